@@ -1,0 +1,35 @@
+"""Errors that a user of the compiler can cause; everything else is a bug and shows a traceback.
+
+    RelaxError
+    ├── UsageError           wrong flag, option or file: command-line tools exit with 2
+    │   └── PipelineError    the text of a pass pipeline
+    ├── CompileError         the program cannot be compiled: tools exit with 1
+    ├── ExecutionError       a compiled function refuses its arguments or fails
+    └── ModelError           a model file, tokenizer or configuration that cannot be used
+
+Messages are lower case, have no full stop, and say what was found and what would be accepted.
+"""
+
+
+class RelaxError(Exception):
+    """Base of all errors whose message is written for the user."""
+
+
+class UsageError(RelaxError):
+    """A command line, option or file name is wrong; nothing was compiled or run."""
+
+
+class PipelineError(UsageError):
+    """The text of a pass pipeline names an unknown pass or option, or does not parse."""
+
+
+class CompileError(RelaxError):
+    """A module is wrong, or lies outside of what the compiler accepts."""
+
+
+class ExecutionError(RelaxError):
+    """A compiled function was called with arguments it refuses, or failed while it ran."""
+
+
+class ModelError(RelaxError):
+    """A model, its tokenizer or its configuration is damaged, missing or not supported."""
