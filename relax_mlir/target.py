@@ -1,0 +1,116 @@
+"""The machine that code is made for: triple, CPU, features, and what they mean for kernels.
+
+    Target.parse("native")               this machine, every feature it has
+    Target.parse("x86-64-v3")            a level of the x86-64 psABI
+    Target.parse("x86-64-v4+avx512vnni") a level with features added (or taken away by `-`)
+
+Feature names are LLVM's. Source: x86-64 psABI, section 3.1.1 (microarchitecture levels).
+"""
+
+import platform
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+_LEVEL_1 = ("cmov", "cx8", "fxsr", "mmx", "sse", "sse2")
+_LEVEL_2 = (*_LEVEL_1, "cx16", "popcnt", "sahf", "sse3", "ssse3", "sse4.1", "sse4.2")
+_LEVEL_3 = (
+    *_LEVEL_2,
+    *("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"),
+)
+_LEVEL_4 = (*_LEVEL_3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
+_ARMV8 = ("fp-armv8", "neon")
+
+# name -> (architecture, LLVM CPU, features)
+_NAMED = {
+    "x86-64": ("x86_64", "x86-64", _LEVEL_1),
+    "x86-64-v2": ("x86_64", "x86-64-v2", _LEVEL_2),
+    "x86-64-v3": ("x86_64", "x86-64-v3", _LEVEL_3),
+    "x86-64-v4": ("x86_64", "x86-64-v4", _LEVEL_4),
+    "aarch64": ("aarch64", "generic", _ARMV8),
+    "aarch64-v8.2": ("aarch64", "generic", (*_ARMV8, "lse", "rdm", "fullfp16", "dotprod")),
+}
+_TRIPLES = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
+_ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+
+
+class TargetError(ValueError):
+    """A target name that is not known, or a machine that code cannot be made for."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A CPU to generate code for.
+
+    `features` are LLVM's, signed and sorted ("+avx2", "-avx512f"). `vector_bytes` is the width of
+    the vectors that kernels should use: 16, 32 or 64.
+    """
+
+    name: str
+    arch: str
+    triple: str
+    cpu: str
+    features: tuple[str, ...]
+    vector_bytes: int
+
+    @staticmethod
+    def parse(text: str) -> "Target":
+        """The target of that name; raises TargetError with the accepted names if there is none."""
+        match = re.fullmatch(r"(.*?)((?:[+,]-?[a-z0-9.]+)*)", text.strip())
+        name = match.group(1) if match else text
+        if name == "native":
+            arch, cpu, features = _native()
+        elif name in _NAMED:
+            arch, cpu, names = _NAMED[name]
+            features = tuple(f"+{feature}" for feature in names)
+        else:
+            accepted = ", ".join(["native", *_NAMED])
+            raise TargetError(
+                f"unknown target '{text}'; accepted are {accepted}, each with '+feature' or "
+                "'+-feature' behind it"
+            )
+        chosen = {feature[1:]: feature[0] for feature in features}
+        for feature in re.findall(r"[+,](-?[a-z0-9.]+)", match.group(2)):
+            chosen[feature.lstrip("-")] = "-" if feature.startswith("-") else "+"
+        signed = tuple(sorted(sign + feature for feature, sign in chosen.items()))
+        return Target(text.strip(), arch, _TRIPLES[arch], cpu, signed, _vector_bytes(arch, signed))
+
+    def has(self, feature: str) -> bool:
+        """Whether the machine has that feature, by LLVM's name: `has("avx512vnni")`."""
+        return f"+{feature}" in self.features
+
+    @property
+    def llvm_features(self) -> str:
+        """The features as LLVM's target machine reads them: "+avx,+avx2,-avx512f"."""
+        return ",".join(self.features)
+
+    @property
+    def f32_lanes(self) -> int:
+        """The number of f32 values in one vector."""
+        return self.vector_bytes // 4
+
+    @property
+    def num_vector_registers(self) -> int:
+        """The number of vector registers that code for this machine may name."""
+        return 32 if self.arch == "aarch64" or self.has("avx512vl") else 16
+
+
+def _vector_bytes(arch: str, features: tuple[str, ...]) -> int:
+    if arch == "x86_64" and {"+avx512f", "+avx512bw", "+avx512dq", "+avx512vl"} <= set(features):
+        return 64
+    return 32 if arch == "x86_64" and {"+avx2", "+fma"} <= set(features) else 16
+
+
+@lru_cache(maxsize=1)
+def _native() -> tuple[str, str, tuple[str, ...]]:
+    """Architecture, CPU and signed features of this machine."""
+    arch = _ARCHITECTURES.get(platform.machine())
+    if arch is None or platform.system() != "Linux":
+        raise TargetError(
+            f"no native target for {platform.system()} on {platform.machine()}; accepted are "
+            + ", ".join(_NAMED)
+        )
+    import llvmlite.binding as llvm  # 60 ms, and named targets do without
+
+    features = llvm.get_host_cpu_features()
+    return arch, llvm.get_host_cpu_name(), tuple(("-", "+")[on] + f for f, on in features.items())
