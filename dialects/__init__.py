@@ -1,0 +1,40 @@
+"""The dialects of the compiler, and the contexts that hold them.
+
+`graph` is the computational graph, `tir` the loop-level tensor programs, `lib` the external
+libraries; all three live in one module (paper §3).
+"""
+
+import threading
+
+from relax_mlir.bindings import ir
+
+from .graph import Graph
+from .lib import Lib
+from .tir import Tir
+
+ALL = (Graph, Tir, Lib)
+"""Every dialect, in load order."""
+
+_LOADING = threading.Lock()
+
+
+def make_context() -> ir.Context:
+    """Creates a context with every dialect loaded.
+
+    Contexts are cheap (milliseconds) and keep each attribute alive until they die: use one per
+    compilation. Multithreading stays off, since pool threads would wait for Python's lock.
+    """
+    context = ir.Context()
+    context.enable_multithreading(False)
+    # The bindings read shared class attributes while loading, so two threads must not load at once.
+    with _LOADING, context, ir.Location.unknown():
+        for dialect in ALL:
+            dialect.load()
+            dialect._mlir_module = None  # would keep the context alive for ever
+    return context
+
+
+def irdl_text(dialect: type) -> str:
+    """Returns the dialect's definition as IRDL, which a stock `mlir-opt --irdl-file` reads."""
+    with _LOADING, ir.Context(), ir.Location.unknown():
+        return str(dialect._emit_module())

@@ -1,0 +1,138 @@
+"""Calls within the graph level and across levels (paper §3.3)."""
+
+from collections.abc import Sequence
+
+from relax_mlir.bindings import ext, ir
+
+from .dialect import ShapeAttr
+from .op import Annotation, IntsAttr, annotation_of, to_mlir
+from .slots import SlotOp
+from .types import Dim, dims_of_attr, shape_attr
+
+
+class _Call(SlotOp):
+    """What calls share: a callee by name."""
+
+    @property
+    def callee_name(self) -> str:
+        """Name of the function that is called, without `@`."""
+        return ir.FlatSymbolRefAttr(self.attributes["callee"]).value
+
+    @property
+    def symbol_arguments(self) -> tuple[Dim, ...]:
+        """Expressions passed as trailing index arguments."""
+        return dims_of_attr(ShapeAttr(self.attributes["sym_args"]).dims)
+
+
+class CallTirOp(_Call, name="call_tir", traits=[ext.Pure]):
+    """Allocates outputs as the result annotations say and runs a tensor program into them.
+
+        %y = "graph.call_tir"(%x, %w) {callee = @matmul, sym_args = #graph.shape<[]>}
+
+    The callee takes the operands, then one tensor per result, then one index per entry of
+    `sym_args`, and returns the filled tensors.
+
+    C1  the callee is a function with the attribute `tir.prim_func`
+    C2  operands and results agree with the callee's parameters in number, rank, element type
+        and, symbols substituted, in every dim that can be compared
+
+    Source: paper §3.3, Figure 5.
+    """
+
+    callee: ir.FlatSymbolRefAttr = ext.attribute(kw_only=True)
+    sym_args: ShapeAttr = ext.attribute(kw_only=True)
+
+    @classmethod
+    def build(
+        cls,
+        callee: str,
+        ins: Sequence[ir.Value],
+        out_types: Sequence[Annotation],
+        sym_args: Sequence[Dim | int | str] = (),
+    ) -> "CallTirOp":
+        """Creates the call at the insertion point."""
+        attributes = {
+            "callee": ir.FlatSymbolRefAttr.get(callee),
+            "sym_args": shape_attr(sym_args),
+        }
+        return cls.create(ins, [to_mlir(type_) for type_ in out_types], attributes)
+
+
+class CallTirInplaceOp(_Call, name="call_tir_inplace", traits=[ext.Pure]):
+    """Runs a tensor program that writes some of its outputs into inputs.
+
+    `inplace_indices[i]` is the operand that result i is computed into, or -1 for a fresh
+    output. Such an operand reaches the callee only as output i. The op is functional: the
+    operand must not be read afterwards.
+
+    C1  the callee is a function with the attribute `tir.prim_func`
+    C2  operands and results agree with the callee's parameters
+    C3  `inplace_indices` has one entry per result, in range and without repetition
+    C4  a result has the annotation of the operand it is computed into
+
+    Source: TVM `relax.call_tir_inplace`.
+    """
+
+    callee: ir.FlatSymbolRefAttr = ext.attribute(kw_only=True)
+    inplace_indices: IntsAttr = ext.attribute(kw_only=True)
+    sym_args: ShapeAttr = ext.attribute(kw_only=True)
+
+    @property
+    def inplace(self) -> tuple[int, ...]:
+        """Operand of each result, or -1."""
+        return tuple(ir.DenseI64ArrayAttr(self.attributes["inplace_indices"]))
+
+    @classmethod
+    def build(
+        cls,
+        callee: str,
+        ins: Sequence[ir.Value],
+        inplace_indices: Sequence[int],
+        out_types: Sequence[Annotation] | None = None,
+        sym_args: Sequence[Dim | int | str] = (),
+    ) -> "CallTirInplaceOp":
+        """Creates the call; without `out_types` every result takes its operand's annotation."""
+        if out_types is None:
+            out_types = [annotation_of(ins[index]) for index in inplace_indices]
+        attributes = {
+            "callee": ir.FlatSymbolRefAttr.get(callee),
+            "inplace_indices": ir.DenseI64ArrayAttr.get(list(inplace_indices)),
+            "sym_args": shape_attr(sym_args),
+        }
+        return cls.create(ins, [to_mlir(type_) for type_ in out_types], attributes)
+
+
+class CallDpsLibraryOp(_Call, name="call_dps_library", traits=[ext.Pure]):
+    """Allocates outputs and calls an external function that a `lib.function` declares.
+
+    C1  the callee is declared by a `lib.function` of the module
+    C2  operands and results meet the constraints of the declaration
+
+    Source: paper §3.3.
+    """
+
+    callee: ir.FlatSymbolRefAttr = ext.attribute(kw_only=True)
+    sym_args: ShapeAttr = ext.attribute(kw_only=True)
+
+    build = CallTirOp.__dict__["build"]
+
+
+class CallOp(_Call, name="call"):
+    """Calls a graph function; results are deduced from its signature alone.
+
+    C1  the callee is a graph function of the module
+    C2  operands agree with the parameters; symbols are bound by them
+    C3  results agree with the signature's results, symbols substituted
+
+    Source: paper §4.1, Figure 7.
+    """
+
+    callee: ir.FlatSymbolRefAttr = ext.attribute(kw_only=True)
+
+    @classmethod
+    def build(
+        cls, callee: str, ins: Sequence[ir.Value], out_types: Sequence[Annotation]
+    ) -> "CallOp":
+        """Creates the call with the given result annotations."""
+        attributes = {"callee": ir.FlatSymbolRefAttr.get(callee)}
+        return cls.create(ins, [to_mlir(type_) for type_ in out_types], attributes)

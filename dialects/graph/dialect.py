@@ -1,0 +1,30 @@
+"""The `graph` dialect object with its attributes and types."""
+
+from relax_mlir.bindings import ext, ir
+
+
+class Graph(ext.Dialect, name="graph"):
+    """Computational graphs whose tensors carry symbolic shapes (paper §3.1-3.3)."""
+
+
+class ShapeAttr(Graph.Attribute, name="shape"):
+    """Dims in canonical form: `#graph.shape<["n", 4096, "2*n + 1", "?"]>`.
+
+    As the encoding of a tensor type it names the dims; `"?"` is a dim nothing is known of.
+    """
+
+    dims: ir.ArrayAttr
+
+
+class ShapeValueType(Graph.Type, name="shape_value"):
+    """A shape as a value: `!graph.shape_value<["n", 4]>` (paper Table 1, `Shape`)."""
+
+    dims: ir.ArrayAttr
+
+
+class ObjectType(Graph.Type, name="object"):
+    """Any value at all: the coarsest annotation (paper Table 1, `Object`)."""
+
+
+class StorageType(Graph.Type, name="storage"):
+    """A block of bytes that tensors are placed in (paper §4.3)."""

@@ -1,0 +1,132 @@
+"""Explicit memory after planning: storage, tensors in it, views, kernel calls (paper §4.3)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from relax_mlir.bindings import ext, ir
+
+from .dialect import ShapeAttr, StorageType
+from .op import Annotation, GraphOp, to_mlir
+from .slots import SlotOp
+from .types import Dim, dims_of_attr, shape_attr
+
+
+class _Allocates(ir.MemoryEffectsOpInterface):
+    """An op whose result is a fresh piece of memory."""
+
+    @staticmethod
+    def get_effects(op: ir.OpView, effects: Any) -> None:
+        effects.append(ir.MemoryEffect.Allocate, op.results[0])
+
+
+class AllocStorageOp(GraphOp, name="alloc_storage", traits=[_Allocates]):
+    """Takes a block of `size` bytes (one expression) for the duration of the call."""
+
+    result: ext.Result[StorageType]
+    size: ShapeAttr
+
+    @classmethod
+    def build(cls, size: Dim | int | str) -> "AllocStorageOp":
+        """Creates the allocation at the insertion point."""
+        return ir.Operation.create(
+            cls.OPERATION_NAME, results=[StorageType.get()], attributes={"size": shape_attr([size])}
+        ).opview
+
+    @property
+    def bytes(self) -> Dim:
+        """Size in bytes."""
+        return dims_of_attr(ShapeAttr(self.attributes["size"]).dims)[0]
+
+
+class AllocTensorOp(GraphOp, name="alloc_tensor", traits=[_Allocates]):
+    """Allocates a tensor, in a storage at a byte offset once memory is planned.
+
+    Without a storage it is a fresh allocation; one that the function returns stays so, since
+    the caller owns it.
+    """
+
+    result: ext.Result[Any]
+    storage: ext.Operand[StorageType] | None = None
+    offset: ShapeAttr = ext.attribute(kw_only=True)
+
+    @classmethod
+    def build(
+        cls,
+        annotation: Annotation,
+        storage: ir.Value | None = None,
+        offset: Dim | int | str = 0,
+    ) -> "AllocTensorOp":
+        """Creates the allocation at the insertion point; `offset` is in bytes."""
+        return ir.Operation.create(
+            cls.OPERATION_NAME,
+            results=[to_mlir(annotation)],
+            operands=[] if storage is None else [storage],
+            attributes={"offset": shape_attr([offset])},
+        ).opview
+
+    @property
+    def byte_offset(self) -> Dim:
+        """Offset in the storage, in bytes."""
+        return dims_of_attr(ShapeAttr(self.attributes["offset"]).dims)[0]
+
+
+class ViewOp(GraphOp, name="view", traits=[ext.Pure]):
+    """The same memory under another shape of as many elements: a reshape that copies nothing."""
+
+    result: ext.Result[Any]
+    input: ext.Operand[Any]
+
+    @classmethod
+    def build(cls, value: ir.Value, annotation: Annotation) -> "ViewOp":
+        """Creates the view at the insertion point."""
+        return ir.Operation.create(
+            cls.OPERATION_NAME, results=[to_mlir(annotation)], operands=[value]
+        ).opview
+
+
+class CallDpsOp(SlotOp, name="call_dps"):
+    """Calls a kernel or library function in destination-passing style: writes its last tensors.
+
+    What `call_tir`, `call_tir_inplace` and `call_dps_library` become once allocation is
+    explicit: inputs, then outputs, then one index per entry of `sym_args`.
+    """
+
+    callee: ir.FlatSymbolRefAttr = ext.attribute(kw_only=True)
+    num_outs: ir.IntegerAttr = ext.attribute(kw_only=True)
+    sym_args: ShapeAttr = ext.attribute(kw_only=True)
+
+    @classmethod
+    def build(
+        cls,
+        callee: str,
+        ins: Sequence[ir.Value],
+        outs: Sequence[ir.Value],
+        sym_args: Sequence[Dim | int | str] = (),
+    ) -> "CallDpsOp":
+        """Creates the call at the insertion point."""
+        attributes = {
+            "callee": ir.FlatSymbolRefAttr.get(callee),
+            "num_outs": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(outs)),
+            "sym_args": shape_attr(sym_args),
+        }
+        return cls.create([*ins, *outs], [], attributes)
+
+    @property
+    def callee_name(self) -> str:
+        """Name of the kernel, without `@`."""
+        return ir.FlatSymbolRefAttr(self.attributes["callee"]).value
+
+    @property
+    def destinations(self) -> list[ir.Value]:
+        """The tensors that are written."""
+        return self.ins[len(self.ins) - self.attributes["num_outs"].value :]
+
+    @property
+    def sources(self) -> list[ir.Value]:
+        """The tensors that are read."""
+        return self.ins[: len(self.ins) - self.attributes["num_outs"].value]
+
+    @property
+    def symbol_arguments(self) -> tuple[Dim, ...]:
+        """Expressions passed as trailing index arguments."""
+        return dims_of_attr(ShapeAttr(self.attributes["sym_args"]).dims)

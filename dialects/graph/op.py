@@ -1,0 +1,184 @@
+"""The base class of operators: one deduction rule serves builder, verifier and inference."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from relax_mlir.bindings import ext, ir
+
+from .dialect import Graph, ShapeAttr
+from .types import Dim, ShapeError, TensorType, dims_differ, dims_of_attr, join_dims, shape_attr
+
+
+class IntsAttr(ir.Attribute):
+    """Constraint "array of 64-bit integers", for which the bindings have no name of their own."""
+
+    attr_name = "builtin.dense_array"
+
+
+class FlagAttr(ir.Attribute):
+    """Constraint "true or false" (an `i1` integer attribute)."""
+
+    attr_name = "builtin.integer"
+
+
+Annotation = TensorType | ir.Type
+"""What a rule deals in: tensors as `TensorType`, every other type as it is."""
+
+
+def annotation_of(value: ir.Value | ir.Type) -> Annotation:
+    """Reads the annotation of a value: tensors become `TensorType`, the rest stays."""
+    type_ = value if isinstance(value, ir.Type) else value.type
+    if isinstance(type_, ir.RankedTensorType | ir.UnrankedTensorType):
+        return TensorType.of(type_)
+    return type_
+
+
+def to_mlir(annotation: Annotation) -> ir.Type:
+    """Returns the MLIR type of an annotation."""
+    return annotation.to_mlir() if isinstance(annotation, TensorType) else annotation
+
+
+def attribute_to_python(attribute: ir.Attribute) -> Any:
+    """Reads an attribute as the Python value that deduction rules take.
+
+    Integers, floats, bools and strings become themselves, integer arrays and shapes tuples,
+    type attributes the type; everything else stays an attribute.
+    """
+    if isinstance(attribute, ir.IntegerAttr | ir.FloatAttr | ir.BoolAttr | ir.StringAttr):
+        return attribute.value
+    if isinstance(attribute, ir.TypeAttr):
+        return attribute.value
+    if isinstance(attribute, ir.FlatSymbolRefAttr):
+        return attribute.value
+    if isinstance(attribute, ir.DenseI64ArrayAttr):
+        return tuple(attribute)
+    if isinstance(attribute, ShapeAttr):
+        return dims_of_attr(attribute.dims)
+    return attribute
+
+
+def python_to_attribute(kind: type, value: Any) -> ir.Attribute:
+    """Builds an attribute of the declared class from a Python value; attributes pass through."""
+    if isinstance(value, ir.Attribute):
+        return value
+    if kind is IntsAttr:
+        return ir.DenseI64ArrayAttr.get(list(value))
+    if kind is FlagAttr:
+        return ir.BoolAttr.get(bool(value))
+    if kind is ir.IntegerAttr:
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+    if kind is ir.FloatAttr:
+        return ir.FloatAttr.get(ir.F64Type.get(), float(value))
+    if kind is ShapeAttr:
+        return shape_attr(value)
+    return kind.get(value)
+
+
+class GraphOp(Graph.Operation):
+    """An op of the dialect that can check itself; `relax-verify` calls `check`."""
+
+    def check(self) -> None:
+        """Raises ShapeError if the op breaks a rule that its declaration cannot state."""
+
+
+class InferredOp(GraphOp):
+    """An operator whose result annotations follow from operands and attributes.
+
+    A subclass states the rule once in `infer_return_type`, which takes the annotations of the
+    operands by position and the attributes as keywords (Python values), and returns one
+    annotation or a sequence of them. It raises ShapeError if a constraint is broken.
+    """
+
+    @classmethod
+    def build(cls, *operands: ir.Value | None, **attributes: Any) -> "InferredOp":
+        """Creates the op at the insertion point with deduced result types.
+
+        Raises ShapeError if the rule refuses the operands. Attributes are Python values.
+        """
+        annotations = [None if value is None else annotation_of(value) for value in operands]
+        inferred = as_sequence(cls.infer_return_type(*annotations, **attributes))
+        declared = cls.declared_attributes()
+        named = {
+            name: python_to_attribute(declared[name], value) for name, value in attributes.items()
+        }
+        return create(cls, [to_mlir(result) for result in inferred], operands, named)
+
+    @classmethod
+    def declared_attributes(cls) -> dict[str, type]:
+        """Returns the attributes of the declaration: name to attribute class."""
+        fields = (field for field in cls._fields if isinstance(field, ext.AttributeDef))
+        return {field.name: field.constraint for field in fields}
+
+    def infer(self, operand_types: Sequence[Annotation | None] | None = None) -> list[Annotation]:
+        """Applies the rule to this op, or to it with other operand annotations."""
+        if operand_types is None:
+            operand_types = [
+                None if value is None else annotation_of(value) for value in self.slots()
+            ]
+        attributes = {
+            name: attribute_to_python(self.attributes[name]) for name in self.declared_attributes()
+        }
+        return list(as_sequence(type(self).infer_return_type(*operand_types, **attributes)))
+
+    def slots(self) -> list[ir.Value | None]:
+        """Returns the operands by declared position, None for an absent optional one."""
+        return [
+            getattr(self, field.name) for field in self._fields if isinstance(field, ext.OperandDef)
+        ]
+
+    def check(self) -> None:
+        """Holds the declared result annotations against the deduced ones."""
+        for inferred, value in zip(self.infer(), self.results):
+            if not compatible(inferred, annotation_of(value)):
+                raise ShapeError(
+                    f"infers result type '{to_mlir(inferred)}', but has '{value.type}'"
+                )
+
+
+def as_sequence(inferred: Annotation | Sequence[Annotation]) -> Sequence[Annotation]:
+    """Wraps the single annotation of a one-result rule."""
+    return inferred if isinstance(inferred, list | tuple) else (inferred,)
+
+
+def create(
+    cls: type,
+    results: Sequence[ir.Type],
+    operands: Sequence[ir.Value | None],
+    attributes: Mapping[str, ir.Attribute],
+) -> ir.OpView:
+    """Creates an op from declared positions, with segment sizes where slots are optional."""
+    named = dict(attributes)
+    optional = any(
+        isinstance(field, ext.OperandDef) and field.variadicity != ext.Variadicity.single
+        for field in cls._fields
+    )
+    if optional:
+        sizes = [0 if value is None else 1 for value in operands]
+        declared = sum(isinstance(field, ext.OperandDef) for field in cls._fields)
+        sizes += [0] * (declared - len(sizes))
+        named["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(sizes)
+    present = [value for value in operands if value is not None]
+    return ir.Operation.create(
+        cls.OPERATION_NAME, results=list(results), operands=present, attributes=named
+    ).opview
+
+
+def compatible(a: Annotation, b: Annotation) -> bool:
+    """True unless the annotations are proved to describe different values."""
+    if not isinstance(a, TensorType) or not isinstance(b, TensorType):
+        return to_mlir(a) == to_mlir(b)
+    if a.element != b.element:
+        return False
+    if a.dims is None or b.dims is None:
+        return True
+    return len(a.dims) == len(b.dims) and not any(map(dims_differ, a.dims, b.dims))
+
+
+def join(a: Annotation, b: Annotation) -> Annotation:
+    """Returns the finer annotation, dim by dim; `a` wins between two equally fine ones."""
+    if not isinstance(a, TensorType) or not isinstance(b, TensorType) or b.dims is None:
+        return a
+    if a.dims is None:
+        return b
+    dims: tuple[Dim, ...] = tuple(map(join_dims, a.dims, b.dims))
+    return TensorType(dims, a.element)

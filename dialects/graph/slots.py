@@ -1,0 +1,70 @@
+"""Ops with any number of operands or results of different types.
+
+IRDL gives all elements of one variadic operand one type, so such ops declare a run of optional
+single operands and results instead; `ins` and `outs` hide them. This is the one place to change
+once the bindings allow better.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from relax_mlir.bindings import ext, ir
+
+from .op import GraphOp
+from .types import ShapeError
+
+MAX_INS = 32
+MAX_OUTS = 8
+
+
+def _fields(kind: type, prefix: str, count: int) -> dict[str, Any]:
+    return {f"{prefix}{index}": kind[Any] | None for index in range(count)}
+
+
+_SLOTS = {**_fields(ext.Result, "out", MAX_OUTS), **_fields(ext.Operand, "in", MAX_INS)}
+
+_SlotBase = type(
+    "_SlotBase", (GraphOp,), {**dict.fromkeys(_SLOTS), "__annotations__": dict(_SLOTS)}
+)
+
+
+class SlotOp(_SlotBase):
+    """Base of the ops with up to 32 operands and 8 results of independent types."""
+
+    @property
+    def ins(self) -> list[ir.Value]:
+        """The operands."""
+        return list(self.operation.operands)
+
+    @property
+    def outs(self) -> list[ir.Value]:
+        """The results."""
+        return list(self.operation.results)
+
+    @classmethod
+    def create(
+        cls,
+        ins: Sequence[ir.Value],
+        out_types: Sequence[ir.Type],
+        attributes: Mapping[str, ir.Attribute],
+    ) -> "SlotOp":
+        """Creates the op at the insertion point; raises ShapeError past the number of slots."""
+        if len(ins) > MAX_INS or len(out_types) > MAX_OUTS:
+            raise ShapeError(
+                f"takes at most {MAX_INS} operands and {MAX_OUTS} results,"
+                f" but got {len(ins)} and {len(out_types)}"
+            )
+        segments = {
+            "operandSegmentSizes": _segments(len(ins), MAX_INS),
+            "resultSegmentSizes": _segments(len(out_types), MAX_OUTS),
+        }
+        return ir.Operation.create(
+            cls.OPERATION_NAME,
+            results=list(out_types),
+            operands=list(ins),
+            attributes={**attributes, **segments},
+        ).opview
+
+
+def _segments(used: int, slots: int) -> ir.Attribute:
+    return ir.DenseI32ArrayAttr.get([1] * used + [0] * (slots - used))
