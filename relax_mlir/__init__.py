@@ -1,0 +1,1 @@
+"""A compiler for tensor programs with symbolic shapes, on MLIR."""

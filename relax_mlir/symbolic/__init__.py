@@ -1,0 +1,34 @@
+"""Arithmetic and proofs on dims: the only place where an expression is simplified or compared.
+
+>>> from relax_mlir.symbolic import Facts, at_most, equal, parse
+>>> str(parse("n*2 + n"))
+'3*n'
+>>> equal("n floordiv 16 * 16", "n", Facts.parse(["n mod 16 == 0"])).proved
+True
+>>> at_most("n", "2048").counterexample
+{'n': 2049}
+"""
+
+from relax_mlir.symbolic.expr import Expr, SymbolicError, const, maximum, minimum, sym
+from relax_mlir.symbolic.facts import Fact, Facts
+from relax_mlir.symbolic.parser import as_expr, parse
+from relax_mlir.symbolic.prove import Verdict, at_most, bounds, differ, equal, solve
+
+__all__ = [
+    "Expr",
+    "Fact",
+    "Facts",
+    "SymbolicError",
+    "Verdict",
+    "as_expr",
+    "at_most",
+    "bounds",
+    "const",
+    "differ",
+    "equal",
+    "maximum",
+    "minimum",
+    "parse",
+    "solve",
+    "sym",
+]

@@ -1,0 +1,612 @@
+"""Integer expressions over named symbols, kept in a canonical form.
+
+An expression is a polynomial with integer coefficients whose atoms are symbols and the
+operations `floordiv`, `mod`, `min` and `max`. Symbols stand for integers that are not negative,
+as dims are; a divisor stands for a positive one. Every constructor simplifies, and a
+simplification holds for all such values, so expressions with one normal form are equal, print
+alike and hash alike.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from math import gcd
+from typing import TypeVar
+
+from relax_mlir.errors import CompileError
+from relax_mlir.symbolic import intervals
+from relax_mlir.symbolic.intervals import Interval
+
+T = TypeVar("T")
+
+MAX_TERMS = 4096
+KEYWORDS = frozenset(("floordiv", "mod", "ceildiv", "min", "max"))
+
+
+class SymbolicError(CompileError):
+    """An expression or fact that cannot be read, or has no value."""
+
+
+class Atom:
+    """A symbol, or an operation that a polynomial cannot express.
+
+    `kind` is "symbol", "floordiv", "mod", "min" or "max". `text` determines the atom.
+    """
+
+    __slots__ = ("kind", "operands", "symbols", "text")
+
+    def __init__(self, kind: str, text: str, operands: "tuple[Expr, ...]" = ()) -> None:
+        self.kind = kind
+        self.text = text
+        self.operands = operands
+        if kind == "symbol":
+            self.symbols = frozenset((text,))
+        else:
+            self.symbols = frozenset().union(*(operand.symbols for operand in operands))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Atom) and self.text == other.text)
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __lt__(self, other: "Atom") -> bool:
+        return self.text < other.text
+
+    def __repr__(self) -> str:
+        return f"Atom({self.text!r})"
+
+
+Monomial = tuple[Atom, ...]
+
+
+class Expr:
+    """An immutable integer expression in canonical form.
+
+    `terms` pairs each product of atoms with its coefficient: highest degree first, the
+    constant last. An expression without symbols equals, and hashes like, its integer.
+    """
+
+    __slots__ = ("_hash", "_range", "_symbols", "_text", "terms")
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __init__(self, terms: Iterable[tuple[Monomial, int]] = ()) -> None:
+        collected: dict[Monomial, int] = {}
+        for monomial, coefficient in terms:
+            collected[monomial] = collected.get(monomial, 0) + coefficient
+        if len(collected) > MAX_TERMS:
+            raise SymbolicError(f"expression has {len(collected)} terms, more than {MAX_TERMS}")
+        kept = [term for term in collected.items() if term[1]]
+        if len(kept) > 1:
+            kept.sort(key=_term_order)
+        self.terms = tuple(kept)
+        self._hash = None
+        self._range = None
+        self._symbols = None
+        self._text = None
+
+    @property
+    def value(self) -> int | None:
+        """The integer this is, or None if it depends on a symbol."""
+        if not self.terms:
+            return 0
+        if len(self.terms) == 1 and not self.terms[0][0]:
+            return self.terms[0][1]
+        return None
+
+    @property
+    def constant(self) -> int:
+        """The coefficient of the empty product: 1 in `n + 1`."""
+        if self.terms and not self.terms[-1][0]:
+            return self.terms[-1][1]
+        return 0
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The names this depends on."""
+        if self._symbols is None:
+            self._symbols = frozenset().union(
+                *(atom.symbols for monomial, _ in self.terms for atom in monomial)
+            )
+        return self._symbols
+
+    @property
+    def range(self) -> Interval:
+        """An interval of all values, from nothing but that symbols are not negative."""
+        if self._range is None:
+            self._range = interval_of(self, {})
+        return self._range
+
+    def substitute(self, values: "Mapping[str, Expr | int]") -> "Expr":
+        """This with every named symbol replaced, all at once; other symbols stay."""
+        if self.symbols.isdisjoint(values):
+            return self
+        pairs: list[tuple[Monomial, int]] = []
+        for monomial, coefficient in self.terms:
+            product = const(coefficient)
+            for atom in monomial:
+                product = product * _substitute_atom(atom, values)
+            pairs.extend(product.terms)
+        return Expr(pairs)
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        """The integer this is for an assignment of its symbols.
+
+        Raises SymbolicError if a symbol has no value or a divisor is not positive.
+        """
+        total = 0
+        for monomial, coefficient in self.terms:
+            for atom in monomial:
+                coefficient *= _evaluate_atom(atom, values)
+            total += coefficient
+        return total
+
+    def lower(
+        self,
+        *,
+        const: Callable[[int], T],
+        symbol: Callable[[str], T],
+        add: Callable[[T, T], T],
+        mul: Callable[[T, T], T],
+        floordiv: Callable[[T, T], T],
+        mod: Callable[[T, T], T],
+        min: Callable[[T, T], T],
+        max: Callable[[T, T], T],
+    ) -> T:
+        """Folds the expression bottom up; each distinct atom is made once.
+
+        `n - 2` is folded as `n + (-2)`. Operations are binary, sums and products lean left.
+        """
+        binary = {"floordiv": floordiv, "mod": mod, "min": min, "max": max}
+        made: dict[Atom, T] = {}
+
+        def fold_atom(atom: Atom) -> T:
+            if atom not in made:
+                if atom.kind == "symbol":
+                    made[atom] = symbol(atom.text)
+                else:
+                    made[atom] = _fold([fold(o) for o in atom.operands], binary[atom.kind])
+            return made[atom]
+
+        def fold(expr: Expr) -> T:
+            summands = []
+            for monomial, coefficient in expr.terms:
+                factors = [fold_atom(atom) for atom in monomial]
+                if coefficient != 1 or not factors:
+                    factors.append(const(coefficient))
+                summands.append(_fold(factors, mul))
+            return _fold(summands, add) if summands else const(0)
+
+        return fold(self)
+
+    def __add__(self, other: "Expr | int") -> "Expr":
+        if not isinstance(other, (Expr, int)):
+            return NotImplemented
+        return Expr((*self.terms, *_lift(other).terms))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> "Expr":
+        return self * -1
+
+    def __sub__(self, other: "Expr | int") -> "Expr":
+        if not isinstance(other, (Expr, int)):
+            return NotImplemented
+        return self + _lift(other) * -1
+
+    def __rsub__(self, other: int) -> "Expr":
+        return self * -1 + other
+
+    def __mul__(self, other: "Expr | int") -> "Expr":
+        if not isinstance(other, (Expr, int)):
+            return NotImplemented
+        right = _lift(other)
+        if len(self.terms) * len(right.terms) > MAX_TERMS:
+            raise SymbolicError(f"product has more than {MAX_TERMS} terms")
+        return Expr(
+            (tuple(sorted(a + b)) if a and b else a or b, c * d)
+            for a, c in self.terms
+            for b, d in right.terms
+        )
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: "Expr | int") -> "Expr":
+        if not isinstance(other, (Expr, int)):
+            return NotImplemented
+        return _floordiv(self, _lift(other))
+
+    def __rfloordiv__(self, other: int) -> "Expr":
+        return _floordiv(_lift(other), self)
+
+    def __mod__(self, other: "Expr | int") -> "Expr":
+        if not isinstance(other, (Expr, int)):
+            return NotImplemented
+        return _mod(self, _lift(other))
+
+    def __rmod__(self, other: int) -> "Expr":
+        return _mod(_lift(other), self)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if isinstance(other, Expr):
+            return hash(self) == hash(other) and self.terms == other.terms
+        if isinstance(other, int):
+            return self.value == other
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            value = self.value
+            self._hash = hash(self.terms) if value is None else hash(value)
+        return self._hash
+
+    def __str__(self) -> str:
+        if self._text is None:
+            self._text = _sum_text(self.terms)
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Expr({str(self)!r})"
+
+
+@lru_cache(maxsize=1024)
+def const(value: int) -> Expr:
+    """The expression that is `value`."""
+    return Expr((((), int(value)),))
+
+
+@lru_cache(maxsize=1024)
+def sym(name: str) -> Expr:
+    """The symbol `name`, an integer that is not negative."""
+    if not (name.isascii() and name.isidentifier()) or name in KEYWORDS:
+        raise SymbolicError(
+            f"'{name}' is not a symbol name: it needs ASCII letters, digits and '_', "
+            f"no digit first, and none of {', '.join(sorted(KEYWORDS))}"
+        )
+    return Expr((((Atom("symbol", name),), 1),))
+
+
+def _lift(value: Expr | int) -> Expr:
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, int):
+        return const(value)
+    raise TypeError(f"{type(value).__name__} is not an expression; Expr or int is accepted")
+
+
+def minimum(*operands: Expr | int) -> Expr:
+    """The least of one or more expressions."""
+    return _extremum("min", [_lift(operand) for operand in operands])
+
+
+def maximum(*operands: Expr | int) -> Expr:
+    """The greatest of one or more expressions."""
+    return _extremum("max", [_lift(operand) for operand in operands])
+
+
+def interval_of(expr: Expr, ranges: Mapping[str, Interval]) -> Interval:
+    """An interval of all values of `expr`, each symbol in its range, or not negative."""
+    total: Interval = (0, 0)
+    for monomial, coefficient in expr.terms:
+        product: Interval = (1, 1)
+        for index, atom in enumerate(monomial):
+            factor = _atom_interval(atom, ranges)
+            product = intervals.multiply(product, factor)
+            # A square is not negative, though interval arithmetic forgets that.
+            if index and atom == monomial[index - 1] and len(monomial) == 2:
+                product = intervals.intersect(product, intervals.NATURAL)
+        total = intervals.add(total, intervals.scale(product, coefficient))
+    return total
+
+
+def _atom_interval(atom: Atom, ranges: Mapping[str, Interval]) -> Interval:
+    if atom.kind == "symbol":
+        return ranges.get(atom.text, intervals.NATURAL)
+    operands = [interval_of(o, ranges) if ranges else o.range for o in atom.operands]
+    if atom.kind == "floordiv":
+        return intervals.floordiv(*operands)
+    if atom.kind == "mod":
+        return intervals.modulo(*operands)
+    return intervals.minimum(operands) if atom.kind == "min" else intervals.maximum(operands)
+
+
+def apply(kind: str, operands: Iterable[Expr]) -> Expr:
+    """The operation `kind` of an atom, simplified."""
+    if kind == "floordiv":
+        return _floordiv(*operands)
+    if kind == "mod":
+        return _mod(*operands)
+    return _extremum(kind, operands)
+
+
+def _substitute_atom(atom: Atom, values: Mapping[str, Expr | int]) -> Expr:
+    if atom.kind == "symbol":
+        value = values.get(atom.text)
+        return Expr((((atom,), 1),)) if value is None else _lift(value)
+    if atom.symbols.isdisjoint(values):
+        return Expr((((atom,), 1),))
+    return apply(atom.kind, [operand.substitute(values) for operand in atom.operands])
+
+
+def _evaluate_atom(atom: Atom, values: Mapping[str, int]) -> int:
+    if atom.kind == "symbol":
+        if atom.text not in values:
+            raise SymbolicError(f"symbol '{atom.text}' has no value")
+        return values[atom.text]
+    operands = [operand.evaluate(values) for operand in atom.operands]
+    if atom.kind == "min":
+        return min(operands)
+    if atom.kind == "max":
+        return max(operands)
+    if operands[1] <= 0:
+        raise SymbolicError(f"divisor of '{atom.text}' is {operands[1]}, not positive")
+    if atom.kind == "floordiv":
+        return operands[0] // operands[1]
+    return operands[0] % operands[1]
+
+
+def _fold(values: list[T], combine: Callable[[T, T], T]) -> T:
+    result = values[0]
+    for value in values[1:]:
+        result = combine(result, value)
+    return result
+
+
+# Division. A divisor is positive, and every rule is an identity of floor division.
+
+
+def _floordiv(lhs: Expr, rhs: Expr) -> Expr:
+    _check_divisor(lhs, rhs, "floordiv")
+    whole, rest = _divide(lhs, rhs)
+    if not rest.terms:
+        return whole
+    numerator, divisor, _, _ = _cancel(rest, rhs)
+    if divisor.value == 1:
+        return whole + numerator
+    if divisor != rhs:
+        return whole + _floordiv(numerator, divisor)
+    inner = _single_atom(numerator)
+    if inner and inner.kind == "floordiv":
+        # (x floordiv y + c) floordiv z = (x + c*y) floordiv (y*z)
+        x, y = inner.operands
+        return whole + _floordiv(x + y * numerator.constant, y * divisor)
+    quotient = _constant_quotient(numerator, divisor)
+    if quotient is not None:
+        return whole + quotient
+    text = f"{_operand_text(numerator)} floordiv {_operand_text(divisor)}"
+    return whole + Expr((((Atom("floordiv", text, (numerator, divisor)),), 1),))
+
+
+def _mod(lhs: Expr, rhs: Expr) -> Expr:
+    _check_divisor(lhs, rhs, "mod")
+    _, rest = _divide(_drop_inner_mod(lhs, rhs), rhs)
+    if not rest.terms:
+        return rest
+    numerator, divisor, factor, offset = _cancel(rest, rhs)
+    if divisor.value == 1:
+        return offset
+    if divisor != rhs:
+        # (f*x + c) mod f*y = f*(x mod y) + c for 0 <= c < f
+        return factor * _mod(numerator, divisor) + offset
+    quotient = _constant_quotient(numerator, divisor)
+    if quotient is not None:
+        return numerator - divisor * quotient
+    text = f"{_operand_text(numerator)} mod {_operand_text(divisor)}"
+    return Expr((((Atom("mod", text, (numerator, divisor)),), 1),))
+
+
+def _check_divisor(lhs: Expr, rhs: Expr, word: str) -> None:
+    if rhs.value is not None and rhs.value <= 0:
+        raise SymbolicError(
+            f"'{_operand_text(lhs)} {word} {_operand_text(rhs)}' divides by {rhs}; "
+            "a divisor is positive"
+        )
+
+
+def _divide(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
+    """`(q, r)` with `lhs = q*rhs + r`; coefficients of `r` are reduced where that is defined."""
+    if len(rhs.terms) > 1:
+        return _divide_long(lhs, rhs)
+    ((base, step),) = rhs.terms
+    whole, rest = [], []
+    for monomial, coefficient in lhs.terms:
+        quotient = _without(monomial, base)
+        if quotient is None:
+            rest.append((monomial, coefficient))
+            continue
+        whole.append((quotient, coefficient // step))
+        rest.append((monomial, coefficient % step))
+    return Expr(whole), Expr(rest)
+
+
+def _divide_long(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
+    """Long division by a sum; it counts only if a constant remains."""
+    (base, step), whole, rest = rhs.terms[0], const(0), lhs
+    for _ in range(16):
+        if rest.value is not None:
+            return whole, rest
+        monomial, coefficient = rest.terms[0]
+        quotient = _without(monomial, base)
+        if quotient is None or coefficient % step:
+            break
+        factor = Expr(((quotient, coefficient // step),))
+        whole, rest = whole + factor, rest - factor * rhs
+    return const(0), lhs
+
+
+def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
+    left = list(monomial)
+    for factor in factors:
+        if factor not in left:
+            return None
+        left.remove(factor)
+    return tuple(left)
+
+
+def _cancel(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr, Expr, Expr]:
+    """`(x, y, f, c)` with `lhs = f*x + c`, `rhs = f*y` and `0 <= c < f`, `f` positive."""
+    factor = gcd(*(c for m, c in lhs.terms if m), *(c for _, c in rhs.terms))
+    offset = lhs.constant % factor
+    x = Expr((m, c // factor) for m, c in (lhs - offset).terms)
+    y = Expr((m, c // factor) for m, c in rhs.terms)
+    if offset or not x.terms:
+        return x, y, const(factor), const(offset)
+    common = [
+        atom
+        for atom in dict.fromkeys(y.terms[0][0])
+        # A factor of a positive product that is not negative is positive itself.
+        if (_atom_interval(atom, {})[0] or 0) >= 0 and _atom_interval(atom, {})[0] is not None
+        if all(atom in monomial for monomial, _ in (*x.terms, *y.terms))
+    ]
+    if not common:
+        return x, y, const(factor), const(0)
+    x, y, more, offset = _cancel(_drop_factor(x, common[0]), _drop_factor(y, common[0]))
+    shared = Expr((((common[0],), factor),))
+    return x, y, shared * more, shared * offset
+
+
+def _drop_factor(expr: Expr, factor: Atom) -> Expr:
+    return Expr((_without(monomial, (factor,)), c) for monomial, c in expr.terms)
+
+
+def _drop_inner_mod(lhs: Expr, rhs: Expr) -> Expr:
+    """`lhs` with `c*(x mod y)` replaced by `c*x` where `rhs` divides `c*y`."""
+    for monomial, coefficient in lhs.terms:
+        if len(monomial) != 1 or monomial[0].kind != "mod":
+            continue
+        x, y = monomial[0].operands
+        if not _divide_exactly(y * coefficient, rhs):
+            continue
+        return _drop_inner_mod(lhs + (x - _single(monomial[0])) * coefficient, rhs)
+    return lhs
+
+
+def _divide_exactly(lhs: Expr, rhs: Expr) -> bool:
+    return not _divide(lhs, rhs)[1].terms
+
+
+def _constant_quotient(lhs: Expr, rhs: Expr) -> int | None:
+    """`lhs floordiv rhs` if ranges alone decide it."""
+    low, high = lhs.range
+    if rhs.value is not None:
+        if low is not None and high is not None and low // rhs.value == high // rhs.value:
+            return low // rhs.value
+        return None
+    if low is None or low < 0:
+        return None
+    inner = _single_atom(lhs)
+    if inner and inner.kind == "mod" and not lhs.constant and inner.operands[1] == rhs:
+        return 0
+    gap = (rhs - lhs).range[0]
+    return 0 if gap is not None and gap > 0 else None
+
+
+def _single(atom: Atom) -> Expr:
+    return Expr((((atom,), 1),))
+
+
+def _single_atom(expr: Expr) -> Atom | None:
+    """The atom of `atom + constant`, if `expr` is that."""
+    varying = [term for term in expr.terms if term[0]]
+    if len(varying) == 1 and varying[0][1] == 1 and len(varying[0][0]) == 1:
+        return varying[0][0][0]
+    return None
+
+
+# Minimum and maximum.
+
+
+def _extremum(kind: str, operands: Iterable[Expr]) -> Expr:
+    flat: dict[Expr, None] = {}
+    for operand in operands:
+        atom = _single_atom(operand)
+        if atom and atom.kind == kind:
+            flat.update(dict.fromkeys(inner + operand.constant for inner in atom.operands))
+        else:
+            flat[operand] = None
+    if not flat:
+        raise SymbolicError(f"'{kind}' of no operands")
+    shared = _shared_terms(list(flat))
+    kept = _undominated(kind, [operand - shared for operand in flat])
+    if len(kept) == 1:
+        return kept[0] + shared
+    factor = gcd(*(c for operand in kept for _, c in operand.terms))
+    kept = sorted(
+        (Expr((m, c // factor) for m, c in operand.terms) for operand in kept),
+        key=lambda operand: (operand.value is not None, str(operand)),
+    )
+    text = f"{kind}({', '.join(map(str, kept))})"
+    return shared + Expr((((Atom(kind, text, tuple(kept)),), factor),))
+
+
+def _shared_terms(operands: list[Expr]) -> Expr:
+    """The terms that all operands have, coefficient included."""
+    shared = set(operands[0].terms)
+    for operand in operands[1:]:
+        shared.intersection_update(operand.terms)
+    return Expr(shared)
+
+
+def _undominated(kind: str, operands: list[Expr]) -> list[Expr]:
+    """The operands that no other operand beats for all values of the symbols."""
+    kept: list[Expr] = []
+    for operand in operands:
+        if any(_beats(kind, other, operand) for other in kept):
+            continue
+        kept = [other for other in kept if not _beats(kind, operand, other)]
+        kept.append(operand)
+    return kept
+
+
+def _beats(kind: str, lhs: Expr, rhs: Expr) -> bool:
+    gap = (rhs - lhs if kind == "min" else lhs - rhs).range[0]
+    return gap is not None and gap >= 0
+
+
+# Text.
+
+
+def _term_order(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
+    return -len(term[0]), [atom.text for atom in term[0]]
+
+
+def _sum_text(terms: tuple[tuple[Monomial, int], ...]) -> str:
+    if not terms:
+        return "0"
+    (monomial, coefficient), *others = terms
+    text = _term_text(monomial, abs(coefficient))
+    if coefficient < 0:
+        # A leading minus binds tighter than a division.
+        divides = coefficient == -1 and len(monomial) == 1 and _is_division(monomial[0])
+        text = f"-({text})" if divides else f"-{text}"
+    for monomial, coefficient in others:
+        sign = "-" if coefficient < 0 else "+"
+        text = f"{text} {sign} {_term_text(monomial, abs(coefficient))}"
+    return text
+
+
+def _term_text(monomial: Monomial, coefficient: int) -> str:
+    if not monomial:
+        return str(coefficient)
+    if coefficient == 1 and len(monomial) == 1:
+        return monomial[0].text
+    factors = [] if coefficient == 1 else [str(coefficient)]
+    factors.extend(f"({atom.text})" if _is_division(atom) else atom.text for atom in monomial)
+    return "*".join(factors)
+
+
+def _is_division(atom: Atom) -> bool:
+    return atom.kind in ("floordiv", "mod")
+
+
+def _operand_text(expr: Expr) -> str:
+    text = str(expr)
+    value = expr.value
+    if value is not None:
+        return text if value >= 0 else f"({text})"
+    atom = _single_atom(expr)
+    if atom and not expr.constant and not _is_division(atom):
+        return text
+    return f"({text})"
