@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from relax_mlir.errors import UsageError
+
 _LEVEL_1 = ("cmov", "cx8", "fxsr", "mmx", "sse", "sse2")
 _LEVEL_2 = (*_LEVEL_1, "cx16", "popcnt", "sahf", "sse3", "ssse3", "sse4.1", "sse4.2")
 _LEVEL_3 = (
@@ -34,7 +36,7 @@ _TRIPLES = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-li
 _ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 
-class TargetError(ValueError):
+class TargetError(UsageError):
     """A target name that is not known, or a machine that code cannot be made for."""
 
 

@@ -1,0 +1,196 @@
+"""Compiles LLVM IR text to objects, in worker processes that LLVM may take down without harm.
+
+Workers are started when first needed and kept; each compiles one module at a time, so several
+modules use several cores.
+"""
+
+import atexit
+import os
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, Any
+
+from relax_mlir.errors import CompileError
+from relax_mlir.target import Target
+
+_WORKER = Path(__file__).with_name("worker.py")
+_MODES = {"preservesign": "preserve-sign", "positivezero": "positive-zero"}
+
+
+def compile_llvm(
+    text: str, target: Target, opt_level: int = 3, bitcode: bytes | None = None
+) -> bytes:
+    """The relocatable ELF object of a module of LLVM IR, position-independent.
+
+    `opt_level` is 0 to 3; `bitcode` is a module to link in first. Raises CompileError if LLVM
+    refuses the text, does not know an intrinsic, or stops.
+    """
+    return compile_parts([text], target, opt_level, bitcode)[0]
+
+
+def compile_parts(
+    texts: Sequence[str], target: Target, opt_level: int = 3, bitcode: bytes | None = None
+) -> list[bytes]:
+    """The objects of several modules, compiled at the same time on the machine's cores."""
+    jobs = [
+        {
+            "text": to_llvm_22(text),
+            "triple": target.triple,
+            "cpu": target.cpu,
+            "features": target.llvm_features,
+            "level": opt_level,
+            "bitcode": bitcode,
+        }
+        for text in texts
+    ]
+    # The largest first: the last to finish should be a small one.
+    order = sorted(range(len(jobs)), key=lambda i: -len(texts[i]))
+    answers = dict(zip(order, _pool().run([jobs[i] for i in order]), strict=True))
+    return [_object(answers[i], texts[i], target) for i in range(len(jobs))]
+
+
+def start_workers(count: int = 1) -> None:
+    """Starts workers that are not running yet, so that they are ready when they are needed."""
+    _pool().start(count)
+
+
+def to_llvm_22(text: str) -> str:
+    """LLVM IR as LLVM 24 prints it, in words that LLVM 22 reads."""
+    text = text.replace(" nocreateundeforpoison", "")
+
+    def denormals(match: re.Match[str]) -> str:
+        mode = match[1].split(",")[0].split("|")[0].strip()
+        mode = _MODES.get(mode, mode)
+        return f'"denormal-fp-math"="{mode},{mode}"'
+
+    return re.sub(r"denormal_fpenv\(([^)]*)\)", denormals, text)
+
+
+def _object(answer: dict[str, Any], text: str, target: Target) -> bytes:
+    if "error" in answer:
+        raise CompileError(
+            f"LLVM cannot compile {_functions(text)} for {target.name}: {answer['error']}"
+        )
+    if answer["unknown"]:
+        raise CompileError(
+            f"LLVM does not know the intrinsic '{answer['unknown'][0]}', used in "
+            f"{_functions(text)}, on {target.name}"
+        )
+    return answer["object"]
+
+
+def _functions(text: str) -> str:
+    names = re.findall(r"^define [^@]*@([^(]+)\(", text, re.MULTILINE)
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(f"'{name}'" for name in names[:3]) + more
+
+
+class _Worker:
+    """One worker process and the pipes to it."""
+
+    def __init__(self) -> None:
+        self.log: IO[bytes] = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            [sys.executable, str(_WORKER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+        )
+
+    def ask(self, job: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a job; says what LLVM printed last if the process ends instead."""
+        try:
+            pickle.dump(job, self.process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
+            self.process.stdin.flush()
+            return pickle.load(self.process.stdout)
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            status = self.process.wait()
+            return {"error": f"the process stopped with status {status}: {self._last_words()}"}
+
+    def _last_words(self) -> str:
+        self.log.seek(0)
+        lines = self.log.read().decode(errors="replace").strip().splitlines()
+        for line in lines:
+            if "LLVM ERROR" in line or "Assertion" in line:
+                return line
+        return lines[-1] if lines else "no message"
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.log):
+            try:
+                stream.close()
+            except BrokenPipeError:  # what was still to be sent has no reader any more
+                continue
+
+
+class _Pool:
+    """Workers that wait for jobs; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        self.lock = threading.Lock()
+        self.idle: list[_Worker] = []
+        self.size = max(1, len(os.sched_getaffinity(0)))
+
+    def start(self, count: int) -> None:
+        with self.lock:
+            while len(self.idle) < min(count, self.size):
+                self.idle.append(_Worker())
+
+    def run(self, jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        if len(jobs) == 1:
+            return [self._run_one(jobs[0])]
+        self.start(len(jobs))
+        with ThreadPoolExecutor(max_workers=min(len(jobs), self.size)) as threads:
+            return list(threads.map(self._run_one, jobs))
+
+    def _run_one(self, job: dict[str, Any]) -> dict[str, Any]:
+        with self.lock:
+            worker = self.idle.pop() if self.idle else None
+        if worker is None or not worker.alive:
+            worker = _Worker()
+        finished = False
+        try:
+            answer = worker.ask(job)
+            finished = worker.alive
+        finally:
+            if finished:
+                with self.lock:
+                    self.idle.append(worker)
+            else:
+                worker.close()
+        return answer
+
+    def close(self) -> None:
+        with self.lock:
+            while self.idle:
+                self.idle.pop().close()
+
+
+_current: list[_Pool] = []
+
+
+def _pool() -> _Pool:
+    """The pool of this process; a forked child makes its own, for pipes cannot be shared."""
+    if not _current or _current[0].owner != os.getpid():
+        _current[:] = [_Pool()]
+    return _current[0]
+
+
+@atexit.register
+def _close_pool() -> None:
+    if _current and _current[0].owner == os.getpid():
+        _current[0].close()

@@ -1,0 +1,164 @@
+"""Lowers loops, vectors and memrefs to the LLVM dialect, and that to LLVM IR text.
+
+    func, scf, vector, memref, arith, math, llvm  ->  llvm  ->  text
+
+The index type is 64 bits wide everywhere. `memref.alloc` and `memref.dealloc` become calls of
+`_mlir_memref_to_llvm_alloc` and `_mlir_memref_to_llvm_free`, the runtime's scratch stack.
+
+Needs: math ops without a machine instruction expanded, parallel loops outlined.
+Leaves: ops of the LLVM dialect only; anything else is reported at the op, since the translator
+crashes on it.
+"""
+
+from collections.abc import Iterator
+
+from relax_mlir.bindings import ir, llvm, passmanager
+from relax_mlir.diagnostics import Diagnostic, compile_error, diagnostics_of
+from relax_mlir.target import Target
+
+# Each entry with what holds from there on.
+PIPELINE = (
+    ("func.func(lower-vector-multi-reduction)", "reductions are of vectors to scalars"),
+    ("func.func(lower-vector-mask)", "masks are operands of loads, stores and reductions"),
+    ("convert-vector-to-scf{full-unroll}", "transfers are of one dim, unrolled"),
+    ("fold-memref-alias-ops", "loads and stores address whole buffers, not views of them"),
+    ("arith-expand{include-bf16=true}", "rounding divisions and bf16 conversions are plain ops"),
+    ("expand-strided-metadata", "views that are left are offset and stride arithmetic"),
+    ("lower-affine", "affine maps are arithmetic"),
+    ("convert-scf-to-cf", "loops are blocks and branches"),
+    (
+        "convert-vector-to-llvm{vector-contract-lowering=outerproduct}",
+        "vectors have one dim; contractions are outer products, these are fused multiply-adds",
+    ),
+    ("convert-math-to-llvm", "math ops are intrinsics"),
+    ("finalize-memref-to-llvm{use-generic-functions=true}", "memrefs are descriptors"),
+    ("convert-arith-to-llvm", "arithmetic is LLVM's"),
+    ("convert-index-to-llvm", "index arithmetic is LLVM's"),
+    ("convert-cf-to-llvm", "branches are LLVM's"),
+    ("convert-func-to-llvm", "functions take descriptors as scalars"),
+    ("convert-ub-to-llvm", "poison is LLVM's"),
+    ("reconcile-unrealized-casts", "no casts between memrefs and descriptors are left"),
+)
+
+_MULTIPLY_ADD = frozenset({"arith.addf", "arith.subf", "arith.mulf", "arith.negf"})
+_NO_FLAGS = "#arith.fastmath<none>"
+
+
+def allow_contraction(module: ir.Module) -> None:
+    """Lets multiplications and additions of scheduled kernels fuse, in place.
+
+        %p = arith.mulf %a, %b : f32   ->   %p = arith.mulf %a, %b fastmath<contract> : f32
+
+    Ops that carry fast-math flags keep them. To be run before math expansions, some of which
+    count on the rounding of each of their steps.
+    """
+    with module.context:
+        contract = ir.Attribute.parse("#arith.fastmath<contract>")
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name in _MULTIPLY_ADD and str(op.attributes["fastmath"]) == _NO_FLAGS:
+            op.attributes["fastmath"] = contract
+        return ir.WalkResult.ADVANCE
+
+    for function in _scheduled(module):
+        function.walk(visit)
+
+
+def lower_to_llvm(module: ir.Module, target: Target) -> None:
+    """Lowers a module to the LLVM dialect for a target, in place.
+
+    Buffers of functions marked `tir.scheduled` are taken not to overlap one another where one of
+    them is written. Raises CompileError, located, if an op has no lowering.
+    """
+    with module.context, ir.Location.unknown():
+        data_pointers = {
+            ir.StringAttr(function.attributes["sym_name"]).value: _data_pointers(function)
+            for function in _scheduled(module)
+        }
+        try:
+            module.operation.verify()
+            for text, _ in PIPELINE:
+                _run(text, module)
+        except ir.MLIRError as error:
+            raise compile_error(diagnostics_of(error)) from None
+        _check_lowered(module)
+        for function in module.body.operations:
+            if function.operation.name == "llvm.func" and len(function.regions[0].blocks):
+                _set_attributes(function.operation, target, data_pointers)
+
+
+def to_llvm_ir(module: ir.Module) -> str:
+    """The LLVM IR text of a module of the LLVM dialect; CompileError if it holds anything else."""
+    _check_lowered(module)
+    return llvm.translate_module_to_llvmir(module.operation)
+
+
+def _run(text: str, module: ir.Module) -> None:
+    """Runs one entry of the pipeline, without verification in between."""
+    manager = passmanager.PassManager.parse(f"builtin.module({text})")
+    manager.enable_verifier(False)
+    manager.run(module.operation)
+
+
+def _check_lowered(module: ir.Module) -> None:
+    """Raises CompileError that names each kind of op outside of the LLVM dialect once."""
+    left: dict[str, Diagnostic] = {}
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        name = op.name
+        if not name.startswith("llvm.") and name != "builtin.module" and name not in left:
+            message = (
+                f"'{name}' op has no lowering to LLVM; code generation takes func, scf, cf, arith, "
+                "math, vector, memref and llvm ops on vectors, memrefs and scalars"
+            )
+            left[name] = Diagnostic.at(op.location, "error", message)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    if left:
+        raise compile_error(tuple(left.values()))
+
+
+def _scheduled(module: ir.Module) -> Iterator[ir.Operation]:
+    for op in module.body.operations:
+        if "tir.scheduled" in op.operation.attributes:
+            yield op.operation
+
+
+def _data_pointers(function: ir.Operation) -> list[int]:
+    """The positions, in the lowered signature, of the pointers that kernels access memory by.
+
+    A memref of rank r is passed as 3 + 2r scalars: allocated and aligned pointer, offset, sizes,
+    strides. Source: MLIR, LLVM IR target, default calling convention for ranked memrefs.
+    """
+    positions, at = [], 0
+    for type in ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).inputs:
+        if isinstance(type, ir.MemRefType):
+            positions.append(at + 1)
+            at += 3 + 2 * type.rank
+        else:
+            at += 1
+    return positions
+
+
+def _set_attributes(
+    function: ir.Operation, target: Target, data_pointers: dict[str, list[int]]
+) -> None:
+    """Adds what LLVM cannot know: no exceptions, the vectors to use, buffers that do not overlap."""
+    bits = ir.StringAttr.get(str(8 * target.vector_bytes))
+    attributes = [ir.StringAttr.get("nounwind")]
+    if target.arch == "x86_64":
+        attributes += [
+            ir.ArrayAttr.get([ir.StringAttr.get(name), bits])
+            for name in ("prefer-vector-width", "min-legal-vector-width")
+        ]
+    given = function.attributes["passthrough"] if "passthrough" in function.attributes else ()
+    function.attributes["passthrough"] = ir.ArrayAttr.get([*given, *attributes])
+    positions = data_pointers.get(ir.StringAttr(function.attributes["sym_name"]).value)
+    if positions:
+        noalias = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()})
+        none = ir.DictAttr.get({})
+        count = len(function.regions[0].blocks[0].arguments)
+        function.attributes["arg_attrs"] = ir.ArrayAttr.get(
+            [noalias if i in positions else none for i in range(count)]
+        )

@@ -1,0 +1,149 @@
+"""Cuts LLVM IR text into parts that compile on their own, so that cores share a module.
+
+    define void @main() { call void @a() ... }      part 1: define @main, declare hidden @a
+    define private void @a() { ... @table ... }  -> part 2: define hidden @a, @table
+
+Functions that are exported, or touch data that is written to, make up the first part; each
+group of the others that call one another makes up a part. Functions that are not exported become
+hidden, which the linker makes local. Constants go wherever they are read.
+
+Source: LLVM language reference, "Module Structure"; the layout is that of LLVM's printer, which
+puts each entity of a module on one line, but for the bodies of functions.
+"""
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+_NAME = r'@(?:"[^"]*"|[-\w$.]+)'
+_REFERENCE = re.compile(_NAME)
+_LINKAGE = (
+    r"(?:private|internal|available_externally|linkonce_odr|linkonce|weak_odr|weak|common|"
+    r"appending|extern_weak|external|dso_local|dso_preemptable|hidden|protected|default)"
+)
+_FUNCTION_HEAD = re.compile(rf"(define|declare) ((?:{_LINKAGE} )*)(.*)", re.DOTALL)
+_VARIABLE = re.compile(rf"({_NAME}) = .*?\b(global|constant|alias|ifunc) ")
+
+
+@dataclass
+class _Function:
+    """One definition: its first line without keyword and linkage, its body, what both name."""
+
+    name: str
+    linkage: str
+    head: str
+    body: list[str]
+    references: frozenset[str]
+
+
+@dataclass
+class _Module:
+    common: list[str] = field(default_factory=list)
+    declarations: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    functions: dict[str, _Function] = field(default_factory=dict)
+
+
+def split(text: str, exports: Collection[str]) -> list[str]:
+    """The parts of the module, the one with the exported functions first.
+
+    Parts depend on the functions in them alone, so a function that has not changed gives the text
+    it gave before.
+    """
+    module = _read(text)
+    exported = {f"@{name}" for name in exports} | {f'@"{name}"' for name in exports}
+    written = {name for name, line in module.variables.items() if not _is_constant(line)}
+    first = {
+        name
+        for name, function in module.functions.items()
+        if name in exported or written & _closure(function.references, module.variables)
+    }
+    groups = _groups(module, first)
+    parts = [sorted(first, key=list(module.functions).index)] if first else []
+    return [_part(module, names, exported) for names in parts + groups]
+
+
+def _read(text: str) -> _Module:
+    module = _Module()
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.startswith("define "):
+            body = []
+            for inner in lines:
+                if inner == "}":
+                    break
+                if inner and not inner.startswith(";"):
+                    body.append(inner)
+            _, linkage, head = _FUNCTION_HEAD.match(line).groups()
+            name = _REFERENCE.search(head)[0]
+            references = frozenset(_REFERENCE.findall("\n".join([head, *body]))) - {name}
+            module.functions[name] = _Function(name, linkage, head, body, references)
+        elif line.startswith("declare "):
+            module.declarations[_REFERENCE.search(line)[0]] = line
+        elif match := _VARIABLE.match(line):
+            module.variables[match[1]] = line
+        elif line and not line.startswith((";", "source_filename")):
+            module.common.append(line)
+    return module
+
+
+def _is_constant(line: str) -> bool:
+    return _VARIABLE.match(line)[2] == "constant"
+
+
+def _closure(names: Iterable[str], variables: dict[str, str]) -> set[str]:
+    """Those names, and all that the initial values of the variables among them name."""
+    found, todo = set(), list(names)
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            if name in variables:
+                todo.extend(_REFERENCE.findall(variables[name]))
+    return found
+
+
+def _groups(module: _Module, first: set[str]) -> list[list[str]]:
+    """The functions outside of the first part, grouped by who calls whom, in module order."""
+    leader = {name: name for name in module.functions if name not in first}
+
+    def find(name: str) -> str:
+        while leader[name] != name:
+            name = leader[name]
+        return name
+
+    for name in list(leader):
+        for other in _closure(module.functions[name].references, module.variables):
+            if other in leader:
+                leader[find(other)] = find(name)
+    groups: dict[str, list[str]] = {}
+    for name in leader:
+        groups.setdefault(find(name), []).append(name)
+    return list(groups.values())
+
+
+def _part(module: _Module, names: list[str], exported: set[str]) -> str:
+    """The text of a module that defines the named functions and declares what else they name."""
+    functions = [module.functions[name] for name in names]
+    named = _closure((r for f in functions for r in f.references), module.variables)
+    variables = [line for name, line in module.variables.items() if name in named]
+    declared = [line for name, line in module.declarations.items() if name in named]
+    for name, function in module.functions.items():
+        if name in named and name not in names:
+            linkage = "" if name in exported else "hidden "
+            declared.append(f"declare {linkage}{_without_body(function.head)}")
+    defined = []
+    for function in functions:
+        linkage = function.linkage if function.name in exported else "hidden "
+        defined.append("\n".join([f"define {linkage}{function.head}", *function.body, "}"]))
+    return "\n".join([*variables, *declared, *defined, *module.common, ""])
+
+
+def _without_body(head: str) -> str:
+    """`void @f(ptr %0) #0 align 8 !dbg !3 {` -> `void @f(ptr %0)`."""
+    depth, at = 0, head.index("(", _REFERENCE.search(head).end())
+    for at in range(at, len(head)):
+        depth += {"(": 1, ")": -1}.get(head[at], 0)
+        if depth == 0:
+            break
+    return head[: at + 1]

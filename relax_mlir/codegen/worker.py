@@ -1,0 +1,77 @@
+"""The process in which LLVM runs: reads jobs from standard input, writes objects to standard output.
+
+LLVM ends the process when it meets an error of its own, and one process compiles one module at a
+time; so the compiler starts several of these and keeps them. This file is run by its path and
+imports nothing of the compiler, so that a worker is ready in a tenth of a second.
+
+A job is a pickled dict: text (LLVM IR), triple, cpu, features, level (0 to 3), bitcode (bytes or
+None, linked in). The answer is a pickled dict: object (bytes), unknown (intrinsics that this LLVM
+does not have), seconds; or error (text).
+"""
+
+import os
+import pickle
+import signal
+import sys
+import time
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.pop(0)  # the folder of this file, whose module names are not meant for the outside
+
+import llvmlite.binding as llvm
+
+
+def compile_job(job: dict[str, Any]) -> dict[str, Any]:
+    """Compiles the LLVM IR of a job to a relocatable object; RuntimeError if it does not parse."""
+    start = time.perf_counter()
+    machine = llvm.Target.from_triple(job["triple"]).create_target_machine(
+        cpu=job["cpu"],
+        features=job["features"],
+        opt=job["level"],
+        reloc="pic",
+        codemodel="small",
+    )
+    module = _in_machine(llvm.parse_assembly(job["text"]), job["triple"], machine)
+    if job["bitcode"]:
+        module.link_in(_in_machine(llvm.parse_bitcode(job["bitcode"]), job["triple"], machine))
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=job["level"])
+    options.loop_vectorization = options.slp_vectorization = job["level"] > 1
+    options.loop_unrolling = job["level"] > 1
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    intrinsics = [f.name for f in module.functions if f.is_declaration and "llvm." in f.name]
+    data = machine.emit_object(module)
+    # An intrinsic that LLVM does not know is no error to it, but a call of a function so named.
+    unknown = [name for name in intrinsics if name.encode() in data]
+    return {"object": data, "unknown": unknown, "seconds": time.perf_counter() - start}
+
+
+def _in_machine(module: Any, triple: str, machine: Any) -> Any:
+    module.triple, module.data_layout = triple, str(machine.target_data)
+    return module
+
+
+def serve() -> None:
+    """Answers jobs until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever prints must not get among the answers
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    while True:
+        try:
+            job = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            answer = compile_job(job)
+        except RuntimeError as error:
+            answer = {"error": str(error)}
+        pickle.dump(answer, answers, protocol=pickle.HIGHEST_PROTOCOL)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve()
