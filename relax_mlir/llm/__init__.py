@@ -1,0 +1,1 @@
+"""Language models: model files, tokenizers, sampling, and the compiled Llama decoder."""

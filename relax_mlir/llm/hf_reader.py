@@ -1,0 +1,122 @@
+"""Weights of a Llama model in a Hugging Face folder: `config.json` and safetensors files.
+
+A safetensors file is a length (8 bytes, little endian), a JSON table of that length, and the
+tensors' bytes. They are memory-mapped here, since NumPy has no bfloat16 to read them into.
+
+Source: the safetensors format description.
+"""
+
+import json
+import mmap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relax_mlir.errors import ModelError
+from relax_mlir.llm.config import LlamaConfig, read_json
+from relax_mlir.llm.quantization import PLAIN, RawTensor, plain_bytes
+from relax_mlir.llm.weights import WeightSource, check_shapes
+
+SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+
+
+@dataclass(frozen=True, eq=False)
+class _Stored:
+    """A tensor in one of the files; `start` is its first byte, from the start of the file."""
+
+    buffer: mmap.mmap
+    format: str
+    shape: tuple[int, ...]
+    start: int
+
+
+class HuggingFaceWeights(WeightSource):
+    """The weights in `folder`; raises ModelError if it holds no complete Llama model."""
+
+    def __init__(self, folder: Path) -> None:
+        self.config = LlamaConfig.from_hugging_face(folder)
+        self._tensors: dict[str, _Stored] = {}
+        for path, names in _shards(folder).items():
+            found = _read_table(path)
+            missing = names - found.keys()
+            if missing:
+                raise ModelError(
+                    f"{path}: has no weight '{min(missing)}', which {INDEX} puts there"
+                )
+            self._tensors.update(found)
+        self._drop_unused()
+        shapes = {name: tensor.shape for name, tensor in self._tensors.items()}
+        check_shapes(str(folder), self.config, shapes)
+
+    def raw(self, name: str) -> RawTensor:
+        """See `WeightSource.raw`."""
+        tensor = self._tensors[name]
+        num_bytes = plain_bytes(tensor.format, tensor.shape)
+        stored = np.frombuffer(tensor.buffer, np.uint8, num_bytes, tensor.start)
+        return RawTensor.from_bytes(tensor.format, tensor.shape, stored)
+
+    def _drop_unused(self) -> None:
+        """Drops what some exporters write besides: rotary tables, a second tied embedding."""
+        unused = [name for name in self._tensors if name.endswith("rotary_emb.inv_freq")]
+        if self.config.tie_embeddings and "lm_head.weight" in self._tensors:
+            unused.append("lm_head.weight")
+        for name in unused:
+            del self._tensors[name]
+
+
+def _shards(folder: Path) -> dict[Path, set[str]]:
+    """The weight files of `folder`, with the names that the index says they hold."""
+    if (folder / SINGLE).exists():
+        return {folder / SINGLE: set()}
+    if not (folder / INDEX).exists():
+        raise ModelError(f"{folder}: has no weights; expects '{SINGLE}' or '{INDEX}'")
+    weight_map = read_json(folder / INDEX).get("weight_map")
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise ModelError(f"{folder / INDEX}: has no 'weight_map'")
+    shards: dict[Path, set[str]] = {}
+    for name, file in weight_map.items():
+        if Path(file).name != file:  # never read outside of the folder
+            raise ModelError(f"{folder / INDEX}: '{name}' is in {file!r}; expects a file name")
+        shards.setdefault(folder / file, set()).add(name)
+    return shards
+
+
+def _read_table(path: Path) -> dict[str, _Stored]:
+    try:
+        with path.open("rb") as stream:
+            buffer = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:  # ValueError: mmap refuses an empty file
+        raise ModelError(f"{path}: cannot be read: {error}") from error
+    data_start = 8 + int.from_bytes(buffer[:8], "little")
+    if len(buffer) < 8 or data_start > len(buffer):
+        raise ModelError(f"{path}: is no safetensors file, or cut short")
+    try:
+        table = json.loads(buffer[8:data_start])
+        entries = {name: entry for name, entry in table.items() if name != "__metadata__"}
+        return {
+            name: _stored(path, buffer, data_start, name, entry) for name, entry in entries.items()
+        }
+    except (ValueError, AttributeError, KeyError, TypeError) as error:
+        raise ModelError(f"{path}: has a damaged tensor table: {error!r}") from error
+
+
+def _stored(
+    path: Path, buffer: mmap.mmap, data_start: int, name: str, entry: dict[str, Any]
+) -> _Stored:
+    format, shape = entry["dtype"], tuple(int(dim) for dim in entry["shape"])
+    begin, end = entry["data_offsets"]
+    if format not in PLAIN:
+        raise ModelError(
+            f"{path}: weight '{name}' has dtype {format}; supported are {', '.join(PLAIN)}"
+        )
+    num_bytes = plain_bytes(format, shape)
+    if end - begin != num_bytes or begin < 0:
+        raise ModelError(f"{path}: weight '{name}' has {end - begin} bytes; expects {num_bytes}")
+    if data_start + end > len(buffer):
+        raise ModelError(
+            f"{path}: is cut short: weight '{name}' ends at byte {data_start + end}, "
+            f"but the file has {len(buffer)}"
+        )
+    return _Stored(buffer, format, shape, data_start + begin)

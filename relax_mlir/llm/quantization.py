@@ -1,0 +1,100 @@
+"""Stored tensor formats, and their exact conversion to float32.
+
+A format keeps a row as blocks of elements that share a scale; blocks never cross rows, so rows of
+a quantised matrix can be reordered without decoding it. Element i of a block decodes to
+
+    Q8_0    scale * q[i]                32 elements, int8
+    Q4_0    scale * (q[i] - 8)          32 elements, unsigned 4 bit
+    Q4_1    scale * q[i] + minimum      32 elements, unsigned 4 bit
+
+with scale and minimum in float16. 4-bit element i < 16 is the low half of byte i, element i + 16
+its high half. `scale * q[i]` is exact in float32 (11 + 8 significant bits), so fused and separate
+multiply-add agree. The other formats are decoded by the `gguf` package.
+
+Source: ggml `ggml-common.h` (block layouts); GGUF specification.
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
+from gguf.quants import dequantize as gguf_dequantize
+
+PLAIN: dict[str, np.dtype] = {
+    "F32": np.dtype("<f4"),
+    "F16": np.dtype("<f2"),
+    "BF16": np.dtype("<u2"),  # NumPy has no bfloat16: the bits
+}
+BLOCKS: dict[str, np.dtype] = {
+    "Q8_0": np.dtype([("scale", "<f2"), ("q", "i1", 32)]),
+    "Q4_0": np.dtype([("scale", "<f2"), ("q", "u1", 16)]),
+    "Q4_1": np.dtype([("scale", "<f2"), ("minimum", "<f2"), ("q", "u1", 16)]),
+}
+OTHER_BLOCKS = ("Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K")
+FORMATS: tuple[str, ...] = (*PLAIN, *BLOCKS, *OTHER_BLOCKS)
+
+
+@dataclass(frozen=True, eq=False)
+class RawTensor:
+    """A tensor as it is stored.
+
+    `shape` counts elements, outermost first. `data` has the same leading dims; its last one counts
+
+      - elements in `PLAIN` formats: float32, float16, or uint16 with the bits of a bfloat16
+      - blocks in `BLOCKS` formats: records with the fields `scale`, `minimum` (Q4_1) and `q`
+      - bytes in all others: uint8
+    """
+
+    format: str
+    shape: tuple[int, ...]
+    data: np.ndarray
+
+    @staticmethod
+    def from_bytes(format: str, shape: tuple[int, ...], stored: np.ndarray) -> "RawTensor":
+        """Views `stored` (uint8, 1-D, of the right size) as a tensor, without a copy."""
+        if format in PLAIN:
+            return RawTensor(format, shape, stored.view(PLAIN[format]).reshape(shape))
+        block, block_bytes = GGML_QUANT_SIZES[GGMLQuantizationType[format]]
+        *rows, length = shape
+        if format in BLOCKS:
+            data = stored.view(BLOCKS[format]).reshape(*rows, length // block)
+        else:
+            data = stored.reshape(*rows, length // block * block_bytes)
+        return RawTensor(format, shape, data)
+
+    def take_rows(self, order: np.ndarray) -> "RawTensor":
+        """The tensor whose row i is row `order[i]` of this one (a copy)."""
+        return RawTensor(self.format, self.shape, self.data[order])
+
+    def to_f32(self) -> np.ndarray:
+        """The exact values: a new float32 array of `shape`."""
+        if self.format == "BF16":
+            return (self.data.astype(np.uint32) << 16).view(np.float32)
+        if self.format in PLAIN:
+            return self.data.astype(np.float32)
+        if self.format in BLOCKS:
+            return _decode(self.data.reshape(-1)).reshape(self.shape)
+        return gguf_dequantize(self.data, GGMLQuantizationType[self.format]).reshape(self.shape)
+
+
+def plain_bytes(format: str, shape: tuple[int, ...]) -> int:
+    """The bytes that a tensor of `shape` takes in a `PLAIN` format."""
+    return prod(shape) * PLAIN[format].itemsize
+
+
+def _decode(blocks: np.ndarray) -> np.ndarray:
+    """Decodes a 1-D array of one of the `BLOCKS` records to float32[len(blocks), 32]."""
+    values = np.empty((len(blocks), 32), np.float32)
+    q = blocks["q"]
+    if q.shape[1] == 32:
+        values[:] = q
+    else:
+        values[:, :16] = q & 15
+        values[:, 16:] = q >> 4
+    if "minimum" not in blocks.dtype.names and q.dtype == np.uint8:
+        values -= 8
+    values *= blocks["scale"].astype(np.float32)[:, None]
+    if "minimum" in blocks.dtype.names:
+        values += blocks["minimum"].astype(np.float32)[:, None]
+    return values

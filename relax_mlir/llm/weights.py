@@ -1,0 +1,53 @@
+"""The weights of a model, whatever file holds them: one naming scheme, one layout.
+
+Names are Hugging Face's (`model.layers.3.self_attn.q_proj.weight`), projections are (out, in), and
+query and key rows are in the order that `rotate_half` expects: element i of a head is rotated with
+element i + head_dim/2. `LlamaConfig.weight_shapes` lists the names.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+
+from relax_mlir.errors import ModelError
+from relax_mlir.llm.config import LlamaConfig
+from relax_mlir.llm.quantization import RawTensor
+
+
+class WeightSource(ABC):
+    """Weights by name. Opening a source reads no weight; each call reads one from the file."""
+
+    config: LlamaConfig
+
+    @abstractmethod
+    def raw(self, name: str) -> RawTensor:
+        """Weight `name` as it is stored (read-only, memory-mapped where rows keep their order).
+
+        Raises KeyError if the model has no such weight: see `names`.
+        """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all weights, in the order of the network."""
+        return tuple(self.config.weight_shapes())
+
+    def load_f32(self, name: str) -> np.ndarray:
+        """Weight `name`, decoded exactly: a new float32 array, (out, in) for a projection."""
+        return self.raw(name).to_f32()
+
+
+def check_shapes(where: str, config: LlamaConfig, found: Mapping[str, tuple[int, ...]]) -> None:
+    """Raises ModelError unless `found` (name to shape) is just what `config` asks for.
+
+    A weight too many is refused too: the model would compute something else than we do.
+    """
+    expected = config.weight_shapes()
+    for name, shape in expected.items():
+        if name not in found:
+            raise ModelError(f"{where}: has no weight '{name}'")
+        if found[name] != shape:
+            raise ModelError(f"{where}: weight '{name}' has shape {found[name]}; expects {shape}")
+    for name in found:
+        if name not in expected:
+            raise ModelError(f"{where}: has a weight '{name}' that a Llama model does not use")
