@@ -1,0 +1,29 @@
+"""The C runtime that is linked into every compiled module: its sources and its bitcode.
+
+`csrc/relax_runtime.h` says what the runtime offers. Nothing here imports the compiler.
+"""
+
+from pathlib import Path
+
+__all__ = ["bitcode_path"]
+
+
+def bitcode_path(arch: str) -> Path:
+    """The LLVM bitcode of the runtime for an architecture, `x86_64` or `aarch64`.
+
+    Raises:
+        FileNotFoundError: there is none; the text says which there are, or how to build them.
+    """
+    directory = Path(__file__).resolve().parent / "bitcode"
+    path = directory / f"{arch}-linux.bc"
+    if path.is_file():
+        return path
+    built = sorted(found.name.removesuffix("-linux.bc") for found in directory.glob("*-linux.bc"))
+    if built:
+        raise FileNotFoundError(
+            f"the runtime has no bitcode for '{arch}', only for {', '.join(built)}"
+        )
+    raise FileNotFoundError(
+        f"the runtime's bitcode '{path}' is missing: run 'python -m relax_mlir.runtime.build' "
+        "(needs 'pip install ziglang')"
+    )

@@ -1,0 +1,103 @@
+"""Compiles the C runtime to one LLVM bitcode file per target: `python -m relax_mlir.runtime.build`.
+
+Needs the `ziglang` package, a C compiler from PyPI, which is a build requirement only: wheels contain the bitcode.
+The file imports nothing of this package, so that `setup.py` can load it before anything is installed.
+"""
+
+import argparse
+import importlib.util
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SOURCES = HERE / "csrc"
+BITCODE = HERE / "bitcode"
+
+# glibc 2.17 is the oldest that the wheels this package depends on run with.
+TARGETS = {"x86_64": "x86_64-linux-gnu.2.17", "aarch64": "aarch64-linux-gnu.2.17"}
+
+FLAGS = (
+    "-std=c11",
+    "-O2",
+    "-g0",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-sanitize=all",
+    "-fno-stack-protector",
+    "-fno-asynchronous-unwind-tables",
+    "-fno-unwind-tables",
+    "-fomit-frame-pointer",
+    "-fwrapv",
+    "-U_FORTIFY_SOURCE",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wno-unused-command-line-argument",
+)
+
+# Attributes that tie a function to a CPU. Without them it is compiled for, and can be inlined into,
+# whatever the module it is linked into is compiled for.
+CPU_ATTRIBUTE = re.compile(r' ?"(?:target-cpu|target-features|tune-cpu)"="[^"]*"')
+
+
+class BuildError(Exception):
+    """The runtime could not be compiled."""
+
+
+def build(directory: Path = BITCODE, targets: Sequence[str] = tuple(TARGETS)) -> list[Path]:
+    """Writes `<target>-linux.bc` into `directory` for each of `targets`, replacing it atomically.
+
+    Raises:
+        BuildError: `ziglang` is missing or the compiler failed; the text has the compiler's output.
+    """
+    if importlib.util.find_spec("ziglang") is None:
+        raise BuildError(
+            "the C runtime needs the package 'ziglang' to be compiled: pip install ziglang"
+        )
+    directory.mkdir(parents=True, exist_ok=True)
+    return [_build_one(directory, target) for target in targets]
+
+
+def _build_one(directory: Path, target: str) -> Path:
+    path = directory / f"{target}-linux.bc"
+    # A directory next to the result, so that the final rename stays within one file system.
+    with tempfile.TemporaryDirectory(dir=directory) as scratch:
+        text, result = Path(scratch, "runtime.ll"), Path(scratch, "runtime.bc")
+        _compile(target, *FLAGS, "-S", "-emit-llvm", str(SOURCES / "runtime.c"), "-o", str(text))
+        text.write_text(CPU_ATTRIBUTE.sub("", text.read_text()))
+        _compile(target, "-c", "-emit-llvm", str(text), "-o", str(result))
+        result.replace(path)
+    return path
+
+
+def _compile(target: str, *arguments: str) -> None:
+    command = [sys.executable, "-m", "ziglang", "cc", "-target", TARGETS[target], *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError(f"'{' '.join(command)}' failed:\n{done.stderr}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="relax_mlir.runtime.build", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--directory", type=Path, default=BITCODE, help="where the bitcode goes")
+    parser.add_argument("--target", action="append", choices=sorted(TARGETS), help="default: all")
+    options = parser.parse_args(arguments)
+    try:
+        paths = build(options.directory, options.target or tuple(TARGETS))
+    except BuildError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    for path in paths:
+        print(f"{path} ({path.stat().st_size} bytes)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+/* Contexts: the error text and the arena of one caller. */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { ERROR_SIZE = 1024 };
+
+struct RxContext {
+  char *arena;
+  int64_t arena_bytes;
+  int32_t error_length;
+  char error[ERROR_SIZE];
+};
+
+static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
+static int64_t num_contexts;
+
+static void end_workers(void);
+static void free_scratch(void);
+
+RxContext *rx_create(void) {
+  RxContext *context = calloc(1, sizeof *context);
+  if (!context) return NULL;
+  tally(RX_ALLOCATIONS, 1);
+  pthread_mutex_lock(&contexts_lock);
+  num_contexts++;
+  pthread_mutex_unlock(&contexts_lock);
+  return context;
+}
+
+void rx_destroy(RxContext *context) {
+  if (!context) return;
+  tally(RX_ARENA_BYTES, -context->arena_bytes);
+  free(context->arena);
+  free(context);
+  pthread_mutex_lock(&contexts_lock);
+  if (--num_contexts == 0) {
+    end_workers();
+    free_scratch();
+  }
+  pthread_mutex_unlock(&contexts_lock);
+}
+
+const char *rx_last_error(RxContext *context) { return context ? context->error : "out of memory"; }
+
+static void clear_error(RxContext *context) { context->error[context->error_length = 0] = 0; }
+
+/* Appends to the error text, if there is one; what does not fit is cut off. */
+__attribute__((format(printf, 2, 3))) static void say(RxContext *context, const char *format, ...) {
+  va_list values;
+  if (!context) return;
+  va_start(values, format);
+  int32_t room = ERROR_SIZE - context->error_length;
+  int32_t length = vsnprintf(context->error + context->error_length, (size_t)room, format, values);
+  va_end(values);
+  context->error_length += length < room ? length : room - 1;
+}
+
+int32_t rx_fail(RxContext *context, const char *message) {
+  clear_error(context);
+  say(context, "%s", message);
+  return 1;
+}
+
+int32_t rx_check_dim(RxContext *context, const char *what, int64_t got, int64_t want) {
+  if (got == want) return 0;
+  clear_error(context);
+  say(context, "%s is %lld, but %lld is expected", what, (long long)got, (long long)want);
+  return 1;
+}
+
+void *rx_arena(RxContext *context, int64_t bytes) {
+  if (context->arena && bytes <= context->arena_bytes) return context->arena;
+  free(context->arena);
+  tally(RX_ARENA_BYTES, -context->arena_bytes);
+  context->arena_bytes = 0;
+  context->arena = allocate(bytes);
+  if (!context->arena) {
+    clear_error(context);
+    say(context, "out of memory: the function needs an arena of %lld bytes", (long long)bytes);
+    return NULL;
+  }
+  context->arena_bytes = bytes;
+  tally(RX_ARENA_BYTES, bytes);
+  return context->arena;
+}

@@ -1,0 +1,203 @@
+/* The thread pool: workers spin briefly for the next region, then sleep on a futex.
+ *
+ * Each worker owns one word. The caller posts a region to the workers it wants, works itself, and at the end takes
+ * back what a worker has not begun: a sleeping or preempted worker never holds up a region.
+ *
+ *     IDLE --caller--> POSTED --worker--> RUNNING --worker--> IDLE
+ *     ASLEEP --caller--> POSTED (and a wake-up)      POSTED --caller--> IDLE (taken back)
+ *     IDLE --worker, after spinning--> ASLEEP        any --caller--> EXIT
+ */
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+enum { MAX_THREADS = 256, SPIN = 3000, JOIN_SPIN = 2000, CHUNKS_PER_THREAD = 4 };
+enum { IDLE, POSTED, RUNNING, ASLEEP, EXIT };
+
+typedef struct {
+  _Alignas(ALIGNMENT) _Atomic uint32_t state;
+  pthread_t thread;
+} Worker;
+
+typedef struct {
+  _Alignas(ALIGNMENT) _Atomic uint32_t busy; /* owned by a region */
+  int32_t num_workers;
+  pid_t pid;
+  RxTask task;
+  void *data;
+  int64_t count, chunk;
+  _Alignas(ALIGNMENT) _Atomic int64_t next; /* first iteration that nobody took */
+  Worker workers[MAX_THREADS - 1];
+} Pool;
+
+static Pool *_Atomic pool;
+static int wiped_on_fork;
+static _Atomic int32_t num_threads; /* 0: not decided yet */
+
+static void relax_cpu(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb");
+#endif
+}
+
+static void futex(_Atomic uint32_t *word, int operation, uint32_t value) {
+  syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
+}
+
+static int32_t default_threads(void) {
+  const char *text = getenv("RELAX_NUM_THREADS");
+  int32_t wanted = text ? atoi(text) : 0;
+  cpu_set_t cpus;
+  if (wanted > 0) return wanted;
+  if (sched_getaffinity(0, sizeof cpus, &cpus)) return 1;
+  return CPU_COUNT(&cpus);
+}
+
+void rx_set_threads(int32_t threads) {
+  if (threads <= 0) threads = default_threads();
+  if (threads > MAX_THREADS) threads = MAX_THREADS;
+  atomic_store_explicit(&num_threads, threads, memory_order_relaxed);
+}
+
+int32_t rx_get_threads(void) {
+  int32_t threads = atomic_load_explicit(&num_threads, memory_order_relaxed);
+  if (threads) return threads;
+  rx_set_threads(0);
+  return atomic_load_explicit(&num_threads, memory_order_relaxed);
+}
+
+/* Takes chunks until none is left. */
+static void work(Pool *p) {
+  for (;;) {
+    int64_t begin = atomic_fetch_add_explicit(&p->next, p->chunk, memory_order_relaxed);
+    if (begin >= p->count) return;
+    int64_t end = begin + p->chunk;
+    p->task(p->data, begin, end < p->count ? end : p->count);
+  }
+}
+
+/* Waits until the word is not IDLE; returns what it is. */
+static uint32_t await_post(_Atomic uint32_t *state) {
+  for (int spin = 1; spin <= SPIN; spin++) {
+    uint32_t seen = atomic_load_explicit(state, memory_order_acquire);
+    if (seen != IDLE) return seen;
+    /* The caller may share this core: let it run. */
+    if (spin % 64 == 0) sched_yield();
+    relax_cpu();
+  }
+  uint32_t seen = IDLE;
+  if (!atomic_compare_exchange_strong(state, &seen, ASLEEP)) return seen;
+  while ((seen = atomic_load(state)) == ASLEEP) futex(state, FUTEX_WAIT_PRIVATE, ASLEEP);
+  return seen;
+}
+
+static void *worker_main(void *argument) {
+  Worker *worker = argument;
+  for (;;) {
+    uint32_t seen = await_post(&worker->state);
+    if (seen == EXIT) return NULL;
+    if (seen != POSTED || !atomic_compare_exchange_strong(&worker->state, &seen, RUNNING)) continue;
+    work(atomic_load_explicit(&pool, memory_order_relaxed));
+    atomic_store_explicit(&worker->state, IDLE, memory_order_release);
+  }
+}
+
+/* The pool's memory reads as zero in a forked child, which has no workers: it starts its own. */
+static Pool *make_pool(void) {
+  pthread_mutex_lock(&contexts_lock);
+  Pool *p = atomic_load(&pool);
+  if (!p) {
+    p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) p = NULL;
+    if (p) wiped_on_fork = !madvise(p, sizeof *p, MADV_WIPEONFORK);
+    atomic_store(&pool, p);
+  }
+  pthread_mutex_unlock(&contexts_lock);
+  return p;
+}
+
+/* The pool, owned by the caller; NULL while it is in use. */
+static Pool *take_pool(void) {
+  Pool *p = atomic_load_explicit(&pool, memory_order_acquire);
+  if (!p && !(p = make_pool())) return NULL;
+  if (!wiped_on_fork && p->pid != getpid()) {
+    p->pid = getpid();
+    p->num_workers = 0;
+    p->busy = 0;
+  }
+  if (atomic_load_explicit(&p->busy, memory_order_relaxed)) return NULL;
+  return atomic_exchange_explicit(&p->busy, 1, memory_order_acquire) ? NULL : p;
+}
+
+/* Starts workers up to the number wanted; returns how many there are to use. */
+static int32_t ensure_workers(Pool *p, int32_t wanted) {
+  sigset_t all, old;
+  if (p->num_workers >= wanted) return wanted;
+  /* Signals belong to the host program's threads. */
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  while (p->num_workers < wanted) {
+    Worker *worker = &p->workers[p->num_workers];
+    atomic_store(&worker->state, IDLE);
+    if (pthread_create(&worker->thread, NULL, worker_main, worker)) break;
+    p->num_workers++;
+  }
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  return p->num_workers < wanted ? p->num_workers : wanted;
+}
+
+static void post(Worker *worker, uint32_t what) {
+  if (atomic_exchange(&worker->state, what) == ASLEEP) futex(&worker->state, FUTEX_WAKE_PRIVATE, 1);
+}
+
+/* Takes back a post that the worker has not begun, or waits for its end. */
+static void join(Worker *worker) {
+  uint32_t seen = POSTED;
+  if (atomic_compare_exchange_strong(&worker->state, &seen, IDLE)) return;
+  for (int spin = 1; atomic_load_explicit(&worker->state, memory_order_acquire) == RUNNING; spin++) {
+    if (spin > JOIN_SPIN) sched_yield();
+    else relax_cpu();
+  }
+}
+
+static void end_workers(void) {
+  Pool *p = atomic_load(&pool);
+  if (!p) return;
+  if (!wiped_on_fork && p->pid != getpid()) p->num_workers = 0;
+  for (int32_t i = 0; i < p->num_workers; i++) post(&p->workers[i], EXIT);
+  for (int32_t i = 0; i < p->num_workers; i++) pthread_join(p->workers[i].thread, NULL);
+  munmap(p, sizeof *p);
+  atomic_store(&pool, NULL);
+}
+
+void rx_parallel_for(RxTask task, void *data, int64_t count, int64_t grain) {
+  if (count <= 0) return;
+  int64_t threads = rx_get_threads();
+  Pool *p = count <= grain || threads == 1 ? NULL : take_pool();
+  if (!p) {
+    task(data, 0, count);
+    return;
+  }
+  int64_t share = CHUNKS_PER_THREAD * threads;
+  int64_t chunk = count / share + (count % share != 0);
+  if (chunk < grain) chunk = grain;
+  int64_t chunks = count / chunk + (count % chunk != 0);
+  int32_t helpers = ensure_workers(p, (int32_t)(threads < chunks ? threads : chunks) - 1);
+  p->task = task;
+  p->data = data;
+  p->count = count;
+  p->chunk = chunk;
+  atomic_store_explicit(&p->next, 0, memory_order_relaxed);
+  for (int32_t i = 0; i < helpers; i++) post(&p->workers[i], POSTED);
+  work(p);
+  for (int32_t i = 0; i < helpers; i++) join(&p->workers[i]);
+  counters[RX_PARALLEL_REGIONS]++;
+  atomic_store_explicit(&p->busy, 0, memory_order_release);
+}

@@ -1,0 +1,21 @@
+/* The whole runtime as one translation unit: one bitcode file per target. */
+#define _GNU_SOURCE
+#include "relax_runtime.h"
+
+#include "memory.c"
+
+#include "context.c"
+
+#include "dims.c"
+
+#include "bind.c"
+
+#include "result.c"
+
+#include "scratch.c"
+
+#include "pool.c"
+
+#include "memref.c"
+
+#include "half.c"
