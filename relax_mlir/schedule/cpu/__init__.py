@@ -1,0 +1,1 @@
+"""Schedules for CPUs: loops over memrefs with vector bodies, no scalar innermost loop."""

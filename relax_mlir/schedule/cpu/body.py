@@ -1,0 +1,255 @@
+"""Emits the scalar body of a `linalg.generic` for all lanes of a vector at once.
+
+    ^bb0(%a: f32, %b: f32):                      %0 = arith.addf %A, %B : vector<16xf32>
+      %0 = arith.addf %a, %b : f32        ->     %1 = math.exp %0 : vector<16xf32>
+      %1 = math.exp %0 : f32
+      linalg.yield %1 : f32
+
+Work on values that all lanes share stays scalar; index arithmetic stays a `Ramp` while it can.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from relax_mlir.bindings import arith, ir, linalg, tensor
+from relax_mlir.passes.base import PassFailure
+
+from . import index
+from .lanes import Lane, Ramp, Uniform, Varying, scalar, splat, to_vector, vector_type
+
+Extract = Callable[[tensor.ExtractOp, list[Lane]], Lane]
+_NARROW_FLOATS = (ir.F16Type, ir.BF16Type)
+# These move bits and need no arithmetic, so that narrow floats go through them as they are.
+_BIT_OPS = {"arith.select", "arith.bitcast", "arith.extf", "arith.truncf", "arith.constant"}
+_DIVISIONS = {
+    f"arith.{name}"
+    for name in ("divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui")
+}
+_RAMP_OPS = {
+    f"arith.{name}"
+    for name in ("addi", "subi", "muli", "remui", "divui", "remsi", "divsi", "floordivsi")
+}
+
+
+def emit_body(
+    block: ir.Block,
+    operands: Sequence[Lane | ir.Value],
+    lanes: int,
+    *,
+    indices: Sequence[Lane] = (),
+    extract: Extract | None = None,
+    captured: Mapping[ir.Value, ir.Value] | None = None,
+    mask: ir.Value | None = None,
+) -> list[Lane]:
+    """Emits the body at the insertion point and returns what it yields, one lane value a result.
+
+    `operands` are the block's arguments: vectors of `lanes` elements or scalars, as values or as
+    `Lane`s. `indices` are the iteration indices that `linalg.index` reads. `extract` loads for
+    `tensor.extract`. `captured` maps scalars from outside of the block. Lanes that `mask` turns
+    off may hold anything; they never divide by zero. Use `lanes.to_vector` on the results.
+
+    Raises PassFailure at an op that has no vector form.
+    """
+    emitter = _Emitter(lanes, indices, extract, captured or {}, mask)
+    for argument, operand in zip(block.arguments, operands, strict=True):
+        emitter.values[argument] = as_lane(operand)
+    for op in block.operations:
+        if isinstance(op, linalg.YieldOp):
+            return [emitter.read(value) for value in op.operands]
+        emitter.emit(op)
+    raise AssertionError("a linalg body ends in linalg.yield")
+
+
+def emit_op(op: ir.OpView, operands: Sequence[Lane], lanes: int) -> Lane:
+    """Emits one elementwise arith or math op for all lanes; scalar where all operands are."""
+    return _Emitter(lanes, (), None, {}, None).apply(op, list(operands))
+
+
+def as_lane(x: Lane | ir.Value) -> Lane:
+    """Wraps a vector or scalar value."""
+    if isinstance(x, Uniform | Ramp | Varying):
+        return x
+    return Varying(x) if isinstance(x.type, ir.VectorType) else Uniform(x)
+
+
+@dataclass
+class _Emitter:
+    lanes: int
+    indices: Sequence[Lane]
+    extract: Extract | None
+    captured: Mapping[ir.Value, ir.Value]
+    mask: ir.Value | None
+    values: dict[ir.Value, Lane] = field(default_factory=dict)
+
+    def read(self, value: ir.Value) -> Lane:
+        lane = self.values.get(value)
+        return Uniform(self.captured.get(value, value)) if lane is None else lane
+
+    def emit(self, op: ir.OpView) -> None:
+        operands = [self.read(value) for value in op.operands]
+        if isinstance(op, linalg.IndexOp):
+            result = self.indices[op.attributes["dim"].value]
+        elif isinstance(op, tensor.ExtractOp) and self.extract is not None:
+            result = self.extract(op, operands[1:])
+        else:
+            result = self.apply(op, operands)
+        self.values[op.results[0]] = result
+
+    def apply(self, op: ir.OpView, operands: list[Lane]) -> Lane:
+        name = op.operation.name
+        known = name.startswith(("arith.", "math."))
+        if not known or len(op.results) != 1 or len(op.regions):
+            raise PassFailure(op, "has no vector form, so that its tensor program has no schedule")
+        ramp = _ramp(name, op, operands, self.lanes)
+        if ramp is not None:
+            return ramp
+        if all(isinstance(operand, Uniform) for operand in operands):
+            return Uniform(_clone(op, [scalar(operand) for operand in operands], None))
+        if name == "arith.select" and isinstance(operands[0], Uniform):
+            vectors = [scalar(operands[0])]
+            vectors += [to_vector(operand, self.lanes) for operand in operands[1:]]
+        else:
+            vectors = [to_vector(operand, self.lanes) for operand in operands]
+        if name in _DIVISIONS and self.mask is not None:
+            vectors[1] = self._safe_divisor(vectors[1])
+        return Varying(_clone(op, vectors, self.lanes))
+
+    def _safe_divisor(self, divisor: ir.Value) -> ir.Value:
+        """Division by zero is undefined even in a lane whose result nobody reads."""
+        element = ir.VectorType(divisor.type).element_type
+        one = arith.ConstantOp(element, ir.IntegerAttr.get(element, 1)).result
+        return arith.SelectOp(self.mask, divisor, splat(one, self.lanes)).result
+
+
+def _clone(op: ir.OpView, operands: list[ir.Value], lanes: int | None) -> ir.Value:
+    """The op on these operands; narrow floats are computed in f32 and rounded once an op."""
+    name, location = op.operation.name, op.location
+    attributes = {key: op.attributes[key] for key in op.attributes}
+    result = op.results[0].type
+    narrow = name not in _BIT_OPS
+    if narrow:
+        operands = [_widen(operand, lanes) for operand in operands]
+    wide = _wide(result) if narrow else result
+    kind = wide if lanes is None else vector_type(lanes, wide)
+    created = ir.Operation.create(name, [kind], operands, attributes, loc=location).result
+    if wide == result:
+        return created
+    return arith.TruncFOp(result if lanes is None else vector_type(lanes, result), created).result
+
+
+def _wide(element: ir.Type) -> ir.Type:
+    return ir.F32Type.get() if isinstance(element, _NARROW_FLOATS) else element
+
+
+def _widen(operand: ir.Value, lanes: int | None) -> ir.Value:
+    kind = operand.type
+    element = kind if not isinstance(kind, ir.VectorType) else ir.VectorType(kind).element_type
+    if not isinstance(element, _NARROW_FLOATS):
+        return operand
+    wide = ir.F32Type.get()
+    return arith.ExtFOp(wide if lanes is None else vector_type(lanes, wide), operand).result
+
+
+def _ramp(name: str, op: ir.OpView, operands: list[Lane], lanes: int) -> Lane | None:
+    """The result as a Ramp (or Uniform), where the op keeps lanes an arithmetic progression."""
+    if not any(isinstance(operand, Ramp) for operand in operands):
+        return None
+    if any(isinstance(operand, Varying) for operand in operands):
+        return None
+    if name in ("arith.index_cast", "arith.index_castui"):
+        return _cast(operands[0], op.results[0].type)
+    if name not in _RAMP_OPS:
+        return None
+    a, b = operands
+    if name == "arith.addi":
+        return add(a, b)
+    if name == "arith.subi":
+        return add(a, scale(b, -1))
+    if name == "arith.muli":
+        return scale(a, b.value) if isinstance(b, Uniform) else scale(b, getattr(a, "value", None))
+    divisor = _constant(b.value) if isinstance(a, Ramp) and isinstance(b, Uniform) else None
+    if divisor is None:
+        return None
+    return split(a, divisor, lanes, "rem" in name)
+
+
+def _cast(lane: Ramp, element: ir.Type) -> Lane | None:
+    if not isinstance(lane.step, int):
+        return None
+    base = arith.IndexCastOp(element, lane.base).result
+    return Ramp(base, lane.step, lane.align, lane.nonnegative)
+
+
+def _constant(x: index.Int) -> int | None:
+    if isinstance(x, int):
+        return x
+    owner = x.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        return None
+    return ir.IntegerAttr(owner.attributes["value"]).value
+
+
+def add(a: Lane, b: Lane) -> Lane | None:
+    """a + b of integers as a Ramp or Uniform; None where that cannot be."""
+    if isinstance(a, Uniform) and isinstance(b, Uniform):
+        return Uniform(_add(a.value, b.value))
+    if isinstance(a, Uniform):
+        a, b = b, a
+    if not isinstance(a, Ramp) or isinstance(b, Varying):
+        return None
+    other = b.value if isinstance(b, Uniform) else b.base
+    base = _add(a.base, other)
+    constant = _constant(other)
+    align = math.gcd(a.align, constant) if constant is not None else 1
+    if isinstance(b, Uniform):
+        return Ramp(base, a.step, align, a.nonnegative and constant is not None and constant >= 0)
+    if not isinstance(a.step, int) or not isinstance(b.step, int):
+        return None
+    step = a.step + b.step
+    return Ramp(base, step, math.gcd(a.align, b.align), a.nonnegative and b.nonnegative)
+
+
+def scale(a: Lane, factor: index.Int | None) -> Lane | None:
+    """a * factor of integers; None where that is no Ramp or Uniform."""
+    if factor is None or isinstance(a, Varying):
+        return None
+    constant = _constant(factor)
+    if isinstance(a, Uniform):
+        return Uniform(_mul(a.value, constant if constant is not None else factor))
+    if constant is not None and isinstance(a.step, int):
+        base = _mul(a.base, constant)
+        step = a.step * constant
+        return Ramp(base, step, max(1, a.align * abs(constant)), a.nonnegative and constant >= 0)
+    if not isinstance(a.base.type, ir.IndexType):
+        return None
+    return Ramp(_mul(a.base, factor), index.mul(a.step, factor))
+
+
+def split(a: Ramp, divisor: int, lanes: int, remainder: bool) -> Lane | None:
+    """a // divisor or a % divisor, if no lane of `a` passes a multiple of the divisor."""
+    # base and the multiples of divisor are all multiples of the gcd: none lies between lanes.
+    together = divisor > 0 and lanes <= math.gcd(a.align, divisor)
+    if not (together and a.nonnegative and isinstance(a.step, int) and a.step == 1):
+        return None
+    kind = arith.RemUIOp if remainder else arith.DivUIOp
+    base = kind(a.base, _like(divisor, a.base)).result
+    if not remainder:
+        return Uniform(base)
+    return Ramp(base, a.step, math.gcd(a.align, divisor), True)
+
+
+def _add(a: index.Int, b: index.Int) -> index.Int:
+    if isinstance(a, int) or isinstance(b, int):
+        return index.add(a, b)
+    return arith.AddIOp(a, b).result
+
+
+def _mul(a: index.Int, b: index.Int) -> index.Int:
+    if isinstance(a, ir.Value) and isinstance(b, int):
+        return a if b == 1 else arith.MulIOp(a, _like(b, a)).result
+    return index.mul(a, b)
+
+
+def _like(x: int, other: ir.Value) -> ir.Value:
+    return arith.ConstantOp(other.type, ir.IntegerAttr.get(other.type, x)).result

@@ -1,0 +1,96 @@
+"""What one scalar of a loop body is across the lanes of a vector.
+
+    Uniform(x)          every lane holds x                             x: scalar value, or an int
+    Ramp(base, step)    lane i holds base + i * step                   indices and integers
+    Varying(v)          lane i holds v[i]                              v: vector<lanes x T>
+
+Keeping the first two apart from real vectors is what turns address arithmetic into contiguous
+loads, and per-row work into scalar code.
+"""
+
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, ir, vector
+
+from . import index
+from .index import Int
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """One value for every lane; an int stands for an `index` constant."""
+
+    value: Int
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """Lane i holds `base + i * step`.
+
+    `align` divides base; `nonnegative` says that base is known to be at least zero.
+    """
+
+    base: ir.Value
+    step: Int = 1
+    align: int = 1
+    nonnegative: bool = False
+
+
+@dataclass(frozen=True)
+class Varying:
+    """A vector, one element a lane."""
+
+    value: ir.Value
+
+
+Lane = Uniform | Ramp | Varying
+
+
+def scalar(lane: Uniform) -> ir.Value:
+    """The scalar that every lane holds."""
+    return index.value(lane.value)
+
+
+def vector_type(lanes: int, element: ir.Type) -> ir.VectorType:
+    """`vector<lanes x element>`."""
+    return ir.VectorType.get([lanes], element)
+
+
+def splat(x: ir.Value, lanes: int) -> ir.Value:
+    """x in every lane."""
+    return vector.BroadcastOp(vector_type(lanes, x.type), x).result
+
+
+def element_type(lane: Lane) -> ir.Type:
+    """The type of one lane."""
+    if isinstance(lane, Varying):
+        return ir.VectorType(lane.value.type).element_type
+    base = lane.value if isinstance(lane, Uniform) else lane.base
+    return ir.IndexType.get() if isinstance(base, int) else base.type
+
+
+def to_vector(lane: Lane, lanes: int) -> ir.Value:
+    """The lanes as one vector value."""
+    if isinstance(lane, Varying):
+        return lane.value
+    if isinstance(lane, Uniform):
+        return splat(scalar(lane), lanes)
+    steps = iota(lanes, lane.base.type)
+    if not (isinstance(lane.step, int) and lane.step == 1):
+        steps = arith.MulIOp(steps, splat(_as_type(lane.step, lane.base.type), lanes)).result
+    return arith.AddIOp(splat(lane.base, lanes), steps).result
+
+
+def iota(lanes: int, element: ir.Type) -> ir.Value:
+    """0, 1, 2, ... as a constant vector."""
+    kind = vector_type(lanes, element)
+    if isinstance(element, ir.IndexType):
+        return vector.StepOp(kind).result
+    values = [ir.IntegerAttr.get(element, i) for i in range(lanes)]
+    return arith.ConstantOp(kind, ir.DenseElementsAttr.get(values, kind)).result
+
+
+def _as_type(x: Int, element: ir.Type) -> ir.Value:
+    if isinstance(x, int):
+        return arith.ConstantOp(element, ir.IntegerAttr.get(element, x)).result
+    return x if x.type == element else arith.IndexCastOp(element, x).result
