@@ -7,32 +7,38 @@ typedef struct {
 } Origin;
 
 typedef struct {
-  RxContext *context;
-  const RxFunction *info;
-  const DLTensor *args;
-  int64_t *symbols;
+  RxContext* context;
+  const RxFunction* info;
+  const DLTensor* args;
+  int64_t* symbols;
   uint8_t *bound, *said; /* per symbol: it has a value; the text names its value */
-  Origin *origins;
+  Origin* origins;
   int32_t num_unbound;
 } Binding;
 
-static void say_argument(RxContext *context, const RxFunction *info, int32_t i) {
+static void say_argument(RxContext* context, const RxFunction* info, int32_t i) {
   say(context, "argument %d", i);
   if (info->args[i].name && info->args[i].name[0]) say(context, " '%s'", info->args[i].name);
 }
 
-static void say_dtype(RxContext *context, int32_t code, int32_t bits, int32_t lanes) {
-  static const char *const names[] = {[RX_INT] = "int", [RX_UINT] = "uint", [RX_FLOAT] = "float",
-                                      [RX_BFLOAT] = "bfloat", [RX_COMPLEX] = "complex"};
+static void say_dtype(RxContext* context, int32_t code, int32_t bits, int32_t lanes) {
+  static const char* const names[] = {[RX_INT] = "int",
+                                      [RX_UINT] = "uint",
+                                      [RX_FLOAT] = "float",
+                                      [RX_BFLOAT] = "bfloat",
+                                      [RX_COMPLEX] = "complex"};
   int known = code >= 0 && code <= RX_COMPLEX && names[code];
-  if (code == RX_BOOL && bits == 8) say(context, "bool");
-  else if (known) say(context, "%s%d", names[code], bits);
-  else say(context, "DLPack type %d of %d bits", code, bits);
+  if (code == RX_BOOL && bits == 8)
+    say(context, "bool");
+  else if (known)
+    say(context, "%s%d", names[code], bits);
+  else
+    say(context, "DLPack type %d of %d bits", code, bits);
   if (lanes != 1) say(context, "x%d", lanes);
 }
 
 /* The first dim whose stride is not row-major without gaps, or -1. */
-static int32_t gap_dim(const DLTensor *tensor, int64_t *want) {
+static int32_t gap_dim(const DLTensor* tensor, int64_t* want) {
   int64_t stride = 1;
   for (int32_t d = 0; d < tensor->ndim; d++)
     if (tensor->shape[d] == 0) return -1;
@@ -45,14 +51,18 @@ static int32_t gap_dim(const DLTensor *tensor, int64_t *want) {
 }
 
 static int is_host_memory(int32_t device) {
-  return device == 1 || device == 3 || device == 11 || device == 13; /* CPU, pinned for CUDA or ROCm, managed */
+  return device == 1 || device == 3 || device == 11 ||
+         device == 13; /* CPU, pinned for CUDA or ROCm, managed */
 }
 
-/* Checks device, dtype and rank; the text goes on after "argument 0 'x': ". Rank -1 is not checked. */
-static int32_t check_kind(RxContext *context, const DLTensor *tensor, int32_t code, int32_t bits, int32_t ndim) {
+/* Checks device, dtype and rank; the text goes on after "argument 0 'x': ". Rank -1 is not checked.
+ */
+static int32_t check_kind(RxContext* context, const DLTensor* tensor, int32_t code, int32_t bits,
+                          int32_t ndim) {
   DLDataType dtype = tensor->dtype;
   if (!is_host_memory(tensor->device.type)) {
-    say(context, "memory is on a device of DLPack type %d, but CPU memory (1) is expected", tensor->device.type);
+    say(context, "memory is on a device of DLPack type %d, but CPU memory (1) is expected",
+        tensor->device.type);
   } else if (dtype.code != code || dtype.bits != bits || dtype.lanes != 1) {
     say(context, "dtype is ");
     say_dtype(context, dtype.code, dtype.bits, dtype.lanes);
@@ -68,7 +78,7 @@ static int32_t check_kind(RxContext *context, const DLTensor *tensor, int32_t co
 }
 
 /* Checks strides and the data pointer; the text goes on after "argument 0 'x': ". */
-static int32_t check_layout(RxContext *context, const DLTensor *tensor) {
+static int32_t check_layout(RxContext* context, const DLTensor* tensor) {
   int64_t want = 0, elements = 1;
   int32_t gap = gap_dim(tensor, &want);
   int32_t bytes = tensor->dtype.bits / 8;
@@ -77,7 +87,8 @@ static int32_t check_layout(RxContext *context, const DLTensor *tensor) {
     say(context, "stride of dim %d is %lld, but %lld is expected (row-major without gaps)", gap,
         (long long)tensor->strides[gap], (long long)want);
   } else if (tensor->byte_offset) {
-    say(context, "byte_offset is %llu, but 0 is expected (add it to data)", (unsigned long long)tensor->byte_offset);
+    say(context, "byte_offset is %llu, but 0 is expected (add it to data)",
+        (unsigned long long)tensor->byte_offset);
   } else if (!tensor->data && elements) {
     say(context, "data is null, but there are %lld elements", (long long)elements);
   } else if (bytes > 1 && (uintptr_t)tensor->data % (uintptr_t)bytes) {
@@ -89,16 +100,19 @@ static int32_t check_layout(RxContext *context, const DLTensor *tensor) {
 }
 
 /* Checks what needs no symbols; the text goes on after "argument 0 'x': ". */
-static int32_t check_tensor(RxContext *context, const RxArg *arg, const DLTensor *tensor) {
+static int32_t check_tensor(RxContext* context, const RxArg* arg, const DLTensor* tensor) {
   if (arg->kind != RX_SHAPE)
-    return check_kind(context, tensor, arg->code, arg->bits, arg->ndim) || check_layout(context, tensor);
+    return check_kind(context, tensor, arg->code, arg->bits, arg->ndim) ||
+           check_layout(context, tensor);
   if (check_kind(context, tensor, RX_INT, 64, 1) || check_layout(context, tensor)) return 1;
   if (arg->ndim < 0 || tensor->shape[0] == arg->ndim) return 0;
-  say(context, "number of values is %lld, but %d is expected", (long long)tensor->shape[0], arg->ndim);
+  say(context, "number of values is %lld, but %d is expected", (long long)tensor->shape[0],
+      arg->ndim);
   return 1;
 }
 
-static int32_t check_argument(RxContext *context, const RxFunction *info, const DLTensor *tensor, int32_t i) {
+static int32_t check_argument(RxContext* context, const RxFunction* info, const DLTensor* tensor,
+                              int32_t i) {
   /* Formatting costs more than checking: the text is made on failure only. */
   if (!check_tensor(NULL, &info->args[i], tensor)) return 0;
   clear_error(context);
@@ -108,31 +122,33 @@ static int32_t check_argument(RxContext *context, const RxFunction *info, const 
 }
 
 /* Number of dims (or values) of an argument that the table describes. */
-static int32_t num_dims(const RxArg *arg) { return arg->ndim < 0 || !arg->dims ? 0 : arg->ndim; }
+static int32_t num_dims(const RxArg* arg) { return arg->ndim < 0 || !arg->dims ? 0 : arg->ndim; }
 
-static const char *dim_word(const RxArg *arg) { return arg->kind == RX_SHAPE ? "value" : "dim"; }
+static const char* dim_word(const RxArg* arg) { return arg->kind == RX_SHAPE ? "value" : "dim"; }
 
-static int64_t actual_dim(const Binding *binding, int32_t i, int32_t d) {
-  const DLTensor *tensor = &binding->args[i];
-  return binding->info->args[i].kind == RX_SHAPE ? ((const int64_t *)tensor->data)[d] : tensor->shape[d];
+static int64_t actual_dim(const Binding* binding, int32_t i, int32_t d) {
+  const DLTensor* tensor = &binding->args[i];
+  return binding->info->args[i].kind == RX_SHAPE ? ((const int64_t*)tensor->data)[d]
+                                                 : tensor->shape[d];
 }
 
-static void say_dim(const Binding *binding, int32_t i, int32_t d) {
+static void say_dim(const Binding* binding, int32_t i, int32_t d) {
   clear_error(binding->context);
   say_argument(binding->context, binding->info, i);
   say(binding->context, ": %s %d is %lld", dim_word(&binding->info->args[i]), d,
       (long long)actual_dim(binding, i, d));
 }
 
-static void say_origin(const Binding *binding, int32_t symbol) {
+static void say_origin(const Binding* binding, int32_t symbol) {
   Origin origin = binding->origins[symbol];
   say(binding->context, "from ");
   say_argument(binding->context, binding->info, origin.arg);
   say(binding->context, ", %s %d", dim_word(&binding->info->args[origin.arg]), origin.dim);
 }
 
-/* Appends "n = 3 from argument 0 'x', dim 0" for each symbol of the program that is not said yet. */
-static void say_symbols(const Binding *binding, RxDim dim, const char **separator) {
+/* Appends "n = 3 from argument 0 'x', dim 0" for each symbol of the program that is not said yet.
+ */
+static void say_symbols(const Binding* binding, RxDim dim, const char** separator) {
   for (int64_t at = 0; at < dim.count; at += 2) {
     int64_t symbol = dim.program[at + 1];
     if (dim.program[at] != RX_SYMBOL || binding->said[symbol]) continue;
@@ -144,7 +160,7 @@ static void say_symbols(const Binding *binding, RxDim dim, const char **separato
   }
 }
 
-static void bind_symbol(Binding *binding, int32_t symbol, int64_t value, int32_t i, int32_t d) {
+static void bind_symbol(Binding* binding, int32_t symbol, int64_t value, int32_t i, int32_t d) {
   binding->symbols[symbol] = value;
   binding->bound[symbol] = 1;
   binding->origins[symbol] = (Origin){i, d};
@@ -152,13 +168,14 @@ static void bind_symbol(Binding *binding, int32_t symbol, int64_t value, int32_t
 }
 
 /* Binds the symbol of a dim that is nothing but this symbol. */
-static int32_t bind_plain(Binding *binding, int32_t i, int32_t d) {
+static int32_t bind_plain(Binding* binding, int32_t i, int32_t d) {
   RxDim dim = binding->info->args[i].dims[d];
   int64_t value = actual_dim(binding, i, d);
   if (!is_symbol(dim) || binding->bound[dim.program[1]]) return 0;
   if (value < 0) {
     say_dim(binding, i, d);
-    say(binding->context, ", but '%s' must not be negative", binding->info->symbols[dim.program[1]]);
+    say(binding->context, ", but '%s' must not be negative",
+        binding->info->symbols[dim.program[1]]);
     return 1;
   }
   bind_symbol(binding, (int32_t)dim.program[1], value, i, d);
@@ -166,7 +183,7 @@ static int32_t bind_plain(Binding *binding, int32_t i, int32_t d) {
 }
 
 /* Binds the symbol without a value in a*s + b by exact division. */
-static int32_t bind_linear(Binding *binding, int32_t i, int32_t d) {
+static int32_t bind_linear(Binding* binding, int32_t i, int32_t d) {
   RxDim dim = binding->info->args[i].dims[d];
   int64_t value = actual_dim(binding, i, d);
   Scope scope = {binding->symbols, binding->bound, -1};
@@ -186,10 +203,10 @@ static int32_t bind_linear(Binding *binding, int32_t i, int32_t d) {
   return 0;
 }
 
-static void say_mismatch(const Binding *binding, int32_t i, int32_t d, int64_t want) {
+static void say_mismatch(const Binding* binding, int32_t i, int32_t d, int64_t want) {
   RxDim dim = binding->info->args[i].dims[d];
-  RxContext *context = binding->context;
-  const char *separator = " (";
+  RxContext* context = binding->context;
+  const char* separator = " (";
   say_dim(binding, i, d);
   if (is_const(dim)) {
     say(context, ", but %lld is expected", (long long)want);
@@ -208,7 +225,7 @@ static void say_mismatch(const Binding *binding, int32_t i, int32_t d, int64_t w
   if (separator[0] == ',') say(context, ")");
 }
 
-static int32_t check_dim(Binding *binding, int32_t i, int32_t d) {
+static int32_t check_dim(Binding* binding, int32_t i, int32_t d) {
   RxDim dim = binding->info->args[i].dims[d];
   Scope scope = {binding->symbols, binding->bound, -1};
   if (!dim.count) return 0;
@@ -228,23 +245,28 @@ static int32_t check_dim(Binding *binding, int32_t i, int32_t d) {
 
 static int holds(int32_t relation, int64_t x, int64_t y) {
   switch (relation) {
-    case RX_EQ: return x == y;
-    case RX_LE: return x <= y;
-    case RX_LT: return x < y;
-    case RX_GE: return x >= y;
-    case RX_GT: return x > y;
+    case RX_EQ:
+      return x == y;
+    case RX_LE:
+      return x <= y;
+    case RX_LT:
+      return x < y;
+    case RX_GE:
+      return x >= y;
+    case RX_GT:
+      return x > y;
   }
   return x != y;
 }
 
-static int32_t check_fact(Binding *binding, const RxFact *fact) {
+static int32_t check_fact(Binding* binding, const RxFact* fact) {
   Scope scope = {binding->symbols, binding->bound, -1};
   Linear lhs = evaluate(&scope, fact->lhs);
   int open = scope.unbound >= 0;
   Linear rhs = evaluate(&scope, fact->rhs);
   if (open || scope.unbound >= 0) return 0;
   if (!lhs.fault && !rhs.fault && holds(fact->relation, lhs.b, rhs.b)) return 0;
-  const char *separator = ", but ";
+  const char* separator = ", but ";
   clear_error(binding->context);
   say(binding->context, "'%s' requires %s", binding->info->name, fact->text);
   say_symbols(binding, fact->lhs, &separator);
@@ -252,16 +274,16 @@ static int32_t check_fact(Binding *binding, const RxFact *fact) {
   return 1;
 }
 
-typedef int32_t (*DimCheck)(Binding *, int32_t, int32_t);
+typedef int32_t (*DimCheck)(Binding*, int32_t, int32_t);
 
-static int32_t for_each_dim(Binding *binding, DimCheck check) {
+static int32_t for_each_dim(Binding* binding, DimCheck check) {
   for (int32_t i = 0; i < binding->info->num_args; i++)
     for (int32_t d = 0; d < num_dims(&binding->info->args[i]); d++)
       if (check(binding, i, d)) return 1;
   return 0;
 }
 
-static int32_t solve(Binding *binding) {
+static int32_t solve(Binding* binding) {
   /* Plain dims first: their values explain mismatches of compound ones best. */
   if (binding->num_unbound && for_each_dim(binding, bind_plain)) return 1;
   for (int32_t before = -1; binding->num_unbound && binding->num_unbound != before;) {
@@ -274,25 +296,27 @@ static int32_t solve(Binding *binding) {
   return 0;
 }
 
-static int32_t check_number(RxContext *context, const char *function, const char *what, int32_t got, int32_t want) {
+static int32_t check_number(RxContext* context, const char* function, const char* what, int32_t got,
+                            int32_t want) {
   if (got == want) return 0;
   clear_error(context);
   say(context, "'%s' has %d %s%s, but got %d", function, want, what, want == 1 ? "" : "s", got);
   return 1;
 }
 
-int32_t rx_bind(RxContext *context, const RxFunction *info, const DLTensor *args, int32_t num_args,
-                int32_t num_results, int64_t *symbols) {
+int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args, int32_t num_args,
+                int32_t num_results, int64_t* symbols) {
   if (check_number(context, info->name, "argument", num_args, info->num_args)) return 1;
   if (check_number(context, info->name, "result", num_results, info->num_results)) return 1;
   for (int32_t i = 0; i < num_args; i++)
     if (check_argument(context, info, &args[i], i)) return 1;
   int64_t number = info->num_symbols;
-  Origin *origins = rx_scratch_push(number * (int64_t)(sizeof(Origin) + 2));
-  uint8_t *bound = (uint8_t *)(origins + number);
+  Origin* origins = rx_scratch_push(number * (int64_t)(sizeof(Origin) + 2));
+  uint8_t* bound = (uint8_t*)(origins + number);
   memset(bound, 0, (size_t)(2 * number));
   for (int64_t s = 0; s < number; s++) symbols[s] = -1;
-  Binding binding = {context, info, args, symbols, bound, bound + number, origins, info->num_symbols};
+  Binding binding = {context, info,           args,    symbols,
+                     bound,   bound + number, origins, info->num_symbols};
   int32_t failed = solve(&binding);
   rx_scratch_pop(origins);
   if (!failed) clear_error(context);

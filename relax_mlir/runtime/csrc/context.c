@@ -6,7 +6,7 @@
 enum { ERROR_SIZE = 1024 };
 
 struct RxContext {
-  char *arena;
+  char* arena;
   int64_t arena_bytes;
   int32_t error_length;
   char error[ERROR_SIZE];
@@ -18,8 +18,8 @@ static int64_t num_contexts;
 static void end_workers(void);
 static void free_scratch(void);
 
-RxContext *rx_create(void) {
-  RxContext *context = calloc(1, sizeof *context);
+RxContext* rx_create(void) {
+  RxContext* context = calloc(1, sizeof *context);
   if (!context) return NULL;
   tally(RX_ALLOCATIONS, 1);
   pthread_mutex_lock(&contexts_lock);
@@ -28,7 +28,7 @@ RxContext *rx_create(void) {
   return context;
 }
 
-void rx_destroy(RxContext *context) {
+void rx_destroy(RxContext* context) {
   if (!context) return;
   tally(RX_ARENA_BYTES, -context->arena_bytes);
   free(context->arena);
@@ -41,12 +41,12 @@ void rx_destroy(RxContext *context) {
   pthread_mutex_unlock(&contexts_lock);
 }
 
-const char *rx_last_error(RxContext *context) { return context ? context->error : "out of memory"; }
+const char* rx_last_error(RxContext* context) { return context ? context->error : "out of memory"; }
 
-static void clear_error(RxContext *context) { context->error[context->error_length = 0] = 0; }
+static void clear_error(RxContext* context) { context->error[context->error_length = 0] = 0; }
 
 /* Appends to the error text, if there is one; what does not fit is cut off. */
-__attribute__((format(printf, 2, 3))) static void say(RxContext *context, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void say(RxContext* context, const char* format, ...) {
   va_list values;
   if (!context) return;
   va_start(values, format);
@@ -56,20 +56,20 @@ __attribute__((format(printf, 2, 3))) static void say(RxContext *context, const 
   context->error_length += length < room ? length : room - 1;
 }
 
-int32_t rx_fail(RxContext *context, const char *message) {
+int32_t rx_fail(RxContext* context, const char* message) {
   clear_error(context);
   say(context, "%s", message);
   return 1;
 }
 
-int32_t rx_check_dim(RxContext *context, const char *what, int64_t got, int64_t want) {
+int32_t rx_check_dim(RxContext* context, const char* what, int64_t got, int64_t want) {
   if (got == want) return 0;
   clear_error(context);
   say(context, "%s is %lld, but %lld is expected", what, (long long)got, (long long)want);
   return 1;
 }
 
-void *rx_arena(RxContext *context, int64_t bytes) {
+void* rx_arena(RxContext* context, int64_t bytes) {
   if (context->arena && bytes <= context->arena_bytes) return context->arena;
   free(context->arena);
   tally(RX_ARENA_BYTES, -context->arena_bytes);

@@ -3,13 +3,13 @@
 /* A value a*s + b, where s is the only symbol without a value; `fault` says why there is none. */
 typedef struct {
   int64_t a, b;
-  const char *fault;
+  const char* fault;
 } Linear;
 
 typedef struct {
-  const int64_t *symbols;
-  const uint8_t *bound; /* per symbol: it has a value */
-  int32_t unbound; /* the symbol without a value that was met, or -1 */
+  const int64_t* symbols;
+  const uint8_t* bound; /* per symbol: it has a value */
+  int32_t unbound;      /* the symbol without a value that was met, or -1 */
 } Scope;
 
 static const char many_unbound[] = "has two symbols without a value";
@@ -23,23 +23,30 @@ static Linear combine(int64_t opcode, Linear x, Linear y) {
   if (x.fault) return x;
   if (y.fault) return y;
   switch (opcode) {
-    case RX_ADD: return (Linear){x.a + y.a, x.b + y.b, NULL};
-    case RX_SUB: return (Linear){x.a - y.a, x.b - y.b, NULL};
+    case RX_ADD:
+      return (Linear){x.a + y.a, x.b + y.b, NULL};
+    case RX_SUB:
+      return (Linear){x.a - y.a, x.b - y.b, NULL};
     case RX_MUL:
       if (x.a && y.a) return (Linear){0, 0, not_linear};
       return (Linear){x.a * y.b + y.a * x.b, x.b * y.b, NULL};
   }
   if (x.a || y.a) return (Linear){0, 0, not_linear};
   switch (opcode) {
-    case RX_FLOORDIV: return y.b <= 0 ? (Linear){0, 0, bad_divisor} : (Linear){0, floor_div(x.b, y.b), NULL};
-    case RX_MOD: return y.b <= 0 ? (Linear){0, 0, bad_divisor} : (Linear){0, x.b - y.b * floor_div(x.b, y.b), NULL};
-    case RX_MIN: return x.b < y.b ? x : y;
-    case RX_MAX: return x.b > y.b ? x : y;
+    case RX_FLOORDIV:
+      return y.b <= 0 ? (Linear){0, 0, bad_divisor} : (Linear){0, floor_div(x.b, y.b), NULL};
+    case RX_MOD:
+      return y.b <= 0 ? (Linear){0, 0, bad_divisor}
+                      : (Linear){0, x.b - y.b * floor_div(x.b, y.b), NULL};
+    case RX_MIN:
+      return x.b < y.b ? x : y;
+    case RX_MAX:
+      return x.b > y.b ? x : y;
   }
   return (Linear){0, 0, malformed};
 }
 
-static Linear symbol_value(Scope *scope, int32_t symbol) {
+static Linear symbol_value(Scope* scope, int32_t symbol) {
   if (scope->bound[symbol]) return (Linear){0, scope->symbols[symbol], NULL};
   if (scope->unbound >= 0 && scope->unbound != symbol) return (Linear){0, 0, many_unbound};
   scope->unbound = symbol;
@@ -47,7 +54,7 @@ static Linear symbol_value(Scope *scope, int32_t symbol) {
 }
 
 /* Evaluates the expression that ends at *end and moves *end to its start. */
-static Linear evaluate_back(Scope *scope, const int64_t *program, int64_t *end) {
+static Linear evaluate_back(Scope* scope, const int64_t* program, int64_t* end) {
   if (*end < 2) return (Linear){0, 0, malformed};
   *end -= 2;
   int64_t opcode = program[*end], operand = program[*end + 1];
@@ -58,7 +65,7 @@ static Linear evaluate_back(Scope *scope, const int64_t *program, int64_t *end) 
   return combine(opcode, x, y);
 }
 
-static Linear evaluate(Scope *scope, RxDim dim) {
+static Linear evaluate(Scope* scope, RxDim dim) {
   int64_t end = dim.count;
   scope->unbound = -1;
   return evaluate_back(scope, dim.program, &end);
@@ -68,17 +75,21 @@ static int is_symbol(RxDim dim) { return dim.count == 2 && dim.program[0] == RX_
 static int is_const(RxDim dim) { return dim.count == 2 && dim.program[0] == RX_CONST; }
 
 /* Start of the expression that ends at `end`. */
-static int64_t start_of(const int64_t *program, int64_t end) {
+static int64_t start_of(const int64_t* program, int64_t end) {
   int64_t opcode = program[end - 2];
   if (opcode == RX_CONST || opcode == RX_SYMBOL) return end - 2;
   return start_of(program, start_of(program, end - 2));
 }
 
-static const char *const infix[] = {[RX_ADD] = " + ", [RX_SUB] = " - ", [RX_MUL] = "*",
-                                    [RX_FLOORDIV] = " floordiv ", [RX_MOD] = " mod "};
+static const char* const infix[] = {[RX_ADD] = " + ",
+                                    [RX_SUB] = " - ",
+                                    [RX_MUL] = "*",
+                                    [RX_FLOORDIV] = " floordiv ",
+                                    [RX_MOD] = " mod "};
 
 /* Prints the expression that ends at `end`, in parentheses if it binds weaker than `level`. */
-static void print_back(RxContext *context, const char *const *names, const int64_t *program, int64_t end, int level) {
+static void print_back(RxContext* context, const char* const* names, const int64_t* program,
+                       int64_t end, int level) {
   int64_t opcode = program[end - 2], operand = program[end - 1];
   if (opcode == RX_CONST) {
     say(context, "%lld", (long long)operand);
@@ -106,6 +117,6 @@ static void print_back(RxContext *context, const char *const *names, const int64
   if (own < level) say(context, ")");
 }
 
-static void print_dim(RxContext *context, const char *const *names, RxDim dim) {
+static void print_dim(RxContext* context, const char* const* names, RxDim dim) {
   print_back(context, names, dim.program, dim.count, 0);
 }

@@ -1,6 +1,8 @@
-/* Conversions that LLVM calls on targets without instructions for f16 and bf16. Rounding is to nearest even.
+/* Conversions that LLVM calls on targets without instructions for f16 and bf16. Rounding is to
+ * nearest even.
  *
- * `used` keeps them through dead code elimination: instruction selection adds the calls after it. */
+ * `used` keeps them through dead code elimination: instruction selection adds the calls after it.
+ */
 #define RX_LIBCALL __attribute__((used))
 
 static uint32_t float_bits(float x) {
@@ -16,7 +18,8 @@ static float bits_float(uint32_t bits) {
 }
 
 static uint32_t half_to_float_bits(uint16_t half) {
-  uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, mantissa = half & 1023;
+  uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31,
+           mantissa = half & 1023;
   if (exponent == 31) return sign | 0x7f800000 | mantissa << 13;
   if (exponent) return sign | (exponent + 112) << 23 | mantissa << 13;
   return sign | float_bits((float)mantissa * 0x1p-24f);
@@ -27,7 +30,8 @@ static uint16_t float_bits_to_half(uint32_t bits) {
   if (size > 0x7f800000) return (uint16_t)(sign | 0x7e00 | (size >> 13 & 1023));
   if (size >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
   /* Below the least normal number: 0.5 has the unit of f16's subnormals as its last place. */
-  if (size < 0x38800000) return (uint16_t)(sign | (float_bits(bits_float(size) + 0.5f) - 0x3f000000));
+  if (size < 0x38800000)
+    return (uint16_t)(sign | (float_bits(bits_float(size) + 0.5f) - 0x3f000000));
   return (uint16_t)(sign | (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13);
 }
 
@@ -69,6 +73,10 @@ static BFloat bits_bfloat(uint16_t bits) {
 
 RX_LIBCALL float __extendhfsf2(Half x) { return bits_float(half_to_float_bits(half_bits(x))); }
 RX_LIBCALL Half __truncsfhf2(float x) { return bits_half(float_bits_to_half(float_bits(x))); }
-RX_LIBCALL Half __truncdfhf2(double x) { return bits_half(float_bits_to_half(double_to_odd_float_bits(x))); }
+RX_LIBCALL Half __truncdfhf2(double x) {
+  return bits_half(float_bits_to_half(double_to_odd_float_bits(x)));
+}
 RX_LIBCALL BFloat __truncsfbf2(float x) { return bits_bfloat(float_bits_to_bfloat(float_bits(x))); }
-RX_LIBCALL BFloat __truncdfbf2(double x) { return bits_bfloat(float_bits_to_bfloat(double_to_odd_float_bits(x))); }
+RX_LIBCALL BFloat __truncdfbf2(double x) {
+  return bits_bfloat(float_bits_to_bfloat(double_to_odd_float_bits(x)));
+}

@@ -18,17 +18,19 @@ int64_t rx_counter(int32_t which) {
 
 void rx_count_kernels(int64_t number) { tally(RX_KERNELS, number); }
 
-/* Rounds up to a multiple of a power of two; 0 becomes one unit, so that every block has an address of its own. */
+/* Rounds up to a multiple of a power of two; 0 becomes one unit, so that every block has an address
+ * of its own. */
 static int64_t round_up(int64_t bytes, int64_t unit) {
-  return bytes <= 0 ? unit : (int64_t)(((uint64_t)bytes + (uint64_t)unit - 1) & ~(uint64_t)(unit - 1));
+  return bytes <= 0 ? unit
+                    : (int64_t)(((uint64_t)bytes + (uint64_t)unit - 1) & ~(uint64_t)(unit - 1));
 }
 
 /* NULL when there is no memory or the size is beyond an address space. */
-static void *allocate(int64_t bytes) {
+static void* allocate(int64_t bytes) {
   int64_t unit = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
   if (bytes > (int64_t)1 << 47) return NULL;
   bytes = round_up(bytes, unit);
-  void *data = aligned_alloc((size_t)unit, (size_t)bytes);
+  void* data = aligned_alloc((size_t)unit, (size_t)bytes);
   if (!data) return NULL;
   /* Fewer TLB misses when a kernel streams through a large buffer; failure changes nothing. */
   if (unit == HUGE_PAGE) madvise(data, (size_t)bytes, MADV_HUGEPAGE);
@@ -36,4 +38,4 @@ static void *allocate(int64_t bytes) {
   return data;
 }
 
-void rx_free(void *data) { free(data); }
+void rx_free(void* data) { free(data); }

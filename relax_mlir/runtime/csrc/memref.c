@@ -2,7 +2,7 @@
 
 typedef struct {
   int64_t rank;
-  void *descriptor; /* {allocated, aligned, offset, sizes[rank], strides[rank]} */
+  void* descriptor; /* {allocated, aligned, offset, sizes[rank], strides[rank]} */
 } UnrankedMemRef;
 
 typedef struct {
@@ -10,8 +10,8 @@ typedef struct {
   int64_t offset, sizes_and_strides[];
 } MemRef;
 
-static void copy_dim(int64_t bytes, int64_t rank, const int64_t *sizes, const char *from, const int64_t *from_strides,
-                     char *to, const int64_t *to_strides) {
+static void copy_dim(int64_t bytes, int64_t rank, const int64_t* sizes, const char* from,
+                     const int64_t* from_strides, char* to, const int64_t* to_strides) {
   if (rank == 0) {
     memcpy(to, from, (size_t)bytes);
     return;
@@ -25,9 +25,9 @@ static void copy_dim(int64_t bytes, int64_t rank, const int64_t *sizes, const ch
              to + i * bytes * *to_strides, to_strides + 1);
 }
 
-void memrefCopy(int64_t bytes, const UnrankedMemRef *from, const UnrankedMemRef *to) {
+void memrefCopy(int64_t bytes, const UnrankedMemRef* from, const UnrankedMemRef* to) {
   const MemRef *source = from->descriptor, *target = to->descriptor;
-  const int64_t *sizes = source->sizes_and_strides;
+  const int64_t* sizes = source->sizes_and_strides;
   copy_dim(bytes, from->rank, sizes, source->aligned + source->offset * bytes, sizes + from->rank,
            target->aligned + target->offset * bytes, target->sizes_and_strides + from->rank);
 }

@@ -1,7 +1,8 @@
 /* The thread pool: workers spin briefly for the next region, then sleep on a futex.
  *
- * Each worker owns one word. The caller posts a region to the workers it wants, works itself, and at the end takes
- * back what a worker has not begun: a sleeping or preempted worker never holds up a region.
+ * Each worker owns one word. The caller posts a region to the workers it wants, works itself, and
+ * at the end takes back what a worker has not begun: a sleeping or preempted worker never holds up
+ * a region.
  *
  *     IDLE --caller--> POSTED --worker--> RUNNING --worker--> IDLE
  *     ASLEEP --caller--> POSTED (and a wake-up)      POSTED --caller--> IDLE (taken back)
@@ -29,13 +30,13 @@ typedef struct {
   int32_t num_workers;
   pid_t pid;
   RxTask task;
-  void *data;
+  void* data;
   int64_t count, chunk;
   _Alignas(ALIGNMENT) _Atomic int64_t next; /* first iteration that nobody took */
   Worker workers[MAX_THREADS - 1];
 } Pool;
 
-static Pool *_Atomic pool;
+static Pool* _Atomic pool;
 static int wiped_on_fork;
 static _Atomic int32_t num_threads; /* 0: not decided yet */
 
@@ -47,12 +48,12 @@ static void relax_cpu(void) {
 #endif
 }
 
-static void futex(_Atomic uint32_t *word, int operation, uint32_t value) {
+static void futex(_Atomic uint32_t* word, int operation, uint32_t value) {
   syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
 }
 
 static int32_t default_threads(void) {
-  const char *text = getenv("RELAX_NUM_THREADS");
+  const char* text = getenv("RELAX_NUM_THREADS");
   int32_t wanted = text ? atoi(text) : 0;
   cpu_set_t cpus;
   if (wanted > 0) return wanted;
@@ -74,7 +75,7 @@ int32_t rx_get_threads(void) {
 }
 
 /* Takes chunks until none is left. */
-static void work(Pool *p) {
+static void work(Pool* p) {
   for (;;) {
     int64_t begin = atomic_fetch_add_explicit(&p->next, p->chunk, memory_order_relaxed);
     if (begin >= p->count) return;
@@ -84,7 +85,7 @@ static void work(Pool *p) {
 }
 
 /* Waits until the word is not IDLE; returns what it is. */
-static uint32_t await_post(_Atomic uint32_t *state) {
+static uint32_t await_post(_Atomic uint32_t* state) {
   for (int spin = 1; spin <= SPIN; spin++) {
     uint32_t seen = atomic_load_explicit(state, memory_order_acquire);
     if (seen != IDLE) return seen;
@@ -98,8 +99,8 @@ static uint32_t await_post(_Atomic uint32_t *state) {
   return seen;
 }
 
-static void *worker_main(void *argument) {
-  Worker *worker = argument;
+static void* worker_main(void* argument) {
+  Worker* worker = argument;
   for (;;) {
     uint32_t seen = await_post(&worker->state);
     if (seen == EXIT) return NULL;
@@ -110,9 +111,9 @@ static void *worker_main(void *argument) {
 }
 
 /* The pool's memory reads as zero in a forked child, which has no workers: it starts its own. */
-static Pool *make_pool(void) {
+static Pool* make_pool(void) {
   pthread_mutex_lock(&contexts_lock);
-  Pool *p = atomic_load(&pool);
+  Pool* p = atomic_load(&pool);
   if (!p) {
     p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) p = NULL;
@@ -124,8 +125,8 @@ static Pool *make_pool(void) {
 }
 
 /* The pool, owned by the caller; NULL while it is in use. */
-static Pool *take_pool(void) {
-  Pool *p = atomic_load_explicit(&pool, memory_order_acquire);
+static Pool* take_pool(void) {
+  Pool* p = atomic_load_explicit(&pool, memory_order_acquire);
   if (!p && !(p = make_pool())) return NULL;
   if (!wiped_on_fork && p->pid != getpid()) {
     p->pid = getpid();
@@ -137,14 +138,14 @@ static Pool *take_pool(void) {
 }
 
 /* Starts workers up to the number wanted; returns how many there are to use. */
-static int32_t ensure_workers(Pool *p, int32_t wanted) {
+static int32_t ensure_workers(Pool* p, int32_t wanted) {
   sigset_t all, old;
   if (p->num_workers >= wanted) return wanted;
   /* Signals belong to the host program's threads. */
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
   while (p->num_workers < wanted) {
-    Worker *worker = &p->workers[p->num_workers];
+    Worker* worker = &p->workers[p->num_workers];
     atomic_store(&worker->state, IDLE);
     if (pthread_create(&worker->thread, NULL, worker_main, worker)) break;
     p->num_workers++;
@@ -153,22 +154,25 @@ static int32_t ensure_workers(Pool *p, int32_t wanted) {
   return p->num_workers < wanted ? p->num_workers : wanted;
 }
 
-static void post(Worker *worker, uint32_t what) {
+static void post(Worker* worker, uint32_t what) {
   if (atomic_exchange(&worker->state, what) == ASLEEP) futex(&worker->state, FUTEX_WAKE_PRIVATE, 1);
 }
 
 /* Takes back a post that the worker has not begun, or waits for its end. */
-static void join(Worker *worker) {
+static void join(Worker* worker) {
   uint32_t seen = POSTED;
   if (atomic_compare_exchange_strong(&worker->state, &seen, IDLE)) return;
-  for (int spin = 1; atomic_load_explicit(&worker->state, memory_order_acquire) == RUNNING; spin++) {
-    if (spin > JOIN_SPIN) sched_yield();
-    else relax_cpu();
+  for (int spin = 1; atomic_load_explicit(&worker->state, memory_order_acquire) == RUNNING;
+       spin++) {
+    if (spin > JOIN_SPIN)
+      sched_yield();
+    else
+      relax_cpu();
   }
 }
 
 static void end_workers(void) {
-  Pool *p = atomic_load(&pool);
+  Pool* p = atomic_load(&pool);
   if (!p) return;
   if (!wiped_on_fork && p->pid != getpid()) p->num_workers = 0;
   for (int32_t i = 0; i < p->num_workers; i++) post(&p->workers[i], EXIT);
@@ -177,10 +181,10 @@ static void end_workers(void) {
   atomic_store(&pool, NULL);
 }
 
-void rx_parallel_for(RxTask task, void *data, int64_t count, int64_t grain) {
+void rx_parallel_for(RxTask task, void* data, int64_t count, int64_t grain) {
   if (count <= 0) return;
   int64_t threads = rx_get_threads();
-  Pool *p = count <= grain || threads == 1 ? NULL : take_pool();
+  Pool* p = count <= grain || threads == 1 ? NULL : take_pool();
   if (!p) {
     task(data, 0, count);
     return;

@@ -1,8 +1,10 @@
-/* The runtime of compiled modules: what a shared object offers to its host, and what generated code calls.
+/* The runtime of compiled modules: what a shared object offers to its host, and what generated code
+ * calls.
  *
- * The sources are compiled to LLVM bitcode when the package is built and linked into every compiled module, so a
- * shared object needs libc and threads only. Two parts follow: functions a host program calls (RX_API, exported by
- * every shared object) and functions that generated code calls (hidden).
+ * The sources are compiled to LLVM bitcode when the package is built and linked into every compiled
+ * module, so a shared object needs libc and threads only. Two parts follow: functions a host
+ * program calls (RX_API, exported by every shared object) and functions that generated code calls
+ * (hidden).
  *
  * A host program in C:
  *
@@ -10,16 +12,17 @@
  *     float x[6] = {0}, y[6];
  *     int64_t dims[2] = {2, 3}, room[2];
  *     DLTensor arg = {x, {1, 0}, 2, {2, 32, 1}, dims, NULL, 0};
- *     DLTensor result = {y, {1, 0}, 2, {2, 32, 1}, dims, NULL, 0};   // or data = NULL, shape = room: rx_free it
- *     if (rx_fn_main(context, &arg, 1, &result, 1)) puts(rx_last_error(context));
+ *     DLTensor result = {y, {1, 0}, 2, {2, 32, 1}, dims, NULL, 0};   // or data = NULL, shape =
+ * room: rx_free it if (rx_fn_main(context, &arg, 1, &result, 1)) puts(rx_last_error(context));
  *     rx_destroy(context);
  *
  * Each graph function @f is exported as
  *
- *     int32_t rx_fn_f(RxContext *, const DLTensor *args, int32_t num_args, DLTensor *results, int32_t num_results);
+ *     int32_t rx_fn_f(RxContext *, const DLTensor *args, int32_t num_args, DLTensor *results,
+ * int32_t num_results);
  *
- * and returns 0, or nonzero with a text in the context. One context serves one call at a time; different contexts
- * may be used from different threads.
+ * and returns 0, or nonzero with a text in the context. One context serves one call at a time;
+ * different contexts may be used from different threads.
  */
 #ifndef RELAX_RUNTIME_H
 #define RELAX_RUNTIME_H
@@ -32,7 +35,8 @@
 extern "C" {
 #endif
 
-/* ---- Tensors, laid out as in DLPack 1.0 -------------------------------------------------------------------- */
+/* ---- Tensors, laid out as in DLPack 1.0
+ * -------------------------------------------------------------------- */
 
 typedef struct {
   int32_t type; /* 1 is CPU memory */
@@ -48,59 +52,62 @@ typedef struct {
 enum { RX_INT = 0, RX_UINT = 1, RX_FLOAT = 2, RX_BFLOAT = 4, RX_COMPLEX = 5, RX_BOOL = 6 };
 
 typedef struct {
-  void *data; /* aligned to its element at least */
+  void* data; /* aligned to its element at least */
   DLDevice device;
   int32_t ndim;
   DLDataType dtype;
-  int64_t *shape;
-  int64_t *strides; /* in elements; NULL: row-major without gaps, the only layout accepted */
+  int64_t* shape;
+  int64_t* strides; /* in elements; NULL: row-major without gaps, the only layout accepted */
   uint64_t byte_offset;
 } DLTensor;
 
 typedef struct RxContext RxContext;
 
-/* ---- For host programs -------------------------------------------------------------------------------------- */
+/* ---- For host programs
+ * -------------------------------------------------------------------------------------- */
 
-RX_API RxContext *rx_create(void); /* NULL when out of memory */
-RX_API void rx_destroy(RxContext *context); /* the last one also ends the threads of the pool */
-RX_API const char *rx_last_error(RxContext *context); /* "" after a call that succeeded; valid until the next call */
+RX_API RxContext* rx_create(void);          /* NULL when out of memory */
+RX_API void rx_destroy(RxContext* context); /* the last one also ends the threads of the pool */
+RX_API const char* rx_last_error(
+    RxContext* context); /* "" after a call that succeeded; valid until the next call */
 
-/* Threads of later calls, the caller's included; 0 or less: $RELAX_NUM_THREADS, else every CPU of the process. */
+/* Threads of later calls, the caller's included; 0 or less: $RELAX_NUM_THREADS, else every CPU of
+ * the process. */
 RX_API void rx_set_threads(int32_t threads);
 RX_API int32_t rx_get_threads(void);
 
 enum { RX_ALLOCATIONS, RX_KERNELS, RX_PARALLEL_REGIONS, RX_ARENA_BYTES, RX_NUM_COUNTERS };
 RX_API int64_t rx_counter(int32_t which); /* -1 for an unknown counter */
 
-RX_API void rx_free(void *data); /* releases a result that the runtime allocated */
+RX_API void rx_free(void* data); /* releases a result that the runtime allocated */
 
 /* Defined by the compiled module, not by the runtime: JSON text
  *   {"functions": {"main": {
- *       "arguments": [{"name": "x", "kind": "tensor" | "shape", "dtype": "f32", "dims": ["n", 4] | null, "inout": false}],
- *       "results":   [{"dtype": "f32", "dims": ["n", 4] | null, "alias": null | index of the inout argument}],
- *       "facts":     ["n <= 2048"]}},
- *    "kernels": [...], "target": "x86-64-v3", "versions": {...}}
- * with MLIR's names of element types; dims null: rank not known. */
-RX_API const char *rx_metadata(void);
+ *       "arguments": [{"name": "x", "kind": "tensor" | "shape", "dtype": "f32", "dims": ["n", 4] |
+ * null, "inout": false}], "results":   [{"dtype": "f32", "dims": ["n", 4] | null, "alias": null |
+ * index of the inout argument}], "facts":     ["n <= 2048"]}}, "kernels": [...], "target":
+ * "x86-64-v3", "versions": {...}} with MLIR's names of element types; dims null: rank not known. */
+RX_API const char* rx_metadata(void);
 
-/* ---- Tables that generated code passes ---------------------------------------------------------------------- */
+/* ---- Tables that generated code passes
+ * ---------------------------------------------------------------------- */
 
 /* An expression in postfix order: pairs (opcode, operand), the operand of an operator being 0. */
 enum { RX_CONST, RX_SYMBOL, RX_ADD, RX_SUB, RX_MUL, RX_FLOORDIV, RX_MOD, RX_MIN, RX_MAX };
 
 typedef struct {
   int64_t count; /* number of int64s in the program; 0: the dim is not checked */
-  const int64_t *program;
+  const int64_t* program;
 } RxDim;
 
 enum { RX_TENSOR = 0, RX_SHAPE = 1 };
 
 typedef struct {
-  const char *name;
+  const char* name;
   int32_t kind; /* RX_SHAPE: a 1-D int64 tensor whose values are `dims` */
   int32_t code, bits;
   int32_t ndim; /* -1: any rank, dims not checked */
-  const RxDim *dims;
+  const RxDim* dims;
 } RxArg;
 
 enum { RX_EQ, RX_LE, RX_LT, RX_GE, RX_GT, RX_NE };
@@ -109,53 +116,61 @@ typedef struct {
   RxDim lhs, rhs;
   int32_t relation; /* RX_EQ .. RX_NE */
   int32_t pad;
-  const char *text; /* the fact as the user wrote it */
+  const char* text; /* the fact as the user wrote it */
 } RxFact;
 
 typedef struct {
-  const char *name;
+  const char* name;
   int32_t num_args, num_results, num_symbols, num_facts;
-  const RxArg *args;
-  const char *const *symbols;
-  const RxFact *facts;
+  const RxArg* args;
+  const char* const* symbols;
+  const RxFact* facts;
 } RxFunction;
 
-/* ---- For generated code -------------------------------------------------------------------------------------- */
+/* ---- For generated code
+ * -------------------------------------------------------------------------------------- */
 
-/* Checks number, device, dtype, rank, layout, dims and facts of the arguments and writes the value of each symbol.
- * A dim that is one unbound symbol binds it; `a*s + b` with a > 0 and one unbound symbol binds it by exact division;
- * other dims are compared. A symbol that no argument mentions gets -1, and facts on it are left to the caller. */
-int32_t rx_bind(RxContext *context, const RxFunction *info, const DLTensor *args, int32_t num_args,
-                int32_t num_results, int64_t *symbols);
+/* Checks number, device, dtype, rank, layout, dims and facts of the arguments and writes the value
+ * of each symbol. A dim that is one unbound symbol binds it; `a*s + b` with a > 0 and one unbound
+ * symbol binds it by exact division; other dims are compared. A symbol that no argument mentions
+ * gets -1, and facts on it are left to the caller. */
+int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args, int32_t num_args,
+                int32_t num_results, int64_t* symbols);
 
-/* The context's arena, 64-byte aligned, at least `bytes` long; what it held is lost when it grows. NULL: no memory. */
-void *rx_arena(RxContext *context, int64_t bytes);
+/* The context's arena, 64-byte aligned, at least `bytes` long; what it held is lost when it grows.
+ * NULL: no memory. */
+void* rx_arena(RxContext* context, int64_t bytes);
 
-/* Memory for a result: the caller's buffer, checked, or a new one described in results[index]. NULL on error. */
-void *rx_result(RxContext *context, DLTensor *results, int32_t index, int32_t code, int32_t bits, int32_t ndim,
-                const int64_t *dims);
+/* Memory for a result: the caller's buffer, checked, or a new one described in results[index]. NULL
+ * on error. */
+void* rx_result(RxContext* context, DLTensor* results, int32_t index, int32_t code, int32_t bits,
+                int32_t ndim, const int64_t* dims);
 
-/* Describes a result that is an argument updated in place; the caller must not rx_free it. Nonzero on error. */
-int32_t rx_result_alias(RxContext *context, DLTensor *results, int32_t index, const DLTensor *argument);
+/* Describes a result that is an argument updated in place; the caller must not rx_free it. Nonzero
+ * on error. */
+int32_t rx_result_alias(RxContext* context, DLTensor* results, int32_t index,
+                        const DLTensor* argument);
 
 /* Sets the error text; returns 1, so that generated code can return it. */
-int32_t rx_fail(RxContext *context, const char *message);
+int32_t rx_fail(RxContext* context, const char* message);
 
 /* Fails with "<what> is <got>, but <want> is expected" unless the two are equal. */
-int32_t rx_check_dim(RxContext *context, const char *what, int64_t got, int64_t want);
+int32_t rx_check_dim(RxContext* context, const char* what, int64_t got, int64_t want);
 
 /* Adds to the counter of kernels; one call per function is enough. */
 void rx_count_kernels(int64_t number);
 
-/* Runs task(data, begin, end) over disjoint ranges that cover [0, count), on several threads if count > grain.
- * Returns when all are done. A call from inside a task, or while another thread uses the pool, runs in place. */
-typedef void (*RxTask)(void *data, int64_t begin, int64_t end);
-void rx_parallel_for(RxTask task, void *data, int64_t count, int64_t grain);
+/* Runs task(data, begin, end) over disjoint ranges that cover [0, count), on several threads if
+ * count > grain. Returns when all are done. A call from inside a task, or while another thread uses
+ * the pool, runs in place. */
+typedef void (*RxTask)(void* data, int64_t begin, int64_t end);
+void rx_parallel_for(RxTask task, void* data, int64_t count, int64_t grain);
 
-/* The calling thread's scratch stack, 64-byte aligned, freed in reverse order. Memory is kept for the next push.
- * Running out of memory ends the process with a message: kernels cannot report errors. */
-void *rx_scratch_push(int64_t bytes);
-void rx_scratch_pop(void *data);
+/* The calling thread's scratch stack, 64-byte aligned, freed in reverse order. Memory is kept for
+ * the next push. Running out of memory ends the process with a message: kernels cannot report
+ * errors. */
+void* rx_scratch_push(int64_t bytes);
+void rx_scratch_pop(void* data);
 
 #ifdef __cplusplus
 }

@@ -1,36 +1,37 @@
 /* Results of graph functions: the caller's buffers or new ones. */
 
 /* Bytes of a result, or -1 if they do not fit an int64. */
-static int64_t byte_count(int32_t bits, int32_t ndim, const int64_t *dims) {
+static int64_t byte_count(int32_t bits, int32_t ndim, const int64_t* dims) {
   int64_t bytes = bits / 8;
   for (int32_t d = 0; d < ndim; d++)
     if (dims[d] < 0 || __builtin_mul_overflow(bytes, dims[d], &bytes)) return -1;
   return bytes;
 }
 
-static int32_t check_result(RxContext *context, const DLTensor *result, int32_t index, int32_t code, int32_t bits,
-                            int32_t ndim, const int64_t *dims) {
+static int32_t check_result(RxContext* context, const DLTensor* result, int32_t index, int32_t code,
+                            int32_t bits, int32_t ndim, const int64_t* dims) {
   clear_error(context);
   say(context, "result %d: ", index);
   if (check_kind(context, result, code, bits, ndim)) return 1;
   for (int32_t d = 0; d < ndim; d++) {
     if (result->shape[d] == dims[d]) continue;
-    say(context, "dim %d is %lld, but %lld is expected", d, (long long)result->shape[d], (long long)dims[d]);
+    say(context, "dim %d is %lld, but %lld is expected", d, (long long)result->shape[d],
+        (long long)dims[d]);
     return 1;
   }
   return check_layout(context, result);
 }
 
-void *rx_result(RxContext *context, DLTensor *results, int32_t index, int32_t code, int32_t bits, int32_t ndim,
-                const int64_t *dims) {
-  DLTensor *result = &results[index];
+void* rx_result(RxContext* context, DLTensor* results, int32_t index, int32_t code, int32_t bits,
+                int32_t ndim, const int64_t* dims) {
+  DLTensor* result = &results[index];
   if (result->data) {
     if (check_result(context, result, index, code, bits, ndim, dims)) return NULL;
     clear_error(context);
     return result->data;
   }
   int64_t bytes = byte_count(bits, ndim, dims);
-  void *data = bytes < 0 ? NULL : allocate(bytes);
+  void* data = bytes < 0 ? NULL : allocate(bytes);
   if (!data) {
     clear_error(context);
     say(context, "out of memory: result %d of dims [", index);
@@ -39,18 +40,22 @@ void *rx_result(RxContext *context, DLTensor *results, int32_t index, int32_t co
     return NULL;
   }
   for (int32_t d = 0; d < ndim; d++) result->shape[d] = dims[d];
-  *result = (DLTensor){data, {1, 0}, ndim, {(uint8_t)code, (uint8_t)bits, 1}, result->shape, NULL, 0};
+  *result =
+      (DLTensor){data, {1, 0}, ndim, {(uint8_t)code, (uint8_t)bits, 1}, result->shape, NULL, 0};
   return data;
 }
 
-int32_t rx_result_alias(RxContext *context, DLTensor *results, int32_t index, const DLTensor *argument) {
-  DLTensor *result = &results[index];
+int32_t rx_result_alias(RxContext* context, DLTensor* results, int32_t index,
+                        const DLTensor* argument) {
+  DLTensor* result = &results[index];
   if (result->data && result->data != argument->data) {
     clear_error(context);
-    say(context, "result %d: is an argument updated in place, so no buffer of its own is expected", index);
+    say(context, "result %d: is an argument updated in place, so no buffer of its own is expected",
+        index);
     return 1;
   }
   for (int32_t d = 0; d < argument->ndim; d++) result->shape[d] = argument->shape[d];
-  *result = (DLTensor){argument->data, argument->device, argument->ndim, argument->dtype, result->shape, NULL, 0};
+  *result = (DLTensor){
+      argument->data, argument->device, argument->ndim, argument->dtype, result->shape, NULL, 0};
   return 0;
 }
