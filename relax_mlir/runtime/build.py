@@ -1,7 +1,8 @@
 """Compiles the C runtime to one LLVM bitcode file per target: `python -m relax_mlir.runtime.build`.
 
-Needs the `ziglang` package, a C compiler from PyPI, which is a build requirement only: wheels contain the bitcode.
-The file imports nothing of this package, so that `setup.py` can load it before anything is installed.
+Needs the `ziglang` package, a C compiler from PyPI, which is a build requirement only: wheels
+contain the bitcode. The file imports nothing of this package, so that `setup.py` can load it
+before anything is installed.
 """
 
 import argparse
