@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from relax_mlir.bindings import arith, ir, linalg, tensor
 from relax_mlir.passes.base import PassFailure
 
-from . import index
+from . import loops
+from .loops import Index
 from .lanes import Lane, Ramp, Uniform, Varying, scalar, splat, to_vector, vector_type
 
 Extract = Callable[[tensor.ExtractOp, list[Lane]], Lane]
@@ -181,7 +182,7 @@ def _cast(lane: Ramp, element: ir.Type) -> Lane | None:
     return Ramp(base, lane.step, lane.align, lane.nonnegative)
 
 
-def _constant(x: index.Int) -> int | None:
+def _constant(x: Index) -> int | None:
     if isinstance(x, int):
         return x
     owner = x.owner
@@ -210,7 +211,7 @@ def add(a: Lane, b: Lane) -> Lane | None:
     return Ramp(base, step, math.gcd(a.align, b.align), a.nonnegative and b.nonnegative)
 
 
-def scale(a: Lane, factor: index.Int | None) -> Lane | None:
+def scale(a: Lane, factor: Index | None) -> Lane | None:
     """a * factor of integers; None where that is no Ramp or Uniform."""
     if factor is None or isinstance(a, Varying):
         return None
@@ -223,7 +224,7 @@ def scale(a: Lane, factor: index.Int | None) -> Lane | None:
         return Ramp(base, step, max(1, a.align * abs(constant)), a.nonnegative and constant >= 0)
     if not isinstance(a.base.type, ir.IndexType):
         return None
-    return Ramp(_mul(a.base, factor), index.mul(a.step, factor))
+    return Ramp(_mul(a.base, factor), loops.mul(a.step, factor))
 
 
 def split(a: Ramp, divisor: int, lanes: int, remainder: bool) -> Lane | None:
@@ -239,16 +240,16 @@ def split(a: Ramp, divisor: int, lanes: int, remainder: bool) -> Lane | None:
     return Ramp(base, a.step, math.gcd(a.align, divisor), True)
 
 
-def _add(a: index.Int, b: index.Int) -> index.Int:
+def _add(a: Index, b: Index) -> Index:
     if isinstance(a, int) or isinstance(b, int):
-        return index.add(a, b)
+        return loops.add(a, b)
     return arith.AddIOp(a, b).result
 
 
-def _mul(a: index.Int, b: index.Int) -> index.Int:
+def _mul(a: Index, b: Index) -> Index:
     if isinstance(a, ir.Value) and isinstance(b, int):
         return a if b == 1 else arith.MulIOp(a, _like(b, a)).result
-    return index.mul(a, b)
+    return loops.mul(a, b)
 
 
 def _like(x: int, other: ir.Value) -> ir.Value:

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, vector
 
-from . import index
-from .index import Int
+from .loops import Index, value
 
 
 @dataclass(frozen=True)
 class Uniform:
     """One value for every lane; an int stands for an `index` constant."""
 
-    value: Int
+    value: Index
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Ramp:
     """
 
     base: ir.Value
-    step: Int = 1
+    step: Index = 1
     align: int = 1
     nonnegative: bool = False
 
@@ -48,7 +47,7 @@ Lane = Uniform | Ramp | Varying
 
 def scalar(lane: Uniform) -> ir.Value:
     """The scalar that every lane holds."""
-    return index.value(lane.value)
+    return value(lane.value)
 
 
 def vector_type(lanes: int, element: ir.Type) -> ir.VectorType:
@@ -90,7 +89,7 @@ def iota(lanes: int, element: ir.Type) -> ir.Value:
     return arith.ConstantOp(kind, ir.DenseElementsAttr.get(values, kind)).result
 
 
-def _as_type(x: Int, element: ir.Type) -> ir.Value:
+def _as_type(x: Index, element: ir.Type) -> ir.Value:
     if isinstance(x, int):
         return arith.ConstantOp(element, ir.IntegerAttr.get(element, x)).result
     return x if x.type == element else arith.IndexCastOp(element, x).result
