@@ -24,7 +24,15 @@ class PipelineError(UsageError):
 
 
 class CompileError(RelaxError):
-    """A module is wrong, or lies outside of what the compiler accepts."""
+    """A module is wrong, or lies outside of what the compiler accepts.
+
+    `diagnostics` holds the located `relax_mlir.diagnostics.Diagnostic`s behind the message, if
+    there are any.
+    """
+
+    def __init__(self, message: str, diagnostics: tuple = ()) -> None:
+        super().__init__(message)
+        self.diagnostics = diagnostics
 
 
 class ExecutionError(RelaxError):

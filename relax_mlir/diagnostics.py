@@ -1,0 +1,113 @@
+"""Diagnostics as values: read from MLIR, cut to a readable length, printed as `file:line:col`.
+
+MLIR's error texts end in notes that dump whole operations, megabytes for a module; everything
+that shows a diagnostic to a person goes through `Diagnostic`, which keeps the first lines only.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from relax_mlir.bindings import ir
+from relax_mlir.errors import CompileError
+
+MAX_LINES = 6
+MAX_COLUMNS = 400
+_POSITION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
+_NAME = re.compile(r'^loc\("((?:[^"\\]|\\.)*)"')
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One error, warning, remark or note; line and column count from 1, 0 if unknown."""
+
+    severity: str
+    message: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    notes: tuple["Diagnostic", ...] = ()
+
+    @staticmethod
+    def at(
+        location: ir.Location,
+        severity: str,
+        message: str,
+        notes: Sequence["Diagnostic"] = (),
+    ) -> "Diagnostic":
+        """A diagnostic at an MLIR location: the first file position in it, else its name."""
+        text = str(location)
+        if position := _POSITION.search(text):
+            file, line, column = position[1], int(position[2]), int(position[3])
+        else:
+            name = _NAME.match(text)
+            file, line, column = (name[1] if name else ""), 0, 0
+        return Diagnostic(severity, cut(message), file, line, column, tuple(notes))
+
+    @staticmethod
+    def of(diagnostic: ir.Diagnostic) -> "Diagnostic":
+        """Copies a diagnostic of MLIR, which lives no longer than the handler's call."""
+        severity = diagnostic.severity.name.lower()
+        notes = [Diagnostic.of(note) for note in diagnostic.notes]
+        return Diagnostic.at(diagnostic.location, severity, diagnostic.message, notes)
+
+    @property
+    def where(self) -> str:
+        """The place as editors read it: `file:line:column`, or what is known of it."""
+        return f"{self.file or '-'}:{self.line}:{self.column}" if self.line else self.file
+
+    def __str__(self) -> str:
+        head = f"{self.where}: " if self.where else ""
+        return "\n".join([f"{head}{self.severity}: {self.message}", *map(str, self.notes)])
+
+
+def cut(text: str) -> str:
+    """The first lines of a text, each of bounded width; says how many lines are left out."""
+    lines = [
+        line if len(line) <= MAX_COLUMNS else line[:MAX_COLUMNS] + " ..."
+        for line in text.splitlines()
+    ]
+    if len(lines) > MAX_LINES:
+        lines[MAX_LINES:] = [f"... ({len(lines) - MAX_LINES} more lines)"]
+    return "\n".join(lines)
+
+
+def diagnostics_of(error: ir.MLIRError) -> tuple[Diagnostic, ...]:
+    """What an MLIR exception reports; its first line alone if it carries no diagnostic."""
+    found = tuple(Diagnostic.of(diagnostic) for diagnostic in error.error_diagnostics)
+    return found or (Diagnostic("error", cut(str(error))),)
+
+
+def compile_error(diagnostics: Sequence[Diagnostic]) -> CompileError:
+    """The exception that carries these diagnostics and reads like them."""
+    return CompileError("\n".join(map(str, diagnostics)), tuple(diagnostics))
+
+
+def parse_module(text: str | bytes) -> ir.Module:
+    """Parses and verifies a module in the current context.
+
+    Raises CompileError, with located diagnostics, if the text does not parse or verify.
+    """
+    try:
+        return ir.Module.parse(text)
+    except ir.MLIRError as error:
+        raise compile_error(diagnostics_of(error)) from None
+
+
+@contextmanager
+def collecting(context: ir.Context, severities: Sequence[str]) -> Iterator[list[Diagnostic]]:
+    """Collects what is emitted meanwhile with one of the severities; the rest goes on its way."""
+    found: list[Diagnostic] = []
+
+    def handle(diagnostic: ir.Diagnostic) -> bool:
+        if diagnostic.severity.name.lower() not in severities:
+            return False
+        found.append(Diagnostic.of(diagnostic))
+        return True
+
+    handler = context.attach_diagnostic_handler(handle)
+    try:
+        yield found
+    finally:
+        handler.detach()

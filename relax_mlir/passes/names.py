@@ -1,0 +1,54 @@
+"""The names of passes: derived from files and classes, and the nearest one to a misspelt name."""
+
+import ast
+import importlib.util
+import re
+import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent.parent / "transforms"
+PACKAGE = "relax_mlir.transforms"
+PREFIX = "relax-"
+
+
+def pass_name(module: str, cls: str) -> str:
+    """`relax-<stem>` for a file of `transforms/`; elsewhere the class's name with hyphens."""
+    if module.startswith(PACKAGE + "."):
+        return PREFIX + module.rpartition(".")[2].replace("_", "-")
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls).lower()
+
+
+def own_passes() -> dict[str, Path]:
+    """Every pass of this package and its file; nothing is imported."""
+    files = sorted(FOLDER.glob("[!_]*.py"))
+    return {PREFIX + file.stem.replace("_", "-"): file for file in files}
+
+
+def describe(file: Path) -> str:
+    """The first line of a pass's module docstring; nothing is imported."""
+    text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0]
+
+
+def import_file(file: Path) -> str:
+    """Imports a Python file that is no part of the package; returns its module's name."""
+    name = f"relax_mlir_loaded.{file.stem}_{abs(hash(str(file.resolve()))):x}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"'{file}' is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return name
+
+
+def among(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the nearest known one, or the few there are."""
+    known = list(known)
+    if near := get_close_matches(name, known, n=1):
+        return f"; did you mean '{near[0]}'?"
+    if len(known) > 12:
+        return ""
+    return f"; it has {', '.join(known)}" if known else "; it has none"

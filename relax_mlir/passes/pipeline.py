@@ -1,0 +1,72 @@
+"""Textual pipelines that mix the passes of this package with every pass of upstream MLIR.
+
+    builtin.module(relax-fuse-ops{max-size=4},func.func(canonicalize,relax-inplace),symbol-dce)
+
+A list without an anchor is for `builtin.module`. An anchor may nest; what stands inside runs on
+every op of that name directly below. Names of this package's passes win over upstream's.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TextIO
+
+from relax_mlir.bindings import ir
+from relax_mlir.errors import UsageError
+from relax_mlir.passes.elements import ANY, Nested, parse
+from relax_mlir.passes.runner import Runner
+from relax_mlir.passes.timing import Timing
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A checked pipeline; its `str` parses back to an equal one."""
+
+    root: Nested
+
+    @staticmethod
+    def parse(text: str) -> "Pipeline":
+        """Reads a pipeline's text and checks each name and option; needs no context.
+
+        Raises PipelineError, which names the element and the nearest known name.
+        """
+        return Pipeline(parse(text))
+
+    def run(
+        self,
+        module: ir.Module | ir.Operation,
+        *,
+        verify: bool = False,
+        print_before: bool | Collection[str] = False,
+        print_after: bool | Collection[str] = False,
+        print_after_change: bool = False,
+        print_module_scope: bool = False,
+        stream: TextIO | None = None,
+        timing: Timing | None = None,
+        reproducer: bool = False,
+    ) -> None:
+        """Runs the passes on a module in place.
+
+        `verify` checks the IR after each pass. `print_before` and `print_after` name the passes to
+        print the IR around (True: all), `print_after_change` those that changed it; `stream` takes
+        these texts (None: standard error). `reproducer` leaves a file that replays a failing pass
+        and tells the command.
+
+        Raises CompileError with the located diagnostics of the pass that failed; the module is
+        then in no defined state. A bug in a pass shows as the exception it is.
+        """
+        op = module.operation
+        if self.root.anchor not in (ANY, op.name):
+            raise UsageError(f"the pipeline is for '{self.root.anchor}', but got '{op.name}'")
+        Runner(
+            verify=verify,
+            print_before=print_before,
+            print_after=print_after,
+            print_after_change=print_after_change,
+            print_module_scope=print_module_scope,
+            stream=stream,
+            timing=timing,
+            reproducer=reproducer,
+        ).run(self.root, op)
+
+    def __str__(self) -> str:
+        return str(self.root)

@@ -1,0 +1,190 @@
+"""Runs a parsed pipeline: drives our passes, hands runs of upstream passes to MLIR.
+
+A maximal run of upstream passes goes to one native pass manager, unless each pass has to be seen
+alone, to be timed or to print the IR around it.
+"""
+
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from relax_mlir.bindings import ir, passmanager
+from relax_mlir.diagnostics import Diagnostic, collecting, compile_error, diagnostics_of
+from relax_mlir.passes.base import Pass, PassFailure
+from relax_mlir.passes.elements import Element, Nested, Upstream, is_upstream
+from relax_mlir.passes.reproducer import write_reproducer
+from relax_mlir.passes.timing import Timing
+
+Batch = tuple[Element, ...]
+
+
+class _Failed(Exception):
+    """A pass failed; carries what it reported."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__()
+        self.diagnostics = tuple(diagnostics)
+
+
+@dataclass
+class Runner:
+    """How to run; the fields are the arguments of `Pipeline.run`."""
+
+    verify: bool = False
+    print_before: bool | Collection[str] = False
+    print_after: bool | Collection[str] = False
+    print_after_change: bool = False
+    print_module_scope: bool = False
+    stream: TextIO | None = None
+    timing: Timing | None = None
+    reproducer: bool = False
+    _managers: dict[tuple[str, Batch], passmanager.PassManager] = field(default_factory=dict)
+
+    def run(self, pipeline: Nested, root: ir.Operation) -> None:
+        """Runs every element on `root`, in order.
+
+        Raises CompileError when a pass fails; then, or on a bug, leaves a reproducer if asked to.
+        """
+        batches = list(self._batches(pipeline.elements))
+        with root.context:
+            for index, batch in enumerate(batches):
+                before = root.clone() if self.reproducer else None
+                try:
+                    self._run_batch(pipeline.anchor, batch, root, root)
+                except Exception as error:
+                    if before is not None:
+                        rest = [element for later in batches[index:] for element in later]
+                        line = self._reproduce(pipeline.anchor, batch, rest, before)
+                        print(line, file=self.stream or sys.stderr)
+                    if isinstance(error, _Failed):
+                        raise compile_error(error.diagnostics) from None
+                    raise
+
+    @property
+    def _each_alone(self) -> bool:
+        prints = self.print_before or self.print_after or self.print_after_change
+        return bool(prints) or self.timing is not None
+
+    def _batches(self, elements: Sequence[Element]) -> Iterator[Batch]:
+        """Joins neighbouring upstream elements, unless each has to be seen alone."""
+        run: list[Element] = []
+        for element in elements:
+            if is_upstream(element) and not self._each_alone:
+                run.append(element)
+                continue
+            if run:
+                yield tuple(run)
+                run = []
+            yield (element,)
+        if run:
+            yield tuple(run)
+
+    def _run_batch(self, anchor: str, batch: Batch, op: ir.Operation, root: ir.Operation) -> None:
+        first = batch[0]
+        if isinstance(first, Pass):
+            with self._observed(first, first.name(), op, root):
+                self._run_pass(first, op)
+        elif isinstance(first, Nested) and (self._each_alone or not is_upstream(first)):
+            with self._timed(f"'{first.anchor}' pipeline", first):
+                self._run_nested(first, op, root)
+        elif isinstance(first, Upstream) and self._each_alone:
+            with self._observed(first, first.name, op, root):
+                self._run_native(anchor, batch, op)
+        else:
+            self._run_native(anchor, batch, op)
+
+    def _run_nested(self, nested: Nested, op: ir.Operation, root: ir.Operation) -> None:
+        # The list comes first: a pass may add ops beside the one that it runs on.
+        children = [
+            child.operation
+            for region in op.regions
+            for block in region.blocks
+            for child in block.operations
+            if child.operation.name == nested.anchor
+        ]
+        for child in children:
+            for batch in self._batches(nested.elements):
+                self._run_batch(nested.anchor, batch, child, root)
+
+    def _run_pass(self, pass_: Pass, op: ir.Operation) -> None:
+        with collecting(op.context, ("error",)) as errors, op.location:
+            try:
+                pass_.run(op)
+            except PassFailure as failure:
+                raise _Failed([*errors, failure.diagnostic]) from None
+            except ir.MLIRError as error:
+                raise _Failed([*errors, *diagnostics_of(error)]) from error
+        if errors:
+            raise _Failed(errors)
+        if self.verify:
+            with self._timed("(verify)"):
+                self._verify(pass_.name(), op)
+
+    def _verify(self, name: str, op: ir.Operation) -> None:
+        try:
+            op.verify()
+        except ir.MLIRError as error:
+            note = Diagnostic("note", f"found by the verifier after the pass '{name}'")
+            raise _Failed([*diagnostics_of(error), note]) from None
+
+    def _run_native(self, anchor: str, batch: Batch, op: ir.Operation) -> None:
+        manager = self._managers.get((anchor, batch))
+        if manager is None:
+            manager = passmanager.PassManager.parse(str(Nested(anchor, batch)))
+            manager.enable_verifier(self.verify)
+            self._managers[anchor, batch] = manager
+        try:
+            manager.run(op)
+        except ir.MLIRError as error:
+            raise _Failed(diagnostics_of(error)) from None
+
+    def _timed(self, name: str, key: Element | None = None) -> AbstractContextManager[None]:
+        return nullcontext() if self.timing is None else self.timing.span(name, id(key))
+
+    @contextmanager
+    def _observed(
+        self, element: Element, name: str, op: ir.Operation, root: ir.Operation
+    ) -> Iterator[None]:
+        """Times a pass and prints the IR around it, as asked."""
+        shown = root if self.print_module_scope else op
+        if _names(self.print_before, name):
+            self._print(f"Before {name}", op, shown)
+        before = _text(shown) if self.print_after_change else ""
+        with self._timed(name, element):
+            yield
+        wanted = _names(self.print_after, name)
+        if wanted or (self.print_after_change and before != _text(shown)):
+            self._print(f"After {name}", op, shown)
+
+    def _print(self, title: str, op: ir.Operation, shown: ir.Operation) -> None:
+        where = ""
+        if "sym_name" in op.attributes:
+            where = f" ('{op.name}' operation: @{ir.StringAttr(op.attributes['sym_name']).value})"
+        print(
+            f"// -----// IR Dump {title}{where} //----- //\n{_text(shown)}\n",
+            file=self.stream or sys.stderr,
+        )
+
+    def _reproduce(
+        self, anchor: str, batch: Batch, rest: Sequence[Element], before: ir.Operation
+    ) -> str:
+        """Writes a reproducer that starts at the pass of the batch that fails."""
+        for index in range(len(batch) - 1):
+            step = before.clone()
+            try:
+                self._run_native(anchor, batch[index : index + 1], step)
+            except _Failed:
+                return write_reproducer(str(Nested(anchor, rest[index:])), before, self.verify)
+            before = step
+        return write_reproducer(str(Nested(anchor, rest[len(batch) - 1 :])), before, self.verify)
+
+
+def _names(asked: bool | Collection[str], name: str) -> bool:
+    return asked if isinstance(asked, bool) else name in asked
+
+
+def _text(op: ir.Operation) -> str:
+    # Broken IR is printed too: that is when one wants to see it.
+    return op.get_asm(assume_verified=True)

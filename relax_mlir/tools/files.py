@@ -1,0 +1,65 @@
+"""Files as command-line tools use them: '-' is a standard stream, results appear whole or not."""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from relax_mlir.errors import UsageError
+
+BYTECODE_MAGIC = b"ML\xefR"
+
+
+def read_input(name: str) -> str | bytes:
+    """Reads MLIR text, or bytecode as bytes, from a file or standard input.
+
+    Raises UsageError if the file cannot be read or is neither.
+    """
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read '{name}': {_reason(error)}") from None
+    if data.startswith(BYTECODE_MAGIC):
+        return data
+    try:
+        return data.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise UsageError(f"cannot read '{name}': neither UTF-8 text nor MLIR bytecode") from None
+
+
+def write_output(name: str, data: str | bytes) -> None:
+    """Writes to a file, by way of a temporary one beside it, or to standard output.
+
+    Raises UsageError if the file cannot be written.
+    """
+    raw = data.encode("utf-8") if isinstance(data, str) else data
+    if name == "-":
+        sys.stdout.buffer.write(raw)
+        sys.stdout.buffer.flush()
+        return
+    path = Path(name)
+    try:
+        if path.exists() and not path.is_file():  # a device or a pipe cannot be renamed over
+            path.write_bytes(raw)
+            return
+        handle, temporary = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(raw)
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise UsageError(f"cannot write '{name}': {_reason(error)}") from None
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,180 @@
+"""What `relax-opt` does once its command line is read."""
+
+import argparse
+import io
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from relax_mlir import dialects
+from relax_mlir.bindings import ir
+from relax_mlir.diagnostics import MAX_COLUMNS, Diagnostic, collecting, parse_module
+from relax_mlir.errors import CompileError, UsageError
+from relax_mlir.passes import Pipeline, Timing, describe, load_passes, own_passes
+from relax_mlir.passes.reproducer import split_reproducer
+from relax_mlir.passes.upstream import UPSTREAM_DIALECTS, UPSTREAM_PASSES
+from relax_mlir.tools.expectations import unmet
+from relax_mlir.tools.files import read_input, write_output
+from relax_mlir.tools.pretty import pretty
+
+SEPARATOR = "// -----"
+SEVERITIES = ("error", "warning", "remark")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the tool; returns its exit status.
+
+    Raises UsageError on a wrong flag, pipeline or file.
+    """
+    loaded = {name: file for file in args.load_passes for name in load_passes(Path(file))}
+    if args.list_passes or args.show_dialects or args.irdl:
+        write_output(args.output, "".join(_answers(args, loaded)))
+        return 0
+    if args.export_irdl:
+        _export_irdl(Path(args.export_irdl))
+        return 0
+    if args.run_reproducer and args.pass_pipeline is not None:
+        raise UsageError("--run-reproducer takes the pipeline from the input; drop --pass-pipeline")
+    source = read_input(args.input)
+    if args.run_reproducer:
+        if isinstance(source, bytes):
+            raise UsageError("--run-reproducer expects text, but the input is bytecode")
+        source, args.pass_pipeline = split_reproducer(source)
+    pipeline = Pipeline.parse(args.pass_pipeline or "")
+    timing = Timing() if args.mlir_timing else None
+    outputs: list[str | bytes] = []
+    failed = False
+    for chunk in _chunks(source, args.split_input_file):
+        output, diagnostics = _process(chunk, pipeline, args, timing)
+        failed |= _report(args, chunk, diagnostics)
+        if output is not None:
+            outputs.append(output)
+    if timing is not None:
+        print(timing.report(), file=sys.stderr)
+    if failed:
+        return 1
+    if not args.verify_diagnostics:
+        joint = f"\n{SEPARATOR}\n" if args.split_input_file else ""
+        write_output(args.output, outputs[0] if args.emit_bytecode else joint.join(outputs))
+    return 0
+
+
+def _process(
+    source: str | bytes, pipeline: Pipeline, args: argparse.Namespace, timing: Timing | None
+) -> tuple[str | bytes | None, list[Diagnostic]]:
+    """Runs the pipeline on one module: its text, or None if it failed, and its diagnostics."""
+
+    def timed(name: str):
+        return nullcontext() if timing is None else timing.span(name)
+
+    context = dialects.make_context()
+    with context, ir.Location.unknown(), collecting(context, SEVERITIES) as found:
+        try:
+            with timed("(parse)"):
+                module = parse_module(source)
+            pipeline.run(
+                module,
+                verify=args.verify_each,
+                print_before=args.mlir_print_ir_before_all or args.mlir_print_ir_before,
+                print_after=args.mlir_print_ir_after_all or args.mlir_print_ir_after,
+                print_after_change=args.mlir_print_ir_after_change,
+                print_module_scope=args.mlir_print_ir_module_scope,
+                timing=timing,
+                reproducer=not args.verify_diagnostics,
+            )
+            with timed("(print)"):
+                return _print(module, args), found
+        except CompileError as error:
+            return None, [*found, *error.diagnostics]
+
+
+def _print(module: ir.Module, args: argparse.Namespace) -> str | bytes:
+    if args.pretty:
+        return pretty(module.operation)
+    if args.emit_bytecode:
+        buffer = io.BytesIO()
+        module.operation.write_bytecode(buffer)
+        return buffer.getvalue()
+    # The text is checked by the reader of it, so a result that does not verify is still shown.
+    return (
+        module.operation.get_asm(
+            assume_verified=True,
+            print_generic_op_form=args.mlir_print_op_generic,
+            enable_debug_info=args.mlir_print_debuginfo,
+        ).rstrip("\n")
+        + "\n"
+    )
+
+
+def _chunks(source: str | bytes, split: bool) -> Iterator[str | bytes]:
+    """The modules of the input, each moved down to its own lines of the file."""
+    if isinstance(source, bytes) or not split:
+        yield source
+        return
+    line = 0
+    for chunk in re.split(rf"^{SEPARATOR}[ \t]*\n", source, flags=re.MULTILINE):
+        yield "\n" * line + chunk
+        line += chunk.count("\n") + 1
+
+
+def _report(args: argparse.Namespace, chunk: str | bytes, found: list[Diagnostic]) -> bool:
+    """Shows the diagnostics, or how they differ from the expected ones; True if that fails."""
+    lines = [] if isinstance(chunk, bytes) else chunk.splitlines()
+    failure = any(diagnostic.severity == "error" for diagnostic in found)
+    if args.verify_diagnostics:
+        found = unmet(lines, found)
+        failure = bool(found)
+    for diagnostic in found:
+        for shown in (diagnostic, *diagnostic.notes):
+            print(_show(shown, args.input, lines), file=sys.stderr)
+    return failure
+
+
+def _show(diagnostic: Diagnostic, name: str, lines: list[str]) -> str:
+    """The diagnostic's text, and below it the line of the input with a caret."""
+    known = diagnostic.file == "-" and 0 < diagnostic.line <= len(lines)
+    if diagnostic.file == "-":
+        diagnostic = replace(diagnostic, file="<stdin>" if name == "-" else name)
+    text = str(replace(diagnostic, notes=()))
+    if not known:
+        return text
+    line = lines[diagnostic.line - 1]
+    if len(line) > MAX_COLUMNS:
+        return text
+    return f"{text}\n{line}\n{' ' * (diagnostic.column - 1)}^"
+
+
+def _answers(args: argparse.Namespace, loaded: dict[str, str]) -> Iterator[str]:
+    """The answers to the questions on the command line, as text."""
+    if args.list_passes:
+        yield "Passes of relax-mlir:\n"
+        for name, file in own_passes().items():
+            yield f"  {name:32}{describe(file)}\n"
+        for name, file in loaded.items():
+            yield f"  {name:32}from {file}\n"
+        yield "\nEvery pass of MLIR can stand in a pipeline too:\n"
+        yield textwrap.fill(
+            ", ".join(UPSTREAM_PASSES),
+            width=98,
+            initial_indent="  ",
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+        )
+        yield "\n"
+    if args.show_dialects:
+        names = [dialect.DIALECT_NAMESPACE for dialect in dialects.ALL]
+        yield "Available dialects: " + ",".join(sorted([*names, *UPSTREAM_DIALECTS])) + "\n"
+    if args.irdl:
+        for dialect in dialects.ALL:
+            yield dialects.irdl_text(dialect) + "\n"
+
+
+def _export_irdl(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for dialect in dialects.ALL:
+        text = dialects.irdl_text(dialect) + "\n"
+        write_output(str(folder / f"{dialect.DIALECT_NAMESPACE}.irdl.mlir"), text)

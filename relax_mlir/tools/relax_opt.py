@@ -1,0 +1,84 @@
+"""`relax-opt`: runs a pipeline of passes over MLIR text, as `mlir-opt` does."""
+
+import argparse
+import sys
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line; built without importing MLIR, so that `--help` is quick."""
+    parser = argparse.ArgumentParser(
+        prog="relax-opt",
+        description="Reads MLIR, runs passes of relax-mlir and of MLIR itself over it, prints it.",
+        epilog="Exit status: 0 success, 1 the IR is wrong or a pass failed, 2 wrong usage.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("input", nargs="?", default="-", help="MLIR text or bytecode; '-' is standard input")
+    add("-o", dest="output", default="-", metavar="FILE", help="where the result goes")
+    add("--pass-pipeline", metavar="TEXT", help="as in 'builtin.module(relax-fuse-ops,cse)'")
+    add("--run-reproducer", action="store_true", help="run the pipeline that the input carries")
+    add("--load-passes", action="append", default=[], metavar="FILE.py", help="add a file's passes")
+    add("--split-input-file", action="store_true", help="take the input apart at '// -----'")
+    add(
+        "--verify-diagnostics",
+        action="store_true",
+        help="compare diagnostics with the 'expected-error {{text}}' comments of the input",
+    )
+    add(
+        "--verify-each",
+        type=_boolean,
+        default=True,
+        metavar="BOOL",
+        help="verify the IR after each pass (default: true)",
+    )
+    show = parser.add_argument_group("printing")
+    add = show.add_argument
+    add("--mlir-print-op-generic", action="store_true", help="print the generic form of every op")
+    add("--mlir-print-debuginfo", action="store_true", help="print locations")
+    add("--pretty", action="store_true", help="print a short form for people; not read back")
+    add("--emit-bytecode", action="store_true", help="write bytecode")
+    add("--mlir-print-ir-before-all", action="store_true", help="print the IR before each pass")
+    add("--mlir-print-ir-after-all", action="store_true", help="print the IR after each pass")
+    add("--mlir-print-ir-before", type=_names, default=(), metavar="PASSES", help="by name")
+    add("--mlir-print-ir-after", type=_names, default=(), metavar="PASSES", help="by name")
+    add("--mlir-print-ir-after-change", action="store_true", help="print what a pass changed")
+    add("--mlir-print-ir-module-scope", action="store_true", help="print whole modules there")
+    add("--mlir-timing", action="store_true", help="print how long each pass took")
+    ask = parser.add_argument_group("asking")
+    add = ask.add_argument
+    add("--list-passes", action="store_true", help="list the passes and exit")
+    add("--show-dialects", action="store_true", help="list the dialects and exit")
+    add("--irdl", action="store_true", help="print the dialects' definitions in IRDL and exit")
+    add("--export-irdl", metavar="DIR", help="write them to DIR/<dialect>.irdl.mlir and exit")
+    return parser
+
+
+def _boolean(text: str) -> bool:
+    if text not in ("true", "false", "1", "0"):
+        raise argparse.ArgumentTypeError(f"expected true or false, but got '{text}'")
+    return text in ("true", "1")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs the tool on a command line; returns its exit status."""
+    args = arguments().parse_args(argv)
+    # MLIR takes 0.2 s to import, so it waits until the command line is known to be right.
+    from relax_mlir.errors import RelaxError, UsageError
+    from relax_mlir.tools import opt_driver
+
+    try:
+        return opt_driver.run(args)
+    except UsageError as error:
+        print(f"relax-opt: {error}", file=sys.stderr)
+        return 2
+    except RelaxError as error:
+        print(f"relax-opt: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
