@@ -1,0 +1,1 @@
+"""Facts about programs, computed on demand: functions from IR to frozen data."""

@@ -1,0 +1,77 @@
+"""What a module holds: graph functions, tensor programs, and their argument annotations."""
+
+from collections.abc import Iterator
+
+from relax_mlir.bindings import func, ir
+from relax_mlir.dialects.graph import ShapeValueType, TensorType, shape_value_dims
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.symbolic import Facts
+
+INOUT = "graph.inout"
+NAME = "graph.name"
+FACTS = "graph.facts"
+NUM_INPUTS = "graph.num_inputs"
+
+
+def graph_functions(module: ir.Operation | ir.OpView) -> list[func.FuncOp]:
+    """Returns the functions with a body that are no tensor programs, in order."""
+    return [
+        op
+        for op in module.regions[0].blocks[0].operations
+        if isinstance(op, func.FuncOp) and not op.is_external and not PrimFunc.is_prim_func(op)
+    ]
+
+
+def is_public(function: func.FuncOp) -> bool:
+    """True for an entry function: one that the compiled module exports."""
+    attribute = function.attributes
+    return "sym_visibility" not in attribute or attribute["sym_visibility"].value == "public"
+
+
+def facts_of(function: func.FuncOp) -> Facts:
+    """Reads `graph.facts`; raises SymbolicError on malformed text."""
+    if FACTS not in function.attributes:
+        return Facts()
+    return Facts.parse([fact.value for fact in ir.ArrayAttr(function.attributes[FACTS])])
+
+
+def argument_attribute(function: func.FuncOp, index: int, name: str) -> ir.Attribute | None:
+    """Returns an attribute of an argument, or None."""
+    if "arg_attrs" not in function.attributes:
+        return None
+    attributes = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[index])
+    return attributes[name] if name in attributes else None
+
+
+def argument_name(function: func.FuncOp, index: int) -> str:
+    """Name for messages: `graph.name`, else `arg<index>`."""
+    attribute = argument_attribute(function, index, NAME)
+    return f"arg{index}" if attribute is None else ir.StringAttr(attribute).value
+
+
+def inout_arguments(function: func.FuncOp) -> dict[int, int]:
+    """Maps results to the arguments that they are the updated value of (`graph.inout`)."""
+    found = {}
+    for index in range(len(function.arguments)):
+        result = argument_attribute(function, index, INOUT)
+        if result is not None:
+            found[ir.IntegerAttr(result).value] = index
+    return found
+
+
+def signature_symbols(function: func.FuncOp) -> list[str]:
+    """Symbols of the arguments' annotations, in order of first occurrence."""
+    return list(dict.fromkeys(_symbols(function)))
+
+
+def _symbols(function: func.FuncOp) -> Iterator[str]:
+    for type_ in (argument.type for argument in function.arguments):
+        if isinstance(type_, ShapeValueType):
+            dims = shape_value_dims(type_)
+        elif isinstance(type_, ir.RankedTensorType):
+            dims = TensorType.of(type_).dims
+        else:
+            continue
+        for dim in dims:
+            if dim is not None:
+                yield from sorted(dim.symbols)

@@ -1,0 +1,25 @@
+"""Element types as the host sees them: DLPack codes, memory types, names."""
+
+from relax_mlir.bindings import ir
+
+INT, UINT, FLOAT, BFLOAT, BOOL = 0, 1, 2, 4, 6
+
+
+def dlpack_dtype(element: ir.Type) -> tuple[int, int]:
+    """Returns DLPack's (code, bits) of an element type; raises ValueError if it has none."""
+    if isinstance(element, ir.BF16Type):
+        return BFLOAT, 16
+    if isinstance(element, ir.F16Type | ir.F32Type | ir.F64Type):
+        return FLOAT, element.width
+    if isinstance(element, ir.IndexType):
+        return INT, 64
+    if isinstance(element, ir.IntegerType) and element.width == 1:
+        return BOOL, 8
+    if isinstance(element, ir.IntegerType) and element.width in (8, 16, 32, 64):
+        return (UINT if element.is_unsigned else INT), element.width
+    raise ValueError(f"element type {element} cannot cross the host's border")
+
+
+def memory_type(element: ir.Type) -> str:
+    """Returns the text of the type an element is stored as: `i1` takes a byte."""
+    return "i8" if str(element) == "i1" else str(element)

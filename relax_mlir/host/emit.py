@@ -1,0 +1,338 @@
+"""Translates the ops of a graph function, one by one, into host code."""
+
+from collections.abc import Mapping, Sequence
+
+from relax_mlir.analysis.functions import (
+    argument_name,
+    facts_of,
+    inout_arguments,
+    signature_symbols,
+)
+from relax_mlir.bindings import arith, func, ir
+from relax_mlir.dialects.graph import (
+    AllocStorageOp,
+    AllocTensorOp,
+    CallDpsOp,
+    Dim,
+    MakeShapeOp,
+    MatchCastOp,
+    ShapeOfOp,
+    ShapeValueType,
+    TensorType,
+    ViewOp,
+    shape_value_dims,
+)
+from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.passes import PassFailure
+
+from .dtypes import dlpack_dtype, memory_type
+from .function import DL_TENSOR, POINTER, HostFunction, HostTensor
+from .library import CONVENTIONS, slot_name
+from .tables import KIND_SHAPE, KIND_TENSOR, Argument, Globals
+
+
+def emit_function(
+    function: func.FuncOp,
+    kernels: Mapping[str, func.FuncOp],
+    libraries: Sequence[FunctionOp],
+    table: Globals,
+) -> str:
+    """Returns the text of the host function; tables and constants are added to `table`.
+
+    Raises PassFailure at an op that host code cannot do, naming the pass that should have run.
+    """
+    return _Emitter(function, kernels, libraries, table).emit()
+
+
+class _Emitter:
+    """One graph function on its way to host code."""
+
+    def __init__(
+        self,
+        function: func.FuncOp,
+        kernels: Mapping[str, func.FuncOp],
+        libraries: Sequence[FunctionOp],
+        table: Globals,
+    ) -> None:
+        self.function = function
+        self.kernels = kernels
+        self.libraries = {library.sym_name.value: library for library in libraries}
+        self.table = table
+        self.out = HostFunction("rx_fn_" + function.name.value)
+        self.tensors: dict[ir.Value, HostTensor] = {}
+        self.storages: dict[ir.Value, str] = {}
+        self.num_kernels = 0
+
+    def emit(self) -> str:
+        self._bind_arguments()
+        operations = list(self.function.entry_block.operations)
+        self.returned = self._returned_allocations(operations[-1])
+        for op in operations:
+            self._emit_op(op)
+        return self.out.text()
+
+    def _bind_arguments(self) -> None:
+        out, function = self.out, self.function
+        symbols = signature_symbols(function)
+        arguments = [self._argument(index) for index in range(len(function.arguments))]
+        try:
+            facts = list(facts_of(function))
+        except ValueError as error:
+            raise PassFailure(function, f"has malformed facts: {error}") from None
+        info = self.table.function(
+            function.name.value, arguments, len(function.type.results), symbols, facts
+        )
+        values = out.array_of_i64(len(symbols))
+        status = out.call(
+            "rx_bind",
+            [
+                ("%ctx", POINTER),
+                (out.address(info), POINTER),
+                ("%args", POINTER),
+                ("%num_args", "i32"),
+                ("%num_results", "i32"),
+                (values, POINTER),
+            ],
+            "i32",
+        )
+        out.fail_unless_zero(status)
+        for index, symbol in enumerate(symbols):
+            value = out.load(out.element_pointer(values, index, "i64"), "i64")
+            out.symbols[symbol] = out.as_index(value)
+        for index, value in enumerate(function.arguments):
+            if isinstance(value.type, ir.RankedTensorType):
+                annotation = TensorType.of(value)
+                dims = (
+                    tuple(map(out.expression, annotation.dims))
+                    if annotation.is_exact
+                    else out.argument_dims(index, len(annotation.dims))
+                )
+                pointer = out.argument_pointer(index)
+                self.tensors[value] = HostTensor(pointer, dims, annotation.element)
+
+    def _argument(self, index: int) -> Argument:
+        type_ = self.function.arguments[index].type
+        name = argument_name(self.function, index)
+        if isinstance(type_, ShapeValueType):
+            return Argument(name, KIND_SHAPE, 0, 64, shape_value_dims(type_))
+        if not isinstance(type_, ir.RankedTensorType):
+            raise PassFailure(
+                self.function, f"argument {index} '{name}' has type '{type_}', not a ranked tensor"
+            )
+        annotation = TensorType.of(type_)
+        code, bits = self._dtype(annotation.element)
+        return Argument(name, KIND_TENSOR, code, bits, annotation.dims)
+
+    def _dtype(self, element: ir.Type) -> tuple[int, int]:
+        try:
+            return dlpack_dtype(element)
+        except ValueError as error:
+            raise PassFailure(self.function, str(error)) from None
+
+    def _returned_allocations(self, terminator: ir.OpView) -> dict[ir.Value, int]:
+        """Maps fresh allocations to the result that they, or a view of them, are."""
+        returned: dict[ir.Value, int] = {}
+        for index, value in enumerate(terminator.operands):
+            base = _viewed(value)
+            if isinstance(_producer(base), AllocTensorOp):
+                returned.setdefault(base, index)
+        return returned
+
+    def _emit_op(self, op: ir.OpView) -> None:
+        emitters = {
+            AllocStorageOp: self._alloc_storage,
+            AllocTensorOp: self._alloc_tensor,
+            ViewOp: self._view,
+            CallDpsOp: self._call,
+            MatchCastOp: self._match_cast,
+            func.ReturnOp: self._return,
+            arith.ConstantOp: self._constant,
+        }
+        if isinstance(op, MakeShapeOp | ShapeOfOp):
+            return
+        if type(op) not in emitters:
+            raise PassFailure(
+                op, "cannot be host code; run relax-legalize-ops and relax-lower-calls first"
+            )
+        emitters[type(op)](op)
+
+    def _expression(self, op: ir.OpView, dim: Dim) -> str:
+        if dim is None:
+            raise PassFailure(op, "has a dim that is not known; assert it with graph.match_cast")
+        try:
+            return self.out.expression(dim)
+        except KeyError as error:
+            raise PassFailure(op, f"uses the symbol {error}, which nothing binds") from None
+
+    def _dims(self, op: ir.OpView, annotation: TensorType) -> tuple[str, ...]:
+        return tuple(self._expression(op, dim) for dim in annotation.dims)
+
+    def _alloc_storage(self, op: AllocStorageOp) -> None:
+        size = self.out.as_i64(self._expression(op, op.bytes))
+        pointer = self.out.call("rx_arena", [("%ctx", POINTER), (size, "i64")], POINTER)
+        self.out.fail_if_null(pointer)
+        self.storages[op.result] = pointer
+
+    def _alloc_tensor(self, op: AllocTensorOp) -> None:
+        annotation = TensorType.of(op.result)
+        dims = self._dims(op, annotation)
+        if op.operands:
+            offset = self.out.as_i64(self._expression(op, op.byte_offset))
+            pointer = self.out.offset_pointer(self.storages[op.operands[0]], offset)
+        elif op.result in self.returned:
+            index = self.returned[op.result]
+            seen = TensorType.of(self.function.entry_block.operations[-1].operands[index])
+            pointer = self._result(index, annotation.element, self._dims(op, seen))
+        else:
+            raise PassFailure(op, "is not planned; run relax-plan-memory before relax-to-host")
+        self.tensors[op.result] = HostTensor(pointer, dims, annotation.element)
+
+    def _result(self, index: int, element: ir.Type, dims: Sequence[str]) -> str:
+        out = self.out
+        code, bits = self._dtype(element)
+        shape = out.array_of_i64(len(dims))
+        for axis, dim in enumerate(dims):
+            out.store(out.as_i64(dim), out.element_pointer(shape, axis, "i64"), "i64")
+        numbers = [(out.integer(n, "i32"), "i32") for n in (index, code, bits, len(dims))]
+        pointer = out.call(
+            "rx_result",
+            [("%ctx", POINTER), ("%results", POINTER), *numbers, (shape, POINTER)],
+            POINTER,
+        )
+        out.fail_if_null(pointer)
+        return pointer
+
+    def _view(self, op: ViewOp) -> None:
+        annotation = TensorType.of(op.result)
+        source = self.tensors[op.input]
+        self.tensors[op.result] = HostTensor(
+            source.pointer, self._dims(op, annotation), annotation.element
+        )
+
+    def _constant(self, op: arith.ConstantOp) -> None:
+        type_ = op.result.type
+        if not isinstance(type_, ir.RankedTensorType):
+            raise PassFailure(op, f"is a constant of type '{type_}', not a tensor")
+        element = memory_type(type_.element_type)
+        array = element
+        for extent in reversed(type_.shape):
+            array = f"array<{extent} x {array}>"
+        array = f"!llvm.{array}" if type_.rank else element
+        text = _dense_text(op, type_, element)
+        pointer = self.out.address(self.table.constant(text, array))
+        dims = tuple(self.out.integer(extent) for extent in type_.shape)
+        self.tensors[op.result] = HostTensor(pointer, dims, type_.element_type)
+
+    def _match_cast(self, op: MatchCastOp) -> None:
+        """Binds the symbols that are new here and checks every other dim."""
+        out, source = self.out, self.tensors[op.input]
+        annotation = TensorType.of(op.result)
+        for axis, dim in enumerate(annotation.dims):
+            if dim is None:
+                continue
+            unbound = dim.symbols - out.symbols.keys()
+            if unbound and str(dim) in unbound:
+                out.symbols[str(dim)] = source.dims[axis]
+                continue
+            what = out.address(self.table.string(f"match_cast: dim {axis}, '{dim}',"))
+            got, want = out.as_i64(source.dims[axis]), out.as_i64(self._expression(op, dim))
+            status = out.call(
+                "rx_check_dim",
+                [("%ctx", POINTER), (what, POINTER), (got, "i64"), (want, "i64")],
+                "i32",
+            )
+            out.fail_unless_zero(status)
+        self.tensors[op.result] = HostTensor(source.pointer, source.dims, source.element)
+
+    def _call(self, op: CallDpsOp) -> None:
+        if op.callee_name in self.libraries:
+            self._call_library(op, self.libraries[op.callee_name])
+            return
+        if op.callee_name not in self.kernels:
+            raise PassFailure(op, f"calls '{op.callee_name}', which the module does not hold")
+        types = [str(type_) for type_ in self.kernels[op.callee_name].type.inputs]
+        values = [
+            self.out.memref(self.tensors[value], type_) for value, type_ in zip(op.ins, types)
+        ]
+        values += [self._expression(op, dim) for dim in op.symbol_arguments]
+        if len(values) != len(types):
+            raise PassFailure(
+                op,
+                f"passes {len(values)} arguments to '{op.callee_name}', which takes {len(types)}",
+            )
+        self.out.line(
+            f"func.call @{op.callee_name}({', '.join(values)}) : ({', '.join(types)}) -> ()"
+        )
+        self.num_kernels += 1
+
+    def _call_library(self, op: CallDpsOp, library: FunctionOp) -> None:
+        convention = library.convention.value
+        if convention not in CONVENTIONS:
+            known = ", ".join(CONVENTIONS)
+            raise PassFailure(library, f"has convention '{convention}'; known are {known}")
+        slot = self.out.address(slot_name(op.callee_name))
+        callee = self.out.load(slot, POINTER)
+        CONVENTIONS[convention](self.out, callee, [self.tensors[value] for value in op.ins])
+        self.num_kernels += 1
+
+    def _return(self, op: func.ReturnOp) -> None:
+        out = self.out
+        inout = inout_arguments(self.function)
+        for index, value in enumerate(op.operands):
+            tensor = self.tensors[value]
+            if index in inout:
+                self._return_inout(op, index, value, inout[index])
+            elif self.returned.get(_viewed(value)) != index:
+                pointer = self._result(index, tensor.element, tensor.dims)
+                size = out.byte_size(tensor)
+                out.value(
+                    f"llvm.call @memcpy({pointer}, {tensor.pointer}, {size}) :"
+                    f" ({POINTER}, {POINTER}, i64) -> {POINTER}"
+                )
+        out.line(
+            f"func.call @rx_count_kernels({out.integer(self.num_kernels, 'i64')}) : (i64) -> ()"
+        )
+
+    def _return_inout(self, op: func.ReturnOp, index: int, value: ir.Value, argument: int) -> None:
+        out = self.out
+        if self.tensors[value].pointer != self.tensors[self.function.arguments[argument]].pointer:
+            name = argument_name(self.function, argument)
+            raise PassFailure(
+                op, f"returns as result {index} something else than the updated argument '{name}'"
+            )
+        descriptor = out.element_pointer("%args", argument, DL_TENSOR)
+        status = out.call(
+            "rx_result_alias",
+            [
+                ("%ctx", POINTER),
+                ("%results", POINTER),
+                (out.integer(index, "i32"), "i32"),
+                (descriptor, POINTER),
+            ],
+            "i32",
+        )
+        out.fail_unless_zero(status)
+
+
+def _producer(value: ir.Value) -> ir.OpView | None:
+    """Returns the op that makes a value, None for an argument."""
+    return None if isinstance(value.owner, ir.Block) else value.owner.opview
+
+
+def _viewed(value: ir.Value) -> ir.Value:
+    """Follows views to the tensor whose memory they show."""
+    while isinstance(producer := _producer(value), ViewOp):
+        value = producer.input
+    return value
+
+
+def _dense_text(op: arith.ConstantOp, type_: ir.RankedTensorType, element: str) -> str:
+    """Writes the constant's attribute with the element type it has in memory."""
+    attribute = op.attributes["value"]
+    if not type_.rank:
+        value = next(iter(attribute))
+        return f"{int(value) if element == 'i8' else value} : {element}"
+    if str(type_.element_type) != "i1":
+        return str(attribute)
+    as_bytes = str(attribute).replace("true", "1").replace("false", "0").replace("xi1>", "xi8>")
+    return as_bytes

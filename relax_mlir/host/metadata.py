@@ -1,0 +1,80 @@
+"""The description of a compiled module that travels inside it, as JSON."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+from relax_mlir.analysis.functions import (
+    argument_name,
+    facts_of,
+    inout_arguments,
+    is_public,
+)
+from relax_mlir.bindings import func, ir
+from relax_mlir.dialects.graph import CallDpsOp, ShapeValueType, TensorType, shape_value_dims
+from relax_mlir.dialects.lib import FunctionOp
+
+from .library import slot_name
+
+
+def metadata_text(
+    functions: Sequence[func.FuncOp],
+    kernels: Sequence[str],
+    libraries: Sequence[FunctionOp],
+    target: str,
+) -> str:
+    """Describes functions (arguments, results, facts, calls), kernels and libraries."""
+    public = [function for function in functions if is_public(function)]
+    return json.dumps(
+        {
+            "functions": {f.name.value: _function(f) for f in public},
+            "kernels": list(kernels),
+            "libraries": [_library(library) for library in libraries],
+            "target": target,
+        }
+    )
+
+
+def _function(function: func.FuncOp) -> dict:
+    inout = inout_arguments(function)
+    aliased = set(inout.values())
+    arguments = []
+    for index, argument in enumerate(function.arguments):
+        described = _value(argument.type)
+        described |= {"name": argument_name(function, index), "inout": index in aliased}
+        arguments.append(described)
+    results = [
+        {**_value(type_), "alias": inout.get(index)}
+        for index, type_ in enumerate(function.type.results)
+    ]
+    calls = Counter(
+        op.callee_name for op in function.entry_block.operations if isinstance(op, CallDpsOp)
+    )
+    return {
+        "arguments": arguments,
+        "results": results,
+        "facts": [str(fact) for fact in facts_of(function)],
+        "calls": dict(calls),
+    }
+
+
+def _value(type_: ir.Type) -> dict:
+    if isinstance(type_, ShapeValueType):
+        return {"kind": "shape", "dtype": "i64", "dims": _dims(shape_value_dims(type_))}
+    tensor = TensorType.of(type_)
+    return {"kind": "tensor", "dtype": str(tensor.element), "dims": _dims(tensor.dims)}
+
+
+def _dims(dims) -> list | None:
+    if dims is None:
+        return None
+    return [None if d is None else str(d) if d.value is None else d.value for d in dims]
+
+
+def _library(library: FunctionOp) -> dict:
+    return {
+        "function": library.sym_name.value,
+        "slot": slot_name(library.sym_name.value),
+        "c_symbol": library.c_symbol.value,
+        "providers": [provider.value for provider in library.libraries],
+    }
