@@ -1,0 +1,355 @@
+"""Links relocatable objects to an ELF64 shared object: a linker of our own, so that users need none.
+
+    objects (position-independent, from LLVM)  ->  ET_DYN bytes, ready for dlopen
+
+Definitions bind inside: the objects' references to one another never go through the loader.
+References to the C library are bound when the object is loaded, through read-only slots. The
+addresses are file offsets, so every segment starts on a page of its own.
+
+    read        ELF header, .dynsym .dynstr .hash .rela.dyn, constants
+    execute     code, stubs that jump to imported functions
+    write once  .tdata, initialisers, constants with addresses, .dynamic, .got
+    write       .data .bss
+
+Source: System V ABI, edition 4.1, chapter 5 (program loading and dynamic linking); Drepper,
+"ELF handling for thread-local storage".
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from relax_mlir.codegen.elf_file import Output, SymbolRow, align_up, write_file
+from relax_mlir.codegen.elf_imports import library_of
+from relax_mlir.codegen.elf_machine import MACHINES, Machine, Need
+from relax_mlir.codegen.elf_object import (
+    COMMON_NAME,
+    EXECUTE,
+    FINI_ARRAY,
+    FUNCTION,
+    INIT_ARRAY,
+    LOCAL,
+    NOBITS,
+    TLS,
+    WEAK,
+    WRITE,
+    LinkError,
+    Object,
+    Relocation,
+    Section,
+    Symbol,
+    read_object,
+)
+
+_SLOT_COUNT = {Need.SLOT: 1, Need.TLS_STATIC: 1}  # all others take two
+
+
+def link_shared(
+    objects: Sequence[bytes], exports: Sequence[str], soname: str | None = None
+) -> bytes:
+    """The bytes of a shared object made of relocatable ones, with `exports` as its symbols.
+
+    Raises LinkError if an object is not position-independent, names an unknown relocation, a
+    symbol is defined twice, an export is not defined, or a reference is neither defined nor in
+    the C library.
+    """
+    read = [read_object(data) for data in objects]
+    machines = {object.machine for object in read}
+    if len(machines) != 1 or not machines <= MACHINES.keys():
+        known = ", ".join(map(str, MACHINES))
+        raise LinkError(f"objects are for ELF machines {sorted(machines)}; one of {known} is linked")
+    return _Link(MACHINES[machines.pop()], read, tuple(dict.fromkeys(exports)), soname).run()
+
+
+@dataclass(frozen=True)
+class _Dynamic:
+    """A relocation for the loader: at an offset of a section, or in a slot if that is None."""
+
+    type: int
+    section: Section | None
+    offset: int
+    symbol: Symbol | None
+    addend: int
+
+
+@dataclass
+class _Link:
+    machine: Machine
+    objects: list[Object]
+    exports: tuple[str, ...]
+    soname: str | None
+    globals: dict[str, Symbol] = field(default_factory=dict)
+    undefined: dict[str, Symbol] = field(default_factory=dict)
+    imports: tuple[str, ...] = ()
+    slots: dict[tuple[Need, Symbol | None], int] = field(default_factory=dict)
+    stubs: dict[Symbol, int] = field(default_factory=dict)
+    dynamic: list[_Dynamic] = field(default_factory=list)
+    slot_words: int = 0
+    static_tls: bool = False
+
+    def run(self) -> bytes:
+        self._resolve()
+        outputs = _outputs([s for object in self.objects for s in object.sections])
+        for output in outputs.values():
+            for section in output.sections:
+                for relocation in section.relocations:
+                    self._scan(section, relocation)
+        self._find_imports()
+        self._slot_relocations()
+        return self._write(outputs)
+
+    # Symbols
+
+    def _resolve(self) -> None:
+        """Finds the definition of each global name; a strong one wins over weak ones."""
+        for object in self.objects:
+            for symbol in object.symbols:
+                if symbol.binding == LOCAL or not symbol.defined:
+                    continue
+                known = self.globals.get(symbol.name)
+                if known is None or (_weak(known) and not _weak(symbol)):
+                    self.globals[symbol.name] = symbol
+                elif not _weak(symbol):
+                    raise LinkError(f"symbol '{symbol.name}' is defined twice")
+        missing = [name for name in self.exports if name not in self.globals]
+        if missing:
+            raise LinkError(f"symbols to export are not defined: {', '.join(missing)}")
+
+    def _target(self, symbol: Symbol) -> Symbol:
+        """The definition that a symbol stands for; an undefined symbol if it is imported."""
+        if symbol.binding == LOCAL:
+            return symbol
+        if symbol.name in self.globals:
+            return self.globals[symbol.name]
+        known = self.undefined.setdefault(
+            symbol.name, Symbol(symbol.name, symbol.binding, symbol.type, None, 0, 0)
+        )
+        if symbol.binding != WEAK:
+            known.binding = symbol.binding
+        return known
+
+    def _find_imports(self) -> None:
+        """Sorts undefined symbols: the C library's, absent weak ones (at zero), and mistakes."""
+        unknown = [name for name in self.undefined if library_of(name) is None]
+        missing = [name for name in unknown if self.undefined[name].binding != WEAK]
+        if missing:
+            raise LinkError(
+                f"symbols are neither defined nor in the C library: {', '.join(sorted(missing))}"
+            )
+        self.imports = tuple(name for name in self.undefined if name not in unknown)
+
+    def _imported(self, symbol: Symbol) -> bool:
+        return not symbol.defined and symbol.name in self.imports
+
+    # Relocations
+
+    def _scan(self, section: Section, relocation: Relocation) -> None:
+        """Notes what a relocation needs: a slot, a stub, or work for the loader."""
+        need, how = self._kind(section, relocation)
+        symbol = self._target(relocation.symbol)
+        if need is Need.CALL and not symbol.defined:
+            self.stubs.setdefault(symbol, len(self.stubs))
+            self._slot(Need.SLOT, symbol)
+        elif need is Need.SLOT:
+            self._slot(need, symbol)
+        elif need is Need.TLS_MODULE:
+            self._slot(need, None)
+        elif need in (Need.TLS_PAIR, Need.TLS_STATIC, Need.TLS_DESCRIPTOR):
+            if symbol.section is None or not symbol.section.flags & TLS:
+                raise LinkError(f"thread-local variable '{symbol.name}' is not defined")
+            self._slot(need, symbol)
+        elif need is Need.ADDRESS and how == "absolute64":
+            if not section.flags & WRITE:
+                raise LinkError(
+                    f"section '{section.name}' is read-only, but holds the address of "
+                    f"'{_called(symbol)}'"
+                )
+            if symbol.section is not None:
+                entry = (self.machine.dynamic.relative, symbol, relocation.addend)
+            elif not symbol.defined:
+                entry = (self.machine.dynamic.absolute, symbol, relocation.addend)
+            else:
+                return
+            self.dynamic.append(_Dynamic(entry[0], section, relocation.offset, *entry[1:]))
+        elif need is Need.ADDRESS and not symbol.defined:
+            raise LinkError(
+                f"'{section.name}' reads '{symbol.name}' of the C library directly; "
+                "position-independent code reads it through a slot"
+            )
+
+    def _kind(self, section: Section, relocation: Relocation) -> tuple[Need, str]:
+        kind = self.machine.kinds.get(relocation.type)
+        if kind is None:
+            name = self.machine.names.get(relocation.type, str(relocation.type))
+            raise LinkError(
+                f"relocation {name} of '{_called(relocation.symbol)}' in '{section.name}' is not "
+                "one of position-independent code"
+            )
+        return kind
+
+    def _slot(self, need: Need, symbol: Symbol | None) -> None:
+        if (need, symbol) not in self.slots:
+            self.slots[need, symbol] = self.slot_words
+            self.slot_words += _SLOT_COUNT.get(need, 2)
+
+    def _slot_relocations(self) -> None:
+        """What the loader has to fill slots with."""
+        kinds = self.machine.dynamic
+        for (need, symbol), word in self.slots.items():
+            if need is Need.SLOT and (symbol.section is not None or self._imported(symbol)):
+                type = kinds.relative if symbol.section is not None else kinds.slot
+            elif need in (Need.TLS_PAIR, Need.TLS_MODULE):
+                type, symbol = kinds.tls_module, None
+            elif need is Need.TLS_STATIC:
+                type, self.static_tls = kinds.tls_static, True
+            elif need is Need.TLS_DESCRIPTOR:
+                type = kinds.tls_descriptor
+            else:
+                continue
+            self.dynamic.append(_Dynamic(type, None, 8 * word, symbol, 0))
+        # Absent weak symbols are zero, which needs no work.
+        self.dynamic = [
+            d for d in self.dynamic if not d.symbol or d.symbol.defined or self._imported(d.symbol)
+        ]
+        self.dynamic.sort(key=lambda d: d.type != kinds.relative)
+
+    # Layout
+
+    def _write(self, outputs: dict[str, Output]) -> bytes:
+        rows = [SymbolRow(name, None) for name in self.imports]
+        rows += [SymbolRow(name, self.globals[name]) for name in self.exports]
+        outputs[".plt"] = Output(".plt", flags=EXECUTE, align=16)
+        outputs[".plt"].size = self.machine.stub_size * len(self.stubs)
+        outputs[".got"] = Output(".got", flags=WRITE, align=16)
+        outputs[".got"].size = 8 * self.slot_words
+        needed = sorted({library_of(name) for name in self.imports} - {""})
+        image = write_file(
+            self.machine,
+            outputs,
+            rows,
+            needed=[*needed] if "libc.so.6" in needed else [*needed, "libc.so.6"],
+            soname=self.soname,
+            relocation_count=len(self.dynamic),
+            static_tls=self.static_tls,
+            local_symbols=[
+                s
+                for object in self.objects
+                for s in object.symbols
+                if s.section and s.name and s.name not in self.exports and 0 < s.type <= FUNCTION
+            ],
+        )
+        got, plt = outputs[".got"], outputs[".plt"]
+        tls = outputs[".tdata"].address
+        for output in outputs.values():
+            for section in output.sections:
+                self._apply(image.data, section, got.address, plt.address, tls)
+        for symbol, index in self.stubs.items():
+            at = plt.address + index * self.machine.stub_size
+            slot = got.address + 8 * self.slots[Need.SLOT, symbol]
+            image.data[at : at + self.machine.stub_size] = self.machine.stub(at, slot)
+        for (need, symbol), word in self.slots.items():
+            at = got.address + 8 * word
+            if need is Need.TLS_PAIR:
+                _put(image.data, at + 8, symbol.address - tls)
+            elif need is Need.SLOT and symbol.absolute:
+                _put(image.data, at, symbol.address)
+        indices = {row.name: i + 1 for i, row in enumerate(rows)}
+        for i, entry in enumerate(self.dynamic):
+            base = got.address if entry.section is None else entry.section.address
+            index, addend = 0, entry.addend
+            if entry.symbol is not None and not entry.symbol.defined:
+                index = indices[entry.symbol.name]
+            elif entry.symbol is not None:
+                local_to_tls = entry.type in (
+                    self.machine.dynamic.tls_static,
+                    self.machine.dynamic.tls_descriptor,
+                )
+                addend += entry.symbol.address - (tls if local_to_tls else 0)
+            image.relocation(i, base + entry.offset, index, entry.type, addend)
+        return image.finish()
+
+    def _apply(self, data: bytearray, section: Section, got: int, plt: int, tls: int) -> None:
+        """Writes the values of a section's relocations into the file."""
+        for relocation in section.relocations:
+            need, how = self._kind(section, relocation)
+            if need is Need.NOTHING:
+                continue
+            symbol = self._target(relocation.symbol)
+            if need is Need.CALL and not symbol.defined:
+                value = plt + self.stubs[symbol] * self.machine.stub_size
+            elif need in (Need.ADDRESS, Need.CALL):
+                value = symbol.address
+            elif need is Need.BASE:
+                value = got
+            elif need is Need.TLS_OFFSET:
+                value = symbol.address - tls
+            else:
+                value = got + 8 * self.slots[need, None if need is Need.TLS_MODULE else symbol]
+            place = section.address + relocation.offset
+            try:
+                self.machine.write(data, place, how, value + relocation.addend, place, got)
+            except OverflowError:
+                raise LinkError(
+                    f"'{_called(symbol)}' is too far from '{section.name}' for its relocation"
+                ) from None
+
+
+def _weak(symbol: Symbol) -> bool:
+    return symbol.binding == WEAK or (symbol.section and symbol.section.name == COMMON_NAME)
+
+
+def _called(symbol: Symbol) -> str:
+    return symbol.name or (symbol.section.name if symbol.section else "?")
+
+
+def _put(data: bytearray, at: int, value: int) -> None:
+    data[at : at + 8] = (value & (1 << 64) - 1).to_bytes(8, "little")
+
+
+def _outputs(sections: Sequence[Section]) -> dict[str, Output]:
+    """The sections of the file, each with those of the objects that go there."""
+    result = {
+        name: Output(name, type=type, flags=flags)
+        for name, type, flags in (
+            (".rodata", 1, 0),
+            (".text", 1, EXECUTE),
+            (".tdata", 1, WRITE | TLS),
+            (".tbss", NOBITS, WRITE | TLS),
+            (".init_array", INIT_ARRAY, WRITE),
+            (".fini_array", FINI_ARRAY, WRITE),
+            (".data.rel.ro", 1, WRITE),
+            (".data", 1, WRITE),
+            (".bss", NOBITS, WRITE),
+        )
+    }
+    for section in sections:
+        # Unwind tables serve exceptions, of which there are none; notes are about objects.
+        if section.name != ".eh_frame" and not section.name.startswith(".note") and section.size:
+            result[_place(section)].sections.append(section)
+    for name in (".init_array", ".fini_array"):
+        result[name].sections.sort(key=_priority)
+    return result
+
+
+def _place(section: Section) -> str:
+    if section.flags & TLS:
+        return ".tbss" if section.type == NOBITS else ".tdata"
+    if section.flags & EXECUTE:
+        return ".text"
+    if not section.flags & WRITE:
+        return ".rodata"
+    if section.type in (INIT_ARRAY, FINI_ARRAY):
+        return ".init_array" if section.type == INIT_ARRAY else ".fini_array"
+    if section.name.startswith((".ctors", ".dtors", ".preinit_array")):
+        raise LinkError(f"section '{section.name}' is not run; initialisers belong in .init_array")
+    if section.type == NOBITS:
+        return ".bss"
+    return ".data.rel.ro" if section.name.startswith(".data.rel.ro") else ".data"
+
+
+def _priority(section: Section) -> int:
+    """`.init_array.101` runs before `.init_array.65535` and plain `.init_array`."""
+    last = section.name.rsplit(".", 1)[-1]
+    return int(last) if last.isdigit() else 65536
+
+
+__all__ = ["LinkError", "align_up", "link_shared"]

@@ -1,0 +1,355 @@
+"""Lays out and writes the file of a shared object: headers, segments, tables for the loader.
+
+Source: System V ABI, edition 4.1, chapters 4 and 5.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from relax_mlir.codegen.elf_machine import Machine
+from relax_mlir.codegen.elf_object import (
+    ALLOC,
+    EXECUTE,
+    FUNCTION,
+    NOBITS,
+    TLS,
+    WRITE,
+    LinkError,
+    Section,
+    Symbol,
+)
+
+_SYMBOL_SIZE, _RELOCATION_SIZE, _ENTRY_SIZE, _SEGMENT_SIZE, _HEADER_SIZE = 24, 24, 16, 56, 64
+_SHT = {"PROGBITS": 1, "SYMTAB": 2, "STRTAB": 3, "RELA": 4, "HASH": 5, "DYNAMIC": 6, "DYNSYM": 11}
+_BIND_NOW, _STATIC_TLS = 0x8, 0x10
+
+_READ = (".dynsym", ".dynstr", ".hash", ".rela.dyn", ".rodata")
+_CODE = (".text", ".plt")
+_WRITE_ONCE = (".tdata", ".tbss", ".init_array", ".fini_array", ".data.rel.ro", ".dynamic", ".got")
+_WRITE = (".data", ".bss")
+
+
+@dataclass(eq=False)
+class Output:
+    """A section of the file; `link` names the section it refers to."""
+
+    name: str
+    type: int = 1
+    flags: int = 0
+    align: int = 1
+    size: int = 0
+    entry: int = 0
+    link: str = ""
+    info: int = 0
+    sections: list[Section] = field(default_factory=list)
+    address: int = 0
+
+
+@dataclass(frozen=True)
+class SymbolRow:
+    """A row of the loader's symbol table; without a symbol, it is imported."""
+
+    name: str
+    symbol: Symbol | None
+
+
+def align_up(value: int, alignment: int) -> int:
+    """The least multiple of the alignment that is not below the value."""
+    return -(-value // alignment) * alignment
+
+
+def write_file(
+    machine: Machine,
+    outputs: dict[str, Output],
+    rows: Sequence[SymbolRow],
+    needed: Sequence[str],
+    soname: str | None,
+    relocation_count: int,
+    static_tls: bool,
+    local_symbols: Sequence[Symbol],
+) -> "Image":
+    """Gives every section its address and fills in all that does not depend on relocations.
+
+    `rows` are the loader's symbols, imports first; `local_symbols` are for debuggers and
+    profilers only.
+    """
+    strings = _Strings()
+    names = [strings.add(row.name) for row in rows]
+    libraries = [strings.add(name) for name in needed]
+    soname_at = None if soname is None else strings.add(soname)
+    _add_tables(outputs, len(rows), len(strings.data), relocation_count)
+    outputs[".dynamic"] = Output(".dynamic", _SHT["DYNAMIC"], WRITE, 8, entry=16, link=".dynstr")
+    outputs[".dynamic"].size = _ENTRY_SIZE * (
+        len(_tags(outputs, libraries, soname_at, relocation_count, static_tls)) + 1
+    )
+    end, file_end = _layout(machine, outputs)
+    image = Image(machine, outputs, bytearray(file_end), end, local_symbols, list(rows))
+    for output in outputs.values():
+        if output.type != NOBITS:
+            for section in output.sections:
+                image.data[section.address : section.address + len(section.data)] = section.data
+    numbers = image.numbers()
+    symbols = bytearray(_SYMBOL_SIZE)
+    for name, row in zip(names, rows, strict=True):
+        symbols += _symbol(name, 1, row.symbol, numbers)
+    image.put(".dynsym", symbols)
+    image.put(".dynstr", strings.data)
+    image.put(".hash", _hash_table([row.name for row in rows]))
+    tags = _tags(outputs, libraries, soname_at, relocation_count, static_tls)
+    image.put(".dynamic", b"".join(struct.pack("<qq", *tag) for tag in [*tags, (0, 0)]))
+    return image
+
+
+@dataclass
+class Image:
+    """The file while it is written; `data` is indexed by address, which is the file offset."""
+
+    machine: Machine
+    outputs: dict[str, Output]
+    data: bytearray
+    end: int
+    local_symbols: Sequence[Symbol]
+    rows: list[SymbolRow]
+
+    def put(self, name: str, content: bytes) -> None:
+        """Writes the content of a section."""
+        at = self.outputs[name].address
+        self.data[at : at + len(content)] = content
+
+    def relocation(self, index: int, place: int, symbol: int, type: int, addend: int) -> None:
+        """Writes a row of the loader's relocation table."""
+        at = self.outputs[".rela.dyn"].address + index * _RELOCATION_SIZE
+        struct.pack_into("<QQq", self.data, at, place, symbol << 32 | type, addend)
+
+    def numbers(self) -> dict[int, int]:
+        """The number of each section of the file, by the identity of the objects' sections."""
+        present = _present(self.outputs)
+        return {id(s): i + 1 for i, output in enumerate(present) for s in output.sections}
+
+    def finish(self) -> bytes:
+        """The bytes of the file."""
+        self._append_symbols()
+        names = _Strings()
+        shstrtab = Output(".shstrtab", _SHT["STRTAB"])
+        present = [*_present(self.outputs), shstrtab]
+        rows = [names.add(output.name) for output in present]
+        shstrtab.address, shstrtab.size = len(self.data), len(names.data)
+        self.data += names.data
+        self.data += bytes(align_up(len(self.data), 8) - len(self.data))
+        start = len(self.data)
+        by_name = {output.name: i + 1 for i, output in enumerate(present)}
+        self.data += bytes(64)
+        for name, output in zip(rows, present, strict=True):
+            kept = output.name not in (".symtab", ".strtab", ".shstrtab")
+            self.data += struct.pack(
+                "<IIQQQQIIQQ",
+                name,
+                output.type,
+                output.flags | (ALLOC if kept else 0),
+                output.address if kept else 0,
+                output.address,
+                output.size,
+                by_name.get(output.link, 0),
+                output.info,
+                output.align,
+                output.entry,
+            )
+        self._headers(start, len(present) + 1)
+        return bytes(self.data)
+
+    def _append_symbols(self) -> None:
+        """Adds the table that debuggers and profilers read: local symbols, then the exported."""
+        numbers, strings = self.numbers(), _Strings()
+        table = bytearray(_SYMBOL_SIZE)
+        local = [s for s in self.local_symbols if id(s.section) in numbers]
+        exported = [row.symbol for row in self.rows if row.symbol is not None]
+        for binding, symbols in ((0, local), (1, exported)):
+            for symbol in symbols:
+                table += _symbol(strings.add(symbol.name), binding, symbol, numbers)
+        for output, content in (
+            (Output(".symtab", _SHT["SYMTAB"], 0, 8, entry=_SYMBOL_SIZE, link=".strtab"), table),
+            (Output(".strtab", _SHT["STRTAB"]), strings.data),
+        ):
+            self.data += bytes(align_up(len(self.data), 8) - len(self.data))
+            output.address, output.size = len(self.data), len(content)
+            self.data += content
+            self.outputs[output.name] = output
+        self.outputs[".symtab"].info = len(local) + 1
+
+    def _headers(self, section_table: int, section_count: int) -> None:
+        segments = _segments(self.machine, self.outputs, self.end)
+        struct.pack_into(
+            "<16sHHIQQQIHHHHHH",
+            self.data,
+            0,
+            b"\x7fELF\x02\x01\x01",
+            3,  # shared object
+            self.machine.number,
+            1,
+            0,
+            _HEADER_SIZE,
+            section_table,
+            0,
+            _HEADER_SIZE,
+            _SEGMENT_SIZE,
+            len(segments),
+            64,
+            section_count,
+            section_count - 1,
+        )
+        for i, (type, flags, start, file_end, end, align) in enumerate(segments):
+            struct.pack_into(
+                "<IIQQQQQQ",
+                self.data,
+                _HEADER_SIZE + i * _SEGMENT_SIZE,
+                type,
+                flags,
+                start,
+                start,
+                start,
+                file_end - start,
+                end - start,
+                align,
+            )
+
+
+class _Strings:
+    """A string table."""
+
+    def __init__(self) -> None:
+        self.data = bytearray(1)
+        self.known = {"": 0}
+
+    def add(self, text: str) -> int:
+        if text not in self.known:
+            self.known[text] = len(self.data)
+            self.data += text.encode() + b"\0"
+        return self.known[text]
+
+
+def _add_tables(
+    outputs: dict[str, Output], symbols: int, string_bytes: int, relocations: int
+) -> None:
+    for output in (
+        Output(".dynsym", _SHT["DYNSYM"], 0, 8, 24 * (symbols + 1), 24, ".dynstr", 1),
+        Output(".dynstr", _SHT["STRTAB"], 0, 1, string_bytes),
+        Output(".hash", _SHT["HASH"], 0, 8, 4 * (2 + 2 * (symbols + 1)), 4, ".dynsym"),
+        Output(".rela.dyn", _SHT["RELA"], 0, 8, 24 * relocations, 24, ".dynsym"),
+    ):
+        outputs[output.name] = output
+
+
+def _tags(
+    outputs: dict[str, Output],
+    libraries: Sequence[int],
+    soname: int | None,
+    relocations: int,
+    static_tls: bool,
+) -> list[tuple[int, int]]:
+    """The entries of `.dynamic` but for the last; the count does not depend on addresses."""
+    tags = [(1, library) for library in libraries]
+    if soname is not None:
+        tags.append((14, soname))
+    for name, tag, size_tag in ((".init_array", 25, 27), (".fini_array", 26, 28)):
+        if outputs[name].sections:
+            size = sum(section.size for section in outputs[name].sections)
+            tags += [(tag, outputs[name].address), (size_tag, size)]
+    tags += [
+        (4, outputs[".hash"].address),
+        (5, outputs[".dynstr"].address),
+        (6, outputs[".dynsym"].address),
+        (10, outputs[".dynstr"].size),
+        (11, _SYMBOL_SIZE),
+    ]
+    if relocations:
+        size = relocations * _RELOCATION_SIZE
+        tags += [(7, outputs[".rela.dyn"].address), (8, size), (9, _RELOCATION_SIZE)]
+    tags += [(30, _BIND_NOW | (_STATIC_TLS if static_tls else 0)), (0x6FFFFFFB, 1)]
+    return tags
+
+
+def _layout(machine: Machine, outputs: dict[str, Output]) -> tuple[int, int]:
+    """Gives addresses to the sections; returns where memory and where the file ends."""
+    at = _HEADER_SIZE + 8 * _SEGMENT_SIZE
+    for names in (_READ, _CODE, _WRITE_ONCE, _WRITE):
+        if names is not _READ:
+            at = align_up(at, machine.page)
+        for name in names:
+            output = outputs[name]
+            for section in output.sections:
+                output.align = max(output.align, section.align)
+            if output.align > machine.page:
+                raise LinkError(f"'{name}' is aligned to {output.align}, more than a page")
+            output.address = end = align_up(at, output.align)
+            for section in output.sections:
+                section.address = align_up(end, section.align)
+                end = section.address + section.size
+            output.size = max(output.size, end - output.address)
+            if name != ".tbss":  # takes no room here, but in each thread
+                at = output.address + output.size
+    return at, outputs[".bss"].address
+
+
+def _present(outputs: dict[str, Output]) -> list[Output]:
+    order = (*_READ, *_CODE, *_WRITE_ONCE, *_WRITE, ".symtab", ".strtab")
+    present = [outputs[name] for name in order if name in outputs]
+    return [output for output in present if output.size]
+
+
+def _segments(
+    machine: Machine, outputs: dict[str, Output], end: int
+) -> list[tuple[int, int, int, int, int, int]]:
+    """The program headers: type, flags, start, end in the file, end in memory, alignment."""
+    page = machine.page
+
+    def last(names: Sequence[str]) -> int:
+        return max(outputs[n].address + outputs[n].size for n in names if n != ".tbss")
+
+    code, once = outputs[".text"].address, align_up(outputs[".text"].address, page)
+    once = align_up(last(_CODE), page)
+    data = align_up(last(_WRITE_ONCE), page)
+    file_end = outputs[".bss"].address
+    dynamic = outputs[".dynamic"]
+    after_dynamic = dynamic.address + dynamic.size
+    code -= code % page
+    segments = [
+        (1, 4, 0, last(_READ), last(_READ), page),
+        (1, 5, code, last(_CODE), last(_CODE), page),
+        (1, 6, once, file_end, end, page),
+        (2, 6, dynamic.address, after_dynamic, after_dynamic, 8),
+        (0x6474E551, 6, 0, 0, 0, 16),  # the stack is not executable
+        (0x6474E552, 4, once, last(_WRITE_ONCE), data, 1),  # read-only after relocation
+    ]
+    tls = [output for output in (outputs[".tdata"], outputs[".tbss"]) if output.size]
+    if tls:
+        start = outputs[".tdata"].address
+        align = max(output.align for output in tls)
+        file_stop = start + outputs[".tdata"].size
+        segments.append((7, 4, start, file_stop, tls[-1].address + tls[-1].size, align))
+    return segments
+
+
+def _symbol(name: int, binding: int, symbol: Symbol | None, numbers: dict[int, int]) -> bytes:
+    if symbol is None:
+        return struct.pack("<IBBHQQ", name, binding << 4, 0, 0, 0, 0)
+    index = 0xFFF1 if symbol.absolute else numbers[id(symbol.section)]
+    type, address, size = symbol.type, symbol.address, symbol.size
+    return struct.pack("<IBBHQQ", name, binding << 4 | type, 0, index, address, size)
+
+
+def _hash_table(names: Sequence[str]) -> bytes:
+    """The loader's index of symbols by name: one chain for each bucket."""
+    count = len(names) + 1
+    buckets, chains = [0] * count, [0] * count
+    for i, name in enumerate(names, start=1):
+        value = 0
+        for byte in name.encode():
+            value = (value << 4) + byte
+            value = (value ^ (value >> 24 & 0xF0)) & 0x0FFFFFFF
+        bucket = value % count
+        buckets[bucket], chains[i] = i, buckets[bucket]
+    return struct.pack(f"<{2 + 2 * count}I", count, count, *buckets, *chains)
+
+
+__all__ = ["EXECUTE", "FUNCTION", "TLS", "Image", "Output", "SymbolRow", "align_up", "write_file"]

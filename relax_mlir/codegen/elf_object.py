@@ -1,0 +1,140 @@
+"""Reads relocatable ELF64 objects, little-endian, as LLVM emits them.
+
+Source: System V ABI, edition 4.1, chapter 4 (object files), and its 64-bit form.
+"""
+
+import struct
+from dataclasses import dataclass, field
+
+from relax_mlir.errors import CompileError
+
+# Section types and flags.
+NOBITS, INIT_ARRAY, FINI_ARRAY = 8, 14, 15
+WRITE, ALLOC, EXECUTE, TLS = 0x1, 0x2, 0x4, 0x400
+# Symbol bindings, types, section indices.
+LOCAL, GLOBAL, WEAK = 0, 1, 2
+OBJECT, FUNCTION = 1, 2
+UNDEFINED, ABSOLUTE, COMMON, EXTENDED = 0, 0xFFF1, 0xFFF2, 0xFFFF
+
+COMMON_NAME = "COMMON"
+
+_SYMTAB, _RELA, _REL = 2, 4, 9
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_RELOCATION = struct.Struct("<QQq")
+
+
+class LinkError(CompileError):
+    """Objects cannot be linked to a shared object."""
+
+
+@dataclass(eq=False)
+class Section:
+    """A section of an object; `address` is where the linker puts it."""
+
+    name: str
+    type: int
+    flags: int
+    size: int
+    align: int
+    data: bytes
+    relocations: list["Relocation"] = field(default_factory=list)
+    address: int = -1
+
+
+@dataclass(eq=False)
+class Symbol:
+    """A name for a place in a section; without a section it is undefined, or an absolute number."""
+
+    name: str
+    binding: int
+    type: int
+    section: Section | None
+    value: int
+    size: int
+    absolute: bool = False
+
+    @property
+    def defined(self) -> bool:
+        return self.section is not None or self.absolute
+
+    @property
+    def address(self) -> int:
+        return self.value + (self.section.address if self.section else 0)
+
+
+@dataclass(frozen=True)
+class Relocation:
+    """What to write at an offset of a section: a function of type, symbol and addend."""
+
+    offset: int
+    type: int
+    symbol: Symbol
+    addend: int
+
+
+@dataclass(frozen=True)
+class Object:
+    """An object: its machine (ELF number), the sections that are loaded, and its symbols."""
+
+    machine: int
+    sections: list[Section]
+    symbols: list[Symbol]
+
+
+def read_object(data: bytes) -> Object:
+    """Reads an object; LinkError if it is not a relocatable little-endian ELF64 object."""
+    if len(data) < _HEADER.size or data[:6] != b"\x7fELF\x02\x01":
+        raise LinkError("an object to link is not little-endian ELF64")
+    _, kind, machine, _, _, _, start, _, _, _, _, _, count, names = _HEADER.unpack_from(data)
+    if kind != 1:
+        raise LinkError(f"an object to link has ELF type {kind}, but 1 (relocatable) is needed")
+    headers = [_SECTION.unpack_from(data, start + i * _SECTION.size) for i in range(count)]
+    sections = [_section(data, header, headers[names]) for header in headers]
+    symbols: list[Symbol] = []
+    for header in headers:
+        if header[1] == _SYMTAB:
+            symbols = _symbols(data, header, headers[header[6]], sections)
+    for header in headers:
+        if header[1] == _REL:
+            raise LinkError("an object to link has relocations without addends")
+        if header[1] == _RELA:
+            content = data[header[4] : header[4] + header[5]]
+            sections[header[7]].relocations = [
+                Relocation(offset, info & 0xFFFFFFFF, symbols[info >> 32], addend)
+                for offset, info, addend in _RELOCATION.iter_unpack(content)
+            ]
+    used = {symbol.section for symbol in symbols}
+    commons = [s for s in used if s is not None and s.name == COMMON_NAME]
+    loaded = [section for section in sections if section.flags & ALLOC]
+    return Object(machine, loaded + sorted(commons, key=lambda s: s.size), symbols)
+
+
+def _section(data: bytes, header: tuple[int, ...], names: tuple[int, ...]) -> Section:
+    name, type, flags, _, offset, size, _, _, align, _ = header
+    content = b"" if type == NOBITS else data[offset : offset + size]
+    return Section(_text(data, names[4] + name), type, flags, size, max(align, 1), content)
+
+
+def _symbols(
+    data: bytes, header: tuple[int, ...], strings: tuple[int, ...], sections: list[Section]
+) -> list[Symbol]:
+    result = []
+    content = data[header[4] : header[4] + header[5]]
+    for name, info, _, index, value, size in _SYMBOL.iter_unpack(content):
+        text = _text(data, strings[4] + name)
+        section, absolute = None, index == ABSOLUTE
+        if index == COMMON:  # for commons, the value is the alignment
+            section = Section(COMMON_NAME, NOBITS, ALLOC | WRITE, size, max(value, 1), b"")
+            value = 0
+        elif index == EXTENDED:
+            raise LinkError(f"symbol '{text}' is in a section numbered above 65279")
+        elif index not in (UNDEFINED, ABSOLUTE):
+            section = sections[index]
+        result.append(Symbol(text, info >> 4, info & 0xF, section, value, size, absolute))
+    return result
+
+
+def _text(data: bytes, at: int) -> str:
+    return data[at : data.index(b"\0", at)].decode()
