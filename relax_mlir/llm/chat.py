@@ -1,0 +1,97 @@
+"""Chat templates: from a list of messages to the prompt text that a model was trained on.
+
+Templates come with models from anywhere, so they run in Jinja's sandbox and cannot change what
+they are given. They see what Hugging Face's `apply_chat_template` shows them: `messages`,
+`add_generation_prompt`, `bos_token`, `eos_token`, `tools`, `raise_exception`, `strftime_now`.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+import jinja2
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from relax_mlir.errors import ModelError
+from relax_mlir.llm.config import read_json
+from relax_mlir.llm.gguf_file import GgufFile
+
+Message = Mapping[str, str]
+
+
+class ChatTemplate:
+    """A compiled template; `bos_token` and `eos_token` are the texts it may insert."""
+
+    def __init__(
+        self, source: str, bos_token: str | None = None, eos_token: str | None = None
+    ) -> None:
+        """Compiles `source`; raises ModelError if it is no Jinja template."""
+        try:
+            self._template = _environment().from_string(source)
+        except jinja2.TemplateError as error:
+            raise ModelError(f"the chat template cannot be read: {error}") from error
+        self._tokens = {"bos_token": bos_token or "", "eos_token": eos_token or ""}
+
+    def render(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> str:
+        """The prompt for `messages`: objects with `role` and `content`.
+
+        With `add_generation_prompt` it ends where the assistant's answer begins. The text holds
+        the special tokens, so encode it with `add_special_tokens=False`. Raises ModelError if the
+        template refuses the messages.
+        """
+        try:
+            return self._template.render(
+                messages=[dict(message) for message in messages],
+                add_generation_prompt=add_generation_prompt,
+                tools=None,
+                **self._tokens,
+            )
+        except (jinja2.TemplateError, TypeError, ValueError, LookupError) as error:
+            raise ModelError(f"the chat template refuses the messages: {error}") from error
+
+
+def gguf_chat_template(file: GgufFile) -> str | None:
+    """The source of the chat template in `file`, if it has one."""
+    return file.metadata.get("tokenizer.chat_template")
+
+
+def hugging_face_chat_template(folder: Path) -> str | None:
+    """The source of the chat template in `folder`, if it has one.
+
+    It is in `chat_template.jinja` or in `tokenizer_config.json`; of several the one called
+    "default" counts.
+    """
+    path = folder / "chat_template.jinja"
+    if path.exists():
+        return path.read_text(encoding="utf-8")
+    config_path = folder / "tokenizer_config.json"
+    source = read_json(config_path).get("chat_template") if config_path.exists() else None
+    if isinstance(source, list):
+        named = {entry["name"]: entry["template"] for entry in source}
+        return named.get("default")
+    return source
+
+
+def _environment() -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
+    environment.filters["tojson"] = _to_json
+    environment.globals["raise_exception"] = _raise_exception
+    environment.globals["strftime_now"] = _now
+    return environment
+
+
+def _to_json(value: Any, indent: int | None = None) -> str:
+    """JSON as it is: Jinja's own filter escapes it for HTML."""
+    return json.dumps(value, ensure_ascii=False, indent=indent)
+
+
+def _raise_exception(message: str) -> NoReturn:
+    raise jinja2.TemplateError(message)
+
+
+def _now(form: str) -> str:
+    return datetime.now().strftime(form)

