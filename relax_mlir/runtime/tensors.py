@@ -1,0 +1,208 @@
+"""Arrays as DLPack descriptors, and results as NumPy arrays that own their memory."""
+
+import ctypes
+import functools
+import importlib.util
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+# DLPack's type codes.
+INT, UINT, FLOAT, BFLOAT, COMPLEX, BOOL = 0, 1, 2, 4, 5, 6
+CPU = 1
+
+_CODE_OF_KIND = {"i": INT, "u": UINT, "f": FLOAT, "c": COMPLEX, "b": BOOL}
+_KIND_OF_CODE = {code: kind for kind, code in _CODE_OF_KIND.items()}
+
+# MLIR's element types that Python numbers can be converted to.
+_NUMPY_OF_ELEMENT = {
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "i1": np.bool_,
+    **{f"{sign}{bits}": np.dtype(f"int{bits}") for sign in ("i", "si") for bits in (8, 16, 32, 64)},
+    **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
+}
+
+
+class DLTensor(ctypes.Structure):
+    """`DLTensor` of dlpack.h, its nested structures flattened."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class TensorError(Exception):
+    """A value cannot be an argument or result; the text goes on after "argument 0: "."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What a function expects of one argument or result.
+
+    `element` is MLIR's name of the element type, `rank` the number of dims or values (None: any),
+    `is_shape` marks a shape value, `is_written` an array that the function writes to.
+    """
+
+    element: str
+    rank: int | None
+    is_shape: bool = False
+    is_written: bool = False
+
+
+def describe(tensor: DLTensor, value: Any, slot: Slot) -> object:
+    """Fills `tensor` with a view of `value`; returns what must stay alive as long as it is used.
+
+    `value` is a NumPy array, an object with `__dlpack__`, a number (for rank 0 or a shape value),
+    or a sequence of integers (for a shape value). An array with gaps between its elements is
+    copied, unless the function writes to it. dtype, rank and dims are the runtime's to check.
+
+    Raises:
+        TensorError: the value is none of these, or cannot be written to.
+    """
+    if slot.is_shape and not hasattr(value, "__dlpack__"):
+        value = _shape_values(value)
+    elif isinstance(value, bool | int | float | np.generic):
+        value = _scalar(value, slot)
+    if isinstance(value, np.ndarray):
+        return _describe_numpy(tensor, value, slot)
+    if hasattr(value, "__dlpack__"):
+        return _describe_dlpack(tensor, value, slot)
+    raise TensorError(f"an array (NumPy or DLPack) is expected, but got {type(value).__name__}")
+
+
+def _shape_values(value: Any) -> np.ndarray:
+    values = value if isinstance(value, Sequence) else (value,)
+    try:
+        return np.array([operator.index(dim) for dim in values], dtype=np.int64)
+    except TypeError:
+        raise TensorError(f"integers are expected, but got {value!r}") from None
+
+
+def _scalar(value: Any, slot: Slot) -> np.ndarray:
+    if isinstance(value, np.generic):
+        return np.asarray(value)
+    if slot.element not in _NUMPY_OF_ELEMENT:
+        raise TensorError(f"an array of {slot.element} is expected, but got the number {value!r}")
+    dtype = np.dtype(_NUMPY_OF_ELEMENT[slot.element])
+    loses = isinstance(value, float) and dtype.kind in "iu"
+    if loses or isinstance(value, bool) != (dtype.kind == "b"):
+        raise TensorError(f"{slot.element} is expected, but got the number {value!r}")
+    try:
+        return np.array(value, dtype=dtype)
+    except OverflowError:
+        raise TensorError(f"{value!r} is out of the range of {slot.element}") from None
+
+
+def _describe_numpy(tensor: DLTensor, array: np.ndarray, slot: Slot) -> object:
+    if slot.is_written and not array.flags.writeable:
+        raise TensorError("an array that can be written to is expected, but it is read-only")
+    if not array.flags.c_contiguous:
+        if slot.is_written:
+            raise TensorError(
+                "is written to, so a row-major array without gaps is expected, "
+                f"but its strides are {array.strides} bytes"
+            )
+        array = np.ascontiguousarray(array)
+    if not array.dtype.isnative:
+        raise TensorError(f"native byte order is expected, but dtype is {array.dtype.str}")
+    # NumPy has no bfloat16 of its own: its bits may come as uint16, or as ml_dtypes.bfloat16.
+    if array.dtype.name == "bfloat16" or (slot.element == "bf16" and array.dtype == np.uint16):
+        tensor.code = BFLOAT
+    elif array.dtype.kind in _CODE_OF_KIND:
+        tensor.code = _CODE_OF_KIND[array.dtype.kind]
+    else:
+        raise TensorError(f"an array of numbers is expected, but dtype is {array.dtype}")
+    shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+    tensor.data = array.__array_interface__["data"][0]
+    tensor.device_type, tensor.device_id = CPU, 0
+    tensor.ndim = array.ndim
+    tensor.bits, tensor.lanes = 8 * array.dtype.itemsize, 1
+    tensor.shape, tensor.strides = shape, None
+    tensor.byte_offset = 0
+    return array, shape
+
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
+_capsule_pointer.restype = ctypes.c_void_p
+
+
+def _describe_dlpack(tensor: DLTensor, value: Any, slot: Slot) -> object:
+    try:
+        capsule = value.__dlpack__()
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise TensorError(f"the {type(value).__name__} cannot be exported: {error}") from error
+    # A capsule that nobody consumes frees its tensor when it dies, so holding it is enough.
+    source = DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
+    if not _is_compact(source):
+        if slot.is_written:
+            raise TensorError("is written to, so a row-major array without gaps is expected")
+        if source.device_type == CPU and source.code in _KIND_OF_CODE:
+            return _describe_numpy(tensor, np.ascontiguousarray(np.from_dlpack(value)), slot)
+    ctypes.pointer(tensor)[0] = source
+    tensor.data = (source.data or 0) + source.byte_offset
+    tensor.byte_offset = 0
+    return capsule
+
+
+def _is_compact(tensor: DLTensor) -> bool:
+    dims = tensor.shape[: tensor.ndim]
+    if not tensor.strides or 0 in dims:
+        return True
+    stride = 1
+    for dim, actual in zip(reversed(dims), reversed(tensor.strides[: tensor.ndim]), strict=True):
+        if dim != 1 and actual != stride:
+            return False
+        stride *= dim
+    return True
+
+
+class _Owner:
+    """Memory that the runtime allocated; an array made from it keeps it alive."""
+
+    def __init__(self, interface: dict, free: Callable[[int], None]) -> None:
+        self.__array_interface__ = interface
+        self._free = free
+
+    def __del__(self) -> None:
+        self._free(self.__array_interface__["data"][0])
+
+
+def own(tensor: DLTensor, free: Callable[[int], None]) -> np.ndarray:
+    """The array that takes over a result's memory; `free` is called with its address at the end.
+
+    bf16 becomes `ml_dtypes.bfloat16` if that package is installed, else uint16 with the same bits.
+    """
+    kind = _KIND_OF_CODE.get(tensor.code, "u")
+    interface = {
+        "version": 3,
+        "data": (tensor.data, False),
+        "shape": tuple(tensor.shape[: tensor.ndim]),
+        "typestr": f"{'|' if tensor.bits == 8 else '<'}{kind}{tensor.bits // 8}",
+    }
+    array = np.asarray(_Owner(interface, free))
+    return array.view(bfloat16()) if tensor.code == BFLOAT else array
+
+
+@functools.cache
+def bfloat16() -> np.dtype:
+    """The dtype of bf16 results."""
+    if importlib.util.find_spec("ml_dtypes") is None:
+        return np.dtype(np.uint16)
+    import ml_dtypes  # optional: NumPy works without it
+
+    return np.dtype(ml_dtypes.bfloat16)
