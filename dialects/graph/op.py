@@ -75,39 +75,31 @@ def python_to_attribute(kind: type, value: Any) -> ir.Attribute:
 
 
 class GraphOp(Graph.Operation):
-    """An op of the dialect that can check itself; `relax-verify` calls `check`."""
+    """An op of the dialect, which can check itself; `relax-verify` calls `check`.
 
-    def check(self) -> None:
-        """Raises ShapeError if the op breaks a rule that its declaration cannot state."""
-
-
-class InferredOp(GraphOp):
-    """An operator whose result annotations follow from operands and attributes.
-
-    A subclass states the rule once in `infer_return_type`, which takes the annotations of the
-    operands by position and the attributes as keywords (Python values), and returns one
-    annotation or a sequence of them. It raises ShapeError if a constraint is broken.
+    An operator whose result annotations follow from operands and attributes states its rule
+    once, in a static method `infer_return_type`: it takes the annotations of the operands by
+    position and the attributes as keywords (Python values), returns one annotation or a
+    sequence of them, and raises ShapeError if a constraint is broken. Builder, inference and
+    verifier all use it.
     """
 
     @classmethod
-    def build(cls, *operands: ir.Value | None, **attributes: Any) -> "InferredOp":
-        """Creates the op at the insertion point with deduced result types.
-
-        Raises ShapeError if the rule refuses the operands. Attributes are Python values.
-        """
-        annotations = [None if value is None else annotation_of(value) for value in operands]
-        inferred = as_sequence(cls.infer_return_type(*annotations, **attributes))
-        declared = cls.declared_attributes()
-        named = {
-            name: python_to_attribute(declared[name], value) for name, value in attributes.items()
-        }
-        return create(cls, [to_mlir(result) for result in inferred], operands, named)
+    def has_rule(cls) -> bool:
+        """True if the result annotations are deduced."""
+        return hasattr(cls, "infer_return_type")
 
     @classmethod
     def declared_attributes(cls) -> dict[str, type]:
         """Returns the attributes of the declaration: name to attribute class."""
         fields = (field for field in cls._fields if isinstance(field, ext.AttributeDef))
         return {field.name: field.constraint for field in fields}
+
+    @classmethod
+    def to_attributes(cls, values: Mapping[str, Any]) -> dict[str, ir.Attribute]:
+        """Builds the declared attributes from Python values."""
+        declared = cls.declared_attributes()
+        return {name: python_to_attribute(declared[name], v) for name, v in values.items()}
 
     def infer(self, operand_types: Sequence[Annotation | None] | None = None) -> list[Annotation]:
         """Applies the rule to this op, or to it with other operand annotations."""
@@ -127,12 +119,35 @@ class InferredOp(GraphOp):
         ]
 
     def check(self) -> None:
-        """Holds the declared result annotations against the deduced ones."""
-        for inferred, value in zip(self.infer(), self.results):
-            if not compatible(inferred, annotation_of(value)):
+        """Holds the declared result annotations against the deduced ones.
+
+        Raises ShapeError if the op breaks a rule that its declaration cannot state.
+        """
+        if not self.has_rule():
+            return
+        inferred = self.infer()
+        if len(inferred) != len(self.results):
+            raise ShapeError(f"infers {len(inferred)} results, but has {len(self.results)}")
+        for annotation, value in zip(inferred, self.results):
+            if not compatible(annotation, annotation_of(value)):
                 raise ShapeError(
-                    f"infers result type '{to_mlir(inferred)}', but has '{value.type}'"
+                    f"infers result type '{to_mlir(annotation)}', but has '{value.type}'"
                 )
+
+
+class InferredOp(GraphOp):
+    """An operator with a fixed number of operands and results."""
+
+    @classmethod
+    def build(cls, *operands: ir.Value | None, **attributes: Any) -> "InferredOp":
+        """Creates the op at the insertion point with deduced result types.
+
+        Raises ShapeError if the rule refuses the operands. Attributes are Python values.
+        """
+        annotations = [None if value is None else annotation_of(value) for value in operands]
+        inferred = as_sequence(cls.infer_return_type(*annotations, **attributes))
+        results = [to_mlir(result) for result in inferred]
+        return create(cls, results, operands, cls.to_attributes(attributes))
 
 
 def as_sequence(inferred: Annotation | Sequence[Annotation]) -> Sequence[Annotation]:

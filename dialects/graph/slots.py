@@ -10,7 +10,7 @@ from typing import Any
 
 from relax_mlir.bindings import ext, ir
 
-from .op import GraphOp
+from .op import GraphOp, annotation_of, as_sequence, to_mlir
 from .types import ShapeError
 
 MAX_INS = 32
@@ -64,6 +64,25 @@ class SlotOp(_SlotBase):
             operands=list(ins),
             attributes={**attributes, **segments},
         ).opview
+
+
+class InferredSlotOp(SlotOp):
+    """An operator with any number of operands or results, which follow from its rule."""
+
+    @classmethod
+    def build(cls, *operands: ir.Value, **attributes: Any) -> "InferredSlotOp":
+        """Creates the op at the insertion point with deduced result types.
+
+        Raises ShapeError if the rule refuses the operands. Attributes are Python values.
+        """
+        annotations = [annotation_of(value) for value in operands]
+        inferred = as_sequence(cls.infer_return_type(*annotations, **attributes))
+        results = [to_mlir(result) for result in inferred]
+        return cls.create(operands, results, cls.to_attributes(attributes))
+
+    def slots(self) -> list[ir.Value | None]:
+        """The operands."""
+        return self.ins
 
 
 def _segments(used: int, slots: int) -> ir.Attribute:

@@ -1,0 +1,165 @@
+"""Operators of transformer blocks: rotary embedding, key/value cache, attention."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from relax_mlir.bindings import ext, ir
+
+from .dialect import ShapeAttr
+from .elementwise import require_float, require_one_element_type
+from .op import FlagAttr, InferredOp
+from .types import Dim, ShapeError, TensorType, dims_differ
+
+
+def _require_rank(annotation: TensorType, rank: int, what: str) -> None:
+    if annotation.dims is not None and len(annotation.dims) != rank:
+        raise ShapeError(f"expects {what} of rank {rank}, but got '{annotation}'")
+
+
+def _require_equal_dims(a: TensorType, i: int, b: TensorType, j: int, what: str) -> None:
+    if a.dims is None or b.dims is None:
+        return
+    if dims_differ(a.dims[i], b.dims[j]):
+        raise ShapeError(f"expects one {what}, but got {a.dims[i]} and {b.dims[j]}")
+
+
+class RotaryOp(InferredOp, name="nn_rotary", traits=[ext.Pure]):
+    """Rotates pairs of features by an angle that depends on the position.
+
+        input : tensor<n, heads, d>    cos, sin : tensor<n, d/2>    result : tensor<n, heads, d>
+        result[i, h, j]       = input[i, h, j] * cos[i, j] - input[i, h, j + d/2] * sin[i, j]
+        result[i, h, j + d/2] = input[i, h, j + d/2] * cos[i, j] + input[i, h, j] * sin[i, j]
+
+    C1  the input has rank 3, the tables have rank 2
+    C2  all operands have one element type, a float
+    C3  the rows are not provably different
+    C4  the head dim is not provably different from twice the tables' columns
+
+    Source: arXiv 2104.09864, in the half-split layout of Hugging Face.
+    """
+
+    result: ext.Result[Any]
+    input: ext.Operand[Any]
+    cos: ext.Operand[Any]
+    sin: ext.Operand[Any]
+
+    @staticmethod
+    def infer_return_type(input: TensorType, cos: TensorType, sin: TensorType) -> TensorType:
+        _require_rank(input, 3, "an input")  # C1
+        require_one_element_type(input, cos, sin)  # C2
+        require_float(input)
+        for table in (cos, sin):
+            _require_rank(table, 2, "tables")
+            _require_equal_dims(input, 0, table, 0, "number of rows")  # C3
+            if input.dims is None or table.dims is None or table.dims[1] is None:
+                continue
+            if dims_differ(input.dims[2], table.dims[1] * 2):  # C4
+                raise ShapeError(
+                    f"rotates a head dim of {input.dims[2]} with tables of {table.dims[1]} columns"
+                )
+        return input
+
+
+class KvAppendOp(InferredOp, name="nn_kv_append", traits=[ext.Pure]):
+    """Writes the keys and values of n new tokens behind `position` cached ones.
+
+        key_cache, value_cache : tensor<kv_heads, capacity, d>
+        key, value             : tensor<n, kv_heads, d>
+        new_key_cache[h, position + i, j] = key[i, h, j], the rest as it was; likewise values
+
+    The caches must not be read afterwards under their old names: they are updated in place.
+
+    C1  all operands have rank 3 and one element type
+    C2  kv_heads and d are not provably different
+    C3  the position is one known expression
+
+    Source: TVM `vm.builtin.attention_kv_cache_append`, as a pure operator.
+    """
+
+    new_key_cache: ext.Result[Any]
+    new_value_cache: ext.Result[Any]
+    key_cache: ext.Operand[Any]
+    value_cache: ext.Operand[Any]
+    key: ext.Operand[Any]
+    value: ext.Operand[Any]
+    position: ShapeAttr
+
+    @staticmethod
+    def infer_return_type(
+        key_cache: TensorType,
+        value_cache: TensorType,
+        key: TensorType,
+        value: TensorType,
+        position: Sequence[Dim],
+    ) -> Sequence[TensorType]:
+        require_one_element_type(key_cache, value_cache, key, value)  # C1
+        for annotation in (key_cache, value_cache, key, value):
+            _require_rank(annotation, 3, "operands")
+        for cache, new in ((key_cache, key), (value_cache, value)):
+            _require_equal_dims(cache, 0, new, 1, "number of heads")  # C2
+            _require_equal_dims(cache, 2, new, 2, "head dim")
+        _require_position(position)  # C3
+        return [key_cache, value_cache]
+
+
+class AttentionOp(InferredOp, name="nn_attention", traits=[ext.Pure]):
+    """Scaled dot-product attention of n queries over cached keys and values.
+
+        query                  : tensor<n, heads, d>
+        key_cache, value_cache : tensor<kv_heads, capacity, d>
+        result[i, h] = sum over t of p[t] * value_cache[g, t]
+        p            = softmax over t of scale * (query[i, h] . key_cache[g, t])
+
+    with g = h floordiv (heads / kv_heads) (grouped queries) and t < position + n, or
+    t <= position + i if causal: the caches already hold the n new tokens.
+
+    C1  all operands have rank 3 and one element type, a float
+    C2  the head dims are not provably different
+    C3  heads is a multiple of kv_heads, both constants
+    C4  the position is one known expression
+
+    Source: arXiv 1706.03762, 2305.13245; TVM `relax.nn.attention`.
+    """
+
+    result: ext.Result[Any]
+    query: ext.Operand[Any]
+    key_cache: ext.Operand[Any]
+    value_cache: ext.Operand[Any]
+    position: ShapeAttr
+    scale: ir.FloatAttr
+    causal: FlagAttr
+
+    @staticmethod
+    def infer_return_type(
+        query: TensorType,
+        key_cache: TensorType,
+        value_cache: TensorType,
+        position: Sequence[Dim],
+        scale: float,
+        causal: bool,
+    ) -> TensorType:
+        require_one_element_type(query, key_cache, value_cache)  # C1
+        require_float(query)
+        for annotation in (query, key_cache, value_cache):
+            _require_rank(annotation, 3, "operands")
+        for cache in (key_cache, value_cache):
+            _require_equal_dims(query, 2, cache, 2, "head dim")  # C2
+        _require_grouped_heads(query, key_cache)  # C3
+        _require_position(position)  # C4
+        return query
+
+
+def _require_grouped_heads(query: TensorType, cache: TensorType) -> None:
+    if query.dims is None or cache.dims is None:
+        return
+    heads, groups = query.dims[1], cache.dims[0]
+    known = None not in (heads, groups) and None not in (heads.value, groups.value)
+    if not known or not groups.value or heads.value % groups.value:
+        raise ShapeError(
+            f"expects constant heads, a multiple of kv_heads, but got {heads} and {groups}"
+        )
+
+
+def _require_position(position: Sequence[Dim]) -> None:
+    if len(position) != 1 or position[0] is None:
+        raise ShapeError(f"expects one known position, but got {len(position)}")

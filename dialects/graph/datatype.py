@@ -1,0 +1,31 @@
+"""Operators on element types: astype."""
+
+from typing import Any
+
+from relax_mlir.bindings import ext, ir
+
+from .elementwise import is_bool, is_float, is_integer
+from .op import InferredOp
+from .types import ShapeError, TensorType
+
+
+class AstypeOp(InferredOp, name="astype", traits=[ext.Pure]):
+    """Converts every element to another type.
+
+    Floats become integers by truncation, numbers become `i1` by comparison with 0; a float
+    outside of the integer's range gives an unspecified integer.
+
+    C1  the new element type is a float, an integer or `i1`
+
+    Source: array API 2023.12 `astype`.
+    """
+
+    result: ext.Result[Any]
+    input: ext.Operand[Any]
+    dtype: ir.TypeAttr
+
+    @staticmethod
+    def infer_return_type(input: TensorType, dtype: ir.Type) -> TensorType:
+        if not (is_float(dtype) or is_integer(dtype) or is_bool(dtype)):  # C1
+            raise ShapeError(f"expects a float, integer or i1 dtype, but got {dtype}")
+        return TensorType(input.dims, dtype)

@@ -1,0 +1,102 @@
+"""Reductions: sum, mean, max, min, prod (TVM `statistical`)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from relax_mlir.bindings import ext
+from relax_mlir.symbolic import const
+
+from .elementwise import require_float, require_number
+from .manipulate import normalize_axis
+from .op import FlagAttr, InferredOp, IntsAttr
+from .types import ShapeError, TensorType
+
+
+class ReductionOp(InferredOp, traits=[ext.Pure]):
+    """Combines the elements along `axes`; no axes stands for all of them."""
+
+    result: ext.Result[Any]
+    input: ext.Operand[Any]
+    axes: IntsAttr
+    keepdims: FlagAttr
+
+    @staticmethod
+    def infer_return_type(input: TensorType, axes: Sequence[int], keepdims: bool) -> TensorType:
+        """C1: the axes are distinct and in range; C2: the element type is a number."""
+        require_number(input)
+        return reduced_type(input, axes, keepdims)
+
+
+def reduced_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Returns the axes counted from the front; raises ShapeError if they repeat."""
+    places = tuple(normalize_axis(axis, rank) for axis in axes)
+    if len(set(places)) != len(places):
+        raise ShapeError(f"expects distinct axes, but got {tuple(axes)}")
+    return places or tuple(range(rank))
+
+
+def reduced_type(input: TensorType, axes: Sequence[int], keepdims: bool) -> TensorType:
+    """Drops the reduced dims, or keeps them with extent 1."""
+    if input.dims is None:
+        return input
+    places = reduced_axes(axes, len(input.dims))
+    if keepdims:
+        dims = tuple(const(1) if i in places else dim for i, dim in enumerate(input.dims))
+    else:
+        dims = tuple(dim for i, dim in enumerate(input.dims) if i not in places)
+    return TensorType(dims, input.element)
+
+
+class SumOp(ReductionOp, name="sum"):
+    """The sum of the elements; 0 of none.
+
+    C1  the axes are distinct and in range
+    C2  the element type is a number
+
+    Source: array API 2023.12 `sum`, without promotion.
+    """
+
+
+class ProdOp(ReductionOp, name="prod"):
+    """The product of the elements; 1 of none.
+
+    C1  the axes are distinct and in range
+    C2  the element type is a number
+
+    Source: array API 2023.12 `prod`, without promotion.
+    """
+
+
+class MaxOp(ReductionOp, name="max"):
+    """The greatest element, NaN if one is; the least value of the type of none.
+
+    C1  the axes are distinct and in range
+    C2  the element type is a number
+
+    Source: array API 2023.12 `max`.
+    """
+
+
+class MinOp(ReductionOp, name="min"):
+    """The least element, NaN if one is; the greatest value of the type of none.
+
+    C1  the axes are distinct and in range
+    C2  the element type is a number
+
+    Source: array API 2023.12 `min`.
+    """
+
+
+class MeanOp(ReductionOp, name="mean"):
+    """The arithmetic mean; NaN of none.
+
+    C1  the axes are distinct and in range
+    C2  the element type is a float
+
+    Source: array API 2023.12 `mean`.
+    """
+
+    @staticmethod
+    def infer_return_type(input: TensorType, axes: Sequence[int], keepdims: bool) -> TensorType:
+        require_float(input)  # C2
+        return reduced_type(input, axes, keepdims)  # C1
