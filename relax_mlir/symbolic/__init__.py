@@ -12,7 +12,7 @@ True
 from relax_mlir.symbolic.expr import Expr, SymbolicError, const, maximum, minimum, sym
 from relax_mlir.symbolic.facts import Fact, Facts
 from relax_mlir.symbolic.parser import as_expr, parse
-from relax_mlir.symbolic.prove import Verdict, at_most, bounds, differ, equal, solve
+from relax_mlir.symbolic.prove import Verdict, at_most, bounds, differ, equal, holds, simplify, solve
 
 __all__ = [
     "Expr",
@@ -26,9 +26,11 @@ __all__ = [
     "const",
     "differ",
     "equal",
+    "holds",
     "maximum",
     "minimum",
     "parse",
+    "simplify",
     "solve",
     "sym",
 ]

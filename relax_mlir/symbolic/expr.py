@@ -121,13 +121,7 @@ class Expr:
         """This with every named symbol replaced, all at once; other symbols stay."""
         if self.symbols.isdisjoint(values):
             return self
-        pairs: list[tuple[Monomial, int]] = []
-        for monomial, coefficient in self.terms:
-            product = const(coefficient)
-            for atom in monomial:
-                product = product * _substitute_atom(atom, values)
-            pairs.extend(product.terms)
-        return Expr(pairs)
+        return _map_atoms(self, lambda atom: _substitute_atom(atom, values))
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         """The integer this is for an assignment of its symbols.
@@ -265,7 +259,7 @@ def sym(name: str) -> Expr:
             f"'{name}' is not a symbol name: it needs ASCII letters, digits and '_', "
             f"no digit first, and none of {', '.join(sorted(KEYWORDS))}"
         )
-    return Expr((((Atom("symbol", name),), 1),))
+    return single(Atom("symbol", name))
 
 
 def _lift(value: Expr | int) -> Expr:
@@ -274,6 +268,11 @@ def _lift(value: Expr | int) -> Expr:
     if isinstance(value, int):
         return const(value)
     raise TypeError(f"{type(value).__name__} is not an expression; Expr or int is accepted")
+
+
+def single(atom: Atom) -> Expr:
+    """The expression that is one atom."""
+    return Expr((((atom,), 1),))
 
 
 def minimum(*operands: Expr | int) -> Expr:
@@ -321,12 +320,38 @@ def apply(kind: str, operands: Iterable[Expr]) -> Expr:
     return _extremum(kind, operands)
 
 
+def rewrite(expr: Expr, rule: Callable[[Atom], Expr]) -> Expr:
+    """`expr` with every operation, innermost first, replaced by what `rule` makes of it."""
+    return _map_atoms(expr, lambda atom: _rewrite_atom(atom, rule))
+
+
+def _rewrite_atom(atom: Atom, rule: Callable[[Atom], Expr]) -> Expr:
+    if atom.kind == "symbol":
+        return single(atom)
+    operands = tuple(rewrite(operand, rule) for operand in atom.operands)
+    if operands == atom.operands:
+        return rule(atom)
+    return _map_atoms(
+        apply(atom.kind, operands), lambda new: single(new) if new.kind == "symbol" else rule(new)
+    )
+
+
+def _map_atoms(expr: Expr, change: Callable[[Atom], Expr]) -> Expr:
+    pairs: list[tuple[Monomial, int]] = []
+    for monomial, coefficient in expr.terms:
+        product = const(coefficient)
+        for atom in monomial:
+            product = product * change(atom)
+        pairs.extend(product.terms)
+    return Expr(pairs)
+
+
 def _substitute_atom(atom: Atom, values: Mapping[str, Expr | int]) -> Expr:
     if atom.kind == "symbol":
         value = values.get(atom.text)
-        return Expr((((atom,), 1),)) if value is None else _lift(value)
+        return single(atom) if value is None else _lift(value)
     if atom.symbols.isdisjoint(values):
-        return Expr((((atom,), 1),))
+        return single(atom)
     return apply(atom.kind, [operand.substitute(values) for operand in atom.operands])
 
 
@@ -367,7 +392,7 @@ def _floordiv(lhs: Expr, rhs: Expr) -> Expr:
         return whole + numerator
     if divisor != rhs:
         return whole + _floordiv(numerator, divisor)
-    inner = _single_atom(numerator)
+    inner = single_atom(numerator)
     if inner and inner.kind == "floordiv":
         # (x floordiv y + c) floordiv z = (x + c*y) floordiv (y*z)
         x, y = inner.operands
@@ -376,7 +401,7 @@ def _floordiv(lhs: Expr, rhs: Expr) -> Expr:
     if quotient is not None:
         return whole + quotient
     text = f"{_operand_text(numerator)} floordiv {_operand_text(divisor)}"
-    return whole + Expr((((Atom("floordiv", text, (numerator, divisor)),), 1),))
+    return whole + single(Atom("floordiv", text, (numerator, divisor)))
 
 
 def _mod(lhs: Expr, rhs: Expr) -> Expr:
@@ -394,7 +419,7 @@ def _mod(lhs: Expr, rhs: Expr) -> Expr:
     if quotient is not None:
         return numerator - divisor * quotient
     text = f"{_operand_text(numerator)} mod {_operand_text(divisor)}"
-    return Expr((((Atom("mod", text, (numerator, divisor)),), 1),))
+    return single(Atom("mod", text, (numerator, divisor)))
 
 
 def _check_divisor(lhs: Expr, rhs: Expr, word: str) -> None:
@@ -449,8 +474,8 @@ def _cancel(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr, Expr, Expr]:
     """`(x, y, f, c)` with `lhs = f*x + c`, `rhs = f*y` and `0 <= c < f`, `f` positive."""
     factor = gcd(*(c for m, c in lhs.terms if m), *(c for _, c in rhs.terms))
     offset = lhs.constant % factor
-    x = Expr((m, c // factor) for m, c in (lhs - offset).terms)
-    y = Expr((m, c // factor) for m, c in rhs.terms)
+    x = _exact_quotient(lhs - offset, factor)
+    y = _exact_quotient(rhs, factor)
     if offset or not x.terms:
         return x, y, const(factor), const(offset)
     common = [
@@ -467,6 +492,10 @@ def _cancel(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr, Expr, Expr]:
     return x, y, shared * more, shared * offset
 
 
+def _exact_quotient(expr: Expr, divisor: int) -> Expr:
+    return Expr((monomial, c // divisor) for monomial, c in expr.terms)
+
+
 def _drop_factor(expr: Expr, factor: Atom) -> Expr:
     return Expr((_without(monomial, (factor,)), c) for monomial, c in expr.terms)
 
@@ -479,7 +508,7 @@ def _drop_inner_mod(lhs: Expr, rhs: Expr) -> Expr:
         x, y = monomial[0].operands
         if not _divide_exactly(y * coefficient, rhs):
             continue
-        return _drop_inner_mod(lhs + (x - _single(monomial[0])) * coefficient, rhs)
+        return _drop_inner_mod(lhs + (x - single(monomial[0])) * coefficient, rhs)
     return lhs
 
 
@@ -496,18 +525,14 @@ def _constant_quotient(lhs: Expr, rhs: Expr) -> int | None:
         return None
     if low is None or low < 0:
         return None
-    inner = _single_atom(lhs)
+    inner = single_atom(lhs)
     if inner and inner.kind == "mod" and not lhs.constant and inner.operands[1] == rhs:
         return 0
     gap = (rhs - lhs).range[0]
     return 0 if gap is not None and gap > 0 else None
 
 
-def _single(atom: Atom) -> Expr:
-    return Expr((((atom,), 1),))
-
-
-def _single_atom(expr: Expr) -> Atom | None:
+def single_atom(expr: Expr) -> Atom | None:
     """The atom of `atom + constant`, if `expr` is that."""
     varying = [term for term in expr.terms if term[0]]
     if len(varying) == 1 and varying[0][1] == 1 and len(varying[0][0]) == 1:
@@ -521,24 +546,23 @@ def _single_atom(expr: Expr) -> Atom | None:
 def _extremum(kind: str, operands: Iterable[Expr]) -> Expr:
     flat: dict[Expr, None] = {}
     for operand in operands:
-        atom = _single_atom(operand)
+        atom = single_atom(operand)
         if atom and atom.kind == kind:
             flat.update(dict.fromkeys(inner + operand.constant for inner in atom.operands))
         else:
             flat[operand] = None
     if not flat:
         raise SymbolicError(f"'{kind}' of no operands")
-    shared = _shared_terms(list(flat))
-    kept = _undominated(kind, [operand - shared for operand in flat])
+    kept = _undominated(kind, list(flat))
     if len(kept) == 1:
-        return kept[0] + shared
-    factor = gcd(*(c for operand in kept for _, c in operand.terms))
-    kept = sorted(
-        (Expr((m, c // factor) for m, c in operand.terms) for operand in kept),
-        key=lambda operand: (operand.value is not None, str(operand)),
-    )
-    text = f"{kind}({', '.join(map(str, kept))})"
-    return shared + Expr((((Atom(kind, text, tuple(kept)),), factor),))
+        return kept[0]
+    shared = _shared_terms(kept)
+    factor = gcd(*(c for operand in kept for _, c in (operand - shared).terms))
+    if shared.terms or factor > 1:
+        reduced = [_exact_quotient(operand - shared, factor) for operand in kept]
+        return shared + _extremum(kind, reduced) * factor
+    kept.sort(key=lambda operand: (operand.value is not None, str(operand)))
+    return single(Atom(kind, f"{kind}({', '.join(map(str, kept))})", tuple(kept)))
 
 
 def _shared_terms(operands: list[Expr]) -> Expr:
@@ -606,7 +630,7 @@ def _operand_text(expr: Expr) -> str:
     value = expr.value
     if value is not None:
         return text if value >= 0 else f"({text})"
-    atom = _single_atom(expr)
+    atom = single_atom(expr)
     if atom and not expr.constant and not _is_division(atom):
         return text
     return f"({text})"

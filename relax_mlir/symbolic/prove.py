@@ -1,17 +1,36 @@
-"""Three-valued verdicts on expressions under facts."""
+"""Three-valued verdicts on expressions under facts.
 
+A claim is proved by the canonical form, by ranges, by linear programming over a relaxation, or
+by the same in each of a few cases; or refuted by an assignment that is found and checked. The
+work is bounded, so some claims stay unknown.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from math import gcd, inf, lcm
 
-from relax_mlir.symbolic.expr import Expr
-from relax_mlir.symbolic.facts import Facts
+from relax_mlir.symbolic import search
+from relax_mlir.symbolic.domain import Domain, domain_of, expand_mod, symbolic_divisors
+from relax_mlir.symbolic.expr import Atom, Expr, apply, const, interval_of, rewrite, single
+from relax_mlir.symbolic.facts import Fact, Facts
 from relax_mlir.symbolic.parser import as_expr
+from relax_mlir.symbolic.relaxation import Relaxation, least
+from relax_mlir.symbolic.search import Target
 
 NO_FACTS = Facts()
+MAX_SPLITS = 4
+MAX_RESIDUES = 64
+
+Claim = Callable[[Expr, Domain], bool]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Proved, refuted by a counterexample, or unknown; never simply true or false."""
+    """Proved, refuted by a counterexample, or unknown; never simply true or false.
+
+    If the facts allow no assignment, every claim may be proved.
+    """
 
     proved: bool = False
     counterexample: dict[str, int] | None = None
@@ -30,48 +49,269 @@ class Verdict:
         raise TypeError("a verdict has three values; ask .proved, .refuted or .unknown")
 
 
+PROVED = Verdict(True)
+UNKNOWN = Verdict()
+
+
 def equal(lhs: Expr | int | str, rhs: Expr | int | str, facts: Facts = NO_FACTS) -> Verdict:
     """Whether both sides agree for every assignment that the facts allow."""
-    gap = as_expr(lhs) - as_expr(rhs)
-    if gap.value is not None:
-        return Verdict(True) if gap.value == 0 else Verdict(False, {})
-    return Verdict()
+    a, b = as_expr(lhs), as_expr(rhs)
+    return PROVED if a == b else _copy(_decide("equal", a, b, facts))
 
 
 def at_most(lhs: Expr | int | str, rhs: Expr | int | str, facts: Facts = NO_FACTS) -> Verdict:
     """Whether `lhs <= rhs` for every assignment that the facts allow."""
-    low, _ = (as_expr(rhs) - as_expr(lhs)).range
-    if low is not None and low >= 0:
-        return Verdict(True)
-    return Verdict()
+    a, b = as_expr(lhs), as_expr(rhs)
+    return PROVED if a == b else _copy(_decide("at_most", a, b, facts))
 
 
 def differ(lhs: Expr | int | str, rhs: Expr | int | str, facts: Facts = NO_FACTS) -> Verdict:
     """Whether the sides differ for every assignment that the facts allow."""
-    gap = as_expr(lhs) - as_expr(rhs)
-    low, high = gap.range
-    if (low is not None and low > 0) or (high is not None and high < 0):
-        return Verdict(True)
-    return Verdict(False, {}) if gap == 0 else Verdict()
+    return _copy(_decide("differ", as_expr(lhs), as_expr(rhs), facts))
+
+
+def holds(fact: Fact, facts: Facts = NO_FACTS) -> Verdict:
+    """Whether `fact` follows from `facts`, as a caller has to show of its callee's facts."""
+    if fact.op == "==":
+        return equal(fact.lhs, fact.rhs, facts)
+    if fact.op == "!=":
+        return differ(fact.lhs, fact.rhs, facts)
+    low, high = (fact.lhs, fact.rhs) if fact.op in ("<=", "<") else (fact.rhs, fact.lhs)
+    return at_most(low + 1 if fact.op in ("<", ">") else low, high, facts)
 
 
 def bounds(expr: Expr | int | str, facts: Facts = NO_FACTS) -> tuple[int | None, int | None]:
-    """An interval of all values under the facts; None is an infinite end."""
-    return as_expr(expr).range
+    """An interval of all values of `expr` under the facts; None is an infinite end.
+
+    The low end is above the high end only if the facts allow no assignment.
+    """
+    return _bounds(as_expr(expr), facts)
+
+
+def simplify(expr: Expr | int | str, facts: Facts = NO_FACTS) -> Expr:
+    """An expression that is equal under the facts, with operations folded that they decide."""
+    return _simplify(as_expr(expr), facts)
 
 
 def solve(expr: Expr | int | str, symbol: str) -> tuple[Expr, Expr] | None:
     """`(a, b)` with `expr = a*symbol + b`, `a` a positive constant and `b` free of `symbol`."""
     target = as_expr(expr)
-    linear = [c for m, c in target.terms if len(m) == 1 and m[0].text == symbol]
-    rest = target.substitute({symbol: 0})
-    if not linear or linear[0] <= 0:
+    coefficient = sum(c for m, c in target.terms if len(m) == 1 and m[0].text == symbol)
+    rest = Expr(t for t in target.terms if len(t[0]) != 1 or t[0][0].text != symbol)
+    if coefficient <= 0 or symbol in rest.symbols:
         return None
-    if any(
-        symbol in a.symbols
-        for m, _ in target.terms
-        if len(m) != 1 or m[0].text != symbol
-        for a in m
-    ):
+    return const(coefficient), rest
+
+
+def _copy(verdict: Verdict) -> Verdict:
+    # Verdicts are remembered; their dictionaries must not be shared with callers.
+    if verdict.counterexample is None:
+        return verdict
+    return Verdict(False, dict(verdict.counterexample))
+
+
+@lru_cache(maxsize=8192)
+def _decide(question: str, lhs: Expr, rhs: Expr, facts: Facts) -> Verdict:
+    domain = domain_of(facts)
+    divisors = [d.substitute(domain.solved) - 1 for e in (lhs, rhs) for d in symbolic_divisors(e)]
+    domain = domain.assume(divisors)
+    if domain.empty:
+        return PROVED
+    gap = _refine((rhs - lhs).substitute(domain.solved), domain)
+    claim, target = {
+        "equal": (_is_zero, Target.of(domain, nonzero=[gap])),
+        "at_most": (_is_nonnegative, Target.of(domain, nonnegative=[-gap - 1])),
+        "differ": (_is_nonzero, Target.of(domain, nonnegative=[gap, -gap])),
+    }[question]
+    if claim(gap, domain):
+        return PROVED
+    everything = search.assignments(target, domain)
+    if everything is not None:
+        found = next((values for values in everything if target.accepts(values)), None)
+        if found is None:
+            return PROVED
+    else:
+        found = search.find(target, domain)
+    if found is not None:
+        return Verdict(False, _restore(found, lhs.symbols | rhs.symbols | facts.symbols, domain))
+    return PROVED if _by_cases(claim, gap, domain, MAX_SPLITS) else UNKNOWN
+
+
+def _restore(values: dict[str, int], names: frozenset[str], domain: Domain) -> dict[str, int]:
+    """The assignment in the symbols of the question; those that do not matter are least."""
+    for expr in domain.solved.values():
+        for name in expr.symbols - values.keys():
+            values[name] = domain.ranges.get(name, (0, None))[0]
+    full = {}
+    for name in sorted(names):
+        if name in domain.solved:
+            full[name] = domain.solved[name].evaluate(values)
+        else:
+            full[name] = values.get(name, domain.ranges.get(name, (0, None))[0])
+    return full
+
+
+def _is_nonnegative(gap: Expr, domain: Domain) -> bool:
+    return least(gap, domain) >= 0 or _cut_least(gap, domain) >= 0
+
+
+def _is_zero(gap: Expr, domain: Domain) -> bool:
+    return not gap.terms or (_is_nonnegative(gap, domain) and _is_nonnegative(-gap, domain))
+
+
+def _is_nonzero(gap: Expr, domain: Domain) -> bool:
+    content = gcd(*(c for m, c in gap.terms if m))
+    if (gap.constant % content if content else gap.constant) or domain.empty:
+        return True
+    if gap in domain.distinct or -gap in domain.distinct:
+        return True
+    return _is_nonnegative(gap - 1, domain) or _is_nonnegative(-gap - 1, domain)
+
+
+def _cut_least(gap: Expr, domain: Domain) -> float:
+    """As `least`, with the bounds of floor divisions rounded before they are added."""
+    if not any(atom.kind == "floordiv" for monomial, _ in gap.terms for atom in monomial):
+        return -inf
+    relaxation = Relaxation(domain, gap)
+    relaxation.cut(gap)
+    return relaxation.least(gap)
+
+
+def _by_cases(claim: Claim, gap: Expr, domain: Domain, splits: int) -> bool:
+    """Whether the claim holds in each case of a minimum, maximum or remainder."""
+    gap = _refine(gap, domain)
+    if domain.empty or claim(gap, domain):
+        return True
+    if not splits:
+        return False
+    atoms = _operations(gap)
+    atom = next((atom for atom in atoms if atom.kind in ("min", "max")), None)
+    if atom is not None:
+        return _by_operands(claim, gap, domain, atom, splits - 1)
+    return _by_residues(claim, gap, domain, atoms, splits - 1)
+
+
+def _by_operands(claim: Claim, gap: Expr, domain: Domain, atom: Atom, splits: int) -> bool:
+    sign = 1 if atom.kind == "min" else -1
+    for chosen in atom.operands:
+
+        def choose(other: Atom, chosen: Expr = chosen) -> Expr:
+            return chosen if other == atom else single(other)
+
+        case = domain.assume((other - chosen) * sign for other in atom.operands)
+        if not _by_cases(claim, rewrite(gap, choose), case, splits):
+            return False
+    return True
+
+
+def _by_residues(claim: Claim, gap: Expr, domain: Domain, atoms: list[Atom], splits: int) -> bool:
+    """Splits a symbol under a constant divisor by its remainder, which removes the divisor."""
+    for name in sorted(gap.symbols):
+        periods = [_period(atom, name) for atom in atoms if name in atom.symbols]
+        if not periods or None in periods or lcm(*periods) > MAX_RESIDUES:
+            continue
+        period = lcm(*periods)
+        # No symbol of a text has a "'", so the quotient is new.
+        quotient = single(Atom("symbol", f"{name}'"))
+        for residue in range(period):
+            values = {name: quotient * period + residue}
+            case = domain.substitute(values)
+            if not _by_cases(claim, gap.substitute(values), case, splits):
+                return False
+        return True
+    return False
+
+
+def _period(atom: Atom, name: str) -> int | None:
+    """A step of symbol `name` that changes `atom` by a whole number, if there is one."""
+    if atom.kind != "floordiv" or atom.operands[1].value is None:
         return None
-    return as_expr(linear[0]), rest
+    dividend, divisor = atom.operands[0], atom.operands[1].value
+    period = 1
+    for monomial, coefficient in dividend.terms:
+        if any(a.kind != "symbol" for a in monomial) and any(name in a.symbols for a in monomial):
+            return None
+        if any(a.text == name for a in monomial):
+            period = lcm(period, divisor // gcd(divisor, coefficient))
+    return period
+
+
+def _operations(expr: Expr) -> list[Atom]:
+    """The operations in `expr`, innermost first, each once."""
+    found: dict[Atom, None] = {}
+
+    def note(atom: Atom) -> Expr:
+        found[atom] = None
+        return single(atom)
+
+    rewrite(expr, note)
+    return list(found)
+
+
+def _refine(expr: Expr, domain: Domain) -> Expr:
+    """`expr` without `mod`, and without the operations that the domain decides."""
+
+    def fold(atom: Atom) -> Expr:
+        folded = _fold(atom, domain)
+        return rewrite(folded, expand_mod) if folded == single(atom) else folded
+
+    return rewrite(expr, fold)
+
+
+def _fold(atom: Atom, domain: Domain) -> Expr:
+    """The operation, or what it is on all of the domain if that is simpler."""
+    if atom.kind in ("min", "max"):
+        kept: list[Expr] = []
+        for operand in atom.operands:
+            if any(_beats(atom.kind, other, operand, domain) for other in kept):
+                continue
+            kept = [other for other in kept if not _beats(atom.kind, operand, other, domain)]
+            kept.append(operand)
+        return apply(atom.kind, kept)
+    dividend, divisor = atom.operands
+    quotient = _quotient(dividend, divisor, domain)
+    if quotient is None:
+        return single(atom)
+    return const(quotient) if atom.kind == "floordiv" else dividend - divisor * quotient
+
+
+def _quotient(dividend: Expr, divisor: Expr, domain: Domain) -> int | None:
+    low, high = interval_of(dividend, domain.ranges)
+    if divisor.value is not None:
+        if low is None or high is None or low // divisor.value != high // divisor.value:
+            return None
+        return low // divisor.value
+    if low is None or low < 0 or least(_plain(divisor - 1 - dividend), domain) < 0:
+        return None
+    return 0
+
+
+def _beats(kind: str, lhs: Expr, rhs: Expr, domain: Domain) -> bool:
+    return least(_plain(rhs - lhs if kind == "min" else lhs - rhs), domain) >= 0
+
+
+def _plain(expr: Expr) -> Expr:
+    return rewrite(expr, expand_mod)
+
+
+@lru_cache(maxsize=2048)
+def _bounds(expr: Expr, facts: Facts) -> tuple[int | None, int | None]:
+    domain = domain_of(facts)
+    divisors = [d.substitute(domain.solved) - 1 for d in symbolic_divisors(expr)]
+    domain = domain.assume(divisors)
+    if domain.empty:
+        return 0, -1
+    target = _refine(expr.substitute(domain.solved), domain)
+    ends = [max(least(e, domain), _cut_least(e, domain)) for e in (target, -target)]
+    if inf in ends:
+        return 0, -1
+    low, high = (None if end == -inf else int(end) for end in ends)
+    return low, None if high is None else -high
+
+
+@lru_cache(maxsize=2048)
+def _simplify(expr: Expr, facts: Facts) -> Expr:
+    domain = domain_of(facts)
+    constants = {name: value for name, value in domain.solved.items() if value.value is not None}
+    known = expr.substitute(constants)
+    return known

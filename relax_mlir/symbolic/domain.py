@@ -1,0 +1,229 @@
+"""Facts made ready for proofs: symbols solved away, inequalities, a range for each symbol.
+
+n mod 16 == 0, m == 2*n, n <= 64    ->    n = 16*q, m = 32*q, 64 - 16*q >= 0, q in [0, 4]
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import gcd
+
+from relax_mlir.symbolic import intervals
+from relax_mlir.symbolic.expr import Atom, Expr, Monomial, interval_of, rewrite, single
+from relax_mlir.symbolic.facts import Fact, Facts
+from relax_mlir.symbolic.intervals import Interval
+
+ROUNDS = 4
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The assignments under which a claim is to hold.
+
+    `solved` gives symbols of the facts as expressions of the remaining symbols; everything
+    else is in remaining symbols: `constraints` are not negative, `distinct` are not zero, and
+    each symbol lies in its range, or is only known not to be negative. `empty` says that
+    there is clearly no assignment.
+    """
+
+    solved: Mapping[str, Expr]
+    constraints: tuple[Expr, ...]
+    distinct: tuple[Expr, ...]
+    ranges: Mapping[str, Interval]
+    empty: bool = False
+
+    def assume(self, constraints: Iterable[Expr]) -> "Domain":
+        """The domain with more expressions that are not negative."""
+        new = [rewrite(c, expand_mod) for c in constraints]
+        new = [c for c in new if c not in self.constraints and not self.implies(c)]
+        if not new:
+            return self
+        together = (*self.constraints, *new)
+        ranges = tighten(together, self.ranges)
+        if ranges is None:
+            return replace(self, constraints=together, empty=True)
+        return replace(self, constraints=together, ranges=ranges)
+
+    def substitute(self, values: Mapping[str, Expr]) -> "Domain":
+        """The domain with remaining symbols replaced."""
+        distinct = tuple(gap.substitute(values) for gap in self.distinct)
+        fresh = Domain(self.solved, (), distinct, {})
+        return fresh.assume(c.substitute(values) for c in self.constraints)
+
+    def implies(self, constraint: Expr) -> bool:
+        """Whether ranges alone show that `constraint` is not negative."""
+        low, _ = interval_of(constraint, self.ranges)
+        return low is not None and low >= 0
+
+
+@lru_cache(maxsize=512)
+def domain_of(facts: Facts) -> Domain:
+    """The domain of the assignments that make all `facts` true."""
+    solver = _Solver()
+    waiting = list(facts)
+    while waiting:
+        # A solved symbol may turn another fact into one that can be solved.
+        left = [fact for fact in waiting if not solver.solve(fact.substitute(solver.solved))]
+        if len(left) == len(waiting):
+            break
+        waiting = left
+    constraints, distinct = list(solver.constraints), []
+    for fact in waiting:
+        gap = (fact.rhs - fact.lhs).substitute(solver.solved)
+        constraints.extend(_inequalities(fact.op, gap))
+        if fact.op == "!=":
+            distinct.append(gap)
+    constraints = [c.substitute(solver.solved) for c in constraints]
+    constraints += [d - 1 for c in (*constraints, *distinct) for d in symbolic_divisors(c)]
+    return Domain(solver.solved, (), tuple(distinct), {}).assume(dict.fromkeys(constraints))
+
+
+def _inequalities(op: str, gap: Expr) -> list[Expr]:
+    """What is not negative when `gap`, the right side less the left side, is related to 0."""
+    table = {
+        "<=": [gap],
+        "<": [gap - 1],
+        ">=": [-gap],
+        ">": [-gap - 1],
+        "==": [gap, -gap],
+        "!=": [],
+    }
+    return table[op]
+
+
+class _Solver:
+    """Turns equalities into replacements of symbols."""
+
+    def __init__(self) -> None:
+        self.solved: dict[str, Expr] = {}
+        self.constraints: list[Expr] = []
+
+    def solve(self, fact: Fact) -> bool:
+        """Whether the fact was turned into a replacement, which then stands for it."""
+        if fact.op != "==":
+            return False
+        gap = fact.lhs - fact.rhs
+        return self.solve_mod(gap) or self.solve_linear(gap)
+
+    def solve_mod(self, gap: Expr) -> bool:
+        """`c*((a*s + b) mod d) == r`: `s` is `d*q + r'` for a new symbol `q`."""
+        varying = [term for term in gap.terms if term[0]]
+        if len(varying) != 1 or len(varying[0][0]) != 1 or varying[0][0][0].kind != "mod":
+            return False
+        ((atom,), scale) = varying[0]
+        numerator, divisor = atom.operands
+        if gap.constant % scale:
+            return False
+        remainder = -gap.constant // scale
+        linear = [term for term in numerator.terms if term[0]]
+        if len(linear) != 1 or len(linear[0][0]) != 1 or linear[0][0][0].kind != "symbol":
+            return False
+        ((symbol,), factor) = linear[0]
+        if divisor.value is None:
+            if factor != 1 or numerator.constant or remainder:
+                return False
+            residue = 0
+        elif 0 <= remainder < divisor.value and gcd(factor, divisor.value) == 1:
+            residue = (remainder - numerator.constant) * pow(factor, -1, divisor.value)
+            residue %= divisor.value
+        else:
+            return False
+        self.constraints.append(divisor - 1)
+        # No symbol of a text has a "/", so the quotient is new.
+        quotient = single(Atom("symbol", f"{symbol.text}/{len(self.solved)}"))
+        self.replace(symbol.text, quotient * divisor + residue)
+        return True
+
+    def solve_linear(self, gap: Expr) -> bool:
+        """`s + rest == 0` or `-s + rest == 0`: `s` is what is left."""
+        content = gcd(*(c for m, c in gap.terms if m))
+        if not content or gap.constant % content:
+            return False
+        candidates = []
+        for monomial, coefficient in gap.terms:
+            if len(monomial) != 1 or monomial[0].kind != "symbol" or abs(coefficient) != content:
+                continue
+            symbol = single(monomial[0])
+            rest = symbol * coefficient - gap
+            value = Expr((m, c // coefficient) for m, c in rest.terms)
+            if monomial[0].text not in value.symbols:
+                low = value.range[0]
+                candidates.append((low is None or low < 0, monomial[0].text, value))
+        if not candidates:
+            return False
+        _, name, value = min(candidates, key=lambda candidate: candidate[:2])
+        self.constraints.append(value)
+        self.replace(name, value)
+        return True
+
+    def replace(self, name: str, value: Expr) -> None:
+        self.solved = {key: old.substitute({name: value}) for key, old in self.solved.items()}
+        self.solved[name] = value
+
+
+def expand_mod(atom: Atom) -> Expr:
+    """`x mod d` as `x - d*(x floordiv d)`; any other operation as it is."""
+    if atom.kind != "mod":
+        return single(atom)
+    dividend, divisor = atom.operands
+    return dividend - divisor * (dividend // divisor)
+
+
+def symbolic_divisors(expr: Expr) -> list[Expr]:
+    """The divisors in `expr` that are not constants, at any depth."""
+    found = []
+    for monomial, _ in expr.terms:
+        for atom in monomial:
+            for operand in atom.operands:
+                found.extend(symbolic_divisors(operand))
+            if atom.kind in ("floordiv", "mod") and atom.operands[1].value is None:
+                found.append(atom.operands[1])
+    return found
+
+
+def tighten(
+    constraints: Iterable[Expr], ranges: Mapping[str, Interval]
+) -> Mapping[str, Interval] | None:
+    """Ranges narrowed, in a few rounds, by each constraint; None if no assignment is left."""
+    narrowed = dict(ranges)
+    for _ in range(ROUNDS):
+        before = dict(narrowed)
+        for constraint in constraints:
+            _, high = interval_of(constraint, narrowed)
+            if high is not None and high < 0:
+                return None
+            for monomial, coefficient in constraint.terms:
+                for atom in monomial:
+                    if atom.kind == "symbol" and monomial.count(atom) == 1:
+                        _narrow(constraint, monomial, coefficient, atom, narrowed)
+        if any(
+            low is not None and high is not None and low > high for low, high in narrowed.values()
+        ):
+            return None
+        if narrowed == before:
+            break
+    return narrowed
+
+
+def _narrow(
+    constraint: Expr,
+    monomial: Monomial,
+    coefficient: int,
+    symbol: Atom,
+    ranges: dict[str, Interval],
+) -> None:
+    """Draws from `coefficient*symbol*others + rest >= 0` what it says of `symbol`."""
+    rest = Expr(term for term in constraint.terms if term[0] is not monomial)
+    _, most = interval_of(rest, ranges)
+    others = Expr(((tuple(atom for atom in monomial if atom is not symbol), 1),))
+    least_other, most_other = interval_of(others, ranges)
+    if most is None or least_other is None or least_other < 0:
+        return
+    old = ranges.get(symbol.text, intervals.NATURAL)
+    if coefficient < 0 and least_other >= 1:
+        new = (None, most // (-coefficient * least_other))
+    elif coefficient > 0 and most < 0 and most_other:
+        new = (-(most // (coefficient * most_other)), None)
+    else:
+        return
+    ranges[symbol.text] = intervals.intersect(old, new)

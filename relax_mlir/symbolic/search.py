@@ -1,0 +1,159 @@
+"""Bounded search for an assignment that contradicts a claim."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from relax_mlir.symbolic.domain import Domain
+from relax_mlir.symbolic.expr import Expr, SymbolicError
+
+ATTEMPTS = 200
+REPAIRS = 12
+MAX_ASSIGNMENTS = 512
+STEPS = (1, 2, 4, 16, 64)
+
+Assignment = dict[str, int]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Expressions that a wanted assignment makes not negative, or not zero."""
+
+    nonnegative: tuple[Expr, ...]
+    nonzero: tuple[Expr, ...]
+
+    @classmethod
+    def of(
+        cls, domain: Domain, nonnegative: Sequence[Expr] = (), nonzero: Sequence[Expr] = ()
+    ) -> "Target":
+        """A target within `domain`."""
+        return cls((*domain.constraints, *nonnegative), (*domain.distinct, *nonzero))
+
+    @property
+    def symbols(self) -> list[str]:
+        """The names an assignment needs, sorted."""
+        return sorted(frozenset().union(*(e.symbols for e in (*self.nonnegative, *self.nonzero))))
+
+    def accepts(self, values: Assignment) -> bool:
+        """Whether an assignment is wanted."""
+        try:
+            return self.violation(values) is None
+        except SymbolicError:
+            return False
+
+    def violation(self, values: Assignment) -> Expr | None:
+        """The first expression that is not as it should be."""
+        for expr in self.nonnegative:
+            if expr.evaluate(values) < 0:
+                return expr
+        for expr in self.nonzero:
+            if expr.evaluate(values) == 0:
+                return expr
+        return None
+
+
+def find(target: Target, domain: Domain) -> Assignment | None:
+    """An assignment that `target` accepts, if one is found in `ATTEMPTS` attempts.
+
+    Each starts from small, extreme or boundary values and is repaired step by step, one symbol
+    at a time. The same question has the same answer in every process.
+    """
+    names = target.symbols
+    choices = [_choices(name, target, domain) for name in names]
+    for start in _starts(names, choices):
+        found = _repair(start, target, domain)
+        if found is not None:
+            return found
+    return None
+
+
+def assignments(target: Target, domain: Domain) -> list[Assignment] | None:
+    """All assignments of the symbols in their ranges, or None if they are too many."""
+    count, spans = 1, []
+    for name in target.symbols:
+        low, high = domain.ranges.get(name, (0, None))
+        if low is None or high is None:
+            return None
+        count *= max(0, high - low + 1)
+        if count > MAX_ASSIGNMENTS:
+            return None
+        spans.append(range(low, high + 1))
+    return [dict(zip(target.symbols, values, strict=True)) for values in product(*spans)]
+
+
+def _choices(name: str, target: Target, domain: Domain) -> list[int]:
+    low, high = domain.ranges.get(name, (0, None))
+    low = low or 0
+    values = {low, low + 1, low + 2, low + 3, low + 5, low + 7, low + 16, low + 100}
+    for expr in (*target.nonnegative, *target.nonzero):
+        for constant in _constants(expr):
+            values.update((constant - 1, constant, constant + 1))
+    if high is not None:
+        values.update((high, high - 1, (low + high) // 2))
+    return sorted(v for v in values if v >= low and (high is None or v <= high)) or [low]
+
+
+def _constants(expr: Expr) -> Iterator[int]:
+    for monomial, coefficient in expr.terms:
+        if not monomial:
+            yield abs(coefficient)
+        for atom in monomial:
+            for operand in atom.operands:
+                yield from _constants(operand)
+
+
+def _starts(names: Sequence[str], choices: Sequence[Sequence[int]]) -> Iterator[Assignment]:
+    # Distinct small values tell most expressions apart at once.
+    yield {
+        n: c[min(i + 1, len(c) - 1)] for i, (n, c) in enumerate(zip(names, choices, strict=True))
+    }
+    for place in (0, -1, 1, len(names) and -2):
+        yield {
+            n: c[place if -len(c) <= place < len(c) else 0]
+            for n, c in zip(names, choices, strict=True)
+        }
+    state = 1
+    for _ in range(ATTEMPTS):
+        values = {}
+        for name, choice in zip(names, choices, strict=True):
+            # A linear congruential generator: D. Knuth's MMIX constants.
+            state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+            values[name] = choice[(state >> 33) % len(choice)]
+        yield values
+
+
+def _repair(values: Assignment, target: Target, domain: Domain) -> Assignment | None:
+    names = sorted(values)
+    try:
+        for turn in range(REPAIRS):
+            violated = target.violation(values)
+            if violated is None:
+                return values
+            own = [name for name in names if name in violated.symbols]
+            if not own:
+                return None
+            own = own[turn % len(own) :] + own[: turn % len(own)]
+            if not any(_improve(values, violated, name, domain) for name in own):
+                return None
+    except SymbolicError:
+        # A divisor is not positive for these values: they are not allowed.
+        return None
+    return None
+
+
+def _improve(values: Assignment, violated: Expr, name: str, domain: Domain) -> bool:
+    """Moves one symbol, within its range, by as much as the slope of `violated` asks for."""
+    low, high = domain.ranges.get(name, (0, None))
+    old, before = values[name], violated.evaluate(values)
+    for step in STEPS:
+        slope = violated.evaluate({**values, name: old + step}) - before
+        if not slope:
+            continue
+        # A zero is left by one step; a negative value by as many as take it to zero.
+        moves = -(before // abs(slope)) if before else 1
+        new = old + (step * moves if slope > 0 else -step * moves)
+        new = max(low or 0, new if high is None else min(new, high))
+        if new != old:
+            values[name] = new
+            return True
+    return False
