@@ -1,0 +1,92 @@
+# RUN: %PYTHON %s %ROOT
+"""Fails on an import that points upwards, closes a cycle, or hides inside a function.
+
+A part is a module or package directly below `relax_mlir`; a part imports parts of its own rank or
+lower. The runtime side sees nothing of the compiler, the frontends only the dialects. Tools may
+import inside functions, so that `--help` stays quick.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+RANKS = [
+    {"bindings", "errors", "symbolic", "target", "runtime", "executable"},
+    {"diagnostics", "dialects"},
+    {"analysis", "passes", "rewriting"},
+    {"host", "legalize", "schedule", "transforms"},
+    {"codegen", "pipelines"},
+    {"compiler"},
+    {"frontends", "llm"},
+    {"tools"},
+]
+RANK = {part: rank for rank, parts in enumerate(RANKS) for part in parts}
+ONLY = {
+    "errors": set(),
+    "runtime": {"errors", "target", "executable"},
+    "executable": {"errors", "target", "runtime"},
+    "frontends": {"bindings", "errors", "symbolic", "dialects"},
+}
+
+
+def imported_parts(node: ast.AST, package: list[str]) -> Iterator[str]:
+    """The parts that an import statement inside `package` names."""
+    if isinstance(node, ast.Import):
+        modules = [alias.name.split(".") for alias in node.names]
+    elif isinstance(node, ast.ImportFrom):
+        base = package[: len(package) - node.level + 1] if node.level else []
+        module = base + (node.module.split(".") if node.module else [])
+        modules = [[*module, alias.name] for alias in node.names]
+    else:
+        return
+    for module in modules:
+        if module[0] == "relax_mlir" and len(module) > 1:
+            yield module[1]
+
+
+def main(root: Path) -> None:
+    """Reads every source file; the folder `dialects` is the package `relax_mlir.dialects`."""
+    wrong: list[str] = []
+    edges: dict[str, set[str]] = {}
+    roots = {root / "relax_mlir": ["relax_mlir"], root / "dialects": ["relax_mlir", "dialects"]}
+    for folder, name in roots.items():
+        for path in sorted(folder.rglob("*.py")):
+            if path.is_relative_to(root / "relax_mlir" / "dialects"):
+                continue
+            package = [*name, *path.relative_to(folder).parts[:-1]]
+            here = package[1] if len(package) > 1 else path.stem
+            wrong += check_file(path, package, here, edges)
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        wrong.append("parts import each other: " + " -> ".join(reversed(error.args[1])))
+    sys.exit("\n".join(wrong) or 0)
+
+
+def check_file(
+    path: Path, package: list[str], here: str, edges: dict[str, set[str]]
+) -> Iterator[str]:
+    """Yields what is wrong in one file, and notes which parts it imports."""
+    if here not in RANK and here != "__init__":
+        yield f"{path}: the part '{here}' has no rank in {Path(__file__).name}"
+        return
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        for there in imported_parts(node, package):
+            place = f"{path}:{node.lineno}"
+            if there not in RANK or there == here:
+                continue
+            if node not in tree.body and here not in ("tools", "__init__"):
+                yield f"{place}: import inside a function"
+            if here == "__init__":
+                continue
+            edges.setdefault(here, set()).add(there)
+            if RANK[there] > RANK[here] or there not in ONLY.get(here, RANK):
+                yield f"{place}: {here} must not import {there}"
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__" and here == "dialects":
+            yield f"{path}:{node.lineno}: dialect classes are made from their annotations"
+
+
+main(Path(sys.argv[1]))
