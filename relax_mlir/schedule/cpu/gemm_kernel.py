@@ -1,0 +1,324 @@
+"""The matrix multiplication kernel for more than a few rows: an outer product per k in registers.
+
+    for each (block of rows, group of panels) in parallel
+      copy the rows of the left side                                   (stay in the L2 cache)
+      for each panel of the group, `columns` wide
+        for each block of k
+          take the panel from packed weights, or pack it               (stays in the L1/L2 cache)
+          for each tile of `rows` rows
+            rows x columns accumulators += left[:, k] * panel[k, :]    (registers)
+        epilogue: load accumulators, apply the elementwise part, store to the outputs
+
+Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, ir, memref, vector
+from relax_mlir.target import Target
+
+from .loops import (
+    Index,
+    add,
+    broadcast,
+    ceil_div,
+    floor_div,
+    for_range,
+    if_else,
+    less,
+    load,
+    maximum,
+    minimum,
+    mod,
+    mul,
+    parallel_range,
+    round_up,
+    scratch,
+    splat,
+    store,
+    sub,
+    value,
+)
+from .packing import Matrix, copy_panel, copy_rows
+
+L2_ELEMENTS = 131072
+"""Elements of the left side that one task keeps in the L2 cache (half a megabyte)."""
+MOST_PANELS = 16
+"""Panels that a task computes with one copy of its rows."""
+TASKS = 32
+"""Tasks worth having, so that every thread finds some."""
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How many accumulators of the result a tile keeps in registers, and how long it runs.
+
+    A tile is `rows` by `vectors * lanes`; `block_k` values of k pass before accumulators go back
+    to memory.
+    """
+
+    lanes: int
+    registers: int
+    rows: int
+    vectors: int = 2
+    block_k: int = 768
+
+    @staticmethod
+    def of(target: Target) -> "Tiling":
+        """The largest tile that leaves registers for the right side and one broadcast."""
+        registers = target.num_vector_registers
+        return Tiling(target.f32_lanes, registers, 14 if registers == 32 else 6)
+
+    @property
+    def columns(self) -> int:
+        """Width of a tile and of a panel of packed weights."""
+        return self.vectors * self.lanes
+
+    @property
+    def stride(self) -> int:
+        """Distance of two rows of the copied left side; one cache line off a power of two."""
+        return self.block_k + 16
+
+    @property
+    def heights(self) -> tuple[int, ...]:
+        """Heights of the tiles that there is code for: the full one, and any remainder's."""
+        return (1, 2, *range(4, self.rows, 4), self.rows)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Accumulators in scratch memory: `rows` by `columns` of the result from (row, column) on.
+
+    Element (i, j) of product p is at `buffers[p][i * stride + j]`.
+    """
+
+    batch: tuple[Index, ...]
+    row: Index
+    rows: Index
+    column: Index
+    columns: Index
+    buffers: tuple[ir.Value, ...]
+    stride: int
+
+
+Epilogue = Callable[[Block], None]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What to compute: products that share their left side, for every index of the batch.
+
+    `lhs(batch)` and `rhs[p](batch)` are the matrices at one index; with `packed` the right sides
+    are panels [number of panels, depth, columns] of which the matrix describes the first
+    (`row_stride` is then the distance of two panels).
+    """
+
+    batch: tuple[Index, ...]
+    rows: Index
+    columns: Index
+    depth: Index
+    lhs: Callable[[Sequence[Index]], Matrix]
+    rhs: tuple[Callable[[Sequence[Index]], Matrix], ...]
+    packed: bool
+    initial: float
+    epilogue: Epilogue
+
+    @property
+    def batch_size(self) -> Index:
+        """Number of matrices."""
+        return mul(1, *self.batch)
+
+    def batch_index(self, linear: Index) -> tuple[Index, ...]:
+        """The index of the batch that has this number, counted row by row."""
+        found = []
+        for extent in reversed(self.batch):
+            found.append(mod(linear, extent))
+            linear = floor_div(linear, extent)
+        return tuple(reversed(found))
+
+
+def emit_tile(
+    tiling: Tiling,
+    height: int,
+    depth: Index,
+    lhs: ir.Value,
+    lhs_at: Index,
+    rhs: ir.Value,
+    rhs_at: Index,
+    out: ir.Value,
+    out_at: Index,
+) -> None:
+    """out[height, columns] += lhs[height, depth] * rhs[depth, columns], from flat buffers."""
+    lanes, vectors, columns = tiling.lanes, tiling.vectors, tiling.columns
+    f32 = ir.F32Type.get()
+    count = height * vectors
+    # Few rows would wait for their own last addition: they sum several k apart.
+    unroll = max(1, 8 // count)
+
+    def step(k: Index, sums: Sequence[ir.Value]) -> list[ir.Value]:
+        at = add(rhs_at, mul(k, columns))
+        right = [load(rhs, add(at, v * lanes), lanes) for v in range(vectors)]
+        left_at = add(lhs_at, k)
+        result = []
+        for r in range(height):
+            left = broadcast(memref.load(lhs, [value(add(left_at, r * tiling.stride))]), lanes)
+            result += [vector.fma(left, right[v], sums[r * vectors + v]) for v in range(vectors)]
+        return result
+
+    def steps(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+        result = []
+        for u in range(unroll):
+            result += step(add(k, u), sums[u * count : (u + 1) * count])
+        return result
+
+    zero = splat(0.0, lanes, f32)
+    main = depth if unroll == 1 else sub(depth, mod(depth, unroll))
+    sums = for_range(0, main, unroll, steps, [zero] * (count * unroll))
+    total = sums[:count]
+    if unroll > 1:
+        total = for_range(main, depth, 1, lambda k, *s: step(k, s), total)
+        for u in range(1, unroll):
+            total = [arith.addf(a, b) for a, b in zip(total, sums[u * count :], strict=False)]
+    for i, x in enumerate(total):
+        at = add(out_at, i * lanes)
+        store(arith.addf(load(out, at, lanes), x), out, at)
+
+
+def emit_gemm(tiling: Tiling, problem: Problem) -> None:
+    """Emits the whole loop nest at the insertion point."""
+    blocks = _split(tiling, problem)
+    tasks = mul(problem.batch_size, blocks.row_blocks, blocks.groups)
+    parallel_range(tasks, 1, lambda task: _emit_task(tiling, problem, blocks, task))
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Sizes that are chosen when the kernel runs."""
+
+    row_block: Index  # rows of one task, a multiple of the tile's
+    row_blocks: Index
+    panels: Index
+    group: Index  # panels of one task
+    groups: Index
+    k_block: Index
+    k_blocks: Index
+
+
+def _split(tiling: Tiling, problem: Problem) -> _Blocks:
+    """Cuts rows so that a block fits the cache, k evenly, and columns into enough tasks."""
+    height = tiling.rows
+    fitting = floor_div(floor_div(L2_ELEMENTS, maximum(problem.depth, 512)), height)
+    most = mul(maximum(fitting, 1), height)
+    row_blocks = ceil_div(problem.rows, most)
+    row_block = round_up(ceil_div(problem.rows, maximum(row_blocks, 1)), height)
+    panels = ceil_div(problem.columns, tiling.columns)
+    work = mul(panels, row_blocks, problem.batch_size)
+    group = minimum(maximum(floor_div(work, TASKS), 4), MOST_PANELS)
+    k_blocks = maximum(ceil_div(problem.depth, tiling.block_k), 1)
+    k_block = round_up(ceil_div(problem.depth, k_blocks), tiling.lanes)
+    return _Blocks(row_block, row_blocks, panels, group, ceil_div(panels, group), k_block, k_blocks)
+
+
+def _emit_task(tiling: Tiling, problem: Problem, blocks: _Blocks, task: ir.Value) -> None:
+    """Emits one block of rows times one group of panels."""
+    rest = floor_div(task, blocks.groups)
+    first = mul(mod(task, blocks.groups), blocks.group)
+    last = minimum(add(first, blocks.group), blocks.panels)
+    row = mul(mod(rest, blocks.row_blocks), blocks.row_block)
+    rows = minimum(blocks.row_block, sub(problem.rows, row))
+    batch = problem.batch_index(floor_div(rest, blocks.row_blocks))
+    # Transposing copies write whole squares: leave room below.
+    room = add(blocks.row_block, tiling.lanes)
+    f32 = ir.F32Type.get()
+    with ExitStack() as stack:
+        left = stack.enter_context(scratch(mul(blocks.k_blocks, room, tiling.stride), f32))
+        products = range(len(problem.rhs))
+        size = mul(blocks.row_block, tiling.columns)
+        sums = [stack.enter_context(scratch(size, f32)) for _ in products]
+        panels = []
+        if not problem.packed:
+            size = tiling.block_k * tiling.columns
+            panels = [stack.enter_context(scratch(size, f32)) for _ in products]
+        lhs = problem.lhs(batch)
+        # The last tile may be up to three rows too high: give it defined numbers to work on.
+        touched = minimum(add(rows, 3), blocks.row_block)
+
+        def copy_block(kb: ir.Value) -> None:
+            k = mul(kb, blocks.k_block)
+            depth = minimum(blocks.k_block, sub(problem.depth, k))
+            start = mul(kb, room, tiling.stride)
+            copy_rows(lhs, row, touched, k, depth, tiling.lanes, left, start, tiling.stride)
+
+        for_range(0, blocks.k_blocks, 1, copy_block)
+
+        def panel(p: ir.Value) -> None:
+            for buffer in sums:
+                _fill(buffer, mul(touched, tiling.columns), tiling, problem.initial)
+
+            def block(kb: ir.Value) -> None:
+                k = mul(kb, blocks.k_block)
+                depth = minimum(blocks.k_block, sub(problem.depth, k))
+                left_at = mul(kb, room, tiling.stride)
+                for i in products:
+                    rhs = problem.rhs[i](batch)
+                    if problem.packed:
+                        right, right_at = rhs.buffer, rhs.at(p, mul(k, 1))
+                    else:
+                        right, right_at = panels[i], 0
+                        copy_panel(
+                            rhs,
+                            mul(p, tiling.columns),
+                            k,
+                            depth,
+                            tiling.lanes,
+                            tiling.vectors,
+                            right,
+                            right_at,
+                        )
+                    _emit_tiles(tiling, rows, depth, left, left_at, right, right_at, sums[i])
+
+            for_range(0, blocks.k_blocks, 1, block)
+            column = mul(p, tiling.columns)
+            columns = minimum(sub(problem.columns, column), tiling.columns)
+            problem.epilogue(Block(batch, row, rows, column, columns, tuple(sums), tiling.columns))
+
+        for_range(first, last, 1, panel)
+
+
+def _fill(buffer: ir.Value, size: Index, tiling: Tiling, number: float) -> None:
+    """Sets the accumulators to what the sums start with."""
+    initial = splat(number, tiling.lanes, ir.F32Type.get())
+    for_range(0, size, tiling.lanes, lambda i: store(initial, buffer, i))
+
+
+def _emit_tiles(
+    tiling: Tiling,
+    rows: Index,
+    depth: Index,
+    left: ir.Value,
+    left_at: Index,
+    right: ir.Value,
+    right_at: Index,
+    out: ir.Value,
+) -> None:
+    """Emits the loop over full tiles, and the one tile that does the rows left over."""
+
+    def tile(height: int, row: Index) -> None:
+        at = add(left_at, mul(row, tiling.stride))
+        out_at = mul(row, tiling.columns)
+        emit_tile(tiling, height, depth, left, at, right, right_at, out, out_at)
+
+    rest = mod(rows, tiling.rows)
+    full = sub(rows, rest)
+    for_range(0, full, tiling.rows, lambda row: tile(tiling.rows, row))
+
+    def remainder(heights: Sequence[int]) -> None:
+        if_else(
+            less(rest, heights[0] + 1),
+            lambda: tile(heights[0], full),
+            (lambda: remainder(heights[1:])) if len(heights) > 1 else None,
+        )
+
+    if_else(less(0, rest), lambda: remainder(tiling.heights))

@@ -1,0 +1,231 @@
+"""Short spellings for the loops, index arithmetic and vectors that schedules are made of.
+
+An `Index` is a Python int where the number is known and an index value where it is not; the
+functions here fold what they can, so that a kernel with static shapes is emitted with constants.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from relax_mlir.bindings import arith, ir, memref, scf, vector
+
+Index = int | ir.Value
+GRAIN = "tir.grain"
+
+
+def value(x: Index) -> ir.Value:
+    """The index value of `x`."""
+    return arith.constant(ir.IndexType.get(), x) if isinstance(x, int) else x
+
+
+def add(*terms: Index) -> Index:
+    """Sum of the terms."""
+    known = sum(t for t in terms if isinstance(t, int))
+    unknown = [t for t in terms if not isinstance(t, int)]
+    if not unknown:
+        return known
+    total = unknown[0]
+    for term in unknown[1:]:
+        total = arith.addi(total, term)
+    return arith.addi(total, value(known)) if known else total
+
+
+def sub(a: Index, b: Index) -> Index:
+    """a - b."""
+    if isinstance(b, int):
+        return add(a, -b)
+    return arith.subi(value(a), b)
+
+
+def mul(*factors: Index) -> Index:
+    """Product of the factors."""
+    known = 1
+    unknown = []
+    for factor in factors:
+        if isinstance(factor, int):
+            known *= factor
+        else:
+            unknown.append(factor)
+    if not unknown or known == 0:
+        return known
+    total = unknown[0]
+    for factor in unknown[1:]:
+        total = arith.muli(total, factor)
+    return arith.muli(total, value(known)) if known != 1 else total
+
+
+def floor_div(a: Index, b: Index) -> Index:
+    """a // b of numbers that are not negative."""
+    if isinstance(b, int) and (b == 1 or isinstance(a, int)):
+        return a // b if isinstance(a, int) else a
+    return arith.divui(value(a), value(b))
+
+
+def mod(a: Index, b: Index) -> Index:
+    """a % b of numbers that are not negative."""
+    if isinstance(b, int) and (b == 1 or isinstance(a, int)):
+        return a % b if isinstance(a, int) else 0
+    return arith.remui(value(a), value(b))
+
+
+def ceil_div(a: Index, b: Index) -> Index:
+    """The number of groups of `b` that hold `a` things."""
+    return floor_div(add(a, sub(b, 1)), b)
+
+
+def round_up(a: Index, b: int) -> Index:
+    """The least multiple of `b` that is not below `a`."""
+    return mul(ceil_div(a, b), b)
+
+
+def minimum(a: Index, b: Index) -> Index:
+    """The smaller one."""
+    if isinstance(a, int) and isinstance(b, int):
+        return min(a, b)
+    return arith.minui(value(a), value(b))
+
+
+def maximum(a: Index, b: Index) -> Index:
+    """The larger one."""
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b)
+    return arith.maxui(value(a), value(b))
+
+
+def less(a: Index, b: Index) -> bool | ir.Value:
+    """Whether a < b: a bool where that is known, else an i1."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a < b
+    return arith.cmpi(arith.CmpIPredicate.ult, value(a), value(b))
+
+
+Body = Callable[..., Sequence[ir.Value] | None]
+
+
+def for_range(
+    start: Index, stop: Index, step: Index, body: Body, init: Sequence[ir.Value] = ()
+) -> list[ir.Value]:
+    """A loop; `body(i, *carried)` returns the next carried values. Returns the last ones."""
+    loop = scf.ForOp(value(start), value(stop), value(step), list(init))
+    with ir.InsertionPoint(loop.body):
+        scf.YieldOp(list(body(loop.induction_variable, *loop.inner_iter_args) or ()))
+    return list(loop.results)
+
+
+def parallel_range(count: Index, grain: int, body: Callable[[ir.Value], None]) -> None:
+    """An outermost parallel loop of `count` tasks; `grain` of them are worth a thread."""
+    loop = scf.ParallelOp([], [value(0)], [value(count)], [value(1)], [])
+    loop.operation.attributes[GRAIN] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), grain)
+    block = loop.operation.regions[0].blocks.append(ir.IndexType.get())
+    with ir.InsertionPoint(block):
+        body(block.arguments[0])
+        scf.ReduceOp([], 0)
+
+
+def if_else(
+    condition: bool | ir.Value,
+    then: Callable[[], None],
+    otherwise: Callable[[], None] | None = None,
+) -> None:
+    """A branch without results; only the taken side is emitted where the condition is known."""
+    if isinstance(condition, bool):
+        taken = then if condition else otherwise
+        if taken is not None:
+            taken()
+        return
+    branch = scf.IfOp(condition, has_else=otherwise is not None)
+    with ir.InsertionPoint(branch.then_block):
+        then()
+        scf.YieldOp([])
+    if otherwise is not None:
+        with ir.InsertionPoint(branch.else_block):
+            otherwise()
+            scf.YieldOp([])
+
+
+@contextmanager
+def scratch(count: Index, element: ir.Type) -> Iterator[ir.Value]:
+    """A 1-D buffer of `count` elements that lives as long as the `with` block."""
+    static = isinstance(count, int)
+    kind = ir.MemRefType.get([count if static else ir.ShapedType.get_dynamic_size()], element)
+    buffer = memref.alloc(kind, [] if static else [count], [])
+    yield buffer
+    memref.dealloc(buffer)
+
+
+def flatten(buffer: ir.Value) -> ir.Value:
+    """The same memory as a 1-D buffer."""
+    rank = ir.MemRefType(buffer.type).rank
+    if rank == 1:
+        return buffer
+    element = ir.MemRefType(buffer.type).element_type
+    shape = ir.MemRefType(buffer.type).shape
+    dynamic = ir.ShapedType.get_dynamic_size()
+    size = 1
+    for extent in shape:
+        size = dynamic if dynamic in (size, extent) else size * extent
+    if rank == 0:
+        return memref.expand_shape(
+            ir.MemRefType.get([1], element), buffer, ir.ArrayAttr.get([]), [], [1]
+        )
+    index = ir.IntegerType.get_signless(64)
+    group = ir.ArrayAttr.get([ir.IntegerAttr.get(index, i) for i in range(rank)])
+    kind = ir.MemRefType.get([size], element)
+    return memref.collapse_shape(kind, buffer, ir.ArrayAttr.get([group]))
+
+
+def dim(buffer: ir.Value, position: int) -> Index:
+    """The extent of one dim of a memref."""
+    kind = ir.MemRefType(buffer.type)
+    if kind.is_dynamic_dim(position):
+        return memref.dim(buffer, value(position))
+    return kind.get_dim_size(position)
+
+
+def vector_type(lanes: int, element: ir.Type) -> ir.VectorType:
+    """vector<lanes x element>."""
+    return ir.VectorType.get([lanes], element)
+
+
+def splat(number: float, lanes: int, element: ir.Type) -> ir.Value:
+    """A vector that holds one number everywhere."""
+    kind = vector_type(lanes, element)
+    return arith.constant(
+        kind, ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(element, number))
+    )
+
+
+def mask(count: Index, lanes: int) -> ir.Value:
+    """Lanes below `count`."""
+    kind = vector_type(lanes, ir.IntegerType.get_signless(1))
+    return vector.create_mask(kind, [value(count)])
+
+
+def load(buffer: ir.Value, offset: Index, lanes: int, keep: ir.Value | None = None) -> ir.Value:
+    """`lanes` elements from `offset` on; lanes outside of the mask `keep` are zero and unread."""
+    element = ir.MemRefType(buffer.type).element_type
+    kind = vector_type(lanes, element)
+    if keep is None:
+        return vector.load(kind, buffer, [value(offset)])
+    zero = arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, zero_attr(element)))
+    return vector.maskedload(kind, buffer, [value(offset)], keep, zero)
+
+
+def store(x: ir.Value, buffer: ir.Value, offset: Index, keep: ir.Value | None = None) -> None:
+    """Stores a vector, or its lanes in the mask `keep`."""
+    if keep is None:
+        vector.store(x, buffer, [value(offset)])
+    else:
+        vector.maskedstore(buffer, [value(offset)], keep, x)
+
+
+def zero_attr(element: ir.Type) -> ir.Attribute:
+    """The zero of an element type."""
+    if isinstance(element, ir.FloatType):
+        return ir.FloatAttr.get(element, 0.0)
+    return ir.IntegerAttr.get(element, 0)
+
+
+def broadcast(x: ir.Value, lanes: int) -> ir.Value:
+    """A scalar in every lane."""
+    return vector.broadcast(vector_type(lanes, x.type), x)
