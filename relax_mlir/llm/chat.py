@@ -15,7 +15,7 @@ import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from relax_mlir.errors import ModelError
-from relax_mlir.llm.config import read_json
+from relax_mlir.llm.fields import Fields
 from relax_mlir.llm.gguf_file import GgufFile
 
 Message = Mapping[str, str]
@@ -48,13 +48,13 @@ class ChatTemplate:
                 tools=None,
                 **self._tokens,
             )
-        except (jinja2.TemplateError, TypeError, ValueError, LookupError) as error:
+        except (jinja2.TemplateError, TypeError, ValueError, LookupError, ArithmeticError) as error:
             raise ModelError(f"the chat template refuses the messages: {error}") from error
 
 
 def gguf_chat_template(file: GgufFile) -> str | None:
     """The source of the chat template in `file`, if it has one."""
-    return file.metadata.get("tokenizer.chat_template")
+    return _source(Fields(str(file.path), file.metadata), "tokenizer.chat_template")
 
 
 def hugging_face_chat_template(folder: Path) -> str | None:
@@ -65,13 +65,19 @@ def hugging_face_chat_template(folder: Path) -> str | None:
     """
     path = folder / "chat_template.jinja"
     if path.exists():
-        return path.read_text(encoding="utf-8")
-    config_path = folder / "tokenizer_config.json"
-    source = read_json(config_path).get("chat_template") if config_path.exists() else None
-    if isinstance(source, list):
-        named = {entry["name"]: entry["template"] for entry in source}
-        return named.get("default")
-    return source
+        return path.read_text(encoding="utf-8", errors="replace")
+    config = Fields.read_json(folder / "tokenizer_config.json", optional=True)
+    several = config.values.get("chat_template")
+    if not isinstance(several, list):
+        return _source(config, "chat_template")
+    for entry in several:
+        if isinstance(entry, dict) and entry.get("name") == "default":
+            return _source(Fields(config.where, entry), "template")
+    return None
+
+
+def _source(fields: Fields, key: str) -> str | None:
+    return None if fields.values.get(key) is None else fields.text(key)
 
 
 def _environment() -> ImmutableSandboxedEnvironment:

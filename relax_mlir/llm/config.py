@@ -4,21 +4,21 @@ Read from the metadata of a GGUF file or from `config.json` of a Hugging Face fo
 computes anything else than the Llama decoder described by `LlamaConfig` is refused by name.
 """
 
-import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from relax_mlir.errors import ModelError
+from relax_mlir.llm.fields import Fields
 from relax_mlir.llm.gguf_file import GgufFile
 
 # Texts by which tokens that end a turn or a document are known, whatever the file says.
 END_TOKENS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>")
 CONTROL_TOKEN = 3
+# Far above every model; they keep a damaged file from making us allocate for ever.
+MAX_LAYERS = 1024
+MAX_HEAD_DIM = 4096
 
 
 @dataclass(frozen=True)
@@ -81,16 +81,8 @@ class LlamaConfig:
     @staticmethod
     def from_gguf(file: GgufFile) -> "LlamaConfig":
         """Reads the metadata of `file`; raises ModelError if it is no Llama model."""
-        fields = _Fields(str(file.path), file.metadata)
-        architecture = file.metadata.get("general.architecture")
-        if architecture != "llama":
-            raise fields.refuse(f"has architecture {architecture!r}; 'llama' is supported")
-        if file.metadata.get("split.count", 1) != 1:
-            raise fields.refuse("is one part of a split model; merge the parts into one file")
-        if file.metadata.get("llama.expert_count", 0):
-            raise fields.refuse("is a mixture of experts; dense 'llama' models are supported")
-        if "token_embd.weight" not in file.tensors:
-            raise fields.refuse("has no tensor 'token_embd.weight'")
+        fields = Fields(str(file.path), file.metadata)
+        _refuse_foreign_gguf(file, fields)
         num_heads = fields.integer("llama.attention.head_count")
         hidden = fields.integer("llama.embedding_length")
         head_dim = fields.integer("llama.attention.key_length", hidden // num_heads)
@@ -109,11 +101,11 @@ class LlamaConfig:
             rms_norm_eps=fields.number("llama.attention.layer_norm_rms_epsilon"),
             max_context=fields.integer("llama.context_length"),
             tie_embeddings="output.weight" not in file.tensors,
-            bos_id=file.metadata.get("tokenizer.ggml.bos_token_id"),
-            eos_ids=_gguf_end_tokens(file.metadata),
-            rope_factors=_gguf_rope_factors(file, fields, head_dim),
+            bos_id=fields.id("tokenizer.ggml.bos_token_id"),
+            eos_ids=_gguf_end_tokens(fields),
         )
-        return _checked(config, fields)
+        _check(config, fields)
+        return replace(config, rope_factors=_gguf_rope_factors(file, fields, head_dim))
 
     @staticmethod
     def from_hugging_face(folder: Path) -> "LlamaConfig":
@@ -121,21 +113,13 @@ class LlamaConfig:
 
         Raises ModelError if a file is missing or damaged, or if this is no Llama model.
         """
-        path = folder / "config.json"
-        values = read_json(path)
-        fields = _Fields(str(path), values)
-        architectures = values.get("architectures") or [values.get("model_type")]
-        if not set(architectures) <= {"LlamaForCausalLM", "llama"}:
-            names = ", ".join(map(repr, architectures))
-            raise fields.refuse(f"has architecture {names}; 'LlamaForCausalLM' is supported")
-        _refuse_variants(values, fields)
+        fields = Fields.read_json(folder / "config.json")
+        generation = Fields.read_json(folder / "generation_config.json", optional=True)
+        _refuse_foreign_hf(fields)
         num_heads = fields.integer("num_attention_heads")
         hidden = fields.integer("hidden_size")
-        head_dim = fields.integer("head_dim", hidden // num_heads)
-        rope = values.get("rope_parameters") or {}
-        generation_path = folder / "generation_config.json"
-        generation = read_json(generation_path) if generation_path.exists() else {}
-        theta = fields.number("rope_theta", rope.get("rope_theta", 10000.0))
+        rope = fields.table("rope_parameters")
+        end_tokens = fields.ids("eos_token_id") + generation.ids("eos_token_id")
         config = LlamaConfig(
             vocab_size=fields.integer("vocab_size"),
             hidden_size=hidden,
@@ -143,100 +127,86 @@ class LlamaConfig:
             num_layers=fields.integer("num_hidden_layers"),
             num_heads=num_heads,
             num_kv_heads=fields.integer("num_key_value_heads", num_heads),
-            head_dim=head_dim,
-            rope_theta=theta,
+            head_dim=fields.integer("head_dim", hidden // num_heads),
+            rope_theta=fields.number("rope_theta", rope.number("rope_theta", 10000.0)),
             rms_norm_eps=fields.number("rms_norm_eps", 1e-6),
             max_context=fields.integer("max_position_embeddings", 2048),
-            tie_embeddings=bool(values.get("tie_word_embeddings", False)),
-            bos_id=values.get("bos_token_id"),
-            eos_ids=_ids(values.get("eos_token_id")) | _ids(generation.get("eos_token_id")),
-            rope_factors=_hf_rope_factors(
-                values.get("rope_scaling") or rope, theta, head_dim, fields
-            ),
+            tie_embeddings=fields.flag("tie_word_embeddings", False),
+            bos_id=fields.id("bos_token_id"),
+            eos_ids=frozenset(end_tokens),
         )
-        return _checked(config, fields)
+        _check(config, fields)
+        scaling = fields.table("rope_scaling")
+        factors = _hf_rope_factors(scaling if scaling.values else rope, config)
+        return replace(config, rope_factors=factors)
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Reads a JSON object; raises ModelError if the file is missing or holds anything else."""
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:  # ValueError: bad UTF-8 or bad JSON
-        raise ModelError(f"{path}: cannot be read: {error}") from error
-    if not isinstance(values, dict):
-        raise ModelError(f"{path}: holds a {type(values).__name__}; expects a JSON object")
-    return values
-
-
-@dataclass(frozen=True)
-class _Fields:
-    """Typed access to `values`, with errors that name `where` they come from."""
-
-    where: str
-    values: Mapping[str, Any]
-
-    def refuse(self, message: str) -> ModelError:
-        return ModelError(f"{self.where}: {message}")
-
-    def integer(self, key: str, default: int | None = None) -> int:
-        value = self._get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise self.refuse(f"'{key}' is {value!r}; expects a positive integer")
-        return value
-
-    def number(self, key: str, default: float | None = None) -> float:
-        value = self._get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-            raise self.refuse(f"'{key}' is {value!r}; expects a positive number")
-        return float(value)
-
-    def _get(self, key: str, default: Any) -> Any:
-        value = self.values.get(key)
-        if value is None:
-            value = default
-        if value is None:
-            raise self.refuse(f"'{key}' is missing")
-        return value
-
-
-def _checked(config: LlamaConfig, fields: _Fields) -> LlamaConfig:
+def _check(config: LlamaConfig, fields: Fields) -> None:
     if config.num_heads % config.num_kv_heads:
         raise fields.refuse(
             f"has {config.num_heads} heads and {config.num_kv_heads} key-value heads; "
             f"expects a multiple"
         )
-    if config.head_dim % 2:
-        raise fields.refuse(f"has heads of {config.head_dim} elements; expects an even number")
-    if config.rope_factors is not None and len(config.rope_factors) != config.head_dim // 2:
+    if config.head_dim % 2 or config.head_dim > MAX_HEAD_DIM:
         raise fields.refuse(
-            f"has {len(config.rope_factors)} rope factors; expects {config.head_dim // 2}"
+            f"has heads of {config.head_dim} elements; expects an even number up to {MAX_HEAD_DIM}"
         )
-    return config
+    if config.num_layers > MAX_LAYERS:
+        raise fields.refuse(f"has {config.num_layers} layers; expects at most {MAX_LAYERS}")
 
 
-def _ids(value: int | list[int] | None) -> frozenset[int]:
-    if value is None:
-        return frozenset()
-    return frozenset([value] if isinstance(value, int) else value)
+def _refuse_foreign_gguf(file: GgufFile, fields: Fields) -> None:
+    architecture = fields.text("general.architecture")
+    if architecture != "llama":
+        raise fields.refuse(f"has architecture {architecture!r}; 'llama' is supported")
+    if file.metadata.get("split.count", 1) != 1:
+        raise fields.refuse("is one part of a split model; merge the parts into one file")
+    if file.metadata.get("llama.expert_count", 0):
+        raise fields.refuse("is a mixture of experts; dense 'llama' models are supported")
+    embedding = file.tensors.get("token_embd.weight")
+    if embedding is None or len(embedding.shape) != 2:
+        raise fields.refuse("has no matrix 'token_embd.weight'")
 
 
-def _gguf_end_tokens(metadata: Mapping[str, Any]) -> frozenset[int]:
-    keys = ("eos_token_id", "eot_token_id", "eom_token_id")
-    ids = {metadata[f"tokenizer.ggml.{key}"] for key in keys if f"tokenizer.ggml.{key}" in metadata}
-    tokens = metadata.get("tokenizer.ggml.tokens", [])
-    kinds = metadata.get("tokenizer.ggml.token_type", [])
-    ids |= {
-        i
-        for i, (token, kind) in enumerate(zip(tokens, kinds, strict=False))
-        if kind == CONTROL_TOKEN and token in END_TOKENS
+def _refuse_foreign_hf(fields: Fields) -> None:
+    """Refuses other architectures, and settings of `LlamaForCausalLM` that change the model."""
+    names = fields.texts("architectures") if fields.values.get("architectures") else []
+    names = names or [fields.text("model_type")]
+    if not set(names) <= {"LlamaForCausalLM", "llama"}:
+        found = ", ".join(map(repr, names))
+        raise fields.refuse(f"has architecture {found}; 'LlamaForCausalLM' is supported")
+    accepted = {
+        "hidden_act": "silu",
+        "attention_bias": False,
+        "mlp_bias": False,
+        "quantization_config": None,
+        "partial_rotary_factor": 1.0,
     }
+    for key, allowed in accepted.items():
+        value = fields.values.get(key)
+        if value is not None and value != allowed:
+            raise fields.refuse(f"'{key}' is {value!r}; {allowed!r} is supported")
+
+
+def _gguf_end_tokens(fields: Fields) -> frozenset[int]:
+    ids: set[int] = set()
+    for key in ("eos_token_id", "eot_token_id", "eom_token_id"):
+        ids.update(fields.ids(f"tokenizer.ggml.{key}"))
+    tokens = fields.texts("tokenizer.ggml.tokens")
+    kinds = fields.ids("tokenizer.ggml.token_type")
+    for i, (token, kind) in enumerate(zip(tokens, kinds, strict=False)):
+        if kind == CONTROL_TOKEN and token in END_TOKENS:
+            ids.add(i)
     return frozenset(ids)
 
 
-def _gguf_rope_factors(file: GgufFile, fields: _Fields, head_dim: int) -> tuple[float, ...] | None:
+def _gguf_rope_factors(file: GgufFile, fields: Fields, head_dim: int) -> tuple[float, ...] | None:
     if "rope_freqs.weight" in file.tensors:
-        return tuple(file.raw("rope_freqs.weight").to_f32().tolist())
-    kind = file.metadata.get("llama.rope.scaling.type", "none")
+        factors = file.raw("rope_freqs.weight").to_f32()
+        if factors.shape != (head_dim // 2,) or not (factors > 0).all():
+            raise fields.refuse(f"'rope_freqs.weight' holds no {head_dim // 2} positive numbers")
+        return tuple(factors.tolist())
+    kind = fields.text("llama.rope.scaling.type", "none")
     if kind == "none":
         return None
     if kind != "linear":
@@ -244,43 +214,28 @@ def _gguf_rope_factors(file: GgufFile, fields: _Fields, head_dim: int) -> tuple[
     return (fields.number("llama.rope.scaling.factor"),) * (head_dim // 2)
 
 
-def _refuse_variants(values: Mapping[str, Any], fields: _Fields) -> None:
-    """Refuses settings of `LlamaForCausalLM` that change what the model computes."""
-    accepted = {
-        "hidden_act": ("silu",),
-        "attention_bias": (False,),
-        "mlp_bias": (False,),
-        "quantization_config": (None,),
-        "partial_rotary_factor": (1, None),
-    }
-    for key, allowed in accepted.items():
-        value = values.get(key, allowed[0])
-        if value not in allowed:
-            raise fields.refuse(f"'{key}' is {value!r}; {allowed[0]!r} is supported")
-
-
-def _hf_rope_factors(
-    scaling: Mapping[str, Any], theta: float, head_dim: int, fields: _Fields
-) -> tuple[float, ...] | None:
-    kind = scaling.get("rope_type", scaling.get("type", "default"))
-    values = _Fields(fields.where, scaling)
+def _hf_rope_factors(scaling: Fields, config: LlamaConfig) -> tuple[float, ...] | None:
+    kind = scaling.text("rope_type", scaling.text("type", "default"))
+    half = config.head_dim // 2
     if kind == "default":
         return None
     if kind == "linear":
-        return (values.number("factor"),) * (head_dim // 2)
+        return (scaling.number("factor"),) * half
     if kind != "llama3":
         accepted = "'default', 'linear' and 'llama3'"
-        raise fields.refuse(f"has rope scaling {kind!r}; {accepted} are supported")
-    return tuple(_llama3_factor(values, theta ** (2 * i / head_dim)) for i in range(head_dim // 2))
+        raise scaling.refuse(f"has rope scaling {kind!r}; {accepted} are supported")
+    return tuple(_llama3_factor(scaling, config.rope_theta ** (i / half)) for i in range(half))
 
 
-def _llama3_factor(scaling: _Fields, period: float) -> float:
+def _llama3_factor(scaling: Fields, period: float) -> float:
     """By how much Llama 3.1 slows the frequency with this `period` (positions per radian).
 
     Waves that fit often into the context of pre-training keep their frequency, long ones are
     slowed by `factor`, those between by a blend. Source: Llama 3.1 model code.
     """
     low, high = scaling.number("low_freq_factor"), scaling.number("high_freq_factor")
+    if low >= high:
+        raise scaling.refuse(f"'low_freq_factor' is {low}; expects less than {high}")
     turns = scaling.integer("original_max_position_embeddings") / (2 * math.pi * period)
     share = min(max((turns - low) / (high - low), 0.0), 1.0)
     return 1 / (share + (1 - share) / scaling.number("factor"))

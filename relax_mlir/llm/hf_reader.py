@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from relax_mlir.errors import ModelError
-from relax_mlir.llm.config import LlamaConfig, read_json
+from relax_mlir.llm.config import LlamaConfig
+from relax_mlir.llm.fields import Fields
 from relax_mlir.llm.quantization import PLAIN, RawTensor, plain_bytes
 from relax_mlir.llm.weights import WeightSource, check_shapes
 
@@ -72,13 +73,12 @@ def _shards(folder: Path) -> dict[Path, set[str]]:
         return {folder / SINGLE: set()}
     if not (folder / INDEX).exists():
         raise ModelError(f"{folder}: has no weights; expects '{SINGLE}' or '{INDEX}'")
-    weight_map = read_json(folder / INDEX).get("weight_map")
-    if not isinstance(weight_map, dict) or not weight_map:
-        raise ModelError(f"{folder / INDEX}: has no 'weight_map'")
+    weight_map = Fields.read_json(folder / INDEX).table("weight_map")
     shards: dict[Path, set[str]] = {}
-    for name, file in weight_map.items():
+    for name in weight_map.values:
+        file = weight_map.text(name)
         if Path(file).name != file:  # never read outside of the folder
-            raise ModelError(f"{folder / INDEX}: '{name}' is in {file!r}; expects a file name")
+            raise weight_map.refuse(f"'{name}' is in {file!r}; expects a file name")
         shards.setdefault(folder / file, set()).add(name)
     return shards
 

