@@ -11,8 +11,9 @@ True
 
 from relax_mlir.symbolic.expr import Expr, SymbolicError, const, maximum, minimum, sym
 from relax_mlir.symbolic.facts import Fact, Facts
+from relax_mlir.symbolic.folding import simplify
 from relax_mlir.symbolic.parser import as_expr, parse
-from relax_mlir.symbolic.prove import Verdict, at_most, bounds, differ, equal, holds, simplify, solve
+from relax_mlir.symbolic.prove import Verdict, at_most, bounds, differ, equal, holds, solve
 
 __all__ = [
     "Expr",

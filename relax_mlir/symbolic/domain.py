@@ -9,11 +9,22 @@ from functools import lru_cache
 from math import gcd
 
 from relax_mlir.symbolic import intervals
-from relax_mlir.symbolic.expr import Atom, Expr, Monomial, interval_of, rewrite, single
+from relax_mlir.symbolic.atoms import Atom, Monomial
+from relax_mlir.symbolic.expr import DivisorError, Expr, rewrite, single
 from relax_mlir.symbolic.facts import Fact, Facts
-from relax_mlir.symbolic.intervals import Interval
+from relax_mlir.symbolic.intervals import Interval, interval_of
 
 ROUNDS = 4
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """A symbol `name` that stands for `(symbol - remainder) / divisor`, which is exact."""
+
+    name: str
+    symbol: str
+    divisor: Expr
+    remainder: int
 
 
 @dataclass(frozen=True)
@@ -23,14 +34,20 @@ class Domain:
     `solved` gives symbols of the facts as expressions of the remaining symbols; everything
     else is in remaining symbols: `constraints` are not negative, `distinct` are not zero, and
     each symbol lies in its range, or is only known not to be negative. `empty` says that
-    there is clearly no assignment.
+    there is clearly no assignment. `quotients` are the symbols of no fact, oldest first.
     """
 
     solved: Mapping[str, Expr]
     constraints: tuple[Expr, ...]
     distinct: tuple[Expr, ...]
     ranges: Mapping[str, Interval]
+    quotients: tuple[Quotient, ...] = ()
     empty: bool = False
+
+    @classmethod
+    def nothing(cls) -> "Domain":
+        """The domain without assignments."""
+        return cls({}, (), (), {}, (), empty=True)
 
     def assume(self, constraints: Iterable[Expr]) -> "Domain":
         """The domain with more expressions that are not negative."""
@@ -45,9 +62,9 @@ class Domain:
         return replace(self, constraints=together, ranges=ranges)
 
     def substitute(self, values: Mapping[str, Expr]) -> "Domain":
-        """The domain with remaining symbols replaced."""
+        """The domain with remaining symbols replaced; raises DivisorError as Expr does."""
         distinct = tuple(gap.substitute(values) for gap in self.distinct)
-        fresh = Domain(self.solved, (), distinct, {})
+        fresh = replace(self, constraints=(), distinct=distinct, ranges={})
         return fresh.assume(c.substitute(values) for c in self.constraints)
 
     def implies(self, constraint: Expr) -> bool:
@@ -59,6 +76,13 @@ class Domain:
 @lru_cache(maxsize=512)
 def domain_of(facts: Facts) -> Domain:
     """The domain of the assignments that make all `facts` true."""
+    try:
+        return _domain_of(facts)
+    except DivisorError:
+        return Domain.nothing()
+
+
+def _domain_of(facts: Facts) -> Domain:
     solver = _Solver()
     waiting = list(facts)
     while waiting:
@@ -75,7 +99,8 @@ def domain_of(facts: Facts) -> Domain:
             distinct.append(gap)
     constraints = [c.substitute(solver.solved) for c in constraints]
     constraints += [d - 1 for c in (*constraints, *distinct) for d in symbolic_divisors(c)]
-    return Domain(solver.solved, (), tuple(distinct), {}).assume(dict.fromkeys(constraints))
+    domain = Domain(solver.solved, (), tuple(distinct), {}, tuple(solver.quotients))
+    return domain.assume(dict.fromkeys(constraints))
 
 
 def _inequalities(op: str, gap: Expr) -> list[Expr]:
@@ -97,6 +122,7 @@ class _Solver:
     def __init__(self) -> None:
         self.solved: dict[str, Expr] = {}
         self.constraints: list[Expr] = []
+        self.quotients: list[Quotient] = []
 
     def solve(self, fact: Fact) -> bool:
         """Whether the fact was turned into a replacement, which then stands for it."""
@@ -130,8 +156,9 @@ class _Solver:
             return False
         self.constraints.append(divisor - 1)
         # No symbol of a text has a "/", so the quotient is new.
-        quotient = single(Atom("symbol", f"{symbol.text}/{len(self.solved)}"))
-        self.replace(symbol.text, quotient * divisor + residue)
+        name = f"{symbol.text}/{len(self.solved)}"
+        self.quotients.append(Quotient(name, symbol.text, divisor, residue))
+        self.replace(symbol.text, single(Atom("symbol", name)) * divisor + residue)
         return True
 
     def solve_linear(self, gap: Expr) -> bool:

@@ -13,8 +13,8 @@ from math import gcd
 from typing import TypeVar
 
 from relax_mlir.errors import CompileError
-from relax_mlir.symbolic import intervals
-from relax_mlir.symbolic.intervals import Interval
+from relax_mlir.symbolic.atoms import Atom, Monomial, Terms, operand_text, sum_text, term_order
+from relax_mlir.symbolic.intervals import Interval, interval_of
 
 T = TypeVar("T")
 
@@ -26,37 +26,8 @@ class SymbolicError(CompileError):
     """An expression or fact that cannot be read, or has no value."""
 
 
-class Atom:
-    """A symbol, or an operation that a polynomial cannot express.
-
-    `kind` is "symbol", "floordiv", "mod", "min" or "max". `text` determines the atom.
-    """
-
-    __slots__ = ("kind", "operands", "symbols", "text")
-
-    def __init__(self, kind: str, text: str, operands: "tuple[Expr, ...]" = ()) -> None:
-        self.kind = kind
-        self.text = text
-        self.operands = operands
-        if kind == "symbol":
-            self.symbols = frozenset((text,))
-        else:
-            self.symbols = frozenset().union(*(operand.symbols for operand in operands))
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Atom) and self.text == other.text)
-
-    def __hash__(self) -> int:
-        return hash(self.text)
-
-    def __lt__(self, other: "Atom") -> bool:
-        return self.text < other.text
-
-    def __repr__(self) -> str:
-        return f"Atom({self.text!r})"
-
-
-Monomial = tuple[Atom, ...]
+class DivisorError(SymbolicError):
+    """A divisor that is not positive."""
 
 
 class Expr:
@@ -68,7 +39,7 @@ class Expr:
 
     __slots__ = ("_hash", "_range", "_symbols", "_text", "terms")
 
-    terms: tuple[tuple[Monomial, int], ...]
+    terms: Terms
 
     def __init__(self, terms: Iterable[tuple[Monomial, int]] = ()) -> None:
         collected: dict[Monomial, int] = {}
@@ -78,7 +49,7 @@ class Expr:
             raise SymbolicError(f"expression has {len(collected)} terms, more than {MAX_TERMS}")
         kept = [term for term in collected.items() if term[1]]
         if len(kept) > 1:
-            kept.sort(key=_term_order)
+            kept.sort(key=term_order)
         self.terms = tuple(kept)
         self._hash = None
         self._range = None
@@ -238,7 +209,7 @@ class Expr:
 
     def __str__(self) -> str:
         if self._text is None:
-            self._text = _sum_text(self.terms)
+            self._text = sum_text(self.terms)
         return self._text
 
     def __repr__(self) -> str:
@@ -283,32 +254,6 @@ def minimum(*operands: Expr | int) -> Expr:
 def maximum(*operands: Expr | int) -> Expr:
     """The greatest of one or more expressions."""
     return _extremum("max", [_lift(operand) for operand in operands])
-
-
-def interval_of(expr: Expr, ranges: Mapping[str, Interval]) -> Interval:
-    """An interval of all values of `expr`, each symbol in its range, or not negative."""
-    total: Interval = (0, 0)
-    for monomial, coefficient in expr.terms:
-        product: Interval = (1, 1)
-        for index, atom in enumerate(monomial):
-            factor = _atom_interval(atom, ranges)
-            product = intervals.multiply(product, factor)
-            # A square is not negative, though interval arithmetic forgets that.
-            if index and atom == monomial[index - 1] and len(monomial) == 2:
-                product = intervals.intersect(product, intervals.NATURAL)
-        total = intervals.add(total, intervals.scale(product, coefficient))
-    return total
-
-
-def _atom_interval(atom: Atom, ranges: Mapping[str, Interval]) -> Interval:
-    if atom.kind == "symbol":
-        return ranges.get(atom.text, intervals.NATURAL)
-    operands = [interval_of(o, ranges) if ranges else o.range for o in atom.operands]
-    if atom.kind == "floordiv":
-        return intervals.floordiv(*operands)
-    if atom.kind == "mod":
-        return intervals.modulo(*operands)
-    return intervals.minimum(operands) if atom.kind == "min" else intervals.maximum(operands)
 
 
 def apply(kind: str, operands: Iterable[Expr]) -> Expr:
@@ -366,7 +311,7 @@ def _evaluate_atom(atom: Atom, values: Mapping[str, int]) -> int:
     if atom.kind == "max":
         return max(operands)
     if operands[1] <= 0:
-        raise SymbolicError(f"divisor of '{atom.text}' is {operands[1]}, not positive")
+        raise DivisorError(f"divisor of '{atom.text}' is {operands[1]}, not positive")
     if atom.kind == "floordiv":
         return operands[0] // operands[1]
     return operands[0] % operands[1]
@@ -400,7 +345,7 @@ def _floordiv(lhs: Expr, rhs: Expr) -> Expr:
     quotient = _constant_quotient(numerator, divisor)
     if quotient is not None:
         return whole + quotient
-    text = f"{_operand_text(numerator)} floordiv {_operand_text(divisor)}"
+    text = f"{operand_text(numerator.terms)} floordiv {operand_text(divisor.terms)}"
     return whole + single(Atom("floordiv", text, (numerator, divisor)))
 
 
@@ -418,14 +363,14 @@ def _mod(lhs: Expr, rhs: Expr) -> Expr:
     quotient = _constant_quotient(numerator, divisor)
     if quotient is not None:
         return numerator - divisor * quotient
-    text = f"{_operand_text(numerator)} mod {_operand_text(divisor)}"
+    text = f"{operand_text(numerator.terms)} mod {operand_text(divisor.terms)}"
     return single(Atom("mod", text, (numerator, divisor)))
 
 
 def _check_divisor(lhs: Expr, rhs: Expr, word: str) -> None:
     if rhs.value is not None and rhs.value <= 0:
-        raise SymbolicError(
-            f"'{_operand_text(lhs)} {word} {_operand_text(rhs)}' divides by {rhs}; "
+        raise DivisorError(
+            f"'{operand_text(lhs.terms)} {word} {operand_text(rhs.terms)}' divides by {rhs}; "
             "a divisor is positive"
         )
 
@@ -482,7 +427,7 @@ def _cancel(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr, Expr, Expr]:
         atom
         for atom in dict.fromkeys(y.terms[0][0])
         # A factor of a positive product that is not negative is positive itself.
-        if (_atom_interval(atom, {})[0] or 0) >= 0 and _atom_interval(atom, {})[0] is not None
+        if (single(atom).range[0] or 0) >= 0 and single(atom).range[0] is not None
         if all(atom in monomial for monomial, _ in (*x.terms, *y.terms))
     ]
     if not common:
@@ -587,50 +532,3 @@ def _undominated(kind: str, operands: list[Expr]) -> list[Expr]:
 def _beats(kind: str, lhs: Expr, rhs: Expr) -> bool:
     gap = (rhs - lhs if kind == "min" else lhs - rhs).range[0]
     return gap is not None and gap >= 0
-
-
-# Text.
-
-
-def _term_order(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
-    return -len(term[0]), [atom.text for atom in term[0]]
-
-
-def _sum_text(terms: tuple[tuple[Monomial, int], ...]) -> str:
-    if not terms:
-        return "0"
-    (monomial, coefficient), *others = terms
-    text = _term_text(monomial, abs(coefficient))
-    if coefficient < 0:
-        # A leading minus binds tighter than a division.
-        divides = coefficient == -1 and len(monomial) == 1 and _is_division(monomial[0])
-        text = f"-({text})" if divides else f"-{text}"
-    for monomial, coefficient in others:
-        sign = "-" if coefficient < 0 else "+"
-        text = f"{text} {sign} {_term_text(monomial, abs(coefficient))}"
-    return text
-
-
-def _term_text(monomial: Monomial, coefficient: int) -> str:
-    if not monomial:
-        return str(coefficient)
-    if coefficient == 1 and len(monomial) == 1:
-        return monomial[0].text
-    factors = [] if coefficient == 1 else [str(coefficient)]
-    factors.extend(f"({atom.text})" if _is_division(atom) else atom.text for atom in monomial)
-    return "*".join(factors)
-
-
-def _is_division(atom: Atom) -> bool:
-    return atom.kind in ("floordiv", "mod")
-
-
-def _operand_text(expr: Expr) -> str:
-    text = str(expr)
-    value = expr.value
-    if value is not None:
-        return text if value >= 0 else f"({text})"
-    atom = single_atom(expr)
-    if atom and not expr.constant and not _is_division(atom):
-        return text
-    return f"({text})"

@@ -1,7 +1,13 @@
-"""Arithmetic of integer intervals; an end that is None is infinite."""
+"""Integer intervals and their arithmetic; an end that is None is infinite."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
+from typing import TYPE_CHECKING
+
+from relax_mlir.symbolic.atoms import Atom
+
+if TYPE_CHECKING:
+    from relax_mlir.symbolic.expr import Expr
 
 Interval = tuple[int | None, int | None]
 
@@ -90,3 +96,29 @@ def maximum(intervals: Sequence[Interval]) -> Interval:
 def intersect(lhs: Interval, rhs: Interval) -> Interval:
     """The values in both; the low end is above the high end when there are none."""
     return maximum([lhs, rhs])[0], minimum([lhs, rhs])[1]
+
+
+def interval_of(expr: "Expr", ranges: Mapping[str, Interval]) -> Interval:
+    """An interval of all values of `expr`, each symbol in its range, or not negative."""
+    total: Interval = (0, 0)
+    for monomial, coefficient in expr.terms:
+        product: Interval = (1, 1)
+        for index, atom in enumerate(monomial):
+            factor = _atom_interval(atom, ranges)
+            product = multiply(product, factor)
+            # A square is not negative, though interval arithmetic forgets that.
+            if index and atom == monomial[index - 1] and len(monomial) == 2:
+                product = intersect(product, NATURAL)
+        total = add(total, scale(product, coefficient))
+    return total
+
+
+def _atom_interval(atom: Atom, ranges: Mapping[str, Interval]) -> Interval:
+    if atom.kind == "symbol":
+        return ranges.get(atom.text, NATURAL)
+    operands = [interval_of(o, ranges) if ranges else o.range for o in atom.operands]
+    if atom.kind == "floordiv":
+        return floordiv(*operands)
+    if atom.kind == "mod":
+        return modulo(*operands)
+    return minimum(operands) if atom.kind == "min" else maximum(operands)

@@ -5,15 +5,17 @@ by the same in each of a few cases; or refuted by an assignment that is found an
 work is bounded, so some claims stay unknown.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd, inf, lcm
 
 from relax_mlir.symbolic import search
-from relax_mlir.symbolic.domain import Domain, domain_of, expand_mod, symbolic_divisors
-from relax_mlir.symbolic.expr import Atom, Expr, apply, const, interval_of, rewrite, single
+from relax_mlir.symbolic.atoms import Atom
+from relax_mlir.symbolic.domain import Domain, domain_of, symbolic_divisors
+from relax_mlir.symbolic.expr import DivisorError, Expr, SymbolicError, const, rewrite, single
 from relax_mlir.symbolic.facts import Fact, Facts
+from relax_mlir.symbolic.folding import refine
 from relax_mlir.symbolic.parser import as_expr
 from relax_mlir.symbolic.relaxation import Relaxation, least
 from relax_mlir.symbolic.search import Target
@@ -23,6 +25,7 @@ MAX_SPLITS = 4
 MAX_RESIDUES = 64
 
 Claim = Callable[[Expr, Domain], bool]
+Case = tuple[Expr, Domain]
 
 
 @dataclass(frozen=True)
@@ -88,11 +91,6 @@ def bounds(expr: Expr | int | str, facts: Facts = NO_FACTS) -> tuple[int | None,
     return _bounds(as_expr(expr), facts)
 
 
-def simplify(expr: Expr | int | str, facts: Facts = NO_FACTS) -> Expr:
-    """An expression that is equal under the facts, with operations folded that they decide."""
-    return _simplify(as_expr(expr), facts)
-
-
 def solve(expr: Expr | int | str, symbol: str) -> tuple[Expr, Expr] | None:
     """`(a, b)` with `expr = a*symbol + b`, `a` a positive constant and `b` free of `symbol`."""
     target = as_expr(expr)
@@ -112,12 +110,23 @@ def _copy(verdict: Verdict) -> Verdict:
 
 @lru_cache(maxsize=8192)
 def _decide(question: str, lhs: Expr, rhs: Expr, facts: Facts) -> Verdict:
+    try:
+        return _verdict(question, lhs, rhs, facts)
+    except DivisorError:
+        # Under the facts a side has no value, so there is nothing to show.
+        return PROVED
+    except SymbolicError:
+        # The proof would need too many terms.
+        return UNKNOWN
+
+
+def _verdict(question: str, lhs: Expr, rhs: Expr, facts: Facts) -> Verdict:
     domain = domain_of(facts)
     divisors = [d.substitute(domain.solved) - 1 for e in (lhs, rhs) for d in symbolic_divisors(e)]
     domain = domain.assume(divisors)
     if domain.empty:
         return PROVED
-    gap = _refine((rhs - lhs).substitute(domain.solved), domain)
+    gap = refine((rhs - lhs).substitute(domain.solved), domain)
     claim, target = {
         "equal": (_is_zero, Target.of(domain, nonzero=[gap])),
         "at_most": (_is_nonnegative, Target.of(domain, nonnegative=[-gap - 1])),
@@ -179,47 +188,57 @@ def _cut_least(gap: Expr, domain: Domain) -> float:
 
 def _by_cases(claim: Claim, gap: Expr, domain: Domain, splits: int) -> bool:
     """Whether the claim holds in each case of a minimum, maximum or remainder."""
-    gap = _refine(gap, domain)
+    try:
+        gap = refine(gap, domain)
+    except DivisorError:
+        # In this case the claim has no value for any assignment.
+        return True
     if domain.empty or claim(gap, domain):
         return True
     if not splits:
         return False
-    atoms = _operations(gap)
-    atom = next((atom for atom in atoms if atom.kind in ("min", "max")), None)
-    if atom is not None:
-        return _by_operands(claim, gap, domain, atom, splits - 1)
-    return _by_residues(claim, gap, domain, atoms, splits - 1)
+    cases = _cases(gap, domain)
+    return bool(cases) and all(_by_cases(claim, *case, splits - 1) for case in cases)
 
 
-def _by_operands(claim: Claim, gap: Expr, domain: Domain, atom: Atom, splits: int) -> bool:
+def _cases(gap: Expr, domain: Domain) -> list[Case]:
+    """Cases that cover the domain and make `gap` simpler; none if no such split is known."""
+    operations = _operations(gap)
+    extremum = next((atom for atom in operations if atom.kind in ("min", "max")), None)
+    if extremum is not None:
+        return list(_operand_cases(gap, domain, extremum))
+    for name in sorted(gap.symbols):
+        periods = [_period(atom, name) for atom in operations if name in atom.symbols]
+        if periods and None not in periods and lcm(*periods) <= MAX_RESIDUES:
+            return list(_residue_cases(gap, domain, name, lcm(*periods)))
+    return []
+
+
+def _operand_cases(gap: Expr, domain: Domain, atom: Atom) -> Iterator[Case]:
+    """One case for each operand that may be the minimum or maximum `atom`."""
     sign = 1 if atom.kind == "min" else -1
     for chosen in atom.operands:
 
         def choose(other: Atom, chosen: Expr = chosen) -> Expr:
             return chosen if other == atom else single(other)
 
-        case = domain.assume((other - chosen) * sign for other in atom.operands)
-        if not _by_cases(claim, rewrite(gap, choose), case, splits):
-            return False
-    return True
-
-
-def _by_residues(claim: Claim, gap: Expr, domain: Domain, atoms: list[Atom], splits: int) -> bool:
-    """Splits a symbol under a constant divisor by its remainder, which removes the divisor."""
-    for name in sorted(gap.symbols):
-        periods = [_period(atom, name) for atom in atoms if name in atom.symbols]
-        if not periods or None in periods or lcm(*periods) > MAX_RESIDUES:
+        try:
+            chosen_gap = rewrite(gap, choose)
+        except DivisorError:
             continue
-        period = lcm(*periods)
-        # No symbol of a text has a "'", so the quotient is new.
-        quotient = single(Atom("symbol", f"{name}'"))
-        for residue in range(period):
-            values = {name: quotient * period + residue}
-            case = domain.substitute(values)
-            if not _by_cases(claim, gap.substitute(values), case, splits):
-                return False
-        return True
-    return False
+        yield chosen_gap, domain.assume((other - chosen) * sign for other in atom.operands)
+
+
+def _residue_cases(gap: Expr, domain: Domain, name: str, period: int) -> Iterator[Case]:
+    """One case for each remainder of a symbol, which removes constant divisors from under it."""
+    # No symbol of a text has a "'", so the quotient is new.
+    quotient = single(Atom("symbol", f"{name}'"))
+    for residue in range(period):
+        values = {name: quotient * period + residue}
+        try:
+            yield gap.substitute(values), domain.substitute(values)
+        except DivisorError:
+            continue
 
 
 def _period(atom: Atom, name: str) -> int | None:
@@ -248,70 +267,19 @@ def _operations(expr: Expr) -> list[Atom]:
     return list(found)
 
 
-def _refine(expr: Expr, domain: Domain) -> Expr:
-    """`expr` without `mod`, and without the operations that the domain decides."""
-
-    def fold(atom: Atom) -> Expr:
-        folded = _fold(atom, domain)
-        return rewrite(folded, expand_mod) if folded == single(atom) else folded
-
-    return rewrite(expr, fold)
-
-
-def _fold(atom: Atom, domain: Domain) -> Expr:
-    """The operation, or what it is on all of the domain if that is simpler."""
-    if atom.kind in ("min", "max"):
-        kept: list[Expr] = []
-        for operand in atom.operands:
-            if any(_beats(atom.kind, other, operand, domain) for other in kept):
-                continue
-            kept = [other for other in kept if not _beats(atom.kind, operand, other, domain)]
-            kept.append(operand)
-        return apply(atom.kind, kept)
-    dividend, divisor = atom.operands
-    quotient = _quotient(dividend, divisor, domain)
-    if quotient is None:
-        return single(atom)
-    return const(quotient) if atom.kind == "floordiv" else dividend - divisor * quotient
-
-
-def _quotient(dividend: Expr, divisor: Expr, domain: Domain) -> int | None:
-    low, high = interval_of(dividend, domain.ranges)
-    if divisor.value is not None:
-        if low is None or high is None or low // divisor.value != high // divisor.value:
-            return None
-        return low // divisor.value
-    if low is None or low < 0 or least(_plain(divisor - 1 - dividend), domain) < 0:
-        return None
-    return 0
-
-
-def _beats(kind: str, lhs: Expr, rhs: Expr, domain: Domain) -> bool:
-    return least(_plain(rhs - lhs if kind == "min" else lhs - rhs), domain) >= 0
-
-
-def _plain(expr: Expr) -> Expr:
-    return rewrite(expr, expand_mod)
-
-
 @lru_cache(maxsize=2048)
 def _bounds(expr: Expr, facts: Facts) -> tuple[int | None, int | None]:
     domain = domain_of(facts)
-    divisors = [d.substitute(domain.solved) - 1 for d in symbolic_divisors(expr)]
-    domain = domain.assume(divisors)
+    try:
+        divisors = [d.substitute(domain.solved) - 1 for d in symbolic_divisors(expr)]
+        domain = domain.assume(divisors)
+        target = refine(expr.substitute(domain.solved), domain)
+    except DivisorError:
+        return 0, -1
     if domain.empty:
         return 0, -1
-    target = _refine(expr.substitute(domain.solved), domain)
     ends = [max(least(e, domain), _cut_least(e, domain)) for e in (target, -target)]
     if inf in ends:
         return 0, -1
     low, high = (None if end == -inf else int(end) for end in ends)
     return low, None if high is None else -high
-
-
-@lru_cache(maxsize=2048)
-def _simplify(expr: Expr, facts: Facts) -> Expr:
-    domain = domain_of(facts)
-    constants = {name: value for name, value in domain.solved.items() if value.value is not None}
-    known = expr.substitute(constants)
-    return known

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from math import gcd, inf
 
+from relax_mlir.symbolic.atoms import Atom, Monomial
 from relax_mlir.symbolic.domain import Domain
-from relax_mlir.symbolic.expr import Atom, Expr, Monomial, interval_of, single
+from relax_mlir.symbolic.expr import Expr, single
+from relax_mlir.symbolic.intervals import interval_of
 from relax_mlir.symbolic.simplex import minimize
 
 MAX_MONOMIALS = 48
