@@ -84,6 +84,9 @@ class KvAppendOp(InferredOp, name="nn_kv_append", traits=[ext.Pure]):
     value: ext.Operand[Any]
     position: ShapeAttr
 
+    # Operand that each result is computed into; without an annotation, since that is a field.
+    inplace_operands = (0, 1)
+
     @staticmethod
     def infer_return_type(
         key_cache: TensorType,

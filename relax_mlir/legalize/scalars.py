@@ -1,0 +1,70 @@
+"""Scalar arithmetic on one element, as the bodies of tensor programs use it."""
+
+from relax_mlir.bindings import arith, ir, math
+
+from .kernel import scalar
+
+
+def to_compute(value: ir.Value) -> ir.Value:
+    """Widens a half-precision float to f32; other values stay."""
+    if isinstance(value.type, ir.F16Type | ir.BF16Type):
+        return arith.ExtFOp(ir.F32Type.get(), value).result
+    return value
+
+
+def from_compute(value: ir.Value, element: ir.Type) -> ir.Value:
+    """Narrows a computed float to the element type it is stored as."""
+    if value.type == element:
+        return value
+    return arith.TruncFOp(element, value).result
+
+
+def add(a: ir.Value, b: ir.Value) -> ir.Value:
+    """a + b of floats or integers."""
+    op = arith.AddIOp if isinstance(a.type, ir.IntegerType) else arith.AddFOp
+    return op(a, b).result
+
+
+def subtract(a: ir.Value, b: ir.Value) -> ir.Value:
+    """a - b of floats or integers."""
+    op = arith.SubIOp if isinstance(a.type, ir.IntegerType) else arith.SubFOp
+    return op(a, b).result
+
+
+def multiply(a: ir.Value, b: ir.Value) -> ir.Value:
+    """a * b of floats or integers."""
+    op = arith.MulIOp if isinstance(a.type, ir.IntegerType) else arith.MulFOp
+    return op(a, b).result
+
+
+def divide(a: ir.Value, b: ir.Value) -> ir.Value:
+    """a / b of floats."""
+    return arith.DivFOp(a, b).result
+
+
+def maximum(a: ir.Value, b: ir.Value) -> ir.Value:
+    """The greater; NaN if either is."""
+    op = arith.MaxSIOp if isinstance(a.type, ir.IntegerType) else arith.MaximumFOp
+    return op(a, b).result
+
+
+def minimum(a: ir.Value, b: ir.Value) -> ir.Value:
+    """The smaller; NaN if either is."""
+    op = arith.MinSIOp if isinstance(a.type, ir.IntegerType) else arith.MinimumFOp
+    return op(a, b).result
+
+
+def exp(x: ir.Value) -> ir.Value:
+    """e to the power x."""
+    return math.ExpOp(x).result
+
+
+def negate(x: ir.Value) -> ir.Value:
+    """-x of a float."""
+    return arith.NegFOp(x).result
+
+
+def sigmoid(x: ir.Value) -> ir.Value:
+    """1 / (1 + exp(-x))."""
+    one = scalar(x.type, 1)
+    return divide(one, add(one, exp(negate(x))))
