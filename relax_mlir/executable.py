@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from relax_mlir.errors import ExecutionError
+from relax_mlir.runtime.libraries import find_function
 from relax_mlir.runtime.tensors import DLTensor, Slot, TensorError, describe, own
 
 __all__ = ["Argument", "BoundCall", "Executable", "Function", "Result", "load"]
@@ -32,7 +33,7 @@ COUNTERS = ("allocations", "kernels", "parallel_regions", "arena_bytes")
 # Room for the dims of a result whose rank is not known before the call.
 MAX_RANK = 32
 
-Dims = tuple[int | str, ...] | None
+Dims = tuple[int | str | None, ...] | None
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Argument:
     """An argument of a compiled function.
 
     `kind` is "tensor" or "shape", `dtype` MLIR's element type, `dims` numbers and expressions over
-    symbols (None: any rank). An `inout` argument is updated in place.
+    symbols, None for one that is not known (all None: any rank). An `inout` argument is updated
+    in place.
     """
 
     name: str
@@ -56,31 +58,35 @@ class Argument:
 
     def slot(self) -> Slot:
         """What the runtime expects of it."""
-        rank = None if self.dims is None else len(self.dims)
-        return Slot(self.dtype, rank, is_shape=self.kind == "shape", is_written=self.inout)
+        return Slot(self.dtype, is_shape=self.kind == "shape", is_written=self.inout)
 
 
 @dataclass(frozen=True)
 class Result:
     """A result of a compiled function; `alias` is the index of the argument it is, if it is one."""
 
+    kind: str
     dtype: str
     dims: Dims
     alias: int | None
 
     def __str__(self) -> str:
-        return f"{self.dtype}{_brackets(self.dims)}"
+        return f"{'shape' if self.kind == 'shape' else self.dtype}{_brackets(self.dims)}"
 
-    def slot(self) -> Slot:
-        """What the runtime expects of a buffer for it."""
-        return Slot(self.dtype, None if self.dims is None else len(self.dims), is_written=True)
+    @property
+    def room(self) -> int:
+        """Number of dims to make room for."""
+        if self.kind == "shape":
+            return 1
+        return MAX_RANK if self.dims is None else len(self.dims)
 
 
 def _brackets(dims: Dims) -> str:
-    return "[...]" if dims is None else f"[{', '.join(map(str, dims))}]"
+    known = () if dims is None else ("?" if dim is None else str(dim) for dim in dims)
+    return "[...]" if dims is None else f"[{', '.join(known)}]"
 
 
-def _dims(dims: Sequence[int | str] | None) -> Dims:
+def _dims(dims: Sequence[int | str | None] | None) -> Dims:
     return None if dims is None else tuple(dims)
 
 
@@ -113,6 +119,7 @@ class Executable:
         except AttributeError as error:
             raise ExecutionError(f"'{path}' is no compiled module: {error}") from error
         self._metadata = json.loads(self._library.rx_metadata())
+        _connect_libraries(self._library, self._metadata.get("libraries", ()))
         self._context = self._library.rx_create()
         if not self._context:
             raise ExecutionError("out of memory")
@@ -197,6 +204,16 @@ def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
     return library
 
 
+def _connect_libraries(module: ctypes.CDLL, libraries: Sequence[Mapping[str, Any]]) -> None:
+    """Writes the address of each library function into the module's variable for it."""
+    for library in libraries:
+        try:
+            address = find_function(library["c_symbol"], library["providers"])
+        except LookupError as error:
+            raise ExecutionError(f"library function '{library['function']}': {error}") from error
+        ctypes.c_void_p.in_dll(module, library["slot"]).value = address
+
+
 class Function:
     """A function of an executable."""
 
@@ -208,7 +225,7 @@ class Function:
             for arg in signature["arguments"]
         )
         self.results = tuple(
-            Result(result["dtype"], _dims(result["dims"]), result["alias"])
+            Result(result["kind"], result["dtype"], _dims(result["dims"]), result["alias"])
             for result in signature["results"]
         )
         self.facts = tuple(signature["facts"])
@@ -274,11 +291,11 @@ class BoundCall:
         """Describes a buffer, or makes room for the dims of a result without one."""
         result, tensor = self._function.results[index], self._results[index]
         if buffer is None:
-            room = (ctypes.c_int64 * (MAX_RANK if result.dims is None else len(result.dims)))()
+            room = (ctypes.c_int64 * result.room)()
             tensor.shape = room
             return room
         try:
-            return describe(tensor, buffer, result.slot())
+            return describe(tensor, buffer, Slot(result.dtype, is_written=True))
         except TensorError as error:
             raise ExecutionError(f"result {index}: {error}") from error
 

@@ -53,12 +53,11 @@ class TensorError(Exception):
 class Slot:
     """What a function expects of one argument or result.
 
-    `element` is MLIR's name of the element type, `rank` the number of dims or values (None: any),
-    `is_shape` marks a shape value, `is_written` an array that the function writes to.
+    `element` is MLIR's name of the element type, `is_shape` marks a shape value, `is_written` an
+    array that the function writes to.
     """
 
     element: str
-    rank: int | None
     is_shape: bool = False
     is_written: bool = False
 

@@ -230,7 +230,7 @@ static int32_t check_dim(Binding* binding, int32_t i, int32_t d) {
   Scope scope = {binding->symbols, binding->bound, -1};
   if (!dim.count) return 0;
   Linear want = evaluate(&scope, dim);
-  if (scope.unbound >= 0 && !want.fault) want.fault = not_linear;
+  if (scope.unbound >= 0 && !want.fault) want.fault = undetermined;
   if (want.fault) {
     say_dim(binding, i, d);
     say(binding->context, ", but '");

@@ -12,8 +12,7 @@ typedef struct {
   int32_t unbound;      /* the symbol without a value that was met, or -1 */
 } Scope;
 
-static const char many_unbound[] = "has two symbols without a value";
-static const char not_linear[] = "is not linear in its symbol without a value";
+static const char undetermined[] = "does not determine its symbols";
 static const char bad_divisor[] = "divides by a number that is not positive";
 static const char malformed[] = "is malformed";
 
@@ -28,10 +27,10 @@ static Linear combine(int64_t opcode, Linear x, Linear y) {
     case RX_SUB:
       return (Linear){x.a - y.a, x.b - y.b, NULL};
     case RX_MUL:
-      if (x.a && y.a) return (Linear){0, 0, not_linear};
+      if (x.a && y.a) return (Linear){0, 0, undetermined};
       return (Linear){x.a * y.b + y.a * x.b, x.b * y.b, NULL};
   }
-  if (x.a || y.a) return (Linear){0, 0, not_linear};
+  if (x.a || y.a) return (Linear){0, 0, undetermined};
   switch (opcode) {
     case RX_FLOORDIV:
       return y.b <= 0 ? (Linear){0, 0, bad_divisor} : (Linear){0, floor_div(x.b, y.b), NULL};
@@ -48,7 +47,7 @@ static Linear combine(int64_t opcode, Linear x, Linear y) {
 
 static Linear symbol_value(Scope* scope, int32_t symbol) {
   if (scope->bound[symbol]) return (Linear){0, scope->symbols[symbol], NULL};
-  if (scope->unbound >= 0 && scope->unbound != symbol) return (Linear){0, 0, many_unbound};
+  if (scope->unbound >= 0 && scope->unbound != symbol) return (Linear){0, 0, undetermined};
   scope->unbound = symbol;
   return (Linear){1, 0, NULL};
 }

@@ -83,10 +83,15 @@ RX_API void rx_free(void* data); /* releases a result that the runtime allocated
 
 /* Defined by the compiled module, not by the runtime: JSON text
  *   {"functions": {"main": {
- *       "arguments": [{"name": "x", "kind": "tensor" | "shape", "dtype": "f32", "dims": ["n", 4] |
- * null, "inout": false}], "results":   [{"dtype": "f32", "dims": ["n", 4] | null, "alias": null |
- * index of the inout argument}], "facts":     ["n <= 2048"]}}, "kernels": [...], "target":
- * "x86-64-v3", "versions": {...}} with MLIR's names of element types; dims null: rank not known. */
+ *      "arguments": [{"name": "x", "kind": "tensor", "dtype": "f32", "dims": ["n", 4],
+ *                     "inout": false}],
+ *      "results": [{"kind": "tensor", "dtype": "f32", "dims": ["n", 4], "alias": null}],
+ *      "facts": ["n <= 2048"]}},
+ *    "libraries": [{"function": "openblas.sgemm", "c_symbol": "cblas_sgemm",
+ *                   "providers": ["libopenblas.so.0"], "slot": "rx_lib_openblas_sgemm"}], ...}
+ * kind "shape": a shape value. dtype: MLIR's name of the element type. dims null: rank not known;
+ * one of them null: dim not known. alias: index of the inout argument that the result is. slot: an
+ * exported pointer variable that the loader sets to the function's address. */
 RX_API const char* rx_metadata(void);
 
 /* ---- Tables that generated code passes
