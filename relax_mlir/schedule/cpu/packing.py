@@ -28,7 +28,8 @@ from .loops import (
 class Matrix:
     """Rows (of m or n) by k of a flat buffer.
 
-    Element (row, k) is at `offset + row * row_stride + k * k_stride`; one stride is 1. `convert` turns loaded scalars or vectors into f32; None where they are f32 already.
+    Element (row, k) is at `offset + row * row_stride + k * k_stride`; one stride is 1. `convert`
+    turns loaded scalars or vectors into f32; None where they are f32 already.
     """
 
     buffer: ir.Value
