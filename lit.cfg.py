@@ -37,21 +37,23 @@ config.available_features.add(platform.machine())
 if mlir_opt:
     config.available_features.add("mlir-opt")
 
+python_path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
+config.environment["PYTHONPATH"] = python_path
+# Set for each tool again, since lit's own `cat` overwrites it for the commands that follow.
+python = f"env PYTHONPATH={python_path} {sys.executable}"
+
 # A tool's name counts as a word of a command only, not as a part of a path.
 for name, command in {
-    "relax-opt": f"{sys.executable} -m relax_mlir.tools.relax_opt",
-    "relax-compile": f"{sys.executable} -m relax_mlir.tools.relax_compile",
-    "relax-run": f"{sys.executable} -m relax_mlir.tools.relax_run",
+    "relax-opt": f"{python} -m relax_mlir.tools.relax_opt",
+    "relax-compile": f"{python} -m relax_mlir.tools.relax_compile",
+    "relax-run": f"{python} -m relax_mlir.tools.relax_run",
     "FileCheck": f"{filecheck} --enable-var-scope",
     "exits": f"{sys.executable} {root}/test/lib/exits.py",
     "mlir-opt": mlir_opt or "mlir-opt",
 }.items():
     config.substitutions.append((rf"(?<![\w/.-]){name}(?![\w/.-])", command))
-config.substitutions += [("%PYTHON", sys.executable), ("%ROOT", root)]
+config.substitutions += [("%PYTHON", python), ("%ROOT", root)]
 
-config.environment["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [root, os.environ.get("PYTHONPATH", "")])
-)
 for name in ("HOME", "RELAX_CACHE_DIR", "TMPDIR"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

@@ -56,7 +56,10 @@ class Pipeline:
         """
         op = module.operation
         if self.root.anchor not in (ANY, op.name):
-            raise UsageError(f"the pipeline is for '{self.root.anchor}', but got '{op.name}'")
+            raise UsageError(
+                f"the pipeline is for '{self.root.anchor}', but got '{op.name}'; "
+                f"write {op.name}({self.root.anchor}(...))"
+            )
         Runner(
             verify=verify,
             print_before=print_before,

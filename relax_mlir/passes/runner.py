@@ -54,12 +54,15 @@ class Runner:
                 try:
                     self._run_batch(pipeline.anchor, batch, root, root)
                 except Exception as error:
+                    hint = ""
                     if before is not None:
                         rest = [element for later in batches[index:] for element in later]
-                        line = self._reproduce(pipeline.anchor, batch, rest, before)
-                        print(line, file=self.stream or sys.stderr)
+                        hint = self._reproduce(pipeline.anchor, batch, rest, before)
                     if isinstance(error, _Failed):
-                        raise compile_error(error.diagnostics) from None
+                        notes = (Diagnostic("note", hint),) if hint else ()
+                        raise compile_error(error.diagnostics + notes) from None
+                    if hint:
+                        _add_note(error, hint)
                     raise
 
     @property
@@ -183,6 +186,14 @@ class Runner:
 
 def _names(asked: bool | Collection[str], name: str) -> bool:
     return asked if isinstance(asked, bool) else name in asked
+
+
+def _add_note(error: Exception, note: str) -> None:
+    """Puts a line below the traceback; above it before Python 3.11."""
+    if sys.version_info >= (3, 11):
+        error.add_note(note)
+    else:
+        print(note, file=sys.stderr)
 
 
 def _text(op: ir.Operation) -> str:

@@ -39,6 +39,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.run_reproducer and args.pass_pipeline is not None:
         raise UsageError("--run-reproducer takes the pipeline from the input; drop --pass-pipeline")
+    if args.emit_bytecode and (args.split_input_file or args.pretty):
+        raise UsageError("--emit-bytecode writes one module; drop --split-input-file and --pretty")
     source = read_input(args.input)
     if args.run_reproducer:
         if isinstance(source, bytes):
@@ -55,12 +57,10 @@ def run(args: argparse.Namespace) -> int:
             outputs.append(output)
     if timing is not None:
         print(timing.report(), file=sys.stderr)
-    if failed:
-        return 1
-    if not args.verify_diagnostics:
-        joint = f"\n{SEPARATOR}\n" if args.split_input_file else ""
-        write_output(args.output, outputs[0] if args.emit_bytecode else joint.join(outputs))
-    return 0
+    if outputs and (not failed or args.output == "-"):
+        joined = f"\n{SEPARATOR}\n".join(outputs) if isinstance(outputs[0], str) else outputs[0]
+        write_output(args.output, joined)
+    return int(failed)
 
 
 def _process(

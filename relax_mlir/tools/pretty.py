@@ -13,7 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import ir
-from relax_mlir.dialects.graph import ShapeValueType, TensorType, shape_value_dims
+from relax_mlir.dialects.graph import (
+    ShapeAttr,
+    ShapeValueType,
+    TensorType,
+    dims_of_attr,
+    shape_value_dims,
+)
 
 HIDDEN = {"operandSegmentSizes", "resultSegmentSizes", "sym_name", "function_type"}
 MAX_ATTRIBUTE = 60
@@ -88,14 +94,16 @@ class _Printer:
         names = ", ".join(self._name(result) for result in op.results)
         types = ", ".join(show_type(result.type) for result in op.results)
         symbol = self._symbol(op)
-        hidden = HIDDEN | {"callee"} | ({"value"} if op.name == "arith.constant" else set())
+        hidden = (
+            HIDDEN | {"callee", "sym_args"} | ({"value"} if op.name == "arith.constant" else set())
+        )
         attributes = self._attributes(op, hidden)
         if op.name == "arith.constant":
             body = f"constant {_short(op.attributes['value'])}{attributes}"
         elif op.name == "func.return":
             body = f"return {operands}".rstrip()
         else:
-            body = f"{op.name}{symbol}({operands}){attributes}"
+            body = f"{op.name}{symbol}({operands}{_shape_arguments(op)}){attributes}"
         line = (f"{names} = " if names else "") + body + (f" : {types}" if types else "")
         regions = [region for region in op.regions if len(region.blocks)]
         if not regions:
@@ -139,6 +147,14 @@ def show_type(type_: ir.Type) -> str:
         dims = ("?" if dim is None else str(dim) for dim in shape_value_dims(type_))
         return f"shape<{', '.join(dims)}>"
     return str(type_)
+
+
+def _shape_arguments(op: ir.Operation) -> str:
+    """The integers that a call passes behind its tensors, as `; n, 2*m`."""
+    if "sym_args" not in op.attributes:
+        return ""
+    dims = dims_of_attr(ShapeAttr(op.attributes["sym_args"]).dims)
+    return "; " + ", ".join(map(str, dims)) if dims else ""
 
 
 def _short(attribute: ir.Attribute) -> str:

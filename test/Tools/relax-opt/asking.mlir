@@ -1,0 +1,24 @@
+// RUN: relax-opt --list-passes | FileCheck %s --check-prefix=PASSES
+// PASSES: Passes of relax-mlir:
+// PASSES-NEXT: relax-{{[a-z-]+ +[A-Z]}}
+// PASSES: Every pass of MLIR can stand in a pipeline too:
+// PASSES: canonicalize, 
+// PASSES: one-shot-bufferize
+
+// RUN: relax-opt --list-passes --load-passes=%ROOT/test/lib/test_passes.py | FileCheck %s --check-prefix=LOADED
+// LOADED: test-tag {{.*}}test_passes.py
+
+// RUN: relax-opt --show-dialects | FileCheck %s --check-prefix=DIALECTS
+// DIALECTS: Available dialects: {{.*}}arith,{{.*}},graph,{{.*}}tir,
+
+// RUN: relax-opt --irdl | FileCheck %s --check-prefix=IRDL
+// IRDL: irdl.dialect @graph
+// IRDL: irdl.operation @matmul
+// IRDL: irdl.dialect @tir
+
+// RUN: rm -rf %t && relax-opt --export-irdl %t/irdl && relax-opt %t/irdl/graph.irdl.mlir | FileCheck %s --check-prefix=EXPORT
+// EXPORT: irdl.dialect @graph
+
+// RUN: relax-opt --help | FileCheck %s --check-prefix=HELP
+// HELP: --pass-pipeline
+// HELP: Exit status: 0 success, 1 the IR is wrong or a pass failed, 2 wrong usage.
