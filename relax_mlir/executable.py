@@ -286,6 +286,15 @@ class BoundCall:
         self._buffers = list(results)
         self._rooms = [self._prepare_result(i, buffer) for i, buffer in enumerate(results)]
         self._without_buffer = tuple(i for i, buffer in enumerate(results) if buffer is None)
+        self._packed = None if self._without_buffer else self._pack({})
+        self._entry, self._lock = function._entry, function.executable._lock
+        self._operands = (
+            self._context,
+            ctypes.addressof(self._args),
+            len(arrays),
+            ctypes.addressof(self._results),
+            len(results),
+        )
 
     def _prepare_result(self, index: int, buffer: Any) -> object:
         """Describes a buffer, or makes room for the dims of a result without one."""
@@ -323,23 +332,24 @@ class BoundCall:
         Raises:
             ExecutionError: the runtime refused the arguments or the buffers, or ran out of memory.
         """
-        with self._function.executable._lock:
-            previous = None
-            if threads is not None:
-                previous = self._library.rx_get_threads()
-                self._library.rx_set_threads(threads)
-            try:
-                status = self._function._entry(
-                    self._context, self._args, len(self._args), self._results, len(self._results)
-                )
-                fresh = self._take_fresh(status)
-                if status:
-                    text = self._library.rx_last_error(self._context)
-                    raise ExecutionError(text.decode(errors="replace"))
-            finally:
-                if previous is not None:
-                    self._library.rx_set_threads(previous)
-        return self._pack(fresh)
+        with self._lock:
+            if threads is None:
+                status = self._entry(*self._operands)
+            else:
+                status = self._run_on(threads)
+            fresh = self._take_fresh(status) if self._without_buffer else {}
+            if status:
+                text = self._library.rx_last_error(self._context)
+                raise ExecutionError(text.decode(errors="replace"))
+        return self._pack(fresh) if self._without_buffer else self._packed
+
+    def _run_on(self, threads: int) -> int:
+        previous = self._library.rx_get_threads()
+        self._library.rx_set_threads(threads)
+        try:
+            return self._entry(*self._operands)
+        finally:
+            self._library.rx_set_threads(previous)
 
     def _take_fresh(self, status: int) -> dict[int, np.ndarray]:
         """The new arrays by index; none if the call failed, whose allocations are released."""

@@ -4,6 +4,7 @@ import ctypes
 import functools
 import importlib.util
 import operator
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -72,14 +73,14 @@ def describe(tensor: DLTensor, value: Any, slot: Slot) -> object:
     Raises:
         TensorError: the value is none of these, or cannot be written to.
     """
-    if slot.is_shape and not hasattr(value, "__dlpack__"):
-        value = _shape_values(value)
-    elif isinstance(value, bool | int | float | np.generic):
-        value = _scalar(value, slot)
     if isinstance(value, np.ndarray):
         return _describe_numpy(tensor, value, slot)
     if hasattr(value, "__dlpack__"):
         return _describe_dlpack(tensor, value, slot)
+    if slot.is_shape:
+        return _describe_numpy(tensor, _shape_values(value), slot)
+    if isinstance(value, bool | int | float | np.generic):
+        return _describe_numpy(tensor, _scalar(value, slot), slot)
     raise TensorError(f"an array (NumPy or DLPack) is expected, but got {type(value).__name__}")
 
 
@@ -107,32 +108,54 @@ def _scalar(value: Any, slot: Slot) -> np.ndarray:
 
 
 def _describe_numpy(tensor: DLTensor, array: np.ndarray, slot: Slot) -> object:
-    if slot.is_written and not array.flags.writeable:
+    flags, dtype = array.flags, array.dtype
+    if slot.is_written and not flags.writeable:
         raise TensorError("an array that can be written to is expected, but it is read-only")
-    if not array.flags.c_contiguous:
+    if not flags.c_contiguous:
         if slot.is_written:
             raise TensorError(
                 "is written to, so a row-major array without gaps is expected, "
                 f"but its strides are {array.strides} bytes"
             )
         array = np.ascontiguousarray(array)
-    if not array.dtype.isnative:
-        raise TensorError(f"native byte order is expected, but dtype is {array.dtype.str}")
+    shape = array.shape
+    dims = _dims_type(len(shape))(*shape)
+    # One packing is several times faster than setting ten fields.
+    _LAYOUT.pack_into(
+        tensor,
+        0,
+        array.__array_interface__["data"][0],
+        CPU,
+        0,
+        len(shape),
+        _dtype_code(dtype, slot.element),
+        8 * dtype.itemsize,
+        1,
+        ctypes.addressof(dims),
+        0,
+        0,
+    )
+    return array, dims
+
+
+_LAYOUT = struct.Struct("@PiiiBBHPPQ")
+
+
+@functools.cache
+def _dims_type(rank: int) -> type[ctypes.Array]:
+    return ctypes.c_int64 * rank
+
+
+@functools.cache
+def _dtype_code(dtype: np.dtype, element: str) -> int:
+    if not dtype.isnative:
+        raise TensorError(f"native byte order is expected, but dtype is {dtype.str}")
     # NumPy has no bfloat16 of its own: its bits may come as uint16, or as ml_dtypes.bfloat16.
-    if array.dtype.name == "bfloat16" or (slot.element == "bf16" and array.dtype == np.uint16):
-        tensor.code = BFLOAT
-    elif array.dtype.kind in _CODE_OF_KIND:
-        tensor.code = _CODE_OF_KIND[array.dtype.kind]
-    else:
-        raise TensorError(f"an array of numbers is expected, but dtype is {array.dtype}")
-    shape = (ctypes.c_int64 * array.ndim)(*array.shape)
-    tensor.data = array.__array_interface__["data"][0]
-    tensor.device_type, tensor.device_id = CPU, 0
-    tensor.ndim = array.ndim
-    tensor.bits, tensor.lanes = 8 * array.dtype.itemsize, 1
-    tensor.shape, tensor.strides = shape, None
-    tensor.byte_offset = 0
-    return array, shape
+    if dtype.name == "bfloat16" or (element == "bf16" and dtype == np.uint16):
+        return BFLOAT
+    if dtype.kind not in _CODE_OF_KIND:
+        raise TensorError(f"an array of numbers is expected, but dtype is {dtype}")
+    return _CODE_OF_KIND[dtype.kind]
 
 
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
