@@ -97,8 +97,10 @@ def _domain_of(facts: Facts) -> Domain:
         constraints.extend(_inequalities(fact.op, gap))
         if fact.op == "!=":
             distinct.append(gap)
+    for fact in facts:
+        divisors = symbolic_divisors(fact.lhs) + symbolic_divisors(fact.rhs)
+        constraints.extend(divisor - 1 for divisor in divisors)
     constraints = [c.substitute(solver.solved) for c in constraints]
-    constraints += [d - 1 for c in (*constraints, *distinct) for d in symbolic_divisors(c)]
     domain = Domain(solver.solved, (), tuple(distinct), {}, tuple(solver.quotients))
     return domain.assume(dict.fromkeys(constraints))
 
@@ -129,7 +131,7 @@ class _Solver:
         if fact.op != "==":
             return False
         gap = fact.lhs - fact.rhs
-        return self.solve_mod(gap) or self.solve_linear(gap)
+        return self.solve_mod(gap) or self.solve_linear(gap, fact.lhs.symbols)
 
     def solve_mod(self, gap: Expr) -> bool:
         """`c*((a*s + b) mod d) == r`: `s` is `d*q + r'` for a new symbol `q`."""
@@ -146,7 +148,8 @@ class _Solver:
             return False
         ((symbol,), factor) = linear[0]
         if divisor.value is None:
-            if factor != 1 or numerator.constant or remainder:
+            plain = factor == 1 and not numerator.constant and not remainder
+            if not plain or symbol.text in divisor.symbols:
                 return False
             residue = 0
         elif 0 <= remainder < divisor.value and gcd(factor, divisor.value) == 1:
@@ -154,15 +157,17 @@ class _Solver:
             residue %= divisor.value
         else:
             return False
-        self.constraints.append(divisor - 1)
         # No symbol of a text has a "/", so the quotient is new.
         name = f"{symbol.text}/{len(self.solved)}"
         self.quotients.append(Quotient(name, symbol.text, divisor, residue))
         self.replace(symbol.text, single(Atom("symbol", name)) * divisor + residue)
         return True
 
-    def solve_linear(self, gap: Expr) -> bool:
-        """`s + rest == 0` or `-s + rest == 0`: `s` is what is left."""
+    def solve_linear(self, gap: Expr, preferred: frozenset[str]) -> bool:
+        """`s + rest == 0` or `-s + rest == 0`: `s` is what is left, of the left side if it can be.
+
+        A symbol is better replaced by what is clearly not negative: `c` in `c == m + n`.
+        """
         content = gcd(*(c for m, c in gap.terms if m))
         if not content or gap.constant % content:
             return False
@@ -174,11 +179,12 @@ class _Solver:
             rest = symbol * coefficient - gap
             value = Expr((m, c // coefficient) for m, c in rest.terms)
             if monomial[0].text not in value.symbols:
-                low = value.range[0]
-                candidates.append((low is None or low < 0, monomial[0].text, value))
+                low, name = value.range[0], monomial[0].text
+                order = low is None or low < 0, name not in preferred, name
+                candidates.append((order, name, value))
         if not candidates:
             return False
-        _, name, value = min(candidates, key=lambda candidate: candidate[:2])
+        _, name, value = min(candidates, key=lambda candidate: candidate[0])
         self.constraints.append(value)
         self.replace(name, value)
         return True

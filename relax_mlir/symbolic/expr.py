@@ -10,6 +10,7 @@ alike and hash alike.
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from math import gcd
+from operator import index
 from typing import TypeVar
 
 from relax_mlir.errors import CompileError
@@ -215,11 +216,15 @@ class Expr:
     def __repr__(self) -> str:
         return f"Expr({str(self)!r})"
 
+    def __reduce__(self) -> tuple:
+        # Hashes of texts differ between processes, so a remembered one must not travel.
+        return Expr, (self.terms,)
+
 
 @lru_cache(maxsize=1024)
 def const(value: int) -> Expr:
     """The expression that is `value`."""
-    return Expr((((), int(value)),))
+    return Expr((((), index(value)),))
 
 
 @lru_cache(maxsize=1024)

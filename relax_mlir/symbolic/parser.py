@@ -11,6 +11,7 @@ Operators of one line associate to the left. `a ceildiv b` is `(a + b - 1) floor
 
 import re
 from functools import lru_cache
+from operator import index
 
 from relax_mlir.symbolic.expr import Expr, SymbolicError, const, maximum, minimum, sym
 
@@ -40,8 +41,8 @@ def as_expr(value: Expr | int | str) -> Expr:
         return value
     if isinstance(value, str):
         return parse(value)
-    if isinstance(value, int):
-        return const(value)
+    if hasattr(value, "__index__"):
+        return const(index(value))
     raise TypeError(f"{type(value).__name__} is not an expression; Expr, int or str is accepted")
 
 

@@ -16,8 +16,8 @@ from relax_mlir.symbolic.expr import Expr, single
 from relax_mlir.symbolic.intervals import interval_of
 from relax_mlir.symbolic.simplex import minimize
 
-MAX_MONOMIALS = 48
-MAX_ROWS = 96
+MAX_MONOMIALS = 32
+MAX_ROWS = 64
 MAX_CUTS = 24
 
 
@@ -70,6 +70,9 @@ class Relaxation:
         """Products of the distances of two factors of `monomial` from the ends of their ranges."""
         if len(monomial) < 2 or len(monomial) > 3:
             return
+        if monomial == monomial[:1] * 2:
+            # The product of an integer and the next one is not negative.
+            yield Expr(((monomial, 1), (monomial[:1], -1)))
         for index, atom in enumerate(monomial):
             others = Expr(((monomial[:index] + monomial[index + 1 :], 1),))
             for left in self.distances(single(atom)):

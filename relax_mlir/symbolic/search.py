@@ -84,7 +84,7 @@ def assignments(target: Target, domain: Domain) -> list[Assignment] | None:
 def _choices(name: str, target: Target, domain: Domain) -> list[int]:
     low, high = domain.ranges.get(name, (0, None))
     low = low or 0
-    values = {low, low + 1, low + 2, low + 3, low + 5, low + 7, low + 16, low + 100}
+    values = {low, low + 1, low + 2, low + 3, low + 5, low + 7, low + 16, low + 100, low + 5000}
     for expr in (*target.nonnegative, *target.nonzero):
         for constant in _constants(expr):
             values.update((constant - 1, constant, constant + 1))
