@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
+from relax_mlir.codegen.llvm_floats import spell_floats
 from relax_mlir.errors import CompileError
 from relax_mlir.target import Target
 
@@ -63,7 +64,7 @@ def start_workers(count: int = 1) -> None:
 
 def to_llvm_22(text: str) -> str:
     """LLVM IR as LLVM 24 prints it, in words that LLVM 22 reads."""
-    text = text.replace(" nocreateundeforpoison", "")
+    text = spell_floats(text.replace(" nocreateundeforpoison", ""))
 
     def denormals(match: re.Match[str]) -> str:
         mode = match[1].split(",")[0].split("|")[0].strip()

@@ -1,0 +1,123 @@
+"""Expands math ops that no machine has instructions for.
+
+    %y = math.exp %x : vector<16xf32>   ->   about fifteen arith and math.fma ops
+
+sqrt, rsqrt, fma, absf, copysign, the roundings, the predicates and the bit counts stay: LLVM has
+instructions for them. Vectors of any shape and scalars of f16, bf16, f32 and f64 are expanded;
+tensors are left alone. Fast-math flags are not used.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, ir
+from relax_mlir.codegen.vector_math import (
+    error_function,
+    exponential,
+    hyperbolic,
+    inverse_trigonometric,
+    logarithm,
+    power,
+    trigonometric,
+)
+from relax_mlir.codegen.vector_math.lanes import Lanes
+
+Expansion = Callable[..., Lanes | tuple[Lanes, ...]]
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """How an op is expanded: with which function, in floats of at least how many bits."""
+
+    expand: Expansion
+    least_bits: int = 64
+
+
+# The functions that models spend time in have a form for f32; the others compute in doubles.
+_RULES = {
+    "math.exp": _Rule(exponential.expand_exp, 32),
+    "math.exp2": _Rule(exponential.expand_exp2, 32),
+    "math.expm1": _Rule(exponential.expand_expm1, 32),
+    "math.log": _Rule(logarithm.expand_log, 32),
+    "math.log2": _Rule(logarithm.expand_log2, 32),
+    "math.log10": _Rule(logarithm.expand_log10, 32),
+    "math.log1p": _Rule(logarithm.expand_log1p, 32),
+    "math.sin": _Rule(trigonometric.expand_sin, 32),
+    "math.cos": _Rule(trigonometric.expand_cos, 32),
+    "math.sincos": _Rule(trigonometric.expand_sincos, 32),
+    "math.tanh": _Rule(hyperbolic.expand_tanh, 32),
+    "math.erf": _Rule(error_function.expand_erf, 32),
+    "math.tan": _Rule(trigonometric.expand_tan),
+    "math.asin": _Rule(inverse_trigonometric.expand_asin),
+    "math.acos": _Rule(inverse_trigonometric.expand_acos),
+    "math.atan": _Rule(inverse_trigonometric.expand_atan),
+    "math.atan2": _Rule(inverse_trigonometric.expand_atan2),
+    "math.sinh": _Rule(hyperbolic.expand_sinh),
+    "math.cosh": _Rule(hyperbolic.expand_cosh),
+    "math.asinh": _Rule(hyperbolic.expand_asinh),
+    "math.acosh": _Rule(hyperbolic.expand_acosh),
+    "math.atanh": _Rule(hyperbolic.expand_atanh),
+    "math.erfc": _Rule(error_function.expand_erfc),
+    "math.powf": _Rule(power.expand_powf),
+    "math.fpowi": _Rule(power.expand_fpowi),
+    "math.cbrt": _Rule(power.expand_cbrt),
+}
+_NEEDS_TABLE = frozenset({"math.sin", "math.cos", "math.sincos", "math.tan"})
+
+
+def expand_math(module: ir.Module) -> None:
+    """Replaces every math op without a machine instruction, in place.
+
+    Results are within 2.5 units in the last place (f32) of the true ones, 5 for doubles; NaN
+    propagates, overflow is infinity, results of exp and its kin below the least normal number are
+    zero. May add a private constant `rx_two_over_pi` and `scf.if` and `scf.for` ops.
+    """
+    found = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name in _RULES or op.name in ("math.ipowi", "math.clampf"):
+            if not isinstance(op.results[0].type, ir.ShapedType) or isinstance(
+                op.results[0].type, ir.VectorType
+            ):
+                found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    with module.context, ir.Location.unknown():
+        if any(op.name in _NEEDS_TABLE for op in found):
+            trigonometric.declare_table(module)
+        for op in found:
+            with ir.InsertionPoint(op), op.location:
+                _replace(op)
+
+
+def _replace(op: ir.Operation) -> None:
+    """Puts the expansion of one op in its place."""
+    operands = [Lanes(value) for value in op.operands]
+    if op.name == "math.ipowi":
+        results = [power.expand_ipowi(*operands)]
+    elif op.name == "math.clampf":
+        results = [_clampf(*operands)]
+    else:
+        results = _expand_float(_RULES[op.name], operands)
+    for old, new in zip(op.results, results, strict=True):
+        old.replace_all_uses_with(new.value)
+    op.erase()
+
+
+def _expand_float(rule: _Rule, operands: list[Lanes]) -> list[Lanes]:
+    """Calls the rule in the narrowest float type that it takes and that holds the operands."""
+    element = operands[0].element
+    single, double = ir.F32Type.get(), ir.F64Type.get()
+    wide = single if max(element.width, rule.least_bits) == 32 else double
+    # Machines convert between half precision and doubles by way of singles, if at all.
+    middle = single if element.width == 16 else element
+    widened = [x.converted(middle).converted(wide) if x.is_float else x for x in operands]
+    results = rule.expand(*widened)
+    results = results if isinstance(results, tuple) else (results,)
+    return [result.converted(middle).converted(element) for result in results]
+
+
+def _clampf(x: Lanes, low: Lanes, high: Lanes) -> Lanes:
+    """The number moved into [low, high]; NaN stays."""
+    return Lanes(arith.minimumf(arith.maximumf(x.value, low.value), high.value))

@@ -1,0 +1,106 @@
+"""Inverse sine, cosine and tangent, for doubles (narrower types come widened)."""
+
+import math as pymath
+
+from relax_mlir.codegen.vector_math.lanes import (
+    Lanes,
+    absolute,
+    copysign,
+    fma,
+    polynomial,
+    select,
+    sqrt,
+)
+
+# pi/2 as a sum of doubles.
+_HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
+_TAN_EIGHTH_PI = 0.41421356237309503
+
+# (asin s - s) / s^3 in s^2 on [0, 0.2505]; error of asin s relative: 2^-58.4.
+_ASIN = (
+    *(0.16666666666666763, 0.0749999999997005, 0.044642857175414115, 0.030381942664835054),
+    *(0.022372216330404447, 0.017351585400812962, 0.013981170534984568),
+    *(0.011395788855007243, 0.010799236732525433, 0.0036290985797638835),
+    *(0.021909086231983625, -0.021303229515980772, 0.0328302818091392),
+)
+# (atan q - q) / q^3 in q^2 on |q| < 0.416; error of atan q relative: 2^-62.7.
+_ATAN = (
+    *(-0.33333333333333326, 0.19999999999997098, -0.14285714285316936, 0.11111111083783853),
+    *(-0.09090907987224513, 0.07692279228493486, -0.06666175008005312, 0.05876518696346006),
+    *(-0.05215189117817661, 0.04490570972083469, -0.03317458105044413, 0.014892986422494809),
+)
+
+
+def _odd(x: Lanes, coefficients: tuple[float, ...]) -> Lanes:
+    """`x + x^3 P(x^2)`."""
+    z = x * x
+    return fma(x * z, polynomial(z, coefficients), x)
+
+
+def _asin_parts(magnitude: Lanes) -> tuple[Lanes, Lanes]:
+    """(whether |x| > 1/2, asin of |x| or of sqrt((1 - |x|) / 2)): asin x = pi/2 - 2 asin(that)."""
+    outer = magnitude > 0.5
+    inside = select(outer, sqrt(fma(magnitude, -0.5, 0.5)), magnitude)
+    return outer, _odd(inside, _ASIN)
+
+
+def expand_asin(x: Lanes) -> Lanes:
+    """Inverse sine to 2 ulp; NaN outside [-1, 1]."""
+    magnitude = absolute(x)
+    outer, angle = _asin_parts(magnitude)
+    high, low = _HALF_PI
+    far = high - ((angle + angle) - low)
+    return copysign(select(outer, far, angle), x)
+
+
+def expand_acos(x: Lanes) -> Lanes:
+    """Inverse cosine to 2 ulp; NaN outside [-1, 1]."""
+    magnitude = absolute(x)
+    outer, angle = _asin_parts(magnitude)
+    high, low = _HALF_PI
+    double = angle + angle
+    far = select(x < 0.0, 2.0 * high - (double - 2.0 * low), double)
+    return select(outer, far, high - (copysign(angle, x) - low))
+
+
+def _atan_of_ratio(small: Lanes, large: Lanes) -> Lanes:
+    """atan(small / large) for 0 <= small <= large.
+
+    Above tan(pi/8) it is pi/4 + atan((small - large) / (small + large)).
+    """
+    high = small > large * _TAN_EIGHTH_PI
+    top = select(high, small - large, small)
+    bottom = select(high, small + large, large)
+    angle = _odd(top / bottom, _ATAN)
+    offset = select(high, small.like(0.5 * _HALF_PI[0]), 0.0)
+    return offset + select(high, angle + 0.5 * _HALF_PI[1], angle)
+
+
+def expand_atan(x: Lanes) -> Lanes:
+    """Inverse tangent to 2 ulp."""
+    magnitude = absolute(x)
+    steep = magnitude > 1.0
+    small = select(steep, 1.0 / magnitude, magnitude)
+    angle = _atan_of_ratio(small, x.like(1.0))
+    return copysign(select(steep, _HALF_PI[0] - (angle - _HALF_PI[1]), angle), x)
+
+
+def expand_atan2(y: Lanes, x: Lanes) -> Lanes:
+    """The angle of the point (x, y), to 3 ulp, with the special values of C's atan2."""
+    high, low = _HALF_PI
+    side, run = absolute(y), absolute(x)
+    steep = side > run
+    small = select(steep, run, side)
+    large = select(steep, side, run)
+    # Neither the sum of the two nor a quotient of infinities may spoil the ratio.
+    huge = large > 1.0e300
+    small = select(huge, small * 0.25, small)
+    large = select(huge, large * 0.25, large)
+    infinite = large.equals(pymath.inf)
+    small = select(infinite, select(small.equals(large), x.like(1.0), small * 0.0), small)
+    large = select(infinite, x.like(1.0), large)
+    angle = _atan_of_ratio(small, select(large.equals(0.0), large.like(1.0), large))
+    angle = select(steep, high - (angle - low), angle)
+    left = copysign(x.like(1.0), x) < 0.0
+    angle = select(left, 2.0 * high - (angle - 2.0 * low), angle)
+    return copysign(angle, y)

@@ -1,0 +1,252 @@
+"""Numbers that build IR: scalars and vectors under Python's operators.
+
+    polynomial(x * x, (1.0, -0.5)) + x      ->      arith.mulf, math.fma, arith.addf, constants
+
+Ops go where the current insertion point is, at its location. A Python number next to a `Lanes`
+is a constant of its type, the same in every lane. Comparisons are ordered: false with a NaN.
+"""
+
+import math as pymath
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, ir, math, vector
+
+Number = int | float
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """A float, integer or i1 value, scalar or vector of any shape."""
+
+    value: ir.Value
+
+    @property
+    def type(self) -> ir.Type:
+        """The MLIR type, a scalar's or a vector's."""
+        return self.value.type
+
+    @property
+    def element(self) -> ir.Type:
+        """The MLIR type of one lane."""
+        kind = self.type
+        return kind.element_type if isinstance(kind, ir.VectorType) else kind
+
+    @property
+    def width(self) -> int:
+        """Bits of a lane."""
+        return self.element.width
+
+    @property
+    def mantissa_bits(self) -> int:
+        """Stored bits of a float lane's mantissa."""
+        return {32: 23, 64: 52}[self.width]
+
+    @property
+    def exponent_bias(self) -> int:
+        """What a float lane's exponent field holds for 1.0."""
+        return {32: 127, 64: 1023}[self.width]
+
+    @property
+    def is_float(self) -> bool:
+        """Whether lanes are floats."""
+        return isinstance(self.element, ir.FloatType)
+
+    def like(self, number: Number) -> "Lanes":
+        """A constant of this type."""
+        if self.is_float:
+            attribute = ir.FloatAttr.get(self.element, number)
+        else:
+            bits = number & ((1 << self.width) - 1)
+            signed = bits - (1 << self.width) if bits >> (self.width - 1) else bits
+            attribute = ir.IntegerAttr.get(self.element, signed)
+        if isinstance(self.type, ir.VectorType):
+            attribute = ir.DenseElementsAttr.get_splat(self.type, attribute)
+        return Lanes(arith.constant(self.type, attribute))
+
+    def retyped(self, element: ir.Type) -> ir.Type:
+        """This type with other lanes."""
+        kind = self.type
+        if not isinstance(kind, ir.VectorType):
+            return element
+        scalable = list(kind.scalable_dims) if kind.scalable else None
+        return ir.VectorType.get(kind.shape, element, scalable=scalable)
+
+    def bits(self) -> "Lanes":
+        """The bit patterns of float lanes, integers of the same width."""
+        integer = ir.IntegerType.get_signless(self.width)
+        return Lanes(arith.bitcast(self.retyped(integer), self.value))
+
+    def float_from_bits(self) -> "Lanes":
+        """The floats whose bit patterns these integers are."""
+        element = ir.F32Type.get() if self.width == 32 else ir.F64Type.get()
+        return Lanes(arith.bitcast(self.retyped(element), self.value))
+
+    def converted(self, element: ir.Type) -> "Lanes":
+        """The same numbers as floats of another type, rounded to nearest if narrower."""
+        if element == self.element:
+            return self
+        kind = self.retyped(element)
+        if not self.is_float:
+            return Lanes(arith.sitofp(kind, self.value))
+        build = arith.extf if element.width > self.width else arith.truncf
+        return Lanes(build(kind, self.value))
+
+    def narrowed(self, element: ir.Type) -> "Lanes":
+        """The low bits of integer lanes."""
+        if element == self.element:
+            return self
+        return Lanes(arith.trunci(self.retyped(element), self.value))
+
+    def _binary(self, floats, integers, other: "Lanes | Number", swap: bool = False) -> "Lanes":
+        other = other if isinstance(other, Lanes) else self.like(other)
+        left, right = (other, self) if swap else (self, other)
+        build = floats if self.is_float else integers
+        return Lanes(build(left.value, right.value))
+
+    def _compare(self, predicate: str, other: "Lanes | Number") -> "Lanes":
+        other = other if isinstance(other, Lanes) else self.like(other)
+        if self.is_float:
+            kind = getattr(arith.CmpFPredicate, "O" + predicate)
+            return Lanes(arith.cmpf(kind, self.value, other.value))
+        kind = getattr(arith.CmpIPredicate, {"EQ": "eq", "NE": "ne"}.get(predicate, ""))
+        return Lanes(arith.cmpi(kind, self.value, other.value))
+
+    def __add__(self, other: "Lanes | Number") -> "Lanes":
+        return self._binary(arith.addf, arith.addi, other)
+
+    def __radd__(self, other: Number) -> "Lanes":
+        return self._binary(arith.addf, arith.addi, other)
+
+    def __sub__(self, other: "Lanes | Number") -> "Lanes":
+        return self._binary(arith.subf, arith.subi, other)
+
+    def __rsub__(self, other: Number) -> "Lanes":
+        return self._binary(arith.subf, arith.subi, other, swap=True)
+
+    def __mul__(self, other: "Lanes | Number") -> "Lanes":
+        return self._binary(arith.mulf, arith.muli, other)
+
+    def __rmul__(self, other: Number) -> "Lanes":
+        return self._binary(arith.mulf, arith.muli, other)
+
+    def __truediv__(self, other: "Lanes | Number") -> "Lanes":
+        return self._binary(arith.divf, None, other)
+
+    def __rtruediv__(self, other: Number) -> "Lanes":
+        return self._binary(arith.divf, None, other, swap=True)
+
+    def __neg__(self) -> "Lanes":
+        return Lanes(arith.negf(self.value))
+
+    def __and__(self, other: "Lanes | Number") -> "Lanes":
+        return self._binary(None, arith.andi, other)
+
+    def __or__(self, other: "Lanes | Number") -> "Lanes":
+        return self._binary(None, arith.ori, other)
+
+    def __xor__(self, other: "Lanes | Number") -> "Lanes":
+        return self._binary(None, arith.xori, other)
+
+    def __lshift__(self, other: "Lanes | Number") -> "Lanes":
+        return self._binary(None, arith.shli, other)
+
+    def __rshift__(self, other: "Lanes | Number") -> "Lanes":
+        """Shift of the bits, zeros coming in."""
+        return self._binary(None, arith.shrui, other)
+
+    def __lt__(self, other: "Lanes | Number") -> "Lanes":
+        return self._compare("LT", other)
+
+    def __le__(self, other: "Lanes | Number") -> "Lanes":
+        return self._compare("LE", other)
+
+    def __gt__(self, other: "Lanes | Number") -> "Lanes":
+        return self._compare("GT", other)
+
+    def __ge__(self, other: "Lanes | Number") -> "Lanes":
+        return self._compare("GE", other)
+
+    def equals(self, other: "Lanes | Number") -> "Lanes":
+        """Lane by lane, i1; false where either is NaN."""
+        return self._compare("EQ", other)
+
+    def differs(self, other: "Lanes | Number") -> "Lanes":
+        """Lane by lane, i1; false where either is NaN."""
+        return self._compare("NE", other)
+
+
+def fma(a: Lanes, b: Lanes | Number, c: Lanes | Number) -> Lanes:
+    """`a * b + c` of floats, rounded once."""
+    b = b if isinstance(b, Lanes) else a.like(b)
+    c = c if isinstance(c, Lanes) else a.like(c)
+    return Lanes(math.fma(a.value, b.value, c.value))
+
+
+def select(condition: Lanes, yes: Lanes, no: Lanes | Number) -> Lanes:
+    """`yes` where the condition holds, else `no`."""
+    no = no if isinstance(no, Lanes) else yes.like(no)
+    return Lanes(arith.select(condition.value, yes.value, no.value))
+
+
+def clamp(x: Lanes, low: float | None, high: float | None) -> Lanes:
+    """`x` moved into [low, high], one machine instruction a bound; NaN stays."""
+    if low is not None:
+        bound = x.like(low)
+        x = select(bound > x, bound, x)
+    if high is not None:
+        bound = x.like(high)
+        x = select(bound < x, bound, x)
+    return x
+
+
+def absolute(x: Lanes) -> Lanes:
+    """`|x|` of floats."""
+    return Lanes(math.absf(x.value))
+
+
+def copysign(magnitude: Lanes, sign: Lanes) -> Lanes:
+    """`magnitude` with the sign bit of `sign`."""
+    return Lanes(math.copysign(magnitude.value, sign.value))
+
+
+def sqrt(x: Lanes) -> Lanes:
+    """Square root, correctly rounded."""
+    return Lanes(math.sqrt(x.value))
+
+
+def floor(x: Lanes) -> Lanes:
+    """The greatest integer not above."""
+    return Lanes(math.floor(x.value))
+
+
+def truncate(x: Lanes) -> Lanes:
+    """The nearest integer towards zero."""
+    return Lanes(math.trunc(x.value))
+
+
+def round_even(x: Lanes) -> Lanes:
+    """The nearest integer, ties to even."""
+    return Lanes(math.roundeven(x.value))
+
+
+def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
+    """`c[0] + c[1] x + c[2] x^2 + ...` by Horner's rule in fused multiply-adds."""
+    *lower, highest = coefficients
+    total = x.like(highest)
+    for coefficient in reversed(lower):
+        total = fma(total, x, coefficient)
+    return total
+
+
+def any_lane(condition: Lanes) -> ir.Value:
+    """Whether the i1 `condition` holds in some lane."""
+    kind = condition.type
+    if not isinstance(kind, ir.VectorType):
+        return condition.value
+    lanes = condition.value
+    if kind.rank != 1:
+        lanes = vector.shape_cast(
+            ir.VectorType.get([pymath.prod(kind.shape)], kind.element_type), lanes
+        )
+    return vector.reduction(kind.element_type, vector.CombiningKind.OR, lanes)

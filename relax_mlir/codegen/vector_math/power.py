@@ -1,0 +1,159 @@
+"""Powers: x^y for floats, x^n for integers, and the cube root."""
+
+import math as pymath
+
+from relax_mlir.bindings import arith, ir, scf
+from relax_mlir.codegen.vector_math.exponential import LN2, expand_exp
+from relax_mlir.codegen.vector_math.lanes import (
+    Lanes,
+    absolute,
+    copysign,
+    fma,
+    polynomial,
+    select,
+    truncate,
+)
+from relax_mlir.codegen.vector_math.logarithm import expand_log, split_any
+
+# 2/3 as a sum of doubles, and (2 atanh(s) - 2 s - 2 s^3 / 3) / s^5 in s^2 on [0, 0.0404];
+# error of the logarithm relative: 2^-75.
+_TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
+_LOG_TAIL = (
+    *(0.4, 0.2857142857142678, 0.2222222222273276, 0.18181818108122105, 0.15384621543625834),
+    *(0.13333017143282974, 0.11774818685123295, 0.10330566436542538, 0.11598376905650683),
+)
+# Constant exponents up to this are products, which are as exact as x^y and far shorter.
+_LARGEST_CHAIN = 8
+
+
+def _fast_two_sum(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
+    """The rounded sum and its error; exact for |a| >= |b| and for a = 0."""
+    total = a + b
+    return total, b - (total - a)
+
+
+def _two_product(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
+    """The rounded product and its error; exact."""
+    product = a * b
+    return product, fma(a, b, -product)
+
+
+def _log_in_two(x: Lanes) -> tuple[Lanes, Lanes]:
+    """log x of positive finite doubles as a sum, to about 2^-64."""
+    e, m = split_any(x)
+    top, bottom = m - 1.0, m + 1.0
+    bottom_lost = m - (bottom - 1.0)
+    s = top / bottom
+    s_lost = (fma(-s, bottom, top) - s * bottom_lost) / bottom
+    z, z_lost = _two_product(s, s)
+    z_lost = fma(s + s, s_lost, z_lost)
+    # 2 s + s z (2/3 + z Q(z)): all but Q in two parts.
+    series, series_lost = _fast_two_sum(x.like(_TWO_THIRDS[0]), z * polynomial(z, _LOG_TAIL))
+    series_lost = series_lost + _TWO_THIRDS[1]
+    cube, cube_lost = _two_product(s, z)
+    cube_lost = fma(s, z_lost, fma(s_lost, z, cube_lost))
+    term, term_lost = _two_product(cube, series)
+    term_lost = fma(cube, series_lost, fma(cube_lost, series, term_lost))
+    near, near_lost = _fast_two_sum(s + s, term)
+    near_lost = near_lost + (term_lost + (s_lost + s_lost))
+    far, far_lost = _two_product(e, x.like(LN2[64][0]))
+    total, lost = _fast_two_sum(far, near)
+    return _fast_two_sum(total, lost + fma(e, LN2[64][1], far_lost + near_lost))
+
+
+def _positive_power(x: Lanes, y: Lanes) -> Lanes:
+    """x^y of doubles x >= 0 to 2 ulp."""
+    high, low = _log_in_two(x)
+    product, lost = _two_product(high, y)
+    near = expand_exp(product)
+    near = fma(near, fma(low, y, lost), near)
+    # At the edges and beyond them the sum is not one of finite numbers; one part is enough there.
+    inside = (near < pymath.inf) & (x > 0.0) & (x < pymath.inf)
+    return select(inside, near, expand_exp(y * expand_log(x)))
+
+
+def expand_powf(x: Lanes, y: Lanes) -> Lanes:
+    """x^y, doubles to 2 ulp, with the special values of C's pow."""
+    exponent = _splat_float(y)
+    if exponent is not None and exponent.is_integer() and abs(exponent) <= _LARGEST_CHAIN:
+        return _chain(x, int(exponent))
+    magnitude = absolute(x)
+    result = _positive_power(magnitude, y)
+    result = select(magnitude.equals(1.0) & y.equals(y), x.like(1.0), result)
+    half = y * 0.5
+    odd = truncate(y).equals(y) & truncate(half).differs(half)
+    result = select(odd, copysign(result, x), result)
+    undefined = (x < 0.0) & (x > -pymath.inf) & truncate(y).differs(y)
+    result = select(undefined, x.like(pymath.nan), result)
+    return select(x.equals(1.0) | y.equals(0.0), x.like(1.0), result)
+
+
+def expand_fpowi(x: Lanes, n: Lanes) -> Lanes:
+    """x^n for an integer n, doubles to 2 ulp; n is rounded to a double first."""
+    exponent = _splat(n)
+    if exponent is not None and abs(exponent.value) <= _LARGEST_CHAIN:
+        return _chain(x, exponent.value)
+    return expand_powf(x, n.converted(x.element))
+
+
+def expand_cbrt(x: Lanes) -> Lanes:
+    """Cube root, doubles to 1 ulp: e^(log x / 3) and a step of Newton's method."""
+    magnitude = absolute(x)
+    # The residual y^3 - x of the smallest numbers would not be a normal number.
+    tiny = magnitude < 2.0**-900
+    scaled = select(tiny, magnitude * 2.0**180, magnitude)
+    y = expand_exp(expand_log(scaled) * (1.0 / 3.0))
+    square = y * y
+    better = y - fma(square, y, -scaled) / (3.0 * square)
+    better = select(tiny, better * 2.0**-60, better)
+    finite = (magnitude > 0.0) & (magnitude < pymath.inf)
+    return copysign(select(finite, better, magnitude), x)
+
+
+def expand_ipowi(x: Lanes, n: Lanes) -> Lanes:
+    """x^n of integers, wrapping; with n < 0 it is 0 unless x is 1 or -1.
+
+    Squares and multiplies over the bits of n in a loop.
+    """
+    zero, one = n.like(0), n.like(1)
+    index = ir.IndexType.get()
+    low, high, step = (arith.constant(index, bound) for bound in (0, x.width, 1))
+    loop = scf.ForOp(low, high, step, [x.like(1).value, x.value, n.value])
+    with ir.InsertionPoint(loop.body):
+        power, base, left = (Lanes(value) for value in loop.inner_iter_args)
+        power = select((left & 1).equals(1), power * base, power)
+        scf.yield_([power.value, (base * base).value, (left >> 1).value])
+    power = Lanes(loop.results[0])
+    negative = (n >> (n.width - 1)).differs(zero)
+    sign = select((n & 1).equals(one), x, x.like(1))
+    unit = x.equals(1) | x.equals(-1)
+    return select(negative, select(unit, sign, 0), power)
+
+
+def _chain(x: Lanes, n: int) -> Lanes:
+    """x^n by squaring, for a constant n."""
+    if n < 0:
+        return 1.0 / _chain(x, -n)
+    if n == 0:
+        return x.like(1.0)
+    if n == 1:
+        return x
+    half = _chain(x, n // 2)
+    return half * half * x if n % 2 else half * half
+
+
+def _splat(x: Lanes) -> ir.Attribute | None:
+    """The number that all lanes of a constant hold; None if `x` is no such constant."""
+    owner = x.value.owner
+    if not isinstance(owner, ir.Block) and owner.name == "arith.constant":
+        attribute = owner.attributes["value"]
+        if not isinstance(x.type, ir.VectorType):
+            return attribute
+        if attribute.is_splat:
+            return attribute.get_splat_value()
+    return None
+
+
+def _splat_float(x: Lanes) -> float | None:
+    attribute = _splat(x)
+    return None if attribute is None else attribute.value

@@ -1,0 +1,354 @@
+"""Math functions as vector arithmetic: accuracy against wider floats, edges, shapes, types.
+
+Run with `-rP` to see the table of largest errors, in units in the last place.
+"""
+
+import ctypes
+import math
+
+import numpy as np
+import pytest
+
+from relax_mlir.bindings import ir
+from relax_mlir.codegen.elf import link_shared
+from relax_mlir.codegen.elf_object import read_object
+from relax_mlir.codegen.llvm import compile_llvm
+from relax_mlir.codegen.lower import lower_to_llvm, to_llvm_ir
+from relax_mlir.codegen.vector_math import expand_math
+from relax_mlir.target import Target
+
+ELEMENTS = {"float32": "f32", "float64": "f64", "float16": "f16", "uint16": "bf16", "int32": "i32"}
+
+
+def kernel(name: str, op: str, kind: str, lanes: tuple[int, ...] | None, num_inputs: int) -> str:
+    """A function that applies `op` to whole buffers, `lanes` numbers a step; None is scalars."""
+    shape = lanes or (1,)
+    step = math.prod(shape)
+    value = f"vector<{'x'.join(map(str, shape))}x{kind}>" if lanes else kind
+    flat = f"vector<{step}x{kind}>" if lanes else kind
+    lines, names = [], []
+    for i in range(num_inputs):
+        if lanes:
+            lines.append(f"%l{i} = vector.load %a{i}[%i] : memref<?x{kind}>, {flat}")
+            lines.append(f"%x{i} = vector.shape_cast %l{i} : {flat} to {value}")
+        else:
+            lines.append(f"%x{i} = memref.load %a{i}[%i] : memref<?x{kind}>")
+        names.append(f"%x{i}")
+    types = f"{value}, {value}" if op == "fpowi" else value
+    lines.append(f"%y = math.{op} {', '.join(names)} : {types}")
+    if lanes:
+        lines.append(f"%z = vector.shape_cast %y : {value} to {flat}")
+        lines.append(f"vector.store %z, %o[%i] : memref<?x{kind}>, {flat}")
+    else:
+        lines.append(f"memref.store %y, %o[%i] : memref<?x{kind}>")
+    arguments = ", ".join(f"%a{i}: memref<?x{kind}>" for i in range(num_inputs))
+    body = "\n".join(lines)
+    return f"""
+    func.func @{name}({arguments}, %o: memref<?x{kind}>, %n: index) {{
+      %c0 = arith.constant 0 : index
+      %step = arith.constant {step} : index
+      scf.for %i = %c0 to %n step %step {{
+        {body}
+      }}
+      return
+    }}"""
+
+
+def compile_object(text: str, target: Target) -> bytes:
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        expand_math(module)
+        module.operation.verify()
+        lower_to_llvm(module, target)
+        return compile_llvm(to_llvm_ir(module), target)
+
+
+class Library:
+    """Compiled kernels that are called with arrays."""
+
+    def __init__(self, path, text: str, names: list[str]) -> None:
+        path.write_bytes(link_shared([compile_object(text, Target.parse("native"))], names))
+        self.library = ctypes.CDLL(str(path))
+
+    def __call__(self, name: str, *inputs: np.ndarray, step: int = 16) -> np.ndarray:
+        """The results for all elements; buffers are padded with ones to whole steps."""
+        size = inputs[0].size
+        rest = -size % step
+        padded = [np.concatenate([a, np.ones(rest, a.dtype)]) for a in inputs]
+        out = np.empty_like(padded[0])
+        arguments = []
+        for array in (*padded, out):
+            pointer = ctypes.c_void_p(array.ctypes.data)
+            numbers = (ctypes.c_int64(number) for number in (0, array.size, 1))
+            arguments += [pointer, pointer, *numbers]
+        self.library[name](*arguments, ctypes.c_int64(out.size))
+        return out[:size]
+
+
+def each(function):
+    """A scalar function of Python's, on arrays; errors are NaN or infinity."""
+
+    def apply(x: np.ndarray) -> np.ndarray:
+        def one(number: float) -> float:
+            try:
+                return function(number)
+            except ValueError:
+                return math.nan
+            except OverflowError:
+                return math.inf
+
+        return np.array([one(float(number)) for number in x])
+
+    return apply
+
+
+# op -> (reference, largest error of f32, of f64)
+UNARY = {
+    "exp": (np.exp, 1.5, 1.6),
+    "exp2": (np.exp2, 1.25, 1.25),
+    "expm1": (np.expm1, 1.75, 2),
+    "log": (np.log, 1, 1.25),
+    "log2": (np.log2, 1.75, 2),
+    "log10": (np.log10, 1.75, 2),
+    "log1p": (np.log1p, 1.75, 1.75),
+    "sin": (np.sin, 1.6, 1.6),
+    "cos": (np.cos, 1.6, 1.6),
+    "tan": (np.tan, 0.51, 3),
+    "asin": (np.arcsin, 0.51, 2.25),
+    "acos": (np.arccos, 0.51, 1.5),
+    "atan": (np.arctan, 0.51, 2),
+    "sinh": (np.sinh, 0.51, 2.5),
+    "cosh": (np.cosh, 0.51, 2),
+    "tanh": (np.tanh, 2.5, 2.75),
+    "asinh": (np.arcsinh, 0.51, 2.5),
+    "acosh": (np.arccosh, 0.51, 2.5),
+    "atanh": (np.arctanh, 0.51, 2.5),
+    # The reference for doubles has an error of nearly one unit itself.
+    "erf": (each(math.erf), 1.5, 2),
+    "erfc": (each(math.erfc), 0.51, 5.5),
+    "cbrt": (np.cbrt, 0.51, 1),
+}
+BINARY = {"powf": (np.power, 0.51, 2.5), "atan2": (np.arctan2, 0.51, 2.5)}
+FLUSHES = {"exp", "exp2", "erfc", "powf"}
+REDUCED = {"sin", "cos", "tan"}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory) -> Library:
+    """Every function on sixteen lanes of f32 and f64."""
+    texts, names = [], []
+    for kind in ("f32", "f64"):
+        for op in (*UNARY, *BINARY):
+            names.append(f"{op}_{kind}")
+            texts.append(kernel(names[-1], op, kind, (16,), 1 + (op in BINARY)))
+    return Library(tmp_path_factory.mktemp("math") / "math.so", "\n".join(texts), names)
+
+
+def numbers(dtype: type) -> np.ndarray:
+    """Random bit patterns, ranges, surroundings of 1 and of the multiples of pi/2, edges."""
+    random = np.random.default_rng(7)
+    limits = np.finfo(dtype)
+    integer, count = (np.uint32, 60000) if dtype is np.float32 else (np.uint64, 30000)
+    patterns = random.integers(0, 2 ** (8 * limits.bits // 8) - 1, count, dtype=integer)
+    ranges = [random.uniform(-r, r, 12000) for r in (1, 2, 5, 20, 100, 800, 1e5, 1e9)]
+    near_one = 1 + random.normal(size=12000) * 10 ** random.uniform(-8, 0, 12000)
+    multiples = np.pi / 2 * np.arange(-2000, 2001)
+    powers = 2.0 ** np.arange(-140, 128)
+    edges = [0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, limits.max, -limits.max]
+    edges += [limits.tiny, -limits.tiny, limits.smallest_subnormal, -limits.smallest_subnormal]
+    rest = np.concatenate([*ranges, near_one, multiples, powers, -powers, edges])
+    return np.concatenate([patterns.view(dtype), rest.astype(dtype)])
+
+
+def pairs(dtype: type) -> tuple[np.ndarray, np.ndarray]:
+    """Random pairs at several scales, and all pairs of edges."""
+    random = np.random.default_rng(8)
+    edges = [0.0, -0.0, 1, -1, 2, -2, 3, -3, 0.5, -0.5, np.inf, -np.inf, np.nan]
+    edges += [1e30, -1e30, 1.5, np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal]
+    first, second = np.meshgrid(edges, edges)
+    n = 20000
+    powers = 10 ** random.uniform(-30, 30, n)
+    near_one = 1 + random.normal(size=n) * 1e-3
+    whole = random.integers(-50, 50, n)
+    x = [first.ravel(), random.uniform(0, 3, n), powers, near_one, -random.uniform(0, 5, n)]
+    y = [second.ravel(), random.uniform(-99, 99, n), random.uniform(-8, 8, n)]
+    y += [random.uniform(-9e4, 9e4, n), whole]
+    return np.concatenate(x).astype(dtype), np.concatenate(y).astype(dtype)
+
+
+def largest_error(got: np.ndarray, want: np.ndarray, flushes: bool = False) -> float:
+    """In units in the last place of the result's type; infinite where one alone is NaN."""
+    dtype = got.dtype.type
+    rounded = want.astype(dtype)
+    tiny = np.finfo(dtype).tiny
+    unit = np.spacing(np.maximum(np.abs(rounded), tiny)).astype(want.dtype)
+    error = np.abs(got.astype(want.dtype) - want) / unit
+    alike = (got == rounded) | (np.isnan(got) & np.isnan(rounded))
+    error = np.where(alike, np.where(np.isfinite(rounded), error, 0), error)
+    if flushes:
+        # The least normal number is itself within the error of what is flushed.
+        error = np.where((got == 0) & (np.abs(want) < tiny * (1 + 1e-6)), 0, error)
+    return float(np.where(np.isnan(error), np.inf, error).max())
+
+
+def reference(function, *inputs: np.ndarray) -> np.ndarray:
+    """The function in wider floats than the inputs'; Python's own functions know doubles only."""
+    wide = np.float64 if inputs[0].dtype == np.float32 else np.longdouble
+    if function in (UNARY["erf"][0], UNARY["erfc"][0]):
+        wide = np.float64
+    with np.errstate(all="ignore"):
+        return function(*(x.astype(wide) for x in inputs))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("op", [*UNARY, *BINARY])
+def test_accuracy(library, op, dtype):
+    function, *bounds = {**UNARY, **BINARY}[op]
+    inputs = pairs(dtype) if op in BINARY else (numbers(dtype),)
+    got = library(f"{op}_{ELEMENTS[np.dtype(dtype).name]}", *inputs)
+    want = reference(function, *inputs)
+    error = largest_error(got, want, op in FLUSHES)
+    print(f"{op:6} {np.dtype(dtype).name} {error:.2f} ulp")
+    assert error <= bounds[dtype is np.float64]
+    numeric = ~np.isnan(want)
+    assert np.array_equal(np.signbit(got)[numeric], np.signbit(want.astype(dtype))[numeric])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values_that_are_exact(library, dtype):
+    kind = ELEMENTS[np.dtype(dtype).name]
+
+    def value(op: str, *x: float) -> float:
+        return float(library(f"{op}_{kind}", *(np.array([number], dtype) for number in x))[0])
+
+    largest, least = np.log(np.finfo(dtype).max), np.log(np.finfo(dtype).tiny)
+    assert value("exp", 0) == value("cosh", 0) == value("cos", 0) == value("erfc", 0) == 1
+    assert [value("exp2", n) for n in (-126, -1, 3, 127)] == [2.0**-126, 0.5, 8, 2.0**127]
+    assert [value("log2", 2.0**n) for n in (-126, -1, 3, 127)] == [-126, -1, 3, 127]
+    assert value("exp", largest + 0.01) == math.inf
+    assert 0 < value("exp", largest - 0.01) < math.inf
+    assert value("exp", least + 0.01) > 0 == value("exp", least - 0.01)
+    assert [value("tanh", x) for x in (30, -30)] == [value("erf", x) for x in (30, -30)] == [1, -1]
+    assert [value("cbrt", x) for x in (27, -64)] == [3, -4]
+    assert value("powf", 2, 10) == 1024
+    assert value("powf", -3, 3) == -27
+    assert math.isnan(value("powf", -2, 0.5))
+
+
+@pytest.mark.parametrize("lanes", [None, (1,), (8,), (17,), (2, 3), (1, 1)])
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_any_shape_gives_the_same_numbers(library, tmp_path, lanes, kind):
+    ops = ("exp", "tanh", "log", "erf", "sin", "atan")
+    texts = [kernel(op, op, kind, lanes, 1) for op in ops]
+    shaped = Library(tmp_path / "shaped.so", "\n".join(texts), list(ops))
+    dtype = np.float32 if kind == "f32" else np.float64
+    x = np.array([-0.0, 0.25, 1.5, -3.0, 7e5, np.nan, np.inf, 1e-39, -2e22, 11.0, 0.7, 88], dtype)
+    for op in ops:
+        got = shaped(op, x, step=math.prod(lanes or (1,)))
+        assert np.array_equal(got, library(f"{op}_{kind}", x), equal_nan=True)
+
+
+def test_half_precision_goes_through_single(library, tmp_path):
+    ops = ("exp", "tanh", "log", "sin", "erf", "atan")
+    texts = [kernel(op, op, "f16", (16,), 1) for op in ops]
+    half = Library(tmp_path / "half.so", "\n".join(texts), list(ops))
+    x = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    for op in ops:
+        got = half(op, x)
+        with np.errstate(all="ignore"):
+            want = UNARY[op][0](x.astype(np.float64))
+            assert largest_error(got, want) <= 0.51
+
+
+def test_bfloat_goes_through_single(tmp_path):
+    bfloat = Library(tmp_path / "bfloat.so", kernel("tanh", "tanh", "bf16", (16,), 1), ["tanh"])
+    bits = np.arange(0, 2**16, 7, dtype=np.uint16)
+    x = (bits.astype(np.uint32) << 16).view(np.float32)
+    bits = bits[np.isfinite(x)]
+    x = x[np.isfinite(x)]
+    got = (bfloat("tanh", bits).astype(np.uint32) << 16).view(np.float32)
+    want = np.tanh(x.astype(np.float64))
+    # Half a unit in the last place of eight bits, and of the least denormal number.
+    assert np.all(np.abs(got - want) <= np.abs(want) * 2.0**-7.99 + 2.0**-134)
+
+
+def test_integer_exponents(tmp_path):
+    text = kernel("ipowi", "ipowi", "i32", (8,), 2)
+    integers = Library(tmp_path / "integers.so", text, ["ipowi"])
+    x, n = np.meshgrid(np.arange(-20, 21, dtype=np.int32), np.arange(-5, 41, dtype=np.int32))
+    defined = ~((x == 0) & (n < 0))
+    x, n = x[defined], n[defined]
+
+    def power(base: int, exponent: int) -> int:
+        if exponent < 0:
+            return {1: 1, -1: (-1) ** (exponent % 2)}.get(base, 0)
+        return (base**exponent + 2**31) % 2**32 - 2**31
+
+    want = [power(int(base), int(exponent)) for base, exponent in zip(x, n, strict=True)]
+    assert integers("ipowi", x, n, step=8).tolist() == want
+
+
+@pytest.mark.parametrize("exponent", [-9, -3, -1, 0, 1, 2, 3, 7, 8, 13])
+def test_constant_exponents(tmp_path, exponent):
+    text = f"""
+    func.func @power(%a: memref<?xf32>, %o: memref<?xf32>, %n: index) {{
+      %c0 = arith.constant 0 : index
+      %step = arith.constant 16 : index
+      %f = arith.constant dense<{float(exponent)}> : vector<16xf32>
+      %i = arith.constant dense<{exponent}> : vector<16xi32>
+      %half = arith.constant dense<0.5> : vector<16xf32>
+      scf.for %k = %c0 to %n step %step {{
+        %x = vector.load %a[%k] : memref<?xf32>, vector<16xf32>
+        %y = math.powf %x, %f : vector<16xf32>
+        %z = math.fpowi %x, %i : vector<16xf32>, vector<16xi32>
+        %s = arith.addf %y, %z : vector<16xf32>
+        %m = arith.mulf %s, %half : vector<16xf32>
+        vector.store %m, %o[%k] : memref<?xf32>, vector<16xf32>
+      }}
+      return
+    }}"""
+    power = Library(tmp_path / "power.so", text, ["power"])
+    x = np.array([1.5, -1.5, 0.3, -0.9, 2, 1, -1, 1.0000001, -3.7, 12.25], np.float32)
+    assert largest_error(power("power", x), x.astype(np.float64) ** exponent) <= 4
+
+
+def test_sine_and_cosine_at_once(library, tmp_path):
+    text = """
+    func.func @both(%a: memref<?xf32>, %o: memref<?xf32>, %n: index) {
+      %c0 = arith.constant 0 : index
+      %step = arith.constant 16 : index
+      scf.for %k = %c0 to %n step %step {
+        %x = vector.load %a[%k] : memref<?xf32>, vector<16xf32>
+        %s, %c = math.sincos %x : vector<16xf32>
+        %d = arith.subf %s, %c : vector<16xf32>
+        vector.store %d, %o[%k] : memref<?xf32>, vector<16xf32>
+      }
+      return
+    }"""
+    both = Library(tmp_path / "both.so", text, ["both"])
+    x = np.linspace(-1e6, 1e6, 997, dtype=np.float32)
+    assert np.array_equal(both("both", x), library("sin_f32", x) - library("cos_f32", x))
+
+
+@pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_nothing_is_called(target, kind):
+    stay = ("sqrt", "rsqrt", "floor", "ceil", "trunc", "round", "roundeven", "absf")
+    texts = [kernel(op, op, kind, (16,), 1) for op in (*UNARY, *stay)]
+    texts += [kernel(op, op, kind, (16,), 2) for op in (*BINARY, "copysign")]
+    symbols = read_object(compile_object("\n".join(texts), Target.parse(target))).symbols
+    undefined = [symbol.name for symbol in symbols if symbol.name and not symbol.defined]
+    assert undefined == []
+
+
+def test_tensors_are_left_alone():
+    text = """
+    func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %y = math.exp %x : tensor<4xf32>
+      return %y : tensor<4xf32>
+    }"""
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        expand_math(module)
+        assert "math.exp" in str(module)
