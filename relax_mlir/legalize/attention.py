@@ -122,7 +122,9 @@ def attention(op: AttentionOp, kernel: KernelBuilder) -> None:
     ]
     iterators = [PARALLEL] * 3 + [REDUCTION]
     mixed = generic([weights, values], [mixed], maps, iterators, _accumulate)[0]
-    result = elementwise([mixed], out, lambda x: from_compute(x, ir.ShapedType(out.type).element_type))
+    result = elementwise(
+        [mixed], out, lambda x: from_compute(x, ir.ShapedType(out.type).element_type)
+    )
     kernel.attribute("tir.schedule_hint", ir.StringAttr.get("attention"))
     settings = {"scale": op.attributes["scale"], "causal": op.attributes["causal"]}
     kernel.attribute("tir.attention", ir.DictAttr.get(settings))

@@ -163,9 +163,7 @@ def generic(
     return list(op.results)
 
 
-def elementwise(
-    ins: Sequence[ir.Value], out: ir.Value, body: Callable[..., ir.Value]
-) -> ir.Value:
+def elementwise(ins: Sequence[ir.Value], out: ir.Value, body: Callable[..., ir.Value]) -> ir.Value:
     """Combines tensors into `out`, each broadcast to its dims as in NumPy.
 
     A dim of static extent 1 is read at 0, missing leading dims are skipped. `body` takes one

@@ -19,9 +19,7 @@ def matmul(op: MatmulOp, kernel: KernelBuilder) -> None:
         affine_map(rank + 1, list(range(rank))),
     ]
     zero = fill(scalar(out_type.element_type, 0), out)
-    result = generic(
-        [lhs, rhs], [zero], maps, [PARALLEL] * rank + [REDUCTION], _multiply_add
-    )
+    result = generic([lhs, rhs], [zero], maps, [PARALLEL] * rank + [REDUCTION], _multiply_add)
     kernel.finish(*result)
 
 
@@ -36,5 +34,5 @@ def _batch(value: ir.Value, out_type: ir.RankedTensorType) -> list[ir.AffineExpr
 
 def _multiply_add(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
     if isinstance(a.type, ir.IntegerType):
-        return arith.AddIOp(total, arith.MulIOp(a, b)).result
-    return arith.AddFOp(total, arith.MulFOp(a, b)).result
+        return arith.AddIOp(total, arith.MulIOp(a, b).result).result
+    return arith.AddFOp(total, arith.MulFOp(a, b).result).result

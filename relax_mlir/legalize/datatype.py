@@ -1,0 +1,49 @@
+"""Tensor programs of conversions between element types."""
+
+from relax_mlir.bindings import arith, ir
+from relax_mlir.dialects.graph import AstypeOp
+
+from .kernel import KernelBuilder, elementwise, scalar
+
+
+def astype(op: AstypeOp, kernel: KernelBuilder) -> None:
+    """Converts each element."""
+    element = ir.ShapedType(kernel.outs[0].type).element_type
+    kernel.finish(elementwise(kernel.ins, kernel.outs[0], lambda x: convert(x, element)))
+
+
+def convert(value: ir.Value, target: ir.Type) -> ir.Value:
+    """Converts a scalar; floats to integers truncate, numbers to `i1` compare with 0."""
+    if value.type == target:
+        return value
+    from_integer = isinstance(value.type, ir.IntegerType)
+    to_integer = isinstance(target, ir.IntegerType)
+    if to_integer and ir.IntegerType(target).width == 1:
+        zero = scalar(value.type, 0)
+        if from_integer:
+            return arith.CmpIOp(arith.CmpIPredicate.ne, value, zero).result
+        return arith.CmpFOp(arith.CmpFPredicate.UNE, value, zero).result
+    if from_integer:
+        return _from_integer(value, target)
+    if to_integer:
+        return arith.FPToSIOp(target, value).result
+    return _between_floats(value, target)
+
+
+def _from_integer(value: ir.Value, target: ir.Type) -> ir.Value:
+    width = ir.IntegerType(value.type).width
+    boolean = width == 1
+    if not isinstance(target, ir.IntegerType):
+        return (arith.UIToFPOp if boolean else arith.SIToFPOp)(target, value).result
+    if ir.IntegerType(target).width < width:
+        return arith.TruncIOp(target, value).result
+    return (arith.ExtUIOp if boolean else arith.ExtSIOp)(target, value).result
+
+
+def _between_floats(value: ir.Value, target: ir.Type) -> ir.Value:
+    before, after = ir.FloatType(value.type).width, ir.FloatType(target).width
+    if before < after:
+        return arith.ExtFOp(target, value).result
+    if before > after:
+        return arith.TruncFOp(target, value).result
+    return arith.TruncFOp(target, arith.ExtFOp(ir.F32Type.get(), value).result).result

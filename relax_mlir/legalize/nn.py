@@ -1,0 +1,200 @@
+"""Tensor programs of activations and normalisations; half precision computes in f32."""
+
+from relax_mlir.bindings import arith, ir, math
+from relax_mlir.dialects.graph import (
+    GeluOp,
+    GeluTanhOp,
+    LayerNormOp,
+    ReluOp,
+    RmsNormOp,
+    SiluOp,
+    SoftmaxOp,
+    normalize_axis,
+)
+
+from .kernel import (
+    PARALLEL,
+    REDUCTION,
+    KernelBuilder,
+    affine_map,
+    dim,
+    elementwise,
+    empty,
+    empty_like,
+    fill,
+    generic,
+    scalar,
+)
+from .scalars import (
+    add,
+    divide,
+    exp,
+    from_compute,
+    maximum,
+    multiply,
+    sigmoid,
+    subtract,
+    to_compute,
+)
+
+
+def relu(op: ReluOp, kernel: KernelBuilder) -> None:
+    """max(x, 0)."""
+    kernel.finish(elementwise(kernel.ins, kernel.outs[0], lambda x: maximum(x, scalar(x.type, 0))))
+
+
+def silu(op: SiluOp, kernel: KernelBuilder) -> None:
+    """x * sigmoid(x)."""
+    _activation(kernel, lambda x: multiply(x, sigmoid(x)))
+
+
+def gelu(op: GeluOp, kernel: KernelBuilder) -> None:
+    """x * (1 + erf(x / sqrt(2))) / 2."""
+
+    def body(x: ir.Value) -> ir.Value:
+        scaled = multiply(x, scalar(x.type, 0.5**0.5))
+        one = scalar(x.type, 1)
+        return multiply(multiply(x, scalar(x.type, 0.5)), add(one, math.ErfOp(scaled).result))
+
+    _activation(kernel, body)
+
+
+def gelu_tanh(op: GeluTanhOp, kernel: KernelBuilder) -> None:
+    """x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2."""
+
+    def body(x: ir.Value) -> ir.Value:
+        cube = multiply(multiply(x, x), x)
+        inner = add(x, multiply(cube, scalar(x.type, 0.044715)))
+        angle = multiply(inner, scalar(x.type, 0.7978845608028654))
+        one = scalar(x.type, 1)
+        return multiply(multiply(x, scalar(x.type, 0.5)), add(one, math.TanhOp(angle).result))
+
+    _activation(kernel, body)
+
+
+def _activation(kernel: KernelBuilder, body) -> None:
+    out = kernel.outs[0]
+    element = ir.ShapedType(out.type).element_type
+    kernel.finish(
+        elementwise(kernel.ins, out, lambda x: from_compute(body(to_compute(x)), element))
+    )
+
+
+class _Rows:
+    """A tensor seen as rows along one axis: reductions over it, and maps back onto it."""
+
+    def __init__(self, value: ir.Value, axis: int) -> None:
+        type_ = ir.RankedTensorType(value.type)
+        self.value, self.axis = value, axis
+        self.shape = type_.shape
+        self.compute = _compute_type(type_.element_type)
+        rank = type_.rank
+        self.identity = affine_map(rank, list(range(rank)))
+        self.by_row = affine_map(rank, [i for i in range(rank) if i != axis])
+        self.iterators = [REDUCTION if i == axis else PARALLEL for i in range(rank)]
+
+    def reduce(self, value: ir.Value, start: float, body) -> ir.Value:
+        """Combines the elements of each row; `body` takes an element and the accumulator."""
+        shape = [
+            dim(self.value, i) if extent < 0 else extent
+            for i, extent in enumerate(self.shape)
+            if i != self.axis
+        ]
+        init = fill(scalar(self.compute, start), empty(shape, self.compute))
+        maps = [self.identity, self.by_row]
+        return generic([value], [init], maps, self.iterators, body)[0]
+
+    def map(self, ins: list[tuple[ir.Value, ir.AffineMap]], out: ir.Value, body) -> ir.Value:
+        """Computes every element of `out` from operands with their maps."""
+        maps = [map_ for _, map_ in ins] + [self.identity]
+        values = [value for value, _ in ins]
+        return generic(
+            values, [out], maps, [PARALLEL] * len(self.shape), lambda *xs: body(*xs[:-1])
+        )[0]
+
+    def mean(self, value: ir.Value, body) -> ir.Value:
+        """The sum of `body(element)` over each row; the caller divides by `length`."""
+        return self.reduce(value, 0, lambda x, total: add(total, body(to_compute(x))))
+
+    def length(self) -> ir.Value:
+        """Number of elements of a row, as a float."""
+        extent = dim(self.value, self.axis)
+        i64 = ir.IntegerType.get_signless(64)
+        integer = arith.IndexCastOp(i64, extent).result
+        return arith.SIToFPOp(self.compute, integer).result
+
+
+def _compute_type(element: ir.Type) -> ir.Type:
+    half = isinstance(element, ir.F16Type | ir.BF16Type)
+    return ir.F32Type.get() if half else element
+
+
+def softmax(op: SoftmaxOp, kernel: KernelBuilder) -> None:
+    """Row maximum, exponentials of the differences, their sum, quotients."""
+    source, out = kernel.ins[0], kernel.outs[0]
+    type_ = ir.RankedTensorType(source.type)
+    rows = _Rows(source, normalize_axis(op.attributes["axis"].value, type_.rank))
+    top = rows.reduce(source, float("-inf"), lambda x, m: maximum(to_compute(x), m))
+    powers = rows.map(
+        [(source, rows.identity), (top, rows.by_row)],
+        empty_like(source, rows.compute),
+        lambda x, m: exp(subtract(to_compute(x), m)),
+    )
+    total = rows.reduce(powers, 0, add)
+    result = rows.map(
+        [(powers, rows.identity), (total, rows.by_row)],
+        out,
+        lambda x, t: from_compute(divide(x, t), type_.element_type),
+    )
+    kernel.finish(result)
+
+
+def rms_norm(op: RmsNormOp, kernel: KernelBuilder) -> None:
+    """Sum of squares of each row, then x * rsqrt(mean + epsilon) * weight."""
+    source, weight = kernel.ins
+    out = kernel.outs[0]
+    type_ = ir.RankedTensorType(source.type)
+    rows = _Rows(source, type_.rank - 1)
+    squares = rows.mean(source, lambda x: multiply(x, x))
+    length = rows.length()
+    epsilon = scalar(rows.compute, op.attributes["epsilon"].value)
+
+    def body(x: ir.Value, total: ir.Value, w: ir.Value) -> ir.Value:
+        factor = math.RsqrtOp(add(divide(total, length), epsilon)).result
+        scaled = multiply(multiply(to_compute(x), factor), to_compute(w))
+        return from_compute(scaled, type_.element_type)
+
+    by_column = affine_map(type_.rank, [type_.rank - 1])
+    operands = [(source, rows.identity), (squares, rows.by_row), (weight, by_column)]
+    kernel.finish(rows.map(operands, out, body))
+
+
+def layer_norm(op: LayerNormOp, kernel: KernelBuilder) -> None:
+    """Mean, then the mean of squared differences, then the affine map."""
+    source, weight, bias = kernel.ins
+    out = kernel.outs[0]
+    type_ = ir.RankedTensorType(source.type)
+    rows = _Rows(source, type_.rank - 1)
+    length = rows.length()
+    total = rows.mean(source, lambda x: x)
+    centred = rows.map(
+        [(source, rows.identity), (total, rows.by_row)],
+        empty_like(source, rows.compute),
+        lambda x, t: subtract(to_compute(x), divide(t, length)),
+    )
+    squares = rows.mean(centred, lambda x: multiply(x, x))
+    epsilon = scalar(rows.compute, op.attributes["epsilon"].value)
+
+    def body(x: ir.Value, total: ir.Value, w: ir.Value, b: ir.Value) -> ir.Value:
+        factor = math.RsqrtOp(add(divide(total, length), epsilon)).result
+        scaled = multiply(multiply(x, factor), to_compute(w))
+        return from_compute(add(scaled, to_compute(b)), type_.element_type)
+
+    by_column = affine_map(type_.rank, [type_.rank - 1])
+    operands = [
+        (centred, rows.identity),
+        (squares, rows.by_row),
+        (weight, by_column),
+        (bias, by_column),
+    ]
+    kernel.finish(rows.map(operands, out, body))
