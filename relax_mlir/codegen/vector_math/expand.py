@@ -27,10 +27,14 @@ Expansion = Callable[..., Lanes | tuple[Lanes, ...]]
 
 @dataclass(frozen=True)
 class _Rule:
-    """How an op is expanded: with which function, in floats of at least how many bits."""
+    """How an op is expanded: with which function, in floats of at least how many bits.
+
+    `expand_roughly` computes in doubles too, but is exact enough for narrower results only.
+    """
 
     expand: Expansion
     least_bits: int = 64
+    expand_roughly: Expansion | None = None
 
 
 # The functions that models spend time in have a form for f32; the others compute in doubles.
@@ -58,10 +62,19 @@ _RULES = {
     "math.acosh": _Rule(hyperbolic.expand_acosh),
     "math.atanh": _Rule(hyperbolic.expand_atanh),
     "math.erfc": _Rule(error_function.expand_erfc),
-    "math.powf": _Rule(power.expand_powf),
+    "math.powf": _Rule(power.expand_powf, expand_roughly=power.expand_powf_roughly),
     "math.fpowi": _Rule(power.expand_fpowi),
     "math.cbrt": _Rule(power.expand_cbrt),
 }
+
+
+def _clampf(x: Lanes, low: Lanes, high: Lanes) -> Lanes:
+    """The number moved into [low, high]; NaN stays."""
+    return Lanes(arith.minimumf(arith.maximumf(x.value, low.value), high.value))
+
+
+# Ops that are expanded in the type they have.
+_OTHERS = {"math.ipowi": power.expand_ipowi, "math.clampf": _clampf}
 _NEEDS_TABLE = frozenset({"math.sin", "math.cos", "math.sincos", "math.tan"})
 
 
@@ -75,11 +88,8 @@ def expand_math(module: ir.Module) -> None:
     found = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name in _RULES or op.name in ("math.ipowi", "math.clampf"):
-            if not isinstance(op.results[0].type, ir.ShapedType) or isinstance(
-                op.results[0].type, ir.VectorType
-            ):
-                found.append(op)
+        if (op.name in _RULES or op.name in _OTHERS) and _is_expanded(op.results[0].type):
+            found.append(op)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
@@ -91,13 +101,19 @@ def expand_math(module: ir.Module) -> None:
                 _replace(op)
 
 
+def _is_expanded(kind: ir.Type) -> bool:
+    """Whether a type is a scalar or vector of lanes that there are expansions for."""
+    element = kind.element_type if isinstance(kind, ir.ShapedType) else kind
+    if isinstance(kind, ir.ShapedType) and not isinstance(kind, ir.VectorType):
+        return False
+    return not isinstance(element, ir.FloatType) or element.width in (16, 32, 64)
+
+
 def _replace(op: ir.Operation) -> None:
     """Puts the expansion of one op in its place."""
     operands = [Lanes(value) for value in op.operands]
-    if op.name == "math.ipowi":
-        results = [power.expand_ipowi(*operands)]
-    elif op.name == "math.clampf":
-        results = [_clampf(*operands)]
+    if op.name in _OTHERS:
+        results = [_OTHERS[op.name](*operands)]
     else:
         results = _expand_float(_RULES[op.name], operands)
     for old, new in zip(op.results, results, strict=True):
@@ -113,11 +129,7 @@ def _expand_float(rule: _Rule, operands: list[Lanes]) -> list[Lanes]:
     # Machines convert between half precision and doubles by way of singles, if at all.
     middle = single if element.width == 16 else element
     widened = [x.converted(middle).converted(wide) if x.is_float else x for x in operands]
-    results = rule.expand(*widened)
+    expand = rule.expand_roughly if element.width < 64 and rule.expand_roughly else rule.expand
+    results = expand(*widened)
     results = results if isinstance(results, tuple) else (results,)
     return [result.converted(middle).converted(element) for result in results]
-
-
-def _clampf(x: Lanes, low: Lanes, high: Lanes) -> Lanes:
-    """The number moved into [low, high]; NaN stays."""
-    return Lanes(arith.minimumf(arith.maximumf(x.value, low.value), high.value))

@@ -3,7 +3,8 @@
     polynomial(x * x, (1.0, -0.5)) + x      ->      arith.mulf, math.fma, arith.addf, constants
 
 Ops go where the current insertion point is, at its location. A Python number next to a `Lanes`
-is a constant of its type, the same in every lane. Comparisons are ordered: false with a NaN.
+is a constant of its type, the same in every lane. Comparisons are of floats, false with a NaN;
+`equals` and `differs` compare integers too.
 """
 
 import math as pymath
@@ -54,15 +55,18 @@ class Lanes:
 
     def like(self, number: Number) -> "Lanes":
         """A constant of this type."""
-        if self.is_float:
-            attribute = ir.FloatAttr.get(self.element, number)
-        else:
-            bits = number & ((1 << self.width) - 1)
-            signed = bits - (1 << self.width) if bits >> (self.width - 1) else bits
-            attribute = ir.IntegerAttr.get(self.element, signed)
-        if isinstance(self.type, ir.VectorType):
-            attribute = ir.DenseElementsAttr.get_splat(self.type, attribute)
-        return Lanes(arith.constant(self.type, attribute))
+        return _constant(self.type, number)
+
+    @property
+    def splat(self) -> Number | None:
+        """The number that all lanes of a constant hold; None if this is no such constant."""
+        owner = self.value.owner
+        if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+            return None
+        attribute = owner.attributes["value"]
+        if not isinstance(self.type, ir.VectorType):
+            return attribute.value
+        return attribute.get_splat_value().value if attribute.is_splat else None
 
     def retyped(self, element: ir.Type) -> ir.Type:
         """This type with other lanes."""
@@ -87,6 +91,8 @@ class Lanes:
         if element == self.element:
             return self
         kind = self.retyped(element)
+        if self.splat is not None:
+            return _constant(kind, float(self.splat))
         if not self.is_float:
             return Lanes(arith.sitofp(kind, self.value))
         build = arith.extf if element.width > self.width else arith.truncf
@@ -109,7 +115,7 @@ class Lanes:
         if self.is_float:
             kind = getattr(arith.CmpFPredicate, "O" + predicate)
             return Lanes(arith.cmpf(kind, self.value, other.value))
-        kind = getattr(arith.CmpIPredicate, {"EQ": "eq", "NE": "ne"}.get(predicate, ""))
+        kind = getattr(arith.CmpIPredicate, predicate.lower())
         return Lanes(arith.cmpi(kind, self.value, other.value))
 
     def __add__(self, other: "Lanes | Number") -> "Lanes":
@@ -174,6 +180,20 @@ class Lanes:
     def differs(self, other: "Lanes | Number") -> "Lanes":
         """Lane by lane, i1; false where either is NaN."""
         return self._compare("NE", other)
+
+
+def _constant(kind: ir.Type, number: Number) -> Lanes:
+    """The number in every lane of a type; integers may be written with or without a sign."""
+    element = kind.element_type if isinstance(kind, ir.VectorType) else kind
+    if isinstance(element, ir.FloatType):
+        attribute = ir.FloatAttr.get(element, number)
+    else:
+        bits = number & ((1 << element.width) - 1)
+        signed = bits - (1 << element.width) if bits >> (element.width - 1) else bits
+        attribute = ir.IntegerAttr.get(element, signed)
+    if isinstance(kind, ir.VectorType):
+        attribute = ir.DenseElementsAttr.get_splat(kind, attribute)
+    return Lanes(arith.constant(kind, attribute))
 
 
 def fma(a: Lanes, b: Lanes | Number, c: Lanes | Number) -> Lanes:

@@ -1,6 +1,7 @@
 """Powers: x^y for floats, x^n for integers, and the cube root."""
 
 import math as pymath
+from collections.abc import Callable
 
 from relax_mlir.bindings import arith, ir, scf
 from relax_mlir.codegen.vector_math.exponential import LN2, expand_exp
@@ -74,11 +75,21 @@ def _positive_power(x: Lanes, y: Lanes) -> Lanes:
 
 def expand_powf(x: Lanes, y: Lanes) -> Lanes:
     """x^y, doubles to 2 ulp, with the special values of C's pow."""
-    exponent = _splat_float(y)
-    if exponent is not None and exponent.is_integer() and abs(exponent) <= _LARGEST_CHAIN:
+    return _with_signs(x, y, _positive_power)
+
+
+def expand_powf_roughly(x: Lanes, y: Lanes) -> Lanes:
+    """`expand_powf` in doubles whose results are rounded to singles: 2^-45."""
+    return _with_signs(x, y, lambda x, y: expand_exp(y * expand_log(x)))
+
+
+def _with_signs(x: Lanes, y: Lanes, positive: Callable[[Lanes, Lanes], Lanes]) -> Lanes:
+    """x^y for any x, from a function for x >= 0."""
+    exponent = y.splat
+    if exponent is not None and abs(exponent) <= _LARGEST_CHAIN and exponent == int(exponent):
         return _chain(x, int(exponent))
     magnitude = absolute(x)
-    result = _positive_power(magnitude, y)
+    result = positive(magnitude, y)
     result = select(magnitude.equals(1.0) & y.equals(y), x.like(1.0), result)
     half = y * 0.5
     odd = truncate(y).equals(y) & truncate(half).differs(half)
@@ -90,9 +101,6 @@ def expand_powf(x: Lanes, y: Lanes) -> Lanes:
 
 def expand_fpowi(x: Lanes, n: Lanes) -> Lanes:
     """x^n for an integer n, doubles to 2 ulp; n is rounded to a double first."""
-    exponent = _splat(n)
-    if exponent is not None and abs(exponent.value) <= _LARGEST_CHAIN:
-        return _chain(x, exponent.value)
     return expand_powf(x, n.converted(x.element))
 
 
@@ -140,20 +148,3 @@ def _chain(x: Lanes, n: int) -> Lanes:
         return x
     half = _chain(x, n // 2)
     return half * half * x if n % 2 else half * half
-
-
-def _splat(x: Lanes) -> ir.Attribute | None:
-    """The number that all lanes of a constant hold; None if `x` is no such constant."""
-    owner = x.value.owner
-    if not isinstance(owner, ir.Block) and owner.name == "arith.constant":
-        attribute = owner.attributes["value"]
-        if not isinstance(x.type, ir.VectorType):
-            return attribute
-        if attribute.is_splat:
-            return attribute.get_splat_value()
-    return None
-
-
-def _splat_float(x: Lanes) -> float | None:
-    attribute = _splat(x)
-    return None if attribute is None else attribute.value

@@ -176,7 +176,9 @@ def _table_type() -> ir.Type:
 
 
 def declare_table(module: ir.Module) -> None:
-    """Adds the digits of 2/pi, which the expansions refer to, to the module."""
+    """Adds the digits of 2/pi, which the expansions refer to, to a module that lacks them."""
+    if _TABLE in ir.SymbolTable(module.operation):
+        return
     kind = ir.RankedTensorType.get([len(_DIGITS)], ir.F64Type.get())
     numbers = [
         ir.FloatAttr.get(ir.F64Type.get(), digit * 2.0 ** (600 - _DIGIT_BITS * (place + 1)))

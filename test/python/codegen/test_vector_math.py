@@ -313,6 +313,25 @@ def test_constant_exponents(tmp_path, exponent):
     assert largest_error(power("power", x), x.astype(np.float64) ** exponent) <= 4
 
 
+def test_clamping(tmp_path):
+    text = """
+    func.func @clamp(%a: memref<?xf32>, %o: memref<?xf32>, %n: index) {
+      %c0 = arith.constant 0 : index
+      %step = arith.constant 16 : index
+      %low = arith.constant dense<-1.5> : vector<16xf32>
+      %high = arith.constant dense<2.25> : vector<16xf32>
+      scf.for %k = %c0 to %n step %step {
+        %x = vector.load %a[%k] : memref<?xf32>, vector<16xf32>
+        %y = math.clampf %x to [%low, %high] : vector<16xf32>
+        vector.store %y, %o[%k] : memref<?xf32>, vector<16xf32>
+      }
+      return
+    }"""
+    clamp = Library(tmp_path / "clamp.so", text, ["clamp"])
+    x = np.array([-np.inf, -2, -1.5, 0, 1, 2.25, 3, np.inf, np.nan], np.float32)
+    assert np.array_equal(clamp("clamp", x), np.clip(x, -1.5, 2.25), equal_nan=True)
+
+
 def test_sine_and_cosine_at_once(library, tmp_path):
     text = """
     func.func @both(%a: memref<?xf32>, %o: memref<?xf32>, %n: index) {
@@ -340,6 +359,40 @@ def test_nothing_is_called(target, kind):
     symbols = read_object(compile_object("\n".join(texts), Target.parse(target))).symbols
     undefined = [symbol.name for symbol in symbols if symbol.name and not symbol.defined]
     assert undefined == []
+
+
+def test_expanding_twice_changes_nothing():
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(kernel("sin", "sin", "f32", (16,), 1))
+        expand_math(module)
+        once = str(module)
+        expand_math(module)
+        assert str(module) == once
+
+
+def test_functions_added_later_share_the_table():
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(kernel("sin", "sin", "f32", (16,), 1))
+        expand_math(module)
+        later = ir.Module.parse(kernel("cos", "cos", "f32", (16,), 1))
+        module.body.append(later.body.operations[0].operation.clone())
+        expand_math(module)
+        module.operation.verify()
+        assert str(module).count("memref.global") == 1
+
+
+def test_a_square_is_a_product():
+    text = """
+    func.func @f(%x: vector<4xf32>) -> vector<4xf32> {
+      %two = arith.constant dense<2.0> : vector<4xf32>
+      %y = math.powf %x, %two : vector<4xf32>
+      return %y : vector<4xf32>
+    }"""
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        expand_math(module)
+        assert str(module).count("arith.mulf") == 1
+        assert "arith.divf" not in str(module)
 
 
 def test_tensors_are_left_alone():
