@@ -22,6 +22,8 @@ from relax_mlir.symbolic.search import Target
 
 NO_FACTS = Facts()
 MAX_SPLITS = 4
+FEW_ATTEMPTS = 16
+MANY_ATTEMPTS = 120
 MAX_RESIDUES = 64
 
 Claim = Callable[[Expr, Domain], bool]
@@ -111,39 +113,51 @@ def _copy(verdict: Verdict) -> Verdict:
 @lru_cache(maxsize=8192)
 def _decide(question: str, lhs: Expr, rhs: Expr, facts: Facts) -> Verdict:
     try:
-        return _verdict(question, lhs, rhs, facts)
+        domain, gap = _prepare(rhs - lhs, (lhs, rhs), facts)
     except DivisorError:
         # Under the facts a side has no value, so there is nothing to show.
         return PROVED
-    except SymbolicError:
-        # The proof would need too many terms.
-        return UNKNOWN
-
-
-def _verdict(question: str, lhs: Expr, rhs: Expr, facts: Facts) -> Verdict:
-    domain = domain_of(facts)
-    divisors = [d.substitute(domain.solved) - 1 for e in (lhs, rhs) for d in symbolic_divisors(e)]
-    domain = domain.assume(divisors)
-    if domain.empty:
-        return PROVED
-    gap = refine((rhs - lhs).substitute(domain.solved), domain)
     claim, target = {
         "equal": (_is_zero, Target.of(domain, nonzero=[gap])),
         "at_most": (_is_nonnegative, Target.of(domain, nonnegative=[-gap - 1])),
         "differ": (_is_nonzero, Target.of(domain, nonnegative=[gap, -gap])),
     }[question]
-    if claim(gap, domain):
-        return PROVED
+    try:
+        if domain.empty or claim(gap, domain):
+            return PROVED
+        found = _search_or_prove(claim, gap, domain, target)
+    except SymbolicError:
+        # The proof would need too many terms.
+        return UNKNOWN
+    if not isinstance(found, dict):
+        return found
+    names = lhs.symbols | rhs.symbols | facts.symbols
+    return Verdict(False, _restore(found, names, domain))
+
+
+def _prepare(expr: Expr, defined: tuple[Expr, ...], facts: Facts) -> tuple[Domain, Expr]:
+    """The domain where `facts` hold and `defined` have values, and `expr` refined for it."""
+    domain = domain_of(facts)
+    divisors = [divisor for side in defined for divisor in symbolic_divisors(side)]
+    domain = domain.assume(divisor.substitute(domain.solved) - 1 for divisor in divisors)
+    return domain, refine(expr.substitute(domain.solved), domain)
+
+
+def _search_or_prove(
+    claim: Claim, gap: Expr, domain: Domain, target: Target
+) -> Verdict | search.Assignment:
+    """A verdict, or an assignment that contradicts the claim."""
     everything = search.assignments(target, domain)
     if everything is not None:
-        found = next((values for values in everything if target.accepts(values)), None)
-        if found is None:
-            return PROVED
-    else:
-        found = search.find(target, domain)
+        return next((values for values in everything if target.accepts(values)), PROVED)
+    # Most wrong claims fall to the first few assignments; proofs by cases come next.
+    found = search.find(target, domain, FEW_ATTEMPTS)
     if found is not None:
-        return Verdict(False, _restore(found, lhs.symbols | rhs.symbols | facts.symbols, domain))
-    return PROVED if _by_cases(claim, gap, domain, MAX_SPLITS) else UNKNOWN
+        return found
+    if _by_cases(claim, gap, domain, MAX_SPLITS):
+        return PROVED
+    found = search.find(target, domain, MANY_ATTEMPTS)
+    return UNKNOWN if found is None else found
 
 
 def _restore(values: dict[str, int], names: frozenset[str], domain: Domain) -> dict[str, int]:
@@ -269,11 +283,8 @@ def _operations(expr: Expr) -> list[Atom]:
 
 @lru_cache(maxsize=2048)
 def _bounds(expr: Expr, facts: Facts) -> tuple[int | None, int | None]:
-    domain = domain_of(facts)
     try:
-        divisors = [d.substitute(domain.solved) - 1 for d in symbolic_divisors(expr)]
-        domain = domain.assume(divisors)
-        target = refine(expr.substitute(domain.solved), domain)
+        domain, target = _prepare(expr, (expr,), facts)
     except DivisorError:
         return 0, -1
     if domain.empty:

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 
 from relax_mlir.symbolic.domain import Domain
 from relax_mlir.symbolic.expr import Expr, SymbolicError
 
-ATTEMPTS = 200
 REPAIRS = 12
 MAX_ASSIGNMENTS = 512
 STEPS = (1, 2, 4, 16, 64)
@@ -52,15 +51,15 @@ class Target:
         return None
 
 
-def find(target: Target, domain: Domain) -> Assignment | None:
-    """An assignment that `target` accepts, if one is found in `ATTEMPTS` attempts.
+def find(target: Target, domain: Domain, attempts: int) -> Assignment | None:
+    """An assignment that `target` accepts, if one is found in so many attempts.
 
     Each starts from small, extreme or boundary values and is repaired step by step, one symbol
     at a time. The same question has the same answer in every process.
     """
     names = target.symbols
     choices = [_choices(name, target, domain) for name in names]
-    for start in _starts(names, choices):
+    for start in islice(_starts(names, choices), attempts):
         found = _repair(start, target, domain)
         if found is not None:
             return found
@@ -113,7 +112,7 @@ def _starts(names: Sequence[str], choices: Sequence[Sequence[int]]) -> Iterator[
             for n, c in zip(names, choices, strict=True)
         }
     state = 1
-    for _ in range(ATTEMPTS):
+    while True:
         values = {}
         for name, choice in zip(names, choices, strict=True):
             # A linear congruential generator: D. Knuth's MMIX constants.
