@@ -1,0 +1,200 @@
+"""The Llama decoder as a graph: one function for every prompt and context length.
+
+    @main(tokens: int32[n], lengths: shape [m, r], key_cache_0: [kv, c, d], value_cache_0, ...,
+          weights...) -> (logits: float32[r, vocab], key_cache_0, value_cache_0, ...)
+
+n tokens follow m cached ones in caches of capacity c, updated in place; the logits of the last
+r tokens come back. Source: Llama (arXiv 2302.13971, 2307.09288), as Hugging Face computes it.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from relax_mlir.bindings import arith, func, ir
+from relax_mlir.dialects import graph, make_context
+from relax_mlir.dialects.graph import TensorType, shape_value_type
+
+from .config import LlamaConfig
+from .nn import (
+    Embedding,
+    Linear,
+    Module,
+    Parameter,
+    RmsNorm,
+    Scope,
+    add,
+    arange,
+    matmul_transposed,
+    multiply,
+    reshape,
+    silu,
+    slice_axis,
+    value_of,
+)
+
+NEW, CACHED, ROWS, CAPACITY = "n", "m", "r", "c"
+"""Symbols: new tokens, cached tokens, rows of logits, capacity of the caches."""
+
+FACTS = (f"{CACHED} + {NEW} <= {CAPACITY}", f"{ROWS} <= {NEW}")
+
+
+class Attention(Module):
+    """Grouped-query attention with rotary positions over a cache."""
+
+    def __init__(self, config: LlamaConfig, prefix: str) -> None:
+        self.config = config
+        heads = config.num_heads + 2 * config.num_kv_heads
+        projections = [f"{prefix}.{name}_proj.weight" for name in "qkv"]
+        self.qkv = Linear(config.hidden_size, heads * config.head_dim, projections)
+        inputs = config.num_heads * config.head_dim
+        self.out = Linear(inputs, config.hidden_size, [f"{prefix}.o_proj.weight"])
+
+    def __call__(
+        self, x: ir.Value, cache: Sequence[ir.Value], rotation: tuple[ir.Value, ir.Value]
+    ) -> tuple[ir.Value, Sequence[ir.Value]]:
+        """Maps [n, hidden] to [n, hidden]; also returns the updated key and value caches."""
+        c = self.config
+        query, key, value = self._heads(self.qkv(x))
+        query = graph.RotaryOp.build(query, *rotation).result
+        key = graph.RotaryOp.build(key, *rotation).result
+        cache = graph.KvAppendOp.build(*cache, key, value, position=[CACHED]).results
+        mixed = graph.AttentionOp.build(
+            query, *cache, position=[CACHED], scale=c.head_dim**-0.5, causal=True
+        ).result
+        return self.out(reshape(mixed, [NEW, c.num_heads * c.head_dim])), list(cache)
+
+    def _heads(self, qkv: ir.Value) -> list[ir.Value]:
+        c = self.config
+        found, begin = [], 0
+        for count in (c.num_heads, c.num_kv_heads, c.num_kv_heads):
+            end = begin + count * c.head_dim
+            found.append(reshape(slice_axis(qkv, 1, begin, end), [NEW, count, c.head_dim]))
+            begin = end
+        return found
+
+
+class Mlp(Module):
+    """The gated feed-forward network: down(silu(gate(x)) * up(x))."""
+
+    def __init__(self, config: LlamaConfig, prefix: str) -> None:
+        self.inner = config.intermediate_size
+        gates = [f"{prefix}.{name}_proj.weight" for name in ("gate", "up")]
+        self.gate_up = Linear(config.hidden_size, 2 * self.inner, gates)
+        self.down = Linear(self.inner, config.hidden_size, [f"{prefix}.down_proj.weight"])
+
+    def __call__(self, x: ir.Value) -> ir.Value:
+        """Maps [n, hidden] to [n, hidden]."""
+        both = self.gate_up(x)
+        gate = slice_axis(both, 1, 0, self.inner)
+        up = slice_axis(both, 1, self.inner, 2 * self.inner)
+        return self.down(multiply(silu(gate), up))
+
+
+class Layer(Module):
+    """One transformer block with its two residual connections."""
+
+    def __init__(self, config: LlamaConfig, index: int) -> None:
+        prefix = f"model.layers.{index}"
+        size, epsilon = config.hidden_size, config.rms_norm_eps
+        self.attention_norm = RmsNorm(size, epsilon, f"{prefix}.input_layernorm.weight")
+        self.attention = Attention(config, f"{prefix}.self_attn")
+        self.mlp_norm = RmsNorm(size, epsilon, f"{prefix}.post_attention_layernorm.weight")
+        self.mlp = Mlp(config, f"{prefix}.mlp")
+
+    def __call__(
+        self, x: ir.Value, cache: Sequence[ir.Value], rotation: tuple[ir.Value, ir.Value]
+    ) -> tuple[ir.Value, Sequence[ir.Value]]:
+        """Maps [n, hidden] to [n, hidden]; also returns the updated caches."""
+        mixed, cache = self.attention(self.attention_norm(x), cache, rotation)
+        x = add(x, mixed)
+        return add(x, self.mlp(self.mlp_norm(x))), cache
+
+
+class Llama(Module):
+    """The whole decoder, from token ids to logits."""
+
+    def __init__(self, config: LlamaConfig) -> None:
+        self.config = config
+        size = config.hidden_size
+        self.embedding = Embedding(config.vocab_size, size, "model.embed_tokens.weight")
+        self.layers = [Layer(config, index) for index in range(config.num_layers)]
+        self.norm = RmsNorm(size, config.rms_norm_eps, "model.norm.weight")
+        self.head = self.embedding.weight
+        if not config.tie_embeddings:
+            self.head = Parameter((config.vocab_size, size), ("lm_head.weight",))
+
+    def parameters(self) -> list[Parameter]:  # type: ignore[override]
+        """Every parameter once, in the order of the function's arguments."""
+        return list(dict.fromkeys(super().parameters()))
+
+    def __call__(
+        self, tokens: ir.Value, caches: Sequence[Sequence[ir.Value]]
+    ) -> tuple[ir.Value, list[ir.Value]]:
+        """Maps int32[n] to logits [r, vocab]; also returns the updated caches, flat."""
+        x = self.embedding(tokens)
+        rotation = self._rotation()
+        updated: list[ir.Value] = []
+        for layer, cache in zip(self.layers, caches):
+            x, cache = layer(x, cache, rotation)
+            updated += cache
+        x = slice_axis(x, 0, f"{NEW} - {ROWS}", NEW)
+        return matmul_transposed(self.norm(x), value_of(self.head)), updated
+
+    def _rotation(self) -> tuple[ir.Value, ir.Value]:
+        """cos and sin of position times frequency, [n, head_dim / 2]."""
+        f32 = ir.F32Type.get()
+        frequencies = np.ascontiguousarray(self.config.inverse_frequencies(), np.float32)
+        constant = ir.DenseElementsAttr.get(frequencies)
+        frequency = arith.ConstantOp(constant.type, constant).result
+        position = arange(CACHED, f"{CACHED} + {NEW}", f32)
+        column = graph.ExpandDimsOp.build(position, axes=[1]).result
+        angle = multiply(column, frequency)
+        return graph.CosOp.build(angle).result, graph.SinOp.build(angle).result
+
+
+def export(model: Llama) -> str:
+    """Writes the model as the text of a module with the one function `@main`."""
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.create()
+        _export_main(model, module)
+        return str(module)
+
+
+def _export_main(model: Llama, module: ir.Module) -> None:
+    config, parameters = model.config, model.parameters()
+    f32, i32 = ir.F32Type.get(), ir.IntegerType.get_signless(32)
+    cache_type = TensorType.make([config.num_kv_heads, CAPACITY, config.head_dim], f32).to_mlir()
+    names = cache_names(config)
+    inputs = [TensorType.make([NEW], i32).to_mlir(), shape_value_type([CACHED, ROWS])]
+    inputs += [cache_type] * len(names)
+    inputs += [TensorType.make(parameter.dims, f32).to_mlir() for parameter in parameters]
+    logits_type = TensorType.make([ROWS, config.vocab_size], f32).to_mlir()
+    with ir.InsertionPoint(module.body):
+        main = func.FuncOp("main", (inputs, [logits_type, *[cache_type] * len(names)]))
+    _describe_arguments(main, ["tokens", "lengths", *names, *[p.name for p in parameters]], names)
+    arguments = list(main.add_entry_block().arguments)
+    caches = arguments[2 : 2 + len(names)]
+    values = dict(zip(parameters, arguments[2 + len(names) :]))
+    with ir.InsertionPoint(main.entry_block), Scope(values):
+        pairs = list(zip(caches[0::2], caches[1::2]))
+        logits, updated = model(arguments[0], pairs)
+        func.ReturnOp([logits, *updated])
+
+
+def cache_names(config: LlamaConfig) -> list[str]:
+    """Names of the cache arguments, keys and values of each layer in turn."""
+    return [f"{kind}_cache_{i}" for i in range(config.num_layers) for kind in ("key", "value")]
+
+
+def _describe_arguments(main: func.FuncOp, names: Sequence[str], caches: Sequence[str]) -> None:
+    i64 = ir.IntegerType.get_signless(64)
+    entries = []
+    for name in names:
+        entry = {"graph.name": ir.StringAttr.get(name)}
+        if name in caches:
+            entry["graph.inout"] = ir.IntegerAttr.get(i64, 1 + caches.index(name))
+        entries.append(ir.DictAttr.get(entry))
+    main.arg_attrs = entries
+    main.attributes["graph.facts"] = ir.ArrayAttr.get([ir.StringAttr.get(f) for f in FACTS])
+    main.attributes["graph.num_inputs"] = ir.IntegerAttr.get(i64, 2 + len(caches))
