@@ -5,7 +5,7 @@ import io
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import MAX_COLUMNS, Diagnostic, collecting, parse_module
 from relax_mlir.errors import CompileError, UsageError
 from relax_mlir.passes import Pipeline, Timing, describe, load_passes, own_passes
+from relax_mlir.passes.names import among
 from relax_mlir.passes.reproducer import split_reproducer
 from relax_mlir.passes.upstream import UPSTREAM_DIALECTS, UPSTREAM_PASSES
 from relax_mlir.tools.expectations import unmet
@@ -37,8 +38,12 @@ def run(args: argparse.Namespace) -> int:
     if args.export_irdl:
         _export_irdl(Path(args.export_irdl))
         return 0
+    if args.passes:
+        if args.pass_pipeline is not None:
+            raise UsageError(f"--{args.passes[0]} and --pass-pipeline exclude each other")
+        args.pass_pipeline = ",".join(_flag_element(flag, loaded) for flag in args.passes)
     if args.run_reproducer and args.pass_pipeline is not None:
-        raise UsageError("--run-reproducer takes the pipeline from the input; drop --pass-pipeline")
+        raise UsageError("--run-reproducer takes the pipeline from the input; give no other")
     if args.emit_bytecode and (args.split_input_file or args.pretty):
         raise UsageError("--emit-bytecode writes one module; drop --split-input-file and --pretty")
     source = read_input(args.input)
@@ -61,6 +66,15 @@ def run(args: argparse.Namespace) -> int:
         joined = f"\n{SEPARATOR}\n".join(outputs) if isinstance(outputs[0], str) else outputs[0]
         write_output(args.output, joined)
     return int(failed)
+
+
+def _flag_element(flag: str, loaded: Iterable[str]) -> str:
+    """The pipeline element that a flag `<pass>` or `<pass>=<options>` stands for."""
+    name, _, options = flag.partition("=")
+    known = [*own_passes(), *loaded, *UPSTREAM_PASSES]
+    if name not in known:
+        raise UsageError(f"unknown flag '--{name}'{among(name, known)}")
+    return f"{name}{{{options}}}"
 
 
 def _process(

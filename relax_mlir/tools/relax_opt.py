@@ -9,7 +9,9 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="relax-opt",
         description="Reads MLIR, runs passes of relax-mlir and of MLIR itself over it, prints it.",
-        epilog="Exit status: 0 success, 1 the IR is wrong or a pass failed, 2 wrong usage.",
+        epilog="A pass is a flag too: --relax-fuse-ops --canonicalize='max-iterations=3'\n"
+        "Exit status: 0 success, 1 the IR is wrong or a pass failed, 2 wrong usage.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -65,7 +67,11 @@ def _names(text: str) -> tuple[str, ...]:
 
 def main(argv: list[str] | None = None) -> int:
     """Runs the tool on a command line; returns its exit status."""
-    args = arguments().parse_args(argv)
+    parser = arguments()
+    args, flags = parser.parse_known_args(argv)
+    if strange := [flag for flag in flags if not flag.startswith("--")]:
+        parser.error(f"unrecognized arguments: {' '.join(strange)}")
+    args.passes = [flag.removeprefix("--") for flag in flags]
     # MLIR takes 0.2 s to import, so it waits until the command line is known to be right.
     from relax_mlir.errors import RelaxError, UsageError
     from relax_mlir.tools import opt_driver

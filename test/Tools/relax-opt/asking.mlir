@@ -21,4 +21,8 @@
 
 // RUN: relax-opt --help | FileCheck %s --check-prefix=HELP
 // HELP: --pass-pipeline
+// HELP: A pass is a flag too: --relax-fuse-ops
 // HELP: Exit status: 0 success, 1 the IR is wrong or a pass failed, 2 wrong usage.
+
+// The command line is read before anything slow is imported.
+// RUN: %PYTHON -c "import sys; from relax_mlir.tools.relax_opt import arguments; arguments(); sys.exit(any(m in sys.modules for m in ('numpy', 'torch_mlir')))"

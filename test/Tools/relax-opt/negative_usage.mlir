@@ -11,7 +11,16 @@
 // OUTPUT: relax-opt: cannot write '{{.*}}/x.mlir': no such file or directory
 
 // RUN: exits 2 relax-opt %s --no-such-flag 2>&1 | FileCheck %s --check-prefix=FLAG
-// FLAG: relax-opt: error: unrecognized arguments: --no-such-flag
+// FLAG: relax-opt: unknown flag '--no-such-flag'
+
+// RUN: exits 2 relax-opt %s --canonicalise 2>&1 | FileCheck %s --check-prefix=NEAR
+// NEAR: relax-opt: unknown flag '--canonicalise'; did you mean 'canonicalize'?
+
+// RUN: exits 2 relax-opt %s -x 2>&1 | FileCheck %s --check-prefix=SHORT
+// SHORT: relax-opt: error: unrecognized arguments: -x
+
+// RUN: exits 2 relax-opt %s --cse --pass-pipeline=cse 2>&1 | FileCheck %s --check-prefix=TWICE
+// TWICE: relax-opt: --cse and --pass-pipeline exclude each other
 
 // RUN: exits 2 relax-opt %s --verify-each=perhaps 2>&1 | FileCheck %s --check-prefix=BOOLEAN
 // BOOLEAN: relax-opt: error: argument --verify-each: expected true or false, but got 'perhaps'
@@ -27,7 +36,7 @@
 // REPRODUCER: relax-opt: the input has no 'mlir_reproducer' section, so it is no reproducer
 
 // RUN: exits 2 relax-opt %s --run-reproducer --pass-pipeline=cse 2>&1 | FileCheck %s --check-prefix=BOTH
-// BOTH: relax-opt: --run-reproducer takes the pipeline from the input; drop --pass-pipeline
+// BOTH: relax-opt: --run-reproducer takes the pipeline from the input; give no other
 
 // RUN: %PYTHON -c "open(r'%t.bin', 'wb').write(bytes([255, 254, 0, 1]))"
 // RUN: exits 2 relax-opt %t.bin 2>&1 | FileCheck %s --check-prefix=BINARY
