@@ -1,4 +1,4 @@
-"""Links relocatable objects to an ELF64 shared object: a linker of our own, so that users need none.
+"""Links relocatable objects to an ELF64 shared object, so that users need no linker.
 
     objects (position-independent, from LLVM)  ->  ET_DYN bytes, ready for dlopen
 
@@ -56,7 +56,9 @@ def link_shared(
     machines = {object.machine for object in read}
     if len(machines) != 1 or not machines <= MACHINES.keys():
         known = ", ".join(map(str, MACHINES))
-        raise LinkError(f"objects are for ELF machines {sorted(machines)}; one of {known} is linked")
+        raise LinkError(
+            f"objects are for ELF machines {sorted(machines)}; one of {known} is linked"
+        )
     return _Link(MACHINES[machines.pop()], read, tuple(dict.fromkeys(exports)), soname).run()
 
 

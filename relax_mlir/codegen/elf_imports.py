@@ -6,11 +6,11 @@ better found when linking than when a program starts.
 
 _C = """
 abort abs aligned_alloc atoi bsearch calloc clock_gettime close environ exit fclose fflush fileno
-fopen fprintf fputc fputs fread free fseek ftell fwrite getc getenv getpagesize getpid gettimeofday
+dprintf fopen fprintf fputc fputs fread free fseek ftell fwrite getc getenv getpagesize getpid gettimeofday
 isatty labs ldiv lseek madvise malloc malloc_usable_size memalign memchr memcmp memcpy memmove
 memset mkstemp mlock mmap mprotect munlock munmap nanosleep open perror posix_memalign printf putc
 putchar puts qsort raise read realloc remove rename sched_getaffinity sched_getcpu sched_setaffinity
-sched_yield secure_getenv setenv setvbuf sigaction signal snprintf sprintf sscanf stat stderr stdin
+sched_yield secure_getenv setenv setvbuf sigaction sigaddset sigemptyset sigfillset signal sigprocmask snprintf sprintf sscanf stat stderr stdin
 stdout strcasecmp strcat strchr strcmp strcpy strdup strerror strerror_r strlen strncat strncmp
 strncpy strnlen strrchr strstr strtod strtof strtol strtoll strtoul strtoull strtok_r syscall
 sysconf time unlink usleep vfprintf vprintf vsnprintf vsprintf write

@@ -37,14 +37,18 @@ class Dynamic:
     tls_descriptor: int
 
 
-class X86_64:  # noqa: N801, the name of the architecture
+class X86_64:
     """x86-64, small code model."""
 
     number = 62
     page = 0x1000
     stub_size = 8
     dynamic = Dynamic(1, 8, 6, 16, 18, 36)
-    names: ClassVar[dict[int, str]] = {10: "R_X86_64_32", 11: "R_X86_64_32S", 23: "R_X86_64_TPOFF32"}
+    names: ClassVar[dict[int, str]] = {
+        10: "R_X86_64_32",
+        11: "R_X86_64_32S",
+        23: "R_X86_64_TPOFF32",
+    }
     # type -> (what the value is of, how it is written)
     kinds: ClassVar[dict[int, tuple[Need, str]]] = {
         0: (Need.NOTHING, ""),

@@ -54,13 +54,16 @@ class Symbol:
     value: int
     size: int
     absolute: bool = False
+    hidden: bool = False
 
     @property
     def defined(self) -> bool:
+        """Whether an object says what the symbol is."""
         return self.section is not None or self.absolute
 
     @property
     def address(self) -> int:
+        """Where the linker puts the symbol, or its number if it is absolute."""
         return self.value + (self.section.address if self.section else 0)
 
 
@@ -122,7 +125,7 @@ def _symbols(
 ) -> list[Symbol]:
     result = []
     content = data[header[4] : header[4] + header[5]]
-    for name, info, _, index, value, size in _SYMBOL.iter_unpack(content):
+    for name, info, other, index, value, size in _SYMBOL.iter_unpack(content):
         text = _text(data, strings[4] + name)
         section, absolute = None, index == ABSOLUTE
         if index == COMMON:  # for commons, the value is the alignment
@@ -132,7 +135,8 @@ def _symbols(
             raise LinkError(f"symbol '{text}' is in a section numbered above 65279")
         elif index not in (UNDEFINED, ABSOLUTE):
             section = sections[index]
-        result.append(Symbol(text, info >> 4, info & 0xF, section, value, size, absolute))
+        binding, type, hidden = info >> 4, info & 0xF, other & 3 != 0
+        result.append(Symbol(text, binding, type, section, value, size, absolute, hidden))
     return result
 
 

@@ -5,6 +5,7 @@ modules use several cores.
 """
 
 import atexit
+import hashlib
 import os
 import pickle
 import re
@@ -14,6 +15,8 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,8 +24,17 @@ from relax_mlir.codegen.llvm_floats import spell_floats
 from relax_mlir.errors import CompileError
 from relax_mlir.target import Target
 
+MAX_WORKERS = 16  # each takes some 100 MB while it lives
 _WORKER = Path(__file__).with_name("worker.py")
 _MODES = {"preservesign": "preserve-sign", "positivezero": "positive-zero"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A module for LLVM 22 to compile: its text, and bitcode that is linked into it."""
+
+    text: str
+    bitcode: bytes | None = None
 
 
 def compile_llvm(
@@ -33,28 +45,31 @@ def compile_llvm(
     `opt_level` is 0 to 3; `bitcode` is a module to link in first. Raises CompileError if LLVM
     refuses the text, does not know an intrinsic, or stops.
     """
-    return compile_parts([text], target, opt_level, bitcode)[0]
+    return compile_sources([Source(to_llvm_22(text), bitcode)], target, opt_level)[0]
 
 
-def compile_parts(
-    texts: Sequence[str], target: Target, opt_level: int = 3, bitcode: bytes | None = None
-) -> list[bytes]:
+def compile_sources(sources: Sequence[Source], target: Target, opt_level: int = 3) -> list[bytes]:
     """The objects of several modules, compiled at the same time on the machine's cores."""
     jobs = [
         {
-            "text": to_llvm_22(text),
+            "text": source.text,
             "triple": target.triple,
             "cpu": target.cpu,
             "features": target.llvm_features,
             "level": opt_level,
-            "bitcode": bitcode,
+            "bitcode": source.bitcode,
         }
-        for text in texts
+        for source in sources
     ]
     # The largest first: the last to finish should be a small one.
-    order = sorted(range(len(jobs)), key=lambda i: -len(texts[i]))
+    order = sorted(range(len(jobs)), key=lambda i: -len(sources[i].text))
     answers = dict(zip(order, _pool().run([jobs[i] for i in order]), strict=True))
-    return [_object(answers[i], texts[i], target) for i in range(len(jobs))]
+    return [_object(answers[i], source.text, target) for i, source in enumerate(sources)]
+
+
+def version() -> str:
+    """What the objects depend on besides their sources: LLVM, and how it is run."""
+    return metadata.version("llvmlite") + hashlib.sha256(_WORKER.read_bytes()).hexdigest()
 
 
 def start_workers(count: int = 1) -> None:
@@ -105,14 +120,19 @@ class _Worker:
             stderr=self.log,
         )
 
-    def ask(self, job: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a job; says what LLVM printed last if the process ends instead."""
+    def ask(self, job: dict[str, Any]) -> dict[str, Any] | None:
+        """The answer to a job: an error with LLVM's last words if it stops.
+
+        None if the worker had left, for want of jobs, before this one came.
+        """
         try:
             pickle.dump(job, self.process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
             self.process.stdin.flush()
             return pickle.load(self.process.stdout)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
             status = self.process.wait()
+            if status == 0:
+                return None
             return {"error": f"the process stopped with status {status}: {self._last_words()}"}
 
     def _last_words(self) -> str:
@@ -144,7 +164,7 @@ class _Pool:
         self.owner = os.getpid()
         self.lock = threading.Lock()
         self.idle: list[_Worker] = []
-        self.size = max(1, len(os.sched_getaffinity(0)))
+        self.size = min(len(os.sched_getaffinity(0)), MAX_WORKERS)
 
     def start(self, count: int) -> None:
         with self.lock:
@@ -152,23 +172,24 @@ class _Pool:
                 self.idle.append(_Worker())
 
     def run(self, jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        if len(jobs) == 1:
-            return [self._run_one(jobs[0])]
+        if len(jobs) < 2:
+            return [self._run_one(job) for job in jobs]
         self.start(len(jobs))
         with ThreadPoolExecutor(max_workers=min(len(jobs), self.size)) as threads:
             return list(threads.map(self._run_one, jobs))
 
     def _run_one(self, job: dict[str, Any]) -> dict[str, Any]:
-        with self.lock:
-            worker = self.idle.pop() if self.idle else None
-        if worker is None or not worker.alive:
-            worker = _Worker()
-        finished = False
-        try:
-            answer = worker.ask(job)
-            finished = worker.alive
-        finally:
-            if finished:
+        answer = None
+        while answer is None:
+            with self.lock:
+                worker = self.idle.pop() if self.idle else None
+            worker = worker or _Worker()
+            try:
+                answer = worker.ask(job)
+            except BaseException:
+                worker.close()
+                raise
+            if worker.alive:
                 with self.lock:
                     self.idle.append(worker)
             else:

@@ -144,7 +144,7 @@ def _data_pointers(function: ir.Operation) -> list[int]:
 def _set_attributes(
     function: ir.Operation, target: Target, data_pointers: dict[str, list[int]]
 ) -> None:
-    """Adds what LLVM cannot know: no exceptions, the vectors to use, buffers that do not overlap."""
+    """Adds what LLVM cannot know: no exceptions, vector widths, buffers that do not overlap."""
     bits = ir.StringAttr.get(str(8 * target.vector_bytes))
     attributes = [ir.StringAttr.get("nounwind")]
     if target.arch == "x86_64":

@@ -3,16 +3,16 @@
     define void @main() { call void @a() ... }      part 1: define @main, declare hidden @a
     define private void @a() { ... @table ... }  -> part 2: define hidden @a, @table
 
-Functions that are exported, or touch data that is written to, make up the first part; each
-group of the others that call one another makes up a part. Functions that are not exported become
-hidden, which the linker makes local. Constants go wherever they are read.
+Functions that are exported, or touch data that is exported or written to, make up the first part;
+each group of the others that call one another makes up a part. Functions that are not exported
+become hidden, which the linker makes local. Constants go wherever they are read.
 
 Source: LLVM language reference, "Module Structure"; the layout is that of LLVM's printer, which
 puts each entity of a module on one line, but for the bodies of functions.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 _NAME = r'@(?:"[^"]*"|[-\w$.]+)'
@@ -52,15 +52,16 @@ def split(text: str, exports: Collection[str]) -> list[str]:
     """
     module = _read(text)
     exported = {f"@{name}" for name in exports} | {f'@"{name}"' for name in exports}
-    written = {name for name, line in module.variables.items() if not _is_constant(line)}
-    first = {
+    pinned = {name for name, line in module.variables.items() if _is_pinned(line)}
+    first = [
         name
         for name, function in module.functions.items()
-        if name in exported or written & _closure(function.references, module.variables)
-    }
-    groups = _groups(module, first)
-    parts = [sorted(first, key=list(module.functions).index)] if first else []
-    return [_part(module, names, exported) for names in parts + groups]
+        if name in exported or pinned & _closure(function.references, module.variables)
+    ]
+    parts = [_part(module, names, exported, set()) for names in _groups(module, set(first))]
+    if first or pinned:
+        parts.insert(0, _part(module, first, exported, pinned))
+    return parts
 
 
 def _read(text: str) -> _Module:
@@ -87,8 +88,11 @@ def _read(text: str) -> _Module:
     return module
 
 
-def _is_constant(line: str) -> bool:
-    return _VARIABLE.match(line)[2] == "constant"
+def _is_pinned(line: str) -> bool:
+    """Whether there must be one copy of a variable: it is written to, or known outside."""
+    name, kind = _VARIABLE.match(line).groups()
+    private = line.startswith((f"{name} = private", f"{name} = internal"))
+    return kind != "constant" or not private
 
 
 def _closure(names: Iterable[str], variables: dict[str, str]) -> set[str]:
@@ -122,10 +126,13 @@ def _groups(module: _Module, first: set[str]) -> list[list[str]]:
     return list(groups.values())
 
 
-def _part(module: _Module, names: list[str], exported: set[str]) -> str:
-    """The text of a module that defines the named functions and declares what else they name."""
+def _part(
+    module: _Module, names: Sequence[str], exported: Collection[str], more: Collection[str]
+) -> str:
+    """A module with the named functions and more variables; declares what else these name."""
     functions = [module.functions[name] for name in names]
-    named = _closure((r for f in functions for r in f.references), module.variables)
+    references = {reference for f in functions for reference in f.references}
+    named = _closure([*references, *more], module.variables)
     variables = [line for name, line in module.variables.items() if name in named]
     declared = [line for name, line in module.declarations.items() if name in named]
     for name, function in module.functions.items():

@@ -1,0 +1,113 @@
+"""A cache of compiled files on disk, addressed by what they were made from.
+
+A file's name is the SHA-256 of its key, so nothing in the cache is ever out of date. Files come
+into being by an atomic rename: readers and writers in other processes need no locks. The folder is
+$RELAX_CACHE_DIR, else `relax-mlir` in $XDG_CACHE_HOME or `~/.cache`; it is kept below
+$RELAX_CACHE_BYTES (2 GiB by default) by dropping what was not used for longest.
+"""
+
+import atexit
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+DEFAULT_BYTES = 2 << 30
+_TRIM_EVERY = 64 << 20
+_since_trim = _TRIM_EVERY  # the first file made looks after what earlier processes left
+
+
+def cached(key: bytes, make: Callable[[], bytes], suffix: str = ".so") -> Path:
+    """The file made from that key: from the cache if it is there, else `make()` is called.
+
+    `suffix` is part of the key.
+    """
+    path = lookup(key, suffix)
+    return store(key, make(), suffix) if path is None else path
+
+
+def lookup(key: bytes, suffix: str) -> Path | None:
+    """The cached file of that key, marked as used now; None if there is none."""
+    path = _path(key, suffix)
+    try:
+        os.utime(path)
+    except OSError:
+        return None
+    return path
+
+
+def store(key: bytes, data: bytes, suffix: str) -> Path:
+    """Puts a file into the cache."""
+    global _since_trim
+    path = _path(key, suffix)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".new")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    _since_trim += len(data)
+    if _since_trim >= _TRIM_EVERY:
+        _since_trim = 0
+        trim(int(os.environ.get("RELAX_CACHE_BYTES", DEFAULT_BYTES)), keep=path)
+    return path
+
+
+def trim(limit: int, keep: Path | None = None) -> None:
+    """Drops the files that were not used for longest until the rest takes at most `limit` bytes."""
+    entries = []
+    for path in directory().glob("??/*"):
+        try:
+            status = path.stat()
+        except FileNotFoundError:  # another process trims too
+            continue
+        entries.append((status.st_mtime_ns, status.st_size, path))
+    total = sum(size for _, size, _ in entries)
+    for _, size, path in sorted(entries):
+        if total <= limit:
+            return
+        if path != keep:
+            path.unlink(missing_ok=True)
+            total -= size
+
+
+def clear() -> None:
+    """Empties the cache."""
+    trim(0)
+
+
+def directory() -> Path:
+    """The folder of the cache; a temporary one if it cannot be written to."""
+    if chosen := os.environ.get("RELAX_CACHE_DIR"):
+        return _writable(Path(chosen))
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return _writable(Path(base, "relax-mlir"))
+
+
+@lru_cache
+def _writable(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return _temporary()
+    return path if os.access(path, os.W_OK | os.X_OK) else _temporary()
+
+
+@lru_cache
+def _temporary() -> Path:
+    """A folder for this process alone: one that others can guess would not be safe to load from."""
+    path = Path(tempfile.mkdtemp(prefix="relax-mlir-"))
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
+def _path(key: bytes, suffix: str) -> Path:
+    name = hashlib.sha256(key).hexdigest()
+    return directory() / name[:2] / (name[2:] + suffix)

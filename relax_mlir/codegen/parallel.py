@@ -1,0 +1,288 @@
+"""Moves the bodies of parallel loops into functions that the runtime calls on its threads.
+
+    func.func private @k(%x: memref<?xf32>) {
+      scf.parallel (%i) = (%lb) to (%ub) step (%s) { use(%x, %i) } {tir.grain = 8 : i64}
+      ->
+    func.func private @k(%x: memref<?xf32>) {
+      llvm.store (%x, %lb, %s), %data
+      llvm.call @rx_parallel_for(@k_parallel0_task, %data, ceildiv(%ub - %lb, %s), 8)
+    llvm.func @k_parallel0_task(%data: !llvm.ptr, %begin: i64, %end: i64) {
+      func.call @k_parallel0(load %data, %begin, %end)
+    func.func private @k_parallel0(%x: memref<?xf32>, %lb, %s, %begin, %end) {
+      scf.for %i = %lb + %begin * %s to %lb + %end * %s step %s { use(%x, %i) }
+
+The task and the function it calls are two, so that buffers are arguments there too, which LLVM
+can be told not to overlap. Constants are copied, not passed.
+
+Needs: parallel loops of one dim without reductions. Leaves: none but nested ones, which are
+lowered to plain loops.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, func, ir, llvm
+from relax_mlir.diagnostics import Diagnostic, compile_error
+
+RUNTIME_FUNCTION = "rx_parallel_for"
+_COPIED = frozenset({"arith.constant", "llvm.mlir.constant", "memref.get_global", "ub.poison"})
+_BUFFERS = frozenset({"memref.alloc"})
+
+
+def outline_parallel(module: ir.Module) -> None:
+    """Outlines each outermost parallel loop of each function, in place.
+
+    Raises CompileError, located, for a loop of several dims or with a reduction.
+    """
+    with module.context, ir.Location.unknown():
+        outlined = False
+        for function in list(module.body.operations):
+            if function.operation.name == "func.func" and function.regions[0].blocks:
+                for number, loop in enumerate(list(_outermost(function.operation))):
+                    _Outliner(module, function.operation, loop, number).run()
+                    outlined = True
+        if outlined and RUNTIME_FUNCTION not in ir.SymbolTable(module.operation):
+            declaration = f"llvm.func @{RUNTIME_FUNCTION}(!llvm.ptr, !llvm.ptr, i64, i64)"
+            module.body.append(ir.Operation.parse(declaration))
+
+
+def _outermost(function: ir.Operation) -> Iterator[ir.Operation]:
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name != "scf.parallel":
+            return ir.WalkResult.ADVANCE
+        found.append(op)
+        return ir.WalkResult.SKIP
+
+    function.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return iter(found)
+
+
+@dataclass
+class _Outliner:
+    """The outlining of one loop of a function."""
+
+    module: ir.Module
+    function: ir.Operation
+    loop: ir.Operation
+    number: int
+
+    def run(self) -> None:
+        loop, block = self.loop, self.loop.regions[0].blocks[0]
+        if len(loop.operands) != 3:
+            message = (
+                f"'scf.parallel' op has {len(loop.operands)} bounds, steps and initial values; "
+                "code generation takes loops of one dim without reductions, which have 3"
+            )
+            raise compile_error([Diagnostic.at(loop.location, "error", message)])
+        lower, upper, step = loop.operands
+        values, copied = _captured(block, (lower, step))
+        parent = ir.StringAttr(self.function.attributes["sym_name"]).value
+        name = f"{parent}_parallel{self.number}"
+        with loop.location:
+            self._call(name, values, lower, upper, step)
+            self._body(name, values, lower, step, block, copied)
+            self._task(name, [value.type for value in values])
+        loop.erase()
+
+    def _call(
+        self,
+        name: str,
+        values: Sequence[ir.Value],
+        lower: ir.Value,
+        upper: ir.Value,
+        step: ir.Value,
+    ) -> None:
+        """Replaces the loop by a call of the runtime; its data lies in the function's frame."""
+        pointer, i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
+        index = ir.IndexType.get()
+        record = _record([value.type for value in values])
+        with ir.InsertionPoint.at_block_begin(self.function.regions[0].blocks[0]):
+            one = llvm.mlir_constant(ir.IntegerAttr.get(i64, 1))
+            data = llvm.alloca(pointer, one, ir.Type.parse(record))
+        with ir.InsertionPoint(self.loop):
+            for i, value in enumerate(values):
+                stored = _cast(value, ir.Type.parse(_llvm_type(value.type)))
+                llvm.store(stored, _field(data, record, i))
+            count = arith.ceildivsi(arith.subi(upper, lower), step)
+            zero = arith.constant(index, 0)
+            grain = (
+                ir.IntegerAttr(self.loop.attributes["tir.grain"]).value
+                if ("tir.grain" in self.loop.attributes)
+                else 1
+            )
+            operands = [
+                llvm.mlir_addressof(pointer, f"{name}_task"),
+                data,
+                arith.index_cast(i64, arith.maxsi(count, zero)),
+                llvm.mlir_constant(ir.IntegerAttr.get(i64, grain)),
+            ]
+            ir.Operation.create(
+                "llvm.call",
+                operands=operands,
+                attributes={
+                    "callee": ir.FlatSymbolRefAttr.get(RUNTIME_FUNCTION),
+                    "operandSegmentSizes": ir.DenseI32ArrayAttr.get([4, 0]),
+                    "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+                },
+            )
+
+    def _body(
+        self,
+        name: str,
+        values: Sequence[ir.Value],
+        lower: ir.Value,
+        step: ir.Value,
+        block: ir.Block,
+        copied: Sequence[ir.Operation],
+    ) -> None:
+        """Makes the function that runs a range of iterations, out of the loop's own block."""
+        index = ir.IndexType.get()
+        types = [value.type for value in values]
+        function = func.FuncOp(
+            name,
+            ([*types, index, index], []),
+            visibility="private",
+            ip=ir.InsertionPoint(self.module.body),
+        )
+        if "tir.scheduled" in self.function.attributes and _distinct(values, self.function):
+            function.attributes["tir.scheduled"] = ir.UnitAttr.get()
+        entry = function.add_entry_block()
+        *inside, begin, end = entry.arguments
+        mapping = dict(zip(values, inside, strict=True))
+        with ir.InsertionPoint(entry):
+            for op in copied:
+                clone = op.clone()
+                mapping.update(zip(op.results, clone.results, strict=True))
+            start, stride = mapping[lower], mapping[step]
+            first = arith.addi(start, arith.muli(begin, stride))
+            last = arith.addi(start, arith.muli(end, stride))
+            loop = ir.Operation.create("scf.for", operands=[first, last, stride], regions=1)
+            func.return_([])
+        block.append_to(loop.regions[0])
+        terminator = block.operations[len(block.operations) - 1]
+        terminator.erase()
+        with ir.InsertionPoint(block):
+            ir.Operation.create("scf.yield")
+        _replace_operands(loop, mapping)
+
+    def _task(self, name: str, types: Sequence[ir.Type]) -> None:
+        """Makes the function that the runtime calls."""
+        parsed = ir.Module.parse(  # must outlive the move of the op out of it
+            _task_text(name, types)
+        )
+        task = parsed.body.operations[1]
+        task.operation.detach_from_parent()
+        self.module.body.append(task)
+
+
+def _captured(
+    block: ir.Block, more: Sequence[ir.Value]
+) -> tuple[list[ir.Value], list[ir.Operation]]:
+    """What a block reads of its surroundings, and more: values to pass, and constants to copy."""
+    inside: set[ir.Value] = set(block.arguments)
+    used: dict[ir.Value, None] = dict.fromkeys(more)
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        inside.update(op.results)
+        for region in op.regions:
+            for nested in region.blocks:
+                inside.update(nested.arguments)
+        used.update(dict.fromkeys(op.operands))
+        return ir.WalkResult.ADVANCE
+
+    for op in block.operations:
+        op.operation.walk(visit)
+    values, copied = [], {}
+    for value in used:
+        if value in inside:
+            continue
+        owner = value.owner
+        if isinstance(owner, ir.Block) or owner.name not in _COPIED:
+            values.append(value)
+        else:
+            copied[owner] = None
+    return values, list(copied)
+
+
+def _replace_operands(op: ir.Operation, mapping: dict[ir.Value, ir.Value]) -> None:
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        for i, operand in enumerate(inner.operands):
+            if operand in mapping:
+                inner.operands[i] = mapping[operand]
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+
+
+def _distinct(values: Sequence[ir.Value], function: ir.Operation) -> bool:
+    """Whether all buffers are arguments of the function or its allocations, not views of others."""
+    entry = function.regions[0].blocks[0]
+    return all(
+        value.owner == entry if isinstance(value.owner, ir.Block) else value.owner.name in _BUFFERS
+        for value in values
+        if isinstance(value.type, ir.MemRefType)
+    )
+
+
+def _task_text(name: str, types: Sequence[ir.Type]) -> str:
+    """The text of the function that the runtime calls: it unpacks the data and goes on."""
+    record = _record(types)
+    lines, arguments = [], []
+    for i, type in enumerate(types):
+        held = _llvm_type(type)
+        lines += [
+            f"%p{i} = llvm.getelementptr %data[0, {i}] : (!llvm.ptr) -> !llvm.ptr, {record}",
+            f"%l{i} = llvm.load %p{i} : !llvm.ptr -> {held}",
+        ]
+        if held == str(type):
+            arguments.append(f"%l{i}")
+        else:
+            lines.append(f"%c{i} = builtin.unrealized_conversion_cast %l{i} : {held} to {type}")
+            arguments.append(f"%c{i}")
+    signature = ", ".join([*map(str, types), "index", "index"])
+    body = "\n  ".join(lines)
+    return (
+        f"func.func private @{name}({signature})\n"
+        f"llvm.func @{name}_task(%data: !llvm.ptr, %begin: i64, %end: i64) {{\n  {body}\n"
+        "  %b = builtin.unrealized_conversion_cast %begin : i64 to index\n"
+        "  %e = builtin.unrealized_conversion_cast %end : i64 to index\n"
+        f"  func.call @{name}({', '.join([*arguments, '%b', '%e'])}) : ({signature}) -> ()\n"
+        "  llvm.return\n}"
+    )
+
+
+def _record(types: Sequence[ir.Type]) -> str:
+    return f"!llvm.struct<({', '.join(_llvm_type(type) for type in types)})>"
+
+
+def _llvm_type(type: ir.Type) -> str:
+    """The type that a value has once lowered. Source: MLIR, LLVM IR target, type conversion."""
+    if isinstance(type, ir.MemRefType):
+        dims = f", array<{type.rank} x i64>" * 2 if type.rank else ""
+        return f"!llvm.struct<(ptr, ptr, i64{dims})>"
+    if isinstance(type, ir.IndexType):
+        return "i64"
+    if isinstance(type, ir.VectorType):
+        *outer, last = type.shape or [1]
+        element = "i64" if isinstance(type.element_type, ir.IndexType) else str(type.element_type)
+        text = f"vector<{last}x{element}>"
+        for size in reversed(outer):
+            text = f"!llvm.array<{size} x {text.removeprefix('!llvm.')}>"
+        return text
+    return str(type)
+
+
+def _cast(value: ir.Value, type: ir.Type) -> ir.Value:
+    if value.type == type:
+        return value
+    return ir.Operation.create(
+        "builtin.unrealized_conversion_cast", results=[type], operands=[value]
+    ).result
+
+
+def _field(data: ir.Value, record: str, index: int) -> ir.Value:
+    return llvm.getelementptr(
+        ir.Type.parse("!llvm.ptr"), data, [], [0, index], ir.Type.parse(record), 0
+    )

@@ -1,0 +1,51 @@
+"""Builds MLIR text into a shared object and calls its functions with NumPy arrays."""
+
+import ctypes
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from relax_mlir.bindings import ir
+from relax_mlir.codegen import BuildStats, build_shared
+from relax_mlir.target import Target
+
+NATIVE = Target.parse("native")
+
+
+def build(
+    text: str,
+    *exports: str,
+    target: Target = NATIVE,
+    opt_level: int = 3,
+    stats: BuildStats | None = None,
+) -> ctypes.CDLL:
+    """The library of the module's functions, loaded."""
+    with ir.Context(), ir.Location.unknown():
+        data = build_shared(ir.Module.parse(text), target, exports, opt_level, stats)
+    return load(data)
+
+
+def load(data: bytes) -> ctypes.CDLL:
+    """The bytes of a shared object, loaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "built.so")
+        path.write_bytes(data)
+        return ctypes.CDLL(str(path))
+
+
+def call(function: object, *arguments: object) -> None:
+    """Calls a function of memrefs, indices and f32 scalars, as MLIR passes them."""
+    flat: list[object] = []
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            pointer = ctypes.c_void_p(argument.ctypes.data)
+            strides = [stride // argument.itemsize for stride in argument.strides]
+            numbers = [0, *argument.shape, *strides]
+            flat += [pointer, pointer, *map(ctypes.c_int64, numbers)]
+        elif isinstance(argument, int):
+            flat.append(ctypes.c_int64(argument))
+        else:
+            flat.append(ctypes.c_float(argument))
+    function.restype = None
+    function(*flat)
