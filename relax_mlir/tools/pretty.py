@@ -15,11 +15,13 @@ from dataclasses import dataclass, field
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph import (
     ShapeAttr,
+    ShapeError,
     ShapeValueType,
     TensorType,
     dims_of_attr,
     shape_value_dims,
 )
+from relax_mlir.symbolic import SymbolicError
 
 HIDDEN = {"operandSegmentSizes", "resultSegmentSizes", "sym_name", "function_type"}
 MAX_ATTRIBUTE = 60
@@ -140,13 +142,19 @@ class _Printer:
 
 
 def show_type(type_: ir.Type) -> str:
-    """A type with its symbolic dims inline: `tensor<n x 4 x f32>`, `shape<n, 4>`."""
-    if isinstance(type_, ir.RankedTensorType | ir.UnrankedTensorType):
-        return str(TensorType.of(type_))
-    if isinstance(type_, ShapeValueType):
-        dims = ("?" if dim is None else str(dim) for dim in shape_value_dims(type_))
-        return f"shape<{', '.join(dims)}>"
-    return str(type_)
+    """A type with its symbolic dims inline: `tensor<n x 4 x f32>`, `shape<n, 4>`.
+
+    A shape that is no shape, since it names too many dims or cannot be read, is shown as it is.
+    """
+    try:
+        if isinstance(type_, ir.RankedTensorType | ir.UnrankedTensorType):
+            return str(TensorType.of(type_))
+        if isinstance(type_, ShapeValueType):
+            dims = ("?" if dim is None else str(dim) for dim in shape_value_dims(type_))
+            return f"shape<{', '.join(dims)}>"
+        return str(type_)
+    except (ShapeError, SymbolicError):
+        return str(type_)
 
 
 def _shape_arguments(op: ir.Operation) -> str:

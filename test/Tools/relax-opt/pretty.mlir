@@ -41,3 +41,7 @@ func.func private @k(%x: tensor<?x2xf32, #graph.shape<["n", 2]>>, %out: tensor<?
     -> tensor<?x2xf32, #graph.shape<["n", 2]>> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
   return %x : tensor<?x2xf32, #graph.shape<["n", 2]>>
 }
+
+// What cannot be read as a shape is shown as it is written.
+// CHECK:      func private @malformed(tensor<?xf32, #graph.shape<["n +"]>>, shape<n, 4>, tensor<? x 4 x f32>)
+func.func private @malformed(tensor<?xf32, #graph.shape<["n +"]>>, !graph.shape_value<["n", 4]>, tensor<?x4xf32>)
