@@ -28,8 +28,7 @@ from relax_mlir.dialects.graph import (
 from relax_mlir.legalize import KernelBuilder, legalizations
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import safe_erase
-
-PLACEHOLDER = "__kernel"
+from relax_mlir.symbolic import Expr
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,16 @@ def _operators(function: func.FuncOp) -> list[GraphOp]:
     return found
 
 
+@dataclass(frozen=True)
+class _Kernel:
+    """A tensor program that calls can share: its name and the index arguments it takes."""
+
+    name: str
+    sym_args: tuple[Expr, ...]
+
+
 class _Kernels:
-    """The tensor programs of a module, by their text."""
+    """The tensor programs of a module, by the operator they were made for."""
 
     def __init__(self, module: ir.Operation) -> None:
         self.block = module.regions[0].blocks[0]
@@ -74,46 +81,76 @@ class _Kernels:
             for op in self.block.operations
             if "sym_name" in op.attributes
         }
-        self.known: dict[str, str] = {}
+        self.known: dict[tuple, _Kernel] = {}
 
-    def share(self, kernel: func.FuncOp, base: str) -> str:
-        """Names a new kernel, or erases it in favour of an equal one; returns the name."""
-        text = kernel.operation.get_asm(assume_verified=True)
-        if text in self.known:
-            safe_erase(kernel)
-            return self.known[text]
+    def kernel_of(self, op: GraphOp) -> _Kernel:
+        """Returns the program of an operator, built unless an equal one is known."""
+        key = (
+            op.operation.name,
+            *_types(op),
+            *(op.attributes[n] for n in op.declared_attributes()),
+        )
+        if key not in self.known:
+            self.known[key] = self._build(op)
+        return self.known[key]
+
+    def _build(self, op: GraphOp) -> _Kernel:
+        inplace = inplace_of(op) or ()
+        in_types = [
+            _tensor_type(op, value)
+            for index, value in enumerate(operands_of(op))
+            if index not in inplace
+        ]
+        out_types = [_tensor_type(op, result) for result in op.results]
+        name = self._fresh(op.operation.name.split(".", 1)[1].removeprefix("nn_"))
+        with op.location:
+            builder = KernelBuilder(name, in_types, out_types, self.block)
+            with builder.insertion_point:
+                legalizations()[type(op)](op, builder)
+        return _Kernel(name, builder.sym_args)
+
+    def _fresh(self, base: str) -> str:
         name, count = base, 0
         while name in self.names:
             count += 1
             name = f"{base}_{count}"
-        kernel.attributes["sym_name"] = ir.StringAttr.get(name)
         self.names.add(name)
-        self.known[text] = name
         return name
 
 
+def _types(op: GraphOp) -> list[ir.Type]:
+    return [value.type for value in (*op.operands, *op.results)]
+
+
+def _tensor_type(op: GraphOp, value: ir.Value) -> TensorType:
+    annotation = annotation_of(value)
+    if not isinstance(annotation, TensorType) or not annotation.is_exact:
+        raise PassFailure(
+            op, f"has '{value.type}', whose dims are not all known; assert it with graph.match_cast"
+        )
+    return annotation
+
+
+def operands_of(op: GraphOp) -> list[ir.Value]:
+    """Returns the operands that are present."""
+    return [value for value in op.slots() if value is not None]
+
+
+def inplace_of(op: GraphOp) -> tuple[int, ...] | None:
+    """Returns the operand that each result is computed into, None for fresh results."""
+    return getattr(type(op), "inplace_operands", None)
+
+
 def _legalize(op: GraphOp, kernels: _Kernels) -> None:
-    values = [value for value in op.slots() if value is not None]
-    in_types = [annotation_of(value) for value in values]
+    kernel = kernels.kernel_of(op)
+    inplace = inplace_of(op)
+    values = operands_of(op)
     out_types = [annotation_of(result) for result in op.results]
-    for type_ in (*in_types, *out_types):
-        if not isinstance(type_, TensorType) or not type_.is_exact:
-            raise PassFailure(
-                op, f"has '{type_}', whose dims are not all known; assert it with graph.match_cast"
-            )
-    inplace = getattr(type(op), "inplace_operands", None)
-    kept = [t for i, t in enumerate(in_types) if inplace is None or i not in inplace]
-    with op.location:
-        builder = KernelBuilder(PLACEHOLDER, kept, out_types, kernels.block)
-        with builder.insertion_point:
-            legalizations()[type(op)](op, builder)
-        base = op.operation.name.split(".", 1)[1].removeprefix("nn_")
-        name = kernels.share(builder.function, base)
-        with ir.InsertionPoint(op):
-            if inplace is None:
-                call = CallTirOp.build(name, values, out_types, builder.sym_args)
-            else:
-                call = CallTirInplaceOp.build(name, values, inplace, out_types, builder.sym_args)
+    with ir.InsertionPoint(op), op.location:
+        if inplace is None:
+            call = CallTirOp.build(kernel.name, values, out_types, kernel.sym_args)
+        else:
+            call = CallTirInplaceOp.build(kernel.name, values, inplace, out_types, kernel.sym_args)
     for old, new in zip(op.results, call.outs):
         old.replace_all_uses_with(new)
     safe_erase(op)
