@@ -8,15 +8,13 @@
 Work on values that all lanes share stays scalar; index arithmetic stays a `Ramp` while it can.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import arith, ir, linalg, tensor
 from relax_mlir.passes.base import PassFailure
 
-from . import loops
-from .loops import Index
+from .affine import add, scale, split
 from .lanes import Lane, Ramp, Uniform, Varying, scalar, splat, to_vector, vector_type
 
 Extract = Callable[[tensor.ExtractOp, list[Lane]], Lane]
@@ -52,14 +50,30 @@ def emit_body(
 
     Raises PassFailure at an op that has no vector form.
     """
+    values = emit_values(
+        block, operands, lanes, indices=indices, extract=extract, captured=captured, mask=mask
+    )
+    return [values(value) for value in block.operations[len(block.operations) - 1].operands]
+
+
+def emit_values(
+    block: ir.Block,
+    operands: Sequence[Lane | ir.Value],
+    lanes: int,
+    *,
+    indices: Sequence[Lane] = (),
+    extract: Extract | None = None,
+    captured: Mapping[ir.Value, ir.Value] | None = None,
+    mask: ir.Value | None = None,
+) -> Callable[[ir.Value], Lane]:
+    """Like `emit_body`, but returns a function from the block's scalars to their lane values."""
     emitter = _Emitter(lanes, indices, extract, captured or {}, mask)
     for argument, operand in zip(block.arguments, operands, strict=True):
         emitter.values[argument] = as_lane(operand)
     for op in block.operations:
-        if isinstance(op, linalg.YieldOp):
-            return [emitter.read(value) for value in op.operands]
-        emitter.emit(op)
-    raise AssertionError("a linalg body ends in linalg.yield")
+        if not isinstance(op, linalg.YieldOp):
+            emitter.emit(op)
+    return emitter.read
 
 
 def emit_op(op: ir.OpView, operands: Sequence[Lane], lanes: int) -> Lane:
@@ -169,10 +183,7 @@ def _ramp(name: str, op: ir.OpView, operands: list[Lane], lanes: int) -> Lane | 
         return add(a, scale(b, -1))
     if name == "arith.muli":
         return scale(a, b.value) if isinstance(b, Uniform) else scale(b, getattr(a, "value", None))
-    divisor = _constant(b.value) if isinstance(a, Ramp) and isinstance(b, Uniform) else None
-    if divisor is None:
-        return None
-    return split(a, divisor, lanes, "rem" in name)
+    return split(a, b.value, lanes, "rem" in name) if isinstance(b, Uniform) else None
 
 
 def _cast(lane: Ramp, element: ir.Type) -> Lane | None:
@@ -180,77 +191,3 @@ def _cast(lane: Ramp, element: ir.Type) -> Lane | None:
         return None
     base = arith.IndexCastOp(element, lane.base).result
     return Ramp(base, lane.step, lane.align, lane.nonnegative)
-
-
-def _constant(x: Index) -> int | None:
-    if isinstance(x, int):
-        return x
-    owner = x.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    return ir.IntegerAttr(owner.attributes["value"]).value
-
-
-def add(a: Lane, b: Lane) -> Lane | None:
-    """a + b of integers as a Ramp or Uniform; None where that cannot be."""
-    if isinstance(a, Uniform) and isinstance(b, Uniform):
-        return Uniform(_add(a.value, b.value))
-    if isinstance(a, Uniform):
-        a, b = b, a
-    if not isinstance(a, Ramp) or isinstance(b, Varying):
-        return None
-    other = b.value if isinstance(b, Uniform) else b.base
-    base = _add(a.base, other)
-    constant = _constant(other)
-    align = math.gcd(a.align, constant) if constant is not None else 1
-    if isinstance(b, Uniform):
-        return Ramp(base, a.step, align, a.nonnegative and constant is not None and constant >= 0)
-    if not isinstance(a.step, int) or not isinstance(b.step, int):
-        return None
-    step = a.step + b.step
-    return Ramp(base, step, math.gcd(a.align, b.align), a.nonnegative and b.nonnegative)
-
-
-def scale(a: Lane, factor: Index | None) -> Lane | None:
-    """a * factor of integers; None where that is no Ramp or Uniform."""
-    if factor is None or isinstance(a, Varying):
-        return None
-    constant = _constant(factor)
-    if isinstance(a, Uniform):
-        return Uniform(_mul(a.value, constant if constant is not None else factor))
-    if constant is not None and isinstance(a.step, int):
-        base = _mul(a.base, constant)
-        step = a.step * constant
-        return Ramp(base, step, max(1, a.align * abs(constant)), a.nonnegative and constant >= 0)
-    if not isinstance(a.base.type, ir.IndexType):
-        return None
-    return Ramp(_mul(a.base, factor), loops.mul(a.step, factor))
-
-
-def split(a: Ramp, divisor: int, lanes: int, remainder: bool) -> Lane | None:
-    """a // divisor or a % divisor, if no lane of `a` passes a multiple of the divisor."""
-    # base and the multiples of divisor are all multiples of the gcd: none lies between lanes.
-    together = divisor > 0 and lanes <= math.gcd(a.align, divisor)
-    if not (together and a.nonnegative and isinstance(a.step, int) and a.step == 1):
-        return None
-    kind = arith.RemUIOp if remainder else arith.DivUIOp
-    base = kind(a.base, _like(divisor, a.base)).result
-    if not remainder:
-        return Uniform(base)
-    return Ramp(base, a.step, math.gcd(a.align, divisor), True)
-
-
-def _add(a: Index, b: Index) -> Index:
-    if isinstance(a, int) or isinstance(b, int):
-        return loops.add(a, b)
-    return arith.AddIOp(a, b).result
-
-
-def _mul(a: Index, b: Index) -> Index:
-    if isinstance(a, ir.Value) and isinstance(b, int):
-        return a if b == 1 else arith.MulIOp(a, _like(b, a)).result
-    return loops.mul(a, b)
-
-
-def _like(x: int, other: ir.Value) -> ir.Value:
-    return arith.ConstantOp(other.type, ir.IntegerAttr.get(other.type, x)).result

@@ -1,0 +1,299 @@
+"""Which elements a stage touches, seen through slices, reshapes and inlined producers.
+
+A producer is inlined where its elements can be computed again at the reader for less than it costs
+to keep them: it then has neither loops nor memory.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from relax_mlir.bindings import arith, ir, linalg
+from relax_mlir.bindings import tensor as tensor_dialect
+
+from .program import (
+    Argument,
+    Computed,
+    Constant,
+    Operand,
+    Program,
+    Reshape,
+    Slice,
+    Stage,
+    Tensor,
+)
+
+CHEAP = 6
+_COSTS = {"arith.divf": 5, "arith.divsi": 10, "arith.divui": 10, "arith.remsi": 10}
+_FREE = {"arith.constant", "linalg.yield", "linalg.index", "arith.index_cast"}
+_MATH_COST = 20
+_GATHER_COST = 20
+
+
+@dataclass(frozen=True)
+class Use:
+    """One index of an access: loop `dim` itself, or a constant, or made of several `dims`."""
+
+    dims: frozenset[int]
+    plain: bool
+
+    @property
+    def dim(self) -> int | None:
+        """The loop that this index is, or None."""
+        return next(iter(self.dims)) if self.plain and self.dims else None
+
+
+@dataclass(frozen=True)
+class Access:
+    """A stage reads `tensor`, which is in memory, at `uses`; None if the indices are computed.
+
+    `sliced` says that it sees only a window of it.
+    """
+
+    tensor: Tensor
+    uses: tuple[Use, ...] | None
+    sliced: bool = False
+
+
+CONSTANT_USE = Use(frozenset(), True)
+
+
+@dataclass
+class Inlining:
+    """The stages that have no loops of their own."""
+
+    program: Program
+    inlined: set[Stage] = field(default_factory=set)
+
+    def is_inlined(self, tensor: Tensor) -> bool:
+        """Whether the tensor is computed where it is read."""
+        return isinstance(tensor, Computed) and tensor.stage in self.inlined
+
+    def reads(self, stage: Stage) -> list[Access]:
+        """What the stage reads from memory, in-place accumulators included."""
+        found: list[Access] = []
+        operands = [*stage.reads, *used_inits(stage)]
+        for operand in operands:
+            self._trace(operand.tensor, uses_of(operand.indices), False, found)
+        for tensor, uses in gathers_of(stage):
+            self._trace(tensor, uses, False, found)
+        return found
+
+    def _trace(
+        self, tensor: Tensor, uses: tuple[Use, ...] | None, sliced: bool, found: list[Access]
+    ) -> None:
+        if isinstance(tensor, Slice):
+            self._trace(tensor.source, _through_slice(tensor, uses), True, found)
+        elif isinstance(tensor, Reshape):
+            self._trace(tensor.source, _through_reshape(tensor, uses), sliced, found)
+        elif self.is_inlined(tensor):
+            for operand in tensor.stage.reads:
+                self._trace(operand.tensor, _compose(tensor, operand, uses), sliced, found)
+            for gathered, inner in gathers_of(tensor.stage):
+                self._trace(gathered, _substitute(tensor, inner, uses), sliced, found)
+        elif isinstance(tensor, Argument | Computed | Constant):
+            found.append(Access(tensor, uses, sliced))
+
+
+def gathers_of(stage: Stage) -> list[tuple[Tensor, tuple[Use, ...]]]:
+    """Tensors read by `tensor.extract`, with the loops that each index may depend on."""
+    if not stage.gathers:
+        return []
+    every = Use(frozenset(range(len(stage.extents))), False)
+    extracts = [op for op in stage.block.operations if isinstance(op, tensor_dialect.ExtractOp)]
+    found = []
+    for op, tensor in zip(extracts, stage.gathers, strict=True):
+        uses = [_loop_index(index) or every for index in list(op.operands)[1:]]
+        found.append((tensor, tuple(uses)))
+    return found
+
+
+def _loop_index(index: ir.Value) -> Use | None:
+    owner = index.owner
+    if isinstance(owner, ir.Block):
+        return None
+    if isinstance(owner.opview, linalg.IndexOp):
+        return Use(frozenset([owner.attributes["dim"].value]), True)
+    return CONSTANT_USE if isinstance(owner.opview, arith.ConstantOp) else None
+
+
+def used_inits(stage: Stage) -> list[Operand]:
+    """The outputs whose former contents the stage reads."""
+    if stage.has_reduction:
+        return stage.inits
+    return [init for number, init in enumerate(stage.inits) if stage.uses_init(number)]
+
+
+def dims_of(expression: ir.AffineExpr) -> frozenset[int]:
+    """The loops that an affine expression reads."""
+    if isinstance(expression, ir.AffineDimExpr):
+        return frozenset([expression.position])
+    if isinstance(expression, ir.AffineConstantExpr):
+        return frozenset()
+    return dims_of(expression.lhs) | dims_of(expression.rhs)
+
+
+def uses_of(indices: Iterable[ir.AffineExpr]) -> tuple[Use, ...]:
+    """The uses that affine expressions make of loops."""
+    plain = (ir.AffineDimExpr, ir.AffineConstantExpr)
+    return tuple(Use(dims_of(e), isinstance(e, plain)) for e in indices)
+
+
+def _through_slice(tensor: Slice, uses: tuple[Use, ...] | None) -> tuple[Use, ...] | None:
+    if uses is None:
+        return None
+    window, inner = tensor.window, iter(uses)
+    result = []
+    for position, (offset, stride) in enumerate(zip(window.offsets, window.strides, strict=True)):
+        if position in window.dropped:
+            result.append(CONSTANT_USE)
+            continue
+        use = next(inner)
+        unmoved = isinstance(offset, int) and offset == 0 and isinstance(stride, int)
+        result.append(use if unmoved and stride == 1 else Use(use.dims, False))
+    return tuple(result)
+
+
+def _through_reshape(tensor: Reshape, uses: tuple[Use, ...] | None) -> tuple[Use, ...] | None:
+    if uses is None:
+        return None
+    big = tensor.shape if tensor.expands else tensor.source.shape
+    result: list[Use] = []
+    for number, group in enumerate(tensor.groups):
+        wide = [position for position in group if big[position] != 1]
+        if tensor.expands:
+            result.append(_join([uses[position] for position in wide]))
+        else:
+            for position in group:
+                alone = len(wide) == 1 and position in wide
+                use = uses[number] if alone else Use(uses[number].dims, False)
+                result.append(use if position in wide else CONSTANT_USE)
+    return tuple(result)
+
+
+def _join(uses: Sequence[Use]) -> Use:
+    if len(uses) == 1:
+        return uses[0]
+    dims = frozenset().union(*(use.dims for use in uses))
+    return Use(dims, not dims)
+
+
+def _compose(
+    tensor: Computed, operand: Operand, uses: tuple[Use, ...] | None
+) -> tuple[Use, ...] | None:
+    """How the reader's loops reach the operand of the producer that is inlined into it."""
+    return _substitute(tensor, uses_of(operand.indices), uses)
+
+
+def _substitute(
+    tensor: Computed, inner: tuple[Use, ...], uses: tuple[Use, ...] | None
+) -> tuple[Use, ...] | None:
+    """Uses of the producer's loops as uses of the reader's loops."""
+    if uses is None:
+        return None
+    written = tensor.stage.inits[tensor.number].indices
+    loop_use = {e.position: use for e, use in zip(written, uses, strict=True)}
+    result = []
+    for own in inner:
+        if own.plain:
+            result.append(own if own.dim is None else loop_use[own.dim])
+        else:
+            dims = frozenset().union(*(loop_use[dim].dims for dim in own.dims))
+            result.append(Use(dims, False))
+    return tuple(result)
+
+
+def inline_producers(program: Program) -> Inlining:
+    """Decides, producers first, which elementwise stages are computed where they are read."""
+    inlining = Inlining(program)
+    costs: dict[Stage, int] = {}
+    readers = _readers(program)
+    for stage in program.stages:
+        costs[stage] = _cost(stage, inlining, costs)
+        if _may_inline(stage) and _is_worth_it(
+            stage, costs[stage], readers.get(stage, []), program
+        ):
+            inlining.inlined.add(stage)
+    return inlining
+
+
+@dataclass(frozen=True)
+class _Reader:
+    stage: Stage
+    uses: tuple[Use, ...] | None
+    reshaped: bool
+
+
+def _readers(program: Program) -> dict[Stage, list[_Reader]]:
+    """For each stage the reads of its results, directly or through slices and reshapes."""
+    found: dict[Stage, list[_Reader]] = {}
+    for stage in program.stages:
+        pairs = [(o.tensor, uses_of(o.indices)) for o in [*stage.reads, *used_inits(stage)]]
+        for tensor, uses in [*pairs, *((gathered, None) for gathered in stage.gathers)]:
+            reshaped = False
+            while isinstance(tensor, Slice | Reshape):
+                through = _through_slice if isinstance(tensor, Slice) else _through_reshape
+                wide = isinstance(tensor, Reshape)
+                uses = through(tensor, uses)
+                reshaped |= wide and uses is not None and not all(use.plain for use in uses)
+                tensor = tensor.source
+            if isinstance(tensor, Computed):
+                found.setdefault(tensor.stage, []).append(_Reader(stage, uses, reshaped))
+    return found
+
+
+def _may_inline(stage: Stage) -> bool:
+    """Whether the stage computes each element of one fresh tensor independently."""
+    if stage.block is None or stage.has_reduction or len(stage.results) != 1:
+        return False
+    written = uses_of(stage.inits[0].indices)
+    loops = [use.dim for use in written]
+    whole = None not in loops and sorted(loops) == list(range(len(stage.extents)))
+    return whole and not stage.uses_init(0)
+
+
+def _is_worth_it(stage: Stage, cost: int, readers: list[_Reader], program: Program) -> bool:
+    if _is_kept(stage.results[0], program):
+        return False
+    if cost <= CHEAP:
+        return True
+    if len(readers) != 1 or readers[0].uses is None or readers[0].reshaped:
+        return False
+    reader = readers[0]
+    loops = {i for i, extent in enumerate(reader.stage.extents) if extent != 1}
+    return loops <= frozenset().union(*(use.dims for use in reader.uses))
+
+
+def _is_kept(tensor: Computed, program: Program) -> bool:
+    """Whether the tensor is needed in memory: it is returned, extended or read by the host part."""
+    roots = [*program.returned]
+    roots += [init.tensor for stage in program.stages for init in stage.inits]
+    roots += [
+        program.tensors[item.operands[0]]
+        for item in program.items
+        if not isinstance(item, Stage) and item.operation.name == "tensor.extract"
+    ]
+    for root in roots:
+        while isinstance(root, Slice | Reshape):
+            root = root.source
+        if root is tensor:
+            return True
+    return False
+
+
+def _cost(stage: Stage, inlining: Inlining, costs: dict[Stage, int]) -> int:
+    """Rough count of instructions and loads for one element."""
+    total = len(stage.gathers) * _GATHER_COST
+    if stage.block is not None:
+        for op in stage.block.operations:
+            name = op.operation.name
+            if name not in _FREE:
+                total += _MATH_COST if name.startswith("math.") else _COSTS.get(name, 1)
+    for operand in stage.reads:
+        tensor = operand.tensor
+        while isinstance(tensor, Slice | Reshape):
+            tensor = tensor.source
+        if inlining.is_inlined(tensor):
+            total += costs[tensor.stage]
+        elif isinstance(tensor, Argument | Computed | Constant):
+            total += 1 if operand.indices else 0
+    return total

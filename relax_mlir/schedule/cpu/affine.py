@@ -1,0 +1,196 @@
+"""Index arithmetic on lanes, and the affine maps of linalg evaluated with it.
+
+A `Ramp` stays a Ramp under addition and scaling, and under division where no lane crosses a
+multiple of the divisor; everything else becomes a vector.
+"""
+
+import math
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, ir
+
+from . import loops
+from .lanes import Lane, Ramp, Uniform, Varying, splat, to_vector
+from .loops import Index
+
+
+@dataclass(frozen=True)
+class Part:
+    """Index `position` of several dims that are walked as one: `flat` counts row-major.
+
+    Memory that holds all of these dims contiguously is addressed by `flat` itself.
+    """
+
+    flat: Lane
+    extents: tuple[Index, ...]
+    position: int
+
+
+IndexLane = Lane | Part
+
+
+def evaluate(expression: ir.AffineExpr, dims: list[IndexLane], lanes: int) -> IndexLane:
+    """The value of an affine expression, given those of its dims."""
+    if isinstance(expression, ir.AffineDimExpr):
+        return dims[expression.position]
+    if isinstance(expression, ir.AffineConstantExpr):
+        return Uniform(expression.value)
+    a = resolve(evaluate(expression.lhs, dims, lanes), lanes)
+    b = resolve(evaluate(expression.rhs, dims, lanes), lanes)
+    if isinstance(expression, ir.AffineAddExpr):
+        return plus(a, b, lanes)
+    if isinstance(expression, ir.AffineMulExpr):
+        return times(a, b, lanes) if isinstance(b, Uniform) else times(b, a, lanes)
+    if isinstance(expression, ir.AffineModExpr):
+        return modulo(a, b.value, lanes)
+    if isinstance(expression, ir.AffineFloorDivExpr):
+        return quotient(a, b.value, lanes)
+    if isinstance(expression, ir.AffineCeilDivExpr):
+        return quotient(plus(a, Uniform(b.value - 1), lanes), b.value, lanes)
+    raise AssertionError(f"affine expression {expression} of a linalg op has a symbol")
+
+
+def resolve(lane: IndexLane, lanes: int) -> Lane:
+    """The index itself, where it is one of several that are walked as one."""
+    if not isinstance(lane, Part):
+        return lane
+    inner = loops.mul(*lane.extents[lane.position + 1 :])
+    outer = quotient(lane.flat, inner, lanes, True)
+    extent = lane.extents[lane.position]
+    return outer if lane.position == 0 else modulo(outer, extent, lanes, True)
+
+
+def plus(a: Lane, b: Lane, lanes: int) -> Lane:
+    """a + b of indices."""
+    result = add(a, b)
+    if result is not None:
+        return result
+    return Varying(arith.addi(to_vector(a, lanes), to_vector(b, lanes)))
+
+
+def times(a: Lane, b: Uniform, lanes: int) -> Lane:
+    """a * b of indices."""
+    result = scale(a, b.value)
+    if result is not None:
+        return result
+    return Varying(arith.muli(to_vector(a, lanes), _splat(b.value, lanes)))
+
+
+def quotient(a: Lane, divisor: Index, lanes: int, nonnegative: bool = False) -> Lane:
+    """Floor of a / divisor, for a divisor above zero; `nonnegative` says that a is."""
+    if isinstance(divisor, int) and divisor == 1:
+        return a
+    if isinstance(a, Uniform) and isinstance(a.value, int) and isinstance(divisor, int):
+        return Uniform(a.value // divisor)
+    whole = split(a, divisor, lanes, False)
+    if whole is not None:
+        return whole
+    if nonnegative or (isinstance(a, Ramp) and a.nonnegative):
+        return _apply(arith.divui, a, divisor, lanes)
+    difference = _apply(arith.subi, a, modulo(a, divisor, lanes), lanes)
+    return _apply(arith.divsi, difference, divisor, lanes)
+
+
+def modulo(a: Lane, divisor: Index, lanes: int, nonnegative: bool = False) -> Lane:
+    """a modulo divisor, from 0 to divisor - 1, for a divisor above zero."""
+    if isinstance(divisor, int) and divisor == 1:
+        return Uniform(0)
+    if isinstance(a, Uniform) and isinstance(a.value, int) and isinstance(divisor, int):
+        return Uniform(a.value % divisor)
+    rest = split(a, divisor, lanes, True)
+    if rest is not None:
+        return rest
+    if nonnegative or (isinstance(a, Ramp) and a.nonnegative):
+        return _apply(arith.remui, a, divisor, lanes)
+    rest = _apply(arith.remsi, a, divisor, lanes)
+    raised = _apply(arith.addi, rest, divisor, lanes)
+    return _apply(arith.remui, raised, divisor, lanes)
+
+
+def _apply(function, a: Lane, b: Lane | Index, lanes: int) -> Lane:
+    b = b if isinstance(b, Uniform | Ramp | Varying) else Uniform(b)
+    if isinstance(a, Uniform) and isinstance(b, Uniform):
+        return Uniform(function(loops.value(a.value), loops.value(b.value)))
+    return Varying(function(to_vector(a, lanes), to_vector(b, lanes)))
+
+
+def _splat(x: Index, lanes: int) -> ir.Value:
+    return splat(loops.value(x), lanes)
+
+
+def constant_of(x: Index) -> int | None:
+    """The number that x is known to be."""
+    if isinstance(x, int):
+        return x
+    owner = x.owner
+    if isinstance(owner, ir.Block) or not isinstance(owner.opview, arith.ConstantOp):
+        return None
+    return ir.IntegerAttr(owner.attributes["value"]).value
+
+
+def add(a: Lane, b: Lane) -> Lane | None:
+    """a + b of integers as a Ramp or Uniform; None where that cannot be."""
+    if isinstance(a, Uniform) and isinstance(b, Uniform):
+        return Uniform(_add(a.value, b.value))
+    if isinstance(a, Uniform):
+        a, b = b, a
+    if not isinstance(a, Ramp) or isinstance(b, Varying):
+        return None
+    other = b.value if isinstance(b, Uniform) else b.base
+    base = _add(a.base, other)
+    constant = constant_of(other)
+    align = math.gcd(a.align, constant) if constant is not None else 1
+    if isinstance(b, Uniform):
+        return Ramp(base, a.step, align, a.nonnegative and constant is not None and constant >= 0)
+    if not isinstance(a.step, int) or not isinstance(b.step, int):
+        return None
+    step = a.step + b.step
+    return Ramp(base, step, math.gcd(a.align, b.align), a.nonnegative and b.nonnegative)
+
+
+def scale(a: Lane, factor: Index | None) -> Lane | None:
+    """a * factor of integers; None where that is no Ramp or Uniform."""
+    if factor is None or isinstance(a, Varying):
+        return None
+    constant = constant_of(factor)
+    if isinstance(a, Uniform):
+        return Uniform(_mul(a.value, constant if constant is not None else factor))
+    if constant is not None and isinstance(a.step, int):
+        base = _mul(a.base, constant)
+        step = a.step * constant
+        return Ramp(base, step, max(1, a.align * abs(constant)), a.nonnegative and constant >= 0)
+    if not isinstance(a.base.type, ir.IndexType):
+        return None
+    return Ramp(_mul(a.base, factor), loops.mul(a.step, factor))
+
+
+def split(a: Lane, divisor: Index, lanes: int, remainder: bool) -> Lane | None:
+    """a // divisor or a % divisor, if `a` is a Ramp that passes no multiple of the divisor."""
+    divisor = constant_of(divisor)
+    if not isinstance(a, Ramp) or divisor is None or not a.nonnegative:
+        return None
+    # base and the multiples of divisor are all multiples of the gcd: none lies between lanes.
+    together = divisor > 0 and lanes <= math.gcd(a.align, divisor)
+    if not (together and isinstance(a.step, int) and a.step == 1):
+        return None
+    kind = arith.RemUIOp if remainder else arith.DivUIOp
+    base = kind(a.base, _like(divisor, a.base)).result
+    if not remainder:
+        return Uniform(base)
+    return Ramp(base, a.step, math.gcd(a.align, divisor), True)
+
+
+def _add(a: Index, b: Index) -> Index:
+    if isinstance(a, int) or isinstance(b, int):
+        return loops.add(a, b)
+    return arith.AddIOp(a, b).result
+
+
+def _mul(a: Index, b: Index) -> Index:
+    if isinstance(a, ir.Value) and isinstance(b, int):
+        return a if b == 1 else arith.MulIOp(a, _like(b, a)).result
+    return loops.mul(a, b)
+
+
+def _like(x: int, other: ir.Value) -> ir.Value:
+    return arith.ConstantOp(other.type, ir.IntegerAttr.get(other.type, x)).result

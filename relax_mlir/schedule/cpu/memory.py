@@ -1,0 +1,188 @@
+"""Tensors in memory: views of flat buffers, loaded and stored for all lanes at once.
+
+Every memref is flattened to one dim, and a view adds its own offset and strides, so that slices,
+reshapes and transposes cost index arithmetic only. A predicate (`i1`) takes one byte.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from relax_mlir.bindings import arith, ir, memref, vector
+
+from . import loops
+from .affine import IndexLane, Part, plus, resolve, times
+from .lanes import Lane, Ramp, Uniform, Varying, splat, to_vector, vector_type
+from .loops import Index
+
+
+@dataclass(frozen=True)
+class View:
+    """Elements `base[offset + sum(index[i] * strides[i])]` of a 1-D memref.
+
+    `whole` says that it covers its buffer row-major without gaps, so that dims may be merged.
+    """
+
+    base: ir.Value
+    element: ir.Type
+    offset: Index
+    sizes: tuple[Index, ...]
+    strides: tuple[Index, ...]
+    whole: bool = True
+
+    @staticmethod
+    def of(buffer: ir.Value, element: ir.Type, sizes: Sequence[Index]) -> "View":
+        """All of a memref with identity layout; `element` is the tensor's element type."""
+        return View(loops.flatten(buffer), element, 0, tuple(sizes), row_major(sizes))
+
+    def slice(
+        self, offsets: Sequence[Index], sizes: Sequence[Index], strides: Sequence[Index]
+    ) -> "View":
+        """The elements `offsets + index * strides`."""
+        moved = [loops.mul(a, b) for a, b in zip(offsets, self.strides, strict=True)]
+        steps = tuple(loops.mul(a, b) for a, b in zip(strides, self.strides, strict=True))
+        offset = loops.add(self.offset, *moved)
+        return replace(self, offset=offset, sizes=tuple(sizes), strides=steps, whole=False)
+
+    def drop(self, dims: frozenset[int]) -> "View":
+        """Without these dims, whose size is one."""
+        keep = [i for i in range(len(self.sizes)) if i not in dims]
+        sizes = tuple(self.sizes[i] for i in keep)
+        return replace(self, sizes=sizes, strides=tuple(self.strides[i] for i in keep))
+
+    def expand(self, groups: Sequence[Sequence[int]], sizes: Sequence[Index]) -> "View":
+        """Dim i split into the dims `groups[i]` of `sizes`."""
+        strides: list[Index] = [0] * len(sizes)
+        for stride, group in zip(self.strides, groups, strict=True):
+            for position in reversed(group):
+                strides[position] = stride
+                stride = loops.mul(stride, sizes[position])
+        strides = strides if groups else list(row_major(sizes))
+        return replace(self, sizes=tuple(sizes), strides=tuple(strides))
+
+    def collapse(self, groups: Sequence[Sequence[int]], sizes: Sequence[Index]) -> "View | None":
+        """The dims `groups[i]` merged into dim i; None if memory has gaps between them."""
+        strides: list[Index] = []
+        for group in groups:
+            big = [i for i in group if self.sizes[i] != 1]
+            if len(big) > 1 and not self.whole:
+                return None
+            strides.append(self.strides[big[-1] if big else group[-1]])
+        return replace(self, sizes=tuple(sizes), strides=tuple(strides))
+
+    def at(self, indices: Sequence[IndexLane], lanes: int) -> Lane:
+        """The offset in `base` of these indices."""
+        result: Lane = Uniform(self.offset)
+        for index, stride in _merged(indices, self.strides, lanes):
+            result = plus(result, times(index, Uniform(stride), lanes), lanes)
+        return result
+
+
+def row_major(sizes: Sequence[Index]) -> tuple[Index, ...]:
+    """Strides of dims that lie in memory without gaps, the last one fastest."""
+    strides: list[Index] = []
+    stride: Index = 1
+    for size in reversed(sizes):
+        strides.append(stride)
+        stride = loops.mul(stride, size)
+    return tuple(reversed(strides))
+
+
+def _merged(
+    indices: Sequence[IndexLane], strides: Sequence[Index], lanes: int
+) -> list[tuple[Lane, Index]]:
+    """Index and stride of each dim; dims that are walked as one are one entry."""
+    found: list[tuple[Lane, Index]] = []
+    pairs = [(i, s) for i, s in zip(indices, strides, strict=True) if i != Uniform(0)]
+    at = 0
+    while at < len(pairs):
+        index, stride = pairs[at]
+        run = [i for i, _ in pairs[at : at + len(index.extents)]] if isinstance(index, Part) else []
+        if run and run == [Part(index.flat, index.extents, i) for i in range(len(index.extents))]:
+            at += len(run)
+            found.append((index.flat, pairs[at - 1][1]))
+        else:
+            at += 1
+            found.append((resolve(index, lanes), stride))
+    return found
+
+
+def storage_type(element: ir.Type) -> ir.Type:
+    """The type of an element in memory."""
+    is_predicate = isinstance(element, ir.IntegerType) and element.width == 1
+    return ir.IntegerType.get_signless(8) if is_predicate else element
+
+
+def load(
+    view: View, indices: Sequence[IndexLane], lanes: int, mask: ir.Value | None = None
+) -> Lane:
+    """The elements at these indices: scalar load, vector load or gather.
+
+    Lanes that `mask` turns off hold zero, and their memory is not touched.
+    """
+    offset = view.at(indices, lanes)
+    stored = ir.MemRefType(view.base.type).element_type
+    if isinstance(offset, Uniform):
+        found: Lane = Uniform(memref.load(view.base, [loops.value(offset.value)]))
+    elif isinstance(offset, Ramp) and offset.step == 1:
+        found = Varying(loops.load(view.base, offset.base, lanes, mask))
+    else:
+        base, steps = _scattered(offset, lanes)
+        on = mask if mask is not None else _all_on(lanes)
+        kind = vector_type(lanes, stored)
+        zero = ir.DenseElementsAttr.get_splat(kind, loops.zero_attr(stored))
+        zeros = arith.constant(kind, zero)
+        found = Varying(vector.gather(kind, view.base, [loops.value(base)], steps, on, zeros))
+    return found if stored == view.element else _to_predicate(found, lanes)
+
+
+def store(
+    view: View,
+    indices: Sequence[IndexLane],
+    lane: Lane,
+    lanes: int,
+    mask: ir.Value | None = None,
+) -> None:
+    """Stores one element a lane; all lanes that share an address hold one value."""
+    stored = ir.MemRefType(view.base.type).element_type
+    if stored != view.element:
+        lane = _from_predicate(lane, stored, lanes)
+    offset = view.at(indices, lanes)
+    if isinstance(offset, Uniform) and isinstance(lane, Uniform):
+        memref.store(loops.value(lane.value), view.base, [loops.value(offset.value)])
+        return
+    x = to_vector(lane, lanes)
+    if isinstance(offset, Ramp) and offset.step == 1:
+        loops.store(x, view.base, offset.base, mask)
+        return
+    base, steps = _scattered(offset, lanes)
+    on = mask if mask is not None else _all_on(lanes)
+    vector.scatter(None, view.base, [loops.value(base)], steps, on, x)
+
+
+def _scattered(offset: Lane, lanes: int) -> tuple[Index, ir.Value]:
+    """Start and per-lane distances of a gather or scatter."""
+    if not isinstance(offset, Ramp):
+        return 0, to_vector(offset, lanes)
+    distance = Ramp(loops.value(0), offset.step)
+    return offset.base, to_vector(distance, lanes)
+
+
+def _all_on(lanes: int) -> ir.Value:
+    kind = vector_type(lanes, ir.IntegerType.get_signless(1))
+    on = ir.IntegerAttr.get(ir.IntegerType.get_signless(1), 1)
+    return arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, on))
+
+
+def _to_predicate(lane: Lane, lanes: int) -> Lane:
+    x = lane.value
+    element = x.type if isinstance(lane, Uniform) else ir.VectorType(x.type).element_type
+    zero = arith.constant(element, 0)
+    if isinstance(lane, Uniform):
+        return Uniform(arith.cmpi(arith.CmpIPredicate.ne, x, zero))
+    return Varying(arith.cmpi(arith.CmpIPredicate.ne, x, splat(zero, lanes)))
+
+
+def _from_predicate(lane: Lane, stored: ir.Type, lanes: int) -> Lane:
+    if isinstance(lane, Uniform):
+        return Uniform(arith.extui(stored, lane.value))
+    return Varying(arith.extui(vector_type(lanes, stored), to_vector(lane, lanes)))

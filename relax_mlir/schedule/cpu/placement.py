@@ -1,0 +1,210 @@
+"""Decides which memory each tensor of a program lives in: outputs in place, the rest in scratch.
+
+    %r = linalg.generic ... -> %e               %r lives in the window of %out
+    %o = tensor.insert_slice %r into %out   ->  (nothing is copied)
+    return %o
+
+A tensor that cannot be computed where it is wanted is copied there by a stage of its own.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from .access import Inlining, Use, inline_producers, uses_of
+from .program import (
+    Argument,
+    Computed,
+    Empty,
+    Operand,
+    Program,
+    Reshape,
+    Stage,
+    Tensor,
+    Window,
+    identity_of,
+)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """The memory of `owner`, seen through windows and reshapes, outermost first."""
+
+    owner: Tensor
+    path: tuple[Window | Reshape, ...] = ()
+
+    def within(self, step: Window | Reshape) -> "Spot":
+        """A part or another shape of this memory."""
+        return replace(self, path=(*self.path, step))
+
+
+@dataclass
+class Placement:
+    """Where computed tensors live; those without a spot need scratch or no memory at all."""
+
+    program: Program
+    inlining: Inlining
+    spots: dict[Computed, Spot] = field(default_factory=dict)
+
+    def spot(self, tensor: Tensor) -> Spot | None:
+        """The memory of a tensor, if that is an argument or was decided."""
+        if isinstance(tensor, Argument):
+            return Spot(tensor)
+        return self.spots.get(tensor) if isinstance(tensor, Computed) else None
+
+    def reads_of(self, owner: Tensor) -> list[tuple[Stage, tuple[Use, ...] | None]]:
+        """Stages that read what an argument held at entry, or what a stage computed."""
+        return [
+            (stage, None if access.sliced else access.uses)
+            for stage in self.program.stages
+            if stage not in self.inlining.inlined
+            for access in self.inlining.reads(stage)
+            if access.tensor is owner
+        ]
+
+
+def place(program: Program, inline: bool = True) -> Placement:
+    """Places all outputs, inserting copies into the program where they are needed."""
+    inlining = inline_producers(program) if inline else Inlining(program)
+    placement = Placement(program, inlining)
+    _drop_dead(program)
+    outs = [argument for argument in program.arguments if argument.out is not None]
+    for tensor, out in zip(program.returned, outs, strict=True):
+        if not _want(placement, tensor, Spot(out)):
+            _append_copy(placement, tensor, Spot(out))
+    for stage in program.stages:
+        if stage.window is not None and stage.results[0] not in placement.spots:
+            _want(placement, stage.results[0], Spot(stage.results[0]))
+    _elide_insertions(placement)
+    _fill_extended(placement)
+    return placement
+
+
+def _drop_dead(program: Program) -> None:
+    """Removes stages whose results nobody reads."""
+    live: set[Stage] = set()
+    roots = [*program.returned]
+    for item in program.items:
+        if not isinstance(item, Stage) and item.operation.name == "tensor.extract":
+            roots.append(program.tensors[item.operands[0]])
+    while roots:
+        tensor = roots.pop()
+        while hasattr(tensor, "source"):
+            tensor = tensor.source
+        if isinstance(tensor, Computed) and tensor.stage not in live:
+            stage = tensor.stage
+            live.add(stage)
+            roots += [operand.tensor for operand in [*stage.reads, *stage.inits]]
+            roots += stage.gathers
+    program.items[:] = [i for i in program.items if not isinstance(i, Stage) or i in live]
+
+
+def _want(placement: Placement, tensor: Tensor, spot: Spot) -> bool:
+    """Lets the tensor be computed at the spot; False if it has to be copied there."""
+    if isinstance(tensor, Argument):
+        return spot == Spot(tensor)
+    if isinstance(tensor, Reshape):
+        # Joining dims needs memory without gaps, which a window does not promise.
+        gaps = tensor.expands and any(isinstance(step, Window) for step in spot.path)
+        return not gaps and _want(placement, tensor.source, spot.within(tensor))
+    if not isinstance(tensor, Computed) or placement.inlining.is_inlined(tensor):
+        return False
+    if tensor in placement.spots or not _is_safe(placement, tensor, spot):
+        return False
+    placement.spots[tensor] = spot
+    stage = tensor.stage
+    init = stage.inits[tensor.number].tensor
+    kept = is_partial(stage, tensor.number) or stage.has_reduction
+    if (kept or stage.uses_init(tensor.number)) and not _is_read_after(placement, init, stage):
+        _want(placement, init, spot)
+    return True
+
+
+def _is_read_after(placement: Placement, tensor: Tensor, stage: Stage) -> bool:
+    return any(reader.order > stage.order for reader, _ in placement.reads_of(tensor))
+
+
+def is_partial(stage: Stage, number: int) -> bool:
+    """Whether the stage leaves some elements of that output as they were."""
+    if stage.window is not None:
+        return True
+    uses = uses_of(stage.inits[number].indices)
+    shape = stage.inits[number].tensor.shape
+    loops = [use.dim for use in uses if use.dims]
+    fixed_is_unit = all(e == 1 for use, e in zip(uses, shape, strict=True) if not use.dims)
+    return None in loops or len(set(loops)) < len(loops) or not fixed_is_unit
+
+
+def _is_safe(placement: Placement, tensor: Computed, spot: Spot) -> bool:
+    """Whether nobody needs the former contents of the spot once the tensor is written there."""
+    if not isinstance(spot.owner, Argument):
+        return True
+    stage = tensor.stage
+    for reader, uses in placement.reads_of(spot.owner):
+        if reader.order > stage.order:
+            return False
+        if reader is stage and (spot.path or uses != uses_of(stage.inits[tensor.number].indices)):
+            return False
+    return True
+
+
+def _append_copy(placement: Placement, tensor: Tensor, spot: Spot) -> None:
+    items = placement.program.items
+    items.append(_copy(placement, tensor, spot, len(items) + len(placement.spots) + 1000))
+
+
+def _copy(placement: Placement, tensor: Tensor, spot: Spot, order: int) -> Stage:
+    rank = len(tensor.shape)
+    identity = identity_of(rank)
+    target = Empty(tensor.shape, tensor.element, tensor.op, [])
+    stage = Stage(
+        tensor.op, order, tensor.shape, (False,) * rank,
+        [Operand(tensor, identity)], [Operand(target, identity)], None,
+    )  # fmt: skip
+    result = Computed(tensor.shape, tensor.element, tensor.op, stage, 0)
+    stage.results.append(result)
+    placement.spots[result] = spot
+    return stage
+
+
+def _elide_insertions(placement: Placement) -> None:
+    """Computes what is inserted where it is inserted, and drops the insertion."""
+    program = placement.program
+    for stage in reversed(program.stages):
+        if stage.window is None:
+            continue
+        spot = placement.spots[stage.results[0]].within(stage.window)
+        source = stage.reads[0].tensor
+        if _may_elide(placement, stage, source) and _want(placement, source, spot):
+            program.items.remove(stage)
+
+
+def _may_elide(placement: Placement, insertion: Stage, source: Tensor) -> bool:
+    while isinstance(source, Reshape):
+        source = source.source
+    if not isinstance(source, Computed) or source.stage.window is not None:
+        return False
+    dest = insertion.inits[0].tensor
+    spot = placement.spots[insertion.results[0]]
+    filled_before = isinstance(dest, Computed) and dest.stage.order < source.stage.order
+    if filled_before and _is_read_after(placement, dest, source.stage):
+        return False
+    in_place = placement.spot(dest) == spot and (isinstance(dest, Argument) or filled_before)
+    if not isinstance(dest, Empty) and not in_place:
+        return False
+    readers = [stage for stage, _ in placement.reads_of(source)]
+    return all(reader.order <= insertion.order for reader in readers)
+
+
+def _fill_extended(placement: Placement) -> None:
+    """Copies the rest of a partly written tensor, where it is not in place already."""
+    program = placement.program
+    for stage in program.stages:
+        for number, result in enumerate(stage.results):
+            dest = stage.inits[number].tensor
+            if not is_partial(stage, number) or isinstance(dest, Empty):
+                continue
+            spot = placement.spots.setdefault(result, Spot(result))
+            if placement.spot(dest) == spot:
+                continue
+            program.items.insert(
+                program.items.index(stage), _copy(placement, dest, spot, stage.order)
+            )

@@ -1,0 +1,208 @@
+"""Chooses, for a nest, the loop whose iterations become the lanes of vectors.
+
+Lanes across the common axes ("lanes hold neighbouring outputs") suit elementwise programs and
+reductions over outer dims; lanes inside, chosen for each cluster, suit reductions over the
+contiguous dim. The choice is the least estimated number of memory operations.
+"""
+
+from dataclasses import dataclass, field
+from math import prod
+
+from relax_mlir.bindings import ir
+from relax_mlir.target import Target
+
+from .access import Access, Inlining, Use, uses_of
+from .memory import storage_type
+from .nests import Cluster, Nest, clusters, estimate
+from .placement import Placement
+from .program import Computed, Stage, Window
+
+_UNIFORM_COST = 0.3
+_STRIDED_COST = 16.0
+_HORIZONTAL_COST = 8.0
+_BLOCK = 2048
+
+
+@dataclass
+class Plan:
+    """`lane_axes` are the common axes that lanes run along, joined to one loop; empty if lanes are
+    inside, along `inner[cluster]`.
+    """
+
+    nest: Nest
+    clusters: list[Cluster]
+    lanes: int
+    lane_axes: tuple[int, ...] = ()
+    inner: dict[Cluster, int | None] = field(default_factory=dict)
+
+
+def plan_nest(nest: Nest, placement: Placement, target: Target, ordered: set[Stage]) -> Plan:
+    """The cheapest plan; stages in `ordered` have a reduction that lanes cannot split."""
+    inlining = placement.inlining
+    found = clusters(nest, inlining)
+    lanes = target.vector_bytes // max(map(_width, nest_types(nest, inlining)))
+    plan = Plan(nest, found, lanes)
+    best = 0.0
+    for cluster in found:
+        plan.inner[cluster], cost = _inner_axis(nest, cluster, inlining, lanes, ordered)
+        best += cost
+    for axis in nest.common:
+        cost = sum(_cost(nest, stage, axis, inlining, lanes) for stage in nest.stages)
+        if cost <= best:
+            best, plan.lane_axes = cost, (axis,)
+    if plan.lane_axes:
+        plan.lane_axes = _joined(nest, found, plan.lane_axes[0], placement)
+    return plan
+
+
+def nest_types(nest: Nest, inlining: Inlining) -> list[ir.Type]:
+    """Element types that the nest loads, stores and computes with."""
+    types: list[ir.Type] = []
+    pending = list(nest.stages)
+    seen: set[Stage] = set()
+    while pending:
+        stage = pending.pop()
+        if stage in seen:
+            continue
+        seen.add(stage)
+        types += [result.element for result in stage.results]
+        for operand in stage.reads:
+            types.append(operand.tensor.element)
+            tensor = operand.tensor
+            while hasattr(tensor, "source"):
+                tensor = tensor.source
+            if inlining.is_inlined(tensor):
+                pending.append(tensor.stage)
+        if stage.block is not None:
+            results = [op.results[0].type for op in stage.block.operations if len(op.results)]
+            types += [kind for kind in results if isinstance(kind, ir.FloatType)]
+    return types
+
+
+def _width(element: ir.Type) -> int:
+    """Bytes of an element in a register; narrow floats are computed as f32."""
+    if isinstance(element, ir.IndexType):
+        return 4
+    if isinstance(element, ir.FloatType):
+        return max(4, element.width // 8)
+    return max(1, storage_type(element).width // 8)
+
+
+def _inner_axis(
+    nest: Nest, cluster: Cluster, inlining: Inlining, lanes: int, ordered: set[Stage]
+) -> tuple[int | None, float]:
+    """The best inner axis for the lanes of a cluster, and its cost; None if it has no loop."""
+    best: tuple[int | None, float] | None = None
+    for axis in cluster.axes:
+        cost = 0.0
+        for stage in cluster.stages:
+            cost += _cost(nest, stage, axis, inlining, lanes)
+            if stage.reduces[nest.axes[stage].index(axis)]:
+                outer = [a for a in nest.axes[stage] if a != axis]
+                cost += _HORIZONTAL_COST * prod(estimate(nest.extent(a)) for a in outer)
+                cost += float("inf") if stage in ordered else 0
+        if best is None or cost < best[1]:
+            best = axis, cost
+    if best is not None and best[1] < float("inf"):
+        return best
+    return None, sum(_cost(nest, stage, None, inlining, lanes) for stage in cluster.stages)
+
+
+def _cost(nest: Nest, stage: Stage, axis: int | None, inlining: Inlining, lanes: int) -> float:
+    iterations = 1
+    for own in nest.axes[stage]:
+        extent = estimate(nest.extent(own))
+        iterations *= -(-extent // lanes) if own == axis else extent
+    accesses = 1.0
+    for access in inlining.reads(stage):
+        accesses += _access_cost(nest, stage, access, axis)
+    for init in stage.inits:
+        target = init.tensor if stage.window is None else stage.reads[0].tensor
+        accesses += _access_cost(nest, stage, Access(target, uses_of(init.indices)), axis)
+    return iterations * accesses
+
+
+def _access_cost(nest: Nest, stage: Stage, access: Access, axis: int | None) -> float:
+    if access.uses is None:
+        return _STRIDED_COST
+    touched = [i for i, use in enumerate(access.uses) if axis in nest.use_axes(stage, use)]
+    if not touched:
+        return _UNIFORM_COST
+    tensor = access.tensor
+    in_registers = isinstance(tensor, Computed) and tensor.stage in nest.axes
+    if in_registers and not nest.inner(tensor.stage):
+        return _UNIFORM_COST
+    behind = access.tensor.shape[touched[-1] + 1 :]
+    contiguous = len(touched) == 1 and all(extent == 1 for extent in behind)
+    if not contiguous:
+        return _STRIDED_COST
+    return 1.0 if access.uses[touched[0]].plain else 2.0
+
+
+def _joined(nest: Nest, found: list[Cluster], axis: int, placement: Placement) -> tuple[int, ...]:
+    """The lane axis with those in front of it that every access walks together with it."""
+    if len(found) != 1 or found[0].axes or nest.common[-1] != axis:
+        return (axis,)
+    joined = (axis,)
+    for front in reversed(nest.common[:-1]):
+        wider = (front, *joined)
+        if not all(_walks(nest, stage, wider, placement) for stage in nest.stages):
+            break
+        joined = wider
+    return joined
+
+
+def _walks(nest: Nest, stage: Stage, axes: tuple[int, ...], placement: Placement) -> bool:
+    """Whether the stage's accesses have all these axes side by side, or none of them."""
+    accesses = [*placement.inlining.reads(stage)]
+    if _reads_indices(stage, placement.inlining):
+        return False
+    for result, init in zip(stage.results, stage.inits, strict=True):
+        spot = placement.spots.get(result)
+        window = stage.window is not None or (
+            spot is not None and any(isinstance(step, Window) for step in spot.path)
+        )
+        accesses.append(Access(init.tensor, uses_of(init.indices), window))
+    for access in accesses:
+        if access.uses is None:
+            return False
+        order = [_axis_of(nest, stage, use) for use in access.uses]
+        order = [own for own in order if own is not None]
+        mixed = any(not use.plain and nest.use_axes(stage, use) & set(axes) for use in access.uses)
+        present = [own for own in order if own in axes]
+        if mixed or (present and (access.sliced or tuple(present) != axes)):
+            return False
+        if present and tuple(order[order.index(axes[0]) :][: len(axes)]) != axes:
+            return False
+    return True
+
+
+def _axis_of(nest: Nest, stage: Stage, use: Use) -> int | None:
+    axes = nest.use_axes(stage, use)
+    return next(iter(axes)) if use.plain and axes else None
+
+
+def _reads_indices(stage: Stage, inlining: Inlining) -> bool:
+    """Whether the stage, or a producer inlined into it, computes with its loop indices."""
+    pending, seen = [stage], set()
+    while pending:
+        current = pending.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if current.block is not None:
+            names = {op.operation.name for op in current.block.operations}
+            if "linalg.index" in names or "tensor.extract" in names:
+                return True
+        for operand in current.reads:
+            tensor = operand.tensor
+            while hasattr(tensor, "source"):
+                tensor = tensor.source
+            if inlining.is_inlined(tensor):
+                pending.append(tensor.stage)
+    return False
+
+
+def block_of(plan: Plan) -> int:
+    """Elements of the lane loop that one parallel iteration handles, a multiple of the lanes."""
+    return _BLOCK // plan.lanes * plan.lanes
