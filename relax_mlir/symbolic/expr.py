@@ -52,10 +52,10 @@ class Expr:
         if len(kept) > 1:
             kept.sort(key=term_order)
         self.terms = tuple(kept)
-        self._hash = None
-        self._range = None
-        self._symbols = None
-        self._text = None
+        self._hash: int | None = None
+        self._range: Interval | None = None
+        self._symbols: frozenset[str] | None = None
+        self._text: str | None = None
 
     @property
     def value(self) -> int | None:
@@ -332,6 +332,7 @@ def _fold(values: list[T], combine: Callable[[T, T], T]) -> T:
 # Division. A divisor is positive, and every rule is an identity of floor division.
 
 
+@lru_cache(maxsize=4096)
 def _floordiv(lhs: Expr, rhs: Expr) -> Expr:
     _check_divisor(lhs, rhs, "floordiv")
     whole, rest = _divide(lhs, rhs)
@@ -354,6 +355,7 @@ def _floordiv(lhs: Expr, rhs: Expr) -> Expr:
     return whole + single(Atom("floordiv", text, (numerator, divisor)))
 
 
+@lru_cache(maxsize=4096)
 def _mod(lhs: Expr, rhs: Expr) -> Expr:
     _check_divisor(lhs, rhs, "mod")
     _, rest = _divide(_drop_inner_mod(lhs, rhs), rhs)
@@ -443,6 +445,8 @@ def _cancel(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr, Expr, Expr]:
 
 
 def _exact_quotient(expr: Expr, divisor: int) -> Expr:
+    if divisor == 1:
+        return expr
     return Expr((monomial, c // divisor) for monomial, c in expr.terms)
 
 

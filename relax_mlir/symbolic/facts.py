@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from relax_mlir.symbolic.expr import Expr, SymbolicError
 from relax_mlir.symbolic.parser import RELATIONS, parse_relation
@@ -56,6 +56,7 @@ class Facts:
     """A set of facts that hold together, in the order they were given, each once."""
 
     items: tuple[Fact, ...] = ()
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", tuple(dict.fromkeys(self.items)))

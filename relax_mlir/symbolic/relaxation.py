@@ -45,10 +45,12 @@ class Relaxation:
         self.known: set[Monomial] = set()
         self.width = 0
         self.cover(expr)
-        for constraint in _related(expr, domain.constraints):
+        wanted = {m for m, _ in expr.terms if len(m) > 1}
+        constraints = _related(expr, domain.constraints)
+        for constraint in constraints:
             self.cover(constraint)
             self.rows.append(constraint)
-        self.multiply_rows()
+        self.multiply_rows(set(constraints), wanted)
 
     def cover(self, expr: Expr) -> None:
         """Adds the products of `expr`, and rows that tie them to others, until all are known."""
@@ -89,8 +91,12 @@ class Relaxation:
         found = [] if low is None else [factor - low]
         return found if high is None else [*found, -factor + high]
 
-    def multiply_rows(self) -> None:
-        """Adds products of rows with atoms, where all products in them are known already."""
+    def multiply_rows(self, constraints: set[Expr], wanted: set[Monomial]) -> None:
+        """Adds products of rows with atoms, where all products in them are known already.
+
+        For a constraint it is enough that one product is wanted: given `a + b <= c`, `a*d <= c*d`
+        needs `b*d`, of which only the range is known.
+        """
         products = {m for m in self.known if len(m) > 1}
         factors = {atom for monomial in products for atom in monomial}
         for atom in sorted(factors):
@@ -99,8 +105,11 @@ class Relaxation:
                 continue
             for row in list(self.rows):
                 product = row * single(atom)
-                if all(len(m) == 1 or m in products for m, _ in product.terms):
+                new = [m for m, _ in product.terms if len(m) > 1 and m not in products]
+                if not new:
                     self.cover(product)
+                    self.rows.append(product)
+                elif row in constraints and any(m in wanted for m, _ in product.terms):
                     self.rows.append(product)
 
     def cut(self, expr: Expr) -> None:

@@ -144,6 +144,7 @@ PROVED = [
     (at_most, "(n + 127) floordiv 128", "16", ["n <= 2048"]),
     (at_most, "m", "c", ["m + n <= c"]),
     (at_most, "4*m*h", "4*n*h", ["m <= n"]),
+    (at_most, "a*d", "c*d", ["a + b <= c"]),
     (at_most, "n", "n*m", ["m >= 1"]),
     (at_most, "n", "n*n", []),
     (at_most, "n*n", "n*m", ["n <= m"]),
