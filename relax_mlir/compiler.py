@@ -1,0 +1,121 @@
+"""From a module to an executable: parse, run the pipeline, generate code, cache, load."""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from relax_mlir.bindings import func, ir
+from relax_mlir.codegen import build_shared
+from relax_mlir.codegen.cache import cached
+from relax_mlir.diagnostics import parse_module
+from relax_mlir.dialects import make_context
+from relax_mlir.errors import UsageError
+from relax_mlir.executable import Executable, load
+from relax_mlir.passes import Pipeline
+from relax_mlir.pipelines import OPT_LEVELS, pipeline
+from relax_mlir.target import Target
+
+HOST_PREFIX = "rx_"
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a module and the name that diagnostics give it."""
+
+    text: str
+    name: str
+
+
+def compile(
+    source: "ir.Module | str | os.PathLike",
+    target: str | Target = "native",
+    opt_level: int = 2,
+    use_cache: bool = True,
+) -> Executable:
+    """Compiles a module for a target and loads it.
+
+    `source` is a module, its text, or the path of a file that holds the text. The result is
+    kept in the disk cache under a hash of text, target, level and versions; a second call
+    loads it from there.
+
+    Raises CompileError with located diagnostics if the module is wrong or cannot be compiled,
+    UsageError for an unknown target or level or a missing file.
+    """
+    return load(compile_to_file(source, target, opt_level, use_cache))
+
+
+def compile_to_file(
+    source: "ir.Module | str | os.PathLike",
+    target: str | Target = "native",
+    opt_level: int = 2,
+    use_cache: bool = True,
+) -> Path:
+    """Compiles as `compile` does and returns the path of the shared object in the cache."""
+    if opt_level not in OPT_LEVELS:
+        known = ", ".join(map(str, OPT_LEVELS))
+        raise UsageError(f"unknown optimisation level {opt_level}; levels are {known}")
+    resolved = target if isinstance(target, Target) else Target.parse(target)
+    read = read_source(source)
+    key = cache_key(read.text, resolved, opt_level)
+    if not use_cache:
+        key += os.urandom(16)
+    return cached(key, lambda: compile_to_bytes(read, resolved, opt_level))
+
+
+def compile_to_bytes(source: Source, target: Target, opt_level: int) -> bytes:
+    """Compiles a module to the bytes of a shared object."""
+    with make_context() as context, ir.Location.unknown():
+        context.allow_unregistered_dialects = False
+        module = parse_module(source.text)
+        Pipeline.parse(pipeline(target.name, opt_level)).run(module)
+        return build_shared(module, target, _host_functions(module))
+
+
+def _host_functions(module: ir.Module) -> list[str]:
+    names = [op.name.value for op in module.body.operations if isinstance(op, func.FuncOp)]
+    return [name for name in names if name.startswith(HOST_PREFIX)]
+
+
+def read_source(source: "ir.Module | str | os.PathLike") -> Source:
+    """Returns the text of a module given in any of the accepted ways.
+
+    A string is a path if it ends in `.mlir` and has one line, text otherwise. Raises UsageError
+    if the file cannot be read.
+    """
+    if isinstance(source, ir.Module):
+        return Source(str(source), "module")
+    is_path = isinstance(source, os.PathLike) or (
+        source.rstrip().endswith(".mlir") and "\n" not in source.strip()
+    )
+    if not is_path:
+        return Source(source, "text")
+    try:
+        return Source(Path(source).read_text(), str(source))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        raise UsageError(f"cannot read '{source}': {reason}") from None
+
+
+def cache_key(text: str, target: Target, opt_level: int) -> bytes:
+    """Returns what a compiled module depends on, as bytes."""
+    parts = [text, repr(target), str(opt_level), compiler_fingerprint()]
+    return "\0".join(parts).encode()
+
+
+@cache
+def compiler_fingerprint() -> str:
+    """A hash over this package's sources and the versions of what it compiles with."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parent
+    for path in sorted(root.rglob("*.py")) + sorted((root / "dialects").rglob("*.py")):
+        status = path.stat()
+        digest.update(f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}\n".encode())
+    for name in ("torch-mlir", "llvmlite"):
+        try:
+            digest.update(f"{name} {version(name)}\n".encode())
+        except PackageNotFoundError:
+            digest.update(f"{name} unknown\n".encode())
+    return digest.hexdigest()

@@ -1,0 +1,60 @@
+"""The default pipelines, narrated: each pass with what holds from there on.
+
+`-O0` keeps every operator a kernel of its own and every tensor its own memory; `-O1` plans
+memory and uses the fast schedules; `-O2` also fuses across levels. All give the same numbers.
+"""
+
+from dataclasses import dataclass
+
+OPT_LEVELS = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A pass of a pipeline, as text, and the sentence on what holds after it."""
+
+    text: str
+    holds: str
+    min_level: int = 0
+
+
+STEPS = (
+    Step("relax-infer-shapes", "every annotation is as fine as the rules can make it"),
+    Step("relax-verify", "every rule of the dialects holds, so later passes need no checks"),
+    Step("relax-canonicalize-bindings", "no cast, reshape or permutation is redundant", 1),
+    Step("relax-inline-functions", "graph functions call kernels only"),
+    Step("relax-legalize-ops", "every operator is a call of a tensor program"),
+    Step("relax-annotate-pattern", "every tensor program says how it may be fused", 2),
+    Step("relax-fuse-ops", "what runs as one kernel is one private function", 2),
+    Step("relax-fuse-tir", "each such function is one tensor program again", 2),
+    Step("symbol-dce", "no tensor program is unused"),
+    Step("relax-schedule{{target={target}{fuse}}}", "tensor programs are vector loops on memory"),
+    Step("relax-lower-calls", "allocation is explicit, order matters"),
+    Step("relax-plan-memory{reuse}", "temporaries live in one arena"),
+    Step("relax-to-host{{target={target}}}", "graph functions are native host code"),
+)
+
+
+def pipeline(target: str = "native", opt_level: int = 2) -> str:
+    """Returns the text of the pipeline from graph functions to kernels and host code.
+
+    `relax-opt --pass-pipeline` takes it; `str(Pipeline.parse(...))` gives the same text.
+    """
+    options = {
+        "target": target,
+        "fuse": "" if opt_level else " fuse=false",
+        "reuse": "" if opt_level else "{reuse=false}",
+    }
+    texts = [
+        step.text.format(**options) if "{" in step.text else step.text
+        for step in STEPS
+        if step.min_level <= opt_level
+    ]
+    return f"builtin.module({','.join(texts)})"
+
+
+def narrate(target: str = "native", opt_level: int = 2) -> str:
+    """Returns the pipeline as a table for people: one pass a line, with what holds after it."""
+    rows = [step for step in STEPS if step.min_level <= opt_level]
+    width = max(len(step.text) for step in rows)
+    return "\n".join(f"{step.text:{width}}  {step.holds}" for step in rows)
