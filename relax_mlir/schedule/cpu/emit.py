@@ -16,7 +16,7 @@ from .combine import combiner_of
 from .kernel import Kernel
 from .memory import storage_type
 from .nests import Nest, join
-from .placement import Placement, place
+from .placement import Placement
 from .plan import plan_nest
 from .program import Program, Stage, read_program
 from .vectorize import NestEmitter
@@ -164,12 +164,3 @@ def _dim_names(prim_func: PrimFunc) -> list[list[str]]:
     """The symbolic extents of each tensor argument as canonical text, empty where unknown."""
     tensors = [a for a in prim_func.arguments if isinstance(a.type, ir.RankedTensorType)]
     return [["" if d is None else str(d) for d in TensorType.of(a).dims] for a in tensors]
-
-
-def schedule_loops(prim_func: PrimFunc, target: Target, fuse: bool = True) -> None:
-    """Schedules any program of supported ops; raises PassFailure at one that is not."""
-    module, program = read_kernel(prim_func)
-    placement = place(program, fuse)
-    items = group(placement, fuse)
-    emit_kernel(prim_func, placement, target, lambda kernel: emit_nests(kernel, items))
-    del module

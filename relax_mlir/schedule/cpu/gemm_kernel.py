@@ -72,6 +72,11 @@ class Tiling:
         return Tiling(target.f32_lanes, registers, 14 if registers == 32 else 6)
 
     @property
+    def has_masks(self) -> bool:
+        """Whether masked stores cost no more than others."""
+        return self.lanes == 16
+
+    @property
     def columns(self) -> int:
         """Width of a tile and of a panel of packed weights."""
         return self.vectors * self.lanes

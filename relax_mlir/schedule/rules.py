@@ -1,0 +1,48 @@
+"""The ordered table of schedule rules: the first that takes a tensor program schedules it.
+
+A rule is a function `(kernel, target, fuse) -> bool` that replaces the tensor program by loops over
+memrefs and returns True, or leaves it as it is and returns False. The name of the rule that was
+used stays on the kernel as `tir.schedule`.
+"""
+
+from collections.abc import Callable
+
+from relax_mlir.bindings import ir
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.schedule.cpu import elementwise, fallback, row_reduction
+from relax_mlir.schedule.cpu.matmul import schedule_matmul
+from relax_mlir.target import Target
+
+Rule = Callable[[PrimFunc, Target, bool], bool]
+
+
+def _matmul(kernel: PrimFunc, target: Target, fuse: bool) -> bool:
+    return schedule_matmul(kernel, target)
+
+
+RULES: tuple[tuple[str, Rule], ...] = (
+    ("matmul", _matmul),
+    ("row_reduction", row_reduction.schedule),
+    ("elementwise", elementwise.schedule),
+    ("fallback", fallback.schedule),
+)
+"""Name and rule, in the order in which they are tried; the last one takes every program."""
+
+
+def schedule(kernel: PrimFunc, target: Target, fuse: bool = True) -> str:
+    """Schedules a tensor program by the first rule that takes it, and returns the rule's name.
+
+    With `fuse` off, every op of the program gets loops and memory of its own. Raises PassFailure
+    at an op that no rule can schedule.
+    """
+    name, module = kernel.name, kernel.op.operation.parent
+    for rule_name, rule in RULES:
+        if rule(kernel, target, fuse):
+            _mark(module, name, rule_name)
+            return rule_name
+    raise AssertionError("the last rule takes every program or fails")
+
+
+def _mark(module: ir.Operation, name: str, rule_name: str) -> None:
+    scheduled = ir.SymbolTable(module)[name]
+    scheduled.operation.attributes["tir.schedule"] = ir.StringAttr.get(rule_name)

@@ -1,0 +1,35 @@
+"""Gives every tensor program loops for a target, chosen by rules.
+
+    func.func private @k(%x: tensor<?xf32>, %out: tensor<?xf32>) attributes {tir.prim_func}
+      ->
+    func.func private @k(%x: memref<?xf32>, %out: memref<?xf32>) attributes {tir.scheduled}
+
+Outputs are computed into the out parameters; what is between them is fused away, stays in
+registers, or is scratch memory that the kernel frees. `fuse=false` keeps every op separate.
+
+Needs: tensor programs of linalg, tensor, arith and math ops. Leaves: no tensor in them.
+Source: paper §4.6 (analysis-based program optimisation); TVM DLight.
+"""
+
+from dataclasses import dataclass
+
+from relax_mlir.bindings import ir
+from relax_mlir.dialects.tir import prim_funcs
+from relax_mlir.passes import Pass
+from relax_mlir.schedule.rules import schedule
+from relax_mlir.target import Target
+
+
+@dataclass(frozen=True)
+class Schedule(Pass):
+    """Schedules tensor programs for a target."""
+
+    target: str = "native"
+    fuse: bool = True
+
+    def run(self, op: ir.Operation) -> None:
+        """Schedules every tensor program of the module that is not scheduled yet."""
+        target = Target.parse(self.target)
+        for prim_func in prim_funcs(op):
+            if not prim_func.is_scheduled:
+                schedule(prim_func, target, self.fuse)
