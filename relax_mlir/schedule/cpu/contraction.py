@@ -1,0 +1,281 @@
+"""Finds the matrix multiplication in a tensor program, and what each of its loops means.
+
+    C[b.., m, n] = initial + sum over k of f(A[b.., m, k]) * g(B[b.., k, n])
+
+n is the last loop of C, B the operand that has it, A the other one. Loops that neither, or both,
+of the operands have are batch loops, as are all m but the last, unless A and C hold them side by
+side (they are one m then). f and g, given by the body or by stages before it, look at one element:
+casts, mostly.
+"""
+
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, ir
+
+from .access import dims_of
+from .program import Argument, Computed, Operand, Program, Reshape, Slice, Splat, Stage, Tensor
+
+_FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One side of the product: `tensor`, in memory, at affine `indices` of the contraction's loops.
+
+    `casts` are the stages that its elements go through, first one first; then the body computes
+    `value` from its argument number `number`.
+    """
+
+    tensor: Tensor
+    indices: tuple[ir.AffineExpr, ...]
+    casts: tuple[Stage, ...]
+    number: int
+    value: ir.Value
+
+    def position(self, loop: int) -> int | None:
+        """The index that is this loop, or None."""
+        for position, expression in enumerate(self.indices):
+            if isinstance(expression, ir.AffineDimExpr) and expression.position == loop:
+                return position
+        return None
+
+    @property
+    def dims(self) -> frozenset[int]:
+        """The loops that the indices read."""
+        return frozenset().union(*map(dims_of, self.indices))
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """A stage that multiplies matrices, and the roles of its loops.
+
+    `rows` are loops that are walked as one, outermost first, and so are `columns`. Where `packed`,
+    `columns` are the number of a panel and the place in it.
+    """
+
+    stage: Stage
+    lhs: Factor
+    rhs: Factor
+    batch: tuple[int, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    depth: int
+    packed: bool
+    initial: float
+
+
+def find_contractions(program: Program, panel: int) -> list[Contraction] | None:
+    """The contractions of a program that multiplies matrices and then works elementwise.
+
+    `panel` is the width of packed weights. None if the program is of another kind; several
+    contractions have one left side and the same loops.
+    """
+    found: list[Contraction] = []
+    for stage in program.stages:
+        if stage.window is not None or stage.gathers:
+            return None
+        if stage.has_reduction:
+            contraction = match_contraction(stage, panel)
+            if contraction is None:
+                return None
+            found.append(contraction)
+    if not found or not all(_alike(found[0], other) for other in found[1:]):
+        return None
+    return found
+
+
+def _alike(a: Contraction, b: Contraction) -> bool:
+    """Whether two contractions can share loops and their copy of the left side."""
+    roles_a = (a.batch, a.rows, a.columns, a.depth, a.packed, a.initial, a.stage.extents)
+    roles_b = (b.batch, b.rows, b.columns, b.depth, b.packed, b.initial, b.stage.extents)
+    left_a = (a.lhs.tensor, a.lhs.indices, a.lhs.casts, str(a.lhs.value))
+    left_b = (b.lhs.tensor, b.lhs.indices, b.lhs.casts, str(b.lhs.value))
+    outputs = a.stage.inits[0].indices == b.stage.inits[0].indices
+    return roles_a == roles_b and left_a == left_b and outputs
+
+
+def match_contraction(stage: Stage, panel: int) -> Contraction | None:
+    """The stage as a multiplication of float matrices, or None."""
+    if len(stage.reads) != 2 or len(stage.inits) != 1 or stage.block is None:
+        return None
+    out = stage.inits[0]
+    initial = constant_of(out.tensor)
+    values = _factors(stage)
+    if initial is None or values is None or not isinstance(out.tensor.element, _FLOATS):
+        return None
+    places = [loop_of(e) for e in out.indices]
+    if None in places or len(set(places)) != len(places):
+        return None
+    sides = [_factor(stage, number, values[number]) for number in range(2)]
+    if None in sides:
+        return None
+    return _assign(stage, sides, places, initial, panel)
+
+
+def _assign(
+    stage: Stage, sides: list[Factor], places: list[int], initial: float, panel: int
+) -> Contraction | None:
+    """Gives the loops their roles."""
+    reduced = [loop for loop, reduces in enumerate(stage.reduces) if reduces]
+    wide = [loop for loop in reduced if stage.extents[loop] != 1] or reduced[-1:]
+    if len(wide) != 1 or any(side.position(wide[0]) is None for side in sides):
+        return None
+    own = [sides[i].dims - sides[1 - i].dims for i in range(2)]
+    outputs = [loop for loop in places if stage.extents[loop] != 1]
+    if outputs and outputs[-1] in own[0] | own[1]:
+        last = outputs[-1]
+    else:
+        # A vector times a matrix of one column: any loop that one side has for itself will do.
+        candidates = [loop for loop in places if loop in own[0] | own[1]]
+        if not candidates or (outputs and outputs[-1] not in own[0] | own[1]):
+            return None
+        last = candidates[-1]
+    lhs, rhs = sides if last in own[1] else reversed(sides)
+    lhs_own = lhs.dims - rhs.dims
+    columns = _packed_columns(stage, rhs, places, last, wide[0], panel) or (last,)
+    rows = _row_loops(stage, lhs, [loop for loop in places if loop in lhs_own], places)
+    roles = {*rows, *columns, *reduced}
+    batch = tuple(loop for loop in range(len(stage.reduces)) if loop not in roles)
+    plain = {*rows, *columns, wide[0]}
+    for side in (lhs, rhs):
+        for expression in side.indices:
+            if loop_of(expression) is None and dims_of(expression) & plain:
+                return None
+    packed = len(columns) == 2
+    return Contraction(stage, lhs, rhs, batch, rows, columns, wide[0], packed, initial)
+
+
+def _row_loops(stage: Stage, lhs: Factor, loops: list[int], places: list[int]) -> tuple[int, ...]:
+    """The last row loop with those that lie right in front of it in A and in C, if there is one."""
+    loops = [loop for loop in loops if stage.extents[loop] != 1] or loops[-1:]
+    if not loops:
+        return ()
+    rows = [loops[-1]]
+    if not isinstance(lhs.tensor, Argument):
+        return tuple(rows)
+    for loop in reversed(loops[:-1]):
+        at, out = lhs.position(loop), places.index(loop)
+        if at is None or lhs.position(rows[0]) != at + 1 or places.index(rows[0]) != out + 1:
+            break
+        rows.insert(0, loop)
+    return tuple(rows)
+
+
+def _packed_columns(
+    stage: Stage, rhs: Factor, places: list[int], last: int, depth: int, panel: int
+) -> tuple[int, int] | None:
+    """The loops over panels and over the columns of a panel, if B is [panels, k, columns]."""
+    if len(places) < 2 or places[-1] != last or stage.extents[last] != panel:
+        return None
+    found = [loop_of(expression) for expression in rhs.indices]
+    packed = found == [places[-2], depth, last] and rhs.tensor.shape[2] == panel
+    plain = isinstance(rhs.tensor, Argument) and not rhs.casts
+    return (places[-2], last) if packed and plain and rhs.tensor.element == _f32() else None
+
+
+def _f32() -> ir.Type:
+    return ir.F32Type.get()
+
+
+def loop_of(expression: ir.AffineExpr) -> int | None:
+    """The loop that an affine expression is, or None."""
+    return expression.position if isinstance(expression, ir.AffineDimExpr) else None
+
+
+def constant_of(tensor: Tensor) -> float | None:
+    """The number that fills a tensor, or None."""
+    if not isinstance(tensor, Splat):
+        return None
+    scalar = tensor.scalar
+    if isinstance(scalar, ir.Value):
+        if isinstance(scalar.owner, ir.Block) or scalar.owner.name != "arith.constant":
+            return None
+        scalar = scalar.owner.attributes["value"]
+    return scalar.value if isinstance(scalar, ir.FloatAttr) else None
+
+
+def _factors(stage: Stage) -> dict[int, ir.Value] | None:
+    """What the body multiplies, by the number of the read that it comes from."""
+    block = stage.block
+    accumulator = block.arguments[2]
+    total = _definition(block.operations[len(block.operations) - 1].operands[0], arith.AddFOp)
+    if total is None:
+        return None
+    others = [operand for operand in total.operands if operand != accumulator]
+    product = _definition(others[0], arith.MulFOp) if len(others) == 1 else None
+    if product is None:
+        return None
+    found: dict[int, ir.Value] = {}
+    for operand in product.operands:
+        reads = _block_arguments(operand, block)
+        if reads is None or len(reads) != 1:
+            return None
+        found[reads.pop()] = operand
+    return found if sorted(found) == [0, 1] else None
+
+
+def _definition(value: ir.Value, kind: type) -> ir.OpView | None:
+    if isinstance(value.owner, ir.Block):
+        return None
+    op = value.owner.opview
+    return op if isinstance(op, kind) else None
+
+
+def _block_arguments(value: ir.Value, block: ir.Block) -> set[int] | None:
+    """Numbers of the block arguments that a value follows from; None if it is no arithmetic."""
+    if isinstance(value.owner, ir.Block):
+        return {ir.BlockArgument(value).arg_number} if value.owner == block else None
+    op = value.owner.opview
+    name = op.operation.name
+    if not name.startswith(("arith.", "math.")) or op.operation.block != block:
+        return set() if name == "arith.constant" else None
+    found: set[int] = set()
+    for operand in op.operands:
+        below = _block_arguments(operand, block)
+        if below is None:
+            return None
+        found |= below
+    return found
+
+
+def _factor(stage: Stage, number: int, value: ir.Value) -> Factor | None:
+    """A read of the contraction, followed through elementwise stages down to memory."""
+    operand = stage.reads[number]
+    casts: list[Stage] = []
+    while isinstance(operand.tensor, Computed):
+        producer = operand.tensor.stage
+        if not _is_cast(producer):
+            return None
+        casts.insert(0, producer)
+        written = [loop_of(e) for e in producer.inits[0].indices]
+        if None in written or sorted(written) != list(range(len(producer.extents))):
+            return None
+        loops = [operand.indices[written.index(i)] for i in range(len(written))]
+        source = producer.reads[0]
+        indices = tuple(e.compose(_map_of(stage, loops)) for e in source.indices)
+        operand = Operand(source.tensor, indices)
+    tensor = operand.tensor
+    root = tensor
+    while isinstance(root, Slice | Reshape):
+        root = root.source
+    is_input = isinstance(root, Argument) and root.out is None
+    if not is_input or not isinstance(tensor.element, _FLOATS):
+        return None
+    return Factor(tensor, operand.indices, tuple(casts), number, value)
+
+
+def _map_of(stage: Stage, results: list[ir.AffineExpr]) -> ir.AffineMap:
+    return ir.AffineMap.get(len(stage.extents), 0, results)
+
+
+def _is_cast(stage: Stage) -> bool:
+    """Whether the stage computes each element from one element of one tensor."""
+    if stage.window is not None or stage.has_reduction or stage.gathers:
+        return False
+    if len(stage.reads) != 1 or len(stage.inits) != 1:
+        return False
+    if stage.block is None:
+        return True
+    names = [op.operation.name for op in stage.block.operations]
+    plain = all(name.startswith(("arith.", "math.", "linalg.yield")) for name in names)
+    return plain and not stage.uses_init(0)

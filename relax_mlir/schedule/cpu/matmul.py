@@ -1,0 +1,227 @@
+"""The rule for matrix multiplications: recognises them, with what is computed from the product.
+
+    %z = linalg.fill                                  rows <= 8    gemv_kernel: stream the weights
+    %c = linalg.generic (contraction) -> %z     ->    else         gemm_kernel: tiles in registers
+    %o = linalg.generic (elementwise) %c, %bias       both then:   epilogue on a block of sums
+    return %o
+
+Needs: named linalg ops generalised. Leaves: a scheduled kernel, or the function as it was.
+"""
+
+from collections.abc import Callable, Sequence
+
+from relax_mlir.bindings import arith, ir
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.passes.base import PassFailure
+from relax_mlir.target import Target
+
+from .affine import evaluate
+from .body import emit_body, emit_op
+from .contraction import Contraction, Factor, find_contractions
+from .emit import emit_kernel, read_kernel
+from .epilogue import Epilogue, Unsupported
+from .gemm_kernel import Problem, Tiling, emit_gemm
+from .gemv_kernel import MOST_ROWS, emit_gemv
+from .kernel import Kernel
+from .lanes import Lane, Uniform, Varying, to_vector, vector_type
+from .loops import Index, add, if_else, less, mul, zero_attr
+from .packing import Matrix
+from .placement import place
+from .program import Argument, Computed, Empty, Reshape, Slice, Stage, Tensor
+
+
+def schedule_matmul(kernel: PrimFunc, target: Target) -> bool:
+    """Rewrites a tensor program that multiplies float matrices into loops over memrefs.
+
+    Returns False, and leaves the function alone, if it is of another kind.
+    """
+    tiling = Tiling.of(target)
+    try:
+        module, program = read_kernel(kernel)
+        contractions = find_contractions(program, tiling.columns)
+        if contractions is None:
+            return False
+        placement = place(program, inline=False)
+        emit_kernel(kernel, placement, target, lambda k: _emit(k, tiling, contractions))
+    except (Unsupported, PassFailure):
+        return False
+    del module  # the program refers to it
+    return True
+
+
+def _emit(kernel: Kernel, tiling: Tiling, contractions: Sequence[Contraction]) -> None:
+    """Emits the body of the scheduled function."""
+    _prepare(kernel)
+    first = contractions[0]
+    shape = [kernel.extent(first.stage, loop) for loop in range(len(first.stage.extents))]
+    epilogue = _epilogue(kernel, tiling, contractions, shape)
+    left = _matrix(kernel, tiling, first, first.lhs, first.rows, shape)
+    right = tuple(_matrix(kernel, tiling, c, c.rhs, c.columns, shape) for c in contractions)
+    problem = Problem(
+        batch=tuple(shape[loop] for loop in first.batch),
+        rows=mul(1, *(shape[loop] for loop in first.rows)),
+        columns=_columns(kernel, contractions, shape),
+        depth=shape[first.depth],
+        lhs=left,
+        rhs=right,
+        packed=first.packed,
+        initial=first.initial,
+        epilogue=epilogue,
+    )
+    if problem.packed:
+        emit_gemm(tiling, problem)
+        return
+    if_else(
+        less(problem.rows, MOST_ROWS + 1),
+        lambda: emit_gemv(tiling, problem),
+        lambda: emit_gemm(tiling, problem),
+    )
+
+
+def _prepare(kernel: Kernel) -> None:
+    """Emits scalars, extents and views, which all loops use, in front of them."""
+    program = kernel.placement.program
+    for item in program.items:
+        if not isinstance(item, Stage):
+            if item.operation.name == "tensor.extract":
+                raise Unsupported
+            kernel.run_scalar(item)
+            continue
+        for operand in [*item.reads, *item.inits]:
+            kernel.prepare(operand.tensor)
+            _prepare_sizes(kernel, operand.tensor)
+        for result in item.results:
+            kernel.sizes(result)
+            kernel.prepare(result)
+
+
+def _prepare_sizes(kernel: Kernel, tensor: Tensor) -> None:
+    """Emits the extents of a tensor and of those that it is a view of."""
+    if not (isinstance(tensor, Empty) and len(tensor.sizes) != len(tensor.shape)):
+        kernel.sizes(tensor)
+    if isinstance(tensor, Slice | Reshape):
+        _prepare_sizes(kernel, tensor.source)
+
+
+def _epilogue(
+    kernel: Kernel, tiling: Tiling, contractions: Sequence[Contraction], shape: Sequence[Index]
+) -> Epilogue:
+    """The stages behind the contractions."""
+    program = kernel.placement.program
+    done = {c.stage for c in contractions}
+    done |= {stage for c in contractions for stage in (*c.lhs.casts, *c.rhs.casts)}
+    outputs = [result for stage in program.stages for result in stage.results]
+    outputs = [result for result in outputs if _is_output(kernel, result)]
+    return Epilogue(
+        kernel=kernel,
+        contractions=contractions,
+        stages=[stage for stage in program.stages if stage not in done],
+        outputs=outputs,
+        shape=shape,
+        lanes=tiling.lanes,
+        always_mask=tiling.has_masks,
+    )
+
+
+def _columns(kernel: Kernel, contractions: Sequence[Contraction], shape: Sequence[Index]) -> Index:
+    """The number of columns: those of packed weights that a slice keeps, else all."""
+    everything = mul(1, *(shape[loop] for loop in contractions[0].columns))
+    if not contractions[0].packed:
+        return everything
+    results = {c.stage.results[0] for c in contractions}
+    kept = []
+    for stage in kernel.placement.program.stages:
+        for operand in stage.reads:
+            tensor, size = operand.tensor, everything
+            while isinstance(tensor, Slice | Reshape):
+                if isinstance(tensor, Slice):
+                    size = kernel.sizes(tensor)[-1]
+                tensor = tensor.source
+            if tensor in results:
+                kept.append(size)
+    if any(size != kept[0] for size in kept):
+        raise Unsupported
+    return kept[0] if kept else everything
+
+
+def _matrix(
+    kernel: Kernel,
+    tiling: Tiling,
+    contraction: Contraction,
+    factor: Factor,
+    rows: Sequence[int],
+    shape: Sequence[Index],
+) -> Callable[[Sequence[Index]], Matrix]:
+    """One side of the product, as a function of the index of the batch."""
+    view = kernel.view(factor.tensor)
+    if view is None:
+        raise Unsupported
+    row = view.strides[factor.position(rows[-1])] if rows else 0
+    depth = view.strides[factor.position(contraction.depth)]
+    if contraction.packed and factor is contraction.rhs:
+        row, depth = view.strides[0], view.strides[1]
+    elif not any(isinstance(stride, int) and stride == 1 for stride in (row, depth)):
+        raise Unsupported
+    extent = mul(1, *(shape[loop] for loop in rows))
+    convert = _convert(kernel, contraction.stage, factor)
+
+    def matrix(batch: Sequence[Index]) -> Matrix:
+        lanes: list[Lane] = [Uniform(0)] * len(shape)
+        for loop, index in zip(contraction.batch, batch, strict=True):
+            lanes[loop] = Uniform(index)
+        offset = view.offset
+        for expression, stride in zip(factor.indices, view.strides, strict=True):
+            index = evaluate(expression, lanes, tiling.lanes)
+            offset = add(offset, mul(index.value, stride))
+        return Matrix(view.base, offset, row, depth, extent, shape[contraction.depth], convert)
+
+    return matrix
+
+
+def _is_output(kernel: Kernel, result: Computed) -> bool:
+    """Whether a tensor is returned, or is the copy of one that is."""
+    program = kernel.placement.program
+    spot = kernel.placement.spot(result)
+    if spot is None or not isinstance(spot.owner, Argument):
+        return False
+    for tensor in program.returned:
+        while isinstance(tensor, Reshape):
+            tensor = tensor.source
+        if tensor is result:
+            return True
+    return result not in program.tensors.values()
+
+
+def _convert(kernel: Kernel, stage: Stage, factor: Factor) -> Callable[[ir.Value], ir.Value] | None:
+    """What turns loaded elements of a factor into f32 numbers to multiply; None if nothing."""
+    f32 = ir.F32Type.get()
+    argument = stage.block.arguments[factor.number]
+    if not factor.casts and factor.value == argument and factor.tensor.element == f32:
+        return None
+
+    def convert(x: ir.Value) -> ir.Value:
+        lanes = ir.VectorType(x.type).shape[0]
+        lane: Lane = Varying(x)
+        for cast in factor.casts:
+            if cast.block is not None:
+                element = cast.inits[0].tensor.element
+                unused = Uniform(arith.constant(element, zero_attr(element)))
+                operands = [lane, unused]
+                lane = emit_body(cast.block, operands, lanes, captured=kernel.scalars)[0]
+        lane = _follow(factor.value, {argument: lane}, lanes, kernel)
+        result = to_vector(lane, lanes)
+        if factor.value.type == f32:
+            return result
+        return arith.extf(vector_type(lanes, f32), result)
+
+    return convert
+
+
+def _follow(value: ir.Value, known: dict[ir.Value, Lane], lanes: int, kernel: Kernel) -> Lane:
+    """Emits what a scalar of a body is computed from."""
+    if value not in known:
+        if isinstance(value.owner, ir.Block) or value.owner.name == "arith.constant":
+            return Uniform(kernel.scalars.get(value, value))
+        op = value.owner.opview
+        known[value] = emit_op(op, [_follow(x, known, lanes, kernel) for x in op.operands], lanes)
+    return known[value]
