@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import gcd, inf, lcm
 
 from relax_mlir.symbolic import search
-from relax_mlir.symbolic.atoms import Atom
+from relax_mlir.symbolic.atoms import Atom, Monomial
 from relax_mlir.symbolic.domain import Domain, domain_of, symbolic_divisors
 from relax_mlir.symbolic.expr import DivisorError, Expr, SymbolicError, const, rewrite, single
 from relax_mlir.symbolic.facts import Fact, Facts
@@ -22,6 +22,8 @@ from relax_mlir.symbolic.search import Target
 
 NO_FACTS = Facts()
 MAX_SPLITS = 4
+MANY_TERMS = 8
+MAX_PARTNERS = 6
 FEW_ATTEMPTS = 16
 MANY_ATTEMPTS = 120
 MAX_RESIDUES = 64
@@ -175,7 +177,36 @@ def _restore(values: dict[str, int], names: frozenset[str], domain: Domain) -> d
 
 
 def _is_nonnegative(gap: Expr, domain: Domain) -> bool:
+    if len(gap.terms) > MANY_TERMS and _is_nonnegative_by_terms(gap, domain):
+        return True
     return least(gap, domain) >= 0 or _cut_least(gap, domain) >= 0
+
+
+def _is_nonnegative_by_terms(gap: Expr, domain: Domain) -> bool:
+    """Whether each quotient below zero is outweighed by one above, and the rest is not negative.
+
+    Offsets in an arena are sums of many rounded sizes; whole, they are too many for one linear
+    program.
+    """
+    quotients = [term for term in gap.terms if any(atom.kind == "floordiv" for atom in term[0])]
+    above = [term for term in quotients if term[1] > 0]
+    rest = gap
+    for below in quotients:
+        if below[1] > 0:
+            continue
+        above.sort(key=lambda term: (term[1] != -below[1], _outline(term) != _outline(below)))
+        for partner in above[:MAX_PARTNERS]:
+            pair = Expr((below, partner))
+            if least(pair, domain) >= 0:
+                above.remove(partner)
+                rest = rest - pair
+                break
+    return least(rest, domain) >= 0
+
+
+def _outline(term: tuple[Monomial, int]) -> list[list[int]]:
+    """The coefficients inside of a product; alike for a size and the size at another dim."""
+    return [[c for o in atom.operands for _, c in o.terms] for atom in term[0]]
 
 
 def _is_zero(gap: Expr, domain: Domain) -> bool:

@@ -45,7 +45,7 @@ class Relaxation:
         self.known: set[Monomial] = set()
         self.width = 0
         self.cover(expr)
-        wanted = {m for m, _ in expr.terms if len(m) > 1}
+        wanted = {m for m in self.known if len(m) > 1}
         constraints = _related(expr, domain.constraints)
         for constraint in constraints:
             self.cover(constraint)

@@ -9,7 +9,7 @@ from relax_mlir.symbolic.expr import Expr, SymbolicError
 
 REPAIRS = 12
 MAX_ASSIGNMENTS = 512
-STEPS = (1, 2, 4, 16, 64)
+STEPS = (1, 2, 4, 16, 64, 512)
 
 Assignment = dict[str, int]
 

@@ -119,6 +119,16 @@ def test_sums_of_rounded_sizes_are_ordered_term_by_term(small, more, unit, count
     assert at_most(total(small + more), total(small)).refuted
 
 
+def test_offset_of_many_sizes_grows_with_a_dim():
+    sizes = [f"({factor}*n + 63) floordiv 64 * 64" for factor in (4, 36, 9216, 768, 100, 3)]
+    sizes += [f"(4*n*(p + n)*{heads} + 63) floordiv 64 * 64" for heads in (1, 9, 18)]
+    offset = parse(" + ".join([*sizes, "4*h*n", "36*n*m", "4*(n + 1)*m"]))
+    larger = offset.substitute({"n": parse("m")})
+    facts = Facts.parse(["n <= m", "m <= 8192", "p <= 6144"])
+    assert at_most(offset, larger, facts).proved
+    assert at_most(larger, offset, facts).refuted
+
+
 PROVED = [
     (equal, "n*k floordiv k", "n", []),
     (equal, "a*b*c*d", "c*(a*d)*b", []),
