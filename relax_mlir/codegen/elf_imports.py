@@ -5,23 +5,24 @@ better found when linking than when a program starts.
 """
 
 _C = """
-abort abs aligned_alloc atoi bsearch calloc clock_gettime close environ exit fclose fflush fileno
-dprintf fopen fprintf fputc fputs fread free fseek ftell fwrite getc getenv getpagesize getpid gettimeofday
-isatty labs ldiv lseek madvise malloc malloc_usable_size memalign memchr memcmp memcpy memmove
-memset mkstemp mlock mmap mprotect munlock munmap nanosleep open perror posix_memalign printf putc
-putchar puts qsort raise read realloc remove rename sched_getaffinity sched_getcpu sched_setaffinity
-sched_yield secure_getenv setenv setvbuf sigaction sigaddset sigemptyset sigfillset signal sigprocmask snprintf sprintf sscanf stat stderr stdin
-stdout strcasecmp strcat strchr strcmp strcpy strdup strerror strerror_r strlen strncat strncmp
-strncpy strnlen strrchr strstr strtod strtof strtol strtoll strtoul strtoull strtok_r syscall
-sysconf time unlink usleep vfprintf vprintf vsnprintf vsprintf write
-__assert_fail __cxa_atexit __cxa_finalize __cxa_thread_atexit_impl __errno_location __fprintf_chk
-__memcpy_chk __memmove_chk __memset_chk __printf_chk __sched_cpualloc __sched_cpucount
-__sched_cpufree __snprintf_chk __sprintf_chk __stack_chk_fail __strcpy_chk __vsnprintf_chk
-__isoc99_sscanf dl_iterate_phdr dlclose dlerror dlopen dlsym get_nprocs getauxval gettid
+abort abs aligned_alloc atoi bsearch calloc clock_gettime close dl_iterate_phdr dlclose dlerror
+dlopen dlsym dprintf environ exit fclose fflush fileno fopen fprintf fputc fputs fread free fseek
+ftell fwrite get_nprocs getauxval getc getenv getpagesize getpid gettid gettimeofday isatty labs
+ldiv lseek madvise malloc malloc_usable_size memalign memchr memcmp memcpy memmove memset mkstemp
+mlock mmap mprotect munlock munmap nanosleep open perror posix_memalign printf putc putchar puts
+qsort raise read realloc remove rename sched_getaffinity sched_getcpu sched_setaffinity sched_yield
+secure_getenv setenv setvbuf sigaction sigaddset sigemptyset sigfillset signal sigprocmask snprintf
+sprintf sscanf stat stderr stdin stdout strcasecmp strcat strchr strcmp strcpy strdup strerror
+strerror_r strlen strncat strncmp strncpy strnlen strrchr strstr strtod strtof strtok_r strtol
+strtoll strtoul strtoull syscall sysconf time unlink usleep vfprintf vprintf vsnprintf vsprintf
+write __assert_fail __cxa_atexit __cxa_finalize __cxa_thread_atexit_impl __errno_location
+__fprintf_chk __isoc99_sscanf __memcpy_chk __memmove_chk __memset_chk __printf_chk __sched_cpualloc
+__sched_cpucount __sched_cpufree __snprintf_chk __sprintf_chk __stack_chk_fail __strcpy_chk
+__vsnprintf_chk
 """
 _THREADS = """
-pthread_attr_destroy pthread_attr_init pthread_attr_setaffinity_np pthread_attr_setdetachstate
-pthread_attr_setstacksize pthread_atfork pthread_cond_broadcast pthread_cond_destroy
+pthread_atfork pthread_attr_destroy pthread_attr_init pthread_attr_setaffinity_np
+pthread_attr_setdetachstate pthread_attr_setstacksize pthread_cond_broadcast pthread_cond_destroy
 pthread_cond_init pthread_cond_signal pthread_cond_timedwait pthread_cond_wait pthread_create
 pthread_detach pthread_equal pthread_exit pthread_getaffinity_np pthread_getspecific pthread_join
 pthread_key_create pthread_key_delete pthread_kill pthread_mutex_destroy pthread_mutex_init
