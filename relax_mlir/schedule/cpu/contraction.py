@@ -252,7 +252,8 @@ def _factor(stage: Stage, number: int, value: ir.Value) -> Factor | None:
             return None
         loops = [operand.indices[written.index(i)] for i in range(len(written))]
         source = producer.reads[0]
-        indices = tuple(e.compose(_map_of(stage, loops)) for e in source.indices)
+        own = ir.AffineMap.get(len(stage.extents), 0, loops)
+        indices = tuple(e.compose(own).maybe_downcast() for e in source.indices)
         operand = Operand(source.tensor, indices)
     tensor = operand.tensor
     root = tensor
@@ -262,10 +263,6 @@ def _factor(stage: Stage, number: int, value: ir.Value) -> Factor | None:
     if not is_input or not isinstance(tensor.element, _FLOATS):
         return None
     return Factor(tensor, operand.indices, tuple(casts), number, value)
-
-
-def _map_of(stage: Stage, results: list[ir.AffineExpr]) -> ir.AffineMap:
-    return ir.AffineMap.get(len(stage.extents), 0, results)
 
 
 def _is_cast(stage: Stage) -> bool:
