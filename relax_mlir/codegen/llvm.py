@@ -25,6 +25,7 @@ from relax_mlir.errors import CompileError
 from relax_mlir.target import Target
 
 MAX_WORKERS = 16  # each takes some 100 MB while it lives
+IDLE_SECONDS = 60.0  # after which a worker leaves
 _WORKER = Path(__file__).with_name("worker.py")
 _MODES = {"preservesign": "preserve-sign", "positivezero": "positive-zero"}
 
@@ -114,7 +115,7 @@ class _Worker:
     def __init__(self) -> None:
         self.log: IO[bytes] = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [sys.executable, str(_WORKER)],
+            [sys.executable, str(_WORKER), str(IDLE_SECONDS)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,

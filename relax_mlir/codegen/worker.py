@@ -3,7 +3,7 @@
 LLVM ends the process when it meets an error of its own, and one process compiles one module at a
 time; so the compiler starts several of these and keeps them. This file is run by its path and
 imports nothing of the compiler, so that a worker is ready in a tenth of a second. It ends when
-its input ends, or when there is no job for a minute.
+its input ends, or when no job comes for as many seconds as its argument says.
 
 A job is a pickled dict: text (LLVM IR), triple, cpu, features, level (0 to 3), bitcode (bytes or
 None, linked in). The answer is a pickled dict: object (bytes), unknown (intrinsics that this LLVM
@@ -18,12 +18,10 @@ import sys
 import time
 from typing import Any
 
-IDLE_SECONDS = 60.0
-
 if __name__ == "__main__":
     sys.path.pop(0)  # the folder of this file, whose module names are not meant for the outside
 
-import llvmlite.binding as llvm  # noqa: E402, found on the path as it is now
+import llvmlite.binding as llvm
 
 
 def compile_job(job: dict[str, Any]) -> dict[str, Any]:
@@ -57,14 +55,14 @@ def _in_machine(module: Any, triple: str, machine: Any) -> Any:
     return module
 
 
-def serve() -> None:
+def serve(idle_seconds: float) -> None:
     """Answers jobs until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not get among the answers
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    while select.select([sys.stdin], [], [], IDLE_SECONDS)[0]:
+    while select.select([sys.stdin], [], [], idle_seconds)[0]:
         try:
             job = pickle.load(sys.stdin.buffer)
         except EOFError:
@@ -78,4 +76,4 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(float(sys.argv[1]))

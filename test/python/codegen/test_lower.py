@@ -1,0 +1,90 @@
+"""Lowering reaches the LLVM dialect, or says at which op it stopped."""
+
+import re
+
+import pytest
+
+from relax_mlir.bindings import ir
+from relax_mlir.codegen.lower import allow_contraction, lower_to_llvm, to_llvm_ir
+from relax_mlir.errors import CompileError
+from relax_mlir.target import Target
+
+
+def lowered(text: str, target: str = "x86-64-v4") -> str:
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        allow_contraction(module)
+        lower_to_llvm(module, Target.parse(target))
+        return to_llvm_ir(module)
+
+
+TWO_BUFFERS = "func.func @f(%x: memref<4xf32>, %n: index, %y: memref<2x2xf32>)"
+
+
+def test_scheduled_buffers_do_not_overlap() -> None:
+    define = re.search(
+        r"define.*@f\((.*)\)", lowered(f"{TWO_BUFFERS} attributes {{tir.scheduled}} {{ return }}")
+    )
+    arguments = define[1].split(", ")
+    assert [i for i, a in enumerate(arguments) if "noalias" in a] == [1, 7]
+    assert "noalias" not in lowered(f"{TWO_BUFFERS} {{ return }}")
+
+
+@pytest.mark.parametrize(("target", "bits"), [("x86-64-v3", 256), ("x86-64-v4", 512)])
+def test_vector_width_is_the_target_s(target: str, bits: int) -> None:
+    text = lowered("func.func @f() { return }", target)
+    assert f'"prefer-vector-width"="{bits}"' in text
+    assert "nounwind" in text
+
+
+def test_only_scheduled_kernels_contract() -> None:
+    body = "(%a: f32) -> f32 { %0 = arith.mulf %a, %a : f32  %1 = arith.addf %0, %a : f32 "
+    body += "return %1 : f32 }"
+    assert lowered(f"func.func @f{body}").count(" contract ") == 0
+    scheduled = body.replace("{", "attributes {tir.scheduled} {", 1)
+    assert lowered(f"func.func @f{scheduled}").count(" contract ") == 2
+
+
+def test_flags_that_are_given_stay() -> None:
+    text = lowered(
+        "func.func @f(%a: f32) -> f32 attributes {tir.scheduled} {"
+        " %0 = arith.mulf %a, %a fastmath<nnan> : f32 return %0 : f32 }"
+    )
+    assert "fmul nnan float" in text
+
+
+def test_allocations_call_the_scratch_stack() -> None:
+    text = lowered(
+        "func.func @f(%n: index) { %0 = memref.alloc(%n) : memref<?xf32>"
+        " memref.dealloc %0 : memref<?xf32> return }"
+    )
+    assert "@_mlir_memref_to_llvm_alloc" in text
+    assert "@_mlir_memref_to_llvm_free" in text
+
+
+@pytest.mark.parametrize(
+    ("op", "name"),
+    [
+        (
+            "%0 = tensor.empty() : tensor<i64>  %1 = tensor.extract %0[] : tensor<i64>",
+            "tensor.empty",
+        ),
+        ("%1 = math.ipowi %n, %n : i64", "math.ipowi"),
+        (
+            "linalg.fill ins(%n : i64) outs(%x : memref<i64>)  %1 = arith.constant 0 : i64",
+            "linalg.fill",
+        ),
+    ],
+)
+def test_op_without_lowering_is_named(op: str, name: str) -> None:
+    text = f"func.func @f(%n: i64, %x: memref<i64>) {{\n  {op}\n"
+    text += "  memref.store %1, %x[] : memref<i64>\n  return\n}"
+    with pytest.raises(CompileError, match=rf"2:\d+: error: '{name}' op has no lowering to LLVM"):
+        lowered(text)
+
+
+def test_translation_refuses_what_is_not_llvm() -> None:
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse("func.func @f() { return }")
+        with pytest.raises(CompileError, match=r"'func.return' op has no lowering"):
+            to_llvm_ir(module)
