@@ -1,0 +1,117 @@
+"""Schedules and builds tensor programs given as text, and runs them on NumPy arrays."""
+
+import ctypes
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from relax_mlir.bindings import ir
+from relax_mlir.codegen import build_shared
+from relax_mlir.dialects import make_context
+from relax_mlir.dialects.tir import prim_funcs
+from relax_mlir.schedule.rules import schedule
+from relax_mlir.target import Target
+
+TARGET = "native"
+
+
+class Built:
+    """A scheduled kernel: its text, the rule that took it, and the machine code."""
+
+    def __init__(self, text: str, fuse: bool = True, target: str = TARGET) -> None:
+        with make_context(), ir.Location.unknown():
+            module = ir.Module.parse(text)
+            (prim_func,) = prim_funcs(module.operation)
+            self.name = prim_func.name
+            self.rule = schedule(prim_func, Target.parse(target), fuse)
+            module.operation.verify()
+            self.text = str(module)
+            kernel = ir.SymbolTable(module.operation)[self.name]
+            kernel.operation.attributes["sym_visibility"] = ir.StringAttr.get("public")
+            data = build_shared(module, Target.parse(target), [self.name])
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "built.so")
+            path.write_bytes(data)
+            self._library = ctypes.CDLL(str(path))
+
+    def __call__(self, *arguments: np.ndarray | int) -> None:
+        """Runs the kernel: inputs, outputs, then index arguments."""
+        flat: list[object] = []
+        for argument in arguments:
+            if isinstance(argument, np.ndarray):
+                assert argument.flags.c_contiguous
+                pointer = ctypes.c_void_p(argument.ctypes.data)
+                strides = [stride // argument.itemsize for stride in argument.strides]
+                flat += [pointer, pointer, *map(ctypes.c_int64, [0, *argument.shape, *strides])]
+            else:
+                flat.append(ctypes.c_int64(argument))
+        function = getattr(self._library, self.name)
+        function.restype = None
+        function(*flat)
+
+
+@cache
+def built(text: str, fuse: bool = True, target: str = TARGET) -> Built:
+    """The kernel of a program, built once for all tests."""
+    return Built(text, fuse, target)
+
+
+def guarded(shape: Sequence[int], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """An output array, and the memory around it, which a kernel must leave as it is."""
+    count = int(np.prod(shape))
+    memory = np.full((count + 128) * np.dtype(dtype).itemsize, 0xA5, np.uint8).view(dtype)
+    return memory[64 : 64 + count].reshape(shape), memory
+
+
+def assert_guarded(memory: np.ndarray) -> None:
+    """Checks that nothing around the output was written."""
+    raw = memory.view(np.uint8)
+    edge = 64 * memory.itemsize
+    assert (raw[:edge] == 0xA5).all()
+    assert (raw[-edge:] == 0xA5).all()
+
+
+def program(ins: Sequence[str], outs: Sequence[str], body: str, symbols: Sequence[str] = ()) -> str:
+    """The text of a tensor program: inputs `%x0`.., outputs `%y0`.., symbols `%name`.
+
+    `body` ends by naming what is returned: `return %a, %b`.
+    """
+    arguments = [f"%x{i}: {kind}" for i, kind in enumerate(ins)]
+    arguments += [f"%y{i}: {kind}" for i, kind in enumerate(outs)]
+    arguments += [f'%{name}: index {{tir.sym = "{name}"}}' for name in symbols]
+    *lines, last = body.strip().splitlines()
+    values = last.split("return", 1)[1].strip()
+    kinds = ", ".join(outs)
+    return "\n".join([
+        f"func.func private @kernel({', '.join(arguments)}) -> ({kinds})",
+        f"    attributes {{tir.prim_func, tir.num_outs = {len(outs)} : i64}} {{",
+        *lines,
+        f"  return {values} : {kinds}",
+        "}",
+    ])  # fmt: skip
+
+
+def generic(
+    result: str,
+    ins: Sequence[tuple[str, str, str]],
+    outs: Sequence[tuple[str, str, str]],
+    iterators: str,
+    block: str,
+) -> str:
+    """A `linalg.generic`; operands are (value, type, map), iterators a string of `p` and `r`."""
+    maps = ", ".join(f"affine_map<{map_}>" for _, _, map_ in [*ins, *outs])
+    names = {"p": '"parallel"', "r": '"reduction"'}
+    kinds = ", ".join(names[kind] for kind in iterators)
+    operands = []
+    for word, group in (("ins", ins), ("outs", outs)):
+        if group:
+            values, types = (", ".join(item[i] for item in group) for i in (0, 1))
+            operands.append(f"{word}({values} : {types})")
+    results = ", ".join(kind for _, kind, _ in outs)
+    return (
+        f"{result} = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}} "
+        f"{' '.join(operands)} {{\n{block}\n}} -> {results if len(outs) == 1 else f'({results})'}"
+    )
