@@ -144,7 +144,9 @@ class Runner:
             raise _Failed(diagnostics_of(error)) from None
 
     def _timed(self, name: str, key: Element | None = None) -> AbstractContextManager[None]:
-        return nullcontext() if self.timing is None else self.timing.span(name, id(key))
+        if self.timing is None:
+            return nullcontext()
+        return self.timing.span(name, None if key is None else id(key))
 
     @contextmanager
     def _observed(

@@ -34,8 +34,12 @@ def write_output(name: str, data: str | bytes) -> None:
     """
     raw = data.encode("utf-8") if isinstance(data, str) else data
     if name == "-":
-        sys.stdout.buffer.write(raw)
-        sys.stdout.buffer.flush()
+        try:
+            sys.stdout.buffer.write(raw)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            # The reader has seen enough, as `head` does; Python would complain at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     path = Path(name)
     try:
