@@ -11,6 +11,8 @@ INOUT = "graph.inout"
 NAME = "graph.name"
 FACTS = "graph.facts"
 NUM_INPUTS = "graph.num_inputs"
+PRIMITIVE = "graph.primitive"
+"""Marks a private graph function whose calls of tensor programs become one."""
 
 
 def graph_functions(module: ir.Operation | ir.OpView) -> list[func.FuncOp]:

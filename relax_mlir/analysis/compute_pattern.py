@@ -1,0 +1,174 @@
+"""The compute pattern of a tensor program, found from how its loops read and write.
+
+    read map of a linalg.generic, its output being written at (d0, d1)     pattern
+    (d0, d1)                                                               element_wise
+    (d1), (d0, 0)      loops in order, some left out                       broadcast
+    (d1, d0), (d0, d1 + 4), gathers, slices, reshapes, insertions          injective
+    a reduction that multiplies and adds                                   out_fusible
+    any other reduction                                                    reduction
+
+A program has the hardest pattern of its parts; broadcast beside an element-wise read is
+element-wise. What is not understood is opaque.
+
+Source: paper Algorithm 1; TVM `AnnotateTIROpPattern`.
+"""
+
+from collections.abc import Sequence
+
+from relax_mlir.bindings import arith, func, ir, linalg, tensor
+from relax_mlir.dialects.tir import PATTERNS, PrimFunc
+
+_MOVES = (
+    tensor.CollapseShapeOp,
+    tensor.ExpandShapeOp,
+    tensor.ExtractSliceOp,
+    tensor.InsertSliceOp,
+)
+_SILENT = (
+    arith.ConstantOp,
+    func.ReturnOp,
+    linalg.FillOp,
+    linalg.YieldOp,
+    tensor.CastOp,
+    tensor.DimOp,
+    tensor.EmptyOp,
+)
+_CASTS = (arith.ExtFOp, arith.TruncFOp, linalg.YieldOp)
+
+
+def compute_pattern(kernel: PrimFunc) -> str:
+    """Returns the pattern of a tensor program that has not been scheduled, one of `PATTERNS`."""
+    if kernel.is_scheduled or kernel.schedule_hint is not None:
+        return "opaque"
+    generics: list[linalg.GenericOp] = []
+    found = "element_wise"
+    for op in kernel.op.entry_block.operations:
+        if isinstance(op, linalg.GenericOp):
+            generics.append(op)
+        elif isinstance(op, _MOVES):
+            found = harder(found, "injective")
+        elif isinstance(op, tensor.ExtractOp):
+            found = harder(found, "injective")
+        elif not isinstance(op, _SILENT) and not _is_scalar(op):
+            return "opaque"
+    reductions = [op for op in generics if has_reduction(op)]
+    if reductions:
+        single = len(generics) == 1 and is_contraction(generics[0])
+        return "out_fusible" if single else "reduction"
+    for op in generics:
+        found = harder(found, _pattern_of_reads(op))
+    return found
+
+
+def harder(a: str, b: str) -> str:
+    """The pattern of the two that is harder to fuse."""
+    return max(a, b, key=PATTERNS.index)
+
+
+def at_most(pattern: str | None, bound: str) -> bool:
+    """Whether a pattern is at most as hard to fuse as `bound`; False if it is not known."""
+    return pattern is not None and PATTERNS.index(pattern) <= PATTERNS.index(bound)
+
+
+def _is_scalar(op: ir.OpView) -> bool:
+    """Whether the op computes with numbers only."""
+    values = [*op.operands, *op.results]
+    return not len(op.regions) and not any(isinstance(v.type, ir.ShapedType) for v in values)
+
+
+def has_reduction(op: linalg.GenericOp) -> bool:
+    """Whether a loop of the op accumulates."""
+    return any("parallel" not in str(kind) for kind in op.iterator_types)
+
+
+def _pattern_of_reads(op: linalg.GenericOp) -> str:
+    maps = [attribute.value for attribute in op.indexing_maps]
+    count = len(op.inputs)
+    writes = maps[count:]
+    if any(write != writes[0] for write in writes) or not _is_identity(writes[0]):
+        return "injective" if all(map(_is_permutation, writes)) else "opaque"
+    reads = [_pattern_of_read(read) for read in maps[:count]]
+    if any(isinstance(child, tensor.ExtractOp) for child in op.regions[0].blocks[0].operations):
+        reads.append("injective")
+    if "injective" in reads:
+        return "injective"
+    if "element_wise" in reads or not reads:
+        return "element_wise"
+    return "broadcast"
+
+
+def _pattern_of_read(read: ir.AffineMap) -> str:
+    """The pattern of one read, where each element is written at its own loops."""
+    if _is_identity(read):
+        return "element_wise"
+    last = -1
+    for expression in read.results:
+        if isinstance(expression, ir.AffineConstantExpr):
+            continue
+        if not isinstance(expression, ir.AffineDimExpr) or expression.position <= last:
+            return "injective"
+        last = expression.position
+    return "broadcast"
+
+
+def _is_identity(map_: ir.AffineMap) -> bool:
+    results = [e.position if isinstance(e, ir.AffineDimExpr) else None for e in map_.results]
+    return results == list(range(map_.n_dims))
+
+
+def _is_permutation(map_: ir.AffineMap) -> bool:
+    positions = [e.position for e in map_.results if isinstance(e, ir.AffineDimExpr)]
+    return sorted(positions) == list(range(map_.n_dims)) and len(positions) == len(map_.results)
+
+
+def is_contraction(op: linalg.GenericOp) -> bool:
+    """Whether the op is a sum of products of two reads: a multiply-add."""
+    if len(op.inputs) != 2 or len(op.outputs) != 1 or not has_reduction(op):
+        return False
+    block = op.regions[0].blocks[0]
+    left, right, total = block.arguments
+    yielded = _defined_by(block.operations[len(block.operations) - 1].operands[0])
+    if not isinstance(yielded, arith.AddFOp | arith.AddIOp):
+        return False
+    terms = [operand for operand in yielded.operands if operand != total]
+    product = _defined_by(terms[0]) if len(terms) == 1 else None
+    if not isinstance(product, arith.MulFOp | arith.MulIOp):
+        return False
+    roots = [_roots(operand, block) for operand in product.operands]
+    return roots in ([{left}, {right}], [{right}, {left}])
+
+
+def _defined_by(value: ir.Value) -> ir.OpView | None:
+    return None if isinstance(value.owner, ir.Block) else value.owner.opview
+
+
+def _roots(value: ir.Value, block: ir.Block) -> set[ir.Value]:
+    """The block arguments that a scalar is computed from."""
+    if isinstance(value.owner, ir.Block):
+        return {value} if value.owner == block else set()
+    found: set[ir.Value] = set()
+    for operand in value.owner.operands:
+        found |= _roots(operand, block)
+    return found
+
+
+def moves_only(kernel: PrimFunc) -> bool:
+    """Whether each output element is one input element, converted at most: a copy under a map.
+
+    A matrix multiplication can read such a program's input in its place at no cost.
+    """
+    body = [
+        op
+        for op in kernel.op.entry_block.operations
+        if not isinstance(op, tensor.CastOp | func.ReturnOp)
+    ]
+    if len(body) != 1 or not isinstance(body[0], linalg.GenericOp):
+        return False
+    return len(body[0].inputs) == 1 and len(body[0].outputs) == 1 and _is_copy(body[0])
+
+
+def _is_copy(op: linalg.GenericOp) -> bool:
+    maps: Sequence[ir.AffineMap] = [attribute.value for attribute in op.indexing_maps]
+    operations = op.regions[0].blocks[0].operations
+    plain = all(isinstance(child, _CASTS) for child in operations)
+    return plain and all(map(_is_permutation, maps)) and not has_reduction(op)

@@ -1,0 +1,178 @@
+"""Which calls of tensor programs become one: groups around the points where paths meet again.
+
+A call joins the group of its immediate post-dominator, together with every call between the two,
+if the patterns allow it:
+
+    call                               joins
+    out_fusible (matmul)               element-wise work on its whole output: bias, residual, SiLU
+    element_wise, broadcast            calls up to injective, a reduction, an epilogue of its shape
+    injective                          calls up to injective, a reduction
+    a copy under a map (transpose)     a matmul that reads it
+
+Since all paths from a call lead into its group, nothing is computed twice and no cycle can arise.
+A call that updates an operand in place ends its group, and no read moves behind an update of what
+it reads.
+
+Source: paper Algorithm 2; TVM `FuseOps`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from relax_mlir.bindings import ir
+from relax_mlir.dialects.graph import annotation_of
+
+from .compute_pattern import at_most, moves_only
+from .dataflow import Dataflow, Node
+
+MAX_INS = 30
+"""Operands of a group; a call has 32, of which one may carry a shape and one is kept free."""
+MAX_OUTS = 8
+_PHASES = ("out_fusible", "broadcast", "injective")
+
+
+@dataclass(eq=False)
+class Group:
+    """Calls that become one tensor program."""
+
+    members: set[Node] = field(default_factory=set)
+
+    @property
+    def ordered(self) -> list[Node]:
+        """The calls in program order."""
+        return sorted(self.members, key=lambda node: node.position)
+
+    @property
+    def end(self) -> int:
+        """Position of the last call, where the fused one will stand."""
+        return max(node.position for node in self.members)
+
+    def inputs(self) -> list[ir.Value]:
+        """Values from outside that the calls read, in order of first use, without repetition."""
+        own = {value for node in self.members for value in node.outs}
+        found = [value for node in self.ordered for value in node.ins if value not in own]
+        return list(dict.fromkeys(found))
+
+    def outputs(self) -> list[ir.Value]:
+        """Results that are used outside of the group, in order."""
+        own_inputs = [value for node in self.members for value in node.ins]
+        found = []
+        for node in self.ordered:
+            inner = all(user in self.members for user in node.users)
+            for value in node.outs:
+                if not inner or node.escapes or value not in own_inputs:
+                    found.append(value)
+        return found
+
+
+@dataclass
+class Fusion:
+    """Groups the calls of one block; `max_size` bounds the calls of a group."""
+
+    graph: Dataflow
+    max_size: int
+    _group: dict[Node, Group] = field(default_factory=dict)
+
+    def groups(self) -> list[Group]:
+        """The groups of at least two calls, in order of their last calls."""
+        self._group = {node: Group({node}) for node in self.graph.nodes}
+        meets = self.graph.post_dominators()
+        for phase in _PHASES:
+            for node in self.graph.nodes:
+                sink = meets[node]
+                if sink is not None and self._phase_of(node) == phase:
+                    self._try_merge(node, sink)
+        found = list(dict.fromkeys(self._group.values()))
+        for group in found:
+            _peel_reshapes(group)
+        return sorted((g for g in found if len(g.members) > 1), key=lambda group: group.end)
+
+    def _phase_of(self, node: Node) -> str | None:
+        if node.inplace:
+            return None
+        if self._anchor(self._group[node].members) == "out_fusible":
+            return "out_fusible"
+        if at_most(node.kernel.pattern, "broadcast"):
+            return "broadcast"
+        return "injective" if node.kernel.pattern == "injective" else None
+
+    @staticmethod
+    def _anchor(members: set[Node]) -> str | None:
+        """The pattern of the one call of a group that is harder than injective."""
+        patterns = (node.kernel.pattern or "opaque" for node in members)
+        return next((p for p in patterns if not at_most(p, "injective")), None)
+
+    def _try_merge(self, node: Node, sink: Node) -> None:
+        if sink in self._group[node].members:
+            return
+        between = set(_between(node, sink))
+        if self._patterns_allow(node, between, sink):
+            members = set().union(*(self._group[m].members for m in (node, sink, *between)))
+            if self._is_legal(members):
+                merged = Group(members)
+                self._group.update(dict.fromkeys(members, merged))
+
+    def _patterns_allow(self, node: Node, between: set[Node], sink: Node) -> bool:
+        own = self._anchor(self._group[node].members)
+        other = self._anchor(self._group[sink].members)
+        if any(self._anchor(self._group[m].members) for m in between) or (own and other):
+            return False
+        if any(member.inplace for member in between):
+            return False
+        if own is not None:
+            epilogue = {sink, *between}
+            return own == "out_fusible" and not sink.inplace and _is_epilogue(node, epilogue)
+        if other == "out_fusible":
+            if sink.kernel.pattern == "out_fusible":
+                return not between and moves_only(node.kernel)
+            return _is_epilogue(node, {node, sink, *between})
+        return other in (None, "reduction")
+
+    def _is_legal(self, members: set[Node]) -> bool:
+        group = Group(members)
+        if len(members) > self.max_size:
+            return False
+        if len(group.inputs()) > MAX_INS or len(group.outputs()) > MAX_OUTS:
+            return False
+        end = group.end
+        return not any(
+            self.graph.overwritten(value, node.position, end)
+            for node in members
+            for value in node.reads
+        )
+
+
+def _between(node: Node, sink: Node) -> Iterator[Node]:
+    """The calls on the paths from a call to its post-dominator, apart from the two."""
+    stack, seen = list(node.users), {sink}
+    while stack:
+        current = stack.pop()
+        if current not in seen:
+            seen.add(current)
+            yield current
+            stack.extend(current.users)
+
+
+def _is_epilogue(node: Node, stages: set[Node]) -> bool:
+    """Whether every call works on each element of the first one's output alone."""
+    shape = annotation_of(node.outs[0]).dims
+    return all(
+        at_most(stage.kernel.pattern, "broadcast")
+        and len(stage.outs) == 1
+        and annotation_of(stage.outs[0]).dims == shape
+        for stage in stages
+    )
+
+
+def _peel_reshapes(group: Group) -> None:
+    """Takes reshapes at the border out of a group: outside they are views, which cost nothing."""
+    changed = True
+    while changed:
+        changed = False
+        for node in group.ordered:
+            own = {value for other in group.members for value in other.outs}
+            first = not any(value in own for value in node.ins)
+            last = not any(user in group.members for user in node.users)
+            if node.is_reshape and (first or last):
+                group.members.remove(node)
+                changed = True

@@ -1,0 +1,68 @@
+"""Where symbols come from: which ones annotations bind, and what a call binds them to.
+
+A dim `n` binds n; `2*n + 1` binds it by exact division, once no other symbol of it is left.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from relax_mlir.dialects.graph import Annotation, ShapeValueType, TensorType, shape_value_dims
+from relax_mlir.dialects.graph import Dim
+from relax_mlir.symbolic import Expr, solve
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A symbol is `(extent - offset) / factor`, the extent being dim `axis` of value `index`."""
+
+    index: int
+    axis: int
+    factor: int
+    offset: Expr
+
+
+def dims_of(annotation: Annotation) -> tuple[Dim, ...]:
+    """The dims of a tensor or shape value; nothing for other annotations."""
+    if isinstance(annotation, TensorType):
+        return annotation.dims or ()
+    return shape_value_dims(annotation) if isinstance(annotation, ShapeValueType) else ()
+
+
+def symbols_of(annotations: Iterable[Annotation]) -> list[str]:
+    """Symbols that occur in annotations, in order of first occurrence."""
+    dims = [dim for annotation in annotations for dim in dims_of(annotation)]
+    names = [name for dim in dims if dim is not None for name in sorted(dim.symbols)]
+    return list(dict.fromkeys(names))
+
+
+def bindings(annotations: Sequence[Annotation]) -> dict[str, Binding]:
+    """How each symbol can be read off values with these annotations; a plain dim is preferred."""
+    found: dict[str, Binding] = {}
+    places = [
+        (index, axis, dim)
+        for index, annotation in enumerate(annotations)
+        for axis, dim in enumerate(dims_of(annotation))
+        if dim is not None and dim.symbols
+    ]
+    places.sort(key=lambda place: str(place[2]) not in place[2].symbols)
+    changed = True
+    while changed:
+        changed = False
+        for index, axis, dim in places:
+            name = unbound_symbol(dim, found)
+            solution = solve(dim, name) if name is not None else None
+            if solution is not None:
+                factor, offset = solution
+                found[name] = Binding(index, axis, _constant(factor), offset)
+                changed = True
+    return found
+
+
+def unbound_symbol(dim: Expr, bound: Mapping[str, object]) -> str | None:
+    """The one symbol of an expression that is not bound, or None if there is not exactly one."""
+    free = [name for name in dim.symbols if name not in bound]
+    return free[0] if len(free) == 1 else None
+
+
+def _constant(value: Expr | int) -> int:
+    return value if isinstance(value, int) else value.value

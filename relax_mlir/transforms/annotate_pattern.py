@@ -1,0 +1,29 @@
+"""Writes on each tensor program how it may be fused.
+
+    func.func private @exp(%x, %out) attributes {tir.prim_func}
+      ->
+    func.func private @exp(%x, %out) attributes {tir.pattern = #tir.pattern<"element_wise">, ...}
+
+A pattern that a program already has stays: who wrote the program may know better.
+
+Needs: nothing. Leaves: a `tir.pattern` on every tensor program that is not scheduled.
+Source: paper Algorithm 1; TVM `AnnotateTIROpPattern`.
+"""
+
+from dataclasses import dataclass
+
+from relax_mlir.analysis.compute_pattern import compute_pattern
+from relax_mlir.bindings import ir
+from relax_mlir.dialects.tir import prim_funcs
+from relax_mlir.passes import Pass
+
+
+@dataclass(frozen=True)
+class AnnotatePattern(Pass):
+    """Writes on each tensor program how it may be fused."""
+
+    def run(self, op: ir.Operation) -> None:
+        """Annotates every tensor program of the module."""
+        for kernel in prim_funcs(op):
+            if kernel.pattern is None and not kernel.is_scheduled:
+                kernel.set_pattern(compute_pattern(kernel))
