@@ -1,1 +1,38 @@
-"""A compiler for tensor programs with symbolic shapes, on MLIR."""
+"""A compiler for tensor programs with symbolic shapes, on MLIR.
+
+    exe = relax_mlir.compile("model.mlir")         # an Executable; exe["main"](x)
+    exe = relax_mlir.load("model.so")              # what `exe.save` or relax-compile wrote
+    model = relax_mlir.llm.load("smollm2")         # a language model
+
+Names are imported when they are first used: loading a compiled module never imports MLIR.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from relax_mlir import llm
+    from relax_mlir.compiler import compile
+    from relax_mlir.executable import Executable, load
+
+__version__ = "0.1.0"
+
+_MODULE_OF = {
+    "compile": "relax_mlir.compiler",
+    "load": "relax_mlir.executable",
+    "Executable": "relax_mlir.executable",
+}
+
+__all__ = ["Executable", "__version__", "compile", "llm", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "llm":
+        return import_module("relax_mlir.llm")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'relax_mlir' has no attribute '{name}'")
+    return getattr(import_module(_MODULE_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

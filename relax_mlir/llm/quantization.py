@@ -33,6 +33,7 @@ BLOCKS: dict[str, np.dtype] = {
 }
 OTHER_BLOCKS = ("Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K")
 FORMATS: tuple[str, ...] = (*PLAIN, *BLOCKS, *OTHER_BLOCKS)
+CHUNK_BLOCKS = 2048  # their values stay in the cache from one step of decoding to the next
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +68,23 @@ class RawTensor:
         """The tensor whose row i is row `order[i]` of this one (a copy)."""
         return RawTensor(self.format, self.shape, self.data[order])
 
-    def to_f32(self) -> np.ndarray:
-        """The exact values: a new float32 array of `shape`."""
+    def to_f32(self, out: np.ndarray | None = None) -> np.ndarray:
+        """The exact values: `out`, a row-major float32 array of `shape`, or a new one."""
+        if out is None:
+            out = np.empty(self.shape, np.float32)
         if self.format == "BF16":
-            return (self.data.astype(np.uint32) << 16).view(np.float32)
-        if self.format in PLAIN:
-            return self.data.astype(np.float32)
-        if self.format in BLOCKS:
-            return _decode(self.data.reshape(-1)).reshape(self.shape)
-        return gguf_dequantize(self.data, GGMLQuantizationType[self.format]).reshape(self.shape)
+            np.left_shift(self.data, 16, out=out.view(np.uint32), dtype=np.uint32)
+        elif self.format in PLAIN:
+            out[...] = self.data
+        elif self.format in BLOCKS:
+            blocks, values = self.data.reshape(-1), out.reshape(-1, 32)
+            for start in range(0, len(blocks), CHUNK_BLOCKS):
+                part = slice(start, start + CHUNK_BLOCKS)
+                _decode(blocks[part], values[part])
+        else:
+            decoded = gguf_dequantize(self.data, GGMLQuantizationType[self.format])
+            out[...] = decoded.reshape(self.shape)
+        return out
 
 
 def plain_bytes(format: str, shape: tuple[int, ...]) -> int:
@@ -83,9 +92,8 @@ def plain_bytes(format: str, shape: tuple[int, ...]) -> int:
     return prod(shape) * PLAIN[format].itemsize
 
 
-def _decode(blocks: np.ndarray) -> np.ndarray:
-    """Decodes a 1-D array of one of the `BLOCKS` records to float32[len(blocks), 32]."""
-    values = np.empty((len(blocks), 32), np.float32)
+def _decode(blocks: np.ndarray, values: np.ndarray) -> None:
+    """Decodes a 1-D array of one of the `BLOCKS` records into float32[len(blocks), 32]."""
     q = blocks["q"]
     if q.shape[1] == 32:
         values[:] = q
@@ -97,4 +105,3 @@ def _decode(blocks: np.ndarray) -> np.ndarray:
     values *= blocks["scale"].astype(np.float32)[:, None]
     if "minimum" in blocks.dtype.names:
         values += blocks["minimum"].astype(np.float32)[:, None]
-    return values

@@ -32,9 +32,12 @@ class WeightSource(ABC):
         """The names of all weights, in the order of the network."""
         return tuple(self.config.weight_shapes())
 
-    def load_f32(self, name: str) -> np.ndarray:
-        """Weight `name`, decoded exactly: a new float32 array, (out, in) for a projection."""
-        return self.raw(name).to_f32()
+    def load_f32(self, name: str, out: np.ndarray | None = None) -> np.ndarray:
+        """Weight `name`, decoded exactly into `out`, or into a new float32 array.
+
+        It is (out, in) for a projection.
+        """
+        return self.raw(name).to_f32(out)
 
 
 def check_shapes(where: str, config: LlamaConfig, found: Mapping[str, tuple[int, ...]]) -> None:

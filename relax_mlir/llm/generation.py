@@ -1,0 +1,148 @@
+"""Text from a session: prompt, sampling, detokenization, and how long it took."""
+
+import resource
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from relax_mlir.llm.sampling import Sampler
+from relax_mlir.llm.session import Session
+from relax_mlir.llm.tokenizer import Tokenizer
+
+PROMPT_CHUNK = 512
+"""Tokens of a prompt in one call: bounds memory, and how long an interrupt has to wait."""
+
+
+@dataclass
+class Statistics:
+    """Times in seconds, and counts of tokens.
+
+    `reused_tokens` of the prompt were in the caches already. `steps` are the decoder's runs over a
+    single generated token; times include sampling.
+    """
+
+    load_seconds: float = 0.0
+    compile_seconds: float = 0.0
+    reused_tokens: int = 0
+    prompt_tokens: int = 0
+    prompt_seconds: float = 0.0
+    steps: int = 0
+    step_seconds: float = 0.0
+
+    @property
+    def prompt_rate(self) -> float:
+        """Prompt tokens per second."""
+        return self.prompt_tokens / self.prompt_seconds if self.prompt_seconds else 0.0
+
+    @property
+    def generation_rate(self) -> float:
+        """Generated tokens per second."""
+        return self.steps / self.step_seconds if self.step_seconds else 0.0
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most memory that this process has held so far."""
+        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    def __str__(self) -> str:
+        reused = f" (and {self.reused_tokens} from the cache)" if self.reused_tokens else ""
+        return (
+            f"load {self.load_seconds:.2f} s, compile {self.compile_seconds:.2f} s, "
+            f"prompt {self.prompt_tokens} tokens{reused} at {self.prompt_rate:.1f}/s, "
+            f"generation {self.steps} steps at {self.generation_rate:.1f}/s, "
+            f"peak memory {self.peak_bytes / 1e6:.0f} MB"
+        )
+
+
+class Generation:
+    """An answer while it is being generated: iterating yields its text, piece by piece.
+
+    `tokens` are those generated so far. `stop_reason` is None at first, then "end" (the model
+    ended the text), "length" (as many tokens as were asked for) or "context" (no room for more).
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        prompt: Sequence[int],
+        tokenizer: Tokenizer,
+        sampler: Sampler,
+        end_ids: Collection[int],
+        max_tokens: int | None,
+        statistics: Statistics,
+    ) -> None:
+        self.session = session
+        self.tokens: list[int] = []
+        self.stop_reason: str | None = None
+        self.statistics = statistics
+        self._prompt = list(prompt)
+        self._tokenizer = tokenizer
+        self._sampler = sampler
+        self._end_ids = end_ids
+        self._max_tokens = max_tokens
+        self._pieces = self._generate()
+
+    def __iter__(self) -> Iterator[str]:
+        return self._pieces
+
+    def __next__(self) -> str:
+        return next(self._pieces)
+
+    def _generate(self) -> Iterator[str]:
+        text = self._tokenizer.stream()
+        while (reason := self._limit()) is None:
+            token = self._next_token()
+            if token in self._end_ids:
+                reason = "end"
+                break
+            self.tokens.append(token)
+            if piece := text.push(token):
+                yield piece
+        self.stop_reason = reason
+        if rest := text.flush():
+            yield rest
+
+    def _limit(self) -> str | None:
+        """Why no token can follow, if none can."""
+        if len(self.tokens) == self._max_tokens:
+            return "length"
+        if self.tokens and self.session.length == self.session.capacity:
+            return "context"
+        return None
+
+    def _next_token(self) -> int:
+        """Runs the decoder over what it has not seen, the prompt or a token, and samples."""
+        begin = time.perf_counter()
+        logits = self.session.append(self.tokens[-1:]) if self.tokens else self._read_prompt()
+        token = self._sampler.sample(logits[0], self._prompt + self.tokens)
+        seconds = time.perf_counter() - begin
+        if self.tokens:
+            self.statistics.steps += 1
+            self.statistics.step_seconds += seconds
+        else:
+            self.statistics.prompt_seconds = seconds
+        return token
+
+    def _read_prompt(self) -> np.ndarray:
+        """Appends what the caches do not hold yet; returns the logits behind the prompt."""
+        prompt, session = self._prompt, self.session
+        # The last token is run again in any case: the caches hold no logits.
+        known = min(common_prefix(session.tokens, prompt), max(len(prompt) - 1, 0))
+        session.truncate(known)
+        session.check_room(len(prompt) - known)
+        self.statistics.reused_tokens = known
+        self.statistics.prompt_tokens = len(prompt) - known
+        *chunks, last = range(known, len(prompt), PROMPT_CHUNK)
+        for start in chunks:
+            session.append(prompt[start : start + PROMPT_CHUNK])
+        return session.append(prompt[last:])
+
+
+def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
+    """The number of leading tokens that are equal."""
+    for index, (x, y) in enumerate(zip(a, b, strict=False)):
+        if x != y:
+            return index
+    return min(len(a), len(b))

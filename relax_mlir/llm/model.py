@@ -1,0 +1,182 @@
+"""A language model that is ready to run: checkpoint, compiled decoder, weights.
+
+One compilation serves every prompt and context length: they are symbols of the decoder's graph.
+It is kept in the disk cache, so that a model is compiled once per machine and version.
+"""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from relax_mlir.compiler import compile
+from relax_mlir.errors import UsageError
+from relax_mlir.executable import Executable
+from relax_mlir.llm.chat import Message
+from relax_mlir.llm.checkpoint import Checkpoint, open_checkpoint
+from relax_mlir.llm.generation import Generation, Statistics
+from relax_mlir.llm.llama import Llama, export
+from relax_mlir.llm.parameters import load_parameters
+from relax_mlir.llm.sampling import Sampler
+from relax_mlir.llm.session import Session
+from relax_mlir.target import Target
+
+WEIGHTS = ("f32",)
+"""The element types that weights can be kept in."""
+
+
+def load(
+    model: str = "smollm2",
+    weights: str = "f32",
+    threads: int | None = None,
+    target: str | Target = "native",
+    opt_level: int = 2,
+    context: int | None = None,
+    use_cache: bool = True,
+) -> "LanguageModel":
+    """Opens a model, compiles its decoder and loads its weights.
+
+    Args:
+        model: a packaged name ("smollm2"), a GGUF file, or a Hugging Face folder.
+        weights: the type that weights are kept in; "f32".
+        threads: threads of a call; by default all CPUs of the process.
+        target: the machine to compile for; it must be able to run here.
+        opt_level: 0, 1 or 2.
+        context: the most tokens in one sequence; by default as many as the model was made for.
+        use_cache: whether a compiled decoder may come from the disk cache.
+
+    Raises:
+        UsageError: an argument is wrong, or there is no such model.
+        ModelError: the model is damaged or not supported.
+        CompileError: the decoder cannot be compiled for the target.
+    """
+    if weights not in WEIGHTS:
+        raise UsageError(f"unknown weights '{weights}'; accepted are {', '.join(WEIGHTS)}")
+    begin = time.perf_counter()
+    checkpoint = open_checkpoint(model)
+    opened = time.perf_counter()
+    graph = Llama(checkpoint.config)
+    executable = compile(export(graph), target, opt_level, use_cache)
+    compiled = time.perf_counter()
+    cpus = len(os.sched_getaffinity(0))
+    parameters = load_parameters(checkpoint.weights, graph.parameters(), threads or cpus)
+    seconds = opened - begin + time.perf_counter() - compiled
+    statistics = Statistics(load_seconds=seconds, compile_seconds=compiled - opened)
+    loaded = LanguageModel(checkpoint, executable, parameters, statistics, context)
+    if threads is not None:
+        loaded.threads = threads
+    return loaded
+
+
+class LanguageModel:
+    """A compiled decoder with its weights, tokenizer and chat template; `load` makes one.
+
+    `context` is the most tokens in one sequence. `statistics` are those of loading.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        executable: Executable,
+        parameters: Sequence[np.ndarray],
+        statistics: Statistics,
+        context: int | None = None,
+    ) -> None:
+        self.config = checkpoint.config
+        self.tokenizer = checkpoint.tokenizer
+        self.chat = checkpoint.chat
+        self.executable = executable
+        self.statistics = statistics
+        self.context = self.config.max_context if context is None else context
+        if not 0 < self.context <= self.config.max_context:
+            raise UsageError(
+                f"context is {context}; expects 1 to {self.config.max_context}, "
+                "what the model was made for"
+            )
+        self._parameters = parameters
+
+    @property
+    def threads(self) -> int:
+        """Threads of a call."""
+        return self.executable.threads
+
+    @threads.setter
+    def threads(self, number: int) -> None:
+        if number < 1:
+            raise UsageError(f"threads is {number}; expects 1 or more")
+        self.executable.threads = number
+
+    def session(self, capacity: int | None = None) -> Session:
+        """An empty sequence with room for `capacity` tokens, by default the whole context."""
+        if capacity is None:
+            capacity = self.context
+        if not 0 < capacity <= self.context:
+            raise UsageError(f"capacity is {capacity}; expects 1 to {self.context}, the context")
+        return Session(self.executable["main"], self.config, self._parameters, capacity)
+
+    def logits(self, ids: Sequence[int] | np.ndarray) -> np.ndarray:
+        """The logits after each of `ids`: float32[len(ids), vocabulary].
+
+        Raises UsageError if there are no tokens, too many, or unknown ones.
+        """
+        capacity = min(max(len(ids), 1), self.context)
+        return self.session(capacity).append(ids, rows=len(ids))
+
+    def encode(self, prompt: str | Sequence[Message], raw: bool = False) -> list[int]:
+        """The tokens of a prompt.
+
+        A text is taken as what the user says to the assistant if the model has a chat template,
+        unless `raw`; a sequence of messages, with `role` and `content`, is a conversation.
+        Raises UsageError if messages are given to a model without a template, or to be taken raw.
+        """
+        if isinstance(prompt, str):
+            if raw or self.chat is None:
+                return self.tokenizer.encode(prompt)
+            prompt = [{"role": "user", "content": prompt}]
+        if self.chat is None or raw:
+            reason = "raw" if raw else "without a chat template"
+            raise UsageError(f"messages cannot be given to a model {reason}; expects a text")
+        return self.tokenizer.encode(self.chat.render(prompt), add_special_tokens=False)
+
+    def generate(
+        self,
+        prompt: str | Sequence[Mapping[str, str]],
+        *,
+        max_tokens: int | None = 256,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        repetition_penalty: float = 1.0,
+        seed: int | None = None,
+        raw: bool = False,
+        session: Session | None = None,
+    ) -> Generation:
+        """Answers a prompt; iterate over the result to get the text as it comes.
+
+        Args:
+            prompt: a text, or the messages of a conversation; see `encode`.
+            max_tokens: the most tokens to generate; None goes on until the context is full.
+            temperature: 0 takes the likeliest token; see `Sampler` for this and what follows.
+            top_k: keep the likeliest tokens only, so many of them.
+            top_p: keep the likeliest tokens only, with that probability together.
+            repetition_penalty: makes tokens that occurred before less likely.
+            seed: makes the draws repeatable.
+            raw: let the model continue the text, whatever its chat template.
+            session: the caches to use. Tokens that it has in common with the prompt are not run
+                again: give the session of the last answer to go on with a conversation.
+
+        Raises:
+            UsageError: an argument is out of range, or the prompt does not fit into the context.
+        """
+        if max_tokens is not None and max_tokens < 0:
+            raise UsageError(f"max_tokens is {max_tokens}; expects an integer >= 0")
+        sampler = Sampler(temperature, top_k, top_p, repetition_penalty, seed)
+        ids = self.encode(prompt, raw)
+        if session is None:
+            wanted = self.context if max_tokens is None else max(len(ids) + max_tokens, 1)
+            session = self.session(min(wanted, self.context))
+        statistics = replace(self.statistics)
+        end_ids = self.config.eos_ids
+        return Generation(session, ids, self.tokenizer, sampler, end_ids, max_tokens, statistics)

@@ -1,0 +1,107 @@
+"""A sequence of tokens that a compiled decoder has seen, kept as key and value caches."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from relax_mlir.errors import UsageError
+from relax_mlir.executable import BoundCall, Function
+from relax_mlir.llm.config import LlamaConfig
+
+
+class Session:
+    """One sequence of at most `capacity` tokens; `append` makes it longer.
+
+    Sessions of one model are independent. Memory for tokens that have not come yet is reserved,
+    but not touched.
+    """
+
+    def __init__(
+        self, main: Function, config: LlamaConfig, parameters: Sequence[np.ndarray], capacity: int
+    ) -> None:
+        self.capacity = capacity
+        self._main = main
+        self._vocab_size = config.vocab_size
+        self._parameters = parameters
+        dims = (config.num_kv_heads, capacity, config.head_dim)
+        self._caches = [np.zeros(dims, np.float32) for _ in range(2 * config.num_layers)]
+        self._tokens: list[int] = []
+        # Every call reads these two numbers where they are: cached tokens, rows of logits.
+        self._lengths = np.zeros(2, np.int64)
+        self._row = np.empty((1, config.vocab_size), np.float32)
+
+    @property
+    def length(self) -> int:
+        """The number of tokens in the caches."""
+        return len(self._tokens)
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """The tokens in the caches."""
+        return tuple(self._tokens)
+
+    def append(self, ids: Sequence[int] | np.ndarray, rows: int = 1) -> np.ndarray:
+        """Runs the decoder over new tokens, which stay in the caches.
+
+        Returns the logits after the last `rows` of them: float32[rows, vocabulary]. A single row
+        is always the same buffer, which the next call overwrites; several rows are a new array.
+
+        Raises UsageError, with the session as it was, if there are no tokens, more than there is
+        room for, one that the vocabulary does not have, or fewer than `rows`.
+        """
+        tokens = self._checked(ids, rows)
+        self._lengths[:] = self.length, rows
+        call = self._one_row if rows == 1 else self._several_rows
+        call.set(0, tokens)
+        logits = call.run()[0]
+        self._tokens.extend(tokens.tolist())
+        return logits
+
+    def check_room(self, count: int) -> None:
+        """Raises UsageError unless there are tokens to append, and room for so many."""
+        if count == 0:
+            raise UsageError("no tokens are given; expects one or more")
+        if count > self.capacity - self.length:
+            raise UsageError(
+                f"{count} new tokens do not fit behind {self.length} in a context "
+                f"of {self.capacity}"
+            )
+
+    def truncate(self, length: int) -> None:
+        """Forgets all tokens but the first `length`; raises UsageError if there are fewer."""
+        if not 0 <= length <= self.length:
+            raise UsageError(f"length is {length}; the session has {self.length} tokens")
+        del self._tokens[length:]
+
+    def reset(self) -> None:
+        """Forgets all tokens."""
+        self.truncate(0)
+
+    @cached_property
+    def _one_row(self) -> BoundCall:
+        return self._bind(self._row)
+
+    @cached_property
+    def _several_rows(self) -> BoundCall:
+        return self._bind(None)
+
+    def _bind(self, logits: np.ndarray | None) -> BoundCall:
+        """A call that is lent the caches as its results too, so that it has nothing to allocate."""
+        tokens = np.zeros(1, np.int32)
+        arguments = (tokens, self._lengths, *self._caches, *self._parameters)
+        return self._main.bind(*arguments, results=[logits, *self._caches])
+
+    def _checked(self, ids: Sequence[int] | np.ndarray, rows: int) -> np.ndarray:
+        found = np.asarray(ids)
+        self.check_room(found.size)
+        if found.ndim != 1 or found.dtype.kind not in "iu":
+            raise UsageError(
+                f"tokens are {found.dtype} of rank {found.ndim}; expects a sequence of integers"
+            )
+        if found.min() < 0 or found.max() >= self._vocab_size:
+            wrong = next(id for id in found.tolist() if not 0 <= id < self._vocab_size)
+            raise UsageError(f"token {wrong} is not in the vocabulary of {self._vocab_size} tokens")
+        if not 0 <= rows <= len(found):
+            raise UsageError(f"rows is {rows}; expects 0 to {len(found)}, the number of new tokens")
+        return np.ascontiguousarray(found, np.int32)
