@@ -18,7 +18,7 @@ from relax_mlir.codegen.elf import link_shared
 from relax_mlir.codegen.elf_object import GLOBAL, read_object
 from relax_mlir.codegen.lower import allow_contraction, lower_to_llvm, to_llvm_ir
 from relax_mlir.codegen.parallel import outline_parallel
-from relax_mlir.codegen.split import split
+from relax_mlir.codegen.split import split_module
 from relax_mlir.codegen.vector_math import expand_math
 from relax_mlir.runtime import bitcode_path
 from relax_mlir.target import Target
@@ -68,7 +68,7 @@ def build_shared(
         lower_to_llvm(module, target)
     with stats.stage("translate"):
         text = llvm.to_llvm_22(to_llvm_ir(module))
-        parts = [llvm.Source(part) for part in split(text, exports)]
+        parts = [llvm.Source(part) for part in split_module(text, exports)]
     with stats.stage("llvm"):
         runtime = llvm.Source("", bitcode_path(target.arch).read_bytes())
         objects = _compile([runtime, *parts], target, opt_level, stats)

@@ -44,7 +44,7 @@ class _Module:
     functions: dict[str, _Function] = field(default_factory=dict)
 
 
-def split(text: str, exports: Collection[str]) -> list[str]:
+def split_module(text: str, exports: Collection[str]) -> list[str]:
     """The parts of the module, the one with the exported functions first.
 
     Parts depend on the functions in them alone, so a function that has not changed gives the text

@@ -6,7 +6,7 @@ from kernels import load
 
 from relax_mlir.codegen.elf import link_shared
 from relax_mlir.codegen.llvm import Source, compile_sources
-from relax_mlir.codegen.split import split
+from relax_mlir.codegen.split import split_module
 from relax_mlir.target import Target
 
 TEXT = """; ModuleID = 'm'
@@ -65,7 +65,7 @@ def defined(part: str) -> list[str]:
 
 
 def test_exports_and_written_data_are_first_and_callers_stay_with_callees() -> None:
-    parts = split(TEXT, ["main"])
+    parts = split_module(TEXT, ["main"])
     assert [defined(part) for part in parts] == [
         ["main", "bump"],
         ["kernel", "helper"],
@@ -86,19 +86,19 @@ def test_exports_and_written_data_are_first_and_callers_stay_with_callees() -> N
 def test_parts_link_to_the_whole() -> None:
     target = Target.parse("native")
     exports = ["main", "bump", "slot"]
-    objects = compile_sources([Source(part) for part in split(TEXT, exports)], target)
+    objects = compile_sources([Source(part) for part in split_module(TEXT, exports)], target)
     library = load(link_shared(objects, exports))
     assert library.main(6) == (6 + 4) * 3
     assert (library.bump(), library.bump()) == (11, 12)
 
 
 def test_a_part_does_not_depend_on_the_others() -> None:
-    alone = split(TEXT, ["main"])[3]
+    alone = split_module(TEXT, ["main"])[3]
     changed = TEXT.replace("ret i32 %3", "ret i32 %2").replace("i32 9", "i32 9")
-    assert split(changed, ["main"])[3] == alone
-    assert split(changed, ["main"])[0] != split(TEXT, ["main"])[0]
+    assert split_module(changed, ["main"])[3] == alone
+    assert split_module(changed, ["main"])[0] != split_module(TEXT, ["main"])[0]
 
 
 def test_nothing_exported() -> None:
-    assert [defined(part) for part in split("define void @f() {\n  ret void\n}\n", [])] == [["f"]]
-    assert split("", []) == []
+    assert [defined(part) for part in split_module("define void @f() {\n  ret void\n}\n", [])] == [["f"]]
+    assert split_module("", []) == []
