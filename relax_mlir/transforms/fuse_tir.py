@@ -1,0 +1,374 @@
+"""Merges the tensor programs that a primitive graph function calls into one tensor program.
+
+    func.func private @fused_matmul_silu(%x, %w) attributes {graph.primitive} {
+      %a = "graph.call_tir"(%x, %w) {callee = @matmul}
+      %b = "graph.call_tir"(%a) {callee = @silu}
+    }
+    %b = "graph.call"(%x, %w) {callee = @fused_matmul_silu}
+      ->
+    func.func private @fused_matmul_silu(%x, %w, %out) attributes {tir.prim_func} {
+      %a = the loops of matmul into tensor.empty
+      the loops of silu from %a into %out
+    }
+    %b = "graph.call_tir"(%x, %w) {callee = @fused_matmul_silu}
+
+An update in place stays one. Extents of intermediate tensors are computed from those of the
+operands; the values of a shape operand become index arguments. Element-wise loops of the result
+are merged by MLIR's own fusion, which also lets a matmul read a transposed weight as it lies.
+
+Needs: `relax-fuse-ops`. Leaves: no primitive function, and no tensor program that nothing calls.
+Source: paper §4.2 (FuseTensorIR); TVM `FuseTIR`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from relax_mlir.analysis.functions import PRIMITIVE, graph_functions
+from relax_mlir.analysis.symbols import Binding, bindings
+from relax_mlir.bindings import arith, func, ir, linalg, passmanager, tensor
+from relax_mlir.dialects.graph import (
+    CallOp,
+    CallTirInplaceOp,
+    CallTirOp,
+    MakeShapeOp,
+    ShapeValueType,
+    TensorType,
+    annotation_of,
+    shape_value_dims,
+)
+from relax_mlir.dialects.tir import PrimFunc, prim_funcs
+from relax_mlir.legalize.kernel import KernelBuilder, dim, empty, index
+from relax_mlir.passes import Pass, PassFailure
+from relax_mlir.rewriting import is_unused, safe_erase, walk_ops
+from relax_mlir.symbolic import Expr, as_expr
+
+PLACEHOLDER = "__fused"
+SIMPLIFY = "func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse)"
+
+
+@dataclass(frozen=True)
+class FuseTir(Pass):
+    """Merges the tensor programs that a primitive graph function calls into one."""
+
+    def run(self, op: ir.Operation) -> None:
+        """Rewrites every primitive function of the module and the calls of it."""
+        functions = {f.name.value: f for f in graph_functions(op) if PRIMITIVE in f.attributes}
+        kernels = {kernel.name: kernel for kernel in prim_funcs(op)}
+        merged: dict[str, Merged] = {}
+        texts: dict[str, str] = {}
+        for name, function in functions.items():
+            result = merge(function, kernels)
+            _simplify(result.kernel)
+            text = result.kernel.operation.get_asm(assume_verified=True)
+            if text in texts:
+                safe_erase(result.kernel)
+            result.name = texts.setdefault(text, name)
+            merged[name] = result
+        for call in walk_ops(op, CallOp):
+            if call.callee_name in merged:
+                _replace_call(call, merged[call.callee_name])
+        for name, function in functions.items():
+            safe_erase(function)
+            if merged[name].name == name:
+                merged[name].kernel.attributes["sym_name"] = ir.StringAttr.get(name)
+        if functions:
+            erase_unused(op)
+
+
+@dataclass
+class Merged:
+    """A tensor program made from a function: `inplace` maps its results to arguments, or to -1."""
+
+    kernel: func.FuncOp
+    inplace: list[int]
+    name: str = ""
+
+
+def _simplify(kernel: func.FuncOp) -> None:
+    manager = passmanager.PassManager.parse(SIMPLIFY)
+    manager.enable_verifier(False)
+    manager.run(kernel.operation)
+    _restore_outputs(PrimFunc(kernel))
+
+
+def _restore_outputs(kernel: PrimFunc) -> None:
+    """Lets loops whose result is returned fill the output again; MLIR's fusion detaches them."""
+    block = kernel.op.entry_block
+    terminator = block.operations[len(block.operations) - 1]
+    for value, out in zip(terminator.operands, kernel.outs, strict=True):
+        source = _owner(value, tensor.CastOp)
+        value = source.source if source is not None else value
+        loops = _owner(value, linalg.GenericOp)
+        if loops is None:
+            continue
+        position = len(loops.inputs) + list(loops.results).index(value)
+        old = loops.operands[position]
+        if _owner(old, tensor.EmptyOp) is not None and plain_type(out.type) == old.type:
+            with ir.InsertionPoint(loops), loops.location:
+                loops.operation.operands[position] = cast(out, old.type)
+            if is_unused(old.owner):
+                safe_erase(old.owner)
+
+
+def _owner(value: ir.Value, kind: type) -> ir.OpView | None:
+    """The op that computes the value, if it is of a kind."""
+    if isinstance(value.owner, ir.Block):
+        return None
+    op = value.owner.opview
+    return op if isinstance(op, kind) else None
+
+
+def merge(function: func.FuncOp, kernels: dict[str, PrimFunc]) -> Merged:
+    """Builds the tensor program of a primitive function, beside it.
+
+    Raises PassFailure at an op other than calls of tensor programs and constants.
+    """
+    memory = _Memory.of(function)
+    arguments = list(function.arguments)
+    kept = [a for a in arguments if a not in memory.updated and not _is_shape(a)]
+    block = function.operation.block
+    with function.location:
+        builder = KernelBuilder(
+            PLACEHOLDER,
+            [annotation_of(a) for a in kept],
+            [annotation_of(value) for value in memory.returned],
+            block,
+        )
+        with builder.insertion_point:
+            _Inliner(function, memory, builder, kernels, kept).run()
+    positions = [a for a in arguments if not _is_shape(a)]
+    inplace = [
+        positions.index(root) if root in memory.updated else -1 for root in memory.result_roots
+    ]
+    return Merged(builder.function, inplace)
+
+
+def _is_shape(value: ir.Value) -> bool:
+    return isinstance(value.type, ShapeValueType)
+
+
+@dataclass
+class _Memory:
+    """Where results live: `result_roots[r]` is the value that result r is computed into.
+
+    `updated` are the arguments among them.
+    """
+
+    returned: list[ir.Value]
+    result_roots: list[ir.Value]
+    updated: list[ir.Value]
+
+    @staticmethod
+    def of(function: func.FuncOp) -> "_Memory":
+        operations = function.entry_block.operations
+        terminator = operations[len(operations) - 1]
+        roots: dict[ir.Value, ir.Value] = {}
+        for call in operations:
+            if isinstance(call, CallTirInplaceOp):
+                ins = call.ins
+                for value, position in zip(call.outs, call.inplace, strict=True):
+                    if position >= 0:
+                        roots[value] = roots.get(ins[position], ins[position])
+        returned = list(terminator.operands)
+        result_roots = [roots.get(value, value) for value in returned]
+        if len(set(result_roots)) < len(result_roots):
+            raise PassFailure(terminator, "returns a value twice")
+        arguments = list(function.arguments)
+        for value, root in roots.items():
+            if root in arguments and root not in result_roots:
+                raise PassFailure(value.owner, "updates an argument, which is not returned")
+        updated = [a for a in arguments if a in result_roots]
+        for argument in updated:
+            if argument in returned:
+                raise PassFailure(terminator, "returns an argument as it is")
+        return _Memory(returned, result_roots, updated)
+
+
+@dataclass
+class _Inliner:
+    """Fills the body of the merged program; `values` maps graph values to plain tensors."""
+
+    function: func.FuncOp
+    memory: _Memory
+    builder: KernelBuilder
+    kernels: dict[str, PrimFunc]
+    kept: list[ir.Value]
+    values: dict[ir.Value, ir.Value] = field(default_factory=dict)
+    targets: dict[ir.Value, ir.Value] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Inlines the callees in order."""
+        builder = self.builder
+        self.values.update(zip(self.kept, builder.ins, strict=True))
+        for root, out in zip(self.memory.result_roots, builder.outs, strict=True):
+            known = self.values if root in self.memory.updated else self.targets
+            known[root] = out
+        self._symbols = self._read_symbols()
+        for op in self.function.entry_block.operations:
+            if isinstance(op, CallTirOp | CallTirInplaceOp):
+                self._inline(op)
+            elif isinstance(op, arith.ConstantOp):
+                self.values[op.result] = op.operation.clone(builder.insertion_point).results[0]
+            elif not isinstance(op, func.ReturnOp):
+                raise PassFailure(op, "cannot stand in a primitive function")
+        builder.finish(*(self.values[value] for value in self.memory.returned))
+
+    def _read_symbols(self) -> "_Symbols":
+        """The symbols as the arguments show them; those of shapes are index arguments."""
+        places: list[ir.Value | list[Expr]] = []
+        annotations = []
+        for argument in self.function.arguments:
+            annotations.append(annotation_of(argument))
+            if _is_shape(argument):
+                dims = shape_value_dims(argument.type)
+                if None in dims:
+                    raise PassFailure(argument, "is a shape with an unknown dim")
+                places.append([self.builder.symbol(dim) for dim in dims])
+            else:
+                places.append(self.values[argument])
+        return _Symbols(places, bindings(annotations))
+
+    def _inline(self, call: CallTirOp | CallTirInplaceOp) -> None:
+        kernel = self.kernels.get(call.callee_name)
+        if kernel is None:
+            raise PassFailure(call, f"calls '@{call.callee_name}', which is no tensor program")
+        ins, outs = call.ins, call.outs
+        inplace = call.inplace if isinstance(call, CallTirInplaceOp) else (-1,) * len(outs)
+        arguments = [self.values[v] for i, v in enumerate(ins) if i not in inplace]
+        for value, position in zip(outs, inplace, strict=True):
+            arguments.append(
+                self.values[ins[position]] if position >= 0 else self._destination(call, value)
+            )
+        arguments += [self._symbols.value(call, dim) for dim in call.symbol_arguments]
+        results = inline_body(kernel.op, arguments, self.builder.insertion_point)
+        for value, result in zip(outs, results, strict=True):
+            self.values[value] = cast(result, plain_type(value.type))
+
+    def _destination(self, call: ir.OpView, value: ir.Value) -> ir.Value:
+        """The output argument that a result is computed into, or a new tensor."""
+        if value in self.targets:
+            return self.targets[value]
+        annotation = annotation_of(value)
+        if not isinstance(annotation, TensorType) or not annotation.is_exact:
+            raise PassFailure(call, f"has '{value.type}', whose dims are not all known")
+        extents = [
+            self._symbols.value(call, dim) if dim.value is None else dim.value
+            for dim in annotation.dims
+        ]
+        return empty(extents, annotation.element)
+
+
+@dataclass
+class _Symbols:
+    """Values of symbols as indices; `places` are the tensors, or index values, that show them."""
+
+    places: list[ir.Value | list[ir.Value]]
+    bindings: dict[str, Binding]
+    known: dict[str, ir.Value] = field(default_factory=dict)
+
+    def value(self, op: ir.OpView, expr: Expr | None) -> ir.Value:
+        """Computes an expression; raises PassFailure if a symbol of it cannot be read."""
+        if expr is None:
+            raise PassFailure(op, "passes an unknown dim as a symbol")
+        missing = sorted(name for name in expr.symbols if name not in self.bindings)
+        if missing:
+            raise PassFailure(op, f"needs the symbol '{missing[0]}', which no argument shows")
+        return emit_expression(expr, lambda name: self._symbol(op, name))
+
+    def _symbol(self, op: ir.OpView, name: str) -> ir.Value:
+        if name not in self.known:
+            binding = self.bindings[name]
+            place = self.places[binding.index]
+            extent = place[binding.axis] if isinstance(place, list) else dim(place, binding.axis)
+            offset = self.value(op, as_expr(0) - binding.offset)
+            if binding.offset.value != 0:
+                extent = arith.AddIOp(extent, offset).result
+            if binding.factor != 1:
+                extent = arith.DivUIOp(extent, index(binding.factor)).result
+            self.known[name] = extent
+        return self.known[name]
+
+
+def emit_expression(expr: Expr, symbol) -> ir.Value:
+    """Computes an expression as an index at the insertion point; `symbol` gives names' values."""
+
+    def binary(op: type):
+        return lambda a, b: op(a, b).result
+
+    def modulo(a: ir.Value, b: ir.Value) -> ir.Value:
+        whole = arith.MulIOp(arith.FloorDivSIOp(a, b).result, b).result
+        return arith.SubIOp(a, whole).result
+
+    return expr.lower(
+        const=index,
+        symbol=symbol,
+        add=binary(arith.AddIOp),
+        mul=binary(arith.MulIOp),
+        floordiv=binary(arith.FloorDivSIOp),
+        mod=modulo,
+        min=binary(arith.MinSIOp),
+        max=binary(arith.MaxSIOp),
+    )
+
+
+def plain_type(type_: ir.Type) -> ir.Type:
+    """A tensor type without its encoding; other types as they are."""
+    if not isinstance(type_, ir.RankedTensorType) or type_.encoding is None:
+        return type_
+    return ir.RankedTensorType.get(type_.shape, type_.element_type)
+
+
+def cast(value: ir.Value, type_: ir.Type) -> ir.Value:
+    """The value as another tensor type of compatible extents."""
+    return value if value.type == type_ else tensor.CastOp(type_, value).result
+
+
+def inline_body(
+    function: func.FuncOp, arguments: Sequence[ir.Value], point: ir.InsertionPoint
+) -> list[ir.Value]:
+    """Copies the body of a one-block function to `point`; returns what it returns, plain."""
+    copy = function.operation.clone(point)
+    block = copy.regions[0].blocks[0]
+    for parameter, value in zip(block.arguments, arguments, strict=True):
+        parameter.replace_all_uses_with(cast(value, plain_type(parameter.type)))
+    *body, terminator = list(block.operations)
+    results = list(terminator.operands)
+    terminator.operation.erase()
+    for op in body:
+        op.operation.detach_from_parent()
+        point.insert(op)
+    copy.erase()
+    return results
+
+
+def _replace_call(call: CallOp, merged: Merged) -> None:
+    tensors = [value for value in call.ins if not _is_shape(value)]
+    shapes = [value for value in call.ins if _is_shape(value)]
+    dims = [d for v in shapes for d in shape_value_dims(v.type) if d is None or d.value is None]
+    types = [annotation_of(value) for value in call.outs]
+    with ir.InsertionPoint(call), call.location:
+        if all(position < 0 for position in merged.inplace):
+            new = CallTirOp.build(merged.name, tensors, types, dims)
+        else:
+            new = CallTirInplaceOp.build(merged.name, tensors, merged.inplace, types, dims)
+    for old, value in zip(call.outs, new.outs, strict=True):
+        old.replace_all_uses_with(value)
+    safe_erase(call)
+    for value in shapes:
+        if not isinstance(value.owner, ir.Block):
+            maker = value.owner.opview
+            if isinstance(maker, MakeShapeOp) and is_unused(maker):
+                safe_erase(maker)
+
+
+def erase_unused(module: ir.Operation) -> None:
+    """Erases the private tensor programs that no op refers to."""
+    used = {
+        ir.FlatSymbolRefAttr(op.attributes["callee"]).value
+        for op in walk_ops(module)
+        if "callee" in op.attributes
+    }
+    for kernel in prim_funcs(module):
+        private = "sym_visibility" in kernel.op.attributes
+        if private and kernel.name not in used:
+            safe_erase(kernel.op)
