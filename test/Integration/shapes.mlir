@@ -1,0 +1,21 @@
+// Arithmetic on dims: concat adds them, reshape multiplies and divides them, a slice subtracts.
+
+!a    = tensor<?x6xf32, #graph.shape<["n", 6]>>
+!b    = tensor<?x6xf32, #graph.shape<["m", 6]>>
+!ab   = tensor<?x6xf32, #graph.shape<["m + n", 6]>>
+!flat = tensor<?xf32, #graph.shape<["6*m + 6*n"]>>
+!t    = tensor<6x?xf32, #graph.shape<[6, "m + n"]>>
+!tail = tensor<?x6xf32, #graph.shape<["n", 6]>>
+#two_ins = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#one_out = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+
+func.func @main(%a: !a {graph.name = "a"}, %b: !b {graph.name = "b"}) -> (!flat, !t, !tail) {
+  %0 = "graph.concat"(%a, %b) {axis = 0 : i64, operandSegmentSizes = #two_ins, resultSegmentSizes = #one_out}
+      : (!a, !b) -> !ab
+  %1 = "graph.reshape"(%0) {shape = #graph.shape<["6*m + 6*n"]>} : (!ab) -> !flat
+  %2 = "graph.permute_dims"(%0) {axes = array<i64: 1, 0>} : (!ab) -> !t
+  %3 = "graph.exp"(%2) : (!t) -> !t
+  %4 = "graph.strided_slice"(%0) {axes = array<i64: 0>, begin = #graph.shape<["m"]>,
+      end = #graph.shape<["m + n"]>, strides = array<i64: 1>} : (!ab) -> !tail
+  return %1, %3, %4 : !flat, !t, !tail
+}
