@@ -45,8 +45,8 @@ from .packing import Matrix, copy_panel, copy_rows
 
 L2_ELEMENTS = 131072
 """Elements of the left side that one task keeps in the L2 cache (half a megabyte)."""
-MOST_PANELS = 16
-"""Panels that a task computes with one copy of its rows."""
+LEAST_COLUMNS, MOST_COLUMNS = 128, 512
+"""Columns that a task computes with one copy of its rows."""
 TASKS = 32
 """Tasks worth having, so that every thread finds some."""
 
@@ -215,12 +215,12 @@ def _split(tiling: Tiling, problem: Problem) -> _Blocks:
     """Cuts rows so that a block fits the cache, k evenly, and columns into enough tasks."""
     height = tiling.rows
     fitting = floor_div(floor_div(L2_ELEMENTS, maximum(problem.depth, 512)), height)
-    most = mul(maximum(fitting, 1), height)
-    row_blocks = ceil_div(problem.rows, most)
+    row_blocks = ceil_div(problem.rows, mul(maximum(fitting, 1), height))
     row_block = round_up(ceil_div(problem.rows, maximum(row_blocks, 1)), height)
     panels = ceil_div(problem.columns, tiling.columns)
     work = mul(panels, row_blocks, problem.batch_size)
-    group = minimum(maximum(floor_div(work, TASKS), 4), MOST_PANELS)
+    least, most = (max(1, count // tiling.columns) for count in (LEAST_COLUMNS, MOST_COLUMNS))
+    group = minimum(maximum(floor_div(work, TASKS), least), most)
     k_blocks = maximum(ceil_div(problem.depth, tiling.block_k), 1)
     k_block = round_up(ceil_div(problem.depth, k_blocks), tiling.lanes)
     return _Blocks(row_block, row_blocks, panels, group, ceil_div(panels, group), k_block, k_blocks)

@@ -85,19 +85,39 @@ class Kernel:
         scheduled = schedule(text, target)
         assert scheduled is not None, "the rule does not take this program"
         with make_context(), ir.Location.unknown():
-            data = build_shared(ir.Module.parse(scheduled), target, ["k"])
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "k.so")
-            path.write_bytes(data)
-            self._library = ctypes.CDLL(str(path))
-        self._library.k.restype = None
+            self.library = build(ir.Module.parse(scheduled), target)
 
     def __call__(self, *arrays: np.ndarray) -> None:
         """Calls the kernel with contiguous arrays, outputs last."""
-        flat: list[object] = []
-        for array in arrays:
-            assert array.flags.c_contiguous
-            strides = [stride // array.itemsize for stride in array.strides]
-            pointer = ctypes.c_void_p(array.ctypes.data)
-            flat += [pointer, pointer, *map(ctypes.c_int64, [0, *array.shape, *strides])]
-        self._library.k(*flat)
+        call(self.library, *arrays)
+
+
+def build(module: ir.Module, target: Target = NATIVE) -> ctypes.CDLL:
+    """The scheduled module, whose kernel is `k`, built and loaded."""
+    data = build_shared(module, target, ["k"])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "k.so")
+        path.write_bytes(data)
+        library = ctypes.CDLL(str(path))
+    library.k.restype = None
+    return library
+
+
+def call(library: ctypes.CDLL, *arrays: np.ndarray) -> None:
+    """Calls `k` with contiguous arrays."""
+    flat: list[object] = []
+    for array in arrays:
+        assert array.flags.c_contiguous
+        strides = [stride // array.itemsize for stride in array.strides]
+        pointer = ctypes.c_void_p(array.ctypes.data)
+        flat += [pointer, pointer, *map(ctypes.c_int64, [0, *array.shape, *strides])]
+    library.k(*flat)
+
+
+def pack(weights: np.ndarray, columns: int) -> np.ndarray:
+    """Weights [n, k] as panels [ceil(n / columns), k, columns], zero behind the last row."""
+    n, k = weights.shape
+    panels = -(-n // columns)
+    padded = np.zeros((panels * columns, k), weights.dtype)
+    padded[:n] = weights
+    return np.ascontiguousarray(padded.reshape(panels, columns, k).transpose(0, 2, 1))

@@ -9,6 +9,7 @@ from matmul_programs import (
     Kernel,
     function,
     generic,
+    pack,
     product,
     schedule,
     tensor,
@@ -105,6 +106,14 @@ def test_left_side_stored_by_columns():
         x, w, out = random(k, m), random(n, k), np.full((m, n), np.nan, np.float32)
         kernel(x, w, out)
         check(out, exact(x).T @ exact(w).T, k)
+
+
+def test_threads_share_the_work():
+    kernel = Kernel(matmul_text("nk"))
+    for threads in (1, 2, 3):
+        kernel.library.rx_set_threads(threads)
+        for m, n in [(1, 700), (9, 700), (130, 200)]:
+            check_plain(kernel, "nk", m, n, 100)
 
 
 def test_nothing_past_the_output_is_written():
@@ -269,15 +278,6 @@ def test_heads_that_share_keys():
         result = np.full((6, m, 19), np.nan, np.float32)
         kernel(x, w, result)
         check(result, exact(x) @ np.repeat(exact(w), 3, 0).transpose(0, 2, 1), 8)
-
-
-def pack(weights: np.ndarray, columns: int) -> np.ndarray:
-    """[n, k] -> [panels, k, columns], zero behind the last row."""
-    n, k = weights.shape
-    panels = -(-n // columns)
-    padded = np.zeros((panels * columns, k), np.float32)
-    padded[:n] = weights
-    return np.ascontiguousarray(padded.reshape(panels, columns, k).transpose(0, 2, 1))
 
 
 @pytest.mark.parametrize("target", [NATIVE, AVX2], ids=["native", "avx2"])

@@ -1,0 +1,63 @@
+"""Weights in panels, the layout that matmul kernels read fastest.
+
+    weights[n, k]  ->  packed[ceil(n / columns), k, columns]
+    packed[p, k, j] = weights[p * columns + j, k]
+
+What lies past the last row is zero. `panel_columns` is the width that a target's kernels take.
+"""
+
+from relax_mlir.bindings import arith, func, ir, linalg, tensor
+from relax_mlir.dialects.graph import TensorType
+from relax_mlir.legalize.kernel import (
+    PARALLEL,
+    KernelBuilder,
+    affine_map,
+    dim,
+    generic,
+    index,
+    scalar,
+)
+from relax_mlir.schedule.cpu.gemm_kernel import Tiling
+from relax_mlir.symbolic import as_expr
+from relax_mlir.target import Target
+
+LAYOUTS = ("nk", "kn")
+
+
+def panel_columns(target: Target) -> int:
+    """The columns of a panel that the matmul kernels of a target are made for."""
+    return Tiling.of(target).columns
+
+
+def packed_type(weights: TensorType, columns: int, layout: str = "nk") -> TensorType:
+    """The type of packed weights, from that of weights [n, k], or [k, n] by `layout`."""
+    n, k = (weights.dims[layout.index(letter)] for letter in "nk")
+    panels = (n + (columns - 1)) // columns
+    return TensorType((panels, k, as_expr(columns)), weights.element)
+
+
+def pack_weights_kernel(
+    name: str, weights: TensorType, columns: int, block: ir.Block, layout: str = "nk"
+) -> func.FuncOp:
+    """Adds the tensor program that packs weights to `block`, the body of a module.
+
+    It takes the weights, [n, k] or [k, n] by `layout`, and fills a tensor of `packed_type`.
+    """
+    kernel = KernelBuilder(name, [weights], [packed_type(weights, columns, layout)], block)
+    with kernel.insertion_point:
+        source, out = kernel.ins[0], kernel.outs[0]
+        rows = dim(source, layout.index("n"))
+
+        def element(_: ir.Value) -> ir.Value:
+            panel, k, column = (linalg.IndexOp(i).result for i in range(3))
+            first = arith.MulIOp(panel, index(columns)).result
+            row = arith.AddIOp(first, column).result
+            inside = arith.CmpIOp(arith.CmpIPredicate.ult, row, rows).result
+            last = arith.SubIOp(rows, index(1)).result
+            row = arith.MinUIOp(row, last).result
+            at = {"n": row, "k": k}
+            value = tensor.ExtractOp(source, [at[letter] for letter in layout]).result
+            return arith.SelectOp(inside, value, scalar(weights.element, 0)).result
+
+        result = generic([], [out], [affine_map(3, [0, 1, 2])], [PARALLEL] * 3, element)
+        return kernel.finish(*result)
