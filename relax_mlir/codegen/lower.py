@@ -106,17 +106,20 @@ def _check_lowered(module: ir.Module) -> None:
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         name = op.name
-        if not name.startswith("llvm.") and name != "builtin.module" and name not in left:
-            message = (
-                f"'{name}' op has no lowering to LLVM; code generation takes func, scf, cf, arith, "
-                "math, vector, memref and llvm ops on vectors, memrefs and scalars"
-            )
-            left[name] = Diagnostic.at(op.location, "error", message)
-        return ir.WalkResult.ADVANCE
+        if name.startswith("llvm.") or name == "builtin.module":
+            return ir.WalkResult.ADVANCE
+        message = (
+            f"'{name}' op has no lowering to LLVM; code generation takes func, scf, cf, arith, "
+            "math, vector, memref and llvm ops on vectors, memrefs and scalars"
+        )
+        left.setdefault(name, Diagnostic.at(op.location, "error", message))
+        return ir.WalkResult.SKIP  # what is inside is left because it is
 
-    module.operation.walk(visit)
-    if left:
-        raise compile_error(tuple(left.values()))
+    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    # A cast that is left belongs to another op that is, if there is one.
+    casts = left.pop("builtin.unrealized_conversion_cast", None)
+    if left or casts:
+        raise compile_error(tuple(left.values()) or (casts,))
 
 
 def _scheduled(module: ir.Module) -> Iterator[ir.Operation]:

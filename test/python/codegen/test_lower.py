@@ -86,5 +86,5 @@ def test_op_without_lowering_is_named(op: str, name: str) -> None:
 def test_translation_refuses_what_is_not_llvm() -> None:
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse("func.func @f() { return }")
-        with pytest.raises(CompileError, match=r"'func.return' op has no lowering"):
+        with pytest.raises(CompileError, match=r"'func.func' op has no lowering"):
             to_llvm_ir(module)

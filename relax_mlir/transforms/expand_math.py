@@ -1,0 +1,22 @@
+"""Expands math functions that machines have no instruction for into vector arithmetic.
+
+    %1 = math.exp %0 : vector<16xf32>   ->   arith and vector ops, math.fma
+
+Needs: nothing. Leaves: math ops that lower to instructions, such as `math.sqrt` and `math.fma`.
+Source: J.-M. Muller, "Elementary Functions: Algorithms and Implementation".
+"""
+
+from dataclasses import dataclass
+
+from relax_mlir.bindings import ir
+from relax_mlir.codegen.vector_math import expand_math
+from relax_mlir.passes import Pass
+
+
+@dataclass(frozen=True)
+class ExpandMath(Pass):
+    """Expands the math functions of the module."""
+
+    def run(self, op: ir.Operation) -> None:
+        """Expands in place."""
+        expand_math(op.opview)

@@ -1,0 +1,51 @@
+// RUN: relax-opt %s --split-input-file --verify-diagnostics --pass-pipeline='relax-outline-parallel' | FileCheck %s
+
+// The buffer and the bounds are passed in memory; the constant is copied.
+// CHECK-LABEL: func.func private @scale(
+// CHECK-SAME:    %[[X:.*]]: memref<?xf32>, %[[N:.*]]: index
+// CHECK:         %[[DATA:.*]] = llvm.alloca
+// CHECK:         builtin.unrealized_conversion_cast %[[X]] : memref<?xf32> to !llvm.struct
+// CHECK:         %[[TASK:.*]] = llvm.mlir.addressof @scale_parallel0_task
+// CHECK:         %[[COUNT:.*]] = arith.index_cast
+// CHECK:         %[[GRAIN:.*]] = llvm.mlir.constant(8 : i64)
+// CHECK:         llvm.call @rx_parallel_for(%[[TASK]], %[[DATA]], %[[COUNT]], %[[GRAIN]])
+// CHECK-NOT:     scf.parallel
+// CHECK:       func.func private @scale_parallel0(
+// CHECK-SAME:    %[[BUFFER:.*]]: memref<?xf32>, %[[BEGIN:.*]]: index, %{{.*}}: index) attributes {tir.scheduled}
+// CHECK:         arith.constant 2.0
+// CHECK:         arith.muli %[[BEGIN]]
+// CHECK:         scf.for %[[I:[a-z0-9]*]] =
+// CHECK:           memref.load %[[BUFFER]][%[[I]]]
+// CHECK:       llvm.func @scale_parallel0_task(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64)
+// CHECK:         call @scale_parallel0(
+// CHECK:       llvm.func @rx_parallel_for(!llvm.ptr, !llvm.ptr, i64, i64)
+func.func private @scale(%x: memref<?xf32>, %n: index) attributes {tir.scheduled} {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %two = arith.constant 2.0 : f32
+  scf.parallel (%i) = (%c0) to (%n) step (%c4) {
+    %0 = memref.load %x[%i] : memref<?xf32>
+    %1 = arith.mulf %0, %two : f32
+    memref.store %1, %x[%i] : memref<?xf32>
+    scf.reduce
+  } {tir.grain = 8 : i64}
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @negative_no_loop
+// CHECK-NOT:     rx_parallel_for
+func.func @negative_no_loop() {
+  return
+}
+
+// -----
+
+func.func @negative_two_dims(%n: index) {
+  // expected-error @below {{'scf.parallel' op has 6 bounds, steps and initial values}}
+  scf.parallel (%i, %j) = (%n, %n) to (%n, %n) step (%n, %n) {
+    scf.reduce
+  }
+  return
+}
