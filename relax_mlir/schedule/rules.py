@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.schedule.cpu import elementwise, fallback, row_reduction
+from relax_mlir.schedule.cpu import attention, elementwise, fallback, row_reduction
 from relax_mlir.schedule.cpu.matmul import schedule_matmul
 from relax_mlir.target import Target
 
@@ -22,6 +22,7 @@ def _matmul(kernel: PrimFunc, target: Target, fuse: bool) -> bool:
 
 RULES: tuple[tuple[str, Rule], ...] = (
     ("matmul", _matmul),
+    ("attention", attention.schedule),
     ("row_reduction", row_reduction.schedule),
     ("elementwise", elementwise.schedule),
     ("fallback", fallback.schedule),

@@ -25,8 +25,10 @@ _BLOCK = 2048
 
 @dataclass
 class Plan:
-    """`lane_axes` are the common axes that lanes run along, joined to one loop; empty if lanes are
-    inside, along `inner[cluster]`.
+    """How a nest becomes loops.
+
+    `lane_axes` are the common axes that lanes run along, joined to one loop; they are empty if
+    lanes are inside, along `inner[cluster]`.
     """
 
     nest: Nest

@@ -14,6 +14,7 @@ from relax_mlir.dialects import make_context
 from relax_mlir.dialects.tir import prim_funcs
 from relax_mlir.schedule.rules import schedule
 from relax_mlir.target import Target
+from relax_mlir.transforms.legalize_ops import LegalizeOps
 
 TARGET = "native"
 
@@ -115,3 +116,14 @@ def generic(
         f"{result} = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}} "
         f"{' '.join(operands)} {{\n{block}\n}} -> {results if len(outs) == 1 else f'({results})'}"
     )
+
+
+@cache
+def built_from_graph(text: str, fuse: bool = True, target: str = TARGET) -> Built:
+    """The kernel that the legalization of a module's only operator makes."""
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        LegalizeOps().run(module.operation)
+        (prim_func,) = prim_funcs(module.operation)
+        text = str(prim_func.op)
+    return Built(text, fuse, target)
