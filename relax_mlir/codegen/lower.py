@@ -12,7 +12,7 @@ crashes on it.
 
 from collections.abc import Iterator
 
-from relax_mlir.bindings import ir, llvm, passmanager
+from relax_mlir.bindings import arith, ir, llvm, passmanager
 from relax_mlir.diagnostics import Diagnostic, compile_error, diagnostics_of
 from relax_mlir.target import Target
 
@@ -64,6 +64,40 @@ def allow_contraction(module: ir.Module) -> None:
         function.walk(visit)
 
 
+def replace_fma(module: ir.Module) -> None:
+    """Computes fused multiply-adds in a wider type, in place, for machines without them.
+
+        %0 = math.fma %a, %b, %c : f32
+          ->
+        %0 = truncf (extf %a * extf %b + extf %c) : f64 to f32
+
+    The product is exact there, so the result is rounded twice instead of once, which is as good
+    as never seen. Of f64 there is no wider type: these stay, and call the C library.
+    """
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "math.fma":
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for op in found:
+        narrow = op.results[0].type
+        vector = ir.VectorType(narrow) if isinstance(narrow, ir.VectorType) else None
+        element = vector.element_type if vector else narrow
+        if isinstance(element, ir.F64Type):
+            continue
+        wide = ir.F64Type.get() if isinstance(element, ir.F32Type) else ir.F32Type.get()
+        if vector:
+            wide = ir.VectorType.get(vector.shape, wide)
+        with op.location, ir.InsertionPoint(op):
+            a, b, c = (arith.extf(wide, operand) for operand in op.operands)
+            result = arith.truncf(narrow, arith.addf(arith.mulf(a, b), c))
+        op.results[0].replace_all_uses_with(result)
+        op.erase()
+
+
 def lower_to_llvm(module: ir.Module, target: Target) -> None:
     """Lowers a module to the LLVM dialect for a target, in place.
 
@@ -75,6 +109,8 @@ def lower_to_llvm(module: ir.Module, target: Target) -> None:
             ir.StringAttr(function.attributes["sym_name"]).value: _data_pointers(function)
             for function in _scheduled(module)
         }
+        if target.arch == "x86_64" and not target.has("fma"):
+            replace_fma(module)
         try:
             module.operation.verify()
             for text, _ in PIPELINE:

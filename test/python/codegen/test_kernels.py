@@ -175,6 +175,37 @@ def test_gather_and_scatter(n: int) -> None:
     np.testing.assert_array_equal(out, table[rows])
 
 
+FUSED = """
+func.func @fused(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<?xf32>, %out: memref<?xf32>)
+    attributes {tir.scheduled} {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %z = arith.constant 0.0 : f32
+  %n = memref.dim %a, %c0 : memref<?xf32>
+  scf.for %i = %c0 to %n step %c8 {
+    %0 = vector.transfer_read %a[%i], %z : memref<?xf32>, vector<8xf32>
+    %1 = vector.transfer_read %b[%i], %z : memref<?xf32>, vector<8xf32>
+    %2 = vector.transfer_read %c[%i], %z : memref<?xf32>, vector<8xf32>
+    %3 = math.fma %0, %1, %2 : vector<8xf32>
+    vector.transfer_write %3, %out[%i] : vector<8xf32>, memref<?xf32>
+  }
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("target", native_and_below())
+def test_multiply_adds_are_fused_on_every_target(target: str) -> None:
+    library = build(FUSED, "fused", target=Target.parse(target))
+    a, b = np.random.default_rng(5).standard_normal((2, 1009)).astype(np.float32)
+    c = -(a * b)  # cancels all that is not lost in rounding
+    out = np.zeros(1009, np.float32)
+    call(library.fused, a, b, c, out)
+    exact = a.astype(np.float64) * b + c
+    assert np.count_nonzero(exact) > 500
+    np.testing.assert_array_equal(out, exact.astype(np.float32))
+
+
 SOFTMAX = """
 func.func @softmax(%x: memref<?x?xf32>, %out: memref<?x?xf32>) attributes {tir.scheduled} {
   %c0 = arith.constant 0 : index

@@ -62,6 +62,14 @@ def test_allocations_call_the_scratch_stack() -> None:
     assert "@_mlir_memref_to_llvm_free" in text
 
 
+@pytest.mark.parametrize("type", ["f32", "vector<4xf32>", "vector<2x4xf16>", "bf16"])
+def test_machines_without_fused_multiply_add_need_no_library(type: str) -> None:
+    text = f"func.func @f(%a: {type}, %b: {type}) -> {type} {{"
+    text += f" %0 = math.fma %a, %b, %a : {type}  return %0 : {type} }}"
+    assert "llvm.fma" not in lowered(text, "x86-64-v2")
+    assert "llvm.fma" in lowered(text, "x86-64-v3")
+
+
 @pytest.mark.parametrize(
     ("op", "name"),
     [
