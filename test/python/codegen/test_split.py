@@ -100,5 +100,7 @@ def test_a_part_does_not_depend_on_the_others() -> None:
 
 
 def test_nothing_exported() -> None:
-    assert [defined(part) for part in split_module("define void @f() {\n  ret void\n}\n", [])] == [["f"]]
+    assert [defined(part) for part in split_module("define void @f() {\n  ret void\n}\n", [])] == [
+        ["f"]
+    ]
     assert split_module("", []) == []
