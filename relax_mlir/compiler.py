@@ -8,13 +8,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from relax_mlir.bindings import func, ir
-from relax_mlir.codegen import build_shared
+from relax_mlir.codegen import BuildStats, build_shared
 from relax_mlir.codegen.cache import cached
 from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Executable, load
-from relax_mlir.passes import Pipeline
+from relax_mlir.passes import Pipeline, Timing
 from relax_mlir.pipelines import OPT_LEVELS, pipeline
 from relax_mlir.target import Target
 
@@ -65,13 +65,22 @@ def compile_to_file(
     return cached(key, lambda: compile_to_bytes(read, resolved, opt_level))
 
 
-def compile_to_bytes(source: Source, target: Target, opt_level: int) -> bytes:
-    """Compiles a module to the bytes of a shared object."""
+def compile_to_bytes(
+    source: Source,
+    target: Target,
+    opt_level: int,
+    timing: Timing | None = None,
+    stats: BuildStats | None = None,
+) -> bytes:
+    """Compiles a module to the bytes of a shared object.
+
+    `timing` collects the time of each pass, `stats` that of code generation.
+    """
     with make_context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = False
         module = parse_module(source.text)
-        Pipeline.parse(pipeline(target.name, opt_level)).run(module)
-        return build_shared(module, target, _host_functions(module))
+        Pipeline.parse(pipeline(target.name, opt_level)).run(module, timing=timing)
+        return build_shared(module, target, _host_functions(module), stats=stats)
 
 
 def _host_functions(module: ir.Module) -> list[str]:

@@ -40,21 +40,23 @@ def pipeline(target: str = "native", opt_level: int = 2) -> str:
 
     `relax-opt --pass-pipeline` takes it; `str(Pipeline.parse(...))` gives the same text.
     """
+    return f"builtin.module({','.join(text for text, _ in _rows(target, opt_level))})"
+
+
+def narrate(target: str = "native", opt_level: int = 2) -> str:
+    """Returns the pipeline as a table for people: one pass a line, with what holds after it."""
+    rows = _rows(target, opt_level)
+    width = max(len(text) for text, _ in rows)
+    return "\n".join(f"{text:{width}}  {holds}" for text, holds in rows)
+
+
+def _rows(target: str, opt_level: int) -> list[tuple[str, str]]:
+    """Each pass of the pipeline with its options, and what holds after it."""
     options = {
         "target": target,
         "fuse": "" if opt_level else " fuse=false",
         "reuse": "" if opt_level else "{reuse=false}",
     }
-    texts = [
-        step.text.format(**options) if "{" in step.text else step.text
-        for step in STEPS
-        if step.min_level <= opt_level
+    return [
+        (step.text.format(**options), step.holds) for step in STEPS if step.min_level <= opt_level
     ]
-    return f"builtin.module({','.join(texts)})"
-
-
-def narrate(target: str = "native", opt_level: int = 2) -> str:
-    """Returns the pipeline as a table for people: one pass a line, with what holds after it."""
-    rows = [step for step in STEPS if step.min_level <= opt_level]
-    width = max(len(step.text) for step in rows)
-    return "\n".join(f"{step.text:{width}}  {step.holds}" for step in rows)

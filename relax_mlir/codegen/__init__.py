@@ -2,9 +2,9 @@
 
     func, scf, vector, memref, arith, math, llvm  ->  LLVM IR  ->  objects  ->  shared object
 
-`build_shared` is the one entry. The kernels of a module become objects of their own, compiled on
-all cores and cached one by one, so that a module that is changed in one place is built in the time
-of that place. The runtime is one more object.
+`build_shared` is the one entry; `build_llvm` goes as far as LLVM IR. The kernels of a module become
+objects of their own, compiled on all cores and cached one by one, so that a module that is changed
+in one place is built in the time of that place. The runtime is one more object.
 """
 
 import time
@@ -74,6 +74,20 @@ def build_shared(
         objects = _compile([runtime, *parts], target, opt_level, stats)
     with stats.stage("link"):
         return link_shared(objects, [*exports, *_public(objects[0])])
+
+
+def build_llvm(module: ir.Module, target: Target, stats: BuildStats | None = None) -> str:
+    """The LLVM IR of such a module, which it consumes; raises CompileError as `build_shared`."""
+    stats = BuildStats() if stats is None else stats
+    with stats.stage("math"):
+        allow_contraction(module)
+        expand_math(module)
+    with stats.stage("parallel"):
+        outline_parallel(module)
+    with stats.stage("lower"):
+        lower_to_llvm(module, target)
+    with stats.stage("translate"):
+        return llvm.to_llvm_22(to_llvm_ir(module))
 
 
 def _compile(

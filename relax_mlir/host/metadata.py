@@ -11,7 +11,13 @@ from relax_mlir.analysis.functions import (
     is_public,
 )
 from relax_mlir.bindings import func, ir
-from relax_mlir.dialects.graph import CallDpsOp, ShapeValueType, TensorType, shape_value_dims
+from relax_mlir.dialects.graph import (
+    AllocStorageOp,
+    CallDpsOp,
+    ShapeValueType,
+    TensorType,
+    shape_value_dims,
+)
 from relax_mlir.dialects.lib import FunctionOp
 
 from .library import slot_name
@@ -55,6 +61,11 @@ def _function(function: func.FuncOp) -> dict:
         "results": results,
         "facts": [str(fact) for fact in facts_of(function)],
         "calls": dict(calls),
+        "arena_bytes": [
+            str(op.bytes)
+            for op in function.entry_block.operations
+            if isinstance(op, AllocStorageOp)
+        ],
     }
 
 

@@ -98,6 +98,11 @@ class LanguageModel:
         self._parameters = parameters
 
     @property
+    def num_parameters(self) -> int:
+        """How many weights there are, as numbers."""
+        return sum(array.size for array in self._parameters)
+
+    @property
     def threads(self) -> int:
         """Threads of a call."""
         return self.executable.threads

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from relax_mlir.errors import UsageError
-from relax_mlir.executable import BoundCall, Function
+from relax_mlir.executable import BoundCall, Executable, Function
 from relax_mlir.llm.config import LlamaConfig
 
 
@@ -30,6 +30,11 @@ class Session:
         # Every call reads these two numbers where they are: cached tokens, rows of logits.
         self._lengths = np.zeros(2, np.int64)
         self._row = np.empty((1, config.vocab_size), np.float32)
+
+    @property
+    def executable(self) -> Executable:
+        """The compiled decoder."""
+        return self._main.executable
 
     @property
     def length(self) -> int:

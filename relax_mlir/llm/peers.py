@@ -1,0 +1,111 @@
+"""Other programs that run language models, to be measured beside this one.
+
+llama.cpp is called through llama-cpp-python's plain C interface, so that no Python runs inside the
+measured loops but what ours has too.
+"""
+
+import ctypes
+import hashlib
+from pathlib import Path
+
+import gguf
+import llama_cpp
+import numpy as np
+
+from relax_mlir.errors import ModelError, UsageError
+from relax_mlir.llm.benchmark import Case
+from relax_mlir.llm.packaged import cache_folder, resolve
+
+
+class LlamaCpp:
+    """llama.cpp with float32 weights and caches: the arithmetic that ours does."""
+
+    name = "llama.cpp"
+    version = llama_cpp.__version__
+
+    def __init__(self, model: str, capacity: int) -> None:
+        """Loads `model` for sequences of up to `capacity` tokens.
+
+        Raises UsageError if it is no GGUF file, ModelError if llama.cpp refuses it.
+        """
+        path = resolve(model)
+        if path.is_dir():
+            raise UsageError(f"'{model}' is a folder; llama.cpp is measured on GGUF files")
+        llama_cpp.llama_log_set(_QUIET, None)
+        options = llama_cpp.llama_model_default_params()
+        self._model = llama_cpp.llama_model_load_from_file(bytes(float32_file(path)), options)
+        if not self._model:
+            raise ModelError(f"{path}: llama.cpp cannot load it")
+        settings = llama_cpp.llama_context_default_params()
+        settings.n_ctx, settings.n_batch = capacity, capacity
+        settings.type_k = settings.type_v = llama_cpp.GGML_TYPE_F32
+        self._context = llama_cpp.llama_init_from_model(self._model, settings)
+        self._memory = llama_cpp.llama_get_memory(self._context)
+        vocab = llama_cpp.llama_model_get_vocab(self._model)
+        size = llama_cpp.llama_vocab_n_tokens(vocab)
+        tokens = np.random.default_rng(0).integers(0, size, capacity)
+        self._tokens = (ctypes.c_int32 * capacity)(*tokens.tolist())
+        self._length = 0
+
+    def prepare(self, case: Case) -> None:
+        """See `Contender`."""
+        llama_cpp.llama_set_n_threads(self._context, case.threads, case.threads)
+        if self._length < case.context:
+            llama_cpp.llama_memory_clear(self._memory, True)
+            self._decode(self._tokens, case.context)
+        llama_cpp.llama_memory_seq_rm(self._memory, 0, case.context, -1)
+        self._length = case.context
+
+    def run(self, case: Case) -> None:
+        """See `Contender`."""
+        if case.prompt:
+            self._decode(self._tokens, case.prompt)
+        for index in range(case.generated):
+            self._decode((ctypes.c_int32 * 1)(self._tokens[index]), 1)
+        self._length = case.context + case.tokens
+
+    def _decode(self, tokens: ctypes.Array, count: int) -> None:
+        status = llama_cpp.llama_decode(self._context, llama_cpp.llama_batch_get_one(tokens, count))
+        # The logits are ready when they are asked for.
+        if status or not llama_cpp.llama_get_logits_ith(self._context, -1):
+            raise ModelError(f"llama.cpp fails to decode {count} tokens: status {status}")
+
+
+@llama_cpp.llama_log_callback
+def _QUIET(level: int, text: bytes, data: ctypes.c_void_p) -> None:
+    """Drops what llama.cpp says while it loads."""
+
+
+def float32_file(path: Path) -> Path:
+    """A GGUF file with the model of `path` whose weights are all float32, made when first needed.
+
+    It is kept in the cache folder.
+    """
+    status = path.stat()
+    identity = f"{path.resolve()} {status.st_size} {status.st_mtime_ns}"
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
+    target = cache_folder() / "models" / f"{path.stem}-{digest}.F32.gguf"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = target.with_suffix(".partial")
+        _write_float32(gguf.GGUFReader(path), partial)
+        partial.replace(target)
+    return target
+
+
+def _write_float32(reader: gguf.GGUFReader, target: Path) -> None:
+    writer = gguf.GGUFWriter(target, "llama")
+    for field in reader.fields.values():
+        if field.name.startswith("GGUF.") or field.name == gguf.Keys.General.ARCHITECTURE:
+            continue  # the writer adds these itself
+        kind = field.types[0]
+        inner = field.types[-1] if kind == gguf.GGUFValueType.ARRAY else None
+        writer.add_key_value(field.name, field.contents(), kind, sub_type=inner)
+    for tensor in reader.tensors:
+        values = gguf.dequantize(tensor.data, tensor.tensor_type)
+        shape = [int(dim) for dim in tensor.shape[::-1]]
+        writer.add_tensor(tensor.name, values.astype(np.float32).reshape(shape))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()

@@ -1,0 +1,99 @@
+"""What the command-line tools share: errors become one line and an exit status.
+
+    0    success
+    1    the program is wrong, a model is damaged, or something failed while it ran
+    2    wrong usage: a flag, an option, a file
+    130  interrupted
+
+Any other exception is a bug and shows its traceback.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+from relax_mlir.errors import CompileError, RelaxError, UsageError
+
+EXTRA_OF = {
+    "gguf": "llm",
+    "jinja2": "llm",
+    "safetensors": "llm",
+    "tokenizers": "llm",
+    "llama_cpp": "bench",
+}
+"""Packages that not every installation has, and the extra that brings them."""
+
+
+def guard(tool: str, body: Callable[[], int], source: str = "-") -> int:
+    """Runs `body` and returns its exit status, or that of the error it ends with.
+
+    `source` is the name of the file that diagnostics without a file name are about.
+    """
+    try:
+        return body()
+    except UsageError as error:
+        print(f"{tool}: {error}", file=sys.stderr)
+        return 2
+    except CompileError as error:
+        print(_diagnostics(error, source) or f"{tool}: {error}", file=sys.stderr)
+        return 1
+    except RelaxError as error:
+        print(f"{tool}: {error}", file=sys.stderr)
+        return 1
+    except MemoryError as error:
+        print(f"{tool}: out of memory: {error}", file=sys.stderr)
+        return 1
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRA_OF:
+            raise
+        extra = EXTRA_OF[package]
+        print(
+            f"{tool}: the package '{package}' is missing: pip install 'relax-mlir[{extra}]'",
+            file=sys.stderr,
+        )
+        return 1
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader has gone; the interpreter must not try to flush to it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _diagnostics(error: CompileError, source: str) -> str:
+    name = "<stdin>" if source == "-" else source
+    return "\n".join(str(_named(diagnostic, name)) for diagnostic in error.diagnostics)
+
+
+def _named(diagnostic, name: str):
+    """The diagnostic and its notes with the file's name in place of MLIR's '-'."""
+    notes = tuple(_named(note, name) for note in diagnostic.notes)
+    file = name if diagnostic.file == "-" else diagnostic.file
+    return replace(diagnostic, file=file, notes=notes)
+
+
+def add_compile_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that choose how something is compiled."""
+    parser.add_argument(
+        "-O",
+        "--opt-level",
+        type=int,
+        default=2,
+        metavar="LEVEL",
+        help="0: as written, 1: fast kernels, 2: fused kernels (default: 2)",
+    )
+    parser.add_argument(
+        "--no-cache", action="store_true", help="compile even if the result is in the disk cache"
+    )
+
+
+def integers(text: str) -> list[int]:
+    """Reads `1,2,3`: the type of an option that takes several numbers."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected numbers as in 1,2, but got '{text}'") from None

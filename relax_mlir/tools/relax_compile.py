@@ -1,0 +1,133 @@
+"""`relax-compile`: compiles a module to a shared object, or shows a stage on the way."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from relax_mlir.errors import UsageError
+from relax_mlir.pipelines import OPT_LEVELS, narrate, pipeline
+from relax_mlir.tools.cli import add_compile_options, guard
+from relax_mlir.tools.files import read_input, write_output
+
+STAGE_PREFIX = "mlir-"
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line; built without importing MLIR, so that `--help` is quick."""
+    parser = argparse.ArgumentParser(
+        prog="relax-compile",
+        description="Compiles an MLIR module to a shared object that relax-run, Python and C "
+        "programs can load.",
+        epilog="Exit status: 0 success, 1 the module is wrong, 2 wrong usage.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("input", nargs="?", default="-", help="MLIR text or bytecode; '-' is standard input")
+    add("-o", dest="output", metavar="FILE", help="where the result goes (default: INPUT's stem)")
+    add("--target", default="native", help="'native' or a name such as x86-64-v3")
+    add_compile_options(parser)
+    add(
+        "--emit",
+        default="so",
+        metavar="STAGE",
+        help="'so' (default); 'llvm': LLVM IR; 'mlir-PASS': the module after a pass of the "
+        "pipeline, as in mlir-legalize-ops",
+    )
+    add("--print-pipeline", action="store_true", help="print the passes and what each ensures")
+    add("--stats", action="store_true", help="compile afresh and tell where the time went")
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs the tool on a command line; returns its exit status."""
+    args = arguments().parse_args(argv)
+    return guard("relax-compile", lambda: run(args), args.input)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Does what a command line asks for; raises RelaxError."""
+    if args.opt_level not in OPT_LEVELS:
+        known = ", ".join(map(str, OPT_LEVELS))
+        raise UsageError(f"unknown optimisation level {args.opt_level}; levels are {known}")
+    if args.print_pipeline:
+        write_output(args.output or "-", narrate(args.target, args.opt_level) + "\n")
+        return 0
+    if args.emit == "so":
+        write_output(_output(args), _shared_object(args))
+    else:
+        write_output(args.output or "-", _stage(args))
+    return 0
+
+
+def _output(args: argparse.Namespace) -> str:
+    if args.output:
+        return args.output
+    if args.input == "-":
+        raise UsageError("the module comes from standard input; name the output with -o FILE")
+    return Path(args.input).stem + ".so"
+
+
+def _shared_object(args: argparse.Namespace) -> bytes:
+    # MLIR takes 0.2 s to import, so it waits until the command line is known to be right.
+    from relax_mlir.codegen import BuildStats
+    from relax_mlir.compiler import Source, compile_to_bytes, compile_to_file
+    from relax_mlir.passes import Timing
+    from relax_mlir.target import Target
+
+    text = _text(args.input)
+    target = Target.parse(args.target)
+    if not args.stats:
+        return compile_to_file(text, target, args.opt_level, not args.no_cache).read_bytes()
+    timing, stats = Timing(), BuildStats()
+    data = compile_to_bytes(Source(text, args.input), target, args.opt_level, timing, stats)
+    print(f"{timing.report()}\ncode generation: {stats}\n{len(data)} bytes", file=sys.stderr)
+    return data
+
+
+def _stage(args: argparse.Namespace) -> str:
+    """The module after the passes up to the stage that is asked for."""
+    from relax_mlir.bindings import ir
+    from relax_mlir.codegen import build_llvm
+    from relax_mlir.diagnostics import parse_module
+    from relax_mlir.dialects import make_context
+    from relax_mlir.passes import Pipeline
+    from relax_mlir.target import Target
+
+    target = Target.parse(args.target)
+    passes = pipeline(args.target, args.opt_level)
+    prefix = passes if args.emit == "llvm" else _prefix(passes, args.emit)
+    text = _text(args.input)
+    with make_context(), ir.Location.unknown():
+        module = parse_module(text)
+        Pipeline.parse(prefix).run(module)
+        return build_llvm(module, target) if args.emit == "llvm" else f"{module}\n"
+
+
+def _prefix(passes: str, stage: str) -> str:
+    """The text of the pipeline up to the pass that `mlir-<stem>` names."""
+    from relax_mlir.passes.elements import parse
+    from relax_mlir.passes.names import among
+
+    elements = [str(element) for element in parse(passes).elements]
+    stems = [element.partition("{")[0].removeprefix("relax-") for element in elements]
+    wanted = stage.removeprefix(STAGE_PREFIX)
+    if not stage.startswith(STAGE_PREFIX) or wanted not in stems:
+        stages = ["so", "llvm", *(STAGE_PREFIX + stem for stem in stems)]
+        hint = among(stage, stages)
+        raise UsageError(f"unknown stage '{stage}'{hint or ': stages are ' + ', '.join(stages)}")
+    return f"builtin.module({','.join(elements[: stems.index(wanted) + 1])})"
+
+
+def _text(name: str) -> str:
+    source = read_input(name)
+    if isinstance(source, str):
+        return source
+    from relax_mlir.diagnostics import parse_module
+    from relax_mlir.dialects import make_context
+
+    with make_context():
+        return str(parse_module(source))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""`relax-llm`: generates text, chats, measures and inspects language models."""
+
+import argparse
+import sys
+
+from relax_mlir.tools.cli import add_compile_options, guard, integers
+
+MODEL_HELP = "a packaged model, a GGUF file, or a Hugging Face folder (default: smollm2)"
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line; built without importing NumPy or MLIR, so that `--help` is quick."""
+    parser = argparse.ArgumentParser(
+        prog="relax-llm",
+        description="Runs language models that relax-mlir compiles for this machine.",
+        epilog="Exit status: 0 success, 1 the model is damaged or cannot run, 2 wrong usage.",
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        added.add_argument("model", nargs="?", default="smollm2", help=MODEL_HELP)
+        return added
+
+    generate = command("generate", "Answers a prompt; the text goes to standard output.")
+    generate.add_argument("prompt", help="what to say to the model; '-' reads standard input")
+    generate.add_argument("--raw", action="store_true", help="continue the text: no chat template")
+    chat = command("chat", "Holds a conversation: /reset starts anew, /exit or Ctrl-D ends it.")
+    chat.add_argument("--system", metavar="TEXT", help="what the model is told first")
+    for parser_ in (generate, chat):
+        _add_sampling(parser_)
+    bench = command("bench", "Measures tokens per second.")
+    add = bench.add_argument
+    add("--threads", type=integers, default=[1, 2], metavar="N,...", help="default: 1,2")
+    add("--pp", type=integers, default=[128, 512], metavar="N,...", help="lengths of prompts")
+    add("--tg", type=int, default=64, metavar="N", help="tokens to generate (default: 64)")
+    add("--context", type=integers, default=[0, 512], metavar="N,...", help="tokens before those")
+    add("--rounds", type=int, default=5, metavar="N", help="repetitions of each (default: 5)")
+    add("--vs", choices=["llama.cpp"], action="append", default=[], help="measure it beside us")
+    add("--json", action="store_true", help="print JSON")
+    inspect = command("inspect", "Shows what a model consists of and what it is compiled to.")
+    for parser_ in (generate, chat, bench, inspect):
+        parser_.add_argument("--weights", default="f32", help="type of the weights (default: f32)")
+        parser_.add_argument("--target", default="native", help="machine to compile for")
+        add_compile_options(parser_)
+    return parser
+
+
+def _add_sampling(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--max-tokens", type=int, default=256, metavar="N", help="most tokens of an answer")
+    add("--temperature", type=float, default=0.0, metavar="T", help="0, the default, is greedy")
+    add("--top-k", type=int, default=0, metavar="K", help="keep the K likeliest tokens; 0: all")
+    add("--top-p", type=float, default=1.0, metavar="P", help="keep the likeliest tokens up to P")
+    add("--repetition-penalty", type=float, default=1.0, metavar="X", help="1, the default: none")
+    add("--seed", type=int, metavar="N", help="makes the draws repeatable")
+    add("--threads", type=int, metavar="N", help="default: all CPUs")
+    add("--context", type=int, metavar="N", help="most tokens (default: the model's)")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs the tool on a command line; returns its exit status."""
+    args = arguments().parse_args(argv)
+
+    def body() -> int:
+        # NumPy and MLIR take 0.4 s to import, so they wait until the command line is right.
+        from relax_mlir.tools import llm_driver
+
+        return llm_driver.COMMANDS[args.command](args)
+
+    return guard("relax-llm", body)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

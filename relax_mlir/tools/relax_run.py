@@ -1,0 +1,177 @@
+"""`relax-run`: calls a function of a compiled module with arrays from files or the command line."""
+
+import argparse
+import io
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from relax_mlir.errors import UsageError
+from relax_mlir.tools.cli import guard
+from relax_mlir.tools.files import write_output
+
+if TYPE_CHECKING:  # NumPy takes 0.1 s to import, so it waits until the command line is right
+    import numpy as np
+
+    from relax_mlir.executable import Argument, Function
+
+FILLED = re.compile(r"(zeros|ones|random):((?:\d+x)*)([a-z]+\d+)")
+INTEGERS = re.compile(r"-?\d+(,-?\d+)*")
+DTYPES = {
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    "i1": "bool",
+    **{f"{sign}{bits}": f"int{bits}" for sign in ("i", "si") for bits in (8, 16, 32, 64)},
+    **{f"ui{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+}
+MAX_SHOWN = 20
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line; built without importing NumPy, so that `--help` is quick."""
+    parser = argparse.ArgumentParser(
+        prog="relax-run",
+        description="Calls a function of a module that relax-compile wrote.",
+        epilog="An input is FILE.npy, 'random:2x3xf32' (or zeros:, ones:), or integers as in 3,4 "
+        "for a shape or a vector.\n"
+        "Exit status: 0 success, 1 the call failed, 2 wrong usage.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("module", help="the shared object")
+    add("--function", default="main", metavar="NAME", help="the function to call (default: main)")
+    add("--input", action="append", default=[], metavar="INPUT", help="the next argument")
+    add("--output", action="append", default=[], metavar="FILE.npy", help="the next result's file")
+    add("--threads", type=int, metavar="N", help="default: all CPUs")
+    add("--repeat", type=int, default=1, metavar="N", help="run N times and tell the times")
+    add("--seed", type=int, default=0, help="of random inputs (default: 0)")
+    add("--list", action="store_true", help="list the module's functions and exit")
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs the tool on a command line; returns its exit status."""
+    args = arguments().parse_args(argv)
+    return guard("relax-run", lambda: run(args))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Does what a command line asks for; raises RelaxError."""
+    if args.repeat < 1:
+        raise UsageError(f"--repeat is {args.repeat}; expects 1 or more")
+    if args.threads is not None and args.threads < 1:
+        raise UsageError(f"--threads is {args.threads}; expects 1 or more")
+    from relax_mlir.executable import load
+
+    if not Path(args.module).is_file():
+        raise UsageError(f"cannot read '{args.module}': no such file")
+    executable = load(args.module)
+    if args.list:
+        write_output("-", "".join(f"{executable[name]}\n" for name in executable.functions))
+        return 0
+    if args.function not in executable.functions:
+        known = ", ".join(executable.functions) or "none"
+        raise UsageError(f"no function '{args.function}'; the module has {known}")
+    function = executable[args.function]
+    inputs = _inputs(function, args.input, args.seed)
+    if len(args.output) > len(function.results):
+        raise UsageError(
+            f"{len(args.output)} outputs are named, but {function} has {len(function.results)}"
+        )
+    results, seconds = _call(function, inputs, args.threads, args.repeat)
+    _write(function, results, args.output)
+    if args.repeat > 1:
+        best, median = 1e3 * min(seconds), 1e3 * sorted(seconds)[len(seconds) // 2]
+        print(f"{args.repeat} runs: best {best:.3f} ms, median {median:.3f} ms", file=sys.stderr)
+    return 0
+
+
+def _inputs(function: "Function", texts: Sequence[str], seed: int) -> list[Any]:
+    import numpy as np
+
+    if len(texts) != len(function.arguments):
+        raise UsageError(
+            f"{len(texts)} inputs are given, but there are {len(function.arguments)} arguments: "
+            f"{function}"
+        )
+    generator = np.random.default_rng(seed)
+    return [
+        _read(text, argument, generator)
+        for text, argument in zip(texts, function.arguments, strict=True)
+    ]
+
+
+def _read(text: str, argument: "Argument", generator: "np.random.Generator") -> Any:
+    """The value of an input: see `epilog`."""
+    import numpy as np
+
+    if text.endswith(".npy"):
+        try:
+            return np.load(text, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"cannot read '{text}': {error}") from None
+    if filled := FILLED.fullmatch(text):
+        dims = [int(dim) for dim in filled[2].split("x")[:-1]]
+        if filled[3] not in DTYPES:
+            raise UsageError(f"unknown dtype in '{text}'; accepted are {', '.join(DTYPES)}")
+        return _fill(filled[1], dims, np.dtype(DTYPES[filled[3]]), generator)
+    if INTEGERS.fullmatch(text):
+        numbers = [int(part) for part in text.split(",")]
+        if argument.kind == "shape":
+            return numbers
+        dtype = DTYPES.get(argument.dtype, "int64")
+        return np.array(numbers if argument.dims != () else numbers[0], dtype)
+    raise UsageError(
+        f"cannot read input '{text}'; expects FILE.npy, a shape as in random:2x3xf32 (or zeros:, "
+        "ones:), or integers as in 3,4"
+    )
+
+
+def _fill(
+    kind: str, dims: list[int], dtype: "np.dtype", generator: "np.random.Generator"
+) -> "np.ndarray":
+    import numpy as np
+
+    if kind != "random":
+        return (np.zeros if kind == "zeros" else np.ones)(dims, dtype)
+    if dtype.kind == "f":
+        return generator.standard_normal(dims).astype(dtype)
+    return generator.integers(0, 2 if dtype.kind == "b" else 100, dims).astype(dtype)
+
+
+def _call(
+    function: "Function", inputs: list[Any], threads: int | None, repeat: int
+) -> tuple[tuple, list[float]]:
+    import time
+
+    call, seconds = function.bind(*inputs), []
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        results = call.run(threads)
+        seconds.append(time.perf_counter() - begin)
+    if not function.results:
+        return (), seconds
+    return results if isinstance(results, tuple) else (results,), seconds
+
+
+def _write(function: "Function", results: Sequence["np.ndarray"], names: list[str]) -> None:
+    """Saves the results that have a file name, and prints the others."""
+    import numpy as np
+
+    for index, (result, signature) in enumerate(zip(results, function.results, strict=True)):
+        if index < len(names):
+            buffer = io.BytesIO()
+            np.save(buffer, result)
+            write_output(str(Path(names[index])), buffer.getvalue())
+            continue
+        dims = "x".join(map(str, (*result.shape, signature.dtype)))
+        text = np.array2string(result, threshold=MAX_SHOWN, precision=6)
+        write_output("-", f"result {index}: {dims}\n{text}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
