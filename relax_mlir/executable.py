@@ -30,6 +30,9 @@ __all__ = ["Argument", "BoundCall", "Executable", "Function", "Result", "load"]
 
 COUNTERS = ("allocations", "kernels", "parallel_regions", "arena_bytes")
 
+# One recorded kernel call: RxSpan of relax_runtime.h.
+SPAN = np.dtype([("site", "<i4"), ("pad", "<i4"), ("begin", "<i8"), ("end", "<i8")])
+
 # Room for the dims of a result whose rank is not known before the call.
 MAX_RANK = 32
 
@@ -157,6 +160,25 @@ class Executable:
         """
         return {name: self._library.rx_counter(which) for which, name in enumerate(COUNTERS)}
 
+    def record(self, capacity: int = 1 << 16) -> None:
+        """Starts to record a span of time per kernel call, at most `capacity`; 0 stops it.
+
+        Raises:
+            ExecutionError: out of memory.
+        """
+        if self._library.rx_profile(capacity):
+            raise ExecutionError(f"out of memory: recording {capacity} spans")
+
+    def spans(self) -> np.ndarray:
+        """Returns what was recorded since `record`: an array of site, begin, end.
+
+        `site` indexes `metadata["functions"][name]["sites"]`; times are nanoseconds of the
+        monotonic clock.
+        """
+        number = self._library.rx_num_spans()
+        data = ctypes.string_at(self._library.rx_spans(), number * SPAN.itemsize) if number else b""
+        return np.frombuffer(data, SPAN)
+
     def save(self, path: str | os.PathLike) -> None:
         """Writes the shared object to `path`, replacing a file there in one step.
 
@@ -198,6 +220,9 @@ def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
         ("rx_counter", ctypes.c_int64, (int32,)),
         ("rx_free", None, (pointer,)),
         ("rx_metadata", ctypes.c_char_p, ()),
+        ("rx_profile", int32, (ctypes.c_int64,)),
+        ("rx_num_spans", ctypes.c_int64, ()),
+        ("rx_spans", pointer, ()),
     ):
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments

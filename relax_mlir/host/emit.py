@@ -245,9 +245,16 @@ class _Emitter:
         self.tensors[op.result] = HostTensor(source.pointer, source.dims, source.element)
 
     def _call(self, op: CallDpsOp) -> None:
+        site = self.out.integer(self.num_kernels, "i32")
+        self.out.line(f"func.call @rx_span_begin({site}) : (i32) -> ()")
         if op.callee_name in self.libraries:
             self._call_library(op, self.libraries[op.callee_name])
-            return
+        else:
+            self._call_kernel(op)
+        self.out.line("func.call @rx_span_end() : () -> ()")
+        self.num_kernels += 1
+
+    def _call_kernel(self, op: CallDpsOp) -> None:
         if op.callee_name not in self.kernels:
             raise PassFailure(op, f"calls '{op.callee_name}', which the module does not hold")
         types = [str(type_) for type_ in self.kernels[op.callee_name].type.inputs]
@@ -263,7 +270,6 @@ class _Emitter:
         self.out.line(
             f"func.call @{op.callee_name}({', '.join(values)}) : ({', '.join(types)}) -> ()"
         )
-        self.num_kernels += 1
 
     def _call_library(self, op: CallDpsOp, library: FunctionOp) -> None:
         convention = library.convention.value
@@ -273,7 +279,6 @@ class _Emitter:
         slot = self.out.address(slot_name(op.callee_name))
         callee = self.out.load(slot, POINTER)
         CONVENTIONS[convention](self.out, callee, [self.tensors[value] for value in op.ins])
-        self.num_kernels += 1
 
     def _return(self, op: func.ReturnOp) -> None:
         out = self.out

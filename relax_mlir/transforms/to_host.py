@@ -34,6 +34,8 @@ RUNTIME = {
     "rx_result_alias": f"({POINTER}, {POINTER}, i32, {POINTER}) -> i32",
     "rx_check_dim": f"({POINTER}, {POINTER}, i64, i64) -> i32",
     "rx_count_kernels": "(i64) -> ()",
+    "rx_span_begin": "(i32) -> ()",
+    "rx_span_end": "() -> ()",
 }
 """What host code calls, with its type."""
 

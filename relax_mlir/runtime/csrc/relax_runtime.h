@@ -79,6 +79,17 @@ RX_API int32_t rx_get_threads(void);
 enum { RX_ALLOCATIONS, RX_KERNELS, RX_PARALLEL_REGIONS, RX_ARENA_BYTES, RX_NUM_COUNTERS };
 RX_API int64_t rx_counter(int32_t which); /* -1 for an unknown counter */
 
+/* Spans of time: one per call of a kernel, in order, from CLOCK_MONOTONIC in nanoseconds. `site` counts the kernel
+ * calls of a host function; the metadata describes each. Recording stops when `capacity` spans are full; 0 turns it
+ * off. Not for use while a call runs. Nonzero when out of memory. */
+typedef struct {
+  int32_t site, pad;
+  int64_t begin, end;
+} RxSpan;
+RX_API int32_t rx_profile(int64_t capacity);
+RX_API int64_t rx_num_spans(void);
+RX_API const RxSpan* rx_spans(void);
+
 RX_API void rx_free(void* data); /* releases a result that the runtime allocated */
 
 /* Defined by the compiled module, not by the runtime: JSON text
@@ -164,6 +175,10 @@ int32_t rx_check_dim(RxContext* context, const char* what, int64_t got, int64_t 
 
 /* Adds to the counter of kernels; one call per function is enough. */
 void rx_count_kernels(int64_t number);
+
+/* Around each call of a kernel; they do nothing unless rx_profile asked for spans. */
+void rx_span_begin(int32_t site);
+void rx_span_end(void);
 
 /* Runs task(data, begin, end) over disjoint ranges that cover [0, count), on several threads if
  * count > grain. Returns when all are done. A call from inside a task, or while another thread uses

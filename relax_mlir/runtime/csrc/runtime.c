@@ -19,3 +19,5 @@
 #include "memref.c"
 
 #include "half.c"
+
+#include "profile.c"
