@@ -19,13 +19,15 @@ _TOKEN = re.compile(
     r"|(?<=[ \[(<])(f0x[0-9A-F]+|-?\d+\.\d+(?:e[+-]\d+)?|[+-](?:inf|qnan|s?nan\(0x[0-9A-Fa-f]+\)))"
     r"(?=[,\s)\]>]|$)"
 )
+# What every line with a constant has, and few others do.
+_HINT = re.compile(r"f0x|\d\.\d|inf|nan")
 # name -> (integer of the same size, float), as `struct` calls them
 _FORMATS = {"half": ("<H", "<e"), "float": ("<I", "<f"), "double": ("<Q", "<d")}
 
 
 def spell_floats(text: str) -> str:
     """LLVM IR text with all float constants as bit patterns; strings are left alone."""
-    return "\n".join(_line(line) if _TOKEN.search(line) else line for line in text.split("\n"))
+    return "\n".join(_line(line) if _HINT.search(line) else line for line in text.split("\n"))
 
 
 def _line(line: str) -> str:
