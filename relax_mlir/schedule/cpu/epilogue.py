@@ -208,7 +208,7 @@ class _Point:
             stage.block,
             reads,
             lanes,
-            indices=[resolve(index, lanes) for index in own],
+            indices=[resolve(index, lanes) for index in own] if stage.uses_index else (),
             captured=kernel.scalars,
             mask=self.mask,
         )

@@ -265,6 +265,47 @@ def test_batch_loops(name):
         check(result, expected, extents["k"])
 
 
+def test_rows_of_two_loops_with_an_epilogue():
+    cube = tensor(None, None, None)
+    at = ("%out", "a, b, n", cube)
+    body = (
+        product("%c", "abnk", ("%x", "a, b, k", cube), ("%w", "n, k", MATRIX), at)
+        + generic("%d", "abn", [("%c", "a, b, n", cube), ("%r", "a, b, n", cube)], at, ADD)
+        + generic("%e", "abn", [("%d", "a, b, n", cube), ("%sc", "b, n", MATRIX)], at, MULTIPLY)
+    )
+    arguments = [("%x", cube), ("%w", MATRIX), ("%r", cube), ("%sc", MATRIX), ("%out", cube)]
+    kernel = Kernel(function(arguments, 1, body, "%e"))
+    for a, b in [(1, 1), (2, 3), (1, 17), (5, 4), (3, 0)]:
+        x, w, r, s = random(a, b, 7), random(33, 7), random(a, b, 33), random(b, 33)
+        out = np.full((a, b, 33), np.nan, np.float32)
+        kernel(x, w, r, s, out)
+        check(out, (exact(x) @ exact(w).T + r) * s, 7)
+
+
+def test_unit_batch_and_reshaped_result():
+    """A batch of one, as graph operators make it, seen as heads by what follows."""
+    unit, flat, heads = tensor(1, None, None), tensor(1, None, 24), tensor(1, None, 3, 8)
+    body = f"""
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = tensor.dim %x, %c1 : {unit}
+  %e = tensor.empty(%m) : {flat}"""
+    x, w = ("%x", "0, m, k", unit), ("%w", "0, n, k", tensor(1, 24, None))
+    body += product("%c", "bmnk", x, w, ("%e", "b, m, n", flat))
+    body += f"""
+  %split = tensor.expand_shape %c [[0], [1], [2, 3]] output_shape [1, %m, 3, 8]
+    : {flat} into {heads}"""
+    operands = [("%split", "b, m, h, d", heads), ("%sc", "h, d", tensor(3, 8))]
+    body += generic("%d", "bmhd", operands, ("%out", "b, m, h, d", heads), MULTIPLY)
+    arguments = [("%x", unit), ("%w", tensor(1, 24, None)), ("%sc", tensor(3, 8)), ("%out", heads)]
+    kernel = Kernel(function(arguments, 1, body, "%d"))
+    for m in (1, 5, 9, 30):
+        x, w, s = random(1, m, 7), random(1, 24, 7), random(3, 8)
+        out = np.full((1, m, 3, 8), np.nan, np.float32)
+        kernel(x, w, s, out)
+        check(out, (exact(x) @ exact(w)[0].T).reshape(1, m, 3, 8) * s, 7)
+
+
 def test_heads_that_share_keys():
     """Batch indices may be any function of the batch loops."""
     kinds = [tensor(6, None, 8), tensor(2, None, 8), tensor(6, None, None)]
