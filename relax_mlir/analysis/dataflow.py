@@ -40,7 +40,7 @@ class Node:
 
 @dataclass(eq=False)
 class Dataflow:
-    """The calls of one block in program order; `producer` maps each of their results to its call."""
+    """The calls of one block in program order; `producer` says which call a value is from."""
 
     nodes: list[Node] = field(default_factory=list)
     producer: dict[ir.Value, Node] = field(default_factory=dict)

@@ -6,8 +6,7 @@ A dim `n` binds n; `2*n + 1` binds it by exact division, once no other symbol of
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from relax_mlir.dialects.graph import Annotation, ShapeValueType, TensorType, shape_value_dims
-from relax_mlir.dialects.graph import Dim
+from relax_mlir.dialects.graph import Annotation, Dim, ShapeValueType, TensorType, shape_value_dims
 from relax_mlir.symbolic import Expr, solve
 
 

@@ -70,7 +70,7 @@ def _blocks(op: ir.Operation) -> Iterator[ir.Block]:
 
 
 def _split_transposes(block: ir.Block, kernels: dict[str, PrimFunc]) -> None:
-    """Gives each matmul that reads a transposed tensor a transpose of its own, which costs nothing."""
+    """Gives each matmul that reads a transposed tensor a transpose of its own: it is free."""
     for node in Dataflow.of(block, kernels).nodes:
         matmuls = all(user.kernel.pattern == "out_fusible" for user in node.users)
         if len(node.users) < 2 or node.escapes or not matmuls or not moves_only(node.kernel):

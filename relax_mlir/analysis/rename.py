@@ -1,0 +1,74 @@
+"""Symbols of whole functions: which ones occur, and replacing them everywhere."""
+
+from collections.abc import Iterator, Mapping
+
+from relax_mlir.bindings import func, ir
+from relax_mlir.dialects.graph import (
+    Annotation,
+    ShapeAttr,
+    annotation_of,
+    dims_of_attr,
+    shape_attr,
+    to_mlir,
+)
+from relax_mlir.rewriting import walk_ops
+from relax_mlir.symbolic import Expr
+
+from .signatures import substitute
+from .symbols import dims_of
+
+FUNCTION_TYPE = "function_type"
+
+
+def used_symbols(root: ir.Operation | ir.OpView) -> set[str]:
+    """Symbols in annotations and attributes of an op and all that is nested in it."""
+    found: set[str] = set()
+    for op in walk_ops(root):
+        for value in _values(op):
+            for dim in dims_of(annotation_of(value)):
+                found |= dim.symbols if dim is not None else set()
+        for _, attribute in _shapes(op):
+            for dim in dims_of_attr(attribute.dims):
+                found |= dim.symbols if dim is not None else set()
+    return found
+
+
+def rename_symbols(root: ir.Operation | ir.OpView, values: Mapping[str, Expr]) -> None:
+    """Replaces symbols by expressions in an op and all that is nested in it, all at once."""
+    known: dict[ir.Type, ir.Type] = {}
+
+    def change(type_: ir.Type) -> ir.Type:
+        if type_ not in known:
+            known[type_] = to_mlir(_substituted(annotation_of(type_), values))
+        return known[type_]
+
+    for op in walk_ops(root):
+        for value in _values(op):
+            new = change(value.type)
+            if new != value.type:
+                value.set_type(new)
+        for name, attribute in list(_shapes(op)):
+            dims = [d if d is None else d.substitute(values) for d in dims_of_attr(attribute.dims)]
+            op.attributes[name] = shape_attr(dims)
+        if isinstance(op, func.FuncOp):
+            type_ = op.type
+            inputs, results = ([change(t) for t in ts] for ts in (type_.inputs, type_.results))
+            op.attributes[FUNCTION_TYPE] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
+
+
+def _substituted(annotation: Annotation, values: Mapping[str, Expr]) -> Annotation:
+    return substitute(annotation, lambda dim: None if dim is None else dim.substitute(values))
+
+
+def _values(op: ir.OpView) -> Iterator[ir.Value]:
+    yield from op.results
+    for region in op.operation.regions:
+        for block in region.blocks:
+            yield from block.arguments
+
+
+def _shapes(op: ir.OpView) -> Iterator[tuple[str, ShapeAttr]]:
+    for name in op.attributes:
+        attribute = op.attributes[name]
+        if isinstance(attribute, ShapeAttr):
+            yield name, ShapeAttr(attribute)

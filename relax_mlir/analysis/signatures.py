@@ -1,0 +1,143 @@
+"""Calls against signatures: symbols of the parameters are bound by the arguments.
+
+    signature  (tensor<2*n x m>, tensor<n>) -> tensor<m + 1>
+    arguments   tensor<8*k x 5>, tensor<?>           n = 4*k, m = 5, result tensor<6>
+
+Source: paper §4.1, Figure 7.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from relax_mlir.bindings import func, ir
+from relax_mlir.dialects.graph import (
+    Annotation,
+    Dim,
+    ShapeValueType,
+    TensorType,
+    annotation_of,
+    dims_differ,
+    dims_equal,
+    shape_value_type,
+    to_mlir,
+)
+from relax_mlir.symbolic import Expr, solve
+
+from .symbols import dims_of, unbound_symbol
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Dim `axis` of argument `index` is `got`, where the signature has `want`."""
+
+    index: int
+    axis: int
+    got: Expr
+    want: Expr
+
+
+@dataclass
+class Unification:
+    """What the symbols of a signature are in a call, and where the call contradicts it."""
+
+    values: dict[str, Expr] = field(default_factory=dict)
+    conflicts: list[Conflict] = field(default_factory=list)
+
+    def dim(self, dim: Dim) -> Dim:
+        """A dim of the signature as the caller sees it; None if a symbol of it is not bound."""
+        if dim is None or not dim.symbols <= self.values.keys():
+            return None
+        return dim.substitute(self.values)
+
+    def annotation(self, annotation: Annotation) -> Annotation:
+        """An annotation of the signature as the caller sees it."""
+        return substitute(annotation, self.dim)
+
+
+def substitute(annotation: Annotation, change) -> Annotation:
+    """The annotation with each of its dims changed."""
+    if isinstance(annotation, TensorType):
+        if annotation.dims is None:
+            return annotation
+        return TensorType(tuple(map(change, annotation.dims)), annotation.element)
+    if isinstance(annotation, ShapeValueType):
+        return shape_value_type([change(dim) for dim in dims_of(annotation)])
+    return annotation
+
+
+def unify(parameters: Sequence[Annotation], arguments: Sequence[Annotation]) -> Unification:
+    """Binds the parameters' symbols; dims of unknown extent bind nothing."""
+    result = Unification()
+    places = [
+        (index, axis, want, got)
+        for index, (parameter, argument) in enumerate(zip(parameters, arguments))
+        for axis, (want, got) in enumerate(zip(dims_of(parameter), dims_of(argument)))
+        if want is not None and got is not None
+    ]
+    # Plain symbols first, so that sums and products have as few unknowns as possible.
+    places.sort(key=lambda place: str(place[2]) not in place[2].symbols)
+    changed = True
+    while changed:
+        changed = False
+        for _, _, want, got in places:
+            name = unbound_symbol(want, result.values)
+            value = _solve(want, got, name, result.values) if name is not None else None
+            if value is not None:
+                result.values[name] = value
+                changed = True
+    for index, axis, want, got in places:
+        expected = result.dim(want)
+        if expected is not None and dims_differ(expected, got):
+            result.conflicts.append(Conflict(index, axis, got, expected))
+    return result
+
+
+def _solve(want: Expr, got: Expr, name: str, values: Mapping[str, Expr]) -> Expr | None:
+    """The value of the one unbound symbol of `want`, if `want = got` shows it exactly."""
+    solution = solve(want.substitute(values), name)
+    if solution is None:
+        return None
+    factor, offset = solution
+    value = (got - offset) // factor
+    return value if dims_equal(value * factor + offset, got) else None
+
+
+def parameter_types(function: func.FuncOp) -> list[Annotation]:
+    """Annotations of a function's parameters, declared functions included."""
+    return [annotation_of(type_) for type_ in function.type.inputs]
+
+
+def result_types(function: func.FuncOp) -> list[Annotation]:
+    """Annotations of a function's results."""
+    return [annotation_of(type_) for type_ in function.type.results]
+
+
+def update_results(function: func.FuncOp) -> None:
+    """Makes the signature say what the body returns."""
+    operations = function.entry_block.operations
+    types = [value.type for value in operations[len(operations) - 1].operands]
+    new = ir.FunctionType.get(function.type.inputs, types)
+    function.attributes["function_type"] = ir.TypeAttr.get(new)
+
+
+def kind_conflict(parameter: Annotation, argument: Annotation) -> str | None:
+    """Why the argument can never be passed for the parameter, dims apart; None if it can."""
+    if isinstance(parameter, TensorType) and isinstance(argument, TensorType):
+        if parameter.element != argument.element:
+            return f"has elements of {argument.element} instead of {parameter.element}"
+        ranks = (parameter.rank, argument.rank)
+        if None not in ranks and ranks[0] != ranks[1]:
+            return f"has rank {argument.rank} instead of {parameter.rank}"
+        return None
+    if isinstance(parameter, ShapeValueType) and isinstance(argument, ShapeValueType):
+        counts = (len(dims_of(parameter)), len(dims_of(argument)))
+        return None if counts[0] == counts[1] else f"has {counts[1]} dims instead of {counts[0]}"
+    if to_mlir(parameter) == to_mlir(argument):
+        return None
+    return f"is '{to_mlir(argument)}' instead of '{to_mlir(parameter)}'"
+
+
+def functions_by_name(module: ir.Operation | ir.OpView) -> dict[str, func.FuncOp]:
+    """The functions of a module, tensor programs included, by symbol name."""
+    operations = module.regions[0].blocks[0].operations
+    return {op.name.value: op for op in operations if isinstance(op, func.FuncOp)}

@@ -1,0 +1,218 @@
+"""Deduces annotations forward, and keeps the finer of what is deduced and what is written.
+
+    %1 = "graph.matmul"(%x, %w) : (tensor<?x4xf32, #graph.shape<["n", 4]>>, tensor<4x8xf32>)
+                                  -> tensor<?x?xf32>
+      ->
+    ... -> tensor<?x8xf32, #graph.shape<["n", 8]>>
+
+Each operator's own rule is applied once, in program order. A call is deduced from the callee's
+signature alone, its symbols unified with the arguments'; functions come after those that they
+call, so that a finer result of a callee counts. Results of scf ops are what all branches yield.
+
+Fails where a rule refuses its operands, or contradicts what is written.
+
+Needs: nothing. Leaves: every annotation as fine as the rules can make it.
+Source: paper §4.1; TVM `Normalize`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relax_mlir.analysis.functions import graph_functions
+from relax_mlir.analysis.signatures import (
+    functions_by_name,
+    parameter_types,
+    result_types,
+    unify,
+    update_results,
+)
+from relax_mlir.bindings import func, ir, scf
+from relax_mlir.dialects.graph import (
+    Annotation,
+    CallOp,
+    CallTirInplaceOp,
+    CallTirOp,
+    GraphOp,
+    MatchCastOp,
+    ShapeError,
+    TensorType,
+    annotation_of,
+    compatible,
+    dims_equal,
+    join,
+    to_mlir,
+)
+from relax_mlir.passes import Pass, PassFailure
+from relax_mlir.rewriting import walk_ops
+
+
+@dataclass(frozen=True)
+class InferShapes(Pass):
+    """Deduces annotations forward, and keeps the finer of what is deduced and what is written."""
+
+    def run(self, op: ir.Operation) -> None:
+        """Refines every graph function of the module, callees first."""
+        inference = _Inference(functions_by_name(op))
+        for function in callees_first(graph_functions(op)):
+            inference.function(function)
+
+
+def callees_first(functions: Sequence[func.FuncOp]) -> list[func.FuncOp]:
+    """Orders functions so that each stands behind those that it calls, as far as that can be."""
+    by_name = {function.name.value: function for function in functions}
+    calls = {
+        name: [op.callee_name for op in walk_ops(function, CallOp)]
+        for name, function in by_name.items()
+    }
+    ordered: dict[str, func.FuncOp] = {}
+    entered: set[str] = set()
+
+    def visit(name: str) -> None:
+        if name in by_name and name not in entered:
+            entered.add(name)
+            for callee in calls[name]:
+                visit(callee)
+            ordered[name] = by_name[name]
+
+    for name in by_name:
+        visit(name)
+    return list(ordered.values())
+
+
+@dataclass
+class _Inference:
+    functions: dict[str, func.FuncOp]
+
+    def function(self, function: func.FuncOp) -> None:
+        """Refines the body, then the results of the signature."""
+        self.block(function.entry_block)
+        update_results(function)
+
+    def block(self, block: ir.Block) -> None:
+        """Refines the ops of a block in order, nested ones included."""
+        for op in block.operations:
+            if isinstance(op, MatchCastOp):
+                self._refine(op, [annotation_of(op.input)])
+            elif isinstance(op, CallOp):
+                self._call(op, op.ins)
+            elif isinstance(op, CallTirOp | CallTirInplaceOp):
+                self._call(op, _kernel_ins(op))
+            elif isinstance(op, GraphOp):
+                if op.has_rule():
+                    self._refine(op, _infer(op))
+            else:
+                self._structured(op)
+
+    def _refine(self, op: ir.OpView, deduced: Sequence[Annotation]) -> None:
+        """Joins deduced annotations into the results' own."""
+        if len(deduced) != len(op.results):
+            raise PassFailure(op, f"infers {len(deduced)} results, but has {len(op.results)}")
+        for result, annotation in zip(op.results, deduced):
+            written = annotation_of(result)
+            if not compatible(written, annotation):
+                raise PassFailure(
+                    op, f"infers result type '{to_mlir(annotation)}', but has '{result.type}'"
+                )
+            finer = join(written, annotation)
+            if finer != written:
+                result.set_type(to_mlir(finer))
+
+    def _call(self, op: ir.OpView, ins: Sequence[ir.Value]) -> None:
+        """Deduces a call from the signature; `relax-verify` says what is wrong with the call."""
+        function = self.functions.get(op.callee_name)
+        if function is None or len(op.results) != len(function.type.results):
+            return
+        unification = unify(parameter_types(function), [annotation_of(value) for value in ins])
+        deduced = [unification.annotation(type_) for type_ in result_types(function)]
+        written = [annotation_of(result) for result in op.results]
+        if all(map(compatible, written, deduced)):
+            self._refine(op, deduced)
+
+    def _structured(self, op: ir.OpView) -> None:
+        """Refines regions, then the results from what they yield."""
+        if isinstance(op, scf.ForOp | scf.WhileOp):
+            _coerce_carried(op)
+        for region in op.operation.regions:
+            for block in region.blocks:
+                self.block(block)
+        if isinstance(op, scf.ForOp | scf.WhileOp):
+            _coerce_ends(op)
+        elif isinstance(op, scf.IfOp | scf.ExecuteRegionOp | scf.IndexSwitchOp):
+            _join_branches(op)
+
+
+def _infer(op: GraphOp) -> list[Annotation]:
+    try:
+        return op.infer()
+    except ShapeError as error:
+        raise PassFailure(op, str(error)) from None
+
+
+def _kernel_ins(op: CallTirOp | CallTirInplaceOp) -> list[ir.Value]:
+    """The operands in the order of the tensor program's parameters."""
+    if isinstance(op, CallTirOp):
+        return op.ins
+    ins, inplace = op.ins, op.inplace
+    kept = [value for index, value in enumerate(ins) if index not in inplace]
+    if any(index < 0 for index in inplace):
+        return kept
+    return kept + [ins[index] for index in inplace]
+
+
+def _terminators(op: ir.OpView) -> list[ir.OpView]:
+    blocks = [block for region in op.operation.regions for block in region.blocks]
+    ends = [block.operations[len(block.operations) - 1] for block in blocks]
+    return [end for end in ends if isinstance(end, scf.YieldOp)]
+
+
+def _join_branches(op: ir.OpView) -> None:
+    """Gives each result what all branches agree on, and casts what they yield to it."""
+    ends = _terminators(op)
+    for index, result in enumerate(op.results):
+        yielded = [annotation_of(end.operands[index]) for end in ends]
+        common = yielded[0]
+        for other in yielded[1:]:
+            common = _coarser(common, other)
+        result.set_type(to_mlir(join(annotation_of(result), common)))
+    for end in ends:
+        _coerce(end, [result.type for result in op.results])
+
+
+def _coarser(a: Annotation, b: Annotation) -> Annotation:
+    """What holds of values of either annotation."""
+    if not isinstance(a, TensorType) or not isinstance(b, TensorType):
+        return a
+    if a.dims is None or b.dims is None or len(a.dims) != len(b.dims):
+        return TensorType(None, a.element)
+    dims = tuple(x if dims_equal(x, y) else None for x, y in zip(a.dims, b.dims))
+    return TensorType(dims, a.element)
+
+
+def _coerce_carried(loop: scf.ForOp | scf.WhileOp) -> None:
+    """Casts what enters a loop to the types that it carries."""
+    carried = list(loop.operation.regions[0].blocks[0].arguments)
+    count = len(loop.operands) - len(loop.results) if isinstance(loop, scf.ForOp) else 0
+    if isinstance(loop, scf.ForOp):
+        carried = carried[1:]  # the induction variable
+    _coerce(loop, [argument.type for argument in carried], count)
+
+
+def _coerce_ends(loop: scf.ForOp | scf.WhileOp) -> None:
+    """Casts what a loop's body yields back to the types that the loop carries."""
+    regions = loop.operation.regions
+    carried = [argument.type for argument in regions[0].blocks[0].arguments]
+    if isinstance(loop, scf.ForOp):
+        carried = carried[1:]
+    else:
+        condition = regions[0].blocks[0].operations
+        _coerce(condition[len(condition) - 1], [result.type for result in loop.results], 1)
+    for end in _terminators(loop):
+        _coerce(end, carried)
+
+
+def _coerce(op: ir.OpView, types: Sequence[ir.Type], first: int = 0) -> None:
+    """Casts the operands from number `first` on to the given types, where they differ."""
+    for index, (value, type_) in enumerate(zip(list(op.operands)[first:], types), first):
+        if value.type != type_:
+            with ir.InsertionPoint(op), op.location:
+                op.operation.operands[index] = MatchCastOp.build(value, type_).result

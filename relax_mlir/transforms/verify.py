@@ -1,0 +1,263 @@
+"""Checks every rule of the dialects that declarations cannot state; changes nothing.
+
+Each op is held against its constraints (C1, C2, ... in the op's documentation), each call against
+the callee's signature with its symbols unified, each function's facts and symbols, each tensor
+program's form. All errors are reported, each at its op.
+
+A dim that cannot be compared is no error: run time checks it where it matters.
+
+Needs: nothing. Leaves: the module as it is; later passes need no checks.
+Source: paper §4.1; TVM `WellFormed`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from relax_mlir.analysis.functions import FACTS, INOUT, argument_attribute, facts_of
+from relax_mlir.analysis.rename import used_symbols
+from relax_mlir.analysis.signatures import (
+    functions_by_name,
+    kind_conflict,
+    parameter_types,
+    result_types,
+    unify,
+)
+from relax_mlir.analysis.symbols import bindings, symbols_of
+from relax_mlir.bindings import func, ir
+from relax_mlir.dialects.graph import (
+    Annotation,
+    CallDpsLibraryOp,
+    CallDpsOp,
+    CallOp,
+    CallTirInplaceOp,
+    CallTirOp,
+    GraphOp,
+    MatchCastOp,
+    ShapeError,
+    annotation_of,
+    compatible,
+    shape_value_type,
+    to_mlir,
+)
+from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.passes import Pass
+from relax_mlir.rewriting import walk_ops
+from relax_mlir.symbolic import SymbolicError, parse
+
+Report = Callable[[ir.OpView, str], None]
+NUM_OUTS = "tir.num_outs"
+
+
+@dataclass(frozen=True)
+class Verify(Pass):
+    """Checks every rule of the dialects that declarations cannot state; changes nothing."""
+
+    def run(self, op: ir.Operation) -> None:
+        """Emits an error for each broken rule of the module."""
+        checker = _Checker(functions_by_name(op))
+        for child in op.regions[0].blocks[0].operations:
+            if isinstance(child, FunctionOp):
+                checker.libraries.add(child.attributes["sym_name"].value)
+        for function in checker.functions.values():
+            if PrimFunc.is_prim_func(function):
+                checker.prim_func(PrimFunc(function))
+            elif not function.is_external:
+                checker.graph_function(function)
+
+
+def report(op: ir.OpView, message: str) -> None:
+    """Emits an error at an op, in the form of MLIR's own."""
+    op.location.emit_error(f"'{op.operation.name}' op {message}")
+
+
+@dataclass
+class _Checker:
+    functions: dict[str, func.FuncOp]
+    libraries: set[str] = field(default_factory=set)
+
+    def graph_function(self, function: func.FuncOp) -> None:
+        """Checks the ops of a graph function, then what holds of it as a whole."""
+        broken = False
+        for op in walk_ops(function, GraphOp):
+            try:
+                op.check()
+                self._call(op)
+            except (ShapeError, SymbolicError) as error:
+                report(op, str(error))
+                broken = True
+        if not broken:
+            _check_signature(function)
+
+    def _call(self, op: GraphOp) -> None:
+        if isinstance(op, CallTirOp):
+            self._check_kernel_call(op, op.ins, op.outs)
+        elif isinstance(op, CallTirInplaceOp):
+            _check_inplace(op)
+            ins = [value for i, value in enumerate(op.ins) if i not in op.inplace]
+            self._check_kernel_call(op, ins, op.outs)
+        elif isinstance(op, CallOp):
+            self._check_graph_call(op)
+        elif isinstance(op, CallDpsLibraryOp) and op.callee_name not in self.libraries:  # C1
+            raise ShapeError(f"calls '{op.callee_name}', which no lib.function declares")
+        elif isinstance(op, CallDpsOp):
+            name = op.callee_name
+            if name not in self.functions and name not in self.libraries:
+                raise ShapeError(f"calls '{name}', which does not exist")
+
+    def _check_kernel_call(
+        self, op: GraphOp, ins: Sequence[ir.Value], outs: Sequence[ir.Value]
+    ) -> None:
+        function = self.functions.get(op.callee_name)
+        if function is None or not PrimFunc.is_prim_func(function):  # C1
+            raise ShapeError(f"calls '@{op.callee_name}', which is no tensor program")
+        kernel = PrimFunc(function)
+        if kernel.is_scheduled or NUM_OUTS not in function.attributes:
+            return
+        counts = (len(ins), len(outs), len(op.symbol_arguments))
+        expected = (len(kernel.ins), len(kernel.outs), len(kernel.sym_args))
+        if counts != expected:  # C2
+            words = "{} inputs, {} outputs and {} symbols"
+            raise ShapeError(
+                f"passes {words.format(*counts)} to '@{kernel.name}', "
+                f"which takes {words.format(*expected)}"
+            )
+        parameters = [annotation_of(value) for value in (*kernel.ins, *kernel.outs)]
+        arguments = [annotation_of(value) for value in (*ins, *outs)]
+        names = [f"operand {i}" for i in range(len(ins))]
+        names += [f"result {i}" for i in range(len(outs))]
+        symbols = kernel.sym_names
+        if len(symbols) == len(op.symbol_arguments):
+            parameters.append(shape_value_type([parse(name) for name in symbols]))
+            arguments.append(shape_value_type(op.symbol_arguments))
+            names.append("the symbols")
+        _check_arguments(parameters, arguments, names, kernel.name)  # C2
+
+    def _check_graph_call(self, op: CallOp) -> None:
+        function = self.functions.get(op.callee_name)
+        if function is None or PrimFunc.is_prim_func(function):  # C1
+            raise ShapeError(f"calls '@{op.callee_name}', which is no graph function")
+        parameters, results = parameter_types(function), result_types(function)
+        arguments = [annotation_of(value) for value in op.ins]
+        if (len(op.ins), len(op.outs)) != (len(parameters), len(results)):  # C2, C3
+            raise ShapeError(
+                f"has {len(op.ins)} operands and {len(op.outs)} results, but '@{op.callee_name}' "
+                f"takes {len(parameters)} and returns {len(results)}"
+            )
+        names = [f"operand {i}" for i in range(len(arguments))]
+        _check_arguments(parameters, arguments, names, op.callee_name)  # C2
+        unification = unify(parameters, arguments)
+        for index, (annotation, value) in enumerate(zip(results, op.outs)):
+            deduced = unification.annotation(annotation)
+            if not compatible(deduced, annotation_of(value)):  # C3
+                raise ShapeError(
+                    f"has result {index} of '{value.type}', "
+                    f"but '@{op.callee_name}' returns '{to_mlir(deduced)}'"
+                )
+
+    def prim_func(self, kernel: PrimFunc) -> None:
+        """Checks the form of a tensor program: inputs, outputs, indices; one result per output."""
+        op = kernel.op
+        if kernel.is_scheduled or op.is_external:
+            return
+        if NUM_OUTS not in op.attributes:
+            report(op, f"is a tensor program without '{NUM_OUTS}'")
+            return
+        kinds = [isinstance(a.type, ir.IndexType) for a in kernel.arguments]
+        tensors = [isinstance(a.type, ir.RankedTensorType) for a in kernel.arguments]
+        if kinds != sorted(kinds) or not all(a or b for a, b in zip(kinds, tensors)):
+            report(op, "must take ranked tensors, then indices")
+        elif kernel.num_outs > len(kernel.ins) + len(kernel.outs) or kernel.num_outs < 1:
+            report(op, f"has {sum(tensors)} tensors, but '{NUM_OUTS}' is {kernel.num_outs}")
+        elif list(op.type.results) != [out.type for out in kernel.outs]:
+            results = ", ".join(map(str, op.type.results))
+            outs = ", ".join(str(out.type) for out in kernel.outs)
+            report(op, f"returns ({results}), but its outputs are ({outs})")
+
+
+def _check_arguments(
+    parameters: Sequence[Annotation],
+    arguments: Sequence[Annotation],
+    names: Sequence[str],
+    callee: str,
+) -> None:
+    for name, parameter, argument in zip(names, parameters, arguments):
+        conflict = kind_conflict(parameter, argument)
+        if conflict is not None:
+            raise ShapeError(f"passes {name}, which {conflict}, to '@{callee}'")
+    for conflict in unify(parameters, arguments).conflicts:
+        raise ShapeError(
+            f"passes {names[conflict.index]}, whose dim {conflict.axis} is {conflict.got} "
+            f"instead of {conflict.want}, to '@{callee}'"
+        )
+
+
+def _check_inplace(op: CallTirInplaceOp) -> None:
+    ins, outs, inplace = op.ins, op.outs, op.inplace
+    used = [index for index in inplace if index >= 0]
+    in_range = all(-1 <= index < len(ins) for index in inplace)
+    if len(inplace) != len(outs) or not in_range or len(set(used)) != len(used):  # C3
+        raise ShapeError(
+            f"has 'inplace_indices' {list(inplace)} for {len(ins)} operands and {len(outs)} "
+            f"results, but needs one distinct operand, or -1, per result"
+        )
+    for out, index in zip(outs, inplace):
+        if index >= 0 and not compatible(annotation_of(ins[index]), annotation_of(out)):  # C4
+            raise ShapeError(f"computes '{out.type}' into operand {index} of '{ins[index].type}'")
+    for index in used:
+        for use in ins[index].uses:
+            other = use.owner
+            if other != op.operation and other.block == op.operation.block:
+                if op.operation.is_before_in_block(other):
+                    raise ShapeError(
+                        f"updates operand {index} in place, but '{other.name}' reads it afterwards"
+                    )
+
+
+def _check_signature(function: func.FuncOp) -> None:
+    """Checks facts, in-place arguments, and that every symbol is bound."""
+    arguments = [annotation_of(argument) for argument in function.arguments]
+    bound = set(bindings(arguments))
+    casts = walk_ops(function, MatchCastOp)
+    bound |= set(bindings([*arguments, *(annotation_of(cast.result) for cast in casts)]))
+    try:
+        facts = facts_of(function)
+    except SymbolicError as error:
+        report(function, f"has a malformed '{FACTS}': {error}")
+        return
+    for fact in facts.items:
+        for name in sorted((fact.lhs.symbols | fact.rhs.symbols) - bound):
+            report(function, f"states '{fact}', but nothing binds the symbol '{name}'")
+    for name in sorted(set(symbols_of(arguments)) - bound):
+        report(function, f"has the symbol '{name}', which no argument binds")
+        bound.add(name)
+    if not used_symbols(function) <= bound:
+        _report_unbound(function, bound)
+    _check_inout(function)
+
+
+def _report_unbound(function: func.FuncOp, bound: set[str]) -> None:
+    reported = set(bound)
+    for op in walk_ops(function, GraphOp):
+        for name in sorted(used_symbols(op) - reported):
+            report(op, f"uses the symbol '{name}', which nothing binds")
+            reported.add(name)
+
+
+def _check_inout(function: func.FuncOp) -> None:
+    results = list(function.type.results)
+    seen: set[int] = set()
+    for index, argument in enumerate(function.arguments):
+        attribute = argument_attribute(function, index, INOUT)
+        if attribute is None:
+            continue
+        number = ir.IntegerAttr(attribute).value
+        if not 0 <= number < len(results) or number in seen:
+            report(function, f"has argument {index} updated as result {number}, of {len(results)}")
+        elif not compatible(annotation_of(results[number]), annotation_of(argument)):
+            report(
+                function,
+                f"has argument {index} of '{argument.type}' updated as result {number} "
+                f"of '{results[number]}'",
+            )
+        seen.add(number)
