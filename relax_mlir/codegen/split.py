@@ -2,10 +2,12 @@
 
     define void @main() { call void @a() ... }      part 1: define @main, declare hidden @a
     define private void @a() { ... @table ... }  -> part 2: define hidden @a, @table
+    define private void @b() { ... }                     define internal @b, if only @a names it
 
 Functions that are exported, or touch data that is exported or written to, make up the first part;
 each group of the others that call one another makes up a part. Functions that are not exported
-become hidden, which the linker makes local. Constants go wherever they are read.
+become hidden, which the linker makes local, and those that one part alone names become internal.
+Constants go wherever they are read.
 
 Source: LLVM language reference, "Module Structure"; the layout is that of LLVM's printer, which
 puts each entity of a module on one line, but for the bodies of functions.
@@ -58,9 +60,14 @@ def split_module(text: str, exports: Collection[str]) -> list[str]:
         for name, function in module.functions.items()
         if name in exported or pinned & _closure(function.references, module.variables)
     ]
-    parts = [_part(module, names, exported, set()) for names in _groups(module, set(first))]
+    groups = _groups(module, set(first))
     if first or pinned:
-        parts.insert(0, _part(module, first, exported, pinned))
+        groups.insert(0, first)
+    named = [_named(module, names, pinned if names is first else ()) for names in groups]
+    parts = []
+    for i, names in enumerate(groups):
+        outside = exported.union(*named[:i], *named[i + 1 :])
+        parts.append(_part(module, names, named[i], exported, outside))
     return parts
 
 
@@ -126,13 +133,20 @@ def _groups(module: _Module, first: set[str]) -> list[list[str]]:
     return list(groups.values())
 
 
+def _named(module: _Module, names: Sequence[str], more: Collection[str]) -> set[str]:
+    """All that the named functions and more variables name, and the constants they name name."""
+    references = {r for name in names for r in module.functions[name].references}
+    return _closure([*references, *more], module.variables)
+
+
 def _part(
-    module: _Module, names: Sequence[str], exported: Collection[str], more: Collection[str]
+    module: _Module,
+    names: Sequence[str],
+    named: Collection[str],
+    exported: Collection[str],
+    outside: Collection[str],
 ) -> str:
-    """A module with the named functions and more variables; declares what else these name."""
-    functions = [module.functions[name] for name in names]
-    references = {reference for f in functions for reference in f.references}
-    named = _closure([*references, *more], module.variables)
+    """A module with the named functions; declares what else they name. Others name `outside`."""
     variables = [line for name, line in module.variables.items() if name in named]
     declared = [line for name, line in module.declarations.items() if name in named]
     for name, function in module.functions.items():
@@ -140,8 +154,10 @@ def _part(
             linkage = "" if name in exported else "hidden "
             declared.append(f"declare {linkage}{_without_body(function.head)}")
     defined = []
-    for function in functions:
-        linkage = function.linkage if function.name in exported else "hidden "
+    for name in names:
+        function = module.functions[name]
+        linkage = "hidden " if name in outside else "internal "
+        linkage = function.linkage if name in exported else linkage
         defined.append("\n".join([f"define {linkage}{function.head}", *function.body, "}"]))
     return "\n".join([*variables, *declared, *defined, *module.common, ""])
 

@@ -76,7 +76,8 @@ def test_exports_and_written_data_are_first_and_callers_stay_with_callees() -> N
     assert "@counter" in parts[0]
     assert "@slot" in parts[0]
     assert all("@slot" not in part and "@counter" not in part for part in parts[1:])
-    assert "define hidden i32 @helper" in parts[1]
+    assert "define hidden i32 @kernel" in parts[1]
+    assert "define internal i32 @helper" in parts[1]
     assert "@table = private" in parts[1]
     assert "@shared" in parts[2]
     assert "@table" in parts[2]
