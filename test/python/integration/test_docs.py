@@ -1,0 +1,108 @@
+"""The documentation: every example in it runs, every quotation and link is right."""
+
+import doctest
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+RELAX_OPT = [sys.executable, "-m", "relax_mlir.tools.relax_opt"]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [text for kind, text in BLOCK.findall(page.read_text()) if kind == language]
+
+
+def tool(command: list[str], folder: Path) -> subprocess.CompletedProcess:
+    """Runs `relax-opt ...` in a folder, from this source tree."""
+    return subprocess.run(
+        [*RELAX_OPT, *command[1:]],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def page_id(page: Path) -> str:
+    return page.stem
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(CODE.sub("", page.read_text())):
+        if "://" not in link:
+            assert (page.parent / link).exists(), link
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if ">>> " in page.read_text()], ids=page_id
+)
+def test_sessions_show_what_python_prints(page: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = doctest.testfile(str(page), module_relative=False)
+    assert found.attempted > 3
+    assert found.failed == 0
+
+
+def test_ir_by_example_quotes_its_files() -> None:
+    page = ROOT / "docs" / "ir_by_example.md"
+    figures = page.read_text().split("\n## Figure")[1:]
+    assert len(figures) == 4
+    for figure in figures:
+        file = page.parent / LINK.search(figure)[1]
+        quoted = [text for kind, text in BLOCK.findall(figure) if kind == "mlir"]
+        assert quoted
+        for text in quoted:
+            assert text in file.read_text()
+
+
+def test_ir_by_example_shows_what_relax_opt_prints() -> None:
+    shown = blocks(ROOT / "docs" / "ir_by_example.md", "text")
+    assert len(shown) == 3
+    for text in shown:
+        command, _, output = text.removeprefix("$ ").partition("\n")
+        assert output in tool(shlex.split(command), ROOT).stdout
+
+
+def test_adding_a_pass_adds_a_pass(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "adding_a_pass.md"
+    for language, suffix in (("python", ".py"), ("mlir", ".mlir")):
+        (code,) = blocks(page, language)
+        (tmp_path / f"drop_double_negation{suffix}").write_text(code)
+    test = tmp_path / "drop_double_negation.mlir"
+    run_line = test.read_text().splitlines()[0].removeprefix("// RUN: ")
+    command, check = run_line.replace("%s", test.name).split(" | ")
+    output = tool(shlex.split(command), tmp_path)
+    assert output.returncode == 0, output.stderr
+    assert check == f"FileCheck {test.name}"
+    filecheck = shutil.which("filecheck", path=str(Path(sys.executable).parent))
+    subprocess.run(
+        [filecheck, "--enable-var-scope", str(test)], input=output.stdout, text=True, check=True
+    )
+
+
+def test_the_map_names_every_part() -> None:
+    text = (ROOT / "docs" / "map.md").read_text()
+    parts = [*ROOT.glob("relax_mlir/*"), *ROOT.glob("dialects/*"), *ROOT.glob("test/*")]
+    names = {part.name for part in parts} - {"__init__.py", "__pycache__", "py.typed"}
+    missing = [name for name in sorted(names) if f"`{name}" not in text]
+    assert not missing
+
+
+def test_the_map_names_nothing_else() -> None:
+    """What it shows as a path is one, from the root or below a folder of the same table."""
+    text = (ROOT / "docs" / "map.md").read_text()
+    folders = [ROOT, ROOT / "relax_mlir", ROOT / "dialects", ROOT / "test", ROOT / "test/python"]
+    for path in re.findall(r"^\| `([\w./-]+)`", text, re.MULTILINE):
+        assert any((folder / path).exists() for folder in folders), path
