@@ -165,7 +165,7 @@ class _Pool:
         self.owner = os.getpid()
         self.lock = threading.Lock()
         self.idle: list[_Worker] = []
-        self.size = min(len(os.sched_getaffinity(0)), MAX_WORKERS)
+        self.size = min(_num_cpus(), MAX_WORKERS)
 
     def start(self, count: int) -> None:
         with self.lock:
@@ -201,6 +201,13 @@ class _Pool:
         with self.lock:
             while self.idle:
                 self.idle.pop().close()
+
+
+def _num_cpus() -> int:
+    """The CPUs that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 _current: list[_Pool] = []
