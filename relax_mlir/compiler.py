@@ -7,18 +7,20 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from relax_mlir.bindings import func, ir
+from relax_mlir.bindings import func, ir, llvm
 from relax_mlir.codegen import BuildStats, build_shared
 from relax_mlir.codegen.cache import cached
 from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Executable, load
+from relax_mlir.host.library import slot_name
 from relax_mlir.passes import Pipeline, Timing
 from relax_mlir.pipelines import OPT_LEVELS, pipeline
 from relax_mlir.target import Target
 
 HOST_PREFIX = "rx_"
+LIBRARY_PREFIX = slot_name("")
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,18 @@ def compile_to_bytes(
         context.allow_unregistered_dialects = False
         module = parse_module(source.text)
         Pipeline.parse(pipeline(target.name, opt_level)).run(module, timing=timing)
-        return build_shared(module, target, _host_functions(module), stats=stats)
+        return build_shared(module, target, _host_symbols(module), stats=stats)
 
 
-def _host_functions(module: ir.Module) -> list[str]:
-    names = [op.name.value for op in module.body.operations if isinstance(op, func.FuncOp)]
-    return [name for name in names if name.startswith(HOST_PREFIX)]
+def _host_symbols(module: ir.Module) -> list[str]:
+    """Functions of the host, and the slots that take the addresses of library functions."""
+    prefixes = {func.FuncOp: HOST_PREFIX, llvm.GlobalOp: LIBRARY_PREFIX}
+    symbols = [
+        (ir.StringAttr(op.attributes["sym_name"]).value, prefixes[type(op)])
+        for op in module.body.operations
+        if type(op) in prefixes
+    ]
+    return [name for name, prefix in symbols if name.startswith(prefix)]
 
 
 def read_source(source: "ir.Module | str | os.PathLike") -> Source:
