@@ -46,12 +46,15 @@ class Use:
 class Access:
     """A stage reads `tensor`, which is in memory, at `uses`; None if the indices are computed.
 
-    `sliced` says that it sees only a window of it.
+    `sliced` says that it sees only a window of it. `shape` and `shown` are the extents and uses of
+    the slice or reshape of it that the stage names, which has the same memory.
     """
 
     tensor: Tensor
     uses: tuple[Use, ...] | None
-    sliced: bool = False
+    sliced: bool
+    shape: tuple[int | None, ...]
+    shown: tuple[Use, ...] | None
 
 
 CONSTANT_USE = Use(frozenset(), True)
@@ -73,25 +76,41 @@ class Inlining:
         found: list[Access] = []
         operands = [*stage.reads, *used_inits(stage)]
         for operand in operands:
-            self._trace(operand.tensor, uses_of(operand.indices), False, found)
+            self._trace(operand.tensor, uses_of(operand.indices), False, None, found)
         for tensor, uses in gathers_of(stage):
-            self._trace(tensor, uses, False, found)
+            self._trace(tensor, uses, False, None, found)
         return found
 
     def _trace(
-        self, tensor: Tensor, uses: tuple[Use, ...] | None, sliced: bool, found: list[Access]
+        self,
+        tensor: Tensor,
+        uses: tuple[Use, ...] | None,
+        sliced: bool,
+        shown: tuple[tuple[int | None, ...], tuple[Use, ...] | None] | None,
+        found: list[Access],
     ) -> None:
-        if isinstance(tensor, Slice):
-            self._trace(tensor.source, _through_slice(tensor, uses), True, found)
-        elif isinstance(tensor, Reshape):
-            self._trace(tensor.source, _through_reshape(tensor, uses), sliced, found)
-        elif self.is_inlined(tensor):
+        if self.is_inlined(tensor):
             for operand in tensor.stage.reads:
-                self._trace(operand.tensor, _compose(tensor, operand, uses), sliced, found)
+                inner = _compose(tensor, operand, uses)
+                self._trace(operand.tensor, inner, sliced, None, found)
             for gathered, inner in gathers_of(tensor.stage):
-                self._trace(gathered, _substitute(tensor, inner, uses), sliced, found)
+                self._trace(gathered, _substitute(tensor, inner, uses), sliced, None, found)
+            return
+        if shown is None and not self.is_inlined(root_of(tensor)):
+            shown = (tensor.shape, uses)
+        if isinstance(tensor, Slice):
+            self._trace(tensor.source, _through_slice(tensor, uses), True, shown, found)
+        elif isinstance(tensor, Reshape):
+            self._trace(tensor.source, _through_reshape(tensor, uses), sliced, shown, found)
         elif isinstance(tensor, Argument | Computed | Constant):
-            found.append(Access(tensor, uses, sliced))
+            found.append(Access(tensor, uses, sliced, *shown))
+
+
+def root_of(tensor: Tensor) -> Tensor:
+    """The tensor behind slices and reshapes."""
+    while isinstance(tensor, Slice | Reshape):
+        tensor = tensor.source
+    return tensor
 
 
 def gathers_of(stage: Stage) -> list[tuple[Tensor, tuple[Use, ...]]]:
@@ -272,12 +291,7 @@ def _is_kept(tensor: Computed, program: Program) -> bool:
         for item in program.items
         if not isinstance(item, Stage) and item.operation.name == "tensor.extract"
     ]
-    for root in roots:
-        while isinstance(root, Slice | Reshape):
-            root = root.source
-        if root is tensor:
-            return True
-    return False
+    return any(root_of(root) is tensor for root in roots)
 
 
 def _cost(stage: Stage, inlining: Inlining, costs: dict[Stage, int]) -> int:
@@ -289,9 +303,7 @@ def _cost(stage: Stage, inlining: Inlining, costs: dict[Stage, int]) -> int:
             if name not in _FREE:
                 total += _MATH_COST if name.startswith("math.") else _COSTS.get(name, 1)
     for operand in stage.reads:
-        tensor = operand.tensor
-        while isinstance(tensor, Slice | Reshape):
-            tensor = tensor.source
+        tensor = root_of(operand.tensor)
         if inlining.is_inlined(tensor):
             total += costs[tensor.stage]
         elif isinstance(tensor, Argument | Computed | Constant):

@@ -9,7 +9,7 @@ A tensor that cannot be computed where it is wanted is copied there by a stage o
 
 from dataclasses import dataclass, field, replace
 
-from .access import Inlining, Use, inline_producers, uses_of
+from .access import Inlining, Use, inline_producers, root_of, uses_of
 from .program import (
     Argument,
     Computed,
@@ -86,9 +86,7 @@ def _drop_dead(program: Program) -> None:
         if not isinstance(item, Stage) and item.operation.name == "tensor.extract":
             roots.append(program.tensors[item.operands[0]])
     while roots:
-        tensor = roots.pop()
-        while hasattr(tensor, "source"):
-            tensor = tensor.source
+        tensor = root_of(roots.pop())
         if isinstance(tensor, Computed) and tensor.stage not in live:
             stage = tensor.stage
             live.add(stage)

@@ -11,11 +11,11 @@ from math import prod
 from relax_mlir.bindings import ir
 from relax_mlir.target import Target
 
-from .access import Access, Inlining, Use, uses_of
+from .access import Access, Inlining, Use, root_of, uses_of
 from .memory import storage_type
 from .nests import Cluster, Nest, clusters, estimate
 from .placement import Placement
-from .program import Computed, Stage, Window
+from .program import Computed, Operand, Stage, Window
 
 _UNIFORM_COST = 0.3
 _STRIDED_COST = 16.0
@@ -70,9 +70,7 @@ def nest_types(nest: Nest, inlining: Inlining) -> list[ir.Type]:
         types += [result.element for result in stage.results]
         for operand in stage.reads:
             types.append(operand.tensor.element)
-            tensor = operand.tensor
-            while hasattr(tensor, "source"):
-                tensor = tensor.source
+            tensor = root_of(operand.tensor)
             if inlining.is_inlined(tensor):
                 pending.append(tensor.stage)
         if stage.block is not None:
@@ -119,26 +117,32 @@ def _cost(nest: Nest, stage: Stage, axis: int | None, inlining: Inlining, lanes:
     for access in inlining.reads(stage):
         accesses += _access_cost(nest, stage, access, axis)
     for init in stage.inits:
-        target = init.tensor if stage.window is None else stage.reads[0].tensor
-        accesses += _access_cost(nest, stage, Access(target, uses_of(init.indices)), axis)
+        accesses += _access_cost(nest, stage, _written(stage, init, False), axis)
     return iterations * accesses
 
 
+def _written(stage: Stage, init: Operand, sliced: bool) -> Access:
+    """The access that stores a result."""
+    target = init.tensor if stage.window is None else stage.reads[0].tensor
+    uses = uses_of(init.indices)
+    return Access(target, uses, sliced, target.shape, uses)
+
+
 def _access_cost(nest: Nest, stage: Stage, access: Access, axis: int | None) -> float:
-    if access.uses is None:
+    if access.shown is None:
         return _STRIDED_COST
-    touched = [i for i, use in enumerate(access.uses) if axis in nest.use_axes(stage, use)]
+    touched = [i for i, use in enumerate(access.shown) if axis in nest.use_axes(stage, use)]
     if not touched:
         return _UNIFORM_COST
     tensor = access.tensor
     in_registers = isinstance(tensor, Computed) and tensor.stage in nest.axes
     if in_registers and not nest.inner(tensor.stage):
         return _UNIFORM_COST
-    behind = access.tensor.shape[touched[-1] + 1 :]
+    behind = access.shape[touched[-1] + 1 :]
     contiguous = len(touched) == 1 and all(extent == 1 for extent in behind)
     if not contiguous:
         return _STRIDED_COST
-    return 1.0 if access.uses[touched[0]].plain else 2.0
+    return 1.0 if access.shown[touched[0]].plain else 2.0
 
 
 def _joined(nest: Nest, found: list[Cluster], axis: int, placement: Placement) -> tuple[int, ...]:
@@ -164,13 +168,13 @@ def _walks(nest: Nest, stage: Stage, axes: tuple[int, ...], placement: Placement
         window = stage.window is not None or (
             spot is not None and any(isinstance(step, Window) for step in spot.path)
         )
-        accesses.append(Access(init.tensor, uses_of(init.indices), window))
+        accesses.append(_written(stage, init, window))
     for access in accesses:
-        if access.uses is None:
+        if access.shown is None:
             return False
-        order = [_axis_of(nest, stage, use) for use in access.uses]
+        order = [_axis_of(nest, stage, use) for use in access.shown]
         order = [own for own in order if own is not None]
-        mixed = any(not use.plain and nest.use_axes(stage, use) & set(axes) for use in access.uses)
+        mixed = any(not use.plain and nest.use_axes(stage, use) & set(axes) for use in access.shown)
         present = [own for own in order if own in axes]
         if mixed or (present and (access.sliced or tuple(present) != axes)):
             return False
@@ -197,9 +201,7 @@ def _reads_indices(stage: Stage, inlining: Inlining) -> bool:
             if "linalg.index" in names or "tensor.extract" in names:
                 return True
         for operand in current.reads:
-            tensor = operand.tensor
-            while hasattr(tensor, "source"):
-                tensor = tensor.source
+            tensor = root_of(operand.tensor)
             if inlining.is_inlined(tensor):
                 pending.append(tensor.stage)
     return False

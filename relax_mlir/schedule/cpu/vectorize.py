@@ -15,7 +15,7 @@ from math import prod
 from relax_mlir.bindings import arith, ir, memref, scf, tensor
 
 from . import loops
-from .access import uses_of
+from .access import root_of, uses_of
 from .affine import IndexLane, Part, evaluate, modulo, plus, quotient, resolve, times
 from .body import emit_values
 from .combine import Combiner, across
@@ -132,7 +132,7 @@ class NestEmitter:
         placement = self.kernel.placement
         readers = [stage for stage, _ in placement.reads_of(result)]
         return any(reader not in self.nest.axes for reader in readers) or any(
-            _root(placement.program.tensors[item.operands[0]]) is result
+            root_of(placement.program.tensors[item.operands[0]]) is result
             for item in placement.program.items
             if not isinstance(item, Stage) and item.operation.name == "tensor.extract"
         )
@@ -302,12 +302,6 @@ def operands_zero(operand: Operand) -> Lane:
     """Something of the right type for a block argument that is not read."""
     element = operand.tensor.element
     return Uniform(arith.constant(element, loops.zero_attr(element)))
-
-
-def _root(found: Tensor) -> Tensor:
-    while isinstance(found, Slice | Reshape):
-        found = found.source
-    return found
 
 
 def _yielded(stage: Stage) -> list[ir.Value]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from relax_mlir.analysis.vectorization import assert_no_scalar_inner_loop
 from relax_mlir.bindings import ir
 from relax_mlir.codegen import build_shared
 from relax_mlir.dialects import make_context
@@ -29,6 +30,7 @@ class Built:
             self.name = prim_func.name
             self.rule = schedule(prim_func, Target.parse(target), fuse)
             module.operation.verify()
+            assert_no_scalar_inner_loop(module.operation)
             self.text = str(module)
             kernel = ir.SymbolTable(module.operation)[self.name]
             kernel.operation.attributes["sym_visibility"] = ir.StringAttr.get("public")

@@ -1,3 +1,5 @@
+"""Attention schedules against a float64 reference, at positions around block borders."""
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -51,9 +53,9 @@ PLACES = ((0, 0), (1, 0), (1, 1), (1, 62), (1, 63), (1, 64), (1, 511), (2, 127),
 LONG = ((48, 16), (65, 0), (100, 29))
 
 
-@pytest.mark.parametrize("fuse", (True, False))
-@pytest.mark.parametrize("causal", (True, False))
-@pytest.mark.parametrize(("heads", "kv_heads"), ((9, 3), (4, 4), (8, 1), (4, 2), (7, 1)))
+@pytest.mark.parametrize("fuse", [True, False])
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("heads", "kv_heads"), [(9, 3), (4, 4), (8, 1), (4, 2), (7, 1)])
 def test_attention_of_grouped_heads(heads, kv_heads, causal, fuse):
     kernel = built_from_graph(graph("f32", heads, kv_heads, 16, causal), fuse)
     assert kernel.rule == ("attention" if fuse else "fallback")
@@ -62,7 +64,7 @@ def test_attention_of_grouped_heads(heads, kv_heads, causal, fuse):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("width", (8, 64, 80, 128))
+@pytest.mark.parametrize("width", [8, 64, 80, 128])
 def test_attention_of_head_sizes(dtype, width):
     kernel = built_from_graph(graph(dtype, 6, 2, width, True))
     for n, m in (*PLACES, *LONG):

@@ -1,3 +1,5 @@
+"""Elementwise schedules: types, sizes around the vector width, index maps, gathers."""
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -110,7 +112,7 @@ def test_predicates_take_one_byte(size):
 @pytest.mark.parametrize(
     ("source", "target"), [("i8", "f32"), ("f32", "i32"), ("f16", "f64"), ("i64", "f64")]
 )
-@pytest.mark.parametrize("size", (0, 1, 17, 65, 4099))
+@pytest.mark.parametrize("size", [0, 1, 17, 65, 4099])
 def test_conversions_between_widths(source, target, size):
     ops = {
         ("i8", "f32"): "arith.sitofp",
@@ -127,7 +129,7 @@ def test_conversions_between_widths(source, target, size):
     np.testing.assert_array_equal(run(kernel, [x], (size,), types[target]), x.astype(types[target]))
 
 
-@pytest.mark.parametrize("fuse", (True, False))
+@pytest.mark.parametrize("fuse", [True, False])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_dims_that_are_walked_together_are_one_loop(shape, fuse):
     kind = "tensor<?x?x?xf32>"
@@ -164,8 +166,8 @@ def test_broadcast_reads(shape):
     np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("shape", ((1, 1), (2, 3), (0, 3), (17, 33), (64, 65), (1, 100)))
-@pytest.mark.parametrize("dtype", ("f32", "f16", "i8", "i64"))
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (0, 3), (17, 33), (64, 65), (1, 100)])
+@pytest.mark.parametrize("dtype", ["f32", "f16", "i8", "i64"])
 def test_transposition(shape, dtype):
     kind = f"tensor<?x?x{dtype}>"
     block = f"^bb0(%p: {dtype}, %o: {dtype}):\n linalg.yield %p : {dtype}"
@@ -220,8 +222,8 @@ def test_strided_floordiv_and_mod_maps():
         np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("count", (0, 1, 5, 33))
-@pytest.mark.parametrize("width", (1, 3, 16, 64, 67))
+@pytest.mark.parametrize("count", [0, 1, 5, 33])
+@pytest.mark.parametrize("width", [1, 3, 16, 64, 67])
 def test_take_copies_rows(count, width):
     table, out = f"tensor<?x{width}xf16>", f"tensor<?x{width}xf16>"
     block = f"""^bb0(%p: i32, %o: f16):
@@ -243,7 +245,7 @@ def test_take_copies_rows(count, width):
     np.testing.assert_array_equal(run(kernel, [x, rows], (count, width), np.float16), x[rows])
 
 
-@pytest.mark.parametrize("fuse", (True, False))
+@pytest.mark.parametrize("fuse", [True, False])
 @pytest.mark.parametrize("size", SIZES)
 def test_chains_of_stages(size, fuse):
     kind = "tensor<?xf32>"

@@ -1,3 +1,5 @@
+"""Reductions and chains around them against float64, ties and NaN included."""
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -77,7 +79,7 @@ def constant(dtype, value):
     return f"{value:e}" if "f" in dtype else str(value)
 
 
-@pytest.mark.parametrize("axis", (0, 1))
+@pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("op", FLOAT_OPS)
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_float_reductions(dtype, op, axis):
@@ -92,7 +94,7 @@ def test_float_reductions(dtype, op, axis):
         np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("axis", (0, 1))
+@pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("op", INTEGER_OPS)
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integer_reductions_into_what_the_output_holds(dtype, op, axis):
@@ -107,7 +109,7 @@ def test_integer_reductions_into_what_the_output_holds(dtype, op, axis):
         np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.parametrize("axis", (0, 1, 2))
+@pytest.mark.parametrize("axis", [0, 1, 2])
 def test_each_axis_of_three(axis):
     kernel = built(reduction("f32", "addf", axis, 3, "0.0"))
     for shape in ((1, 1, 1), (2, 3, 5), (7, 17, 33), (17, 1, 16), (3, 64, 64), (3, 0, 2)):
@@ -117,8 +119,8 @@ def test_each_axis_of_three(axis):
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("axis", (0, 1))
-@pytest.mark.parametrize("place", (0, 1, 16, 40))
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("place", [0, 1, 16, 40])
 def test_nan_passes_through_or_is_left_out(axis, place):
     x = numbers((41, 41), np.float32)
     x[place, place] = np.nan
@@ -130,7 +132,7 @@ def test_nan_passes_through_or_is_left_out(axis, place):
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-@pytest.mark.parametrize("shape", ("a", "1a", "a1"))
+@pytest.mark.parametrize("shape", ["a", "1a", "a1"])
 def test_all_elements_into_a_scalar(length, shape):
     sizes = {"a": (length,), "1a": (1, length), "a1": (length, 1)}[shape]
     dims = "abc"[: len(sizes)]
@@ -195,8 +197,8 @@ def argmax(dtype, axis, predicate):
     return program([source], [index], text + "\nreturn %r#1")
 
 
-@pytest.mark.parametrize("axis", (0, 1))
-@pytest.mark.parametrize("dtype", ("f32", "i32", "i8"))
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", ["f32", "i32", "i8"])
 def test_argmax_takes_the_first_of_equals(dtype, axis):
     kernel = built(argmax(dtype, axis, "ogt" if dtype == "f32" else "sgt"))
     rng = np.random.default_rng(0)
@@ -206,7 +208,7 @@ def test_argmax_takes_the_first_of_equals(dtype, axis):
         np.testing.assert_array_equal(got, x.argmax(axis))
 
 
-@pytest.mark.parametrize("axis", (0, 1))
+@pytest.mark.parametrize("axis", [0, 1])
 def test_argmax_takes_the_last_of_equals_where_the_body_does(axis):
     kernel = built(argmax("f32", axis, "oge"))
     rng = np.random.default_rng(0)
@@ -216,7 +218,7 @@ def test_argmax_takes_the_last_of_equals_where_the_body_does(axis):
         np.testing.assert_array_equal(run(kernel, [x], (shape[1 - axis],), np.int64), last)
 
 
-@pytest.mark.parametrize("places", ((0,), (40,), (3, 35), (20, 4)))
+@pytest.mark.parametrize("places", [(0,), (40,), (3, 35), (20, 4)])
 def test_argmax_takes_the_first_nan(places):
     kernel = built(argmax("f32", 1, "ogt"))
     x = numbers((3, 41), np.float32)
@@ -225,7 +227,7 @@ def test_argmax_takes_the_first_nan(places):
 
 
 @pytest.mark.parametrize("length", LENGTHS[1:])
-@pytest.mark.parametrize("fuse", (True, False))
+@pytest.mark.parametrize("fuse", [True, False])
 def test_rms_norm_of_half_precision(length, fuse):
     wide, row, flat = "tensor<?x?xf16>", "tensor<?xf32>", "tensor<?xf16>"
     squares = """^bb0(%p: f16, %o: f32):
@@ -306,8 +308,8 @@ def softmax(axis):
     return program([wide], [wide], lines + "\nreturn %r")
 
 
-@pytest.mark.parametrize("fuse", (True, False))
-@pytest.mark.parametrize("axis", (0, 1))
+@pytest.mark.parametrize("fuse", [True, False])
+@pytest.mark.parametrize("axis", [0, 1])
 def test_softmax_is_one_nest(axis, fuse):
     kernel = built(softmax(axis), fuse)
     assert kernel.text.count("scf.parallel") == (1 if fuse else 4)
@@ -321,7 +323,7 @@ def test_softmax_is_one_nest(axis, fuse):
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("transposed", (True, False))
+@pytest.mark.parametrize("transposed", [True, False])
 def test_contractions_without_the_matmul_rule(transposed):
     left = "tensor<?x?xi32>"
     block = """^bb0(%p: i32, %q: i32, %o: i32):

@@ -1,0 +1,132 @@
+"""Finds loops of scheduled kernels that walk contiguous memory one scalar at a time.
+
+    scf.for %i = ... {
+      %x = memref.load %a[%i]              found: neighbours in memory, no vector in the loop
+      memref.store %x, %b[%i]
+    }
+
+A scalar that is loaded to be used by vectors, as the left side of a matrix product is, is no loss,
+so a loop that works on vectors is never reported.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from relax_mlir.bindings import ir
+from relax_mlir.diagnostics import Diagnostic, compile_error
+
+_LOOPS = ("scf.for", "scf.parallel", "scf.while")
+_SCALAR_ACCESSES = {"memref.load": 1, "memref.store": 2}
+
+
+@dataclass(frozen=True)
+class ScalarLoop:
+    """An innermost loop over neighbouring elements without vectors, and one access in it."""
+
+    kernel: str
+    access: str
+    location: ir.Location
+
+    def __str__(self) -> str:
+        return (
+            f"kernel '{self.kernel}' has an innermost loop that walks neighbouring elements by "
+            f"scalar '{self.access}'"
+        )
+
+
+def scalar_inner_loops(module: ir.Operation | ir.OpView) -> list[ScalarLoop]:
+    """The innermost loops of all scheduled kernels that access neighbouring elements as scalars."""
+    found: list[ScalarLoop] = []
+    for function in module.regions[0].blocks[0].operations:
+        if "tir.scheduled" not in function.operation.attributes:
+            continue
+        name = ir.StringAttr(function.operation.attributes["sym_name"]).value
+        for loop in _innermost_loops(function.operation):
+            access = _contiguous_scalar_access(loop)
+            if access is not None and not _works_on_vectors(loop):
+                found.append(ScalarLoop(name, access.name, access.location))
+    return found
+
+
+def assert_no_scalar_inner_loop(module: ir.Operation | ir.OpView) -> None:
+    """Raises CompileError, with a diagnostic for each loop that `scalar_inner_loops` finds."""
+    found = scalar_inner_loops(module)
+    if found:
+        raise compile_error([Diagnostic.at(loop.location, "error", str(loop)) for loop in found])
+
+
+def _operations(op: ir.Operation) -> Iterator[ir.Operation]:
+    """The ops inside of `op`, at any depth."""
+    for region in op.regions:
+        for block in region.blocks:
+            for child in block.operations:
+                yield child.operation
+                yield from _operations(child.operation)
+
+
+def _innermost_loops(function: ir.Operation) -> Iterator[ir.Operation]:
+    for op in _operations(function):
+        if op.name in _LOOPS and not any(inner.name in _LOOPS for inner in _operations(op)):
+            yield op
+
+
+def _works_on_vectors(loop: ir.Operation) -> bool:
+    return any(
+        isinstance(value.type, ir.VectorType)
+        for op in _operations(loop)
+        for value in [*op.results, *op.operands]
+    )
+
+
+def _contiguous_scalar_access(loop: ir.Operation) -> ir.Operation | None:
+    """The first scalar access whose last index advances by one an iteration."""
+    variables = set(loop.regions[0].blocks[0].arguments[:1])
+    step = _constant(loop.operands[2]) if len(loop.operands) > 2 else None
+    for op in _operations(loop):
+        if op.name not in _SCALAR_ACCESSES:
+            continue
+        indices = list(op.operands)[_SCALAR_ACCESSES[op.name] :]
+        if not indices or isinstance(_accessed(op), ir.VectorType):
+            continue
+        advance = _coefficient(indices[-1], variables)
+        if advance is not None and step is not None and abs(advance * step) == 1:
+            return op
+    return None
+
+
+def _accessed(op: ir.Operation) -> ir.Type:
+    return op.results[0].type if op.name == "memref.load" else op.operands[0].type
+
+
+def _constant(value: ir.Value) -> int | None:
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
+        return None
+    return ir.IntegerAttr(owner.operation.attributes["value"]).value
+
+
+def _coefficient(value: ir.Value, variables: set[ir.Value]) -> int | None:
+    """How much the value grows when a loop variable grows by one; None if that is not constant."""
+    if value in variables:
+        return 1
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return 0
+    op = owner.operation
+    parts = [_coefficient(operand, variables) for operand in op.operands]
+    if all(part == 0 for part in parts):
+        return 0
+    if None in parts:
+        return None
+    if op.name == "arith.addi":
+        return parts[0] + parts[1]
+    if op.name == "arith.subi":
+        return parts[0] - parts[1]
+    if op.name in ("arith.index_cast", "arith.index_castui"):
+        return parts[0]
+    if op.name == "arith.muli":
+        for part, other in zip(parts, reversed(op.operands), strict=True):
+            factor = _constant(other)
+            if part and factor is not None:
+                return part * factor
+    return None
