@@ -48,6 +48,8 @@ def plan_nest(nest: Nest, placement: Placement, target: Target, ordered: set[Sta
     for cluster in found:
         plan.inner[cluster], cost = _inner_axis(nest, cluster, inlining, lanes, ordered)
         best += cost
+    if not any(cluster.axes for cluster in found):
+        best = float("inf")  # without inner loops, lanes run along a common axis or nowhere
     for axis in nest.common:
         cost = sum(_cost(nest, stage, axis, inlining, lanes) for stage in nest.stages)
         if cost <= best:
