@@ -1,3 +1,8 @@
+// RUN: relax-compile %s -o %t.so
+// RUN: relax-run %t.so --list | FileCheck %s --check-prefix=LIST
+// RUN: relax-run %t.so --input ones:32xf32 | FileCheck %s
+// RUN: exits 1 relax-run %t.so --input ones:31xf32 2>&1 | FileCheck %s --check-prefix=FACT
+
 // A fact about a symbol makes a reshape by division exact, and is checked at every call.
 
 !x = tensor<?xf32, #graph.shape<["n"]>>
@@ -11,3 +16,13 @@ func.func @main(%x: !x {graph.name = "x"}) -> (!b, !s) attributes {graph.facts =
   %3 = "graph.divide"(%0, %2) : (!b, !s) -> !b
   return %3, %2 : !b, !s
 }
+
+// LIST: main(x: f32[n]) -> (f32[n floordiv 16, 16], f32[n floordiv 16, 1])
+
+// CHECK:      result 0: 2x16xf32
+// CHECK-NEXT: {{\[\[1. 1. 1. .*1.\]}}
+// CHECK:      result 1: 2x1xf32
+// CHECK-NEXT: {{\[\[1.\]}}
+// CHECK-NEXT: {{ \[1.\]\]}}
+
+// FACT: relax-run: 'main' requires n mod 16 == 0, but n = 31 from argument 0 'x', dim 0

@@ -1,3 +1,5 @@
+// RUN: relax-compile %s --emit=mlir-lower-calls | FileCheck %s
+
 // One attention layer over a cache that is updated in place: n new tokens behind m cached ones.
 
 !q     = tensor<?x6x8xf32, #graph.shape<["n", 6, 8]>>
@@ -15,3 +17,12 @@ func.func @main(%q: !q {graph.name = "query"}, %k: !kv {graph.name = "key"}, %v:
       : (!q, !cache, !cache) -> !q
   return %1, %0#0, %0#1 : !q, !cache, !cache
 }
+
+// The caches are destinations of the kernel that appends to them, so nothing copies them.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME:    %[[KS:[a-z0-9]*]]: tensor<2x?x8xf32{{.*}}graph.name = "key_cache"
+// CHECK-SAME:    %[[VS:[a-z0-9]*]]: tensor<2x?x8xf32{{.*}}graph.name = "value_cache"
+// CHECK:         "graph.call_dps"({{.*}}, %[[KS]], %[[VS]]) {callee = @kv_append
+// CHECK:         %[[OUT:.*]] = "graph.alloc_tensor"()
+// CHECK:         "graph.call_dps"({{.*}}, %[[KS]], %[[VS]], %[[OUT]]) {callee = @attention
+// CHECK:         return %[[OUT]], %[[KS]], %[[VS]]

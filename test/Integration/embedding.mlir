@@ -1,3 +1,6 @@
+// RUN: relax-compile %s -O1 -o %t.so
+// RUN: relax-run %t.so --input 0,10,3 --input ones:11x7xf32 | FileCheck %s
+
 // Mixed element types: a lookup, a comparison, a choice, a position.
 
 !ids   = tensor<?xi32, #graph.shape<["n"]>>
@@ -16,3 +19,8 @@ func.func @main(%ids: !ids {graph.name = "ids"}, %table: tensor<11x7xf32> {graph
   %4 = "graph.astype"(%2) {dtype = f16} : (!rows) -> !halfs
   return %3, %1, %4 : !best, !mask, !halfs
 }
+
+// CHECK:      result 0: 3xi64
+// CHECK-NEXT: [0 0 0]
+// CHECK-NEXT: result 1: 3x7xi1
+// CHECK:      result 2: 3x7xf16

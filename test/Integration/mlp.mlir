@@ -1,3 +1,6 @@
+// RUN: relax-compile %s --emit=mlir-fuse-tir | FileCheck %s
+// RUN: relax-compile %s -O0 --emit=mlir-legalize-ops | FileCheck %s --check-prefix=PLAIN
+
 // A two-layer perceptron with a softmax: one compilation for every batch size n.
 
 !x = tensor<?x13xf32, #graph.shape<["n", 13]>>
@@ -16,3 +19,14 @@ func.func @main(%x: !x {graph.name = "x"},
   %5 = "graph.nn_softmax"(%4) {axis = -1 : i64} : (!y) -> !y
   return %5 : !y
 }
+
+// Bias and activation are computed on the blocks of the product.
+// CHECK-LABEL: func.func @main
+// CHECK:         callee = @fused_matmul_add_gelu
+// CHECK:         callee = @fused_matmul{{.*}}add
+// CHECK:         callee = @softmax
+// CHECK-NEXT:    return
+
+// PLAIN-LABEL: func.func @main
+// PLAIN-COUNT-6: "graph.call_tir"
+// PLAIN-NEXT:    return

@@ -1,3 +1,5 @@
+// RUN: relax-compile %s --emit=mlir-plan-memory | FileCheck %s
+
 // Arithmetic on dims: concat adds them, reshape multiplies and divides them, a slice subtracts.
 
 !a    = tensor<?x6xf32, #graph.shape<["n", 6]>>
@@ -19,3 +21,12 @@ func.func @main(%a: !a {graph.name = "a"}, %b: !b {graph.name = "b"}) -> (!flat,
       end = #graph.shape<["m + n"]>, strides = array<i64: 1>} : (!ab) -> !tail
   return %1, %3, %4 : !flat, !t, !tail
 }
+
+// The flat result is a view of the joined rows, and the slice is told where it begins.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME:    %[[A:[a-z0-9]*]]: tensor<?x6xf32{{.*}} %[[B:[a-z0-9]*]]: tensor<?x6xf32
+// CHECK:         %[[ROWS:.*]] = "graph.alloc_tensor"()
+// CHECK-NEXT:    "graph.call_dps"(%[[A]], %[[B]], %[[ROWS]]) {callee = @concat
+// CHECK-NEXT:    %[[FLAT:.*]] = "graph.view"(%[[ROWS]])
+// CHECK:         "graph.call_dps"(%[[ROWS]], %[[TAIL:[a-z0-9]*]]) {callee = @strided_slice{{.*}}sym_args = #graph.shape<["m"]>
+// CHECK-NEXT:    return %[[FLAT]], {{.*}}, %[[TAIL]]

@@ -1,3 +1,5 @@
+// RUN: relax-compile %s --emit=mlir-inline-functions | FileCheck %s
+
 // Two entry functions that share a graph function and a weight's shape.
 
 !x = tensor<?x5xf64, #graph.shape<["n", 5]>>
@@ -23,3 +25,11 @@ func.func @twice(%x: !x {graph.name = "x"}, %w: tensor<5xf64> {graph.name = "w"}
       : (!x, tensor<5xf64>) -> !x
   return %1 : !x
 }
+
+// CHECK-LABEL:   func.func @once
+// CHECK-COUNT-1:   "graph.multiply"
+// CHECK-NEXT:      return
+// CHECK-LABEL:   func.func @twice
+// CHECK-COUNT-2:   "graph.multiply"
+// CHECK-NEXT:      return
+// CHECK-NOT:     graph.call
