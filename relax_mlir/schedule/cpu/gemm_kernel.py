@@ -269,7 +269,7 @@ def _emit_task(tiling: Tiling, problem: Problem, blocks: _Blocks, task: ir.Value
                 for i in products:
                     rhs = problem.rhs[i](batch)
                     if problem.packed:
-                        right, right_at = rhs.buffer, rhs.at(p, mul(k, 1))
+                        right, right_at = rhs.buffer, rhs.at(p, k)
                     else:
                         right, right_at = panels[i], 0
                         copy_panel(
