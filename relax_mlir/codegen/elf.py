@@ -15,10 +15,11 @@ Source: System V ABI, edition 4.1, chapter 5 (program loading and dynamic linkin
 "ELF handling for thread-local storage".
 """
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from relax_mlir.codegen.elf_file import Output, SymbolRow, align_up, write_file
+from relax_mlir.codegen.elf_file import Output, SymbolRow, write_file
 from relax_mlir.codegen.elf_imports import library_of
 from relax_mlir.codegen.elf_machine import MACHINES, Machine, Need
 from relax_mlir.codegen.elf_object import (
@@ -73,8 +74,19 @@ class _Dynamic:
     addend: int
 
 
+@dataclass(frozen=True)
+class _Places:
+    """Addresses: of the slots, of the stubs, and of the thread-local variables' initial values."""
+
+    got: int
+    plt: int
+    tls: int
+
+
 @dataclass
 class _Link:
+    """The state of a link, and its steps."""
+
     machine: Machine
     objects: list[Object]
     exports: tuple[str, ...]
@@ -223,12 +235,11 @@ class _Link:
         outputs[".plt"].size = self.machine.stub_size * len(self.stubs)
         outputs[".got"] = Output(".got", flags=WRITE, align=16)
         outputs[".got"].size = 8 * self.slot_words
-        needed = sorted({library_of(name) for name in self.imports} - {""})
         image = write_file(
             self.machine,
             outputs,
             rows,
-            needed=[*needed] if "libc.so.6" in needed else [*needed, "libc.so.6"],
+            needed=sorted({"libc.so.6", *map(library_of, self.imports)} - {""}),
             soname=self.soname,
             relocation_count=len(self.dynamic),
             static_tls=self.static_tls,
@@ -239,37 +250,40 @@ class _Link:
                 if s.section and s.name and s.name not in self.exports and 0 < s.type <= FUNCTION
             ],
         )
-        got, plt = outputs[".got"], outputs[".plt"]
-        tls = outputs[".tdata"].address
+        at = _Places(outputs[".got"].address, outputs[".plt"].address, outputs[".tdata"].address)
         for output in outputs.values():
             for section in output.sections:
-                self._apply(image.data, section, got.address, plt.address, tls)
-        for symbol, index in self.stubs.items():
-            at = plt.address + index * self.machine.stub_size
-            slot = got.address + 8 * self.slots[Need.SLOT, symbol]
-            image.data[at : at + self.machine.stub_size] = self.machine.stub(at, slot)
-        for (need, symbol), word in self.slots.items():
-            at = got.address + 8 * word
-            if need is Need.TLS_PAIR:
-                _put(image.data, at + 8, symbol.address - tls)
-            elif need is Need.SLOT and symbol.absolute:
-                _put(image.data, at, symbol.address)
+                self._apply(image.data, section, at)
+        self._fill_slots(image.data, at)
         indices = {row.name: i + 1 for i, row in enumerate(rows)}
         for i, entry in enumerate(self.dynamic):
-            base = got.address if entry.section is None else entry.section.address
-            index, addend = 0, entry.addend
-            if entry.symbol is not None and not entry.symbol.defined:
-                index = indices[entry.symbol.name]
-            elif entry.symbol is not None:
-                local_to_tls = entry.type in (
-                    self.machine.dynamic.tls_static,
-                    self.machine.dynamic.tls_descriptor,
-                )
-                addend += entry.symbol.address - (tls if local_to_tls else 0)
-            image.relocation(i, base + entry.offset, index, entry.type, addend)
+            base = at.got if entry.section is None else entry.section.address
+            image.relocation(i, base + entry.offset, *self._row(entry, indices, at.tls))
         return image.finish()
 
-    def _apply(self, data: bytearray, section: Section, got: int, plt: int, tls: int) -> None:
+    def _fill_slots(self, data: bytearray, at: "_Places") -> None:
+        """Writes the stubs, and the slots that are known before the file is loaded."""
+        for symbol, index in self.stubs.items():
+            place = at.plt + index * self.machine.stub_size
+            slot = at.got + 8 * self.slots[Need.SLOT, symbol]
+            data[place : place + self.machine.stub_size] = self.machine.stub(place, slot)
+        for (need, symbol), word in self.slots.items():
+            if need is Need.TLS_PAIR:
+                struct.pack_into("<q", data, at.got + 8 * word + 8, symbol.address - at.tls)
+            elif need is Need.SLOT and symbol.absolute:
+                struct.pack_into("<Q", data, at.got + 8 * word, symbol.address)
+
+    def _row(self, entry: _Dynamic, indices: dict[str, int], tls: int) -> tuple[int, int, int]:
+        """A row of the loader's table but for its place: symbol, type, addend."""
+        symbol, kinds = entry.symbol, self.machine.dynamic
+        if symbol is None:
+            return 0, entry.type, entry.addend
+        if not symbol.defined:
+            return indices[symbol.name], entry.type, entry.addend
+        base = tls if entry.type in (kinds.tls_static, kinds.tls_descriptor) else 0
+        return 0, entry.type, entry.addend + symbol.address - base
+
+    def _apply(self, data: bytearray, section: Section, at: "_Places") -> None:
         """Writes the values of a section's relocations into the file."""
         for relocation in section.relocations:
             need, how = self._kind(section, relocation)
@@ -277,18 +291,18 @@ class _Link:
                 continue
             symbol = self._target(relocation.symbol)
             if need is Need.CALL and not symbol.defined:
-                value = plt + self.stubs[symbol] * self.machine.stub_size
+                value = at.plt + self.stubs[symbol] * self.machine.stub_size
             elif need in (Need.ADDRESS, Need.CALL):
                 value = symbol.address
             elif need is Need.BASE:
-                value = got
+                value = at.got
             elif need is Need.TLS_OFFSET:
-                value = symbol.address - tls
+                value = symbol.address - at.tls
             else:
-                value = got + 8 * self.slots[need, None if need is Need.TLS_MODULE else symbol]
+                value = at.got + 8 * self.slots[need, None if need is Need.TLS_MODULE else symbol]
             place = section.address + relocation.offset
             try:
-                self.machine.write(data, place, how, value + relocation.addend, place, got)
+                self.machine.write(data, place, how, value + relocation.addend, place, at.got)
             except OverflowError:
                 raise LinkError(
                     f"'{_called(symbol)}' is too far from '{section.name}' for its relocation"
@@ -301,10 +315,6 @@ def _weak(symbol: Symbol) -> bool:
 
 def _called(symbol: Symbol) -> str:
     return symbol.name or (symbol.section.name if symbol.section else "?")
-
-
-def _put(data: bytearray, at: int, value: int) -> None:
-    data[at : at + 8] = (value & (1 << 64) - 1).to_bytes(8, "little")
 
 
 def _outputs(sections: Sequence[Section]) -> dict[str, Output]:
@@ -325,7 +335,7 @@ def _outputs(sections: Sequence[Section]) -> dict[str, Output]:
     }
     for section in sections:
         # Unwind tables serve exceptions, of which there are none; notes are about objects.
-        if section.name != ".eh_frame" and not section.name.startswith(".note") and section.size:
+        if section.name != ".eh_frame" and not section.name.startswith(".note"):
             result[_place(section)].sections.append(section)
     for name in (".init_array", ".fini_array"):
         result[name].sections.sort(key=_priority)
@@ -354,4 +364,4 @@ def _priority(section: Section) -> int:
     return int(last) if last.isdigit() else 65536
 
 
-__all__ = ["LinkError", "align_up", "link_shared"]
+__all__ = ["LinkError", "link_shared"]

@@ -10,10 +10,7 @@ from dataclasses import dataclass, field
 from relax_mlir.codegen.elf_machine import Machine
 from relax_mlir.codegen.elf_object import (
     ALLOC,
-    EXECUTE,
-    FUNCTION,
     NOBITS,
-    TLS,
     WRITE,
     LinkError,
     Section,
@@ -294,7 +291,7 @@ def _layout(machine: Machine, outputs: dict[str, Output]) -> tuple[int, int]:
 def _present(outputs: dict[str, Output]) -> list[Output]:
     order = (*_READ, *_CODE, *_WRITE_ONCE, *_WRITE, ".symtab", ".strtab")
     present = [outputs[name] for name in order if name in outputs]
-    return [output for output in present if output.size]
+    return [output for output in present if output.size or output.sections]
 
 
 def _segments(
@@ -306,13 +303,12 @@ def _segments(
     def last(names: Sequence[str]) -> int:
         return max(outputs[n].address + outputs[n].size for n in names if n != ".tbss")
 
-    code, once = outputs[".text"].address, align_up(outputs[".text"].address, page)
+    code = outputs[".text"].address // page * page
     once = align_up(last(_CODE), page)
     data = align_up(last(_WRITE_ONCE), page)
     file_end = outputs[".bss"].address
     dynamic = outputs[".dynamic"]
     after_dynamic = dynamic.address + dynamic.size
-    code -= code % page
     segments = [
         (1, 4, 0, last(_READ), last(_READ), page),
         (1, 5, code, last(_CODE), last(_CODE), page),
@@ -350,6 +346,3 @@ def _hash_table(names: Sequence[str]) -> bytes:
         bucket = value % count
         buckets[bucket], chains[i] = i, buckets[bucket]
     return struct.pack(f"<{2 + 2 * count}I", count, count, *buckets, *chains)
-
-
-__all__ = ["EXECUTE", "FUNCTION", "TLS", "Image", "Output", "SymbolRow", "align_up", "write_file"]

@@ -221,6 +221,21 @@ def test_the_file_is_deterministic_and_well_formed() -> None:
     assert {1, 2, 7, 0x6474E551, 0x6474E552} == {segment[0] for segment in segments}
 
 
+def test_empty_variables_have_addresses() -> None:
+    text = "@nothing = global [0 x i8] zeroinitializer\n@also = constant [0 x i32] []\n"
+    text += "define ptr @at() { ret ptr @nothing }"
+    library = load(link_shared(objects(text), ["at", "nothing", "also"]))
+    library.at.restype = ctypes.c_void_p
+    assert library.at() == ctypes.addressof(ctypes.c_char.in_dll(library, "nothing"))
+
+
+def test_many_exports_are_found_by_name() -> None:
+    text = "".join(f"define i32 @f{i}() {{ ret i32 {i} }}\n" for i in range(500))
+    library = load(link_shared(objects(text, level=0), [f"f{i}" for i in range(500)]))
+    assert [getattr(library, f"f{i}")() for i in range(500)] == list(range(500))
+    assert not hasattr(library, "f500")
+
+
 def test_no_exports() -> None:
     load(link_shared(objects("define internal void @f() { ret void }"), []))
 
