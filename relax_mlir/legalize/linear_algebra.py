@@ -1,16 +1,29 @@
 """Tensor programs of linear algebra."""
 
-from relax_mlir.bindings import arith, ir
+from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph import MatmulOp
 
-from .kernel import PARALLEL, REDUCTION, KernelBuilder, affine_map, fill, generic, scalar
+from .kernel import (
+    PARALLEL,
+    REDUCTION,
+    KernelBuilder,
+    affine_map,
+    elementwise,
+    empty_like,
+    fill,
+    generic,
+    scalar,
+)
+from .scalars import add, compute_type, from_compute, multiply, to_compute
 
 
 def matmul(op: MatmulOp, kernel: KernelBuilder) -> None:
-    """out[.., m, n] = sum over k of lhs[.., m, k] * rhs[.., k, n]."""
+    """out[.., m, n] = sum over k of lhs[.., m, k] * rhs[.., k, n]; half precision adds in f32."""
     lhs, rhs = kernel.ins
     out = kernel.outs[0]
     out_type = ir.RankedTensorType(out.type)
+    element = out_type.element_type
+    compute = compute_type(element)
     rank = out_type.rank
     m, n, k = rank - 2, rank - 1, rank
     maps = [
@@ -18,9 +31,13 @@ def matmul(op: MatmulOp, kernel: KernelBuilder) -> None:
         affine_map(rank + 1, [*_batch(rhs, out_type), k, n]),
         affine_map(rank + 1, list(range(rank))),
     ]
-    zero = fill(scalar(out_type.element_type, 0), out)
-    result = generic([lhs, rhs], [zero], maps, [PARALLEL] * rank + [REDUCTION], _multiply_add)
-    kernel.finish(*result)
+    sums = out if compute == element else empty_like(out, compute)
+    zero = fill(scalar(compute, 0), sums)
+    iterators = [PARALLEL] * rank + [REDUCTION]
+    product = generic([lhs, rhs], [zero], maps, iterators, _multiply_add)[0]
+    if compute != element:
+        product = elementwise([product], out, lambda x: from_compute(x, element))
+    kernel.finish(product)
 
 
 def _batch(value: ir.Value, out_type: ir.RankedTensorType) -> list[ir.AffineExpr | int]:
@@ -33,6 +50,4 @@ def _batch(value: ir.Value, out_type: ir.RankedTensorType) -> list[ir.AffineExpr
 
 
 def _multiply_add(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
-    if isinstance(a.type, ir.IntegerType):
-        return arith.AddIOp(total, arith.MulIOp(a, b).result).result
-    return arith.AddFOp(total, arith.MulFOp(a, b).result).result
+    return add(total, multiply(to_compute(a), to_compute(b)))

@@ -27,6 +27,7 @@ from .kernel import (
 )
 from .scalars import (
     add,
+    compute_type,
     divide,
     exp,
     from_compute,
@@ -87,7 +88,7 @@ class _Rows:
         type_ = ir.RankedTensorType(value.type)
         self.value, self.axis = value, axis
         self.shape = type_.shape
-        self.compute = _compute_type(type_.element_type)
+        self.compute = compute_type(type_.element_type)
         rank = type_.rank
         self.identity = affine_map(rank, list(range(rank)))
         self.by_row = affine_map(rank, [i for i in range(rank) if i != axis])
@@ -122,11 +123,6 @@ class _Rows:
         i64 = ir.IntegerType.get_signless(64)
         integer = arith.IndexCastOp(i64, extent).result
         return arith.SIToFPOp(self.compute, integer).result
-
-
-def _compute_type(element: ir.Type) -> ir.Type:
-    half = isinstance(element, ir.F16Type | ir.BF16Type)
-    return ir.F32Type.get() if half else element
 
 
 def softmax(op: SoftmaxOp, kernel: KernelBuilder) -> None:

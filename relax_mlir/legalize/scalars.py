@@ -5,6 +5,12 @@ from relax_mlir.bindings import arith, ir, math
 from .kernel import scalar
 
 
+def compute_type(element: ir.Type) -> ir.Type:
+    """The type that elements are computed in: f32 for half precision, else their own."""
+    half = isinstance(element, ir.F16Type | ir.BF16Type)
+    return ir.F32Type.get() if half else element
+
+
 def to_compute(value: ir.Value) -> ir.Value:
     """Widens a half-precision float to f32; other values stay."""
     if isinstance(value.type, ir.F16Type | ir.BF16Type):

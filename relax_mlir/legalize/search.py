@@ -14,7 +14,7 @@ from .kernel import (
     generic,
     scalar,
 )
-from .scalars import to_compute
+from .scalars import compute_type, to_compute
 from .statistical import drop_unit_dims, greatest, least, restore_unit_dims
 
 
@@ -35,8 +35,7 @@ def _arg_reduce(
     type_ = ir.RankedTensorType(source.type)
     axis = normalize_axis(op.attributes["axis"].value, type_.rank)
     kept = [i for i in range(type_.rank) if i != axis]
-    half = isinstance(type_.element_type, ir.F16Type | ir.BF16Type)
-    compute = ir.F32Type.get() if half else type_.element_type
+    compute = compute_type(type_.element_type)
     shape = [dim(source, i) if type_.shape[i] < 0 else type_.shape[i] for i in kept]
     best = fill(scalar(compute, start(compute)), empty(shape, compute))
     place = fill(scalar(ir.IntegerType.get_signless(64), 0), drop_unit_dims(out, kept, (axis,)))

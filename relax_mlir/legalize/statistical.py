@@ -25,7 +25,7 @@ from .kernel import (
     generic,
     scalar,
 )
-from .scalars import add, divide, from_compute, maximum, minimum, multiply, to_compute
+from .scalars import add, compute_type, divide, from_compute, maximum, minimum, multiply, to_compute
 
 Combine = Callable[[ir.Value, ir.Value], ir.Value]
 
@@ -92,8 +92,7 @@ def _reduce(
     type_ = ir.RankedTensorType(source.type)
     axes = reduced_axes(list(ir.DenseI64ArrayAttr(op.attributes["axes"])), type_.rank)
     kept = [axis for axis in range(type_.rank) if axis not in axes]
-    half = isinstance(type_.element_type, ir.F16Type | ir.BF16Type)
-    compute = ir.F32Type.get() if half else type_.element_type
+    compute = compute_type(type_.element_type)
     shape = [dim(source, i) if type_.shape[i] < 0 else type_.shape[i] for i in kept]
     target = drop_unit_dims(out, kept, axes)
     simple = compute == type_.element_type and not isinstance(op, MeanOp)

@@ -1,0 +1,175 @@
+"""Tensor programs of block-quantised tensors.
+
+Decoding is element-wise over the dims of the panels, with the blocks of a row as dims of their
+own (b, half, group, place), so that it fuses into what reads the decoded matrix.
+"""
+
+from relax_mlir.bindings import arith, ir, linalg, math, tensor
+from relax_mlir.dialects.graph import (
+    DequantizeBlocksOp,
+    DequantizeOp,
+    DequantizeRowsOp,
+    QuantizeBlocksOp,
+)
+from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, SCHEMES, Scheme
+
+from .kernel import (
+    PARALLEL,
+    REDUCTION,
+    KernelBuilder,
+    affine_map,
+    dim,
+    empty,
+    fill,
+    generic,
+    index,
+    scalar,
+)
+
+SPLIT = (2, 4, 4)
+"""A block of 32 as halves, groups and places: what the panels keep apart."""
+
+
+def dequantize(op: DequantizeOp, kernel: KernelBuilder) -> None:
+    """Decodes panels over (p, r, b, half, group, place), which is the matrix under other dims."""
+    scheme = SCHEMES[op.attributes["scheme"].value]
+    data, *factors = kernel.ins
+    p, r, b, half, group, place = range(6)
+    whole = _expand(kernel.outs[0], [[PANEL], [*SPLIT]])
+    at = (p, b, half, group, r, place) if scheme.bits == 8 else (p, b, group, r, place)
+    maps = [affine_map(6, at), *[affine_map(6, (p, b, r)) for _ in factors]]
+    maps.append(affine_map(6, range(6)))
+
+    def body(stored: ir.Value, *numbers: ir.Value) -> ir.Value:
+        q = stored if scheme.bits == 8 else _nibble(stored, linalg.IndexOp(half).result)
+        return _decode(scheme, q, *numbers[:-1])
+
+    decoded = generic([data, *factors], [whole], maps, [PARALLEL] * 6, body)[0]
+    kernel.finish(_collapse(decoded, kernel.outs[0], [1, 3]))
+
+
+def dequantize_rows(op: DequantizeRowsOp, kernel: KernelBuilder) -> None:
+    """Decodes the rows that the indices name, element by element."""
+    scheme = SCHEMES[op.attributes["scheme"].value]
+    indices, data, *factors = kernel.ins
+    out = kernel.outs[0]
+    rows = arith.MulIOp(dim(data, 0), index(PANEL)).result
+    last = arith.SubIOp(rows, index(1)).result
+
+    def body(picked: ir.Value, _: ir.Value) -> ir.Value:
+        row = arith.IndexCastOp(ir.IndexType.get(), picked).result
+        row = arith.MaxSIOp(arith.MinSIOp(row, last).result, index(0)).result
+        p = arith.DivUIOp(row, index(PANEL)).result
+        r = arith.RemUIOp(row, index(PANEL)).result
+        b, half, group, place = (linalg.IndexOp(i).result for i in range(1, 5))
+        numbers = [tensor.ExtractOp(x, [p, b, r]).result for x in factors]
+        at = [p, b, half, group, r, place] if scheme.bits == 8 else [p, b, group, r, place]
+        q = tensor.ExtractOp(data, at).result
+        return _decode(scheme, q if scheme.bits == 8 else _nibble(q, half), *numbers)
+
+    whole = _expand(out, [[], [*SPLIT]])
+    maps = [affine_map(5, [0]), affine_map(5, range(5))]
+    decoded = generic([indices], [whole], maps, [PARALLEL] * 5, body)[0]
+    kernel.finish(_collapse(decoded, out, [0, 3]))
+
+
+def quantize_blocks(op: QuantizeBlocksOp, kernel: KernelBuilder) -> None:
+    """The greatest magnitude of each block, scales from that, then rounded quotients."""
+    source = kernel.ins[0]
+    values, scale = kernel.outs
+    f32, rank = ir.F32Type.get(), ir.RankedTensorType(source.type).rank
+    blocks = _expand(source, [[]] * (rank - 1) + [[BLOCK]])
+    element, block = affine_map(rank + 1, range(rank + 1)), affine_map(rank + 1, range(rank))
+    extents = [dim(scale, i) if scale.type.is_dynamic_dim(i) else scale.type.shape[i]
+               for i in range(rank)]  # fmt: skip
+    zero = fill(scalar(f32, 0), empty(extents, f32))
+    greatest = generic(
+        [blocks], [zero], [element, block], [PARALLEL] * rank + [REDUCTION],
+        lambda x, top: arith.MaximumFOp(math.AbsFOp(x).result, top).result,
+    )[0]  # fmt: skip
+    same = affine_map(rank, range(rank))
+    limit = scalar(f32, 127)
+    scales = generic(
+        [greatest], [scale], [same, same], [PARALLEL] * rank,
+        lambda top, _: arith.DivFOp(top, limit).result,
+    )[0]  # fmt: skip
+
+    def round_(x: ir.Value, top: ir.Value, _: ir.Value) -> ir.Value:
+        none = arith.CmpFOp(arith.CmpFPredicate.OEQ, top, scalar(f32, 0)).result
+        factor = arith.DivFOp(limit, arith.SelectOp(none, limit, top).result).result
+        rounded = math.RoundEvenOp(arith.MulFOp(x, factor).result).result
+        return arith.FPToSIOp(ir.IntegerType.get_signless(8), rounded).result
+
+    whole = _expand(values, [[]] * (rank - 1) + [[BLOCK]])
+    maps = [element, block, element]
+    rounded = generic([blocks, greatest], [whole], maps, [PARALLEL] * (rank + 1), round_)[0]
+    kernel.finish(_collapse(rounded, values, [0] * (rank - 1) + [1]), scales)
+
+
+def dequantize_blocks(op: DequantizeBlocksOp, kernel: KernelBuilder) -> None:
+    """values * scale of the block."""
+    values, scale = kernel.ins
+    out = kernel.outs[0]
+    f32, rank = ir.F32Type.get(), ir.RankedTensorType(out.type).rank
+    split = [[]] * (rank - 1) + [[*SPLIT]]
+    element = affine_map(rank + 3, range(rank + 3))
+    decoded = generic(
+        [_expand(values, split), scale], [_expand(out, split)],
+        [element, affine_map(rank + 3, range(rank)), element], [PARALLEL] * (rank + 3),
+        lambda q, s, _: arith.MulFOp(arith.SIToFPOp(f32, q).result, s).result,
+    )[0]  # fmt: skip
+    kernel.finish(_collapse(decoded, out, [0] * (rank - 1) + [3]))
+
+
+def _nibble(byte: ir.Value, half: ir.Value) -> ir.Value:
+    """The low or the high four bits."""
+    i8 = byte.type
+    shift = arith.MulIOp(arith.IndexCastOp(i8, half).result, scalar(i8, 4)).result
+    return arith.AndIOp(arith.ShRUIOp(byte, shift).result, scalar(i8, 15)).result
+
+
+def _decode(scheme: Scheme, q: ir.Value, scale: ir.Value, *minimum: ir.Value) -> ir.Value:
+    """scale * (q - zero) + minimum."""
+    f32 = ir.F32Type.get()
+    if scheme.zero:
+        q = arith.SubIOp(q, scalar(q.type, scheme.zero)).result
+    wide = [arith.ExtFOp(f32, x).result for x in (scale, *minimum)]
+    product = arith.MulFOp(arith.SIToFPOp(f32, q).result, wide[0]).result
+    return arith.AddFOp(product, wide[1]).result if minimum else product
+
+
+def _expand(value: ir.Value, inner: list[list[int]]) -> ir.Value:
+    """Splits the dims of a tensor: dim i keeps what the extents `inner[i]` leave of it."""
+    type_ = ir.RankedTensorType(value.type)
+    dynamic = ir.ShapedType.get_dynamic_size()
+    shape: list[int] = []
+    groups, sizes = [], []
+    for axis, parts in enumerate(inner):
+        count = 1
+        for part in parts:
+            count *= part
+        groups.append([len(shape) + i for i in range(1 + len(parts))])
+        if type_.is_dynamic_dim(axis):
+            extent = dim(value, axis)
+            sizes.append(arith.DivUIOp(extent, index(count)).result if parts else extent)
+            shape += [dynamic, *parts]
+        else:
+            shape += [type_.get_dim_size(axis) // count, *parts]
+    result = ir.RankedTensorType.get(shape, type_.element_type)
+    return tensor.ExpandShapeOp(result, value, _groups(groups), sizes, shape).result
+
+
+def _collapse(value: ir.Value, like: ir.Value, extra: list[int]) -> ir.Value:
+    """The tensor under the dims of `like`, of which dim i holds `extra[i]` dims more."""
+    groups, at = [], 0
+    for count in extra:
+        groups.append([at + i for i in range(1 + count)])
+        at += 1 + count
+    return tensor.CollapseShapeOp(like.type, value, _groups(groups)).result
+
+
+def _groups(groups: list[list[int]]) -> ir.ArrayAttr:
+    i64 = ir.IntegerType.get_signless(64)
+    return ir.ArrayAttr.get(
+        [ir.ArrayAttr.get([ir.IntegerAttr.get(i64, i) for i in group]) for group in groups]
+    )
