@@ -66,6 +66,13 @@ class Inlining:
 
     program: Program
     inlined: set[Stage] = field(default_factory=set)
+    costs: dict[Stage, int] = field(default_factory=dict)
+
+    def cost(self, stage: Stage) -> int:
+        """Rough count of instructions and loads for one element, inlined producers included."""
+        if stage not in self.costs:
+            self.costs[stage] = _cost(stage, self)
+        return self.costs[stage]
 
     def is_inlined(self, tensor: Tensor) -> bool:
         """Whether the tensor is computed where it is read."""
@@ -224,13 +231,10 @@ def _substitute(
 def inline_producers(program: Program) -> Inlining:
     """Decides, producers first, which elementwise stages are computed where they are read."""
     inlining = Inlining(program)
-    costs: dict[Stage, int] = {}
     readers = _readers(program)
     for stage in program.stages:
-        costs[stage] = _cost(stage, inlining, costs)
-        if _may_inline(stage) and _is_worth_it(
-            stage, costs[stage], readers.get(stage, []), program
-        ):
+        cost = inlining.cost(stage)
+        if _may_inline(stage) and _is_worth_it(stage, cost, readers.get(stage, []), program):
             inlining.inlined.add(stage)
     return inlining
 
@@ -294,8 +298,7 @@ def _is_kept(tensor: Computed, program: Program) -> bool:
     return any(root_of(root) is tensor for root in roots)
 
 
-def _cost(stage: Stage, inlining: Inlining, costs: dict[Stage, int]) -> int:
-    """Rough count of instructions and loads for one element."""
+def _cost(stage: Stage, inlining: Inlining) -> int:
     total = len(stage.gathers) * _GATHER_COST
     if stage.block is not None:
         for op in stage.block.operations:
@@ -305,7 +308,7 @@ def _cost(stage: Stage, inlining: Inlining, costs: dict[Stage, int]) -> int:
     for operand in stage.reads:
         tensor = root_of(operand.tensor)
         if inlining.is_inlined(tensor):
-            total += costs[tensor.stage]
+            total += inlining.cost(tensor.stage)
         elif isinstance(tensor, Argument | Computed | Constant):
             total += 1 if operand.indices else 0
     return total

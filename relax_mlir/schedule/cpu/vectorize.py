@@ -30,6 +30,7 @@ from .program import Computed, Empty, Operand, Reshape, Slice, Splat, Stage, Ten
 _UNROLL = 4
 _TASK_WORK = 1 << 15
 _SERIAL_WORK = 1 << 12
+_CHEAP_BODY = 16
 
 Carried = list[ir.Value]
 
@@ -356,11 +357,15 @@ def vector_range(
 
 @dataclass
 class ClusterEmitter:
-    """Emits the loops of one cluster inside an iteration of the common axes."""
+    """Emits the loops of one cluster inside an iteration of the common axes.
+
+    `fresh` are accumulators that nothing was added to yet.
+    """
 
     nest_emitter: NestEmitter
     cluster: Cluster
     point: Point
+    fresh: Carried = field(default_factory=list)
 
     def emit(self) -> None:
         """Emits loops over the cluster's axes, the one with the lanes innermost."""
@@ -409,12 +414,63 @@ class ClusterEmitter:
                 inside = Point(lanes, mask, point.index).at(axis, Ramp(base, 1, lanes, True))
                 return body(inside, c)
 
-            return vector_range(0, extent, lanes, along, carried)
+            begin: Index = 0
+            if carried and self._is_cheap():
+                begin = loops.sub(extent, loops.mod(extent, lanes * _UNROLL))
+                carried = self._unrolled(begin, along, carried)
+            return vector_range(begin, extent, lanes, along, carried)
 
         def step(i: ir.Value, *c: ir.Value) -> Carried:
             return self._loops(rest, lane_axis, point.at(axis, Uniform(i)), list(c), body)
 
         return loops.for_range(0, extent, 1, step, carried)
+
+    def _is_cheap(self) -> bool:
+        """Whether an iteration is so short that it would wait for the one before."""
+        inlining = self.nest_emitter.kernel.placement.inlining
+        return sum(map(inlining.cost, self.cluster.stages)) <= _CHEAP_BODY
+
+    def _unrolled(self, stop: Index, body: LaneBody, carried: Carried) -> Carried:
+        """Reduces up to `stop` into several independent sets of accumulators, joined at the end."""
+        if isinstance(stop, int) and stop == 0:
+            return carried
+        lanes, count = self.nest_emitter.plan.lanes, len(carried)
+
+        def step(base: ir.Value, *held: ir.Value) -> Carried:
+            found: Carried = []
+            for i in range(_UNROLL):
+                at = loops.add(base, i * lanes)
+                found += body(at, None, list(held[i * count : (i + 1) * count]))
+            return found
+
+        sets = loops.for_range(
+            0, stop, lanes * _UNROLL, step, [*carried, *self.fresh * (_UNROLL - 1)]
+        )
+        while len(sets) > count:
+            half = len(sets) // 2
+            sets = [
+                x
+                for i in range(0, half, count)
+                for x in self._joined(sets[i : i + count], sets[i + half : i + half + count])
+            ]
+        return sets
+
+    def _joined(self, first: Carried, second: Carried) -> Carried:
+        """Two sets of the accumulators of all reductions of the cluster as one."""
+        lanes = self.nest_emitter.plan.lanes
+        found: Carried = []
+        at = 0
+        for stage in self.cluster.stages:
+            if not stage.has_reduction:
+                continue
+            count, end = len(stage.results), at + self._carries(stage)
+            a, b = ([Varying(x) for x in held[at:end]] for held in (first, second))
+            places = (a[count], b[count]) if len(a) > count else None
+            results, place = self._combiner(stage).combine(a[:count], b[:count], places, lanes)
+            found += [to_vector(x, lanes) for x in results]
+            found += [] if place is None else [to_vector(place, lanes)]
+            at = end
+        return found
 
     def _visit(self, point: Point, carried: Carried, reducing: list[Stage]) -> Carried:
         """All stages at one point; reductions update what is carried."""
@@ -521,6 +577,7 @@ class ClusterEmitter:
         carried: Carried = []
         for stage in reducing:
             carried += self._start(stage, firsts[stage], lanes)
+        self.fresh = carried
         carried = self._loops(
             reduced, lane_axis, point, carried, lambda p, c: self._visit(p, c, reducing)
         )

@@ -119,6 +119,29 @@ def test_each_axis_of_three(axis):
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("kinds", ["prr", "rpr", "rrp", "rrr"])
+@pytest.mark.parametrize("dtype", ["f32", "i64"])
+def test_several_axes_at_once(dtype, kinds):
+    source = f"tensor<?x?x?x{dtype}>"
+    kept = [d for d, kind in zip("abc", kinds, strict=True) if kind == "p"]
+    target = f"tensor<{'?x' * len(kept)}{dtype}>"
+    op = "addf" if dtype == "f32" else "addi"
+    block = f"""^bb0(%p: {dtype}, %o: {dtype}):
+      %t = arith.{op} %p, %o : {dtype}
+      linalg.yield %t : {dtype}"""
+    operands = [("%x0", source, "(a, b, c) -> (a, b, c)")]
+    results = [("%y0", target, f"(a, b, c) -> ({', '.join(kept)})")]
+    text = generic("%r", operands, results, kinds, block) + "\nreturn %r"
+    kernel = built(program([source], [target], text))
+    axes = tuple(i for i, kind in enumerate(kinds) if kind == "r")
+    for shape in ((1, 1, 1), (2, 3, 5), (3, 17, 65), (2, 5, 259), (7, 64, 1), (2, 0, 3)):
+        x = numbers(shape, (FLOATS | INTEGERS)[dtype])
+        expected = x.astype(np.float64).sum(axes) if dtype == "f32" else x.sum(axes)
+        before = numbers(expected.shape, x.dtype, 1)
+        got = run(kernel, [x], expected.shape, x.dtype, before)
+        np.testing.assert_allclose(got, expected + before, rtol=1e-5, atol=1e-4)
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("place", [0, 1, 16, 40])
 def test_nan_passes_through_or_is_left_out(axis, place):
