@@ -9,6 +9,7 @@ from .kernel import KernelBuilder, elementwise, scalar
 from .scalars import (
     divide,
     from_compute,
+    maximum,
     multiply,
     negate,
     subtract,
@@ -157,11 +158,12 @@ def trunc(op: graph.TruncOp, kernel: KernelBuilder) -> None:
 
 
 def abs(op: graph.AbsOp, kernel: KernelBuilder) -> None:
-    """The magnitude of each element."""
+    """The magnitude of each element; the least integer stays."""
 
     def body(x: ir.Value) -> ir.Value:
-        absolute = math.AbsIOp if isinstance(x.type, ir.IntegerType) else math.AbsFOp
-        return absolute(x).result
+        if isinstance(x.type, ir.IntegerType):
+            return maximum(x, subtract(scalar(x.type, 0), x))
+        return math.AbsFOp(x).result
 
     _map(kernel, body)
 

@@ -44,7 +44,7 @@ LOWERING = """builtin.module(
   drop-equivalent-buffer-results{modify-public-functions=true},
   canonicalize,cse,buffer-deallocation-pipeline,convert-bufferization-to-memref,
   func.func(convert-linalg-to-loops),expand-strided-metadata,lower-affine,convert-scf-to-cf,
-  convert-math-to-funcs,arith-expand{include-bf16=true},convert-math-to-llvm,
+  convert-math-to-funcs,math-expand-ops{ops=rsqrt},arith-expand{include-bf16=true},
   convert-math-to-libm,convert-to-llvm,reconcile-unrealized-casts)"""
 
 
