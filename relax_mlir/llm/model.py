@@ -16,6 +16,7 @@ from relax_mlir.errors import UsageError
 from relax_mlir.executable import Executable
 from relax_mlir.llm.chat import Message
 from relax_mlir.llm.checkpoint import Checkpoint, open_checkpoint
+from relax_mlir.llm.config import LlamaConfig
 from relax_mlir.llm.generation import Generation, Statistics
 from relax_mlir.llm.llama import Llama, export
 from relax_mlir.llm.parameters import load_parameters
@@ -56,6 +57,7 @@ def load(
         raise UsageError(f"unknown weights '{weights}'; accepted are {', '.join(WEIGHTS)}")
     begin = time.perf_counter()
     checkpoint = open_checkpoint(model)
+    context = _checked_context(context, checkpoint.config)
     opened = time.perf_counter()
     graph = Llama(checkpoint.config)
     executable = compile(export(graph), target, opt_level, use_cache)
@@ -70,6 +72,15 @@ def load(
     return loaded
 
 
+def _checked_context(context: int | None, config: LlamaConfig) -> int:
+    longest = config.max_context
+    if context is not None and not 0 < context <= longest:
+        raise UsageError(
+            f"context is {context}; expects 1 to {longest}, what the model is made for"
+        )
+    return longest if context is None else context
+
+
 class LanguageModel:
     """A compiled decoder with its weights, tokenizer and chat template; `load` makes one.
 
@@ -82,25 +93,20 @@ class LanguageModel:
         executable: Executable,
         parameters: Sequence[np.ndarray],
         statistics: Statistics,
-        context: int | None = None,
+        context: int,
     ) -> None:
         self.config = checkpoint.config
         self.tokenizer = checkpoint.tokenizer
         self.chat = checkpoint.chat
         self.executable = executable
         self.statistics = statistics
-        self.context = self.config.max_context if context is None else context
-        if not 0 < self.context <= self.config.max_context:
-            raise UsageError(
-                f"context is {context}; expects 1 to {self.config.max_context}, "
-                "what the model was made for"
-            )
-        self._parameters = parameters
+        self.context = context
+        self.parameters = parameters
 
     @property
     def num_parameters(self) -> int:
         """How many weights there are, as numbers."""
-        return sum(array.size for array in self._parameters)
+        return sum(array.size for array in self.parameters)
 
     @property
     def threads(self) -> int:
@@ -119,7 +125,7 @@ class LanguageModel:
             capacity = self.context
         if not 0 < capacity <= self.context:
             raise UsageError(f"capacity is {capacity}; expects 1 to {self.context}, the context")
-        return Session(self.executable["main"], self.config, self._parameters, capacity)
+        return Session(self.executable["main"], self.config, self.parameters, capacity)
 
     def logits(self, ids: Sequence[int] | np.ndarray) -> np.ndarray:
         """The logits after each of `ids`: float32[len(ids), vocabulary].
