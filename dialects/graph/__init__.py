@@ -60,6 +60,12 @@ from .op import (
     join,
     to_mlir,
 )
+from .quantized import (
+    DequantizeBlocksOp,
+    DequantizeOp,
+    DequantizeRowsOp,
+    QuantizeBlocksOp,
+)
 from .search import ArgmaxOp, ArgminOp
 from .shapes import MakeShapeOp, MatchCastOp, ShapeOfOp
 from .slots import InferredSlotOp, SlotOp
@@ -152,6 +158,9 @@ __all__ = [
     "CopysignOp",
     "CosOp",
     "CoshOp",
+    "DequantizeBlocksOp",
+    "DequantizeOp",
+    "DequantizeRowsOp",
     "Dim",
     "DivideOp",
     "EqualOp",
@@ -205,6 +214,7 @@ __all__ = [
     "PermuteDimsOp",
     "PowerOp",
     "ProdOp",
+    "QuantizeBlocksOp",
     "ReciprocalOp",
     "ReductionOp",
     "ReluOp",

@@ -8,6 +8,7 @@ if the patterns allow it:
     element_wise, broadcast            calls up to injective, a reduction, an epilogue of its shape
     injective                          calls up to injective, a reduction
     a copy under a map (transpose)     a matmul that reads it
+    a decoder of small numbers         a matmul that reads it, directly or through such a copy
 
 Since all paths from a call lead into its group, nothing is computed twice and no cycle can arise.
 A call that updates an operand in place ends its group, and no read moves behind an update of what
@@ -24,6 +25,7 @@ from relax_mlir.dialects.graph import annotation_of
 
 from .compute_pattern import at_most, moves_only
 from .dataflow import Dataflow, Node
+from .decoding import decodes
 
 MAX_INS = 30
 """Operands of a group; a call has 32, of which one may carry a shape and one is kept free."""
@@ -123,8 +125,10 @@ class Fusion:
             epilogue = {sink, *between}
             return own == "out_fusible" and not sink.inplace and _is_epilogue(node, epilogue)
         if other == "out_fusible":
+            if not between and decodes(node) and moves_only(sink.kernel):
+                return True
             if sink.kernel.pattern == "out_fusible":
-                return not between and moves_only(node.kernel)
+                return not between and (moves_only(node.kernel) or decodes(node))
             return _is_epilogue(node, {node, sink, *between})
         return other in (None, "reduction")
 

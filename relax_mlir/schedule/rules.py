@@ -11,6 +11,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.schedule.cpu import attention, elementwise, fallback, row_reduction
 from relax_mlir.schedule.cpu.matmul import schedule_matmul
+from relax_mlir.schedule.cpu.quantized_matmul import schedule_quantized_matmul
 from relax_mlir.target import Target
 
 Rule = Callable[[PrimFunc, Target, bool], bool]
@@ -20,7 +21,12 @@ def _matmul(kernel: PrimFunc, target: Target, fuse: bool) -> bool:
     return schedule_matmul(kernel, target)
 
 
+def _quantized_matmul(kernel: PrimFunc, target: Target, fuse: bool) -> bool:
+    return schedule_quantized_matmul(kernel, target)
+
+
 RULES: tuple[tuple[str, Rule], ...] = (
+    ("quantized_matmul", _quantized_matmul),
     ("matmul", _matmul),
     ("attention", attention.schedule),
     ("row_reduction", row_reduction.schedule),
