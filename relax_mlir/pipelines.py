@@ -2,11 +2,13 @@
 
 `-O0` keeps every operator a kernel of its own and every tensor its own memory; `-O1` plans
 memory and uses the fast schedules; `-O2` also fuses across levels. All give the same numbers.
+`-O3` also lays out parameters (the arguments from `graph.num_inputs` on) for the kernels: a
+function `@main` then takes what `@main_params` returns for the original ones.
 """
 
 from dataclasses import dataclass
 
-OPT_LEVELS = (0, 1, 2)
+OPT_LEVELS = (0, 1, 2, 3)
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ STEPS = (
     Step("relax-annotate-pattern", "every tensor program says how it may be fused", 2),
     Step("relax-fuse-ops", "what runs as one kernel is one private function", 2),
     Step("relax-fuse-tir", "each such function is one tensor program again", 2),
+    Step("relax-pack-weights{{target={target}}}", "kernels read weights in panels", 3),
+    Step("relax-lift-params", "what depends on parameters alone runs once, apart", 3),
     Step("symbol-dce", "no tensor program is unused"),
     Step("relax-schedule{{target={target}{fuse}}}", "tensor programs are vector loops on memory"),
     Step("relax-lower-calls", "allocation is explicit, order matters"),

@@ -1,0 +1,27 @@
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-lift-params' | FileCheck %s
+
+// CHECK-LABEL: func.func @main_params
+// CHECK-SAME:    (%[[A:[a-z0-9]*]]: tensor<4xf32> {graph.name = "a"}, %[[B:[a-z0-9]*]]: tensor<4xf32> {graph.name = "b"})
+// CHECK-NEXT:    %[[E:.*]] = "graph.call_tir"(%[[B]]) {callee = @exp
+// CHECK-NEXT:    return %[[A]], %[[E]]
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME:    %[[X:[a-z0-9]*]]: tensor<4xf32> {graph.name = "x"}, %[[PA:[a-z0-9]*]]: tensor<4xf32> {graph.name = "a"}, %[[PE:[a-z0-9]*]]: tensor<4xf32> {graph.name = "b.exp"})
+// CHECK-SAME:    graph.num_inputs = 1
+// CHECK-NOT:     @exp
+// CHECK:         %[[S:.*]] = "graph.call_tir"(%[[X]], %[[PA]]) {callee = @add
+// CHECK:         "graph.call_tir"(%[[S]], %[[PE]]) {callee = @add
+func.func @main(%x: tensor<4xf32> {graph.name = "x"}, %a: tensor<4xf32> {graph.name = "a"}, %b: tensor<4xf32> {graph.name = "b"})
+    -> tensor<4xf32> attributes {graph.num_inputs = 1 : i64} {
+  %0 = "graph.exp"(%b) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = "graph.add"(%x, %a) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = "graph.add"(%1, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func @negative_depends_on_input
+// CHECK:         "graph.call_tir"{{.*}}callee = @add
+func.func @negative_depends_on_input(%x: tensor<4xf32>, %a: tensor<4xf32>) -> tensor<4xf32>
+    attributes {graph.num_inputs = 1 : i64} {
+  %0 = "graph.add"(%x, %a) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -1,0 +1,40 @@
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4},symbol-dce' | FileCheck %s
+
+// A parameter [40, 64] is read in two panels of 32 columns.
+// CHECK-LABEL: func.func @parameter
+// CHECK-SAME:    %[[X:[a-z0-9]*]]: tensor<?x64xf32
+// CHECK-SAME:    %[[W:[a-z0-9]*]]: tensor<40x64xf32>
+// CHECK:         %[[P:.*]] = "graph.call_tir"(%[[W]]) {callee = @pack_weights,
+// CHECK-SAME:      -> tensor<2x64x32xf32>
+// CHECK:         "graph.call_tir"(%[[P]], %[[X]]) {callee = @fused_permute_dims_matmul_packed,
+func.func @parameter(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %w: tensor<40x64xf32>) -> tensor<?x40xf32, #graph.shape<["n", 40]>> attributes {graph.num_inputs = 1 : i64} {
+  %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<40x64xf32>) -> tensor<64x40xf32>
+  %0 = "graph.matmul"(%x, %t) : (tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x40xf32>) -> tensor<?x40xf32, #graph.shape<["n", 40]>>
+  return %0 : tensor<?x40xf32, #graph.shape<["n", 40]>>
+}
+
+// What is no parameter changes from call to call: packing it would cost more than it gains.
+// CHECK-LABEL: func.func @negative_input
+// CHECK-NOT:     pack_weights
+// CHECK:         return
+func.func @negative_input(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %w: tensor<40x64xf32>) -> tensor<?x40xf32, #graph.shape<["n", 40]>> attributes {graph.num_inputs = 2 : i64} {
+  %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<40x64xf32>) -> tensor<64x40xf32>
+  %0 = "graph.matmul"(%x, %t) : (tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x40xf32>) -> tensor<?x40xf32, #graph.shape<["n", 40]>>
+  return %0 : tensor<?x40xf32, #graph.shape<["n", 40]>>
+}
+
+// CHECK-LABEL: func.func @negative_no_declared_parameters
+// CHECK-NOT:     pack_weights
+// CHECK:         return
+func.func @negative_no_declared_parameters(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %w: tensor<40x64xf32>) -> tensor<?x40xf32, #graph.shape<["n", 40]>> {
+  %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<40x64xf32>) -> tensor<64x40xf32>
+  %0 = "graph.matmul"(%x, %t) : (tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x40xf32>) -> tensor<?x40xf32, #graph.shape<["n", 40]>>
+  return %0 : tensor<?x40xf32, #graph.shape<["n", 40]>>
+}
+
+// CHECK:         func.func private @fused_permute_dims_matmul_packed
+// CHECK-SAME:      tensor<2x64x32xf32>
+// CHECK:           linalg.generic
+// CHECK-SAME:        iterator_types = ["parallel", "parallel", "parallel", "reduction"]
+// CHECK:           tensor.collapse_shape {{.*}} tensor<?x2x32xf32> into tensor<?x64xf32>
+// CHECK:           tensor.extract_slice {{.*}} tensor<?x64xf32> to tensor<?x40xf32>
