@@ -33,7 +33,7 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
 from relax_mlir.passes import Pass
-from relax_mlir.rewriting import safe_erase
+from relax_mlir.rewriting import is_unused, safe_erase
 
 MAX_NAME = 60
 
@@ -123,6 +123,9 @@ class _Outliner:
             old.replace_all_uses_with(new)
         for member in reversed(members):
             safe_erase(member.call)
+        for value in constants:
+            if is_unused(value.owner):
+                safe_erase(value.owner)
 
     def _name(self, members: Sequence[Node]) -> str:
         """`fused_` and the callees' names, each once, without their numbers."""
