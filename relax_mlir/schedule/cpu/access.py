@@ -7,7 +7,7 @@ to keep them: it then has neither loops nor memory.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from relax_mlir.bindings import arith, ir, linalg
+from relax_mlir.bindings import ir, linalg
 from relax_mlir.bindings import tensor as tensor_dialect
 
 from .program import (
@@ -121,25 +121,26 @@ def root_of(tensor: Tensor) -> Tensor:
 
 
 def gathers_of(stage: Stage) -> list[tuple[Tensor, tuple[Use, ...]]]:
-    """Tensors read by `tensor.extract`, with the loops that each index may depend on."""
+    """Tensors read by `tensor.extract`, with the loops that each index depends on."""
     if not stage.gathers:
         return []
-    every = Use(frozenset(range(len(stage.extents))), False)
-    extracts = [op for op in stage.block.operations if isinstance(op, tensor_dialect.ExtractOp)]
+    operands = [*stage.reads, *stage.inits]
+    known = {
+        argument: Use(frozenset().union(*map(dims_of, operand.indices)), False)
+        for argument, operand in zip(stage.block.arguments, operands, strict=True)
+    }
     found = []
-    for op, tensor in zip(extracts, stage.gathers, strict=True):
-        uses = [_loop_index(index) or every for index in list(op.operands)[1:]]
-        found.append((tensor, tuple(uses)))
+    gathered = iter(stage.gathers)
+    for op in stage.block.operations:
+        uses = [known.get(value, CONSTANT_USE) for value in op.operands]
+        if isinstance(op, linalg.IndexOp):
+            known[op.results[0]] = Use(frozenset([op.attributes["dim"].value]), True)
+        else:
+            dims = frozenset().union(*(use.dims for use in uses))
+            known |= {result: Use(dims, not dims) for result in op.results}
+        if isinstance(op, tensor_dialect.ExtractOp):
+            found.append((next(gathered), tuple(uses[1:])))
     return found
-
-
-def _loop_index(index: ir.Value) -> Use | None:
-    owner = index.owner
-    if isinstance(owner, ir.Block):
-        return None
-    if isinstance(owner.opview, linalg.IndexOp):
-        return Use(frozenset([owner.attributes["dim"].value]), True)
-    return CONSTANT_USE if isinstance(owner.opview, arith.ConstantOp) else None
 
 
 def used_inits(stage: Stage) -> list[Operand]:

@@ -13,6 +13,7 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
 from .combine import combiner_of
+from .evaluate import Evaluator
 from .kernel import Kernel
 from .memory import storage_type
 from .nests import Nest, join
@@ -106,7 +107,7 @@ def emit_nests(kernel: Kernel, items: list[Nest | ir.OpView]) -> None:
         ordered = {stage for stage, combiner in combiners.items() if combiner is None}
         plan = plan_nest(item, kernel.placement, kernel.target, ordered)
         with item.stages[-1].op.location:
-            NestEmitter(kernel, plan, combiners).emit()
+            NestEmitter(kernel, plan, combiners, Evaluator(kernel)).emit()
 
 
 def emit_kernel(

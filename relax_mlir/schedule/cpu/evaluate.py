@@ -1,0 +1,154 @@
+"""Evaluates stages at points of their loops: loads, bodies, producers computed where they are read.
+
+A point is one iteration of all loops around: each index is a scalar, or runs along the lanes.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from relax_mlir.bindings import arith, ir, tensor
+
+from . import loops
+from .affine import IndexLane, evaluate, modulo, plus, quotient, resolve, times
+from .body import emit_values
+from .kernel import Kernel
+from .lanes import Lane, Uniform
+from .memory import View, load, row_major
+from .program import Computed, Empty, Operand, Reshape, Slice, Splat, Stage, Tensor
+
+
+@dataclass
+class Point:
+    """One iteration: indices by axis, and what was already loaded or computed in it."""
+
+    lanes: int = 1
+    mask: ir.Value | None = None
+    index: dict[int, IndexLane] = field(default_factory=dict)
+    known: dict[tuple, Lane] = field(default_factory=dict)
+    forwarded: dict[Computed, Lane] = field(default_factory=dict)
+
+    def at(self, axis: int, lane: IndexLane) -> "Point":
+        """This point with one more index."""
+        return Point(self.lanes, self.mask, {**self.index, axis: lane})
+
+
+@dataclass
+class Evaluator:
+    """Reads tensors and runs the blocks of stages.
+
+    `registers` holds results that are one value a row, `rows` the views of those that are kept in
+    scratch for one row.
+    """
+
+    kernel: Kernel
+    registers: dict[Computed, Lane] = field(default_factory=dict)
+    rows: dict[Computed, View] = field(default_factory=dict)
+
+    def read(self, source: Tensor, indices: Sequence[IndexLane], point: Point) -> Lane:
+        """One element a lane of a tensor, from a register, from memory, or computed here."""
+        if source in point.forwarded:
+            return point.forwarded[source]
+        if source in self.registers:
+            return self.registers[source]
+        if isinstance(source, Splat):
+            return self.kernel.splat(source)
+        if isinstance(source, Empty):
+            zero = arith.constant(source.element, loops.zero_attr(source.element))
+            return Uniform(zero)
+        key = (source, *indices)
+        if key not in point.known:
+            point.known[key] = self._fetch(source, indices, point)
+        return point.known[key]
+
+    def _fetch(self, source: Tensor, indices: Sequence[IndexLane], point: Point) -> Lane:
+        view = self.rows.get(source) or self.kernel.view(source)
+        if view is not None:
+            return load(view, indices, point.lanes, point.mask)
+        lanes = point.lanes
+        if isinstance(source, Slice):
+            return self.read(source.source, self._slice_indices(source, indices, lanes), point)
+        if isinstance(source, Reshape):
+            return self.read(source.source, self._reshape_indices(source, indices, lanes), point)
+        stage = source.stage
+        own: list[IndexLane] = [Uniform(0)] * len(stage.extents)
+        for expression, index in zip(stage.inits[0].indices, indices, strict=True):
+            own[expression.position] = index
+        values = self.evaluate(stage, own, point, ())
+        return values(yielded(stage)[0])
+
+    def _slice_indices(
+        self, source: Slice, indices: Sequence[IndexLane], lanes: int
+    ) -> list[IndexLane]:
+        window, inner, result = source.window, iter(indices), []
+        for position in range(len(window.offsets)):
+            offset = Uniform(self.kernel.number(window.offsets[position]))
+            if position in window.dropped:
+                result.append(offset)
+                continue
+            stride = Uniform(self.kernel.number(window.strides[position]))
+            scaled = times(resolve(next(inner), lanes), stride, lanes)
+            result.append(plus(scaled, offset, lanes))
+        return result
+
+    def _reshape_indices(
+        self, source: Reshape, indices: Sequence[IndexLane], lanes: int
+    ) -> list[IndexLane]:
+        big = self.kernel.sizes(source if source.expands else source.source)
+        result: list[IndexLane] = []
+        for number, group in enumerate(source.groups):
+            sizes = [big[position] for position in group]
+            wide = [i for i, size in enumerate(sizes) if size != 1]
+            if source.expands and len(wide) == 1:
+                result.append(indices[group[wide[0]]])
+            elif source.expands:
+                total: Lane = Uniform(0)
+                for position, stride in zip(group, row_major(sizes), strict=True):
+                    scaled = times(resolve(indices[position], lanes), Uniform(stride), lanes)
+                    total = plus(total, scaled, lanes)
+                result.append(total)
+            elif len(wide) == 1:
+                result += [indices[number] if i in wide else Uniform(0) for i in range(len(sizes))]
+            else:
+                flat = resolve(indices[number], lanes)
+                for i, (size, stride) in enumerate(zip(sizes, row_major(sizes), strict=True)):
+                    part = quotient(flat, stride, lanes, True)
+                    result.append(part if i == 0 else modulo(part, size, lanes, True))
+        return result
+
+    def evaluate(
+        self, stage: Stage, indices: list[IndexLane], point: Point, accumulators: Sequence[Lane]
+    ) -> Callable[[ir.Value], Lane]:
+        """Emits a stage's block; returns a function from its scalars to their lane values."""
+        operands = [self.operand(operand, indices, point) for operand in stage.reads]
+        if not accumulators:
+            accumulators = [
+                self.operand(init, indices, point) if stage.uses_init(n) else _unread(init)
+                for n, init in enumerate(stage.inits)
+            ]
+
+        def extract(op: tensor.ExtractOp, at: list[Lane]) -> Lane:
+            source = self.kernel.placement.program.tensors[op.operands[0]]
+            return self.read(source, at, point)
+
+        return emit_values(
+            stage.block, [*operands, *accumulators], point.lanes,
+            indices=[resolve(index, point.lanes) for index in indices] if stage.uses_index else (),
+            extract=extract, captured=self.kernel.scalars, mask=point.mask,
+        )  # fmt: skip
+
+    def operand(self, operand: Operand, indices: list[IndexLane], point: Point) -> Lane:
+        """The element of an operand at the stage's indices."""
+        at = [evaluate(e, indices, point.lanes) for e in operand.indices]
+        return self.read(operand.tensor, at, point)
+
+
+def _unread(operand: Operand) -> Lane:
+    """Something of the right type for a block argument that is not read."""
+    element = operand.tensor.element
+    return Uniform(arith.constant(element, loops.zero_attr(element)))
+
+
+def yielded(stage: Stage) -> list[ir.Value]:
+    """The scalars that a stage's block yields."""
+    block = stage.block
+    return list(block.operations[len(block.operations) - 1].operands)
