@@ -7,6 +7,7 @@ gets slower for a while slows all of them; medians over the rounds are reported.
 
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -123,10 +124,10 @@ class Relax:
 def measure(contenders: Sequence[Contender], plan: Plan) -> dict:
     """Measures every case; returns what `table` shows, as JSON values.
 
-    `rates` are medians, in tokens per second.
+    `rates` are medians, in tokens per second; `seconds` are those of each round.
     """
     cases = list(plan.cases())
-    seconds: dict[tuple[Case, str], list[float]] = {}
+    seconds: dict[tuple[Case, str], list[float]] = defaultdict(list)
     turns = [(case, each) for case in cases for each in contenders]
     bar = tqdm(total=len(turns) * plan.rounds, desc="measuring", leave=False, disable=None)
     with bar:
@@ -136,15 +137,14 @@ def measure(contenders: Sequence[Contender], plan: Plan) -> dict:
                 if not round_:
                     contender.run(case)  # a first time, to warm up
                     contender.prepare(case)
-                seconds.setdefault((case, contender.name), []).append(_time(contender, case))
+                seconds[case, contender.name].append(_time(contender, case))
                 bar.update()
     rows = []
     for case in cases:
-        rates = {
-            each.name: case.tokens / statistics.median(seconds[case, each.name])
-            for each in contenders
-        }
-        rows.append({"case": str(case), "threads": case.threads, "rates": rates})
+        times = {each.name: seconds[case, each.name] for each in contenders}
+        rates = {name: case.tokens / statistics.median(found) for name, found in times.items()}
+        row = {"case": str(case), "threads": case.threads, "rates": rates, "seconds": times}
+        rows.append(row)
     return {
         "versions": {each.name: each.version for each in contenders},
         "python packages": {name: version(name) for name in ("torch-mlir", "llvmlite", "numpy")},

@@ -17,20 +17,22 @@ from relax_mlir.dialects.graph import TensorType, shape_value_type
 
 from .config import LlamaConfig
 from .nn import (
+    F32_STORAGE,
     Embedding,
     Linear,
     Module,
+    Operand,
     Parameter,
     RmsNorm,
     Scope,
+    Storage,
+    Weight,
     add,
     arange,
-    matmul_transposed,
     multiply,
     reshape,
     silu,
     slice_axis,
-    value_of,
 )
 
 NEW, CACHED, ROWS, CAPACITY = "n", "m", "r", "c"
@@ -42,13 +44,15 @@ FACTS = (f"{CACHED} + {NEW} <= {CAPACITY}", f"{ROWS} <= {NEW}")
 class Attention(Module):
     """Grouped-query attention with rotary positions over a cache."""
 
-    def __init__(self, config: LlamaConfig, prefix: str) -> None:
+    def __init__(self, config: LlamaConfig, prefix: str, storage: Storage) -> None:
         self.config = config
-        heads = config.num_heads + 2 * config.num_kv_heads
-        projections = [f"{prefix}.{name}_proj.weight" for name in "qkv"]
-        self.qkv = Linear(config.hidden_size, heads * config.head_dim, projections)
+        heads = {"q": config.num_heads, "k": config.num_kv_heads, "v": config.num_kv_heads}
+        projections = {
+            f"{prefix}.{name}_proj.weight": count * config.head_dim for name, count in heads.items()
+        }
+        self.qkv = Linear(config.hidden_size, projections, storage)
         inputs = config.num_heads * config.head_dim
-        self.out = Linear(inputs, config.hidden_size, [f"{prefix}.o_proj.weight"])
+        self.out = Linear(inputs, {f"{prefix}.o_proj.weight": config.hidden_size}, storage)
 
     def __call__(
         self, x: ir.Value, cache: Sequence[ir.Value], rotation: tuple[ir.Value, ir.Value]
@@ -77,11 +81,12 @@ class Attention(Module):
 class Mlp(Module):
     """The gated feed-forward network: down(silu(gate(x)) * up(x))."""
 
-    def __init__(self, config: LlamaConfig, prefix: str) -> None:
+    def __init__(self, config: LlamaConfig, prefix: str, storage: Storage) -> None:
         self.inner = config.intermediate_size
-        gates = [f"{prefix}.{name}_proj.weight" for name in ("gate", "up")]
-        self.gate_up = Linear(config.hidden_size, 2 * self.inner, gates)
-        self.down = Linear(self.inner, config.hidden_size, [f"{prefix}.down_proj.weight"])
+        gates = {f"{prefix}.{name}_proj.weight": self.inner for name in ("gate", "up")}
+        self.gate_up = Linear(config.hidden_size, gates, storage)
+        down = {f"{prefix}.down_proj.weight": config.hidden_size}
+        self.down = Linear(self.inner, down, storage)
 
     def __call__(self, x: ir.Value) -> ir.Value:
         """Maps [n, hidden] to [n, hidden]."""
@@ -94,13 +99,13 @@ class Mlp(Module):
 class Layer(Module):
     """One transformer block with its two residual connections."""
 
-    def __init__(self, config: LlamaConfig, index: int) -> None:
+    def __init__(self, config: LlamaConfig, index: int, storage: Storage) -> None:
         prefix = f"model.layers.{index}"
         size, epsilon = config.hidden_size, config.rms_norm_eps
         self.attention_norm = RmsNorm(size, epsilon, f"{prefix}.input_layernorm.weight")
-        self.attention = Attention(config, f"{prefix}.self_attn")
+        self.attention = Attention(config, f"{prefix}.self_attn", storage)
         self.mlp_norm = RmsNorm(size, epsilon, f"{prefix}.post_attention_layernorm.weight")
-        self.mlp = Mlp(config, f"{prefix}.mlp")
+        self.mlp = Mlp(config, f"{prefix}.mlp", storage)
 
     def __call__(
         self, x: ir.Value, cache: Sequence[ir.Value], rotation: tuple[ir.Value, ir.Value]
@@ -112,17 +117,17 @@ class Layer(Module):
 
 
 class Llama(Module):
-    """The whole decoder, from token ids to logits."""
+    """The whole decoder, from token ids to logits; `storage` says how matrices are kept."""
 
-    def __init__(self, config: LlamaConfig) -> None:
+    def __init__(self, config: LlamaConfig, storage: Storage = F32_STORAGE) -> None:
         self.config = config
         size = config.hidden_size
-        self.embedding = Embedding(config.vocab_size, size, "model.embed_tokens.weight")
-        self.layers = [Layer(config, index) for index in range(config.num_layers)]
+        self.embedding = Embedding(config.vocab_size, size, "model.embed_tokens.weight", storage)
+        self.layers = [Layer(config, index, storage) for index in range(config.num_layers)]
         self.norm = RmsNorm(size, config.rms_norm_eps, "model.norm.weight")
         self.head = self.embedding.weight
         if not config.tie_embeddings:
-            self.head = Parameter((config.vocab_size, size), ("lm_head.weight",))
+            self.head = Weight(config.vocab_size, size, ["lm_head.weight"], storage)
 
     def parameters(self) -> list[Parameter]:  # type: ignore[override]
         """Every parameter once, in the order of the function's arguments."""
@@ -139,7 +144,7 @@ class Llama(Module):
             x, cache = layer(x, cache, rotation)
             updated += cache
         x = slice_axis(x, 0, f"{NEW} - {ROWS}", NEW)
-        return matmul_transposed(self.norm(x), value_of(self.head)), updated
+        return self.head.multiply(Operand(self.norm(x))), updated
 
     def _rotation(self) -> tuple[ir.Value, ir.Value]:
         """cos and sin of position times frequency, [n, head_dim / 2]."""
@@ -168,7 +173,7 @@ def _export_main(model: Llama, module: ir.Module) -> None:
     names = cache_names(config)
     inputs = [TensorType.make([NEW], i32).to_mlir(), shape_value_type([CACHED, ROWS])]
     inputs += [cache_type] * len(names)
-    inputs += [TensorType.make(parameter.dims, f32).to_mlir() for parameter in parameters]
+    inputs += [TensorType.make(p.dims, p.element).to_mlir() for p in parameters]
     logits_type = TensorType.make([ROWS, config.vocab_size], f32).to_mlir()
     with ir.InsertionPoint(module.body):
         main = func.FuncOp("main", (inputs, [logits_type, *[cache_type] * len(names)]))

@@ -2,7 +2,7 @@
 
     class Mlp(Module):
         def __init__(self):
-            self.up = Linear(576, 1536, ["up_proj"])
+            self.up = Linear(576, {"up_proj": 1536}, F32_STORAGE)
         def __call__(self, x):
             return silu(self.up(x))
 
@@ -10,13 +10,15 @@ A `Parameter` is an argument of the graph function that is being built; which on
 Source: the `nn.Module` layer that the paper's models are written in (§5.1).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import Dim, TensorType
+from relax_mlir.dialects.graph.quantized import PANEL, SCHEMES
+from relax_mlir.llm.panels import part_dims
 from relax_mlir.symbolic import Expr, as_expr
 
 DimLike = Dim | int | str
@@ -24,15 +26,45 @@ DimLike = Dim | int | str
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
-    """A weight of float32: its dims, and the checkpoint's tensors that it joins along dim 0."""
+    """An argument of the graph function: its dims, and the checkpoint's tensors joined in it.
+
+    They are joined along dim 0, as float32 if `part` is "values". A matrix that stays quantised
+    by `scheme` has parameters of its own for its parts "data", "scale" and "minimum".
+    """
 
     dims: tuple[int, ...]
     sources: tuple[str, ...]
+    part: str = "values"
+    scheme: str = ""
 
     @property
     def name(self) -> str:
-        """Name of the argument: the sources, joined."""
-        return "+".join(self.sources)
+        """Name of the argument: the sources, joined, and the part."""
+        joined = "+".join(self.sources)
+        return joined if self.part == "values" else f"{joined}.{self.part}"
+
+    @property
+    def element(self) -> ir.Type:
+        """Its element type in the graph."""
+        if self.part == "values":
+            return ir.F32Type.get()
+        return ir.IntegerType.get_signless(8) if self.part == "data" else ir.F16Type.get()
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How matrices are kept: `schemes` names those that stay quantised, all others become float32.
+
+    With `activations` "int8", what is multiplied with a quantised matrix is rounded to 8 bits by
+    blocks of 32, so that products are of integers; with "f32" it is not.
+    """
+
+    schemes: Mapping[str, str] = field(default_factory=dict)
+    activations: str = "int8"
+
+
+F32_STORAGE = Storage()
+"""Every matrix in float32."""
 
 
 class Module:
@@ -69,15 +101,85 @@ def value_of(parameter: Parameter) -> ir.Value:
     return _VALUES.get()[parameter]
 
 
-class Linear(Module):
-    """x times the transpose of a weight of [out, in]; no bias."""
+class Weight(Module):
+    """A matrix [rows, columns] of the checkpoint, or several joined along the rows."""
 
-    def __init__(self, inputs: int, outputs: int, sources: Sequence[str]) -> None:
-        self.weight = Parameter((outputs, inputs), tuple(sources))
+    def __init__(self, rows: int, columns: int, sources: Sequence[str], storage: Storage) -> None:
+        self.rows = rows
+        self.scheme = storage.schemes.get(sources[0], "")
+        self.rounds = bool(self.scheme) and storage.activations == "int8"
+        if not self.scheme:
+            self.parts = [Parameter((rows, columns), tuple(sources))]
+            return
+        names = ["data", "scale", "minimum"][: 2 + SCHEMES[self.scheme].has_minimum]
+        self.parts = [
+            Parameter(
+                part_dims(name, self.scheme, rows, columns), tuple(sources), name, self.scheme
+            )
+            for name in names
+        ]
+
+    def multiply(self, x: "Operand") -> ir.Value:
+        """Maps x[..., columns] to [..., rows]: x times the transpose of the matrix."""
+        parts = [value_of(part) for part in self.parts]
+        if not self.scheme:
+            return matmul_transposed(x.value, *parts)
+        matrix = graph.DequantizeOp.build(*parts, scheme=self.scheme).result
+        product = matmul_transposed(x.decoded() if self.rounds else x.value, matrix)
+        if self.rows % PANEL == 0:
+            return product
+        return slice_axis(product, len(dims_of(product)) - 1, 0, self.rows)
+
+    def take(self, ids: ir.Value) -> ir.Value:
+        """The rows [n, columns] that int32[n] names."""
+        parts = [value_of(part) for part in self.parts]
+        if not self.scheme:
+            return graph.TakeOp.build(*parts, ids, axis=0).result
+        return graph.DequantizeRowsOp.build(ids, *parts, scheme=self.scheme).result
+
+
+class Operand:
+    """What matrices are multiplied with, rounded to 8 bits once at most."""
+
+    def __init__(self, value: ir.Value) -> None:
+        self.value = value
+        self._blocks: Sequence[ir.Value] = ()
+
+    def decoded(self) -> ir.Value:
+        """The rounded numbers as float32, to be fused into what reads them."""
+        if not self._blocks:
+            self._blocks = graph.QuantizeBlocksOp.build(self.value).results
+        return graph.DequantizeBlocksOp.build(*self._blocks).result
+
+
+class Linear(Module):
+    """x times the transpose of [out, in]; `sources` are joined along out: name to rows. No bias."""
+
+    def __init__(self, inputs: int, sources: Mapping[str, int], storage: Storage) -> None:
+        runs: list[list[str]] = []
+        for name, rows in sources.items():
+            last = runs[-1][-1] if runs else None
+            # Each matrix of a run begins with a panel of its own.
+            if last is not None and _joins(storage, last, name) and sources[last] % PANEL == 0:
+                runs[-1].append(name)
+            else:
+                runs.append([name])
+        self.weights = [
+            Weight(sum(sources[name] for name in run), inputs, run, storage) for run in runs
+        ]
 
     def __call__(self, x: ir.Value) -> ir.Value:
         """Maps [..., in] to [..., out]."""
-        return matmul_transposed(x, value_of(self.weight))
+        operand = Operand(x)
+        products = [weight.multiply(operand) for weight in self.weights]
+        if len(products) == 1:
+            return products[0]
+        return graph.ConcatOp.build(*products, axis=len(dims_of(x)) - 1).result
+
+
+def _joins(storage: Storage, a: str, b: str) -> bool:
+    """Whether two matrices are kept in the same way."""
+    return storage.schemes.get(a, "") == storage.schemes.get(b, "")
 
 
 class RmsNorm(Module):
@@ -95,12 +197,12 @@ class RmsNorm(Module):
 class Embedding(Module):
     """A table of [vocabulary, size] read by token id."""
 
-    def __init__(self, count: int, size: int, source: str) -> None:
-        self.weight = Parameter((count, size), (source,))
+    def __init__(self, count: int, size: int, source: str, storage: Storage) -> None:
+        self.weight = Weight(count, size, [source], storage)
 
     def __call__(self, ids: ir.Value) -> ir.Value:
         """Maps int32[n] to [n, size]."""
-        return graph.TakeOp.build(value_of(self.weight), ids, axis=0).result
+        return self.weight.take(ids)
 
 
 def matmul_transposed(x: ir.Value, weight: ir.Value) -> ir.Value:

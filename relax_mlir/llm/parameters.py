@@ -1,13 +1,17 @@
-"""Weights as the arguments of a compiled decoder: decoded to float32, joined, in one allocation."""
+"""Weights as the arguments of a compiled decoder: decoded or repacked, joined, in one allocation."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 from tqdm import tqdm
 
+from relax_mlir.executable import Executable
+from relax_mlir.dialects.graph.quantized import PANEL
 from relax_mlir.llm.nn import Parameter
+from relax_mlir.llm.panels import DTYPES, pack_part
 from relax_mlir.llm.weights import WeightSource
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
@@ -18,10 +22,10 @@ def load_parameters(
 ) -> list[np.ndarray]:
     """Reads the value of each parameter: its sources, joined along dim 0.
 
-    Each weight is decoded to where it stays, by `threads` threads, with a progress bar if a person
-    is watching. The arrays are float32, row-major and aligned, and share one allocation.
+    Each weight is decoded or repacked to where it stays, by `threads` threads, with a progress bar
+    if a person is watching. The arrays are row-major and aligned, and share one allocation.
     """
-    arrays = aligned_arrays([parameter.dims for parameter in parameters])
+    arrays = aligned_arrays([(p.dims, dtype_of(p)) for p in parameters])
     pieces = [
         piece
         for parameter, array in zip(parameters, arrays, strict=True)
@@ -43,6 +47,18 @@ def load_parameters(
     return arrays
 
 
+def lay_out(executable: Executable, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The parameters in the layout that the decoder takes: what its `main_params` makes of them.
+
+    A decoder without that function, compiled below `-O3`, takes them as they are.
+    """
+    if "main_params" not in executable.functions:
+        return list(arrays)
+    function = executable["main_params"]
+    laid_out = aligned_arrays([result.dims for result in function.results])
+    return list(function.bind(*arrays, results=laid_out).run())
+
+
 def _pieces(
     source: WeightSource, parameter: Parameter, array: np.ndarray
 ) -> list[tuple[str, np.ndarray]]:
@@ -56,17 +72,20 @@ def _pieces(
     return pieces
 
 
-def aligned_arrays(shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
-    """New float32 arrays that begin at cache lines of one allocation; their values are undefined.
+def aligned_arrays(
+    kinds: Sequence[tuple[tuple[int, ...], np.dtype]],
+) -> list[np.ndarray]:
+    """New arrays of shapes and element types, each from a cache line on, in one allocation.
 
-    One large allocation can be backed by huge pages, which saves address translations.
+    Their values are undefined. One large allocation can be backed by huge pages, which saves
+    address translations.
     """
-    sizes = [4 * prod(shape) for shape in shapes]
+    sizes = [dtype.itemsize * prod(shape) for shape, dtype in kinds]
     rooms = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]
     memory = np.empty(sum(rooms) + ALIGNMENT, np.uint8)
     begin = -memory.ctypes.data % ALIGNMENT
     arrays = []
-    for shape, size, room in zip(shapes, sizes, rooms, strict=True):
-        arrays.append(memory[begin : begin + size].view(np.float32).reshape(shape))
+    for (shape, dtype), size, room in zip(kinds, sizes, rooms, strict=True):
+        arrays.append(memory[begin : begin + size].view(dtype).reshape(shape))
         begin += room
     return arrays

@@ -1,0 +1,175 @@
+"""The command line: output, messages and exit statuses."""
+
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+from tiny_models import CONFIG, random_weights, write_gguf, write_hf
+
+from relax_mlir.llm.benchmark import Plan, measure, table
+from relax_mlir.llm.session import Session
+from relax_mlir.tools.relax_llm import main
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory) -> str:
+    return str(write_gguf(tmp_path_factory.mktemp("cli") / "tiny.gguf", random_weights()))
+
+
+def test_help_is_quick_and_loads_nothing_heavy():
+    program = (
+        "import sys; from relax_mlir.tools import relax_llm\n"
+        "try: relax_llm.main(['generate', '--help'])\n"
+        "except SystemExit as done: assert not done.code\n"
+        "heavy = {'numpy', 'torch_mlir', 'llvmlite', 'gguf', 'tokenizers'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+def test_generate(tiny, capsys):
+    assert main(["generate", tiny, "hello", "--raw", "--max-tokens", "6", "--threads", "1"]) == 0
+    out, err = capsys.readouterr()
+    assert out.endswith("\n")
+    assert "prompt 1 tokens" in err
+    assert "stopped by length" in err
+
+
+def test_generate_reads_the_prompt_from_standard_input(tiny, capsys, monkeypatch):
+    options = ["--raw", "--max-tokens", "6", "--temperature", "1.5", "--seed", "3", "-O", "0"]
+    main(["generate", tiny, "hello", *options])
+    expected = capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.StringIO("hello"))
+    assert main(["generate", tiny, "-", *options]) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_chat_remembers_until_it_is_reset(tiny, capsys, monkeypatch):
+    lines = "hello\n\n1\n/reset\nhello\n/exit\nnever read\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    assert main(["chat", tiny, "--max-tokens", "3"]) == 0
+    out, err = capsys.readouterr()
+    first, second, third = err.splitlines()
+    assert "from the cache" not in first
+    assert "from the cache" in second
+    assert out.count("\n") >= 3
+    assert "from the cache" in third  # the begin of the template
+
+
+def test_chat_goes_on_when_the_context_is_full(tiny, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("1 " * 80 + "\nhello\n"))
+    assert main(["chat", tiny, "--max-tokens", "2"]) == 0
+    first, second = capsys.readouterr().err.splitlines()
+    assert f"in a context of {CONFIG.max_context}; /reset starts anew" in first
+    assert "prompt" in second
+
+
+def test_an_interrupt_stops_the_turn_only(tiny, capsys, monkeypatch):
+    append, steps = Session.append, []
+
+    def interrupted(session, ids, rows=1):
+        steps.append(len(ids))
+        if len(steps) == 3:
+            raise KeyboardInterrupt
+        return append(session, ids, rows)
+
+    monkeypatch.setattr(Session, "append", interrupted)
+    monkeypatch.setattr("sys.stdin", io.StringIO("hello\nhello\n"))
+    assert main(["chat", tiny, "--max-tokens", "4"]) == 0
+    first, second = capsys.readouterr().err.splitlines()
+    assert "generation 1 steps" in first
+    assert "from the cache" in second
+
+
+def test_an_interrupt_ends_generate(tiny, capsys, monkeypatch):
+    def interrupted(session, ids, rows=1):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "append", interrupted)
+    assert main(["generate", tiny, "hello"]) == 130
+
+
+def test_inspect(tiny, capsys):
+    assert main(["inspect", tiny]) == 0
+    out = capsys.readouterr().out
+    assert "head_dim             16" in out
+    assert "in each layer" in out
+    assert "allocations          0" in out
+
+
+def test_bench(tiny, capsys):
+    options = ["--threads", "1", "--pp", "3,17", "--tg", "2", "--context", "0,5", "--rounds", "2"]
+    assert main(["bench", tiny, *options, "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert [row["case"] for row in results["results"]] == ["pp3", "pp17", "tg2@0", "tg2@5"]
+    assert all(len(row["seconds"]["relax-mlir"]) == 2 for row in results["results"])
+    assert all(row["rates"]["relax-mlir"] > 0 for row in results["results"])
+    assert "pp17" in table(results)
+
+
+def test_programs_take_turns():
+    calls = []
+
+    class Fake:
+        version = "1"
+
+        def __init__(self, name):
+            self.name = name
+
+        def prepare(self, case):
+            calls.append((self.name, "prepare", str(case)))
+
+        def run(self, case):
+            calls.append((self.name, "run", str(case)))
+
+    results = measure([Fake("a"), Fake("b")], Plan([1], [4], 0, [], 2))
+    warm = [("prepare", "pp4"), ("run", "pp4")]
+    first = [(name, *call) for name in "ab" for call in warm + warm]
+    second = [(name, *call) for name in "ab" for call in warm]
+    assert calls == first + second
+    assert "ratio to b" in table(results)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["generate", "nothing", "hi"], 2, "no model 'nothing': it is neither a file nor a folder"),
+        (["generate", "{tiny}", "hi", "--threads", "0"], 2, "--threads is 0; expects 1 or more"),
+        (["generate", "{tiny}", "hi", "--context", "65"], 2, "context is 65; expects 1 to 64"),
+        (["generate", "{tiny}", "hi", "-O", "7"], 2, "unknown optimisation level 7"),
+        (["generate", "{tiny}", "hi", "--weights", "q4"], 2, "unknown weights 'q4'"),
+        (["generate", "{tiny}", "hi", "--target", "z80"], 2, "unknown target 'z80'"),
+        (["generate", "{tiny}", "hi", "--top-p", "0"], 2, "top_p is 0.0; expects a number > 0"),
+        (["generate", "{tiny}", "1 " * 80, "--raw"], 2, "new tokens do not fit behind 0"),
+        (["generate", "{damaged}", "hi"], 1, "is no GGUF file"),
+        (["chat", "{without}"], 2, "has no chat template; use relax-llm generate"),
+        (["bench", "{tiny}", "--pp", "65"], 2, "the cases need a context of 576 tokens"),
+        (["bench", "{tiny}", "--rounds", "0"], 2, "--rounds is 0; expects 1 or more"),
+        (["bench", "{folder}", "--pp", "1,0"], 2, "--pp is 0; expects 1 or more"),
+    ],
+)
+def test_messages(tmp_path, capsys, tiny, arguments, status, message):
+    damaged = tmp_path / "damaged.gguf"
+    damaged.write_bytes(b"no model")
+    drop = ("tokenizer.chat_template",)
+    without = write_gguf(tmp_path / "without.gguf", random_weights(), drop=drop)
+    folder = write_hf(tmp_path / "folder", random_weights())
+    paths = {"tiny": tiny, "damaged": damaged, "without": without, "folder": folder}
+    assert main([argument.format(**paths) for argument in arguments]) == status
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("relax-llm: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["sing"], ["generate"], ["bench", "--threads", "1,x"], ["chat", "--sing"]]
+)
+def test_wrong_command_lines(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert "usage: relax-llm" in capsys.readouterr().err
