@@ -106,8 +106,9 @@ def _restore_outputs(kernel: PrimFunc) -> None:
         if _owner(old, tensor.EmptyOp) is not None and plain_type(out.type) == old.type:
             with ir.InsertionPoint(loops), loops.location:
                 loops.operation.operands[position] = cast(out, old.type)
-            if is_unused(old.owner):
-                safe_erase(old.owner)
+            for dead in (old, *old.owner.operands):
+                if not isinstance(dead.owner, ir.Block) and is_unused(dead.owner):
+                    safe_erase(dead.owner)
 
 
 def _owner(value: ir.Value, kind: type) -> ir.OpView | None:
