@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TextIO
 
+from relax_mlir.analysis.malformed import malformed
 from relax_mlir.bindings import ir, passmanager
 from relax_mlir.diagnostics import Diagnostic, collecting, compile_error, diagnostics_of
 from relax_mlir.passes.base import Pass, PassFailure
@@ -49,6 +50,8 @@ class Runner:
         """
         batches = list(self._batches(pipeline.elements))
         with root.context:
+            if not is_upstream(pipeline) and (found := malformed(root)):
+                raise compile_error(found)
             for index, batch in enumerate(batches):
                 before = root.clone() if self.reproducer else None
                 try:

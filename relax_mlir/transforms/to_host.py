@@ -13,10 +13,12 @@ Needs: scheduled kernels (`relax-schedule`), explicit calls (`relax-lower-calls`
 Source: paper §4.7; TVM `VMShapeLower`, whose shape heap are SSA values here.
 """
 
+import re
 from dataclasses import dataclass
 
-from relax_mlir.analysis.functions import graph_functions, is_public
+from relax_mlir.analysis.functions import argument_name, graph_functions, is_public
 from relax_mlir.bindings import func, ir
+from relax_mlir.dialects.graph import ShapeValueType
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.host.emit import emit_function
@@ -57,6 +59,8 @@ class ToHost(Pass):
         _require_scheduled(kernels)
         libraries = [inner for inner in block.operations if isinstance(inner, FunctionOp)]
         functions = graph_functions(op)
+        for function in filter(is_public, functions):
+            _check_entry(function)
         metadata = metadata_text(functions, list(kernels), libraries, self.target)
         table = Globals("rx_data")
         texts = []
@@ -67,6 +71,22 @@ class ToHost(Pass):
         _append(block, "\n".join([*_declarations(kernels, libraries), *table.lines, *texts]))
         for function in [*functions, *libraries]:
             safe_erase(function)
+
+
+def _check_entry(function: func.FuncOp) -> None:
+    """Raises PassFailure if a function cannot be called from outside."""
+    name = function.name.value
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+        raise PassFailure(function, f"is exported, but '{name}' is no name in C")
+    for index, type_ in enumerate(function.type.inputs):
+        if not isinstance(type_, ir.RankedTensorType | ShapeValueType):
+            argument = f"argument {index} '{argument_name(function, index)}'"
+            raise PassFailure(
+                function, f"has {argument} of '{type_}', not a ranked tensor or a shape"
+            )
+    for index, type_ in enumerate(function.type.results):
+        if not isinstance(type_, ir.RankedTensorType):
+            raise PassFailure(function, f"has result {index} of '{type_}', not a ranked tensor")
 
 
 def _require_scheduled(kernels: dict[str, func.FuncOp]) -> None:

@@ -1,0 +1,130 @@
+"""What stands in a module but cannot be read: dims, facts, argument attributes.
+
+MLIR checks that `#graph.shape` holds an array; what the array says is text to it. Passes read such
+text everywhere, so it is looked through once, before the first of them.
+"""
+
+from collections.abc import Iterator
+from math import prod
+
+from relax_mlir.analysis.functions import FACTS, INOUT, NAME, NUM_INPUTS
+from relax_mlir.bindings import func, ir
+from relax_mlir.diagnostics import Diagnostic
+from relax_mlir.dialects.graph import ShapeAttr, ShapeValueType, TensorType
+from relax_mlir.symbolic import Facts, SymbolicError, parse
+
+UNKNOWN = "?"
+MAX_BYTES = 2**63 - 1
+WIDEST_ELEMENT = 8
+ARGUMENT_ATTRIBUTES = {NAME: (ir.StringAttr, "a string"), INOUT: (ir.IntegerAttr, "an integer")}
+
+
+class _Malformed(Exception):
+    """Says what is wrong with a part of an op; the text goes on after "has "."""
+
+
+def malformed(root: ir.Operation) -> list[Diagnostic]:
+    """Finds the ops below `root` with a type or an attribute that cannot be read.
+
+    Dims must be integers that are not negative, expressions, or "?", one for each dim of the rank
+    and in agreement with the static extents; facts must be relations.
+    """
+    found: list[Diagnostic] = []
+    known: set[ir.Type] = set()
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        try:
+            for type_ in _types(op):
+                if type_ not in known:
+                    _check_type(type_)
+                    known.add(type_)
+            for name, attribute in op.attributes.items():
+                if isinstance(attribute, ShapeAttr):
+                    _check_dims(ShapeAttr(attribute).dims, f"'{name}' that is {attribute}")
+            if isinstance(op.opview, func.FuncOp):
+                _check_function(op)
+        except (_Malformed, SymbolicError) as error:
+            message = f"'{op.name}' op has {error}"
+            found.append(Diagnostic.at(op.location, "error", message))
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def _types(op: ir.Operation) -> Iterator[ir.Type]:
+    yield from (result.type for result in op.results)
+    if isinstance(op.opview, func.FuncOp):
+        type_ = op.opview.type
+        yield from (*type_.inputs, *type_.results)
+        return
+    for region in op.regions:
+        for block in region.blocks:
+            yield from (argument.type for argument in block.arguments)
+
+
+def _check_type(type_: ir.Type) -> None:
+    if isinstance(type_, ShapeValueType):
+        _check_dims(ShapeValueType(type_).dims, f"the type '{type_}'")
+    elif isinstance(type_, ir.RankedTensorType):
+        if isinstance(type_.encoding, ShapeAttr):
+            _check_annotation(type_)
+        static = prod(dim for axis, dim in enumerate(type_.shape) if not type_.is_dynamic_dim(axis))
+        if static * WIDEST_ELEMENT > MAX_BYTES:
+            raise _Malformed(f"the type '{type_}', which no memory can hold")
+
+
+def _check_annotation(type_: ir.RankedTensorType) -> None:
+    encoding = ShapeAttr(type_.encoding)
+    _check_dims(encoding.dims, f"the type '{type_}'")
+    names = len(ir.ArrayAttr(encoding.dims))
+    if names != type_.rank:
+        raise _Malformed(f"the type '{type_}', which names {names} dims of rank {type_.rank}")
+    for axis, dim in enumerate(TensorType.of(type_).dims):
+        if type_.is_dynamic_dim(axis) or dim is None:
+            continue
+        if dim.value != type_.shape[axis]:
+            raise _Malformed(f"the type '{type_}', whose extent {type_.shape[axis]} is named {dim}")
+
+
+def _check_dims(dims: ir.Attribute, owner: str) -> None:
+    for dim in ir.ArrayAttr(dims):
+        if isinstance(dim, ir.IntegerAttr) and dim.value >= 0:
+            continue
+        if not isinstance(dim, ir.StringAttr):
+            raise _Malformed(f"{owner}: {dim} is no dim; expects an integer >= 0 or an expression")
+        if dim.value != UNKNOWN:
+            _parsed(dim.value, owner)
+
+
+def _parsed(text: str, owner: str) -> None:
+    try:
+        parse(text)
+    except SymbolicError as error:
+        raise _Malformed(f"{owner}: {error}") from None
+
+
+def _check_function(function: ir.Operation) -> None:
+    attributes = function.attributes
+    if NUM_INPUTS in attributes and not isinstance(attributes[NUM_INPUTS], ir.IntegerAttr):
+        raise _Malformed(f"'{NUM_INPUTS}' that is {attributes[NUM_INPUTS]}; expects an integer")
+    if FACTS in attributes:
+        _check_facts(attributes[FACTS])
+    for index, entry in enumerate(attributes["arg_attrs"] if "arg_attrs" in attributes else ()):
+        for name, (kind, expected) in ARGUMENT_ATTRIBUTES.items():
+            if name in entry and not isinstance(entry[name], kind):
+                raise _Malformed(
+                    f"argument {index} with '{name}' {entry[name]}; expects {expected}"
+                )
+
+
+def _check_facts(attribute: ir.Attribute) -> None:
+    texts = list(attribute) if isinstance(attribute, ir.ArrayAttr) else [attribute]
+    if not isinstance(attribute, ir.ArrayAttr) or not all(
+        isinstance(text, ir.StringAttr) for text in texts
+    ):
+        raise _Malformed(f"'{FACTS}' that is {attribute}; expects an array of strings")
+    try:
+        Facts.parse([text.value for text in texts])
+    except SymbolicError as error:
+        raise _Malformed(f"a malformed '{FACTS}': {error}") from None
