@@ -20,6 +20,7 @@ from relax_mlir.llm.checkpoint import Checkpoint, open_checkpoint
 from relax_mlir.llm.config import LlamaConfig
 from relax_mlir.llm.generation import Generation, Statistics
 from relax_mlir.llm.llama import Llama, export
+from relax_mlir.llm.nn import F32_STORAGE, Storage
 from relax_mlir.llm.parameters import lay_out, load_parameters
 from relax_mlir.llm.sampling import Sampler
 from relax_mlir.llm.session import Session
@@ -39,6 +40,7 @@ def load(
     opt_level: int = 3,
     context: int | None = None,
     use_cache: bool = True,
+    activations: str = "int8",
 ) -> "LanguageModel":
     """Opens a model, compiles its decoder and loads its weights.
 

@@ -1,4 +1,4 @@
-"""Weights as the arguments of a compiled decoder: decoded or repacked, joined, in one allocation."""
+"""Weights as the arguments of a compiled decoder: decoded or repacked, joined, in one place."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -8,12 +8,14 @@ from math import prod
 import numpy as np
 from tqdm import tqdm
 
-from relax_mlir.executable import Executable
 from relax_mlir.dialects.graph.quantized import PANEL
+from relax_mlir.executable import Executable
 from relax_mlir.llm.nn import Parameter
 from relax_mlir.llm.panels import DTYPES, pack_part
 from relax_mlir.llm.weights import WeightSource
 
+ELEMENTS = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "i8": np.dtype(np.int8)}
+"""Element types of parameters, by their names in the graph."""
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 
 
@@ -35,15 +37,15 @@ def load_parameters(
         ThreadPoolExecutor(threads) as pool,
         tqdm(
             desc="loading weights",
-            total=sum(piece.nbytes for _, piece in pieces),
+            total=sum(piece.nbytes for piece in pieces),
             unit="B",
             unit_scale=True,
             leave=False,
             disable=None,  # no terminal, no bar
         ) as bar,
     ):
-        for decoded in pool.map(lambda piece: source.load_f32(*piece), pieces):
-            bar.update(decoded.nbytes)
+        for filled in pool.map(lambda piece: piece.fill(source), pieces):
+            bar.update(filled.nbytes)
     return arrays
 
 
@@ -55,21 +57,46 @@ def lay_out(executable: Executable, arrays: Sequence[np.ndarray]) -> list[np.nda
     if "main_params" not in executable.functions:
         return list(arrays)
     function = executable["main_params"]
-    laid_out = aligned_arrays([result.dims for result in function.results])
+    kinds = [(result.dims, ELEMENTS[result.dtype]) for result in function.results]
+    laid_out = aligned_arrays(kinds)
     return list(function.bind(*arrays, results=laid_out).run())
 
 
-def _pieces(
-    source: WeightSource, parameter: Parameter, array: np.ndarray
-) -> list[tuple[str, np.ndarray]]:
-    """The rows of `array` that each source of the parameter fills."""
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """What weight `name` fills of the array of a parameter."""
+
+    name: str
+    part: str
+    out: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are filled."""
+        return self.out.nbytes
+
+    def fill(self, source: WeightSource) -> np.ndarray:
+        """Reads the weight."""
+        if self.part == "values":
+            return source.load_f32(self.name, self.out)
+        return pack_part(source.raw(self.name), self.part, self.out)
+
+
+def _pieces(source: WeightSource, parameter: Parameter, array: np.ndarray) -> list[_Piece]:
+    """The parts of `array` that the sources of the parameter fill: rows, or panels of rows."""
     shapes = source.config.weight_shapes()
+    unit = 1 if parameter.part == "values" else PANEL
     pieces, begin = [], 0
     for name in parameter.sources:
-        end = begin + shapes[name][0]
-        pieces.append((name, array[begin:end]))
+        end = begin + -(-shapes[name][0] // unit)
+        pieces.append(_Piece(name, parameter.part, array[begin:end]))
         begin = end
     return pieces
+
+
+def dtype_of(parameter: Parameter) -> np.dtype:
+    """The element type of a parameter's array."""
+    return DTYPES.get(parameter.part, np.dtype(np.float32))
 
 
 def aligned_arrays(
