@@ -19,10 +19,9 @@ from relax_mlir.dialects.graph import (
     shape_value_dims,
 )
 from relax_mlir.dialects.lib import FunctionOp
-from relax_mlir.symbolic import const
 
-from .dtypes import dlpack_dtype
 from .library import slot_name
+from .sites import describe_sites
 
 
 def metadata_text(
@@ -63,31 +62,13 @@ def _function(function: func.FuncOp) -> dict:
         "results": results,
         "facts": [str(fact) for fact in facts_of(function)],
         "calls": dict(calls),
-        "sites": [
-            {"kernel": op.callee_name, "bytes": _bytes_touched(op)}
-            for op in function.entry_block.operations
-            if isinstance(op, CallDpsOp)
-        ],
+        "sites": describe_sites(function),
         "arena_bytes": [
             str(op.bytes)
             for op in function.entry_block.operations
             if isinstance(op, AllocStorageOp)
         ],
     }
-
-
-def _bytes_touched(call: CallDpsOp) -> str:
-    """The least bytes a call moves: each tensor once, as an expression over the symbols."""
-    total = const(0)
-    for value in call.ins:
-        annotation = TensorType.of(value)
-        _, bits = dlpack_dtype(annotation.element)
-        if annotation.is_exact:
-            size = const(bits // 8)
-            for dim in annotation.dims:
-                size = size * dim
-            total = total + size
-    return str(total)
 
 
 def _value(type_: ir.Type) -> dict:

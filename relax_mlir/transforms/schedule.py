@@ -6,6 +6,7 @@
 
 Outputs are computed into the out parameters; what is between them is fused away, stays in
 registers, or is scratch memory that the kernel frees. `fuse=false` keeps every op separate.
+The work of a call stays on the kernel as `tir.flops` and `tir.bytes`: see `analysis.work`.
 
 Needs: tensor programs of linalg, tensor, arith and math ops. Leaves: no tensor in them.
 Source: paper §4.6 (analysis-based program optimisation); TVM DLight.
@@ -13,6 +14,7 @@ Source: paper §4.6 (analysis-based program optimisation); TVM DLight.
 
 from dataclasses import dataclass
 
+from relax_mlir.analysis.work import work_of
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.tir import prim_funcs
 from relax_mlir.passes import Pass
@@ -32,4 +34,6 @@ class Schedule(Pass):
         target = Target.parse(self.target)
         for prim_func in prim_funcs(op):
             if not prim_func.is_scheduled:
+                name, work = prim_func.name, work_of(prim_func)
                 schedule(prim_func, target, self.fuse)
+                work.annotate(ir.SymbolTable(op)[name])

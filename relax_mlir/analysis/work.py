@@ -1,0 +1,267 @@
+"""What a tensor program does, counted before it is scheduled: operations and bytes.
+
+    linalg.generic over (n, 576, 576) of mulf and addf      flops = 2 * n * 576 * 576
+    a cache of which rows 0 to m + n are read               bytes = those rows, not the cache
+
+Counts are expressions over what a call passes: `a1d0` is dim 0 of tensor argument 1, `s0` is index
+argument 0. Each floating-point operation of the program counts once, whether machines are quick at
+it (an addition) or not (an exponential); conversions, comparisons and integers do not count.
+Bytes are the least that has to move: each element that is read or written, once.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from relax_mlir.bindings import ir, linalg, tensor
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.symbolic import Expr, const, maximum, minimum, sym
+
+FLOPS = "tir.flops"
+BYTES = "tir.bytes"
+
+_FREE = (
+    "arith.bitcast",
+    "arith.constant",
+    "arith.extf",
+    "arith.select",
+    "arith.sitofp",
+    "arith.truncf",
+    "arith.uitofp",
+)
+_COST = {"math.fma": 2}
+_VIEWS = (tensor.CastOp, tensor.CollapseShapeOp, tensor.ExpandShapeOp, tensor.ExtractSliceOp)
+_SOFTMAX_FLOPS = 5  # scale, greatest so far, difference, exponential, sum
+
+_INDEX_OPS: dict[str, Callable[[Expr, Expr], Expr]] = {
+    "arith.addi": lambda a, b: a + b,
+    "arith.subi": lambda a, b: a - b,
+    "arith.muli": lambda a, b: a * b,
+    "arith.divsi": lambda a, b: a // b,
+    "arith.divui": lambda a, b: a // b,
+    "arith.floordivsi": lambda a, b: a // b,
+    "arith.ceildivsi": lambda a, b: (a + b - 1) // b,
+    "arith.ceildivui": lambda a, b: (a + b - 1) // b,
+    "arith.remsi": lambda a, b: a % b,
+    "arith.remui": lambda a, b: a % b,
+    "arith.minsi": minimum,
+    "arith.minui": minimum,
+    "arith.maxsi": maximum,
+    "arith.maxui": maximum,
+}
+
+
+@dataclass(frozen=True)
+class Work:
+    """Operations and bytes of one call; None is what cannot be told from the program."""
+
+    flops: Expr | None
+    bytes: Expr | None
+
+    def annotate(self, op: ir.Operation | ir.OpView) -> None:
+        """Writes the counts on a tensor program, as texts."""
+        for name, count in ((FLOPS, self.flops), (BYTES, self.bytes)):
+            if count is not None:
+                op.attributes[name] = ir.StringAttr.get(str(count))
+
+
+class _Unknown(Exception):
+    """The count depends on something that is no dim."""
+
+
+def work_of(kernel: PrimFunc) -> Work:
+    """Counts the work of a tensor program that is not scheduled."""
+    sizes = _Sizes(kernel)
+    return Work(_known(lambda: _flops(kernel, sizes)), _known(lambda: _bytes(kernel, sizes)))
+
+
+def _known(count: Callable[[], Expr]) -> Expr | None:
+    try:
+        return count()
+    except _Unknown:
+        return None
+
+
+class _Sizes:
+    """Dims of the tensors of a program, and its index values, as expressions over its arguments."""
+
+    def __init__(self, kernel: PrimFunc) -> None:
+        self._names: dict[ir.Value, str] = {}
+        for prefix, values in (("a", [*kernel.ins, *kernel.outs]), ("s", kernel.sym_args)):
+            self._names.update({value: f"{prefix}{i}" for i, value in enumerate(values)})
+
+    def dims(self, value: ir.Value) -> tuple[Expr, ...]:
+        """Dims of a tensor."""
+        type_ = ir.RankedTensorType(value.type)
+        if not any(map(type_.is_dynamic_dim, range(type_.rank))):
+            return tuple(map(const, type_.shape))
+        name = self._names.get(value)
+        found = (
+            self._from_producer(value)
+            if name is None
+            else [sym(f"{name}d{i}") for i in range(type_.rank)]
+        )
+        return tuple(
+            found[i] if type_.is_dynamic_dim(i) else const(type_.get_dim_size(i))
+            for i in range(type_.rank)
+        )
+
+    def _from_producer(self, value: ir.Value) -> Sequence[Expr]:
+        op = None if isinstance(value.owner, ir.Block) else value.owner.opview
+        if isinstance(op, tensor.CastOp):
+            return self.dims(op.source)
+        if isinstance(op, tensor.EmptyOp):
+            return self._mixed(ir.RankedTensorType(value.type).shape, op.operands)
+        if isinstance(op, linalg.GenericOp | linalg.FillOp):
+            return self.dims(op.outputs[list(op.results).index(value)])
+        if isinstance(op, tensor.InsertSliceOp):
+            return self.dims(op.dest)
+        if isinstance(op, tensor.ExpandShapeOp):
+            return self._mixed(op.static_output_shape, op.output_shape)
+        if isinstance(op, tensor.ExtractSliceOp):
+            sizes = self._mixed(op.static_sizes, op.sizes)
+            if len(sizes) == ir.RankedTensorType(value.type).rank:
+                return sizes
+        if isinstance(op, tensor.CollapseShapeOp):
+            source = self.dims(op.operands[0])
+            return [product(source[i.value] for i in group) for group in op.reassociation]
+        raise _Unknown
+
+    def _mixed(self, static: Sequence[int], dynamic: Sequence[ir.Value]) -> list[Expr]:
+        values = iter(dynamic)
+        unknown = ir.ShapedType.get_dynamic_size()
+        return [self.index(next(values)) if x == unknown else const(x) for x in static]
+
+    def index(self, value: ir.Value) -> Expr:
+        """An index value."""
+        if value in self._names:
+            return sym(self._names[value])
+        if isinstance(value.owner, ir.Block):
+            raise _Unknown
+        op = value.owner.opview
+        name = op.operation.name
+        if name == "arith.constant":
+            return const(ir.IntegerAttr(op.attributes["value"]).value)
+        if name == "arith.index_cast":
+            return self.index(op.operands[0])
+        if name == "tensor.dim":
+            axis = self.index(op.operands[1]).value
+            if axis is not None:
+                return self.dims(op.operands[0])[axis]
+        if name in _INDEX_OPS:
+            return _INDEX_OPS[name](*map(self.index, op.operands))
+        raise _Unknown
+
+    def bytes(self, value: ir.Value) -> Expr:
+        """Bytes of a whole tensor."""
+        return product(self.dims(value)) * _element_bytes(ir.ShapedType(value.type).element_type)
+
+    def iterations(self, op: linalg.GenericOp) -> Expr:
+        """How often the body of a linalg op runs."""
+        extents: list[Expr | None] = [None] * len(op.iterator_types)
+        maps = [attribute.value for attribute in op.indexing_maps]
+        for value, map_ in zip([*op.inputs, *op.outputs], maps, strict=True):
+            if not isinstance(value.type, ir.RankedTensorType):
+                continue
+            for expression, extent in zip(map_.results, self.dims(value), strict=True):
+                if isinstance(expression, ir.AffineDimExpr):
+                    extents[expression.position] = extent
+        if None in extents:
+            raise _Unknown
+        return product(extents)
+
+
+def product(factors) -> Expr:
+    """The product of expressions."""
+    total = const(1)
+    for factor in factors:
+        total = total * factor
+    return total
+
+
+def _element_bytes(element: ir.Type) -> int:
+    if isinstance(element, ir.IndexType):
+        return 8
+    return max(1, element.width // 8)
+
+
+def _flops(kernel: PrimFunc, sizes: _Sizes) -> Expr:
+    if kernel.schedule_hint == "attention":
+        return _attention_flops(kernel, sizes)
+    total = const(0)
+    for op in kernel.op.entry_block.operations:
+        if isinstance(op, linalg.GenericOp):
+            each = sum(map(_flops_of, op.regions[0].blocks[0].operations))
+            total = total + (sizes.iterations(op) * each if each else const(0))
+        elif len(op.operation.regions) and not isinstance(op, linalg.FillOp):
+            raise _Unknown
+    return total
+
+
+def _flops_of(op: ir.OpView) -> int:
+    name = op.operation.name
+    if name in _FREE or not name.startswith(("arith.", "math.")):
+        return 0
+    is_float = isinstance(op.results[0].type, ir.FloatType)
+    return _COST.get(name, 1) if is_float else 0
+
+
+def _attention_flops(kernel: PrimFunc, sizes: _Sizes) -> Expr:
+    """Of the pairs of a query and a key that it may see: two products of d, and the softmax.
+
+    With n queries behind m other keys and a causal mask these are n m + n (n + 1) / 2 pairs.
+    """
+    n, heads, d = sizes.dims(kernel.ins[0])
+    m = sizes.index(kernel.sym_args[0])
+    causal = ir.DictAttr(kernel.op.attributes["tir.attention"])["causal"].value
+    own = n * (n + 1) // 2 if causal else n * n
+    return heads * (n * m + own) * (4 * d + _SOFTMAX_FLOPS)
+
+
+def _bytes(kernel: PrimFunc, sizes: _Sizes) -> Expr:
+    parts = [_read(value, sizes) for value in kernel.ins]
+    parts += [_written(value, sizes) for value in kernel.outs]
+    return sum(parts, const(0))
+
+
+def _read(value: ir.Value, sizes: _Sizes) -> Expr:
+    """Bytes of a tensor that are read, directly or by ways of looking at it."""
+    parts, gathers = [], False
+    for use in value.uses:
+        op = use.owner.opview
+        if isinstance(op, tensor.DimOp):
+            continue
+        if isinstance(op, _VIEWS):
+            parts.append(_read(op.results[0], sizes))
+        elif isinstance(op, tensor.ExtractOp) and _enclosing(op) is not None:
+            gathers = True
+            element = _element_bytes(op.result.type)
+            parts.append(sizes.iterations(_enclosing(op)) * element)
+        else:
+            return sizes.bytes(value)
+    return _at_most_whole(parts, gathers, value, sizes)
+
+
+def _enclosing(op: tensor.ExtractOp) -> linalg.GenericOp | None:
+    parent = op.operation.parent.opview
+    return parent if isinstance(parent, linalg.GenericOp) else None
+
+
+def _written(value: ir.Value, sizes: _Sizes) -> Expr:
+    """Bytes of an output that are written."""
+    parts = []
+    for use in value.uses:
+        op = use.owner.opview
+        if isinstance(op, _VIEWS):
+            parts.append(_written(op.results[0], sizes))
+        elif isinstance(op, tensor.InsertSliceOp) and op.dest == value:
+            parts += [sizes.bytes(op.source), _written(op.result, sizes)]
+        elif isinstance(op, linalg.GenericOp | linalg.FillOp):
+            return sizes.bytes(value)
+    return _at_most_whole(parts, False, value, sizes)
+
+
+def _at_most_whole(parts: list[Expr], gathers: bool, value: ir.Value, sizes: _Sizes) -> Expr:
+    """The sum of the parts; parts may overlap, and gathers repeat, so not more than the tensor."""
+    parts = [part for part in parts if part != const(0)]
+    total = sum(parts, const(0))
+    return minimum(total, sizes.bytes(value)) if gathers or len(parts) > 1 else total
