@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from relax_mlir.compiler import compile
 from relax_mlir.symbolic import parse
 
