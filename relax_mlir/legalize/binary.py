@@ -99,12 +99,16 @@ def logical_xor(op: graph.LogicalXorOp, kernel: KernelBuilder) -> None:
 
 
 def floor_divide(op: graph.FloorDivideOp, kernel: KernelBuilder) -> None:
-    """The quotient rounded down; an integer divided by 0 gives 0."""
+    """The quotient rounded down; an integer divided by 0 gives 0, the least one by -1 wraps."""
+
+    def integers(a: ir.Value, b: ir.Value) -> ir.Value:
+        zero = scalar(b.type, 0)
+        quotient = arith.FloorDivSIOp(a, _safe_divisor(b)).result
+        negated = arith.SelectOp(_equals(b, -1), scalars.subtract(zero, a), quotient).result
+        return arith.SelectOp(_equals(b, 0), zero, negated).result
 
     def body(a: ir.Value, b: ir.Value) -> ir.Value:
-        if not _is_integer(a):
-            return math.FloorOp(scalars.divide(a, b)).result
-        return _integer_division(a, b, lambda a, b: arith.FloorDivSIOp(a, b).result)
+        return integers(a, b) if _is_integer(a) else math.FloorOp(scalars.divide(a, b)).result
 
     _zip(kernel, body)
 
@@ -113,21 +117,24 @@ def remainder(op: graph.RemainderOp, kernel: KernelBuilder) -> None:
     """The remainder with the sign of the divisor; an integer modulo 0 gives 0."""
 
     def integers(a: ir.Value, b: ir.Value) -> ir.Value:
-        quotient = arith.FloorDivSIOp(a, b).result
-        return scalars.subtract(a, scalars.multiply(quotient, b))
+        divisor = _safe_divisor(b)
+        quotient = arith.FloorDivSIOp(a, divisor).result
+        return scalars.subtract(a, scalars.multiply(quotient, divisor))
 
     def body(a: ir.Value, b: ir.Value) -> ir.Value:
-        return _integer_division(a, b, integers) if _is_integer(a) else _float_remainder(a, b)
+        return integers(a, b) if _is_integer(a) else _float_remainder(a, b)
 
     _zip(kernel, body)
 
 
-def _integer_division(a: ir.Value, b: ir.Value, body: Body) -> ir.Value:
-    """Divides by 1 where the divisor is 0, which machines trap, and gives 0 there."""
-    zero, one = scalar(b.type, 0), scalar(b.type, 1)
-    by_zero = arith.CmpIOp(arith.CmpIPredicate.eq, b, zero).result
-    result = body(a, arith.SelectOp(by_zero, one, b).result)
-    return arith.SelectOp(by_zero, zero, result).result
+def _safe_divisor(b: ir.Value) -> ir.Value:
+    """1 in place of 0 and -1: machines trap on a zero divisor and on a quotient that overflows."""
+    traps = arith.OrIOp(_equals(b, 0), _equals(b, -1)).result
+    return arith.SelectOp(traps, scalar(b.type, 1), b).result
+
+
+def _equals(value: ir.Value, constant: int) -> ir.Value:
+    return arith.CmpIOp(arith.CmpIPredicate.eq, value, scalar(value.type, constant)).result
 
 
 def _float_remainder(a: ir.Value, b: ir.Value) -> ir.Value:
@@ -143,13 +150,31 @@ def _float_remainder(a: ir.Value, b: ir.Value) -> ir.Value:
 
 
 def power(op: graph.PowerOp, kernel: KernelBuilder) -> None:
-    """a to the power b; a negative integer exponent gives what `math.ipowi` does."""
+    """a to the power b; integers wrap, and a negative exponent rounds the quotient towards 0."""
 
     def body(a: ir.Value, b: ir.Value) -> ir.Value:
-        power_op = math.IPowIOp if _is_integer(a) else math.PowFOp
-        return power_op(a, b).result
+        return _integer_power(a, b) if _is_integer(a) else math.PowFOp(a, b).result
 
     _zip(kernel, body)
+
+
+def _integer_power(a: ir.Value, b: ir.Value) -> ir.Value:
+    """Multiplies the squares of squares that the bits of b select, without branches."""
+    zero, one, minus_one = (scalar(a.type, value) for value in (0, 1, -1))
+    result, square = one, a
+    for place in range(ir.IntegerType(a.type).width - 1):
+        factor = arith.SelectOp(_has_bit(b, place), square, one).result
+        result, square = scalars.multiply(result, factor), scalars.multiply(square, square)
+    turned = arith.SelectOp(_has_bit(b, 0), minus_one, one).result
+    inverse = arith.SelectOp(_equals(a, 1), one, zero).result
+    inverse = arith.SelectOp(_equals(a, -1), turned, inverse).result
+    negative = arith.CmpIOp(arith.CmpIPredicate.slt, b, zero).result
+    return arith.SelectOp(negative, inverse, result).result
+
+
+def _has_bit(value: ir.Value, place: int) -> ir.Value:
+    bit = arith.AndIOp(value, scalar(value.type, 1 << place)).result
+    return arith.CmpIOp(arith.CmpIPredicate.ne, bit, scalar(value.type, 0)).result
 
 
 def hypot(op: graph.HypotOp, kernel: KernelBuilder) -> None:

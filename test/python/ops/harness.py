@@ -17,12 +17,13 @@ import ml_dtypes
 import numpy as np
 
 import relax_mlir
-from relax_mlir.bindings import func, ir
+from relax_mlir.bindings import arith, func, ir, math
 from relax_mlir.dialects import graph, make_context
 from relax_mlir.passes import Pipeline
+from relax_mlir.rewriting import replace, walk_ops
 from relax_mlir.symbolic import Expr, as_expr
 
-ROUTES = ("loops",)
+ROUTES = ("loops", "O0", "O2")
 NUMPY = {
     "f64": np.dtype("float64"),
     "f32": np.dtype("float32"),
@@ -44,7 +45,7 @@ LOWERING = """builtin.module(
   drop-equivalent-buffer-results{modify-public-functions=true},
   canonicalize,cse,buffer-deallocation-pipeline,convert-bufferization-to-memref,
   func.func(convert-linalg-to-loops),expand-strided-metadata,lower-affine,convert-scf-to-cf,
-  convert-math-to-funcs,math-expand-ops{ops=rsqrt},arith-expand{include-bf16=true},
+  math-expand-ops{ops=rsqrt},arith-expand{include-bf16=true},
   convert-math-to-libm,convert-to-llvm,reconcile-unrealized-casts)"""
 
 
@@ -166,9 +167,7 @@ class _Loops:
             module, opt_level=1
         )
         self._copy = _MEMREF_COPY(_memref_copy)
-        self._engine.raw_register_runtime(
-            "memrefCopy", ctypes.cast(self._copy, ctypes.c_void_p)
-        )
+        self._engine.raw_register_runtime("memrefCopy", ctypes.cast(self._copy, ctypes.c_void_p))
         address = self._engine.raw_lookup("_mlir_ciface_kernel")
         assert address, "a function is missing"
         self._entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
@@ -217,10 +216,24 @@ def _lower(module: ir.Module, kernel: func.FuncOp) -> None:
     for attribute in list(kernel.attributes):
         if attribute.startswith("tir.") or attribute == "arg_attrs":
             del kernel.attributes[attribute]
+    for op in walk_ops(module, math.CopySignOp):
+        replace(op, _copysign_as_bits(op))
     Pipeline.parse(LOWERING).run(module)
     lowered = ir.SymbolTable(module.operation)["kernel"]
     returned = lowered.attributes["function_type"].value
     assert str(returned).startswith("!llvm.func<void"), "a result is not computed into its output"
+
+
+def _copysign_as_bits(op: math.CopySignOp) -> ir.Value:
+    """Upstream has no lowering of it beside those to libm."""
+    type_ = op.result.type
+    bits = ir.IntegerType.get_signless(ir.FloatType(type_).width)
+    with ir.InsertionPoint(op), op.location:
+        sign = arith.ConstantOp(bits, ir.IntegerAttr.get(bits, -(2 ** (bits.width - 1)))).result
+        rest = arith.XOrIOp(sign, arith.ConstantOp(bits, -1).result).result
+        magnitude, other = (arith.BitcastOp(bits, value).result for value in op.operands)
+        parts = arith.AndIOp(magnitude, rest).result, arith.AndIOp(other, sign).result
+        return arith.BitcastOp(type_, arith.OrIOp(*parts).result).result
 
 
 def _plain(type_: ir.Type) -> ir.Type:
