@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -127,7 +128,7 @@ class LanguageModel:
     @property
     def num_parameters(self) -> int:
         """How many weights there are, as numbers."""
-        return sum(array.size for array in self.parameters)
+        return sum(prod(shape) for shape in self.config.weight_shapes().values())
 
     @property
     def threads(self) -> int:

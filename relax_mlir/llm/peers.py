@@ -16,13 +16,13 @@ from relax_mlir.llm.packaged import resolve
 
 
 class LlamaCpp:
-    """llama.cpp with float32 weights and caches: the arithmetic that ours does."""
+    """llama.cpp on a GGUF file: with its weights and caches in float32, or as it runs by itself."""
 
     name = "llama.cpp"
     version = llama_cpp.__version__
 
-    def __init__(self, model: str, capacity: int) -> None:
-        """Loads `model` for sequences of up to `capacity` tokens.
+    def __init__(self, model: str, capacity: int, weights: str) -> None:
+        """Loads `model` for sequences of up to `capacity` tokens; `weights` as for `llm.load`.
 
         Raises UsageError if it is no GGUF file, ModelError if llama.cpp refuses it.
         """
@@ -31,12 +31,14 @@ class LlamaCpp:
             raise UsageError(f"'{model}' is a folder; llama.cpp is measured on GGUF files")
         llama_cpp.llama_log_set(_QUIET, None)
         options = llama_cpp.llama_model_default_params()
-        self._model = llama_cpp.llama_model_load_from_file(bytes(float32_file(path)), options)
+        file = float32_file(path) if weights == "f32" else path
+        self._model = llama_cpp.llama_model_load_from_file(bytes(file), options)
         if not self._model:
             raise ModelError(f"{path}: llama.cpp cannot load it")
         settings = llama_cpp.llama_context_default_params()
         settings.n_ctx, settings.n_batch = capacity, capacity
-        settings.type_k = settings.type_v = llama_cpp.GGML_TYPE_F32
+        if weights == "f32":
+            settings.type_k = settings.type_v = llama_cpp.GGML_TYPE_F32
         self._context = llama_cpp.llama_init_from_model(self._model, settings)
         self._memory = llama_cpp.llama_get_memory(self._context)
         vocab = llama_cpp.llama_model_get_vocab(self._model)

@@ -76,15 +76,17 @@ def _named(diagnostic, name: str):
     return replace(diagnostic, file=file, notes=notes)
 
 
-def add_compile_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that choose how something is compiled."""
+def add_compile_options(parser: argparse.ArgumentParser, opt_level: int = 2) -> None:
+    """Adds the options that choose how something is compiled; `opt_level` is the default."""
+    parser.add_argument("--target", default="native", help="'native' or a name such as x86-64-v3")
     parser.add_argument(
         "-O",
         "--opt-level",
         type=int,
-        default=2,
+        default=opt_level,
         metavar="LEVEL",
-        help="0: as written, 1: fast kernels, 2: fused kernels (default: 2)",
+        help="0: as written, 1: fast kernels, 2: fused kernels, 3: parameters laid out for them "
+        f"(default: {opt_level})",
     )
     parser.add_argument(
         "--no-cache", action="store_true", help="compile even if the result is in the disk cache"

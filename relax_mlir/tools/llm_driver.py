@@ -76,7 +76,7 @@ def bench(args: argparse.Namespace) -> int:
     if args.vs:
         from relax_mlir.llm.peers import LlamaCpp  # llama.cpp is optional
 
-        contenders.append(LlamaCpp(args.model, plan.longest))
+        contenders.append(LlamaCpp(args.model, plan.longest, args.weights))
     results = measure(contenders, plan)
     print(json.dumps(results, indent=2) if args.json else table(results))
     return 0
@@ -93,12 +93,13 @@ def _load(args: argparse.Namespace, threads: int | None, context: int | None) ->
         raise UsageError(f"--threads is {threads}; expects 1 or more")
     return llm.load(
         args.model,
-        args.weights,
-        threads,
-        args.target,
-        args.opt_level,
-        context,
-        not args.no_cache,
+        weights=args.weights,
+        threads=threads,
+        target=args.target,
+        opt_level=args.opt_level,
+        context=context,
+        use_cache=not args.no_cache,
+        activations=args.activations,
     )
 
 

@@ -24,7 +24,6 @@ def arguments() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("input", nargs="?", default="-", help="MLIR text or bytecode; '-' is standard input")
     add("-o", dest="output", metavar="FILE", help="where the result goes (default: INPUT's stem)")
-    add("--target", default="native", help="'native' or a name such as x86-64-v3")
     add_compile_options(parser)
     add(
         "--emit",

@@ -41,10 +41,25 @@ def arguments() -> argparse.ArgumentParser:
     add("--json", action="store_true", help="print JSON")
     inspect = command("inspect", "Shows what a model consists of and what it is compiled to.")
     for parser_ in (generate, chat, bench, inspect):
-        parser_.add_argument("--weights", default="f32", help="type of the weights (default: f32)")
-        parser_.add_argument("--target", default="native", help="machine to compile for")
-        add_compile_options(parser_)
+        _add_weights(parser_)
+        add_compile_options(parser_, opt_level=3)
     return parser
+
+
+def _add_weights(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--weights",
+        default="f32",
+        metavar="TYPE",
+        help="f32, the default, or native: matrices stay as they are in the file",
+    )
+    add(
+        "--activations",
+        default="int8",
+        metavar="TYPE",
+        help="what native matrices are multiplied with: int8, the default, or f32",
+    )
 
 
 def _add_sampling(parser: argparse.ArgumentParser) -> None:

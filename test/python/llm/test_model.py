@@ -90,7 +90,7 @@ class TestSmolLM2:
         whole = model.logits(tokens)
         np.testing.assert_allclose(logits, whole, rtol=0, atol=LOGITS_TOLERANCE)
 
-    @pytest.mark.parametrize("opt_level", [0, 1])
+    @pytest.mark.parametrize("opt_level", [0, 1, 2])
     def test_optimisation_changes_no_result(self, model, golden, opt_level):
         tokens = golden["chat_tokens"]
         plain = load("smollm2", opt_level=opt_level).logits(tokens)
@@ -290,12 +290,12 @@ class TestLoad:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"weights": "f8"}, "unknown weights 'f8'; accepted are f32"),
+            ({"weights": "f8"}, "unknown weights 'f8'; accepted are f32, native"),
             ({"model": "nothing"}, "no model 'nothing'"),
             ({"context": 65}, "context is 65; expects 1 to 64"),
             ({"context": 0}, "context is 0; expects 1 to 64"),
             ({"threads": 0}, "threads is 0; expects 1 or more"),
-            ({"opt_level": 3}, "unknown optimisation level 3; levels are 0, 1, 2"),
+            ({"opt_level": 4}, "unknown optimisation level 4; levels are 0, 1, 2, 3"),
             ({"target": "z80"}, "unknown target 'z80'"),
         ],
     )
@@ -312,6 +312,6 @@ class TestLoad:
         with pytest.raises(UsageError, match="8 new tokens do not fit behind 0 in a context of 5"):
             model.logits(range(8))
 
-    def test_weights_are_aligned(self, tiny):
-        assert tiny.num_parameters == sum(a.size for a in random_weights().values())
+    def test_weights_are_counted_and_aligned(self, tiny, weights):
+        assert tiny.num_parameters == sum(array.size for array in weights.values())
         assert all(array.ctypes.data % 64 == 0 for array in tiny.parameters)

@@ -142,7 +142,7 @@ def test_standard_input(monkeypatch, capsys):
     [
         (["missing.mlir"], "cannot read 'missing.mlir': no such file or directory"),
         (["-"], "the module comes from standard input; name the output with -o FILE"),
-        (["{folder}/model.mlir", "-O", "9"], "unknown optimisation level 9; levels are 0, 1, 2"),
+        (["{folder}/model.mlir", "-O", "9"], "unknown optimisation level 9; levels are 0, 1, 2, 3"),
         (["{folder}/model.mlir", "--target", "z80"], "unknown target 'z80'"),
         (["{folder}/model.mlir", "--emit=wasm"], "unknown stage 'wasm'"),
         (["{folder}/model.mlir", "--emit=mlir-legalize"], "did you mean 'mlir-legalize-ops'"),
