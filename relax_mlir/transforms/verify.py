@@ -206,7 +206,7 @@ def _check_inplace(op: CallTirInplaceOp) -> None:
             raise ShapeError(f"computes '{out.type}' into operand {index} of '{ins[index].type}'")
     for index in used:
         for use in ins[index].uses:
-            other = use.owner
+            other = use.owner.operation
             if other != op.operation and other.block == op.operation.block:
                 if op.operation.is_before_in_block(other):
                     raise ShapeError(

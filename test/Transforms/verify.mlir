@@ -1,0 +1,219 @@
+// RUN: relax-opt %s --split-input-file --verify-diagnostics --relax-verify
+
+// Each error is reported at its op, more than one in one run.
+func.func @negative_operators(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @below {{'graph.matmul' op contracts dim 8 of lhs with dim 4 of rhs}}
+  %0 = "graph.matmul"(%x, %y) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  // expected-error @below {{'graph.exp' op infers result type 'tensor<4x8xf32>', but has 'tensor<4x9xf32>'}}
+  %1 = "graph.exp"(%0) : (tensor<4x8xf32>) -> tensor<4x9xf32>
+  return %0 : tensor<4x8xf32>
+}
+
+// -----
+
+// A dim that nothing is known of is no error, nor are two symbols that may be equal.
+func.func @symbolic_unknown(%x: tensor<?xf32, #graph.shape<["n"]>>, %y: tensor<?xf32>, %z: tensor<?xf32, #graph.shape<["m"]>>) -> (tensor<?xf32>, tensor<?xf32>) {
+  %0 = "graph.add"(%x, %y) : (tensor<?xf32, #graph.shape<["n"]>>, tensor<?xf32>) -> tensor<?xf32>
+  %1 = "graph.add"(%x, %z) : (tensor<?xf32, #graph.shape<["n"]>>, tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32>
+  return %0, %1 : tensor<?xf32>, tensor<?xf32>
+}
+
+// -----
+
+// A proof covers every value of the symbols: n + 1 is never n.
+func.func @negative_symbolic(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["n + 1"]>> {
+  // expected-error @below {{'graph.exp' op infers result type}}
+  %0 = "graph.exp"(%x) : (tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["n + 1"]>>
+  return %0 : tensor<?xf32, #graph.shape<["n + 1"]>>
+}
+
+// -----
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#in2  = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!v = tensor<?xf32, #graph.shape<["n"]>>
+!w = tensor<?xf32, #graph.shape<["n + 1"]>>
+!q = tensor<?xf32, #graph.shape<["4*m"]>>
+
+func.func private @k(%x: !v, %out: !v) -> !v attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  return %out : !v
+}
+
+// The symbols of a signature are its own.
+func.func @call_tir_symbolic(%x: !q) -> !q {
+  %0 = "graph.call_tir"(%x) {callee = @k, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!q) -> !q
+  return %0 : !q
+}
+
+func.func @call_tir_c1(%x: !v) -> !v {
+  // expected-error @below {{'graph.call_tir' op calls '@call_tir_c1', which is no tensor program}}
+  %0 = "graph.call_tir"(%x) {callee = @call_tir_c1, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!v) -> !v
+  return %0 : !v
+}
+
+func.func @call_tir_c2_count(%x: !v) -> !v {
+  // expected-error @below {{passes 2 inputs, 1 outputs and 1 symbols to '@k', which takes 1 inputs, 1 outputs and 0 symbols}}
+  %0 = "graph.call_tir"(%x, %x) {callee = @k, sym_args = #graph.shape<["n"]>, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (!v, !v) -> !v
+  return %0 : !v
+}
+
+func.func @call_tir_c2_rank(%x: tensor<4x4xf32>) -> !v {
+  // expected-error @below {{passes operand 0, which has rank 2 instead of 1, to '@k'}}
+  %0 = "graph.call_tir"(%x) {callee = @k, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4x4xf32>) -> !v
+  return %0 : !v
+}
+
+func.func @call_tir_c2_element(%x: tensor<4xf16>) -> tensor<4xf32> {
+  // expected-error @below {{passes operand 0, which has elements of f16 instead of f32, to '@k'}}
+  %0 = "graph.call_tir"(%x) {callee = @k, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf16>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+func.func @call_tir_c2_dim(%x: !v) -> !w {
+  // expected-error @below {{passes result 0, whose dim 0 is n + 1 instead of n, to '@k'}}
+  %0 = "graph.call_tir"(%x) {callee = @k, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!v) -> !w
+  return %0 : !w
+}
+
+// -----
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!v = tensor<?xf32, #graph.shape<["n"]>>
+
+func.func private @k(%out: !v) -> !v attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  return %out : !v
+}
+
+func.func @call_tir_inplace_valid(%x: !v {graph.inout = 0 : i64}) -> !v {
+  %0 = "graph.call_tir_inplace"(%x) {callee = @k, inplace_indices = array<i64: 0>, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!v) -> !v
+  return %0 : !v
+}
+
+func.func @call_tir_inplace_c3(%x: !v) -> !v {
+  // expected-error @below {{has 'inplace_indices' [1] for 1 operands and 1 results, but needs one distinct operand, or -1, per result}}
+  %0 = "graph.call_tir_inplace"(%x) {callee = @k, inplace_indices = array<i64: 1>, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!v) -> !v
+  return %0 : !v
+}
+
+func.func @call_tir_inplace_c4(%x: tensor<4xf32>) -> tensor<5xf32> {
+  // expected-error @below {{computes 'tensor<5xf32>' into operand 0 of 'tensor<4xf32>'}}
+  %0 = "graph.call_tir_inplace"(%x) {callee = @k, inplace_indices = array<i64: 0>, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<5xf32>
+  return %0 : tensor<5xf32>
+}
+
+func.func @negative_read_afterwards(%x: !v) -> (!v, !v) {
+  // expected-error @below {{updates operand 0 in place, but 'graph.exp' reads it afterwards}}
+  %0 = "graph.call_tir_inplace"(%x) {callee = @k, inplace_indices = array<i64: 0>, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!v) -> !v
+  %1 = "graph.exp"(%x) : (!v) -> !v
+  return %0, %1 : !v, !v
+}
+
+// -----
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#in2  = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!v = tensor<?xf32, #graph.shape<["n"]>>
+!m = tensor<?xf32, #graph.shape<["m"]>>
+!w = tensor<?xf32, #graph.shape<["m + 1"]>>
+
+func.func private @f(%x: !v, %y: !v) -> tensor<?xf32, #graph.shape<["n + 1"]>> {
+  %0 = "graph.match_cast"(%x) : (!v) -> tensor<?xf32>
+  %1 = "graph.match_cast"(%0) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["n + 1"]>>
+  return %1 : tensor<?xf32, #graph.shape<["n + 1"]>>
+}
+
+func.func @call_c1(%x: !v) -> !v {
+  // expected-error @below {{'graph.call' op calls '@nowhere', which is no graph function}}
+  %0 = "graph.call"(%x) {callee = @nowhere, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!v) -> !v
+  return %0 : !v
+}
+
+func.func @call_c2(%x: !m, %y: !w) -> tensor<?xf32> {
+  // expected-error @below {{passes operand 1, whose dim 0 is m + 1 instead of m, to '@f'}}
+  %0 = "graph.call"(%x, %y) {callee = @f, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (!m, !w) -> tensor<?xf32>
+  // expected-error @below {{has 1 operands and 1 results, but '@f' takes 2 and returns 1}}
+  %1 = "graph.call"(%x) {callee = @f, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!m) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+func.func @call_c3(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{has result 0 of 'tensor<4xf32>', but '@f' returns 'tensor<5xf32>'}}
+  %0 = "graph.call"(%x, %x) {callee = @f, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+// A product of two symbols binds neither.
+// expected-error @below {{'func.func' op has the symbol 'm', which no argument binds}}
+// expected-error @below {{'func.func' op has the symbol 'n', which no argument binds}}
+func.func @negative_unbound_argument(%x: tensor<?xf32, #graph.shape<["m*n"]>>) {
+  return
+}
+
+// An argument, a shape value or a cast binds a symbol.
+func.func @symbolic_bound(%x: tensor<?xf32, #graph.shape<["2*n + 1"]>>, %s: !graph.shape_value<["m"]>, %y: tensor<?xf32>) attributes {graph.facts = ["n <= m", "k >= 1"]} {
+  %0 = "graph.match_cast"(%y) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["k"]>>
+  return
+}
+
+func.func @negative_unbound(%x: tensor<f32>) {
+  // expected-error @below {{'graph.full' op uses the symbol 'n', which nothing binds}}
+  %0 = "graph.full"(%x) {shape = #graph.shape<["n"]>} : (tensor<f32>) -> tensor<?xf32, #graph.shape<["n"]>>
+  return
+}
+
+// expected-error @below {{states 'k <= 4', but nothing binds the symbol 'k'}}
+func.func @negative_fact_symbol(%x: tensor<?xf32, #graph.shape<["n"]>>) attributes {graph.facts = ["k <= 4"]} {
+  return
+}
+
+// expected-error @below {{has argument 0 updated as result 1, of 1}}
+func.func @negative_inout_range(%x: tensor<4xf32> {graph.inout = 1 : i64}) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+
+// expected-error @below {{has argument 0 of 'tensor<4xf32>' updated as result 0 of 'tensor<5xf32>'}}
+func.func @negative_inout_type(%x: tensor<4xf32> {graph.inout = 0 : i64}, %y: tensor<5xf32>) -> tensor<5xf32> {
+  return %y : tensor<5xf32>
+}
+
+func.func @negative_library(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{calls 'blas.nothing', which no lib.function declares}}
+  %0 = "graph.call_dps_library"(%x) {callee = @blas.nothing, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{has a malformed 'graph.facts'}}
+func.func @negative_facts(%x: tensor<?xf32, #graph.shape<["n"]>>) attributes {graph.facts = ["n =< 4"]} {
+  return
+}
+
+// -----
+
+// expected-error @below {{is a tensor program without 'tir.num_outs'}}
+func.func private @negative_num_outs(%x: tensor<4xf32>) attributes {tir.prim_func} {
+  return
+}
+
+// expected-error @below {{must take ranked tensors, then indices}}
+func.func private @negative_order(%i: index, %out: tensor<4xf32>) -> tensor<4xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  return %out : tensor<4xf32>
+}
+
+// expected-error @below {{returns (tensor<4xf32>), but its outputs are (tensor<4xf32>, tensor<4xf32>)}}
+func.func private @negative_results(%x: tensor<4xf32>, %out: tensor<4xf32>) -> tensor<4xf32> attributes {tir.prim_func, tir.num_outs = 2 : i64} {
+  return %out : tensor<4xf32>
+}
+
+// expected-error @below {{has 1 tensors, but 'tir.num_outs' is 2}}
+func.func private @negative_count(%out: tensor<4xf32>) -> tensor<4xf32> attributes {tir.prim_func, tir.num_outs = 2 : i64} {
+  return %out : tensor<4xf32>
+}
