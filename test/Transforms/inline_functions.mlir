@@ -1,0 +1,94 @@
+// RUN: relax-opt %s --split-input-file --relax-inline-functions --pretty | FileCheck %s
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#in2  = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+// The symbols of the callee are what the arguments say; nothing calls it afterwards.
+// CHECK-LABEL: func @symbolic(
+// CHECK-NEXT:    %0 = graph.reshape(%arg0) {shape=#graph.shape<["8*n"]>} : tensor<8*n x f32>
+// CHECK-NEXT:    return %0
+// CHECK-NOT:   func private @flatten
+func.func @symbolic(%x: tensor<?x4xf32, #graph.shape<["2*n", 4]>>) -> tensor<?xf32, #graph.shape<["8*n"]>> {
+  %0 = "graph.call"(%x) {callee = @flatten, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<?x4xf32, #graph.shape<["2*n", 4]>>) -> tensor<?xf32, #graph.shape<["8*n"]>>
+  return %0 : tensor<?xf32, #graph.shape<["8*n"]>>
+}
+func.func private @flatten(%x: tensor<?x4xf32, #graph.shape<["m", 4]>>) -> tensor<?xf32, #graph.shape<["4*m"]>> {
+  %0 = "graph.reshape"(%x) {shape = #graph.shape<["4*m"]>} : (tensor<?x4xf32, #graph.shape<["m", 4]>>) -> tensor<?xf32, #graph.shape<["4*m"]>>
+  return %0 : tensor<?xf32, #graph.shape<["4*m"]>>
+}
+
+// -----
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#in2  = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+// Two calls bind the callee's own symbol k anew, and neither takes the caller's k.
+// CHECK-LABEL: func @fresh(
+// CHECK-NEXT:    %0 = graph.match_cast(%arg1) : tensor<k_1 x f32>
+// CHECK-NEXT:    %1 = graph.exp(%0) : tensor<k_1 x f32>
+// CHECK-NEXT:    %2 = graph.match_cast(%1) : tensor<? x f32>
+// CHECK-NEXT:    %3 = graph.match_cast(%2) : tensor<k_2 x f32>
+// CHECK-NEXT:    %4 = graph.exp(%3) : tensor<k_2 x f32>
+func.func @fresh(%k: tensor<?xf32, #graph.shape<["k"]>>, %x: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = "graph.call"(%x) {callee = @named, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<?xf32>) -> tensor<?xf32>
+  %1 = "graph.call"(%0) {callee = @named, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<?xf32>) -> tensor<?xf32>
+  return %1 : tensor<?xf32>
+}
+func.func private @named(%x: tensor<?xf32>) -> tensor<?xf32, #graph.shape<["k"]>> {
+  %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["k"]>>
+  %1 = "graph.exp"(%0) : (tensor<?xf32, #graph.shape<["k"]>>) -> tensor<?xf32, #graph.shape<["k"]>>
+  return %1 : tensor<?xf32, #graph.shape<["k"]>>
+}
+
+// -----
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#in2  = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!v = tensor<?xf32, #graph.shape<["n"]>>
+// An argument that is coarser than the parameter is checked at run time; calls within calls go
+// first, wherever they stand.
+// CHECK-LABEL: func @nested(
+// CHECK-NEXT:    %0 = graph.match_cast(%arg0) : tensor<n x f32>
+// CHECK-NEXT:    %1 = graph.exp(%0) : tensor<n x f32>
+// CHECK-NEXT:    %2 = graph.negative(%1) : tensor<n x f32>
+// CHECK-NEXT:    %3 = graph.match_cast(%2) : tensor<? x f32>
+// CHECK-NEXT:    return %3
+func.func @nested(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = "graph.call"(%x) {callee = @outer, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+func.func private @outer(%x: !v) -> !v {
+  %0 = "graph.call"(%x) {callee = @inner, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!v) -> !v
+  %1 = "graph.negative"(%0) : (!v) -> !v
+  return %1 : !v
+}
+func.func private @inner(%x: !v) -> !v {
+  %0 = "graph.exp"(%x) : (!v) -> !v
+  return %0 : !v
+}
+
+// -----
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#in2  = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!v = tensor<?xf32, #graph.shape<["n"]>>
+// Public functions stay, and so do those that run as one kernel.
+// CHECK-LABEL: func @negative_kept(
+// CHECK-NEXT:    graph.call @fused(%arg0)
+// CHECK-NEXT:    graph.exp
+// CHECK-LABEL: func @public(
+// CHECK-LABEL: func private @fused(
+func.func @negative_kept(%x: !v) -> (!v, !v) {
+  %0 = "graph.call"(%x) {callee = @fused, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!v) -> !v
+  %1 = "graph.call"(%x) {callee = @public, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!v) -> !v
+  return %0, %1 : !v, !v
+}
+func.func @public(%x: !v) -> !v {
+  %0 = "graph.exp"(%x) : (!v) -> !v
+  return %0 : !v
+}
+func.func private @fused(%x: !v) -> !v attributes {graph.primitive} {
+  return %x : !v
+}
