@@ -51,16 +51,16 @@ def schedule_matmul(kernel: PrimFunc, target: Target) -> bool:
 
 def _emit(kernel: Kernel, tiling: Tiling, contractions: Sequence[Contraction]) -> None:
     """Emits the body of the scheduled function."""
-    _prepare(kernel)
+    prepare_program(kernel)
     first = contractions[0]
     shape = [kernel.extent(first.stage, loop) for loop in range(len(first.stage.extents))]
-    epilogue = _epilogue(kernel, tiling, contractions, shape)
+    epilogue = epilogue_of(kernel, tiling, contractions, shape)
     left = _matrix(kernel, tiling, first, first.lhs, first.rows, shape)
     right = tuple(_matrix(kernel, tiling, c, c.rhs, c.columns, shape) for c in contractions)
     problem = Problem(
         batch=tuple(shape[loop] for loop in first.batch),
         rows=mul(1, *(shape[loop] for loop in first.rows)),
-        columns=_columns(kernel, contractions, shape),
+        columns=kept_columns(kernel, contractions, shape),
         depth=shape[first.depth],
         lhs=left,
         rhs=right,
@@ -78,7 +78,7 @@ def _emit(kernel: Kernel, tiling: Tiling, contractions: Sequence[Contraction]) -
     )
 
 
-def _prepare(kernel: Kernel) -> None:
+def prepare_program(kernel: Kernel) -> None:
     """Emits scalars, extents and views, which all loops use, in front of them."""
     program = kernel.placement.program
     for item in program.items:
@@ -103,7 +103,7 @@ def _prepare_sizes(kernel: Kernel, tensor: Tensor) -> None:
         _prepare_sizes(kernel, tensor.source)
 
 
-def _epilogue(
+def epilogue_of(
     kernel: Kernel, tiling: Tiling, contractions: Sequence[Contraction], shape: Sequence[Index]
 ) -> Epilogue:
     """The stages behind the contractions."""
@@ -123,7 +123,9 @@ def _epilogue(
     )
 
 
-def _columns(kernel: Kernel, contractions: Sequence[Contraction], shape: Sequence[Index]) -> Index:
+def kept_columns(
+    kernel: Kernel, contractions: Sequence[Contraction], shape: Sequence[Index]
+) -> Index:
     """The number of columns: those of packed weights that a slice keeps, else all."""
     everything = mul(1, *(shape[loop] for loop in contractions[0].columns))
     if not contractions[0].packed:

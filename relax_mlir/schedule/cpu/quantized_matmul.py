@@ -26,7 +26,7 @@ from .epilogue import Unsupported
 from .gemm_kernel import Tiling
 from .kernel import Kernel
 from .loops import mul
-from .matmul import _columns, _epilogue, _prepare
+from .matmul import epilogue_of, kept_columns, prepare_program
 from .placement import place
 from .program import Argument, Computed, Program, Reshape, Stage, Tensor
 from .quantized_kernel import Left, Panels, Problem, Tiles, emit_quantized
@@ -294,7 +294,7 @@ def tiles_of(target: Target, has_integers: bool) -> Tiles:
 
 def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
     """Emits the body of the scheduled function."""
-    _prepare(kernel)
+    prepare_program(kernel)
     stage = found.stage
     shape = [kernel.extent(stage, loop) for loop in range(len(stage.extents))]
     tiles = tiles_of(target, len(found.left) == 2)
@@ -306,7 +306,7 @@ def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
     right = Panels(found.scheme, *buffers, *[None] * (3 - len(buffers)))
     factor = Factor(found.left[0], (), found.decoders, 0, None)
     contraction = Contraction(stage, factor, factor, (), found.rows, found.columns, -1, True, 0.0)
-    epilogue = _epilogue(kernel, Tiling.of(target), [contraction], shape)
-    columns = _columns(kernel, [contraction], shape)
+    epilogue = epilogue_of(kernel, Tiling.of(target), [contraction], shape)
+    columns = kept_columns(kernel, [contraction], shape)
     rows = mul(1, *(shape[loop] for loop in found.rows))
     emit_quantized(tiles, Problem(rows, columns, found.blocks, left, right, epilogue))
