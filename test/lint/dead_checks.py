@@ -16,7 +16,6 @@ NEARLY = re.compile(
 NEARLY_EXPECTED = re.compile(
     r"exp[a-z]*ted?[-_ ]*(?:er+or|warn|note|rem)\w*(?:-re)?\s*(?:@|\{\{)", re.I
 )
-EXPECTED = re.compile(r"\bexp[a-z]*ted?[-_ ]*(?:error|warning|note|remark)s?\b", re.I)
 EXPECTED = re.compile(
     r"expected-(?:error|warning|note|remark)(?:-re)?\s*(?:@(?:[+-]\d+|above|below|unknown))?\s*\{\{.+\}\}"
 )

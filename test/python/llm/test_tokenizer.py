@@ -103,7 +103,7 @@ def test_word_rules(rule, text, words):
 
 
 def test_llama3_looks_whole_words_up_first(tmp_path, weights):
-    """ "hello" is reached by merges; "wo" is in no merge, so only a look-up finds it."""
+    """Merges reach "hello"; "wo" is in no merge, so only a look-up finds it."""
     tokens = [*tiny_models.TOKENS, "wo"]
     kinds = [3, 3] + [1] * (len(tokens) - 2)
     changes = {"tokenizer__ggml__tokens": tokens, "tokenizer__ggml__token_type": kinds}
