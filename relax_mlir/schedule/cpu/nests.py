@@ -168,7 +168,8 @@ def _continues(cluster: Cluster, nest: Nest, stage: Stage, inlining: Inlining) -
     if set(nest.inner(stage)) != set(cluster.axes):
         return False
     if not cluster.axes:
-        return True
+        # A reduction over one element ends before another stage reads its result.
+        return not any(member.has_reduction for member in [*cluster.stages, stage])
     if any(_is_mixed(nest, member) for member in [*cluster.stages, stage]):
         return False
     for access in inlining.reads(stage):

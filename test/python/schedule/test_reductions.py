@@ -379,3 +379,22 @@ def test_sums_of_narrow_floats_round_once_a_step():
     for row in x:
         expected = (expected.astype(np.float32) + row.astype(np.float32)).astype(x.dtype)
     np.testing.assert_array_equal(run(kernel, [x], (33,), x.dtype), expected)
+
+
+def test_a_reduction_over_one_element_ends_before_it_is_read():
+    kind = "tensor<?x1xf32>"
+    block = """^bb0(%p: f32, %o: f32):
+      %t = arith.addf %p, %o : f32
+      linalg.yield %t : f32"""
+    text = """%z = arith.constant 0.0 : f32
+      %f = linalg.fill ins(%z : f32) outs(%y0 : tensor<?xf32>) -> tensor<?xf32>
+    """
+    both, left = "(a, b) -> (a, b)", "(a, b) -> (a)"
+    text += generic("%r", [("%x0", kind, both)], [("%f", "tensor<?xf32>", left)], "pr", block)
+    kernel = built(program([kind], ["tensor<?xf32>"] * 2, text + "\nreturn %r, %r"))
+    for size in (1, 17):
+        x = numbers((size, 1), np.float32)
+        first, second = np.empty(size, np.float32), np.empty(size, np.float32)
+        kernel(x, first, second)
+        np.testing.assert_array_equal(first, x[:, 0])
+        np.testing.assert_array_equal(second, x[:, 0])
