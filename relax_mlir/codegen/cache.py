@@ -43,21 +43,26 @@ def store(key: bytes, data: bytes, suffix: str) -> Path:
     """Puts a file into the cache."""
     global _since_trim
     path = _path(key, suffix)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".new")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_atomically(path, data)
     _since_trim += len(data)
     if _since_trim >= _TRIM_EVERY:
         _since_trim = 0
         trim(int(os.environ.get("RELAX_CACHE_BYTES", DEFAULT_BYTES)), keep=path)
     return path
+
+
+def write_atomically(path: Path, *parts: bytes | memoryview) -> None:
+    """Writes a file in one step: readers see all of it, or what was there before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".new")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.writelines(parts)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 def trim(limit: int, keep: Path | None = None) -> None:

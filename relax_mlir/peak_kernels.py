@@ -1,0 +1,117 @@
+"""Kernels scheduled by hand that do nothing but multiply and add, to see how fast that can be.
+
+Twelve accumulators are independent, which is more than the latency of a multiply-add times how many
+begin in a cycle on any machine so far, and less than there are vector registers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from relax_mlir.bindings import func, ir
+from relax_mlir.dialects import make_context
+from relax_mlir.dialects.graph import CallTirOp, TensorType
+from relax_mlir.target import Target
+
+CHAINS = 12
+STEPS = 1 << 14  # of each accumulator, in a task
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """An instruction: the feature it needs, its types, its text, and operations of a 32-bit lane.
+
+    `values` is what it multiplies and `total` what it adds to, `{lanes}` being 32-bit lanes.
+    """
+
+    feature: str
+    values: str
+    total: str
+    text: str
+    operations: int
+
+
+def _intrinsic(name: str) -> str:
+    types = "({total}, {values}, {values}) -> {total}"
+    return f'llvm.call_intrinsic "{name}"({{old}}, %v, %v) : {types}'
+
+
+UNITS: Mapping[str, _Unit] = {
+    "f32": _Unit(
+        "", "vector<{lanes}xf32>", "vector<{lanes}xf32>", "vector.fma %v, %v, {old} : {total}", 2
+    ),
+    "bf16": _Unit(
+        "avx512bf16",
+        "vector<32xbf16>",
+        "vector<16xf32>",
+        _intrinsic("llvm.x86.avx512bf16.dpbf16ps.512"),
+        4,
+    ),
+    "int8": _Unit(
+        "avx512vnni",
+        "vector<64xi8>",
+        "vector<16xi32>",
+        _intrinsic("llvm.x86.avx512.vpdpbusd.512"),
+        8,
+    ),
+}
+"""Arithmetic whose peak is worth knowing."""
+
+
+def has_unit(target: Target, unit: str) -> bool:
+    """Whether a target has the instruction, 512 bits wide where it is a special one."""
+    feature = UNITS[unit].feature
+    return not feature or (target.has(feature) and target.vector_bytes == 64)
+
+
+def operations(unit: str, lanes: int) -> float:
+    """Operations of one task."""
+    return float(STEPS * CHAINS * lanes * UNITS[unit].operations)
+
+
+def peak_module(unit: str, lanes: int) -> str:
+    """A module of one function that maps f32[n, lanes] to the same: n tasks."""
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(_kernel(UNITS[unit], lanes))
+        annotation = TensorType.make(["n", lanes], ir.F32Type.get())
+        type_ = annotation.to_mlir()
+        with ir.InsertionPoint(module.body):
+            main = func.FuncOp("main", ([type_], [type_]))
+        with ir.InsertionPoint(main.add_entry_block()):
+            call = CallTirOp.build("peak", [main.arguments[0]], [annotation])
+            func.ReturnOp(list(call.outs))
+        return str(module)
+
+
+def _kernel(unit: _Unit, lanes: int) -> str:
+    row, memory = f"vector<{lanes}xf32>", f"memref<?x{lanes}xf32>"
+    values, total = unit.values.format(lanes=lanes), unit.total.format(lanes=lanes)
+    integer = "i32" in total
+    zero, add = ("0", "arith.addi") if integer else ("0.0", "arith.addf")
+    chains = range(CHAINS)
+    steps = [
+        f"%new{i} = {unit.text.format(old=f'%old{i}', values=values, total=total)}" for i in chains
+    ]
+    sums = [f"%sum{i + 1} = {add} %sum{i}, %end#{i} : {total}" for i in chains]
+    return f"""
+    func.func private @peak(%x: {memory}, %y: {memory})
+        attributes {{tir.prim_func, tir.scheduled, tir.num_outs = 1 : i64}} {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %steps = arith.constant {STEPS} : index
+      %sum0 = arith.constant dense<{zero}> : {total}
+      %n = memref.dim %x, %c0 : {memory}
+      scf.parallel (%i) = (%c0) to (%n) step (%c1) {{
+        %row = vector.load %x[%i, %c0] : {memory}, {row}
+        %v = vector.bitcast %row : {row} to {values}
+        %end:{CHAINS} = scf.for %k = %c0 to %steps step %c1
+            iter_args({", ".join(f"%old{i} = %sum0" for i in chains)})
+            -> ({", ".join([total] * CHAINS)}) {{
+          {chr(10).join(steps)}
+          scf.yield {", ".join(f"%new{i}" for i in chains)} : {", ".join([total] * CHAINS)}
+        }}
+        {chr(10).join(sums)}
+        %out = vector.bitcast %sum{CHAINS} : {total} to {row}
+        vector.store %out, %y[%i, %c0] : {memory}, {row}
+      }} {{tir.grain = 1 : i64}}
+      return
+    }}"""

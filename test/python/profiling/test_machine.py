@@ -1,0 +1,93 @@
+"""The limits of a machine: the kernels compute what they claim, the figures survive a file."""
+
+import json
+
+import numpy as np
+import pytest
+
+from relax_mlir import machine
+from relax_mlir.compiler import compile
+from relax_mlir.machine import Limits, Machine
+from relax_mlir.peak_kernels import CHAINS, STEPS, UNITS, has_unit, peak_module
+from relax_mlir.target import Target
+from relax_mlir.tools.relax_bench_machine import main
+
+SMALL = Machine(
+    "some processor", 8, (Limits(1, 1e9, 2e9, 3e9, None, 5e9), Limits(4, 4e9, 8e9, 9e9, None, 2e10))
+)
+
+
+def run(unit: str, x: np.ndarray) -> np.ndarray:
+    target = Target.parse("native")
+    return compile(peak_module(unit, target.f32_lanes), target)["main"](x)
+
+
+def rows(values: list[float]) -> np.ndarray:
+    lanes = Target.parse("native").f32_lanes
+    return np.repeat(np.array(values, np.float32)[:, None], lanes, axis=1)
+
+
+def test_f32_adds_all_the_squares():
+    x = rows([0.5, -2.0, 0.0])  # powers of two: exact
+    np.testing.assert_array_equal(run("f32", x), x * x * CHAINS * STEPS)
+
+
+NATIVE = Target.parse("native")
+
+
+@pytest.mark.parametrize("unit", [unit for unit in UNITS if has_unit(NATIVE, unit)])
+def test_each_unit_adds_all_its_products(unit):
+    x = rows([1.0, -2.0])
+    if unit == "int8":
+        products = x.view(np.int8).astype(np.int64) * x.view(np.uint8)
+        sums = products.reshape(*x.shape, 4).sum(axis=-1) * CHAINS * STEPS
+        np.testing.assert_array_equal(run(unit, x).view(np.int32), sums.astype(np.int32))
+    else:  # in bfloat16 each value is a pair: 0, and the value itself
+        np.testing.assert_array_equal(run(unit, x), x * x * CHAINS * STEPS)
+
+
+def test_targets_without_the_instructions_have_float32_only():
+    target = Target.parse("x86-64-v3")
+    assert [unit for unit in UNITS if has_unit(target, unit)] == ["f32"]
+
+
+def test_limits_are_those_of_the_next_smaller_number_of_threads():
+    assert [SMALL.at(number).threads for number in (1, 3, 4, 100)] == [1, 1, 4, 4]
+
+
+def test_figures_survive_json():
+    assert Machine.from_json(SMALL.to_json()) == SMALL
+
+
+def test_measured_figures_are_kept_until_the_processor_changes(tmp_path, monkeypatch):
+    monkeypatch.setenv("RELAX_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(machine, "processor_name", lambda: "some processor")
+    monkeypatch.setattr(machine, "num_cpus", lambda: 8)
+    monkeypatch.setattr(machine, "measure_machine", lambda: SMALL)
+    assert machine.this_machine() == SMALL
+    monkeypatch.setattr(machine, "measure_machine", lambda: pytest.fail("measured again"))
+    assert machine.this_machine() == SMALL
+    other = Machine("another", 8, SMALL.limits)
+    monkeypatch.setattr(machine, "processor_name", lambda: "another")
+    monkeypatch.setattr(machine, "measure_machine", lambda: other)
+    assert machine.this_machine() == other
+
+
+def test_a_damaged_file_is_measured_anew(tmp_path, monkeypatch):
+    monkeypatch.setenv("RELAX_CACHE_DIR", str(tmp_path))
+    (tmp_path / "machine.json").write_text('{"processor": 3}')
+    monkeypatch.setattr(machine, "measure_machine", lambda: SMALL)
+    assert machine.this_machine() == SMALL
+
+
+def test_the_tool_prints_json(capsys):
+    assert main(["--threads", "1", "--seconds", "0.001", "--json"]) == 0
+    (limits,) = json.loads(capsys.readouterr().out)["limits"]
+    assert limits["threads"] == 1
+    assert all(limits[name] > 0 for name in ("read", "read_huge_pages", "f32"))
+
+
+@pytest.mark.parametrize("wrong", [["--threads", "0"], ["--seconds", "0"]])
+def test_the_tool_refuses_what_cannot_be(wrong, capsys):
+    assert main(wrong) == 2
+    assert wrong[0] in capsys.readouterr().err
