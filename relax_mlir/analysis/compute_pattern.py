@@ -52,12 +52,14 @@ def compute_pattern(kernel: PrimFunc) -> str:
         elif not isinstance(op, _SILENT) and not _is_scalar(op):
             return "opaque"
     reductions = [op for op in generics if has_reduction(op)]
-    if reductions:
-        single = len(generics) == 1 and is_contraction(generics[0])
-        return "out_fusible" if single else "reduction"
     for op in generics:
-        found = harder(found, _pattern_of_reads(op))
-    return found
+        if op not in reductions:
+            found = harder(found, _pattern_of_reads(op))
+    if not reductions:
+        return found
+    # Conversions around a sum of products leave its output's elements where they are.
+    single = len(reductions) == 1 and is_contraction(reductions[0])
+    return "out_fusible" if single and at_most(found, "broadcast") else "reduction"
 
 
 def harder(a: str, b: str) -> str:

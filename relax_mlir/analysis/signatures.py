@@ -6,7 +6,7 @@
 Source: paper §4.1, Figure 7.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import func, ir
@@ -54,7 +54,7 @@ class Unification:
         return substitute(annotation, self.dim)
 
 
-def substitute(annotation: Annotation, change) -> Annotation:
+def substitute(annotation: Annotation, change: Callable[[Dim], Dim]) -> Annotation:
     """The annotation with each of its dims changed."""
     if isinstance(annotation, TensorType):
         if annotation.dims is None:

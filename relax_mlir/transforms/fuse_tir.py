@@ -20,7 +20,7 @@ Needs: `relax-fuse-ops`. Leaves: no primitive function, and no tensor program th
 Source: paper §4.2 (FuseTensorIR); TVM `FuseTIR`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.analysis.functions import PRIMITIVE, graph_functions
@@ -290,10 +290,10 @@ class _Symbols:
         return self.known[name]
 
 
-def emit_expression(expr: Expr, symbol) -> ir.Value:
+def emit_expression(expr: Expr, symbol: Callable[[str], ir.Value]) -> ir.Value:
     """Computes an expression as an index at the insertion point; `symbol` gives names' values."""
 
-    def binary(op: type):
+    def binary(op: type) -> Callable[[ir.Value, ir.Value], ir.Value]:
         return lambda a, b: op(a, b).result
 
     def modulo(a: ir.Value, b: ir.Value) -> ir.Value:

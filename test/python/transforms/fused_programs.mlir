@@ -63,3 +63,14 @@ func.func @moved(%x: !x) -> (!t, tensor<?x24xf32, #graph.shape<["n", 24]>>) {
   %4 = "graph.negative"(%3) : (!x) -> !x
   return %2, %4 : !t, !x
 }
+
+!i = tensor<?x40xf16, #graph.shape<["n", 40]>>
+!o = tensor<?x19xf16, #graph.shape<["n", 19]>>
+func.func @half(%x: !i, %w: tensor<19x40xf16>, %b: tensor<19xf16>, %y: !o) -> !o {
+  %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<19x40xf16>) -> tensor<40x19xf16>
+  %0 = "graph.matmul"(%x, %t) : (!i, tensor<40x19xf16>) -> !o
+  %1 = "graph.add"(%0, %b) : (!o, tensor<19xf16>) -> !o
+  %2 = "graph.nn_relu"(%1) : (!o) -> !o
+  %3 = "graph.add"(%2, %y) : (!o, !o) -> !o
+  return %3 : !o
+}

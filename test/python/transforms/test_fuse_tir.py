@@ -77,3 +77,14 @@ def test_moved(module: Executable, draw, n: int) -> None:
     powers, negated = module["moved"](x)
     close(powers, np.exp(0.5 * x.T.astype(np.float64)))
     close(negated, -np.exp(0.5 * x.astype(np.float64)))
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 9])
+def test_half(module: Executable, draw, n: int) -> None:
+    x, w, b, y = (a.astype(np.float16) for a in (draw(n, 40), draw(19, 40), draw(19), draw(n, 19)))
+    wide = [a.astype(np.float64) for a in (x, w, b, y)]
+    got = module["half"](x, w, b, y)
+    assert got.dtype == np.float16
+    # Four roundings to 11 bits of values of up to 32.
+    want = np.maximum(wide[0] @ wide[1].T + wide[2], 0) + wide[3]
+    np.testing.assert_allclose(got, want, rtol=2e-3, atol=4 * 32 * 2.0**-11)
