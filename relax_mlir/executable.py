@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from relax_mlir.errors import ExecutionError
-from relax_mlir.runtime.libraries import find_function
+from relax_mlir.runtime.libraries import find_function, is_cut_off
 from relax_mlir.runtime.tensors import DLTensor, Slot, TensorError, describe, own
 
 __all__ = ["Argument", "BoundCall", "Executable", "Function", "Result", "load"]
@@ -116,6 +116,8 @@ class Executable:
             # Kept open, so that `save` works after a cache has removed the file.
             self._file = self.path.open("rb")
             weakref.finalize(self, self._file.close)
+            if is_cut_off(self._file):
+                raise ExecutionError(f"cannot load '{path}': the file is cut off")
             self._library = _declare(ctypes.CDLL(str(self.path)))
         except OSError as error:
             raise ExecutionError(f"cannot load '{path}': {error.strerror or error}") from error
@@ -320,6 +322,16 @@ class BoundCall:
             ctypes.addressof(self._results),
             len(results),
         )
+
+    @property
+    def function(self) -> Function:
+        """What is called."""
+        return self._function
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The arguments, as they were given."""
+        return tuple(self._values)
 
     def _prepare_result(self, index: int, buffer: Any) -> object:
         """Describes a buffer, or makes room for the dims of a result without one."""

@@ -1,9 +1,14 @@
-"""Finds the functions of other people's libraries that a compiled module calls."""
+"""Shared objects: whether one is whole, and the functions of libraries that a module calls."""
 
 import ctypes
 import ctypes.util
+import os
+import struct
 from collections.abc import Iterator, Sequence
 from importlib import metadata
+from typing import BinaryIO
+
+PT_LOAD = 1
 
 
 def find_function(symbol: str, providers: Sequence[str]) -> int:
@@ -39,3 +44,23 @@ def _shared_objects(provider: str) -> Iterator[str]:
     found = ctypes.util.find_library(provider)
     if found:
         yield found
+
+
+def is_cut_off(file: BinaryIO) -> bool:
+    """Whether a segment of a shared object (ELF64) reaches beyond the end of the file.
+
+    The loader maps such a file all the same, and the process dies when it touches what is missing.
+    """
+    size = os.fstat(file.fileno()).st_size
+    header = os.pread(file.fileno(), 64, 0)
+    if len(header) < 64 or header[:5] != b"\x7fELF\x02":
+        return False  # no file that the loader would map
+    offset, entry, count = struct.unpack_from("<32xQ14xHH", header)
+    table = os.pread(file.fileno(), entry * count, offset)
+    if len(table) < entry * count:
+        return True
+    for place in range(0, len(table), entry):
+        kind, _, begin, _, _, length = struct.unpack_from("<IIQQQQ", table, place)
+        if kind == PT_LOAD and begin + length > size:
+            return True
+    return False
