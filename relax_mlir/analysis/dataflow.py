@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph import CallTirInplaceOp, CallTirOp, MatchCastOp
 from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.rewriting import walk_ops
 
 RESHAPE = "tir.reshape"
 Call = CallTirOp | CallTirInplaceOp
@@ -45,7 +46,7 @@ class Dataflow:
     nodes: list[Node] = field(default_factory=list)
     producer: dict[ir.Value, Node] = field(default_factory=dict)
     _roots: dict[ir.Value, ir.Value] = field(default_factory=dict)
-    _updates: dict[ir.Value, list[Node]] = field(default_factory=dict)
+    _updates: dict[ir.Value, list[int]] = field(default_factory=dict)
 
     @staticmethod
     def of(block: ir.Block, kernels: Mapping[str, PrimFunc]) -> "Dataflow":
@@ -54,7 +55,7 @@ class Dataflow:
         for position, op in enumerate(block.operations):
             kernel = kernels.get(op.callee_name) if isinstance(op, Call) else None
             if kernel is None:
-                graph._add_other(op)
+                graph._add_other(op, position)
             else:
                 graph._add_call(op, position, kernel)
         return graph
@@ -72,17 +73,22 @@ class Dataflow:
             if number < len(indices) and indices[number] >= 0:
                 root = self.root(node.ins[indices[number]])
                 self._roots[value] = root
-                self._updates.setdefault(root, []).append(node)
+                self._updates.setdefault(root, []).append(position)
             elif node.is_reshape:
                 self._roots[value] = self.root(node.ins[0])
         self.nodes.append(node)
 
-    def _add_other(self, op: ir.OpView) -> None:
+    def _add_other(self, op: ir.OpView, position: int) -> None:
         for value in used_values(op):
             if value in self.producer:
                 self.producer[value].escapes = True
         if isinstance(op, MatchCastOp):
             self._roots[op.result] = self.root(op.input)
+        for update in walk_ops(op, CallTirInplaceOp) if len(op.operation.regions) else ():
+            ins = update.ins
+            for index in update.inplace:
+                if index >= 0:
+                    self._updates.setdefault(self.root(ins[index]), []).append(position)
 
     def root(self, value: ir.Value) -> ir.Value:
         """The value whose memory this one shares: seen through updates, reshapes and casts."""
@@ -91,7 +97,7 @@ class Dataflow:
     def overwritten(self, value: ir.Value, begin: int, end: int) -> bool:
         """Whether a call behind position `begin` and up to `end` writes into the value's memory."""
         updates = self._updates.get(self.root(value), ())
-        return any(begin < node.position <= end for node in updates)
+        return any(begin < position <= end for position in updates)
 
     def post_dominators(self) -> dict[Node, Node | None]:
         """For each call the first one that all paths from it to a use elsewhere go through."""

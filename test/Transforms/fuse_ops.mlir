@@ -160,6 +160,28 @@ func.func @negative_update(%k: !new, %kc: !cache {graph.inout = 0 : i64}, %vc: !
 
 // -----
 
+!new   = tensor<?x2x8xf32, #graph.shape<["n", 2, 8]>>
+!cache = tensor<2x?x8xf32, #graph.shape<[2, "c", 8]>>
+
+// An update in a branch is one, too.
+// CHECK-LABEL: func @negative_update_in_branch
+// CHECK-NEXT:    graph.call_tir @exp(%arg1)
+// CHECK:         graph.call_tir_inplace @kv_append
+// CHECK:         graph.call_tir @add(
+func.func @negative_update_in_branch(%k: !new, %kc: !cache, %vc: !cache, %p: !graph.shape_value<["m"]>, %c: i1) -> (!cache, !cache) {
+  %0 = "graph.exp"(%kc) : (!cache) -> !cache
+  %1 = scf.if %c -> !cache {
+    %2:2 = "graph.nn_kv_append"(%kc, %vc, %k, %k) {position = #graph.shape<["m"]>} : (!cache, !cache, !new, !new) -> (!cache, !cache)
+    scf.yield %2#0 : !cache
+  } else {
+    scf.yield %vc : !cache
+  }
+  %3 = "graph.add"(%0, %0) : (!cache, !cache) -> !cache
+  return %1, %3 : !cache, !cache
+}
+
+// -----
+
 !m = tensor<?x8xf32, #graph.shape<["n", 8]>>
 
 // Nothing is computed twice: a value that is used elsewhere too, by a call or by the return, is
