@@ -16,6 +16,8 @@ from relax_mlir.symbolic import Facts, SymbolicError, parse
 UNKNOWN = "?"
 MAX_BYTES = 2**63 - 1
 WIDEST_ELEMENT = 8
+SIGNED = ("bounds",)
+"""Attributes whose expressions are numbers, not extents."""
 ARGUMENT_ATTRIBUTES = {NAME: (ir.StringAttr, "a string"), INOUT: (ir.IntegerAttr, "an integer")}
 
 
@@ -40,7 +42,8 @@ def malformed(root: ir.Operation) -> list[Diagnostic]:
                     known.add(type_)
             for name, attribute in op.attributes.items():
                 if isinstance(attribute, ShapeAttr):
-                    _check_dims(ShapeAttr(attribute).dims, f"'{name}' that is {attribute}")
+                    least = None if name in SIGNED else 0
+                    _check_dims(ShapeAttr(attribute).dims, f"'{name}' that is {attribute}", least)
             if isinstance(op.opview, func.FuncOp):
                 _check_function(op)
         except (_Malformed, SymbolicError) as error:
@@ -87,9 +90,9 @@ def _check_annotation(type_: ir.RankedTensorType) -> None:
             raise _Malformed(f"the type '{type_}', whose extent {type_.shape[axis]} is named {dim}")
 
 
-def _check_dims(dims: ir.Attribute, owner: str) -> None:
+def _check_dims(dims: ir.Attribute, owner: str, least: int | None = 0) -> None:
     for dim in ir.ArrayAttr(dims):
-        if isinstance(dim, ir.IntegerAttr) and dim.value >= 0:
+        if isinstance(dim, ir.IntegerAttr) and (least is None or dim.value >= least):
             continue
         if not isinstance(dim, ir.StringAttr):
             raise _Malformed(f"{owner}: {dim} is no dim; expects an integer >= 0 or an expression")

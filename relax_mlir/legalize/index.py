@@ -39,6 +39,7 @@ def strided_slice(op: StridedSliceOp, kernel: KernelBuilder) -> None:
     offsets: list[int | ir.Value] = [0] * source_type.rank
     strides = [1] * source_type.rank
     begins = dims_of_attr(op.begin.dims)
+    empty = 0 in out_type.shape
     for axis, begin, stride in zip(
         ir.DenseI64ArrayAttr(op.attributes["axes"]),
         begins,
@@ -47,6 +48,11 @@ def strided_slice(op: StridedSliceOp, kernel: KernelBuilder) -> None:
         place = normalize_axis(axis, source_type.rank)
         offsets[place] = begin.value if begin.value is not None else kernel.symbol(begin)
         strides[place] = stride
+        empty |= begin.value is not None and begin.value == source_type.shape[place]
+    if empty:
+        # A static slice must begin inside of the operand, even if it has no elements.
+        kernel.finish(out)
+        return
     extents = [
         dim(out, axis) if extent < 0 else extent for axis, extent in enumerate(out_type.shape)
     ]

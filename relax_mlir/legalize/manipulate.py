@@ -68,12 +68,17 @@ def _view(kernel: KernelBuilder, source: ir.Value, out: ir.Value) -> ir.Value:
     out_type = ir.RankedTensorType(out.type)
     if groups is not None:
         return _regroup(source, out, *groups)
-    flat = source
-    if len(before) != 1:
-        flat = _collapse(source, [list(range(len(before)))] if before else [])
+    if not after:
+        ones = ir.RankedTensorType.get([1] * len(before), out_type.element_type)
+        return (
+            tensor.CollapseShapeOp(out_type, _cast(source, ones), []).result if before else source
+        )
+    if not before:
+        return _expand(source, out, [])
+    flat = source if len(before) == 1 else _collapse(source, [list(range(len(before)))])
     if len(after) == 1:
         return _cast(flat, out_type)
-    return _expand(flat, out, [list(range(len(after)))] if after else [])
+    return _expand(flat, out, [list(range(len(after)))])
 
 
 def _matching_groups(before, after) -> tuple[list[list[int]], list[list[int]]] | None:
@@ -173,6 +178,8 @@ def concat(op: ConcatOp, kernel: KernelBuilder) -> None:
     axis = normalize_axis(op.attributes["axis"].value, rank)
     result, offset = out, index(0)
     for source in kernel.ins:
+        if 0 in ir.RankedTensorType(source.type).shape:
+            continue
         result = _insert_at(source, result, axis, offset)
         offset = arith.AddIOp(offset, dim(source, axis)).result
     kernel.finish(result)
@@ -198,6 +205,9 @@ def split(op: SplitOp, kernel: KernelBuilder) -> None:
     offset, parts = index(0), []
     for out in kernel.outs:
         shape = list(ir.RankedTensorType(out.type).shape)
+        if 0 in shape:
+            parts.append(out)
+            continue
         sizes = [dim(out, i) for i, extent in enumerate(shape) if extent < 0]
         offsets = [dynamic if i == axis else 0 for i in range(rank)]
         part = tensor.ExtractSliceOp(

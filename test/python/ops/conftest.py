@@ -6,8 +6,15 @@ import pytest
 from harness import ROUTES
 
 
-@pytest.fixture(params=ROUTES)
+@pytest.fixture(params=["loops", "O2"])
 def route(request: pytest.FixtureRequest) -> str:
+    """Two routes, for programs of one stage."""
+    return request.param
+
+
+@pytest.fixture(params=ROUTES)
+def any_route(request: pytest.FixtureRequest) -> str:
+    """Every route, for programs of several stages."""
     return request.param
 
 

@@ -38,8 +38,8 @@ NUMPY = {
 FLOATS = ("f32", "f64", "f16", "bf16")
 INTEGERS = ("i32", "i64", "i8")
 
+# Canonicalization waits for buffers: it takes a copy into an output for a use of the input.
 LOWERING = """builtin.module(
-  canonicalize,cse,
   one-shot-bufferize{bufferize-function-boundaries
                      function-boundary-type-conversion=identity-layout-map},
   drop-equivalent-buffer-results{modify-public-functions=true},
@@ -148,7 +148,7 @@ class _Loops:
     """Runs the tensor program of a module's one operator through upstream MLIR and LLVM."""
 
     def __init__(self, module: ir.Module) -> None:
-        Pipeline.parse("relax-legalize-ops").run(module)
+        Pipeline.parse("relax-legalize-ops").run(module, verify=True)
         calls = [op for op in module.body.operations[0].entry_block if hasattr(op, "callee_name")]
         assert len(calls) == 1
         call, self.module = calls[0], module
