@@ -1,0 +1,145 @@
+"""Products with quantised matrices against float64, at the sizes where tiles and blocks end."""
+
+import numpy as np
+import pytest
+from quantized_programs import Matrix, Product, compiled, rounded
+
+from relax_mlir.bindings import ir
+from relax_mlir.dialects import make_context
+from relax_mlir.dialects.graph.quantized import SCHEMES
+from relax_mlir.passes import Pipeline
+from relax_mlir.pipelines import pipeline
+
+# Vectors of 16 with 8-bit dot products and without them, of 8, and machines that have neither.
+TARGETS = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")
+ROWS = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 127, 128, 129, 257)
+RANDOM = np.random.default_rng(1)
+
+
+def normal(*shape: int) -> np.ndarray:
+    """Normal numbers of f32."""
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def check(product: Product, matrix: Matrix, x: np.ndarray, target: str, *more: np.ndarray) -> None:
+    """Compares with the product in float64, relative to the sum of its terms' magnitudes."""
+    actual = compiled(product, target)["main"](x, *matrix.operands, *more)
+    exact = rounded(x) if product.activations == "int8" else x.astype(np.float64)
+    values = matrix.values[: product.kept]
+    expected = exact @ values.T + sum(more, np.float64(0))
+    terms = np.abs(exact) @ np.abs(values).T + sum(map(np.abs, more), np.float64(1e-30))
+    assert actual.shape == expected.shape
+    assert actual.dtype == np.float32
+    assert (np.abs(actual - expected) <= 1e-6 * terms).all()
+
+
+def rule_of(product: Product, target: str) -> set[str]:
+    """The schedule rules that the kernels of a product were made by."""
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(product.text())
+        passes = pipeline(target, 2)
+        Pipeline.parse(passes[: passes.index(",relax-lower-calls")] + ")").run(module)
+        kernels = [op.operation for op in module.body.operations]
+        return {k.attributes["tir.schedule"].value for k in kernels if "tir.schedule" in k.attributes}
+
+
+@pytest.mark.parametrize("activations", ["int8", "f32"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("target", TARGETS)
+def test_numbers_of_rows(target: str, scheme: str, activations: str) -> None:
+    product = Product(scheme, 48, 96, activations)
+    matrix = Matrix.random(scheme, 48, 96)
+    for rows in ROWS:
+        check(product, matrix, normal(rows, 96), target)
+
+
+@pytest.mark.parametrize("activations", ["int8", "f32"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(("rows", "k"), [(16, 32), (16, 1024), (400, 32), (112, 544)])
+def test_shapes_of_matrices(rows: int, k: int, scheme: str, activations: str) -> None:
+    product = Product(scheme, rows, k, activations)
+    for count in (1, 6, 131):
+        check(product, Matrix.random(scheme, rows, k), normal(count, k), "native")
+
+
+@pytest.mark.parametrize("activations", ["int8", "f32"])
+@pytest.mark.parametrize("kept", [1, 15, 17, 31, 33, 47])
+def test_numbers_of_columns(kept: int, activations: str) -> None:
+    product = Product("q4_1", 48, 64, activations, kept=kept, bias=True)
+    matrix = Matrix.random("q4_1", 48, 64)
+    for rows in (1, 3, 130):
+        check(product, matrix, normal(rows, 64), "native", normal(kept))
+
+
+@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_bias_and_residual(scheme: str, target: str) -> None:
+    product = Product(scheme, 32, 64, "int8", bias=True, residual=True)
+    assert rule_of(product, target) <= {"quantized_matmul", "row_reduction", "elementwise"}
+    assert "quantized_matmul" in rule_of(product, target)
+    for rows in (1, 9):
+        more = normal(32), normal(rows, 32)
+        check(product, Matrix.random(scheme, 32, 64), normal(rows, 64), target, *more)
+
+
+@pytest.mark.parametrize("activations", ["int8", "f32"])
+def test_left_sides_of_other_ranks(activations: str) -> None:
+    matrix = Matrix.random("q8_0", 32, 64)
+    for lead in (("b", "n"), (3, "n"), ("b", 2, 5)):
+        product = Product("q8_0", 32, 64, activations, lead=lead)
+        shape = [{"b": 2, "n": 7}.get(dim, dim) for dim in lead]
+        check(product, matrix, normal(*shape, 64), "native")
+
+
+@pytest.mark.parametrize("activations", ["int8", "f32"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("target", TARGETS)
+def test_decoding_is_fused_into_the_product(target: str, scheme: str, activations: str) -> None:
+    rules = rule_of(Product(scheme, 48, 96, activations), target)
+    assert "quantized_matmul" in rules
+    assert len(rules) == (2 if activations == "int8" else 1)
+
+
+@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_greatest_numbers(scheme: str, target: str) -> None:
+    """Sums of 16 bits would overflow where instructions add pairs in them."""
+    extremes = [-128, 127] if SCHEMES[scheme].bits == 8 else [0, 15]
+    product = Product(scheme, 16, 64, "int8")
+    scale = np.ones((16, 2), np.float16)
+    minimum = scale if SCHEMES[scheme].has_minimum else None
+    for number in extremes:
+        matrix = Matrix.of(scheme, np.full((16, 64), number), scale, minimum)
+        for sign in (1, -1):
+            x = np.full((3, 64), sign, np.float32)
+            check(product, matrix, x, target)
+            x[:, ::2] *= -1
+            check(product, matrix, x, target)
+
+
+def test_blocks_of_zero() -> None:
+    matrix = Matrix.random("q4_0", 16, 96)
+    x = normal(5, 96)
+    x[0], x[1, 32:64], x[3, :32] = 0, 0, 0
+    check(Product("q4_0", 16, 96, "int8"), matrix, x, "native")
+
+
+@pytest.mark.parametrize("activations", ["int8", "f32"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_threads_do_not_change_numbers(scheme: str, activations: str) -> None:
+    product = Product(scheme, 768, 96, activations)
+    main = compiled(product)["main"]
+    matrix = Matrix.random(scheme, 768, 96)
+    for rows in (1, 200):
+        x = normal(rows, 96)
+        one, two = (main(x, *matrix.operands, threads=n).copy() for n in (1, 2))
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_levels_give_the_same_numbers(scheme: str) -> None:
+    product = Product(scheme, 32, 64, "int8", residual=True)
+    matrix = Matrix.random(scheme, 32, 64)
+    arguments = (normal(5, 64), *matrix.operands, normal(5, 32))
+    plain, fused = (compiled(product, opt_level=n)["main"](*arguments).copy() for n in (0, 2))
+    np.testing.assert_allclose(plain, fused, rtol=1e-4, atol=1e-4)
