@@ -11,6 +11,7 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
+from tqdm import tqdm
 
 from relax_mlir.compiler import compile
 from relax_mlir.dialects.graph.quantized import SCHEMES
@@ -72,7 +73,8 @@ def load(
     context = _checked_context(context, checkpoint.config)
     opened = time.perf_counter()
     graph = Llama(checkpoint.config, _storage(checkpoint, weights, activations))
-    executable = compile(export(graph), target, opt_level, use_cache)
+    with tqdm(desc="compiling the decoder", bar_format="{desc} ...", leave=False, disable=None):
+        executable = compile(export(graph), target, opt_level, use_cache)
     compiled = time.perf_counter()
     cpus = len(os.sched_getaffinity(0))
     parameters = load_parameters(checkpoint.weights, graph.parameters(), threads or cpus)
