@@ -1,10 +1,8 @@
 """From a module to an executable: parse, run the pipeline, generate code, cache, load."""
 
-import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from relax_mlir.bindings import func, ir, llvm
@@ -14,6 +12,7 @@ from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Executable, load
+from relax_mlir.fingerprint import compiler_fingerprint
 from relax_mlir.host.library import slot_name
 from relax_mlir.passes import Pipeline, Timing
 from relax_mlir.pipelines import OPT_LEVELS, pipeline
@@ -36,17 +35,20 @@ def compile(
     target: str | Target = "native",
     opt_level: int = 2,
     use_cache: bool = True,
+    without: Sequence[str] = (),
+    libraries: Sequence[str] = (),
 ) -> Executable:
     """Compiles a module for a target and loads it.
 
     `source` is a module, its text, or the path of a file that holds the text. The result is
-    kept in the disk cache under a hash of text, target, level and versions; a second call
-    loads it from there.
+    kept in the disk cache under a hash of text, target, passes and versions; a second call
+    loads it from there. `without` names passes to leave out and `libraries` those that may compute
+    operators: see `pipelines.pipeline`.
 
     Raises CompileError with located diagnostics if the module is wrong or cannot be compiled,
-    UsageError for an unknown target or level or a missing file.
+    UsageError for an unknown target, level, pass or library or a missing file.
     """
-    return load(compile_to_file(source, target, opt_level, use_cache))
+    return load(compile_to_file(source, target, opt_level, use_cache, without, libraries))
 
 
 def compile_to_file(
@@ -54,6 +56,8 @@ def compile_to_file(
     target: str | Target = "native",
     opt_level: int = 2,
     use_cache: bool = True,
+    without: Sequence[str] = (),
+    libraries: Sequence[str] = (),
 ) -> Path:
     """Compiles as `compile` does and returns the path of the shared object in the cache."""
     if opt_level not in OPT_LEVELS:
@@ -61,10 +65,11 @@ def compile_to_file(
         raise UsageError(f"unknown optimisation level {opt_level}; levels are {known}")
     resolved = target if isinstance(target, Target) else Target.parse(target)
     read = read_source(source)
-    key = cache_key(read.text, resolved, opt_level)
+    passes = pipeline(resolved.name, opt_level, without, libraries)
+    key = cache_key(read.text, resolved, passes)
     if not use_cache:
         key += os.urandom(16)
-    return cached(key, lambda: compile_to_bytes(read, resolved, opt_level))
+    return cached(key, lambda: _compile(read, resolved, passes))
 
 
 def compile_to_bytes(
@@ -78,10 +83,20 @@ def compile_to_bytes(
 
     `timing` collects the time of each pass, `stats` that of code generation.
     """
+    return _compile(source, target, pipeline(target.name, opt_level), timing, stats)
+
+
+def _compile(
+    source: Source,
+    target: Target,
+    passes: str,
+    timing: Timing | None = None,
+    stats: BuildStats | None = None,
+) -> bytes:
     with make_context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = False
         module = parse_module(source.text)
-        Pipeline.parse(pipeline(target.name, opt_level)).run(module, timing=timing)
+        Pipeline.parse(passes).run(module, timing=timing)
         return build_shared(module, target, _host_symbols(module), stats=stats)
 
 
@@ -116,23 +131,7 @@ def read_source(source: "ir.Module | str | os.PathLike") -> Source:
         raise UsageError(f"cannot read '{source}': {reason}") from None
 
 
-def cache_key(text: str, target: Target, opt_level: int) -> bytes:
+def cache_key(text: str, target: Target, passes: str) -> bytes:
     """Returns what a compiled module depends on, as bytes."""
-    parts = [text, repr(target), str(opt_level), compiler_fingerprint()]
+    parts = [text, repr(target), passes, compiler_fingerprint()]
     return "\0".join(parts).encode()
-
-
-@cache
-def compiler_fingerprint() -> str:
-    """A hash over this package's sources and the versions of what it compiles with."""
-    digest = hashlib.sha256()
-    root = Path(__file__).parent
-    for path in sorted(root.rglob("*.py")) + sorted((root / "dialects").rglob("*.py")):
-        status = path.stat()
-        digest.update(f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}\n".encode())
-    for name in ("torch-mlir", "llvmlite"):
-        try:
-            digest.update(f"{name} {version(name)}\n".encode())
-        except PackageNotFoundError:
-            digest.update(f"{name} unknown\n".encode())
-    return digest.hexdigest()

@@ -6,7 +6,10 @@ memory and uses the fast schedules; `-O2` also fuses across levels. All give the
 function `@main` then takes what `@main_params` returns for the original ones.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from relax_mlir.errors import UsageError
 
 OPT_LEVELS = (0, 1, 2, 3)
 
@@ -18,6 +21,12 @@ class Step:
     text: str
     holds: str
     min_level: int = 0
+    only_with_libraries: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of the pass, without the prefix of this project's passes."""
+        return self.text.partition("{")[0].removeprefix("relax-")
 
 
 STEPS = (
@@ -25,6 +34,11 @@ STEPS = (
     Step("relax-verify", "every rule of the dialects holds, so later passes need no checks"),
     Step("relax-canonicalize-bindings", "no cast, reshape or permutation is redundant", 1),
     Step("relax-inline-functions", "graph functions call kernels only"),
+    Step(
+        "relax-dispatch-library{{libraries={libraries}}}",
+        "what a library is to compute is a call of it",
+        only_with_libraries=True,
+    ),
     Step("relax-legalize-ops", "every operator is a call of a tensor program"),
     Step("relax-annotate-pattern", "every tensor program says how it may be fused", 2),
     Step("relax-fuse-ops", "what runs as one kernel is one private function", 2),
@@ -39,28 +53,54 @@ STEPS = (
 )
 
 
-def pipeline(target: str = "native", opt_level: int = 2) -> str:
+OPTIONAL = ("canonicalize-bindings", "fuse-ops", "pack-weights", "lift-params", "plan-memory")
+"""Passes that a pipeline can do without; without `plan-memory`, tensors do not share memory."""
+
+
+def pipeline(
+    target: str = "native",
+    opt_level: int = 2,
+    without: Sequence[str] = (),
+    libraries: Sequence[str] = (),
+) -> str:
     """Returns the text of the pipeline from graph functions to kernels and host code.
 
-    `relax-opt --pass-pipeline` takes it; `str(Pipeline.parse(...))` gives the same text.
+    `without` names passes of `OPTIONAL` to leave out, `libraries` those that may compute operators
+    (see `relax-dispatch-library`). `relax-opt --pass-pipeline` takes the text, and
+    `str(Pipeline.parse(...))` gives the same one.
+
+    Raises UsageError if a pass to leave out is not optional.
     """
-    return f"builtin.module({','.join(text for text, _ in _rows(target, opt_level))})"
+    rows = _rows(target, opt_level, without, libraries)
+    return f"builtin.module({','.join(text for text, _ in rows)})"
 
 
 def narrate(target: str = "native", opt_level: int = 2) -> str:
     """Returns the pipeline as a table for people: one pass a line, with what holds after it."""
-    rows = _rows(target, opt_level)
+    rows = _rows(target, opt_level, (), ())
     width = max(len(text) for text, _ in rows)
     return "\n".join(f"{text:{width}}  {holds}" for text, holds in rows)
 
 
-def _rows(target: str, opt_level: int) -> list[tuple[str, str]]:
+def _rows(
+    target: str, opt_level: int, without: Sequence[str], libraries: Sequence[str]
+) -> list[tuple[str, str]]:
     """Each pass of the pipeline with its options, and what holds after it."""
+    for name in without:
+        if name not in OPTIONAL:
+            known = ", ".join(OPTIONAL)
+            raise UsageError(f"cannot compile without '{name}'; optional passes are {known}")
+    plans = opt_level and "plan-memory" not in without
     options = {
         "target": target,
+        "libraries": ",".join(libraries),
         "fuse": "" if opt_level else " fuse=false",
-        "reuse": "" if opt_level else "{reuse=false}",
+        "reuse": "" if plans else "{reuse=false}",
     }
     return [
-        (step.text.format(**options), step.holds) for step in STEPS if step.min_level <= opt_level
+        (step.text.format(**options), step.holds)
+        for step in STEPS
+        if step.min_level <= opt_level
+        and (libraries or not step.only_with_libraries)
+        and (step.name not in without or not step.min_level)
     ]

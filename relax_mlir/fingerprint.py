@@ -1,0 +1,41 @@
+"""What results on disk depend on: this package's sources, its compilers, and the machine.
+
+Nothing here imports MLIR or LLVM, so that a program can find what it made before in milliseconds.
+"""
+
+import hashlib
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+
+@cache
+def compiler_fingerprint() -> str:
+    """A hash over this package's sources and the versions of what it compiles with."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parent
+    dialects = (root / "dialects").rglob("*.py")  # a link, which rglob does not follow
+    for path in [*sorted(root.rglob("*.py")), *sorted(dialects), *sorted(root.rglob("*.bc"))]:
+        status = path.stat()
+        digest.update(f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}\n".encode())
+    for name in ("torch-mlir", "llvmlite"):
+        try:
+            digest.update(f"{name} {version(name)}\n".encode())
+        except PackageNotFoundError:
+            digest.update(f"{name} unknown\n".encode())
+    return digest.hexdigest()
+
+
+@cache
+def processor_fingerprint() -> str:
+    """What Linux says of the first processor's kind: what a "native" target is made from."""
+    keys = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features")
+    keys += ("CPU implementer", "CPU part", "CPU variant")
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        first = []
+        for line in lines:
+            if not line.strip():
+                break
+            if line.partition(":")[0].strip() in keys:
+                first.append(line.strip())
+    return "\n".join(first)
