@@ -113,7 +113,7 @@ class QuantizeBlocksOp(InferredOp, name="quantize_blocks", traits=[ext.Pure]):
     """Rounds each block of 32 along the last dim to 8 bits, by its greatest magnitude.
 
         input : tensor<..., kxf32>    values : tensor<..., kxi8>    scale : tensor<..., k/32xf32>
-        scale = max |input| / 127, values = input / scale rounded half to even; 0 for a block of 0
+        scale = max |input| / 127, values = input / scale rounded half to even, 0 below 1e-36
 
     C1  the input is f32 of rank 1 or more
     C2  k is a known multiple of 32
@@ -156,7 +156,8 @@ class DequantizeBlocksOp(InferredOp, name="dequantize_blocks", traits=[ext.Pure]
     def infer_return_type(values: TensorType, scale: TensorType) -> TensorType:
         f32 = ir.F32Type.get()
         if not _is_i8(values) or not values.dims or scale.element != f32:  # C1
-            raise ShapeError(f"expects i8 values and an f32 scale, but got '{values}', '{scale}'")
+            got = f"'{values}' and '{scale}'"
+            raise ShapeError(f"expects i8 values and an f32 scale, but got {got}")
         *lead, k = values.dims
         _require_dims("a scale", scale, (*lead, as_expr(_blocks_of(k))))  # C2, C3
         return TensorType(values.dims, f32)

@@ -26,6 +26,8 @@ from .kernel import (
     scalar,
 )
 
+SMALLEST = 1e-36
+"""Magnitude below which 127 over it is no f32 number any more."""
 SPLIT = (2, 4, 4)
 """A block of 32 as halves, groups and places: what the panels keep apart."""
 
@@ -95,7 +97,7 @@ def quantize_blocks(op: QuantizeBlocksOp, kernel: KernelBuilder) -> None:
     )[0]  # fmt: skip
 
     def round_(x: ir.Value, top: ir.Value, _: ir.Value) -> ir.Value:
-        none = arith.CmpFOp(arith.CmpFPredicate.OEQ, top, scalar(f32, 0)).result
+        none = arith.CmpFOp(arith.CmpFPredicate.OLT, top, scalar(f32, SMALLEST)).result
         factor = arith.DivFOp(limit, arith.SelectOp(none, limit, top).result).result
         rounded = math.RoundEvenOp(arith.MulFOp(x, factor).result).result
         return arith.FPToSIOp(ir.IntegerType.get_signless(8), rounded).result

@@ -47,9 +47,7 @@ class Matrix:
         shape = (rows, k // 32)
         scale = (rng.standard_normal(shape) * (rng.random(shape) > 0.1)).astype(np.float16)
         minimum = rng.standard_normal(shape).astype(np.float16)
-        return Matrix.of(
-            scheme, numbers, scale, minimum if SCHEMES[scheme].has_minimum else None
-        )
+        return Matrix.of(scheme, numbers, scale, minimum if SCHEMES[scheme].has_minimum else None)
 
 
 def pack_numbers(scheme: str, numbers: np.ndarray) -> np.ndarray:

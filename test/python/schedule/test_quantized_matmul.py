@@ -40,7 +40,9 @@ def rule_of(product: Product, target: str) -> set[str]:
         passes = pipeline(target, 2)
         Pipeline.parse(passes[: passes.index(",relax-lower-calls")] + ")").run(module)
         kernels = [op.operation for op in module.body.operations]
-        return {k.attributes["tir.schedule"].value for k in kernels if "tir.schedule" in k.attributes}
+        return {
+            k.attributes["tir.schedule"].value for k in kernels if "tir.schedule" in k.attributes
+        }
 
 
 @pytest.mark.parametrize("activations", ["int8", "f32"])

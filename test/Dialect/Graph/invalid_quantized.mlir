@@ -1,0 +1,126 @@
+// RUN: relax-opt %s --split-input-file --verify-diagnostics --relax-verify
+
+#two = array<i32: 1, 1, 0>
+#three = array<i32: 1, 1, 1>
+
+func.func @dequantize_c1(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
+  // expected-error @below {{'graph.dequantize' op has scheme 'q4_k'; accepted are q8_0, q4_0, q4_1}}
+  %0 = "graph.dequantize"(%d, %s) {scheme = "q4_k", operandSegmentSizes = #two} : (tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>) -> tensor<16x64xf32>
+  return %0 : tensor<16x64xf32>
+}
+
+func.func @dequantize_c2_rank(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
+  // expected-error @below {{'graph.dequantize' op expects i8 data of rank 6, but got 'tensor<1 x 2 x 4 x 16 x 4 x i8>'}}
+  %0 = "graph.dequantize"(%d, %s) {scheme = "q8_0", operandSegmentSizes = #two} : (tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>) -> tensor<16x64xf32>
+  return %0 : tensor<16x64xf32>
+}
+
+func.func @dequantize_c2_element(%d: tensor<1x2x4x16x4xi16>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
+  // expected-error @below {{expects i8 data of rank 5, but got 'tensor<1 x 2 x 4 x 16 x 4 x i16>'}}
+  %0 = "graph.dequantize"(%d, %s) {scheme = "q4_0", operandSegmentSizes = #two} : (tensor<1x2x4x16x4xi16>, tensor<1x2x16xf16>) -> tensor<16x64xf32>
+  return %0 : tensor<16x64xf32>
+}
+
+func.func @dequantize_c2_dims(%d: tensor<1x2x4x32x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
+  // expected-error @below {{expects data of dims [1, 2, 4, 16, 4], but got 'tensor<1 x 2 x 4 x 32 x 4 x i8>'}}
+  %0 = "graph.dequantize"(%d, %s) {scheme = "q4_0", operandSegmentSizes = #two} : (tensor<1x2x4x32x4xi8>, tensor<1x2x16xf16>) -> tensor<16x64xf32>
+  return %0 : tensor<16x64xf32>
+}
+
+func.func @dequantize_c3_missing(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
+  // expected-error @below {{has scheme 'q4_1', which takes a minimum}}
+  %0 = "graph.dequantize"(%d, %s) {scheme = "q4_1", operandSegmentSizes = #two} : (tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>) -> tensor<16x64xf32>
+  return %0 : tensor<16x64xf32>
+}
+
+func.func @dequantize_c3_given(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
+  // expected-error @below {{has scheme 'q4_0', which takes no minimum}}
+  %0 = "graph.dequantize"(%d, %s, %s) {scheme = "q4_0", operandSegmentSizes = #three} : (tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>, tensor<1x2x16xf16>) -> tensor<16x64xf32>
+  return %0 : tensor<16x64xf32>
+}
+
+func.func @dequantize_c4_element(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf32>) -> tensor<16x64xf32> {
+  // expected-error @below {{expects a scale of f16, but got f32}}
+  %0 = "graph.dequantize"(%d, %s) {scheme = "q4_0", operandSegmentSizes = #two} : (tensor<1x2x4x16x4xi8>, tensor<1x2x16xf32>) -> tensor<16x64xf32>
+  return %0 : tensor<16x64xf32>
+}
+
+func.func @dequantize_c4_dims(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>, %m: tensor<1x3x16xf16>) -> tensor<16x64xf32> {
+  // expected-error @below {{expects a minimum of dims [1, 2, 16], but got 'tensor<1 x 3 x 16 x f16>'}}
+  %0 = "graph.dequantize"(%d, %s, %m) {scheme = "q4_1", operandSegmentSizes = #three} : (tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>, tensor<1x3x16xf16>) -> tensor<16x64xf32>
+  return %0 : tensor<16x64xf32>
+}
+
+func.func @negative_dequantize_result(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x32xf32> {
+  // expected-error @below {{infers result type 'tensor<16x64xf32>', but has 'tensor<16x32xf32>'}}
+  %0 = "graph.dequantize"(%d, %s) {scheme = "q4_0", operandSegmentSizes = #two} : (tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>) -> tensor<16x32xf32>
+  return %0 : tensor<16x32xf32>
+}
+
+// The number of panels may be symbolic.
+func.func @dequantize_symbolic(%d: tensor<?x2x4x16x4xi8, #graph.shape<["p", 2, 4, 16, 4]>>, %s: tensor<?x2x16xf16, #graph.shape<["p", 2, 16]>>) -> tensor<?x64xf32, #graph.shape<["16*p", 64]>> {
+  %0 = "graph.dequantize"(%d, %s) {scheme = "q4_0", operandSegmentSizes = #two} : (tensor<?x2x4x16x4xi8, #graph.shape<["p", 2, 4, 16, 4]>>, tensor<?x2x16xf16, #graph.shape<["p", 2, 16]>>) -> tensor<?x64xf32, #graph.shape<["16*p", 64]>>
+  return %0 : tensor<?x64xf32, #graph.shape<["16*p", 64]>>
+}
+
+// -----
+
+#rows = array<i32: 1, 1, 1, 0>
+
+func.func @dequantize_rows_c1_element(%i: tensor<3xf32>, %d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<3x64xf32> {
+  // expected-error @below {{'graph.dequantize_rows' op expects integer indices of rank 1, but got 'tensor<3 x f32>'}}
+  %0 = "graph.dequantize_rows"(%i, %d, %s) {scheme = "q4_0", operandSegmentSizes = #rows} : (tensor<3xf32>, tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>) -> tensor<3x64xf32>
+  return %0 : tensor<3x64xf32>
+}
+
+func.func @dequantize_rows_c1_rank(%i: tensor<3x1xi32>, %d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<3x64xf32> {
+  // expected-error @below {{expects integer indices of rank 1, but got 'tensor<3 x 1 x i32>'}}
+  %0 = "graph.dequantize_rows"(%i, %d, %s) {scheme = "q4_0", operandSegmentSizes = #rows} : (tensor<3x1xi32>, tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>) -> tensor<3x64xf32>
+  return %0 : tensor<3x64xf32>
+}
+
+func.func @dequantize_rows_c2(%i: tensor<3xi32>, %d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<3x64xf32> {
+  // expected-error @below {{'graph.dequantize_rows' op has scheme 'q4_1', which takes a minimum}}
+  %0 = "graph.dequantize_rows"(%i, %d, %s) {scheme = "q4_1", operandSegmentSizes = #rows} : (tensor<3xi32>, tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>) -> tensor<3x64xf32>
+  return %0 : tensor<3x64xf32>
+}
+
+// -----
+
+func.func @quantize_blocks_c1(%x: tensor<3x32xf16>) -> tensor<3x32xi8> {
+  // expected-error @below {{'graph.quantize_blocks' op expects f32 of rank 1 or more, but got 'tensor<3 x 32 x f16>'}}
+  %0:2 = "graph.quantize_blocks"(%x) : (tensor<3x32xf16>) -> (tensor<3x32xi8>, tensor<3x1xf32>)
+  return %0#0 : tensor<3x32xi8>
+}
+
+func.func @quantize_blocks_c2(%x: tensor<3x48xf32>) -> tensor<3x48xi8> {
+  // expected-error @below {{'graph.quantize_blocks' op expects a last dim that is a multiple of 32, but got 48}}
+  %0:2 = "graph.quantize_blocks"(%x) : (tensor<3x48xf32>) -> (tensor<3x48xi8>, tensor<3x1xf32>)
+  return %0#0 : tensor<3x48xi8>
+}
+
+func.func @quantize_blocks_c2_symbolic(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xi8, #graph.shape<["n"]>> {
+  // expected-error @below {{expects a last dim that is a multiple of 32, but got n}}
+  %0:2 = "graph.quantize_blocks"(%x) : (tensor<?xf32, #graph.shape<["n"]>>) -> (tensor<?xi8, #graph.shape<["n"]>>, tensor<?xf32>)
+  return %0#0 : tensor<?xi8, #graph.shape<["n"]>>
+}
+
+// -----
+
+func.func @dequantize_blocks_c1(%q: tensor<3x32xi8>, %s: tensor<3x1xf16>) -> tensor<3x32xf32> {
+  // expected-error @below {{'graph.dequantize_blocks' op expects i8 values and an f32 scale, but got 'tensor<3 x 32 x i8>' and 'tensor<3 x 1 x f16>'}}
+  %0 = "graph.dequantize_blocks"(%q, %s) : (tensor<3x32xi8>, tensor<3x1xf16>) -> tensor<3x32xf32>
+  return %0 : tensor<3x32xf32>
+}
+
+func.func @dequantize_blocks_c2(%q: tensor<3x40xi8>, %s: tensor<3x1xf32>) -> tensor<3x40xf32> {
+  // expected-error @below {{'graph.dequantize_blocks' op expects a last dim that is a multiple of 32, but got 40}}
+  %0 = "graph.dequantize_blocks"(%q, %s) : (tensor<3x40xi8>, tensor<3x1xf32>) -> tensor<3x40xf32>
+  return %0 : tensor<3x40xf32>
+}
+
+func.func @dequantize_blocks_c3(%q: tensor<3x64xi8>, %s: tensor<3x1xf32>) -> tensor<3x64xf32> {
+  // expected-error @below {{'graph.dequantize_blocks' op expects a scale of dims [3, 2], but got 'tensor<3 x 1 x f32>'}}
+  %0 = "graph.dequantize_blocks"(%q, %s) : (tensor<3x64xi8>, tensor<3x1xf32>) -> tensor<3x64xf32>
+  return %0 : tensor<3x64xf32>
+}

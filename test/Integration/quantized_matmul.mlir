@@ -1,0 +1,68 @@
+// RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops)' | FileCheck %s
+// RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,symbol-dce)' | FileCheck %s --check-prefix=FUSED
+// RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v4+avx512vnni})' | FileCheck %s --check-prefix=VNNI
+// RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v3})' | FileCheck %s --check-prefix=AVX2
+
+#three = array<i32: 1, 1, 1>
+!x = tensor<?x64xf32, #graph.shape<["n", 64]>>
+!q = tensor<?x64xi8, #graph.shape<["n", 64]>>
+!s = tensor<?x2xf32, #graph.shape<["n", 2]>>
+!y = tensor<?x48xf32, #graph.shape<["n", 48]>>
+
+// Decoding is a program like any other: element-wise, over panels.
+// CHECK-LABEL: func.func private @dequantize(
+// CHECK-SAME:    tensor<3x2x4x16x4xi8>, %{{.*}}: tensor<3x2x16xf16>, %{{.*}}: tensor<3x2x16xf16>, %{{.*}}: tensor<48x64xf32>)
+// CHECK:         %[[ALL:.*]] = tensor.expand_shape %{{.*}} {{\[}}[0, 1], [2, 3, 4, 5]] output_shape [3, 16, 2, 2, 4, 4]
+// CHECK:         linalg.generic
+// CHECK-SAME:      outs(%[[ALL]] : tensor<3x16x2x2x4x4xf32>)
+// CHECK:           linalg.index 3
+// CHECK:           arith.shrui
+// CHECK:           arith.andi
+// CHECK:           arith.sitofp
+// CHECK:           arith.mulf
+// CHECK:           arith.addf
+// CHECK:         tensor.collapse_shape
+
+// Fused, numbers are decoded where they are multiplied: no f32 matrix is left.
+// FUSED-LABEL: func.func @residual
+// FUSED:         callee = @quantize_blocks
+// FUSED:         callee = @fused_[[NAME:[a-z_]*]]_matmul_add,
+// FUSED-NOT:     callee
+// FUSED:         return
+// FUSED-NOT:   48x64xf32
+// FUSED-NOT:   64x48xf32
+// FUSED:       func.func private @fused_[[NAME]]_matmul_add(
+// FUSED:         iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction", "reduction"]
+// FUSED:         arith.shrui %{{.*}} : i8
+// FUSED:         arith.extf %{{.*}} : f16 to f32
+// FUSED:         arith.addf
+// FUSED-NOT:   48x64xf32
+// FUSED-NOT:   64x48xf32
+
+// A tile of 8 rows makes 64 dot products a block of 32: integers first, then the scales.
+// VNNI-LABEL: func.func private @fused_
+// VNNI-SAME:    tir.schedule = "quantized_matmul"
+// VNNI:         scf.parallel
+// VNNI:           scf.for
+// VNNI-COUNT-64:    vpdpbusd.512
+// VNNI-NOT:         vpdpbusd
+// VNNI:             arith.sitofp
+// VNNI:             scf.yield
+// VNNI:           arith.addf
+// VNNI:           vector.maskedstore
+// VNNI-NOT:     linalg
+
+// AVX2-LABEL: func.func private @fused_
+// AVX2-SAME:    tir.schedule = "quantized_matmul"
+// AVX2-COUNT-32:    pmadd.ub.sw
+// AVX2:             arith.sitofp
+// AVX2-NOT:     linalg
+func.func @residual(%x: !x, %data: tensor<3x2x4x16x4xi8>, %scale: tensor<3x2x16xf16>, %minimum: tensor<3x2x16xf16>, %r: !y) -> !y {
+  %q:2 = "graph.quantize_blocks"(%x) : (!x) -> (!q, !s)
+  %rounded = "graph.dequantize_blocks"(%q#0, %q#1) : (!q, !s) -> !x
+  %w = "graph.dequantize"(%data, %scale, %minimum) {scheme = "q4_1", operandSegmentSizes = #three} : (tensor<3x2x4x16x4xi8>, tensor<3x2x16xf16>, tensor<3x2x16xf16>) -> tensor<48x64xf32>
+  %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<48x64xf32>) -> tensor<64x48xf32>
+  %product = "graph.matmul"(%rounded, %t) : (!x, tensor<64x48xf32>) -> !y
+  %y = "graph.add"(%r, %product) : (!y, !y) -> !y
+  return %y : !y
+}
