@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relax_mlir.bindings import func, ir, llvm
+from relax_mlir.cache import cached
 from relax_mlir.codegen import BuildStats, build_shared
-from relax_mlir.codegen.cache import cached
 from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import UsageError

@@ -18,17 +18,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from relax_mlir.codegen.cache import write_atomically
+from relax_mlir.cache import write_atomically
 from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import BoundCall, Executable
+from relax_mlir.limits import Limits, Machine
 from relax_mlir.symbolic import parse, solve
-
-if TYPE_CHECKING:
-    from relax_mlir.machine import Limits, Machine  # brings the compiler
 
 ROUNDS = 5
 
@@ -48,7 +45,7 @@ class Span:
     flops: int | None
     unit: str
 
-    def roof(self, limits: "Limits") -> float:
+    def roof(self, limits: Limits) -> float:
         """The least time that the machine needs, in seconds."""
         peak = limits.peak(self.unit) or limits.f32
         return max((self.bytes or 0) / limits.bandwidth, (self.flops or 0) / peak)
@@ -174,7 +171,7 @@ def symbol_values(call: BoundCall) -> dict[str, int]:
     return found
 
 
-def table(found: Profile, limits: "Limits | None" = None, top: int = 10) -> str:
+def table(found: Profile, limits: Limits | None = None, top: int = 10) -> str:
     """The kernels that took longest; with the machine's limits, how near to the roof they come."""
     count = len(found.spans)
     share = found.gaps / found.seconds
@@ -193,7 +190,7 @@ def table(found: Profile, limits: "Limits | None" = None, top: int = 10) -> str:
     return "\n".join(lines)
 
 
-def _row(name: str, spans: Sequence[Span], total: float, limits: "Limits | None") -> str:
+def _row(name: str, spans: Sequence[Span], total: float, limits: Limits | None) -> str:
     seconds = _seconds(spans)
     rates = [_rate([span.bytes for span in spans], seconds)]
     rates.append(_rate([span.flops for span in spans], seconds))
@@ -210,7 +207,7 @@ def _rate(counts: Sequence[int | None], seconds: float) -> float | None:
     return sum(known) / seconds if seconds and len(known) == len(counts) else None
 
 
-def trace(profiles: Sequence[Profile], machine: "Machine | None" = None) -> dict:
+def trace(profiles: Sequence[Profile], machine: Machine | None = None) -> dict:
     """The profiles in Chrome's trace format, which Perfetto reads too: one process for each."""
     events: list[dict] = []
     for number, found in enumerate(profiles):
@@ -224,7 +221,7 @@ def trace(profiles: Sequence[Profile], machine: "Machine | None" = None) -> dict
     return {"traceEvents": events, "displayTimeUnit": "ns"}
 
 
-def _event(span: Span, number: int, limits: "Limits | None") -> dict:
+def _event(span: Span, number: int, limits: Limits | None) -> dict:
     details: dict[str, object] = {"bytes": span.bytes, "flops": span.flops, "unit": span.unit}
     for name, count in (("GB/s", span.bytes), ("GFLOP/s", span.flops)):
         rate = _rate([count], span.seconds)
@@ -237,7 +234,7 @@ def _event(span: Span, number: int, limits: "Limits | None") -> dict:
 
 
 def write_trace(
-    path: str | os.PathLike, profiles: Sequence[Profile], machine: "Machine | None" = None
+    path: str | os.PathLike, profiles: Sequence[Profile], machine: Machine | None = None
 ) -> None:
     """Writes `trace` to a file; raises OSError if that is not possible."""
     write_atomically(Path(path).absolute(), json.dumps(trace(profiles, machine)).encode())

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from relax_mlir import cache
 from relax_mlir.bindings import ir
-from relax_mlir.codegen import cache, llvm
+from relax_mlir.codegen import llvm
 from relax_mlir.codegen.elf import link_shared
 from relax_mlir.codegen.elf_object import GLOBAL, read_object
 from relax_mlir.codegen.lower import allow_contraction, lower_to_llvm, to_llvm_ir

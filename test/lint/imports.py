@@ -13,13 +13,16 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 RANKS = [
-    {"bindings", "errors", "symbolic", "target", "runtime", "executable"},
+    {
+        *("bindings", "errors", "symbolic", "target", "runtime", "executable"),
+        *("cache", "fingerprint", "limits", "profile"),
+    },
     {"diagnostics", "dialects"},
     {"analysis", "passes", "rewriting"},
     {"codegen", "host", "legalize", "schedule", "transforms"},
     {"pipelines"},
     {"compiler"},
-    {"frontends", "llm"},
+    {"frontends", "llm", "machine", "peak_kernels"},
     {"tools"},
 ]
 RANK = {part: rank for rank, parts in enumerate(RANKS) for part in parts}

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from kernels import build
 
-from relax_mlir.codegen import BuildStats, cache
+from relax_mlir import cache
+from relax_mlir.codegen import BuildStats
 
 KERNEL = "func.func @f(%x: memref<?xf32>, %i: index) attributes {tir.scheduled} { return }"
 

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from relax_mlir import machine
+from relax_mlir import limits, machine
 from relax_mlir.compiler import compile
-from relax_mlir.machine import Limits, Machine
+from relax_mlir.limits import Limits, Machine
 from relax_mlir.peak_kernels import CHAINS, STEPS, UNITS, has_unit, peak_module
 from relax_mlir.target import Target
 from relax_mlir.tools.relax_bench_machine import main
@@ -61,14 +61,14 @@ def test_figures_survive_json():
 
 def test_measured_figures_are_kept_until_the_processor_changes(tmp_path, monkeypatch):
     monkeypatch.setenv("RELAX_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(machine, "processor_name", lambda: "some processor")
-    monkeypatch.setattr(machine, "num_cpus", lambda: 8)
+    monkeypatch.setattr(limits, "processor_name", lambda: "some processor")
+    monkeypatch.setattr(limits, "num_cpus", lambda: 8)
     monkeypatch.setattr(machine, "measure_machine", lambda: SMALL)
     assert machine.this_machine() == SMALL
     monkeypatch.setattr(machine, "measure_machine", lambda: pytest.fail("measured again"))
     assert machine.this_machine() == SMALL
     other = Machine("another", 8, SMALL.limits)
-    monkeypatch.setattr(machine, "processor_name", lambda: "another")
+    monkeypatch.setattr(limits, "processor_name", lambda: "another")
     monkeypatch.setattr(machine, "measure_machine", lambda: other)
     assert machine.this_machine() == other
 
@@ -82,9 +82,9 @@ def test_a_damaged_file_is_measured_anew(tmp_path, monkeypatch):
 
 def test_the_tool_prints_json(capsys):
     assert main(["--threads", "1", "--seconds", "0.001", "--json"]) == 0
-    (limits,) = json.loads(capsys.readouterr().out)["limits"]
-    assert limits["threads"] == 1
-    assert all(limits[name] > 0 for name in ("read", "read_huge_pages", "f32"))
+    (figures,) = json.loads(capsys.readouterr().out)["limits"]
+    assert figures["threads"] == 1
+    assert all(figures[name] > 0 for name in ("read", "read_huge_pages", "f32"))
 
 
 @pytest.mark.parametrize("wrong", [["--threads", "0"], ["--seconds", "0"]])
