@@ -1,5 +1,6 @@
 """The documentation: every example in it runs, every quotation and link is right."""
 
+import ast
 import doctest
 import re
 import shlex
@@ -95,7 +96,9 @@ def test_adding_a_pass_adds_a_pass(tmp_path: Path) -> None:
 def test_the_map_names_every_part() -> None:
     text = (ROOT / "docs" / "map.md").read_text()
     parts = [*ROOT.glob("relax_mlir/*"), *ROOT.glob("dialects/*"), *ROOT.glob("test/*")]
-    names = {part.name for part in parts} - {"__init__.py", "__pycache__", "py.typed"}
+    hidden = {"__init__.py", "__pycache__", "py.typed", "Output"}
+    empty = {part.name for part in parts if part.is_dir() and not any(part.iterdir())}
+    names = {part.name for part in parts} - hidden - empty
     missing = [name for name in sorted(names) if f"`{name}" not in text]
     assert not missing
 
@@ -103,6 +106,25 @@ def test_the_map_names_every_part() -> None:
 def test_the_map_names_nothing_else() -> None:
     """What it shows as a path is one, from the root or below a folder of the same table."""
     text = (ROOT / "docs" / "map.md").read_text()
-    folders = [ROOT, ROOT / "relax_mlir", ROOT / "dialects", ROOT / "test", ROOT / "test/python"]
-    for path in re.findall(r"^\| `([\w./-]+)`", text, re.MULTILINE):
-        assert any((folder / path).exists() for folder in folders), path
+    paths = re.findall(r"^\| `([\w./-]+)`", text, re.MULTILINE)
+    assert len(paths) > 30
+    for path in paths:
+        assert any((ROOT / folder / path).exists() for folder in ("", "relax_mlir", "test")), path
+
+
+def test_the_map_is_in_the_order_of_import_ranks() -> None:
+    text = (ROOT / "docs" / "map.md").read_text()
+    table = text[text.index("## The compiler") : text.index("## From a module")]
+    rows = re.findall(r"^\| (`[^|]*`) \|", table, re.MULTILINE)
+    parts = [name.strip("`/").removesuffix(".py") for row in rows for name in row.split(", ")]
+    lint = ast.parse((ROOT / "test" / "lint" / "imports.py").read_text())
+    ranks = next(op.value for op in lint.body if isinstance(op, ast.Assign))
+    rank = {
+        name.value: index
+        for index, names in enumerate(ranks.elts)
+        for name in ast.walk(names)
+        if isinstance(name, ast.Constant)
+    }
+    shown = [rank[part] for part in parts]
+    assert shown == sorted(shown)
+    assert len(shown) > 15
