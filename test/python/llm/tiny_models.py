@@ -117,15 +117,15 @@ def write_hf_tokenizer(folder: Path) -> None:
 def write_gguf(
     path: Path,
     weights: dict[str, np.ndarray],
-    kind: str = "F32",
+    kind: str | dict[str, str] = "F32",
     config: LlamaConfig = CONFIG,
     drop: tuple[str, ...] = (),
     **changes: object,
 ) -> Path:
     """Writes a GGUF file as llama.cpp's converter does.
 
-    Matrices are stored in format `kind`; `drop` names metadata keys to leave out; `changes` go
-    over metadata, with `__` for the dots.
+    Matrices are stored in format `kind`, or `kind[name]`; `drop` names metadata keys to leave
+    out; `changes` go over metadata, with `__` for the dots.
     """
     writer = GGUFWriter(path, changes.pop("architecture", "llama"))
     for key, value in {**_gguf_metadata(config), **_rename(changes)}.items():
@@ -133,7 +133,8 @@ def write_gguf(
             _add(writer, key, value)
     for name, values in weights.items():
         stored = _rows_as_in_gguf(name, values, config)
-        format = GGMLQuantizationType["F32" if stored.ndim == 1 else kind]
+        matrix = kind if isinstance(kind, str) else kind[name]
+        format = GGMLQuantizationType["F32" if stored.ndim == 1 else matrix]
         if format.name in ("F32", "F16"):
             writer.add_tensor(_gguf_name(name), stored.astype(f"f{int(format.name[1:]) // 8}"))
         else:

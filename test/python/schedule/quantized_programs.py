@@ -1,4 +1,4 @@
-"""Products with quantised matrices: graphs as text, matrices in panels, and NumPy's account of them."""
+"""Products with quantised matrices: graphs as text, matrices in panels, NumPy's account of them."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -28,7 +28,7 @@ class Matrix:
         scale: np.ndarray,
         minimum: np.ndarray | None = None,
     ) -> "Matrix":
-        """From numbers [rows, k], and scale and minimum [rows, k / 32]; rows are multiples of 16."""
+        """From numbers [rows, k], scale and minimum [rows, k / 32]; 16 divides rows."""
         rows, k = numbers.shape
         wide = numbers.reshape(rows, k // 32, 32).astype(np.float64) - SCHEMES[scheme].zero
         values = wide * scale.astype(np.float64)[:, :, None]

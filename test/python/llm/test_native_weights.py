@@ -1,0 +1,101 @@
+"""Models whose matrices stay quantised: exact with f32 activations, close with 8-bit ones."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reference_llama
+from tiny_models import CONFIG, random_weights, write_gguf
+
+from relax_mlir.errors import UsageError
+from relax_mlir.llm import LanguageModel, load
+from relax_mlir.llm.checkpoint import open_checkpoint
+
+KINDS = ("Q8_0", "Q4_0", "Q4_1", "F16", "F32", "Q5_0")
+TOKENS = np.random.default_rng(0).integers(0, CONFIG.vocab_size, 21, dtype=np.int32)
+
+
+def expected(path: Path, config=CONFIG) -> np.ndarray:
+    """Logits in float64 from the exact values of the file's weights."""
+    weights = open_checkpoint(str(path)).weights
+    return reference_llama.logits(config, weights.load_f32, TOKENS, np.float64)
+
+
+def nbytes(model: LanguageModel) -> int:
+    """Bytes of a model's parameters."""
+    return sum(parameter.nbytes for parameter in model.parameters)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_format(tmp_path: Path, kind: str) -> None:
+    path = write_gguf(tmp_path / "tiny.gguf", random_weights(), kind)
+    model = load(str(path), weights="native", activations="f32")
+    np.testing.assert_allclose(model.logits(TOKENS), expected(path), rtol=1e-4, atol=1e-4)
+
+
+def test_formats_of_joined_matrices_may_differ(tmp_path: Path) -> None:
+    """Queries, keys and values are one product where they can be, else their results are joined."""
+    weights = random_weights()
+    kinds = {name: KINDS[i % len(KINDS)] for i, name in enumerate(weights)}
+    path = write_gguf(tmp_path / "tiny.gguf", weights, kinds)
+    model = load(str(path), weights="native", activations="f32")
+    np.testing.assert_allclose(model.logits(TOKENS), expected(path), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_1"])
+def test_embeddings_may_be_the_head(tmp_path: Path, kind: str) -> None:
+    config = dataclasses.replace(CONFIG, tie_embeddings=True)
+    path = write_gguf(tmp_path / "tied.gguf", random_weights(config), kind, config)
+    model = load(str(path), weights="native", activations="f32")
+    exact = expected(path, config)
+    np.testing.assert_allclose(model.logits(TOKENS), exact, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0", "Q4_1"])
+def test_rounded_activations_are_close(tmp_path: Path, kind: str) -> None:
+    path = write_gguf(tmp_path / "tiny.gguf", random_weights(), kind)
+    exact = expected(path)
+    logits = load(str(path), weights="native").logits(TOKENS)
+    error = np.linalg.norm(logits - exact) / np.linalg.norm(exact)
+    assert 1e-4 < error < 2e-2  # rounding to 8 bits shows, and is all that shows
+
+
+def test_steps_and_prompts_give_the_same_numbers(tmp_path: Path) -> None:
+    path = write_gguf(tmp_path / "tiny.gguf", random_weights(), "Q4_1")
+    model = load(str(path), weights="native")
+    session = model.session()
+    steps = np.concatenate([session.append([token]).copy() for token in TOKENS])
+    np.testing.assert_allclose(steps, model.logits(TOKENS), rtol=0, atol=5e-2)
+
+
+@pytest.mark.parametrize("weights", ["f32", "native"])
+def test_other_activations_are_refused(weights: str) -> None:
+    with pytest.raises(UsageError, match="unknown activations 'int4'; accepted are int8, f32"):
+        load("smollm2", weights=weights, activations="int4")
+
+
+@pytest.fixture(scope="module")
+def model() -> LanguageModel:
+    return load("smollm2", weights="native")
+
+
+class TestSmolLM2:
+    def test_answer(self, model):
+        answer = model.generate("What is the capital of France?")
+        assert "".join(answer) == "The capital of France is Paris."
+
+    def test_takes_no_more_memory_than_the_file(self, model, smollm2):
+        stored = smollm2.weights.file.path.stat().st_size
+        assert 0.9 * stored < nbytes(model) < 1.01 * stored
+
+    def test_most_tokens_are_those_of_f32(self, model, golden):
+        logits = model.logits(golden["text128_tokens"])
+        assert (logits.argmax(-1) == golden["text128_argmax"]).mean() > 0.9
+
+    def test_exact_products_give_exact_tokens(self, golden):
+        model = load("smollm2", weights="native", activations="f32")
+        logits = model.logits(golden["text128_tokens"])
+        np.testing.assert_array_equal(logits.argmax(-1), golden["text128_argmax"])
+        found = logits[-1, golden["text128_last_ids"]]
+        np.testing.assert_allclose(found, golden["text128_last"], rtol=0, atol=5e-3)
