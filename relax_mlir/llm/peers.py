@@ -11,12 +11,12 @@ import numpy as np
 
 from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.llm.benchmark import Case
-from relax_mlir.llm.gguf_float32 import float32_file
+from relax_mlir.llm.gguf_convert import converted_file
 from relax_mlir.llm.packaged import resolve
 
 
 class LlamaCpp:
-    """llama.cpp on a GGUF file: with its weights and caches in float32, or as it runs by itself."""
+    """llama.cpp on a GGUF file, with float32 caches if the weights are float32 too."""
 
     name = "llama.cpp"
     version = llama_cpp.__version__
@@ -31,7 +31,7 @@ class LlamaCpp:
             raise UsageError(f"'{model}' is a folder; llama.cpp is measured on GGUF files")
         llama_cpp.llama_log_set(_QUIET, None)
         options = llama_cpp.llama_model_default_params()
-        file = float32_file(path) if weights == "f32" else path
+        file = path if weights == "native" else converted_file(path, weights)
         self._model = llama_cpp.llama_model_load_from_file(bytes(file), options)
         if not self._model:
             raise ModelError(f"{path}: llama.cpp cannot load it")
