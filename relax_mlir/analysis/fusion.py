@@ -128,7 +128,8 @@ class Fusion:
             if not between and decodes(node) and moves_only(sink.kernel):
                 return True
             if sink.kernel.pattern == "out_fusible":
-                return not between and (moves_only(node.kernel) or decodes(node))
+                members = self._group[node].members
+                return not between and all(moves_only(m.kernel) or decodes(m) for m in members)
             return _is_epilogue(node, {node, sink, *between})
         return other in (None, "reduction")
 

@@ -22,13 +22,13 @@ from relax_mlir.llm.checkpoint import Checkpoint, open_checkpoint
 from relax_mlir.llm.config import LlamaConfig
 from relax_mlir.llm.generation import Generation, Statistics
 from relax_mlir.llm.llama import Llama, export
-from relax_mlir.llm.nn import F32_STORAGE, Storage
+from relax_mlir.llm.nn import BF16, F32_STORAGE, Storage
 from relax_mlir.llm.parameters import lay_out, load_parameters
 from relax_mlir.llm.sampling import Sampler
 from relax_mlir.llm.session import Session
 from relax_mlir.target import Target
 
-WEIGHTS = ("f32", "native")
+WEIGHTS = ("f32", "bf16", "native")
 """The types that weights can be kept in."""
 ACTIVATIONS = ("int8", "f32")
 """The types that quantised weights can be multiplied with."""
@@ -48,15 +48,17 @@ def load(
 
     Args:
         model: a packaged name ("smollm2"), a GGUF file, or a Hugging Face folder.
-        weights: the type that weights are kept in: "f32", or "native", where matrices in Q8_0,
-            Q4_0 or Q4_1 stay as they are in the file, and all others become f32.
+        weights: the type that weights are kept in: "f32"; "bf16", where matrices are rounded to
+            bfloat16, half the bytes; or "native", where matrices in Q8_0, Q4_0 or Q4_1 stay as
+            they are in the file, and all others become f32.
         threads: threads of a call; by default all CPUs of the process.
         target: the machine to compile for; it must be able to run here.
         opt_level: 0, 1, 2 or 3; 3 lays out the weights for the kernels.
         context: the most tokens in one sequence; by default as many as the model was made for.
         use_cache: whether a compiled decoder may come from the disk cache.
-        activations: what quantised matrices are multiplied with: "int8" rounds it by blocks of 32
-            to 8 bits, as other engines do; "f32" computes exactly, about three times slower.
+        activations: what matrices that are not f32 are multiplied with: "int8" rounds it by
+            blocks of 32 to 8 bits for quantised ones, and to bfloat16 for those in bfloat16, as
+            other engines do; "f32" computes exactly, about three times slower.
 
     Raises:
         UsageError: an argument is wrong, or there is no such model.
@@ -91,6 +93,8 @@ def _storage(checkpoint: Checkpoint, weights: str, activations: str) -> Storage:
     """How the matrices of a checkpoint are kept."""
     if weights == "f32":
         return F32_STORAGE
+    if weights == BF16:
+        return Storage(dict.fromkeys(checkpoint.weights.names, BF16), activations)
     found = {name: checkpoint.weights.raw(name).format.lower() for name in checkpoint.weights.names}
     schemes = {name: format for name, format in found.items() if format in SCHEMES}
     return Storage(schemes, activations)

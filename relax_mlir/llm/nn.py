@@ -22,14 +22,17 @@ from relax_mlir.llm.panels import part_dims
 from relax_mlir.symbolic import Expr, as_expr
 
 DimLike = Dim | int | str
+BF16 = "bf16"
+"""The scheme of matrices that are kept in bfloat16."""
 
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
     """An argument of the graph function: its dims, and the checkpoint's tensors joined in it.
 
-    They are joined along dim 0, as float32 if `part` is "values". A matrix that stays quantised
-    by `scheme` has parameters of its own for its parts "data", "scale" and "minimum".
+    They are joined along dim 0. With `part` "values" they are numbers: float32, or bfloat16 if
+    that is the `scheme`. A matrix that stays quantised by `scheme` has parameters of its own for
+    its parts "data", "scale" and "minimum".
     """
 
     dims: tuple[int, ...]
@@ -47,16 +50,17 @@ class Parameter:
     def element(self) -> ir.Type:
         """Its element type in the graph."""
         if self.part == "values":
-            return ir.F32Type.get()
+            return ir.BF16Type.get() if self.scheme == BF16 else ir.F32Type.get()
         return ir.IntegerType.get_signless(8) if self.part == "data" else ir.F16Type.get()
 
 
 @dataclass(frozen=True)
 class Storage:
-    """How matrices are kept: `schemes` names those that stay quantised, all others become float32.
+    """How matrices are kept: by their `schemes`, those that have none in float32.
 
-    With `activations` "int8", what is multiplied with a quantised matrix is rounded to 8 bits by
-    blocks of 32, so that products are of integers; with "f32" it is not.
+    A scheme is one of `graph.dequantize`, or "bf16". With `activations` "int8", what is multiplied
+    with a quantised matrix is rounded to 8 bits by blocks of 32, so that products are of integers,
+    and what is multiplied with a bf16 matrix is rounded to bf16; with "f32" it is not.
     """
 
     schemes: Mapping[str, str] = field(default_factory=dict)
@@ -108,8 +112,8 @@ class Weight(Module):
         self.rows = rows
         self.scheme = storage.schemes.get(sources[0], "")
         self.rounds = bool(self.scheme) and storage.activations == "int8"
-        if not self.scheme:
-            self.parts = [Parameter((rows, columns), tuple(sources))]
+        if self.scheme in ("", BF16):
+            self.parts = [Parameter((rows, columns), tuple(sources), scheme=self.scheme)]
             return
         names = ["data", "scale", "minimum"][: 2 + SCHEMES[self.scheme].has_minimum]
         self.parts = [
@@ -124,6 +128,8 @@ class Weight(Module):
         parts = [value_of(part) for part in self.parts]
         if not self.scheme:
             return matmul_transposed(x.value, *parts)
+        if self.scheme == BF16:
+            return matmul_transposed(x.rounded() if self.rounds else x.value, widened(*parts))
         matrix = graph.DequantizeOp.build(*parts, scheme=self.scheme).result
         product = matmul_transposed(x.decoded() if self.rounds else x.value, matrix)
         if self.rows % PANEL == 0:
@@ -135,21 +141,30 @@ class Weight(Module):
         parts = [value_of(part) for part in self.parts]
         if not self.scheme:
             return graph.TakeOp.build(*parts, ids, axis=0).result
+        if self.scheme == BF16:
+            return widened(graph.TakeOp.build(*parts, ids, axis=0).result)
         return graph.DequantizeRowsOp.build(ids, *parts, scheme=self.scheme).result
 
 
 class Operand:
-    """What matrices are multiplied with, rounded to 8 bits once at most."""
+    """What matrices are multiplied with, rounded once at most in each way."""
 
     def __init__(self, value: ir.Value) -> None:
         self.value = value
         self._blocks: Sequence[ir.Value] = ()
+        self._halves: ir.Value | None = None
 
     def decoded(self) -> ir.Value:
-        """The rounded numbers as float32, to be fused into what reads them."""
+        """The numbers rounded to 8 bits, as float32, to be fused into what reads them."""
         if not self._blocks:
             self._blocks = graph.QuantizeBlocksOp.build(self.value).results
         return graph.DequantizeBlocksOp.build(*self._blocks).result
+
+    def rounded(self) -> ir.Value:
+        """The numbers rounded to bf16, as float32, to be fused into what reads them."""
+        if self._halves is None:
+            self._halves = graph.AstypeOp.build(self.value, dtype=ir.BF16Type.get()).result
+        return widened(self._halves)
 
 
 class Linear(Module):
@@ -209,6 +224,11 @@ def matmul_transposed(x: ir.Value, weight: ir.Value) -> ir.Value:
     """x[..., in] times the transpose of weight[out, in]."""
     transposed = graph.PermuteDimsOp.build(weight, axes=[1, 0]).result
     return graph.MatmulOp.build(x, transposed).result
+
+
+def widened(x: ir.Value) -> ir.Value:
+    """The same numbers as float32."""
+    return graph.AstypeOp.build(x, dtype=ir.F32Type.get()).result
 
 
 def add(a: ir.Value, b: ir.Value) -> ir.Value:

@@ -10,11 +10,16 @@ from tqdm import tqdm
 
 from relax_mlir.dialects.graph.quantized import PANEL
 from relax_mlir.executable import Executable
-from relax_mlir.llm.nn import Parameter
+from relax_mlir.llm.nn import BF16, Parameter
 from relax_mlir.llm.panels import DTYPES, pack_part
 from relax_mlir.llm.weights import WeightSource
 
-ELEMENTS = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "i8": np.dtype(np.int8)}
+ELEMENTS = {
+    "f32": np.dtype(np.float32),
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(np.uint16),  # NumPy has no bfloat16: the bits
+    "i8": np.dtype(np.int8),
+}
 """Element types of parameters, by their names in the graph."""
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 
@@ -78,6 +83,8 @@ class _Piece:
     def fill(self, source: WeightSource) -> np.ndarray:
         """Reads the weight."""
         if self.part == "values":
+            if self.out.dtype == ELEMENTS[BF16]:
+                return source.raw(self.name).to_bf16(self.out)
             return source.load_f32(self.name, self.out)
         return pack_part(source.raw(self.name), self.part, self.out)
 
@@ -96,7 +103,9 @@ def _pieces(source: WeightSource, parameter: Parameter, array: np.ndarray) -> li
 
 def dtype_of(parameter: Parameter) -> np.dtype:
     """The element type of a parameter's array."""
-    return DTYPES.get(parameter.part, np.dtype(np.float32))
+    if parameter.part != "values":
+        return DTYPES[parameter.part]
+    return ELEMENTS[BF16 if parameter.scheme == BF16 else "f32"]
 
 
 def aligned_arrays(

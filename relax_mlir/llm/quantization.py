@@ -86,6 +86,28 @@ class RawTensor:
             out[...] = decoded.reshape(self.shape)
         return out
 
+    def to_bf16(self, out: np.ndarray) -> np.ndarray:
+        """Fills `out`, row-major uint16 of `shape`, with the bits of the values as bfloat16.
+
+        They are rounded to nearest, ties to even; those of a bfloat16 tensor are copied.
+        """
+        if self.format == "BF16":
+            out[...] = self.data
+            return out
+        rows = max(1, CHUNK_BLOCKS * 32 * len(out) // max(1, out.size))
+        for start in range(0, len(out), rows):
+            data = self.data[start : start + rows]
+            part = RawTensor(self.format, (len(data), *self.shape[1:]), data)
+            out[start : start + rows] = _round_to_bf16(part.to_f32())
+        return out
+
+
+def _round_to_bf16(values: np.ndarray) -> np.ndarray:
+    """The bits of float32 numbers as bfloat16 (uint16); NaN stays NaN."""
+    bits = values.view(np.uint32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return np.where(np.isnan(values), bits >> 16 | 0x40, rounded).astype(np.uint16)
+
 
 def plain_bytes(format: str, shape: tuple[int, ...]) -> int:
     """The bytes that a tensor of `shape` takes in a `PLAIN` format."""

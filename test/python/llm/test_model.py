@@ -24,6 +24,11 @@ def model() -> LanguageModel:
 
 
 @pytest.fixture(scope="module")
+def bf16_model() -> LanguageModel:
+    return load("smollm2", weights="bf16")
+
+
+@pytest.fixture(scope="module")
 def weights() -> dict[str, np.ndarray]:
     return random_weights()
 
@@ -31,6 +36,12 @@ def weights() -> dict[str, np.ndarray]:
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory, weights) -> LanguageModel:
     return load(str(write_hf(tmp_path_factory.mktemp("model") / "tiny", weights)))
+
+
+def to_bf16(values: np.ndarray) -> np.ndarray:
+    """The nearest numbers with 8 significant bits, ties to even."""
+    mantissa, exponent = np.frexp(values.astype(np.float64))
+    return np.ldexp(np.round(mantissa * 256) / 256, exponent)
 
 
 def tokens_of(length: int, seed: int = 0) -> np.ndarray:
@@ -104,6 +115,39 @@ class TestSmolLM2:
         assert work["allocations"] == 0
         assert work["arena_bytes"] == 0
         assert work["kernels"] == sum(calls.values())
+
+
+class TestBfloat16:
+    @pytest.mark.parametrize("text", ["chat", "text128"])
+    def test_logits(self, bf16_model, golden, text):
+        logits = bf16_model.logits(golden[f"{text}_tokens"])
+        np.testing.assert_array_equal(logits.argmax(-1), golden[f"{text}_argmax"])
+        found = logits[-1, golden[f"{text}_last_ids"]]
+        np.testing.assert_allclose(found, golden[f"{text}_last"], rtol=0, atol=0.2)
+
+    def test_greedy_answer(self, bf16_model, golden):
+        prompt, expected = np.split(golden["greedy32"], [len(golden["chat_tokens"])])
+        answer = greedy(bf16_model, prompt, len(expected), bf16_model.config.eos_ids)
+        ended = [expected[-1]] if answer.stop_reason == "end" else []
+        assert [*answer.tokens, *ended] == expected.tolist()
+
+    @pytest.mark.parametrize("opt_level", [0, 3])
+    def test_matrices_are_rounded_and_nothing_else(self, tmp_path, weights, opt_level):
+        path = str(write_hf(tmp_path / "tiny", weights))
+        model = load(path, weights="bf16", activations="f32", opt_level=opt_level)
+        rounded = {name: w if w.ndim == 1 else to_bf16(w) for name, w in weights.items()}
+        tokens = tokens_of(19)
+        expected = reference_llama.logits(CONFIG, rounded.__getitem__, tokens, np.float64)
+        np.testing.assert_allclose(model.logits(tokens), expected, rtol=1e-4, atol=1e-4)
+
+    @pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+    def test_activations_are_rounded_too(self, tmp_path, weights, target):
+        path = str(write_hf(tmp_path / "tiny", weights))
+        tokens = tokens_of(19)
+        exact = load(path, weights="bf16", activations="f32").logits(tokens)
+        found = load(path, weights="bf16", target=target).logits(tokens)
+        error = np.abs(found - exact).max() / np.abs(exact).max()
+        assert 1e-5 < error < 2e-2
 
 
 class TestTinyModel:
@@ -290,7 +334,7 @@ class TestLoad:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"weights": "f8"}, "unknown weights 'f8'; accepted are f32, native"),
+            ({"weights": "f8"}, "unknown weights 'f8'; accepted are f32, bf16, native"),
             ({"model": "nothing"}, "no model 'nothing'"),
             ({"context": 65}, "context is 65; expects 1 to 64"),
             ({"context": 0}, "context is 0; expects 1 to 64"),

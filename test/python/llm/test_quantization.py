@@ -53,6 +53,28 @@ def test_q4_0_and_q8_0_by_definition():
     np.testing.assert_array_equal(values, np.arange(-16, 16) * -0.25)
 
 
+@pytest.mark.parametrize("format", ["F32", "F16", "BF16", "Q8_0", "Q4_1"])
+def test_rounds_to_bf16(format):
+    data, shape = stored(format, 7)
+    tensor = RawTensor.from_bytes(format, shape, data)
+    values = tensor.to_f32().astype(np.float64)
+    bits = tensor.to_bf16(np.zeros(shape, np.uint16))
+    found = (bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    normal = np.isfinite(values) & (np.abs(values) > 2.0**-126) & (np.abs(values) < 2.0**127)
+    assert normal.sum() > values.size // 2
+    mantissa, exponent = np.frexp(values[normal])
+    np.testing.assert_array_equal(found[normal], np.ldexp(np.round(mantissa * 256) / 256, exponent))
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(values))
+
+
+def test_rounds_special_numbers_to_bf16():
+    values = np.array([0, -0.0, np.inf, -np.inf, 3.4e38, 1 + 2.0**-8, 1 + 3 * 2.0**-8], np.float32)
+    nan = np.array([0x7F800001, 0xFFFFFFFF], np.uint32).view(np.float32)
+    bits = RawTensor("F32", (9,), np.append(values, nan)).to_bf16(np.zeros(9, np.uint16))
+    expected = [0, 0x8000, 0x7F80, 0xFF80, 0x7F80, 0x3F80, 0x3F82, 0x7FC0, 0xFFFF]
+    assert [hex(b) for b in bits] == [hex(b) for b in expected]
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_rows_move_without_decoding(format):
     data, shape = stored(format, 2)
