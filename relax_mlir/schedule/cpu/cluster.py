@@ -184,7 +184,7 @@ class ClusterEmitter:
         """All stages at one point; reductions update what is carried."""
         updated: Carried = []
         at = 0
-        point = Point(point.lanes, point.mask, point.index)
+        point = point.inside()
         for stage in self.cluster.stages:
             if stage not in reducing:
                 self._compute(stage, point)
@@ -298,7 +298,7 @@ class ClusterEmitter:
 
     def _first_values(self, stage: Stage, point: Point) -> list[Lane]:
         indices = self._indices(stage, point)
-        inside = Point(point.lanes, point.mask, point.index)
+        inside = point.inside()
         return [self.evaluator.operand(init, indices, inside) for init in stage.inits]
 
     def _start(self, stage: Stage, firsts: list[Lane], lanes: int) -> Carried:

@@ -12,9 +12,24 @@ from . import loops
 from .affine import IndexLane, evaluate, modulo, plus, quotient, resolve, times
 from .body import emit_values
 from .kernel import Kernel
-from .lanes import Lane, Uniform
+from .lanes import Lane, Ramp, Uniform, Varying, to_vector
 from .memory import View, load, row_major
+from .packing import transpose
 from .program import Computed, Empty, Operand, Reshape, Slice, Splat, Stage, Tensor
+
+
+@dataclass
+class Tile:
+    """A square of points, as many `rows` as lanes; `column` is the lane axis.
+
+    `along_rows` is the row axis as lanes. What memory holds contiguously along it is loaded once
+    for all rows, and transposed.
+    """
+
+    rows: list[Uniform]
+    along_rows: Ramp
+    column: Ramp
+    turned: dict[tuple, list[ir.Value]] = field(default_factory=dict)
 
 
 @dataclass
@@ -26,6 +41,12 @@ class Point:
     index: dict[int, IndexLane] = field(default_factory=dict)
     known: dict[tuple, Lane] = field(default_factory=dict)
     forwarded: dict[Computed, Lane] = field(default_factory=dict)
+    tile: Tile | None = None
+    row: int = 0
+
+    def inside(self) -> "Point":
+        """This point, with nothing computed in it yet."""
+        return Point(self.lanes, self.mask, self.index, tile=self.tile, row=self.row)
 
     def at(self, axis: int, lane: IndexLane) -> "Point":
         """This point with one more index."""
@@ -63,7 +84,8 @@ class Evaluator:
     def _fetch(self, source: Tensor, indices: Sequence[IndexLane], point: Point) -> Lane:
         view = self.rows.get(source) or self.kernel.view(source)
         if view is not None:
-            return load(view, indices, point.lanes, point.mask)
+            turned = None if point.tile is None else self._transposed(view, indices, point)
+            return turned or load(view, indices, point.lanes, point.mask)
         lanes = point.lanes
         if isinstance(source, Slice):
             return self.read(source.source, self._slice_indices(source, indices, lanes), point)
@@ -75,6 +97,28 @@ class Evaluator:
             own[expression.position] = index
         values = self.evaluate(stage, own, point, ())
         return values(yielded(stage)[0])
+
+    def _transposed(self, view: View, indices: Sequence[IndexLane], point: Point) -> Lane | None:
+        """This row of a square that memory holds column by column; None if it is none."""
+        tile, lanes = point.tile, point.lanes
+        across = [i for i, index in enumerate(indices) if index == tile.rows[point.row]]
+        down = [i for i, index in enumerate(indices) if index == tile.column]
+        stored = ir.MemRefType(view.base.type).element_type
+        if len(across) != 1 or len(down) != 1 or view.strides[across[0]] != 1:
+            return None
+        if stored != view.element:
+            return None
+        others = tuple(x for i, x in enumerate(indices) if i not in (across[0], down[0]))
+        key = (view, across[0], down[0], *others)
+        if key not in tile.turned:
+            columns = []
+            for number in range(lanes):
+                at = list(indices)
+                at[across[0]] = tile.along_rows
+                at[down[0]] = Uniform(loops.add(tile.column.base, number))
+                columns.append(to_vector(load(view, at, lanes), lanes))
+            tile.turned[key] = transpose(columns)
+        return Varying(tile.turned[key][point.row])
 
     def _slice_indices(
         self, source: Slice, indices: Sequence[IndexLane], lanes: int

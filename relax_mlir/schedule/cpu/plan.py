@@ -21,6 +21,9 @@ _UNIFORM_COST = 0.3
 _STRIDED_COST = 16.0
 _HORIZONTAL_COST = 8.0
 _BLOCK = 2048
+_CHEAP = 16
+_VECTORS = 4
+_TILE = 16
 
 
 @dataclass
@@ -28,7 +31,8 @@ class Plan:
     """How a nest becomes loops.
 
     `lane_axes` are the common axes that lanes run along, joined to one loop; they are empty if
-    lanes are inside, along `inner[cluster]`.
+    lanes are inside, along `inner[cluster]`. Reads that are contiguous along `tile_axis` instead
+    are loaded as squares and transposed in registers.
     """
 
     nest: Nest
@@ -36,6 +40,7 @@ class Plan:
     lanes: int
     lane_axes: tuple[int, ...] = ()
     inner: dict[Cluster, int | None] = field(default_factory=dict)
+    tile_axis: int | None = None
 
 
 def plan_nest(nest: Nest, placement: Placement, target: Target, ordered: set[Stage]) -> Plan:
@@ -56,7 +61,38 @@ def plan_nest(nest: Nest, placement: Placement, target: Target, ordered: set[Sta
             best, plan.lane_axes = cost, (axis,)
     if plan.lane_axes:
         plan.lane_axes = _joined(nest, found, plan.lane_axes[0], placement)
+        _widen(plan, inlining)
+        _choose_tile(plan, inlining)
     return plan
+
+
+def _widen(plan: Plan, inlining: Inlining) -> None:
+    """Lets short reductions across rows work on several vectors of each row at once."""
+    stages = plan.nest.stages
+    cheap = sum(map(inlining.cost, stages)) <= _CHEAP
+    extents = [plan.nest.extent(axis) for axis in plan.lane_axes]
+    wide = None in extents or prod(extents) >= _VECTORS * plan.lanes
+    if cheap and wide and any(stage.has_reduction for stage in stages):
+        plan.lanes *= _VECTORS
+
+
+def _choose_tile(plan: Plan, inlining: Inlining) -> None:
+    """Finds an axis that other reads are contiguous along, so that they can be transposed."""
+    nest = plan.nest
+    lane_axis = plan.lane_axes[0]
+    short = len(nest.stages) == 1 and inlining.cost(nest.stages[0]) <= _CHEAP
+    if len(plan.lane_axes) > 1 or plan.clusters[0].axes or not short:
+        return
+    stage = nest.stages[0]
+    for access in inlining.reads(stage):
+        if access.shown is None or not all(use.plain for use in access.shown):
+            continue
+        axes = [_axis_of(nest, stage, use) for use in access.shown]
+        axes = [axis for axis in axes if axis is not None]
+        if lane_axis in axes[:-1] and axes[-1] != lane_axis:
+            plan.tile_axis = axes[-1]
+            plan.lanes = min(plan.lanes, _TILE)
+            return
 
 
 def nest_types(nest: Nest, inlining: Inlining) -> list[ir.Type]:
@@ -211,4 +247,7 @@ def _reads_indices(stage: Stage, inlining: Inlining) -> bool:
 
 def block_of(plan: Plan) -> int:
     """Elements of the lane loop that one parallel iteration handles, a multiple of the lanes."""
-    return _BLOCK // plan.lanes * plan.lanes
+    rows = prod(estimate(plan.nest.extent(axis)) for axis in plan.nest.common)
+    inner = max(1, plan.nest.work() // max(1, rows))
+    elements = _BLOCK if inner == 1 else 4 * _BLOCK // inner
+    return max(1, elements // plan.lanes) * plan.lanes

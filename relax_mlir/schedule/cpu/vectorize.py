@@ -19,7 +19,7 @@ from .access import root_of, uses_of
 from .affine import Part
 from .cluster import Carried, ClusterEmitter, kept_axes, vector_range
 from .combine import Combiner
-from .evaluate import Evaluator, Point
+from .evaluate import Evaluator, Point, Tile
 from .kernel import Kernel
 from .lanes import Ramp, Uniform
 from .loops import Index
@@ -50,26 +50,60 @@ class NestEmitter:
     def emit(self) -> None:
         """Emits the whole nest at the insertion point."""
         self._prepare()
-        outer = [axis for axis in self.nest.common if axis not in self.plan.lane_axes]
-        lane_axes = self.plan.lane_axes
+        plan, lane_axes = self.plan, self.plan.lane_axes
+        outer = [a for a in self.nest.common if a not in lane_axes and a != plan.tile_axis]
         flat = loops.mul(*(self.extents[axis] for axis in lane_axes)) if lane_axes else 1
-        block = block_of(self.plan)
+        block = block_of(plan)
         single = isinstance(flat, int) and flat <= block
         blocks = 1 if single else loops.ceil_div(flat, block)
-        counts = [*(self.extents[axis] for axis in outer), blocks]
+        rows: Index = 1
+        if plan.tile_axis is not None:
+            rows = loops.ceil_div(self.extents[plan.tile_axis], plan.lanes)
+        counts = [*(self.extents[axis] for axis in outer), rows, blocks]
 
         def task(p: ir.Value | int) -> None:
-            *indices, number = _unflatten(p, counts)
+            *indices, row, number = _unflatten(p, counts)
             point = Point(index=dict(zip(outer, map(Uniform, indices), strict=True)))
             if not lane_axes:
                 self._row(point)
                 return
             start = 0 if single else loops.mul(number, block)
             stop = flat if single else loops.minimum(flat, loops.add(start, block))
-            exact = isinstance(flat, int) and flat % self.plan.lanes == 0
-            self._lane_loop(point, start, stop, exact)
+            exact = isinstance(flat, int) and flat % plan.lanes == 0
+            if plan.tile_axis is None:
+                self._lane_loop(point, start, stop, exact)
+            else:
+                self._tiles(point, loops.mul(row, plan.lanes), start, stop)
 
         self._run_tasks(loops.mul(*counts), task)
+
+    def _tiles(self, point: Point, first: Index, start: Index, stop: Index) -> None:
+        """Squares from `first` on along the tile axis, and what is left of both axes."""
+        lanes, axis = self.plan.lanes, self.plan.tile_axis
+        extent = self.extents[axis]
+
+        def row_by_row(begin: Index, row: Index, rows: Index) -> None:
+            def one(i: ir.Value) -> None:
+                self._lane_loop(point.at(axis, Uniform(i)), begin, stop, False)
+
+            loops.for_range(row, rows, 1, one)
+
+        def squares() -> None:
+            end = loops.sub(stop, loops.mod(loops.sub(stop, start), lanes))
+
+            def square(base: ir.Value) -> None:
+                column = Ramp(base, 1, lanes, True)
+                rows = [Uniform(loops.add(first, i)) for i in range(lanes)]
+                tile = Tile(rows, Ramp(loops.value(first), 1, lanes, True), column)
+                for i, row in enumerate(rows):
+                    index = {**point.index, axis: row, self.plan.lane_axes[0]: column}
+                    self._row(Point(lanes, None, index, tile=tile, row=i))
+
+            loops.for_range(start, end, lanes, square)
+            row_by_row(end, first, loops.add(first, lanes))
+
+        fits = loops.less(loops.add(first, lanes - 1), extent)
+        loops.if_else(fits, squares, lambda: row_by_row(start, first, extent))
 
     def _run_tasks(self, count: Index, task: Callable[[ir.Value | int], None]) -> None:
         work = self.nest.work()
