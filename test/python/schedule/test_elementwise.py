@@ -279,3 +279,54 @@ def test_chains_of_stages(size, fuse):
     power = np.exp(x.astype(np.float64) ** 2)
     np.testing.assert_allclose(a, power + x, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(b, power - x, rtol=1e-5, atol=1e-6)
+
+
+def test_a_program_of_one_element():
+    block = """^bb0(%p: f32, %q: f32, %o: f32):
+      %t = arith.divf %p, %q : f32
+      linalg.yield %t : f32"""
+    operands = [("%x0", "tensor<f32>", "() -> ()"), ("%x1", "tensor<f32>", "() -> ()")]
+    text = generic("%r", operands, [("%y0", "tensor<f32>", "() -> ()")], "", block)
+    kernel = built(program(["tensor<f32>"] * 2, ["tensor<f32>"], text + "\nreturn %r"))
+    x, y = np.array(3, np.float32), np.array(8, np.float32)
+    assert run(kernel, [x, y], (), np.float32) == np.float32(0.375)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_scalars_of_the_program_reach_the_lanes(size):
+    kind = "tensor<?xf32>"
+    block = """^bb0(%p: f32, %o: f32):
+      %t = arith.mulf %p, %length : f32
+      linalg.yield %t : f32"""
+    lines = """%twice = arith.addi %m, %m : index
+      %wide = arith.index_cast %twice : index to i64
+      %length = arith.sitofp %wide : i64 to f32
+    """
+    text = lines + generic(
+        "%r", [("%x0", kind, "(a) -> (a)")], [("%y0", kind, "(a) -> (a)")], "p", block
+    )
+    kernel = built(program([kind], [kind], text + "\nreturn %r", ["m"]))
+    x = numbers(size, np.float32)
+    np.testing.assert_array_equal(run(kernel, [x], (size,), np.float32, 21), x * np.float32(42))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "i8", "i64", "i1"])
+@pytest.mark.parametrize("order", [(0, 2, 1), (2, 1, 0), (1, 0, 2), (2, 0, 1)])
+def test_permutations_of_three_dims(order, dtype):
+    kind = f"tensor<?x?x?x{dtype}>"
+    names = "abc"
+    source = ", ".join(names[order.index(i)] for i in range(3))
+    block = f"^bb0(%p: {dtype}, %o: {dtype}):\n linalg.yield %p : {dtype}"
+    operands = [("%x0", kind, f"(a, b, c) -> ({source})")]
+    text = generic("%r", operands, [("%y0", kind, ID3)], "ppp", block)
+    kernel = built(program([kind], [kind], text + "\nreturn %r"))
+    kinds = FLOATS | INTEGERS | {"i1": np.bool_}
+    for shape in ((1, 1, 1), (2, 3, 5), (17, 2, 33), (16, 16, 16), (3, 65, 64), (2, 0, 3)):
+        x = (
+            numbers(shape, np.float32).astype(kinds[dtype])
+            if dtype != "i1"
+            else numbers(shape, np.float32) > 0
+        )
+        expected = x.transpose(order)
+        got = run(kernel, [x], expected.shape, x.dtype)
+        np.testing.assert_array_equal(got, expected)

@@ -398,3 +398,48 @@ def test_a_reduction_over_one_element_ends_before_it_is_read():
         kernel(x, first, second)
         np.testing.assert_array_equal(first, x[:, 0])
         np.testing.assert_array_equal(second, x[:, 0])
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(("op", "reference"), [("ori", np.any), ("andi", np.all)])
+def test_predicates(op, reference, axis):
+    kernel = built(reduction("i1", op, axis))
+    for shape in SHAPES:
+        x = np.random.default_rng(0).integers(0, 8, shape) > (6 if op == "ori" else 0)
+        before = np.full(shape[1 - axis], op == "andi")
+        got = run(kernel, [x], before.shape, np.bool_, before)
+        np.testing.assert_array_equal(got.view(np.uint8), reference(x, axis).view(np.uint8))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_the_greatest_of_narrow_floats(dtype, axis):
+    kernel = built(reduction(dtype, "maximumf", axis))
+    kind = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}[dtype]
+    for shape in SHAPES:
+        x = numbers(shape, kind)
+        before = numbers(shape[1 - axis], kind, 1)
+        expected = np.maximum(x.astype(np.float32).max(axis, initial=-np.inf), before)
+        got = run(kernel, [x], before.shape, kind, before)
+        np.testing.assert_array_equal(got.astype(np.float32), expected)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_reduction_that_depends_on_the_order_runs_in_order(axis):
+    source, target = "tensor<?x?xf32>", "tensor<?xf32>"
+    block = """^bb0(%p: f32, %o: f32):
+      %half = arith.constant 0.5 : f32
+      %s = arith.mulf %o, %half : f32
+      %t = arith.addf %s, %p : f32
+      linalg.yield %t : f32"""
+    operands = [("%x0", source, "(a, b) -> (a, b)")]
+    results = [("%y0", target, f"(a, b) -> ({'ab'[1 - axis]})")]
+    text = generic("%r", operands, results, "rp" if axis == 0 else "pr", block) + "\nreturn %r"
+    kernel = built(program([source], [target], text))
+    for shape in SHAPES:
+        x = numbers(shape, np.float32)
+        expected = before = numbers(shape[1 - axis], np.float32, 1)
+        for row in np.moveaxis(x, axis, 0):
+            expected = expected * 0.5 + row
+        got = run(kernel, [x], before.shape, np.float32, before)
+        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
