@@ -101,6 +101,15 @@ class GraphOp(Graph.Operation):
         declared = cls.declared_attributes()
         return {name: python_to_attribute(declared[name], v) for name, v in values.items()}
 
+    @classmethod
+    def result_types(
+        cls, annotations: Sequence[Annotation | None], attributes: Mapping[str, ir.Attribute]
+    ) -> list[ir.Type]:
+        """Applies the rule to operand annotations and attributes."""
+        values = {name: attribute_to_python(value) for name, value in attributes.items()}
+        inferred = as_sequence(cls.infer_return_type(*annotations, **values))
+        return [to_mlir(result) for result in inferred]
+
     def infer(self, operand_types: Sequence[Annotation | None] | None = None) -> list[Annotation]:
         """Applies the rule to this op, or to it with other operand annotations."""
         if operand_types is None:
@@ -145,9 +154,9 @@ class InferredOp(GraphOp):
         Raises ShapeError if the rule refuses the operands. Attributes are Python values.
         """
         annotations = [None if value is None else annotation_of(value) for value in operands]
-        inferred = as_sequence(cls.infer_return_type(*annotations, **attributes))
-        results = [to_mlir(result) for result in inferred]
-        return create(cls, results, operands, cls.to_attributes(attributes))
+        built = cls.to_attributes(attributes)
+        results = cls.result_types(annotations, built)
+        return create(cls, results, operands, built)
 
 
 def as_sequence(inferred: Annotation | Sequence[Annotation]) -> Sequence[Annotation]:

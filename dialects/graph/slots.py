@@ -10,7 +10,7 @@ from typing import Any
 
 from relax_mlir.bindings import ext, ir
 
-from .op import GraphOp, annotation_of, as_sequence, to_mlir
+from .op import GraphOp, annotation_of
 from .types import ShapeError
 
 MAX_INS = 32
@@ -76,9 +76,8 @@ class InferredSlotOp(SlotOp):
         Raises ShapeError if the rule refuses the operands. Attributes are Python values.
         """
         annotations = [annotation_of(value) for value in operands]
-        inferred = as_sequence(cls.infer_return_type(*annotations, **attributes))
-        results = [to_mlir(result) for result in inferred]
-        return cls.create(operands, results, cls.to_attributes(attributes))
+        built = cls.to_attributes(attributes)
+        return cls.create(operands, cls.result_types(annotations, built), built)
 
     def slots(self) -> list[ir.Value | None]:
         """The operands."""

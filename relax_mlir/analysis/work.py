@@ -210,6 +210,8 @@ def _attention_flops(kernel: PrimFunc, sizes: _Sizes) -> Expr:
 
     With n queries behind m other keys and a causal mask these are n m + n (n + 1) / 2 pairs.
     """
+    if not kernel.sym_args:
+        raise _Unknown  # a constant position is no argument
     n, heads, d = sizes.dims(kernel.ins[0])
     m = sizes.index(kernel.sym_args[0])
     causal = ir.DictAttr(kernel.op.attributes["tir.attention"])["causal"].value

@@ -11,12 +11,22 @@ from .kernel import (
     dim,
     elementwise,
     empty,
+    empty_like,
     fill,
     generic,
     index,
     scalar,
 )
-from .scalars import add, divide, from_compute, maximum, multiply, subtract, to_compute
+from .scalars import (
+    add,
+    compute_type,
+    divide,
+    from_compute,
+    maximum,
+    multiply,
+    subtract,
+    to_compute,
+)
 
 
 def rotary(op: RotaryOp, kernel: KernelBuilder) -> None:
@@ -107,12 +117,12 @@ def attention(op: AttentionOp, kernel: KernelBuilder) -> None:
     length = arith.AddIOp(position, rows).result
     keys, values = (_valid(cache, length) for cache in (key_cache, value_cache))
     group = heads // kv_heads
-    f32 = ir.F32Type.get()
+    compute = compute_type(ir.ShapedType(out.type).element_type)
     row_extent = rows if n < 0 else n
-    scores = _scores(query, keys, empty([heads, row_extent, length], f32), group)
+    scores = _scores(query, keys, empty([heads, row_extent, length], compute), group)
     scores = _scale_and_mask(op, scores, position)
     weights = _softmax_rows(scores, heads, row_extent)
-    mixed = fill(scalar(f32, 0), empty([row_extent, heads, d], f32))
+    mixed = fill(scalar(compute, 0), empty([row_extent, heads, d], compute))
     head, row, key, column = (ir.AffineExpr.get_dim(i) for i in (1, 0, 3, 2))
     shared = ir.AffineExpr.get_floor_div(head, group)
     maps = [
@@ -153,7 +163,7 @@ def _scores(query: ir.Value, keys: ir.Value, out: ir.Value, group: int) -> ir.Va
         affine_map(4, [ir.AffineExpr.get_floor_div(head, group), key, column]),
         affine_map(4, [head, row, key]),
     ]
-    zero = fill(scalar(ir.F32Type.get(), 0), out)
+    zero = fill(scalar(ir.ShapedType(out.type).element_type, 0), out)
     return generic([query, keys], [zero], maps, [PARALLEL] * 3 + [REDUCTION], _accumulate)[0]
 
 
@@ -170,31 +180,25 @@ def _scale_and_mask(op: AttentionOp, scores: ir.Value, position: ir.Value) -> ir
         return arith.SelectOp(seen, scaled, scalar(x.type, float("-inf"))).result
 
     identity = affine_map(3, [0, 1, 2])
-    out = empty([_extent(scores, axis) for axis in range(3)], ir.F32Type.get())
+    out = empty_like(scores)
     return generic([scores], [out], [identity, identity], [PARALLEL] * 3, body)[0]
-
-
-def _extent(value: ir.Value, axis: int) -> int | ir.Value:
-    extent = ir.RankedTensorType(value.type).shape[axis]
-    return dim(value, axis) if extent < 0 else extent
 
 
 def _softmax_rows(scores: ir.Value, heads: int, rows: int | ir.Value) -> ir.Value:
     """exp(x - max) / sum over the last of three dims."""
-    f32 = ir.F32Type.get()
+    compute = ir.ShapedType(scores.type).element_type
     identity, by_row = affine_map(3, [0, 1, 2]), affine_map(3, [0, 1])
     reduce_last = [PARALLEL, PARALLEL, REDUCTION]
-    top = fill(scalar(f32, float("-inf")), empty([heads, rows], f32))
+    top = fill(scalar(compute, float("-inf")), empty([heads, rows], compute))
     top = generic([scores], [top], [identity, by_row], reduce_last, maximum)[0]
-    shape = [_extent(scores, axis) for axis in range(3)]
 
     def shifted_exp(x: ir.Value, m: ir.Value, _: ir.Value) -> ir.Value:
         return math.ExpOp(subtract(x, m)).result
 
     maps = [identity, by_row, identity]
-    powers = generic([scores, top], [empty(shape, f32)], maps, [PARALLEL] * 3, shifted_exp)[0]
-    total = fill(scalar(f32, 0), empty([heads, rows], f32))
+    powers = generic([scores, top], [empty_like(scores)], maps, [PARALLEL] * 3, shifted_exp)[0]
+    total = fill(scalar(compute, 0), empty([heads, rows], compute))
     total = generic([powers], [total], [identity, by_row], reduce_last, add)[0]
     return generic(
-        [powers, total], [empty(shape, f32)], maps, [PARALLEL] * 3, lambda x, t, _: divide(x, t)
+        [powers, total], [empty_like(scores)], maps, [PARALLEL] * 3, lambda x, t, _: divide(x, t)
     )[0]

@@ -6,7 +6,8 @@
     "graph.call_dps"(%x, %y) {callee = @exp}
 
 A call of a kernel that only reshapes becomes a view; `call_tir_inplace` writes into its
-operands. Dataflow blocks are dissolved first, since order matters from here on.
+operands, which must not be read afterwards, and may be an argument only if `graph.inout` says so.
+Dataflow blocks are dissolved first, since order matters from here on.
 
 Needs: no operator that is not a call. Leaves: no `call_tir`, `call_tir_inplace` or
 `call_dps_library`. Source: paper §4.3; TVM `CallTIRRewrite`.
@@ -14,19 +15,20 @@ Needs: no operator that is not a call. Leaves: no `call_tir`, `call_tir_inplace`
 
 from dataclasses import dataclass
 
-from relax_mlir.analysis.functions import graph_functions
-from relax_mlir.bindings import ir, scf
+from relax_mlir.analysis.functions import graph_functions, inout_arguments
+from relax_mlir.bindings import arith, func, ir, scf
 from relax_mlir.dialects.graph import (
     AllocTensorOp,
     CallDpsLibraryOp,
     CallDpsOp,
     CallTirInplaceOp,
     CallTirOp,
+    MatchCastOp,
     ViewOp,
     annotation_of,
 )
 from relax_mlir.dialects.tir import prim_funcs
-from relax_mlir.passes import Pass
+from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import safe_erase
 
 RESHAPE = "tir.reshape"
@@ -48,6 +50,7 @@ class LowerCalls(Pass):
                 elif isinstance(call, CallTirOp | CallDpsLibraryOp):
                     _to_dps(call, [-1] * len(call.outs))
                 elif isinstance(call, CallTirInplaceOp):
+                    _check_overwritten(function, call)
                     _to_dps(call, call.inplace)
 
 
@@ -62,6 +65,35 @@ def dissolve_dataflow(block: ir.Block) -> None:
         for result, value in zip(region_op.results, list(terminator.operands)):
             result.replace_all_uses_with(value)
         safe_erase(region_op)
+
+
+def _check_overwritten(function: func.FuncOp, call: CallTirInplaceOp) -> None:
+    """Refuses to write into what is the caller's, a constant, or read afterwards."""
+    inout = inout_arguments(function).values()
+    for index in filter(lambda index: index >= 0, call.inplace):
+        value = call.ins[index]
+        for use in value.uses:
+            if _is_later(use.owner.operation, call.operation):
+                note = (use.owner, "it is read here")
+                raise PassFailure(call, f"overwrites operand {index}, which is read later", [note])
+        origin = _origin(value)
+        if isinstance(origin, ir.BlockArgument) and origin.arg_number not in inout:
+            raise PassFailure(
+                call, f"overwrites argument {origin.arg_number}, which is not marked graph.inout"
+            )
+        if isinstance(origin, ir.OpResult) and isinstance(origin.owner.opview, arith.ConstantOp):
+            raise PassFailure(call, f"overwrites operand {index}, which is a constant")
+
+
+def _is_later(op: ir.Operation, call: ir.Operation) -> bool:
+    return op.block == call.block and call.is_before_in_block(op)
+
+
+def _origin(value: ir.Value) -> ir.Value:
+    """The value whose memory this one is."""
+    while isinstance(value, ir.OpResult) and isinstance(value.owner.opview, ViewOp | MatchCastOp):
+        value = value.owner.opview.input
+    return value
 
 
 def _to_view(call: CallTirOp) -> None:

@@ -22,8 +22,8 @@ func.func @reshape_is_view(%x: tensor<?x16xf32, #graph.shape<["n", 16]>>) -> ten
 
 // The caches are destinations, and the position is passed as an index.
 // CHECK-LABEL: func.func @inplace
-// CHECK-SAME:    (%[[K:[a-z0-9]*]]: tensor<2x?x4xf32, #graph.shape<[2, "c", 4]>>, %[[V:[a-z0-9]*]]: tensor<2x?x4xf32, #graph.shape<[2, "c", 4]>>, %[[NEW:[a-z0-9]*]]: tensor<?x2x4xf32, #graph.shape<["n", 2, 4]>>
-func.func @inplace(%k: tensor<2x?x4xf32, #graph.shape<[2, "c", 4]>>, %v: tensor<2x?x4xf32, #graph.shape<[2, "c", 4]>>, %new: tensor<?x2x4xf32, #graph.shape<["n", 2, 4]>>, %m: !graph.shape_value<["m"]>)
+// CHECK-SAME:    (%[[K:[a-z0-9]*]]: tensor<2x?x4xf32, #graph.shape<[2, "c", 4]>> {graph.inout = 0 : i64}, %[[V:[a-z0-9]*]]: tensor<2x?x4xf32, #graph.shape<[2, "c", 4]>> {graph.inout = 1 : i64}, %[[NEW:[a-z0-9]*]]: tensor<?x2x4xf32, #graph.shape<["n", 2, 4]>>
+func.func @inplace(%k: tensor<2x?x4xf32, #graph.shape<[2, "c", 4]>> {graph.inout = 0 : i64}, %v: tensor<2x?x4xf32, #graph.shape<[2, "c", 4]>> {graph.inout = 1 : i64}, %new: tensor<?x2x4xf32, #graph.shape<["n", 2, 4]>>, %m: !graph.shape_value<["m"]>)
     -> (tensor<2x?x4xf32, #graph.shape<[2, "c", 4]>>, tensor<2x?x4xf32, #graph.shape<[2, "c", 4]>>) {
   // CHECK-NOT:  graph.alloc_tensor
   // CHECK:      "graph.call_dps"(%[[NEW]], %[[NEW]], %[[K]], %[[V]])

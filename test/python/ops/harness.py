@@ -39,11 +39,11 @@ FLOATS = ("f32", "f64", "f16", "bf16")
 INTEGERS = ("i32", "i64", "i8")
 
 # Canonicalization waits for buffers: it takes a copy into an output for a use of the input.
+# Temporary buffers are not freed, since that would copy the outputs that are returned.
 LOWERING = """builtin.module(
   one-shot-bufferize{bufferize-function-boundaries
                      function-boundary-type-conversion=identity-layout-map},
-  drop-equivalent-buffer-results{modify-public-functions=true},
-  canonicalize,cse,buffer-deallocation-pipeline,convert-bufferization-to-memref,
+  canonicalize,cse,
   func.func(convert-linalg-to-loops),expand-strided-metadata,lower-affine,convert-scf-to-cf,
   math-expand-ops{ops=rsqrt},arith-expand{include-bf16=true},
   convert-math-to-libm,convert-to-llvm,reconcile-unrealized-casts)"""
@@ -71,7 +71,7 @@ class Program:
         Attributes are Python values, a `dtype` is text. Symbols that no operand dim is are
         passed to calls by name.
         """
-        self._specs = specs
+        self._op, self._specs, self._writes_back = op, specs, route != "loops"
         bound = {dim for item in specs for dim in item.dims if isinstance(dim, str)}
         named = _symbols(specs, attributes)
         self._free = sorted(named - bound)
@@ -88,7 +88,11 @@ class Program:
                 values.setdefault(dim, extent) if isinstance(dim, str) else None
         before = [array.copy() for array in arrays]
         results = self._run(list(arrays), [values[name] for name in self._free], values)
-        for array, old in zip(arrays, before, strict=True):
+        updated = getattr(self._op, "inplace_operands", ())
+        for index, (array, old) in enumerate(zip(arrays, before, strict=True)):
+            if index in updated and self._writes_back:
+                assert array is results[updated.index(index)]
+                continue
             assert array.tobytes() == old.tobytes(), "an input was written to"
         for result, (dims, dtype) in zip(results, self._results, strict=True):
             assert result.dtype == NUMPY[dtype]
@@ -128,6 +132,11 @@ def _build(
     built.check()
     outs = [value.type for value in built.results]
     main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, outs))
+    attributes = [{} for _ in types]
+    for result, index in enumerate(getattr(op, "inplace_operands", ())):
+        number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), result)
+        attributes[index] = {"graph.inout": number}
+    main.arg_attrs = [ir.DictAttr.get(entry) for entry in attributes]
     assert module.operation.verify()
     annotations = [graph.TensorType.of(type_) for type_ in outs]
     return module, [(a.dims, str(a.element)) for a in annotations]
@@ -185,13 +194,17 @@ class _Loops:
         skipped = {to for to, *_ in self._outs}
         ins = [array for index, array in enumerate(arrays) if index not in skipped]
         indices = [ctypes.c_int64(dim.evaluate(symbols)) for dim in self._sym_args]
-        descriptors = [_descriptor(array) for array in (*ins, *outs)]
-        pointers = [ctypes.pointer(d) for d in descriptors]
-        packed = (ctypes.c_void_p * (len(pointers) + len(indices)))(
-            *[ctypes.cast(ctypes.pointer(p), ctypes.c_void_p) for p in pointers],
-            *[ctypes.cast(ctypes.pointer(i), ctypes.c_void_p) for i in indices],
-        )
-        self._entry(packed)
+        # The returned descriptors come first, side by side: two pointers, offset, sizes, strides.
+        words = [3 + 2 * array.ndim for array in outs]
+        returned = (ctypes.c_int64 * sum(words))()
+        structures = [returned, *map(_descriptor, (*ins, *outs))]
+        values = [*map(ctypes.pointer, structures), *indices]
+        packed = [ctypes.cast(ctypes.pointer(value), ctypes.c_void_p) for value in values]
+        self._entry((ctypes.c_void_p * len(packed))(*packed))
+        for index, array in enumerate(outs):
+            start = sum(words[:index])
+            in_place = (returned[start + 1], returned[start + 2]) == (array.ctypes.data, 0)
+            assert in_place, "a result is not computed into its output"
         return outs
 
 
@@ -219,9 +232,6 @@ def _lower(module: ir.Module, kernel: func.FuncOp) -> None:
     for op in walk_ops(module, math.CopySignOp):
         replace(op, _copysign_as_bits(op))
     Pipeline.parse(LOWERING).run(module)
-    lowered = ir.SymbolTable(module.operation)["kernel"]
-    returned = lowered.attributes["function_type"].value
-    assert str(returned).startswith("!llvm.func<void"), "a result is not computed into its output"
 
 
 def _copysign_as_bits(op: math.CopySignOp) -> ir.Value:

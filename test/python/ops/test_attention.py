@@ -1,0 +1,107 @@
+"""Rotary embedding, cache append and attention against float64 NumPy."""
+
+import numpy as np
+import pytest
+from harness import FLOATS, NUMPY, Program, floats, numbers, spec, wide
+
+from relax_mlir.dialects import graph
+
+TOLERANCE = {"f64": 1e-12, "f32": 2e-6, "f16": 1.5e-3, "bf16": 1e-2}
+
+
+def _assert_near(actual: np.ndarray, expected: np.ndarray, dtype: str) -> None:
+    assert actual.dtype == NUMPY[dtype]
+    tolerance = TOLERANCE[dtype]
+    np.testing.assert_allclose(wide(actual), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("heads", "d"), [(3, 8), (1, 2), (2, 66)])
+def test_rotary(heads: int, d: int, dtype: str, route: str) -> None:
+    half = d // 2
+    specs = spec(dtype, "n", heads, d), spec(dtype, "n", half), spec(dtype, "n", half)
+    program = Program(graph.RotaryOp, *specs, route=route)
+    for n in (0, 1, 5, 17):
+        x = floats((n, heads, d), dtype)
+        angle = floats((n, half), "f64")
+        cos, sin = np.cos(angle).astype(NUMPY[dtype]), np.sin(angle).astype(NUMPY[dtype])
+        low, high = wide(x)[..., :half], wide(x)[..., half:]
+        c, s = wide(cos)[:, None], wide(sin)[:, None]
+        expected = np.concatenate([low * c - high * s, high * c + low * s], -1)
+        _assert_near(program(x, cos, sin), expected, dtype)
+
+
+def _attention(query, keys, values, position: int, scale: float, causal: bool) -> np.ndarray:
+    """One query and head at a time, straight from the definition."""
+    n, heads, _ = query.shape
+    group = heads // keys.shape[0]
+    result = np.zeros_like(query)
+    for i in range(n):
+        count = position + (i + 1 if causal else n)
+        for h in range(heads):
+            scores = scale * (keys[h // group, :count] @ query[i, h])
+            weights = np.exp(scores - scores.max())
+            result[i, h] = weights / weights.sum() @ values[h // group, :count]
+    return result
+
+
+CASES = [(1, 0), (1, 1), (1, 6), (5, 0), (3, 4), (7, 0), (2, 15), (17, 3)]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("heads", "groups", "d"), [(4, 2, 8), (3, 3, 5), (6, 1, 16)])
+def test_attention(heads, groups, d, causal, dtype: str, any_route: str) -> None:
+    cache = spec(dtype, groups, "c", d)
+    program = Program(
+        graph.AttentionOp,
+        spec(dtype, "n", heads, d),
+        cache,
+        cache,
+        position=("m",),
+        scale=d**-0.5,
+        causal=causal,
+        route=any_route,
+    )
+    for n, m in CASES:
+        capacity = n + m + 3
+        query = floats((n, heads, d), dtype)
+        keys, values = (numbers((groups, capacity, d), dtype) for _ in range(2))
+        # What lies behind the valid tokens must not matter.
+        keys[:, n + m :], values[:, n + m :] = np.nan, np.nan
+        expected = _attention(wide(query), wide(keys), wide(values), m, d**-0.5, causal)
+        _assert_near(program(query, keys, values, m=m), expected, dtype)
+
+
+def test_attention_of_f64(any_route: str) -> None:
+    cache = spec("f64", 2, 16, 4)
+    program = Program(
+        graph.AttentionOp,
+        spec("f64", "n", 4, 4),
+        cache,
+        cache,
+        position=(5,),
+        scale=0.5,
+        causal=True,
+        route=any_route,
+    )
+    query, keys, values = (
+        floats((3, 4, 4), "f64"),
+        floats((2, 16, 4), "f64"),
+        floats((2, 16, 4), "f64"),
+    )
+    _assert_near(program(query, keys, values), _attention(query, keys, values, 5, 0.5, True), "f64")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_kv_append(dtype: str, route: str) -> None:
+    cache, rows = spec(dtype, 2, "c", 5), spec(dtype, "n", 2, 5)
+    program = Program(graph.KvAppendOp, cache, cache, rows, rows, position=("m",), route=route)
+    for n, m, capacity in ((1, 0, 1), (1, 4, 9), (3, 2, 5), (0, 2, 4), (7, 0, 8)):
+        caches = [numbers((2, capacity, 5), dtype) + NUMPY[dtype].type(i) for i in range(2)]
+        new = [numbers((n, 2, 5), dtype) - NUMPY[dtype].type(i) for i in range(2)]
+        results = program(*map(np.copy, caches), *new, m=m)
+        for result, cache_before, added in zip(results, caches, new, strict=True):
+            expected = cache_before.copy()
+            expected[:, m : m + n] = added.transpose(1, 0, 2)
+            np.testing.assert_array_equal(wide(result), wide(expected))

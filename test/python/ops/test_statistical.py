@@ -1,0 +1,162 @@
+"""Reductions and searches against NumPy; floats in float64."""
+
+import numpy as np
+import pytest
+from harness import FLOATS, INTEGERS, NUMPY, Program, assert_close, numbers, spec, wide
+
+from relax_mlir.dialects import graph
+
+
+REDUCTIONS = {
+    graph.SumOp: np.sum,
+    graph.ProdOp: np.prod,
+    graph.MaxOp: np.max,
+    graph.MinOp: np.min,
+    graph.MeanOp: np.mean,
+}
+AXES = [((0,), False), ((1,), True), ((-1,), False), ((0, 2), True), ((2, 0), False), ((), True)]
+
+
+def _assert_near(actual: np.ndarray, expected: np.ndarray, x: np.ndarray) -> None:
+    """Bounds the error by the sum of magnitudes that went in; NaN against NaN only."""
+    assert actual.shape == expected.shape
+    unit = {2: 2.0**-8, 4: 2.0**-22, 8: 2.0**-51}[actual.dtype.itemsize]
+    scale = np.abs(wide(x)).sum()
+    np.testing.assert_allclose(wide(actual), expected, rtol=unit * 16, atol=unit * scale)
+
+
+def _operand(op: type, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Repeatable numbers whose product stays in range."""
+    x = numbers(shape, dtype)
+    return (1 + x / 8).astype(x.dtype) if op is graph.ProdOp and dtype in FLOATS else x
+
+
+def _name(op: object) -> str:
+    return op.OPERATION_NAME.removeprefix("graph.") if isinstance(op, type) else str(op)
+
+
+def _reduce(op: type, x: np.ndarray, axes: tuple, keepdims: bool) -> np.ndarray:
+    """NumPy's answer in float64 or in wrapping integers; maxima of nothing as the op says."""
+    axis = axes or None
+    options = {"keepdims": keepdims}
+    if op in (graph.MaxOp, graph.MinOp):
+        least = np.iinfo(x.dtype) if x.dtype.kind == "i" else None
+        low, high = (least.min, least.max) if least else (-np.inf, np.inf)
+        options["initial"] = low if op is graph.MaxOp else high
+    elif x.dtype.kind == "i" and op is not graph.MeanOp:
+        options["dtype"] = x.dtype
+    with np.errstate(all="ignore"):
+        return REDUCTIONS[op](wide(x), axis=axis, **options)
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice")
+@pytest.mark.parametrize(("axes", "keepdims"), AXES)
+@pytest.mark.parametrize("op", REDUCTIONS, ids=_name)
+def test_axes(op: type, axes, keepdims, any_route: str) -> None:
+    program = Program(op, spec("f32", "n", 4, "m"), axes=axes, keepdims=keepdims, route=any_route)
+    for n, m in ((1, 1), (3, 5), (7, 33), (0, 3), (2, 0)):
+        x = _operand(op, (n, 4, m), "f32")
+        _assert_near(program(x), _reduce(op, x, axes, keepdims), x)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
+@pytest.mark.parametrize("op", REDUCTIONS, ids=_name)
+def test_dtypes(op: type, dtype: str, route: str) -> None:
+    if op is graph.MeanOp and dtype in INTEGERS:
+        dtype = "f32"
+    program = Program(op, spec(dtype, "n", "m"), axes=(1,), keepdims=False, route=route)
+    for n, m in ((1, 1), (3, 7), (5, 64), (2, 129)):
+        x = _operand(op, (n, m), dtype)
+        expected = _reduce(op, x, (1,), False)
+        if dtype in INTEGERS:
+            assert_close(program(x), expected)
+        else:
+            _assert_near(program(x), expected, x)
+
+
+def test_half_precision_adds_in_f32(route: str) -> None:
+    for dtype in ("f16", "bf16"):
+        program = Program(graph.SumOp, spec(dtype, "n"), axes=(0,), keepdims=False, route=route)
+        # Adding ones in the dtype itself would stop at 256 or 2048.
+        x = np.ones(4096, NUMPY[dtype])
+        assert_close(program(x), np.asarray(4096.0))
+
+
+@pytest.mark.parametrize("axis_first", [True, False])
+def test_columns_and_rows(axis_first: bool, route: str) -> None:
+    axis = 0 if axis_first else 1
+    program = Program(graph.SumOp, spec("f32", "n", "m"), axes=(axis,), keepdims=False, route=route)
+    for n, m in ((1, 17), (17, 1), (16, 16), (33, 65), (100, 3)):
+        x = numbers((n, m), "f32")
+        _assert_near(program(x), wide(x).sum(axis), x)
+
+
+@pytest.mark.parametrize("op", [graph.MaxOp, graph.MinOp], ids=_name)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_extremes_of_special_floats(op: type, dtype: str, route: str) -> None:
+    program = Program(op, spec(dtype, "n", "m"), axes=(1,), keepdims=True, route=route)
+    rows = [[np.nan, 1, 2], [1, np.nan, 2], [1, 2, np.nan], [np.inf, -np.inf, 0], [-np.inf] * 3]
+    x = np.array(rows, NUMPY[dtype])
+    assert_close(program(x), REDUCTIONS[op](wide(x), axis=1, keepdims=True), 0)
+    # A NaN must also be found where vectors end.
+    for m in (8, 16, 31, 64):
+        x = numbers((m, m), dtype)
+        np.fill_diagonal(x, np.nan)
+        assert np.isnan(program(x)).all()
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_wrap(dtype: str, route: str) -> None:
+    program = Program(graph.SumOp, spec(dtype, "n"), axes=(), keepdims=False, route=route)
+    x = np.array([np.iinfo(NUMPY[dtype]).max, 1, 1], NUMPY[dtype])
+    assert_close(program(x), np.asarray(np.iinfo(NUMPY[dtype]).min + 1))
+
+
+@pytest.mark.parametrize("op", REDUCTIONS, ids=_name)
+def test_rank_0_and_unit_dims(op: type, route: str) -> None:
+    for dims in ((), (1,), (1, 1)):
+        for keepdims in (False, True):
+            program = Program(op, spec("f32", *dims), axes=(), keepdims=keepdims, route=route)
+            x = numbers(dims, "f32")
+            assert_close(program(x), REDUCTIONS[op](wide(x), keepdims=keepdims), 0)
+
+
+SEARCHES = [(graph.ArgmaxOp, np.argmax), (graph.ArgminOp, np.argmin)]
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
+@pytest.mark.parametrize(("op", "reference"), SEARCHES, ids=["argmax", "argmin"])
+@pytest.mark.parametrize(("axis", "keepdims"), [(1, False), (-1, True), (0, False)])
+def test_search(op: type, reference, axis, keepdims, dtype: str, route: str) -> None:
+    program = Program(op, spec(dtype, "n", "m"), axis=axis, keepdims=keepdims, route=route)
+    for n, m in ((1, 1), (3, 7), (5, 64), (2, 129)):
+        x = numbers((n, m), dtype)
+        assert_close(program(x), reference(wide(x), axis=axis, keepdims=keepdims))
+        # The first of equal ones.
+        x = np.zeros((n, m), NUMPY[dtype])
+        assert not program(x).any()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("op", "reference"), SEARCHES, ids=["argmax", "argmin"])
+def test_search_of_special_floats(op: type, reference, dtype: str, route: str) -> None:
+    program = Program(op, spec(dtype, "n", "m"), axis=1, keepdims=False, route=route)
+    inf, nan = np.inf, np.nan
+    rows = [
+        [1, nan, 2, nan],
+        [inf, nan, 2, 3],
+        [-inf, -inf, -inf, -inf],
+        [inf, inf, inf, inf],
+        [-inf, 0, -inf, 0],
+        [nan, nan, nan, nan],
+        [0.0, -0.0, 0.0, -0.0],
+    ]
+    x = np.array(rows, NUMPY[dtype])
+    assert_close(program(x), reference(wide(x), axis=1))
+
+
+@pytest.mark.parametrize(("op", "reference"), SEARCHES, ids=["argmax", "argmin"])
+def test_search_of_extreme_integers(op: type, reference, route: str) -> None:
+    program = Program(op, spec("i8", "n", "m"), axis=1, keepdims=False, route=route)
+    x = np.array([[-128, -128, 127], [127, 127, -128], [127, 127, 127]], np.int8)
+    assert_close(program(x), reference(x, axis=1))
