@@ -48,6 +48,11 @@ TASK_BYTES = 24576
 """Weights that are worth a task of their own."""
 ROW_BLOCK = 128
 """Rows whose sums for one panel stay in the L1 cache."""
+PREFETCH_ROWS = 4
+"""Rows up to which memory is what a tile waits for."""
+PREFETCH_BYTES = 4096
+"""How far ahead numbers are asked for: of 0.5 to 8 KiB the best."""
+LINE_BYTES = 64
 HALVES, GROUPS, PLACES = 2, 4, 4
 
 
@@ -241,6 +246,7 @@ class _Tile:
         start = [_splat(0, lanes, i32)] * self.height
         if moved_by(self.tiles, scheme):
             start = [broadcast(memref.load(self.corrections, [value(x)]), lanes) for x in blocks]
+        self._prefetch(b)
         sums = [x for x in start for _ in range(vectors)]
         for half, group, weights in self._weights(b):
             place = 16 * half + 4 * group
@@ -263,6 +269,23 @@ class _Tile:
                     total = vector.fma(minima[v], broadcast(factor, lanes), total)
                 result.append(total)
         return result
+
+    def _prefetch(self, b: ir.Value) -> None:
+        """Asks for what a later block reads, where the machine itself does not do so in time.
+
+        Blocks of 4 bits are read in three slow streams: a fifth of the time without prefetches.
+        """
+        right, blocks = self.problem.right, self.problem.blocks
+        if self.height > PREFETCH_ROWS or right.scheme.bits != 4:
+            return
+        last = sub(mul(ceil_div(self.problem.columns, PANEL), blocks), 1)
+        distance = ceil_div(PREFETCH_BYTES, right.block_bytes)
+        block = minimum(add(mul(self.p, blocks), b, distance), last)
+        places = [(right.data, add(mul(block, right.block_bytes), line))
+                  for line in range(0, right.block_bytes, LINE_BYTES)]  # fmt: skip
+        places += [(x, mul(block, PANEL)) for x in (right.scale, right.minimum) if x is not None]
+        for buffer, at in places:
+            memref.prefetch(buffer, [value(at)], False, 3, True)
 
     def _floats(self, rows: Sequence[Index], b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
         """One block: numbers decoded to f32, then multiply-adds."""
