@@ -34,6 +34,7 @@ STEPS = (
     Step("relax-verify", "every rule of the dialects holds, so later passes need no checks"),
     Step("relax-canonicalize-bindings", "no cast, reshape or permutation is redundant", 1),
     Step("relax-inline-functions", "graph functions call kernels only"),
+    Step("relax-state-assumptions", "facts imply that all dims fit; calls check facts"),
     Step(
         "relax-dispatch-library{{libraries={libraries}}}",
         "what a library is to compute is a call of it",

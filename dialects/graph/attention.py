@@ -8,7 +8,7 @@ from relax_mlir.bindings import ext, ir
 from .dialect import ShapeAttr
 from .elementwise import require_float, require_one_element_type
 from .op import FlagAttr, InferredOp
-from .types import Dim, ShapeError, TensorType, dims_differ
+from .types import Dim, ShapeError, TensorType, assume, dims_differ
 
 
 def _require_rank(annotation: TensorType, rank: int, what: str) -> None:
@@ -102,6 +102,7 @@ class KvAppendOp(InferredOp, name="nn_kv_append", traits=[ext.Pure]):
             _require_equal_dims(cache, 0, new, 1, "number of heads")  # C2
             _require_equal_dims(cache, 2, new, 2, "head dim")
         _require_position(position)  # C3
+        _assume_one_layout(key_cache, value_cache, position, key, value)
         return [key_cache, value_cache]
 
 
@@ -149,6 +150,7 @@ class AttentionOp(InferredOp, name="nn_attention", traits=[ext.Pure]):
             _require_equal_dims(query, 2, cache, 2, "head dim")  # C2
         _require_grouped_heads(query, key_cache)  # C3
         _require_position(position)  # C4
+        _assume_one_layout(key_cache, value_cache, position, query)
         return query
 
 
@@ -161,6 +163,21 @@ def _require_grouped_heads(query: TensorType, cache: TensorType) -> None:
         raise ShapeError(
             f"expects constant heads, a multiple of kv_heads, but got {heads} and {groups}"
         )
+
+
+def _assume_one_layout(
+    keys: TensorType, values: TensorType, position: Sequence[Dim], *new: TensorType
+) -> None:
+    """Caches have equally many heads, and room for the new tokens behind the cached ones."""
+    if keys.dims is None or values.dims is None or any(tokens.dims is None for tokens in new):
+        return
+    assume(keys.dims[0], "==", values.dims[0])
+    assume(0, "<=", position[0])
+    for tokens in new:
+        assume(new[0].dims[0], "==", tokens.dims[0])
+    if new[0].dims[0] is not None:
+        for cache in (keys, values):
+            assume(position[0] + new[0].dims[0], "<=", cache.dims[1])
 
 
 def _require_position(position: Sequence[Dim]) -> None:

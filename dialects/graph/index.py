@@ -11,7 +11,7 @@ from .dialect import ShapeAttr
 from .elementwise import is_integer
 from .manipulate import normalize_axis
 from .op import InferredOp, IntsAttr
-from .types import Dim, ShapeError, TensorType
+from .types import Dim, ShapeError, TensorType, assume
 
 
 class TakeOp(InferredOp, name="take", traits=[ext.Pure]):
@@ -82,6 +82,9 @@ class StridedSliceOp(InferredOp, name="strided_slice", traits=[ext.Pure]):
         if len(set(places)) != len(places):  # C1
             raise ShapeError(f"expects distinct axes, but got {tuple(axes)}")
         for place, first, last, stride in zip(places, begins, ends, strides):
+            assume(0, "<=", first)
+            assume(first, "<=", last)
+            assume(last, "<=", dims[place])
             whole = first == const(0) and last == dims[place] and stride == 1
             dims[place] = dims[place] if whole else range_length(first, last, stride)
         return TensorType(tuple(dims), input.element)

@@ -1,10 +1,12 @@
 """Annotations as Python data: dims, tensor types, shape values, and rules on them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from relax_mlir.bindings import ir
-from relax_mlir.symbolic import Expr, as_expr, const, differ, equal
+from relax_mlir.symbolic import Expr, Fact, as_expr, const, differ, equal
 
 from .dialect import ShapeAttr, ShapeValueType
 
@@ -139,8 +141,43 @@ class TensorType:
         return "tensor<" + " x ".join([*dims, str(self.element)]) + ">"
 
 
+_ASSUMED: ContextVar[list[Fact] | None] = ContextVar("assumed", default=None)
+
+
+@contextmanager
+def assumptions() -> Iterator[list[Fact]]:
+    """Collects what rules within the block take for granted: neither refused nor plain to see.
+
+    A kernel reads beyond its operands if such a fact does not hold when it runs.
+    """
+    found: list[Fact] = []
+    token = _ASSUMED.set(found)
+    try:
+        yield found
+    finally:
+        _ASSUMED.reset(token)
+
+
+def assume(lhs: Dim | int, relation: str, rhs: Dim) -> None:
+    """Notes that a rule takes a relation of two dims for granted; unknown dims are let pass."""
+    found = _ASSUMED.get()
+    if found is None or lhs is None or rhs is None or lhs == rhs:
+        return
+    found.append(Fact(as_expr(lhs), relation, rhs))
+
+
 def dims_differ(a: Dim, b: Dim) -> bool:
-    """True only if the two dims are proved different for every value of their symbols."""
+    """True only if the two dims are proved different for every value of their symbols.
+
+    Rules ask this of dims that must agree: where it is False, they go on as if they did.
+    """
+    if _proved_different(a, b):
+        return True
+    assume(a, "==", b)
+    return False
+
+
+def _proved_different(a: Dim, b: Dim) -> bool:
     return a is not None and b is not None and differ(a, b).proved
 
 
@@ -178,7 +215,11 @@ def _broadcast_dim(x: Dim, y: Dim) -> Dim:
         return y
     if dims_equal(x, y):
         return x
-    if dims_differ(x, y) and dims_differ(x, one) and dims_differ(y, one):
+    if all(_proved_different(*pair) for pair in ((x, y), (x, one), (y, one))):
         raise ShapeError(f"cannot broadcast dim {x} with dim {y}")
+    if _ASSUMED.get() is not None:
+        # Kernels repeat only what is written as 1, so the dims have to agree.
+        assume(x, "==", y)
+        return x if y is None or y.value is None else y
     # A static dim other than 1 decides the result whatever the other one is.
     return next((dim for dim in (x, y) if dim is not None and dim.value is not None), None)

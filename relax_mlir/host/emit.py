@@ -24,6 +24,7 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.passes import PassFailure
+from relax_mlir.symbolic import Expr, Fact, maximum, minimum
 
 from .dtypes import dlpack_dtype, memory_type
 from .function import DL_TENSOR, POINTER, HostFunction, HostTensor
@@ -79,8 +80,10 @@ class _Emitter:
             facts = list(facts_of(function))
         except ValueError as error:
             raise PassFailure(function, f"has malformed facts: {error}") from None
+        at_entry = [fact for fact in facts if fact.symbols <= set(symbols)]
+        self.open_facts = [fact for fact in facts if fact not in at_entry]
         info = self.table.function(
-            function.name.value, arguments, len(function.type.results), symbols, facts
+            function.name.value, arguments, len(function.type.results), symbols, at_entry
         )
         values = out.array_of_i64(len(symbols))
         status = out.call(
@@ -234,15 +237,25 @@ class _Emitter:
             if unbound and str(dim) in unbound:
                 out.symbols[str(dim)] = source.dims[axis]
                 continue
-            what = out.address(self.table.string(f"match_cast: dim {axis}, '{dim}',"))
-            got, want = out.as_i64(source.dims[axis]), out.as_i64(self._expression(op, dim))
-            status = out.call(
-                "rx_check_dim",
-                [("%ctx", POINTER), (what, POINTER), (got, "i64"), (want, "i64")],
-                "i32",
-            )
-            out.fail_unless_zero(status)
+            want = self._expression(op, dim)
+            self._check(f"match_cast: dim {axis}, '{dim}',", source.dims[axis], want)
         self.tensors[op.result] = HostTensor(source.pointer, source.dims, source.element)
+        for fact in [fact for fact in self.open_facts if fact.symbols <= out.symbols.keys()]:
+            self.open_facts.remove(fact)
+            want = _nearest(fact)
+            self._check(
+                f"fact '{fact}': '{fact.lhs}'",
+                self._expression(op, fact.lhs),
+                self._expression(op, want),
+            )
+
+    def _check(self, what: str, got: str, want: str) -> None:
+        """Fails unless two index values are equal."""
+        out = self.out
+        text = out.address(self.table.string(what))
+        values = [(out.as_i64(got), "i64"), (out.as_i64(want), "i64")]
+        status = out.call("rx_check_dim", [("%ctx", POINTER), (text, POINTER), *values], "i32")
+        out.fail_unless_zero(status)
 
     def _call(self, op: CallDpsOp) -> None:
         site = self.out.integer(self.num_kernels, "i32")
@@ -317,6 +330,19 @@ class _Emitter:
             "i32",
         )
         out.fail_unless_zero(status)
+
+
+def _nearest(fact: Fact) -> Expr:
+    """The value nearest to the left side with which the fact would hold: equal if it does."""
+    lhs, rhs = fact.lhs, fact.rhs
+    return {
+        "==": rhs,
+        "<=": minimum(lhs, rhs),
+        "<": minimum(lhs, rhs - 1),
+        ">=": maximum(lhs, rhs),
+        ">": maximum(lhs, rhs + 1),
+        "!=": lhs + 1 - minimum(maximum(lhs - rhs, rhs - lhs), 1),
+    }[fact.op]
 
 
 def _producer(value: ir.Value) -> ir.OpView | None:

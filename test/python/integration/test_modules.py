@@ -182,6 +182,42 @@ def test_figure_2(level: int) -> None:
         close(exe["main"](x, w), want, 1e-5)
 
 
+ANY_N, ANY_M = (f'tensor<?xf32, #graph.shape<["{name}"]>>' for name in "nm")
+SLICE = (
+    '"graph.strided_slice"(%x) {axes = array<i64: 0>, begin = #graph.shape<[0]>,'
+    " end = #graph.shape<[5]>, strides = array<i64: 1>}"
+)
+
+
+@pytest.mark.parametrize(
+    ("op", "result", "good", "bad", "says"),
+    [
+        (f'"graph.add"(%x, %y) : ({ANY_N}, {ANY_M})', ANY_N, (4, 4), (4, 3), "n == m"),
+        (f"{SLICE} : ({ANY_N})", "tensor<5xf32>", (5, 0), (4, 0), "5 <= n"),
+        (
+            f'"graph.reshape"(%x) {{shape = #graph.shape<[2, 2]>}} : ({ANY_N})',
+            "tensor<2x2xf32>",
+            (4, 0),
+            (3, 0),
+            "n == 4",
+        ),
+        (f'"graph.exp"(%x) : ({ANY_N})', ANY_M, (3, 3), (3, 4), "n == m"),
+    ],
+    ids=["add", "slice", "reshape", "declared"],
+)
+def test_kernels_never_read_beyond_their_operands(
+    op: str, result: str, good: tuple[int, int], bad: tuple[int, int], says: str, level: int
+) -> None:
+    exe = compile(
+        f"func.func @main(%x: {ANY_N}, %y: {ANY_M}) -> {result} {{\n"
+        f"  %0 = {op} -> {result}\n  return %0 : {result}\n}}",
+        opt_level=level,
+    )
+    exe["main"](*(numbers(n) for n in good))
+    with pytest.raises(ExecutionError, match=f"'main' requires {says}, but n = {bad[0]} "):
+        exe["main"](*(numbers(n) for n in bad))
+
+
 def test_a_weight_of_the_wrong_extent_is_named(level: int) -> None:
     exe = build("mlp", level)
     weights = [numbers(12, 31), numbers(31), numbers(31, 10), numbers(10)]

@@ -1,0 +1,87 @@
+// RUN: relax-opt %s --split-input-file --verify-diagnostics --relax-state-assumptions --pretty | FileCheck %s
+
+!n = tensor<?xf32, #graph.shape<["n"]>>
+!m = tensor<?xf32, #graph.shape<["m"]>>
+
+// Neither refuted nor proved: kernels would read beyond the shorter one.
+// CHECK-LABEL: func @add
+// CHECK-SAME:    facts n == m {
+func.func @add(%x: !n, %y: !m) -> !n {
+  %0 = "graph.add"(%x, %y) : (!n, !m) -> !n
+  return %0 : !n
+}
+
+// A result that is declared to be another than what is deduced.
+// CHECK-LABEL: func @declared
+// CHECK-SAME:    facts n == m {
+func.func @declared(%x: !n, %y: !m) -> !m {
+  %0 = "graph.exp"(%x) : (!n) -> !m
+  return %0 : !m
+}
+
+// CHECK-LABEL: func @matmul
+// CHECK-SAME:    facts n == m {
+func.func @matmul(%x: tensor<2x?xf32, #graph.shape<[2, "n"]>>, %y: tensor<?x3xf32, #graph.shape<["m", 3]>>) -> tensor<2x3xf32> {
+  %0 = "graph.matmul"(%x, %y) : (tensor<2x?xf32, #graph.shape<[2, "n"]>>, tensor<?x3xf32, #graph.shape<["m", 3]>>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+
+// CHECK-LABEL: func @reshape
+// CHECK-SAME:    facts n == 16 {
+func.func @reshape(%x: !n) -> tensor<4x4xf32> {
+  %0 = "graph.reshape"(%x) {shape = #graph.shape<[4, 4]>} : (!n) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// A slice stays within the tensor, and runs forwards.
+// CHECK-LABEL: func @slice
+// CHECK-SAME:    facts m <= k, k <= n {
+func.func @slice(%x: !n, %bounds: !graph.shape_value<["m", "k"]>) -> tensor<?xf32, #graph.shape<["k - m"]>> {
+  %0 = "graph.strided_slice"(%x) {axes = array<i64: 0>, begin = #graph.shape<["m"]>, end = #graph.shape<["k"]>, strides = array<i64: 1>} : (!n) -> tensor<?xf32, #graph.shape<["k - m"]>>
+  return %0 : tensor<?xf32, #graph.shape<["k - m"]>>
+}
+
+// New tokens fit behind the cached ones, in both caches.
+// CHECK-LABEL: func @attention
+// CHECK-SAME:    facts m + n <= c, m + n <= d {
+func.func @attention(%q: tensor<?x2x4xf32, #graph.shape<["n", 2, 4]>>, %k: tensor<2x?x4xf32, #graph.shape<[2, "c", 4]>>, %v: tensor<2x?x4xf32, #graph.shape<[2, "d", 4]>>, %past: !graph.shape_value<["m"]>) -> tensor<?x2x4xf32, #graph.shape<["n", 2, 4]>> {
+  %0 = "graph.nn_attention"(%q, %k, %v) {position = #graph.shape<["m"]>, scale = 0.5 : f64, causal = true} : (tensor<?x2x4xf32, #graph.shape<["n", 2, 4]>>, tensor<2x?x4xf32, #graph.shape<[2, "c", 4]>>, tensor<2x?x4xf32, #graph.shape<[2, "d", 4]>>) -> tensor<?x2x4xf32, #graph.shape<["n", 2, 4]>>
+  return %0 : tensor<?x2x4xf32, #graph.shape<["n", 2, 4]>>
+}
+
+// A tensor program relies on its signature.
+// CHECK-LABEL: func @call
+// CHECK-SAME:    facts n == m {
+func.func private @k(%x: !n, %y: !n) -> !n attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  return %y : !n
+}
+func.func @call(%x: !n) -> !m attributes {graph.facts = []} {
+  %0 = "graph.call_tir"(%x) {callee = @k, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (!n) -> !m
+  return %0 : !m
+}
+
+// What the facts say already is not said again.
+// CHECK-LABEL: func @negative_implied
+// CHECK-SAME:    facts n == 2*k, m == 2*k {
+func.func @negative_implied(%x: !n, %y: !m, %s: !graph.shape_value<["k"]>) -> !n attributes {graph.facts = ["n == 2*k", "m == 2*k"]} {
+  %0 = "graph.add"(%x, %y) : (!n, !m) -> !n
+  %1 = "graph.add"(%0, %y) : (!n, !m) -> !n
+  return %1 : !n
+}
+
+// CHECK-LABEL: func @negative_plain_to_see
+// CHECK-NOT:     facts
+// CHECK:         return
+func.func @negative_plain_to_see(%x: !n) -> !n {
+  %0 = "graph.exp"(%x) : (!n) -> !n
+  return %0 : !n
+}
+
+// -----
+
+!n = tensor<?xf32, #graph.shape<["n"]>>
+func.func @negative_contradiction(%x: !n) -> tensor<4x4xf32> attributes {graph.facts = ["n <= 8"]} {
+  // expected-error @below {{'graph.reshape' op needs n == 16, which cannot be given n <= 8}}
+  %0 = "graph.reshape"(%x) {shape = #graph.shape<[4, 4]>} : (!n) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
