@@ -11,7 +11,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def cached(key: bytes, make: Callable[[], bytes], suffix: str = ".so") -> Path:
     `suffix` is part of the key.
     """
     path = lookup(key, suffix)
-    return store(key, make(), suffix) if path is None else path
+    return store(key, [make()], suffix) if path is None else path
 
 
 def lookup(key: bytes, suffix: str) -> Path | None:
@@ -39,16 +39,21 @@ def lookup(key: bytes, suffix: str) -> Path | None:
     return path
 
 
-def store(key: bytes, data: bytes, suffix: str) -> Path:
-    """Puts a file into the cache."""
+def store(key: bytes, parts: Sequence[bytes | memoryview], suffix: str) -> Path:
+    """Puts a file into the cache: the parts, joined."""
     global _since_trim
     path = _path(key, suffix)
-    write_atomically(path, data)
-    _since_trim += len(data)
+    write_atomically(path, *parts)
+    _since_trim += sum(map(len, parts))
     if _since_trim >= _TRIM_EVERY:
         _since_trim = 0
-        trim(int(os.environ.get("RELAX_CACHE_BYTES", DEFAULT_BYTES)), keep=path)
+        trim(limit(), keep=path)
     return path
+
+
+def limit() -> int:
+    """The bytes that the cache may take."""
+    return int(os.environ.get("RELAX_CACHE_BYTES", DEFAULT_BYTES))
 
 
 def write_atomically(path: Path, *parts: bytes | memoryview) -> None:

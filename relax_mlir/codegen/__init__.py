@@ -101,7 +101,7 @@ def _compile(
     missing = [i for i, path in enumerate(paths) if path is None]
     made = llvm.compile_sources([sources[i] for i in missing], target, opt_level)
     for i, data in zip(missing, made, strict=True):
-        paths[i] = cache.store(keys[i], data, ".o")
+        paths[i] = cache.store(keys[i], [data], ".o")
     stats.objects += len(sources)
     stats.cached_objects += len(sources) - len(missing)
     return [path.read_bytes() for path in paths]

@@ -1,29 +1,25 @@
 """A language model that is ready to run: checkpoint, compiled decoder, weights.
 
 One compilation serves every prompt and context length: they are symbols of the decoder's graph.
-It is kept in the disk cache, so that a model is compiled once per machine and version.
+Decoder and weights are kept in the disk cache, so that a model is compiled once per machine and
+version, and starts quickly from then on.
 """
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
 import numpy as np
-from tqdm import tqdm
 
-from relax_mlir.compiler import compile
-from relax_mlir.dialects.graph.quantized import SCHEMES
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Executable
+from relax_mlir.limits import num_cpus
 from relax_mlir.llm.chat import Message
 from relax_mlir.llm.checkpoint import Checkpoint, open_checkpoint
 from relax_mlir.llm.config import LlamaConfig
+from relax_mlir.llm.decoder import Settings, decoder_for
 from relax_mlir.llm.generation import Generation, Statistics
-from relax_mlir.llm.llama import Llama, export
-from relax_mlir.llm.nn import BF16, F32_STORAGE, Storage
-from relax_mlir.llm.parameters import lay_out, load_parameters
 from relax_mlir.llm.sampling import Sampler
 from relax_mlir.llm.session import Session
 from relax_mlir.target import Target
@@ -55,7 +51,7 @@ def load(
         target: the machine to compile for; it must be able to run here.
         opt_level: 0, 1, 2 or 3; 3 lays out the weights for the kernels.
         context: the most tokens in one sequence; by default as many as the model was made for.
-        use_cache: whether a compiled decoder may come from the disk cache.
+        use_cache: whether decoder and weights may come from the disk cache, and are kept there.
         activations: what matrices that are not f32 are multiplied with: "int8" rounds it by
             blocks of 32 to 8 bits for quantised ones, and to bfloat16 for those in bfloat16, as
             other engines do; "f32" computes exactly, about three times slower.
@@ -73,31 +69,16 @@ def load(
     begin = time.perf_counter()
     checkpoint = open_checkpoint(model)
     context = _checked_context(context, checkpoint.config)
-    opened = time.perf_counter()
-    graph = Llama(checkpoint.config, _storage(checkpoint, weights, activations))
-    with tqdm(desc="compiling the decoder", bar_format="{desc} ...", leave=False, disable=None):
-        executable = compile(export(graph), target, opt_level, use_cache)
-    compiled = time.perf_counter()
-    cpus = len(os.sched_getaffinity(0))
-    parameters = load_parameters(checkpoint.weights, graph.parameters(), threads or cpus)
-    parameters = lay_out(executable, parameters)
-    seconds = opened - begin + time.perf_counter() - compiled
-    statistics = Statistics(load_seconds=seconds, compile_seconds=compiled - opened)
-    loaded = LanguageModel(checkpoint, executable, parameters, statistics, context)
+    settings = Settings(weights, activations, target, opt_level)
+    decoder = decoder_for(checkpoint, settings, threads or num_cpus(), use_cache)
+    statistics = Statistics(
+        load_seconds=time.perf_counter() - begin - decoder.compile_seconds,
+        compile_seconds=decoder.compile_seconds,
+    )
+    loaded = LanguageModel(checkpoint, decoder.executable, decoder.parameters, statistics, context)
     if threads is not None:
         loaded.threads = threads
     return loaded
-
-
-def _storage(checkpoint: Checkpoint, weights: str, activations: str) -> Storage:
-    """How the matrices of a checkpoint are kept."""
-    if weights == "f32":
-        return F32_STORAGE
-    if weights == BF16:
-        return Storage(dict.fromkeys(checkpoint.weights.names, BF16), activations)
-    found = {name: checkpoint.weights.raw(name).format.lower() for name in checkpoint.weights.names}
-    schemes = {name: format for name, format in found.items() if format in SCHEMES}
-    return Storage(schemes, activations)
 
 
 def _checked_context(context: int | None, config: LlamaConfig) -> int:

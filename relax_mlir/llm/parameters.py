@@ -3,25 +3,16 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 from tqdm import tqdm
 
 from relax_mlir.dialects.graph.quantized import PANEL
 from relax_mlir.executable import Executable
+from relax_mlir.llm.arrays import ELEMENTS, aligned_arrays
 from relax_mlir.llm.nn import BF16, Parameter
 from relax_mlir.llm.panels import DTYPES, pack_part
 from relax_mlir.llm.weights import WeightSource
-
-ELEMENTS = {
-    "f32": np.dtype(np.float32),
-    "f16": np.dtype(np.float16),
-    "bf16": np.dtype(np.uint16),  # NumPy has no bfloat16: the bits
-    "i8": np.dtype(np.int8),
-}
-"""Element types of parameters, by their names in the graph."""
-ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 
 
 def load_parameters(
@@ -106,22 +97,3 @@ def dtype_of(parameter: Parameter) -> np.dtype:
     if parameter.part != "values":
         return DTYPES[parameter.part]
     return ELEMENTS[BF16 if parameter.scheme == BF16 else "f32"]
-
-
-def aligned_arrays(
-    kinds: Sequence[tuple[tuple[int, ...], np.dtype]],
-) -> list[np.ndarray]:
-    """New arrays of shapes and element types, each from a cache line on, in one allocation.
-
-    Their values are undefined. One large allocation can be backed by huge pages, which saves
-    address translations.
-    """
-    sizes = [dtype.itemsize * prod(shape) for shape, dtype in kinds]
-    rooms = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]
-    memory = np.empty(sum(rooms) + ALIGNMENT, np.uint8)
-    begin = -memory.ctypes.data % ALIGNMENT
-    arrays = []
-    for (shape, dtype), size, room in zip(kinds, sizes, rooms, strict=True):
-        arrays.append(memory[begin : begin + size].view(dtype).reshape(shape))
-        begin += room
-    return arrays

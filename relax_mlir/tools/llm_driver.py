@@ -7,6 +7,8 @@ import sys
 from relax_mlir import llm
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.benchmark import Contender, Plan, Relax, measure, table
+from relax_mlir.llm.checkpoint import open_checkpoint
+from relax_mlir.llm.decoder import Settings
 from relax_mlir.llm.generation import Generation
 from relax_mlir.llm.inspection import describe
 from relax_mlir.llm.model import LanguageModel
@@ -70,8 +72,12 @@ def _ask() -> str | None:
 def bench(args: argparse.Namespace) -> int:
     """Prints tokens per second for each case, beside other programs if asked for."""
     plan = Plan(args.threads, args.pp, args.tg, args.context, args.rounds)
+    if args.ablate:
+        return _ablate(args, plan)
     model = _load(args, None, None)
     plan.check(model.context)
+    if args.profile:
+        return _profile(args, plan, model)
     contenders: list[Contender] = [Relax(model, plan.longest)]
     if args.vs:
         from relax_mlir.llm.peers import LlamaCpp  # llama.cpp is optional
@@ -79,6 +85,35 @@ def bench(args: argparse.Namespace) -> int:
         contenders.append(LlamaCpp(args.model, plan.longest, args.weights))
     results = measure(contenders, plan)
     print(json.dumps(results, indent=2) if args.json else table(results))
+    return 0
+
+
+def _ablate(args: argparse.Namespace, plan: Plan) -> int:
+    """Prints what each optimisation is worth."""
+    from relax_mlir.llm import ablation  # brings the compiler
+
+    checkpoint = open_checkpoint(args.model)
+    plan.check(checkpoint.config.max_context)
+    settings = Settings(args.weights, args.activations, args.target, args.opt_level)
+    results = ablation.ablate(checkpoint, settings, plan)
+    print(json.dumps(results, indent=2) if args.json else ablation.table(results))
+    return 0
+
+
+def _profile(args: argparse.Namespace, plan: Plan, model: LanguageModel) -> int:
+    """Prints the kernels that take longest in each case, and writes them all to a trace."""
+    from relax_mlir.llm.profiling import profile_cases
+    from relax_mlir.machine import this_machine  # brings the compiler
+    from relax_mlir.profile import table, trace, write_trace
+
+    machine = this_machine(args.refresh_machine)
+    found = profile_cases(model, list(plan.cases()), plan.longest, plan.rounds)
+    write_trace(args.profile, found, machine)
+    if args.json:
+        print(json.dumps(trace(found, machine), indent=2))
+        return 0
+    print("\n\n".join(table(each, machine.at(each.threads)) for each in found))
+    print(f"of roof: measured bandwidth and arithmetic of {machine.processor}", file=sys.stderr)
     return 0
 
 

@@ -37,8 +37,13 @@ def arguments() -> argparse.ArgumentParser:
     add("--tg", type=int, default=64, metavar="N", help="tokens to generate (default: 64)")
     add("--context", type=integers, default=[0, 512], metavar="N,...", help="tokens before those")
     add("--rounds", type=int, default=5, metavar="N", help="repetitions of each (default: 5)")
-    add("--vs", choices=["llama.cpp"], action="append", default=[], help="measure it beside us")
     add("--json", action="store_true", help="print JSON")
+    kinds = bench.add_mutually_exclusive_group()
+    choose = kinds.add_argument
+    choose("--vs", choices=["llama.cpp"], action="append", default=[], help="measure it beside us")
+    choose("--ablate", action="store_true", help="measure without each optimisation in turn")
+    choose("--profile", metavar="FILE", help="show where time goes; write a trace for Perfetto")
+    add("--refresh-machine", action="store_true", help="measure the machine again to profile")
     inspect = command("inspect", "Shows what a model consists of and what it is compiled to.")
     for parser_ in (generate, chat, bench, inspect):
         _add_weights(parser_)

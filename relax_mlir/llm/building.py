@@ -1,0 +1,56 @@
+"""Makes a decoder from a checkpoint: graph, compiler, weights. `decoder.py` keeps the result."""
+
+import time
+
+from tqdm import tqdm
+
+from relax_mlir.compiler import compile
+from relax_mlir.dialects.graph.quantized import SCHEMES
+from relax_mlir.executable import Executable
+from relax_mlir.llm.checkpoint import Checkpoint
+from relax_mlir.llm.decoder import Decoder, Settings
+from relax_mlir.llm.llama import Llama, export
+from relax_mlir.llm.nn import BF16, F32_STORAGE, Parameter, Storage
+from relax_mlir.llm.parameters import lay_out, load_parameters
+
+
+def build(checkpoint: Checkpoint, settings: Settings, threads: int, use_cache: bool) -> Decoder:
+    """Compiles the decoder, or takes it from the disk cache, and loads the weights.
+
+    Raises as `decoder.decoder_for` does.
+    """
+    begin = time.perf_counter()
+    executable, parameters = compile_decoder(checkpoint, settings, use_cache)
+    seconds = time.perf_counter() - begin
+    arrays = load_parameters(checkpoint.weights, parameters, threads)
+    return Decoder(executable, lay_out(executable, arrays), seconds)
+
+
+def compile_decoder(
+    checkpoint: Checkpoint, settings: Settings, use_cache: bool = True
+) -> tuple[Executable, list[Parameter]]:
+    """The compiled decoder, and the parameters of its graph, which `parameters.py` loads."""
+    graph = Llama(checkpoint.config, _storage(checkpoint, settings))
+    with tqdm(desc="compiling the decoder", bar_format="{desc} ...", leave=False, disable=None):
+        executable = compile(
+            export(graph),
+            settings.target,
+            settings.opt_level,
+            use_cache,
+            settings.without,
+            settings.libraries,
+        )
+    return executable, graph.parameters()
+
+
+def _storage(checkpoint: Checkpoint, settings: Settings) -> Storage:
+    """How the matrices of a checkpoint are kept."""
+    if settings.weights == "f32":
+        return F32_STORAGE
+    if settings.weights == BF16:
+        shapes = checkpoint.config.weight_shapes()
+        matrices = {name: BF16 for name, shape in shapes.items() if len(shape) == 2}
+        return Storage(matrices, settings.activations)
+    found = {name: checkpoint.weights.raw(name).format.lower() for name in checkpoint.weights.names}
+    schemes = {name: format for name, format in found.items() if format in SCHEMES}
+    return Storage(schemes, settings.activations)

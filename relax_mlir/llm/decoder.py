@@ -1,0 +1,122 @@
+"""The decoder of a checkpoint: compiled, and with the weights in the layout that it takes.
+
+Both are kept on disk under a hash of what they are made from, so that a later start needs neither
+the compiler nor the checkpoint's weights: it loads the shared object and maps the weights into
+memory, which processes that run the same model then share.
+
+Weights are not kept if RELAX_CACHE_WEIGHTS is 0, if they would take more than half of the cache
+(RELAX_CACHE_BYTES), or if the disk has less than four times their size left.
+"""
+
+import mmap
+import os
+import shutil
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from relax_mlir import cache
+from relax_mlir.executable import Executable, load
+from relax_mlir.fingerprint import compiler_fingerprint, processor_fingerprint
+from relax_mlir.llm.arrays import ELEMENTS, Kind, as_bytes, placed, room_for
+from relax_mlir.llm.checkpoint import Checkpoint
+from relax_mlir.llm.config import LlamaConfig
+from relax_mlir.target import Target
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a decoder is compiled: see `relax_mlir.llm.load` and `relax_mlir.pipelines.pipeline`."""
+
+    weights: str = "f32"
+    activations: str = "int8"
+    target: str | Target = "native"
+    opt_level: int = 3
+    without: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Decoder:
+    """A compiled decoder, its parameters in order, and how long the compiler took."""
+
+    executable: Executable
+    parameters: Sequence[np.ndarray]
+    compile_seconds: float
+
+
+def decoder_for(
+    checkpoint: Checkpoint, settings: Settings, threads: int, use_cache: bool = True
+) -> Decoder:
+    """Finds what an earlier start has kept, or compiles and loads, with `threads` threads.
+
+    Raises UsageError for settings that cannot be, CompileError if the target cannot take the
+    decoder, ModelError if a weight cannot be read.
+    """
+    key = _key(checkpoint.path, settings)
+    known = _find(key, checkpoint.config) if use_cache else None
+    if known is not None:
+        return known
+    # MLIR takes 0.3 s to import, which a later start saves.
+    from relax_mlir.llm import building
+
+    made = building.build(checkpoint, settings, threads, use_cache)
+    if use_cache:
+        _keep(key, made)
+    return made
+
+
+def _key(path: Path, settings: Settings) -> bytes:
+    """What decoder and weights are made from."""
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    states = [(str(file.resolve()), file.stat()) for file in files]
+    model = [(name, state.st_size, state.st_mtime_ns) for name, state in states]
+    machine = processor_fingerprint() if "native" in str(settings.target) else ""
+    return repr(("decoder", model, settings, machine, compiler_fingerprint())).encode()
+
+
+def _find(key: bytes, config: LlamaConfig) -> Decoder | None:
+    begin = time.perf_counter()
+    weights = cache.lookup(key, ".weights")
+    module = cache.lookup(key, ".so") if weights else None
+    if weights is None or module is None:
+        return None
+    executable = load(module)
+    seconds = time.perf_counter() - begin
+    parameters = _map(weights, parameter_kinds(executable, config))
+    return None if parameters is None else Decoder(executable, parameters, seconds)
+
+
+def parameter_kinds(executable: Executable, config: LlamaConfig) -> list[Kind]:
+    """Shapes and element types of the parameters that a decoder takes."""
+    first = 2 + 2 * config.num_layers  # behind tokens, lengths and caches
+    arguments = executable["main"].arguments[first:]
+    return [(argument.dims, ELEMENTS[argument.dtype]) for argument in arguments]
+
+
+def _map(path: Path, kinds: Sequence[Kind]) -> list[np.ndarray] | None:
+    """The weights of a file, read-only; None if it has another size."""
+    size = room_for(kinds)
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size != size:
+            return None
+        flags = mmap.MAP_PRIVATE | mmap.MAP_POPULATE
+        memory = mmap.mmap(file.fileno(), size, flags=flags, prot=mmap.PROT_READ)
+    return placed(np.frombuffer(memory, np.uint8), kinds)
+
+
+def _keep(key: bytes, made: Decoder) -> None:
+    size = sum(array.nbytes for array in made.parameters)
+    if os.environ.get("RELAX_CACHE_WEIGHTS") == "0" or 2 * size > cache.limit():
+        return
+    if 4 * size > shutil.disk_usage(cache.directory()).free:
+        return
+    try:
+        cache.store(key, [made.executable.path.read_bytes()], ".so")
+        cache.store(key, as_bytes(made.parameters), ".weights")
+    except OSError as error:
+        warnings.warn(f"the weights are not kept for later starts: {error}", stacklevel=2)
