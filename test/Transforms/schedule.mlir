@@ -89,9 +89,9 @@ func.func private @centre(%x: tensor<?x?xf32>, %y: tensor<?x?xf32>) -> tensor<?x
   return %0 : tensor<?x?xf32>
 }
 
-// A reduction over the outer dim keeps neighbouring results in the lanes.
+// A reduction over the outer dim keeps neighbouring results in the lanes of four vectors.
 // CHECK-LABEL: func.func private @columns
-// CHECK:         scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>)
+// CHECK:         scf.for {{.*}} iter_args({{.*}}) -> (vector<64xf32>)
 // CHECK-NEXT:      arith.muli
 // CHECK-NEXT:      arith.addi
 // CHECK-NEXT:      vector.load
@@ -126,4 +126,20 @@ func.func private @take(%x: tensor<?x64xf32>, %i: tensor<?xi32>, %y: tensor<?x64
     linalg.yield %3 : f32
   } -> tensor<?x64xf32>
   return %0 : tensor<?x64xf32>
+}
+
+// Squares are loaded by rows and transposed in registers.
+// CHECK-LABEL: func.func private @transpose
+// CHECK-COUNT-16: vector.load
+// CHECK:          vector.shuffle
+// CHECK:          vector.store
+// CHECK:          return
+func.func private @transpose(%x: tensor<?x?xf32>, %y: tensor<?x?xf32>) -> tensor<?x?xf32>
+    attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %0 = linalg.generic {indexing_maps = [#turned, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x?xf32>) outs(%y : tensor<?x?xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> tensor<?x?xf32>
+  return %0 : tensor<?x?xf32>
 }

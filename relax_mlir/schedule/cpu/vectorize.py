@@ -218,7 +218,8 @@ class NestEmitter:
 def _unflatten(p: Index, counts: Sequence[Index]) -> list[Index]:
     """Row-major indices of iteration p of nested loops."""
     found: list[Index] = []
-    for count in reversed(counts[1:]):
-        found.append(loops.mod(p, count))
-        p = loops.floor_div(p, count)
+    for position in reversed(range(1, len(counts))):
+        alone = all(count == 1 for count in counts[:position])
+        found.append(p if alone else loops.mod(p, counts[position]))
+        p = 0 if alone else loops.floor_div(p, counts[position])
     return [p, *reversed(found)]
