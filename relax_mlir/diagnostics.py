@@ -14,7 +14,9 @@ from relax_mlir.errors import CompileError
 
 MAX_LINES = 6
 MAX_COLUMNS = 400
+MAX_NESTING = 1000
 _POSITION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
+_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|->|[<>]=|([{(\[<])|([})\]>])')
 _NAME = re.compile(r'^loc\("((?:[^"\\]|\\.)*)"')
 
 
@@ -89,10 +91,24 @@ def parse_module(text: str | bytes) -> ir.Module:
 
     Raises CompileError, with located diagnostics, if the text does not parse or verify.
     """
+    if isinstance(text, str):
+        _check_nesting(text)
     try:
         return ir.Module.parse(text)
     except ir.MLIRError as error:
         raise compile_error(diagnostics_of(error)) from None
+
+
+def _check_nesting(text: str) -> None:
+    """Refuses what would overflow the stack of MLIR's parser, which calls itself."""
+    depth = 0
+    for match in _BRACKET.finditer(text):
+        depth += (match[1] is not None) - (match[2] is not None)
+        if depth > MAX_NESTING:
+            start = match.start()
+            line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+            message = f"brackets nest deeper than {MAX_NESTING}"
+            raise compile_error([Diagnostic("error", message, "-", line, column)])
 
 
 @contextmanager
