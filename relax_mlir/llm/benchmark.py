@@ -117,7 +117,7 @@ class Relax:
         """See `Contender`."""
         if case.prompt:
             self._session.append(self._tokens[: case.prompt])
-        for token in self._tokens[: case.generated]:
+        for token in self._tokens[: case.generated].tolist():
             self._session.append([token])
 
 
