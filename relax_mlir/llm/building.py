@@ -5,7 +5,7 @@ import time
 from tqdm import tqdm
 
 from relax_mlir.compiler import compile
-from relax_mlir.dialects.graph.quantized import SCHEMES
+from relax_mlir.dialects.graph.quantized import BLOCK, SCHEMES
 from relax_mlir.executable import Executable
 from relax_mlir.llm.checkpoint import Checkpoint
 from relax_mlir.llm.decoder import Decoder, Settings
@@ -47,10 +47,11 @@ def _storage(checkpoint: Checkpoint, settings: Settings) -> Storage:
     """How the matrices of a checkpoint are kept."""
     if settings.weights == "f32":
         return F32_STORAGE
-    if settings.weights == BF16:
+    if settings.weights != "native":
         shapes = checkpoint.config.weight_shapes()
-        matrices = {name: BF16 for name, shape in shapes.items() if len(shape) == 2}
-        return Storage(matrices, settings.activations)
+        unit = 1 if settings.weights == BF16 else BLOCK
+        names = [n for n, shape in shapes.items() if len(shape) == 2 and shape[1] % unit == 0]
+        return Storage(dict.fromkeys(names, settings.weights), settings.activations)
     found = {name: checkpoint.weights.raw(name).format.lower() for name in checkpoint.weights.names}
     schemes = {name: format for name, format in found.items() if format in SCHEMES}
     return Storage(schemes, settings.activations)

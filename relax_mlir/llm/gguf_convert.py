@@ -11,7 +11,7 @@ from relax_mlir.llm.packaged import cache_folder
 
 
 def converted_file(path: Path, format: str) -> Path:
-    """A GGUF file with the model of `path` whose matrices are in `format`: "f32" or "bf16".
+    """A GGUF file with the model of `path` whose matrices are in `format`: "f32", "q8_0" or such.
 
     Vectors are float32. The file is made when it is first needed, and kept in the cache folder.
     """

@@ -24,7 +24,7 @@ from relax_mlir.llm.sampling import Sampler
 from relax_mlir.llm.session import Session
 from relax_mlir.target import Target
 
-WEIGHTS = ("f32", "bf16", "native")
+WEIGHTS = ("f32", "bf16", "q8_0", "q4_0", "q4_1", "native")
 """The types that weights can be kept in."""
 ACTIVATIONS = ("int8", "f32")
 """The types that quantised weights can be multiplied with."""
@@ -45,8 +45,9 @@ def load(
     Args:
         model: a packaged name ("smollm2"), a GGUF file, or a Hugging Face folder.
         weights: the type that weights are kept in: "f32"; "bf16", where matrices are rounded to
-            bfloat16, half the bytes; or "native", where matrices in Q8_0, Q4_0 or Q4_1 stay as
-            they are in the file, and all others become f32.
+            bfloat16, half the bytes; "q8_0", "q4_0" or "q4_1", where they are rounded to 8 or 4
+            bits in blocks of 32, unless the file has them so; or "native", where matrices in one
+            of these three stay as they are in the file, and all others become f32.
         threads: threads of a call; by default all CPUs of the process.
         target: the machine to compile for; it must be able to run here.
         opt_level: 0, 1, 2 or 3; 3 lays out the weights for the kernels.

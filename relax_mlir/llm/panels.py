@@ -7,9 +7,12 @@ Numbers are moved, never changed. Four that follow one another in a row stay tog
 a transposition of 32-bit words.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, SCHEMES
+from relax_mlir.llm.encoding import to_blocks
 from relax_mlir.llm.quantization import RawTensor
 
 CHUNK_PANELS = 16  # what is read and what is written both stay in the cache
@@ -24,13 +27,18 @@ def part_dims(part: str, scheme: str, rows: int, columns: int) -> tuple[int, ...
     return (panels, blocks, *(SCHEMES[scheme].inner if part == "data" else (PANEL,)))
 
 
-def pack_part(raw: RawTensor, part: str, out: np.ndarray) -> np.ndarray:
-    """Fills `out`, of `part_dims`, from a matrix of blocks; rows past its last one are zero."""
-    field = "q" if part == "data" else part
-    for start in range(0, len(out), CHUNK_PANELS):
+def pack_matrix(raw: RawTensor, scheme: str, outs: Mapping[str, np.ndarray]) -> None:
+    """Fills the parts of a matrix, each of `part_dims`; rows past its last one are zero.
+
+    A matrix that is stored in another format is rounded.
+    """
+    for start in range(0, len(outs["data"]), CHUNK_PANELS):
         rows = raw.data[start * PANEL : (start + CHUNK_PANELS) * PANEL]
-        _pack(rows[field], out[start : start + CHUNK_PANELS])
-    return out
+        chunk = RawTensor(raw.format, (len(rows), raw.shape[1]), rows)
+        blocks = to_blocks(chunk, scheme.upper()).data
+        for part, out in outs.items():
+            field = blocks["q" if part == "data" else part]
+            _pack(field, out[start : start + CHUNK_PANELS])
 
 
 def _pack(rows: np.ndarray, out: np.ndarray) -> None:

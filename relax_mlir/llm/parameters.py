@@ -1,8 +1,9 @@
 """Weights as the arguments of a compiled decoder: decoded or repacked, joined, in one place."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from tqdm import tqdm
@@ -11,7 +12,7 @@ from relax_mlir.dialects.graph.quantized import PANEL
 from relax_mlir.executable import Executable
 from relax_mlir.llm.arrays import ELEMENTS, aligned_arrays
 from relax_mlir.llm.nn import BF16, Parameter
-from relax_mlir.llm.panels import DTYPES, pack_part
+from relax_mlir.llm.panels import DTYPES, pack_matrix
 from relax_mlir.llm.weights import WeightSource
 
 
@@ -24,11 +25,7 @@ def load_parameters(
     if a person is watching. The arrays are row-major and aligned, and share one allocation.
     """
     arrays = aligned_arrays([(p.dims, dtype_of(p)) for p in parameters])
-    pieces = [
-        piece
-        for parameter, array in zip(parameters, arrays, strict=True)
-        for piece in _pieces(source, parameter, array)
-    ]
+    pieces = _pieces(source, parameters, arrays)
     with (
         ThreadPoolExecutor(threads) as pool,
         tqdm(
@@ -40,8 +37,8 @@ def load_parameters(
             disable=None,  # no terminal, no bar
         ) as bar,
     ):
-        for filled in pool.map(lambda piece: piece.fill(source), pieces):
-            bar.update(filled.nbytes)
+        for piece in pool.map(lambda piece: piece.fill(source), pieces):
+            bar.update(piece.nbytes)
     return arrays
 
 
@@ -60,35 +57,46 @@ def lay_out(executable: Executable, arrays: Sequence[np.ndarray]) -> list[np.nda
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """What weight `name` fills of the array of a parameter."""
+    """What weight `name` fills of the arrays of parameters: `outs`, by part."""
 
     name: str
-    part: str
-    out: np.ndarray
+    scheme: str
+    outs: Mapping[str, np.ndarray]
 
     @property
     def nbytes(self) -> int:
         """Bytes that are filled."""
-        return self.out.nbytes
+        return sum(out.nbytes for out in self.outs.values())
 
-    def fill(self, source: WeightSource) -> np.ndarray:
+    def fill(self, source: WeightSource) -> "_Piece":
         """Reads the weight."""
-        if self.part == "values":
-            if self.out.dtype == ELEMENTS[BF16]:
-                return source.raw(self.name).to_bf16(self.out)
-            return source.load_f32(self.name, self.out)
-        return pack_part(source.raw(self.name), self.part, self.out)
+        if self.scheme == BF16:
+            source.raw(self.name).to_bf16(self.outs["values"])
+        elif self.scheme:
+            pack_matrix(source.raw(self.name), self.scheme, self.outs)
+        else:
+            source.load_f32(self.name, self.outs["values"])
+        return self
 
 
-def _pieces(source: WeightSource, parameter: Parameter, array: np.ndarray) -> list[_Piece]:
-    """The parts of `array` that the sources of the parameter fill: rows, or panels of rows."""
+def _pieces(
+    source: WeightSource, parameters: Sequence[Parameter], arrays: Sequence[np.ndarray]
+) -> list[_Piece]:
+    """The parts of the arrays that each weight fills: rows, or panels of rows."""
     shapes = source.config.weight_shapes()
-    unit = 1 if parameter.part == "values" else PANEL
-    pieces, begin = [], 0
-    for name in parameter.sources:
-        end = begin + -(-shapes[name][0] // unit)
-        pieces.append(_Piece(name, parameter.part, array[begin:end]))
-        begin = end
+    pieces = []
+    by_sources = groupby(zip(parameters, arrays, strict=True), lambda pair: pair[0].sources)
+    for sources, pairs in by_sources:
+        found = list(pairs)
+        parts = {parameter.part: array for parameter, array in found}
+        scheme = found[0][0].scheme
+        unit = PANEL if "data" in parts else 1
+        begin = 0
+        for name in sources:
+            end = begin + -(-shapes[name][0] // unit)
+            outs = {part: array[begin:end] for part, array in parts.items()}
+            pieces.append(_Piece(name, scheme, outs))
+            begin = end
     return pieces
 
 

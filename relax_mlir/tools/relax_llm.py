@@ -57,13 +57,14 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
         "--weights",
         default="f32",
         metavar="TYPE",
-        help="f32, the default; bf16; or native: matrices stay as they are in the file",
+        help="f32, the default; bf16, q8_0, q4_0 or q4_1: matrices are rounded to that; or native: "
+        "they stay as they are in the file",
     )
     add(
         "--activations",
         default="int8",
         metavar="TYPE",
-        help="what native and bf16 matrices are multiplied with: int8, the default (bf16 for "
+        help="what quantised and bf16 matrices are multiplied with: int8, the default (bf16 for "
         "bf16 ones), or f32",
     )
 

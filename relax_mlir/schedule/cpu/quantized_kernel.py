@@ -273,7 +273,7 @@ class _Tile:
     def _prefetch(self, b: ir.Value) -> None:
         """Asks for what a later block reads, where the machine itself does not do so in time.
 
-        Blocks of 4 bits are read in three slow streams: a fifth of the time without prefetches.
+        Blocks of 4 bits come in three slow streams, which cost a fifth of the time otherwise.
         """
         right, blocks = self.problem.right, self.problem.blocks
         if self.height > PREFETCH_ROWS or right.scheme.bits != 4:

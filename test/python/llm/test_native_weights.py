@@ -11,6 +11,7 @@ from tiny_models import CONFIG, random_weights, write_gguf
 from relax_mlir.errors import UsageError
 from relax_mlir.llm import LanguageModel, load
 from relax_mlir.llm.checkpoint import open_checkpoint
+from relax_mlir.llm.encoding import to_blocks
 
 KINDS = ("Q8_0", "Q4_0", "Q4_1", "F16", "F32", "Q5_0")
 TOKENS = np.random.default_rng(0).integers(0, CONFIG.vocab_size, 21, dtype=np.int32)
@@ -99,3 +100,18 @@ class TestSmolLM2:
         np.testing.assert_array_equal(logits.argmax(-1), golden["text128_argmax"])
         found = logits[-1, golden["text128_last_ids"]]
         np.testing.assert_allclose(found, golden["text128_last"], rtol=0, atol=5e-3)
+
+
+@pytest.mark.parametrize("scheme", ["q8_0", "q4_0", "q4_1"])
+@pytest.mark.parametrize("kind", ["F32", "Q8_0", "Q5_0"])
+def test_rounded_weights(tmp_path: Path, kind: str, scheme: str) -> None:
+    path = write_gguf(tmp_path / "tiny.gguf", random_weights(), kind)
+    stored = open_checkpoint(str(path)).weights
+
+    def rounded(name: str) -> np.ndarray:
+        raw = stored.raw(name)
+        return (to_blocks(raw, scheme.upper()) if len(raw.shape) == 2 else raw).to_f32()
+
+    exact = reference_llama.logits(CONFIG, rounded, TOKENS, np.float64)
+    model = load(str(path), weights=scheme, activations="f32")
+    np.testing.assert_allclose(model.logits(TOKENS), exact, rtol=1e-4, atol=1e-4)

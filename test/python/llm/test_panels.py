@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from relax_mlir.dialects.graph.quantized import SCHEMES
-from relax_mlir.llm.panels import DTYPES, pack_part, part_dims
+from relax_mlir.llm.panels import DTYPES, pack_matrix, part_dims
 from relax_mlir.llm.quantization import BLOCKS, RawTensor
 
 FORMATS = {"q8_0": "Q8_0", "q4_0": "Q4_0", "q4_1": "Q4_1"}
@@ -42,9 +42,9 @@ def test_every_element_is_found(scheme: str, rows: int, columns: int) -> None:
     raw = random_matrix(scheme, rows, columns)
     names = ["data", "scale", "minimum"][: 2 + SCHEMES[scheme].has_minimum]
     parts = {
-        name: pack_part(raw, name, np.full(part_dims(name, scheme, rows, columns), 7, DTYPES[name]))
-        for name in names
+        name: np.full(part_dims(name, scheme, rows, columns), 7, DTYPES[name]) for name in names
     }
+    pack_matrix(raw, scheme, parts)
     exact = raw.to_f32()
     found = np.array([
         [read(scheme, parts, row, column) for column in range(columns)] for row in range(rows)
