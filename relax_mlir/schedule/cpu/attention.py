@@ -6,7 +6,9 @@
                                                     rescale what was summed so far, add p . v
 
 All query heads that share a kv head are rows of one matrix: row r is query `r floordiv group`, head
-`kv_head * group + r mod group`. Scores of one block never leave the first-level cache.
+`kv_head * group + r mod group`. Scores of one block never leave the first-level cache. The rows of
+a single query, as in generation, read the keys as they lie: transposing them would cost more than
+it saves, and memory is faster in order.
 
 Needs: the hint `attention` on a program made by the legalization, whose body says the same; other
 programs go to later rules. Leaves: a scheduled kernel.
@@ -190,19 +192,29 @@ class _Task:
 
         def block(start: ir.Value) -> None:
             count = minimum(_KEYS, sub(end, start))
-            for_range(0, count, p.lanes, lambda key: self._transpose_keys(start, key))
-            self._tiles(lambda row, height: self._tile(row, height, start, count))
+            tiled = self._tiled_rows()
+            turns = minimum(count, mul(tiled, _KEYS))  # no tile, no columns
+            for_range(0, turns, p.lanes, lambda key: self._transpose_keys(start, key))
+
+            def tile(row: ir.Value) -> None:
+                self._score(row, p.rows)
+                self._finish_block(row, p.rows, start, count)
+
+            def rest(row: ir.Value) -> None:
+                for_range(0, count, p.lanes, lambda key: self._score_keys(row, start, key))
+                self._finish_block(row, p.rest, start, count)
+
+            for_range(0, tiled, p.rows, tile)
+            for_range(tiled, self.held, p.rest, rest)
 
         for_range(0, end, _KEYS, block)
         for_range(0, self.held, 1, self._finish_row)
 
-    def _tiles(self, body: Callable[[ir.Value, int], None]) -> None:
-        """All rows, in tiles of the full height and then of the rest's."""
+    def _tiled_rows(self) -> Index:
+        """Rows whose scores are worth transposed keys: whole tiles, if there is a second query."""
         p = self.problem
         full = sub(self.held, mod(self.held, p.rows))
-        for_range(0, full, p.rows, lambda row: body(row, p.rows))
-        if p.rest != p.rows:
-            for_range(full, self.held, p.rest, lambda row: body(row, p.rest))
+        return mul(full, minimum(1, floor_div(self.held, p.group + 1)))
 
     def _element(self, row: Index) -> Index:
         """Offset of a row in the queries and in the output."""
@@ -237,10 +249,28 @@ class _Task:
 
         for_range(0, p.width, p.lanes, square)
 
-    def _tile(self, row: ir.Value, height: int, start: Index, count: Index) -> None:
-        self._score(row, height)
+    def _finish_block(self, row: ir.Value, height: int, start: Index, count: Index) -> None:
         for_range(row, add(row, height), 1, lambda r: self._exponentials(r, start))
         self._add_values(row, height, start, count)
+
+    def _score_keys(self, row: ir.Value, start: Index, key: Index) -> None:
+        """scores[row.., key..] for `lanes` keys as they lie: dot products, summed in pairs."""
+        p = self.problem
+        last = sub(self.length, 1)
+        places = [minimum(add(start, key, i), last) for i in range(p.lanes)]
+        begins = [add(self.cache, mul(place, p.width)) for place in places]
+        parts = range(0, p.width, p.lanes)
+        for r in range(p.rest):
+            query = [load(self.scaled, add(mul(add(row, r), p.width), at), p.lanes) for at in parts]
+
+            def products(begin: Index, query: Sequence[ir.Value] = query) -> ir.Value:
+                total = splat(0.0, p.lanes, ir.F32Type.get())
+                for x, at in zip(query, parts, strict=True):
+                    total = vector.fma(x, _load(self.keys, add(begin, at), p.lanes), total)
+                return total
+
+            sums = _sums([lambda begin=begin: products(begin) for begin in begins], p.lanes)
+            store(sums, self.scores, add(mul(add(row, r), _KEYS), key))
 
     def _score(self, row: ir.Value, height: int) -> None:
         """scores[row.., keys] = scaled[row..] . turned."""
@@ -339,6 +369,22 @@ def _strips(width: int, step: int, body: Callable[[Index], None]) -> None:
         body(0)
     else:
         for_range(0, width, step, lambda column: body(column))
+
+
+def _sums(vectors: Sequence[Callable[[], ir.Value]], lanes: int) -> ir.Value:
+    """The sums over the lanes of as many vectors as there are lanes, in order.
+
+    Vectors are emitted when they are needed, so that few are alive at a time.
+    """
+    if len(vectors) == 1:
+        return vectors[0]()
+    half = len(vectors) // 2
+    first, second = (_sums(part, lanes) for part in (vectors[:half], vectors[half:]))
+    width = lanes // half  # lanes of each sum so far
+    begins = range(0, 2 * lanes, width)
+    low = [begin + i for begin in begins for i in range(width // 2)]
+    high = [i + width // 2 for i in low]
+    return arith.addf(vector.shuffle(first, second, low), vector.shuffle(first, second, high))
 
 
 def _load(buffer: ir.Value, offset: Index, lanes: int) -> ir.Value:
