@@ -17,12 +17,12 @@ def is_float(element: ir.Type) -> bool:
 
 def is_bool(element: ir.Type) -> bool:
     """True for i1."""
-    return isinstance(element, ir.IntegerType) and element.width == 1
+    return isinstance(element, ir.IntegerType) and element.is_signless and element.width == 1
 
 
 def is_integer(element: ir.Type) -> bool:
-    """True for integers wider than a bit."""
-    return isinstance(element, ir.IntegerType) and element.width > 1
+    """True for signless integers wider than a bit; they count as signed."""
+    return isinstance(element, ir.IntegerType) and element.is_signless and element.width > 1
 
 
 def require_float(annotation: TensorType) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from relax_mlir.bindings import ext
 
+from .elementwise import require_number, require_one_element_type
 from .op import InferredOp
 from .types import ShapeError, TensorType, broadcast, dims_differ
 
@@ -14,7 +15,7 @@ class MatmulOp(InferredOp, name="matmul", traits=[ext.Pure]):
         lhs : tensor<..., m, k>    rhs : tensor<..., k, n>    result : tensor<..., m, n>
 
     C1  both operands have rank 2 or more
-    C2  both operands have one element type
+    C2  both operands have one element type, a number
     C3  the contracted dims, `lhs[-1]` and `rhs[-2]`, are not provably different
     C4  the dims in front broadcast
 
@@ -28,8 +29,8 @@ class MatmulOp(InferredOp, name="matmul", traits=[ext.Pure]):
 
     @staticmethod
     def infer_return_type(lhs: TensorType, rhs: TensorType) -> TensorType:
-        if lhs.element != rhs.element:  # C2
-            raise ShapeError(f"expects one element type, but got {lhs.element} and {rhs.element}")
+        require_one_element_type(lhs, rhs)  # C2
+        require_number(lhs)
         if lhs.dims is None or rhs.dims is None:
             return TensorType(None, lhs.element)
         if min(len(lhs.dims), len(rhs.dims)) < 2:  # C1

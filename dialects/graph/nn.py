@@ -69,6 +69,7 @@ class RmsNormOp(InferredOp, name="nn_rms_norm", traits=[ext.Pure]):
     C1  both operands have one element type, a float
     C2  the weight has rank 1
     C3  the weight's dim is not provably different from the last dim
+    C4  the input has rank 1 or more
 
     Source: arXiv 1910.07467.
     """
@@ -90,6 +91,7 @@ class LayerNormOp(InferredOp, name="nn_layer_norm", traits=[ext.Pure]):
     C1  all operands have one element type, a float
     C2  weight and bias have rank 1
     C3  their dim is not provably different from the last dim
+    C4  the input has rank 1 or more
 
     Source: arXiv 1607.06450.
     """
@@ -111,6 +113,8 @@ class LayerNormOp(InferredOp, name="nn_layer_norm", traits=[ext.Pure]):
 def _require_norm_parameters(input: TensorType, *parameters: TensorType) -> None:
     require_one_element_type(input, *parameters)  # C1
     require_float(input)
+    if input.dims == ():  # C4
+        raise ShapeError(f"expects an input of rank 1 or more, but got '{input}'")
     for parameter in parameters:
         if parameter.dims is not None and len(parameter.dims) != 1:  # C2
             raise ShapeError(f"expects parameters of rank 1, but got '{parameter}'")

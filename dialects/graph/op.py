@@ -5,7 +5,7 @@ from typing import Any
 
 from relax_mlir.bindings import ext, ir
 
-from .dialect import Graph, ShapeAttr
+from .dialect import Graph, ObjectType, ShapeAttr
 from .types import Dim, ShapeError, TensorType, dims_differ, dims_of_attr, join_dims, shape_attr
 
 
@@ -57,6 +57,14 @@ def attribute_to_python(attribute: ir.Attribute) -> Any:
     return attribute
 
 
+def _read_attribute(name: str, kind: type, attribute: ir.Attribute) -> Any:
+    if kind is IntsAttr and not isinstance(attribute, ir.DenseI64ArrayAttr):
+        raise ShapeError(f"expects '{name}' to be an array of i64, but got {attribute}")
+    if kind is FlagAttr and not isinstance(attribute, ir.BoolAttr):
+        raise ShapeError(f"expects '{name}' to be true or false, but got {attribute}")
+    return attribute_to_python(attribute)
+
+
 def python_to_attribute(kind: type, value: Any) -> ir.Attribute:
     """Builds an attribute of the declared class from a Python value; attributes pass through."""
     if isinstance(value, ir.Attribute):
@@ -105,10 +113,27 @@ class GraphOp(Graph.Operation):
     def result_types(
         cls, annotations: Sequence[Annotation | None], attributes: Mapping[str, ir.Attribute]
     ) -> list[ir.Type]:
-        """Applies the rule to operand annotations and attributes."""
-        values = {name: attribute_to_python(value) for name, value in attributes.items()}
-        inferred = as_sequence(cls.infer_return_type(*annotations, **values))
-        return [to_mlir(result) for result in inferred]
+        """Returns the types of the results that the rule deduces."""
+        return [to_mlir(result) for result in cls.apply_rule(annotations, attributes)]
+
+    @classmethod
+    def apply_rule(
+        cls, annotations: Sequence[Annotation | None], attributes: Mapping[str, ir.Attribute]
+    ) -> list[Annotation]:
+        """Hands operands and attributes to `infer_return_type` as the data it deals in.
+
+        Raises ShapeError if an operand is no tensor, an attribute of the wrong kind, or a
+        constraint is broken.
+        """
+        for annotation in annotations:
+            if annotation is not None and not isinstance(annotation, TensorType):
+                raise ShapeError(f"expects a tensor, but got '{annotation}'")
+        declared = cls.declared_attributes()
+        values = {
+            name: _read_attribute(name, declared[name], attribute)
+            for name, attribute in attributes.items()
+        }
+        return list(as_sequence(cls.infer_return_type(*annotations, **values)))
 
     def infer(self, operand_types: Sequence[Annotation | None] | None = None) -> list[Annotation]:
         """Applies the rule to this op, or to it with other operand annotations."""
@@ -116,10 +141,8 @@ class GraphOp(Graph.Operation):
             operand_types = [
                 None if value is None else annotation_of(value) for value in self.slots()
             ]
-        attributes = {
-            name: attribute_to_python(self.attributes[name]) for name in self.declared_attributes()
-        }
-        return list(as_sequence(type(self).infer_return_type(*operand_types, **attributes)))
+        attributes = {name: self.attributes[name] for name in self.declared_attributes()}
+        return self.apply_rule(operand_types, attributes)
 
     def slots(self) -> list[ir.Value | None]:
         """Returns the operands by declared position, None for an absent optional one."""
@@ -189,6 +212,8 @@ def create(
 
 def compatible(a: Annotation, b: Annotation) -> bool:
     """True unless the annotations are proved to describe different values."""
+    if isinstance(to_mlir(a), ObjectType) or isinstance(to_mlir(b), ObjectType):
+        return True
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return to_mlir(a) == to_mlir(b)
     if a.element != b.element:

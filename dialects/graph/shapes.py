@@ -49,8 +49,8 @@ class ShapeOfOp(InferredOp, name="shape_of", traits=[ext.Pure]):
 
     @staticmethod
     def infer_return_type(input: TensorType) -> ir.Type:
-        if not isinstance(input, TensorType) or input.dims is None:  # C1
-            raise ShapeError(f"expects a tensor of known rank, but got '{to_mlir(input)}'")
+        if input.dims is None:  # C1
+            raise ShapeError(f"expects a tensor of known rank, but got '{input}'")
         return shape_value_type(input.dims)
 
 

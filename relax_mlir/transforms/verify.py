@@ -34,12 +34,13 @@ from relax_mlir.dialects.graph import (
     GraphOp,
     MatchCastOp,
     ShapeError,
+    TensorType,
     annotation_of,
     compatible,
     shape_value_type,
     to_mlir,
 )
-from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.dialects.lib import RULES, FunctionOp
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import walk_ops
@@ -58,7 +59,7 @@ class Verify(Pass):
         checker = _Checker(functions_by_name(op))
         for child in op.regions[0].blocks[0].operations:
             if isinstance(child, FunctionOp):
-                checker.libraries.add(child.attributes["sym_name"].value)
+                checker.libraries[child.attributes["sym_name"].value] = child
         for function in checker.functions.values():
             if PrimFunc.is_prim_func(function):
                 checker.prim_func(PrimFunc(function))
@@ -74,7 +75,7 @@ def report(op: ir.OpView, message: str) -> None:
 @dataclass
 class _Checker:
     functions: dict[str, func.FuncOp]
-    libraries: set[str] = field(default_factory=set)
+    libraries: dict[str, FunctionOp] = field(default_factory=dict)
 
     def graph_function(self, function: func.FuncOp) -> None:
         """Checks the ops of a graph function, then what holds of it as a whole."""
@@ -98,8 +99,8 @@ class _Checker:
             self._check_kernel_call(op, ins, op.outs)
         elif isinstance(op, CallOp):
             self._check_graph_call(op)
-        elif isinstance(op, CallDpsLibraryOp) and op.callee_name not in self.libraries:  # C1
-            raise ShapeError(f"calls '{op.callee_name}', which no lib.function declares")
+        elif isinstance(op, CallDpsLibraryOp):
+            self._check_library_call(op)
         elif isinstance(op, CallDpsOp):
             name = op.callee_name
             if name not in self.functions and name not in self.libraries:
@@ -132,6 +133,21 @@ class _Checker:
             arguments.append(shape_value_type(op.symbol_arguments))
             names.append("the symbols")
         _check_arguments(parameters, arguments, names, kernel.name)  # C2
+
+    def _check_library_call(self, op: CallDpsLibraryOp) -> None:
+        declared = self.libraries.get(op.callee_name)
+        if declared is None:  # C1
+            raise ShapeError(f"calls '{op.callee_name}', which no lib.function declares")
+        rule = RULES.get(declared.attributes["convention"].value)
+        if rule is None:
+            return
+        types = [TensorType.of(value) for value in op.ins]
+        deduced = rule(types)  # C2
+        if len(op.outs) != 1 or not compatible(deduced, annotation_of(op.outs[0])):
+            results = ", ".join(str(out.type) for out in op.outs)
+            raise ShapeError(
+                f"has results ({results}), but '{op.callee_name}' returns '{to_mlir(deduced)}'"
+            )
 
     def _check_graph_call(self, op: CallOp) -> None:
         function = self.functions.get(op.callee_name)

@@ -3,7 +3,7 @@
 
 The pass `transforms/fuse_ops.py` has `test/Transforms/fuse_ops.mlir`. A constraint `C3` in the
 docstring of the op `matmul` has a function `@matmul_c3` (or `@matmul_c3_symbolic`, `@matmul_c1_c3`)
-in `test/Dialect/Graph/invalid*.mlir`.
+in `test/Dialect/Graph/invalid*.mlir`, or in `test/Transforms/verify.mlir` if it takes a whole module.
 """
 
 import ast
@@ -28,13 +28,9 @@ def constraints(folder: Path) -> Iterator[tuple[str, str, str]]:
                     yield f"{path}:{node.lineno}", name.replace(".", "_"), f"c{label}"
 
 
-def tested(folder: Path) -> set[tuple[str, str]]:
+def tested(paths: list[Path]) -> set[tuple[str, str]]:
     """Every (op, label) that has a test function."""
-    names = [
-        name
-        for path in folder.glob("invalid*.mlir")
-        for name in FUNCTION.findall(path.read_text(encoding="utf-8"))
-    ]
+    names = [name for path in paths for name in FUNCTION.findall(path.read_text(encoding="utf-8"))]
     return {
         (re.split(r"_c\d+(?=_|$)", name)[0], label)
         for name in names
@@ -49,7 +45,8 @@ def main(root: Path) -> None:
         for path in sorted((root / "relax_mlir" / "transforms").glob("[!_]*.py"))
         if not (root / "test" / "Transforms" / f"{path.stem}.mlir").is_file()
     ]
-    done = tested(root / "test" / "Dialect" / "Graph")
+    invalid = sorted((root / "test" / "Dialect" / "Graph").glob("invalid*.mlir"))
+    done = tested([*invalid, root / "test" / "Transforms" / "verify.mlir"])
     missing += [
         f"{place}: no function @{op}_{label} in test/Dialect/Graph/invalid*.mlir"
         for place, op, label in constraints(root / "dialects" / "graph")

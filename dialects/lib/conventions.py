@@ -1,0 +1,36 @@
+"""What the calling conventions of library functions ask of operands, and what they return."""
+
+from collections.abc import Callable, Sequence
+
+from relax_mlir.bindings import ir
+from relax_mlir.dialects.graph.types import ShapeError, TensorType, dims_differ
+
+Rule = Callable[[Sequence[TensorType]], TensorType]
+
+
+def _sgemm(transpose_rhs: bool) -> Rule:
+    """lhs f32 [rows.., k] times rhs f32 [k, n], or [n, k] if it is transposed: f32 [rows.., n]."""
+
+    def rule(operands: Sequence[TensorType]) -> TensorType:
+        if len(operands) != 2:
+            raise ShapeError(f"expects 2 operands, but got {len(operands)}")
+        lhs, rhs = operands
+        for operand in operands:
+            if operand.element != ir.F32Type.get():
+                raise ShapeError(f"expects elements of f32, but got {operand.element}")
+        if lhs.dims is None or len(lhs.dims) < 1 or rhs.dims is None or len(rhs.dims) != 2:
+            raise ShapeError(f"expects ranks of at least 1 and of 2, but got '{lhs}' and '{rhs}'")
+        *rows, k = lhs.dims
+        n, depth = rhs.dims if transpose_rhs else reversed(rhs.dims)
+        if dims_differ(k, depth):
+            raise ShapeError(f"contracts dim {k} of lhs with dim {depth} of rhs")
+        return TensorType((*rows, n), lhs.element)
+
+    return rule
+
+
+RULES: dict[str, Rule] = {
+    "cblas_sgemm_nn": _sgemm(transpose_rhs=False),
+    "cblas_sgemm_nt": _sgemm(transpose_rhs=True),
+}
+"""Conventions that `lib.function` may name, and their deduction rules."""

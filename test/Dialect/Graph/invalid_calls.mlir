@@ -1,0 +1,70 @@
+// RUN: relax-opt %s --split-input-file --verify-diagnostics --relax-verify
+// The labels of calls that are not here are in test/Transforms/verify.mlir.
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+
+func.func private @fill(%out: tensor<4xf32>) -> tensor<4xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  return %out : tensor<4xf32>
+}
+
+func.func @call_tir_inplace_c1(%x: tensor<4xf32>) {
+  // expected-error @below {{'graph.call_tir_inplace' op calls '@nowhere', which is no tensor program}}
+  %0 = "graph.call_tir_inplace"(%x) {callee = @nowhere, inplace_indices = array<i64: 0>, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+func.func @call_tir_inplace_c2(%x: tensor<5xf32>) {
+  // expected-error @below {{'graph.call_tir_inplace' op passes result 0, whose dim 0 is 5 instead of 4, to '@fill'}}
+  %0 = "graph.call_tir_inplace"(%x) {callee = @fill, inplace_indices = array<i64: 0>, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<5xf32>) -> tensor<5xf32>
+  return
+}
+
+// -----
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#in2  = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+
+"lib.function"() {sym_name = "sgemm", c_symbol = "cblas_sgemm", convention = "cblas_sgemm_nt", libraries = ["openblas"]} : () -> ()
+
+func.func @call_dps_library(%x: tensor<?x4xf32, #graph.shape<["n", 4]>>, %w: tensor<3x4xf32>) {
+  %0 = "graph.call_dps_library"(%x, %w) {callee = @sgemm, sym_args = #graph.shape<[]>, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<?x4xf32, #graph.shape<["n", 4]>>, tensor<3x4xf32>) -> tensor<?x3xf32, #graph.shape<["n", 3]>>
+  return
+}
+
+func.func @call_dps_library_c1(%x: tensor<2x4xf32>, %y: tensor<3x4xf32>) {
+  // expected-error @below {{'graph.call_dps_library' op calls 'nowhere', which no lib.function declares}}
+  %0 = "graph.call_dps_library"(%x, %y) {callee = @nowhere, sym_args = #graph.shape<[]>, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<2x4xf32>, tensor<3x4xf32>) -> tensor<2x3xf32>
+  return
+}
+
+func.func @call_dps_library_c2(%x: tensor<2x4xf32>) {
+  // expected-error @below {{'graph.call_dps_library' op expects 2 operands, but got 1}}
+  %0 = "graph.call_dps_library"(%x) {callee = @sgemm, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<2x4xf32>) -> tensor<2x3xf32>
+  return
+}
+
+func.func @call_dps_library_c2_element(%x: tensor<2x4xf64>, %y: tensor<3x4xf32>) {
+  // expected-error @below {{'graph.call_dps_library' op expects elements of f32, but got f64}}
+  %0 = "graph.call_dps_library"(%x, %y) {callee = @sgemm, sym_args = #graph.shape<[]>, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<2x4xf64>, tensor<3x4xf32>) -> tensor<2x3xf32>
+  return
+}
+
+func.func @call_dps_library_c2_rank(%x: tensor<2x4xf32>, %y: tensor<4xf32>) {
+  // expected-error @below {{'graph.call_dps_library' op expects ranks of at least 1 and of 2, but got 'tensor<2 x 4 x f32>' and 'tensor<4 x f32>'}}
+  %0 = "graph.call_dps_library"(%x, %y) {callee = @sgemm, sym_args = #graph.shape<[]>, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x3xf32>
+  return
+}
+
+func.func @call_dps_library_c2_dim(%x: tensor<2x4xf32>, %y: tensor<4x3xf32>) {
+  // expected-error @below {{'graph.call_dps_library' op contracts dim 4 of lhs with dim 3 of rhs}}
+  %0 = "graph.call_dps_library"(%x, %y) {callee = @sgemm, sym_args = #graph.shape<[]>, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+func.func @call_dps_library_c2_result(%x: tensor<2x4xf32>, %y: tensor<3x4xf32>) {
+  // expected-error @below {{'graph.call_dps_library' op has results (tensor<2x4xf32>), but 'sgemm' returns 'tensor<2x3xf32>'}}
+  %0 = "graph.call_dps_library"(%x, %y) {callee = @sgemm, sym_args = #graph.shape<[]>, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<2x4xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  return
+}

@@ -1,0 +1,43 @@
+// RUN: relax-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(relax-verify)'
+
+func.func @match_cast_c1(%x: tensor<4xf32>) {
+  // expected-error @below {{'graph.match_cast' op asserts 'tensor<5xf32>', which 'tensor<4xf32>' can never be}}
+  %0 = "graph.match_cast"(%x) : (tensor<4xf32>) -> tensor<5xf32>
+  return
+}
+
+func.func @match_cast_c1_symbolic(%x: tensor<?xf32, #graph.shape<["n"]>>) {
+  // expected-error @below {{'graph.match_cast' op asserts}}
+  %0 = "graph.match_cast"(%x) : (tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["n + 1"]>>
+  return
+}
+
+func.func @match_cast_c1_rank(%x: tensor<?xf32>) {
+  // expected-error @below {{'graph.match_cast' op asserts}}
+  %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> tensor<?x4xf32, #graph.shape<["n", 4]>>
+  return
+}
+
+func.func @match_cast_c1_element(%x: tensor<?xf32>) {
+  // expected-error @below {{'graph.match_cast' op asserts 'tensor<?xf64>', which 'tensor<?xf32>' can never be}}
+  %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> tensor<?xf64>
+  return
+}
+
+func.func @shape_of_c1(%x: tensor<*xf32>) {
+  // expected-error @below {{'graph.shape_of' op expects a tensor of known rank, but got 'tensor<*xf32>'}}
+  %0 = "graph.shape_of"(%x) : (tensor<*xf32>) -> !graph.shape_value<[4]>
+  return
+}
+
+func.func @shape_of_c1_object(%x: !graph.object) {
+  // expected-error @below {{'graph.shape_of' op expects a tensor, but got '!graph.object'}}
+  %0 = "graph.shape_of"(%x) : (!graph.object) -> !graph.shape_value<[4]>
+  return
+}
+
+func.func @make_shape_c1() {
+  // expected-error @below {{'graph.make_shape' op expects known dims, but got '!graph.shape_value<["?"]>'}}
+  %0 = "graph.make_shape"() {dims = #graph.shape<["?"]>} : () -> !graph.shape_value<["?"]>
+  return
+}
