@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # NumPy takes 0.1 s to import, so it waits until the command 
 FILLED = re.compile(r"(zeros|ones|random):((?:\d+x)*)([a-z]+\d+)")
 INTEGERS = re.compile(r"-?\d+(,-?\d+)*")
 DTYPES = {
+    "bf16": "uint16",
     "f16": "float16",
     "f32": "float32",
     "f64": "float64",
@@ -65,10 +66,13 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--repeat is {args.repeat}; expects 1 or more")
     if args.threads is not None and args.threads < 1:
         raise UsageError(f"--threads is {args.threads}; expects 1 or more")
+    if args.seed < 0:
+        raise UsageError(f"--seed is {args.seed}; expects 0 or more")
     from relax_mlir.executable import load
 
     if not Path(args.module).is_file():
-        raise UsageError(f"cannot read '{args.module}': no such file")
+        reason = "is a directory" if Path(args.module).is_dir() else "no such file"
+        raise UsageError(f"cannot read '{args.module}': {reason}")
     executable = load(args.module)
     if args.list:
         write_output("-", "".join(f"{executable[name]}\n" for name in executable.functions))
@@ -107,35 +111,67 @@ def _inputs(function: "Function", texts: Sequence[str], seed: int) -> list[Any]:
 
 def _read(text: str, argument: "Argument", generator: "np.random.Generator") -> Any:
     """The value of an input: see `epilog`."""
-    import numpy as np
-
     if text.endswith(".npy"):
-        try:
-            return np.load(text, allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise UsageError(f"cannot read '{text}': {error}") from None
+        return _load(text, argument)
     if filled := FILLED.fullmatch(text):
         dims = [int(dim) for dim in filled[2].split("x")[:-1]]
         if filled[3] not in DTYPES:
             raise UsageError(f"unknown dtype in '{text}'; accepted are {', '.join(DTYPES)}")
-        return _fill(filled[1], dims, np.dtype(DTYPES[filled[3]]), generator)
+        try:
+            return _fill(filled[1], dims, filled[3], generator)
+        except ValueError as error:
+            raise UsageError(f"cannot make '{text}': {error}") from None
     if INTEGERS.fullmatch(text):
-        numbers = [int(part) for part in text.split(",")]
-        if argument.kind == "shape":
-            return numbers
-        dtype = DTYPES.get(argument.dtype, "int64")
-        return np.array(numbers if argument.dims != () else numbers[0], dtype)
+        return _integers(text, argument)
     raise UsageError(
         f"cannot read input '{text}'; expects FILE.npy, a shape as in random:2x3xf32 (or zeros:, "
         "ones:), or integers as in 3,4"
     )
 
 
+def _load(name: str, argument: "Argument") -> "np.ndarray":
+    import numpy as np
+
+    try:
+        with open(name, "rb") as file:
+            array = np.lib.format.read_array(file, allow_pickle=False)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"cannot read '{name}': {reason}") from None
+    except ValueError as error:
+        raise UsageError(f"'{name}' is no array file: {error}") from None
+    # The format has no bfloat16: NumPy writes its bits as two bytes of no type.
+    return array.view("uint16") if argument.dtype == "bf16" and array.dtype == "V2" else array
+
+
+def _integers(text: str, argument: "Argument") -> "np.ndarray":
+    import numpy as np
+
+    numbers = [int(part) for part in text.split(",")]
+    element = "i64" if argument.kind == "shape" else argument.dtype
+    values = numbers if argument.kind == "shape" or argument.dims != () else numbers[0]
+    try:
+        if element == "bf16":
+            return _bfloat16(np.array(values, np.float32))
+        with np.errstate(over="raise"):
+            return np.array(values, DTYPES.get(element, "int64"))
+    except (OverflowError, FloatingPointError):
+        raise UsageError(f"'{text}' does not fit into {element}") from None
+
+
+def _bfloat16(values: "np.ndarray") -> "np.ndarray":
+    """The bits of float32 values as bfloat16, rounded towards zero."""
+    return (values.view("uint32") >> 16).astype("uint16")
+
+
 def _fill(
-    kind: str, dims: list[int], dtype: "np.dtype", generator: "np.random.Generator"
+    kind: str, dims: list[int], element: str, generator: "np.random.Generator"
 ) -> "np.ndarray":
     import numpy as np
 
+    if element == "bf16":
+        return _bfloat16(_fill(kind, dims, "f32", generator))
+    dtype = np.dtype(DTYPES[element])
     if kind != "random":
         return (np.zeros if kind == "zeros" else np.ones)(dims, dtype)
     if dtype.kind == "f":
