@@ -128,10 +128,15 @@ class Fusion:
             if not between and decodes(node) and moves_only(sink.kernel):
                 return True
             if sink.kernel.pattern == "out_fusible":
-                members = self._group[node].members
-                return not between and all(moves_only(m.kernel) or decodes(m) for m in members)
+                return not between and self._is_read_in_place(node)
             return _is_epilogue(node, {node, sink, *between})
+        if decodes(sink) and sink.users and all(map(_is_matmul, sink.users)):
+            return self._is_read_in_place(node)  # else the matmul would read decoded numbers
         return other in (None, "reduction")
+
+    def _is_read_in_place(self, node: Node) -> bool:
+        """Whether a matmul can read the operand of a call's group in place of its result."""
+        return all(moves_only(m.kernel) or decodes(m) for m in self._group[node].members)
 
     def _is_legal(self, members: set[Node]) -> bool:
         group = Group(members)
@@ -145,6 +150,10 @@ class Fusion:
             for node in members
             for value in node.reads
         )
+
+
+def _is_matmul(node: Node) -> bool:
+    return node.kernel.pattern == "out_fusible"
 
 
 def _between(node: Node, sink: Node) -> Iterator[Node]:

@@ -3,6 +3,11 @@
     weights[n, k]  ->  packed[ceil(n / columns), k, columns]
     packed[p, k, j] = weights[p * columns + j, k]
 
+or, for kernels that multiply pairs of bf16 numbers, k even,
+
+    weights[n, k]  ->  packed[ceil(n / columns), k / 2, columns, 2]
+    packed[p, k, j, i] = weights[p * columns + j, 2 * k + i]
+
 What lies past the last row is zero. `panel_columns` is the width that a target's kernels take.
 """
 
@@ -29,27 +34,41 @@ def panel_columns(target: Target) -> int:
     return Tiling.of(target).columns
 
 
-def packed_type(weights: TensorType, columns: int, layout: str = "nk") -> TensorType:
+def packed_type(
+    weights: TensorType, columns: int, layout: str = "nk", pairs: bool = False
+) -> TensorType:
     """The type of packed weights, from that of weights [n, k], or [k, n] by `layout`."""
     n, k = (weights.dims[layout.index(letter)] for letter in "nk")
     panels = (n + (columns - 1)) // columns
+    if pairs:
+        return TensorType((panels, k // 2, as_expr(columns), as_expr(2)), weights.element)
     return TensorType((panels, k, as_expr(columns)), weights.element)
 
 
 def pack_weights_kernel(
-    name: str, weights: TensorType, columns: int, block: ir.Block, layout: str = "nk"
+    name: str,
+    weights: TensorType,
+    columns: int,
+    block: ir.Block,
+    layout: str = "nk",
+    pairs: bool = False,
 ) -> func.FuncOp:
     """Adds the tensor program that packs weights to `block`, the body of a module.
 
     It takes the weights, [n, k] or [k, n] by `layout`, and fills a tensor of `packed_type`.
     """
-    kernel = KernelBuilder(name, [weights], [packed_type(weights, columns, layout)], block)
+    result_type = packed_type(weights, columns, layout, pairs)
+    kernel = KernelBuilder(name, [weights], [result_type], block)
+    rank = len(result_type.dims)
     with kernel.insertion_point:
         source, out = kernel.ins[0], kernel.outs[0]
         rows = dim(source, layout.index("n"))
 
         def element(_: ir.Value) -> ir.Value:
             panel, k, column = (linalg.IndexOp(i).result for i in range(3))
+            if pairs:
+                two = arith.MulIOp(k, index(2)).result
+                k = arith.AddIOp(two, linalg.IndexOp(3).result).result
             first = arith.MulIOp(panel, index(columns)).result
             row = arith.AddIOp(first, column).result
             inside = arith.CmpIOp(arith.CmpIPredicate.ult, row, rows).result
@@ -59,5 +78,5 @@ def pack_weights_kernel(
             value = tensor.ExtractOp(source, [at[letter] for letter in layout]).result
             return arith.SelectOp(inside, value, scalar(weights.element, 0)).result
 
-        result = generic([], [out], [affine_map(3, [0, 1, 2])], [PARALLEL] * 3, element)
+        result = generic([], [out], [affine_map(rank, range(rank))], [PARALLEL] * rank, element)
         return kernel.finish(*result)

@@ -50,7 +50,8 @@ class Contraction:
     """A stage that multiplies matrices, and the roles of its loops.
 
     `rows` are loops that are walked as one, outermost first, and so are `columns`. Where `packed`,
-    `columns` are the number of a panel and the place in it.
+    `columns` are the number of a panel and the place in it. With `pairs`, `depth` counts pairs of
+    neighbours along k, and both sides are numbers that bf16 holds.
     """
 
     stage: Stage
@@ -62,6 +63,7 @@ class Contraction:
     depth: int
     packed: bool
     initial: float
+    pairs: bool = False
 
 
 def find_contractions(program: Program, panel: int) -> list[Contraction] | None:
@@ -86,8 +88,8 @@ def find_contractions(program: Program, panel: int) -> list[Contraction] | None:
 
 def _alike(a: Contraction, b: Contraction) -> bool:
     """Whether two contractions can share loops and their copy of the left side."""
-    roles_a = (a.batch, a.rows, a.columns, a.depth, a.packed, a.initial, a.stage.extents)
-    roles_b = (b.batch, b.rows, b.columns, b.depth, b.packed, b.initial, b.stage.extents)
+    roles_a = (a.batch, a.rows, a.columns, a.depth, a.packed, a.pairs, a.initial, a.stage.extents)
+    roles_b = (b.batch, b.rows, b.columns, b.depth, b.packed, b.pairs, b.initial, b.stage.extents)
     left_a = (a.lhs.tensor, a.lhs.indices, a.lhs.casts, str(a.lhs.value))
     left_b = (b.lhs.tensor, b.lhs.indices, b.lhs.casts, str(b.lhs.value))
     outputs = a.stage.inits[0].indices == b.stage.inits[0].indices
@@ -117,9 +119,6 @@ def _assign(
 ) -> Contraction | None:
     """Gives the loops their roles."""
     reduced = [loop for loop, reduces in enumerate(stage.reduces) if reduces]
-    wide = [loop for loop in reduced if stage.extents[loop] != 1] or reduced[-1:]
-    if len(wide) != 1 or any(side.position(wide[0]) is None for side in sides):
-        return None
     own = [sides[i].dims - sides[1 - i].dims for i in range(2)]
     outputs = [loop for loop in places if stage.extents[loop] != 1]
     if outputs and outputs[-1] in own[0] | own[1]:
@@ -132,17 +131,52 @@ def _assign(
         last = candidates[-1]
     lhs, rhs = sides if last in own[1] else reversed(sides)
     lhs_own = lhs.dims - rhs.dims
+    pairs = _pairs(stage, lhs, rhs, reduced)
+    wide = [loop for loop in reduced if stage.extents[loop] != 1] or reduced[-1:]
+    wide = [pairs] if pairs is not None else wide
+    if len(wide) != 1 or (pairs is None and any(s.position(wide[0]) is None for s in sides)):
+        return None
     columns = _packed_columns(stage, rhs, places, last, wide[0], panel) or (last,)
+    if pairs is not None and len(columns) != 2:
+        return None
     rows = _row_loops(stage, lhs, [loop for loop in places if loop in lhs_own], places)
     roles = {*rows, *columns, *reduced}
     batch = tuple(loop for loop in range(len(stage.reduces)) if loop not in roles)
     plain = {*rows, *columns, wide[0]}
     for side in (lhs, rhs):
         for expression in side.indices:
-            if loop_of(expression) is None and dims_of(expression) & plain:
+            own_pairs = pairs is not None and dims_of(expression) == set(reduced)
+            if loop_of(expression) is None and dims_of(expression) & plain and not own_pairs:
                 return None
-    packed = len(columns) == 2
-    return Contraction(stage, lhs, rhs, batch, rows, columns, wide[0], packed, initial)
+    return Contraction(
+        stage,
+        lhs,
+        rhs,
+        batch,
+        rows,
+        columns,
+        wide[0],
+        len(columns) == 2,
+        initial,
+        pairs is not None,
+    )
+
+
+def _pairs(stage: Stage, lhs: Factor, rhs: Factor, reduced: list[int]) -> int | None:
+    """The loop over pairs along k, if B is [panels, pairs, columns, 2] and A has k = 2 pair + i."""
+    found = [loop_of(expression) for expression in rhs.indices]
+    if len(found) != 4 or None in found or sorted(reduced) != sorted((found[1], found[3])):
+        return None
+    pair, one = found[1], found[3]
+    index = ir.AffineExpr.get_dim(pair) * 2 + ir.AffineExpr.get_dim(one)
+    exact = stage.extents[one] == 2 and any(e == index for e in lhs.indices)
+    return pair if exact and _is_bf16(lhs) and _is_bf16(rhs) else None
+
+
+def _is_bf16(factor: Factor) -> bool:
+    """Whether a factor is a bf16 number that has been widened."""
+    wide = _definition(factor.value, arith.ExtFOp)
+    return wide is not None and isinstance(wide.operands[0].type, ir.BF16Type)
 
 
 def _row_loops(stage: Stage, lhs: Factor, loops: list[int], places: list[int]) -> tuple[int, ...]:
@@ -168,13 +202,9 @@ def _packed_columns(
     if len(places) < 2 or places[-1] != last or stage.extents[last] != panel:
         return None
     found = [loop_of(expression) for expression in rhs.indices]
-    packed = found == [places[-2], depth, last] and rhs.tensor.shape[2] == panel
+    packed = found[:3] == [places[-2], depth, last] and rhs.tensor.shape[2] == panel
     plain = isinstance(rhs.tensor, Argument) and not rhs.casts
-    return (places[-2], last) if packed and plain and rhs.tensor.element == _f32() else None
-
-
-def _f32() -> ir.Type:
-    return ir.F32Type.get()
+    return (places[-2], last) if packed and plain and len(found) in (3, 4) else None
 
 
 def loop_of(expression: ir.AffineExpr) -> int | None:

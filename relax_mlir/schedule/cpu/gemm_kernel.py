@@ -16,13 +16,12 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from relax_mlir.bindings import arith, ir, memref, vector
+from relax_mlir.bindings import arith, ir
 from relax_mlir.target import Target
 
 from .loops import (
     Index,
     add,
-    broadcast,
     ceil_div,
     floor_div,
     for_range,
@@ -39,8 +38,8 @@ from .loops import (
     splat,
     store,
     sub,
-    value,
 )
+from .multiply_add import MultiplyAdd
 from .packing import Matrix, copy_panel, copy_rows
 
 L2_ELEMENTS = 131072
@@ -117,7 +116,8 @@ class Problem:
 
     `lhs(batch)` and `rhs[p](batch)` are the matrices at one index; with `packed` the right sides
     are panels [number of panels, depth, columns] of which the matrix describes the first
-    (`row_stride` is then the distance of two panels).
+    (`row_stride` is then the distance of two panels). With `pairs` too, they are panels of pairs
+    of bf16 [number of panels, depth, columns, 2]: `depth` counts steps, see `MultiplyAdd`.
     """
 
     batch: tuple[Index, ...]
@@ -129,6 +129,7 @@ class Problem:
     packed: bool
     initial: float
     epilogue: Epilogue
+    pairs: bool = False
 
     @property
     def batch_size(self) -> Index:
@@ -144,32 +145,50 @@ class Problem:
         return tuple(reversed(found))
 
 
+@dataclass(frozen=True)
+class Panel:
+    """A panel of the right side, from an offset of a flat buffer on.
+
+    `convert` turns loaded vectors into f32; None where they are what is multiplied.
+    """
+
+    buffer: ir.Value
+    offset: Index
+    convert: Callable[[ir.Value], ir.Value] | None = None
+
+    def load(self, at: Index, count: int) -> ir.Value:
+        """The vector of `count` numbers from an element on."""
+        loaded = load(self.buffer, add(self.offset, at), count)
+        return self.convert(loaded) if self.convert else loaded
+
+
 def emit_tile(
     tiling: Tiling,
+    multiply_add: MultiplyAdd,
     height: int,
     depth: Index,
     lhs: ir.Value,
     lhs_at: Index,
-    rhs: ir.Value,
-    rhs_at: Index,
+    rhs: Panel,
     out: ir.Value,
     out_at: Index,
 ) -> None:
     """out[height, columns] += lhs[height, depth] * rhs[depth, columns], from flat buffers."""
-    lanes, vectors, columns = tiling.lanes, tiling.vectors, tiling.columns
+    lanes, vectors = tiling.lanes, tiling.vectors
+    width = multiply_add.per_lane * lanes
     f32 = ir.F32Type.get()
     count = height * vectors
     # Few rows would wait for their own last addition: they sum several k apart.
     unroll = max(1, 8 // count)
 
     def step(k: Index, sums: Sequence[ir.Value]) -> list[ir.Value]:
-        at = add(rhs_at, mul(k, columns))
-        right = [load(rhs, add(at, v * lanes), lanes) for v in range(vectors)]
+        at = mul(k, vectors * width)
+        right = [rhs.load(add(at, v * width), width) for v in range(vectors)]
         left_at = add(lhs_at, k)
         result = []
         for r in range(height):
-            left = broadcast(memref.load(lhs, [value(add(left_at, r * tiling.stride))]), lanes)
-            result += [vector.fma(left, right[v], sums[r * vectors + v]) for v in range(vectors)]
+            left = multiply_add.left(lhs, add(left_at, r * tiling.stride))
+            result += [multiply_add(left, right[v], sums[r * vectors + v]) for v in range(vectors)]
         return result
 
     def steps(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
@@ -237,8 +256,9 @@ def _emit_task(tiling: Tiling, problem: Problem, blocks: _Blocks, task: ir.Value
     # Transposing copies write whole squares: leave room below.
     room = add(blocks.row_block, tiling.lanes)
     f32 = ir.F32Type.get()
+    step = MultiplyAdd(tiling.lanes, problem.pairs)
     with ExitStack() as stack:
-        left = stack.enter_context(scratch(mul(blocks.k_blocks, room, tiling.stride), f32))
+        left = stack.enter_context(scratch(mul(blocks.k_blocks, room, tiling.stride), step.storage))
         products = range(len(problem.rhs))
         size = mul(blocks.row_block, tiling.columns)
         sums = [stack.enter_context(scratch(size, f32)) for _ in products]
@@ -254,7 +274,7 @@ def _emit_task(tiling: Tiling, problem: Problem, blocks: _Blocks, task: ir.Value
             k = mul(kb, blocks.k_block)
             depth = minimum(blocks.k_block, sub(problem.depth, k))
             start = mul(kb, room, tiling.stride)
-            copy_rows(lhs, row, touched, k, depth, tiling.lanes, left, start, tiling.stride)
+            copy_rows(lhs, row, touched, k, depth, step, left, start, tiling.stride)
 
         for_range(0, blocks.k_blocks, 1, copy_block)
 
@@ -269,9 +289,9 @@ def _emit_task(tiling: Tiling, problem: Problem, blocks: _Blocks, task: ir.Value
                 for i in products:
                     rhs = problem.rhs[i](batch)
                     if problem.packed:
-                        right, right_at = rhs.buffer, rhs.at(p, k)
+                        right = Panel(rhs.buffer, rhs.at(p, k), rhs.convert)
                     else:
-                        right, right_at = panels[i], 0
+                        right = Panel(panels[i], 0)
                         copy_panel(
                             rhs,
                             mul(p, tiling.columns),
@@ -279,10 +299,10 @@ def _emit_task(tiling: Tiling, problem: Problem, blocks: _Blocks, task: ir.Value
                             depth,
                             tiling.lanes,
                             tiling.vectors,
-                            right,
-                            right_at,
+                            right.buffer,
+                            0,
                         )
-                    _emit_tiles(tiling, rows, depth, left, left_at, right, right_at, sums[i])
+                    _emit_tiles(tiling, step, rows, depth, left, left_at, right, sums[i])
 
             for_range(0, blocks.k_blocks, 1, block)
             column = mul(p, tiling.columns)
@@ -300,12 +320,12 @@ def _fill(buffer: ir.Value, size: Index, tiling: Tiling, number: float) -> None:
 
 def _emit_tiles(
     tiling: Tiling,
+    step: MultiplyAdd,
     rows: Index,
     depth: Index,
     left: ir.Value,
     left_at: Index,
-    right: ir.Value,
-    right_at: Index,
+    right: Panel,
     out: ir.Value,
 ) -> None:
     """Emits the loop over full tiles, and the one tile that does the rows left over."""
@@ -313,7 +333,7 @@ def _emit_tiles(
     def tile(height: int, row: Index) -> None:
         at = add(left_at, mul(row, tiling.stride))
         out_at = mul(row, tiling.columns)
-        emit_tile(tiling, height, depth, left, at, right, right_at, out, out_at)
+        emit_tile(tiling, step, height, depth, left, at, right, out, out_at)
 
     rest = mod(rows, tiling.rows)
     full = sub(rows, rest)

@@ -36,6 +36,7 @@ from .loops import (
     sub,
     value,
 )
+from .multiply_add import MultiplyAdd
 from .packing import Matrix, copy_rows
 
 MOST_ROWS = 8
@@ -101,7 +102,8 @@ def _copied(tiling: Tiling, lhs: Matrix, stack: ExitStack) -> Matrix:
     stride = round_up(lhs.depth, tiling.lanes)
     size = mul(round_up(lhs.rows, tiling.lanes), stride)
     buffer = stack.enter_context(scratch(size, ir.F32Type.get()))
-    copy_rows(lhs, 0, lhs.rows, 0, lhs.depth, tiling.lanes, buffer, 0, stride)
+    step = MultiplyAdd(tiling.lanes)
+    copy_rows(lhs, 0, lhs.rows, 0, lhs.depth, step, buffer, 0, stride)
     return Matrix(buffer, 0, stride, 1, lhs.rows, lhs.depth)
 
 

@@ -15,6 +15,7 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes.base import PassFailure
 from relax_mlir.target import Target
 
+from .access import dims_of
 from .affine import evaluate
 from .body import emit_body, emit_op
 from .contraction import Contraction, Factor, find_contractions
@@ -25,6 +26,7 @@ from .gemv_kernel import MOST_ROWS, emit_gemv
 from .kernel import Kernel
 from .lanes import Lane, Uniform, Varying, to_vector, vector_type
 from .loops import Index, add, if_else, less, mul, zero_attr
+from .multiply_add import has_pairs, round_to_bf16
 from .packing import Matrix
 from .placement import place
 from .program import Argument, Computed, Empty, Reshape, Slice, Stage, Tensor
@@ -39,7 +41,7 @@ def schedule_matmul(kernel: PrimFunc, target: Target) -> bool:
     try:
         module, program = read_kernel(kernel)
         contractions = find_contractions(program, tiling.columns)
-        if contractions is None:
+        if contractions is None or (contractions[0].pairs and not has_pairs(target)):
             return False
         placement = place(program, inline=False)
         emit_kernel(kernel, placement, target, lambda k: _emit(k, tiling, contractions))
@@ -67,6 +69,7 @@ def _emit(kernel: Kernel, tiling: Tiling, contractions: Sequence[Contraction]) -
         packed=first.packed,
         initial=first.initial,
         epilogue=epilogue,
+        pairs=first.pairs,
     )
     if problem.packed:
         emit_gemm(tiling, problem)
@@ -159,13 +162,15 @@ def _matrix(
     if view is None:
         raise Unsupported
     row = view.strides[factor.position(rows[-1])] if rows else 0
-    depth = view.strides[factor.position(contraction.depth)]
+    along_k = [i for i, e in enumerate(factor.indices) if contraction.depth in dims_of(e)]
+    depth = view.strides[along_k[0]]
     if contraction.packed and factor is contraction.rhs:
         row, depth = view.strides[0], view.strides[1]
     elif not any(isinstance(stride, int) and stride == 1 for stride in (row, depth)):
         raise Unsupported
     extent = mul(1, *(shape[loop] for loop in rows))
-    convert = _convert(kernel, contraction.stage, factor)
+    length = mul(shape[contraction.depth], 2 if contraction.pairs else 1)
+    convert = (_convert_pairs if contraction.pairs else _convert)(kernel, contraction.stage, factor)
 
     def matrix(batch: Sequence[Index]) -> Matrix:
         lanes: list[Lane] = [Uniform(0)] * len(shape)
@@ -175,7 +180,7 @@ def _matrix(
         for expression, stride in zip(factor.indices, view.strides, strict=True):
             index = evaluate(expression, lanes, tiling.lanes)
             offset = add(offset, mul(index.value, stride))
-        return Matrix(view.base, offset, row, depth, extent, shape[contraction.depth], convert)
+        return Matrix(view.base, offset, row, depth, extent, length, convert)
 
     return matrix
 
@@ -202,21 +207,46 @@ def _convert(kernel: Kernel, stage: Stage, factor: Factor) -> Callable[[ir.Value
         return None
 
     def convert(x: ir.Value) -> ir.Value:
-        lanes = ir.VectorType(x.type).shape[0]
-        lane: Lane = Varying(x)
-        for cast in factor.casts:
-            if cast.block is not None:
-                element = cast.inits[0].tensor.element
-                unused = Uniform(arith.constant(element, zero_attr(element)))
-                operands = [lane, unused]
-                lane = emit_body(cast.block, operands, lanes, captured=kernel.scalars)[0]
-        lane = _follow(factor.value, {argument: lane}, lanes, kernel)
-        result = to_vector(lane, lanes)
+        result = _computed(kernel, stage, factor, factor.value, x)
         if factor.value.type == f32:
             return result
-        return arith.extf(vector_type(lanes, f32), result)
+        return arith.extf(vector_type(ir.VectorType(x.type).shape[0], f32), result)
 
     return convert
+
+
+def _convert_pairs(
+    kernel: Kernel, stage: Stage, factor: Factor
+) -> Callable[[ir.Value], ir.Value] | None:
+    """What turns loaded elements of a factor into bf16 numbers; None if they are."""
+    f32 = ir.F32Type.get()
+    argument = stage.block.arguments[factor.number]
+    half = factor.value.owner.operands[0]
+    if not factor.casts and half == argument:
+        return None
+    narrowing = not isinstance(half.owner, ir.Block) and half.owner.name == "arith.truncf"
+    rounded = half.owner.operands[0] if narrowing else half
+
+    def convert(x: ir.Value) -> ir.Value:
+        result = _computed(kernel, stage, factor, rounded, x)
+        return round_to_bf16(result) if rounded.type == f32 else result
+
+    return convert
+
+
+def _computed(
+    kernel: Kernel, stage: Stage, factor: Factor, wanted: ir.Value, x: ir.Value
+) -> ir.Value:
+    """The vector of what is computed from a factor's loaded elements `x`, up to `wanted`."""
+    lanes = ir.VectorType(x.type).shape[0]
+    lane: Lane = Varying(x)
+    for cast in factor.casts:
+        if cast.block is not None:
+            element = cast.inits[0].tensor.element
+            unused = Uniform(arith.constant(element, zero_attr(element)))
+            lane = emit_body(cast.block, [lane, unused], lanes, captured=kernel.scalars)[0]
+    argument = stage.block.arguments[factor.number]
+    return to_vector(_follow(wanted, {argument: lane}, lanes, kernel), lanes)
 
 
 def _follow(value: ir.Value, known: dict[ir.Value, Lane], lanes: int, kernel: Kernel) -> Lane:

@@ -18,10 +18,15 @@ from .loops import (
     load,
     mask,
     minimum,
+    mod,
     mul,
     store,
     sub,
 )
+from .multiply_add import MultiplyAdd
+
+COPIED_AT_ONCE = 4
+"""Vectors of a row that are copied in one step, without masks."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Matrix:
     """Rows (of m or n) by k of a flat buffer.
 
     Element (row, k) is at `offset + row * row_stride + k * k_stride`; one stride is 1. `convert`
-    turns loaded scalars or vectors into f32; None where they are f32 already.
+    turns loaded vectors into what is multiplied (see `multiply_add`); None where they are that.
     """
 
     buffer: ir.Value
@@ -50,7 +55,7 @@ class Matrix:
         return add(self.offset, mul(row, self.row_stride), mul(k, self.k_stride))
 
     def load(self, offset: Index, lanes: int, keep: ir.Value | None = None) -> ir.Value:
-        """An f32 vector from an offset; lanes outside of `keep` are not read."""
+        """A vector to multiply with from an offset; lanes outside of `keep` are not read."""
         loaded = load(self.buffer, offset, lanes, keep)
         return self.convert(loaded) if self.convert else loaded
 
@@ -79,27 +84,35 @@ def copy_rows(
     rows: Index,
     k: Index,
     depth: Index,
-    lanes: int,
+    step: MultiplyAdd,
     target: ir.Value,
     start: Index,
     stride: int,
 ) -> None:
-    """Copies `rows` rows of `depth` values to `target`, row after row at distance `stride`.
+    """Copies `rows` rows of `depth` steps, from step k on, to `target`.
 
-    A row of the target is filled up to a multiple of `lanes`; rows past the end of the source
-    repeat its last one.
+    Row after row is at distance `stride`, and filled up to a multiple of the vectors; rows past
+    the end of the source repeat its last one.
     """
+    lanes = step.lanes
+    k, depth = mul(k, step.per_lane), mul(depth, step.per_lane)
     last = sub(source.rows, 1)
 
     def along_k(i: ir.Value) -> None:
         begin = source.at(minimum(add(row, i), last), k)
         to = add(start, mul(i, stride))
 
-        def copy(j: ir.Value) -> None:
-            loaded = source.load(add(begin, j), lanes, mask(sub(depth, j), lanes))
-            store(loaded, target, add(to, j))
+        def copy(j: ir.Value, keep: ir.Value | None = None) -> None:
+            loaded = source.load(add(begin, j), lanes, keep)
+            store(step.pack(loaded), target, add(to, floor_div(j, step.per_lane)))
 
-        for_range(0, depth, lanes, copy)
+        def several(j: ir.Value) -> None:
+            for part in range(COPIED_AT_ONCE):
+                copy(add(j, part * lanes))
+
+        full = sub(depth, mod(depth, COPIED_AT_ONCE * lanes))
+        for_range(0, full, COPIED_AT_ONCE * lanes, several)
+        for_range(full, depth, lanes, lambda j: copy(j, mask(sub(depth, j), lanes)))
 
     def along_rows(block: ir.Value) -> None:
         def squares(j: ir.Value) -> None:
@@ -111,7 +124,8 @@ def copy_rows(
                 for i in range(lanes)
             ]
             for i, v in enumerate(transpose(vectors)):
-                store(v, target, add(start, mul(add(begin, i), stride), j))
+                at = add(start, mul(add(begin, i), stride), floor_div(j, step.per_lane))
+                store(step.pack(v), target, at)
 
         for_range(0, depth, lanes, squares)
 

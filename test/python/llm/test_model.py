@@ -119,11 +119,14 @@ class TestSmolLM2:
 
 class TestBfloat16:
     @pytest.mark.parametrize("text", ["chat", "text128"])
-    def test_logits(self, bf16_model, golden, text):
+    def test_logits(self, model, bf16_model, golden, text):
         logits = bf16_model.logits(golden[f"{text}_tokens"])
-        np.testing.assert_array_equal(logits.argmax(-1), golden[f"{text}_argmax"])
-        found = logits[-1, golden[f"{text}_last_ids"]]
-        np.testing.assert_allclose(found, golden[f"{text}_last"], rtol=0, atol=0.2)
+        exact = model.logits(golden[f"{text}_tokens"])
+        np.testing.assert_allclose(logits, exact, rtol=0, atol=0.6)
+        second, first = np.sort(exact)[:, -2:].T
+        agrees = logits.argmax(-1) == golden[f"{text}_argmax"]
+        assert agrees[first - second > 0.1].all()
+        assert agrees.mean() >= (1 if text == "chat" else 0.99)
 
     def test_greedy_answer(self, bf16_model, golden):
         prompt, expected = np.split(golden["greedy32"], [len(golden["chat_tokens"])])

@@ -34,6 +34,25 @@ def test_packing(layout, element):
         np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.parametrize("layout", ["nk", "kn"])
+def test_packing_in_pairs(layout):
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.create()
+        weights = TensorType.make([33 if x == "n" else 66 for x in layout], ir.F16Type.get())
+        function = pack_weights_kernel("k", weights, 16, module.body, layout, pairs=True)
+        del function.attributes["sym_visibility"]
+        schedule(PrimFunc(function), NATIVE)
+        library = build(module)
+    weights = np.random.default_rng(0).standard_normal((33, 66)).astype(np.float16)
+    out = np.full((3, 33, 16, 2), 7, np.float16)
+    call(library, weights if layout == "nk" else np.ascontiguousarray(weights.T), out)
+    rows = np.pad(weights, ((0, 15), (0, 0)))
+    for panel in range(3):
+        for k in range(33):
+            expected = rows[16 * panel : 16 * (panel + 1), 2 * k : 2 * k + 2]
+            np.testing.assert_array_equal(out[panel, k], expected)
+
+
 def test_type_of_packed_weights():
     with make_context(), ir.Location.unknown():
         f32 = ir.F32Type.get()

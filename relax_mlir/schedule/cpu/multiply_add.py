@@ -1,0 +1,67 @@
+"""The step of a matrix product in registers: of f32 numbers, or of bf16 numbers two at a time.
+
+    sums[i] += left * right[i]                                  f32: fused multiply-add
+    sums[i] += left[0] * right[i][0] + left[1] * right[i][1]    bf16 pairs: vdpbf16ps
+
+Two neighbours along k make a pair. One pair of the left side is kept as an i32, whose lower half is
+the first number. Sums are f32; the instruction takes subnormal numbers as zero.
+
+Source: Intel intrinsics guide; LLVM `IntrinsicsX86.td`.
+"""
+
+from dataclasses import dataclass
+
+from relax_mlir.bindings import ir, llvm, memref, vector
+from relax_mlir.target import Target
+
+from .loops import Index, broadcast, value, vector_type
+
+
+def has_pairs(target: Target) -> bool:
+    """Whether the target multiplies pairs of bf16 numbers, in its widest vectors."""
+    return target.vector_bytes == 64 and target.has("avx512bf16")
+
+
+@dataclass(frozen=True)
+class MultiplyAdd:
+    """The step for `lanes` sums at once."""
+
+    lanes: int
+    pairs: bool = False
+
+    @property
+    def per_lane(self) -> int:
+        """Numbers along k that a lane takes in one step."""
+        return 2 if self.pairs else 1
+
+    @property
+    def storage(self) -> ir.Type:
+        """The type that one lane of the left side is kept in."""
+        return ir.IntegerType.get_signless(32) if self.pairs else ir.F32Type.get()
+
+    def pack(self, x: ir.Value) -> ir.Value:
+        """A vector of numbers of the left side, f32 or bf16, as it is kept."""
+        if not self.pairs:
+            return x
+        return vector.bitcast(vector_type(self.lanes // 2, self.storage), x)
+
+    def left(self, buffer: ir.Value, at: Index) -> ir.Value:
+        """The number or pair of the left side at an offset, in every lane."""
+        x = broadcast(memref.load(buffer, [value(at)]), self.lanes)
+        return vector.bitcast(self._pairs_type(), x) if self.pairs else x
+
+    def __call__(self, left: ir.Value, right: ir.Value, sums: ir.Value) -> ir.Value:
+        """The next sums."""
+        if not self.pairs:
+            return vector.fma(left, right, sums)
+        name = "llvm.x86.avx512bf16.dpbf16ps.512"
+        return llvm.call_intrinsic(sums.type, name, [sums, left, right], [], [])
+
+    def _pairs_type(self) -> ir.VectorType:
+        return vector_type(2 * self.lanes, ir.BF16Type.get())
+
+
+def round_to_bf16(x: ir.Value) -> ir.Value:
+    """A vector of 16 f32 numbers rounded to nearest even; for targets with pairs."""
+    kind = vector_type(ir.VectorType(x.type).shape[0], ir.BF16Type.get())
+    return llvm.call_intrinsic(kind, "llvm.x86.avx512bf16.cvtneps2bf16.512", [x], [], [])

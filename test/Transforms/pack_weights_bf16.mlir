@@ -1,0 +1,50 @@
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4+avx512bf16},symbol-dce' | FileCheck %s
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4},symbol-dce' | FileCheck %s --check-prefix=WIDE
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4+avx512bf16},symbol-dce,relax-schedule{target=x86-64-v4+avx512bf16}' | FileCheck %s --check-prefix=DOT
+
+// Numbers of bf16 on both sides: neighbours along k lie side by side, if the target multiplies such pairs.
+// CHECK-LABEL: func.func @rounded
+// CHECK:         callee = @pack_weights,
+// CHECK-SAME:      -> tensor<2x32x32x2xbf16>
+// WIDE-LABEL:  func.func @rounded
+// WIDE:          callee = @pack_weights,
+// WIDE-SAME:       -> tensor<2x64x32xbf16>
+func.func @rounded(%x: tensor<?x64xbf16, #graph.shape<["n", 64]>>, %w: tensor<40x64xbf16>) -> tensor<?x40xf32, #graph.shape<["n", 40]>> attributes {graph.num_inputs = 1 : i64} {
+  %l = "graph.astype"(%x) {dtype = f32} : (tensor<?x64xbf16, #graph.shape<["n", 64]>>) -> tensor<?x64xf32, #graph.shape<["n", 64]>>
+  %r = "graph.astype"(%w) {dtype = f32} : (tensor<40x64xbf16>) -> tensor<40x64xf32>
+  %t = "graph.permute_dims"(%r) {axes = array<i64: 1, 0>} : (tensor<40x64xf32>) -> tensor<64x40xf32>
+  %0 = "graph.matmul"(%l, %t) : (tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x40xf32>) -> tensor<?x40xf32, #graph.shape<["n", 40]>>
+  return %0 : tensor<?x40xf32, #graph.shape<["n", 40]>>
+}
+
+// The left side has more digits than bf16 holds: weights are widened in registers.
+// CHECK-LABEL: func.func @exact
+// CHECK:         callee = @pack_weights
+// CHECK-SAME:      -> tensor<2x64x32xbf16>
+func.func @exact(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %w: tensor<40x64xbf16>) -> tensor<?x40xf32, #graph.shape<["n", 40]>> attributes {graph.num_inputs = 1 : i64} {
+  %r = "graph.astype"(%w) {dtype = f32} : (tensor<40x64xbf16>) -> tensor<40x64xf32>
+  %t = "graph.permute_dims"(%r) {axes = array<i64: 1, 0>} : (tensor<40x64xf32>) -> tensor<64x40xf32>
+  %0 = "graph.matmul"(%x, %t) : (tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x40xf32>) -> tensor<?x40xf32, #graph.shape<["n", 40]>>
+  return %0 : tensor<?x40xf32, #graph.shape<["n", 40]>>
+}
+
+// An odd number makes no pairs.
+// CHECK-LABEL: func.func @odd
+// CHECK:         callee = @pack_weights
+// CHECK-SAME:      -> tensor<2x7x32xbf16>
+func.func @odd(%x: tensor<?x7xbf16, #graph.shape<["n", 7]>>, %w: tensor<40x7xbf16>) -> tensor<?x40xf32, #graph.shape<["n", 40]>> attributes {graph.num_inputs = 1 : i64} {
+  %l = "graph.astype"(%x) {dtype = f32} : (tensor<?x7xbf16, #graph.shape<["n", 7]>>) -> tensor<?x7xf32, #graph.shape<["n", 7]>>
+  %r = "graph.astype"(%w) {dtype = f32} : (tensor<40x7xbf16>) -> tensor<40x7xf32>
+  %t = "graph.permute_dims"(%r) {axes = array<i64: 1, 0>} : (tensor<40x7xf32>) -> tensor<7x40xf32>
+  %0 = "graph.matmul"(%l, %t) : (tensor<?x7xf32, #graph.shape<["n", 7]>>, tensor<7x40xf32>) -> tensor<?x40xf32, #graph.shape<["n", 40]>>
+  return %0 : tensor<?x40xf32, #graph.shape<["n", 40]>>
+}
+
+// CHECK-LABEL: func.func private @fused_astype_permute_dims_matmul_packed(
+// CHECK:         linalg.generic
+// CHECK-SAME:    iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]
+
+// DOT-LABEL:   func.func private @fused_astype_permute_dims_matmul_packed(
+// DOT-SAME:      memref<2x32x32x2xbf16>
+// DOT:           llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
+// DOT-SAME:        (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>

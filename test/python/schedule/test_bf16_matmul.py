@@ -1,0 +1,91 @@
+"""Products with bfloat16 weights in panels, against float64 on the same rounded numbers."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from relax_mlir.compiler import compile
+from relax_mlir.executable import Executable
+
+TARGETS = ("native", "x86-64-v4", "x86-64-v3")
+SIZES = [(1, 2), (31, 7), (33, 100), (64, 576), (64, 1), (31, 2), (33, 1602)]
+ROWS = (1, 2, 3, 7, 8, 13, 14, 15, 16, 33)
+
+
+def program(n: int, k: int, rounds: bool) -> str:
+    """x[m, k] times the transpose of bf16 weights [n, k], plus r[m, n]; `rounds` rounds x."""
+    left, out = (f'tensor<?x{d}xf32, #graph.shape<["m", {d}]>>' for d in (k, n))
+    half = left.replace("xf32", "xbf16")
+    narrow, wide, transposed = (
+        f"tensor<{dims}>" for dims in (f"{n}x{k}xbf16", f"{n}x{k}xf32", f"{k}x{n}xf32")
+    )
+    rounding = f"""
+      %half = "graph.astype"(%x) {{dtype = bf16}} : ({left}) -> {half}
+      %left = "graph.astype"(%half) {{dtype = f32}} : ({half}) -> {left}"""
+    return f"""
+    func.func @main(%x: {left}, %r: {out}, %w: {narrow}) -> {out}
+        attributes {{graph.num_inputs = 2 : i64}} {{{rounding if rounds else ""}
+      %wide = "graph.astype"(%w) {{dtype = f32}} : ({narrow}) -> {wide}
+      %t = "graph.permute_dims"(%wide) {{axes = array<i64: 1, 0>}} : ({wide}) -> {transposed}
+      %y = "graph.matmul"(%{"left" if rounds else "x"}, %t) : ({left}, {transposed}) -> {out}
+      %z = "graph.add"(%y, %r) : ({out}, {out}) -> {out}
+      return %z : {out}
+    }}"""
+
+
+@cache
+def compiled(n: int, k: int, rounds: bool, target: str) -> Executable:
+    """The compiled program, with weights in panels."""
+    return compile(program(n, k, rounds), target, opt_level=3)
+
+
+def random_bf16(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Random float32 numbers that bfloat16 holds."""
+    bits = rng.standard_normal(shape).astype(np.float32).view(np.uint32)
+    return (bits & 0xFFFF0000).view(np.float32)
+
+
+def bits_of(values: np.ndarray) -> np.ndarray:
+    """The bits of float32 numbers that bfloat16 holds."""
+    return (np.ascontiguousarray(values).view(np.uint32) >> 16).astype(np.uint16)
+
+
+def rounded(values: np.ndarray) -> np.ndarray:
+    """The nearest numbers with 8 significant bits, ties to even."""
+    mantissa, exponent = np.frexp(values.astype(np.float64))
+    return np.ldexp(np.round(mantissa * 256) / 256, exponent)
+
+
+@pytest.mark.parametrize("rounds", [True, False])
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("n", "k"), SIZES)
+def test_products(n, k, target, rounds):
+    executable = compiled(n, k, rounds, target)
+    rng = np.random.default_rng(n * k)
+    weights = random_bf16(rng, n, k)
+    packed = executable["main_params"](bits_of(weights))
+    for m in ROWS:
+        x = rng.standard_normal((m, k)).astype(np.float32)
+        residual = rng.standard_normal((m, n)).astype(np.float32)
+        left = rounded(x) if rounds else x.astype(np.float64)
+        expected = left @ weights.astype(np.float64).T + residual
+        bound = np.abs(left) @ np.abs(weights).T.astype(np.float64) + np.abs(residual)
+        found = executable["main"](x, residual, packed)
+        assert (np.abs(found - expected) <= 2.0**-20 * bound).all()
+
+
+def test_special_numbers():
+    executable = compiled(33, 100, True, "native")
+    weights = np.ones((33, 100), np.float32)
+    x = np.zeros((5, 100), np.float32)
+    x[1, 99], x[2, 0], x[3, 50] = np.inf, np.nan, 3e38
+    x[3, 51] = -3e38
+    x[4] = 1 + 2.0**-8  # a tie: rounds to 1
+    residual = np.zeros((5, 33), np.float32)
+    found = executable["main"](x, residual, executable["main_params"](bits_of(weights)))
+    assert (found[0] == 0).all()
+    assert (found[1] == np.inf).all()
+    assert np.isnan(found[2]).all()
+    assert (found[3] == 0).all()
+    assert (found[4] == 100).all()
