@@ -191,4 +191,4 @@ def _export_irdl(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for dialect in dialects.ALL:
         text = dialects.irdl_text(dialect) + "\n"
-        write_output(str(folder / f"{dialect.DIALECT_NAMESPACE}.irdl.mlir"), text)
+        write_output(str(folder / f"{dialect.DIALECT_NAMESPACE}.mlir"), text)

@@ -51,7 +51,7 @@ def arguments() -> argparse.ArgumentParser:
     add("--list-passes", action="store_true", help="list the passes and exit")
     add("--show-dialects", action="store_true", help="list the dialects and exit")
     add("--irdl", action="store_true", help="print the dialects' definitions in IRDL and exit")
-    add("--export-irdl", metavar="DIR", help="write them to DIR/<dialect>.irdl.mlir and exit")
+    add("--export-irdl", metavar="DIR", help="write them to DIR/<dialect>.mlir and exit")
     return parser
 
 

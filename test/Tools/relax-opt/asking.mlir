@@ -16,7 +16,7 @@
 // IRDL: irdl.operation @matmul
 // IRDL: irdl.dialect @tir
 
-// RUN: rm -rf %t && relax-opt --export-irdl %t/irdl && relax-opt %t/irdl/graph.irdl.mlir | FileCheck %s --check-prefix=EXPORT
+// RUN: rm -rf %t && relax-opt --export-irdl %t/irdl && relax-opt %t/irdl/graph.mlir | FileCheck %s --check-prefix=EXPORT
 // EXPORT: irdl.dialect @graph
 
 // RUN: relax-opt --help | FileCheck %s --check-prefix=HELP
