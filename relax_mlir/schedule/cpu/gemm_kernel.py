@@ -213,8 +213,23 @@ def emit_tile(
 def emit_gemm(tiling: Tiling, problem: Problem) -> None:
     """Emits the whole loop nest at the insertion point."""
     blocks = _split(tiling, problem)
-    tasks = mul(problem.batch_size, blocks.row_blocks, blocks.groups)
-    parallel_range(tasks, 1, lambda task: _emit_task(tiling, problem, blocks, task))
+    count = mul(problem.batch_size, blocks.row_blocks)
+    tasks = mul(count, blocks.groups)
+    if not problem.pairs:
+        parallel_range(tasks, 1, lambda task: _emit_task(tiling, problem, blocks, task))
+        return
+    # Pairs are multiplied so fast that a copy of the left side by each task would show.
+    size = mul(blocks.k_blocks, _room(tiling, blocks), tiling.stride)
+    with scratch(mul(count, size), MultiplyAdd(tiling.lanes, True).storage) as copies:
+
+        def copy(number: ir.Value) -> None:
+            batch, row, rows = _rows_of(problem, blocks, number)
+            _copy_left(tiling, problem, blocks, batch, row, rows, copies, mul(number, size))
+
+        parallel_range(count, 1, copy)
+        parallel_range(
+            tasks, 1, lambda task: _emit_task(tiling, problem, blocks, task, copies, size)
+        )
 
 
 @dataclass(frozen=True)
@@ -245,20 +260,73 @@ def _split(tiling: Tiling, problem: Problem) -> _Blocks:
     return _Blocks(row_block, row_blocks, panels, group, ceil_div(panels, group), k_block, k_blocks)
 
 
-def _emit_task(tiling: Tiling, problem: Problem, blocks: _Blocks, task: ir.Value) -> None:
-    """Emits one block of rows times one group of panels."""
+def _rows_of(
+    problem: Problem, blocks: _Blocks, number: Index
+) -> tuple[tuple[Index, ...], Index, Index]:
+    """Index of the batch, first row and number of rows of a block of rows, by its number."""
+    row = mul(mod(number, blocks.row_blocks), blocks.row_block)
+    rows = minimum(blocks.row_block, sub(problem.rows, row))
+    return problem.batch_index(floor_div(number, blocks.row_blocks)), row, rows
+
+
+def _room(tiling: Tiling, blocks: _Blocks) -> Index:
+    """Rows that a copy of the left side has room for: transposing copies write whole squares."""
+    return add(blocks.row_block, tiling.lanes)
+
+
+def _touched(blocks: _Blocks, rows: Index) -> Index:
+    """Rows that tiles read: the last tile may be up to three rows too high."""
+    return minimum(add(rows, 3), blocks.row_block)
+
+
+def _copy_left(
+    tiling: Tiling,
+    problem: Problem,
+    blocks: _Blocks,
+    batch: Sequence[Index],
+    row: Index,
+    rows: Index,
+    target: ir.Value,
+    start: Index,
+) -> None:
+    """Copies a block of rows to `target`, one block of k after the other."""
+    lhs = problem.lhs(batch)
+    step = MultiplyAdd(tiling.lanes, problem.pairs)
+
+    def block(kb: ir.Value) -> None:
+        k = mul(kb, blocks.k_block)
+        depth = minimum(blocks.k_block, sub(problem.depth, k))
+        at = add(start, mul(kb, _room(tiling, blocks), tiling.stride))
+        copy_rows(lhs, row, _touched(blocks, rows), k, depth, step, target, at, tiling.stride)
+
+    for_range(0, blocks.k_blocks, 1, block)
+
+
+def _emit_task(
+    tiling: Tiling,
+    problem: Problem,
+    blocks: _Blocks,
+    task: ir.Value,
+    copies: ir.Value | None = None,
+    size: Index = 0,
+) -> None:
+    """Emits one block of rows times one group of panels.
+
+    `copies` are copies of all blocks of rows, each of `size` elements; None makes one here.
+    """
     rest = floor_div(task, blocks.groups)
     first = mul(mod(task, blocks.groups), blocks.group)
     last = minimum(add(first, blocks.group), blocks.panels)
-    row = mul(mod(rest, blocks.row_blocks), blocks.row_block)
-    rows = minimum(blocks.row_block, sub(problem.rows, row))
-    batch = problem.batch_index(floor_div(rest, blocks.row_blocks))
-    # Transposing copies write whole squares: leave room below.
-    room = add(blocks.row_block, tiling.lanes)
+    batch, row, rows = _rows_of(problem, blocks, rest)
+    room = _room(tiling, blocks)
     f32 = ir.F32Type.get()
     step = MultiplyAdd(tiling.lanes, problem.pairs)
     with ExitStack() as stack:
-        left = stack.enter_context(scratch(mul(blocks.k_blocks, room, tiling.stride), step.storage))
+        left, left_start = copies, mul(rest, size)
+        if left is None:
+            count = mul(blocks.k_blocks, room, tiling.stride)
+            left = stack.enter_context(scratch(count, step.storage))
+            _copy_left(tiling, problem, blocks, batch, row, rows, left, 0)
         products = range(len(problem.rhs))
         size = mul(blocks.row_block, tiling.columns)
         sums = [stack.enter_context(scratch(size, f32)) for _ in products]
@@ -266,17 +334,7 @@ def _emit_task(tiling: Tiling, problem: Problem, blocks: _Blocks, task: ir.Value
         if not problem.packed:
             size = tiling.block_k * tiling.columns
             panels = [stack.enter_context(scratch(size, f32)) for _ in products]
-        lhs = problem.lhs(batch)
-        # The last tile may be up to three rows too high: give it defined numbers to work on.
-        touched = minimum(add(rows, 3), blocks.row_block)
-
-        def copy_block(kb: ir.Value) -> None:
-            k = mul(kb, blocks.k_block)
-            depth = minimum(blocks.k_block, sub(problem.depth, k))
-            start = mul(kb, room, tiling.stride)
-            copy_rows(lhs, row, touched, k, depth, step, left, start, tiling.stride)
-
-        for_range(0, blocks.k_blocks, 1, copy_block)
+        touched = _touched(blocks, rows)
 
         def panel(p: ir.Value) -> None:
             for buffer in sums:
@@ -285,7 +343,7 @@ def _emit_task(tiling: Tiling, problem: Problem, blocks: _Blocks, task: ir.Value
             def block(kb: ir.Value) -> None:
                 k = mul(kb, blocks.k_block)
                 depth = minimum(blocks.k_block, sub(problem.depth, k))
-                left_at = mul(kb, room, tiling.stride)
+                left_at = add(left_start, mul(kb, room, tiling.stride))
                 for i in products:
                     rhs = problem.rhs[i](batch)
                     if problem.packed:
