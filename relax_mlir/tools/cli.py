@@ -9,12 +9,12 @@ Any other exception is a bug and shows its traceback.
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 
 from relax_mlir.errors import CompileError, RelaxError, UsageError
+from relax_mlir.tools.files import silence_stdout
 
 EXTRA_OF = {
     "gguf": "llm",
@@ -59,8 +59,13 @@ def guard(tool: str, body: Callable[[], int], source: str = "-") -> int:
         print(file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader has gone; the interpreter must not try to flush to it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence_stdout()
+        return 1
+    except OSError as error:
+        if sys.stdout is not None:
+            silence_stdout()  # it may be what failed: a full disk
+        where = f"'{error.filename}': " if error.filename else ""
+        print(f"{tool}: {where}{(error.strerror or str(error)).lower()}", file=sys.stderr)
         return 1
 
 

@@ -15,6 +15,8 @@ def read_input(name: str) -> str | bytes:
 
     Raises UsageError if the file cannot be read or is neither.
     """
+    if name == "-" and sys.stdin is None:
+        raise UsageError("cannot read standard input: it is closed")
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
@@ -34,12 +36,7 @@ def write_output(name: str, data: str | bytes) -> None:
     """
     raw = data.encode("utf-8") if isinstance(data, str) else data
     if name == "-":
-        try:
-            sys.stdout.buffer.write(raw)
-            sys.stdout.buffer.flush()
-        except BrokenPipeError:
-            # The reader has seen enough, as `head` does; Python would complain at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_stdout(raw)
         return
     path = Path(name)
     try:
@@ -57,6 +54,24 @@ def write_output(name: str, data: str | bytes) -> None:
             raise
     except OSError as error:
         raise UsageError(f"cannot write '{name}': {_reason(error)}") from None
+
+
+def _write_stdout(raw: bytes) -> None:
+    if sys.stdout is None:
+        raise UsageError("cannot write standard output: it is closed")
+    try:
+        sys.stdout.buffer.write(raw)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        silence_stdout()  # the reader has seen enough, as `head` does
+    except OSError as error:
+        silence_stdout()
+        raise UsageError(f"cannot write standard output: {_reason(error)}") from None
+
+
+def silence_stdout() -> None:
+    """Sends what is left of standard output nowhere, lest Python complain about it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _reason(error: OSError) -> str:

@@ -188,7 +188,10 @@ def _answers(args: argparse.Namespace, loaded: dict[str, str]) -> Iterator[str]:
 
 
 def _export_irdl(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make folder '{folder}': {error.strerror.lower()}") from None
     for dialect in dialects.ALL:
         text = dialects.irdl_text(dialect) + "\n"
         write_output(str(folder / f"{dialect.DIALECT_NAMESPACE}.mlir"), text)

@@ -3,6 +3,8 @@
 import argparse
 import sys
 
+from relax_mlir.tools.cli import guard
+
 
 def arguments() -> argparse.ArgumentParser:
     """The command line; built without importing MLIR, so that `--help` is quick."""
@@ -72,18 +74,14 @@ def main(argv: list[str] | None = None) -> int:
     if strange := [flag for flag in flags if not flag.startswith("--")]:
         parser.error(f"unrecognized arguments: {' '.join(strange)}")
     args.passes = [flag.removeprefix("--") for flag in flags]
-    # MLIR takes 0.2 s to import, so it waits until the command line is known to be right.
-    from relax_mlir.errors import RelaxError, UsageError
-    from relax_mlir.tools import opt_driver
 
-    try:
+    def body() -> int:
+        # MLIR takes 0.2 s to import, so it waits until the command line is known to be right.
+        from relax_mlir.tools import opt_driver
+
         return opt_driver.run(args)
-    except UsageError as error:
-        print(f"relax-opt: {error}", file=sys.stderr)
-        return 2
-    except RelaxError as error:
-        print(f"relax-opt: {error}", file=sys.stderr)
-        return 1
+
+    return guard("relax-opt", body, args.input)
 
 
 if __name__ == "__main__":

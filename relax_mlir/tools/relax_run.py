@@ -151,9 +151,9 @@ def _integers(text: str, argument: "Argument") -> "np.ndarray":
     element = "i64" if argument.kind == "shape" else argument.dtype
     values = numbers if argument.kind == "shape" or argument.dims != () else numbers[0]
     try:
-        if element == "bf16":
-            return _bfloat16(np.array(values, np.float32))
         with np.errstate(over="raise"):
+            if element == "bf16":
+                return _bfloat16(np.array(values, np.float32))
             return np.array(values, DTYPES.get(element, "int64"))
     except (OverflowError, FloatingPointError):
         raise UsageError(f"'{text}' does not fit into {element}") from None
