@@ -56,6 +56,19 @@ def test_sessions_show_what_python_prints(page: Path, tmp_path: Path, monkeypatc
     assert found.failed == 0
 
 
+def test_the_readme_runs_what_ci_runs() -> None:
+    readme = (ROOT / "README.md").read_text()
+    script = (ROOT / ".ci" / "run").read_text()
+    steps = [line.split()[2:] for line in script.splitlines() if line.startswith("step ")][2:]
+    paragraph = readme[readme.index("In an environment of your own") :].split("\n\n")[0]
+    commands = [shown.split() for shown in re.findall(r"`([^`]+)`", paragraph)]
+    assert commands.pop(0)[:3] == ["pip", "install", "-e"]
+    assert len(commands) == len(steps) == 4
+    for command, step in zip(commands, steps):
+        assert command[0] == step[0]
+        assert set(command) <= set(step)
+
+
 def test_ir_by_example_quotes_its_files() -> None:
     page = ROOT / "docs" / "ir_by_example.md"
     figures = page.read_text().split("\n## Figure")[1:]
@@ -99,7 +112,7 @@ def test_the_map_names_every_part() -> None:
     hidden = {"__init__.py", "__pycache__", "py.typed", "Output"}
     empty = {part.name for part in parts if part.is_dir() and not any(part.iterdir())}
     names = {part.name for part in parts} - hidden - empty
-    missing = [name for name in sorted(names) if f"`{name}" not in text]
+    missing = [name for name in sorted(names) if not re.search(rf"[`/]{re.escape(name)}", text)]
     assert not missing
 
 
