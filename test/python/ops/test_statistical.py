@@ -6,7 +6,6 @@ from harness import FLOATS, INTEGERS, NUMPY, Program, assert_close, numbers, spe
 
 from relax_mlir.dialects import graph
 
-
 REDUCTIONS = {
     graph.SumOp: np.sum,
     graph.ProdOp: np.prod,

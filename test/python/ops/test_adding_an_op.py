@@ -1,0 +1,54 @@
+"""The steps of docs/adding_an_op.md, done to a copy of the sources."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OPERATOR = "LeakyReluOp"
+
+
+def _run(command: list[str], folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def test_the_page_adds_an_operator(tmp_path: Path) -> None:
+    for name in ("dialects", "relax_mlir", "pyproject.toml", "test/python/ops"):
+        source, target = ROOT / name, tmp_path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "*.md")
+            shutil.copytree(source, target, symlinks=True, ignore=ignored)
+        else:
+            shutil.copy(source, target)
+    page = (ROOT / "docs" / "adding_an_op.md").read_text()
+    (invalid, operator, program, numbers) = [text for _, text in BLOCK.findall(page)]
+    dialect = tmp_path / "dialects" / "graph"
+    for path, text in (
+        (dialect / "nn.py", operator),
+        (dialect / "__init__.py", f"from .nn import {OPERATOR}\n"),
+        (tmp_path / "relax_mlir" / "legalize" / "nn.py", program),
+        (tmp_path / "test" / "python" / "ops" / "test_nn.py", numbers),
+    ):
+        imported = f"from relax_mlir.dialects.graph import {OPERATOR}\n\n\n"
+        needs_import = path.parent.name == "legalize"
+        path.write_text(path.read_text() + "\n\n" + imported * needs_import + text)
+    (tmp_path / "invalid_nn.mlir").write_text(invalid)
+    options = invalid.splitlines()[0].removeprefix("// RUN: relax-opt %s ").split()
+    _run(["relax_mlir.tools.relax_opt", "invalid_nn.mlir", *options], tmp_path)
+    files = ["test/python/ops/test_nn.py", "test/python/ops/test_legalize.py"]
+    _run(
+        ["pytest", "-q", *files, "-k", "leaky or legalization", "-p", "no:cacheprovider"], tmp_path
+    )
