@@ -3,7 +3,7 @@
 
 The pass `transforms/fuse_ops.py` has `test/Transforms/fuse_ops.mlir`. A constraint `C3` in the
 docstring of the op `matmul` has a function `@matmul_c3` (or `@matmul_c3_symbolic`, `@matmul_c1_c3`)
-in `test/Dialect/Graph/invalid*.mlir`, or in `test/Transforms/verify.mlir` if it takes a whole module.
+in `test/Dialect/Graph/invalid*.mlir`, or in `test/Transforms/verify.mlir` if it takes a module.
 """
 
 import ast

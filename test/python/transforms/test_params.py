@@ -6,13 +6,18 @@ import pytest
 from relax_mlir.compiler import compile
 
 MODULE = """
-func.func @main(%x: tensor<?x{k}xf32, #graph.shape<["n", {k}]>> {{graph.name = "x"}},
-                %w: tensor<{m}x{k}xf32> {{graph.name = "w"}}, %b: tensor<{m}xf32> {{graph.name = "b"}})
-    -> tensor<?x{m}xf32, #graph.shape<["n", {m}]>> attributes {{graph.num_inputs = 1 : i64}} {{
-  %t = "graph.permute_dims"(%w) {{axes = array<i64: 1, 0>}} : (tensor<{m}x{k}xf32>) -> tensor<{k}x{m}xf32>
-  %0 = "graph.matmul"(%x, %t) : (tensor<?x{k}xf32, #graph.shape<["n", {k}]>>, tensor<{k}x{m}xf32>) -> tensor<?x{m}xf32, #graph.shape<["n", {m}]>>
-  %1 = "graph.add"(%0, %b) : (tensor<?x{m}xf32, #graph.shape<["n", {m}]>>, tensor<{m}xf32>) -> tensor<?x{m}xf32, #graph.shape<["n", {m}]>>
-  return %1 : tensor<?x{m}xf32, #graph.shape<["n", {m}]>>
+!x = tensor<?x{k}xf32, #graph.shape<["n", {k}]>>
+!y = tensor<?x{m}xf32, #graph.shape<["n", {m}]>>
+!w = tensor<{m}x{k}xf32>
+!t = tensor<{k}x{m}xf32>
+!b = tensor<{m}xf32>
+func.func @main(
+    %x: !x {{graph.name = "x"}}, %w: !w {{graph.name = "w"}}, %b: !b {{graph.name = "b"}}
+) -> !y attributes {{graph.num_inputs = 1 : i64}} {{
+  %t = "graph.permute_dims"(%w) {{axes = array<i64: 1, 0>}} : (!w) -> !t
+  %0 = "graph.matmul"(%x, %t) : (!x, !t) -> !y
+  %1 = "graph.add"(%0, %b) : (!y, !b) -> !y
+  return %1 : !y
 }}
 """
 
@@ -27,7 +32,9 @@ def test_packed_parameters(m, k, target):
     bias = random.standard_normal(m, dtype=np.float32)
     parameters = executable["main_params"](weight, bias)
     names = [argument.name for argument in executable["main"].arguments]
-    assert names[0] == "x" and "b" in names and any(name.startswith("w.") for name in names)
+    assert names[0] == "x"
+    assert "b" in names
+    assert any(name.startswith("w.") for name in names)
     for n in (0, 1, 2, 7, 8, 9, 13, 14, 15, 33):
         x = random.standard_normal((n, k), dtype=np.float32)
         expected = x.astype(np.float64) @ weight.T.astype(np.float64) + bias
