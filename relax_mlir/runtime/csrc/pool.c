@@ -25,14 +25,20 @@ typedef struct {
   pthread_t thread;
 } Worker;
 
+/* Iterations that lie side by side, and probably what they read does too. */
+typedef struct {
+  _Alignas(ALIGNMENT) _Atomic int64_t next; /* first iteration that nobody took */
+  int64_t end;
+} Share;
+
 typedef struct {
   _Alignas(ALIGNMENT) _Atomic uint32_t busy; /* owned by a region */
-  int32_t num_workers;
+  int32_t num_workers, num_shares;
   pid_t pid;
   RxTask task;
   void* data;
-  int64_t count, chunk;
-  _Alignas(ALIGNMENT) _Atomic int64_t next; /* first iteration that nobody took */
+  int64_t chunk;
+  Share shares[MAX_THREADS];
   Worker workers[MAX_THREADS - 1];
 } Pool;
 
@@ -74,14 +80,19 @@ int32_t rx_get_threads(void) {
   return atomic_load_explicit(&num_threads, memory_order_relaxed);
 }
 
-/* Takes chunks until none is left. */
-static void work(Pool* p) {
+/* Takes chunks of one share until none is left. */
+static void work_on(Pool* p, Share* share) {
   for (;;) {
-    int64_t begin = atomic_fetch_add_explicit(&p->next, p->chunk, memory_order_relaxed);
-    if (begin >= p->count) return;
+    int64_t begin = atomic_fetch_add_explicit(&share->next, p->chunk, memory_order_relaxed);
+    if (begin >= share->end) return;
     int64_t end = begin + p->chunk;
-    p->task(p->data, begin, end < p->count ? end : p->count);
+    p->task(p->data, begin, end < share->end ? end : share->end);
   }
+}
+
+/* Works on the share of the thread's own, in order, then helps with the others. */
+static void work(Pool* p, int32_t own) {
+  for (int32_t i = 0; i < p->num_shares; i++) work_on(p, &p->shares[(own + i) % p->num_shares]);
 }
 
 /* Waits until the word is not IDLE; returns what it is. */
@@ -105,7 +116,8 @@ static void* worker_main(void* argument) {
     uint32_t seen = await_post(&worker->state);
     if (seen == EXIT) return NULL;
     if (seen != POSTED || !atomic_compare_exchange_strong(&worker->state, &seen, RUNNING)) continue;
-    work(atomic_load_explicit(&pool, memory_order_relaxed));
+    Pool* p = atomic_load_explicit(&pool, memory_order_relaxed);
+    work(p, (int32_t)(worker - p->workers) + 1);
     atomic_store_explicit(&worker->state, IDLE, memory_order_release);
   }
 }
@@ -181,6 +193,19 @@ static void end_workers(void) {
   atomic_store(&pool, NULL);
 }
 
+/* A share for each thread, taken in chunks: a thread that is held up leaves some to others. */
+static void divide(Pool* p, int64_t count, int64_t grain, int32_t threads) {
+  int64_t size = count / threads, rest = count % threads, begin = 0;
+  p->num_shares = threads;
+  p->chunk = size / CHUNKS_PER_THREAD + 1;
+  if (p->chunk < grain) p->chunk = grain;
+  for (int32_t i = 0; i < threads; i++) {
+    atomic_store_explicit(&p->shares[i].next, begin, memory_order_relaxed);
+    begin += size + (i < rest);
+    p->shares[i].end = begin;
+  }
+}
+
 void rx_parallel_for(RxTask task, void* data, int64_t count, int64_t grain) {
   if (count <= 0) return;
   int64_t threads = rx_get_threads();
@@ -189,18 +214,13 @@ void rx_parallel_for(RxTask task, void* data, int64_t count, int64_t grain) {
     task(data, 0, count);
     return;
   }
-  int64_t share = CHUNKS_PER_THREAD * threads;
-  int64_t chunk = count / share + (count % share != 0);
-  if (chunk < grain) chunk = grain;
-  int64_t chunks = count / chunk + (count % chunk != 0);
-  int32_t helpers = ensure_workers(p, (int32_t)(threads < chunks ? threads : chunks) - 1);
+  int64_t wanted = count / grain + (count % grain != 0);
+  int32_t helpers = ensure_workers(p, (int32_t)(threads < wanted ? threads : wanted) - 1);
   p->task = task;
   p->data = data;
-  p->count = count;
-  p->chunk = chunk;
-  atomic_store_explicit(&p->next, 0, memory_order_relaxed);
+  divide(p, count, grain, helpers + 1);
   for (int32_t i = 0; i < helpers; i++) post(&p->workers[i], POSTED);
-  work(p);
+  work(p, 0);
   for (int32_t i = 0; i < helpers; i++) join(&p->workers[i]);
   counters[RX_PARALLEL_REGIONS]++;
   atomic_store_explicit(&p->busy, 0, memory_order_release);
