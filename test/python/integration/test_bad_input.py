@@ -222,7 +222,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         (["random:3x4xf32", "-1"], 1, "'m' must not be negative"),
         (["random:3x4xf32"], 2, "1 inputs are given, but there are 2 arguments"),
         (["missing.npy", "2"], 2, "cannot read 'missing.npy'"),
-        (["text.npy", "2"], 2, "cannot read 'text.npy'"),
+        (["text.npy", "2"], 2, "'text.npy' is no array file"),
         (["three by four", "2"], 2, "cannot read input 'three by four'"),
         (["random:3x4xq7", "2"], 2, "unknown dtype in 'random:3x4xq7'; accepted are"),
     ],

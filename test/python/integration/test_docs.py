@@ -46,6 +46,13 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / link).exists(), link
 
 
+def test_the_index_leads_to_every_page() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"} <= {
+        Path(link).name for link in LINK.findall(index)
+    }
+
+
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if ">>> " in page.read_text()], ids=page_id
 )

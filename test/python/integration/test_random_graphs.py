@@ -1,0 +1,39 @@
+"""Random graphs give what NumPy gives, at every level of optimisation and every size."""
+
+import numpy as np
+import pytest
+from random_graphs import RandomGraph
+
+import relax_mlir
+
+SIZES = ((0, 3), (1, 0), (2, 1), (7, 5), (33, 16))
+LEVELS = (0, 2)
+
+
+def check(graph: RandomGraph, tolerance: float) -> None:
+    """Compiles a graph at each level and compares with NumPy at each size."""
+    compiled = [relax_mlir.compile(graph.text, opt_level=level)["main"] for level in LEVELS]
+    for n, m in SIZES:
+        arrays = graph.arrays(n, m)
+        want = graph.reference(arrays)
+        for main in compiled:
+            got = main(*arrays)
+            got = got if isinstance(got, tuple) else (got,)
+            for value, expected in zip(got, want, strict=True):
+                assert value.shape == expected.shape
+                np.testing.assert_allclose(value, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_floats(seed: int) -> None:
+    check(RandomGraph(seed, "f32", 20), 2e-4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_doubles(seed: int) -> None:
+    check(RandomGraph(seed, "f64", 20), 1e-10)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_integers_are_exact(seed: int) -> None:
+    check(RandomGraph(seed, "i32", 20), 0)
