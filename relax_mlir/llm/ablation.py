@@ -4,7 +4,8 @@ Variants take turns, so that a machine that gets slower for a while slows all of
 the weights where they take them in the same layout.
 """
 
-from collections.abc import Sequence
+import ctypes
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +18,9 @@ from relax_mlir.llm.decoder import Settings, parameter_kinds
 from relax_mlir.llm.generation import Statistics
 from relax_mlir.llm.model import LanguageModel
 from relax_mlir.llm.parameters import lay_out, load_parameters
+from relax_mlir.runtime.libraries import find_function
 from relax_mlir.symbolic import parse
+from relax_mlir.transforms.dispatch_library import OPENBLAS
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,22 @@ VARIANTS = (
 class _Contender(Relax):
     """One variant."""
 
-    def __init__(self, name: str, model: LanguageModel, capacity: int) -> None:
+    def __init__(self, variant: Variant, model: LanguageModel, capacity: int) -> None:
         super().__init__(model, capacity)
-        self.name = name
+        self.name = variant.name
+        self._limit = _thread_limit() if variant.libraries else None
+
+    def prepare(self, case: Case) -> None:
+        """See `benchmark.Contender`."""
+        super().prepare(case)
+        if self._limit is not None:
+            self._limit(case.threads)
+
+
+def _thread_limit() -> Callable[[int], None]:
+    """OpenBLAS's setting for how many threads it may use: it has threads of its own."""
+    address = find_function("scipy_openblas_set_num_threads64_", OPENBLAS)
+    return ctypes.CFUNCTYPE(None, ctypes.c_int)(address)
 
 
 def ablate(
@@ -67,7 +83,7 @@ def ablate(
             weights[layout] = lay_out(executable, weights[None])
         context = checkpoint.config.max_context
         model = LanguageModel(checkpoint, executable, weights[layout], Statistics(), context)
-        contenders.append(_Contender(variant.name, model, plan.longest))
+        contenders.append(_Contender(variant, model, plan.longest))
         described[variant.name] = _describe(executable, plan)
     return {**measure(contenders, plan), "variants": described}
 
