@@ -18,6 +18,7 @@ from relax_mlir.codegen import llvm
 from relax_mlir.codegen.elf import link_shared
 from relax_mlir.codegen.elf_object import GLOBAL, read_object
 from relax_mlir.codegen.lower import allow_contraction, lower_to_llvm, to_llvm_ir
+from relax_mlir.codegen.names import protect_names
 from relax_mlir.codegen.parallel import outline_parallel
 from relax_mlir.codegen.split import split_module
 from relax_mlir.codegen.vector_math import expand_math
@@ -66,6 +67,7 @@ def build_shared(
     with stats.stage("parallel"):
         outline_parallel(module)
     with stats.stage("lower"):
+        protect_names(module, exports)
         lower_to_llvm(module, target)
     with stats.stage("translate"):
         text = llvm.to_llvm_22(to_llvm_ir(module))
