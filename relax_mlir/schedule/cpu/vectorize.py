@@ -116,8 +116,8 @@ class NestEmitter:
         else:
             rows = prod(estimate(self.nest.extent(axis)) for axis in self.nest.common)
             width = prod(estimate(self.nest.extent(axis)) for axis in self.plan.lane_axes)
-            per_task = max(1, work // rows) * min(width, block_of(self.plan))
-            loops.parallel_range(count, max(1, _TASK_WORK // per_task), task)
+            per_task = max(1, work // max(1, rows)) * min(width, block_of(self.plan))
+            loops.parallel_range(count, max(1, _TASK_WORK // max(1, per_task)), task)
 
     def _prepare(self) -> None:
         for axis, (stage, loop) in enumerate(self.nest.origin):

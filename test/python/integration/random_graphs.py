@@ -151,7 +151,9 @@ class RandomGraph:
     def _constant(self, number: float) -> Node:
         attribute = (ir.FloatAttr if self._is_float else ir.IntegerAttr).get(self._type, number)
         tensor = ir.DenseElementsAttr.get_splat(ir.RankedTensorType.get([], self._type), attribute)
-        return self._add(arith.ConstantOp(tensor.type, tensor).result, lambda _: number, ())
+        return self._add(
+            arith.ConstantOp(tensor.type, tensor).result, lambda _: np.array(number), ()
+        )
 
     def _clamp(self, node: Node) -> None:
         """Bounds a value that may have grown."""
