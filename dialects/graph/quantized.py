@@ -4,87 +4,121 @@ Weights are kept in panels of 16 rows. Within a panel, four numbers that follow 
 row lie side by side, then those of the next row: a vector register holds four steps of 16 dot
 products, the layout of the machines' 8-bit dot product instructions.
 
-    scheme   element                   data                          with q in
-    q8_0     scale * q                 i8 [p, b, 2, 4, 16, 4]        -128 to 127
-    q4_0     scale * (q - 8)           i8 [p, b, 4, 16, 4]           0 to 15, two to a byte
-    q4_1     scale * q + minimum       i8 [p, b, 4, 16, 4]           0 to 15, two to a byte
+    scheme              element                      scale and minimum
+    q8_0, q4_0, q4_1    scale * (q - zero) [+ min]   f16, one of each for a block
+    q4_k, q5_k          scale * q + minimum          i8, times the f16 of eight blocks
+    q6_k                scale * (q - 32)             i8 for half a block, times such an f16
 
-Element (16 p + r, 32 b + 16 h + 4 g + j) of a matrix is q = data[p, b, h, g, r, j], or the half h
-(0: low) of the byte data[p, b, g, r, j]; its scale and minimum are at [p, b, r], in f16.
+Element (16 p + r, 32 b + 16 h + 4 g + j) of a matrix is q = data[p, b, h, g, r, j] in 8 bits. Of
+narrower ones, the low four bits are half h (0: low) of the byte data[p, b, g, r, j]; a fifth is
+bit 4 h + g of high[p, b, r, j], a fifth and sixth are bits 2 g and 2 g + 1 of high[p, b, h, r, j].
+Scale and minimum are at [p, b, r], the former at [p, b, h, r] where half a block has its own, what
+they are times at [p, b // 8, r].
 
 Source: ggml `ggml-common.h` for what the schemes mean; the order is our own.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from relax_mlir.bindings import ext, ir
-from relax_mlir.symbolic import as_expr
+from relax_mlir.symbolic import Expr, as_expr
 
 from .elementwise import is_integer
 from .op import InferredOp
 from .types import ShapeError, TensorType, dims_differ
 
 BLOCK = 32
-"""Numbers along a row that share a scale."""
+"""Numbers along a row that share a scale, or two."""
 PANEL = 16
 """Rows of a panel."""
+NEST = 8
+"""Blocks that share what their scales are times."""
+PARTS = ("data", "scale", "minimum", "high", "outer_scale", "outer_minimum")
+"""What a matrix consists of, in the order of operands."""
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """How numbers of `bits` bits are read: signed or less `zero`, with or without a minimum."""
+    """How numbers of `bits` bits are read, less `zero`, with or without a minimum.
+
+    `scales` are those of a block; `is_nested` says that they are integers, times another number.
+    """
 
     bits: int
     zero: int = 0
     has_minimum: bool = False
+    scales: int = 1
+    is_nested: bool = False
 
-    @property
-    def inner(self) -> tuple[int, ...]:
-        """Dims of a block of a panel."""
-        return (2, 4, PANEL, 4) if self.bits == 8 else (4, PANEL, 4)
+    def parts(self, panels: Expr | int, blocks: Expr | int) -> dict[str, tuple[str, tuple]]:
+        """Element type (i8 or f16) and dims of each part of a matrix."""
+        by_row = (PANEL,)
+        factor = "i8" if self.is_nested else "f16"
+        halves = () if self.scales == 1 else (self.scales,)
+        data = (2, 4, PANEL, 4) if self.bits == 8 else (4, PANEL, 4)
+        found = {"data": ("i8", (panels, blocks, *data))}
+        found["scale"] = (factor, (panels, blocks, *halves, *by_row))
+        if self.has_minimum:
+            found["minimum"] = (factor, (panels, blocks, *by_row))
+        if self.bits in (5, 6):
+            planes = () if self.bits == 5 else (2,)
+            found["high"] = ("i8", (panels, blocks, *planes, PANEL, 4))
+        if self.is_nested:
+            found["outer_scale"] = ("f16", (panels, blocks // NEST, *by_row))
+            if self.has_minimum:
+                found["outer_minimum"] = ("f16", (panels, blocks // NEST, *by_row))
+        return found
 
 
-SCHEMES = {"q8_0": Scheme(8), "q4_0": Scheme(4, zero=8), "q4_1": Scheme(4, has_minimum=True)}
+SCHEMES = {
+    "q8_0": Scheme(8),
+    "q4_0": Scheme(4, zero=8),
+    "q4_1": Scheme(4, has_minimum=True),
+    "q4_k": Scheme(4, has_minimum=True, is_nested=True),
+    "q5_k": Scheme(5, has_minimum=True, is_nested=True),
+    "q6_k": Scheme(6, zero=32, scales=2, is_nested=True),
+}
 
 
 class DequantizeOp(InferredOp, name="dequantize", traits=[ext.Pure]):
     """Decodes a matrix from panels to f32.
 
-        data : tensor<p, b, ...xi8>    scale, minimum : tensor<p, b, 16xf16>
+        data : tensor<p x b x ...xi8>    the parts of the scheme : see above
         result : tensor<16*p x 32*b x f32>
 
     C1  the scheme is known
-    C2  the data is i8 and has the dims of the scheme
-    C3  a minimum is given just where the scheme has one
-    C4  scale and minimum are f16 [p, b, 16]
+    C2  the parts are those of the scheme
+    C3  each part has the element type and the dims of the scheme
+    C4  where eight blocks share a factor, their number is a known multiple of 8
     """
 
     result: ext.Result[Any]
     data: ext.Operand[Any]
     scale: ext.Operand[Any]
     minimum: ext.Operand[Any] | None = None
+    high: ext.Operand[Any] | None = None
+    outer_scale: ext.Operand[Any] | None = None
+    outer_minimum: ext.Operand[Any] | None = None
     scheme: ir.StringAttr = ext.attribute(kw_only=True)
 
     @staticmethod
-    def infer_return_type(
-        data: TensorType, scale: TensorType, minimum: TensorType | None = None, *, scheme: str
-    ) -> TensorType:
-        _check_panels(scheme, data, scale, minimum)
-        panels, blocks = data.dims[:2]
+    def infer_return_type(*parts: TensorType | None, scheme: str) -> TensorType:
+        panels, blocks = _check_parts(scheme, parts)
         return TensorType.make([panels * PANEL, blocks * BLOCK], ir.F32Type.get())
 
 
 class DequantizeRowsOp(InferredOp, name="dequantize_rows", traits=[ext.Pure]):
     """Decodes the rows of a matrix that indices name, an embedding lookup.
 
-        indices : tensor<n, integer>    data, scale, minimum : see graph.dequantize
+        indices : tensor<n, integer>    the others : see graph.dequantize
         result : tensor<n x 32*b x f32>
 
     An index outside of the rows is clamped to them.
 
     C1  the indices are integers of rank 1
-    C2  data, scale and minimum are those of the scheme
+    C2  the parts are those of the scheme
     """
 
     result: ext.Result[Any]
@@ -92,21 +126,19 @@ class DequantizeRowsOp(InferredOp, name="dequantize_rows", traits=[ext.Pure]):
     data: ext.Operand[Any]
     scale: ext.Operand[Any]
     minimum: ext.Operand[Any] | None = None
+    high: ext.Operand[Any] | None = None
+    outer_scale: ext.Operand[Any] | None = None
+    outer_minimum: ext.Operand[Any] | None = None
     scheme: ir.StringAttr = ext.attribute(kw_only=True)
 
     @staticmethod
     def infer_return_type(
-        indices: TensorType,
-        data: TensorType,
-        scale: TensorType,
-        minimum: TensorType | None = None,
-        *,
-        scheme: str,
+        indices: TensorType, *parts: TensorType | None, scheme: str
     ) -> TensorType:
         if not is_integer(indices.element) or indices.dims is None or len(indices.dims) != 1:  # C1
             raise ShapeError(f"expects integer indices of rank 1, but got '{indices}'")
-        _check_panels(scheme, data, scale, minimum)  # C2
-        return TensorType.make([indices.dims[0], data.dims[1] * BLOCK], ir.F32Type.get())
+        _, blocks = _check_parts(scheme, parts)  # C2
+        return TensorType.make([indices.dims[0], blocks * BLOCK], ir.F32Type.get())
 
 
 class QuantizeBlocksOp(InferredOp, name="quantize_blocks", traits=[ext.Pure]):
@@ -170,25 +202,30 @@ def _blocks_of(k) -> int:
     return k.value // BLOCK
 
 
-def _check_panels(
-    scheme: str, data: TensorType, scale: TensorType, minimum: TensorType | None
-) -> None:
-    """Checks the operands that hold a matrix."""
+def _check_parts(scheme: str, parts: tuple[TensorType | None, ...]) -> tuple[Expr, Expr]:
+    """Checks the operands that hold a matrix; returns the numbers of panels and blocks."""
     if scheme not in SCHEMES:  # C1
         raise ShapeError(f"has scheme '{scheme}'; accepted are {', '.join(SCHEMES)}")
     found = SCHEMES[scheme]
-    if not _is_i8(data) or data.dims is None or len(data.dims) != 2 + len(found.inner):  # C2
-        raise ShapeError(f"expects i8 data of rank {2 + len(found.inner)}, but got '{data}'")
-    panels, blocks, *_ = data.dims
-    _require_dims("data", data, (panels, blocks, *map(as_expr, found.inner)))
-    if (minimum is not None) != found.has_minimum:  # C3
-        takes = "takes a" if found.has_minimum else "takes no"
-        raise ShapeError(f"has scheme '{scheme}', which {takes} minimum")
-    for what, operand in (("a scale", scale), ("a minimum", minimum)):  # C4
-        if operand is not None:
-            if operand.element != ir.F16Type.get():
-                raise ShapeError(f"expects {what} of f16, but got {operand.element}")
-            _require_dims(what, operand, (panels, blocks, as_expr(PANEL)))
+    given: Mapping[str, TensorType] = {
+        name: part for name, part in zip(PARTS, parts) if part is not None
+    }
+    expected = found.parts(0, 0)
+    for name in PARTS:  # C2
+        if (name in given) != (name in expected):
+            takes = "takes" if name in expected else "takes no"
+            raise ShapeError(f"has scheme '{scheme}', which {takes} operand '{name}'")
+    data, rank = given["data"], len(expected["data"][1])
+    if not _is_i8(data) or data.dims is None or len(data.dims) != rank:  # C3
+        raise ShapeError(f"expects i8 data of rank {rank}, but got '{data}'")
+    panels, blocks = data.dims[:2]
+    if found.is_nested and (blocks is None or blocks.value is None or blocks.value % NEST):  # C4
+        raise ShapeError(f"expects a multiple of {NEST} blocks, but got {blocks}")
+    for name, (element, dims) in found.parts(panels, blocks).items():
+        if str(given[name].element) != element:
+            raise ShapeError(f"expects '{name}' of {element}, but got {given[name].element}")
+        _require_dims(f"'{name}'", given[name], tuple(map(as_expr, dims)))
+    return panels, blocks
 
 
 def _require_dims(what: str, operand: TensorType, dims: tuple) -> None:

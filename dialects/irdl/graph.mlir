@@ -745,22 +745,28 @@ module {
       %0 = irdl.any
       %1 = irdl.any
       %2 = irdl.any
-      irdl.operands(data: %0, scale: %1, minimum: optional %2)
-      %3 = irdl.base "#builtin.string" 
-      irdl.attributes {"scheme" = %3}
+      %3 = irdl.any
       %4 = irdl.any
-      irdl.results(result: %4)
+      %5 = irdl.any
+      irdl.operands(data: %0, scale: %1, minimum: optional %2, high: optional %3, outer_scale: optional %4, outer_minimum: optional %5)
+      %6 = irdl.base "#builtin.string" 
+      irdl.attributes {"scheme" = %6}
+      %7 = irdl.any
+      irdl.results(result: %7)
     }
     irdl.operation @dequantize_rows {
       %0 = irdl.any
       %1 = irdl.any
       %2 = irdl.any
       %3 = irdl.any
-      irdl.operands(indices: %0, data: %1, scale: %2, minimum: optional %3)
-      %4 = irdl.base "#builtin.string" 
-      irdl.attributes {"scheme" = %4}
+      %4 = irdl.any
       %5 = irdl.any
-      irdl.results(result: %5)
+      %6 = irdl.any
+      irdl.operands(indices: %0, data: %1, scale: %2, minimum: optional %3, high: optional %4, outer_scale: optional %5, outer_minimum: optional %6)
+      %7 = irdl.base "#builtin.string" 
+      irdl.attributes {"scheme" = %7}
+      %8 = irdl.any
+      irdl.results(result: %8)
     }
     irdl.operation @quantize_blocks {
       %0 = irdl.any

@@ -4,6 +4,8 @@ Decoding is element-wise over the dims of the panels, with the blocks of a row a
 own (b, half, group, place), so that it fuses into what reads the decoded matrix.
 """
 
+from collections.abc import Iterable, Sequence
+
 from relax_mlir.bindings import arith, ir, linalg, math, tensor
 from relax_mlir.dialects.graph import (
     DequantizeBlocksOp,
@@ -11,7 +13,7 @@ from relax_mlir.dialects.graph import (
     DequantizeRowsOp,
     QuantizeBlocksOp,
 )
-from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, SCHEMES, Scheme
+from relax_mlir.dialects.graph.quantized import BLOCK, NEST, PANEL, PARTS, SCHEMES, Scheme
 
 from .kernel import (
     PARALLEL,
@@ -35,27 +37,27 @@ SPLIT = (2, 4, 4)
 def dequantize(op: DequantizeOp, kernel: KernelBuilder) -> None:
     """Decodes panels over (p, r, b, half, group, place), which is the matrix under other dims."""
     scheme = SCHEMES[op.attributes["scheme"].value]
-    data, *factors = kernel.ins
-    p, r, b, half, group, place = range(6)
     whole = _expand(kernel.outs[0], [[PANEL], [*SPLIT]])
-    at = (p, b, half, group, r, place) if scheme.bits == 8 else (p, b, group, r, place)
-    maps = [affine_map(6, at), *[affine_map(6, (p, b, r)) for _ in factors]]
+    p, r, b, half, group, place = (ir.AffineExpr.get_dim(i) for i in range(6))
+    outer = ir.AffineExpr.get_floor_div(b, NEST)
+    places = _places(scheme, p, r, b, half, group, place, outer)
+    maps = [affine_map(6, at) for at in places.values()]
     maps.append(affine_map(6, range(6)))
 
-    def body(stored: ir.Value, *numbers: ir.Value) -> ir.Value:
-        q = stored if scheme.bits == 8 else _nibble(stored, linalg.IndexOp(half).result)
-        return _decode(scheme, q, *numbers[:-1])
+    def body(*stored: ir.Value) -> ir.Value:
+        indices = [linalg.IndexOp(i).result for i in (3, 4)] if scheme.bits < 8 else [None, None]
+        return _decode(scheme, dict(zip(places, stored)), *indices)
 
-    decoded = generic([data, *factors], [whole], maps, [PARALLEL] * 6, body)[0]
+    decoded = generic(_ordered(op, kernel.ins, places), [whole], maps, [PARALLEL] * 6, body)[0]
     kernel.finish(_collapse(decoded, kernel.outs[0], [1, 3]))
 
 
 def dequantize_rows(op: DequantizeRowsOp, kernel: KernelBuilder) -> None:
     """Decodes the rows that the indices name, element by element."""
     scheme = SCHEMES[op.attributes["scheme"].value]
-    indices, data, *factors = kernel.ins
+    indices, *matrix = kernel.ins
     out = kernel.outs[0]
-    rows = arith.MulIOp(dim(data, 0), index(PANEL)).result
+    rows = arith.MulIOp(dim(matrix[0], 0), index(PANEL)).result
     last = arith.SubIOp(rows, index(1)).result
 
     def body(picked: ir.Value, _: ir.Value) -> ir.Value:
@@ -64,15 +66,40 @@ def dequantize_rows(op: DequantizeRowsOp, kernel: KernelBuilder) -> None:
         p = arith.DivUIOp(row, index(PANEL)).result
         r = arith.RemUIOp(row, index(PANEL)).result
         b, half, group, place = (linalg.IndexOp(i).result for i in range(1, 5))
-        numbers = [tensor.ExtractOp(x, [p, b, r]).result for x in factors]
-        at = [p, b, half, group, r, place] if scheme.bits == 8 else [p, b, group, r, place]
-        q = tensor.ExtractOp(data, at).result
-        return _decode(scheme, q if scheme.bits == 8 else _nibble(q, half), *numbers)
+        outer = arith.DivUIOp(b, index(NEST)).result if scheme.is_nested else b
+        places = _places(scheme, p, r, b, half, group, place, outer)
+        operands = _ordered(op, matrix, places)
+        stored = {
+            name: tensor.ExtractOp(operand, list(at)).result
+            for operand, (name, at) in zip(operands, places.items())
+        }
+        return _decode(scheme, stored, half, group)
 
     whole = _expand(out, [[], [*SPLIT]])
     maps = [affine_map(5, [0]), affine_map(5, range(5))]
     decoded = generic([indices], [whole], maps, [PARALLEL] * 5, body)[0]
     kernel.finish(_collapse(decoded, out, [0, 3]))
+
+
+def _places(scheme: Scheme, p, r, b, half, group, place, outer) -> dict[str, tuple]:
+    """Where each part of a matrix is read, in indices of any kind."""
+    by_row = (p, b, r)
+    places = {
+        "data": (p, b, half, group, r, place) if scheme.bits == 8 else (p, b, group, r, place),
+        "scale": by_row if scheme.scales == 1 else (p, b, half, r),
+        "minimum": by_row,
+        "high": (p, b, r, place) if scheme.bits == 5 else (p, b, half, r, place),
+        "outer_scale": (p, outer, r),
+        "outer_minimum": (p, outer, r),
+    }
+    return {name: places[name] for name in scheme.parts(0, 0)}
+
+
+def _ordered(op: ir.OpView, ins: Sequence[ir.Value], names: Iterable[str]) -> list[ir.Value]:
+    """The operands that hold a matrix, in the order of `names`; `ins` are those of the op."""
+    present = [name for name in PARTS if getattr(op, name) is not None]
+    operands = dict(zip(present, ins[-len(present) :], strict=True))
+    return [operands[name] for name in names]
 
 
 def quantize_blocks(op: QuantizeBlocksOp, kernel: KernelBuilder) -> None:
@@ -123,21 +150,47 @@ def dequantize_blocks(op: DequantizeBlocksOp, kernel: KernelBuilder) -> None:
     kernel.finish(_collapse(decoded, out, [0] * (rank - 1) + [3]))
 
 
-def _nibble(byte: ir.Value, half: ir.Value) -> ir.Value:
-    """The low or the high four bits."""
-    i8 = byte.type
-    shift = arith.MulIOp(arith.IndexCastOp(i8, half).result, scalar(i8, 4)).result
-    return arith.AndIOp(arith.ShRUIOp(byte, shift).result, scalar(i8, 15)).result
-
-
-def _decode(scheme: Scheme, q: ir.Value, scale: ir.Value, *minimum: ir.Value) -> ir.Value:
+def _decode(
+    scheme: Scheme, stored: dict[str, ir.Value], half: ir.Value | None, group: ir.Value | None
+) -> ir.Value:
     """scale * (q - zero) + minimum."""
     f32 = ir.F32Type.get()
+    q = stored["data"]
+    if scheme.bits < 8:
+        q = _bits(q, _scaled(half, 4), 4)
+    if scheme.bits == 5:
+        at = arith.AddIOp(_scaled(half, 4), arith.IndexCastOp(q.type, group).result).result
+        q = _above(q, _bits(stored["high"], at, 1))
+    elif scheme.bits == 6:
+        q = _above(q, _bits(stored["high"], _scaled(group, 2), 2))
     if scheme.zero:
         q = arith.SubIOp(q, scalar(q.type, scheme.zero)).result
-    wide = [arith.ExtFOp(f32, x).result for x in (scale, *minimum)]
-    product = arith.MulFOp(arith.SIToFPOp(f32, q).result, wide[0]).result
-    return arith.AddFOp(product, wide[1]).result if minimum else product
+
+    def factor(name: str) -> ir.Value:
+        if not scheme.is_nested:
+            return arith.ExtFOp(f32, stored[name]).result
+        outer = arith.ExtFOp(f32, stored[f"outer_{name}"]).result
+        return arith.MulFOp(outer, arith.SIToFPOp(f32, stored[name]).result).result
+
+    product = arith.MulFOp(arith.SIToFPOp(f32, q).result, factor("scale")).result
+    return arith.AddFOp(product, factor("minimum")).result if scheme.has_minimum else product
+
+
+def _scaled(place: ir.Value, by: int) -> ir.Value:
+    """An index times a number, in 8 bits."""
+    i8 = ir.IntegerType.get_signless(8)
+    return arith.MulIOp(arith.IndexCastOp(i8, place).result, scalar(i8, by)).result
+
+
+def _bits(byte: ir.Value, first: ir.Value, count: int) -> ir.Value:
+    """`count` bits of a byte."""
+    moved = arith.ShRUIOp(byte, first).result
+    return arith.AndIOp(moved, scalar(byte.type, (1 << count) - 1)).result
+
+
+def _above(low: ir.Value, high: ir.Value) -> ir.Value:
+    """Bits above four others."""
+    return arith.OrIOp(low, arith.ShLIOp(high, scalar(high.type, 4)).result).result
 
 
 def _expand(value: ir.Value, inner: list[list[int]]) -> ir.Value:

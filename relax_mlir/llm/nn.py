@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import Dim, TensorType
-from relax_mlir.dialects.graph.quantized import PANEL, SCHEMES
-from relax_mlir.llm.panels import part_dims
+from relax_mlir.dialects.graph.quantized import PANEL, PARTS
+from relax_mlir.llm.panels import part_kinds
 from relax_mlir.symbolic import Expr, as_expr
 
 DimLike = Dim | int | str
@@ -31,14 +31,15 @@ class Parameter:
     """An argument of the graph function: its dims, and the checkpoint's tensors joined in it.
 
     They are joined along dim 0. With `part` "values" they are numbers: float32, or bfloat16 if
-    that is the `scheme`. A matrix that stays quantised by `scheme` has parameters of its own for
-    its parts "data", "scale" and "minimum".
+    that is the `scheme`. A matrix that stays quantised by `scheme` has a parameter of its own for
+    each of its parts. `dtype` is the element type's name.
     """
 
     dims: tuple[int, ...]
     sources: tuple[str, ...]
     part: str = "values"
     scheme: str = ""
+    dtype: str = "f32"
 
     @property
     def name(self) -> str:
@@ -49,9 +50,7 @@ class Parameter:
     @property
     def element(self) -> ir.Type:
         """Its element type in the graph."""
-        if self.part == "values":
-            return ir.BF16Type.get() if self.scheme == BF16 else ir.F32Type.get()
-        return ir.IntegerType.get_signless(8) if self.part == "data" else ir.F16Type.get()
+        return ir.Type.parse(self.dtype)
 
 
 @dataclass(frozen=True)
@@ -112,15 +111,15 @@ class Weight(Module):
         self.rows = rows
         self.scheme = storage.schemes.get(sources[0], "")
         self.rounds = bool(self.scheme) and storage.activations == "int8"
+        names = tuple(sources)
         if self.scheme in ("", BF16):
-            self.parts = [Parameter((rows, columns), tuple(sources), scheme=self.scheme)]
+            dtype = self.scheme or "f32"
+            self.parts = [Parameter((rows, columns), names, scheme=self.scheme, dtype=dtype)]
             return
-        names = ["data", "scale", "minimum"][: 2 + SCHEMES[self.scheme].has_minimum]
+        kinds = part_kinds(self.scheme, rows, columns)
         self.parts = [
-            Parameter(
-                part_dims(name, self.scheme, rows, columns), tuple(sources), name, self.scheme
-            )
-            for name in names
+            Parameter(dims, names, part, self.scheme, dtype)
+            for part, (dims, dtype) in kinds.items()
         ]
 
     def multiply(self, x: "Operand") -> ir.Value:
@@ -130,7 +129,7 @@ class Weight(Module):
             return matmul_transposed(x.value, *parts)
         if self.scheme == BF16:
             return matmul_transposed(x.rounded() if self.rounds else x.value, widened(*parts))
-        matrix = graph.DequantizeOp.build(*parts, scheme=self.scheme).result
+        matrix = graph.DequantizeOp.build(*self._slots(), scheme=self.scheme).result
         product = matmul_transposed(x.decoded() if self.rounds else x.value, matrix)
         if self.rows % PANEL == 0:
             return product
@@ -143,7 +142,12 @@ class Weight(Module):
             return graph.TakeOp.build(*parts, ids, axis=0).result
         if self.scheme == BF16:
             return widened(graph.TakeOp.build(*parts, ids, axis=0).result)
-        return graph.DequantizeRowsOp.build(ids, *parts, scheme=self.scheme).result
+        return graph.DequantizeRowsOp.build(ids, *self._slots(), scheme=self.scheme).result
+
+    def _slots(self) -> list[ir.Value | None]:
+        """The values of the parts, in the order of the operators' operands."""
+        found = {part.part: value_of(part) for part in self.parts}
+        return [found.get(name) for name in PARTS]
 
 
 class Operand:

@@ -12,7 +12,7 @@ from relax_mlir.dialects.graph.quantized import PANEL
 from relax_mlir.executable import Executable
 from relax_mlir.llm.arrays import ELEMENTS, aligned_arrays
 from relax_mlir.llm.nn import BF16, Parameter
-from relax_mlir.llm.panels import DTYPES, pack_matrix
+from relax_mlir.llm.panels import pack_matrix
 from relax_mlir.llm.weights import WeightSource
 
 
@@ -24,7 +24,7 @@ def load_parameters(
     Each weight is decoded or repacked to where it stays, by `threads` threads, with a progress bar
     if a person is watching. The arrays are row-major and aligned, and share one allocation.
     """
-    arrays = aligned_arrays([(p.dims, dtype_of(p)) for p in parameters])
+    arrays = aligned_arrays([(p.dims, ELEMENTS[p.dtype]) for p in parameters])
     pieces = _pieces(source, parameters, arrays)
     with (
         ThreadPoolExecutor(threads) as pool,
@@ -98,10 +98,3 @@ def _pieces(
             pieces.append(_Piece(name, scheme, outs))
             begin = end
     return pieces
-
-
-def dtype_of(parameter: Parameter) -> np.dtype:
-    """The element type of a parameter's array."""
-    if parameter.part != "values":
-        return DTYPES[parameter.part]
-    return ELEMENTS[BF16 if parameter.scheme == BF16 else "f32"]

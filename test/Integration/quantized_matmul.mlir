@@ -3,7 +3,7 @@
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v4+avx512vnni})' | FileCheck %s --check-prefix=VNNI
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v3})' | FileCheck %s --check-prefix=AVX2
 
-#three = array<i32: 1, 1, 1>
+#three = array<i32: 1, 1, 1, 0, 0, 0>
 !x = tensor<?x64xf32, #graph.shape<["n", 64]>>
 !q = tensor<?x64xi8, #graph.shape<["n", 64]>>
 !s = tensor<?x2xf32, #graph.shape<["n", 2]>>

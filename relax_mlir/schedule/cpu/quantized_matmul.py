@@ -4,22 +4,23 @@
            total + left * (scale * (number(data, half) - zero) + minimum)    ->   quantized_kernel
     %o = linalg.generic (elementwise) %c, %residual                               + epilogue
 
-The left side is f32, or 8-bit blocks: number * scale. What the numbers mean is read off the body,
-so the decoding need not come from `graph.dequantize`.
+The left side is f32, or 8-bit blocks: number * scale.
 
 Needs: the decoding fused into the contraction (`relax-fuse-tir`). Leaves: a scheduled kernel, or
 the function as it was.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from relax_mlir.bindings import arith, ir, linalg
-from relax_mlir.dialects.graph.quantized import PANEL, SCHEMES, Scheme
+from relax_mlir.bindings import arith, ir
+from relax_mlir.dialects.graph.quantized import PANEL, Scheme
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes.base import PassFailure
 from relax_mlir.target import Target
 
 from .contraction import Contraction, Factor, constant_of, loop_of
+from .decoders import Decoder, find_decoder
 from .dot import Dot
 from .emit import emit_kernel, read_kernel
 from .epilogue import Unsupported
@@ -29,7 +30,8 @@ from .loops import mul
 from .matmul import epilogue_of, kept_columns, prepare_program
 from .placement import place
 from .program import Argument, Computed, Program, Reshape, Stage, Tensor
-from .quantized_kernel import Left, Panels, Problem, Tiles, emit_quantized
+from .quantized_kernel import Problem, Tiles, emit_quantized
+from .quantized_panels import Left, Panels
 
 _SPLIT = (2, 4, 4)
 
@@ -40,7 +42,7 @@ class Decoded:
 
     `decoders` are stages in front of it that belong to it.
 
-    `left` is f32, or 8-bit numbers and their scale; `right` is data, scale and maybe minimum.
+    `left` is f32, or 8-bit numbers and their scale; `right` are the parts of the matrix.
     """
 
     stage: Stage
@@ -50,7 +52,7 @@ class Decoded:
     blocks: int
     scheme: Scheme
     left: tuple[Tensor, ...]
-    right: tuple[Tensor, ...]
+    right: Mapping[str, Tensor]
 
 
 def schedule_quantized_matmul(kernel: PrimFunc, target: Target) -> bool:
@@ -95,9 +97,9 @@ def match_decoded(stage: Stage) -> Decoded | None:
     if sides is None:
         return None
     for left, right in (sides, sides[::-1]):
-        numbers = matcher.numbers(right)
-        if numbers is not None:
-            return matcher.assign(left, *numbers)
+        decoder = find_decoder(right, stage.block, stage.reads, len(stage.extents))
+        if decoder is not None:
+            return matcher.assign(left, decoder)
     return None
 
 
@@ -116,76 +118,36 @@ class _Matcher:
         product = _op(terms[0], arith.MulFOp) if len(terms) == 1 else None
         return tuple(product.operands) if product else None
 
-    def numbers(self, value: ir.Value) -> tuple[Scheme, list[int], int | None] | None:
-        """The scheme of a decoded number, the reads it is made of, and the loop over halves."""
-        minimum = []
-        total = _op(value, arith.AddFOp)
-        if total is not None:
-            product = next((x for x in total.operands if _op(x, arith.MulFOp)), None)
-            minimum = [x for x in total.operands if x != product]
-            value = product
-        product = _op(value, arith.MulFOp) if value is not None else None
-        if product is None:
-            return None
-        integer = next((x for x in product.operands if _op(x, arith.SIToFPOp)), None)
-        factors = [x for x in product.operands if x != integer] + minimum
-        reads = [self._half_float(x) for x in factors]
-        if integer is None or None in reads:
-            return None
-        q, zero = _less_constant(integer.owner.operands[0])
-        byte, half = _nibble(q)
-        data = self._argument(byte if byte is not None else q)
-        scheme = Scheme(8 if byte is None else 4, zero, bool(minimum))
-        if data is None or scheme not in SCHEMES.values():
-            return None
-        return scheme, [data, *reads], half
-
-    def _half_float(self, value: ir.Value) -> int | None:
-        wide = _op(value, arith.ExtFOp)
-        found = self._argument(wide.operands[0]) if wide else None
-        is_half = found is not None and isinstance(wide.operands[0].type, ir.F16Type)
-        return found if is_half else None
-
     def _argument(self, value: ir.Value) -> int | None:
         """The number of the read that a scalar is."""
         if not isinstance(value.owner, ir.Block) or value.owner != self.stage.block:
             return None
         return ir.BlockArgument(value).arg_number
 
-    def assign(
-        self, left: ir.Value, scheme: Scheme, right: list[int], half: int | None
-    ) -> Decoded | None:
-        """Gives the loops their roles, from how the data is read; None if other maps differ."""
+    def assign(self, left: ir.Value, decoder: Decoder) -> Decoded | None:
+        """Gives the loops their roles; None if the left side is of another kind."""
         stage = self.stage
-        data = [loop_of(e) for e in stage.reads[right[0]].indices]
-        if scheme.bits == 8:
-            p, b, half, group, r, place_ = data if len(data) == 6 else [None] * 6
-        else:
-            p, b, group, r, place_ = data if len(data) == 5 else [None] * 5
-        loops = (p, r, b, half, group, place_)
+        p, r, b, half, group, place_ = decoder.loops
         outputs = [loop_of(e) for e in stage.inits[0].indices]
         rows = tuple(outputs[:-2])
-        if None in (*loops, *outputs) or len({*loops, *rows}) != len(stage.extents):
-            return None
-        inner = tuple(stage.extents[loop] for loop in (half, group, place_))
         reduces = [loop for loop, reduces in enumerate(stage.reduces) if reduces]
-        exact = (
-            [*outputs[-2:]] == [p, r]
-            and inner == _SPLIT
-            and stage.extents[r] == PANEL
-            and stage.extents[b] is not None
-            and sorted(reduces) == sorted([b, half, group, place_])
-            and all(self._reads(i, (p, b, r)) for i in right[1:])
-        )
-        sources = self._left(left, (*rows, b, half, group, place_)) if exact else None
-        if sources is None:
+        if (
+            [*outputs[-2:]] != [p, r]
+            or None in rows
+            or len({*decoder.loops, *rows}) != len(stage.extents)
+            or sorted(reduces) != sorted([b, half, group, place_])
+            or stage.extents[b] is None
+        ):
             return None
-        tensors = tuple(stage.reads[i].tensor for i in right)
-        if not all(isinstance(t, Argument) and t.out is None for t in tensors):
+        sources = self._left(left, (*rows, b, half, group, place_))
+        right = {part: stage.reads[i].tensor for part, i in decoder.operands.items()}
+        inputs = all(isinstance(t, Argument) and t.out is None for t in right.values())
+        if sources is None or not inputs:
             return None
-        decoders = [stage.reads[i].tensor for i in range(len(stage.reads))]
-        before = tuple(t.stage for t in decoders if isinstance(t, Computed))
-        return Decoded(stage, before, rows, (p, r), stage.extents[b], scheme, sources, tensors)
+        tensors = [operand.tensor for operand in stage.reads]
+        before = tuple(t.stage for t in tensors if isinstance(t, Computed))
+        blocks, scheme = stage.extents[b], decoder.scheme
+        return Decoded(stage, before, rows, (p, r), blocks, scheme, sources, right)
 
     def _reads(self, number: int, loops: tuple[int, ...]) -> bool:
         """Whether a read is at these loops."""
@@ -245,38 +207,6 @@ def _op(value: ir.Value, kind: type) -> ir.OpView | None:
     return op if isinstance(op, kind) else None
 
 
-def _less_constant(value: ir.Value) -> tuple[ir.Value, int]:
-    """x and c of a value x - c."""
-    for kind, sign in ((arith.SubIOp, 1), (arith.AddIOp, -1)):
-        op = _op(value, kind)
-        constant = _constant(op.operands[1]) if op else None
-        if constant is not None:
-            return op.operands[0], sign * constant
-    return value, 0
-
-
-def _nibble(value: ir.Value) -> tuple[ir.Value | None, int | None]:
-    """The byte and the loop h of a value (byte >> 4 h) & 15."""
-    masked = _op(value, arith.AndIOp)
-    if masked is None or _constant(masked.operands[1]) != 15:
-        return None, None
-    shifted = _op(masked.operands[0], arith.ShRUIOp)
-    amount = _op(shifted.operands[1], arith.MulIOp) if shifted else None
-    if amount is None or _constant(amount.operands[1]) != 4:
-        return None, None
-    cast = _op(amount.operands[0], arith.IndexCastOp)
-    index = _op(cast.operands[0], linalg.IndexOp) if cast else None
-    if index is None:
-        return None, None
-    return shifted.operands[0], ir.IntegerAttr(index.attributes["dim"]).value
-
-
-def _constant(value: ir.Value) -> int | None:
-    op = _op(value, arith.ConstantOp)
-    attribute = op.attributes["value"] if op else None
-    return attribute.value if isinstance(attribute, ir.IntegerAttr) else None
-
-
 def _is_whole_input(tensor: Tensor) -> bool:
     """Whether the tensor is an argument, all of it in its order, under whatever dims."""
     while isinstance(tensor, Reshape):
@@ -302,11 +232,11 @@ def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
     left = Left(
         values.base, values.offset, *(x for view in scale for x in (view.base, view.offset))
     )
-    buffers = [kernel.view(tensor).base for tensor in found.right]
-    right = Panels(found.scheme, *buffers, *[None] * (3 - len(buffers)))
+    parts = {name: kernel.view(tensor).base for name, tensor in found.right.items()}
+    right = Panels(found.scheme, found.blocks, parts)
     factor = Factor(found.left[0], (), found.decoders, 0, None)
     contraction = Contraction(stage, factor, factor, (), found.rows, found.columns, -1, True, 0.0)
     epilogue = epilogue_of(kernel, Tiling.of(target), [contraction], shape)
     columns = kept_columns(kernel, [contraction], shape)
     rows = mul(1, *(shape[loop] for loop in found.rows))
-    emit_quantized(tiles, Problem(rows, columns, found.blocks, left, right, epilogue))
+    emit_quantized(tiles, Problem(rows, columns, left, right, epilogue))

@@ -1,54 +1,61 @@
 // RUN: relax-opt %s --split-input-file --verify-diagnostics --relax-verify
 
-#two = array<i32: 1, 1, 0>
-#three = array<i32: 1, 1, 1>
+#two = array<i32: 1, 1, 0, 0, 0, 0>
+#nested = array<i32: 1, 1, 1, 0, 1, 1>
+#three = array<i32: 1, 1, 1, 0, 0, 0>
 
 func.func @dequantize_c1(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
-  // expected-error @below {{'graph.dequantize' op has scheme 'q4_k'; accepted are q8_0, q4_0, q4_1}}
-  %0 = "graph.dequantize"(%d, %s) {scheme = "q4_k", operandSegmentSizes = #two} : (tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>) -> tensor<16x64xf32>
+  // expected-error @below {{'graph.dequantize' op has scheme 'q2_k'; accepted are q8_0, q4_0, q4_1, q4_k, q5_k, q6_k}}
+  %0 = "graph.dequantize"(%d, %s) {scheme = "q2_k", operandSegmentSizes = #two} : (tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>) -> tensor<16x64xf32>
   return %0 : tensor<16x64xf32>
 }
 
-func.func @dequantize_c2_rank(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
+func.func @dequantize_c3_rank(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
   // expected-error @below {{'graph.dequantize' op expects i8 data of rank 6, but got 'tensor<1 x 2 x 4 x 16 x 4 x i8>'}}
   %0 = "graph.dequantize"(%d, %s) {scheme = "q8_0", operandSegmentSizes = #two} : (tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>) -> tensor<16x64xf32>
   return %0 : tensor<16x64xf32>
 }
 
-func.func @dequantize_c2_element(%d: tensor<1x2x4x16x4xi16>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
+func.func @dequantize_c3_data(%d: tensor<1x2x4x16x4xi16>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
   // expected-error @below {{expects i8 data of rank 5, but got 'tensor<1 x 2 x 4 x 16 x 4 x i16>'}}
   %0 = "graph.dequantize"(%d, %s) {scheme = "q4_0", operandSegmentSizes = #two} : (tensor<1x2x4x16x4xi16>, tensor<1x2x16xf16>) -> tensor<16x64xf32>
   return %0 : tensor<16x64xf32>
 }
 
-func.func @dequantize_c2_dims(%d: tensor<1x2x4x32x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
-  // expected-error @below {{expects data of dims [1, 2, 4, 16, 4], but got 'tensor<1 x 2 x 4 x 32 x 4 x i8>'}}
+func.func @dequantize_c3_dims(%d: tensor<1x2x4x32x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
+  // expected-error @below {{expects 'data' of dims [1, 2, 4, 16, 4], but got 'tensor<1 x 2 x 4 x 32 x 4 x i8>'}}
   %0 = "graph.dequantize"(%d, %s) {scheme = "q4_0", operandSegmentSizes = #two} : (tensor<1x2x4x32x4xi8>, tensor<1x2x16xf16>) -> tensor<16x64xf32>
   return %0 : tensor<16x64xf32>
 }
 
-func.func @dequantize_c3_missing(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
-  // expected-error @below {{has scheme 'q4_1', which takes a minimum}}
+func.func @dequantize_c2_missing(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
+  // expected-error @below {{has scheme 'q4_1', which takes operand 'minimum'}}
   %0 = "graph.dequantize"(%d, %s) {scheme = "q4_1", operandSegmentSizes = #two} : (tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>) -> tensor<16x64xf32>
   return %0 : tensor<16x64xf32>
 }
 
-func.func @dequantize_c3_given(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
-  // expected-error @below {{has scheme 'q4_0', which takes no minimum}}
+func.func @dequantize_c2_given(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
+  // expected-error @below {{has scheme 'q4_0', which takes no operand 'minimum'}}
   %0 = "graph.dequantize"(%d, %s, %s) {scheme = "q4_0", operandSegmentSizes = #three} : (tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>, tensor<1x2x16xf16>) -> tensor<16x64xf32>
   return %0 : tensor<16x64xf32>
 }
 
-func.func @dequantize_c4_element(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf32>) -> tensor<16x64xf32> {
-  // expected-error @below {{expects a scale of f16, but got f32}}
+func.func @dequantize_c3_element(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf32>) -> tensor<16x64xf32> {
+  // expected-error @below {{expects 'scale' of f16, but got f32}}
   %0 = "graph.dequantize"(%d, %s) {scheme = "q4_0", operandSegmentSizes = #two} : (tensor<1x2x4x16x4xi8>, tensor<1x2x16xf32>) -> tensor<16x64xf32>
   return %0 : tensor<16x64xf32>
 }
 
-func.func @dequantize_c4_dims(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>, %m: tensor<1x3x16xf16>) -> tensor<16x64xf32> {
-  // expected-error @below {{expects a minimum of dims [1, 2, 16], but got 'tensor<1 x 3 x 16 x f16>'}}
+func.func @dequantize_c3_minimum(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>, %m: tensor<1x3x16xf16>) -> tensor<16x64xf32> {
+  // expected-error @below {{expects 'minimum' of dims [1, 2, 16], but got 'tensor<1 x 3 x 16 x f16>'}}
   %0 = "graph.dequantize"(%d, %s, %m) {scheme = "q4_1", operandSegmentSizes = #three} : (tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>, tensor<1x3x16xf16>) -> tensor<16x64xf32>
   return %0 : tensor<16x64xf32>
+}
+
+func.func @dequantize_c4(%d: tensor<1x12x4x16x4xi8>, %s: tensor<1x12x16xi8>, %o: tensor<1x1x16xf16>) -> tensor<16x384xf32> {
+  // expected-error @below {{'graph.dequantize' op expects a multiple of 8 blocks, but got 12}}
+  %0 = "graph.dequantize"(%d, %s, %s, %o, %o) {scheme = "q4_k", operandSegmentSizes = #nested} : (tensor<1x12x4x16x4xi8>, tensor<1x12x16xi8>, tensor<1x12x16xi8>, tensor<1x1x16xf16>, tensor<1x1x16xf16>) -> tensor<16x384xf32>
+  return %0 : tensor<16x384xf32>
 }
 
 func.func @negative_dequantize_result(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x32xf32> {
@@ -65,7 +72,7 @@ func.func @dequantize_symbolic(%d: tensor<?x2x4x16x4xi8, #graph.shape<["p", 2, 4
 
 // -----
 
-#rows = array<i32: 1, 1, 1, 0>
+#rows = array<i32: 1, 1, 1, 0, 0, 0, 0>
 
 func.func @dequantize_rows_c1_element(%i: tensor<3xf32>, %d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<3x64xf32> {
   // expected-error @below {{'graph.dequantize_rows' op expects integer indices of rank 1, but got 'tensor<3 x f32>'}}
@@ -80,7 +87,7 @@ func.func @dequantize_rows_c1_rank(%i: tensor<3x1xi32>, %d: tensor<1x2x4x16x4xi8
 }
 
 func.func @dequantize_rows_c2(%i: tensor<3xi32>, %d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<3x64xf32> {
-  // expected-error @below {{'graph.dequantize_rows' op has scheme 'q4_1', which takes a minimum}}
+  // expected-error @below {{'graph.dequantize_rows' op has scheme 'q4_1', which takes operand 'minimum'}}
   %0 = "graph.dequantize_rows"(%i, %d, %s) {scheme = "q4_1", operandSegmentSizes = #rows} : (tensor<3xi32>, tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>) -> tensor<3x64xf32>
   return %0 : tensor<3x64xf32>
 }

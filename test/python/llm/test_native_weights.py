@@ -62,6 +62,24 @@ def test_rounded_activations_are_close(tmp_path: Path, kind: str) -> None:
     assert 1e-4 < error < 2e-2  # rounding to 8 bits shows, and is all that shows
 
 
+@pytest.mark.parametrize(
+    "kinds", [("Q4_K",), ("Q5_K",), ("Q6_K",), ("Q4_K", "Q6_K", "Q8_0", "Q5_K")]
+)
+def test_super_blocks(tmp_path: Path, kinds: tuple[str, ...]) -> None:
+    config = dataclasses.replace(
+        CONFIG, hidden_size=256, intermediate_size=512, head_dim=64, num_heads=4
+    )
+    weights = random_weights(config)
+    formats = {name: kinds[i % len(kinds)] for i, name in enumerate(weights)}
+    path = write_gguf(tmp_path / "k.gguf", weights, formats, config)
+    exact = expected(path, config)
+    model = load(str(path), weights="native", activations="f32")
+    np.testing.assert_allclose(model.logits(TOKENS), exact, rtol=1e-4, atol=1e-4 * np.ptp(exact))
+    assert nbytes(model) < 1.05 * path.stat().st_size
+    logits = load(str(path), weights="native").logits(TOKENS)
+    assert np.linalg.norm(logits - exact) < 3e-2 * np.linalg.norm(exact)
+
+
 def test_steps_and_prompts_give_the_same_numbers(tmp_path: Path) -> None:
     path = write_gguf(tmp_path / "tiny.gguf", random_weights(), "Q4_1")
     model = load(str(path), weights="native")

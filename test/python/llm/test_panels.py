@@ -4,22 +4,43 @@ import numpy as np
 import pytest
 
 from relax_mlir.dialects.graph.quantized import SCHEMES
-from relax_mlir.llm.panels import DTYPES, pack_matrix, part_dims
+from relax_mlir.llm.arrays import ELEMENTS
+from relax_mlir.llm.panels import pack_matrix, part_kinds
 from relax_mlir.llm.quantization import BLOCKS, RawTensor
 
-FORMATS = {"q8_0": "Q8_0", "q4_0": "Q4_0", "q4_1": "Q4_1"}
+# Bytes of a super-block of 256, and where its float16 factors are.
+SUPER_BLOCKS = {
+    "Q4_K": (144, slice(0, 4)),
+    "Q5_K": (176, slice(0, 4)),
+    "Q6_K": (210, slice(208, 210)),
+}
+SHAPES = [(16, 1), (48, 3), (1, 2), (17, 1), (272, 1)]
 
 
 def random_matrix(scheme: str, rows: int, columns: int) -> RawTensor:
     """Blocks of any bytes, with finite factors."""
     rng = np.random.default_rng(rows)
-    dtype = BLOCKS[FORMATS[scheme]]
-    stored = rng.integers(0, 256, rows * columns // 32 * dtype.itemsize).astype(np.uint8)
-    raw = RawTensor.from_bytes(FORMATS[scheme], (rows, columns), stored)
-    for name in ("scale", "minimum"):
-        if name in dtype.names:
-            raw.data[name] = rng.standard_normal(raw.data.shape).astype(np.float16)
-    return raw
+    format = scheme.upper()
+    if format in BLOCKS:
+        dtype = BLOCKS[format]
+        stored = rng.integers(0, 256, rows * columns // 32 * dtype.itemsize).astype(np.uint8)
+        raw = RawTensor.from_bytes(format, (rows, columns), stored)
+        for name in ("scale", "minimum"):
+            if name in dtype.names:
+                raw.data[name] = rng.standard_normal(raw.data.shape).astype(np.float16)
+        return raw
+    size, factors = SUPER_BLOCKS[format]
+    stored = rng.integers(0, 256, (rows * columns // 256, size)).astype(np.uint8)
+    count = (factors.stop - factors.start) // 2
+    finite = rng.standard_normal((len(stored), count)).astype(np.float16)
+    stored[:, factors] = finite.view(np.uint8)
+    return RawTensor.from_bytes(format, (rows, columns), stored.reshape(-1))
+
+
+def empty_parts(scheme: str, rows: int, columns: int) -> dict[str, np.ndarray]:
+    """Arrays for the parts of a matrix, full of something else."""
+    kinds = part_kinds(scheme, rows, columns)
+    return {name: np.full(dims, 7, ELEMENTS[kind]) for name, (dims, kind) in kinds.items()}
 
 
 def read(scheme: str, parts: dict[str, np.ndarray], row: int, column: int) -> np.float32:
@@ -28,40 +49,49 @@ def read(scheme: str, parts: dict[str, np.ndarray], row: int, column: int) -> np
     b, rest = divmod(column, 32)
     half, rest = divmod(rest, 16)
     group, place = divmod(rest, 4)
-    if SCHEMES[scheme].bits == 8:
+    found = SCHEMES[scheme]
+    bytes_of = {name: parts[name].view(np.uint8) for name in ("data", "high") if name in parts}
+    if found.bits == 8:
         number = int(parts["data"][p, b, half, group, r, place])
     else:
-        number = int(parts["data"].view(np.uint8)[p, b, group, r, place]) >> (4 * half) & 15
-    value = np.float32(number - SCHEMES[scheme].zero) * np.float32(parts["scale"][p, b, r])
-    return value + np.float32(parts["minimum"][p, b, r]) if "minimum" in parts else value
+        number = int(bytes_of["data"][p, b, group, r, place]) >> (4 * half) & 15
+    if found.bits == 5:
+        number |= (int(bytes_of["high"][p, b, r, place]) >> (4 * half + group) & 1) << 4
+    elif found.bits == 6:
+        number |= (int(bytes_of["high"][p, b, half, r, place]) >> (2 * group) & 3) << 4
+
+    def factor(name: str, *at: int) -> np.float32:
+        inner = np.float32(parts[name][at])
+        return (
+            inner * np.float32(parts[f"outer_{name}"][p, b // 8, r]) if found.is_nested else inner
+        )
+
+    scale = factor("scale", p, b, r) if found.scales == 1 else factor("scale", p, b, half, r)
+    value = np.float32(number - found.zero) * scale
+    return value + factor("minimum", p, b, r) if found.has_minimum else value
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize(("rows", "columns"), [(16, 32), (48, 96), (1, 64), (17, 32), (272, 32)])
-def test_every_element_is_found(scheme: str, rows: int, columns: int) -> None:
+@pytest.mark.parametrize(("rows", "units"), SHAPES)
+def test_every_element_is_found(scheme: str, rows: int, units: int) -> None:
+    columns = units * (256 if SCHEMES[scheme].is_nested else 32)
     raw = random_matrix(scheme, rows, columns)
-    names = ["data", "scale", "minimum"][: 2 + SCHEMES[scheme].has_minimum]
-    parts = {
-        name: np.full(part_dims(name, scheme, rows, columns), 7, DTYPES[name]) for name in names
-    }
+    parts = empty_parts(scheme, rows, columns)
     pack_matrix(raw, scheme, parts)
     exact = raw.to_f32()
     found = np.array([
         [read(scheme, parts, row, column) for column in range(columns)] for row in range(rows)
     ])  # fmt: skip
     np.testing.assert_array_equal(found, exact)
-    for name in names:
-        rest = parts[name][-1].swapaxes(0, -1 if name != "data" else -2)[rows % 16 or 16 :]
+    for name, part in parts.items():
+        rest = np.moveaxis(part[-1], -2 if name in ("data", "high") else -1, 0)[rows % 16 or 16 :]
         assert not rest.any(), "rows past the last one are zero"
 
 
-def test_schemes_are_formats_of_files() -> None:
-    assert {FORMATS[scheme] for scheme in SCHEMES} == set(BLOCKS)
-
-
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_no_byte_is_added(scheme: str) -> None:
-    raw = random_matrix(scheme, 64, 128)
-    names = ["data", "scale", "minimum"][: 2 + SCHEMES[scheme].has_minimum]
-    sizes = [DTYPES[n].itemsize * np.prod(part_dims(n, scheme, 64, 128)) for n in names]
-    assert sum(sizes) == raw.data.nbytes
+def test_hardly_a_byte_is_added(scheme: str) -> None:
+    """Scales of 6 bits are kept in bytes: four more in a super-block."""
+    raw = random_matrix(scheme, 64, 256)
+    size = sum(part.nbytes for part in empty_parts(scheme, 64, 256).values())
+    extra = 64 * 4 if raw.format in ("Q4_K", "Q5_K") else 0
+    assert size == raw.data.nbytes + extra

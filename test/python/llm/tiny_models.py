@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import tokenizers
 from gguf import GGMLQuantizationType, GGUFWriter
+from gguf.constants import GGML_QUANT_SIZES
 from gguf.quants import quantize
 from safetensors.numpy import save_file
 from tokenizers import AddedToken, decoders, models, pre_tokenizers
@@ -135,7 +136,11 @@ def write_gguf(
         stored = _rows_as_in_gguf(name, values, config)
         matrix = kind if isinstance(kind, str) else kind[name]
         format = GGMLQuantizationType["F32" if stored.ndim == 1 else matrix]
-        if format.name in ("F32", "F16"):
+        if format.name.endswith("_K"):
+            writer.add_tensor(
+                _gguf_name(name), random_super_blocks(stored.shape, format), raw_dtype=format
+            )
+        elif format.name in ("F32", "F16"):
             writer.add_tensor(_gguf_name(name), stored.astype(f"f{int(format.name[1:]) // 8}"))
         else:
             writer.add_tensor(_gguf_name(name), quantize(stored, format), raw_dtype=format)
@@ -144,6 +149,18 @@ def write_gguf(
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def random_super_blocks(shape: tuple[int, int], format: GGMLQuantizationType) -> np.ndarray:
+    """Bytes of a matrix in a format that the `gguf` package cannot write: small random numbers."""
+    _, size = GGML_QUANT_SIZES[format]
+    rng = np.random.default_rng(shape[0])
+    stored = rng.integers(0, 256, (shape[0], shape[1] // 256, size)).astype(np.uint8)
+    factors = slice(208, 210) if format.name == "Q6_K" else slice(0, 4)
+    count = (factors.stop - factors.start) // 2
+    numbers = rng.uniform(1e-4, 2e-4, (*stored.shape[:2], count)).astype(np.float16)
+    stored[..., factors] = numbers.view(np.uint8)
+    return stored.reshape(shape[0], -1)
 
 
 def _gguf_metadata(config: LlamaConfig) -> dict[str, object]:

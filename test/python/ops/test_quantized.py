@@ -5,80 +5,122 @@ import pytest
 from harness import NUMPY, Program, spec
 
 from relax_mlir.dialects import graph
-from relax_mlir.dialects.graph.quantized import SCHEMES
+from relax_mlir.dialects.graph.quantized import PARTS, SCHEMES
 
 RANDOM = np.random.default_rng(0)
 LEADS = [(), ("n",), ("m", "n"), (3, "n")]
 SIZES = [{"m": 2, "n": 7}, {"m": 1, "n": 1}, {"m": 3, "n": 0}, {"m": 2, "n": 33}]
 
 
+class Packed:
+    """An operator on a matrix, built from those parts that the scheme has, in their order."""
+
+    def __init__(self, op: type, scheme: str) -> None:
+        self.op, self.parts = op, list(SCHEMES[scheme].parts(1, 8))
+
+    def declared_attributes(self) -> dict[str, type]:
+        """Those of the operator."""
+        return self.op.declared_attributes()
+
+    def build(self, *operands, scheme: str):
+        """The operator, with what comes in front of the parts."""
+        first = len(operands) - len(self.parts)
+        given = dict(zip(self.parts, operands[first:], strict=True))
+        return self.op.build(*operands[:first], *map(given.get, PARTS), scheme=scheme)
+
+
 def panels(scheme: str, panel: int | str, blocks: int) -> list:
     """Specs of the operands that hold a matrix."""
-    data = spec("i8", panel, blocks, *SCHEMES[scheme].inner)
-    return [data, *[spec("f16", panel, blocks, 16)] * (1 + SCHEMES[scheme].has_minimum)]
+    parts = SCHEMES[scheme].parts(0, blocks)
+    return [spec(element, panel, *dims[1:]) for element, dims in parts.values()]
 
 
-def random_panels(scheme: str, panel: int, blocks: int) -> list[np.ndarray]:
+def random_panels(scheme: str, panel: int, blocks: int) -> dict[str, np.ndarray]:
     """Any bytes, and factors of any sign."""
-    shape = (panel, blocks, *SCHEMES[scheme].inner)
-    data = RANDOM.integers(-128, 128, shape).astype(np.int8)
-    count = 1 + SCHEMES[scheme].has_minimum
-    return [data, *RANDOM.standard_normal((count, panel, blocks, 16)).astype(np.float16)]
+    parts = {}
+    for name, (element, dims) in SCHEMES[scheme].parts(panel, blocks).items():
+        if element == "i8":
+            parts[name] = RANDOM.integers(-128, 128, dims).astype(np.int8)
+        else:
+            parts[name] = RANDOM.standard_normal(dims).astype(np.float16)
+    return parts
 
 
-def decoded(scheme: str, data: np.ndarray, *factors: np.ndarray) -> np.ndarray:
+def decoded(scheme: str, parts: dict[str, np.ndarray]) -> np.ndarray:
     """The matrix in float64: dims p, b, half, group, r, place to p, r, b, half, group, place."""
-    if SCHEMES[scheme].bits == 4:
-        byte = data.view(np.uint8)
-        data = np.stack([byte & 15, byte >> 4], axis=2)
-    numbers = data.astype(np.float64).transpose(0, 4, 1, 2, 3, 5)
-    rows, blocks = data.shape[0] * 16, data.shape[1]
-    numbers = numbers.reshape(rows, blocks, 32) - SCHEMES[scheme].zero
-    scale, *minimum = (
-        factor.astype(np.float64).transpose(0, 2, 1).reshape(rows, blocks, 1) for factor in factors
-    )
-    values = numbers * scale + (minimum[0] if minimum else 0)
+    found, numbers = SCHEMES[scheme], parts["data"]
+    if found.bits < 8:
+        byte = numbers.view(np.uint8)
+        numbers = np.stack([byte & 15, byte >> 4], axis=2)
+    half, group = np.ogrid[:2, :4]
+    if found.bits == 5:
+        high = parts["high"].view(np.uint8)[:, :, None, None]
+        numbers = numbers | (high >> (4 * half + group)[..., None, None].astype(np.uint8) & 1) << 4
+    elif found.bits == 6:
+        high = parts["high"].view(np.uint8)[:, :, :, None]
+        numbers = numbers | (high >> (2 * group)[..., None, None].astype(np.uint8) & 3) << 4
+    rows, blocks = numbers.shape[0] * 16, numbers.shape[1]
+    numbers = numbers.astype(np.float64).transpose(0, 4, 1, 2, 3, 5) - found.zero
+    numbers = numbers.reshape(rows, blocks, 2, 16)
+
+    def factor(name: str) -> np.ndarray:
+        inner = parts[name].astype(np.float64)
+        inner = inner[:, :, None] if inner.ndim == 3 else inner
+        if found.is_nested:
+            inner = inner * np.repeat(parts[f"outer_{name}"].astype(np.float64), 8, 1)[:, :, None]
+        return inner.transpose(0, 3, 1, 2).reshape(rows, blocks, inner.shape[2], 1)
+
+    values = numbers * factor("scale") + (factor("minimum") if found.has_minimum else 0)
     return values.reshape(rows, 32 * blocks)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_dequantize(scheme: str, any_route: str) -> None:
-    program = Program(graph.DequantizeOp, *panels(scheme, "p", 3), scheme=scheme, route=any_route)
+    op = Packed(graph.DequantizeOp, scheme)
+    program = Program(op, *panels(scheme, "p", 8), scheme=scheme, route=any_route)
     for panel in (0, 1, 5):
-        operands = random_panels(scheme, panel, 3)
-        expected = decoded(scheme, *operands).astype(np.float32)
-        np.testing.assert_allclose(program(*operands), expected, rtol=1e-6, atol=1e-6)
+        parts = random_panels(scheme, panel, 8)
+        expected = decoded(scheme, parts).astype(np.float32)
+        found = program(*parts.values())
+        np.testing.assert_allclose(
+            found, expected, rtol=1e-6, atol=1e-6 * np.ptp([0, *expected.flat])
+        )
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_numbers_without_minimum_decode_exactly(scheme: str, route: str) -> None:
-    program = Program(graph.DequantizeOp, *panels(scheme, 2, 1), scheme=scheme, route=route)
-    data, scale, *minimum = random_panels(scheme, 2, 1)
-    operands = [data, scale, *map(np.zeros_like, minimum)]
-    expected = decoded(scheme, *operands).astype(np.float32)
-    np.testing.assert_array_equal(program(*operands), expected)
+    op = Packed(graph.DequantizeOp, scheme)
+    program = Program(op, *panels(scheme, 2, 8), scheme=scheme, route=route)
+    parts = random_panels(scheme, 2, 8)
+    if "minimum" in parts:
+        parts["minimum"][...] = 0
+    expected = decoded(scheme, parts).astype(np.float32)
+    np.testing.assert_array_equal(program(*parts.values()), expected)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("index", ["i32", "i64"])
 def test_dequantize_rows(scheme: str, index: str, any_route: str) -> None:
-    specs = [spec(index, "n"), *panels(scheme, "p", 2)]
-    program = Program(graph.DequantizeRowsOp, *specs, scheme=scheme, route=any_route)
+    specs = [spec(index, "n"), *panels(scheme, "p", 16)]
+    op = Packed(graph.DequantizeRowsOp, scheme)
+    program = Program(op, *specs, scheme=scheme, route=any_route)
     for panel, count in ((1, 1), (3, 17), (2, 0)):
-        operands = random_panels(scheme, panel, 2)
+        parts = random_panels(scheme, panel, 16)
         rows = RANDOM.integers(0, 16 * panel, count).astype(NUMPY[index])
-        expected = decoded(scheme, *operands)[rows].astype(np.float32)
-        np.testing.assert_allclose(program(rows, *operands), expected, rtol=1e-6, atol=1e-6)
+        expected = decoded(scheme, parts).astype(np.float32)
+        found = program(rows, *parts.values())
+        np.testing.assert_allclose(found, expected[rows], rtol=1e-6, atol=1e-6 * np.ptp(expected))
 
 
 def test_dequantize_rows_clamps(route: str) -> None:
     specs = [spec("i32", "n"), *panels("q8_0", "p", 1)]
-    program = Program(graph.DequantizeRowsOp, *specs, scheme="q8_0", route=route)
-    operands = random_panels("q8_0", 2, 1)
+    op = Packed(graph.DequantizeRowsOp, "q8_0")
+    program = Program(op, *specs, scheme="q8_0", route=route)
+    parts = random_panels("q8_0", 2, 1)
     limits = np.iinfo(np.int32)
     rows = np.array([limits.min, -1, 0, 31, 32, limits.max], np.int32)
-    expected = decoded("q8_0", *operands)[np.clip(rows, 0, 31)].astype(np.float32)
-    np.testing.assert_allclose(program(rows, *operands), expected, rtol=1e-6, atol=1e-6)
+    expected = decoded("q8_0", parts)[np.clip(rows, 0, 31)].astype(np.float32)
+    np.testing.assert_array_equal(program(rows, *parts.values()), expected)
 
 
 @pytest.mark.parametrize("lead", LEADS)

@@ -9,69 +9,85 @@ import relax_mlir
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects import graph, make_context
 from relax_mlir.dialects.graph import TensorType
-from relax_mlir.dialects.graph.quantized import SCHEMES
+from relax_mlir.dialects.graph.quantized import PARTS, SCHEMES
 from relax_mlir.executable import Executable
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix of N(rows, columns) by scheme: its operands, and its exact values in float64."""
+    """A matrix by scheme: its operands, and its exact values [rows, k] in float64."""
 
     scheme: str
     operands: tuple[np.ndarray, ...]
     values: np.ndarray
 
     @staticmethod
-    def of(
-        scheme: str,
-        numbers: np.ndarray,
-        scale: np.ndarray,
-        minimum: np.ndarray | None = None,
-    ) -> "Matrix":
-        """From numbers [rows, k], scale and minimum [rows, k / 32]; 16 divides rows."""
-        rows, k = numbers.shape
-        wide = numbers.reshape(rows, k // 32, 32).astype(np.float64) - SCHEMES[scheme].zero
-        values = wide * scale.astype(np.float64)[:, :, None]
-        operands = [pack_numbers(scheme, numbers), pack_factors(scale)]
-        if minimum is not None:
-            values = values + minimum.astype(np.float64)[:, :, None]
-            operands.append(pack_factors(minimum))
-        return Matrix(scheme, tuple(operands), values.reshape(rows, k))
+    def of(scheme: str, numbers: np.ndarray, factors: dict[str, np.ndarray]) -> "Matrix":
+        """From numbers [rows, k] and factors [rows, blocks or more]; 16 divides rows."""
+        found, (rows, k) = SCHEMES[scheme], numbers.shape
+
+        def factor(name: str) -> np.ndarray:
+            inner = factors[name].astype(np.float64).reshape(rows, k // 32, -1, 1)
+            if not found.is_nested:
+                return inner
+            outer = factors[f"outer_{name}"].astype(np.float64)
+            return inner * np.repeat(outer, 8, 1)[:, :, None, None]
+
+        wide = numbers.reshape(rows, k // 32, 2, 16).astype(np.float64) - found.zero
+        values = wide * factor("scale") + (factor("minimum") if found.has_minimum else 0)
+        parts = pack_numbers(scheme, numbers)
+        parts.update((name, pack_factors(array)) for name, array in factors.items())
+        operands = tuple(parts[name] for name in found.parts(1, 8))
+        return Matrix(scheme, operands, values.reshape(rows, k))
 
     @staticmethod
     def random(scheme: str, rows: int, k: int, seed: int = 0) -> "Matrix":
-        """Numbers and scales of every kind that a scheme has, negative and zero scales included."""
-        rng = np.random.default_rng(seed)
-        low, high = (-128, 128) if SCHEMES[scheme].bits == 8 else (0, 16)
+        """Numbers and factors of every kind that a scheme has, negative ones and zero included."""
+        rng, found = np.random.default_rng(seed), SCHEMES[scheme]
+        low, high = (-128, 128) if found.bits == 8 else (0, 1 << found.bits)
         numbers = rng.integers(low, high, (rows, k))
-        shape = (rows, k // 32)
-        scale = (rng.standard_normal(shape) * (rng.random(shape) > 0.1)).astype(np.float16)
-        minimum = rng.standard_normal(shape).astype(np.float16)
-        return Matrix.of(scheme, numbers, scale, minimum if SCHEMES[scheme].has_minimum else None)
+        factors = {}
+        for name, (element, dims) in found.parts(rows // 16, k // 32).items():
+            shape = (rows, dims[1], *dims[2:-1])
+            if element == "f16":
+                factors[name] = rng.standard_normal(shape) * (rng.random(shape) > 0.1)
+                factors[name] = factors[name].astype(np.float16)
+            elif name not in ("data", "high"):
+                factors[name] = rng.integers(-128, 128, shape).astype(np.int8)
+        return Matrix.of(scheme, numbers, factors)
 
 
-def pack_numbers(scheme: str, numbers: np.ndarray) -> np.ndarray:
+def pack_numbers(scheme: str, numbers: np.ndarray) -> dict[str, np.ndarray]:
     """Element by element as the operators' documentation says."""
-    rows, k = numbers.shape
-    out = np.zeros((rows // 16, k // 32, *SCHEMES[scheme].inner), np.int8)
+    (rows, k), found = numbers.shape, SCHEMES[scheme]
+    parts = {
+        name: np.zeros(dims, np.uint8)
+        for name, (_, dims) in found.parts(rows // 16, k // 32).items()
+        if name in ("data", "high")
+    }
+    data, high = parts["data"], parts.get("high")
     for row in range(rows):
         p, r = divmod(row, 16)
         for b in range(k // 32):
             for half in range(2):
                 for group in range(4):
                     at = 32 * b + 16 * half + 4 * group
-                    four = numbers[row, at : at + 4]
-                    if SCHEMES[scheme].bits == 8:
-                        out[p, b, half, group, r] = four
+                    four = numbers[row, at : at + 4].astype(np.uint8)
+                    if found.bits == 8:
+                        data[p, b, half, group, r] = four
                     else:
-                        out[p, b, group, r] |= (four << (4 * half)).astype(np.uint8).view(np.int8)
-    return out
+                        data[p, b, group, r] |= (four & 15) << (4 * half)
+                    if found.bits == 5:
+                        high[p, b, r] |= (four >> 4) << (4 * half + group)
+                    elif found.bits == 6:
+                        high[p, b, half, r] |= (four >> 4) << (2 * group)
+    return {name: part.view(np.int8) for name, part in parts.items()}
 
 
 def pack_factors(factors: np.ndarray) -> np.ndarray:
-    """[rows, blocks] as [panels, blocks, 16]."""
-    rows, blocks = factors.shape
-    return np.ascontiguousarray(factors.reshape(rows // 16, 16, blocks).transpose(0, 2, 1))
+    """[rows, blocks, ...] as [panels, blocks, ..., 16]."""
+    panels = factors.reshape(len(factors) // 16, 16, *factors.shape[1:])
+    return np.ascontiguousarray(np.moveaxis(panels, 1, -1))
 
 
 def rounded(x: np.ndarray) -> np.ndarray:
@@ -127,7 +143,8 @@ class Product:
         x, more = arguments[0], arguments[1 + parts :]
         if self.activations == "int8":
             x = graph.DequantizeBlocksOp.build(*graph.QuantizeBlocksOp.build(x).results).result
-        matrix = graph.DequantizeOp.build(*arguments[1 : 1 + parts], scheme=self.scheme).result
+        given = dict(zip(SCHEMES[self.scheme].parts(1, 8), arguments[1 : 1 + parts], strict=True))
+        matrix = graph.DequantizeOp.build(*map(given.get, PARTS), scheme=self.scheme).result
         transposed = graph.PermuteDimsOp.build(matrix, axes=[1, 0]).result
         y = graph.MatmulOp.build(x, transposed).result
         if self.kept is not None:
@@ -141,11 +158,8 @@ class Product:
 
 def operand_types(scheme: str, rows: int, k: int) -> list[TensorType]:
     """The annotations of a matrix's operands."""
-    panels, blocks = rows // 16, k // 32
-    factors = TensorType.make([panels, blocks, 16], ir.F16Type.get())
-    i8 = ir.IntegerType.get_signless(8)
-    data = TensorType.make([panels, blocks, *SCHEMES[scheme].inner], i8)
-    return [data, *[factors] * (1 + SCHEMES[scheme].has_minimum)]
+    parts = SCHEMES[scheme].parts(rows // 16, k // 32).values()
+    return [TensorType.make(dims, ir.Type.parse(element)) for element, dims in parts]
 
 
 @cache

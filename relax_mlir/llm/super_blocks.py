@@ -1,0 +1,90 @@
+"""The formats whose scales are small integers, times a number for each super-block of 256.
+
+    Q4_K  d, dmin, 12 bytes of 6-bit scales and minima, 128 bytes: the low and high halves of 64
+    Q5_K  d, dmin, the same 12 bytes, 32 bytes of fifth bits, the same 128 bytes
+    Q6_K  128 bytes of low halves, 64 bytes of two high bits, 16 scales of 8 bits, d
+
+They are taken apart into what `graph.dequantize` reads. Source: ggml `ggml-common.h` (layouts) and
+`ggml-quants.c` (`dequantize_row_q4_K` and so on).
+"""
+
+import numpy as np
+
+from relax_mlir.llm.quantization import RawTensor
+
+SUPER_BLOCK = 256
+_HALF = np.dtype("<f2")
+
+
+def unpack(raw: RawTensor) -> dict[str, np.ndarray]:
+    """The parts of a matrix row by row: bytes of data and of high bits, scales, and outer factors.
+
+    "data" is [rows, blocks of 32, 16], "high" [rows, blocks, 4 or 8], factors are [rows, blocks],
+    scales [rows, blocks, 2] in Q6_K, outer ones [rows, super-blocks] of float16.
+    """
+    rows, columns = raw.shape
+    stored = raw.data.reshape(rows, columns // SUPER_BLOCK, -1)
+    numbers, factors = _READERS[raw.format](stored)
+    q = numbers.reshape(rows, columns // 32, 2, 4, 4)
+    low = q & 15
+    factors["data"] = (low[:, :, 0] | low[:, :, 1] << 4).reshape(rows, columns // 32, 16)
+    high = q >> 4
+    if raw.format == "Q5_K":
+        places = np.arange(8, dtype=np.uint8).reshape(2, 4, 1)
+        factors["high"] = np.bitwise_or.reduce(high << places, axis=(2, 3))
+    elif raw.format == "Q6_K":
+        places = 2 * np.arange(4, dtype=np.uint8).reshape(4, 1)
+        halves = np.bitwise_or.reduce(high << places, axis=3)
+        factors["high"] = halves.reshape(rows, columns // 32, 8)
+    return factors
+
+
+def _read_q4_k(stored: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Numbers [..., 8, 32] of uint8, and factors."""
+    return _nibbles(stored[..., 16:]), _factors(stored)
+
+
+def _read_q5_k(stored: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    fifths = stored[..., None, 16:48] >> np.arange(8, dtype=np.uint8)[:, None] & 1
+    return _nibbles(stored[..., 48:]) | fifths << 4, _factors(stored)
+
+
+def _read_q6_k(stored: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    rows, supers = stored.shape[:2]
+    low = stored[..., :128].reshape(rows, supers, 2, 1, 2, 32)
+    # Of 128 numbers: low halves of 64 bytes, then their high halves.
+    low = low >> np.array([0, 4], np.uint8)[:, None, None] & 15
+    pairs = stored[..., 128:192].reshape(rows, supers, 2, 1, 32)
+    pairs = pairs >> np.array([0, 2, 4, 6], np.uint8)[:, None] & 3
+    numbers = low.reshape(rows, supers, 2, 4, 32) | pairs << 4
+    scale = np.ascontiguousarray(stored[..., 192:208]).view(np.int8)
+    outer = np.ascontiguousarray(stored[..., 208:210]).view(_HALF)
+    factors = {
+        "scale": scale.reshape(rows, supers * 8, 2),
+        "outer_scale": outer.reshape(rows, supers),
+    }
+    return numbers, factors
+
+
+def _nibbles(data: np.ndarray) -> np.ndarray:
+    """Of each 64 numbers: the low halves of 32 bytes, then the high ones."""
+    chunks = data.reshape(*data.shape[:2], 4, 1, 32)
+    return (chunks >> np.array([0, 4], np.uint8)[:, None] & 15).reshape(*data.shape[:2], 8, 32)
+
+
+def _factors(stored: np.ndarray) -> dict[str, np.ndarray]:
+    """Scales and minima of 6 bits: the first four of each in a byte, the others split in two."""
+    rows, supers = stored.shape[:2]
+    outer = np.ascontiguousarray(stored[..., :4]).view(_HALF)
+    a, b, c = (stored[..., 4 + 4 * i : 8 + 4 * i] for i in range(3))
+    scale = np.concatenate([a & 63, c & 15 | a >> 6 << 4], axis=-1)
+    minimum = np.concatenate([b & 63, c >> 4 | b >> 6 << 4], axis=-1)
+    return {
+        "scale": scale.view(np.int8).reshape(rows, supers * 8),
+        "minimum": minimum.view(np.int8).reshape(rows, supers * 8),
+        "outer_scale": outer[..., 0],
+        "outer_minimum": -outer[..., 1],
+    }
+
+
+_READERS = {"Q4_K": _read_q4_k, "Q5_K": _read_q5_k, "Q6_K": _read_q6_k}

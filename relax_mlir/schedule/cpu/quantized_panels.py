@@ -1,0 +1,198 @@
+"""Both sides of a product with a quantised matrix, and how they are read into vectors."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+
+from relax_mlir.bindings import arith, ir, memref, vector
+from relax_mlir.dialects.graph.quantized import BLOCK, NEST, PANEL, Scheme
+
+from .loops import Index, add, broadcast, floor_div, load, minimum, mul, value, vector_type
+
+HALVES, GROUPS, PLACES = 2, 4, 4
+LINE_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Left:
+    """Rows of f32 (`scale` is None), or of 8-bit numbers with a scale for each block.
+
+    Row r is at `offset + r * 32 * blocks` of `values`, its scales at `scale_offset + r * blocks`.
+    """
+
+    values: ir.Value
+    offset: Index
+    scale: ir.Value | None = None
+    scale_offset: Index = 0
+
+    def number(self, block: Index, place: int) -> ir.Value:
+        """Element `place` of a block, counted through all rows, as f32."""
+        x = memref.load(self.values, [value(self.at(block, place))])
+        return x if self.scale is None else arith.mulf(arith.sitofp(_f32(), x), self.factor(block))
+
+    def factor(self, block: Index) -> ir.Value:
+        """The scale of a block."""
+        return memref.load(self.scale, [value(add(self.scale_offset, block))])
+
+    def four(self, block: Index, place: int, lanes: int) -> ir.Value:
+        """Four 8-bit numbers from `place` on, in every lane of 32 bits."""
+        i8, i32 = _integer(8), _integer(32)
+        one = vector.bitcast(vector_type(1, i32), load(self.values, self.at(block, place), PLACES))
+        word = vector.extract(one, [], [0])
+        return vector.bitcast(vector_type(PLACES * lanes, i8), broadcast(word, lanes))
+
+    def at(self, block: Index, place: int) -> Index:
+        """Where an element is."""
+        return add(self.offset, mul(block, BLOCK), place)
+
+
+@dataclass(frozen=True)
+class Panels:
+    """The right side: `blocks` of 32 along k, and the flat buffer of each part of the matrix."""
+
+    scheme: Scheme
+    blocks: int
+    parts: Mapping[str, ir.Value]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of a panel."""
+        widths = {"i8": 1, "f16": 2}
+        parts = self.scheme.parts(1, self.blocks).values()
+        return sum(widths[element] * prod(dims) for element, dims in parts)
+
+    def size(self, part: str) -> int:
+        """Elements of a part that a block of a panel has, or that eight blocks have together."""
+        nests = 1 if part.startswith("outer") else NEST
+        return prod(self.scheme.parts(1, NEST)[part][1]) // nests
+
+    def _at(self, part: str, p: Index, b: Index) -> Index:
+        """Where a part of a block begins."""
+        if part.startswith("outer"):
+            p, b = mul(p, self.blocks // NEST), floor_div(b, NEST)
+            return mul(add(p, b), self.size(part))
+        return mul(add(mul(p, self.blocks), b), self.size(part))
+
+    def prefetch(self, p: Index, b: Index, panels: Index, ahead: int) -> None:
+        """Asks for the block that comes `ahead` bytes of numbers later."""
+        last = add(mul(panels, self.blocks), -1)
+        distance = -(-ahead // self.size("data"))
+        block = minimum(add(mul(p, self.blocks), b, distance), last)
+        for part, buffer in self.parts.items():
+            size = self.size(part)
+            if not part.startswith("outer"):
+                for line in range(0, size, LINE_BYTES):
+                    memref.prefetch(buffer, [value(add(mul(block, size), line))], False, 3, True)
+
+    def bytes_of(
+        self, p: Index, b: Index, lanes: int, unsigned: bool
+    ) -> Iterator[tuple[int, int, list[ir.Value]]]:
+        """Yields half, group and a vector of numbers in 8 bits for each `lanes` rows of a panel.
+
+        With `unsigned`, signed numbers are moved up by 128.
+        """
+        width = PLACES * lanes
+        starts = range(0, PANEL * PLACES, width)
+        if self.scheme.bits == 8:
+            for g in range(HALVES * GROUPS):
+                raw = [self._load("data", p, b, PANEL * PLACES * g + v, width) for v in starts]
+                if unsigned:
+                    raw = [arith.xori(x, _splat(-128, x.type)) for x in raw]
+                yield g // GROUPS, g % GROUPS, raw
+            return
+        high = self._high_bytes(p, b, width)
+        for group in range(GROUPS):
+            raw = [self._load("data", p, b, PANEL * PLACES * group + v, width) for v in starts]
+            for half in range(HALVES):
+                if half == 0:
+                    low = [arith.andi(x, _splat(15, x.type)) for x in raw]
+                else:
+                    low = [arith.shrui(x, _splat(4, x.type)) for x in raw]
+                above = high(half, group)
+                pairs = zip(low, above, strict=True) if above else ()
+                yield half, group, [arith.ori(*pair) for pair in pairs] or low
+
+    def _high_bytes(self, p: Index, b: Index, width: int):
+        """A function of half and group that gives the bits above four, in their place."""
+        bits = self.scheme.bits
+        if bits == 4:
+            return lambda half, group: []
+        planes = 1 if bits == 5 else HALVES
+        size = PANEL * PLACES
+        starts = range(0, planes * size, width)
+        loaded = [self._load("high", p, b, v, width) for v in starts]
+
+        def above(half: int, group: int) -> list[ir.Value]:
+            count = size // width
+            own = loaded if bits == 5 else loaded[half * count : (half + 1) * count]
+            first, mask = (4 * half + group, 16) if bits == 5 else (2 * group, 48)
+            return [arith.andi(_moved(x, 4 - first), _splat(mask, x.type)) for x in own]
+
+        return above
+
+    def words_of(
+        self, p: Index, b: Index, lanes: int
+    ) -> Iterator[tuple[int, int, list[list[ir.Value]]]]:
+        """Yields half, group and for each vector of rows the numbers of four places, in 32 bits."""
+        kind = vector_type(lanes, _integer(32))
+        for half, group, packed in self.bytes_of(p, b, lanes, unsigned=False):
+            words = [vector.bitcast(kind, x) for x in packed]
+            yield half, group, [[self._byte(word, 8 * j) for j in range(PLACES)] for word in words]
+
+    def _byte(self, words: ir.Value, first: int) -> ir.Value:
+        """The number in a byte of each word, less the scheme's zero."""
+        kind = words.type
+        if self.scheme.bits == 8:
+            moved = arith.shli(words, _splat(24 - first, kind)) if first < 24 else words
+            return arith.shrsi(moved, _splat(24, kind))
+        moved = arith.shrui(words, _splat(first, kind)) if first else words
+        number = arith.andi(moved, _splat(255, kind))
+        zero = self.scheme.zero
+        return arith.subi(number, _splat(zero, kind)) if zero else number
+
+    def scales(self, p: Index, b: Index, lanes: int) -> list[list[ir.Value]]:
+        """The scales of each half of a block, a vector for each `lanes` rows."""
+        if self.scheme.scales == 1:
+            return [self._factors("scale", p, b, 0, lanes)] * HALVES
+        return [self._factors("scale", p, b, PANEL * half, lanes) for half in range(HALVES)]
+
+    def minima(self, p: Index, b: Index, lanes: int) -> list[ir.Value]:
+        """The minima of a block; none where the scheme has none."""
+        return self._factors("minimum", p, b, 0, lanes) if self.scheme.has_minimum else []
+
+    def _factors(self, part: str, p: Index, b: Index, first: int, lanes: int) -> list[ir.Value]:
+        kind = vector_type(lanes, _f32())
+        found = []
+        for v in range(0, PANEL, lanes):
+            loaded = self._load(part, p, b, first + v, lanes)
+            if self.scheme.is_nested:
+                outer = arith.extf(kind, self._load(f"outer_{part}", p, b, v, lanes))
+                wide = arith.extsi(vector_type(lanes, _integer(32)), loaded)
+                found.append(arith.mulf(outer, arith.sitofp(kind, wide)))
+            else:
+                found.append(arith.extf(kind, loaded))
+        return found
+
+    def _load(self, part: str, p: Index, b: Index, first: int, width: int) -> ir.Value:
+        return load(self.parts[part], add(self._at(part, p, b), first), width)
+
+
+def _moved(x: ir.Value, up: int) -> ir.Value:
+    """Bits moved up by so many places, or down where that is negative."""
+    if up == 0:
+        return x
+    move = arith.shli if up > 0 else arith.shrui
+    return move(x, _splat(abs(up), x.type))
+
+
+def _splat(number: int, kind: ir.VectorType) -> ir.Value:
+    one = ir.IntegerAttr.get(ir.VectorType(kind).element_type, number)
+    return arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, one))
+
+
+def _f32() -> ir.Type:
+    return ir.F32Type.get()
+
+
+def _integer(bits: int) -> ir.Type:
+    return ir.IntegerType.get_signless(bits)
