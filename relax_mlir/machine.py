@@ -1,7 +1,7 @@
 """What this machine can do at best: bytes read and operations done per second.
 
 The kernels that find it out are made by this package's own code generator, so no other compiler is
-needed: a sum over an array much larger than the caches, and loops of independent multiply-adds of
+needed: sums over an array much larger than the caches, and loops of independent multiply-adds of
 float32 (FMA), bfloat16 (`vdpbf16ps`) and int8 (`vpdpbusd`), each where the machine has it.
 
 Bandwidth drifts on machines that are shared: compare with figures of the same minutes.
@@ -16,11 +16,10 @@ import numpy as np
 from relax_mlir.compiler import compile
 from relax_mlir.executable import BoundCall
 from relax_mlir.limits import Limits, Machine, keep, kept_machine, num_cpus, processor_name
-from relax_mlir.peak_kernels import UNITS, has_unit, operations, peak_module
+from relax_mlir.peak_kernels import READ_ROW, UNITS, has_unit, operations, peak_module, read_module
 from relax_mlir.target import Target
 
 READ_BYTES = 256 << 20
-ROW = 1 << 14  # elements of one row of the array that is read
 TASKS_PER_THREAD = 8
 HUGE_PAGE = 2 << 20
 SECONDS = 0.2  # spent on each figure
@@ -42,8 +41,8 @@ def measure_machine(threads: Sequence[int] = (), seconds: float = SECONDS) -> Ma
     """
     cpus = num_cpus()
     numbers = sorted({*threads} or {1, cpus})
-    reads = {huge: _read_call(huge) for huge in (False, True)}
     target = Target.parse("native")
+    reads = [_read_call(huge, target) for huge in (False, True)]
     peaks = {unit: _peak_call(unit, target, max(numbers)) for unit in UNITS}
     found = []
     for number in numbers:
@@ -51,7 +50,7 @@ def measure_machine(threads: Sequence[int] = (), seconds: float = SECONDS) -> Ma
             unit: None if made is None else made[1] / _best(made[0], number, seconds)
             for unit, made in peaks.items()
         }
-        read, huge = (READ_BYTES / _best(reads[huge], number, seconds) for huge in (False, True))
+        read, huge = (READ_BYTES / _best(call, number, seconds) for call in reads)
         found.append(Limits(number, read, huge, **rates))
     return Machine(processor_name(), cpus, tuple(found))
 
@@ -67,22 +66,16 @@ def _best(call: BoundCall, threads: int, seconds: float) -> float:
     return min(times)
 
 
-def _read_call(huge: bool) -> BoundCall:
-    """A sum over rows of `READ_BYTES`."""
-    annotation = f'tensor<?x{ROW}xf32, #graph.shape<["n", {ROW}]>>'
-    sums = 'tensor<?xf32, #graph.shape<["n"]>>'
-    text = f"""func.func @main(%x: {annotation}) -> {sums} {{
-      %y = "graph.sum"(%x) {{axes = array<i64: 1>, keepdims = false}} : ({annotation}) -> {sums}
-      return %y : {sums}
-    }}"""
+def _read_call(huge: bool, target: Target) -> BoundCall:
+    """Reads `READ_BYTES`, on pages that the system was asked to make huge, or not to."""
     memory = mmap.mmap(-1, READ_BYTES + HUGE_PAGE)
-    if huge:
-        memory.madvise(mmap.MADV_HUGEPAGE)
+    memory.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
     bytes_ = np.frombuffer(memory, np.uint8)
     begin = -bytes_.ctypes.data % HUGE_PAGE
-    array = bytes_[begin : begin + READ_BYTES].view(np.float32).reshape(-1, ROW)
+    array = bytes_[begin : begin + READ_BYTES].view(np.float32).reshape(-1, READ_ROW)
     array[:] = 1
-    return compile(text)["main"].bind(array, results=[np.empty(len(array), np.float32)])
+    sums = np.empty((len(array), target.f32_lanes), np.float32)
+    return compile(read_module(target.f32_lanes), target)["main"].bind(array, results=[sums])
 
 
 def _peak_call(unit: str, target: Target, threads: int) -> tuple[BoundCall, float] | None:

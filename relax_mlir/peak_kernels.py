@@ -1,7 +1,8 @@
-"""Kernels scheduled by hand that do nothing but multiply and add, to see how fast that can be.
+"""Kernels scheduled by hand that do nothing but multiply and add, or read, at full speed.
 
 Twelve accumulators are independent, which is more than the latency of a multiply-add times how many
-begin in a cycle on any machine so far, and less than there are vector registers.
+begin in a cycle on any machine so far, and less than there are vector registers. Memory is read at
+four places in turn, since the machine fetches ahead for each of them up to the end of a page.
 """
 
 from collections.abc import Mapping
@@ -14,6 +15,8 @@ from relax_mlir.target import Target
 
 CHAINS = 12
 STEPS = 1 << 14  # of each accumulator, in a task
+READ_ROW = 1 << 18  # float32 that a task reads
+STREAMS, VECTORS = 4, 2  # places that are read in turn, and vectors at each
 
 
 @dataclass(frozen=True)
@@ -70,19 +73,28 @@ def operations(unit: str, lanes: int) -> float:
 
 def peak_module(unit: str, lanes: int) -> str:
     """A module of one function that maps f32[n, lanes] to the same: n tasks."""
+    return _module(_peak_kernel(UNITS[unit], lanes), lanes, lanes)
+
+
+def read_module(lanes: int) -> str:
+    """A module of one function that maps f32[n, READ_ROW] to f32[n, lanes]: partial sums."""
+    return _module(_read_kernel(lanes), READ_ROW, lanes)
+
+
+def _module(kernel: str, columns: int, lanes: int) -> str:
+    """A module with a kernel, and a function that calls it."""
     with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(_kernel(UNITS[unit], lanes))
-        annotation = TensorType.make(["n", lanes], ir.F32Type.get())
-        type_ = annotation.to_mlir()
+        module, f32 = ir.Module.parse(kernel), ir.F32Type.get()
+        source, result = (TensorType.make(["n", size], f32) for size in (columns, lanes))
         with ir.InsertionPoint(module.body):
-            main = func.FuncOp("main", ([type_], [type_]))
+            main = func.FuncOp("main", ([source.to_mlir()], [result.to_mlir()]))
         with ir.InsertionPoint(main.add_entry_block()):
-            call = CallTirOp.build("peak", [main.arguments[0]], [annotation])
+            call = CallTirOp.build("kernel", [main.arguments[0]], [result])
             func.ReturnOp(list(call.outs))
         return str(module)
 
 
-def _kernel(unit: _Unit, lanes: int) -> str:
+def _peak_kernel(unit: _Unit, lanes: int) -> str:
     row, memory = f"vector<{lanes}xf32>", f"memref<?x{lanes}xf32>"
     values, total = unit.values.format(lanes=lanes), unit.total.format(lanes=lanes)
     integer = "i32" in total
@@ -93,7 +105,7 @@ def _kernel(unit: _Unit, lanes: int) -> str:
     ]
     sums = [f"%sum{i + 1} = {add} %sum{i}, %end#{i} : {total}" for i in chains]
     return f"""
-    func.func private @peak(%x: {memory}, %y: {memory})
+    func.func private @kernel(%x: {memory}, %y: {memory})
         attributes {{tir.prim_func, tir.scheduled, tir.num_outs = 1 : i64}} {{
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
@@ -112,6 +124,42 @@ def _kernel(unit: _Unit, lanes: int) -> str:
         {chr(10).join(sums)}
         %out = vector.bitcast %sum{CHAINS} : {total} to {row}
         vector.store %out, %y[%i, %c0] : {memory}, {row}
+      }} {{tir.grain = 1 : i64}}
+      return
+    }}"""
+
+
+def _read_kernel(lanes: int) -> str:
+    row, memory = f"vector<{lanes}xf32>", f"memref<?x{READ_ROW}xf32>"
+    out = f"memref<?x{lanes}xf32>"
+    places = [s * (READ_ROW // STREAMS) + v * lanes for s in range(STREAMS) for v in range(VECTORS)]
+    count = range(len(places))
+    loads = [
+        f"%at{i} = arith.addi %k, %place{i} : index\n"
+        f"%x{i} = vector.load %x[%i, %at{i}] : {memory}, {row}\n"
+        f"%new{i} = arith.addf %old{i}, %x{i} : {row}"
+        for i in count
+    ]
+    sums = [f"%sum{i + 1} = arith.addf %sum{i}, %end#{i} : {row}" for i in count]
+    return f"""
+    func.func private @kernel(%x: {memory}, %y: {out})
+        attributes {{tir.prim_func, tir.scheduled, tir.num_outs = 1 : i64}} {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %step = arith.constant {VECTORS * lanes} : index
+      %part = arith.constant {READ_ROW // STREAMS} : index
+      {chr(10).join(f"%place{i} = arith.constant {places[i]} : index" for i in count)}
+      %sum0 = arith.constant dense<0.0> : {row}
+      %n = memref.dim %x, %c0 : {memory}
+      scf.parallel (%i) = (%c0) to (%n) step (%c1) {{
+        %end:{len(places)} = scf.for %k = %c0 to %part step %step
+            iter_args({", ".join(f"%old{i} = %sum0" for i in count)})
+            -> ({", ".join([row] * len(places))}) {{
+          {chr(10).join(loads)}
+          scf.yield {", ".join(f"%new{i}" for i in count)} : {", ".join([row] * len(places))}
+        }}
+        {chr(10).join(sums)}
+        vector.store %sum{len(places)}, %y[%i, %c0] : {out}, {row}
       }} {{tir.grain = 1 : i64}}
       return
     }}"""

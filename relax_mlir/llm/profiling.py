@@ -29,7 +29,7 @@ def _profile(model: LanguageModel, case: Case, capacity: int, rounds: int) -> Pr
     tokens = np.random.default_rng(0).integers(0, model.config.vocab_size, capacity)
     if case.context:
         session.append(tokens[: case.context])
-    new = tokens[: case.prompt or 1]
+    new = tokens[: case.prompt or 1].tolist()
     symbols = {"n": len(new), "m": case.context, "c": capacity, "r": 1}  # those of llama.py
     return record(
         model.executable,

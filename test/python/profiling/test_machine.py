@@ -8,7 +8,15 @@ import pytest
 from relax_mlir import limits, machine
 from relax_mlir.compiler import compile
 from relax_mlir.limits import Limits, Machine
-from relax_mlir.peak_kernels import CHAINS, STEPS, UNITS, has_unit, peak_module
+from relax_mlir.peak_kernels import (
+    CHAINS,
+    READ_ROW,
+    STEPS,
+    UNITS,
+    has_unit,
+    peak_module,
+    read_module,
+)
 from relax_mlir.target import Target
 from relax_mlir.tools.relax_bench_machine import main
 
@@ -44,6 +52,12 @@ def test_each_unit_adds_all_its_products(unit):
         np.testing.assert_array_equal(run(unit, x).view(np.int32), sums.astype(np.int32))
     else:  # in bfloat16 each value is a pair: 0, and the value itself
         np.testing.assert_array_equal(run(unit, x), x * x * CHAINS * STEPS)
+
+
+def test_reading_reads_everything():
+    x = np.random.default_rng(0).integers(-8, 9, (3, READ_ROW)).astype(np.float32)
+    sums = compile(read_module(NATIVE.f32_lanes), NATIVE)["main"](x)
+    np.testing.assert_array_equal(sums.sum(axis=1), x.sum(axis=1))
 
 
 def test_targets_without_the_instructions_have_float32_only():
