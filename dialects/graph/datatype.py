@@ -12,8 +12,8 @@ from .types import ShapeError, TensorType
 class AstypeOp(InferredOp, name="astype", traits=[ext.Pure]):
     """Converts every element to another type.
 
-    Floats become integers by truncation, numbers become `i1` by comparison with 0; a float
-    outside of the integer's range gives an unspecified integer.
+    Floats become integers by truncation, numbers become `i1` by comparison with 0. A float
+    outside of the integer's range gives the nearest integer of it, NaN gives 0.
 
     C1  the new element type is a float, an integer or `i1`
 

@@ -4,6 +4,7 @@ from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.graph import AstypeOp
 
 from .kernel import KernelBuilder, elementwise, scalar
+from .scalars import to_compute
 
 
 def astype(op: AstypeOp, kernel: KernelBuilder) -> None:
@@ -13,7 +14,7 @@ def astype(op: AstypeOp, kernel: KernelBuilder) -> None:
 
 
 def convert(value: ir.Value, target: ir.Type) -> ir.Value:
-    """Converts a scalar; floats to integers truncate, numbers to `i1` compare with 0."""
+    """Converts a scalar; floats to integers truncate and clamp, numbers to `i1` compare with 0."""
     if value.type == target:
         return value
     from_integer = isinstance(value.type, ir.IntegerType)
@@ -26,7 +27,7 @@ def convert(value: ir.Value, target: ir.Type) -> ir.Value:
     if from_integer:
         return _from_integer(value, target)
     if to_integer:
-        return arith.FPToSIOp(target, value).result
+        return _to_integer(to_compute(value), target)
     return _between_floats(value, target)
 
 
@@ -38,6 +39,20 @@ def _from_integer(value: ir.Value, target: ir.Type) -> ir.Value:
     if ir.IntegerType(target).width < width:
         return arith.TruncIOp(target, value).result
     return (arith.ExtUIOp if boolean else arith.ExtSIOp)(target, value).result
+
+
+def _to_integer(value: ir.Value, target: ir.Type) -> ir.Value:
+    """Truncates; machines disagree on what does not fit, which is clamped here, and NaN is 0."""
+    bound = 2 ** (ir.IntegerType(target).width - 1)
+    low, high = scalar(value.type, -bound), scalar(value.type, bound)
+    above = arith.CmpFOp(arith.CmpFPredicate.OGE, value, high).result
+    below = arith.CmpFOp(arith.CmpFPredicate.OLT, value, low).result
+    nan = arith.CmpFOp(arith.CmpFPredicate.UNO, value, value).result
+    outside = arith.OrIOp(arith.OrIOp(above, below).result, nan).result
+    inside = arith.SelectOp(outside, scalar(value.type, 0), value).result
+    result = arith.FPToSIOp(target, inside).result
+    result = arith.SelectOp(above, scalar(target, bound - 1), result).result
+    return arith.SelectOp(below, scalar(target, -bound), result).result
 
 
 def _between_floats(value: ir.Value, target: ir.Type) -> ir.Value:

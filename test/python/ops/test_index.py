@@ -115,7 +115,13 @@ def test_full(dtype: str, route: str) -> None:
     _same(Program(graph.FullOp, spec(dtype), shape=(), route=route)(value), value)
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16", "i64", "i32", "i8"])
+def _arange(bounds, symbols, dtype: str, route: str) -> None:
+    program = Program(graph.ArangeOp, bounds=bounds, dtype=dtype, route=route)
+    start, stop, step = (eval(str(bound), {}, dict(symbols)) for bound in bounds)
+    expected = np.array(range(start, stop, step), np.int64).astype(NUMPY[dtype])
+    _same(program(**symbols), expected)
+
+
 @pytest.mark.parametrize(
     ("bounds", "symbols"),
     [
@@ -128,11 +134,13 @@ def test_full(dtype: str, route: str) -> None:
         ((4, 2, 1), {}),
     ],
 )
-def test_arange(bounds, symbols, dtype: str, route: str) -> None:
-    program = Program(graph.ArangeOp, bounds=bounds, dtype=dtype, route=route)
-    start, stop, step = (eval(str(bound), {}, dict(symbols)) for bound in bounds)
-    expected = np.array(range(start, stop, step), np.int64).astype(NUMPY[dtype])
-    _same(program(**symbols), expected)
+def test_arange(bounds, symbols, route: str) -> None:
+    _arange(bounds, symbols, "i64", route)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16", "i32", "i8"])
+def test_arange_dtypes(dtype: str, route: str) -> None:
+    _arange((-3, "n", 2), {"n": 33}, dtype, route)
 
 
 @pytest.mark.parametrize("k", [-3, -1, 0, 1, 2, 9])
@@ -190,6 +198,20 @@ def test_astype_of_special_floats_to_truth(source: str, route: str) -> None:
     program = Program(graph.AstypeOp, spec(source, "n"), dtype="i1", route=route)
     x = np.array([np.nan, np.inf, 0.0, -0.0, 0.25, -1], NUMPY[source])
     _same(program(x), np.array([True, True, False, False, True, True]))
+
+
+@pytest.mark.parametrize("target", INTEGERS)
+@pytest.mark.parametrize("source", FLOATS)
+def test_astype_clamps_floats(source: str, target: str, route: str) -> None:
+    program = Program(graph.AstypeOp, spec(source, "n"), dtype=target, route=route)
+    limits = np.iinfo(NUMPY[target])
+    bound = 2.0 ** (8 * NUMPY[target].itemsize - 1)
+    values = [np.nan, np.inf, -np.inf, bound, -bound, 1.5 * bound, -1.5 * bound, bound / 2, -0.9]
+    with np.errstate(over="ignore"):
+        x = np.array(values).astype(NUMPY[source])
+    exact = [0 if np.isnan(v) else v if np.isinf(v) else int(v) for v in x.astype(np.float64)]
+    expected = [int(min(max(value, limits.min), limits.max)) for value in exact]
+    _same(program(x), np.array(expected, NUMPY[target]))
 
 
 def test_astype_wraps_wide_integers(route: str) -> None:
