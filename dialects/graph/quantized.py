@@ -5,7 +5,8 @@ row lie side by side, then those of the next row: a vector register holds four s
 products, the layout of the machines' 8-bit dot product instructions.
 
     scheme              element                      scale and minimum
-    q8_0, q4_0, q4_1    scale * (q - zero) [+ min]   f16, one of each for a block
+    q8_0, q5_0, q4_0    scale * (q - zero)           f16, one for a block
+    q5_1, q4_1          scale * q + minimum          f16, one of each for a block
     q4_k, q5_k          scale * q + minimum          i8, times the f16 of eight blocks
     q6_k                scale * (q - 32)             i8 for half a block, times such an f16
 
@@ -76,6 +77,8 @@ SCHEMES = {
     "q8_0": Scheme(8),
     "q4_0": Scheme(4, zero=8),
     "q4_1": Scheme(4, has_minimum=True),
+    "q5_0": Scheme(5, zero=16),
+    "q5_1": Scheme(5, has_minimum=True),
     "q4_k": Scheme(4, has_minimum=True, is_nested=True),
     "q5_k": Scheme(5, has_minimum=True, is_nested=True),
     "q6_k": Scheme(6, zero=32, scales=2, is_nested=True),

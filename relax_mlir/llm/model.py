@@ -47,8 +47,8 @@ def load(
         weights: the type that weights are kept in: "f32"; "bf16", where matrices are rounded to
             bfloat16, half the bytes; "q8_0", "q4_0" or "q4_1", where they are rounded to 8 or 4
             bits in blocks of 32, unless the file has them so; or "native", where matrices in one
-            of these three, or in Q4_K, Q5_K or Q6_K, stay as they are in the file, and all others
-            become f32.
+            of these three, or in Q5_0, Q5_1, Q4_K, Q5_K or Q6_K, stay as they are in the file,
+            and all others become f32.
         threads: threads of a call; by default all CPUs of the process.
         target: the machine to compile for; it must be able to run here.
         opt_level: 0, 1, 2 or 3; 3 lays out the weights for the kernels.

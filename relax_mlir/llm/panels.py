@@ -14,7 +14,7 @@ import numpy as np
 from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, SCHEMES
 from relax_mlir.llm.encoding import to_blocks
 from relax_mlir.llm.quantization import BLOCKS, RawTensor
-from relax_mlir.llm.super_blocks import unpack
+from relax_mlir.llm.unpacking import unpack
 
 CHUNK_PANELS = 16  # what is read and what is written both stay in the cache
 

@@ -5,7 +5,7 @@
 #three = array<i32: 1, 1, 1, 0, 0, 0>
 
 func.func @dequantize_c1(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
-  // expected-error @below {{'graph.dequantize' op has scheme 'q2_k'; accepted are q8_0, q4_0, q4_1, q4_k, q5_k, q6_k}}
+  // expected-error @below {{'graph.dequantize' op has scheme 'q2_k'; accepted are q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k}}
   %0 = "graph.dequantize"(%d, %s) {scheme = "q2_k", operandSegmentSizes = #two} : (tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>) -> tensor<16x64xf32>
   return %0 : tensor<16x64xf32>
 }

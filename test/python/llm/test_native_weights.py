@@ -13,7 +13,7 @@ from relax_mlir.llm import LanguageModel, load
 from relax_mlir.llm.checkpoint import open_checkpoint
 from relax_mlir.llm.encoding import to_blocks
 
-KINDS = ("Q8_0", "Q4_0", "Q4_1", "F16", "F32", "Q5_0")
+KINDS = ("Q8_0", "Q4_0", "Q4_1", "F16", "F32", "Q5_0", "Q5_1")
 TOKENS = np.random.default_rng(0).integers(0, CONFIG.vocab_size, 21, dtype=np.int32)
 
 

@@ -8,11 +8,13 @@ from relax_mlir.llm.arrays import ELEMENTS
 from relax_mlir.llm.panels import pack_matrix, part_kinds
 from relax_mlir.llm.quantization import BLOCKS, RawTensor
 
-# Bytes of a super-block of 256, and where its float16 factors are.
-SUPER_BLOCKS = {
-    "Q4_K": (144, slice(0, 4)),
-    "Q5_K": (176, slice(0, 4)),
-    "Q6_K": (210, slice(208, 210)),
+# Numbers and bytes of a block, and where its float16 factors are.
+OTHERS = {
+    "Q5_0": (32, 22, slice(0, 2)),
+    "Q5_1": (32, 24, slice(0, 4)),
+    "Q4_K": (256, 144, slice(0, 4)),
+    "Q5_K": (256, 176, slice(0, 4)),
+    "Q6_K": (256, 210, slice(208, 210)),
 }
 SHAPES = [(16, 1), (48, 3), (1, 2), (17, 1), (272, 1)]
 
@@ -29,8 +31,8 @@ def random_matrix(scheme: str, rows: int, columns: int) -> RawTensor:
             if name in dtype.names:
                 raw.data[name] = rng.standard_normal(raw.data.shape).astype(np.float16)
         return raw
-    size, factors = SUPER_BLOCKS[format]
-    stored = rng.integers(0, 256, (rows * columns // 256, size)).astype(np.uint8)
+    count, size, factors = OTHERS[format]
+    stored = rng.integers(0, 256, (rows * columns // count, size)).astype(np.uint8)
     count = (factors.stop - factors.start) // 2
     finite = rng.standard_normal((len(stored), count)).astype(np.float16)
     stored[:, factors] = finite.view(np.uint8)

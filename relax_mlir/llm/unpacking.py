@@ -1,18 +1,21 @@
-"""The formats whose scales are small integers, times a number for each super-block of 256.
+"""Formats that keep bits of a number apart, or scales: five and six bits, and super-blocks of 256.
 
+    Q5_0  d, 32 fifth bits, 16 bytes: the low and high halves of 32
+    Q5_1  d, minimum, the same
     Q4_K  d, dmin, 12 bytes of 6-bit scales and minima, 128 bytes: the low and high halves of 64
     Q5_K  d, dmin, the same 12 bytes, 32 bytes of fifth bits, the same 128 bytes
     Q6_K  128 bytes of low halves, 64 bytes of two high bits, 16 scales of 8 bits, d
 
 They are taken apart into what `graph.dequantize` reads. Source: ggml `ggml-common.h` (layouts) and
-`ggml-quants.c` (`dequantize_row_q4_K` and so on).
+`ggml-quants.c` (`dequantize_row_q5_0` and so on).
 """
 
 import numpy as np
 
 from relax_mlir.llm.quantization import RawTensor
 
-SUPER_BLOCK = 256
+SIZES = {"Q5_0": 32, "Q5_1": 32, "Q4_K": 256, "Q5_K": 256, "Q6_K": 256}
+"""Numbers of a block."""
 _HALF = np.dtype("<f2")
 
 
@@ -23,13 +26,14 @@ def unpack(raw: RawTensor) -> dict[str, np.ndarray]:
     scales [rows, blocks, 2] in Q6_K, outer ones [rows, super-blocks] of float16.
     """
     rows, columns = raw.shape
-    stored = raw.data.reshape(rows, columns // SUPER_BLOCK, -1)
+    blocks = columns // SIZES[raw.format]
+    stored = raw.data.reshape(rows, blocks, raw.data.shape[1] // blocks)
     numbers, factors = _READERS[raw.format](stored)
     q = numbers.reshape(rows, columns // 32, 2, 4, 4)
     low = q & 15
     factors["data"] = (low[:, :, 0] | low[:, :, 1] << 4).reshape(rows, columns // 32, 16)
     high = q >> 4
-    if raw.format == "Q5_K":
+    if raw.format.startswith("Q5"):
         places = np.arange(8, dtype=np.uint8).reshape(2, 4, 1)
         factors["high"] = np.bitwise_or.reduce(high << places, axis=(2, 3))
     elif raw.format == "Q6_K":
@@ -37,6 +41,17 @@ def unpack(raw: RawTensor) -> dict[str, np.ndarray]:
         halves = np.bitwise_or.reduce(high << places, axis=3)
         factors["high"] = halves.reshape(rows, columns // 32, 8)
     return factors
+
+
+def _read_q5(stored: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Numbers [..., 32] of uint8, and factors; with a minimum if blocks have two bytes more."""
+    names = ("scale", "minimum") if stored.shape[-1] == 24 else ("scale",)
+    begin = 2 * len(names)
+    factors = np.ascontiguousarray(stored[..., :begin]).view(_HALF)
+    fifths = np.unpackbits(stored[..., begin : begin + 4], axis=-1, bitorder="little")
+    data = stored[..., begin + 4 :]
+    numbers = np.concatenate([data & 15, data >> 4], axis=-1) | fifths << 4
+    return numbers, {name: factors[..., i] for i, name in enumerate(names)}
 
 
 def _read_q4_k(stored: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -87,4 +102,10 @@ def _factors(stored: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-_READERS = {"Q4_K": _read_q4_k, "Q5_K": _read_q5_k, "Q6_K": _read_q6_k}
+_READERS = {
+    "Q5_0": _read_q5,
+    "Q5_1": _read_q5,
+    "Q4_K": _read_q4_k,
+    "Q5_K": _read_q5_k,
+    "Q6_K": _read_q6_k,
+}
