@@ -36,6 +36,8 @@ config.test_exec_root = os.environ.get("LIT_OUT") or os.path.join(root, "build",
 config.available_features.add(platform.machine())
 if mlir_opt:
     config.available_features.add("mlir-opt")
+else:
+    config.excludes.append("stock")  # tests of what other tools make of our modules
 
 python_path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
 config.environment["PYTHONPATH"] = python_path
