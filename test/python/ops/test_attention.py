@@ -49,8 +49,10 @@ CASES = [(1, 0), (1, 1), (1, 6), (5, 0), (3, 4), (7, 0), (2, 15), (17, 3)]
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize(("heads", "groups", "d"), [(4, 2, 8), (3, 3, 5), (6, 1, 16)])
+@pytest.mark.parametrize(
+    ("heads", "groups", "d", "causal"),
+    [(4, 2, 8, True), (4, 2, 8, False), (3, 3, 5, True), (6, 1, 16, True)],
+)
 def test_attention(heads, groups, d, causal, dtype: str, any_route: str) -> None:
     cache = spec(dtype, groups, "c", d)
     program = Program(

@@ -159,7 +159,7 @@ def test_integer_power(dtype: str, route: str) -> None:
     assert_close(program(x, y), expected)
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "i1"])
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "i64", "i8", "i1"])
 @pytest.mark.parametrize("op", COMPARE, ids=_name)
 def test_compare(op: type, dtype: str, route: str) -> None:
     program = Program(op, spec(dtype, "n"), spec(dtype, "n"), route=route)
