@@ -70,10 +70,13 @@ def write_atomically(path: Path, *parts: bytes | memoryview) -> None:
         raise
 
 
-def trim(limit: int, keep: Path | None = None) -> None:
-    """Drops the files that were not used for longest until the rest takes at most `limit` bytes."""
+def trim(limit: int, keep: Path | None = None, suffix: str = "") -> None:
+    """Drops files, those not used for longest first, until the rest takes at most `limit` bytes.
+
+    With a `suffix`, looks at the files that have it only.
+    """
     entries = []
-    for path in directory().glob("??/*"):
+    for path in directory().glob(f"??/*{suffix}"):
         try:
             status = path.stat()
         except FileNotFoundError:  # another process trims too

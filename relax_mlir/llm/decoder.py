@@ -5,7 +5,8 @@ the compiler nor the checkpoint's weights: it loads the shared object and maps t
 memory, which processes that run the same model then share.
 
 Weights are not kept if RELAX_CACHE_WEIGHTS is 0, if they would take more than half of the cache
-(RELAX_CACHE_BYTES), or if the disk has less than four times their size left.
+(RELAX_CACHE_BYTES), or if the disk has less than four times their size left. Those of all models
+together take half of the cache at most, so that they never drive out what was compiled.
 """
 
 import mmap
@@ -116,6 +117,7 @@ def _keep(key: bytes, made: Decoder) -> None:
     if 4 * size > shutil.disk_usage(cache.directory()).free:
         return
     try:
+        cache.trim(cache.limit() // 2 - size, suffix=".weights")
         cache.store(key, [made.executable.path.read_bytes()], ".so")
         cache.store(key, as_bytes(made.parameters), ".weights")
     except OSError as error:

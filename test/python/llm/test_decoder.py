@@ -93,6 +93,17 @@ def test_weights_can_be_left_out(folder, model, name, value, monkeypatch):
     assert kept(folder) <= before
 
 
+def test_weights_take_half_of_the_cache_at_most(tmp_path, monkeypatch):
+    monkeypatch.setenv("RELAX_CACHE_DIR", str(tmp_path / "cache"))
+    for seed in range(3):
+        load(str(write_hf(tmp_path / str(seed), random_weights(seed=seed))))
+        found = kept(tmp_path / "cache")
+        if not seed:
+            size = sum(path.stat().st_size for path in found)
+            monkeypatch.setenv("RELAX_CACHE_BYTES", str(5 * size))
+    assert len(found) == 2
+
+
 def test_a_file_of_another_size_is_not_used(folder, model):
     before = kept(folder)
     logits = load(model).logits(TOKENS)
