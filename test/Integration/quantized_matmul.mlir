@@ -2,6 +2,8 @@
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,symbol-dce)' | FileCheck %s --check-prefix=FUSED
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v4+avx512vnni})' | FileCheck %s --check-prefix=VNNI
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v3})' | FileCheck %s --check-prefix=AVX2
+// RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v3+avxvnni})' | FileCheck %s --check-prefix=SHORT
+// RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=aarch64-v8.2})' | FileCheck %s --check-prefix=ARM
 
 #three = array<i32: 1, 1, 1, 0, 0, 0>
 !x = tensor<?x64xf32, #graph.shape<["n", 64]>>
@@ -57,6 +59,15 @@
 // AVX2-COUNT-32:    pmadd.ub.sw
 // AVX2:             arith.sitofp
 // AVX2-NOT:     linalg
+
+// SHORT-LABEL: func.func private @fused_
+// SHORT-COUNT-32:  vpdpbusd.256
+// SHORT-NOT:       vpdpbusd
+// SHORT:           arith.sitofp
+
+// ARM-LABEL: func.func private @fused_
+// ARM-COUNT-64:  neon.sdot
+// ARM:           arith.sitofp
 func.func @residual(%x: !x, %data: tensor<3x2x4x16x4xi8>, %scale: tensor<3x2x16xf16>, %minimum: tensor<3x2x16xf16>, %r: !y) -> !y {
   %q:2 = "graph.quantize_blocks"(%x) : (!x) -> (!q, !s)
   %rounded = "graph.dequantize_blocks"(%q#0, %q#1) : (!q, !s) -> !x

@@ -4,8 +4,9 @@
 
     avx512vnni, avxvnni    vpdpbusd                  weights are unsigned
     avx2                   vpmaddubsw, vpmaddwd      weights are below 128, or signed
+    dotprod (aarch64)      sdot                      weights are signed, or below 128
 
-Source: Intel intrinsics guide; LLVM `IntrinsicsX86.td`.
+Source: Intel intrinsics guide; Arm architecture reference manual; LLVM `Intrinsics*.td`.
 """
 
 from dataclasses import dataclass
@@ -20,32 +21,35 @@ from .loops import vector_type
 class Dot:
     """The instruction of a target, for `lanes` sums at once."""
 
+    name: str
     lanes: int
-    has_vnni: bool
 
     @staticmethod
     def of(target: Target) -> "Dot | None":
         """The widest one that the target has, or None."""
-        if target.arch != "x86_64":
-            return None
+        if target.arch == "aarch64":
+            return Dot("sdot", 4) if target.has("dotprod") else None
         if target.vector_bytes == 64 and target.has("avx512vnni"):
-            return Dot(16, True)
+            return Dot("vpdpbusd", 16)
         if not target.has("avx2"):
             return None
-        return Dot(8, target.has("avx512vnni") and target.has("avx512vl"))
+        short = target.has("avx512vnni") and target.has("avx512vl")
+        return Dot("vpdpbusd" if short or target.has("avxvnni") else "vpmaddubsw", 8)
 
     @property
     def is_unsigned(self) -> bool:
         """Whether signed weights have to be moved up by 128 first."""
-        return self.has_vnni
+        return self.name == "vpdpbusd"
 
     def __call__(
         self, sums: ir.Value, weights: ir.Value, values: ir.Value, signed: bool
     ) -> ir.Value:
         """The next sums; `signed` weights are for machines that do not want unsigned ones."""
-        if self.has_vnni:
+        if self.name == "vpdpbusd":
             name = f"llvm.x86.avx512.vpdpbusd.{32 * self.lanes}"
             return _call(name, sums.type, sums, weights, values)
+        if self.name == "sdot":
+            return _call("llvm.aarch64.neon.sdot", sums.type, sums, weights, values)
         if signed:
             # |w| * (x with the sign of w): no two products leave 16 bits together.
             values = _call("llvm.x86.avx2.psign.b", values.type, values, weights)
