@@ -337,7 +337,10 @@ class TestLoad:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"weights": "f8"}, "unknown weights 'f8'; accepted are f32, bf16, native"),
+            ({"weights": "f8"}, "unknown weights 'f8'; accepted are f32, bf16, q8_0, q4_0, q4_1"),
+                {"weights": "f8"},
+                "unknown weights 'f8'; accepted are f32, bf16, q8_0, q4_0, q4_1, native",
+            ),
             ({"model": "nothing"}, "no model 'nothing'"),
             ({"context": 65}, "context is 65; expects 1 to 64"),
             ({"context": 0}, "context is 0; expects 1 to 64"),

@@ -2,7 +2,7 @@
 
 import pytest
 from scheduled import built_from_graph
-from test_attention import graph
+from test_attention_schedule import graph
 
 from relax_mlir.analysis.vectorization import assert_no_scalar_inner_loop, scalar_inner_loops
 from relax_mlir.bindings import ir
