@@ -337,7 +337,7 @@ class TestLoad:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"weights": "f8"}, "unknown weights 'f8'; accepted are f32, bf16, q8_0, q4_0, q4_1"),
+            (
                 {"weights": "f8"},
                 "unknown weights 'f8'; accepted are f32, bf16, q8_0, q4_0, q4_1, native",
             ),
