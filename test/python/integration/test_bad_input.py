@@ -223,6 +223,9 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         (["random:3x4xf32"], 2, "1 inputs are given, but there are 2 arguments"),
         (["missing.npy", "2"], 2, "cannot read 'missing.npy'"),
         (["text.npy", "2"], 2, "'text.npy' is no array file"),
+        (["empty.npy", "2"], 2, "'empty.npy' is no array file"),
+        ([f"zeros:{10**20}x4xf32", "2"], 2, "cannot make 'zeros:100000000000000000000x4xf32'"),
+        (["zeros:3x4xf32", str(10**20)], 2, "'100000000000000000000' does not fit into i64"),
         (["three by four", "2"], 2, "cannot read input 'three by four'"),
         (["random:3x4xq7", "2"], 2, "unknown dtype in 'random:3x4xq7'; accepted are"),
     ],
@@ -232,6 +235,7 @@ def test_wrong_call(
 ) -> None:
     (tmp_path / "good.so").write_bytes(compiled)
     (tmp_path / "text.npy").write_text("no array")
+    (tmp_path / "empty.npy").write_bytes(b"")
     options = [f"--input={text}" for text in inputs]
     refuse(tmp_path, status, says, "relax-run", "good.so", *options, "--output", "out.npy")
 
@@ -242,6 +246,7 @@ def test_wrong_use_of_relax_run(compiled: bytes, tmp_path: Path) -> None:
     for args, says in (
         (["--function=f"], "no function 'f'; the module has main"),
         (["--threads=0"], "--threads is 0; expects 1 or more"),
+        (["--seed=-1"], "--seed is -1; expects 0 or more"),
         (["--output=missing/y.npy"], "cannot write 'missing/y.npy'"),
         (["--output=a.npy", "--output=b.npy"], "2 outputs are named"),
     ):
@@ -266,3 +271,32 @@ def test_wrong_models(tmp_path: Path) -> None:
         ("folder", 1, "folder/config.json: cannot be read"),
     ):
         refuse(tmp_path, status, says, "relax-llm", "generate", model, "Hello")
+
+
+def test_text_that_nests_too_deep(tmp_path: Path) -> None:
+    (tmp_path / "deep.mlir").write_text("module {" * 5000 + "}" * 5000)
+    for tool in ("relax-opt", "relax-compile"):
+        refuse(
+            tmp_path,
+            1,
+            "deep.mlir:1:8008: error: brackets nest deeper than 1000",
+            tool,
+            "deep.mlir",
+        )
+
+
+@pytest.mark.parametrize(
+    ("redirection", "says"),
+    [
+        (">/dev/full", "cannot write standard output: no space left on device"),
+        (">&-", "cannot write standard output: it is closed"),
+        ("<&-", "cannot read standard input: it is closed"),
+    ],
+)
+def test_streams_that_fail(redirection: str, says: str) -> None:
+    tool = f"{sys.executable} -m relax_mlir.tools.relax_opt"
+    command = f"echo 'module {{}}' | {{ {tool} - {redirection}; }}"
+    done = subprocess.run(
+        ["sh", "-c", command], env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (2, f"relax-opt: {says}\n")
