@@ -1,0 +1,146 @@
+"""Programs in processes of their own that take turns on the same cases.
+
+A machine that gets slower for a while slows all programs alike, so figures are compared within a
+round: every program runs the case once, then the next round begins. A program whose answer is
+wrong is said so and is no baseline.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from worker import THREAD_VARIABLES
+
+FOLDER = Path(__file__).resolve().parent
+
+
+class Contender:
+    """One program in its own process."""
+
+    def __init__(self, name: str, spec: str, threads: int, python: str, log: Path) -> None:
+        """Starts `spec` (module:Class) under the interpreter `python`; its words go into `log`.
+
+        `absent` says why it is not there, or is None.
+        """
+        self.name = name
+        environment = {**os.environ, **{key: str(threads) for key in THREAD_VARIABLES}}
+        environment["PYTHONPATH"] = os.pathsep.join([str(FOLDER.parent), str(FOLDER)])
+        self._log = open(log, "w", encoding="utf-8")  # closed with the process
+        self._process = subprocess.Popen(
+            [python, str(FOLDER / "worker.py"), spec, str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=environment,
+            text=True,
+        )
+        first = self._read()
+        self.absent: str | None = first.get("absent") or first.get("failed")
+        self.version: str = first.get("version", "")
+
+    def ask(self, **request: object) -> dict:
+        """Sends a request and waits for its answer; `failed` in it says what went wrong."""
+        assert self._process.stdin
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            return {"failed": "the process has ended"}
+        return self._read()
+
+    def close(self) -> None:
+        """Ends the process."""
+        assert self._process.stdin
+        self._process.stdin.close()
+        self._process.wait()
+        self._log.close()
+
+    def _read(self) -> dict:
+        assert self._process.stdout
+        line = self._process.stdout.readline()
+        return json.loads(line) if line else {"failed": f"exit status {self._process.wait()}"}
+
+
+@dataclass
+class Outcome:
+    """What one program made of one case: seconds of each round, or why there are none."""
+
+    seconds: list[float] = field(default_factory=list)
+    error: float | None = None
+    why_not: str = ""
+
+    @property
+    def median(self) -> float | None:
+        """The median over the rounds, in seconds."""
+        return statistics.median(self.seconds) if self.seconds and not self.why_not else None
+
+
+def start(
+    specs: Mapping[str, str], threads: int, python: str = sys.executable
+) -> tuple[list[Contender], dict[str, str]]:
+    """Starts programs by name; returns those that are there, and why the others are not.
+
+    Ours, named "relax-mlir", always runs under this interpreter, the others under `python`.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="relax-bench-"))
+    found, absent = [], {}
+    for name, spec in specs.items():
+        interpreter = sys.executable if name == "relax-mlir" else python
+        contender = Contender(name, spec, threads, interpreter, folder / f"{name}.log")
+        if contender.absent is None:
+            found.append(contender)
+        else:
+            absent[name] = contender.absent
+    return found, absent
+
+
+def take_turns(
+    contenders: Sequence[Contender],
+    case: dict,
+    rounds: int,
+    seconds: float = 0.1,
+    runs: int = 3,
+    reference: np.ndarray | None = None,
+    tolerance: float = 1e-3,
+) -> dict[str, Outcome]:
+    """Measures one case: `rounds` times each contender in turn, `seconds` and `runs` at least.
+
+    With a `reference`, a program whose result is off by more than `tolerance` of the reference's
+    greatest magnitude is left out.
+    """
+    outcomes = {each.name: Outcome() for each in contenders}
+    with tempfile.TemporaryDirectory() as folder:
+        for each in contenders:
+            check = str(Path(folder) / f"{each.name}.npy") if reference is not None else None
+            answer = each.ask(do="prepare", case=case, check=check)
+            outcome = outcomes[each.name]
+            outcome.why_not = answer.get("unsupported") or answer.get("failed") or ""
+            if check and reference is not None and not outcome.why_not:
+                outcome.error = _error(np.load(check), reference)
+                if not outcome.error <= tolerance:
+                    outcome.why_not = f"wrong: off by {outcome.error:.2g}"
+    for _ in range(rounds):
+        for each in contenders:
+            outcome = outcomes[each.name]
+            if not outcome.why_not:
+                answer = each.ask(do="time", case=case, seconds=seconds, runs=runs)
+                outcome.why_not = answer.get("failed", "")
+                outcome.seconds += [answer["median"]] if "median" in answer else []
+    for each in contenders:
+        each.ask(do="forget", case=case)
+    return outcomes
+
+
+def _error(found: np.ndarray, wanted: np.ndarray) -> float:
+    """Greatest difference, as a share of the reference's greatest magnitude."""
+    if found.size != wanted.size:
+        return float("inf")
+    difference = np.abs(found.astype(np.float64).reshape(wanted.shape) - wanted).max(initial=0)
+    return float(difference / max(np.abs(wanted).max(initial=0), 1e-30))

@@ -1,0 +1,119 @@
+"""A process that runs one program's cases when it is asked to, so that programs can take turns.
+
+    python benchmarks/worker.py peers.onnxruntime_peer:Kernels 2
+
+Started by `turns.py`; talks JSON, one line a message, through what was its standard output.
+Each program has a process of its own: their thread pools and allocators never meet.
+"""
+
+import importlib
+import json
+import os
+import statistics
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A case that is ready: `run` does it once and returns its results as NumPy arrays.
+
+    `reset`, if there is one, is called before each run; its time does not count.
+    """
+
+    run: Callable[[], list]
+    reset: Callable[[], Any] | None = None
+
+
+class Program(Protocol):
+    """What can be measured; constructed with a number of threads."""
+
+    version: str
+
+    def prepare(self, case: dict) -> Prepared:
+        """Makes a case ready; raises NotImplementedError, with the reason, if it cannot."""
+
+
+def timed(prepared: Prepared, seconds: float, runs: int) -> list[float]:
+    """Returns the seconds of each run: at least `runs` of them, and at least `seconds` in all."""
+    times: list[float] = []
+    while len(times) < runs or sum(times) < seconds:
+        if prepared.reset:
+            prepared.reset()
+        begin = time.perf_counter()
+        prepared.run()
+        times.append(time.perf_counter() - begin)
+    return times
+
+
+class Server:
+    """Answers requests for one program."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._prepared: dict[str, Prepared] = {}
+
+    def answer(self, request: dict) -> dict:
+        """Does what is asked; the answer has `unsupported` if the program cannot."""
+        return getattr(self, "_" + request.pop("do"))(**request)
+
+    def _version(self) -> dict:
+        return {"version": self._program.version}
+
+    def _prepare(self, case: dict, check: str | None) -> dict:
+        """Prepares a case and runs it once; `check` names a file for its first result."""
+        begin = time.perf_counter()
+        try:
+            prepared = self._program.prepare(case)
+        except NotImplementedError as reason:
+            return {"unsupported": str(reason)}
+        if prepared.reset:
+            prepared.reset()
+        results = prepared.run()
+        if check is not None:
+            import numpy as np
+
+            np.save(check, np.asarray(results[0]))
+        self._prepared[json.dumps(case)] = prepared
+        return {"seconds": time.perf_counter() - begin}
+
+    def _time(self, case: dict, seconds: float, runs: int) -> dict:
+        times = timed(self._prepared[json.dumps(case)], seconds, runs)
+        return {"median": statistics.median(times), "least": min(times), "runs": len(times)}
+
+    def _forget(self, case: dict) -> dict:
+        self._prepared.pop(json.dumps(case), None)
+        return {}
+
+
+def serve(spec: str, threads: int) -> None:
+    """Constructs the program `module:Class` and answers requests until the input ends."""
+    # What the program prints must not end up among the answers.
+    channel = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    module, name = spec.split(":")
+    try:
+        server = Server(getattr(importlib.import_module(module), name)(threads))
+        answer = server.answer({"do": "version"})
+    except ImportError as error:
+        answer = {"absent": str(error)}
+    print(json.dumps(answer), file=channel, flush=True)
+    if "absent" in answer:
+        return
+    for line in sys.stdin:
+        try:
+            answer = server.answer(json.loads(line))
+        except Exception as error:  # the other side decides what a failure means
+            traceback.print_exc()
+            answer = {"failed": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), file=channel, flush=True)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], int(sys.argv[2]))
