@@ -45,6 +45,20 @@ def packed_type(
     return TensorType((panels, k, as_expr(columns)), weights.element)
 
 
+def panel_element(
+    packed: ir.Value, row: ir.Value, k: ir.Value, columns: int, pairs: bool
+) -> ir.Value:
+    """The element of weights[n, k] at `row` and `k`, out of a tensor of `packed_type`."""
+    width = index(columns)
+    panel = arith.DivUIOp(row, width).result
+    column = arith.RemUIOp(row, width).result
+    if not pairs:
+        return tensor.ExtractOp(packed, [panel, k, column]).result
+    two = index(2)
+    pair, half = arith.DivUIOp(k, two).result, arith.RemUIOp(k, two).result
+    return tensor.ExtractOp(packed, [panel, pair, column, half]).result
+
+
 def pack_weights_kernel(
     name: str,
     weights: TensorType,

@@ -9,6 +9,9 @@ Parameters are the arguments from `graph.num_inputs` on. A weight is packed wher
 it as the right side of a matrix product with float32 sums only. `relax-lift-params` then has the
 packing done once, ahead of the calls.
 
+A kernel that reads single elements of such a weight, as a lookup in a table of embeddings does,
+finds them in the panels too, so that the weight is kept once.
+
 Where the target multiplies pairs of bf16 numbers, and the kernel multiplies numbers widened from
 bf16 on both sides, the panels are of pairs, [ceil(n / 32), k / 2, 32, 2], if k is known and even.
 
@@ -16,6 +19,7 @@ Needs: fused tensor programs, not scheduled. Leaves: the same results.
 Source: TVM `AlterOpImpl` with `LiftTransformParams`.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.analysis.functions import NUM_INPUTS, graph_functions
@@ -31,12 +35,18 @@ from relax_mlir.legalize.kernel import (
     empty,
     fill,
     generic,
+    index,
     scalar,
 )
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import safe_erase, walk_ops
 from relax_mlir.schedule.cpu.multiply_add import has_pairs
-from relax_mlir.schedule.pack_weights import pack_weights_kernel, packed_type, panel_columns
+from relax_mlir.schedule.pack_weights import (
+    pack_weights_kernel,
+    packed_type,
+    panel_columns,
+    panel_element,
+)
 from relax_mlir.target import Target
 
 FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
@@ -61,6 +71,7 @@ class PackWeights(Pass):
             known = {value: index for index, value in enumerate(parameters)}
             for call in walk_ops(function, CallTirOp):
                 packer.rewrite(function, call, known)
+            packer.share(parameters)
 
 
 @dataclass(frozen=True)
@@ -88,7 +99,7 @@ class _Packer:
             if "sym_name" in op.attributes
         }
         self.products = {name: find_product(k, has_pairs) for name, k in self.kernels.items()}
-        self.packed_kernels: dict[str, str] = {}
+        self.packed_kernels: dict[tuple[str, _Product], str] = {}
         self.packing: dict[tuple[ir.Type, str, bool], str] = {}
         self.packed: dict[tuple[ir.Value, str, bool], ir.Value] = {}
 
@@ -99,15 +110,34 @@ class _Packer:
         product = self.products.get(call.callee_name)
         if product is None or call.ins[product.operand] not in parameters:
             return
-        ins = call.ins
-        ins[product.operand] = self._packed(function, ins[product.operand], product)
-        with ir.InsertionPoint(call), call.location:
-            types = [annotation_of(out) for out in call.outs]
-            name = self._packed_kernel(call.callee_name, product)
-            new = CallTirOp.build(name, ins, types, call.symbol_arguments)
-        for old, value in zip(call.outs, new.outs):
-            old.replace_all_uses_with(value)
-        safe_erase(call)
+        packed = self._packed(function, call.ins[product.operand], product)
+        name = self._packed_kernel(call.callee_name, product)
+        _replace(call, name, product.operand, packed)
+
+    def share(self, parameters: Sequence[ir.Value]) -> None:
+        """Has elements of packed weights read from the panels if nothing else reads them plain."""
+        for weight in parameters:
+            found = [key for key in self.packed if key[0] == weight]
+            calls = [use.owner.opview for use in weight.uses]
+            readers = [op for op in calls if _callee(op) not in self.packing.values()]
+            if found and all(map(self._looks_up, readers, [weight] * len(readers))):
+                _, layout, pairs = found[0]
+                for call in readers:
+                    operand = call.ins.index(weight)
+                    product = _Product(operand, layout, pairs)
+                    name = self._packed_kernel(call.callee_name, product, look_up_packed)
+                    _replace(call, name, operand, self.packed[found[0]])
+
+    def _looks_up(self, call: ir.OpView, weight: ir.Value) -> bool:
+        """Whether a call reads nothing but single elements of a weight."""
+        if not isinstance(call, CallTirOp) or call.ins.count(weight) != 1:
+            return False
+        argument = self.kernels[call.callee_name].ins[call.ins.index(weight)]
+        reads = [use.owner.opview for use in argument.uses]
+        extents = ir.RankedTensorType(argument.type)
+        return not any(map(extents.is_dynamic_dim, range(extents.rank))) and all(
+            isinstance(op, tensor.ExtractOp | tensor.DimOp) for op in reads
+        )
 
     def _packed(self, function: func.FuncOp, weight: ir.Value, product: _Product) -> ir.Value:
         layout, pairs = product.layout, product.pairs
@@ -126,17 +156,18 @@ class _Packer:
             self.packed[key] = call.outs[0]
         return self.packed[key]
 
-    def _packed_kernel(self, name: str, product: _Product) -> str:
-        if name not in self.packed_kernels:
+    def _packed_kernel(self, name: str, product: _Product, read: Callable | None = None) -> str:
+        key = (name, product)
+        if key not in self.packed_kernels:
             fresh = self._fresh(f"{name}_packed")
             original = self.kernels[name].op
             with ir.InsertionPoint(original):
                 clone = original.operation.clone().opview
             clone.attributes["sym_name"] = ir.StringAttr.get(fresh)
             with clone.location:
-                read_packed(PrimFunc(clone), product, self.columns)
-            self.packed_kernels[name] = fresh
-        return self.packed_kernels[name]
+                (read or read_packed)(PrimFunc(clone), product, self.columns)
+            self.packed_kernels[key] = fresh
+        return self.packed_kernels[key]
 
     def _fresh(self, base: str) -> str:
         name, count = base, 0
@@ -145,6 +176,22 @@ class _Packer:
             name = f"{base}_{count}"
         self.names.add(name)
         return name
+
+
+def _callee(op: ir.OpView) -> str:
+    return op.callee_name if isinstance(op, CallTirOp) else ""
+
+
+def _replace(call: CallTirOp, callee: str, operand: int, packed: ir.Value) -> None:
+    """Replaces a call by that of a kernel which takes the weight in panels."""
+    ins = call.ins
+    ins[operand] = packed
+    with ir.InsertionPoint(call), call.location:
+        types = [annotation_of(out) for out in call.outs]
+        new = CallTirOp.build(callee, ins, types, call.symbol_arguments)
+    for old, value in zip(call.outs, new.outs):
+        old.replace_all_uses_with(value)
+    safe_erase(call)
 
 
 def find_product(kernel: PrimFunc, has_pairs: bool) -> _Product | None:
@@ -201,17 +248,40 @@ def _loops(map_: ir.AffineMap) -> tuple[int, ...] | None:
 def read_packed(kernel: PrimFunc, product: _Product, columns: int) -> None:
     """Makes a kernel take its weight in panels: the product over panels is flattened and cut."""
     argument = kernel.ins[product.operand]
-    annotation = packed_type(TensorType.of(argument), columns, product.layout, product.pairs)
     use = next(iter(argument.uses)).owner.opview
+    _take_packed(kernel, product, columns)
+    with ir.InsertionPoint(use):
+        cut = _panel_product(use, argument, columns, product.pairs)
+    use.results[0].replace_all_uses_with(cut)
+    safe_erase(use)
+
+
+def look_up_packed(kernel: PrimFunc, product: _Product, columns: int) -> None:
+    """Makes a kernel read single elements of its weight, whose dims are known, from panels."""
+    argument = kernel.ins[product.operand]
+    extents = ir.RankedTensorType(argument.type).shape
+    reads = [use.owner.opview for use in argument.uses]
+    _take_packed(kernel, product, columns)
+    for op in reads:
+        with ir.InsertionPoint(op):
+            if isinstance(op, tensor.DimOp):
+                new = index(extents[op.index.owner.opview.literal_value])
+            else:
+                row, k = (op.indices[product.layout.index(letter)] for letter in "nk")
+                new = panel_element(argument, row, k, columns, product.pairs)
+        op.results[0].replace_all_uses_with(new)
+        safe_erase(op)
+
+
+def _take_packed(kernel: PrimFunc, product: _Product, columns: int) -> None:
+    """Gives a kernel's weight the type that it has in panels."""
+    argument = kernel.ins[product.operand]
+    annotation = packed_type(TensorType.of(argument), columns, product.layout, product.pairs)
     argument.set_type(annotation.to_mlir())
     inputs = [value.type for value in kernel.arguments]
     results = list(kernel.op.type.results)
     signature = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
     kernel.op.attributes["function_type"] = signature
-    with ir.InsertionPoint(use):
-        cut = _panel_product(use, argument, columns, product.pairs)
-    use.results[0].replace_all_uses_with(cut)
-    safe_erase(use)
 
 
 def _panel_product(use: linalg.GenericOp, packed: ir.Value, columns: int, pairs: bool) -> ir.Value:
@@ -253,8 +323,8 @@ def _clone_body(use: linalg.GenericOp):
         *steps, terminator = list(block.operations)
         for step in steps:
             copy = step.operation.clone()
-            for index, operand in enumerate(step.operands):
-                copy.operands[index] = known.get(operand, operand)
+            for place, operand in enumerate(step.operands):
+                copy.operands[place] = known.get(operand, operand)
             known.update(zip(step.results, copy.results))
         return [known[value] for value in terminator.operands]
 

@@ -32,6 +32,31 @@ func.func @negative_no_declared_parameters(%x: tensor<?x64xf32, #graph.shape<["n
   return %0 : tensor<?x40xf32, #graph.shape<["n", 40]>>
 }
 
+// A table that is also looked up is kept in panels only: row r lies in panel r / 32, column r % 32.
+// CHECK-LABEL: func.func @tied
+// CHECK-SAME:    %[[IDS:[a-z0-9]*]]: tensor<?xi32
+// CHECK-SAME:    %[[W:[a-z0-9]*]]: tensor<40x64xf32>
+// CHECK:         %[[P:.*]] = "graph.call_tir"(%[[W]]) {callee = @pack_weights
+// CHECK:         %[[X:.*]] = "graph.call_tir"(%[[P]], %[[IDS]]) {callee = @take_packed,
+// CHECK-NOT:     %[[W]]
+// CHECK:         "graph.call_tir"(%[[P]], %[[X]]) {callee = @fused_permute_dims_matmul_packed
+func.func @tied(%ids: tensor<?xi32, #graph.shape<["n"]>>, %w: tensor<40x64xf32>) -> tensor<?x40xf32, #graph.shape<["n", 40]>> attributes {graph.num_inputs = 1 : i64} {
+  %x = "graph.take"(%w, %ids) {axis = 0 : i64} : (tensor<40x64xf32>, tensor<?xi32, #graph.shape<["n"]>>) -> tensor<?x64xf32, #graph.shape<["n", 64]>>
+  %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<40x64xf32>) -> tensor<64x40xf32>
+  %0 = "graph.matmul"(%x, %t) : (tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x40xf32>) -> tensor<?x40xf32, #graph.shape<["n", 40]>>
+  return %0 : tensor<?x40xf32, #graph.shape<["n", 40]>>
+}
+
+// What reads a weight row by row keeps it as it is.
+// CHECK-LABEL: func.func @negative_other_reader
+// CHECK-SAME:    %[[W:[a-z0-9]*]]: tensor<64x64xf32>
+// CHECK:         "graph.call_tir"(%[[W]]) {callee = @exp
+func.func @negative_other_reader(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %w: tensor<64x64xf32>) -> (tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x64xf32>) attributes {graph.num_inputs = 1 : i64} {
+  %e = "graph.exp"(%w) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %0 = "graph.matmul"(%x, %w) : (tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x64xf32>) -> tensor<?x64xf32, #graph.shape<["n", 64]>>
+  return %0, %e : tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x64xf32>
+}
+
 // CHECK:         func.func private @fused_permute_dims_matmul_packed
 // CHECK-SAME:      tensor<2x64x32xf32>
 // CHECK:           linalg.generic

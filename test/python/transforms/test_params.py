@@ -46,3 +46,39 @@ def test_lower_levels_keep_the_signature():
     executable = compile(MODULE.format(m=3, k=5), opt_level=2)
     assert executable.functions == ("main",)
     assert [argument.name for argument in executable["main"].arguments] == ["x", "w", "b"]
+
+
+TIED = """
+!w = tensor<{rows}x{k}x{element}>
+!f = tensor<?x{k}xf32, #graph.shape<["n", {k}]>>
+!y = tensor<?x{rows}xf32, #graph.shape<["n", {rows}]>>
+!t = tensor<{k}x{rows}xf32>
+!i = tensor<?xi32, #graph.shape<["n"]>>
+!r = tensor<?x{k}x{element}, #graph.shape<["n", {k}]>>
+func.func @main(%ids: !i, %w: !w) -> (!f, !y)
+    attributes {{graph.num_inputs = 1 : i64}} {{
+  %r = "graph.take"(%w, %ids) {{axis = 0 : i64}} : (!w, !i) -> !r
+  %x = "graph.astype"(%r) {{dtype = f32}} : (!r) -> !f
+  %c = "graph.astype"(%w) {{dtype = f32}} : (!w) -> tensor<{rows}x{k}xf32>
+  %t = "graph.permute_dims"(%c) {{axes = array<i64: 1, 0>}} : (tensor<{rows}x{k}xf32>) -> !t
+  %y = "graph.matmul"(%x, %t) : (!f, !t) -> !y
+  return %x, %y : !f, !y
+}}
+"""
+
+
+@pytest.mark.parametrize(("rows", "k"), [(1, 1), (31, 7), (65, 64), (97, 18)])
+@pytest.mark.parametrize("element", ["f32", "bf16"])
+@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+def test_a_table_that_is_looked_up_and_multiplied_is_kept_once(rows, k, element, target):
+    executable = compile(TIED.format(rows=rows, k=k, element=element), target, opt_level=3)
+    assert len(executable["main_params"].results) == 1
+    random = np.random.default_rng(rows)
+    weight = random.integers(-99, 99, (rows, k)).astype(np.float32)  # bfloat16 holds them
+    bits = (weight.view(np.uint32) >> 16).astype(np.uint16)
+    packed = executable["main_params"](weight if element == "f32" else bits)
+    for n in (0, 1, 5, 33):
+        ids = random.integers(0, rows, n, dtype=np.int32)
+        x, y = executable["main"](ids, packed)
+        np.testing.assert_array_equal(x, weight[ids])
+        np.testing.assert_allclose(y, weight[ids].astype(np.float64) @ weight.T, rtol=1e-5)
