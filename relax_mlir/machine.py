@@ -42,7 +42,7 @@ def measure_machine(threads: Sequence[int] = (), seconds: float = SECONDS) -> Ma
     cpus = num_cpus()
     numbers = sorted({*threads} or {1, cpus})
     target = Target.parse("native")
-    reads = [_read_call(huge, target) for huge in (False, True)]
+    reads = [read_call(huge, target) for huge in (False, True)]
     peaks = {unit: _peak_call(unit, target, max(numbers)) for unit in UNITS}
     found = []
     for number in numbers:
@@ -66,8 +66,8 @@ def _best(call: BoundCall, threads: int, seconds: float) -> float:
     return min(times)
 
 
-def _read_call(huge: bool, target: Target) -> BoundCall:
-    """Reads `READ_BYTES`, on pages that the system was asked to make huge, or not to."""
+def read_call(huge: bool, target: Target) -> BoundCall:
+    """A call that reads `READ_BYTES`; the system is asked to make the pages huge, or not to."""
     memory = mmap.mmap(-1, READ_BYTES + HUGE_PAGE)
     memory.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
     bytes_ = np.frombuffer(memory, np.uint8)
