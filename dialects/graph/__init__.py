@@ -65,6 +65,7 @@ from .quantized import (
     DequantizeOp,
     DequantizeRowsOp,
     QuantizeBlocksOp,
+    QuantizeOp,
 )
 from .search import ArgmaxOp, ArgminOp
 from .shapes import MakeShapeOp, MatchCastOp, ShapeOfOp
@@ -216,6 +217,7 @@ __all__ = [
     "PowerOp",
     "ProdOp",
     "QuantizeBlocksOp",
+    "QuantizeOp",
     "ReciprocalOp",
     "ReductionOp",
     "ReluOp",

@@ -193,7 +193,10 @@ def create(
     operands: Sequence[ir.Value | None],
     attributes: Mapping[str, ir.Attribute],
 ) -> ir.OpView:
-    """Creates an op from declared positions, with segment sizes where slots are optional."""
+    """Creates an op from declared positions, with segment sizes where slots are optional.
+
+    Results that are left out are the last ones.
+    """
     named = dict(attributes)
     optional = any(
         isinstance(field, ext.OperandDef) and field.variadicity != ext.Variadicity.single
@@ -204,6 +207,10 @@ def create(
         declared = sum(isinstance(field, ext.OperandDef) for field in cls._fields)
         sizes += [0] * (declared - len(sizes))
         named["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(sizes)
+    kinds = [field.variadicity for field in cls._fields if isinstance(field, ext.ResultDef)]
+    if any(kind != ext.Variadicity.single for kind in kinds):
+        sizes = [1] * len(results) + [0] * (len(kinds) - len(results))
+        named["resultSegmentSizes"] = ir.DenseI32ArrayAttr.get(sizes)
     present = [value for value in operands if value is not None]
     return ir.Operation.create(
         cls.OPERATION_NAME, results=list(results), operands=present, attributes=named

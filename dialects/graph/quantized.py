@@ -1,5 +1,8 @@
 """Operators on block-quantised tensors: numbers of few bits that share a scale by blocks of 32.
 
+`quantize` rounds a matrix of floats, `dequantize` and `dequantize_rows` decode; files may also hold
+schemes that nothing here rounds to.
+
 Weights are kept in panels of 16 rows. Within a panel, four numbers that follow one another in a
 row lie side by side, then those of the next row: a vector register holds four steps of 16 dot
 products, the layout of the machines' 8-bit dot product instructions.
@@ -26,7 +29,7 @@ from typing import Any
 from relax_mlir.bindings import ext, ir
 from relax_mlir.symbolic import Expr, as_expr
 
-from .elementwise import is_integer
+from .elementwise import is_float, is_integer
 from .op import InferredOp
 from .types import ShapeError, TensorType, dims_differ
 
@@ -83,6 +86,54 @@ SCHEMES = {
     "q5_k": Scheme(5, has_minimum=True, is_nested=True),
     "q6_k": Scheme(6, zero=32, scales=2, is_nested=True),
 }
+
+ROUNDED = ("q8_0", "q4_0", "q4_1")
+"""The schemes that `quantize` rounds to."""
+
+
+class QuantizeOp(InferredOp, name="quantize", traits=[ext.Pure]):
+    """Rounds a matrix to numbers of few bits, each 32 along `axis` by a scale of their own.
+
+        matrix : tensor<n x k x float> (axis 1) or tensor<k x n x float> (axis 0)
+        results : the parts of the scheme for n rows of k, in panels : see graph.dequantize
+
+    Rows past the n-th, up to a whole panel, are zero. In f32, with factors then rounded to f16:
+
+        q8_0  scale = max |x| / 127                   q = x / scale, -127 to 127
+        q4_0  scale = x of max |x|, over -8           q = x / scale + 8, 0 to 15
+        q4_1  scale = (max - min) / 15, minimum = min q = (x - minimum) / scale, 0 to 15
+
+    q is rounded half to even, and as if x were 0 where the scale is 0.
+
+    C1  the scheme is one that floats can be rounded to
+    C2  the matrix is of floats, of rank 2
+    C3  `axis` is 0 or 1
+    C4  k is a known multiple of 32
+
+    Source: ggml `quantize_row_q8_0_ref` and so on, which round before factors are in f16.
+    """
+
+    data: ext.Result[Any]
+    scale: ext.Result[Any]
+    minimum: ext.Result[Any] | None
+    matrix: ext.Operand[Any]
+    scheme: ir.StringAttr = ext.attribute(kw_only=True)
+    axis: ir.IntegerAttr = ext.attribute(kw_only=True)
+
+    @staticmethod
+    def infer_return_type(matrix: TensorType, scheme: str, axis: int) -> list[TensorType]:
+        if scheme not in ROUNDED:  # C1
+            raise ShapeError(f"has scheme '{scheme}'; floats are rounded to {', '.join(ROUNDED)}")
+        if not is_float(matrix.element) or matrix.dims is None or len(matrix.dims) != 2:  # C2
+            raise ShapeError(f"expects a matrix of floats, but got '{matrix}'")
+        if axis not in (0, 1):  # C3
+            raise ShapeError(f"expects an axis of 0 or 1, but got {axis}")
+        n, blocks = matrix.dims[1 - axis], _blocks_of(matrix.dims[axis], "dim along blocks")  # C4
+        panels = None if n is None else (n + (PANEL - 1)) // PANEL
+        return [
+            TensorType.make(dims, ir.Type.parse(element))
+            for element, dims in SCHEMES[scheme].parts(panels, blocks).values()
+        ]
 
 
 class DequantizeOp(InferredOp, name="dequantize", traits=[ext.Pure]):
@@ -198,10 +249,10 @@ class DequantizeBlocksOp(InferredOp, name="dequantize_blocks", traits=[ext.Pure]
         return TensorType(values.dims, f32)
 
 
-def _blocks_of(k) -> int:
+def _blocks_of(k, what: str = "last dim") -> int:
     """The number of blocks in k elements."""
     if k is None or k.value is None or k.value % BLOCK:
-        raise ShapeError(f"expects a last dim that is a multiple of {BLOCK}, but got {k}")
+        raise ShapeError(f"expects a {what} that is a multiple of {BLOCK}, but got {k}")
     return k.value // BLOCK
 
 

@@ -741,6 +741,17 @@ module {
       %4 = irdl.any
       irdl.results(result: %4)
     }
+    irdl.operation @quantize {
+      %0 = irdl.any
+      irdl.operands(matrix: %0)
+      %1 = irdl.base "#builtin.string" 
+      %2 = irdl.base "#builtin.integer" 
+      irdl.attributes {"scheme" = %1, "axis" = %2}
+      %3 = irdl.any
+      %4 = irdl.any
+      %5 = irdl.any
+      irdl.results(data: %3, scale: %4, minimum: optional %5)
+    }
     irdl.operation @dequantize {
       %0 = irdl.any
       %1 = irdl.any

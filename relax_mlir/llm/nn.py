@@ -18,7 +18,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import Dim, TensorType
 from relax_mlir.dialects.graph.quantized import PANEL, PARTS
-from relax_mlir.llm.panels import part_kinds
+from relax_mlir.panels import part_kinds
 from relax_mlir.symbolic import Expr, as_expr
 
 DimLike = Dim | int | str

@@ -18,7 +18,7 @@ RANKS = [
         *("cache", "fingerprint", "limits", "profile"),
     },
     {"diagnostics", "dialects"},
-    {"analysis", "passes", "rewriting"},
+    {"analysis", "panels", "passes", "rewriting"},
     {"codegen", "host", "legalize", "schedule", "transforms"},
     {"pipelines"},
     {"compiler"},

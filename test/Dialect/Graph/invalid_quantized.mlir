@@ -131,3 +131,43 @@ func.func @dequantize_blocks_c3(%q: tensor<3x64xi8>, %s: tensor<3x1xf32>) -> ten
   %0 = "graph.dequantize_blocks"(%q, %s) : (tensor<3x64xi8>, tensor<3x1xf32>) -> tensor<3x64xf32>
   return %0 : tensor<3x64xf32>
 }
+
+// -----
+
+#pair = array<i32: 1, 1, 0>
+
+func.func @quantize_c1(%w: tensor<16x32xf32>) -> tensor<1x1x4x16x4xi8> {
+  // expected-error @below {{'graph.quantize' op has scheme 'q6_k'; floats are rounded to q8_0, q4_0, q4_1}}
+  %0:2 = "graph.quantize"(%w) {scheme = "q6_k", axis = 1 : i64, resultSegmentSizes = #pair} : (tensor<16x32xf32>) -> (tensor<1x1x4x16x4xi8>, tensor<1x1x16xf16>)
+  return %0#0 : tensor<1x1x4x16x4xi8>
+}
+
+func.func @quantize_c2_element(%w: tensor<16x32xi32>) -> tensor<1x1x4x16x4xi8> {
+  // expected-error @below {{'graph.quantize' op expects a matrix of floats, but got 'tensor<16 x 32 x i32>'}}
+  %0:2 = "graph.quantize"(%w) {scheme = "q4_0", axis = 1 : i64, resultSegmentSizes = #pair} : (tensor<16x32xi32>) -> (tensor<1x1x4x16x4xi8>, tensor<1x1x16xf16>)
+  return %0#0 : tensor<1x1x4x16x4xi8>
+}
+
+func.func @quantize_c2_rank(%w: tensor<2x16x32xf32>) -> tensor<1x1x4x16x4xi8> {
+  // expected-error @below {{expects a matrix of floats, but got 'tensor<2 x 16 x 32 x f32>'}}
+  %0:2 = "graph.quantize"(%w) {scheme = "q4_0", axis = 1 : i64, resultSegmentSizes = #pair} : (tensor<2x16x32xf32>) -> (tensor<1x1x4x16x4xi8>, tensor<1x1x16xf16>)
+  return %0#0 : tensor<1x1x4x16x4xi8>
+}
+
+func.func @quantize_c3(%w: tensor<16x32xf32>) -> tensor<1x1x4x16x4xi8> {
+  // expected-error @below {{'graph.quantize' op expects an axis of 0 or 1, but got -1}}
+  %0:2 = "graph.quantize"(%w) {scheme = "q4_0", axis = -1 : i64, resultSegmentSizes = #pair} : (tensor<16x32xf32>) -> (tensor<1x1x4x16x4xi8>, tensor<1x1x16xf16>)
+  return %0#0 : tensor<1x1x4x16x4xi8>
+}
+
+func.func @quantize_c4(%w: tensor<16x40xf32>) -> tensor<1x1x4x16x4xi8> {
+  // expected-error @below {{'graph.quantize' op expects a dim along blocks that is a multiple of 32, but got 40}}
+  %0:2 = "graph.quantize"(%w) {scheme = "q4_0", axis = 1 : i64, resultSegmentSizes = #pair} : (tensor<16x40xf32>) -> (tensor<1x1x4x16x4xi8>, tensor<1x1x16xf16>)
+  return %0#0 : tensor<1x1x4x16x4xi8>
+}
+
+func.func @quantize_c4_rows(%w: tensor<40x64xf32>) -> tensor<1x1x4x16x4xi8> {
+  // expected-error @below {{expects a dim along blocks that is a multiple of 32, but got 40}}
+  %0:2 = "graph.quantize"(%w) {scheme = "q4_0", axis = 0 : i64, resultSegmentSizes = #pair} : (tensor<40x64xf32>) -> (tensor<1x1x4x16x4xi8>, tensor<1x1x16xf16>)
+  return %0#0 : tensor<1x1x4x16x4xi8>
+}

@@ -5,8 +5,9 @@ import pytest
 
 from relax_mlir.dialects.graph.quantized import SCHEMES
 from relax_mlir.llm.arrays import ELEMENTS
-from relax_mlir.llm.panels import pack_matrix, part_kinds
+from relax_mlir.llm.panels import pack_matrix
 from relax_mlir.llm.quantization import BLOCKS, RawTensor
+from relax_mlir.panels import part_kinds
 
 # Numbers and bytes of a block, and where its float16 factors are.
 OTHERS = {

@@ -1,0 +1,95 @@
+"""Matrices of quantised numbers as NumPy arrays: rounding, and the order of `graph.dequantize`.
+
+    row by row: data[row, block, 16 or 32], factors[row, block, ..]
+    in panels:  data[p, b, ...], factors[p, b, .., r] with p = row // 16, r = row % 16
+
+What rounds here and what `graph.quantize` computes are the same numbers, bit for bit.
+"""
+
+from collections.abc import Mapping
+from math import prod
+
+import numpy as np
+
+from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, SCHEMES
+
+ELEMENTS = {"i8": np.dtype(np.int8), "f16": np.dtype(np.float16)}
+"""Element types of parts, by their names in the graph."""
+
+
+def part_kinds(scheme: str, rows: int, columns: int) -> dict[str, tuple[tuple[int, ...], str]]:
+    """The dims and the element type of each part of a matrix [rows, columns]."""
+    parts = SCHEMES[scheme].parts(-(-rows // PANEL), columns // BLOCK)
+    return {part: (dims, element) for part, (element, dims) in parts.items()}
+
+
+def quantize(matrix: np.ndarray, scheme: str) -> dict[str, np.ndarray]:
+    """The parts of float32[rows, columns] in panels; the columns are a multiple of 32."""
+    parts = {
+        name: np.empty(dims, ELEMENTS[element])
+        for name, (dims, element) in part_kinds(scheme, *matrix.shape).items()
+    }
+    rows, columns = matrix.shape
+    fill(parts, round_blocks(matrix.reshape(rows, columns // BLOCK, BLOCK), scheme))
+    return parts
+
+
+def round_blocks(values: np.ndarray, scheme: str) -> dict[str, np.ndarray]:
+    """The parts, row by row, of float32[..., 32]: see `graph.quantize` for what is computed.
+
+    "data" is int8[..., 32], or uint8[..., 16] of which the low four bits are the first 16 numbers;
+    "scale" and "minimum" are float16[...].
+    """
+    if scheme == "q8_0":
+        scale = _half(np.abs(values).max(-1) / np.float32(127))
+        return {"data": _quotients(values, scale, -127, 127).astype(np.int8), "scale": scale}
+    high, low = values.max(-1), values.min(-1)
+    if scheme == "q4_0":
+        high, low = np.maximum(high, 0), np.minimum(low, 0)
+        scale = _half(np.where(high > -low, high, low) / np.float32(-8))
+        numbers = _quotients(values, scale, -8, 7) + np.float32(8)
+        return {"data": _nibbles(numbers), "scale": scale}
+    scale, minimum = _half((high - low) / np.float32(15)), _half(low)
+    above = values - minimum.astype(np.float32)[..., None]
+    return {"data": _nibbles(_quotients(above, scale, 0, 15)), "scale": scale, "minimum": minimum}
+
+
+def fill(parts: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray]) -> None:
+    """Fills the parts of whole panels from those of rows; rows past the last one become zero."""
+    for name, out in parts.items():
+        _transpose(rows[name], out)
+
+
+def _transpose(rows: np.ndarray, out: np.ndarray) -> None:
+    """[rows, blocks, ..] to [panels, blocks, .., 16, 4 bytes or none].
+
+    Four bytes that follow one another in a row stay together, so these are words of 32 bits.
+    """
+    panels, blocks = out.shape[:2]
+    missing = panels * PANEL - len(rows)
+    if missing:
+        rows = np.concatenate([rows, np.zeros((missing, *rows.shape[1:]), rows.dtype)])
+    if out.shape[-1] == 4:
+        rows, out = np.ascontiguousarray(rows).view(np.uint32), out.view(np.uint32)
+    count = prod(rows.shape[2:])
+    source = rows.reshape(panels, PANEL, blocks, count)
+    out.reshape(panels, blocks, count, PANEL)[...] = source.transpose(0, 2, 3, 1)
+
+
+def _half(values: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):  # infinite, as in the graph
+        return values.astype(np.float16)
+
+
+def _quotients(values: np.ndarray, scale: np.ndarray, low: int, high: int) -> np.ndarray:
+    """Values over their scales as whole numbers of float32; 0 where the scale is."""
+    wide = scale.astype(np.float32)[..., None]
+    with np.errstate(invalid="ignore"):  # infinite over infinite
+        quotients = np.divide(values, wide, out=np.zeros_like(values), where=wide != 0)
+    bounded = np.fmax(np.rint(quotients), np.float32(low))  # a number in place of none
+    return np.minimum(bounded, np.float32(high))
+
+
+def _nibbles(numbers: np.ndarray) -> np.ndarray:
+    q = numbers.astype(np.uint8)
+    return q[..., :16] | q[..., 16:] << 4
