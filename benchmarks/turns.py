@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,15 @@ import numpy as np
 from worker import THREAD_VARIABLES
 
 FOLDER = Path(__file__).resolve().parent
+OURS = "relax-mlir"
+IDLE = 0.01
+"""Seconds between turns, in which the idle threads of the program before go to sleep."""
+# All programs get memory as NumPy's large arrays do: on huge pages, and kept once it is there.
+MEMORY = {
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 33),
+}
 
 
 class Contender:
@@ -30,7 +40,8 @@ class Contender:
         `absent` says why it is not there, or is None.
         """
         self.name = name
-        environment = {**os.environ, **{key: str(threads) for key in THREAD_VARIABLES}}
+        environment = {**os.environ, **MEMORY}
+        environment.update((key, str(threads)) for key in THREAD_VARIABLES)
         environment["PYTHONPATH"] = os.pathsep.join([str(FOLDER.parent), str(FOLDER)])
         self._log = open(log, "w", encoding="utf-8")  # closed with the process
         self._process = subprocess.Popen(
@@ -81,22 +92,33 @@ class Outcome:
         """The median over the rounds, in seconds."""
         return statistics.median(self.seconds) if self.seconds and not self.why_not else None
 
+    @property
+    def spread(self) -> float:
+        """The longest round as a share of the shortest."""
+        return max(self.seconds) / min(self.seconds)
+
+    def ratio(self, other: "Outcome") -> float:
+        """How much longer the other one takes: the median of the rounds' quotients."""
+        return statistics.median(b / a for a, b in zip(self.seconds, other.seconds, strict=True))
+
 
 def start(
     specs: Mapping[str, str], threads: int, python: str = sys.executable
 ) -> tuple[list[Contender], dict[str, str]]:
     """Starts programs by name; returns those that are there, and why the others are not.
 
-    Ours, named "relax-mlir", always runs under this interpreter, the others under `python`.
+    Ours, whose names begin with "relax-mlir", always run under this interpreter, the others under
+    `python`.
     """
     folder = Path(tempfile.mkdtemp(prefix="relax-bench-"))
     found, absent = [], {}
     for name, spec in specs.items():
-        interpreter = sys.executable if name == "relax-mlir" else python
+        interpreter = sys.executable if name.startswith(OURS) else python
         contender = Contender(name, spec, threads, interpreter, folder / f"{name}.log")
         if contender.absent is None:
             found.append(contender)
         else:
+            contender.close()
             absent[name] = contender.absent
     return found, absent
 
@@ -115,31 +137,66 @@ def take_turns(
     With a `reference`, a program whose result is off by more than `tolerance` of the reference's
     greatest magnitude is left out.
     """
-    outcomes = {each.name: Outcome() for each in contenders}
+    outcomes = prepare(contenders, case, reference, tolerance)
+    measure(contenders, case, outcomes, rounds, seconds, runs)
+    forget(contenders, case)
+    return outcomes
+
+
+def prepare(
+    contenders: Sequence[Contender],
+    case: dict,
+    reference: np.ndarray | None = None,
+    tolerance: float = 1e-3,
+) -> dict[str, Outcome]:
+    """Lets every program get ready for a case, and compares what it makes of it."""
+    outcomes = {}
     with tempfile.TemporaryDirectory() as folder:
         for each in contenders:
             check = str(Path(folder) / f"{each.name}.npy") if reference is not None else None
             answer = each.ask(do="prepare", case=case, check=check)
-            outcome = outcomes[each.name]
+            outcome = outcomes[each.name] = Outcome()
             outcome.why_not = answer.get("unsupported") or answer.get("failed") or ""
             if check and reference is not None and not outcome.why_not:
                 outcome.error = _error(np.load(check), reference)
                 if not outcome.error <= tolerance:
                     outcome.why_not = f"wrong: off by {outcome.error:.2g}"
+    return outcomes
+
+
+def measure(
+    contenders: Sequence[Contender],
+    case: dict,
+    outcomes: Mapping[str, Outcome],
+    rounds: int,
+    seconds: float = 0.1,
+    runs: int = 3,
+    warm: int = 0,
+) -> None:
+    """Adds the times of so many rounds; each turn begins with `warm` runs that do not count."""
     for _ in range(rounds):
         for each in contenders:
             outcome = outcomes[each.name]
             if not outcome.why_not:
-                answer = each.ask(do="time", case=case, seconds=seconds, runs=runs)
+                time.sleep(IDLE)
+                answer = each.ask(do="time", case=case, seconds=seconds, runs=runs, warm=warm)
                 outcome.why_not = answer.get("failed", "")
                 outcome.seconds += [answer["median"]] if "median" in answer else []
+
+
+def forget(contenders: Sequence[Contender], case: dict) -> None:
+    """Lets every program free what it holds for a case."""
     for each in contenders:
         each.ask(do="forget", case=case)
-    return outcomes
 
 
 def _error(found: np.ndarray, wanted: np.ndarray) -> float:
-    """Greatest difference, as a share of the reference's greatest magnitude."""
+    """Greatest difference, as a share of the reference's greatest magnitude.
+
+    A reference with fewer columns is compared with the first ones.
+    """
+    if found.size != wanted.size and found.ndim == wanted.ndim == 2:
+        found = found[:, : wanted.shape[1]]
     if found.size != wanted.size:
         return float("inf")
     difference = np.abs(found.astype(np.float64).reshape(wanted.shape) - wanted).max(initial=0)

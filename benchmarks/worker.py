@@ -17,18 +17,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+LEAST_SECONDS = 50e-6
+"""Less than this is timed together with more of its kind."""
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A case that is ready: `run` does it once and returns its results as NumPy arrays.
+    """A case that is ready: `run` does it once and returns its results as arrays.
 
-    `reset`, if there is one, is called before each run; its time does not count.
+    `reset`, if there is one, is called before each run, `finish` turns the first result into what
+    is compared; neither's time counts. `kept` are arrays that the program uses by their addresses.
     """
 
     run: Callable[[], list]
     reset: Callable[[], Any] | None = None
+    finish: Callable[[Any], Any] | None = None
+    kept: Any = None
 
 
 class Program(Protocol):
@@ -41,14 +46,25 @@ class Program(Protocol):
 
 
 def timed(prepared: Prepared, seconds: float, runs: int) -> list[float]:
-    """Returns the seconds of each run: at least `runs` of them, and at least `seconds` in all."""
+    """Returns the seconds of each run: at least `runs` of them, and at least `seconds` in all.
+
+    Runs that need no reset and are too short for the clock are timed in batches.
+    """
     times: list[float] = []
-    while len(times) < runs or sum(times) < seconds:
+    batch = 1
+    total = 0.0
+    while len(times) < runs or total < seconds:
         if prepared.reset:
             prepared.reset()
         begin = time.perf_counter()
-        prepared.run()
-        times.append(time.perf_counter() - begin)
+        for _ in range(batch):
+            prepared.run()
+        passed = time.perf_counter() - begin
+        total += passed
+        if passed < LEAST_SECONDS and not prepared.reset:
+            batch *= 2
+        else:
+            times.append(passed / batch)
     return times
 
 
@@ -79,12 +95,19 @@ class Server:
         if check is not None:
             import numpy as np
 
-            np.save(check, np.asarray(results[0]))
+            finish = prepared.finish or np.asarray
+            np.save(check, finish(results[0]))
         self._prepared[json.dumps(case)] = prepared
         return {"seconds": time.perf_counter() - begin}
 
-    def _time(self, case: dict, seconds: float, runs: int) -> dict:
-        times = timed(self._prepared[json.dumps(case)], seconds, runs)
+    def _time(self, case: dict, seconds: float, runs: int, warm: int = 0) -> dict:
+        """Times a case after `warm` runs that do not count."""
+        prepared = self._prepared[json.dumps(case)]
+        for _ in range(warm):
+            if prepared.reset:
+                prepared.reset()
+            prepared.run()
+        times = timed(prepared, seconds, runs)
         return {"median": statistics.median(times), "least": min(times), "runs": len(times)}
 
     def _forget(self, case: dict) -> dict:
