@@ -31,6 +31,7 @@ from .binary import (
     SubtractOp,
 )
 from .calls import CallDpsLibraryOp, CallOp, CallTirInplaceOp, CallTirOp
+from .convolution import Conv2dOp, MaxPool2dOp
 from .create import ArangeOp, FullOp, TrilOp, TriuOp
 from .datatype import AstypeOp
 from .dialect import Graph, ObjectType, ShapeAttr, ShapeValueType, StorageType
@@ -157,6 +158,7 @@ __all__ = [
     "CeilOp",
     "CompareOp",
     "ConcatOp",
+    "Conv2dOp",
     "CopysignOp",
     "CosOp",
     "CoshOp",
@@ -205,6 +207,7 @@ __all__ = [
     "MatchCastOp",
     "MatmulOp",
     "MaxOp",
+    "MaxPool2dOp",
     "MaximumOp",
     "MeanOp",
     "MinOp",

@@ -423,6 +423,29 @@ module {
       %40 = irdl.any
       irdl.results(out0: optional %33, out1: optional %34, out2: optional %35, out3: optional %36, out4: optional %37, out5: optional %38, out6: optional %39, out7: optional %40)
     }
+    irdl.operation @nn_conv2d {
+      %0 = irdl.any
+      %1 = irdl.any
+      irdl.operands(input: %0, weight: %1)
+      %2 = irdl.base "#builtin.dense_array" 
+      %3 = irdl.base "#builtin.dense_array" 
+      %4 = irdl.base "#builtin.dense_array" 
+      %5 = irdl.base "#builtin.integer" 
+      irdl.attributes {"strides" = %2, "padding" = %3, "dilation" = %4, "groups" = %5}
+      %6 = irdl.any
+      irdl.results(result: %6)
+    }
+    irdl.operation @nn_max_pool2d {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.dense_array" 
+      %2 = irdl.base "#builtin.dense_array" 
+      %3 = irdl.base "#builtin.dense_array" 
+      %4 = irdl.base "#builtin.dense_array" 
+      irdl.attributes {"window" = %1, "strides" = %2, "padding" = %3, "dilation" = %4}
+      %5 = irdl.any
+      irdl.results(result: %5)
+    }
     irdl.operation @full {
       %0 = irdl.any
       irdl.operands(fill_value: %0)

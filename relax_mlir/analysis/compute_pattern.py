@@ -13,7 +13,8 @@ element-wise. What is not understood is opaque.
 Source: paper Algorithm 1; TVM `AnnotateTIROpPattern`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
 
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
 from relax_mlir.dialects.tir import PATTERNS, PrimFunc
@@ -40,26 +41,51 @@ def compute_pattern(kernel: PrimFunc) -> str:
     """Returns the pattern of a tensor program that has not been scheduled, one of `PATTERNS`."""
     if kernel.is_scheduled or kernel.schedule_hint is not None:
         return "opaque"
-    generics: list[linalg.GenericOp] = []
-    found = "element_wise"
-    for op in kernel.op.entry_block.operations:
-        if isinstance(op, linalg.GenericOp):
-            generics.append(op)
-        elif isinstance(op, _MOVES):
-            found = harder(found, "injective")
-        elif isinstance(op, tensor.ExtractOp):
-            found = harder(found, "injective")
-        elif not isinstance(op, _SILENT) and not _is_scalar(op):
-            return "opaque"
+    operations = list(kernel.op.entry_block.operations)
+    generics = [op for op in operations if isinstance(op, linalg.GenericOp)]
+    if any(_is_opaque(op) for op in operations):
+        return "opaque"
     reductions = [op for op in generics if has_reduction(op)]
-    for op in generics:
-        if op not in reductions:
-            found = harder(found, _pattern_of_reads(op))
+    parts = [_pattern_of(op) for op in operations if op not in reductions]
     if not reductions:
-        return found
-    # Conversions around a sum of products leave its output's elements where they are.
-    single = len(reductions) == 1 and is_contraction(reductions[0])
-    return "out_fusible" if single and at_most(found, "broadcast") else "reduction"
+        return _hardest(parts)
+    if len(reductions) > 1 or not is_contraction(reductions[0]):
+        return "reduction"
+    # What the factors come from, padding for one, leaves the output's elements where they are.
+    before = _behind(reductions[0])
+    after = [op for op in operations if op not in before and op not in reductions]
+    after = [op for op in after if not isinstance(op, tensor.CollapseShapeOp)]
+    fusible = at_most(_hardest(map(_pattern_of, after)), "broadcast")
+    return "out_fusible" if fusible else "reduction"
+
+
+def _is_opaque(op: ir.OpView) -> bool:
+    """Whether the op is none that a pattern is known of."""
+    known = isinstance(op, (linalg.GenericOp, tensor.ExtractOp, *_MOVES, *_SILENT))
+    return not known and not _is_scalar(op)
+
+
+def _pattern_of(op: ir.OpView) -> str:
+    """The pattern of one op that does not accumulate."""
+    if isinstance(op, linalg.GenericOp):
+        return _pattern_of_reads(op)
+    return "injective" if isinstance(op, (tensor.ExtractOp, *_MOVES)) else "element_wise"
+
+
+def _hardest(patterns: Iterable[str]) -> str:
+    return reduce(harder, patterns, "element_wise")
+
+
+def _behind(op: ir.OpView) -> set[ir.OpView]:
+    """The ops that the operands of a reduction are computed by."""
+    found: set[ir.OpView] = set()
+    pending = list(op.operands)
+    while pending:
+        value = pending.pop()
+        if not isinstance(value.owner, ir.Block) and value.owner.opview not in found:
+            found.add(value.owner.opview)
+            pending += value.owner.operands
+    return found
 
 
 def harder(a: str, b: str) -> str:

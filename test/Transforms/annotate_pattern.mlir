@@ -40,6 +40,17 @@ func.func @injective(%x: !m, %i: tensor<3xi64>) -> (!t, tensor<?xf32, #graph.sha
   return %0, %1, %2, %3, %4 : !t, tensor<?xf32, #graph.shape<["8*n"]>>, tensor<3x8xf32>, tensor<?x2xf32, #graph.shape<["n", 2]>>, tensor<?x16xf32, #graph.shape<["n", 16]>>
 }
 
+// Padding comes in front of the sums, and groups are joined behind them in place.
+// CHECK-DAG: func.func private @conv2d({{.*}}tir.pattern = #tir.pattern<"out_fusible">
+// CHECK-DAG: func.func private @conv2d_1({{.*}}tir.pattern = #tir.pattern<"out_fusible">
+// CHECK-DAG: func.func private @max_pool2d({{.*}}tir.pattern = #tir.pattern<"reduction">
+func.func @windows(%x: tensor<1x4x8x8xf32>, %w: tensor<4x4x3x3xf32>, %v: tensor<4x2x3x3xf32>) {
+  %0 = "graph.nn_conv2d"(%x, %w) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x4x8x8xf32>, tensor<4x4x3x3xf32>) -> tensor<1x4x8x8xf32>
+  %1 = "graph.nn_conv2d"(%x, %v) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilation = array<i64: 1, 1>, groups = 2 : i64} : (tensor<1x4x8x8xf32>, tensor<4x2x3x3xf32>) -> tensor<1x4x8x8xf32>
+  %2 = "graph.nn_max_pool2d"(%x) {window = array<i64: 3, 3>, strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, dilation = array<i64: 1, 1>} : (tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32>
+  return
+}
+
 // CHECK-DAG: func.func private @sum({{.*}}tir.pattern = #tir.pattern<"reduction">
 // CHECK-DAG: func.func private @softmax({{.*}}tir.pattern = #tir.pattern<"reduction">
 // CHECK-DAG: func.func private @rms_norm({{.*}}tir.pattern = #tir.pattern<"reduction">

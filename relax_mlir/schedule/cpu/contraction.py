@@ -102,13 +102,13 @@ def match_contraction(stage: Stage, panel: int) -> Contraction | None:
         return None
     out = stage.inits[0]
     initial = constant_of(out.tensor)
-    values = _factors(stage)
+    values = factors_of(stage)
     if initial is None or values is None or not isinstance(out.tensor.element, _FLOATS):
         return None
     places = [loop_of(e) for e in out.indices]
     if None in places or len(set(places)) != len(places):
         return None
-    sides = [_factor(stage, number, values[number]) for number in range(2)]
+    sides = [factor_of(stage, number, values[number]) for number in range(2)]
     if None in sides:
         return None
     return _assign(stage, sides, places, initial, panel)
@@ -224,7 +224,7 @@ def constant_of(tensor: Tensor) -> float | None:
     return scalar.value if isinstance(scalar, ir.FloatAttr) else None
 
 
-def _factors(stage: Stage) -> dict[int, ir.Value] | None:
+def factors_of(stage: Stage) -> dict[int, ir.Value] | None:
     """What the body multiplies, by the number of the read that it comes from."""
     block = stage.block
     accumulator = block.arguments[2]
@@ -268,7 +268,7 @@ def _block_arguments(value: ir.Value, block: ir.Block) -> set[int] | None:
     return found
 
 
-def _factor(stage: Stage, number: int, value: ir.Value) -> Factor | None:
+def factor_of(stage: Stage, number: int, value: ir.Value) -> Factor | None:
     """A read of the contraction, followed through elementwise stages down to memory."""
     operand = stage.reads[number]
     casts: list[Stage] = []

@@ -170,7 +170,9 @@ def _matrix(
         raise Unsupported
     extent = mul(1, *(shape[loop] for loop in rows))
     length = mul(shape[contraction.depth], 2 if contraction.pairs else 1)
-    convert = (_convert_pairs if contraction.pairs else _convert)(kernel, contraction.stage, factor)
+    convert = (_convert_pairs if contraction.pairs else convert_of)(
+        kernel, contraction.stage, factor
+    )
 
     def matrix(batch: Sequence[Index]) -> Matrix:
         lanes: list[Lane] = [Uniform(0)] * len(shape)
@@ -199,7 +201,9 @@ def _is_output(kernel: Kernel, result: Computed) -> bool:
     return result not in program.tensors.values()
 
 
-def _convert(kernel: Kernel, stage: Stage, factor: Factor) -> Callable[[ir.Value], ir.Value] | None:
+def convert_of(
+    kernel: Kernel, stage: Stage, factor: Factor
+) -> Callable[[ir.Value], ir.Value] | None:
     """What turns loaded elements of a factor into f32 numbers to multiply; None if nothing."""
     f32 = ir.F32Type.get()
     argument = stage.block.arguments[factor.number]

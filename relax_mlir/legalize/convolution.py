@@ -1,0 +1,150 @@
+"""Tensor programs of convolution and pooling: a padded copy, then sums or maxima over windows."""
+
+from collections.abc import Sequence
+
+from relax_mlir.bindings import arith, ir, tensor
+from relax_mlir.dialects.graph import Conv2dOp, MaxPool2dOp
+
+from .kernel import (
+    PARALLEL,
+    REDUCTION,
+    KernelBuilder,
+    affine_map,
+    dim,
+    elementwise,
+    empty,
+    empty_like,
+    fill,
+    generic,
+    index,
+    scalar,
+)
+from .scalars import add, compute_type, from_compute, maximum, multiply, to_compute
+from .statistical import least
+
+Size = int | ir.Value
+
+
+def conv2d(op: Conv2dOp, kernel: KernelBuilder) -> None:
+    """Sums over channels and window; grouped channels are split into [groups, channels]."""
+    source, weight = kernel.ins
+    out = kernel.outs[0]
+    element = ir.ShapedType(out.type).element_type
+    compute = compute_type(element)
+    groups = op.groups.value
+    strides, dilation = tuple(op.strides), tuple(op.dilation)
+    zero = scalar(element, 0)
+    if groups > 1:
+        source = _split_channels(source, groups, 1)
+        weight = _split_channels(weight, groups, 0)
+    padded = _padded(source, zero, tuple(op.padding))
+    sums = out if compute == element else empty_like(out, compute)
+    product = _sums_of_products(padded, weight, sums, groups, strides, dilation)
+    if compute != element:
+        product = elementwise([product], out, lambda x: from_compute(x, element))
+    kernel.finish(product)
+
+
+def _sums_of_products(
+    padded: ir.Value,
+    weight: ir.Value,
+    sums: ir.Value,
+    groups: int,
+    strides: Sequence[int],
+    dilation: Sequence[int],
+) -> ir.Value:
+    """The loops are the dims of the result, then channel, row and column of a filter."""
+    rank = 5 if groups > 1 else 4
+    spread = _split_channels(sums, groups, 1) if groups > 1 else sums
+    zeros = fill(scalar(ir.ShapedType(sums.type).element_type, 0), spread)
+    n, group, filter_, y, x = (0, [1], 2, 3, 4) if groups > 1 else (0, [], 1, 2, 3)
+    channel, u, v = rank, rank + 1, rank + 2
+    places = [_place(y, u, strides[0], dilation[0]), _place(x, v, strides[1], dilation[1])]
+    maps = [
+        affine_map(rank + 3, [n, *group, channel, *places]),
+        affine_map(rank + 3, [*group, filter_, channel, u, v]),
+        affine_map(rank + 3, list(range(rank))),
+    ]
+    iterators = [PARALLEL] * rank + [REDUCTION] * 3
+    product = generic([padded, weight], [zeros], maps, iterators, _multiply_add)[0]
+    if groups == 1:
+        return product
+    together = [[0], [1, 2], [3], [4]]
+    return tensor.CollapseShapeOp(sums.type, product, together).result
+
+
+def max_pool2d(op: MaxPool2dOp, kernel: KernelBuilder) -> None:
+    """Maxima over the window; what pads the input is less than everything."""
+    (source,), out = kernel.ins, kernel.outs[0]
+    element = ir.ShapedType(out.type).element_type
+    strides, dilation = tuple(op.strides), tuple(op.dilation)
+    lowest = scalar(element, least(element))
+    padded = _padded(source, lowest, tuple(op.padding))
+    window = empty(list(op.window), element)
+    places = [_place(2, 4, strides[0], dilation[0]), _place(3, 5, strides[1], dilation[1])]
+    maps = [affine_map(6, [0, 1, *places]), affine_map(6, [4, 5]), affine_map(6, [0, 1, 2, 3])]
+    iterators = [PARALLEL] * 4 + [REDUCTION] * 2
+    result = generic(
+        [padded, window],
+        [fill(lowest, out)],
+        maps,
+        iterators,
+        lambda x, _, top: maximum(x, top),
+    )
+    kernel.finish(*result)
+
+
+def _multiply_add(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
+    return add(total, multiply(to_compute(a), to_compute(b)))
+
+
+def _place(position: int, within: int, stride: int, dilation: int) -> ir.AffineExpr:
+    """Where element `within` of the window at `position` is: loops, as an affine expression."""
+    return ir.AffineExpr.get_dim(position) * stride + ir.AffineExpr.get_dim(within) * dilation
+
+
+def _sizes(value: ir.Value) -> list[Size]:
+    type_ = ir.RankedTensorType(value.type)
+    return [dim(value, i) if type_.is_dynamic_dim(i) else n for i, n in enumerate(type_.shape)]
+
+
+def _split_channels(value: ir.Value, groups: int, axis: int) -> ir.Value:
+    """`value` with the dim `axis` split into groups and what is in each."""
+    type_ = ir.RankedTensorType(value.type)
+    sizes = _sizes(value)
+    assert isinstance(sizes[axis], int), "several groups have a constant number of channels"
+    sizes[axis : axis + 1] = [groups, sizes[axis] // groups]
+    parts = [[i] for i in range(type_.rank + 1)]
+    parts[axis : axis + 2] = [[axis, axis + 1]]
+    dynamic = ir.ShapedType.get_dynamic_size()
+    shape = [dynamic if isinstance(size, ir.Value) else size for size in sizes]
+    values = [size for size in sizes if isinstance(size, ir.Value)]
+    result = ir.RankedTensorType.get(shape, type_.element_type)
+    return tensor.ExpandShapeOp(result, value, parts, values, shape).result
+
+
+def _padded(source: ir.Value, number: ir.Value, padding: Sequence[int]) -> ir.Value:
+    """`source` with rows and columns of `number` around its last two dims."""
+    if not any(padding):
+        return source
+    top, left, bottom, right = padding
+    sizes = _sizes(source)
+    around = [*sizes[:-2], _plus(sizes[-2], top + bottom), _plus(sizes[-1], left + right)]
+    whole = fill(number, empty(around, number.type))
+    dynamic = ir.ShapedType.get_dynamic_size()
+    return tensor.InsertSliceOp(
+        source,
+        whole,
+        [],
+        [size for size in sizes if isinstance(size, ir.Value)],
+        [],
+        [*[0] * (len(sizes) - 2), top, left],
+        [dynamic if isinstance(size, ir.Value) else size for size in sizes],
+        [1] * len(sizes),
+    ).result
+
+
+def _plus(size: Size, more: int) -> Size:
+    if isinstance(size, int):
+        return size + more
+    return arith.AddIOp(size, index(more)).result
