@@ -5,8 +5,10 @@ that shows a diagnostic to a person goes through `Diagnostic`, which keeps the f
 """
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from relax_mlir.bindings import ir
@@ -123,7 +125,26 @@ def collecting(context: ir.Context, severities: Sequence[str]) -> Iterator[list[
         return True
 
     handler = context.attach_diagnostic_handler(handle)
+    token = _REMARKS.set(found if "remark" in severities else _REMARKS.get())
     try:
         yield found
     finally:
+        _REMARKS.reset(token)
         handler.detach()
+
+
+_REMARKS: ContextVar[list[Diagnostic] | None] = ContextVar("remarks", default=None)
+"""Where remarks are collected, if they are."""
+
+
+def remark(location: ir.Location, message: str) -> None:
+    """Tells of something that is no error: whoever collects remarks, else standard error.
+
+    The bindings emit errors only.
+    """
+    diagnostic = Diagnostic.at(location, "remark", message)
+    found = _REMARKS.get()
+    if found is None:
+        print(diagnostic, file=sys.stderr)
+    else:
+        found.append(diagnostic)

@@ -1,0 +1,234 @@
+"""Weights that `relax-quantize` keeps in few bits: compiled, run, and compared with float64."""
+
+import numpy as np
+import pytest
+
+from relax_mlir import panels
+from relax_mlir.bindings import ir
+from relax_mlir.compiler import compile
+from relax_mlir.diagnostics import parse_module
+from relax_mlir.dialects import make_context
+from relax_mlir.errors import PipelineError
+from relax_mlir.executable import Executable, load
+from relax_mlir.passes import Pipeline
+from relax_mlir.pipelines import pipeline
+
+SCHEMES = {"q8_32": "q8_0", "q4_32": "q4_0", "q4_32_minimum": "q4_1"}
+ACTIVATIONS = ("f32", "int8")
+
+MLP = """
+!u = tensor<96x64xf32>
+!t = tensor<64x96xf32>
+!x = tensor<?x64xf32, #graph.shape<["n", 64]>>
+!h = tensor<?x96xf32, #graph.shape<["n", 96]>>
+!y = tensor<?x21xf32, #graph.shape<["n", 21]>>
+func.func @main(%x: !x, %up: !u, %b: tensor<96xf32>, %down: tensor<96x21xf32>)
+    -> !y attributes {graph.num_inputs = 1 : i64} {
+  %t = "graph.permute_dims"(%up) {axes = array<i64: 1, 0>} : (!u) -> !t
+  %0 = "graph.matmul"(%x, %t) : (!x, !t) -> !h
+  %1 = "graph.add"(%0, %b) : (!h, tensor<96xf32>) -> !h
+  %2 = "graph.nn_relu"(%1) : (!h) -> !h
+  %3 = "graph.matmul"(%2, %down) : (!h, tensor<96x21xf32>) -> !y
+  return %3 : !y
+}
+"""
+
+
+def quantized(text: str, scheme: str, options: str = "") -> str:
+    """The module with its weights quantised."""
+    with make_context(), ir.Location.unknown():
+        module = parse_module(text)
+        passes = f"relax-infer-shapes,relax-quantize{{scheme={scheme} min-size=1 {options}}}"
+        Pipeline.parse(f"builtin.module({passes})").run(module, verify=True)
+        return str(module)
+
+
+def rules(text: str) -> dict[str, str]:
+    """The schedule rule of each kernel by its name."""
+    with make_context(), ir.Location.unknown():
+        module = parse_module(text)
+        passes = pipeline("native", 2)
+        Pipeline.parse(passes[: passes.index(",relax-lower-calls")] + ")").run(module)
+        kernels = [op.attributes for op in (each.operation for each in module.body.operations)]
+        return {
+            kernel["sym_name"].value: kernel["tir.schedule"].value
+            for kernel in kernels
+            if "tir.schedule" in kernel
+        }
+
+
+def parameters(executable: Executable, *weights: np.ndarray) -> tuple[np.ndarray, ...]:
+    """What `@main` takes, made from the float weights."""
+    made = executable["main_quantize"](*weights)
+    return executable["main_params"](*made) if "main_params" in executable.functions else made
+
+
+def rounded(weight: np.ndarray, scheme: str) -> np.ndarray:
+    """The values [rows, columns] in float64 that are kept of a weight, blocks along its rows."""
+    blocks = np.ascontiguousarray(weight, np.float32).reshape(len(weight), -1, 32)
+    parts = panels.round_blocks(blocks, SCHEMES[scheme])
+    q = parts["data"]
+    if q.shape[-1] == 16:
+        q = np.concatenate([q & 15, q >> 4], axis=-1)
+    zero = 8 if scheme == "q4_32" else 0
+    values = (q.astype(np.float64) - zero) * parts["scale"].astype(np.float64)[..., None]
+    if "minimum" in parts:
+        values += parts["minimum"].astype(np.float64)[..., None]
+    return values.reshape(weight.shape)
+
+
+def activation(x: np.ndarray, kind: str) -> np.ndarray:
+    """What is multiplied, in float64: itself, or rounded to 8 bits by blocks of 32."""
+    if kind == "f32":
+        return x.astype(np.float64)
+    blocks = x.astype(np.float32).reshape(len(x), x.shape[1] // 32, 32)
+    greatest = np.abs(blocks).max(-1, keepdims=True)
+    factor = np.float32(127) / np.where(greatest == 0, np.float32(127), greatest)
+    values = np.rint(blocks * factor).astype(np.float64)
+    return (values * (greatest / np.float32(127)).astype(np.float64)).reshape(x.shape)
+
+
+@pytest.mark.parametrize("activations", ACTIVATIONS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_perceptron(scheme: str, activations: str) -> None:
+    text = quantized(MLP, scheme, f"activations={activations}")
+    found = rules(text)
+    products = [name for name in found if "matmul" in name]
+    assert len(products) == 2
+    assert {found[name] for name in products} == {"quantized_matmul"}
+    random = np.random.default_rng(0)
+    up, b, down = (random.standard_normal(n, np.float32) for n in ((96, 64), 96, (96, 21)))
+    wide_up, wide_down = rounded(up, scheme), rounded(down.T, scheme).T
+    for level in (0, 2, 3):
+        executable = compile(text, opt_level=level)
+        given = parameters(executable, up, b, down)
+        for n in (0, 1, 2, 9, 33):
+            x = random.standard_normal((n, 64), np.float32)
+            hidden = np.maximum(activation(x, activations) @ wide_up.T + b, 0)
+            expected = activation(hidden, activations) @ wide_down
+            result = executable["main"](x, *given)
+            assert result.shape == (n, 21)
+            # A hidden number at a tie may round to the neighbour: a step of it times a weight.
+            slack = 1e-4 if activations == "f32" else 0.02
+            size = np.abs(hidden).max(initial=0) * np.abs(wide_down).max()
+            np.testing.assert_allclose(result, expected, rtol=1e-4, atol=slack * size)
+            exact = np.maximum(x.astype(np.float64) @ up.T + b, 0) @ down
+            share = {"q8_32": 0.02, "q4_32": 0.25, "q4_32_minimum": 0.2}[scheme]
+            assert np.linalg.norm(result - exact) <= share * np.linalg.norm(exact)
+
+
+def test_fewer_bytes() -> None:
+    floats = sum(n.nbytes for n in (np.empty((96, 64), "f4"), np.empty((96, 21), "f4")))
+    for scheme, bits in (("q8_32", 8.5), ("q4_32", 4.5), ("q4_32_minimum", 5)):
+        arguments = compile(quantized(MLP, scheme))["main"].arguments[1:]
+        sizes = [
+            np.prod(a.dims) * (2 if a.dtype == "f16" else 1) for a in arguments if a.dtype != "f32"
+        ]
+        padded = floats * (96 * 64 + 96 * 32) / (96 * 64 + 96 * 21)
+        assert sum(sizes) == padded * bits / 32
+
+
+TIED = """
+!i = tensor<?x?xi64, #graph.shape<["b", "n"]>>
+!x = tensor<?x?x64xf32, #graph.shape<["b", "n", 64]>>
+!y = tensor<?x?x50xf32, #graph.shape<["b", "n", 50]>>
+func.func @main(%i: !i, %w: tensor<50x64xf32>) -> !y attributes {graph.num_inputs = 1 : i64} {
+  %0 = "graph.take"(%w, %i) {axis = 0 : i64} : (tensor<50x64xf32>, !i) -> !x
+  %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<50x64xf32>) -> tensor<64x50xf32>
+  %1 = "graph.matmul"(%0, %t) : (!x, tensor<64x50xf32>) -> !y
+  return %1 : !y
+}
+"""
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_tied_table_of_higher_rank(scheme: str) -> None:
+    executable = compile(quantized(TIED, scheme))
+    random = np.random.default_rng(1)
+    table = random.standard_normal((50, 64), np.float32)
+    wide = rounded(table, scheme)
+    given = parameters(executable, table)
+    for shape in ((1, 1), (2, 7), (3, 0)):
+        indices = random.integers(0, 50, shape)
+        result = executable["main"](indices, *given)
+        np.testing.assert_allclose(result, wide[indices] @ wide.T, rtol=1e-4, atol=1e-4)
+
+
+HALF = """
+!x = tensor<?x64x{0}, #graph.shape<["n", 64]>>
+!y = tensor<?x32x{0}, #graph.shape<["n", 32]>>
+func.func @main(%x: !x, %w: tensor<64x32x{1}>) -> !y attributes {{graph.num_inputs = 1 : i64}} {{
+  %0 = "graph.astype"(%w) {{dtype = {0}}} : (tensor<64x32x{1}>) -> tensor<64x32x{0}>
+  %1 = "graph.matmul"(%x, %0) : (!x, tensor<64x32x{0}>) -> !y
+  return %1 : !y
+}}
+"""
+
+
+@pytest.mark.parametrize("activations", ACTIVATIONS)
+@pytest.mark.parametrize(("computed", "stored"), [("f32", "f16"), ("f16", "f32"), ("f16", "f16")])
+def test_half_precision(computed: str, stored: str, activations: str) -> None:
+    kinds = {"f32": np.float32, "f16": np.float16}
+    text = quantized(HALF.format(computed, stored), "q8_32", f"activations={activations}")
+    executable = compile(text)
+    random = np.random.default_rng(2)
+    weight = random.standard_normal((64, 32), np.float32).astype(kinds[stored])
+    given = parameters(executable, weight)
+    x = random.standard_normal((5, 64), np.float32).astype(kinds[computed])
+    expected = activation(x, activations) @ rounded(weight.T, "q8_32").T
+    result = executable["main"](x, *given)
+    assert result.dtype == kinds[computed]
+    np.testing.assert_allclose(result, expected, rtol=2e-3, atol=1e-2)
+
+
+def constant_module(weight: np.ndarray) -> str:
+    """A product with a constant."""
+    k, m = weight.shape
+    values = np.array2string(weight, separator=",", threshold=weight.size + 1)
+    return f"""
+!x = tensor<?x{k}xf32, #graph.shape<["n", {k}]>>
+!y = tensor<?x{m}xf32, #graph.shape<["n", {m}]>>
+func.func @main(%x: !x) -> !y {{
+  %w = arith.constant dense<{values}> : tensor<{k}x{m}xf32>
+  %0 = "graph.matmul"(%x, %w) : (!x, tensor<{k}x{m}xf32>) -> !y
+  return %0 : !y
+}}"""
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("level", [0, 2, 3])
+def test_constant_is_saved_in_few_bits(tmp_path, scheme: str, level: int) -> None:
+    random = np.random.default_rng(3)
+    weight = random.standard_normal((256, 160), np.float32)
+    text = constant_module(weight)
+    executable = compile(quantized(text, scheme), opt_level=level)
+    executable.save(tmp_path / "few.so")
+    compile(text, opt_level=level).save(tmp_path / "floats.so")
+    saved = (tmp_path / "floats.so").stat().st_size - (tmp_path / "few.so").stat().st_size
+    assert saved > weight.nbytes * 0.6
+    loaded = load(tmp_path / "few.so")
+    assert loaded.functions == ("main",)
+    for n in (1, 2, 17):
+        x = random.standard_normal((n, 256), np.float32)
+        expected = x.astype(np.float64) @ rounded(weight.T, scheme).T
+        np.testing.assert_allclose(loaded["main"](x), expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("scheme=q3", "unknown scheme 'q3'; accepted are q8_32, q4_32, q4_32_minimum"),
+        ("", "needs the option 'scheme'"),
+        ("scheme=q4_32 activations=int4", "unknown activations 'int4'; accepted are f32, int8"),
+        ("scheme=q4_32 skip='('", "no regular expression"),
+        ("scheme=q4_32 group=64", "has no option 'group'"),
+    ],
+)
+def test_wrong_options(options: str, message: str) -> None:
+    with pytest.raises(PipelineError, match=message.replace("(", r"\(")):
+        Pipeline.parse(f"builtin.module(relax-quantize{{{options}}})")
+
+
+def test_remarks_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    quantized(MLP.replace("96", "100"), "q4_32")
+    assert "'arg3' is not quantised: 100 numbers are summed over" in capsys.readouterr().err
