@@ -11,9 +11,11 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
 DEFAULT_BYTES = 2 << 30
 _TRIM_EVERY = 64 << 20
@@ -41,14 +43,25 @@ def lookup(key: bytes, suffix: str) -> Path | None:
 
 def store(key: bytes, parts: Sequence[bytes | memoryview], suffix: str) -> Path:
     """Puts a file into the cache: the parts, joined."""
+    with create(key, suffix) as file:
+        file.writelines(parts)
+    return _path(key, suffix)
+
+
+@contextmanager
+def create(key: bytes, suffix: str) -> Iterator[BinaryIO]:
+    """Opens a file to be written, which becomes that of the key when the block ends without error.
+
+    Raises OSError if it cannot be written.
+    """
     global _since_trim
     path = _path(key, suffix)
-    write_atomically(path, *parts)
-    _since_trim += sum(map(len, parts))
+    with _replacing(path) as file:
+        yield file
+        _since_trim += file.tell()
     if _since_trim >= _TRIM_EVERY:
         _since_trim = 0
         trim(limit(), keep=path)
-    return path
 
 
 def limit() -> int:
@@ -58,11 +71,18 @@ def limit() -> int:
 
 def write_atomically(path: Path, *parts: bytes | memoryview) -> None:
     """Writes a file in one step: readers see all of it, or what was there before."""
+    with _replacing(path) as file:
+        file.writelines(parts)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to be written, which takes the place of `path` when the block ends without error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".new")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.writelines(parts)
+            yield file
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:

@@ -9,6 +9,8 @@ from relax_mlir.symbolic import Facts
 
 INOUT = "graph.inout"
 NAME = "graph.name"
+MADE_BY, MADE_FROM = "graph.made_by", "graph.made_from"
+"""On a parameter: the function that makes it, and the places of those that it is made from."""
 FACTS = "graph.facts"
 NUM_INPUTS = "graph.num_inputs"
 PRIMITIVE = "graph.primitive"

@@ -7,7 +7,7 @@ text everywhere, so it is looked through once, before the first of them.
 from collections.abc import Iterator
 from math import prod
 
-from relax_mlir.analysis.functions import FACTS, INOUT, NAME, NUM_INPUTS
+from relax_mlir.analysis.functions import FACTS, INOUT, MADE_BY, MADE_FROM, NAME, NUM_INPUTS
 from relax_mlir.bindings import func, ir
 from relax_mlir.diagnostics import Diagnostic
 from relax_mlir.dialects.graph import ShapeAttr, ShapeValueType, TensorType
@@ -18,7 +18,12 @@ MAX_BYTES = 2**63 - 1
 WIDEST_ELEMENT = 8
 SIGNED = ("bounds",)
 """Attributes whose expressions are numbers, not extents."""
-ARGUMENT_ATTRIBUTES = {NAME: (ir.StringAttr, "a string"), INOUT: (ir.IntegerAttr, "an integer")}
+ARGUMENT_ATTRIBUTES = {
+    NAME: (ir.StringAttr, "a string"),
+    INOUT: (ir.IntegerAttr, "an integer"),
+    MADE_BY: (ir.StringAttr, "a string"),
+    MADE_FROM: (ir.DenseI64ArrayAttr, "an array of integers"),
+}
 
 
 class _Malformed(Exception):

@@ -5,6 +5,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from relax_mlir.analysis.functions import (
+    MADE_BY,
+    MADE_FROM,
+    argument_attribute,
     argument_name,
     facts_of,
     inout_arguments,
@@ -49,7 +52,7 @@ def _function(function: func.FuncOp) -> dict:
     for index, argument in enumerate(function.arguments):
         described = _value(argument.type)
         described |= {"name": argument_name(function, index), "inout": index in aliased}
-        arguments.append(described)
+        arguments.append(described | _origin(function, index))
     results = [
         {**_value(type_), "alias": inout.get(index)}
         for index, type_ in enumerate(function.type.results)
@@ -69,6 +72,16 @@ def _function(function: func.FuncOp) -> dict:
             if isinstance(op, AllocStorageOp)
         ],
     }
+
+
+def _origin(function: func.FuncOp, index: int) -> dict:
+    """What `relax-lift-params` says of a parameter: what makes it, of which original ones."""
+    sources = argument_attribute(function, index, MADE_FROM)
+    if sources is None:
+        return {}
+    maker = argument_attribute(function, index, MADE_BY)
+    by = None if maker is None else ir.StringAttr(maker).value
+    return {"made": {"by": by, "from": list(ir.DenseI64ArrayAttr(sources))}}
 
 
 def _value(type_: ir.Type) -> dict:

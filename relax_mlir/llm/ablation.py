@@ -17,7 +17,7 @@ from relax_mlir.llm.checkpoint import Checkpoint
 from relax_mlir.llm.decoder import Settings, parameter_kinds
 from relax_mlir.llm.generation import Statistics
 from relax_mlir.llm.model import LanguageModel
-from relax_mlir.llm.parameters import lay_out, load_parameters
+from relax_mlir.llm.parameters import Memory, load_parameters
 from relax_mlir.runtime.libraries import find_function
 from relax_mlir.symbolic import parse
 from relax_mlir.transforms.dispatch_library import OPENBLAS
@@ -75,12 +75,12 @@ def ablate(
     for variant in variants:
         chosen = replace(settings, without=variant.without, libraries=variant.libraries)
         executable, parameters = compile_decoder(checkpoint, chosen)
-        if None not in weights:
-            threads = max(plan.threads)
-            weights[None] = load_parameters(checkpoint.weights, parameters, threads)
         layout = _layout(executable, checkpoint)
         if layout not in weights:
-            weights[layout] = lay_out(executable, weights[None])
+            memory = Memory(parameter_kinds(executable, checkpoint.config))
+            threads = max(plan.threads)
+            load_parameters(checkpoint.weights, parameters, executable, memory, threads)
+            weights[layout] = memory.arrays
         context = checkpoint.config.max_context
         model = LanguageModel(checkpoint, executable, weights[layout], Statistics(), context)
         contenders.append(_Contender(variant, model, plan.longest))

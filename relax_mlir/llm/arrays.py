@@ -38,12 +38,18 @@ def placed(memory: np.ndarray, kinds: Sequence[Kind]) -> list[np.ndarray]:
     return arrays
 
 
-def aligned_arrays(kinds: Sequence[Kind]) -> list[np.ndarray]:
+def aligned_arrays(kinds: Sequence[Kind], what: str = "arrays") -> list[np.ndarray]:
     """New arrays of these kinds in one allocation; their values are undefined.
 
     One large allocation can be backed by huge pages, which saves address translations.
+
+    Raises MemoryError, which says how many bytes `what` needs.
     """
-    memory = np.empty(room_for(kinds) + ALIGNMENT, np.uint8)
+    size = room_for(kinds)
+    try:
+        memory = np.empty(size + ALIGNMENT, np.uint8)
+    except MemoryError:
+        raise MemoryError(f"{what} of {size} bytes") from None
     return placed(memory[-memory.ctypes.data % ALIGNMENT :], kinds)
 
 

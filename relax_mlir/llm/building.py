@@ -8,22 +8,32 @@ from relax_mlir.compiler import compile
 from relax_mlir.dialects.graph.quantized import BLOCK, SCHEMES
 from relax_mlir.executable import Executable
 from relax_mlir.llm.checkpoint import Checkpoint
-from relax_mlir.llm.decoder import Decoder, Settings
+from relax_mlir.llm.decoder import Decoder, Settings, kept, parameter_kinds
 from relax_mlir.llm.llama import Llama, export
 from relax_mlir.llm.nn import BF16, F32_STORAGE, Parameter, Storage
-from relax_mlir.llm.parameters import lay_out, load_parameters
+from relax_mlir.llm.parameters import File, Memory, Sink, load_parameters
 
 
-def build(checkpoint: Checkpoint, settings: Settings, threads: int, use_cache: bool) -> Decoder:
+def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes | None) -> Decoder:
     """Compiles the decoder, or takes it from the disk cache, and loads the weights.
 
-    Raises as `decoder.decoder_for` does.
+    Without a `key`, nothing comes from the disk cache, and nothing is kept there. Raises as
+    `decoder.decoder_for` does.
     """
     begin = time.perf_counter()
-    executable, parameters = compile_decoder(checkpoint, settings, use_cache)
+    executable, parameters = compile_decoder(checkpoint, settings, key is not None)
     seconds = time.perf_counter() - begin
-    arrays = load_parameters(checkpoint.weights, parameters, threads)
-    return Decoder(executable, lay_out(executable, arrays), seconds)
+    kinds = parameter_kinds(executable, checkpoint.config)
+
+    def load(sink: Sink) -> None:
+        load_parameters(checkpoint.weights, parameters, executable, sink, threads)
+
+    arrays = None if key is None else kept(key, executable, kinds, lambda f: load(File(f, kinds)))
+    if arrays is None:
+        memory = Memory(kinds)
+        load(memory)
+        arrays = memory.arrays
+    return Decoder(executable, arrays, seconds)
 
 
 def compile_decoder(

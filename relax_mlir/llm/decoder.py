@@ -14,16 +14,17 @@ import os
 import shutil
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
 from relax_mlir import cache
 from relax_mlir.executable import Executable, load
 from relax_mlir.fingerprint import compiler_fingerprint, processor_fingerprint
-from relax_mlir.llm.arrays import ELEMENTS, Kind, as_bytes, placed, room_for
+from relax_mlir.llm.arrays import ELEMENTS, Kind, placed, room_for
 from relax_mlir.llm.checkpoint import Checkpoint
 from relax_mlir.llm.config import LlamaConfig
 from relax_mlir.target import Target
@@ -65,10 +66,7 @@ def decoder_for(
     # MLIR takes 0.3 s to import, which a later start saves.
     from relax_mlir.llm import building
 
-    made = building.build(checkpoint, settings, threads, use_cache)
-    if use_cache:
-        _keep(key, made)
-    return made
+    return building.build(checkpoint, settings, threads, key if use_cache else None)
 
 
 def _key(path: Path, settings: Settings) -> bytes:
@@ -110,15 +108,30 @@ def _map(path: Path, kinds: Sequence[Kind]) -> list[np.ndarray] | None:
     return placed(np.frombuffer(memory, np.uint8), kinds)
 
 
-def _keep(key: bytes, made: Decoder) -> None:
-    size = sum(array.nbytes for array in made.parameters)
+def kept(
+    key: bytes, executable: Executable, kinds: Sequence[Kind], write: Callable[[BinaryIO], None]
+) -> list[np.ndarray] | None:
+    """The weights that `write` writes, mapped into memory, and kept with the decoder.
+
+    None if they are not to be kept, or cannot be.
+    """
+    size = room_for(kinds)
     if os.environ.get("RELAX_CACHE_WEIGHTS") == "0" or 2 * size > cache.limit():
-        return
+        return None
     if 4 * size > shutil.disk_usage(cache.directory()).free:
-        return
+        return None
     try:
         cache.trim(cache.limit() // 2 - size, suffix=".weights")
-        cache.store(key, [made.executable.path.read_bytes()], ".so")
-        cache.store(key, as_bytes(made.parameters), ".weights")
+        with cache.create(key, ".weights") as file:
+            write(file)
+        cache.store(key, [executable.path.read_bytes()], ".so")
+        path = cache.lookup(key, ".weights")
+        return None if path is None else _map(path, kinds)
     except OSError as error:
-        warnings.warn(f"the weights are not kept for later starts: {error}", stacklevel=2)
+        reason = (error.strerror or str(error)).lower()
+        folder = cache.directory()
+        warnings.warn(
+            f"{size} bytes of weights are not kept in '{folder}' for later starts: {reason}",
+            stacklevel=2,
+        )
+        return None

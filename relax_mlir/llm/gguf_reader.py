@@ -7,6 +7,7 @@ which rotates elements 2i and 2i+1 of a head; `GgufWeights` puts them back into 
 Source: GGUF specification, standardised tensor names; llama.cpp `convert_hf_to_gguf.py`.
 """
 
+import mmap
 import re
 
 import numpy as np
@@ -59,6 +60,10 @@ class GgufWeights(WeightSource):
                 half_split_order(self.config.num_kv_heads, self.config.head_dim)
             )
         return tensor
+
+    def release(self) -> None:
+        """See `WeightSource.release`."""
+        self.file.buffer.madvise(mmap.MADV_DONTNEED)
 
 
 def half_split_order(num_heads: int, head_dim: int) -> np.ndarray:

@@ -58,6 +58,11 @@ class HuggingFaceWeights(WeightSource):
         stored = np.frombuffer(tensor.buffer, np.uint8, num_bytes, tensor.start)
         return RawTensor.from_bytes(tensor.format, tensor.shape, stored)
 
+    def release(self) -> None:
+        """See `WeightSource.release`."""
+        for buffer in {tensor.buffer for tensor in self._tensors.values()}:
+            buffer.madvise(mmap.MADV_DONTNEED)
+
     def _drop_unused(self) -> None:
         """Drops what some exporters write besides: rotary tables, a second tied embedding."""
         unused = [name for name in self._tensors if name.endswith("rotary_emb.inv_freq")]

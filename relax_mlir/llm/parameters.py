@@ -1,100 +1,188 @@
-"""Weights as the arguments of a compiled decoder: decoded or repacked, joined, in one place."""
+"""Weights as the arguments of a compiled decoder, made one after the other.
 
-from collections.abc import Mapping, Sequence
+A weight is decoded or repacked, joined with its neighbours, and laid out for the kernels by the
+function that the decoder has for that. Memory is needed for the result, and for one weight besides.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
+from typing import BinaryIO, Protocol
 
 import numpy as np
 from tqdm import tqdm
 
 from relax_mlir.dialects.graph.quantized import PANEL
 from relax_mlir.executable import Executable
-from relax_mlir.llm.arrays import ELEMENTS, aligned_arrays
+from relax_mlir.llm.arrays import ELEMENTS, Kind, aligned_arrays, as_bytes
 from relax_mlir.llm.nn import BF16, Parameter
 from relax_mlir.llm.panels import pack_matrix
+from relax_mlir.llm.quantization import RawTensor
 from relax_mlir.llm.weights import WeightSource
+
+CHUNK_ROWS = 256 * PANEL
+"""Rows of a matrix that one thread decodes at a time."""
+
+
+class Sink(Protocol):
+    """Where the arguments of a decoder go."""
+
+    def room(self, place: int) -> np.ndarray:
+        """An array for argument `place`, to be filled."""
+
+    def finish(self, place: int) -> None:
+        """Called in order, once the array has been filled."""
+
+
+class Memory:
+    """Keeps all arguments: `arrays`, in one allocation."""
+
+    def __init__(self, kinds: Sequence[Kind]) -> None:
+        self.arrays = aligned_arrays(kinds, "the weights")
+
+    def room(self, place: int) -> np.ndarray:
+        """See `Sink`."""
+        return self.arrays[place]
+
+    def finish(self, place: int) -> None:
+        """See `Sink`."""
+
+
+class File:
+    """Writes the arguments to a file, from which `arrays.placed` reads them."""
+
+    def __init__(self, file: BinaryIO, kinds: Sequence[Kind]) -> None:
+        self._file = file
+        self._kinds = kinds
+        self._open: dict[int, np.ndarray] = {}
+
+    def room(self, place: int) -> np.ndarray:
+        """See `Sink`."""
+        [self._open[place]] = aligned_arrays([self._kinds[place]], "a weight")
+        return self._open[place]
+
+    def finish(self, place: int) -> None:
+        """See `Sink`."""
+        self._file.writelines(as_bytes([self._open.pop(place)]))
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """What makes an argument, None if it is a parameter of the graph, and of which of these."""
+
+    by: str | None
+    sources: tuple[int, ...]
 
 
 def load_parameters(
-    source: WeightSource, parameters: Sequence[Parameter], threads: int = 1
-) -> list[np.ndarray]:
-    """Reads the value of each parameter: its sources, joined along dim 0.
+    source: WeightSource,
+    parameters: Sequence[Parameter],
+    executable: Executable,
+    sink: Sink,
+    threads: int = 1,
+) -> None:
+    """Makes the arguments of a decoder that follow its caches, and hands them to `sink` in order.
 
-    Each weight is decoded or repacked to where it stays, by `threads` threads, with a progress bar
-    if a person is watching. The arrays are row-major and aligned, and share one allocation.
+    `parameters` are those of its graph. Each weight is decoded or repacked by `threads` threads,
+    with a progress bar if a person is watching.
+
+    Raises ModelError if a weight cannot be read, MemoryError, and what `sink` raises.
     """
-    arrays = aligned_arrays([(p.dims, ELEMENTS[p.dtype]) for p in parameters])
-    pieces = _pieces(source, parameters, arrays)
+    origins = _origins(executable, parameters)
+    groups = groupby(
+        range(len(origins)), lambda place: parameters[origins[place].sources[0]].sources
+    )
     with (
         ThreadPoolExecutor(threads) as pool,
         tqdm(
             desc="loading weights",
-            total=sum(piece.nbytes for piece in pieces),
-            unit="B",
-            unit_scale=True,
+            total=len(origins),
             leave=False,
             disable=None,  # no terminal, no bar
         ) as bar,
     ):
-        for piece in pool.map(lambda piece: piece.fill(source), pieces):
-            bar.update(piece.nbytes)
-    return arrays
+        for _, group in groups:
+            places = list(group)
+            _make(source, parameters, executable, sink, pool, {p: origins[p] for p in places})
+            source.release()
+            bar.update(len(places))
 
 
-def lay_out(executable: Executable, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The parameters in the layout that the decoder takes: what its `main_params` makes of them.
+def _origins(executable: Executable, parameters: Sequence[Parameter]) -> list[_Origin]:
+    """Where each argument comes from: `relax-lift-params` has written it down.
 
-    A decoder without that function, compiled below `-O3`, takes them as they are.
+    A decoder that was compiled below `-O3` takes the parameters as they are.
     """
-    if "main_params" not in executable.functions:
-        return list(arrays)
-    function = executable["main_params"]
-    kinds = [(result.dims, ELEMENTS[result.dtype]) for result in function.results]
-    laid_out = aligned_arrays(kinds)
-    return list(function.bind(*arrays, results=laid_out).run())
+    arguments = executable.metadata["functions"]["main"]["arguments"]
+    found = [argument["made"] for argument in arguments if "made" in argument]
+    if not found:
+        return [_Origin(None, (place,)) for place in range(len(parameters))]
+    return [_Origin(made["by"], tuple(made["from"])) for made in found]
+
+
+def _make(
+    source: WeightSource,
+    parameters: Sequence[Parameter],
+    executable: Executable,
+    sink: Sink,
+    pool: ThreadPoolExecutor,
+    origins: Mapping[int, _Origin],
+) -> None:
+    """Makes the arguments that come from the same weights."""
+    rooms = {place: sink.room(place) for place in origins}
+    arrays = {o.sources[0]: rooms[place] for place, o in origins.items() if o.by is None}
+    for number in {number for origin in origins.values() for number in origin.sources}:
+        if number not in arrays:
+            kind = (parameters[number].dims, ELEMENTS[parameters[number].dtype])
+            [arrays[number]] = aligned_arrays([kind], "a weight")
+    chosen = sorted(arrays)
+    pieces = list(_pieces(source, [parameters[n] for n in chosen], [arrays[n] for n in chosen]))
+    for _ in pool.map(_Piece.fill, pieces):
+        pass
+    for place, origin in origins.items():
+        if origin.by is not None:
+            inputs = [arrays[number] for number in origin.sources]
+            executable[origin.by].bind(*inputs, results=[rooms[place]]).run()
+        sink.finish(place)
 
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """What weight `name` fills of the arrays of parameters: `outs`, by part."""
+    """Rows of a weight, and what they fill of the arrays of parameters: `outs`, by part."""
 
-    name: str
+    raw: RawTensor
     scheme: str
     outs: Mapping[str, np.ndarray]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes that are filled."""
-        return sum(out.nbytes for out in self.outs.values())
-
-    def fill(self, source: WeightSource) -> "_Piece":
-        """Reads the weight."""
+    def fill(self) -> None:
+        """Decodes or repacks the rows."""
         if self.scheme == BF16:
-            source.raw(self.name).to_bf16(self.outs["values"])
+            self.raw.to_bf16(self.outs["values"])
         elif self.scheme:
-            pack_matrix(source.raw(self.name), self.scheme, self.outs)
+            pack_matrix(self.raw, self.scheme, self.outs)
         else:
-            source.load_f32(self.name, self.outs["values"])
-        return self
+            self.raw.to_f32(self.outs["values"])
 
 
 def _pieces(
     source: WeightSource, parameters: Sequence[Parameter], arrays: Sequence[np.ndarray]
-) -> list[_Piece]:
-    """The parts of the arrays that each weight fills: rows, or panels of rows."""
-    shapes = source.config.weight_shapes()
-    pieces = []
+) -> Iterator[_Piece]:
+    """What fills the arrays: some rows of a weight each."""
     by_sources = groupby(zip(parameters, arrays, strict=True), lambda pair: pair[0].sources)
     for sources, pairs in by_sources:
         found = list(pairs)
         parts = {parameter.part: array for parameter, array in found}
-        scheme = found[0][0].scheme
         unit = PANEL if "data" in parts else 1
-        begin = 0
+        begin = 0  # of the weight, in units
         for name in sources:
-            end = begin + -(-shapes[name][0] // unit)
-            outs = {part: array[begin:end] for part, array in parts.items()}
-            pieces.append(_Piece(name, scheme, outs))
-            begin = end
-    return pieces
+            raw = source.raw(name)
+            length = raw.shape[0]
+            step = CHUNK_ROWS if len(raw.shape) > 1 else max(length, 1)
+            for first in range(0, length, step):
+                last = min(first + step, length)
+                rows = slice(begin + first // unit, begin + -(-last // unit))
+                outs = {part: array[rows] for part, array in parts.items()}
+                chunk = raw if last - first == length else raw.rows(first, last)
+                yield _Piece(chunk, found[0][0].scheme, outs)
+            begin += -(-length // unit)

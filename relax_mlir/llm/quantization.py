@@ -64,6 +64,11 @@ class RawTensor:
             data = stored.reshape(*rows, length // block * block_bytes)
         return RawTensor(format, shape, data)
 
+    def rows(self, begin: int, end: int) -> "RawTensor":
+        """Rows `begin` to `end` of a matrix, without a copy."""
+        data = self.data[begin:end]
+        return RawTensor(self.format, (len(data), *self.shape[1:]), data)
+
     def take_rows(self, order: np.ndarray) -> "RawTensor":
         """The tensor whose row i is row `order[i]` of this one (a copy)."""
         return RawTensor(self.format, self.shape, self.data[order])
@@ -96,9 +101,7 @@ class RawTensor:
             return out
         rows = max(1, CHUNK_BLOCKS * 32 * len(out) // max(1, out.size))
         for start in range(0, len(out), rows):
-            data = self.data[start : start + rows]
-            part = RawTensor(self.format, (len(data), *self.shape[1:]), data)
-            out[start : start + rows] = _round_to_bf16(part.to_f32())
+            out[start : start + rows] = _round_to_bf16(self.rows(start, start + rows).to_f32())
         return out
 
 

@@ -27,6 +27,13 @@ class WeightSource(ABC):
         Raises KeyError if the model has no such weight: see `names`.
         """
 
+    @abstractmethod
+    def release(self) -> None:
+        """Lets go of the memory that what was read so far takes; it can be read again.
+
+        What `raw` returned stays valid: it is mapped, and comes back from the file.
+        """
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all weights, in the order of the network."""

@@ -5,11 +5,15 @@
       %y = "graph.call_tir"(%p, %x) {callee = @matmul_packed}
       ->
     func.func @main_params(%w) -> packed { %p = pack_weights(%w) ... }
-    func.func @main(%x, %p) attributes {graph.num_inputs = 1} { %y = matmul_packed(%p, %x) ... }
+    func.func @main_params_0(%w) -> packed { %p = pack_weights(%w) ... }
+    func.func @main(%x, %p {graph.made_by = "main_params_0", graph.made_from = array<i64: 0>})
+        attributes {graph.num_inputs = 1} { %y = matmul_packed(%p, %x) ... }
 
 The new function takes the old parameters and returns the new ones, in the order in which
 `@main` takes them; the caller keeps its results. A parameter that is used as it is is returned
-as it is.
+as it is. To make one after the other, so that not all old and new ones are in memory at once, there
+is also a function for each way of making one (not for each parameter): the arguments of `@main` say
+which makes them, and from which of the old parameters.
 
 Needs: calls of tensor programs. Leaves: no call in `@main` whose operands are all parameters.
 Source: TVM `LiftTransformParams`.
@@ -19,6 +23,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relax_mlir.analysis.functions import (
+    MADE_BY,
+    MADE_FROM,
     NAME,
     NUM_INPUTS,
     argument_name,
@@ -65,9 +71,54 @@ def _split(function: func.FuncOp, lifted: Sequence[CallTirOp]) -> None:
     kept = [
         value for value in candidates if any(use.owner.operation not in moved for use in value.uses)
     ]
-    names = [_name(function, value) for value in kept]
-    _write_params_function(function, parameters, lifted, kept)
-    _replace_parameters(function, parameters, lifted, kept, names)
+    _write_params_function(function, function.name.value + SUFFIX, parameters, lifted, kept)
+    ways: dict[object, str] = {}
+    described = [_describe(function, parameters, lifted, value, ways) for value in kept]
+    _replace_parameters(function, parameters, lifted, kept, described)
+
+
+def _describe(
+    function: func.FuncOp,
+    parameters: Sequence[ir.Value],
+    lifted: Sequence[CallTirOp],
+    value: ir.Value,
+    ways: dict[object, str],
+) -> ir.DictAttr:
+    """The attributes of a new parameter; adds the function that makes it if no other does."""
+    calls = _calls_behind(value, lifted)
+    used = [p for p in parameters if p == value or any(p in call.ins for call in calls)]
+    places = [parameters.index(p) for p in used]
+    entry: dict[str, ir.Attribute] = {
+        NAME: ir.StringAttr.get(_name(function, value)),
+        MADE_FROM: ir.DenseI64ArrayAttr.get(places),
+    }
+    if calls:
+        way = _way(used, calls, value)
+        if way not in ways:
+            ways[way] = f"{function.name.value}{SUFFIX}_{len(ways)}"
+            _write_params_function(function, ways[way], used, calls, [value])
+        entry[MADE_BY] = ir.StringAttr.get(ways[way])
+    return ir.DictAttr.get(entry)
+
+
+def _calls_behind(value: ir.Value, lifted: Sequence[CallTirOp]) -> list[CallTirOp]:
+    """The calls that a value is made by, in program order."""
+    needed, found = {value}, []
+    for call in reversed(lifted):
+        if needed.intersection(call.outs):
+            found.append(call)
+            needed.update(call.ins)
+    return found[::-1]
+
+
+def _way(used: Sequence[ir.Value], calls: Sequence[CallTirOp], value: ir.Value) -> object:
+    """What two parameters have in common that the same function makes."""
+    number = {each: place for place, each in enumerate(used)}
+    steps = []
+    for call in calls:
+        steps.append((call.callee_name, tuple(number[operand] for operand in call.ins)))
+        number.update({out: len(number) + place for place, out in enumerate(call.outs)})
+    return tuple(each.type for each in used), tuple(steps), number[value]
 
 
 def _name(function: func.FuncOp, value: ir.Value) -> str:
@@ -81,14 +132,15 @@ def _name(function: func.FuncOp, value: ir.Value) -> str:
 
 def _write_params_function(
     function: func.FuncOp,
+    name: str,
     parameters: Sequence[ir.Value],
     lifted: Sequence[CallTirOp],
     kept: Sequence[ir.Value],
 ) -> None:
-    """Adds the function that computes the new parameters from the old ones."""
+    """Adds a function of that name, which computes new parameters from old ones."""
     types = ([value.type for value in parameters], [value.type for value in kept])
     with ir.InsertionPoint(function), function.location:
-        new = func.FuncOp(function.name.value + SUFFIX, types)
+        new = func.FuncOp(name, types)
     arguments = list(function.arguments)
     new.arg_attrs = [
         ir.DictAttr.get({NAME: ir.StringAttr.get(argument_name(function, arguments.index(value)))})
@@ -108,7 +160,7 @@ def _replace_parameters(
     parameters: Sequence[ir.Value],
     lifted: Sequence[CallTirOp],
     kept: Sequence[ir.Value],
-    names: Sequence[str],
+    described: Sequence[ir.DictAttr],
 ) -> None:
     """Makes the function take the new parameters in place of the old ones."""
     block, first = function.entry_block, function.attributes[NUM_INPUTS].value
@@ -123,11 +175,10 @@ def _replace_parameters(
     inputs = [argument.type for argument in block.arguments]
     type_ = ir.FunctionType.get(inputs, list(function.type.results))
     function.attributes["function_type"] = ir.TypeAttr.get(type_)
-    named = [ir.DictAttr.get({NAME: ir.StringAttr.get(name)}) for name in names]
     function.arg_attrs = [
         *(
             ir.DictAttr(a) if isinstance(a, ir.Attribute) else ir.DictAttr.get({})
             for a in attributes
         ),
-        *named,
+        *described,
     ]

@@ -4,8 +4,14 @@
 // CHECK-SAME:    (%[[A:[a-z0-9]*]]: tensor<4xf32> {graph.name = "a"}, %[[B:[a-z0-9]*]]: tensor<4xf32> {graph.name = "b"})
 // CHECK-NEXT:    %[[E:.*]] = "graph.call_tir"(%[[B]]) {callee = @exp
 // CHECK-NEXT:    return %[[A]], %[[E]]
+// CHECK-LABEL: func.func @main_params_0
+// CHECK-SAME:    (%[[B:[a-z0-9]*]]: tensor<4xf32> {graph.name = "b"})
+// CHECK-NEXT:    %[[E:.*]] = "graph.call_tir"(%[[B]]) {callee = @exp
+// CHECK-NEXT:    return %[[E]] :
 // CHECK-LABEL: func.func @main(
-// CHECK-SAME:    %[[X:[a-z0-9]*]]: tensor<4xf32> {graph.name = "x"}, %[[PA:[a-z0-9]*]]: tensor<4xf32> {graph.name = "a"}, %[[PE:[a-z0-9]*]]: tensor<4xf32> {graph.name = "b.exp"})
+// CHECK-SAME:    %[[X:[a-z0-9]*]]: tensor<4xf32> {graph.name = "x"}
+// CHECK-SAME:    %[[PA:[a-z0-9]*]]: tensor<4xf32> {graph.made_from = array<i64: 0>, graph.name = "a"}
+// CHECK-SAME:    %[[PE:[a-z0-9]*]]: tensor<4xf32> {graph.made_by = "main_params_0", graph.made_from = array<i64: 1>, graph.name = "b.exp"})
 // CHECK-SAME:    graph.num_inputs = 1
 // CHECK-NOT:     @exp
 // CHECK:         %[[S:.*]] = "graph.call_tir"(%[[X]], %[[PA]]) {callee = @add

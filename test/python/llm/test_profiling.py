@@ -70,13 +70,13 @@ def test_ablation_leaves_out_one_thing_at_a_time(model):
 
 def test_variants_that_take_the_same_weights_share_them(model, monkeypatch):
     made = []
-    lay_out = ablation.lay_out
+    load_parameters = ablation.load_parameters
 
-    def counted(executable, arrays):
+    def counted(source, parameters, executable, *others):
         made.append(executable)
-        return lay_out(executable, arrays)
+        return load_parameters(source, parameters, executable, *others)
 
-    monkeypatch.setattr(ablation, "lay_out", counted)
+    monkeypatch.setattr(ablation, "load_parameters", counted)
     ablation.ablate(open_checkpoint(model), Settings(), PLAN)
     assert len(made) < len(ablation.VARIANTS)
 

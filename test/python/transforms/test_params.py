@@ -26,7 +26,7 @@ func.func @main(
 @pytest.mark.parametrize("target", ["native", "x86-64-v3"])
 def test_packed_parameters(m, k, target):
     executable = compile(MODULE.format(m=m, k=k), target, opt_level=3)
-    assert set(executable.functions) == {"main", "main_params"}
+    assert set(executable.functions) == {"main", "main_params", "main_params_0"}
     random = np.random.default_rng(0)
     weight = random.standard_normal((m, k), dtype=np.float32)
     bias = random.standard_normal(m, dtype=np.float32)
@@ -46,6 +46,37 @@ def test_lower_levels_keep_the_signature():
     executable = compile(MODULE.format(m=3, k=5), opt_level=2)
     assert executable.functions == ("main",)
     assert [argument.name for argument in executable["main"].arguments] == ["x", "w", "b"]
+
+
+TWO_WAYS = """
+!x = tensor<?x40xf32, #graph.shape<["n", 40]>>
+!w = tensor<40x40xf32>
+func.func @main(%x: !x, %a: !w, %b: tensor<40xf32>, %c: !w, %d: !w) -> !x
+    attributes {graph.num_inputs = 1 : i64} {
+  %t = "graph.permute_dims"(%a) {axes = array<i64: 1, 0>} : (!w) -> !w
+  %0 = "graph.matmul"(%x, %t) : (!x, !w) -> !x
+  %1 = "graph.add"(%0, %b) : (!x, tensor<40xf32>) -> !x
+  %2 = "graph.matmul"(%1, %c) : (!x, !w) -> !x
+  %3 = "graph.matmul"(%2, %d) : (!x, !w) -> !x
+  return %3 : !x
+}
+"""
+
+
+def test_parameters_can_be_made_one_by_one():
+    executable = compile(TWO_WAYS, opt_level=3)
+    random = np.random.default_rng(0)
+    shapes = [(40, 40), 40, (40, 40), (40, 40)]
+    given = [random.standard_normal(shape, np.float32) for shape in shapes]
+    together = executable["main_params"](*given)
+    arguments = executable.metadata["functions"]["main"]["arguments"]
+    made = [argument["made"] for argument in arguments[1:]]
+    assert sorted(place for way in made for place in way["from"]) == [0, 1, 2, 3]
+    assert len({way["by"] for way in made}) == 3  # transposed and not, and as it is
+    for way, expected in zip(made, together, strict=True):
+        sources = [given[place] for place in way["from"]]
+        result = executable[way["by"]](*sources) if way["by"] else sources[0]
+        np.testing.assert_array_equal(result, expected)
 
 
 TIED = """
