@@ -175,7 +175,7 @@ def table(rows: Sequence[Row], contenders: Sequence[Contender]) -> str:
         cells += [row.best_peer() or "-", f"{ratio:.2f}" if ratio else "-", spread]
         lines.append([*cells, f"{share:.0%}" if share else "-"])
     ratios = [ratio for row in rows if (ratio := row.ratio())]
-    text = _aligned(lines)
+    text = aligned(lines)
     if ratios:
         text += f"\ngeometric mean of the ratios: {statistics.geometric_mean(ratios):.3f}"
         text += f"; least {min(ratios):.2f}; below 1: {sum(r < 1 for r in ratios)}"
@@ -200,14 +200,15 @@ def curve_table(rows: Sequence[Row]) -> str:
                       f"{share:.0%}" if share else "-",
                       f"{flat:.2f}{' <-' if flat < FLAT else ''}"])  # fmt: skip
     verdict = f"below {FLAT} at m = {below}" if below else f"flat: every point reaches {FLAT}"
-    return f"{cases.label(rows[0].case)}: ours over m\n{_aligned(lines)}\n{verdict}"
+    return f"{cases.label(rows[0].case)}: ours over m\n{aligned(lines)}\n{verdict}"
 
 
 def _per_row(row: Row) -> float:
     return 2.0 * row.case["m"] * row.case["n"] * row.case["k"]
 
 
-def _aligned(lines: Sequence[Sequence[str]]) -> str:
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Cells in columns: the first to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(w) if i == 0 else cell.rjust(w)

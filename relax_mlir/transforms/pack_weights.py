@@ -50,8 +50,8 @@ from relax_mlir.schedule.pack_weights import (
 from relax_mlir.target import Target
 
 FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
-LAYOUTS = {(1, 2): "nk", (2, 1): "kn"}
-"""Layout by the loops (0 is m, 1 is n, 2 is k) that the right side's dims follow."""
+LAYOUTS = {(0, 1): "nk", (1, 0): "kn"}
+"""Layout by the loops (0 is n, 1 is k) that the right side's dims follow."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,12 @@ def find_product(kernel: PrimFunc, has_pairs: bool) -> _Product | None:
         return None
     maps = [a.value for a in contractions[0].attributes["indexing_maps"]]
     loops = [_loops(map_) for map_ in maps]
-    if len(loops) != 3 or loops[0] != (0, 2) or loops[2] != (0, 1) or loops[1] not in LAYOUTS:
+    if len(loops) != 3 or None in loops or len(loops[1]) != 2:
+        return None
+    n = len(loops[2]) - 1
+    layout = LAYOUTS.get(tuple(loop - n for loop in loops[1]))
+    rows = tuple(range(n))
+    if not n or loops[0] != (*rows, n + 1) or loops[2] != (*rows, n) or layout is None:
         return None
     weight = contractions[0].operands[1]
     initial = contractions[0].operands[2].owner
@@ -218,7 +223,6 @@ def find_product(kernel: PrimFunc, has_pairs: bool) -> _Product | None:
     types = [ir.ShapedType(value.type).element_type for value in contractions[0].operands]
     if not isinstance(types[2], ir.F32Type) or not all(isinstance(t, FLOATS) for t in types):
         return None
-    layout = LAYOUTS[loops[1]]
     k = TensorType.of(weight).dims[layout.index("k")]
     even = k is not None and k.value is not None and k.value % 2 == 0 and k.value > 0
     pairs = has_pairs and even and _multiplies_bf16(contractions[0])
@@ -285,31 +289,42 @@ def _take_packed(kernel: PrimFunc, product: _Product, columns: int) -> None:
 
 
 def _panel_product(use: linalg.GenericOp, packed: ir.Value, columns: int, pairs: bool) -> ir.Value:
-    """lhs [m, k] times panels [p, k, columns] as [m, n], into the tensor that `use` filled.
+    """lhs [.., m, k] times panels [p, k, columns] as [.., m, n], into the tensor that `use` filled.
 
     With `pairs`, the panels are [p, k / 2, columns, 2].
     """
     lhs, _, initial = use.operands
     f32 = ir.F32Type.get()
     dynamic = ir.ShapedType.get_dynamic_size()
-    m, n = ir.RankedTensorType(initial.type).shape
+    *rows, n = ir.RankedTensorType(initial.type).shape
+    count = len(rows)
     panels = ir.RankedTensorType(packed.type).shape[0]
-    rows = dim(lhs, 0) if m == dynamic else m
-    width = dim(initial, 1) if n == dynamic else n
-    blocks = empty([rows, dim(packed, 0) if panels == dynamic else panels, columns], f32)
-    loops = 5 if pairs else 4
-    k = ir.AffineExpr.get_dim(3) * 2 + ir.AffineExpr.get_dim(4) if pairs else 3
-    at = [1, 3, 2, 4] if pairs else [1, 3, 2]
-    maps = [affine_map(loops, [0, k]), affine_map(loops, at), affine_map(loops, [0, 1, 2])]
-    iterators = [PARALLEL] * 3 + [REDUCTION] * (loops - 3)
+    sizes = [dim(lhs, i) if extent == dynamic else extent for i, extent in enumerate(rows)]
+    width = dim(initial, count) if n == dynamic else n
+    blocks = empty([*sizes, dim(packed, 0) if panels == dynamic else panels, columns], f32)
+    p, j, step, one = range(count, count + 4)
+    loops = count + (4 if pairs else 3)
+    k = ir.AffineExpr.get_dim(step) * 2 + ir.AffineExpr.get_dim(one) if pairs else step
+    outer = list(range(count))
+    maps = [
+        affine_map(loops, [*outer, k]),
+        affine_map(loops, [p, step, j, one] if pairs else [p, step, j]),
+        affine_map(loops, [*outer, p, j]),
+    ]
+    iterators = [PARALLEL] * (count + 2) + [REDUCTION] * (loops - count - 2)
     zeros = fill(scalar(f32, 0), blocks)
     body = _clone_body(use)
     summed = generic([lhs, packed], [zeros], maps, iterators, body)[0]
-    flat_width = dynamic if panels == dynamic else panels * columns
-    flat_type = ir.RankedTensorType.get([m, flat_width], f32)
-    flat = tensor.CollapseShapeOp(flat_type, summed, [[0], [1, 2]]).result
-    sizes = [size for size in (rows, width) if isinstance(size, ir.Value)]
-    part = tensor.ExtractSliceOp(initial.type, flat, [], sizes, [], [0, 0], [m, n], [1, 1]).result
+    flat_type = ir.RankedTensorType.get(
+        [*rows, dynamic if panels == dynamic else panels * columns], f32
+    )
+    groups = [*([i] for i in outer), [p, j]]
+    flat = tensor.CollapseShapeOp(flat_type, summed, groups).result
+    dynamic_sizes = [size for size in (*sizes, width) if isinstance(size, ir.Value)]
+    zero, unit = [0] * (count + 1), [1] * (count + 1)
+    part = tensor.ExtractSliceOp(
+        initial.type, flat, [], dynamic_sizes, [], zero, [*rows, n], unit
+    ).result
     destination = initial.owner.opview.operands[1]
     return elementwise([part], destination, lambda x: x)
 
