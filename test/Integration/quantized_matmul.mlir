@@ -41,12 +41,18 @@
 // FUSED-NOT:   48x64xf32
 // FUSED-NOT:   64x48xf32
 
-// A tile of 8 rows makes 64 dot products a block of 32: integers first, then the scales.
+// The left side is copied, then multiplied: of one row, a block of 32 is 8 dot products of 16 columns
+// in integers, and the scales come after them. Two rows are the step of many.
 // VNNI-LABEL: func.func private @fused_
 // VNNI-SAME:    tir.schedule = "quantized_matmul"
 // VNNI:         scf.parallel
-// VNNI:           scf.for
-// VNNI-COUNT-64:    vpdpbusd.512
+// VNNI:           vector.reduction <add>
+// VNNI:         scf.parallel
+// VNNI-COUNT-8:     vpdpbusd.512
+// VNNI-NOT:         vpdpbusd
+// VNNI:             arith.sitofp
+// VNNI:             scf.yield
+// VNNI-COUNT-16:    vpdpbusd.512
 // VNNI-NOT:         vpdpbusd
 // VNNI:             arith.sitofp
 // VNNI:             scf.yield
@@ -56,17 +62,19 @@
 
 // AVX2-LABEL: func.func private @fused_
 // AVX2-SAME:    tir.schedule = "quantized_matmul"
-// AVX2-COUNT-32:    pmadd.ub.sw
+// AVX2-COUNT-8:     pmadd.ub.sw
+// AVX2-NOT:         pmadd.ub.sw
 // AVX2:             arith.sitofp
 // AVX2-NOT:     linalg
 
 // SHORT-LABEL: func.func private @fused_
-// SHORT-COUNT-32:  vpdpbusd.256
+// SHORT-COUNT-8:   vpdpbusd.256
 // SHORT-NOT:       vpdpbusd
 // SHORT:           arith.sitofp
 
 // ARM-LABEL: func.func private @fused_
-// ARM-COUNT-64:  neon.sdot
+// ARM-COUNT-8:   neon.sdot
+// ARM-NOT:       neon.sdot
 // ARM:           arith.sitofp
 func.func @residual(%x: !x, %data: tensor<3x2x4x16x4xi8>, %scale: tensor<3x2x16xf16>, %minimum: tensor<3x2x16xf16>, %r: !y) -> !y {
   %q:2 = "graph.quantize_blocks"(%x) : (!x) -> (!q, !s)

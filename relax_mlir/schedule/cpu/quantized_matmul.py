@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir
-from relax_mlir.dialects.graph.quantized import PANEL, Scheme
+from relax_mlir.dialects.graph.quantized import Scheme
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes.base import PassFailure
 from relax_mlir.target import Target
@@ -30,8 +30,9 @@ from .loops import mul
 from .matmul import epilogue_of, kept_columns, prepare_program
 from .placement import place
 from .program import Argument, Computed, Program, Reshape, Stage, Tensor
-from .quantized_kernel import Problem, Tiles, emit_quantized
-from .quantized_panels import Left, Panels
+from .quantized_integers import emit_integers
+from .quantized_kernel import Tiles, emit_quantized
+from .quantized_panels import Left, Panels, Problem
 
 _SPLIT = (2, 4, 4)
 
@@ -214,20 +215,11 @@ def _is_whole_input(tensor: Tensor) -> bool:
     return isinstance(tensor, Argument) and tensor.out is None
 
 
-def tiles_of(target: Target, has_integers: bool) -> Tiles:
-    """How the target computes tiles; `has_integers` says that the left side is 8-bit numbers."""
-    dot = Dot.of(target) if has_integers else None
-    lanes = dot.lanes if dot else min(PANEL, target.f32_lanes)
-    heights = (1, 2, 4, 8) if lanes == PANEL else (1, 2)
-    return Tiles(dot, lanes, heights)
-
-
 def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
     """Emits the body of the scheduled function."""
     prepare_program(kernel)
     stage = found.stage
     shape = [kernel.extent(stage, loop) for loop in range(len(stage.extents))]
-    tiles = tiles_of(target, len(found.left) == 2)
     values, *scale = (kernel.view(tensor) for tensor in found.left)
     left = Left(
         values.base, values.offset, *(x for view in scale for x in (view.base, view.offset))
@@ -239,4 +231,10 @@ def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
     epilogue = epilogue_of(kernel, Tiling.of(target), [contraction], shape)
     columns = kept_columns(kernel, [contraction], shape)
     rows = mul(1, *(shape[loop] for loop in found.rows))
-    emit_quantized(tiles, Problem(rows, columns, left, right, epilogue))
+    outputs = [kernel.view(result) for result in epilogue.outputs]
+    problem = Problem(rows, columns, left, right, epilogue, outputs)
+    dot = Dot.of(target) if len(found.left) == 2 else None
+    if dot is None:
+        emit_quantized(Tiles.of(target), problem)
+    else:
+        emit_integers(dot, problem)

@@ -1,13 +1,26 @@
 """Both sides of a product with a quantised matrix, and how they are read into vectors."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from relax_mlir.bindings import arith, ir, memref, vector
 from relax_mlir.dialects.graph.quantized import BLOCK, NEST, PANEL, Scheme
 
-from .loops import Index, add, broadcast, floor_div, load, minimum, mul, value, vector_type
+from .gemm_kernel import Block
+from .loops import (
+    Index,
+    add,
+    broadcast,
+    ceil_div,
+    floor_div,
+    load,
+    minimum,
+    mul,
+    value,
+    vector_type,
+)
+from .memory import View
 
 HALVES, GROUPS, PLACES = 2, 4, 4
 LINE_BYTES = 64
@@ -175,6 +188,26 @@ class Panels:
 
     def _load(self, part: str, p: Index, b: Index, first: int, width: int) -> ir.Value:
         return load(self.parts[part], add(self._at(part, p, b), first), width)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """left[rows, 32 * blocks] times the transpose of right[columns, 32 * blocks].
+
+    `columns` are what the epilogue stores of 16 a panel, to `outputs` among others.
+    """
+
+    rows: Index
+    columns: Index
+    left: Left
+    right: Panels
+    epilogue: Callable[[Block], None]
+    outputs: Sequence[View] = ()
+
+    @property
+    def panels(self) -> Index:
+        """Panels that hold the columns."""
+        return ceil_div(self.columns, PANEL)
 
 
 def _moved(x: ir.Value, up: int) -> ir.Value:

@@ -1,0 +1,410 @@
+"""The kernel for panels of quantised numbers times rows of 8-bit numbers: products in integers.
+
+    left, in blocks of rows: [block of 32 k][row][32] numbers, scales, corrections     (in parallel)
+    for each (block of rows, group of panels) in parallel
+      for each stretch of k, panel of the group, block of 32 k
+        decode the block: 8 registers                                     (once for all rows)
+        for each row
+          sums = dot products of the row's 32 numbers with the registers  (32-bit integers)
+          totals[row, panel] += scales * sums                             (memory, in the L1 cache)
+      epilogue on the totals of the group
+
+Weights are read once for a block of rows, in order, whatever its height: a height that no tile
+fits costs nothing. The machine wants unsigned weights, so they are moved up by a constant z where
+they are not: the sums of a block then start at -z * sum(left of the block).
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+
+from relax_mlir.bindings import arith, ir, memref, vector
+from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, Scheme
+
+from .dot import Dot
+from .gemm_kernel import Block
+from .loops import (
+    Index,
+    add,
+    broadcast,
+    ceil_div,
+    floor_div,
+    for_range,
+    if_else,
+    less,
+    load,
+    maximum,
+    minimum,
+    mod,
+    mul,
+    parallel_range,
+    round_up,
+    scratch,
+    splat,
+    store,
+    sub,
+    value,
+    vector_type,
+    zero_attr,
+)
+from .quantized_panels import HALVES, Left, Problem
+
+ROW_BLOCK = 128
+"""Rows whose totals for one panel stay in the L1 cache."""
+ROWS = 2
+"""Rows at once of many: 1 waits for its own additions, and 4 ended up slower than 2."""
+FEW_ROWS = 4
+"""Rows that have a tile of their own."""
+STRETCH = 64
+"""Blocks of k of `ROW_BLOCK` rows that stay in the L2 cache (256 KiB)."""
+TASK_BYTES = 24576
+"""Weights that are worth a task of their own."""
+TASKS = 24
+"""Tasks worth having, so that every thread finds some."""
+TOTALS, MOST_PANELS = 1024, 32
+"""Vectors of totals that a task keeps (64 KiB), and panels of a task."""
+PREFETCH_BYTES = 4096
+"""How far ahead numbers are asked for: of 0.5 to 8 KiB the best."""
+COPY_ROWS = 16
+"""Rows of the left side that a task copies."""
+
+
+def emit_integers(dot: Dot, problem: Problem) -> None:
+    """Emits the whole loop nest at the insertion point."""
+    _Kernel(dot, problem, _Split.of(problem)).emit()
+
+
+@dataclass(frozen=True)
+class _Split:
+    """Sizes that are chosen when the kernel runs.
+
+    `height` rows are a block of rows; `group` panels are a task, whose rows of totals are `stride`
+    numbers apart, an odd number of cache lines.
+    """
+
+    height: Index
+    row_blocks: Index
+    panels: Index
+    group: Index
+    groups: Index
+    stride: Index
+
+    @staticmethod
+    def of(problem: Problem) -> "_Split":
+        """Blocks of rows of equal height, and enough tasks."""
+        rows = problem.rows
+        row_blocks = ceil_div(rows, ROW_BLOCK)
+        height = ceil_div(rows, maximum(row_blocks, 1))
+        height = minimum(rows, round_up(height, ROWS))
+        panels = problem.panels
+        least = max(1, TASK_BYTES // problem.right.bytes)
+        most = minimum(maximum(floor_div(TOTALS, maximum(height, 1)), 1), MOST_PANELS)
+        group = minimum(floor_div(mul(panels, row_blocks), TASKS), most)
+        group = maximum(group, least)
+        stride = mul(add(group, sub(1, mod(group, 2))), PANEL)
+        return _Split(height, row_blocks, panels, group, ceil_div(panels, group), stride)
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """The left side in blocks of rows: [block of rows][block of k][height] of each part.
+
+    `corrections` are what integer sums start with, or factors of the minimum, for each scale of a
+    block; None where neither is needed.
+    """
+
+    values: ir.Value
+    factors: ir.Value
+    corrections: ir.Value | None
+
+    def four(self, place: Index, first: int, lanes: int) -> ir.Value:
+        """Four numbers of a block, from one on, in every lane of 32 bits."""
+        return Left(self.values, 0).four(place, first, lanes)
+
+    def factor(self, place: Index) -> ir.Value:
+        """The scale of a block."""
+        return memref.load(self.factors, [value(place)])
+
+    def correction(self, place: Index) -> ir.Value:
+        """What follows from the sum of a block, or of one part of it."""
+        return memref.load(self.corrections, [value(place)])
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """The loop nest for a machine's dot products."""
+
+    dot: Dot
+    problem: Problem
+    split: _Split
+
+    @property
+    def scheme(self) -> Scheme:
+        """What the weights are."""
+        return self.problem.right.scheme
+
+    @property
+    def moved_by(self) -> int:
+        """By how much the weights that are multiplied are above those that are meant."""
+        return self.scheme.zero + (128 if self.scheme.bits == 8 and self.dot.is_unsigned else 0)
+
+    def emit(self) -> None:
+        """Emits everything."""
+        split = self.split
+        count = mul(split.row_blocks, split.height, self.problem.right.blocks)
+        i8, i32, f32 = _integer(8), _integer(32), ir.F32Type.get()
+        with ExitStack() as stack:
+            values = stack.enter_context(scratch(mul(count, BLOCK), i8))
+            factors = stack.enter_context(scratch(count, f32))
+            corrections = None
+            if self.moved_by or self.scheme.has_minimum:
+                element = i32 if self.moved_by else f32
+                corrections = stack.enter_context(scratch(mul(count, self.scheme.scales), element))
+            copy = _Copy(values, factors, corrections)
+            self._copy_left(copy)
+            tasks = mul(split.row_blocks, split.groups)
+            parallel_range(tasks, 1, lambda number: self._task(copy, number))
+
+    def _copy_left(self, copy: _Copy) -> None:
+        """Emits the copy of the left side, and what follows from the sums of its blocks."""
+        rows, blocks, height = self.problem.rows, self.problem.right.blocks, self.split.height
+        left, scales = self.problem.left, self.scheme.scales
+
+        def row(r: ir.Value) -> None:
+            first = mul(floor_div(r, height), height, blocks)
+            own = add(first, mod(r, height))
+
+            def block(b: ir.Value) -> None:
+                source = add(mul(r, blocks), b)
+                target = add(own, mul(b, height))
+                numbers = load(left.values, left.at(source, 0), BLOCK)
+                store(numbers, copy.values, mul(target, BLOCK))
+                factor = left.factor(source)
+                memref.store(factor, copy.factors, [value(target)])
+                if copy.corrections is not None:
+                    for part in range(scales):
+                        found = self._correction(numbers, part, factor)
+                        at = value(add(mul(target, scales), part))
+                        memref.store(found, copy.corrections, [at])
+
+            for_range(0, blocks, 1, block)
+
+        def task(number: ir.Value) -> None:
+            begin = mul(number, COPY_ROWS)
+            for_range(begin, minimum(add(begin, COPY_ROWS), rows), 1, row)
+
+        grain = max(1, 128 // blocks)
+        parallel_range(ceil_div(rows, COPY_ROWS), grain, task)
+
+    def _correction(self, numbers: ir.Value, part: int, factor: ir.Value) -> ir.Value:
+        """What follows from the sum of one part of a block's numbers."""
+        i32, size = _integer(32), BLOCK // self.scheme.scales
+        if size < BLOCK:
+            numbers = vector.extract_strided_slice(
+                vector_type(size, _integer(8)), numbers, [part * size], [size], [1]
+            )
+        wide = arith.extsi(vector_type(size, i32), numbers)
+        total = vector.reduction(i32, vector.CombiningKind.ADD, wide)
+        if self.moved_by:
+            return arith.muli(total, arith.constant(i32, -self.moved_by))
+        return arith.mulf(arith.sitofp(ir.F32Type.get(), total), factor)
+
+    def _task(self, copy: _Copy, number: ir.Value) -> None:
+        """Emits one block of rows times one group of panels."""
+        split, problem = self.split, self.problem
+        row = mul(floor_div(number, split.groups), split.height)
+        rows = minimum(sub(problem.rows, row), split.height)
+        first = mul(mod(number, split.groups), split.group)
+        count = minimum(sub(split.panels, first), split.group)
+        with scratch(mul(rows, split.stride), ir.F32Type.get()) as totals:
+            _Task(self, copy, row, rows, first, count, totals).emit()
+            column = mul(first, PANEL)
+            columns = minimum(sub(problem.columns, column), mul(count, PANEL))
+            problem.epilogue(Block((), row, rows, column, columns, (totals,), split.stride))
+
+
+@dataclass(frozen=True)
+class _Task:
+    """`rows` rows from `row` on times `count` panels from `first` on, added up in `totals`.
+
+    Element (r, c) of the totals is at `totals[r * stride + c]`.
+    """
+
+    kernel: _Kernel
+    copy: _Copy
+    row: Index
+    rows: Index
+    first: Index
+    count: Index
+    totals: ir.Value
+
+    def emit(self) -> None:
+        """Emits loops for a few rows, of which there is a tile for each number, and for more."""
+
+        def height(rows: int) -> None:
+            if rows > FEW_ROWS:
+                self._emit_many()
+            else:
+                exact = less(self.rows, rows + 1)
+                if_else(exact, lambda: self._emit_few(rows), lambda: height(rows + 1))
+
+        height(1)
+
+    def _emit_few(self, rows: int) -> None:
+        """Panel after panel, with totals in registers."""
+        lanes, blocks = self.kernel.dot.lanes, self.kernel.problem.right.blocks
+        vectors = range(PANEL // lanes)
+
+        def panel(j: ir.Value) -> None:
+            def block(b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
+                if self.kernel.scheme.bits < 8:
+                    # Narrow numbers come in several slow streams, which the machine notices late.
+                    self._prefetch(j, b)
+                places = [add(self._place(b), r) for r in range(rows)]
+                result = []
+                for v in vectors:
+                    weights = _Weights.of(self.kernel, add(self.first, j), b, v)
+                    own = totals[v * rows : (v + 1) * rows]
+                    result += weights.multiply(self.copy, places, own)
+                return result
+
+            zero = splat(0.0, lanes, ir.F32Type.get())
+            totals = for_range(0, blocks, 1, block, [zero] * (rows * len(vectors)))
+            for n, total in enumerate(totals):
+                v, r = divmod(n, rows)
+                store(total, self.totals, self._total(r, j, v))
+
+        for_range(0, self.count, 1, panel)
+
+    def _emit_many(self) -> None:
+        """Stretch of k after stretch, panel after panel, block after block, then the rows."""
+        lanes, blocks = self.kernel.dot.lanes, self.kernel.problem.right.blocks
+        zero = splat(0.0, lanes, ir.F32Type.get())
+        size = mul(self.rows, self.kernel.split.stride)
+        for_range(0, size, lanes, lambda i: store(zero, self.totals, i))
+
+        def stretch(begin: Index) -> None:
+            end = minimum(add(begin, STRETCH), blocks)
+
+            def panel(j: ir.Value) -> None:
+                for_range(begin, end, 1, lambda b: self._block(j, b))
+
+            for_range(0, self.count, 1, panel)
+
+        if blocks <= STRETCH:
+            stretch(0)
+        else:
+            for_range(0, blocks, STRETCH, stretch)
+
+    def _block(self, j: Index, b: Index) -> None:
+        """One block of a panel times all rows."""
+        self._prefetch(j, b)
+        self._prefetch_outputs(j, b)
+        full = sub(self.rows, mod(self.rows, ROWS))
+        for v in range(PANEL // self.kernel.dot.lanes):
+            weights = _Weights.of(self.kernel, add(self.first, j), b, v)
+
+            def some(i: Index, count: int, v: int = v, weights: _Weights = weights) -> None:
+                places = [add(self._place(b), i, r) for r in range(count)]
+                at = [self._total(add(i, r), j, v) for r in range(count)]
+                totals = [load(self.totals, n, self.kernel.dot.lanes) for n in at]
+                totals = weights.multiply(self.copy, places, totals)
+                for total, n in zip(totals, at, strict=True):
+                    store(total, self.totals, n)
+
+            for_range(0, full, ROWS, partial(some, count=ROWS))
+            for_range(full, self.rows, 1, partial(some, count=1))
+
+    def _prefetch(self, j: Index, b: Index) -> None:
+        """Asks for weights further on."""
+        right, panels = self.kernel.problem.right, self.kernel.split.panels
+        right.prefetch(add(self.first, j), b, panels, PREFETCH_BYTES)
+
+    def _prefetch_outputs(self, j: Index, b: Index) -> None:
+        """Asks for the lines that the epilogue will store to, a share of them with each block."""
+        problem = self.kernel.problem
+        share = ceil_div(self.rows, problem.right.blocks)
+        begin = minimum(mul(b, share), self.rows)
+        end = minimum(add(begin, share), self.rows)
+        column = mul(add(self.first, j), PANEL)
+
+        def line(i: ir.Value) -> None:
+            at = add(mul(add(self.row, i), problem.columns), column)
+            for view in problem.outputs:
+                memref.prefetch(view.base, [value(add(view.offset, at))], True, 2, True)
+
+        for_range(begin, end, 1, line)
+
+    def _place(self, b: Index) -> Index:
+        """Where block b of the first row is in the copy of the left side."""
+        split, blocks = self.kernel.split, self.kernel.problem.right.blocks
+        return add(mul(self.row, blocks), mul(b, split.height))
+
+    def _total(self, r: Index, j: Index, v: int) -> Index:
+        """Where the totals of a row and a vector of a panel are."""
+        return add(mul(r, self.kernel.split.stride), mul(j, PANEL), v * self.kernel.dot.lanes)
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """A block of some columns in registers: (half, group, numbers), scales, minima or None."""
+
+    kernel: _Kernel
+    numbers: list[tuple[int, int, ir.Value]]
+    scales: list[ir.Value]
+    minima: ir.Value | None
+
+    @staticmethod
+    def of(kernel: _Kernel, p: Index, b: Index, v: int) -> "_Weights":
+        """Decodes vector v of block b of panel p."""
+        right, lanes = kernel.problem.right, kernel.dot.lanes
+        found = right.bytes_of(p, b, lanes, kernel.dot.is_unsigned)
+        numbers = [(half, group, vectors[v]) for half, group, vectors in found]
+        scales = [vectors[v] for vectors in right.scales(p, b, lanes)[: kernel.scheme.scales]]
+        minima = right.minima(p, b, lanes)
+        return _Weights(kernel, numbers, scales, minima[v] if minima else None)
+
+    def multiply(
+        self, copy: _Copy, places: Sequence[Index], totals: Sequence[ir.Value]
+    ) -> list[ir.Value]:
+        """The totals of rows, of which the block is at `places`, with this block added."""
+        dot, scheme = self.kernel.dot, self.kernel.scheme
+        signed = scheme.bits == 8 and not dot.is_unsigned
+        # One sum for all numbers that share a scale.
+        sums = [
+            [self._start(copy, place, part) for part in range(scheme.scales)] for place in places
+        ]
+        for half, group, numbers in self.numbers:
+            part = half % scheme.scales
+            for place, own in zip(places, sums, strict=True):
+                values = copy.four(place, 16 * half + 4 * group, dot.lanes)
+                own[part] = dot(own[part], numbers, values, signed)
+        return [self._scaled(copy, *row) for row in zip(places, sums, totals, strict=True)]
+
+    def _scaled(
+        self, copy: _Copy, place: Index, sums: Sequence[ir.Value], total: ir.Value
+    ) -> ir.Value:
+        """total + scale of the row * scales * sums, and what the minima add."""
+        lanes = self.kernel.dot.lanes
+        kind = vector_type(lanes, ir.F32Type.get())
+        product = arith.mulf(arith.sitofp(kind, sums[0]), self.scales[0])
+        if len(sums) == HALVES:
+            product = vector.fma(arith.sitofp(kind, sums[1]), self.scales[1], product)
+        total = vector.fma(product, broadcast(copy.factor(place), lanes), total)
+        if self.minima is not None:
+            total = vector.fma(self.minima, broadcast(copy.correction(place), lanes), total)
+        return total
+
+    def _start(self, copy: _Copy, place: Index, part: int) -> ir.Value:
+        """What the integer sums of a row start with."""
+        lanes, i32 = self.kernel.dot.lanes, _integer(32)
+        if self.kernel.moved_by:
+            at = add(mul(place, self.kernel.scheme.scales), part)
+            return broadcast(copy.correction(at), lanes)
+        kind = vector_type(lanes, i32)
+        return arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, zero_attr(i32)))
+
+
+def _integer(bits: int) -> ir.Type:
+    return ir.IntegerType.get_signless(bits)
