@@ -26,6 +26,8 @@ from relax_mlir.target import Target
 
 WEIGHTS = ("f32", "bf16", "q8_0", "q4_0", "q4_1", "native")
 """The types that weights can be kept in."""
+SCHEMES = {"q8_32": "q8_0", "q4_32": "q4_0", "q4_32_minimum": "q4_1"}
+"""What `relax-quantize` calls some of them."""
 ACTIVATIONS = ("int8", "f32")
 """The types that quantised weights can be multiplied with."""
 
@@ -46,9 +48,10 @@ def load(
         model: a packaged name ("smollm2"), a GGUF file, or a Hugging Face folder.
         weights: the type that weights are kept in: "f32"; "bf16", where matrices are rounded to
             bfloat16, half the bytes; "q8_0", "q4_0" or "q4_1", where they are rounded to 8 or 4
-            bits in blocks of 32, unless the file has them so; or "native", where matrices in one
-            of these three, or in Q5_0, Q5_1, Q4_K, Q5_K or Q6_K, stay as they are in the file,
-            and all others become f32.
+            bits in blocks of 32, unless the file has them so ("q8_32", "q4_32" and
+            "q4_32_minimum" are the same); or "native", where matrices in one of these formats, or
+            in Q5_0, Q5_1, Q4_K, Q5_K or Q6_K, stay as they are in the file, and all others become
+            f32.
         threads: threads of a call; by default all CPUs of the process.
         target: the machine to compile for; it must be able to run here.
         opt_level: 0, 1, 2 or 3; 3 lays out the weights for the kernels.
@@ -63,8 +66,10 @@ def load(
         ModelError: the model is damaged or not supported.
         CompileError: the decoder cannot be compiled for the target.
     """
+    weights = SCHEMES.get(weights, weights)
     if weights not in WEIGHTS:
-        raise UsageError(f"unknown weights '{weights}'; accepted are {', '.join(WEIGHTS)}")
+        known = ", ".join([*WEIGHTS, *SCHEMES])
+        raise UsageError(f"unknown weights '{weights}'; accepted are {known}")
     if activations not in ACTIVATIONS:
         known = ", ".join(ACTIVATIONS)
         raise UsageError(f"unknown activations '{activations}'; accepted are {known}")

@@ -57,8 +57,8 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
         "--weights",
         default="f32",
         metavar="TYPE",
-        help="f32, the default; bf16, q8_0, q4_0 or q4_1: matrices are rounded to that; or native: "
-        "they stay as they are in the file",
+        help="f32, the default; bf16, q8_0, q4_0 or q4_1 (also called q8_32, q4_32, "
+        "q4_32_minimum): matrices are rounded to that; native: they stay as they are in the file",
     )
     add(
         "--activations",

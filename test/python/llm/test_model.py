@@ -339,7 +339,8 @@ class TestLoad:
         [
             (
                 {"weights": "f8"},
-                "unknown weights 'f8'; accepted are f32, bf16, q8_0, q4_0, q4_1, native",
+                "unknown weights 'f8'; accepted are f32, bf16, q8_0, q4_0, q4_1, native, "
+                "q8_32, q4_32, q4_32_minimum",
             ),
             ({"model": "nothing"}, "no model 'nothing'"),
             ({"context": 65}, "context is 65; expects 1 to 64"),
