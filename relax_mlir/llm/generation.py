@@ -116,7 +116,8 @@ class Generation:
         """Runs the decoder over what it has not seen, the prompt or a token, and samples."""
         begin = time.perf_counter()
         logits = self.session.append(self.tokens[-1:]) if self.tokens else self._read_prompt()
-        token = self._sampler.sample(logits[0], self._prompt + self.tokens)
+        history = self._prompt + self.tokens if self._sampler.repetition_penalty != 1 else ()
+        token = self._sampler.sample(logits[0], history)
         seconds = time.perf_counter() - begin
         if self.tokens:
             self.statistics.steps += 1

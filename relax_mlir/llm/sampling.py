@@ -54,10 +54,14 @@ class Sampler:
 
         Raises ExecutionError if a logit is NaN or none is finite.
         """
-        _check_logits(logits)
-        logits = penalize_repetition(logits, history, self.repetition_penalty)
+        # One pass over the logits finds a NaN too: it counts as the largest.
+        likeliest = int(logits.argmax()) if logits.size else 0
+        _check_largest(logits[likeliest] if logits.size else -np.inf)
+        if self.repetition_penalty != 1:
+            logits = penalize_repetition(logits, history, self.repetition_penalty)
+            likeliest = int(logits.argmax())
         if self.temperature == 0:
-            return int(np.argmax(logits))
+            return likeliest
         tokens = top_k_positions(logits, self.top_k)
         scaled = logits[tokens].astype(np.float64)
         scaled -= scaled.max()
@@ -119,8 +123,7 @@ def draw(probabilities: np.ndarray, uniform: float) -> int:
     return int(min(np.searchsorted(sums, uniform * sums[-1], side="right"), last))
 
 
-def _check_logits(logits: np.ndarray) -> None:
-    largest = logits.max(initial=-np.inf)  # NaN if any is
+def _check_largest(largest: float) -> None:
     if not np.isfinite(largest):
         raise ExecutionError(f"the largest logit is {largest}; expects a finite number")
 
