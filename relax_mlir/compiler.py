@@ -37,18 +37,21 @@ def compile(
     use_cache: bool = True,
     without: Sequence[str] = (),
     libraries: Sequence[str] = (),
+    quantize: str = "",
 ) -> Executable:
     """Compiles a module for a target and loads it.
 
     `source` is a module, its text, or the path of a file that holds the text. The result is
     kept in the disk cache under a hash of text, target, passes and versions; a second call
-    loads it from there. `without` names passes to leave out and `libraries` those that may compute
-    operators: see `pipelines.pipeline`.
+    loads it from there. `without` names passes to leave out, `libraries` those that may compute
+    operators, and `quantize` the scheme that weights are kept in: see `pipelines.pipeline`. With
+    the latter, `@main` takes what `@main_quantize` makes of its parameters.
 
     Raises CompileError with located diagnostics if the module is wrong or cannot be compiled,
-    UsageError for an unknown target, level, pass or library or a missing file.
+    UsageError for an unknown target, level, pass, library or scheme or a missing file.
     """
-    return load(compile_to_file(source, target, opt_level, use_cache, without, libraries))
+    path = compile_to_file(source, target, opt_level, use_cache, without, libraries, quantize)
+    return load(path)
 
 
 def compile_to_file(
@@ -58,6 +61,7 @@ def compile_to_file(
     use_cache: bool = True,
     without: Sequence[str] = (),
     libraries: Sequence[str] = (),
+    quantize: str = "",
 ) -> Path:
     """Compiles as `compile` does and returns the path of the shared object in the cache."""
     if opt_level not in OPT_LEVELS:
@@ -65,7 +69,7 @@ def compile_to_file(
         raise UsageError(f"unknown optimisation level {opt_level}; levels are {known}")
     resolved = target if isinstance(target, Target) else Target.parse(target)
     read = read_source(source)
-    passes = pipeline(resolved.name, opt_level, without, libraries)
+    passes = pipeline(resolved.name, opt_level, without, libraries, quantize)
     key = cache_key(read.text, resolved, passes)
     if not use_cache:
         key += os.urandom(16)
@@ -78,12 +82,14 @@ def compile_to_bytes(
     opt_level: int,
     timing: Timing | None = None,
     stats: BuildStats | None = None,
+    quantize: str = "",
 ) -> bytes:
     """Compiles a module to the bytes of a shared object.
 
-    `timing` collects the time of each pass, `stats` that of code generation.
+    `timing` collects the time of each pass, `stats` that of code generation; `quantize` as above.
     """
-    return _compile(source, target, pipeline(target.name, opt_level), timing, stats)
+    passes = pipeline(target.name, opt_level, quantize=quantize)
+    return _compile(source, target, passes, timing, stats)
 
 
 def _compile(

@@ -21,7 +21,8 @@ class Step:
     text: str
     holds: str
     min_level: int = 0
-    only_with_libraries: bool = False
+    only_with: str = ""
+    """The option of `pipeline` that has to be given."""
 
     @property
     def name(self) -> str:
@@ -34,17 +35,23 @@ STEPS = (
     Step("relax-verify", "every rule of the dialects holds, so later passes need no checks"),
     Step("relax-canonicalize-bindings", "no cast, reshape or permutation is redundant", 1),
     Step("relax-inline-functions", "graph functions call kernels only"),
+    Step(
+        "relax-quantize{{scheme={quantize}}}",
+        "weights are numbers of few bits, decoded where they are read",
+        only_with="quantize",
+    ),
     Step("relax-state-assumptions", "facts imply that all dims fit; calls check facts"),
     Step(
         "relax-dispatch-library{{libraries={libraries}}}",
         "what a library is to compute is a call of it",
-        only_with_libraries=True,
+        only_with="libraries",
     ),
     Step("relax-legalize-ops", "every operator is a call of a tensor program"),
     Step("relax-annotate-pattern", "every tensor program says how it may be fused", 2),
     Step("relax-fuse-ops", "what runs as one kernel is one private function", 2),
     Step("relax-fuse-tir", "each such function is one tensor program again", 2),
     Step("relax-pack-weights{{target={target}}}", "kernels read weights in panels", 3),
+    Step("relax-pack-filters{{target={target}}}", "and filters too", 3),
     Step("relax-lift-params", "what depends on parameters alone runs once, apart", 3),
     Step("symbol-dce", "no tensor program is unused"),
     Step("relax-schedule{{target={target}{fuse}}}", "tensor programs are vector loops on memory"),
@@ -54,7 +61,14 @@ STEPS = (
 )
 
 
-OPTIONAL = ("canonicalize-bindings", "fuse-ops", "pack-weights", "lift-params", "plan-memory")
+OPTIONAL = (
+    "canonicalize-bindings",
+    "fuse-ops",
+    "pack-weights",
+    "pack-filters",
+    "lift-params",
+    "plan-memory",
+)
 """Passes that a pipeline can do without; without `plan-memory`, tensors do not share memory."""
 
 
@@ -63,28 +77,30 @@ def pipeline(
     opt_level: int = 2,
     without: Sequence[str] = (),
     libraries: Sequence[str] = (),
+    quantize: str = "",
 ) -> str:
     """Returns the text of the pipeline from graph functions to kernels and host code.
 
     `without` names passes of `OPTIONAL` to leave out, `libraries` those that may compute operators
-    (see `relax-dispatch-library`). `relax-opt --pass-pipeline` takes the text, and
+    (see `relax-dispatch-library`). `quantize` is a scheme of `relax-quantize`, by which weights are
+    kept; other options of that pass may follow it. `relax-opt --pass-pipeline` takes the text, and
     `str(Pipeline.parse(...))` gives the same one.
 
     Raises UsageError if a pass to leave out is not optional.
     """
-    rows = _rows(target, opt_level, without, libraries)
+    rows = _rows(target, opt_level, without, libraries, quantize)
     return f"builtin.module({','.join(text for text, _ in rows)})"
 
 
 def narrate(target: str = "native", opt_level: int = 2) -> str:
     """Returns the pipeline as a table for people: one pass a line, with what holds after it."""
-    rows = _rows(target, opt_level, (), ())
+    rows = _rows(target, opt_level, (), (), "")
     width = max(len(text) for text, _ in rows)
     return "\n".join(f"{text:{width}}  {holds}" for text, holds in rows)
 
 
 def _rows(
-    target: str, opt_level: int, without: Sequence[str], libraries: Sequence[str]
+    target: str, opt_level: int, without: Sequence[str], libraries: Sequence[str], quantize: str
 ) -> list[tuple[str, str]]:
     """Each pass of the pipeline with its options, and what holds after it."""
     for name in without:
@@ -95,6 +111,7 @@ def _rows(
     options = {
         "target": target,
         "libraries": ",".join(libraries),
+        "quantize": quantize,
         "fuse": "" if opt_level else " fuse=false",
         "reuse": "" if plans else "{reuse=false}",
     }
@@ -102,6 +119,6 @@ def _rows(
         (step.text.format(**options), step.holds)
         for step in STEPS
         if step.min_level <= opt_level
-        and (libraries or not step.only_with_libraries)
+        and (not step.only_with or options[step.only_with])
         and (step.name not in without or not step.min_level)
     ]

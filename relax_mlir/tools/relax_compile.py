@@ -26,6 +26,13 @@ def arguments() -> argparse.ArgumentParser:
     add("-o", dest="output", metavar="FILE", help="where the result goes (default: INPUT's stem)")
     add_compile_options(parser)
     add(
+        "--quantize",
+        default="",
+        metavar="SCHEME",
+        help="keep weights (parameters and constants) as q8_32, q4_32 or q4_32_minimum; the other "
+        "options of relax-quantize may follow, as in 'q4_32 activations=int8'",
+    )
+    add(
         "--emit",
         default="so",
         metavar="STAGE",
@@ -76,9 +83,12 @@ def _shared_object(args: argparse.Namespace) -> bytes:
     text = _text(args.input)
     target = Target.parse(args.target)
     if not args.stats:
-        return compile_to_file(text, target, args.opt_level, not args.no_cache).read_bytes()
+        use_cache, scheme = not args.no_cache, args.quantize
+        path = compile_to_file(text, target, args.opt_level, use_cache, quantize=scheme)
+        return path.read_bytes()
     timing, stats = Timing(), BuildStats()
-    data = compile_to_bytes(Source(text, args.input), target, args.opt_level, timing, stats)
+    source = Source(text, args.input)
+    data = compile_to_bytes(source, target, args.opt_level, timing, stats, args.quantize)
     print(f"{timing.report()}\ncode generation: {stats}\n{len(data)} bytes", file=sys.stderr)
     return data
 
@@ -93,7 +103,7 @@ def _stage(args: argparse.Namespace) -> str:
     from relax_mlir.target import Target
 
     target = Target.parse(args.target)
-    passes = pipeline(args.target, args.opt_level)
+    passes = pipeline(args.target, args.opt_level, quantize=args.quantize)
     prefix = passes if args.emit == "llvm" else _prefix(passes, args.emit)
     text = _text(args.input)
     with make_context(), ir.Location.unknown():
