@@ -1,13 +1,248 @@
-"""Tokens per second of SmolLM2, beside llama.cpp with the same float32 weights.
+"""Tokens per second of SmolLM2-135M beside other programs with the same weights.
 
-    python benchmarks/llm.py --threads 1,2 --pp 128,512 --tg 64 --context 0,512 --rounds 5
+    python benchmarks/llm.py --peers-python PYTHON
+    python benchmarks/llm.py --weights q8_0,native --threads 2 --peers llama.cpp --rounds 7
+    python benchmarks/llm.py --report
 
-Takes the options of `relax-llm bench`.
+Each program runs in a process of its own, and takes turns with ours. README.md says what is
+compared and how.
 """
 
+import argparse
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 
-from relax_mlir.tools import relax_llm
+import llm_model
+import numpy as np
+import turns
+from kernels import quiet
+from llm_peers import PEERS, WEIGHTS, BuildError, Peer
+from llm_results import Block, Row, load_blocks, report
+
+from relax_mlir.llm.checkpoint import open_checkpoint
+from relax_mlir.llm.packaged import cache_folder
+from relax_mlir.machine import READ_BYTES
+from relax_mlir.tools.cli import integers
+
+OURS = turns.OURS
+OUR_SPEC, READER_SPEC = "peers.llm_relax:Ours", "peers.llm_relax:Reader"
+ROUNDS, QUICK_ROUNDS = 5, 2
+SLOW_TOKENS, SLOW_PROMPT = 8, 128
+READ_RUNS = 8  # of the reading kernel in a round; their median counts
+# Seconds of a round of one pair at one thread, by weights; and what comes before the first.
+ROUND_SECONDS = {"f32": 12.0, "bf16": 7.0, "q8_0": 5.0, "native": 5.0}
+START_SECONDS, SLOW_SECONDS = 25, 200
+
+
+def main() -> int:
+    """Runs the command; 1 if an answer of ours is wrong."""
+    options = _options()
+    results = options.work / "results"
+    if options.report:
+        print(report(load_blocks(results), options.weights, options.threads))
+        return 0
+    bench = Bench(options)
+    print(f"this takes about {_estimate(options) / 60:.0f} minutes", flush=True)
+    blocks = []
+    try:
+        for weights in options.weights:
+            for threads in options.threads:
+                for peer in options.peers:
+                    if weights in peer.weights:
+                        block = bench.pair(peer, weights, threads)
+                        print(
+                            f"{weights}, {threads} threads: {peer.name}: {block.note}", flush=True
+                        )
+                        block.save(results)
+                        blocks.append(block)
+    except OurAnswerIsWrong as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(report(blocks, options.weights, options.threads))
+    return 0
+
+
+class OurAnswerIsWrong(Exception):
+    """The comparison is void."""
+
+
+class Absent(Exception):
+    """No interpreter has the program; the message says what is missing."""
+
+
+class Bench:
+    """Makes what programs need, starts them in pairs, checks and measures them."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._checkpoint = open_checkpoint("smollm2")
+        options.work.mkdir(parents=True, exist_ok=True)
+        self._tokens = options.work / "checked_tokens.npy"
+        np.save(self._tokens, llm_model.checked_tokens(self._checkpoint))
+        reference = options.work / "reference.npy"
+        if not (options.work / "hf/config.json").exists() or not reference.exists():
+            print("writing the weights in float32, and the right answers", flush=True)
+            tokens = np.load(self._tokens)
+            found = llm_model.reference_logits(self._checkpoint.weights, tokens)
+            np.save(reference, found)
+            llm_model.export_hugging_face(self._checkpoint, options.work / "hf")
+        self._reference = np.load(reference)
+
+    def pair(self, peer: Peer, weights: str, threads: int) -> Block:
+        """Measures one program beside ours."""
+        block = Block(weights, threads, peer.name, "", "")
+        try:
+            with _started(peer.spec, peer.name, threads, self._options.pythons) as (other, python):
+                block = replace(block, version=other.version)
+                peer.build(self._options.work, weights, python)
+                right, note = self._check(other, weights)
+                rows = self._rows(other, peer, weights, threads) if right else []
+        except Absent as error:
+            return replace(block, note=f"absent: {error}")
+        except BuildError as error:
+            return replace(block, note=str(error))
+        return replace(block, note=note, rows=rows)
+
+    def _rows(self, other: turns.Contender, peer: Peer, weights: str, threads: int) -> list[Row]:
+        """Measures all cases; raises OurAnswerIsWrong."""
+        own = [sys.executable]
+        with (
+            _started(OUR_SPEC, OURS, threads, own) as (ours, _),
+            _started(READER_SPEC, "reader", threads, own) as (reader, _),
+        ):
+            right, note = self._check(ours, weights)
+            if not right:
+                raise OurAnswerIsWrong(f"{OURS} with {weights}: {note}")
+            programs = (ours, other, reader)
+            cases = _cases(self._options, peer)
+            return [self._measure(programs, peer, weights, case) for case in cases]
+
+    def _check(self, program: turns.Contender, weights: str) -> tuple[bool, str]:
+        """Whether its answers are right, and a line about it."""
+        case = {"prompts": llm_model.PROMPTS, "steps": llm_model.STEPS, "check": str(self._tokens)}
+        case |= {"weights": weights, "work": str(self._options.work)}
+        file = self._options.work / "answers.npy"
+        answer = program.ask(do="prepare", case=case, check=str(file))
+        if why_not := answer.get("unsupported") or answer.get("failed"):
+            return False, f"fails: {why_not}"
+        program.ask(do="forget", case=case)
+        found = llm_model.agreement(np.load(file), self._reference)
+        right = found.is_right(weights)
+        return right, f"{'right' if right else 'wrong, no baseline'}: {found}"
+
+    def _measure(
+        self, programs: Sequence[turns.Contender], peer: Peer, weights: str, case: dict
+    ) -> Row:
+        """One case, ours and the peer in turns, and the reading kernel if tokens are generated."""
+        ours, other, reader = programs
+        common = {"weights": weights, "work": str(self._options.work)}
+        slow = {"generated": SLOW_TOKENS} if peer.slow and "generated" in case else {}
+        pairs = [(ours, {**case, **common}), (other, {**case, **common, **slow})]
+        generates = "generated" in case
+        pairs += [(reader, {})] if generates else []
+        outcomes = {}
+        for program, its_case in pairs:
+            outcomes |= turns.prepare([program], its_case)
+        with quiet(self._options.quiet_with):
+            for _ in range(2 if peer.slow else self._options.rounds):
+                for program, its_case in pairs:
+                    runs = READ_RUNS if program is reader else 1
+                    turns.measure([program], its_case, outcomes, 1, 0, runs)
+        for program, its_case in pairs:
+            turns.forget([program], its_case)
+        for name, outcome in outcomes.items():
+            if outcome.why_not:
+                raise RuntimeError(f"{name} fails at {case}: {outcome.why_not}")
+        seconds = [outcomes[program.name].seconds for program, _ in pairs]
+        tokens = case.get("prompt") or case["generated"]
+        label = f"tg{tokens}@{case['context']}" if generates else f"pp{tokens}"
+        return Row(
+            case=label,
+            tokens=tokens,
+            peer_tokens=slow.get("generated", tokens),
+            ours=seconds[0],
+            peer=seconds[1],
+            target=peer.target(weights, label[:2]),
+            read=[READ_BYTES / each for each in seconds[2]] if generates else [],
+            step_bytes=llm_model.step_bytes(self._checkpoint, weights, case) if generates else 0.0,
+        )
+
+
+def _cases(options: argparse.Namespace, peer: Peer) -> Iterator[dict]:
+    for prompt in options.pp:
+        if not peer.slow or prompt <= SLOW_PROMPT:
+            yield {"prompt": prompt}
+    for context in options.context if options.tg else ():
+        if not peer.slow or context == 0:
+            yield {"generated": options.tg, "context": context}
+
+
+@contextmanager
+def _started(
+    spec: str, name: str, threads: int, pythons: Sequence[str]
+) -> Iterator[tuple[turns.Contender, str]]:
+    """A program, and the interpreter that runs it: the first that has it.
+
+    Raises Absent if none has.
+    """
+    reasons = []
+    for python in pythons:
+        found, absent = turns.start({name: spec}, threads, python)
+        if found:
+            break
+        reasons.append(absent[name].splitlines()[0])
+    else:
+        raise Absent(reasons[-1])
+    try:
+        yield found[0], python
+    finally:
+        found[0].close()
+
+
+def _estimate(options: argparse.Namespace) -> float:
+    """Seconds that the command takes, once everything is built."""
+    total = 0.0
+    for peer in options.peers:
+        for weights in {*options.weights} & {*peer.weights}:
+            for threads in options.threads:
+                rounds = options.rounds * ROUND_SECONDS[weights] / (1.5 if threads > 1 else 1)
+                total += START_SECONDS + (SLOW_SECONDS if peer.slow else rounds)
+    return total
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    add = parser.add_argument
+    names = ",".join(peer.name for peer in PEERS)
+    add("--weights", default=",".join(WEIGHTS), metavar="TYPE,...", help="default: all four")
+    add("--threads", type=integers, default=[1, 2], metavar="N,...", help="default: 1,2")
+    add("--peers", default=names, metavar="NAME,...", help=f"default: {names}")
+    add("--pp", type=integers, default=[128, 512], metavar="N,...", help="lengths of prompts")
+    add("--tg", type=int, default=64, metavar="N", help="tokens to generate (default: 64)")
+    add("--context", type=integers, default=[0, 512], metavar="N,...", help="tokens before those")
+    add("--rounds", type=int, default=ROUNDS, metavar="N", help=f"of each (default: {ROUNDS})")
+    add("--quick", action="store_true", help="two rounds, short cases: to see that it works")
+    add("--peers-python", metavar="PYTHON", help="has the programs that this interpreter lacks")
+    add("--work", type=Path, metavar="FOLDER", help="keeps what is built, and the results")
+    add("--quiet-with", metavar="COMMAND", help="runs while times are taken")
+    add("--report", action="store_true", help="show the results that are kept; measure nothing")
+    options = parser.parse_args()
+    options.work = (options.work or cache_folder() / "bench").expanduser().resolve()
+    options.weights = options.weights.split(",")
+    if unknown := {*options.weights} - {*WEIGHTS}:
+        parser.error(f"no weights '{unknown.pop()}'; there are {', '.join(WEIGHTS)}")
+    chosen = options.peers.split(",")
+    if unknown := {*chosen} - {peer.name for peer in PEERS}:
+        parser.error(f"no peer '{unknown.pop()}'; there are {names}")
+    options.peers = [peer for peer in PEERS if peer.name in chosen]
+    options.pythons = list(filter(None, [sys.executable, options.peers_python]))
+    if options.quick:
+        options.rounds, options.pp, options.tg, options.context = QUICK_ROUNDS, [128], 16, [0]
+    return options
+
 
 if __name__ == "__main__":
-    sys.exit(relax_llm.main(["bench", *sys.argv[1:], "--vs", "llama.cpp"]))
+    sys.exit(main())

@@ -5,6 +5,7 @@ measured loops but what ours has too.
 """
 
 import ctypes
+from collections.abc import Sequence
 
 import llama_cpp
 import numpy as np
@@ -42,33 +43,48 @@ class LlamaCpp:
         self._context = llama_cpp.llama_init_from_model(self._model, settings)
         self._memory = llama_cpp.llama_get_memory(self._context)
         vocab = llama_cpp.llama_model_get_vocab(self._model)
-        size = llama_cpp.llama_vocab_n_tokens(vocab)
-        tokens = np.random.default_rng(0).integers(0, size, capacity)
-        self._tokens = (ctypes.c_int32 * capacity)(*tokens.tolist())
+        self._vocab_size = llama_cpp.llama_vocab_n_tokens(vocab)
+        self._tokens = np.random.default_rng(0).integers(0, self._vocab_size, capacity).tolist()
         self._length = 0
+
+    def set_threads(self, threads: int) -> None:
+        """Chooses the number of threads of the calls that follow."""
+        llama_cpp.llama_set_n_threads(self._context, threads, threads)
+
+    def append(self, tokens: Sequence[int]) -> None:
+        """Runs the model over new tokens; raises ModelError if it fails to."""
+        count = len(tokens)
+        ids = (ctypes.c_int32 * count)(*tokens)
+        status = llama_cpp.llama_decode(self._context, llama_cpp.llama_batch_get_one(ids, count))
+        # The logits are ready when they are asked for.
+        if status or not llama_cpp.llama_get_logits_ith(self._context, -1):
+            raise ModelError(f"llama.cpp fails to decode {count} tokens: status {status}")
+        self._length += count
+
+    def truncate(self, length: int) -> None:
+        """Forgets all tokens but the first `length`."""
+        llama_cpp.llama_memory_seq_rm(self._memory, 0, length, -1)
+        self._length = length
+
+    def logits(self) -> np.ndarray:
+        """The logits behind the last token, in llama.cpp's memory: float32[vocabulary]."""
+        row = llama_cpp.llama_get_logits_ith(self._context, -1)
+        return np.ctypeslib.as_array(row, (self._vocab_size,))
 
     def prepare(self, case: Case) -> None:
         """See `Contender`."""
-        llama_cpp.llama_set_n_threads(self._context, case.threads, case.threads)
+        self.set_threads(case.threads)
         if self._length < case.context:
-            llama_cpp.llama_memory_clear(self._memory, True)
-            self._decode(self._tokens, case.context)
-        llama_cpp.llama_memory_seq_rm(self._memory, 0, case.context, -1)
-        self._length = case.context
+            self.truncate(0)
+            self.append(self._tokens[: case.context])
+        self.truncate(case.context)
 
     def run(self, case: Case) -> None:
         """See `Contender`."""
         if case.prompt:
-            self._decode(self._tokens, case.prompt)
-        for index in range(case.generated):
-            self._decode((ctypes.c_int32 * 1)(self._tokens[index]), 1)
-        self._length = case.context + case.tokens
-
-    def _decode(self, tokens: ctypes.Array, count: int) -> None:
-        status = llama_cpp.llama_decode(self._context, llama_cpp.llama_batch_get_one(tokens, count))
-        # The logits are ready when they are asked for.
-        if status or not llama_cpp.llama_get_logits_ith(self._context, -1):
-            raise ModelError(f"llama.cpp fails to decode {count} tokens: status {status}")
+            self.append(self._tokens[: case.prompt])
+        for token in self._tokens[: case.generated]:
+            self.append([token])
 
 
 @llama_cpp.llama_log_callback
