@@ -115,7 +115,8 @@ class AttentionOp(InferredOp, name="nn_attention", traits=[ext.Pure]):
         p            = softmax over t of scale * (query[i, h] . key_cache[g, t])
 
     with g = h floordiv (heads / kv_heads) (grouped queries) and t < position + n, or
-    t <= position + i if causal: the caches already hold the n new tokens.
+    t <= position + i if causal: the caches already hold the n new tokens. Of bf16 tensors, p is
+    rounded to bf16 too; sums are f32.
 
     C1  all operands have rank 3 and one element type, a float
     C2  the head dims are not provably different

@@ -122,6 +122,8 @@ def attention(op: AttentionOp, kernel: KernelBuilder) -> None:
     scores = _scores(query, keys, empty([heads, row_extent, length], compute), group)
     scores = _scale_and_mask(op, scores, position)
     weights = _softmax_rows(scores, heads, row_extent)
+    if isinstance(ir.ShapedType(out.type).element_type, ir.BF16Type):
+        weights = _rounded(weights)
     mixed = fill(scalar(compute, 0), empty([row_extent, heads, d], compute))
     head, row, key, column = (ir.AffineExpr.get_dim(i) for i in (1, 0, 3, 2))
     shared = ir.AffineExpr.get_floor_div(head, group)
@@ -139,6 +141,16 @@ def attention(op: AttentionOp, kernel: KernelBuilder) -> None:
     settings = {"scale": op.attributes["scale"], "causal": op.attributes["causal"]}
     kernel.attribute("tir.attention", ir.DictAttr.get(settings))
     kernel.finish(result)
+
+
+def _rounded(weights: ir.Value) -> ir.Value:
+    """The weights as bf16, so that machines may multiply pairs of them."""
+    kind = ir.RankedTensorType(weights.type)
+    extents = [
+        dim(weights, i) if kind.is_dynamic_dim(i) else kind.get_dim_size(i) for i in range(3)
+    ]
+    out = empty(extents, ir.BF16Type.get())
+    return elementwise([weights], out, lambda x: from_compute(x, ir.BF16Type.get()))
 
 
 def _valid(cache: ir.Value, length: ir.Value) -> ir.Value:

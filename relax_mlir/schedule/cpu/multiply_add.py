@@ -61,6 +61,21 @@ class MultiplyAdd:
         return vector_type(2 * self.lanes, ir.BF16Type.get())
 
 
+def load_pair(buffer: ir.Value, at: Index, lanes: int) -> ir.Value:
+    """The pair of bf16 numbers at an offset, in every lane."""
+    pair = vector.load(vector_type(2, ir.BF16Type.get()), buffer, [value(at)])
+    i32 = ir.IntegerType.get_signless(32)
+    whole = vector.extract(vector.bitcast(vector_type(1, i32), pair), [], [0])
+    return vector.bitcast(vector_type(2 * lanes, ir.BF16Type.get()), broadcast(whole, lanes))
+
+
+def interleave(first: ir.Value, second: ir.Value) -> list[ir.Value]:
+    """Two vectors as pairs (first[i], second[i]), in as many vectors as they are."""
+    count = ir.VectorType(first.type).shape[0]
+    order = [x for i in range(count) for x in (i, count + i)]
+    return [vector.shuffle(first, second, order[half : half + count]) for half in (0, count)]
+
+
 def round_to_bf16(x: ir.Value) -> ir.Value:
     """A vector of 16 f32 numbers rounded to nearest even; for targets with pairs."""
     kind = vector_type(ir.VectorType(x.type).shape[0], ir.BF16Type.get())

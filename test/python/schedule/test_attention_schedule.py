@@ -85,6 +85,37 @@ def test_attention_of_a_head_size_that_fills_no_vector():
         check(kernel, "f32", 4, 2, 18, True, n, m, m + n + 1, m)
 
 
+EDGES = (15, 16, 17, 47, 127, 128, 129, 255, 256, 257, 509, 512, 513, 1024, 1025)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+@pytest.mark.parametrize("shape", [(9, 3, 64), (2, 2, 96), (8, 1, 32), (32, 1, 32), (64, 64, 16)])
+def test_attention_of_one_query_in_parts(shape, dtype):
+    kernel = built_from_graph(graph(dtype, *shape, True))
+    for length in EDGES:
+        check(kernel, dtype, *shape, True, 1, length - 1, length, length - 1)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_attention_of_a_few_queries_in_parts(causal):
+    kernel = built_from_graph(graph("f32", 6, 2, 32, causal))
+    for n, m in ((2, 254), (2, 255), (3, 509), (16, 496), (17, 1024), (40, 300), (70, 443)):
+        check(kernel, "f32", 6, 2, 32, causal, n, m, m + n + 1, m)
+
+
+def test_attention_of_extreme_scores():
+    kernel = built_from_graph(graph("f32", 2, 1, 16, True))
+    rng = np.random.default_rng(0)
+    for n, m in ((1, 511), (1, 40), (24, 300)):
+        q = rng.standard_normal((n, 2, 16)).astype(np.float32) * 1e3
+        k, v = (rng.standard_normal((1, n + m, 16)).astype(np.float32) for _ in "kv")
+        # One part of the keys far below the others, and the greatest scores at the very end.
+        k[:, : n + m // 2] *= 1e-3
+        out = np.empty_like(q)
+        kernel(q, k, v, out, m)
+        np.testing.assert_allclose(out, reference(q, k, v, m, True), rtol=1e-3, atol=1e-4)
+
+
 def test_attention_at_a_constant_position():
     kernel = built_from_graph(graph("f32", 4, 2, 32, True, "0"))
     assert kernel.rule == "attention"

@@ -1,0 +1,256 @@
+"""Attention in parts: what tasks share, and how results over parts of the keys become one.
+
+    part s of the keys:  top_s = max score, total_s = sum e^(score - top_s), sums_s = sum .. * v
+    all parts:           top = max top_s, out = sum e^(top_s - top) sums_s / sum .. total_s
+
+Parts are as many as make about `_TASKS` tasks, but no shorter than `_LEAST` keys. Their number
+follows from the lengths alone: the same call gives the same bits on any number of threads.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, ir, math, memref, vector
+
+from .attention_cache import Operands
+from .loops import (
+    Index,
+    add,
+    broadcast,
+    ceil_div,
+    floor_div,
+    for_range,
+    if_else,
+    less,
+    load,
+    maximum,
+    minimum,
+    mod,
+    mul,
+    parallel_range,
+    round_up,
+    scratch,
+    splat,
+    store,
+    sub,
+    value,
+    vector_type,
+)
+from .program import Argument
+
+LOWEST = -3.4028234663852886e38
+"""The least f32: the greatest score of no keys, so that differences are never of infinities."""
+_TASKS = 64
+_LEAST = 128
+_SHORT = 48
+_COMBINED = 16
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An attention program: `heads // kv_heads` query heads share keys of `width` features.
+
+    `lanes` divides `width`. With `pairs`, numbers are bf16 and multiplied two at a time.
+    """
+
+    operands: Operands
+    out: Argument
+    heads: int
+    kv_heads: int
+    width: int
+    lanes: int
+    scale: float
+    causal: bool
+    pairs: bool
+    registers: int
+
+    @property
+    def group(self) -> int:
+        """Query heads for each kv head."""
+        return self.heads // self.kv_heads
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of one head's features."""
+        return self.width // self.lanes
+
+    @property
+    def columns(self) -> range:
+        """Where those vectors begin."""
+        return range(0, self.width, self.lanes)
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """New queries, valid keys, those in front of the new ones, and how many a head has room for."""
+
+    count: Index
+    length: Index
+    position: Index
+    capacity: Index
+
+
+@dataclass(frozen=True)
+class Parts:
+    """How the keys of each of `slots` blocks of at most `rows` rows are divided.
+
+    `number` parts of `size` keys; the buffers hold what each found: `sums` a row of features,
+    `top` and `total` one number a row.
+    """
+
+    number: Index
+    size: Index
+    rows: int
+    sums: ir.Value
+    top: ir.Value
+    total: ir.Value
+
+    def row(self, slot: Index, part: Index, row: Index) -> Index:
+        """The number of a row of a part."""
+        return add(mul(add(mul(slot, self.number), part), self.rows), row)
+
+
+def run_parts(
+    problem: Problem,
+    lengths: Lengths,
+    slots: Index,
+    rows: int,
+    slot_of: Callable[[Index, Index], tuple[Index, Index]],
+    out: ir.Value,
+    task: Callable[[Parts, Index, Index], None],
+) -> None:
+    """Runs `task(parts, slot, part)` for all parts of all slots in parallel, and combines them.
+
+    `slot_of(query, head)` says in which slot a row of the output is, and which row of it.
+    """
+    number, size = _divide(lengths.length, slots)
+    several = less(1, number)
+    held = mul(slots, number, rows, minimum(1, sub(maximum(1, number), 1)))  # one part: none
+    f32 = ir.F32Type.get()
+    with (
+        scratch(mul(held, problem.width), f32) as sums,
+        scratch(held, f32) as top,
+        scratch(held, f32) as total,
+    ):
+        parts = Parts(number, size, rows, sums, top, total)
+        tasks = mul(slots, number)
+        # Work that is over before another thread has begun is one chunk.
+        chunks = minimum(tasks, maximum(1, floor_div(mul(tasks, lengths.length), _SHORT)))
+
+        def chunk(i: ir.Value) -> None:
+            begin = floor_div(mul(i, tasks), chunks)
+            end = floor_div(mul(add(i, 1), tasks), chunks)
+            for_range(begin, end, 1, one)
+
+        def one(t: ir.Value) -> None:
+            task(parts, floor_div(t, number), mod(t, number))
+
+        parallel_range(chunks, 1, chunk)
+        if_else(several, lambda: _combine(problem, lengths, parts, slot_of, out))
+
+
+def _divide(length: Index, slots: Index) -> tuple[Index, Index]:
+    """Number and size of the parts."""
+    most = maximum(1, floor_div(_TASKS, maximum(1, slots)))
+    number = minimum(most, maximum(1, mul(2, floor_div(length, 2 * _LEAST))))
+    size = round_up(ceil_div(length, number), 16)
+    return ceil_div(length, maximum(1, size)), size
+
+
+def finish_row(
+    problem: Problem,
+    parts: Parts,
+    place: tuple[Index, Index, Index],
+    row: tuple[ir.Value, Index],
+    top: ir.Value,
+    total: ir.Value,
+    out: ir.Value,
+    target: Index,
+) -> None:
+    """Stores a row of (buffer, offset) as it is known after one part of the keys.
+
+    `place` are slot, part and row of the slot. The only part is the result.
+    """
+    buffer, begin = row
+
+    def divided() -> None:
+        totals = broadcast(total, problem.lanes)
+        for at in problem.columns:
+            x = arith.divf(load(buffer, add(begin, at), problem.lanes), totals)
+            _store_out(x, out, add(target, at))
+
+    def kept() -> None:
+        at_row = parts.row(*place)
+        memref.store(top, parts.top, [value(at_row)])
+        memref.store(total, parts.total, [value(at_row)])
+        for at in problem.columns:
+            x = load(buffer, add(begin, at), problem.lanes)
+            store(x, parts.sums, add(mul(at_row, problem.width), at))
+
+    if_else(less(1, parts.number), kept, divided)
+
+
+def _store_out(x: ir.Value, out: ir.Value, at: Index) -> None:
+    element = ir.MemRefType(out.type).element_type
+    if element != ir.F32Type.get():
+        x = arith.truncf(vector_type(ir.VectorType(x.type).shape[0], element), x)
+    store(x, out, at)
+
+
+def _combine(
+    problem: Problem,
+    lengths: Lengths,
+    parts: Parts,
+    slot_of: Callable[[Index, Index], tuple[Index, Index]],
+    out: ir.Value,
+) -> None:
+    """One row of the output after the other, from what its parts found."""
+    f32 = ir.F32Type.get()
+    columns = problem.columns
+
+    def one(at: ir.Value) -> None:
+        slot, row = slot_of(floor_div(at, problem.heads), mod(at, problem.heads))
+
+        def step(s: ir.Value, top: ir.Value, total: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            place = value(parts.row(slot, s, row))
+            own = memref.load(parts.top, [place])
+            new = arith.maximumf(top, own)
+            old_factor, factor = (math.exp(arith.subf(x, new)) for x in (top, own))
+            total = math.fma(
+                memref.load(parts.total, [place]), factor, arith.mulf(total, old_factor)
+            )
+            factors, old_factors = (broadcast(x, problem.lanes) for x in (factor, old_factor))
+            added = []
+            for c, x in zip(columns, sums, strict=True):
+                found = load(parts.sums, add(mul(place, problem.width), c), problem.lanes)
+                added.append(vector.fma(found, factors, arith.mulf(x, old_factors)))
+            return [new, total, *added]
+
+        zero = splat(0.0, problem.lanes, f32)
+        init = [_number(LOWEST), _number(0.0), *[zero] * problem.vectors]
+        _, total, *sums = for_range(0, parts.number, 1, step, init)
+        totals = broadcast(total, problem.lanes)
+        for c, x in zip(columns, sums, strict=True):
+            _store_out(arith.divf(x, totals), out, add(mul(at, problem.width), c))
+
+    parallel_range(mul(lengths.count, problem.heads), _COMBINED, one)
+
+
+def _number(x: float) -> ir.Value:
+    f32 = ir.F32Type.get()
+    return arith.constant(f32, ir.FloatAttr.get(f32, x))
+
+
+def across(
+    vectors: list[ir.Value], combine: Callable[[ir.Value, ir.Value], ir.Value], lanes: int
+) -> ir.Value:
+    """All lanes of all vectors combined into one scalar."""
+    total = vectors[0]
+    for x in vectors[1:]:
+        total = combine(total, x)
+    while lanes > 1:
+        lanes //= 2
+        turn = [(i + lanes) % (2 * lanes) for i in range(2 * lanes)]
+        low, high = turn[lanes:], turn[:lanes]
+        total = combine(vector.shuffle(total, total, low), vector.shuffle(total, total, high))
+    return vector.extract(total, [], [0])
