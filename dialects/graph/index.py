@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from relax_mlir.bindings import ext, ir
-from relax_mlir.symbolic import const
+from relax_mlir.symbolic import const, minimum
 
 from .create import range_length
 from .dialect import ShapeAttr
@@ -21,6 +21,7 @@ class TakeOp(InferredOp, name="take", traits=[ext.Pure]):
 
     C1  `axis` is in range
     C2  the indices are integers
+    C3  the axis has elements, if there is an index
 
     Source: array API 2023.12 `take`; TVM `relax.take`, mode "clip".
     """
@@ -37,8 +38,22 @@ class TakeOp(InferredOp, name="take", traits=[ext.Pure]):
         if input.dims is None or indices.dims is None:
             return TensorType(None, input.element)
         place = normalize_axis(axis, len(input.dims))  # C1
+        _check_not_empty(place, input.dims[place], indices.dims)  # C3
         dims = (*input.dims[:place], *indices.dims, *input.dims[place + 1 :])
         return TensorType(dims, input.element)
+
+
+def _check_not_empty(axis: int, extent: Dim, indices: Sequence[Dim]) -> None:
+    """Refuses an axis without elements, which there is nothing to clamp an index to."""
+    if extent is None or any(dim is None for dim in indices):
+        return
+    count = const(1)
+    for dim in indices:
+        count = count * dim
+    if extent.value == 0 and count.value is not None and count.value > 0:
+        raise ShapeError(f"picks {count} elements from axis {axis}, which has none")
+    if extent.value is None or extent.value == 0:
+        assume(minimum(const(1), count), "<=", extent)
 
 
 class StridedSliceOp(InferredOp, name="strided_slice", traits=[ext.Pure]):

@@ -39,11 +39,16 @@ def program(dim: Dim, symbols: Sequence[str]) -> tuple[int, ...]:
     def binary(opcode: int):
         return lambda a, b: (*a, *b, opcode, 0)
 
+    def product(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+        """With a constant first, as expressions are printed."""
+        is_constant = len(b) == 2 and b[0] == 0
+        return (*b, *a, 4, 0) if is_constant else (*a, *b, 4, 0)
+
     return dim.lower(
         const=lambda value: (0, value),
         symbol=lambda name: (1, symbols.index(name)),
         add=binary(2),
-        mul=binary(4),
+        mul=product,
         floordiv=binary(5),
         mod=binary(6),
         min=binary(7),

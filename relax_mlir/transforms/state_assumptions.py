@@ -22,6 +22,7 @@ from relax_mlir.analysis.functions import FACTS, facts_of, graph_functions, is_p
 from relax_mlir.analysis.signatures import functions_by_name, unify
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
+    CallDpsLibraryOp,
     CallTirInplaceOp,
     CallTirOp,
     GraphOp,
@@ -29,6 +30,8 @@ from relax_mlir.dialects.graph import (
     annotation_of,
     assumptions,
 )
+from relax_mlir.dialects.graph.types import dims_differ
+from relax_mlir.dialects.lib import RULES
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import walk_ops
@@ -76,6 +79,8 @@ def assumed_by(op: GraphOp, functions: dict[str, func.FuncOp]) -> Iterator[Fact]
         op.check()
         if isinstance(op, CallTirOp | CallTirInplaceOp):
             _check_call(op, functions[op.callee_name])
+        elif isinstance(op, CallDpsLibraryOp):
+            _check_library_call(op)
     yield from found
     for result in op.results:
         annotation = annotation_of(result)
@@ -83,6 +88,24 @@ def assumed_by(op: GraphOp, functions: dict[str, func.FuncOp]) -> Iterator[Fact]
             for dim in annotation.dims or ():
                 if dim is not None and dim.value is None:
                     yield Fact(as_expr(0), "<=", dim)
+
+
+def _check_library_call(op: CallDpsLibraryOp) -> None:
+    """Holds the call against what its convention asks of operands and says of the result."""
+    declared = ir.SymbolTable(_module_of(op))[op.callee_name]
+    rule = RULES.get(declared.attributes["convention"].value)
+    if rule is None:
+        return
+    deduced = rule([TensorType.of(value) for value in op.ins])
+    for ours, stated in zip(deduced.dims or (), TensorType.of(op.outs[0]).dims or ()):
+        dims_differ(ours, stated)
+
+
+def _module_of(op: ir.OpView) -> ir.Operation:
+    found = op.operation
+    while found.parent is not None:
+        found = found.parent
+    return found
 
 
 def _check_call(op: CallTirOp | CallTirInplaceOp, callee: func.FuncOp) -> None:

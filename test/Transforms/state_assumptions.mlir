@@ -60,6 +60,23 @@ func.func @call(%x: !n) -> !m attributes {graph.facts = []} {
   return %0 : !m
 }
 
+// There must be something to look up, unless nothing is looked up.
+// CHECK-LABEL: func @lookup
+// CHECK-SAME:    facts min(n, 1) <= m {
+func.func @lookup(%x: !m, %ids: tensor<?xi32, #graph.shape<["n"]>>) -> !n {
+  %0 = "graph.take"(%x, %ids) {axis = 0 : i64} : (!m, tensor<?xi32, #graph.shape<["n"]>>) -> !n
+  return %0 : !n
+}
+
+// What a library takes for granted of its operands, and of the result that the call states.
+"lib.function"() {sym_name = "blas.gemm", c_symbol = "cblas_sgemm", convention = "cblas_sgemm_nn", libraries = ["libblas.so.3"]} : () -> ()
+// CHECK-LABEL: func @library
+// CHECK-SAME:    facts k == n, m == 7 {
+func.func @library(%x: tensor<?x?xf32, #graph.shape<["m", "k"]>>, %w: tensor<?x4xf32, #graph.shape<["n", 4]>>) -> tensor<7x4xf32> {
+  %0 = "graph.call_dps_library"(%x, %w) {callee = @blas.gemm, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (tensor<?x?xf32, #graph.shape<["m", "k"]>>, tensor<?x4xf32, #graph.shape<["n", 4]>>) -> tensor<7x4xf32>
+  return %0 : tensor<7x4xf32>
+}
+
 // What the facts say already is not said again.
 // CHECK-LABEL: func @negative_implied
 // CHECK-SAME:    facts n == 2*k, m == 2*k {

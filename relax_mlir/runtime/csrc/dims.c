@@ -86,36 +86,47 @@ static const char* const infix[] = {[RX_ADD] = " + ",
                                     [RX_FLOORDIV] = " floordiv ",
                                     [RX_MOD] = " mod "};
 
-/* Prints the expression that ends at `end`, in parentheses if it binds weaker than `level`. */
+/* Prints the expression that ends at `end`, in parentheses if it binds weaker than `level`; the
+ * constant at `negated`, if it is not -1, with its sign changed. */
 static void print_back(RxContext* context, const char* const* names, const int64_t* program,
-                       int64_t end, int level) {
+                       int64_t end, int level, int64_t negated) {
   int64_t opcode = program[end - 2], operand = program[end - 1];
   if (opcode == RX_CONST) {
-    say(context, "%lld", (long long)operand);
+    say(context, "%lld", (long long)(end - 2 == negated ? -operand : operand));
     return;
   }
   if (opcode == RX_SYMBOL) {
     say(context, "%s", names[operand]);
     return;
   }
-  int64_t middle = start_of(program, end - 2);
+  int64_t start = start_of(program, end), middle = start_of(program, end - 2);
   if (opcode == RX_MIN || opcode == RX_MAX) {
     say(context, opcode == RX_MIN ? "min(" : "max(");
-    print_back(context, names, program, middle, 0);
+    print_back(context, names, program, middle, 0, -1);
     say(context, ", ");
-    print_back(context, names, program, end - 2, 0);
+    print_back(context, names, program, end - 2, 0, -1);
     say(context, ")");
     return;
   }
+  if (opcode == RX_MUL && program[start] == RX_CONST && program[start + 1] == -1 &&
+      middle == start + 2) {
+    if (start != negated) say(context, "-");
+    print_back(context, names, program, end - 2, start == negated ? 2 : 3, -1);
+    return;
+  }
   int own = opcode == RX_ADD || opcode == RX_SUB ? 1 : 2;
-  int commutes = opcode == RX_ADD || opcode == RX_MUL;
+  int joins = opcode == RX_ADD || (opcode == RX_MUL && program[end - 4] == RX_MUL);
+  int left_joins = opcode != RX_MUL || program[middle - 2] == RX_MUL;
+  /* A term that begins with a negative number is subtracted. */
+  int subtracts = opcode == RX_ADD && program[middle] == RX_CONST && program[middle + 1] < 0 &&
+                  (end - 2 == middle + 2 || program[end - 4] == RX_MUL);
   if (own < level) say(context, "(");
-  print_back(context, names, program, middle, own);
-  say(context, "%s", infix[opcode]);
-  print_back(context, names, program, end - 2, commutes ? own : own + 1);
+  print_back(context, names, program, middle, left_joins ? own : own + 1, negated);
+  say(context, "%s", subtracts ? " - " : infix[opcode]);
+  print_back(context, names, program, end - 2, joins ? own : own + 1, subtracts ? middle : -1);
   if (own < level) say(context, ")");
 }
 
 static void print_dim(RxContext* context, const char* const* names, RxDim dim) {
-  print_back(context, names, dim.program, dim.count, 0);
+  print_back(context, names, dim.program, dim.count, 0, -1);
 }

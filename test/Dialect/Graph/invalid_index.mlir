@@ -18,6 +18,12 @@ func.func @take_c2(%x: tensor<9x4xf32>, %y: tensor<3xf32>) {
   return
 }
 
+func.func @take_c3(%x: tensor<4x0xf32>, %y: tensor<3x2xi64>) {
+  // expected-error @below {{'graph.take' op picks 6 elements from axis 1, which has none}}
+  %0 = "graph.take"(%x, %y) {axis = 1 : i64} : (tensor<4x0xf32>, tensor<3x2xi64>) -> tensor<4x3x2xf32>
+  return
+}
+
 func.func @strided_slice_c1(%x: tensor<9x4xf32>) {
   // expected-error @below {{'graph.strided_slice' op expects distinct axes, but got (0, -2)}}
   %0 = "graph.strided_slice"(%x) {axes = array<i64: 0, -2>, begin = #graph.shape<[0, 0]>, end = #graph.shape<[1, 1]>, strides = array<i64: 1, 1>} : (tensor<9x4xf32>) -> tensor<1x4xf32>

@@ -1,5 +1,7 @@
 """Random symbolic dims: the runtime evaluates them as Python does, and solves what is linear."""
 
+import re
+
 import numpy as np
 import pytest
 from c_module import CFunction, Output, build_module, postfix, shape
@@ -8,6 +10,8 @@ from hypothesis import strategies as st
 
 from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import Executable, load
+from relax_mlir.host.tables import program as table_program
+from relax_mlir.symbolic import parse
 
 # Evaluates a program that comes as an argument: no table of the compiler has one, but a test can
 # then try many expressions with one shared object.
@@ -93,3 +97,23 @@ def test_solves_what_is_linear(solver, factor, offset, values):
     np.testing.assert_array_equal(got, values)
     with pytest.raises(ExecutionError, match=r"cannot be -?\d+ for any integer c >= 0"):
         solver["solve"]((a, b, 0, total + 1), program(solvable))
+
+
+def strip(text: str) -> str:
+    """Without parentheses, of which messages have fewer."""
+    return text.translate({ord("("): None, ord(")"): None})
+
+
+@settings(max_examples=200, deadline=None)
+@given(expressions, st.tuples(*[st.integers(0, 100)] * 3))
+def test_messages_show_expressions_as_the_compiler_does(exe, expression, values):
+    canonical = parse(expression.replace("//", " floordiv ").replace("%", " mod "))
+    wrong = eval(expression, {}, dict(zip("abc", values, strict=True))) + 1
+    lowered = table_program(canonical, ["a", "b", "c"])
+    with pytest.raises(ExecutionError) as error:
+        exe["check"]((*values, wrong), lowered)
+    if canonical.symbols and str(canonical) not in "abc":
+        shown = re.search(r"but '(.*)' is", str(error.value))[1]
+        assert parse(shown) == canonical
+        if not {"min", "max"} & set(re.split(r"\W", shown)):  # they take two each
+            assert strip(shown) == strip(str(canonical))
