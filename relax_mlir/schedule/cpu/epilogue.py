@@ -22,6 +22,9 @@ from .loops import Index
 from .memory import load, row_major, store
 from .program import Computed, Empty, Operand, Reshape, Slice, Splat, Stage, Tensor
 
+MOST_COPIED = 8
+"""Ops of an epilogue that is emitted for each vector of a tile."""
+
 
 class Unsupported(Exception):
     """The program is no product of matrices followed by elementwise work on it."""
@@ -61,16 +64,35 @@ class Epilogue:
 
         loops.for_range(0, block.rows, 1, row)
 
+    @property
+    def is_short(self) -> bool:
+        """Whether it is worth a copy for each vector of a tile."""
+        bodies = [stage.block for stage in self.stages if stage.block is not None]
+        names = [op.operation.name for block in bodies for op in block.operations]
+        plain = all(name.startswith(("arith.", "linalg.yield")) for name in names)
+        return plain and len(names) <= MOST_COPIED
+
+    def in_registers(self, block: Block, sums: Sequence[ir.Value], rows: int) -> None:
+        """Emits it for `rows` whole rows of a block; `sums` are the last product's vectors."""
+        per_row = len(sums) // rows
+        for number, x in enumerate(sums):
+            i, j = number // per_row, number % per_row * self.lanes
+            _Point(self, block, i, j, None, x).emit()
+
 
 @dataclass
 class _Point:
-    """One vector of sums: row i, columns from j on."""
+    """One vector of sums: row i, columns from j on; `last` is that of the last product.
+
+    Those that are not given are in memory.
+    """
 
     epilogue: Epilogue
     block: Block
-    i: ir.Value
+    i: Index
     j: Index
     mask: ir.Value | None
+    last: ir.Value | None = None
     indices: dict[Tensor, tuple[IndexLane, ...]] = field(default_factory=dict)
     values: dict[Tensor, Lane] = field(default_factory=dict)
 
@@ -100,8 +122,10 @@ class _Point:
                 store(view, at, self.values[result], self.epilogue.lanes, self.mask)
 
     def _sum(self, number: int, element: ir.Type) -> Lane:
-        at = loops.add(loops.mul(self.i, self.block.stride), self.j)
-        x = loops.load(self.block.buffers[number], at, self.epilogue.lanes)
+        x = self.last if number == len(self.block.buffers) - 1 else None
+        if x is None:
+            at = loops.add(self.block.start, loops.mul(self.i, self.block.stride), self.j)
+            x = loops.load(self.block.buffers[number], at, self.epilogue.lanes)
         if not isinstance(element, ir.F32Type):
             x = arith.truncf(vector_type(self.epilogue.lanes, element), x)
         return Varying(x)

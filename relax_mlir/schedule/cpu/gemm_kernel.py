@@ -15,6 +15,7 @@ Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplicatio
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Protocol
 
 from relax_mlir.bindings import arith, ir
 from relax_mlir.target import Target
@@ -22,7 +23,9 @@ from relax_mlir.target import Target
 from .loops import (
     Index,
     add,
+    both,
     ceil_div,
+    choose,
     floor_div,
     for_range,
     if_else,
@@ -38,16 +41,23 @@ from .loops import (
     splat,
     store,
     sub,
+    value,
 )
 from .multiply_add import MultiplyAdd
 from .packing import Matrix, copy_panel, copy_rows
 
 L2_ELEMENTS = 131072
 """Elements of the left side that one task keeps in the L2 cache (half a megabyte)."""
-LEAST_COLUMNS, MOST_COLUMNS = 128, 512
-"""Columns that a task computes with one copy of its rows."""
-TASKS = 32
+TASKS = 8
 """Tasks worth having, so that every thread finds some."""
+TASK_PRODUCTS = 262144
+"""Multiply-adds that are worth a task of their own."""
+COPIED_ROWS = 16
+"""Rows of the left side that are copied together."""
+COPIES_PER_THREAD = 4
+"""Copies that are worth a thread."""
+COPY_ELEMENTS = 4194304
+"""Elements of the left side that are copied before anything is multiplied."""
 
 
 @dataclass(frozen=True)
@@ -88,14 +98,14 @@ class Tiling:
     @property
     def heights(self) -> tuple[int, ...]:
         """Heights of the tiles that there is code for: the full one, and any remainder's."""
-        return (1, 2, *range(4, self.rows, 4), self.rows)
+        return (1, *range(2, self.rows + 1, 2))
 
 
 @dataclass(frozen=True)
 class Block:
     """Accumulators in scratch memory: `rows` by `columns` of the result from (row, column) on.
 
-    Element (i, j) of product p is at `buffers[p][i * stride + j]`.
+    Element (i, j) of product p is at `buffers[p][start + i * stride + j]`.
     """
 
     batch: tuple[Index, ...]
@@ -105,9 +115,21 @@ class Block:
     columns: Index
     buffers: tuple[ir.Value, ...]
     stride: int
+    start: Index = 0
 
 
-Epilogue = Callable[[Block], None]
+class Epilogue(Protocol):
+    """What is computed from the sums, and where it goes."""
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is worth a copy for each vector of a tile."""
+
+    def __call__(self, block: Block) -> None:
+        """Emits it for a block, whose sums are in memory."""
+
+    def in_registers(self, block: Block, sums: Sequence[ir.Value], rows: int) -> None:
+        """Emits it for `rows` whole rows of a block; `sums` are the last product's vectors."""
 
 
 @dataclass(frozen=True)
@@ -170,13 +192,11 @@ def emit_tile(
     lhs: ir.Value,
     lhs_at: Index,
     rhs: Panel,
-    out: ir.Value,
-    out_at: Index,
-) -> None:
-    """out[height, columns] += lhs[height, depth] * rhs[depth, columns], from flat buffers."""
+    initial: ir.Value,
+) -> list[ir.Value]:
+    """The vectors of initial + lhs[height, depth] * rhs[depth, columns], row by row."""
     lanes, vectors = tiling.lanes, tiling.vectors
     width = multiply_add.per_lane * lanes
-    f32 = ir.F32Type.get()
     count = height * vectors
     # Few rows would wait for their own last addition: they sum several k apart.
     unroll = max(1, 8 // count)
@@ -197,39 +217,46 @@ def emit_tile(
             result += step(add(k, u), sums[u * count : (u + 1) * count])
         return result
 
-    zero = splat(0.0, lanes, f32)
+    zero = splat(0.0, lanes, ir.F32Type.get())
+    start = [initial] * count + [zero] * (count * (unroll - 1))
     main = depth if unroll == 1 else sub(depth, mod(depth, unroll))
-    sums = for_range(0, main, unroll, steps, [zero] * (count * unroll))
+    sums = for_range(0, main, unroll, steps, start)
     total = sums[:count]
     if unroll > 1:
         total = for_range(main, depth, 1, lambda k, *s: step(k, s), total)
         for u in range(1, unroll):
             total = [arith.addf(a, b) for a, b in zip(total, sums[u * count :], strict=False)]
-    for i, x in enumerate(total):
-        at = add(out_at, i * lanes)
-        store(arith.addf(load(out, at, lanes), x), out, at)
+    return total
 
 
 def emit_gemm(tiling: Tiling, problem: Problem) -> None:
     """Emits the whole loop nest at the insertion point."""
     blocks = _split(tiling, problem)
+    step = MultiplyAdd(tiling.lanes, problem.pairs)
     count = mul(problem.batch_size, blocks.row_blocks)
-    tasks = mul(count, blocks.groups)
-    if not problem.pairs:
-        parallel_range(tasks, 1, lambda task: _emit_task(tiling, problem, blocks, task))
-        return
-    # Pairs are multiplied so fast that a copy of the left side by each task would show.
-    size = mul(blocks.k_blocks, _room(tiling, blocks), tiling.stride)
-    with scratch(mul(count, size), MultiplyAdd(tiling.lanes, True).storage) as copies:
+    at_once = minimum(maximum(floor_div(COPY_ELEMENTS, blocks.copy_size), 1), count)
+    with scratch(mul(at_once, blocks.copy_size), step.storage) as copies:
 
-        def copy(number: ir.Value) -> None:
-            batch, row, rows = _rows_of(problem, blocks, number)
-            _copy_left(tiling, problem, blocks, batch, row, rows, copies, mul(number, size))
+        def several(first: ir.Value) -> None:
+            number = minimum(at_once, sub(count, first))
 
-        parallel_range(count, 1, copy)
-        parallel_range(
-            tasks, 1, lambda task: _emit_task(tiling, problem, blocks, task, copies, size)
-        )
+            def copy(task: ir.Value) -> None:
+                block = floor_div(task, blocks.row_groups)
+                _copy_left(
+                    tiling, problem, blocks, add(first, block),
+                    mul(mod(task, blocks.row_groups), COPIED_ROWS), copies,
+                    mul(block, blocks.copy_size),
+                )  # fmt: skip
+
+            def multiply(task: ir.Value) -> None:
+                block, group = floor_div(task, blocks.groups), mod(task, blocks.groups)
+                at = mul(block, blocks.copy_size)
+                _emit_task(tiling, problem, blocks, add(first, block), group, copies, at)
+
+            parallel_range(mul(number, blocks.row_groups), COPIES_PER_THREAD, copy)
+            parallel_range(mul(number, blocks.groups), 1, multiply)
+
+        for_range(0, count, maximum(at_once, 1), several)
 
 
 @dataclass(frozen=True)
@@ -238,26 +265,35 @@ class _Blocks:
 
     row_block: Index  # rows of one task, a multiple of the tile's
     row_blocks: Index
+    row_groups: Index  # groups of rows that are copied together, in a block
     panels: Index
     group: Index  # panels of one task
     groups: Index
     k_block: Index
     k_blocks: Index
+    copy_size: Index  # elements of the copy of a block of rows
 
 
 def _split(tiling: Tiling, problem: Problem) -> _Blocks:
-    """Cuts rows so that a block fits the cache, k evenly, and columns into enough tasks."""
-    height = tiling.rows
-    fitting = floor_div(floor_div(L2_ELEMENTS, maximum(problem.depth, 512)), height)
-    row_blocks = ceil_div(problem.rows, mul(maximum(fitting, 1), height))
-    row_block = round_up(ceil_div(problem.rows, maximum(row_blocks, 1)), height)
+    """Cuts rows so that a block fits the cache, k evenly, and columns into tasks worth a call."""
+    height, depth = tiling.rows, problem.depth
+    k_blocks = maximum(ceil_div(depth, tiling.block_k), 1)
+    k_block = round_up(ceil_div(depth, k_blocks), tiling.lanes)
     panels = ceil_div(problem.columns, tiling.columns)
-    work = mul(panels, row_blocks, problem.batch_size)
-    least, most = (max(1, count // tiling.columns) for count in (LEAST_COLUMNS, MOST_COLUMNS))
-    group = minimum(maximum(floor_div(work, TASKS), least), most)
-    k_blocks = maximum(ceil_div(problem.depth, tiling.block_k), 1)
-    k_block = round_up(ceil_div(problem.depth, k_blocks), tiling.lanes)
-    return _Blocks(row_block, row_blocks, panels, group, ceil_div(panels, group), k_block, k_blocks)
+    fitting = floor_div(L2_ELEMENTS, mul(maximum(k_block, 512), height))
+    row_blocks = ceil_div(problem.rows, mul(fitting, height))
+    wanted = ceil_div(TASKS, maximum(mul(panels, problem.batch_size), 1))
+    row_blocks = minimum(maximum(row_blocks, wanted), ceil_div(problem.rows, height))
+    row_block = round_up(ceil_div(problem.rows, maximum(row_blocks, 1)), height)
+    row_blocks = ceil_div(problem.rows, maximum(row_block, 1))
+    row_groups = ceil_div(row_block, COPIED_ROWS)
+    work = mul(maximum(row_block, 1), maximum(depth, 1), tiling.columns)
+    group = add(floor_div(TASK_PRODUCTS, work), 1)
+    copy_size = mul(k_blocks, add(row_block, COPIED_ROWS), tiling.stride)
+    return _Blocks(
+        row_block, row_blocks, row_groups, panels, group, ceil_div(panels, group),
+        k_block, k_blocks, maximum(copy_size, 1),
+    )  # fmt: skip
 
 
 def _rows_of(
@@ -269,35 +305,28 @@ def _rows_of(
     return problem.batch_index(floor_div(number, blocks.row_blocks)), row, rows
 
 
-def _room(tiling: Tiling, blocks: _Blocks) -> Index:
-    """Rows that a copy of the left side has room for: transposing copies write whole squares."""
-    return add(blocks.row_block, tiling.lanes)
-
-
-def _touched(blocks: _Blocks, rows: Index) -> Index:
-    """Rows that tiles read: the last tile may be up to three rows too high."""
-    return minimum(add(rows, 3), blocks.row_block)
-
-
 def _copy_left(
     tiling: Tiling,
     problem: Problem,
     blocks: _Blocks,
-    batch: Sequence[Index],
-    row: Index,
-    rows: Index,
+    number: Index,
+    begin: Index,
     target: ir.Value,
     start: Index,
 ) -> None:
-    """Copies a block of rows to `target`, one block of k after the other."""
+    """Copies some rows of a block to `target`, one block of k after the other."""
+    batch, row, rows = _rows_of(problem, blocks, number)
     lhs = problem.lhs(batch)
     step = MultiplyAdd(tiling.lanes, problem.pairs)
+    # The last tile may be one row too high.
+    touched = minimum(add(rows, 1), blocks.row_block)
+    here = minimum(COPIED_ROWS, sub(maximum(touched, begin), begin))
 
     def block(kb: ir.Value) -> None:
         k = mul(kb, blocks.k_block)
         depth = minimum(blocks.k_block, sub(problem.depth, k))
-        at = add(start, mul(kb, _room(tiling, blocks), tiling.stride))
-        copy_rows(lhs, row, _touched(blocks, rows), k, depth, step, target, at, tiling.stride)
+        at = add(start, mul(add(mul(kb, add(blocks.row_block, COPIED_ROWS)), begin), tiling.stride))
+        copy_rows(lhs, add(row, begin), here, k, depth, step, target, at, tiling.stride)
 
     for_range(0, blocks.k_blocks, 1, block)
 
@@ -306,102 +335,136 @@ def _emit_task(
     tiling: Tiling,
     problem: Problem,
     blocks: _Blocks,
-    task: ir.Value,
-    copies: ir.Value | None = None,
-    size: Index = 0,
+    number: Index,
+    group: Index,
+    copies: ir.Value,
+    start: Index,
 ) -> None:
-    """Emits one block of rows times one group of panels.
-
-    `copies` are copies of all blocks of rows, each of `size` elements; None makes one here.
-    """
-    rest = floor_div(task, blocks.groups)
-    first = mul(mod(task, blocks.groups), blocks.group)
+    """Emits one block of rows, by its number, times one group of panels."""
+    first = mul(group, blocks.group)
     last = minimum(add(first, blocks.group), blocks.panels)
-    batch, row, rows = _rows_of(problem, blocks, rest)
-    room = _room(tiling, blocks)
+    batch, row, rows = _rows_of(problem, blocks, number)
     f32 = ir.F32Type.get()
     step = MultiplyAdd(tiling.lanes, problem.pairs)
+    # With one block of k, sums are done after each tile: the next one takes their place.
+    has_several = less(1, blocks.k_blocks)
+    pitch = choose(has_several, value(tiling.columns), value(0))
     with ExitStack() as stack:
-        left, left_start = copies, mul(rest, size)
-        if left is None:
-            count = mul(blocks.k_blocks, room, tiling.stride)
-            left = stack.enter_context(scratch(count, step.storage))
-            _copy_left(tiling, problem, blocks, batch, row, rows, left, 0)
         products = range(len(problem.rhs))
         size = mul(blocks.row_block, tiling.columns)
-        sums = [stack.enter_context(scratch(size, f32)) for _ in products]
+        sums = tuple(stack.enter_context(scratch(size, f32)) for _ in products)
         panels = []
         if not problem.packed:
             size = tiling.block_k * tiling.columns
             panels = [stack.enter_context(scratch(size, f32)) for _ in products]
-        touched = _touched(blocks, rows)
 
         def panel(p: ir.Value) -> None:
-            for buffer in sums:
-                _fill(buffer, mul(touched, tiling.columns), tiling, problem.initial)
+            column = mul(p, tiling.columns)
+            columns = minimum(sub(problem.columns, column), tiling.columns)
 
             def block(kb: ir.Value) -> None:
                 k = mul(kb, blocks.k_block)
                 depth = minimum(blocks.k_block, sub(problem.depth, k))
-                left_at = add(left_start, mul(kb, room, tiling.stride))
+                left_at = add(start, mul(kb, add(blocks.row_block, COPIED_ROWS), tiling.stride))
+                rights = []
                 for i in products:
                     rhs = problem.rhs[i](batch)
                     if problem.packed:
-                        right = Panel(rhs.buffer, rhs.at(p, k), rhs.convert)
+                        rights.append(Panel(rhs.buffer, rhs.at(p, k), rhs.convert))
                     else:
-                        right = Panel(panels[i], 0)
+                        rights.append(Panel(panels[i], 0))
                         copy_panel(
-                            rhs,
-                            mul(p, tiling.columns),
-                            k,
-                            depth,
-                            tiling.lanes,
-                            tiling.vectors,
-                            right.buffer,
-                            0,
+                            rhs, column, k, depth, tiling.lanes, tiling.vectors, panels[i], 0
                         )
-                    _emit_tiles(tiling, step, rows, depth, left, left_at, right, sums[i])
+                block_of_k = _BlockOfK(
+                    tiling, problem, step, less(kb, 1), less(blocks.k_blocks, add(kb, 2)), depth,
+                    copies, left_at, rights, sums,
+                )  # fmt: skip
+
+                def tile(at: ir.Value) -> None:
+                    here = minimum(sub(rows, at), tiling.rows)
+                    done = Block(
+                        batch, add(row, at), here, column, columns, sums, tiling.columns,
+                        mul(at, pitch),
+                    )  # fmt: skip
+                    block_of_k.tile(at, done)
+
+                for_range(0, rows, tiling.rows, tile)
 
             for_range(0, blocks.k_blocks, 1, block)
-            column = mul(p, tiling.columns)
-            columns = minimum(sub(problem.columns, column), tiling.columns)
-            problem.epilogue(Block(batch, row, rows, column, columns, tuple(sums), tiling.columns))
 
         for_range(first, last, 1, panel)
 
 
-def _fill(buffer: ir.Value, size: Index, tiling: Tiling, number: float) -> None:
-    """Sets the accumulators to what the sums start with."""
-    initial = splat(number, tiling.lanes, ir.F32Type.get())
-    for_range(0, size, tiling.lanes, lambda i: store(initial, buffer, i))
+@dataclass(frozen=True)
+class _BlockOfK:
+    """Tiles of one panel of each product along one block of k."""
 
+    tiling: Tiling
+    problem: Problem
+    step: MultiplyAdd
+    is_first: bool | ir.Value
+    is_last: bool | ir.Value
+    depth: Index
+    left: ir.Value
+    left_at: Index
+    rights: Sequence[Panel]
+    sums: Sequence[ir.Value]
 
-def _emit_tiles(
-    tiling: Tiling,
-    step: MultiplyAdd,
-    rows: Index,
-    depth: Index,
-    left: ir.Value,
-    left_at: Index,
-    right: Panel,
-    out: ir.Value,
-) -> None:
-    """Emits the loop over full tiles, and the one tile that does the rows left over."""
+    def tile(self, at: Index, block: Block) -> None:
+        """Emits the tile from row `at` on, which `block` describes, and what is done with it."""
+        full = self.tiling.rows
+        epilogue = self.problem.epilogue
+        if not epilogue.is_short:
+            self._by_height(at, block, self.tiling.heights)
+            if_else(self.is_last, lambda: epilogue(block))
+            return
 
-    def tile(height: int, row: Index) -> None:
-        at = add(left_at, mul(row, tiling.stride))
-        out_at = mul(row, tiling.columns)
-        emit_tile(tiling, step, height, depth, left, at, right, out, out_at)
+        def others() -> None:
+            self._by_height(at, block, self.tiling.heights)
+            if_else(self.is_last, lambda: epilogue(block))
 
-    rest = mod(rows, tiling.rows)
-    full = sub(rows, rest)
-    for_range(0, full, tiling.rows, lambda row: tile(tiling.rows, row))
+        is_whole = both(less(full - 1, block.rows), less(self.tiling.columns - 1, block.columns))
 
-    def remainder(heights: Sequence[int]) -> None:
+        def in_registers() -> None:
+            *before, last = range(len(self.rights))
+            for product in before:
+                self._keep(self._sums(product, full, at, block), product, block)
+            epilogue.in_registers(block, self._sums(last, full, at, block), full)
+
+        if_else(both(is_whole, self.is_last), in_registers, others)
+
+    def _by_height(self, at: Index, block: Block, heights: Sequence[int]) -> None:
+        """Emits a tile of the least height that has the block's rows."""
+
+        def emit() -> None:
+            for product in range(len(self.rights)):
+                self._keep(self._sums(product, heights[0], at, block), product, block)
+
         if_else(
-            less(rest, heights[0] + 1),
-            lambda: tile(heights[0], full),
-            (lambda: remainder(heights[1:])) if len(heights) > 1 else None,
+            True if len(heights) == 1 else less(block.rows, heights[0] + 1),
+            emit,
+            lambda: self._by_height(at, block, heights[1:]),
         )
 
-    if_else(less(0, rest), lambda: remainder(tiling.heights))
+    def _sums(self, product: int, height: int, at: Index, block: Block) -> list[ir.Value]:
+        """The sums of a product up to here."""
+        tiling, lanes = self.tiling, self.tiling.lanes
+        f32 = ir.F32Type.get()
+        zero, start = splat(0.0, lanes, f32), splat(self.problem.initial, lanes, f32)
+        left_at = add(self.left_at, mul(at, tiling.stride))
+        total = emit_tile(
+            tiling, self.step, height, self.depth, self.left, left_at, self.rights[product],
+            choose(self.is_first, start, zero),
+        )  # fmt: skip
+        found = []
+        for i, x in enumerate(total):
+            kept = load(self.sums[product], add(block.start, i * lanes), lanes)
+            found.append(choose(self.is_first, x, arith.addf(kept, x)))
+        return found
+
+    def _keep(self, total: Sequence[ir.Value], product: int, block: Block) -> None:
+        """Stores the sums of a product."""
+        lanes = self.tiling.lanes
+        for i, x in enumerate(total):
+            store(x, self.sums[product], add(block.start, i * lanes))

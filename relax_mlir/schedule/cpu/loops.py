@@ -99,6 +99,21 @@ def less(a: Index, b: Index) -> bool | ir.Value:
     return arith.cmpi(arith.CmpIPredicate.ult, value(a), value(b))
 
 
+def both(a: bool | ir.Value, b: bool | ir.Value) -> bool | ir.Value:
+    """Whether both hold."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        known, other = (a, b) if isinstance(a, bool) else (b, a)
+        return other if known else False
+    return arith.andi(a, b)
+
+
+def choose(condition: bool | ir.Value, then: ir.Value, otherwise: ir.Value) -> ir.Value:
+    """One of two values."""
+    if isinstance(condition, bool):
+        return then if condition else otherwise
+    return arith.select(condition, then, otherwise)
+
+
 Body = Callable[..., Sequence[ir.Value] | None]
 
 
