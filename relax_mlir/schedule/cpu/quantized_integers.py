@@ -1,13 +1,14 @@
 """The kernel for panels of quantised numbers times rows of 8-bit numbers: products in integers.
 
-    left, in blocks of rows: [block of 32 k][row][32] numbers, scales, corrections     (in parallel)
-    for each (block of rows, group of panels) in parallel
-      for each stretch of k, panel of the group, block of 32 k
-        decode the block: 8 registers                                     (once for all rows)
-        for each row
-          sums = dot products of the row's 32 numbers with the registers  (32-bit integers)
-          totals[row, panel] += scales * sums                             (memory, in the L1 cache)
-      epilogue on the totals of the group
+    for each batch of blocks of rows
+      left side: copy to [block of rows][block of 32 k][row][32], scales, corrections    in parallel
+      for each (block of rows, group of panels) in parallel
+        for each stretch of k, panel of the group, block of 32 k
+          decode the block: 8 registers                                     (once for all rows)
+          for each row
+            sums = dot products of the row's 32 numbers with the registers  (32-bit integers)
+            totals[row, panel] += scales * sums                             (in the L1 cache)
+        epilogue on the totals of the group
 
 Weights are read once for a block of rows, in order, whatever its height: a height that no tile
 fits costs nothing. The machine wants unsigned weights, so they are moved up by a constant z where
@@ -52,6 +53,8 @@ from .quantized_panels import HALVES, Left, Problem
 
 ROW_BLOCK = 128
 """Rows whose totals for one panel stay in the L1 cache."""
+BATCH = 2
+"""Blocks of rows whose copies are made together: they are still in a cache when they are used."""
 ROWS = 2
 """Rows at once of many: 1 waits for its own additions, and 4 ended up slower than 2."""
 FEW_ROWS = 4
@@ -79,36 +82,44 @@ def emit_integers(dot: Dot, problem: Problem) -> None:
 class _Split:
     """Sizes that are chosen when the kernel runs.
 
-    `height` rows are a block of rows; `group` panels are a task, whose rows of totals are `stride`
-    numbers apart, an odd number of cache lines.
+    `height` rows are a block of rows, `pitch` is how many its copy has room for. `group` panels are
+    a task, whose rows of totals are `stride` numbers apart. Both are odd, in rows and in panels,
+    since distances of powers of two share few places of a cache.
     """
 
     height: Index
-    row_blocks: Index
+    pitch: Index
     panels: Index
     group: Index
-    groups: Index
     stride: Index
 
     @staticmethod
     def of(problem: Problem) -> "_Split":
         """Blocks of rows of equal height, and enough tasks."""
-        rows = problem.rows
+        rows, panels = problem.rows, problem.panels
         row_blocks = ceil_div(rows, ROW_BLOCK)
-        height = ceil_div(rows, maximum(row_blocks, 1))
-        height = minimum(rows, round_up(height, ROWS))
-        panels = problem.panels
+        height = round_up(ceil_div(rows, maximum(row_blocks, 1)), ROWS)
+        height = maximum(minimum(rows, height), 1)
         least = max(1, TASK_BYTES // problem.right.bytes)
-        most = minimum(maximum(floor_div(TOTALS, maximum(height, 1)), 1), MOST_PANELS)
-        group = minimum(floor_div(mul(panels, row_blocks), TASKS), most)
-        group = maximum(group, least)
-        stride = mul(add(group, sub(1, mod(group, 2))), PANEL)
-        return _Split(height, row_blocks, panels, group, ceil_div(panels, group), stride)
+        most = minimum(maximum(floor_div(TOTALS, height), 1), MOST_PANELS)
+        work = mul(panels, minimum(row_blocks, BATCH))
+        group = maximum(minimum(floor_div(work, TASKS), most), least)
+        return _Split(height, _odd(height), panels, group, mul(_odd(group), PANEL))
+
+    @property
+    def groups(self) -> Index:
+        """Groups that hold the panels."""
+        return ceil_div(self.panels, self.group)
+
+
+def _odd(x: Index) -> Index:
+    """The least odd number that is not below x."""
+    return add(x, sub(1, mod(x, 2)))
 
 
 @dataclass(frozen=True)
 class _Copy:
-    """The left side in blocks of rows: [block of rows][block of k][height] of each part.
+    """A batch of the left side: [block of rows][block of k][pitch] of each part.
 
     `corrections` are what integer sums start with, or factors of the minimum, for each scale of a
     block; None where neither is needed.
@@ -150,9 +161,10 @@ class _Kernel:
         return self.scheme.zero + (128 if self.scheme.bits == 8 and self.dot.is_unsigned else 0)
 
     def emit(self) -> None:
-        """Emits everything."""
-        split = self.split
-        count = mul(split.row_blocks, split.height, self.problem.right.blocks)
+        """Emits the loop over batches of blocks of rows."""
+        split, rows, blocks = self.split, self.problem.rows, self.problem.right.blocks
+        batch = mul(split.height, BATCH)
+        count = mul(ceil_div(minimum(rows, batch), split.height), split.pitch, blocks)
         i8, i32, f32 = _integer(8), _integer(32), ir.F32Type.get()
         with ExitStack() as stack:
             values = stack.enter_context(scratch(mul(count, BLOCK), i8))
@@ -162,22 +174,26 @@ class _Kernel:
                 element = i32 if self.moved_by else f32
                 corrections = stack.enter_context(scratch(mul(count, self.scheme.scales), element))
             copy = _Copy(values, factors, corrections)
-            self._copy_left(copy)
-            tasks = mul(split.row_blocks, split.groups)
-            parallel_range(tasks, 1, lambda number: self._task(copy, number))
 
-    def _copy_left(self, copy: _Copy) -> None:
-        """Emits the copy of the left side, and what follows from the sums of its blocks."""
-        rows, blocks, height = self.problem.rows, self.problem.right.blocks, self.split.height
+            def some(begin: ir.Value) -> None:
+                own = minimum(sub(rows, begin), batch)
+                self._copy_left(copy, begin, own)
+                tasks = mul(ceil_div(own, split.height), split.groups)
+                parallel_range(tasks, 1, lambda task: self._task(copy, begin, own, task))
+
+            for_range(0, rows, batch, some)
+
+    def _copy_left(self, copy: _Copy, begin: Index, rows: Index) -> None:
+        """Emits the copy of rows of the left side, and what follows from the sums of blocks."""
+        split, blocks = self.split, self.problem.right.blocks
         left, scales = self.problem.left, self.scheme.scales
 
         def row(r: ir.Value) -> None:
-            first = mul(floor_div(r, height), height, blocks)
-            own = add(first, mod(r, height))
+            own = add(mul(floor_div(r, split.height), split.pitch, blocks), mod(r, split.height))
 
             def block(b: ir.Value) -> None:
-                source = add(mul(r, blocks), b)
-                target = add(own, mul(b, height))
+                source = add(mul(add(begin, r), blocks), b)
+                target = add(own, mul(b, split.pitch))
                 numbers = load(left.values, left.at(source, 0), BLOCK)
                 store(numbers, copy.values, mul(target, BLOCK))
                 factor = left.factor(source)
@@ -191,8 +207,8 @@ class _Kernel:
             for_range(0, blocks, 1, block)
 
         def task(number: ir.Value) -> None:
-            begin = mul(number, COPY_ROWS)
-            for_range(begin, minimum(add(begin, COPY_ROWS), rows), 1, row)
+            first = mul(number, COPY_ROWS)
+            for_range(first, minimum(add(first, COPY_ROWS), rows), 1, row)
 
         grain = max(1, 128 // blocks)
         parallel_range(ceil_div(rows, COPY_ROWS), grain, task)
@@ -210,29 +226,34 @@ class _Kernel:
             return arith.muli(total, arith.constant(i32, -self.moved_by))
         return arith.mulf(arith.sitofp(ir.F32Type.get(), total), factor)
 
-    def _task(self, copy: _Copy, number: ir.Value) -> None:
-        """Emits one block of rows times one group of panels."""
+    def _task(self, copy: _Copy, begin: Index, rows: Index, number: ir.Value) -> None:
+        """Emits one block of rows of a batch times one group of panels."""
         split, problem = self.split, self.problem
-        row = mul(floor_div(number, split.groups), split.height)
-        rows = minimum(sub(problem.rows, row), split.height)
+        block = floor_div(number, split.groups)
+        row = mul(block, split.height)
+        own = minimum(sub(rows, row), split.height)
         first = mul(mod(number, split.groups), split.group)
         count = minimum(sub(split.panels, first), split.group)
-        with scratch(mul(rows, split.stride), ir.F32Type.get()) as totals:
-            _Task(self, copy, row, rows, first, count, totals).emit()
+        left = mul(block, split.pitch, problem.right.blocks)
+        with scratch(mul(own, split.stride), ir.F32Type.get()) as totals:
+            row = add(begin, row)
+            _Task(self, copy, left, row, own, first, count, totals).emit()
             column = mul(first, PANEL)
             columns = minimum(sub(problem.columns, column), mul(count, PANEL))
-            problem.epilogue(Block((), row, rows, column, columns, (totals,), split.stride))
+            problem.epilogue(Block((), row, own, column, columns, (totals,), split.stride))
 
 
 @dataclass(frozen=True)
 class _Task:
     """`rows` rows from `row` on times `count` panels from `first` on, added up in `totals`.
 
-    Element (r, c) of the totals is at `totals[r * stride + c]`.
+    The copy of the rows begins at block `left` of `copy`. Element (r, c) of the totals is at
+    `totals[r * stride + c]`.
     """
 
     kernel: _Kernel
     copy: _Copy
+    left: Index
     row: Index
     rows: Index
     first: Index
@@ -324,7 +345,7 @@ class _Task:
     def _prefetch_outputs(self, j: Index, b: Index) -> None:
         """Asks for the lines that the epilogue will store to, a share of them with each block."""
         problem = self.kernel.problem
-        share = ceil_div(self.rows, problem.right.blocks)
+        share = floor_div(add(self.rows, problem.right.blocks // 2), problem.right.blocks)
         begin = minimum(mul(b, share), self.rows)
         end = minimum(add(begin, share), self.rows)
         column = mul(add(self.first, j), PANEL)
@@ -338,8 +359,7 @@ class _Task:
 
     def _place(self, b: Index) -> Index:
         """Where block b of the first row is in the copy of the left side."""
-        split, blocks = self.kernel.split, self.kernel.problem.right.blocks
-        return add(mul(self.row, blocks), mul(b, split.height))
+        return add(self.left, mul(b, self.kernel.split.pitch))
 
     def _total(self, r: Index, j: Index, v: int) -> Index:
         """Where the totals of a row and a vector of a panel are."""

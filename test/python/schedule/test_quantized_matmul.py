@@ -12,7 +12,7 @@ from relax_mlir.pipelines import pipeline
 
 # Vectors of 16 with 8-bit dot products and without them, of 8, and machines that have neither.
 TARGETS = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")
-ROWS = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 127, 128, 129, 257)
+ROWS = (0, 1, 2, 3, 4, 5, 6, 7, 9, 16, 17, 127, 128, 129, 257, 386)
 RANDOM = np.random.default_rng(1)
 
 
@@ -69,6 +69,29 @@ def test_shapes_of_matrices(rows: int, units: int, scheme: str) -> None:
     product = Product(scheme, rows, k, "int8")
     for count in (1, 6, 131):
         check(product, Matrix.random(scheme, rows, k), normal(count, k), "native")
+
+
+@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+@pytest.mark.parametrize(
+    ("scheme", "columns", "units"), [("q8_0", 784, 65), ("q4_1", 48, 131), ("q6_k", 48, 17)]
+)
+def test_many_panels_and_long_rows(scheme: str, columns: int, units: int, target: str) -> None:
+    """More panels than a task takes, and rows longer than the stretch that a cache keeps."""
+    k = units * unit(scheme)
+    product, matrix = Product(scheme, columns, k, "int8"), Matrix.random(scheme, columns, k)
+    for rows in (1, 3, 5, 33, 257):
+        check(product, matrix, normal(rows, k), target)
+
+
+@pytest.mark.parametrize("activations", ["int8", "f32"])
+@pytest.mark.parametrize("scheme", ["q8_0", "q4_0", "q4_1", "q5_1"])
+def test_odd_shapes(scheme: str, activations: str) -> None:
+    """One block of k, and fewer columns than a panel has."""
+    matrix = Matrix.random(scheme, 16, 32)
+    for kept in (1, 7):
+        product = Product(scheme, 16, 32, activations, kept=kept)
+        for rows in (1, 3, 6):
+            check(product, matrix, normal(rows, 32), "native")
 
 
 @pytest.mark.parametrize("activations", ["int8", "f32"])
