@@ -1,6 +1,7 @@
 """Makes a decoder from a checkpoint: graph, compiler, weights. `decoder.py` keeps the result."""
 
 import time
+import warnings
 
 from tqdm import tqdm
 
@@ -12,6 +13,9 @@ from relax_mlir.llm.decoder import Decoder, Settings, kept, parameter_kinds
 from relax_mlir.llm.llama import Llama, export
 from relax_mlir.llm.nn import BF16, F32_STORAGE, Parameter, Storage
 from relax_mlir.llm.parameters import File, Memory, Sink, load_parameters
+from relax_mlir.schedule.cpu.dot import Dot
+from relax_mlir.schedule.cpu.multiply_add import has_pairs
+from relax_mlir.target import Target
 
 
 def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes | None) -> Decoder:
@@ -20,6 +24,7 @@ def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes |
     Without a `key`, nothing comes from the disk cache, and nothing is kept there. Raises as
     `decoder.decoder_for` does.
     """
+    _tell_of_missing_instructions(settings)
     begin = time.perf_counter()
     executable, parameters = compile_decoder(checkpoint, settings, key is not None)
     seconds = time.perf_counter() - begin
@@ -34,6 +39,21 @@ def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes |
         load(memory)
         arrays = memory.arrays
     return Decoder(executable, arrays, seconds)
+
+
+def _tell_of_missing_instructions(settings: Settings) -> None:
+    """Warns if products are of float32 since the target multiplies nothing smaller."""
+    target = settings.target
+    target = target if isinstance(target, Target) else Target.parse(target)
+    if settings.activations == "f32" or settings.weights == "f32":
+        return
+    numbers = "bfloat16" if settings.weights == BF16 else "8-bit integers"
+    if not (has_pairs(target) if settings.weights == BF16 else Dot.of(target)):
+        warnings.warn(
+            f"target '{target.name}' has no instruction that multiplies {numbers}: products are of "
+            "float32, which takes longer",
+            stacklevel=2,
+        )
 
 
 def compile_decoder(
@@ -62,6 +82,8 @@ def _storage(checkpoint: Checkpoint, settings: Settings) -> Storage:
         unit = 1 if settings.weights == BF16 else BLOCK
         names = [n for n, shape in shapes.items() if len(shape) == 2 and shape[1] % unit == 0]
         return Storage(dict.fromkeys(names, settings.weights), settings.activations)
-    found = {name: checkpoint.weights.raw(name).format.lower() for name in checkpoint.weights.names}
-    schemes = {name: format for name, format in found.items() if format in SCHEMES}
+    shapes = checkpoint.config.weight_shapes()
+    matrices = [name for name, shape in shapes.items() if len(shape) == 2]
+    found = {name: checkpoint.weights.format(name).lower() for name in matrices}
+    schemes = {name: format for name, format in found.items() if format in (BF16, *SCHEMES)}
     return Storage(schemes, settings.activations)

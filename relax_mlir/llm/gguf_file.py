@@ -186,7 +186,9 @@ def _tensor_info(cursor: _Cursor) -> GgufTensor:
     try:
         kind = GGMLQuantizationType(number)
     except ValueError as error:
-        raise ModelError(f"{cursor.path}: {what} has the unknown type {number}") from error
+        known = ", ".join(FORMATS)
+        message = f"{cursor.path}: {what} has the unknown type {number}; supported are {known}"
+        raise ModelError(message) from error
     block, block_bytes = GGML_QUANT_SIZES[kind]
     if (shape[-1] if shape else 1) % block:
         raise ModelError(

@@ -61,6 +61,10 @@ class GgufWeights(WeightSource):
             )
         return tensor
 
+    def format(self, name: str) -> str:
+        """See `WeightSource.format`."""
+        return self.file.tensors[self._stored_names[name]].format
+
     def release(self) -> None:
         """See `WeightSource.release`."""
         self.file.buffer.madvise(mmap.MADV_DONTNEED)

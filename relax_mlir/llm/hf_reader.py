@@ -58,6 +58,10 @@ class HuggingFaceWeights(WeightSource):
         stored = np.frombuffer(tensor.buffer, np.uint8, num_bytes, tensor.start)
         return RawTensor.from_bytes(tensor.format, tensor.shape, stored)
 
+    def format(self, name: str) -> str:
+        """See `WeightSource.format`."""
+        return self._tensors[name].format
+
     def release(self) -> None:
         """See `WeightSource.release`."""
         for buffer in {tensor.buffer for tensor in self._tensors.values()}:

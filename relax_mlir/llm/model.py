@@ -6,8 +6,10 @@ version, and starts quickly from then on.
 """
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -20,6 +22,7 @@ from relax_mlir.llm.checkpoint import Checkpoint, open_checkpoint
 from relax_mlir.llm.config import LlamaConfig
 from relax_mlir.llm.decoder import Settings, decoder_for
 from relax_mlir.llm.generation import Generation, Statistics
+from relax_mlir.llm.quantization import DECODED
 from relax_mlir.llm.sampling import Sampler
 from relax_mlir.llm.session import Session
 from relax_mlir.target import Target
@@ -49,9 +52,9 @@ def load(
         weights: the type that weights are kept in: "f32"; "bf16", where matrices are rounded to
             bfloat16, half the bytes; "q8_0", "q4_0" or "q4_1", where they are rounded to 8 or 4
             bits in blocks of 32, unless the file has them so ("q8_32", "q4_32" and
-            "q4_32_minimum" are the same); or "native", where matrices in one of these formats, or
-            in Q5_0, Q5_1, Q4_K, Q5_K or Q6_K, stay as they are in the file, and all others become
-            f32.
+            "q4_32_minimum" are the same); or "native", where matrices in one of these formats, in
+            bfloat16, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K stay as they are in the file, and all others
+            become f32, with a warning.
         threads: threads of a call; by default all CPUs of the process.
         target: the machine to compile for; it must be able to run here.
         opt_level: 0, 1, 2 or 3; 3 lays out the weights for the kernels.
@@ -75,6 +78,8 @@ def load(
         raise UsageError(f"unknown activations '{activations}'; accepted are {known}")
     begin = time.perf_counter()
     checkpoint = open_checkpoint(model)
+    if weights == "native":
+        _tell_what_is_decoded(checkpoint)
     context = _checked_context(context, checkpoint.config)
     settings = Settings(weights, activations, target, opt_level)
     decoder = decoder_for(checkpoint, settings, threads or num_cpus(), use_cache)
@@ -88,6 +93,19 @@ def load(
     return loaded
 
 
+def _tell_what_is_decoded(checkpoint: Checkpoint) -> None:
+    """Warns of matrices that take more memory than in the file."""
+    shapes = checkpoint.config.weight_shapes()
+    formats = [checkpoint.weights.format(name) for name, shape in shapes.items() if len(shape) == 2]
+    for format in DECODED:
+        if count := formats.count(format):
+            warnings.warn(
+                f"{checkpoint.path}: {count} of {len(formats)} matrices are in {format}, and held "
+                "as float32",
+                stacklevel=3,
+            )
+
+
 def _checked_context(context: int | None, config: LlamaConfig) -> int:
     longest = config.max_context
     if context is not None and not 0 < context <= longest:
@@ -95,6 +113,15 @@ def _checked_context(context: int | None, config: LlamaConfig) -> int:
             f"context is {context}; expects 1 to {longest}, what the model is made for"
         )
     return longest if context is None else context
+
+
+@lru_cache  # once for each number
+def _warn_of_threads(number: int) -> None:
+    cpus = num_cpus()
+    warnings.warn(
+        f"{number} threads take turns on {cpus} CPUs, which is slower than {cpus} threads",
+        stacklevel=3,
+    )
 
 
 class LanguageModel:
@@ -133,6 +160,8 @@ class LanguageModel:
     def threads(self, number: int) -> None:
         if number < 1:
             raise UsageError(f"threads is {number}; expects 1 or more")
+        if number > num_cpus():
+            _warn_of_threads(number)
         self.executable.threads = number
 
     def session(self, capacity: int | None = None) -> Session:

@@ -33,6 +33,8 @@ BLOCKS: dict[str, np.dtype] = {
 }
 OTHER_BLOCKS = ("Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K")
 FORMATS: tuple[str, ...] = (*PLAIN, *BLOCKS, *OTHER_BLOCKS)
+DECODED = ("F16", "Q2_K", "Q3_K")
+"""Formats whose matrices are always held as float32, apart from `F32` itself."""
 CHUNK_BLOCKS = 2048  # their values stay in the cache from one step of decoding to the next
 
 

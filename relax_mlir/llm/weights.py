@@ -28,6 +28,10 @@ class WeightSource(ABC):
         """
 
     @abstractmethod
+    def format(self, name: str) -> str:
+        """The format that weight `name` is stored in, one of `quantization.FORMATS`."""
+
+    @abstractmethod
     def release(self) -> None:
         """Lets go of the memory that what was read so far takes; it can be read again.
 

@@ -8,10 +8,12 @@ import pytest
 import reference_llama
 from tiny_models import CONFIG, random_weights, write_gguf
 
+from relax_mlir.dialects.graph.quantized import SCHEMES
 from relax_mlir.errors import UsageError
 from relax_mlir.llm import LanguageModel, load
 from relax_mlir.llm.checkpoint import open_checkpoint
 from relax_mlir.llm.encoding import to_blocks
+from relax_mlir.llm.quantization import DECODED, FORMATS
 
 KINDS = ("Q8_0", "Q4_0", "Q4_1", "F16", "F32", "Q5_0", "Q5_1")
 TOKENS = np.random.default_rng(0).integers(0, CONFIG.vocab_size, 21, dtype=np.int32)
@@ -44,13 +46,39 @@ def test_formats_of_joined_matrices_may_differ(tmp_path: Path) -> None:
     np.testing.assert_allclose(model.logits(TOKENS), expected(path), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["Q8_0", "Q4_1"])
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_1", "Q5_0"])
 def test_embeddings_may_be_the_head(tmp_path: Path, kind: str) -> None:
     config = dataclasses.replace(CONFIG, tie_embeddings=True)
     path = write_gguf(tmp_path / "tied.gguf", random_weights(config), kind, config)
     model = load(str(path), weights="native", activations="f32")
     exact = expected(path, config)
     np.testing.assert_allclose(model.logits(TOKENS), exact, rtol=1e-4, atol=1e-4)
+    stored = open_checkpoint(str(path)).weights.file.tensors.values()
+    assert nbytes(model) < 1.1 * sum(tensor.num_bytes for tensor in stored)
+
+
+def test_formats_that_are_held_as_float32() -> None:
+    matrices = {format.lower() for format in FORMATS} - {"f32", "bf16", *SCHEMES}
+    assert matrices == {format.lower() for format in DECODED}
+
+
+@pytest.mark.parametrize("kind", DECODED)
+def test_they_are_told(tmp_path: Path, kind: str) -> None:
+    config = dataclasses.replace(
+        CONFIG, hidden_size=256, intermediate_size=256, head_dim=64, num_heads=4
+    )
+    path = write_gguf(tmp_path / "told.gguf", random_weights(config), kind, config)
+    with pytest.warns(UserWarning, match=f"16 of 16 matrices are in {kind}, and held as float32"):
+        model = load(str(path), weights="native")
+    exact = expected(path, config)
+    np.testing.assert_allclose(model.logits(TOKENS), exact, rtol=1e-4, atol=1e-4 * np.ptp(exact))
+
+
+def test_bfloat16_stays(tmp_path: Path) -> None:
+    path = write_gguf(tmp_path / "half.gguf", random_weights(), "BF16")
+    model = load(str(path), weights="native", activations="f32")
+    np.testing.assert_allclose(model.logits(TOKENS), expected(path), rtol=1e-4, atol=1e-4)
+    assert nbytes(model) < 1.1 * path.stat().st_size
 
 
 @pytest.mark.parametrize("kind", ["Q8_0", "Q4_0", "Q4_1"])

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -188,15 +189,29 @@ def test_missing_file_is_refused(tmp_path):
         open_gguf(tmp_path / "none.gguf")
 
 
-def test_unsupported_format_is_refused(tmp_path):
-    path = write_gguf(tmp_path / "m.gguf", random_weights(), "F32")
+def with_type(path: Path, name: bytes, number: int) -> Path:
+    """A file that says another type of one of its tensors."""
     content = path.read_bytes()
-    entry = content.index(b"blk.1.ffn_up.weight")
-    type_at = entry + len(b"blk.1.ffn_up.weight") + 4 + 16
-    # I32 (26): blocks of one element of 4 bytes, like F32, so that sizes stay right
-    path.write_bytes(content[:type_at] + (26).to_bytes(4, "little") + content[type_at + 4 :])
-    with pytest.raises(ModelError, match=r"'blk\.1\.ffn_up\.weight' has format I32; supported are"):
-        open_gguf(path)
+    type_at = content.index(name) + len(name) + 4 + 16
+    path.write_bytes(content[:type_at] + number.to_bytes(4, "little") + content[type_at + 4 :])
+    return path
+
+
+# Types of 32 numbers a block or fewer: rows of 96 are whole blocks, and none is past the end.
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (26, "has format I32; supported are F32, F16, BF16, Q8_0"),
+        (20, "has format IQ4_NL; supported are"),
+        (39, "has format MXFP4; supported are"),
+        (23, "has rows of 96, no multiple of IQ4_XS's 256"),
+        (99, "has the unknown type 99; supported are F32, F16, BF16, Q8_0"),
+    ],
+)
+def test_unsupported_formats_are_refused(tmp_path, number: int, message: str):
+    path = write_gguf(tmp_path / "m.gguf", random_weights(), "F32")
+    with pytest.raises(ModelError, match=rf"'blk\.1\.ffn_up\.weight' {message}"):
+        open_gguf(with_type(path, b"blk.1.ffn_up.weight", number))
 
 
 def test_weights_must_be_those_of_the_model(tmp_path):

@@ -156,7 +156,8 @@ def random_super_blocks(shape: tuple[int, int], format: GGMLQuantizationType) ->
     _, size = GGML_QUANT_SIZES[format]
     rng = np.random.default_rng(shape[0])
     stored = rng.integers(0, 256, (shape[0], shape[1] // 256, size)).astype(np.uint8)
-    factors = slice(208, 210) if format.name == "Q6_K" else slice(0, 4)
+    begin, end = {"Q2_K": (80, 84), "Q3_K": (108, 110), "Q6_K": (208, 210)}.get(format.name, (0, 4))
+    factors = slice(begin, end)
     count = (factors.stop - factors.start) // 2
     numbers = rng.uniform(1e-4, 2e-4, (*stored.shape[:2], count)).astype(np.float16)
     stored[..., factors] = numbers.view(np.uint8)
