@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -85,6 +86,10 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
+    except OSError as error:
+        Path(temporary).unlink(missing_ok=True)
+        error.filename = error.filename or str(path)  # writing does not name the file
+        raise
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
@@ -128,9 +133,16 @@ def directory() -> Path:
 def _writable(path: Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return _temporary()
-    return path if os.access(path, os.W_OK | os.X_OK) else _temporary()
+        if os.access(path, os.W_OK | os.X_OK):
+            return path
+        reason = "permission denied"
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+    warnings.warn(
+        f"the cache folder '{path}' cannot be written ({reason}): nothing is kept for later starts",
+        stacklevel=2,
+    )
+    return _temporary()
 
 
 @lru_cache

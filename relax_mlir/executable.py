@@ -25,6 +25,7 @@ import numpy as np
 from relax_mlir.errors import ExecutionError
 from relax_mlir.runtime.libraries import find_function, is_cut_off
 from relax_mlir.runtime.tensors import DLTensor, Slot, TensorError, describe, own
+from relax_mlir.target import lacking
 
 __all__ = ["Argument", "BoundCall", "Executable", "Function", "Result", "load"]
 
@@ -124,6 +125,7 @@ class Executable:
         except AttributeError as error:
             raise ExecutionError(f"'{path}' is no compiled module: {error}") from error
         self._metadata = json.loads(self._library.rx_metadata())
+        _check_machine(path, self._metadata)
         _connect_libraries(self._library, self._metadata.get("libraries", ()))
         self._context = self._library.rx_create()
         if not self._context:
@@ -229,6 +231,16 @@ def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library
+
+
+def _check_machine(path: str | os.PathLike, metadata: Mapping[str, Any]) -> None:
+    """Refuses code with instructions that would end the process."""
+    missing = lacking(metadata.get("needs", ()))
+    if missing:
+        raise ExecutionError(
+            f"cannot run '{path}': it is compiled for {metadata['target']}, but this machine has "
+            f"no {', '.join(missing)}"
+        )
 
 
 def _connect_libraries(module: ctypes.CDLL, libraries: Sequence[Mapping[str, Any]]) -> None:

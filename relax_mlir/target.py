@@ -9,8 +9,10 @@ Feature names are LLVM's. Source: x86-64 psABI, section 3.1.1 (microarchitecture
 
 import platform
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from relax_mlir.errors import UsageError
 
@@ -34,6 +36,18 @@ _NAMED = {
 }
 _TRIPLES = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
 _ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+
+
+# What kernels may use, by LLVM's names, and what /proc/cpuinfo calls it where that differs.
+_FLAGS = {
+    **{name: name for name in (*_LEVEL_4, "avx512vbmi", "amx-tile", "amx-int8", "amx-bf16")},
+    **{"sse3": "pni", "sse4.1": "sse4_1", "sse4.2": "sse4_2", "sahf": "lahf_lm"},
+    **{"bmi": "bmi1", "lzcnt": "abm", "avxvnni": "avx_vnni", "avx512vbmi2": "avx512_vbmi2"},
+    **{"avx512vnni": "avx512_vnni", "avx512bf16": "avx512_bf16", "avx512fp16": "avx512_fp16"},
+    **{"amx-tile": "amx_tile", "amx-int8": "amx_int8", "amx-bf16": "amx_bf16"},
+    **{"fp-armv8": "fp", "neon": "asimd", "fullfp16": "asimdhp", "dotprod": "asimddp"},
+    **{"lse": "atomics", "rdm": "asimdrdm", "i8mm": "i8mm", "bf16": "bf16"},
+}
 
 
 class TargetError(UsageError):
@@ -82,6 +96,15 @@ class Target:
         return f"+{feature}" in self.features
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """The features that kernels may use, and that a machine must have to run them."""
+        return tuple(feature[1:] for feature in self.features if self._is_needed(feature))
+
+    @staticmethod
+    def _is_needed(feature: str) -> bool:
+        return feature[0] == "+" and feature[1:] in _FLAGS
+
+    @property
     def llvm_features(self) -> str:
         """The features as LLVM's target machine reads them: "+avx,+avx2,-avx512f"."""
         return ",".join(self.features)
@@ -101,6 +124,26 @@ def _vector_bytes(arch: str, features: tuple[str, ...]) -> int:
     if arch == "x86_64" and {"+avx512f", "+avx512bw", "+avx512dq", "+avx512vl"} <= set(features):
         return 64
     return 32 if arch == "x86_64" and {"+avx2", "+fma"} <= set(features) else 16
+
+
+def lacking(features: Iterable[str]) -> list[str]:
+    """Those of the features, of `Target.needs`, that this machine lacks; none if it is not known.
+
+    Reads what Linux says, which takes a tenth of the time that LLVM's answer takes.
+    """
+    flags = host_flags()
+    return [name for name in features if flags and _FLAGS.get(name, name) not in flags]
+
+
+@lru_cache(maxsize=1)
+def host_flags() -> frozenset[str]:
+    """The features of this machine's first CPU, by the names of /proc/cpuinfo."""
+    path = Path("/proc/cpuinfo")
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        name, _, value = line.partition(":")
+        if name.strip() in ("flags", "Features"):
+            return frozenset(value.split())
+    return frozenset()
 
 
 @lru_cache(maxsize=1)

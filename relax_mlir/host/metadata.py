@@ -22,6 +22,7 @@ from relax_mlir.dialects.graph import (
     shape_value_dims,
 )
 from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.target import Target
 
 from .library import slot_name
 from .sites import describe_sites
@@ -41,6 +42,7 @@ def metadata_text(
             "kernels": list(kernels),
             "libraries": [_library(library) for library in libraries],
             "target": target,
+            "needs": list(Target.parse(target).needs),
         }
     )
 

@@ -16,6 +16,9 @@ from relax_mlir.llm.parameters import File, Memory, Sink, load_parameters
 from relax_mlir.schedule.cpu.dot import Dot
 from relax_mlir.schedule.cpu.multiply_add import has_pairs
 from relax_mlir.target import Target
+from relax_mlir.schedule.cpu.dot import Dot
+from relax_mlir.schedule.cpu.multiply_add import has_pairs
+from relax_mlir.target import Target
 
 
 def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes | None) -> Decoder:
@@ -24,6 +27,7 @@ def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes |
     Without a `key`, nothing comes from the disk cache, and nothing is kept there. Raises as
     `decoder.decoder_for` does.
     """
+    _tell_of_missing_instructions(settings)
     _tell_of_missing_instructions(settings)
     begin = time.perf_counter()
     executable, parameters = compile_decoder(checkpoint, settings, key is not None)
@@ -39,6 +43,36 @@ def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes |
         load(memory)
         arrays = memory.arrays
     return Decoder(executable, arrays, seconds)
+
+
+def _tell_of_missing_instructions(settings: Settings) -> None:
+    """Warns if products are of float32 since the target multiplies nothing smaller."""
+    target = settings.target
+    target = target if isinstance(target, Target) else Target.parse(target)
+    if settings.activations == "f32" or settings.weights == "f32":
+        return
+    numbers = "bfloat16" if settings.weights == BF16 else "8-bit integers"
+    if not (has_pairs(target) if settings.weights == BF16 else Dot.of(target)):
+        warnings.warn(
+            f"target '{target.name}' has no instruction that multiplies {numbers}: products are of "
+            "float32, which takes longer",
+            stacklevel=2,
+        )
+
+
+def _tell_of_missing_instructions(settings: Settings) -> None:
+    """Warns if products are of float32 since the target multiplies nothing smaller."""
+    target = settings.target
+    target = target if isinstance(target, Target) else Target.parse(target)
+    if settings.activations == "f32" or settings.weights == "f32":
+        return
+    numbers = "bfloat16" if settings.weights == BF16 else "8-bit integers"
+    if not (has_pairs(target) if settings.weights == BF16 else Dot.of(target)):
+        warnings.warn(
+            f"target '{target.name}' has no instruction that multiplies {numbers}: products are of "
+            "float32, which takes longer",
+            stacklevel=2,
+        )
 
 
 def _tell_of_missing_instructions(settings: Settings) -> None:

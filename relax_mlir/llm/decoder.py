@@ -9,6 +9,7 @@ Weights are not kept if RELAX_CACHE_WEIGHTS is 0, if they would take more than h
 together take half of the cache at most, so that they never drive out what was compiled.
 """
 
+import errno
 import mmap
 import os
 import shutil
@@ -104,7 +105,12 @@ def _map(path: Path, kinds: Sequence[Kind]) -> list[np.ndarray] | None:
         if os.fstat(file.fileno()).st_size != size:
             return None
         flags = mmap.MAP_PRIVATE | mmap.MAP_POPULATE
-        memory = mmap.mmap(file.fileno(), size, flags=flags, prot=mmap.PROT_READ)
+        try:
+            memory = mmap.mmap(file.fileno(), size, flags=flags, prot=mmap.PROT_READ)
+        except OSError as error:
+            if error.errno != errno.ENOMEM:
+                raise
+            raise MemoryError(f"the weights of {size} bytes") from None
     return placed(np.frombuffer(memory, np.uint8), kinds)
 
 

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -113,6 +114,24 @@ def _checked_context(context: int | None, config: LlamaConfig) -> int:
             f"context is {context}; expects 1 to {longest}, what the model is made for"
         )
     return longest if context is None else context
+
+
+@lru_cache  # once for each number
+def _warn_of_threads(number: int) -> None:
+    cpus = num_cpus()
+    warnings.warn(
+        f"{number} threads take turns on {cpus} CPUs, which is slower than {cpus} threads",
+        stacklevel=3,
+    )
+
+
+@lru_cache  # once for each number
+def _warn_of_threads(number: int) -> None:
+    cpus = num_cpus()
+    warnings.warn(
+        f"{number} threads take turns on {cpus} CPUs, which is slower than {cpus} threads",
+        stacklevel=3,
+    )
 
 
 @lru_cache  # once for each number

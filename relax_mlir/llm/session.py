@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -26,7 +27,13 @@ class Session:
         self._parameters = parameters
         # One allocation gets huge pages also if each cache is small, and is read faster by a third.
         dims = (2 * config.num_layers, config.num_kv_heads, capacity, config.head_dim)
-        self._caches = list(np.zeros(dims, np.float32))
+        try:
+            self._caches = list(np.zeros(dims, np.float32))
+        except MemoryError:
+            size = 4 * prod(dims)
+            raise MemoryError(
+                f"caches of {size} bytes for {capacity} tokens; a smaller context needs less"
+            ) from None
         self._tokens: list[int] = []
         # Every call reads these two numbers where they are: cached tokens, rows of logits.
         self._lengths = np.zeros(2, np.int64)

@@ -10,8 +10,10 @@ Any other exception is a bug and shows its traceback.
 
 import argparse
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from relax_mlir.errors import CompileError, RelaxError, UsageError
 from relax_mlir.tools.files import silence_stdout
@@ -31,6 +33,17 @@ def guard(tool: str, body: Callable[[], int], source: str = "-") -> int:
 
     `source` is the name of the file that diagnostics without a file name are about.
     """
+    with warnings.catch_warnings():
+        warnings.showwarning = partial(_show_warning, tool)
+        return _run(tool, body, source)
+
+
+def _show_warning(tool: str, message: Warning | str, *_: object) -> None:
+    print(f"{tool}: warning: {message}", file=sys.stderr)
+
+
+def _run(tool: str, body: Callable[[], int], source: str) -> int:
+    """See `guard`."""
     try:
         return body()
     except UsageError as error:
@@ -43,7 +56,8 @@ def guard(tool: str, body: Callable[[], int], source: str = "-") -> int:
         print(f"{tool}: {error}", file=sys.stderr)
         return 1
     except MemoryError as error:
-        print(f"{tool}: out of memory: {error}", file=sys.stderr)
+        reason = f": {error}" if str(error) else ""
+        print(f"{tool}: out of memory{reason}", file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]

@@ -37,6 +37,7 @@ void* rx_result(RxContext* context, DLTensor* results, int32_t index, int32_t co
     say(context, "out of memory: result %d of dims [", index);
     for (int32_t d = 0; d < ndim; d++) say(context, d ? ", %lld" : "%lld", (long long)dims[d]);
     say(context, "]");
+    if (bytes >= 0) say(context, ", %lld bytes", (long long)bytes);
     return NULL;
   }
   for (int32_t d = 0; d < ndim; d++) result->shape[d] = dims[d];
