@@ -10,9 +10,10 @@ compared and how.
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import llm_model
@@ -28,8 +29,9 @@ from relax_mlir.machine import READ_BYTES
 from relax_mlir.tools.cli import integers
 
 OURS = turns.OURS
+Outcomes = dict[str, turns.Outcome]
 OUR_SPEC, READER_SPEC = "peers.llm_relax:Ours", "peers.llm_relax:Reader"
-ROUNDS, QUICK_ROUNDS = 5, 2
+ROUNDS, QUICK_ROUNDS, SLOW_ROUNDS = 5, 2, 2
 SLOW_TOKENS, SLOW_PROMPT = 8, 128
 READ_RUNS = 8  # of the reading kernel in a round; their median counts
 # Seconds of a round of one pair at one thread, by weights; and what comes before the first.
@@ -71,6 +73,15 @@ class OurAnswerIsWrong(Exception):
 
 class Absent(Exception):
     """No interpreter has the program; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a program does in each round of a case, `runs` times."""
+
+    program: turns.Contender
+    case: dict
+    runs: int = 1
 
 
 class Bench:
@@ -116,59 +127,79 @@ class Bench:
             right, note = self._check(ours, weights)
             if not right:
                 raise OurAnswerIsWrong(f"{OURS} with {weights}: {note}")
-            programs = (ours, other, reader)
-            cases = _cases(self._options, peer)
-            return [self._measure(programs, peer, weights, case) for case in cases]
+            cases = list(_cases(self._options, peer))
+            turns_of = [self._turns((ours, other, reader), peer, weights, case) for case in cases]
+            outcomes = [_prepare(turns_) for turns_ in turns_of]
+            with quiet(self._options.quiet_with):
+                rounds = SLOW_ROUNDS if peer.slow else self._options.rounds
+                for turns_, outcome in zip(turns_of, outcomes, strict=True):
+                    _measure(turns_, outcome, rounds)
+        return [
+            self._row(peer, weights, case, turns_, outcome)
+            for case, turns_, outcome in zip(cases, turns_of, outcomes, strict=True)
+        ]
 
     def _check(self, program: turns.Contender, weights: str) -> tuple[bool, str]:
         """Whether its answers are right, and a line about it."""
         case = {"prompts": llm_model.PROMPTS, "steps": llm_model.STEPS, "check": str(self._tokens)}
         case |= {"weights": weights, "work": str(self._options.work)}
-        file = self._options.work / "answers.npy"
-        answer = program.ask(do="prepare", case=case, check=str(file))
-        if why_not := answer.get("unsupported") or answer.get("failed"):
-            return False, f"fails: {why_not}"
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "answers.npy"
+            answer = program.ask(do="prepare", case=case, check=str(file))
+            if why_not := answer.get("unsupported") or answer.get("failed"):
+                return False, f"fails: {why_not}"
+            found = llm_model.agreement(np.load(file), self._reference)
         program.ask(do="forget", case=case)
-        found = llm_model.agreement(np.load(file), self._reference)
         right = found.is_right(weights)
         return right, f"{'right' if right else 'wrong, no baseline'}: {found}"
 
-    def _measure(
+    def _turns(
         self, programs: Sequence[turns.Contender], peer: Peer, weights: str, case: dict
-    ) -> Row:
-        """One case, ours and the peer in turns, and the reading kernel if tokens are generated."""
+    ) -> list[Turn]:
+        """Ours, the peer, and the reading kernel if tokens are generated."""
         ours, other, reader = programs
         common = {"weights": weights, "work": str(self._options.work)}
         slow = {"generated": SLOW_TOKENS} if peer.slow and "generated" in case else {}
-        pairs = [(ours, {**case, **common}), (other, {**case, **common, **slow})]
-        generates = "generated" in case
-        pairs += [(reader, {})] if generates else []
-        outcomes = {}
-        for program, its_case in pairs:
-            outcomes |= turns.prepare([program], its_case)
-        with quiet(self._options.quiet_with):
-            for _ in range(2 if peer.slow else self._options.rounds):
-                for program, its_case in pairs:
-                    runs = READ_RUNS if program is reader else 1
-                    turns.measure([program], its_case, outcomes, 1, 0, runs)
-        for program, its_case in pairs:
-            turns.forget([program], its_case)
+        pair = [Turn(ours, {**case, **common}), Turn(other, {**case, **common, **slow})]
+        return [*pair, Turn(reader, {}, READ_RUNS)] if "generated" in case else pair
+
+    def _row(
+        self, peer: Peer, weights: str, case: dict, turns_: Sequence[Turn], outcomes: Outcomes
+    ) -> Row:
         for name, outcome in outcomes.items():
             if outcome.why_not:
                 raise RuntimeError(f"{name} fails at {case}: {outcome.why_not}")
-        seconds = [outcomes[program.name].seconds for program, _ in pairs]
-        tokens = case.get("prompt") or case["generated"]
+        seconds = [outcomes[turn.program.name].seconds for turn in turns_]
+        generates = "generated" in case
+        tokens, peer_tokens = (
+            turn.case.get("prompt") or turn.case["generated"] for turn in turns_[:2]
+        )
         label = f"tg{tokens}@{case['context']}" if generates else f"pp{tokens}"
         return Row(
             case=label,
             tokens=tokens,
-            peer_tokens=slow.get("generated", tokens),
+            peer_tokens=peer_tokens,
             ours=seconds[0],
             peer=seconds[1],
             target=peer.target(weights, label[:2]),
             read=[READ_BYTES / each for each in seconds[2]] if generates else [],
             step_bytes=llm_model.step_bytes(self._checkpoint, weights, case) if generates else 0.0,
         )
+
+
+def _prepare(turns_: Sequence[Turn]) -> Outcomes:
+    """Lets the programs of a case get ready."""
+    outcomes: Outcomes = {}
+    for turn in turns_:
+        outcomes |= turns.prepare([turn.program], turn.case)
+    return outcomes
+
+
+def _measure(turns_: Sequence[Turn], outcomes: Outcomes, rounds: int) -> None:
+    """Adds the times of so many rounds."""
+    for _ in range(rounds):
+        for turn in turns_:
+            turns.measure([turn.program], turn.case, outcomes, 1, 0, turn.runs)
 
 
 def _cases(options: argparse.Namespace, peer: Peer) -> Iterator[dict]:

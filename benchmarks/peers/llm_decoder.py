@@ -63,6 +63,7 @@ class Program:
         self._load = load
         self._threads = threads
         self._decoder: Decoder | None = None
+        self._context = 0
 
     def prepare(self, case: dict) -> Prepared:
         """See `worker.Program`."""
@@ -70,15 +71,19 @@ class Program:
             self._decoder = self._load(case["weights"], Path(case["work"]), self._threads)
         decoder = self._decoder
         if "check" in case:
+            self._context = 0
             return Prepared(lambda: [_answers(decoder, case)])
         context = case.get("context", 0)
         tokens = fixed_tokens(max(context, case.get("prompt", 0), case.get("generated", 0)))
-        decoder.truncate(0)
-        if context:
-            decoder.append(tokens[:context])
 
         def reset() -> None:
-            decoder.truncate(context)
+            if self._context == context:
+                decoder.truncate(context)
+            else:
+                decoder.truncate(0)
+                if context:
+                    decoder.append(tokens[:context])
+                self._context = context
             time.sleep(PAUSE_SECONDS)
 
         def prompt() -> list:

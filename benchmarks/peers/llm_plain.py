@@ -12,8 +12,17 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 
+def repeat(x: Tensor, group: int) -> Tensor:
+    """Each head `group` times."""
+    b, heads, n, dim = x.shape
+    return x[:, :, None].expand(b, heads, group, n, dim).reshape(b, heads * group, n, dim)
+
+
 class Layer(nn.Module):
     """One decoder layer."""
+
+    attend = staticmethod(F.scaled_dot_product_attention)
+    repeat = staticmethod(repeat)
 
     def __init__(self, config: dict) -> None:
         super().__init__()
@@ -44,9 +53,7 @@ class Layer(nn.Module):
         """The layer's output, given all keys and values."""
         group = self.heads // self.kv_heads
         b, n, _ = x.shape
-        attended = F.scaled_dot_product_attention(
-            q, repeat(k, group), repeat(v, group), attn_mask=mask
-        )
+        attended = self.attend(q, self.repeat(k, group), self.repeat(v, group), attn_mask=mask)
         x = x + self.o(attended.transpose(1, 2).reshape(b, n, self.heads * self.dim))
         h = norm(x, self.post_norm, self.eps)
         return x + self.down(F.silu(self.gate(h)) * self.up(h))
@@ -110,10 +117,44 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return x * cos + torch.cat([-x[..., half:], x[..., :half]], -1) * sin
 
 
-def repeat(x: Tensor, group: int) -> Tensor:
-    """Each head `group` times."""
-    b, heads, n, dim = x.shape
-    return x[:, :, None].expand(b, heads, group, n, dim).reshape(b, heads * group, n, dim)
+def explicit_attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor) -> Tensor:
+    """Attention as two matrix products, for compilers that do better without an operator for it."""
+    scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5 + attn_mask
+    return scores.softmax(-1) @ v
+
+
+class Begin(nn.Module):
+    """The decoder on a prompt, with empty caches."""
+
+    def __init__(self, model: Plain) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: Tensor) -> tuple[Tensor, ...]:
+        """As `Plain`."""
+        return self.model(tokens, *empty_caches(self.model))
+
+
+def exported(folder: Path) -> dict[str, torch.export.ExportedProgram]:
+    """The decoder as two graphs of any length: "begin", a prompt, and "step", a token behind it."""
+    Layer.attend = staticmethod(explicit_attention)
+    Layer.repeat = staticmethod(lambda x, group: x.repeat_interleave(group, 1))
+    model = load_plain(folder)
+    n, m = (
+        torch.export.Dim(name, min=2, max=model.config["max_position_embeddings"] - 1)
+        for name in "nm"
+    )
+    tokens, caches = torch.ones(1, 5, dtype=torch.int64), empty_caches(model, 5)
+    dims: tuple = ({}, ({2: m},) * len(caches))
+    return {
+        "begin": torch.export.export(Begin(model), (tokens,), dynamic_shapes=({1: n},)),
+        "step": torch.export.export(
+            model,
+            (tokens[:, :1], *caches),
+            dynamic_shapes=dims,
+            prefer_deferred_runtime_asserts_over_guards=True,
+        ),
+    }
 
 
 def load_plain(folder: Path, model: Plain | None = None) -> Plain:

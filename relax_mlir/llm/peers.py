@@ -22,8 +22,10 @@ class LlamaCpp:
     name = "llama.cpp"
     version = llama_cpp.__version__
 
-    def __init__(self, model: str, capacity: int, weights: str) -> None:
+    def __init__(self, model: str, capacity: int, weights: str, map_file: bool = True) -> None:
         """Loads `model` for sequences of up to `capacity` tokens; `weights` as for `llm.load`.
+
+        With `map_file`, as llama.cpp does by itself, weights stay on the small pages of the file.
 
         Raises UsageError if it is no GGUF file, ModelError if llama.cpp refuses it.
         """
@@ -32,6 +34,7 @@ class LlamaCpp:
             raise UsageError(f"'{model}' is a folder; llama.cpp is measured on GGUF files")
         llama_cpp.llama_log_set(_QUIET, None)
         options = llama_cpp.llama_model_default_params()
+        options.use_mmap = map_file
         file = path if weights == "native" else converted_file(path, weights)
         self._model = llama_cpp.llama_model_load_from_file(bytes(file), options)
         if not self._model:
@@ -70,6 +73,26 @@ class LlamaCpp:
         """The logits behind the last token, in llama.cpp's memory: float32[vocabulary]."""
         row = llama_cpp.llama_get_logits_ith(self._context, -1)
         return np.ctypeslib.as_array(row, (self._vocab_size,))
+
+    def all_logits(self, tokens: Sequence[int]) -> np.ndarray:
+        """The logits after each of `tokens`, in empty caches: float32[len(tokens), vocabulary].
+
+        Raises ModelError if llama.cpp fails.
+        """
+        self.truncate(0)
+        batch = llama_cpp.llama_batch_init(len(tokens), 0, 1)
+        try:
+            batch.n_tokens = len(tokens)
+            for index, token in enumerate(tokens):
+                batch.token[index], batch.pos[index], batch.logits[index] = token, index, True
+                batch.n_seq_id[index], batch.seq_id[index][0] = 1, 0
+            status = llama_cpp.llama_decode(self._context, batch)
+        finally:
+            llama_cpp.llama_batch_free(batch)
+        if status:
+            raise ModelError(f"llama.cpp fails to decode {len(tokens)} tokens: status {status}")
+        logits = llama_cpp.llama_get_logits(self._context)
+        return np.ctypeslib.as_array(logits, (len(tokens), self._vocab_size)).copy()
 
     def prepare(self, case: Case) -> None:
         """See `Contender`."""
