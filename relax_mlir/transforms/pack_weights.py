@@ -313,7 +313,7 @@ def _panel_product(use: linalg.GenericOp, packed: ir.Value, columns: int, pairs:
     ]
     iterators = [PARALLEL] * (count + 2) + [REDUCTION] * (loops - count - 2)
     zeros = fill(scalar(f32, 0), blocks)
-    body = _clone_body(use)
+    body = clone_body(use)
     summed = generic([lhs, packed], [zeros], maps, iterators, body)[0]
     flat_type = ir.RankedTensorType.get(
         [*rows, dynamic if panels == dynamic else panels * columns], f32
@@ -329,7 +329,7 @@ def _panel_product(use: linalg.GenericOp, packed: ir.Value, columns: int, pairs:
     return elementwise([part], destination, lambda x: x)
 
 
-def _clone_body(use: linalg.GenericOp):
+def clone_body(use: linalg.GenericOp):
     """The scalar program of a generic, as a function that repeats it on other values."""
 
     def body(*values: ir.Value) -> list[ir.Value]:
