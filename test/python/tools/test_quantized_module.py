@@ -93,6 +93,20 @@ def test_from_python(module: Path) -> None:
         )
 
 
+def test_other_weights_are_packed() -> None:
+    """Of what `@main_quantize` returns, `@main_params` lays out the floats."""
+    executable = relax_mlir.compile(TEXT, opt_level=3, quantize="q4_32 only=w2")
+    assert {"main", "main_quantize", "main_params"} < set(executable.functions)
+    quantized = executable["main_quantize"](*weights())
+    parameters = executable["main_params"](*quantized)
+    assert [array.dtype.name for array in quantized] == ["float32", "int8", "float16"]
+    for rows in (1, 5, 40):
+        x = np.random.default_rng(rows).standard_normal((rows, 64), np.float32)
+        np.testing.assert_allclose(
+            executable["main"](x, *parameters), expected(x), rtol=1e-4, atol=1e-4
+        )
+
+
 def test_compile_takes_the_scheme() -> None:
     executable = relax_mlir.compile(TEXT, quantize="q8_32 only=w2")
     names = [argument.name for argument in executable["main"].arguments]
