@@ -9,7 +9,14 @@ from collections.abc import Callable
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.schedule.cpu import attention, convolution, elementwise, fallback, row_reduction
+from relax_mlir.schedule.cpu import (
+    attention,
+    convolution,
+    elementwise,
+    fallback,
+    pooling,
+    row_reduction,
+)
 from relax_mlir.schedule.cpu.matmul import schedule_matmul
 from relax_mlir.schedule.cpu.quantized_matmul import schedule_quantized_matmul
 from relax_mlir.target import Target
@@ -29,6 +36,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("quantized_matmul", _quantized_matmul),
     ("matmul", _matmul),
     ("convolution", convolution.schedule),
+    ("pooling", pooling.schedule),
     ("attention", attention.schedule),
     ("row_reduction", row_reduction.schedule),
     ("elementwise", elementwise.schedule),

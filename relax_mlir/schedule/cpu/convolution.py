@@ -26,7 +26,6 @@ from .convolution_kernel import (
     Problem,
     emit_convolution,
     pack_filters,
-    panel_stride,
 )
 from .emit import emit_kernel, read_kernel
 from .epilogue import Unsupported
@@ -48,7 +47,7 @@ class Convolution:
 
     `contraction` has the image as its left side, (n, (g), y) as batch, filters as rows and x as
     columns. Pairs are for rows and columns of the image. Where `packed`, the rows are the number of
-    a panel and the filter in it.
+    a panel and the filter in it; panels are [v, u, c, filter].
     """
 
     contraction: Contraction
@@ -115,7 +114,7 @@ def _match_sides(
         return None
     *leading, y, x = places
     packed = len(weights) == 5 and weights[-1] == leading[-1] and weights[0] == leading[-2]
-    channel, u, v = weights[1:4] if packed else weights[-3:]
+    channel, u, v = reversed(weights[1:4]) if packed else weights[-3:]
     if packed and stage.extents[weights[-1]] != panel:
         return None
     rows = (weights[0], weights[4]) if packed else (weights[-4],)
@@ -124,7 +123,7 @@ def _match_sides(
         return None
     if not all(stage.reduces[loop] for loop in (channel, u, v)):
         return None
-    windows = [_window(e, *loops) for e, loops in _spatial(stage, image, (y, u), (x, v))]
+    windows = [window_of(e, *loops) for e, loops in _spatial(stage, image, (y, u), (x, v))]
     plain = [loop_of(e) for e in stage.reads[image].indices[:-2]]
     if None in windows or plain != [leading[0], *group, channel]:
         return None
@@ -157,7 +156,7 @@ def _spatial(
     return list(zip(indices[-2:], (rows, columns), strict=True))
 
 
-def _window(expression: ir.AffineExpr, position: int, within: int) -> tuple[int, int] | None:
+def window_of(expression: ir.AffineExpr, position: int, within: int) -> tuple[int, int] | None:
     """The positive factors of the two loops that an index adds up; None if it is no window."""
     terms = _terms(expression)
     if terms is None or set(terms) != {position, within}:
@@ -233,7 +232,7 @@ def _emit(kernel: Kernel, tiling: Tiling, convolution: Convolution) -> None:
         at = add(view.offset, mul(group, size) if convolution.grouped else 0)
         return Matrix(view.base, at, problem.depth, 1, problem.filters, problem.depth, convert)
 
-    count = mul(groups, ceil_div(problem.filters, tiling.columns), panel_stride(tiling, problem))
+    count = mul(groups, ceil_div(problem.filters, tiling.columns), problem.depth, tiling.columns)
     with scratch(count, ir.F32Type.get()) as panels:
         filters = pack_filters(tiling, groups, matrix, panels, problem)
         emit_convolution(tiling, problem, filters)

@@ -1,10 +1,10 @@
 """The convolution kernel: a block of places of the result times panels of filters, in registers.
 
     for each (image, block of rows, block of columns, group of panels) in parallel
-      copy the part of the image that the block sees, with its padding     (stays in the L2 cache)
+      copy the part of the image that the block sees                       (stays in the L2 cache)
       for each panel of `columns` filters
         for each row of the block, for each tile of `rows` places
-          for each channel and place of the window
+          for each place of the window that is in the image, and each channel
             rows x columns sums += image[place] * panel[:]                 (registers)
         transpose the sums; epilogue: elementwise part, stores along the row
 
@@ -18,7 +18,7 @@ Architectures", 2018, on plain layouts.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from relax_mlir.bindings import ir, memref, vector
+from relax_mlir.bindings import ir, memref, scf, vector
 
 from .gemm_kernel import Block, Epilogue, Tiling
 from .loops import (
@@ -48,11 +48,11 @@ from .packing import Matrix, copy_panel, transpose
 
 PATCH_ELEMENTS = 65536
 """Elements of the image that one task keeps in the L2 cache (a quarter of a megabyte)."""
-TASKS = 16
+TASKS = 8
 """Tasks worth having, so that every thread finds some."""
 TILES = 4
 """Tiles of a row whose sums are transposed before the epilogue runs over them."""
-LEAST_ROWS = 4
+LEAST_ROWS = 7
 """Rows of the result that are worth a copy of the rows of the image around them."""
 
 
@@ -77,7 +77,9 @@ class Image:
 
 @dataclass(frozen=True)
 class Filters:
-    """Panels of filters: channel after channel, place after place, `columns` numbers each.
+    """Panels of filters: column of the window after column, its rows, and for each the channels.
+
+    For each of these a panel has `columns` numbers, those of as many filters.
 
     Panel `p` of group `g` is at `offset + (g * count + p) * stride` of a flat buffer.
     """
@@ -144,8 +146,8 @@ class _Blocks:
     panels: Index
     group: Index  # panels of one task
     groups: Index
-    pitch: Index  # of a row of the copied image
-    plane: Index  # of a channel of it
+    pitch: Index  # of one channel of a row of the copied image
+    line: Index  # of a row of it
 
 
 def _split(tiling: Tiling, problem: Problem) -> _Blocks:
@@ -172,11 +174,27 @@ def _split(tiling: Tiling, problem: Problem) -> _Blocks:
     panels = ceil_div(problem.filters, tiling.columns)
     tasks = maximum(mul(images, row_blocks, column_blocks), 1)
     group = maximum(ceil_div(panels, ceil_div(TASKS, tasks)), 1)
-    plane = mul(add(mul(sub(rows, 1), down), high), pitch)
+    line = mul(channels, pitch)
     return _Blocks(
         rows, row_blocks, columns, column_blocks, panels, group, ceil_div(panels, group), pitch,
-        plane,
+        line,
     )  # fmt: skip
+
+
+def _choose(
+    condition: bool | ir.Value,
+    kinds: Sequence[ir.Type],
+    then: Callable[[], Sequence[ir.Value]],
+    otherwise: Callable[[], Sequence[ir.Value]],
+) -> list[ir.Value]:
+    """A branch with results of these types; one side only where the condition is known."""
+    if isinstance(condition, bool):
+        return list(then() if condition else otherwise())
+    branch = scf.IfOp(condition, list(kinds), has_else=True)
+    for block, body in ((branch.then_block, then), (branch.else_block, otherwise)):
+        with ir.InsertionPoint(block):
+            scf.YieldOp(list(body()))
+    return list(branch.results)
 
 
 def _above(a: Index, b: Index) -> Index:
@@ -191,24 +209,33 @@ def pack_filters(
     out: ir.Value,
     problem: Problem,
 ) -> Filters:
-    """Copies the filters of every group, [filters, depth] each, to `out` as panels."""
+    """Copies the filters of every group, [filters, channels * rows * columns] each, as panels."""
     count = ceil_div(problem.filters, tiling.columns)
-    stride = panel_stride(tiling, problem)
+    stride = mul(problem.depth, tiling.columns)
+    (rows, columns), lanes = problem.window, tiling.lanes
+    taps = rows * columns
 
     def panel(number: ir.Value) -> None:
         row = mul(mod(number, maximum(count, 1)), tiling.columns)
         source = matrix(floor_div(number, maximum(count, 1)))
-        copy_panel(
-            source, row, 0, problem.depth, tiling.lanes, tiling.vectors, out, mul(number, stride)
-        )
+        start = mul(number, stride)
+        room = mul(round_up(problem.depth, lanes), tiling.columns)
+        with scratch(room, ir.F32Type.get()) as plain:
+            copy_panel(source, row, 0, problem.depth, lanes, tiling.vectors, plain, 0)
+
+            def channel(c: ir.Value) -> None:
+                for tap in range(taps):
+                    u, v = divmod(tap, columns)
+                    at = mul(add(mul(c, taps), tap), tiling.columns)
+                    to = add(mul(v * rows + u, problem.channels), c)
+                    to = add(start, mul(to, tiling.columns))
+                    for half in range(0, tiling.columns, lanes):
+                        store(load(plain, add(at, half), lanes), out, add(to, half))
+
+            for_range(0, problem.channels, 1, channel)
 
     parallel_range(mul(groups, count), 1, panel)
     return Filters(out, 0, count, stride)
-
-
-def panel_stride(tiling: Tiling, problem: Problem) -> Index:
-    """Elements from one panel that `pack_filters` makes to the next."""
-    return mul(round_up(problem.depth, tiling.lanes), tiling.columns)
 
 
 def emit_convolution(tiling: Tiling, problem: Problem, filters: Filters) -> None:
@@ -242,17 +269,16 @@ class _Task:
         f32, lanes = ir.F32Type.get(), tiling.lanes
         first = mul(group, blocks.group)
         last = minimum(add(first, blocks.group), blocks.panels)
-        taps = problem.window[0] * problem.window[1]
-        size = add(mul(problem.channels, blocks.plane), lanes)
+        patch_rows = add(mul(sub(blocks.rows, 1), problem.strides[0]), problem.extents[0])
         turned_stride = TILES * tiling.rows + lanes
+        # The last tile may reach beyond the places that there are.
+        room = tiling.rows * problem.strides[1] + lanes
         with (
-            scratch(size, f32) as patch,
-            scratch(taps, ir.IndexType.get()) as offsets,
+            scratch(add(mul(patch_rows, blocks.line), room), f32) as patch,
             scratch(-(-tiling.rows // lanes) * lanes * tiling.columns, f32) as sums,
             scratch(tiling.columns * turned_stride, f32) as turned,
         ):
-            self._copy_image(batch, row, column, patch, size)
-            self._write_offsets(offsets)
+            self._copy_image(batch, row, column, patch_rows, patch)
 
             def panel(p: ir.Value) -> None:
                 number = p if not problem.grouped else add(mul(batch[-1], blocks.panels), p)
@@ -262,13 +288,13 @@ class _Task:
 
                 def chunk(y: ir.Value, x: ir.Value) -> None:
                     count = minimum(sub(columns, x), TILES * tiling.rows)
-                    begin = add(
-                        mul(y, problem.strides[0], blocks.pitch), mul(x, problem.strides[1])
-                    )
-                    self._emit_tiles(patch, begin, count, offsets, at, sums, turned, turned_stride)
+                    place = add(row, y), add(column, x)
+                    begin = add(mul(y, problem.strides[0], blocks.line), mul(x, problem.strides[1]))
+                    tiles = _Tiles(self, place, patch, begin, at, sums)
+                    tiles.emit(count, turned, turned_stride)
                     problem.epilogue(
                         Block(
-                            (*batch, add(row, y)), filter_, kept, add(column, x), count, (turned,),
+                            (*batch, place[0]), filter_, kept, place[1], count, (turned,),
                             turned_stride,
                         )
                     )  # fmt: skip
@@ -281,136 +307,201 @@ class _Task:
             for_range(first, last, 1, panel)
 
     def _copy_image(
-        self, batch: Sequence[Index], row: Index, column: Index, patch: ir.Value, size: Index
+        self,
+        batch: Sequence[Index],
+        row: Index,
+        column: Index,
+        patch_rows: Index,
+        patch: ir.Value,
     ) -> None:
-        """Copies what the block sees of every channel, with zeros around the image."""
+        """Copies what the block sees of every channel, with zeros to the left and to the right.
+
+        Row i of the copy is row `row * stride + i - top` of the image; the others are not read.
+        """
         problem, blocks, lanes = self.problem, self.blocks, self.tiling.lanes
         image = problem.image(batch)
         (height, width), (top, left) = problem.sizes, problem.padding
         first_row, first_column = mul(row, problem.strides[0]), mul(column, problem.strides[1])
-        patch_rows = add(mul(sub(blocks.rows, 1), problem.strides[0]), problem.extents[0])
-        if problem.padded:
-            zero = splat(0.0, lanes, ir.F32Type.get())
-            for_range(0, sub(size, lanes - 1), lanes, lambda i: store(zero, patch, i))
-        # Row i of the patch is row `first_row + i - top` of the image, if there is one.
         begin = _above(top, first_row) if problem.padded else 0
         end = minimum(patch_rows, _above(add(height, top), first_row))
-        skipped = _above(left, first_column) if problem.padded else 0
-        kept = _above(minimum(blocks.pitch, _above(add(width, left), first_column)), skipped)
+        skipped = minimum(_above(left, first_column), blocks.pitch) if problem.padded else 0
+        right = minimum(blocks.pitch, _above(add(width, left), first_column))
+        kept = _above(right, skipped)
+        zero = splat(0.0, lanes, ir.F32Type.get())
 
-        def channel(c: ir.Value) -> None:
+        def channel(i: ir.Value, c: ir.Value) -> None:
             source = add(image.offset, mul(c, image.channel_stride))
+            source = add(source, mul(sub(add(first_row, i), top), image.row_stride))
             source = add(source, sub(add(first_column, skipped), left))
-            target = add(mul(c, blocks.plane), skipped)
+            start = add(mul(i, blocks.line), mul(c, blocks.pitch))
 
-            def line(i: ir.Value) -> None:
-                at = add(source, mul(sub(add(first_row, i), top), image.row_stride))
-                to = add(target, mul(i, blocks.pitch))
+            def fill(j: ir.Value, stop: Index) -> None:
+                store(zero, patch, add(start, j), mask(sub(stop, j), lanes))
 
-                def copy(j: Index, keep: ir.Value | None) -> None:
-                    store(image.load(add(at, j), lanes, keep), patch, add(to, j), keep)
+            def copy(j: Index, keep: ir.Value | None) -> None:
+                loaded = image.load(add(source, j), lanes, keep)
+                store(loaded, patch, add(start, skipped, j), keep)
 
-                full = sub(kept, mod(kept, lanes))
-                for_range(0, full, lanes, lambda j: copy(j, None))
-                if_else(less(full, kept), lambda: copy(full, mask(sub(kept, full), lanes)))
+            if problem.padded:
+                for_range(0, skipped, lanes, lambda j: fill(j, skipped))
+                outside = add(skipped, kept)
+                for_range(outside, blocks.pitch, lanes, lambda j: fill(j, blocks.pitch))
+            full = sub(kept, mod(kept, lanes))
+            for_range(0, full, lanes, lambda j: copy(j, None))
+            if_else(less(full, kept), lambda: copy(full, mask(sub(kept, full), lanes)))
 
-            for_range(begin, end, 1, line)
+        def line(i: ir.Value) -> None:
+            for_range(0, problem.channels, 1, lambda c: channel(i, c))
 
-        for_range(0, problem.channels, 1, channel)
+        for_range(begin, end, 1, line)
 
-    def _write_offsets(self, offsets: ir.Value) -> None:
-        """Distance of each place of the window from its first, in the copied image."""
-        rows, columns = self.problem.window
-        for place in range(rows * columns):
-            u, v = divmod(place, columns)
-            at = add(
-                mul(u * self.problem.dilation[0], self.blocks.pitch), v * self.problem.dilation[1]
-            )
-            memref.store(value(at), offsets, [value(place)])
 
-    def _emit_tiles(
-        self,
-        patch: ir.Value,
-        begin: Index,
-        count: Index,
-        offsets: ir.Value,
-        filters_at: Index,
-        sums: ir.Value,
-        turned: ir.Value,
-        turned_stride: int,
-    ) -> None:
-        """Emits the sums of up to `TILES` tiles of a row, transposed to [filter, place]."""
-        tiling, step = self.tiling, self.problem.strides[1]
+@dataclass(frozen=True)
+class _Tiles:
+    """Up to `TILES` tiles of one row of the result, from `place` (row, column) on, for one panel.
 
-        def tile(height: int, at: Index) -> None:
-            self._emit_tile(height, patch, add(begin, mul(at, step)), offsets, filters_at, sums)
+    The row's first window begins at `begin` in the copied image, the panel at `filters_at`; `sums`
+    has room for one tile.
+    """
 
-        def remainder(height: int, at: Index, rest: Index) -> None:
-            if height == tiling.rows:
-                tile(height, at)
+    task: _Task
+    place: tuple[Index, Index]
+    patch: ir.Value
+    begin: Index
+    filters_at: Index
+    sums: ir.Value
+
+    def emit(self, count: Index, turned: ir.Value, stride: int) -> None:
+        """Emits the sums of `count` places, transposed to filters at distance `stride`."""
+        tiling = self.task.tiling
+
+        heights = sorted({1, 2, 4, tiling.rows // 2, tiling.rows * 3 // 4, tiling.rows})
+
+        def remainder(heights: Sequence[int], at: Index, rest: Index) -> None:
+            if len(heights) == 1:
+                self._emit_tile(heights[0], at)
                 return
             if_else(
-                less(rest, height + 1),
-                lambda: tile(height, at),
-                lambda: remainder(height + 1, at, rest),
+                less(rest, heights[0] + 1),
+                lambda: self._emit_tile(heights[0], at),
+                lambda: remainder(heights[1:], at, rest),
             )
 
-        def one(at: ir.Value) -> None:
-            remainder(1, at, sub(count, at))
-            self._turn(sums, turned, at, turned_stride)
+        def tile(at: ir.Value) -> None:
+            rest = sub(count, at)
+            if_else(
+                less(rest, tiling.rows),
+                lambda: remainder(heights, at, rest),
+                lambda: self._emit_tile(tiling.rows, at),
+            )
+            self._turn(turned, at, stride)
 
-        for_range(0, count, tiling.rows, one)
+        for_range(0, count, tiling.rows, tile)
 
-    def _turn(self, sums: ir.Value, turned: ir.Value, at: Index, stride: int) -> None:
+    def _turn(self, turned: ir.Value, at: Index, stride: int) -> None:
         """Transposes one tile of sums, [place, filter], to [filter, place]."""
-        lanes, columns = self.tiling.lanes, self.tiling.columns
-        for top in range(0, self.tiling.rows, lanes):
+        lanes, columns = self.task.tiling.lanes, self.task.tiling.columns
+        for top in range(0, self.task.tiling.rows, lanes):
             for left in range(0, columns, lanes):
-                square = [load(sums, (top + i) * columns + left, lanes) for i in range(lanes)]
+                square = [load(self.sums, (top + i) * columns + left, lanes) for i in range(lanes)]
                 for i, x in enumerate(transpose(square)):
                     store(x, turned, add(at, (left + i) * stride + top))
 
-    def _emit_tile(
-        self,
-        height: int,
-        patch: ir.Value,
-        begin: Index,
-        offsets: ir.Value,
-        filters_at: Index,
-        out: ir.Value,
-    ) -> None:
-        """out[height, columns] = initial + the products of `height` windows with a panel."""
-        lanes, vectors, columns = self.tiling.lanes, self.tiling.vectors, self.tiling.columns
-        taps = self.problem.window[0] * self.problem.window[1]
-        filters, plane = self.filters, self.blocks.plane
+    def _rows(self) -> tuple[Index, Index]:
+        """The first row of the window that is in the image, and the one behind the last."""
+        problem = self.task.problem
+        high, step = problem.window[0], problem.dilation[0]
+        if not problem.padded:
+            return 0, high
+        top = problem.padding[0]
+        first = mul(self.place[0], problem.strides[0])
+        begin = minimum(ceil_div(_above(top, first), step), high)
+        end = minimum(ceil_div(_above(add(problem.sizes[0], top), first), step), high)
+        return begin, maximum(begin, end)
 
-        def step(at: Index, number: Index, sums: Sequence[ir.Value]) -> list[ir.Value]:
-            panel = add(filters_at, mul(number, columns))
-            right = []
-            for v in range(vectors):
-                loaded = load(filters.buffer, add(panel, v * lanes), lanes)
-                right.append(filters.convert(loaded) if filters.convert else loaded)
-            result = []
-            for r in range(height):
-                left = memref.load(patch, [value(add(at, r * self.problem.strides[1]))])
-                left = broadcast(left, lanes)
-                result += [
-                    vector.fma(left, right[v], sums[r * vectors + v]) for v in range(vectors)
-                ]
-            return result
+    def _emit_tile(self, height: int, at: Index) -> None:
+        """sums[height, columns] = initial + products of the windows from `at` on with a panel."""
+        task, problem, lanes = self.task, self.task.problem, self.task.tiling.lanes
+        start = splat(problem.initial, lanes, ir.F32Type.get())
+        held = [start] * (height * task.tiling.vectors)
+        rows = self._rows()
+        first = add(self.begin, mul(at, problem.strides[1]))
 
-        def channel(c: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            at = add(begin, mul(c, plane))
-            if taps == 1:
-                return step(at, c, sums)
-            first = mul(c, taps)
+        # Sides of the image are worth code of their own where they are a large part of a tile.
+        borders = (task.tiling.rows, task.tiling.rows // 2)
 
-            def place(t: ir.Value, *held: ir.Value) -> list[ir.Value]:
-                return step(add(at, memref.load(offsets, [t])), add(first, t), held)
+        def column(v: Index, held: Sequence[ir.Value], inside: range) -> list[ir.Value]:
+            begin = add(first, mul(v, problem.dilation[1]))
+            number = mul(v, problem.window[0], problem.channels)
 
-            return for_range(0, taps, 1, place, sums)
+            def walk(start: Index, stop: Index, at: Index, number: Index, held):
+                """Walks rows of channels that lie one after the other in the copied image."""
 
-        start = splat(self.problem.initial, lanes, ir.F32Type.get())
-        found = for_range(0, self.problem.channels, 1, channel, [start] * (height * vectors))
+                def line(i: ir.Value, *held: ir.Value) -> list[ir.Value]:
+                    place = add(at, mul(i, task.blocks.pitch))
+                    return self._step(inside, place, add(number, i), held)
+
+                return for_range(start, stop, 1, line, held)
+
+            channels = problem.channels
+            if problem.dilation[0] == 1:
+                return walk(mul(rows[0], channels), mul(rows[1], channels), begin, number, held)
+
+            def row(u: ir.Value, *held: ir.Value) -> list[ir.Value]:
+                at = add(begin, mul(u, problem.dilation[0], task.blocks.line))
+                return walk(0, channels, at, add(number, mul(u, channels)), held)
+
+            return for_range(*rows, 1, row, held)
+
+        def inside(v: ir.Value, *held: ir.Value) -> list[ir.Value]:
+            everything = range(height)
+            if not problem.padded or height not in borders:
+                return column(v, held, everything)
+            left, right = self._is_outside(v, at, height)
+            kinds = [x.type for x in held]
+            return _choose(
+                left,
+                kinds,
+                lambda: column(v, held, everything[1:]),
+                lambda: _choose(
+                    right,
+                    kinds,
+                    lambda: column(v, held, everything[:-1]),
+                    lambda: column(v, held, everything),
+                ),
+            )
+
+        width = problem.window[1]
+        if width == 1:
+            found = column(0, held, range(height))
+        else:
+            found = for_range(0, width, 1, inside, held)
         for i, x in enumerate(found):
-            store(x, out, i * lanes)
+            store(x, self.sums, i * lanes)
+
+    def _is_outside(self, v: Index, at: Index, height: int) -> tuple[ir.Value, ir.Value]:
+        """Whether column `v` of the first window is left of the image; the last, right of it."""
+        problem = self.task.problem
+        left = problem.padding[1]
+        first = add(mul(add(self.place[1], at), problem.strides[1]), mul(v, problem.dilation[1]))
+        last = add(first, (height - 1) * problem.strides[1])
+        return less(first, left), less(add(problem.sizes[1], left - 1), last)
+
+    def _step(
+        self, inside: range, place: Index, number: Index, held: Sequence[ir.Value]
+    ) -> list[ir.Value]:
+        """Adds the products of one number of the windows `inside` and one of each filter."""
+        tiling, filters = self.task.tiling, self.task.filters
+        lanes, vectors = tiling.lanes, tiling.vectors
+        at = add(self.filters_at, mul(number, tiling.columns))
+        panel = []
+        for v in range(vectors):
+            loaded = load(filters.buffer, add(at, v * lanes), lanes)
+            panel.append(filters.convert(loaded) if filters.convert else loaded)
+        result = list(held)
+        for r in inside:
+            at = value(add(place, r * self.task.problem.strides[1]))
+            left = broadcast(memref.load(self.patch, [at]), lanes)
+            for i, right in enumerate(panel, r * vectors):
+                result[i] = vector.fma(left, right, held[i])
+        return result

@@ -1,0 +1,49 @@
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,symbol-dce,relax-schedule{target=x86-64-v4}' | FileCheck %s
+
+!x = tensor<?x3x?x?xf32, #graph.shape<["n", 3, "h", "w"]>>
+!y = tensor<?x40x?x?xf32, #graph.shape<["n", 40, "h", "w"]>>
+!z = tensor<?x3x?x?xf32, #graph.shape<["n", 3, "(h + 1) floordiv 2", "(w + 1) floordiv 2"]>>
+
+// The best of three rows goes to a line, of which every second element is taken three times.
+// CHECK-LABEL: func.func private @max_pool2d
+// CHECK-SAME:    tir.schedule = "pooling"
+// CHECK-NOT:     memref.alloc(
+// CHECK:         scf.parallel
+// CHECK:           arith.maximumf
+// CHECK-COUNT-3:   vector.shuffle
+// CHECK-NOT:     vector.gather
+// CHECK:         return
+func.func @pooling(%x: !x) -> !z {
+  %0 = "graph.nn_max_pool2d"(%x) {window = array<i64: 3, 3>, strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, dilation = array<i64: 1, 1>} : (!x) -> !z
+  return %0 : !z
+}
+
+// A filter for each channel has no lanes of its own.
+// CHECK-LABEL: func.func private @conv2d
+// CHECK-NOT:     tir.schedule = "convolution"
+// CHECK:         return
+func.func @depthwise(%x: !x, %w: tensor<3x1x3x3xf32>) -> !x {
+  %0 = "graph.nn_conv2d"(%x, %w) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilation = array<i64: 1, 1>, groups = 3 : i64} : (!x, tensor<3x1x3x3xf32>) -> !x
+  return %0 : !x
+}
+
+// Filters become panels first. Then tiles of 14 places by 32 filters keep 28 sums in registers
+// while they walk channels; they are transposed, and the bias comes before they are stored. The
+// padding has no memory: a copy of a block of the image holds it.
+// CHECK-LABEL: func.func private @fused_conv2d_add
+// CHECK-SAME:    tir.schedule = "convolution"
+// CHECK:         memref.alloc() : memref<1728xf32>
+// CHECK:         scf.parallel
+// CHECK-COUNT-64:  vector.shuffle
+// CHECK:         scf.parallel
+// CHECK:           vector.broadcast
+// CHECK-COUNT-28:  vector.fma
+// CHECK-COUNT-128: vector.shuffle
+// CHECK:           arith.addf
+// CHECK:           vector.maskedstore
+// CHECK-NOT:     linalg
+func.func @convolution(%x: !x, %w: tensor<40x3x3x3xf32>, %b: tensor<40x1x1xf32>) -> !y {
+  %0 = "graph.nn_conv2d"(%x, %w) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64} : (!x, tensor<40x3x3x3xf32>) -> !y
+  %1 = "graph.add"(%0, %b) : (!y, tensor<40x1x1xf32>) -> !y
+  return %1 : !y
+}

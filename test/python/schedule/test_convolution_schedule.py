@@ -1,0 +1,100 @@
+"""The convolution rule: what it takes, and what is fused behind it, against float64 NumPy."""
+
+import numpy as np
+import pytest
+from scheduled import built_from_graph
+
+import relax_mlir
+from relax_mlir.symbolic import parse
+
+
+def _tensor(*dims: int | str) -> str:
+    shape = "x".join("?" if isinstance(dim, str) else str(dim) for dim in dims)
+    names = ", ".join(f'"{dim}"' if isinstance(dim, str) else str(dim) for dim in dims)
+    names = f", #graph.shape<[{names}]>" if "?" in shape else ""
+    return f"tensor<{shape}xf32{names}>"
+
+
+def _convolution(image, weight, strides, padding, groups=1) -> tuple[str, str]:
+    """The text of an op, and the type of its result."""
+    places = [
+        f"({image[2 + i]} + {padding[i] + padding[i + 2]} - {weight[2 + i]})"
+        f" floordiv {strides[i]} + 1"
+        for i in range(2)
+    ]
+    places = [str(parse(place)) for place in places]
+    result = _tensor(image[0], weight[0], *places)
+    numbers = ", ".join(map(str, padding))
+    return (
+        f'"graph.nn_conv2d"(%x, %w) {{strides = array<i64: {strides[0]}, {strides[1]}>, '
+        f"padding = array<i64: {numbers}>, dilation = array<i64: 1, 1>, groups = {groups} : i64}}"
+        f" : ({_tensor(*image)}, {_tensor(*weight)}) -> {result}",
+        result,
+    )
+
+
+def _reference(x, w, strides, padding):
+    top, left, bottom, right = padding
+    x = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)))
+    view = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], (2, 3))
+    view = view[:, :, :: strides[0], :: strides[1]]
+    return np.einsum("nchwuv,fcuv->nfhw", view, w.astype(np.float64), optimize=True)
+
+
+@pytest.mark.parametrize(
+    ("weight", "groups", "rule"),
+    [((40, 3, 3, 3), 1, "convolution"), ((32, 1, 3, 3), 2, "convolution"),
+     ((6, 1, 3, 3), 6, "fallback")],
+)  # fmt: skip
+def test_rule(weight, groups, rule) -> None:
+    image = ("n", weight[1] * groups, "h", "w")
+    op, kind = _convolution(image, weight, (1, 1), (1, 1, 1, 1), groups)
+    text = f"func.func @main(%x: {_tensor(*image)}, %w: {_tensor(*weight)}) -> {kind} {{\n"
+    built = built_from_graph(f"{text}  %0 = {op}\n  return %0 : {kind}\n}}")
+    assert built.rule == rule
+
+
+CASES = (
+    ((33, 5, 3, 3), (1, 1), (1, 1, 1, 1)),
+    ((16, 9, 1, 1), (1, 1), (0, 0, 0, 0)),
+    ((70, 2, 3, 3), (2, 2), (1, 1, 1, 1)),
+    ((8, 3, 7, 7), (2, 2), (3, 3, 3, 3)),
+    ((9, 4, 2, 5), (1, 3), (0, 2, 1, 4)),
+)
+SIZES = ((1, 7, 7), (2, 14, 15), (1, 3, 131), (1, 29, 28), (0, 9, 9))
+
+
+@pytest.mark.parametrize("level", [2, 3])
+@pytest.mark.parametrize(("weight", "strides", "padding"), CASES)
+def test_bias_residual_and_relu_are_fused(weight, strides, padding, level) -> None:
+    image = ("n", weight[1], "h", "w")
+    op, kind = _convolution(image, weight, strides, padding)
+    bias = _tensor(weight[0], 1, 1)
+    exe = relax_mlir.compile(
+        f"""
+        func.func @main(%x: {_tensor(*image)} {{graph.name = "x"}}, %r: {kind} {{graph.name = "r"}},
+            %w: {_tensor(*weight)} {{graph.name = "w"}}, %b: {bias} {{graph.name = "b"}}) -> {kind}
+            attributes {{graph.num_inputs = 2 : i64}} {{
+          %0 = {op}
+          %1 = "graph.add"(%0, %b) : ({kind}, {bias}) -> {kind}
+          %2 = "graph.add"(%1, %r) : ({kind}, {kind}) -> {kind}
+          %3 = "graph.nn_relu"(%2) : ({kind}) -> {kind}
+          return %3 : {kind}
+        }}""",
+        opt_level=level,
+    )
+    kernels = [name for name in exe.metadata["kernels"] if name != "pack_filters"]
+    assert kernels == ["fused_conv2d_add_relu" + ("_packed" if level == 3 else "")]
+    generator = np.random.default_rng(sum(weight))
+    w = generator.standard_normal(weight).astype(np.float32)
+    b = generator.standard_normal((weight[0], 1, 1)).astype(np.float32)
+    parameters = exe["main_params"](w, b) if level == 3 else (w, b)
+    for n, h, width in SIZES:
+        if h < weight[2] or width < weight[3]:
+            continue
+        x = generator.standard_normal((n, weight[1], h, width)).astype(np.float32)
+        expected = _reference(x, w, strides, padding) + b
+        residual = generator.standard_normal(expected.shape).astype(np.float32)
+        actual = exe["main"](x, residual, *parameters)
+        assert actual.shape == expected.shape
+        np.testing.assert_allclose(actual, np.maximum(expected + residual, 0), atol=2e-4, rtol=1e-4)
