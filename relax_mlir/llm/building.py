@@ -16,9 +16,6 @@ from relax_mlir.llm.parameters import File, Memory, Sink, load_parameters
 from relax_mlir.schedule.cpu.dot import Dot
 from relax_mlir.schedule.cpu.multiply_add import has_pairs
 from relax_mlir.target import Target
-from relax_mlir.schedule.cpu.dot import Dot
-from relax_mlir.schedule.cpu.multiply_add import has_pairs
-from relax_mlir.target import Target
 
 
 def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes | None) -> Decoder:
@@ -27,7 +24,6 @@ def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes |
     Without a `key`, nothing comes from the disk cache, and nothing is kept there. Raises as
     `decoder.decoder_for` does.
     """
-    _tell_of_missing_instructions(settings)
     _tell_of_missing_instructions(settings)
     begin = time.perf_counter()
     executable, parameters = compile_decoder(checkpoint, settings, key is not None)

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from functools import lru_cache
 from math import prod
 
 import numpy as np
