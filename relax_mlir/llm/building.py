@@ -56,36 +56,6 @@ def _tell_of_missing_instructions(settings: Settings) -> None:
         )
 
 
-def _tell_of_missing_instructions(settings: Settings) -> None:
-    """Warns if products are of float32 since the target multiplies nothing smaller."""
-    target = settings.target
-    target = target if isinstance(target, Target) else Target.parse(target)
-    if settings.activations == "f32" or settings.weights == "f32":
-        return
-    numbers = "bfloat16" if settings.weights == BF16 else "8-bit integers"
-    if not (has_pairs(target) if settings.weights == BF16 else Dot.of(target)):
-        warnings.warn(
-            f"target '{target.name}' has no instruction that multiplies {numbers}: products are of "
-            "float32, which takes longer",
-            stacklevel=2,
-        )
-
-
-def _tell_of_missing_instructions(settings: Settings) -> None:
-    """Warns if products are of float32 since the target multiplies nothing smaller."""
-    target = settings.target
-    target = target if isinstance(target, Target) else Target.parse(target)
-    if settings.activations == "f32" or settings.weights == "f32":
-        return
-    numbers = "bfloat16" if settings.weights == BF16 else "8-bit integers"
-    if not (has_pairs(target) if settings.weights == BF16 else Dot.of(target)):
-        warnings.warn(
-            f"target '{target.name}' has no instruction that multiplies {numbers}: products are of "
-            "float32, which takes longer",
-            stacklevel=2,
-        )
-
-
 def compile_decoder(
     checkpoint: Checkpoint, settings: Settings, use_cache: bool = True
 ) -> tuple[Executable, list[Parameter]]:

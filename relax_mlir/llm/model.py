@@ -124,24 +124,6 @@ def _warn_of_threads(number: int) -> None:
     )
 
 
-@lru_cache  # once for each number
-def _warn_of_threads(number: int) -> None:
-    cpus = num_cpus()
-    warnings.warn(
-        f"{number} threads take turns on {cpus} CPUs, which is slower than {cpus} threads",
-        stacklevel=3,
-    )
-
-
-@lru_cache  # once for each number
-def _warn_of_threads(number: int) -> None:
-    cpus = num_cpus()
-    warnings.warn(
-        f"{number} threads take turns on {cpus} CPUs, which is slower than {cpus} threads",
-        stacklevel=3,
-    )
-
-
 class LanguageModel:
     """A compiled decoder with its weights, tokenizer and chat template; `load` makes one.
 
