@@ -51,7 +51,7 @@ class Contraction:
 
     `rows` are loops that are walked as one, outermost first, and so are `columns`. Where `packed`,
     `columns` are the number of a panel and the place in it. With `pairs`, `depth` counts pairs of
-    neighbours along k, and both sides are numbers that bf16 holds.
+    neighbours along k. With `bf16`, as with `pairs`, both sides are numbers that bf16 holds.
     """
 
     stage: Stage
@@ -64,6 +64,7 @@ class Contraction:
     packed: bool
     initial: float
     pairs: bool = False
+    bf16: bool = False
 
 
 def find_contractions(program: Program, panel: int) -> list[Contraction] | None:
@@ -88,8 +89,28 @@ def find_contractions(program: Program, panel: int) -> list[Contraction] | None:
 
 def _alike(a: Contraction, b: Contraction) -> bool:
     """Whether two contractions can share loops and their copy of the left side."""
-    roles_a = (a.batch, a.rows, a.columns, a.depth, a.packed, a.pairs, a.initial, a.stage.extents)
-    roles_b = (b.batch, b.rows, b.columns, b.depth, b.packed, b.pairs, b.initial, b.stage.extents)
+    roles_a = (
+        a.batch,
+        a.rows,
+        a.columns,
+        a.depth,
+        a.packed,
+        a.pairs,
+        a.bf16,
+        a.initial,
+        a.stage.extents,
+    )
+    roles_b = (
+        b.batch,
+        b.rows,
+        b.columns,
+        b.depth,
+        b.packed,
+        b.pairs,
+        b.bf16,
+        b.initial,
+        b.stage.extents,
+    )
     left_a = (a.lhs.tensor, a.lhs.indices, a.lhs.casts, str(a.lhs.value))
     left_b = (b.lhs.tensor, b.lhs.indices, b.lhs.casts, str(b.lhs.value))
     outputs = a.stage.inits[0].indices == b.stage.inits[0].indices
@@ -159,6 +180,7 @@ def _assign(
         len(columns) == 2,
         initial,
         pairs is not None,
+        _is_bf16(lhs) and _is_bf16(rhs),
     )
 
 

@@ -138,8 +138,8 @@ class Problem:
 
     `lhs(batch)` and `rhs[p](batch)` are the matrices at one index; with `packed` the right sides
     are panels [number of panels, depth, columns] of which the matrix describes the first
-    (`row_stride` is then the distance of two panels). With `pairs` too, they are panels of pairs
-    of bf16 [number of panels, depth, columns, 2]: `depth` counts steps, see `MultiplyAdd`.
+    (`row_stride` is then the distance of two panels). With `pairs`, numbers are bf16, `depth`
+    counts steps (see `MultiplyAdd`), and panels are of pairs [number of panels, depth, columns, 2].
     """
 
     batch: tuple[Index, ...]
@@ -355,8 +355,9 @@ def _emit_task(
         sums = tuple(stack.enter_context(scratch(size, f32)) for _ in products)
         panels = []
         if not problem.packed:
-            size = tiling.block_k * tiling.columns
-            panels = [stack.enter_context(scratch(size, f32)) for _ in products]
+            size = tiling.block_k * tiling.columns * step.per_lane
+            element = ir.BF16Type.get() if problem.pairs else f32
+            panels = [stack.enter_context(scratch(size, element)) for _ in products]
 
         def panel(p: ir.Value) -> None:
             column = mul(p, tiling.columns)
@@ -374,7 +375,15 @@ def _emit_task(
                     else:
                         rights.append(Panel(panels[i], 0))
                         copy_panel(
-                            rhs, column, k, depth, tiling.lanes, tiling.vectors, panels[i], 0
+                            rhs,
+                            column,
+                            k,
+                            depth,
+                            tiling.lanes,
+                            tiling.vectors,
+                            panels[i],
+                            0,
+                            step.pairs,
                         )
                 block_of_k = _BlockOfK(
                     tiling, problem, step, less(kb, 1), less(blocks.k_blocks, add(kb, 2)), depth,

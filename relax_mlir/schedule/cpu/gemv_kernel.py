@@ -1,9 +1,9 @@
 """The matrix multiplication kernels for few rows: they stream the right side once from memory.
 
-Weights as [n, k]: one row of them at a time, so that memory is read in one unbroken stream, with
-a few vectors of sums along k that are added up across at the end. Weights as [k, n]: a few rows
-side by side, with the sums in the L1 cache. Either way every weight meets all rows of the left
-side while it is near.
+Weights as [n, k]: a few rows of them side by side, each times a few rows of the left side, with
+vectors of sums along k in registers that are added up across at the end. Weights as [k, n]: a few
+rows side by side, with the sums in the L1 cache. Either way every weight meets all rows of the
+left side while it is near, and is read as it lies.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +18,7 @@ from .loops import (
     add,
     broadcast,
     ceil_div,
+    choose,
     floor_div,
     for_range,
     if_else,
@@ -39,14 +40,16 @@ from .loops import (
 from .multiply_add import MultiplyAdd
 from .packing import Matrix, copy_rows
 
-MOST_ROWS = 8
-"""Rows of the left side up to which these kernels beat packing the right side."""
+MOST_ROWS = {True: 64, False: 12}
+"""Rows up to which these kernels beat packing the right side, by whether it is [n, k]."""
 ROWS_AT_ONCE = 4
-"""Rows of the left side that one pass over a piece of the right side serves."""
-TASK_ELEMENTS = 65536
+"""Rows of the left side that one pass over a piece of a [k, n] right side serves."""
+TASK_ELEMENTS = 16384
 """Weights that are worth a task of their own."""
-UNROLL = 4
-"""Sums a row: enough to hide the latency of an addition."""
+SIDE_BY_SIDE = 4
+"""Rows of an [n, k] right side that are read side by side."""
+LEAST_SUMS = 8
+"""Vectors of sums that hide the latency of an addition."""
 K_AT_ONCE = 8
 """Rows of a [k, n] right side that are read side by side."""
 STRIPS = 8
@@ -55,37 +58,44 @@ MOST_STRIP = 2048
 """Columns of a [k, n] right side that one task sums up."""
 
 
+def reads_along_k(problem: Problem) -> bool:
+    """Whether the right side is [n, k]; only then may it be multiplied in pairs here."""
+    return problem.rhs[0]([0] * len(problem.batch)).k_is_innermost
+
+
 def emit_gemv(tiling: Tiling, problem: Problem) -> None:
     """Emits the loop over strips of columns, each one task, at the insertion point.
 
-    Needs `problem.packed` to be false, and problem.rows <= MOST_ROWS when it runs.
+    Needs `problem.packed` to be false, and few rows when it runs: see `MOST_ROWS`.
     """
-    zeros = [0] * len(problem.batch)
-    along_rows = problem.rhs[0](zeros).k_is_innermost
-    width, stride = (tiling.columns, tiling.columns) if along_rows else _strip(tiling, problem)
+    along_k = reads_along_k(problem)
+    width, stride = (tiling.columns, tiling.columns) if along_k else _strip(tiling, problem)
     strips = ceil_div(problem.columns, width)
-    depth = problem.depth if isinstance(problem.depth, int) else 512
-    grain = max(1, TASK_ELEMENTS // max(1, depth * tiling.columns)) if along_rows else 1
+    depth = problem.rhs[0]([0] * len(problem.batch)).depth
+    depth = depth if isinstance(depth, int) else 512
+    grain = max(1, TASK_ELEMENTS // max(1, depth * tiling.columns)) if along_k else 1
+    with ExitStack() as outer:
+        left = _left(tiling, problem, outer)
 
-    def task(number: ir.Value) -> None:
-        batch = problem.batch_index(floor_div(number, strips))
-        column = mul(mod(number, strips), width)
-        columns = minimum(sub(problem.columns, column), width)
-        with ExitStack() as stack:
-            size = mul(problem.rows, stride)
-            buffers = [stack.enter_context(scratch(size, ir.F32Type.get())) for _ in problem.rhs]
-            lhs = problem.lhs(batch)
-            if lhs.convert or not lhs.k_is_innermost:
-                lhs = _copied(tiling, lhs, stack)
-            for buffer, rhs in zip(buffers, problem.rhs, strict=True):
-                strip = _Strip(
-                    tiling, problem.initial, lhs, rhs(batch), column, columns, buffer, stride
-                )
-                strip.sum_along_k() if along_rows else strip.sum_along_n()
-            block = Block(batch, 0, problem.rows, column, columns, tuple(buffers), stride)
-            problem.epilogue(block)
+        def task(number: ir.Value) -> None:
+            index = floor_div(number, strips)
+            batch = problem.batch_index(index)
+            column = mul(mod(number, strips), width)
+            columns = minimum(sub(problem.columns, column), width)
+            with ExitStack() as stack:
+                size = mul(problem.rows, stride)
+                f32 = ir.F32Type.get()
+                buffers = [stack.enter_context(scratch(size, f32)) for _ in problem.rhs]
+                for buffer, rhs in zip(buffers, problem.rhs, strict=True):
+                    strip = _Strip(
+                        tiling, problem, left(index, batch), rhs(batch), column, columns, buffer,
+                        stride,
+                    )  # fmt: skip
+                    strip.sum_along_k() if along_k else strip.sum_along_n()
+                block = Block(batch, 0, problem.rows, column, columns, tuple(buffers), stride)
+                problem.epilogue(block)
 
-    parallel_range(mul(problem.batch_size, strips), grain, task)
+        parallel_range(mul(problem.batch_size, strips), grain, task)
 
 
 def _strip(tiling: Tiling, problem: Problem) -> tuple[Index, int]:
@@ -97,14 +107,27 @@ def _strip(tiling: Tiling, problem: Problem) -> tuple[Index, int]:
     return minimum(maximum(even, LEAST_STRIP), MOST_STRIP), MOST_STRIP
 
 
-def _copied(tiling: Tiling, lhs: Matrix, stack: ExitStack) -> Matrix:
-    """The left side as f32 with neighbours along k."""
-    stride = round_up(lhs.depth, tiling.lanes)
-    size = mul(round_up(lhs.rows, tiling.lanes), stride)
-    buffer = stack.enter_context(scratch(size, ir.F32Type.get()))
-    step = MultiplyAdd(tiling.lanes)
-    copy_rows(lhs, 0, lhs.rows, 0, lhs.depth, step, buffer, 0, stride)
-    return Matrix(buffer, 0, stride, 1, lhs.rows, lhs.depth)
+def _left(
+    tiling: Tiling, problem: Problem, stack: ExitStack
+) -> Callable[[Index, Sequence[Index]], Matrix]:
+    """The left side with neighbours along k, as it is multiplied: copied, unless it is like that.
+
+    The result takes the number of a matrix of the batch, and its index.
+    """
+    first = problem.lhs([0] * len(problem.batch))
+    if not first.convert and first.k_is_innermost and not problem.pairs:
+        return lambda _, batch: problem.lhs(batch)
+    step = MultiplyAdd(tiling.lanes, problem.pairs)
+    stride = round_up(problem.depth, tiling.lanes)
+    size = mul(round_up(problem.rows, tiling.lanes), stride)
+    buffer = stack.enter_context(scratch(mul(problem.batch_size, size), step.storage))
+
+    def copy(index: ir.Value) -> None:
+        source, start = problem.lhs(problem.batch_index(index)), mul(index, size)
+        copy_rows(source, 0, problem.rows, 0, problem.depth, step, buffer, start, stride)
+
+    parallel_range(problem.batch_size, 1, copy)
+    return lambda index, _: Matrix(buffer, mul(index, size), stride, 1, problem.rows, problem.depth)
 
 
 @dataclass(frozen=True)
@@ -112,7 +135,7 @@ class _Strip:
     """sums[i, j] = initial + lhs[i, :] . rhs[column + j, :] for all rows i and `columns` j."""
 
     tiling: Tiling
-    initial: float
+    problem: Problem
     lhs: Matrix
     rhs: Matrix
     column: Index
@@ -121,18 +144,39 @@ class _Strip:
     stride: int
 
     def sum_along_k(self) -> None:
-        """For weights that are contiguous along k."""
+        """For weights that are contiguous along k; writes whole groups of columns."""
+        most = (self.tiling.registers - SIDE_BY_SIDE - 1) // SIDE_BY_SIDE - 1
+        rows = self.lhs.rows
+        groups = ceil_div(rows, most)
+        least, longer = floor_div(rows, maximum(groups, 1)), mod(rows, maximum(groups, 1))
 
-        def column(j: ir.Value) -> None:
-            start = self.rhs.at(add(self.column, j), 0)
-            self._row_groups(lambda row, count: self._dot(start, row, count, j))
+        def columns(j: ir.Value) -> None:
+            last = sub(self.rhs.rows, 1)
+            wanted = [minimum(add(self.column, j, c), last) for c in range(SIDE_BY_SIDE)]
+            starts = [self.rhs.at(row, 0) for row in wanted]
 
-        for_range(0, self.columns, 1, column)
+            # The first `longer` groups have one row more.
+            def group(g: ir.Value) -> None:
+                row = add(mul(g, least), minimum(g, longer))
+                count = add(least, choose(less(g, longer), value(1), value(0)))
+                self._by_count(count, 1, most, lambda rows: self._dots(starts, row, rows, j))
+
+            for_range(0, groups, 1, group)
+
+        for_range(0, self.columns, SIDE_BY_SIDE, columns)
+
+    def _by_count(self, count: Index, least: int, most: int, emit: Callable[[int], None]) -> None:
+        """Emits `emit(count)` for a count that is known only when it runs."""
+        if_else(
+            True if least == most else less(count, least + 1),
+            lambda: emit(least),
+            lambda: self._by_count(count, least + 1, most, emit),
+        )
 
     def sum_along_n(self) -> None:
         """For weights that are contiguous along n."""
         lanes, depth = self.tiling.lanes, self.lhs.depth
-        initial = splat(self.initial, lanes, ir.F32Type.get())
+        initial = splat(self.problem.initial, lanes, ir.F32Type.get())
 
         def fill(i: ir.Value) -> None:
             start = mul(i, self.stride)
@@ -151,51 +195,54 @@ class _Strip:
         """Emits `emit(first row, number of rows)` for all rows, a few at once."""
         rest = mod(self.lhs.rows, ROWS_AT_ONCE)
         full = sub(self.lhs.rows, rest)
-
-        def remainder(count: int) -> None:
-            last = count == ROWS_AT_ONCE - 1
-            if_else(
-                True if last else less(rest, count + 1),
-                lambda: emit(full, count),
-                lambda: remainder(count + 1),
-            )
-
         for_range(0, full, ROWS_AT_ONCE, lambda row: emit(row, ROWS_AT_ONCE))
-        if_else(less(0, rest), lambda: remainder(1))
 
-    def _dot(self, start: Index, row: Index, rows: int, j: ir.Value) -> None:
-        """sums[row + i, j] for `rows` rows, the weights from `start` on."""
-        lanes, f32, depth = self.tiling.lanes, ir.F32Type.get(), self.lhs.depth
-        unroll = min(UNROLL, (self.tiling.registers - 4) // rows)
-        main = sub(depth, mod(depth, unroll * lanes))
+        def some() -> None:
+            self._by_count(rest, 1, ROWS_AT_ONCE - 1, lambda count: emit(full, count))
 
-        def one(k: Index, sums: Sequence[ir.Value], keep: ir.Value | None) -> list[ir.Value]:
-            right = self.rhs.load(add(start, k), lanes, keep)
-            left = [self.lhs.load(self.lhs.at(add(row, i), k), lanes, keep) for i in range(rows)]
-            return [vector.fma(right, x, total) for x, total in zip(left, sums, strict=True)]
+        if_else(less(0, rest), some)
 
-        def step(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+    def _dots(self, starts: Sequence[Index], row: Index, rows: int, j: ir.Value) -> None:
+        """sums[row + i, j + c] for `rows` rows and the weights from each of `starts` on."""
+        lanes, depth = self.tiling.lanes, self.lhs.depth
+        step = MultiplyAdd(lanes, self.problem.pairs)
+        count = rows * len(starts)
+        unroll = -(-LEAST_SUMS // count)
+        ahead = add(starts[0], mul(self.rhs.row_stride, len(starts)))
+        whole = floor_div(self.rhs.depth, step.per_lane)
+        main = sub(whole, mod(whole, unroll * lanes))
+
+        def one(k: Index, sums: Sequence[ir.Value], keep: bool) -> list[ir.Value]:
+            width, at = lanes * step.per_lane, mul(k, step.per_lane)
+            some = mask(sub(self.rhs.depth, at), width) if keep else None
+            right = [self.rhs.load(add(start, at), width, some) for start in starts]
+            self.rhs.prefetch(add(ahead, mul(at, len(starts))), len(starts) * width)
+            some = mask(sub(depth, k), lanes) if keep else None
             result = []
-            for u in range(unroll):
-                result += one(add(k, u * lanes), sums[u * rows : (u + 1) * rows], None)
+            for i in range(rows):
+                left = step.unpack(self.lhs.load(self.lhs.at(add(row, i), k), lanes, some))
+                own = sums[i * len(starts) : (i + 1) * len(starts)]
+                result += [step(left, r, total) for r, total in zip(right, own, strict=True)]
             return result
 
-        def rest(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            return one(k, sums, mask(sub(depth, k), lanes))
+        def several(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            result = []
+            for u in range(unroll):
+                result += one(add(k, u * lanes), sums[u * count : (u + 1) * count], False)
+            return result
 
-        zero = splat(0.0, lanes, f32)
-        parts = for_range(0, main, unroll * lanes, step, [zero] * (rows * unroll))
-        total = parts[:rows]
+        zero = splat(0.0, lanes, ir.F32Type.get())
+        parts = for_range(0, main, unroll * lanes, several, [zero] * (count * unroll))
+        total = parts[:count]
         for u in range(1, unroll):
-            part = parts[u * rows : (u + 1) * rows]
+            part = parts[u * count : (u + 1) * count]
             total = [arith.addf(a, b) for a, b in zip(total, part, strict=True)]
-        total = for_range(main, depth, lanes, rest, total)
-        initial = arith.constant(f32, self.initial)
-        any_order = arith.FastMathFlags.reassoc
-        for i, x in enumerate(total):
-            kind = vector.CombiningKind.ADD
-            added = vector.reduction(f32, kind, x, acc=initial, fastmath=any_order)
-            memref.store(added, self.sums, [value(add(mul(add(row, i), self.stride), j))])
+        total = for_range(main, depth, lanes, lambda k, *sums: one(k, sums, True), total)
+        initial = splat(self.problem.initial, len(starts), ir.F32Type.get())
+        for i in range(rows):
+            across = add_across(total[i * len(starts) : (i + 1) * len(starts)])
+            at = add(mul(add(row, i), self.stride), j)
+            store(arith.addf(initial, across), self.sums, at)
 
     def _accumulate(self, starts: Sequence[Index], k: ir.Value, row: Index, rows: int) -> None:
         """Adds lhs[row + i, k + u] * (weights from starts[u] on) to the sums of `rows` rows."""
@@ -218,3 +265,38 @@ class _Strip:
                 store(total, sums, add(place, j))
 
         for_range(0, self.columns, lanes, along)
+
+
+def add_across(vectors: Sequence[ir.Value]) -> ir.Value:
+    """The sum of the lanes of each vector, side by side; their number is a power of two.
+
+    Two vectors become one that holds half as many partial sums of each, in halves, and so on.
+    """
+    lanes = ir.VectorType(vectors[0].type).shape[0]
+    found = list(vectors)
+    runs = 1  # runs of partial sums in each vector, one for each of the original ones
+    while len(found) > 1:
+        found = [
+            _halved(found[i], found[i + len(found) // 2], lanes, runs)
+            for i in range(len(found) // 2)
+        ]
+        runs *= 2
+    (total,) = found
+    while lanes > runs:
+        size = lanes // runs
+        low = [r * size + i for r in range(runs) for i in range(size // 2)]
+        high = [r * size + i for r in range(runs) for i in range(size // 2, size)]
+        total = arith.addf(vector.shuffle(total, total, low), vector.shuffle(total, total, high))
+        lanes //= 2
+    return total
+
+
+def _halved(a: ir.Value, b: ir.Value, lanes: int, runs: int) -> ir.Value:
+    """The runs of a and b, interleaved, each added up to half its length."""
+    size = lanes // runs
+    low, high = [], []
+    for r in range(runs):
+        for start in (0, lanes):
+            low += [start + r * size + i for i in range(size // 2)]
+            high += [start + r * size + i for i in range(size // 2, size)]
+    return arith.addf(vector.shuffle(a, b, low), vector.shuffle(a, b, high))

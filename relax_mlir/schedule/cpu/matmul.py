@@ -1,6 +1,6 @@
 """The rule for matrix multiplications: recognises them, with what is computed from the product.
 
-    %z = linalg.fill                                  rows <= 8    gemv_kernel: stream the weights
+    %z = linalg.fill                                  few rows     gemv_kernel: stream the weights
     %c = linalg.generic (contraction) -> %z     ->    else         gemm_kernel: tiles in registers
     %o = linalg.generic (elementwise) %c, %bias       both then:   epilogue on a block of sums
     return %o
@@ -22,10 +22,10 @@ from .contraction import Contraction, Factor, find_contractions
 from .emit import emit_kernel, read_kernel
 from .epilogue import Epilogue, Unsupported
 from .gemm_kernel import Problem, Tiling, emit_gemm
-from .gemv_kernel import MOST_ROWS, emit_gemv
+from .gemv_kernel import MOST_ROWS, emit_gemv, reads_along_k
 from .kernel import Kernel
 from .lanes import Lane, Uniform, Varying, to_vector, vector_type
-from .loops import Index, add, if_else, less, mul, zero_attr
+from .loops import Index, add, ceil_div, if_else, less, mul, zero_attr
 from .multiply_add import has_pairs, round_to_bf16
 from .packing import Matrix
 from .placement import place
@@ -44,41 +44,68 @@ def schedule_matmul(kernel: PrimFunc, target: Target) -> bool:
         if contractions is None or (contractions[0].pairs and not has_pairs(target)):
             return False
         placement = place(program, inline=False)
-        emit_kernel(kernel, placement, target, lambda k: _emit(k, tiling, contractions))
+        emit_kernel(
+            kernel, placement, target, lambda k: _emit(k, tiling, contractions, has_pairs(target))
+        )
     except (Unsupported, PassFailure):
         return False
     del module  # the program refers to it
     return True
 
 
-def _emit(kernel: Kernel, tiling: Tiling, contractions: Sequence[Contraction]) -> None:
+def _emit(
+    kernel: Kernel, tiling: Tiling, contractions: Sequence[Contraction], may_pair: bool
+) -> None:
     """Emits the body of the scheduled function."""
     prepare_program(kernel)
     first = contractions[0]
     shape = [kernel.extent(first.stage, loop) for loop in range(len(first.stage.extents))]
-    epilogue = epilogue_of(kernel, tiling, contractions, shape)
-    left = _matrix(kernel, tiling, first, first.lhs, first.rows, shape)
-    right = tuple(_matrix(kernel, tiling, c, c.rhs, c.columns, shape) for c in contractions)
-    problem = Problem(
+    plain = _problem(kernel, tiling, contractions, shape, first.pairs)
+    if plain.packed:
+        emit_gemm(tiling, plain)
+        return
+    paired = plain
+    if may_pair and first.bf16 and all(_is_stored_bf16(c) for c in contractions):
+        paired = _problem(kernel, tiling, contractions, shape, True)
+    along_k = reads_along_k(plain)
+    if_else(
+        less(plain.rows, MOST_ROWS[along_k] + 1),
+        lambda: emit_gemv(tiling, paired if along_k else plain),
+        lambda: emit_gemm(tiling, paired),
+    )
+
+
+def _problem(
+    kernel: Kernel,
+    tiling: Tiling,
+    contractions: Sequence[Contraction],
+    shape: Sequence[Index],
+    pairs: bool,
+) -> Problem:
+    """What to compute, `pairs` of bf16 numbers at a time or number by number."""
+    first = contractions[0]
+    left = _matrix(kernel, tiling, first, first.lhs, first.rows, shape, pairs)
+    right = [_matrix(kernel, tiling, c, c.rhs, c.columns, shape, pairs) for c in contractions]
+    depth = shape[first.depth]
+    return Problem(
         batch=tuple(shape[loop] for loop in first.batch),
         rows=mul(1, *(shape[loop] for loop in first.rows)),
         columns=kept_columns(kernel, contractions, shape),
-        depth=shape[first.depth],
+        depth=ceil_div(depth, 2) if pairs and not first.pairs else depth,
         lhs=left,
-        rhs=right,
+        rhs=tuple(right),
         packed=first.packed,
         initial=first.initial,
-        epilogue=epilogue,
-        pairs=first.pairs,
+        epilogue=epilogue_of(kernel, tiling, contractions, shape),
+        pairs=pairs,
     )
-    if problem.packed:
-        emit_gemm(tiling, problem)
-        return
-    if_else(
-        less(problem.rows, MOST_ROWS + 1),
-        lambda: emit_gemv(tiling, problem),
-        lambda: emit_gemm(tiling, problem),
-    )
+
+
+def _is_stored_bf16(contraction: Contraction) -> bool:
+    """Whether the right side lies in memory as the bf16 numbers that are multiplied."""
+    factor = contraction.rhs
+    half = factor.value.owner.operands[0]
+    return not factor.casts and half == contraction.stage.block.arguments[factor.number]
 
 
 def prepare_program(kernel: Kernel) -> None:
@@ -156,6 +183,7 @@ def _matrix(
     factor: Factor,
     rows: Sequence[int],
     shape: Sequence[Index],
+    pairs: bool,
 ) -> Callable[[Sequence[Index]], Matrix]:
     """One side of the product, as a function of the index of the batch."""
     view = kernel.view(factor.tensor)
@@ -170,9 +198,7 @@ def _matrix(
         raise Unsupported
     extent = mul(1, *(shape[loop] for loop in rows))
     length = mul(shape[contraction.depth], 2 if contraction.pairs else 1)
-    convert = (_convert_pairs if contraction.pairs else convert_of)(
-        kernel, contraction.stage, factor
-    )
+    convert = (_convert_pairs if pairs else convert_of)(kernel, contraction.stage, factor)
 
     def matrix(batch: Sequence[Index]) -> Matrix:
         lanes: list[Lane] = [Uniform(0)] * len(shape)

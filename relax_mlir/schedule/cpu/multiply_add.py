@@ -40,15 +40,20 @@ class MultiplyAdd:
         return ir.IntegerType.get_signless(32) if self.pairs else ir.F32Type.get()
 
     def pack(self, x: ir.Value) -> ir.Value:
-        """A vector of numbers of the left side, f32 or bf16, as it is kept."""
+        """A vector of numbers, f32 or bf16, with one lane for each f32 or pair."""
         if not self.pairs:
             return x
-        return vector.bitcast(vector_type(self.lanes // 2, self.storage), x)
+        count = ir.VectorType(x.type).shape[0]
+        return vector.bitcast(vector_type(count // 2, self.storage), x)
+
+    def unpack(self, x: ir.Value) -> ir.Value:
+        """The numbers of a vector that has one lane for each f32 or pair."""
+        return vector.bitcast(self._pairs_type(), x) if self.pairs else x
 
     def left(self, buffer: ir.Value, at: Index) -> ir.Value:
         """The number or pair of the left side at an offset, in every lane."""
         x = broadcast(memref.load(buffer, [value(at)]), self.lanes)
-        return vector.bitcast(self._pairs_type(), x) if self.pairs else x
+        return self.unpack(x)
 
     def __call__(self, left: ir.Value, right: ir.Value, sums: ir.Value) -> ir.Value:
         """The next sums."""

@@ -8,13 +8,15 @@ block of the right side becomes a panel: for each k the `columns` values of one 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from relax_mlir.bindings import ir, vector
+from relax_mlir.bindings import ir, memref, vector
 
 from .loops import (
     Index,
     add,
+    choose,
     floor_div,
     for_range,
+    less,
     load,
     mask,
     minimum,
@@ -22,9 +24,13 @@ from .loops import (
     mul,
     store,
     sub,
+    value,
 )
-from .multiply_add import MultiplyAdd
+from .multiply_add import MultiplyAdd, interleave
 
+LINE_BITS = 512
+SQUARES_AHEAD = 8
+"""How far ahead of the square that is transposed the rows are fetched."""
 COPIED_AT_ONCE = 4
 """Vectors of a row that are copied in one step, without masks."""
 
@@ -59,6 +65,12 @@ class Matrix:
         loaded = load(self.buffer, offset, lanes, keep)
         return self.convert(loaded) if self.convert else loaded
 
+    def prefetch(self, offset: Index, count: int) -> None:
+        """Fetches `count` elements from an offset into the L2 cache; they need not exist."""
+        bits = ir.MemRefType(self.buffer.type).element_type.width
+        for at in range(0, count, LINE_BITS // bits):
+            memref.prefetch(self.buffer, [value(add(offset, at))], False, 2, True)
+
 
 def transpose(rows: list[ir.Value]) -> list[ir.Value]:
     """The transpose of a square of vectors, by swapping ever smaller off-diagonal blocks."""
@@ -92,10 +104,11 @@ def copy_rows(
     """Copies `rows` rows of `depth` steps, from step k on, to `target`.
 
     Row after row is at distance `stride`, and filled up to a multiple of the vectors; rows past
-    the end of the source repeat its last one.
+    the end of the source repeat its last one. A last pair of one number gets a zero.
     """
     lanes = step.lanes
-    k, depth = mul(k, step.per_lane), mul(depth, step.per_lane)
+    k = mul(k, step.per_lane)
+    depth = minimum(mul(depth, step.per_lane), sub(source.depth, k))
     last = sub(source.rows, 1)
 
     def along_k(i: ir.Value) -> None:
@@ -117,12 +130,16 @@ def copy_rows(
     def along_rows(block: ir.Value) -> None:
         def squares(j: ir.Value) -> None:
             begin = mul(block, lanes)
-            keep = mask(sub(source.rows, add(row, begin)), lanes)
+            count = sub(source.rows, add(row, begin))
             limit = sub(source.depth, 1)
-            vectors = [
-                source.load(source.at(add(row, begin), minimum(add(k, j, i), limit)), lanes, keep)
-                for i in range(lanes)
-            ]
+
+            def column(i: int) -> ir.Value:
+                at = add(k, j, i)
+                there = choose(less(at, source.depth), value(count), value(0))
+                first = source.at(add(row, begin), minimum(at, limit))
+                return source.load(first, lanes, mask(there, lanes))
+
+            vectors = [column(i) for i in range(lanes)]
             for i, v in enumerate(transpose(vectors)):
                 at = add(start, mul(add(begin, i), stride), floor_div(j, step.per_lane))
                 store(step.pack(v), target, at)
@@ -144,22 +161,33 @@ def copy_panel(
     vectors: int,
     target: ir.Value,
     start: Index,
+    pairs: bool = False,
 ) -> None:
-    """Copies `vectors * lanes` rows of `depth` values to `target` as a panel.
+    """Copies `vectors * lanes` rows of `depth` steps, from step k on, to `target` as a panel.
 
     The panel is `depth` rounded up to `lanes` deep. What lies past the last row of the source
-    is unspecified: no kernel stores what it computes from that.
+    is unspecified: no kernel stores what it computes from that. With `pairs`, a step is a pair of
+    bf16 numbers, and a last pair of one number gets a zero.
     """
-    columns = vectors * lanes
+    step = MultiplyAdd(lanes, pairs)
+    per_lane = step.per_lane
+    columns, width = vectors * lanes, lanes * per_lane
 
     def from_columns() -> None:
-        keeps = [mask(sub(source.rows, add(row, v * lanes)), lanes) for v in range(vectors)]
+        left = [sub(source.rows, add(row, v * lanes)) for v in range(vectors)]
 
         def one(j: ir.Value) -> None:
-            begin = source.at(row, add(k, j))
+            to = add(start, mul(j, columns * per_lane))
+            at = mul(add(k, j), per_lane)
             for v in range(vectors):
-                loaded = source.load(add(begin, v * lanes), lanes, keeps[v])
-                store(loaded, target, add(start, mul(j, columns), v * lanes))
+                parts = []
+                for part in range(per_lane):
+                    inside = less(add(at, part), source.depth)
+                    count = choose(inside, value(left[v]), value(0)) if part else left[v]
+                    begin = add(source.at(row, add(at, part)), v * lanes)
+                    parts.append(source.load(begin, lanes, mask(count, lanes)))
+                for half, x in enumerate(interleave(*parts) if step.pairs else parts):
+                    store(x, target, add(to, v * width + half * lanes))
 
         for_range(0, depth, 1, one)
 
@@ -168,14 +196,18 @@ def copy_panel(
 
         def strip(v: ir.Value) -> None:
             at = add(row, mul(v, lanes))
-            begins = [source.at(minimum(add(at, i), last), k) for i in range(lanes)]
-            to = add(start, mul(v, lanes))
+            first = mul(k, per_lane)
+            begins = [source.at(minimum(add(at, i), last), first) for i in range(lanes)]
+            to = add(start, mul(v, width))
 
             def square(j: ir.Value) -> None:
-                keep = mask(sub(depth, j), lanes)
-                loaded = [source.load(add(b, j), lanes, keep) for b in begins]
-                for i, column in enumerate(transpose(loaded)):
-                    store(column, target, add(to, mul(add(j, i), columns)))
+                keep = mask(sub(source.depth, add(first, mul(j, per_lane))), width)
+                loaded = [source.load(add(b, mul(j, per_lane)), width, keep) for b in begins]
+                for b in begins:
+                    source.prefetch(add(b, mul(j, per_lane), SQUARES_AHEAD * width), width)
+                for i, column in enumerate(transpose([step.pack(x) for x in loaded])):
+                    place = add(to, mul(add(j, i), columns * per_lane))
+                    store(step.unpack(column), target, place)
 
             for_range(0, depth, lanes, square)
 

@@ -75,6 +75,54 @@ def test_products(n, k, target, rounds):
         assert (np.abs(found - expected) <= 2.0**-20 * bound).all()
 
 
+@cache
+def as_they_lie(n: int, k: int, layout: str, target: str) -> Executable:
+    """x[m, k] times weights [n, k] or [k, n], which stay as they are."""
+    left, out = (f'tensor<?x{d}xf32, #graph.shape<["m", {d}]>>' for d in (k, n))
+    half = left.replace("xf32", "xbf16")
+    shape = f"{n}x{k}" if layout == "nk" else f"{k}x{n}"
+    narrow, wide, right = f"tensor<{shape}xbf16>", f"tensor<{shape}xf32>", f"tensor<{k}x{n}xf32>"
+    turned = f'%r = "graph.permute_dims"(%wide) {{axes = array<i64: 1, 0>}} : ({wide}) -> {right}'
+    text = f"""
+    func.func @main(%x: {left}, %w: {narrow}) -> {out} {{
+      %half = "graph.astype"(%x) {{dtype = bf16}} : ({left}) -> {half}
+      %left = "graph.astype"(%half) {{dtype = f32}} : ({half}) -> {left}
+      %wide = "graph.astype"(%w) {{dtype = f32}} : ({narrow}) -> {wide}
+      {turned if layout == "nk" else ""}
+      %y = "graph.matmul"(%left, %{"r" if layout == "nk" else "wide"}) : ({left}, {right}) -> {out}
+      return %y : {out}
+    }}"""
+    return compile(text, target)
+
+
+@pytest.mark.parametrize("layout", ["nk", "kn"])
+@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+@pytest.mark.parametrize(("n", "k"), [(7, 101), (33, 64), (40, 1), (5, 31)])
+def test_products_of_weights_as_they_lie(n, k, target, layout):
+    executable = as_they_lie(n, k, layout, target)
+    rng = np.random.default_rng(n * k)
+    weights = random_bf16(rng, n, k)
+    stored = bits_of(weights if layout == "nk" else weights.T)
+    for m in (0, 1, 2, 5, 6, 7, 12, 13, 17, 63, 64, 65, 130):
+        x = rng.standard_normal((m, k)).astype(np.float32)
+        left = rounded(x)
+        found = executable["main"](x, stored)
+        bound = np.abs(left) @ np.abs(weights).T.astype(np.float64)
+        expected = left @ weights.astype(np.float64).T
+        assert (np.abs(found - expected) <= 2.0**-20 * bound).all()
+
+
+@pytest.mark.parametrize("layout", ["nk", "kn"])
+@pytest.mark.parametrize("m", [3, 80])
+def test_the_zero_of_a_last_pair_meets_no_number(layout, m):
+    """An odd k leaves half of a pair, which must not make infinity times zero."""
+    executable = as_they_lie(7, 101, layout, "native")
+    x = np.full((m, 101), np.inf, np.float32)
+    ones = np.ones((7, 101) if layout == "nk" else (101, 7), np.float32)
+    assert (executable["main"](x, bits_of(ones)) == np.inf).all()
+    assert (executable["main"](np.ones_like(x), bits_of(ones * np.inf)) == np.inf).all()
+
+
 def test_special_numbers():
     executable = compiled(33, 100, True, "native")
     weights = np.ones((33, 100), np.float32)
