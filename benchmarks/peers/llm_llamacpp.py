@@ -13,7 +13,7 @@ class Llama(Decoder):
     """The packaged model; its file is written into the cache folder when it is first needed."""
 
     def __init__(self, weights: str, work: Path, threads: int) -> None:
-        # On huge pages, like the others, it is faster than on those of its file.
+        # Not on the pages of its file, but on huge ones, like the others.
         self._model = LlamaCpp("smollm2", CAPACITY, weights, map_file=False)
         self._model.set_threads(threads)
 

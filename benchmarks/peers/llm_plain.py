@@ -21,9 +21,6 @@ def repeat(x: Tensor, group: int) -> Tensor:
 class Layer(nn.Module):
     """One decoder layer."""
 
-    attend = staticmethod(F.scaled_dot_product_attention)
-    repeat = staticmethod(repeat)
-
     def __init__(self, config: dict) -> None:
         super().__init__()
         hidden, inner = config["hidden_size"], config["intermediate_size"]
@@ -53,7 +50,9 @@ class Layer(nn.Module):
         """The layer's output, given all keys and values."""
         group = self.heads // self.kv_heads
         b, n, _ = x.shape
-        attended = self.attend(q, self.repeat(k, group), self.repeat(v, group), attn_mask=mask)
+        attended = F.scaled_dot_product_attention(
+            q, repeat(k, group), repeat(v, group), attn_mask=mask
+        )
         x = x + self.o(attended.transpose(1, 2).reshape(b, n, self.heads * self.dim))
         h = norm(x, self.post_norm, self.eps)
         return x + self.down(F.silu(self.gate(h)) * self.up(h))
@@ -115,46 +114,6 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotary positions, as `rotate_half` defines them."""
     half = x.shape[-1] // 2
     return x * cos + torch.cat([-x[..., half:], x[..., :half]], -1) * sin
-
-
-def explicit_attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor) -> Tensor:
-    """Attention as two matrix products, for compilers that do better without an operator for it."""
-    scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5 + attn_mask
-    return scores.softmax(-1) @ v
-
-
-class Begin(nn.Module):
-    """The decoder on a prompt, with empty caches."""
-
-    def __init__(self, model: Plain) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, tokens: Tensor) -> tuple[Tensor, ...]:
-        """As `Plain`."""
-        return self.model(tokens, *empty_caches(self.model))
-
-
-def exported(folder: Path) -> dict[str, torch.export.ExportedProgram]:
-    """The decoder as two graphs of any length: "begin", a prompt, and "step", a token behind it."""
-    Layer.attend = staticmethod(explicit_attention)
-    Layer.repeat = staticmethod(lambda x, group: x.repeat_interleave(group, 1))
-    model = load_plain(folder)
-    n, m = (
-        torch.export.Dim(name, min=2, max=model.config["max_position_embeddings"] - 1)
-        for name in "nm"
-    )
-    tokens, caches = torch.ones(1, 5, dtype=torch.int64), empty_caches(model, 5)
-    dims: tuple = ({}, ({2: m},) * len(caches))
-    return {
-        "begin": torch.export.export(Begin(model), (tokens,), dynamic_shapes=({1: n},)),
-        "step": torch.export.export(
-            model,
-            (tokens[:, :1], *caches),
-            dynamic_shapes=dims,
-            prefer_deferred_runtime_asserts_over_guards=True,
-        ),
-    }
 
 
 def load_plain(folder: Path, model: Plain | None = None) -> Plain:

@@ -36,10 +36,8 @@ class Eager(Decoder):
     @torch.inference_mode()
     def truncate(self, length: int) -> None:
         """See `Decoder`."""
-        if length:
-            self._cache.crop(length)
-        else:
-            self._cache = type(self._cache)(config=self._model.config)
+        if surplus := self._cache.get_seq_length() - length:
+            self._cache.crop(-surplus)
 
     def logits(self) -> np.ndarray:
         """See `Decoder`."""
