@@ -9,6 +9,7 @@ if the patterns allow it:
     injective                          calls up to injective, a reduction
     a copy under a map (transpose)     a matmul that reads it
     a decoder of small numbers         a matmul that reads it, directly or through such a copy
+    the same                           attention that reads it
 
 Since all paths from a call lead into its group, nothing is computed twice and no cycle can arise.
 A call that updates an operand in place ends its group, and no read moves behind an update of what
@@ -130,6 +131,8 @@ class Fusion:
             if sink.kernel.pattern == "out_fusible":
                 return not between and self._is_read_in_place(node)
             return _is_epilogue(node, {node, sink, *between})
+        if sink.kernel.schedule_hint == "attention":
+            return not between and decodes(node)
         if decodes(sink) and sink.users and all(map(_is_matmul, sink.users)):
             return self._is_read_in_place(node)  # else the matmul would read decoded numbers
         return other in (None, "reduction")

@@ -212,14 +212,39 @@ def _attention_flops(kernel: PrimFunc, sizes: _Sizes) -> Expr:
     """
     if not kernel.sym_args:
         raise _Unknown  # a constant position is no argument
-    n, heads, d = sizes.dims(kernel.ins[0])
+    n, heads, d = sizes.dims(kernel.outs[0])
     m = sizes.index(kernel.sym_args[0])
     causal = ir.DictAttr(kernel.op.attributes["tir.attention"])["causal"].value
     own = n * (n + 1) // 2 if causal else n * n
     return heads * (n * m + own) * (4 * d + _SOFTMAX_FLOPS)
 
 
+def _attention_bytes(kernel: PrimFunc, sizes: _Sizes) -> Expr:
+    """Queries, results, and of all parts of the caches the rows that are filled."""
+    operations = kernel.op.entry_block.operations
+    products = (op for op in operations if isinstance(op, linalg.GenericOp) and _sums(op))
+    query = next(products).inputs[0]
+    if not isinstance(query.owner, ir.Block) and isinstance(query.owner.opview, tensor.CastOp):
+        query = query.owner.opview.source
+    if not kernel.sym_args or query not in kernel.ins:
+        raise _Unknown
+    length = sizes.dims(kernel.outs[0])[0] + sizes.index(kernel.sym_args[0])
+    total = sizes.bytes(query) + sizes.bytes(kernel.outs[0])
+    for value in kernel.ins:
+        if value != query:
+            heads, _, d = sizes.dims(value)
+            element = _element_bytes(ir.ShapedType(value.type).element_type)
+            total = total + heads * length * d * element
+    return total
+
+
+def _sums(op: linalg.GenericOp) -> bool:
+    return any("reduction" in str(kind) for kind in op.iterator_types)
+
+
 def _bytes(kernel: PrimFunc, sizes: _Sizes) -> Expr:
+    if kernel.schedule_hint == "attention":
+        return _attention_bytes(kernel, sizes)
     parts = [_read(value, sizes) for value in kernel.ins]
     parts += [_written(value, sizes) for value in kernel.outs]
     return sum(parts, const(0))

@@ -77,7 +77,7 @@ def ablate(
         executable, parameters = compile_decoder(checkpoint, chosen)
         layout = _layout(executable, checkpoint)
         if layout not in weights:
-            memory = Memory(parameter_kinds(executable, checkpoint.config))
+            memory = Memory(parameter_kinds(executable))
             threads = max(plan.threads)
             load_parameters(checkpoint.weights, parameters, executable, memory, threads)
             weights[layout] = memory.arrays
@@ -91,7 +91,7 @@ def ablate(
 def _layout(executable: Executable, checkpoint: Checkpoint) -> object:
     """What tells layouts apart: names say how a weight was made, dims to what."""
     names = [argument.name for argument in executable["main"].arguments]
-    return tuple(names), tuple(parameter_kinds(executable, checkpoint.config))
+    return tuple(names), tuple(parameter_kinds(executable))
 
 
 def _describe(executable: Executable, plan: Plan) -> dict:

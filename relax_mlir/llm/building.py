@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from dataclasses import replace
 
 from tqdm import tqdm
 
@@ -28,7 +29,7 @@ def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes |
     begin = time.perf_counter()
     executable, parameters = compile_decoder(checkpoint, settings, key is not None)
     seconds = time.perf_counter() - begin
-    kinds = parameter_kinds(executable, checkpoint.config)
+    kinds = parameter_kinds(executable)
 
     def load(sink: Sink) -> None:
         load_parameters(checkpoint.weights, parameters, executable, sink, threads)
@@ -76,14 +77,14 @@ def compile_decoder(
 def _storage(checkpoint: Checkpoint, settings: Settings) -> Storage:
     """How the matrices of a checkpoint are kept."""
     if settings.weights == "f32":
-        return F32_STORAGE
+        return replace(F32_STORAGE, activations=settings.activations, cache=settings.cache)
     if settings.weights != "native":
         shapes = checkpoint.config.weight_shapes()
         unit = 1 if settings.weights == BF16 else BLOCK
         names = [n for n, shape in shapes.items() if len(shape) == 2 and shape[1] % unit == 0]
-        return Storage(dict.fromkeys(names, settings.weights), settings.activations)
+        return Storage(dict.fromkeys(names, settings.weights), settings.activations, settings.cache)
     shapes = checkpoint.config.weight_shapes()
     matrices = [name for name, shape in shapes.items() if len(shape) == 2]
     found = {name: checkpoint.weights.format(name).lower() for name in matrices}
     schemes = {name: format for name, format in found.items() if format in (BF16, *SCHEMES)}
-    return Storage(schemes, settings.activations)
+    return Storage(schemes, settings.activations, settings.cache)

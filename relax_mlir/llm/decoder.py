@@ -27,7 +27,6 @@ from relax_mlir.executable import Executable, load
 from relax_mlir.fingerprint import compiler_fingerprint, processor_fingerprint
 from relax_mlir.llm.arrays import ELEMENTS, Kind, placed, room_for
 from relax_mlir.llm.checkpoint import Checkpoint
-from relax_mlir.llm.config import LlamaConfig
 from relax_mlir.target import Target
 
 
@@ -41,6 +40,7 @@ class Settings:
     opt_level: int = 3
     without: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    cache: str = "f32"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ def decoder_for(
     decoder, ModelError if a weight cannot be read.
     """
     key = _key(checkpoint.path, settings)
-    known = _find(key, checkpoint.config) if use_cache else None
+    known = _find(key) if use_cache else None
     if known is not None:
         return known
     # MLIR takes 0.3 s to import, which a later start saves.
@@ -79,7 +79,7 @@ def _key(path: Path, settings: Settings) -> bytes:
     return repr(("decoder", model, settings, machine, compiler_fingerprint())).encode()
 
 
-def _find(key: bytes, config: LlamaConfig) -> Decoder | None:
+def _find(key: bytes) -> Decoder | None:
     begin = time.perf_counter()
     weights = cache.lookup(key, ".weights")
     module = cache.lookup(key, ".so") if weights else None
@@ -87,14 +87,14 @@ def _find(key: bytes, config: LlamaConfig) -> Decoder | None:
         return None
     executable = load(module)
     seconds = time.perf_counter() - begin
-    parameters = _map(weights, parameter_kinds(executable, config))
+    parameters = _map(weights, parameter_kinds(executable))
     return None if parameters is None else Decoder(executable, parameters, seconds)
 
 
-def parameter_kinds(executable: Executable, config: LlamaConfig) -> list[Kind]:
+def parameter_kinds(executable: Executable) -> list[Kind]:
     """Shapes and element types of the parameters that a decoder takes."""
-    first = 2 + 2 * config.num_layers  # behind tokens, lengths and caches
-    arguments = executable["main"].arguments[first:]
+    caches = [argument.inout for argument in executable["main"].arguments].count(True)
+    arguments = executable["main"].arguments[2 + caches :]  # behind tokens and lengths
     return [(argument.dims, ELEMENTS[argument.dtype]) for argument in arguments]
 
 

@@ -16,6 +16,7 @@ from relax_mlir.dialects import graph, make_context
 from relax_mlir.dialects.graph import TensorType, shape_value_type
 
 from .config import LlamaConfig
+from .kv_cache import attend, cache_parts
 from .nn import (
     F32_STORAGE,
     Embedding,
@@ -46,6 +47,7 @@ class Attention(Module):
 
     def __init__(self, config: LlamaConfig, prefix: str, storage: Storage) -> None:
         self.config = config
+        self.storage = storage
         heads = {"q": config.num_heads, "k": config.num_kv_heads, "v": config.num_kv_heads}
         projections = {
             f"{prefix}.{name}_proj.weight": count * config.head_dim for name, count in heads.items()
@@ -57,16 +59,14 @@ class Attention(Module):
     def __call__(
         self, x: ir.Value, cache: Sequence[ir.Value], rotation: tuple[ir.Value, ir.Value]
     ) -> tuple[ir.Value, Sequence[ir.Value]]:
-        """Maps [n, hidden] to [n, hidden]; also returns the updated key and value caches."""
+        """Maps [n, hidden] to [n, hidden]; also returns the updated parts of the cache."""
         c = self.config
         query, key, value = self._heads(self.qkv(x))
         query = graph.RotaryOp.build(query, *rotation).result
         key = graph.RotaryOp.build(key, *rotation).result
-        cache = graph.KvAppendOp.build(*cache, key, value, position=[CACHED]).results
-        mixed = graph.AttentionOp.build(
-            query, *cache, position=[CACHED], scale=c.head_dim**-0.5, causal=True
-        ).result
-        return self.out(reshape(mixed, [NEW, c.num_heads * c.head_dim])), list(cache)
+        kind, rounds = self.storage.cache, self.storage.activations == "int8"
+        mixed, cache = attend(kind, rounds, query, key, value, cache, CACHED, c.head_dim**-0.5)
+        return self.out(reshape(mixed, [NEW, c.num_heads * c.head_dim])), cache
 
     def _heads(self, qkv: ir.Value) -> list[ir.Value]:
         c = self.config
@@ -121,6 +121,7 @@ class Llama(Module):
 
     def __init__(self, config: LlamaConfig, storage: Storage = F32_STORAGE) -> None:
         self.config = config
+        self.storage = storage
         size = config.hidden_size
         self.embedding = Embedding(config.vocab_size, size, "model.embed_tokens.weight", storage)
         self.layers = [Layer(config, index, storage) for index in range(config.num_layers)]
@@ -169,27 +170,34 @@ def export(model: Llama) -> str:
 def _export_main(model: Llama, module: ir.Module) -> None:
     config, parameters = model.config, model.parameters()
     f32, i32 = ir.F32Type.get(), ir.IntegerType.get_signless(32)
-    cache_type = TensorType.make([config.num_kv_heads, CAPACITY, config.head_dim], f32).to_mlir()
-    names = cache_names(config)
+    kinds = _cache_kinds(model)
+    names = list(kinds)
     inputs = [TensorType.make([NEW], i32).to_mlir(), shape_value_type([CACHED, ROWS])]
-    inputs += [cache_type] * len(names)
+    inputs += kinds.values()
     inputs += [TensorType.make(p.dims, p.element).to_mlir() for p in parameters]
     logits_type = TensorType.make([ROWS, config.vocab_size], f32).to_mlir()
     with ir.InsertionPoint(module.body):
-        main = func.FuncOp("main", (inputs, [logits_type, *[cache_type] * len(names)]))
+        main = func.FuncOp("main", (inputs, [logits_type, *kinds.values()]))
     _describe_arguments(main, ["tokens", "lengths", *names, *[p.name for p in parameters]], names)
     arguments = list(main.add_entry_block().arguments)
     caches = arguments[2 : 2 + len(names)]
     values = dict(zip(parameters, arguments[2 + len(names) :]))
     with ir.InsertionPoint(main.entry_block), Scope(values):
-        pairs = list(zip(caches[0::2], caches[1::2]))
-        logits, updated = model(arguments[0], pairs)
+        each = len(caches) // config.num_layers
+        layers = [caches[i : i + each] for i in range(0, len(caches), each)]
+        logits, updated = model(arguments[0], layers)
         func.ReturnOp([logits, *updated])
 
 
-def cache_names(config: LlamaConfig) -> list[str]:
-    """Names of the cache arguments, keys and values of each layer in turn."""
-    return [f"{kind}_cache_{i}" for i in range(config.num_layers) for kind in ("key", "value")]
+def _cache_kinds(model: Llama) -> dict[str, ir.Type]:
+    """Types of the cache arguments by name, the parts of each layer in turn."""
+    config = model.config
+    found = {}
+    for i in range(config.num_layers):
+        for name, columns, element in cache_parts(model.storage.cache, config.head_dim):
+            dims = [config.num_kv_heads, CAPACITY, columns]
+            found[f"{name}_{i}"] = TensorType.make(dims, ir.Type.parse(element)).to_mlir()
+    return found
 
 
 def _describe_arguments(main: func.FuncOp, names: Sequence[str], caches: Sequence[str]) -> None:

@@ -33,6 +33,8 @@ SCHEMES = {"q8_32": "q8_0", "q4_32": "q4_0", "q4_32_minimum": "q4_1"}
 """What `relax-quantize` calls some of them."""
 ACTIVATIONS = ("int8", "f32")
 """The types that quantised weights can be multiplied with."""
+CACHES = ("f32", "bf16", "int8")
+"""The types that key and value caches can be kept in."""
 
 
 def load(
@@ -44,6 +46,7 @@ def load(
     context: int | None = None,
     use_cache: bool = True,
     activations: str = "int8",
+    cache: str | None = None,
 ) -> "LanguageModel":
     """Opens a model, compiles its decoder and loads its weights.
 
@@ -63,6 +66,10 @@ def load(
         activations: what matrices that are not f32 are multiplied with: "int8" rounds it by
             blocks of 32 to 8 bits for quantised ones, and to bfloat16 for those in bfloat16, as
             other engines do; "f32" computes exactly, about three times slower.
+        cache: the type that keys and values of earlier tokens are kept in: "f32"; "bf16", where
+            attention computes in bfloat16 too unless activations are "f32"; or "int8", by blocks
+            of 32 with a scale. By default "bf16" where weights and activations are bfloat16, else
+            "f32".
 
     Raises:
         UsageError: an argument is wrong, or there is no such model.
@@ -81,7 +88,8 @@ def load(
     if weights == "native":
         _tell_what_is_decoded(checkpoint)
     context = _checked_context(context, checkpoint.config)
-    settings = Settings(weights, activations, target, opt_level)
+    cache = cache_type(cache, weights, activations, checkpoint.config)
+    settings = Settings(weights, activations, target, opt_level, cache=cache)
     decoder = decoder_for(checkpoint, settings, threads or num_cpus(), use_cache)
     statistics = Statistics(
         load_seconds=time.perf_counter() - begin - decoder.compile_seconds,
@@ -104,6 +112,23 @@ def _tell_what_is_decoded(checkpoint: Checkpoint) -> None:
                 "as float32",
                 stacklevel=3,
             )
+
+
+def cache_type(cache: str | None, weights: str, activations: str, config: LlamaConfig) -> str:
+    """The type of caches that is asked for, or the default for these weights.
+
+    Raises UsageError for an unknown type, and for int8 if blocks of 32 do not divide the heads.
+    """
+    if cache is None:
+        return "bf16" if (weights, activations) == ("bf16", "int8") else "f32"
+    if cache not in CACHES:
+        raise UsageError(f"unknown cache '{cache}'; accepted are {', '.join(CACHES)}")
+    if cache == "int8" and config.head_dim % 32:
+        raise UsageError(
+            f"int8 caches take heads of a multiple of 32 features, and this model's have "
+            f"{config.head_dim}; accepted are f32, bf16"
+        )
+    return cache
 
 
 def _checked_context(context: int | None, config: LlamaConfig) -> int:

@@ -59,11 +59,13 @@ class Storage:
 
     A scheme is one of `graph.dequantize`, or "bf16". With `activations` "int8", what is multiplied
     with a quantised matrix is rounded to 8 bits by blocks of 32, so that products are of integers,
-    and what is multiplied with a bf16 matrix is rounded to bf16; with "f32" it is not.
+    and what is multiplied with a bf16 matrix is rounded to bf16; with "f32" it is not. `cache` is
+    the type of key and value caches, one of `kv_cache.py`.
     """
 
     schemes: Mapping[str, str] = field(default_factory=dict)
     activations: str = "int8"
+    cache: str = "f32"
 
 
 F32_STORAGE = Storage()

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from math import prod
 
 import numpy as np
 
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import BoundCall, Executable, Function
+from relax_mlir.llm.arrays import ALIGNMENT, ELEMENTS, placed, room_for
 from relax_mlir.llm.config import LlamaConfig
 
 
@@ -26,14 +26,16 @@ class Session:
         self._vocab_size = config.vocab_size
         self._parameters = parameters
         # One allocation gets huge pages also if each cache is small, and is read faster by a third.
-        dims = (2 * config.num_layers, config.num_kv_heads, capacity, config.head_dim)
+        parts = [argument for argument in main.arguments if argument.inout]
+        kinds = [((a.dims[0], capacity, a.dims[2]), ELEMENTS[a.dtype]) for a in parts]
+        size = room_for(kinds)
         try:
-            self._caches = list(np.zeros(dims, np.float32))
+            memory = np.zeros(size + ALIGNMENT, np.uint8)
         except MemoryError:
-            size = 4 * prod(dims)
             raise MemoryError(
                 f"caches of {size} bytes for {capacity} tokens; a smaller context needs less"
             ) from None
+        self._caches = placed(memory[-memory.ctypes.data % ALIGNMENT :], kinds)
         self._tokens: list[int] = []
         # Every call reads these two numbers where they are: cached tokens, rows of logits.
         self._lengths = np.zeros(2, np.int64)

@@ -11,7 +11,7 @@ from relax_mlir.llm.checkpoint import open_checkpoint
 from relax_mlir.llm.decoder import Settings
 from relax_mlir.llm.generation import Generation
 from relax_mlir.llm.inspection import describe
-from relax_mlir.llm.model import LanguageModel
+from relax_mlir.llm.model import LanguageModel, cache_type
 from relax_mlir.llm.session import Session
 
 LEAVE, RESET = "/exit", "/reset"
@@ -94,7 +94,8 @@ def _ablate(args: argparse.Namespace, plan: Plan) -> int:
 
     checkpoint = open_checkpoint(args.model)
     plan.check(checkpoint.config.max_context)
-    settings = Settings(args.weights, args.activations, args.target, args.opt_level)
+    cache = cache_type(args.cache, args.weights, args.activations, checkpoint.config)
+    settings = Settings(args.weights, args.activations, args.target, args.opt_level, cache=cache)
     results = ablation.ablate(checkpoint, settings, plan)
     print(json.dumps(results, indent=2) if args.json else ablation.table(results))
     return 0
@@ -135,6 +136,7 @@ def _load(args: argparse.Namespace, threads: int | None, context: int | None) ->
         context=context,
         use_cache=not args.no_cache,
         activations=args.activations,
+        cache=args.cache,
     )
 
 

@@ -67,6 +67,12 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
         help="what quantised and bf16 matrices are multiplied with: int8, the default (bf16 for "
         "bf16 ones), or f32",
     )
+    add(
+        "--cache",
+        metavar="TYPE",
+        help="what keys and values of earlier tokens are kept in: f32, bf16 or int8 (default: bf16 "
+        "with --weights bf16, else f32)",
+    )
 
 
 def _add_sampling(parser: argparse.ArgumentParser) -> None:

@@ -44,6 +44,8 @@ from relax_mlir.symbolic import Expr, as_expr
 
 PLACEHOLDER = "__fused"
 SIMPLIFY = "func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse)"
+SIMPLIFY_HINTED = "func.func(canonicalize,cse)"
+HINTS = ("tir.schedule_hint", "tir.attention")
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,9 @@ class Merged:
 
 
 def _simplify(kernel: func.FuncOp) -> None:
-    manager = passmanager.PassManager.parse(SIMPLIFY)
+    # Whoever reads a hint expects the stages that the producer wrote.
+    hinted = PrimFunc(kernel).schedule_hint is not None
+    manager = passmanager.PassManager.parse(SIMPLIFY_HINTED if hinted else SIMPLIFY)
     manager.enable_verifier(False)
     manager.run(kernel.operation)
     _restore_outputs(PrimFunc(kernel))
@@ -241,6 +245,9 @@ class _Inliner:
                 self.values[ins[position]] if position >= 0 else self._destination(call, value)
             )
         arguments += [self._symbols.value(call, dim) for dim in call.symbol_arguments]
+        for hint in HINTS:
+            if hint in kernel.op.attributes:
+                self.builder.attribute(hint, kernel.op.attributes[hint])
         results = inline_body(kernel.op, arguments, self.builder.insertion_point)
         for value, result in zip(outs, results, strict=True):
             self.values[value] = cast(result, plain_type(value.type))
