@@ -48,8 +48,9 @@ RULES: tuple[tuple[str, Rule], ...] = (
 def schedule(kernel: PrimFunc, target: Target, fuse: bool = True) -> str:
     """Schedules a tensor program by the first rule that takes it, and returns the rule's name.
 
-    With `fuse` off, every op of the program gets loops and memory of its own. Raises PassFailure
-    at an op that no rule can schedule.
+    With `fuse` off, every op of the program gets loops and memory of its own; but a matrix product
+    is one nest of loops with what is computed from its sums, which only exist a tile at a time.
+    Raises PassFailure at an op that no rule can schedule.
     """
     name, module = kernel.name, kernel.op.operation.parent
     for rule_name, rule in RULES:

@@ -5,7 +5,8 @@
     func.func private @k(%x: memref<?xf32>, %out: memref<?xf32>) attributes {tir.scheduled}
 
 Outputs are computed into the out parameters; what is between them is fused away, stays in
-registers, or is scratch memory that the kernel frees. `fuse=false` keeps every op separate.
+registers, or is scratch memory that the kernel frees. `fuse=false` keeps every op separate, but
+for matrix products, which always take what is computed from their sums along.
 The work of a call stays on the kernel as `tir.flops` and `tir.bytes`: see `analysis.work`.
 
 Needs: tensor programs of linalg, tensor, arith and math ops. Leaves: no tensor in them.

@@ -1,0 +1,61 @@
+"""The multiply-adds of float products on each machine, looked up in the assembly made for it."""
+
+import re
+from dataclasses import dataclass
+
+import pytest
+from test_dot_instructions import assembly
+
+from relax_mlir.target import Target
+
+# The instruction of a target, and what there must be none of.
+CASES = [
+    ("f32", "aarch64", r"\bfmla\s+v\d+\.4s", r"\bfmadd\b|\bbl\s+fmaf?\b"),
+    ("bf16", "aarch64", r"\bfmla\s+v\d+\.4s", r"\bfmadd\b|\bbl\s+(fmaf?|__\w*bf\w*)\b"),
+    ("f32", "x86-64-v4", r"\bvfmadd231ps\b.*%zmm", r"\bvfmadd231ss\b"),
+    ("bf16", "x86-64-v4+avx512bf16", r"\bvdpbf16ps\b.*%zmm", r"\bvfmadd231ss\b"),
+    ("f32", "x86-64-v3", r"\bvfmadd231ps\b.*%ymm", r"%zmm|\bvfmadd231ss\b"),
+    ("bf16", "x86-64-v3", r"\bvfmadd231ps\b.*%ymm", r"%zmm|\bvdpbf16ps\b|\bvfmadd231ss\b"),
+]
+
+
+@dataclass(frozen=True)
+class Program:
+    """x[m, k] times the transpose of weights [n, k], which stay as they are."""
+
+    element: str
+
+    def text(self) -> str:
+        """The module."""
+        k, n = 100, 40
+        x, y = (f'tensor<?x{d}xf32, #graph.shape<["m", {d}]>>' for d in (k, n))
+        stored, w = f"tensor<{n}x{k}x{self.element}>", f"tensor<{n}x{k}xf32>"
+        turned = f"tensor<{k}x{n}xf32>"
+        half = x.replace("xf32", "xbf16")
+        casts = f"""
+          %half = "graph.astype"(%x) {{dtype = bf16}} : ({x}) -> {half}
+          %left = "graph.astype"(%half) {{dtype = f32}} : ({half}) -> {x}
+          %wide = "graph.astype"(%w) {{dtype = f32}} : ({stored}) -> {w}"""
+        left, wide = ("%x", "%w") if self.element == "f32" else ("%left", "%wide")
+        return f"""
+        func.func @main(%x: {x}, %w: {stored}) -> {y} {{{"" if self.element == "f32" else casts}
+          %t = "graph.permute_dims"({wide}) {{axes = array<i64: 1, 0>}} : ({w}) -> {turned}
+          %y = "graph.matmul"({left}, %t) : ({x}, {turned}) -> {y}
+          return %y : {y}
+        }}"""
+
+
+@pytest.mark.parametrize(("element", "name", "wanted", "unwanted"), CASES)
+def test_instructions_of_targets(element: str, name: str, wanted: str, unwanted: str) -> None:
+    target = Target.parse(name)
+    text = assembly(Program(element), target)
+    sums = {r for line in text.splitlines() if re.search(wanted, line) for r in _result(line)}
+    assert len(sums) >= target.num_vector_registers // 2, "sums stay in registers"
+    assert not re.search(unwanted, text)
+    assert not re.search(r"(call|bl)\s+llvm\.", text), "an intrinsic that LLVM does not know"
+
+
+def _result(line: str) -> list[str]:
+    """The register that an instruction writes: the last operand on x86, the first on aarch64."""
+    registers = re.findall(r"%[yz]mm\d+|\bv\d+(?=\.)", line)
+    return [registers[-1] if registers[0].startswith("%") else registers[0]]
