@@ -1,4 +1,4 @@
-// RUN: relax-opt %s --split-input-file --verify-diagnostics --relax-quantize=scheme=q4_32
+// RUN: relax-opt %s --split-input-file --verify-diagnostics --relax-quantize='scheme=q4_32 min-size=32'
 
 !x = tensor<?x40xf32, #graph.shape<["n", 40]>>
 
@@ -61,6 +61,18 @@ module {
       %w: tensor<?x64xf32, #graph.shape<["k", 64]>> {graph.name = "w"}) -> tensor<4x64xf32> attributes {graph.num_inputs = 1 : i64} {
     %0 = "graph.matmul"(%x, %w) : (tensor<4x?xf32, #graph.shape<[4, "k"]>>, tensor<?x64xf32, #graph.shape<["k", 64]>>) -> tensor<4x64xf32>
     return %0 : tensor<4x64xf32>
+  }
+}
+
+// -----
+
+// expected-remark @below {{no weight is quantised}}
+module {
+  func.func @negative_bf16_constant(%x: tensor<4x32xbf16>) -> tensor<4x1xbf16> {
+    // expected-remark @below {{'constant' is not quantised: its numbers are bf16}}
+    %w = arith.constant dense<[[1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0]]> : tensor<32x1xbf16>
+    %0 = "graph.matmul"(%x, %w) : (tensor<4x32xbf16>, tensor<32x1xbf16>) -> tensor<4x1xbf16>
+    return %0 : tensor<4x1xbf16>
   }
 }
 
