@@ -57,8 +57,10 @@ BATCH = 2
 """Blocks of rows whose copies are made together: they are still in a cache when they are used."""
 ROWS = 2
 """Rows at once of many: 1 waits for its own additions, and 4 ended up slower than 2."""
-FEW_ROWS = 4
-"""Rows that have a tile of their own."""
+FEW_ROWS = 8
+"""Rows up to which there is a tile for each number, where a vector is as wide as a panel."""
+PREFETCH_ROWS = 6
+"""Rows from which on multiplying takes so long that the machine stops reading ahead."""
 STRETCH = 64
 """Blocks of k of `ROW_BLOCK` rows that stay in the L2 cache (256 KiB)."""
 TASK_BYTES = 24576
@@ -262,9 +264,10 @@ class _Task:
 
     def emit(self) -> None:
         """Emits loops for a few rows, of which there is a tile for each number, and for more."""
+        few = FEW_ROWS * self.kernel.dot.lanes // PANEL
 
         def height(rows: int) -> None:
-            if rows > FEW_ROWS:
+            if rows > few:
                 self._emit_many()
             else:
                 exact = less(self.rows, rows + 1)
@@ -279,8 +282,8 @@ class _Task:
 
         def panel(j: ir.Value) -> None:
             def block(b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
-                if self.kernel.scheme.bits < 8:
-                    # Narrow numbers come in several slow streams, which the machine notices late.
+                # Narrow numbers come in several slow streams, which the machine notices late.
+                if self.kernel.scheme.bits < 8 or rows >= PREFETCH_ROWS:
                     self._prefetch(j, b)
                 places = [add(self._place(b), r) for r in range(rows)]
                 result = []
