@@ -1,0 +1,132 @@
+"""The comparison with other programs: `benchmarks/llm.py`'s cases, checks and figures."""
+
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
+
+
+@pytest.fixture
+def benchmarks(monkeypatch):
+    """Lets tests import what lies beside the commands, and forgets it again."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(str(FOLDER))
+    yield
+    for name in set(sys.modules) - before:
+        if name.partition(".")[0] in ("llm_model", "llm_results", "peers", "worker"):
+            del sys.modules[name]
+
+
+def recorder():
+    from peers.llm_decoder import Decoder
+
+    class Recorder(Decoder):
+        """Its logits are the tokens in its caches, so that they tell what was run."""
+
+        def __init__(self, weights, work, threads):
+            self.tokens = []
+            self.fed = 0
+
+        def append(self, tokens):
+            assert tokens
+            self.tokens += tokens
+            self.fed += len(tokens)
+
+        def truncate(self, length):
+            assert length <= len(self.tokens)
+            del self.tokens[length:]
+
+        def logits(self):
+            padded = self.tokens + [-1] * (1000 - len(self.tokens))
+            return np.array(padded, np.float32)
+
+    return Recorder
+
+
+def program():
+    from peers.llm_decoder import Program
+
+    return Program(recorder(), "1", 1)
+
+
+COMMON = {"weights": "f32", "work": "."}
+
+
+def seen(logits):
+    return [int(value) for value in logits if value >= 0]
+
+
+@pytest.mark.usefixtures("benchmarks")
+def test_cases_begin_with_the_context_that_they_name():
+    made = program()
+    from peers.llm_decoder import fixed_tokens
+
+    cases = [
+        ({"prompt": 7}, fixed_tokens(7)),
+        ({"generated": 3, "context": 5}, [*fixed_tokens(5), *fixed_tokens(3)]),
+        ({"generated": 4, "context": 0}, fixed_tokens(4)),
+    ]
+    prepared = [(made.prepare({**case, **COMMON}), expected) for case, expected in cases]
+    # In any order, and again: each finds the caches as another case left them.
+    for index in (0, 1, 1, 2, 0, 2, 1, 1):
+        case, expected = prepared[index]
+        case.reset()
+        assert seen(case.run()[0]) == expected
+
+
+@pytest.mark.usefixtures("benchmarks")
+def test_check_answers_behind_prompts_and_steps(tmp_path):
+    tokens = np.random.default_rng().integers(0, 100, 30)
+    np.save(tmp_path / "tokens.npy", tokens)
+    case = {"check": str(tmp_path / "tokens.npy"), "prompts": [5, 2, 30], "steps": 4}
+    rows = program().prepare({**case, **COMMON}).run()[0]
+    lengths = [5, 2, 30, 6, 7, 8, 9]
+    assert [seen(row) for row in rows] == [tokens[:length].tolist() for length in lengths]
+
+
+@pytest.mark.usefixtures("benchmarks")
+def test_agreement_tells_right_from_wrong():
+    import llm_model
+
+    generator = np.random.default_rng()
+    reference = generator.standard_normal((llm_model.CHECKED, 50)).astype(np.float32)
+    first = llm_model.PROMPTS[0]
+    rows = [n - 1 for n in llm_model.PROMPTS] + [*range(first, first + llm_model.STEPS)]
+    right = llm_model.agreement(reference[rows], reference)
+    assert right.is_right("f32")
+    assert right.equal == right.of == (len(llm_model.PROMPTS), llm_model.STEPS)
+    # Steps that are off by one position, with prompts that are right.
+    shifted = reference[rows].copy()
+    shifted[len(llm_model.PROMPTS) :] = np.roll(shifted[len(llm_model.PROMPTS) :], 1, axis=0)
+    assert not llm_model.agreement(shifted, reference).is_right("native")
+
+
+@pytest.mark.usefixtures("benchmarks")
+def test_divergence_is_that_of_the_definition():
+    import llm_model
+
+    generator = np.random.default_rng()
+    a, b = generator.standard_normal((2, 3, 11)) * 4
+    p, q = (np.exp(each) / np.exp(each).sum(-1, keepdims=True) for each in (a, b))
+    np.testing.assert_allclose(llm_model.divergence(a, b), (p * np.log(p / q)).sum(-1), rtol=1e-9)
+
+
+@pytest.mark.usefixtures("benchmarks")
+def test_rows_compare_within_rounds(tmp_path):
+    from llm_results import Block, Row, load_blocks, report
+
+    row = Row("tg8@0", 8, 2, (1.0, 2.0, 4.0), (0.5, 1.5, 1.0), 1.05, (10e9, 5e9, 2.5e9), 1.25e9)
+    assert row.ratio[1] == 2.0  # 4 * 0.5, 4 * 0.75, 4 * 0.25
+    assert row.rates == (4.0, 2.0)
+    assert row.share is not None
+    assert math.isclose(row.share, 1.0)
+    block = Block("f32", 2, "a peer", "1", "right", [row])
+    block.save(tmp_path)
+    block.save(tmp_path)
+    assert load_blocks(tmp_path)[0].rows[0].ratio == row.ratio
+    text = report(load_blocks(tmp_path), ["f32"], [2])
+    assert "| tg8@0 | a peer 1 | 4.0 | 2.0 | 2.00 | 1.50 to 2.50 | 1.05 | 5.0 GB/s | 100% |" in text
