@@ -1,5 +1,6 @@
 """Weights that `relax-quantize` keeps in few bits: compiled, run, and compared with float64."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -179,6 +180,35 @@ def test_half_precision(computed: str, stored: str, activations: str) -> None:
     result = executable["main"](x, *given)
     assert result.dtype == kinds[computed]
     np.testing.assert_allclose(result, expected, rtol=2e-3, atol=1e-2)
+
+
+BLOCK = """
+!x = tensor<?x64xf32, #graph.shape<["n", 64]>>
+!h = tensor<?x64xbf16, #graph.shape<["n", 64]>>
+func.func @main(%x: !x, %w: tensor<64x64xf32>, %v: tensor<64x64xbf16>) -> !h
+    attributes {graph.num_inputs = 1 : i64} {
+  %0 = scf.execute_region -> !x no_inline {
+    %1 = "graph.matmul"(%x, %w) : (!x, tensor<64x64xf32>) -> !x
+    %2 = "graph.matmul"(%1, %w) : (!x, tensor<64x64xf32>) -> !x
+    scf.yield %2 : !x
+  } {graph.dataflow}
+  %b = "graph.astype"(%0) {dtype = bf16} : (!x) -> !h
+  %3 = "graph.matmul"(%b, %v) : (!h, tensor<64x64xbf16>) -> !h
+  return %3 : !h
+}
+"""
+
+
+@pytest.mark.parametrize("activations", ACTIVATIONS)
+def test_dataflow_blocks_and_bf16(activations: str) -> None:
+    executable = compile(quantized(BLOCK, "q8_32", f"activations={activations}"))
+    random = np.random.default_rng(4)
+    x, w, v = (random.standard_normal(n, np.float32) for n in ((5, 64), (64, 64), (64, 64)))
+    v = v.astype(ml_dtypes.bfloat16)
+    expected = x.astype(np.float64) @ w @ w @ v.astype(np.float64)
+    result = executable["main"](x, *parameters(executable, w, v)).astype(np.float64)
+    error = np.linalg.norm(result - expected) / np.linalg.norm(expected)
+    assert 1e-3 < error < 3e-2  # rounding to 8 bits shows, and is all that shows
 
 
 def constant_module(weight: np.ndarray) -> str:
