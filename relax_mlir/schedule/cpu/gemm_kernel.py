@@ -249,7 +249,8 @@ def emit_gemm(tiling: Tiling, problem: Problem) -> None:
                 )  # fmt: skip
 
             def multiply(task: ir.Value) -> None:
-                block, group = floor_div(task, blocks.groups), mod(task, blocks.groups)
+                # All rows with a panel before the next one: threads share panels evenly.
+                group, block = floor_div(task, number), mod(task, number)
                 at = mul(block, blocks.copy_size)
                 _emit_task(tiling, problem, blocks, add(first, block), group, copies, at)
 
