@@ -13,6 +13,18 @@ func.func @parameter(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %w: tensor<4
   return %0 : tensor<?x40xf32, #graph.shape<["n", 40]>>
 }
 
+// Rows may have several dims.
+// CHECK-LABEL: func.func @batched
+// CHECK-SAME:    %[[X:[a-z0-9]*]]: tensor<?x?x64xf32
+// CHECK-SAME:    %[[W:[a-z0-9]*]]: tensor<64x40xf32>
+// CHECK:         %[[P:.*]] = "graph.call_tir"(%[[W]]) {callee = @pack_weights
+// CHECK-SAME:      -> tensor<2x64x32xf32>
+// CHECK:         "graph.call_tir"(%[[X]], %[[P]]) {callee = @matmul{{[_0-9]*}}_packed,
+func.func @batched(%x: tensor<?x?x64xf32, #graph.shape<["b", "n", 64]>>, %w: tensor<64x40xf32>) -> tensor<?x?x40xf32, #graph.shape<["b", "n", 40]>> attributes {graph.num_inputs = 1 : i64} {
+  %0 = "graph.matmul"(%x, %w) : (tensor<?x?x64xf32, #graph.shape<["b", "n", 64]>>, tensor<64x40xf32>) -> tensor<?x?x40xf32, #graph.shape<["b", "n", 40]>>
+  return %0 : tensor<?x?x40xf32, #graph.shape<["b", "n", 40]>>
+}
+
 // What is no parameter changes from call to call: packing it would cost more than it gains.
 // CHECK-LABEL: func.func @negative_input
 // CHECK-NOT:     pack_weights

@@ -113,3 +113,28 @@ def test_a_table_that_is_looked_up_and_multiplied_is_kept_once(rows, k, element,
         x, y = executable["main"](ids, packed)
         np.testing.assert_array_equal(x, weight[ids])
         np.testing.assert_allclose(y, weight[ids].astype(np.float64) @ weight.T, rtol=1e-5)
+
+
+@pytest.mark.parametrize("width", [7, 64])
+def test_rows_of_several_dims_times_packed_weights(width: int) -> None:
+    exe = compile(
+        f"""
+        !x = tensor<?x?x{width}xf32, #graph.shape<["b", "n", {width}]>>
+        !y = tensor<?x?x45xf32, #graph.shape<["b", "n", 45]>>
+        func.func @main(%x: !x {{graph.name = "x"}},
+            %w: tensor<{width}x45xf32> {{graph.name = "w"}},
+            %c: tensor<45xf32> {{graph.name = "c"}}) -> !y
+            attributes {{graph.num_inputs = 1 : i64}} {{
+          %0 = "graph.matmul"(%x, %w) : (!x, tensor<{width}x45xf32>) -> !y
+          %1 = "graph.add"(%0, %c) : (!y, tensor<45xf32>) -> !y
+          return %1 : !y
+        }}""",
+        opt_level=3,
+    )
+    generator = np.random.default_rng(width)
+    w, c = (generator.standard_normal(dims).astype(np.float32) for dims in ((width, 45), (45,)))
+    parameters = exe["main_params"](w, c)
+    for b, n in ((1, 1), (3, 5), (0, 4), (2, 17), (5, 31)):
+        x = generator.standard_normal((b, n, width)).astype(np.float32)
+        expected = x.astype(np.float64) @ w.astype(np.float64) + c
+        np.testing.assert_allclose(exe["main"](x, *parameters), expected, atol=2e-5, rtol=1e-5)
