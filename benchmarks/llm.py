@@ -71,6 +71,10 @@ class OurAnswerIsWrong(Exception):
     """The comparison is void."""
 
 
+class PeerFails(Exception):
+    """A program fails at a case; the message says at which, and why."""
+
+
 class Absent(Exception):
     """No interpreter has the program; the message says what is missing."""
 
@@ -113,7 +117,7 @@ class Bench:
                 rows = self._rows(other, peer, weights, threads) if right else []
         except Absent as error:
             return replace(block, note=f"absent: {error}")
-        except BuildError as error:
+        except (BuildError, PeerFails) as error:
             return replace(block, note=str(error))
         return replace(block, note=note, rows=rows)
 
@@ -168,7 +172,8 @@ class Bench:
     ) -> Row:
         for name, outcome in outcomes.items():
             if outcome.why_not:
-                raise RuntimeError(f"{name} fails at {case}: {outcome.why_not}")
+                kind = PeerFails if name == peer.name else RuntimeError
+                raise kind(f"{name} fails at {case}: {outcome.why_not}")
         seconds = [outcomes[turn.program.name].seconds for turn in turns_]
         generates = "generated" in case
         tokens, peer_tokens = (
