@@ -126,11 +126,11 @@ class _Rows:
 
 
 def softmax(op: SoftmaxOp, kernel: KernelBuilder) -> None:
-    """Row maximum, exponentials of the differences, their sum, quotients."""
+    """Row maximum, exponentials of the differences, their sum, products with its reciprocal."""
     source, out = kernel.ins[0], kernel.outs[0]
     type_ = ir.RankedTensorType(source.type)
     rows = _Rows(source, normalize_axis(op.attributes["axis"].value, type_.rank))
-    top = rows.reduce(source, float("-inf"), lambda x, m: maximum(to_compute(x), m))
+    top = rows.reduce(source, float("-inf"), lambda x, m: _greater(to_compute(x), m))
     powers = rows.map(
         [(source, rows.identity), (top, rows.by_row)],
         empty_like(source, rows.compute),
@@ -140,9 +140,16 @@ def softmax(op: SoftmaxOp, kernel: KernelBuilder) -> None:
     result = rows.map(
         [(powers, rows.identity), (total, rows.by_row)],
         out,
-        lambda x, t: from_compute(divide(x, t), type_.element_type),
+        lambda x, t: from_compute(
+            multiply(x, divide(scalar(rows.compute, 1), t)), type_.element_type
+        ),
     )
     kernel.finish(result)
+
+
+def _greater(x: ir.Value, top: ir.Value) -> ir.Value:
+    """The greater one, in one instruction; a NaN is passed over, the sum will be one then."""
+    return arith.SelectOp(arith.CmpFOp(arith.CmpFPredicate.OGT, x, top).result, x, top).result
 
 
 def rms_norm(op: RmsNormOp, kernel: KernelBuilder) -> None:

@@ -7,12 +7,16 @@
 #turned = affine_map<(a, b) -> (b, a)>
 #flat = affine_map<(a) -> (a)>
 
-// Encodings go, dims that are walked together become one loop, the rest of it is masked.
+// Encodings go, dims that are walked together are one index: four vectors at a time, whose loads come
+// before their stores, then one, then a masked one.
 // CHECK-LABEL: func.func private @add
 // CHECK-SAME:    %[[X:.*]]: memref<?x?xf32>, %[[Y:.*]]: memref<?x?xf32>
 // CHECK-SAME:    tir.schedule = "elementwise", tir.scheduled
 // CHECK:         scf.parallel
 // CHECK-NEXT:      arith.muli
+// CHECK:           scf.for
+// CHECK-COUNT-4:     vector.load {{.*}} vector<16xf32>
+// CHECK-COUNT-4:     vector.store
 // CHECK:           scf.for
 // CHECK-NEXT:        vector.load {{.*}} vector<16xf32>
 // CHECK-NEXT:        arith.addf {{.*}} vector<16xf32>

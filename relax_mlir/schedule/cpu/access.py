@@ -300,16 +300,48 @@ def _is_kept(tensor: Computed, program: Program) -> bool:
 
 
 def _cost(stage: Stage, inlining: Inlining) -> int:
-    total = len(stage.gathers) * _GATHER_COST
+    varying = _varying(stage)
+    total = 0
     if stage.block is not None:
         for op in stage.block.operations:
             name = op.operation.name
-            if name not in _FREE:
-                total += _MATH_COST if name.startswith("math.") else _COSTS.get(name, 1)
+            if name in _FREE or not any(value in varying for value in op.results):
+                continue
+            if isinstance(op, tensor_dialect.ExtractOp):
+                total += _GATHER_COST
+            total += _MATH_COST if name.startswith("math.") else _COSTS.get(name, 1)
     for operand in stage.reads:
         tensor = root_of(operand.tensor)
+        if not _varies(stage, operand):
+            continue
         if inlining.is_inlined(tensor):
             total += inlining.cost(tensor.stage)
         elif isinstance(tensor, Argument | Computed | Constant):
-            total += 1 if operand.indices else 0
+            total += 1
     return total
+
+
+def _varies(stage: Stage, operand: Operand) -> bool:
+    """Whether an operand changes along the last loop: what does not is loaded once a row."""
+    last = len(stage.extents) - 1
+    return any(last in dims_of(expression) for expression in operand.indices)
+
+
+def _varying(stage: Stage) -> set[ir.Value]:
+    """The scalars of a block that change along its last loop; the others are hoisted."""
+    if stage.block is None:
+        return set()
+    found = set()
+    operands = [*stage.reads, *stage.inits]
+    for argument, operand in zip(stage.block.arguments, operands, strict=True):
+        if _varies(stage, operand) or (
+            stage.reduces and stage.reduces[-1] and operand in stage.inits
+        ):
+            found.add(argument)
+    for op in stage.block.operations:
+        is_last = (
+            isinstance(op, linalg.IndexOp) and op.attributes["dim"].value == len(stage.extents) - 1
+        )
+        if is_last or any(operand in found for operand in op.operands):
+            found.update(op.results)
+    return found

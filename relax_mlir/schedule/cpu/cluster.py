@@ -10,7 +10,7 @@ Reductions along the lanes keep vectors of partial results, several where an ite
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from relax_mlir.bindings import arith, ir, scf
+from relax_mlir.bindings import arith, ir, memref, scf
 
 from . import loops
 from .affine import IndexLane, evaluate, plus, resolve, times
@@ -18,13 +18,13 @@ from .combine import Combiner, across
 from .evaluate import Evaluator, Point, yielded
 from .lanes import Lane, Ramp, Uniform, Varying, scalar, to_vector, vector_type
 from .loops import Index
-from .memory import row_major, store
+from .memory import row_major
 from .nests import Cluster, Nest
 from .plan import Plan
 from .program import Stage
 
-_UNROLL = 4
-_CHEAP_BODY = 16
+UNROLL = 4
+_LONG_BODY = 64
 
 Carried = list[ir.Value]
 LaneBody = Callable[[ir.Value, ir.Value | None, Carried], Carried]
@@ -63,6 +63,27 @@ def vector_range(
     return list(branch.results)
 
 
+def unrolled(
+    evaluator: Evaluator, start: Index, stop: Index, lanes: int,
+    body: Callable[[ir.Value, int, Carried], Carried], carried: Sequence[ir.Value] = (),
+) -> Carried:  # fmt: skip
+    """A loop over groups of `UNROLL` vectors; `body(base, number in the group, carried)`."""
+
+    def step(base: ir.Value, *held: ir.Value) -> Carried:
+        found: Carried = []
+        with evaluator.stores_at_end():
+            for number in range(UNROLL):
+                found += body(loops.add(base, number * lanes), number, list(held))
+        return found
+
+    return loops.for_range(start, stop, lanes * UNROLL, step, carried)
+
+
+def is_short(evaluator: Evaluator, stages: Sequence[Stage]) -> bool:
+    """Whether so few instructions compute a vector that several at a time are faster."""
+    return sum(map(evaluator.kernel.placement.inlining.cost, stages)) <= _LONG_BODY
+
+
 @dataclass
 class ClusterEmitter:
     """Emits the loops of one cluster inside an iteration of the common axes.
@@ -86,11 +107,13 @@ class ClusterEmitter:
         reduced = self._reduced_axes(reducing)
         parallel = [axis for axis in self.cluster.axes if axis not in reduced]
         if not reducing:
-            self._loops(parallel, lane_axis, self.point, [], lambda p, c: self._visit(p, c, []))
+            self._loops(
+                parallel, lane_axis, self.point, [], lambda p, c: self._visit(p, c, []), True
+            )
             return
         self._loops(
             parallel, lane_axis, self.point, [],
-            lambda p, c: self._reduce(p, reducing, reduced, lane_axis),
+            lambda p, c: self._reduce(p, reducing, reduced, lane_axis), False,
         )  # fmt: skip
 
     def _reduced_axes(self, reducing: list[Stage]) -> list[int]:
@@ -107,8 +130,12 @@ class ClusterEmitter:
         point: Point,
         carried: Carried,
         body: Callable[[Point, Carried], Carried],
+        is_straight: bool,
     ) -> Carried:
-        """Nested loops over the axes, scalar but for the lane axis, which goes innermost."""
+        """Nested loops over the axes, scalar but for the lane axis, which goes innermost.
+
+        `is_straight` says that the body has no loops.
+        """
         if lane_axis in axes:
             axes = [*(axis for axis in axes if axis != lane_axis), lane_axis]
         if not axes:
@@ -123,37 +150,33 @@ class ClusterEmitter:
                 return body(inside, c)
 
             begin: Index = 0
-            if carried and self._is_cheap():
-                begin = loops.sub(extent, loops.mod(extent, lanes * _UNROLL))
+            if is_straight and is_short(self.evaluator, self.cluster.stages):
+                begin = loops.sub(extent, loops.mod(extent, lanes * UNROLL))
                 carried = self._unrolled(begin, along, carried)
             return vector_range(begin, extent, lanes, along, carried)
 
         def step(i: ir.Value, *c: ir.Value) -> Carried:
-            return self._loops(rest, lane_axis, point.at(axis, Uniform(i)), list(c), body)
+            inside = point.at(axis, Uniform(i))
+            return self._loops(rest, lane_axis, inside, list(c), body, is_straight)
 
         return loops.for_range(0, extent, 1, step, carried)
 
-    def _is_cheap(self) -> bool:
-        """Whether an iteration is so short that it would wait for the one before."""
-        inlining = self.evaluator.kernel.placement.inlining
-        return sum(map(inlining.cost, self.cluster.stages)) <= _CHEAP_BODY
-
     def _unrolled(self, stop: Index, body: LaneBody, carried: Carried) -> Carried:
-        """Reduces up to `stop` into several independent sets of accumulators, joined at the end."""
+        """Several vectors at a time up to `stop`: all loads first, then all stores.
+
+        Reductions have independent sets of accumulators, joined at the end.
+        """
         if isinstance(stop, int) and stop == 0:
             return carried
-        lanes, count = self.plan.lanes, len(carried)
+        count = len(carried)
 
-        def step(base: ir.Value, *held: ir.Value) -> Carried:
-            found: Carried = []
-            for i in range(_UNROLL):
-                at = loops.add(base, i * lanes)
-                found += body(at, None, list(held[i * count : (i + 1) * count]))
-            return found
+        def one(base: ir.Value, number: int, held: Carried) -> Carried:
+            return body(base, None, held[number * count : (number + 1) * count])
 
-        sets = loops.for_range(
-            0, stop, lanes * _UNROLL, step, [*carried, *self.fresh * (_UNROLL - 1)]
-        )
+        sets = unrolled(
+            self.evaluator, 0, stop, self.plan.lanes, one,
+            [*carried, *self.fresh * (UNROLL - 1)] if carried else [],
+        )  # fmt: skip
         while len(sets) > count:
             half = len(sets) // 2
             sets = [
@@ -184,6 +207,7 @@ class ClusterEmitter:
         """All stages at one point; reductions update what is carried."""
         updated: Carried = []
         at = 0
+        self._fetch_ahead(point)
         point = point.inside()
         for stage in self.cluster.stages:
             if stage not in reducing:
@@ -194,6 +218,17 @@ class ClusterEmitter:
             updated += self._accumulate(stage, point, held)
             at += count
         return updated
+
+    def _fetch_ahead(self, point: Point) -> None:
+        """Fetches the same part of the next row; behind the last row nothing is touched."""
+        for stage, access in self.plan.ahead.get(self.cluster, ()):
+            row = self.plan.nest.common[-1]
+            below = point.at(row, Uniform(loops.add(point.index[row].value, 1)))
+            known = self._indices(stage, below)
+            indices = [Uniform(0) if use.dim is None else known[use.dim] for use in access.uses]
+            view = self.evaluator.kernel.view(access.tensor)
+            at = view.at(indices, point.lanes)
+            memref.prefetch(view.base, [loops.value(at.base)], False, 3, True)
 
     def _indices(self, stage: Stage, point: Point) -> list[IndexLane]:
         axes = self.plan.nest.axes[stage]
@@ -227,12 +262,12 @@ class ClusterEmitter:
         at = [evaluate(e, indices, point.lanes) for e in stage.inits[number].indices]
         if stage.window is not None:
             view = emitter.kernel.window_view(stage)
-        store(view, at, lane, point.lanes, point.mask)
+        emitter.write(view, at, lane, point)
 
     def _carries(self, stage: Stage) -> int:
         """Number of values that the loops carry for a reduction: results, and the position."""
         combiner = self._combiner(stage)
-        return len(stage.results) + (combiner is not None and combiner.condition is not None)
+        return len(stage.results) + (combiner is not None and combiner.needs_places)
 
     def _combiner(self, stage: Stage) -> Combiner | None:
         """The combiner, if lanes run along a reduced axis of the stage."""
@@ -286,7 +321,7 @@ class ClusterEmitter:
             carried += self._start(stage, firsts[stage], lanes)
         self.fresh = carried
         carried = self._loops(
-            reduced, lane_axis, point, carried, lambda p, c: self._visit(p, c, reducing)
+            reduced, lane_axis, point, carried, lambda p, c: self._visit(p, c, reducing), True
         )
         at = 0
         for stage in reducing:
@@ -312,7 +347,7 @@ class ClusterEmitter:
                 found.append(arith.constant(kind, splat))
             else:
                 found.append(scalar(first) if lanes == 1 else to_vector(first, lanes))
-        if combiner is not None and combiner.condition is not None:
+        if combiner is not None and combiner.needs_places:
             kind = vector_type(lanes, ir.IndexType.get())
             before = ir.IntegerAttr.get(ir.IndexType.get(), -1)
             found.append(arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, before)))

@@ -3,6 +3,7 @@
 Each accumulator is updated by an associative op, or chosen by one comparison:
 
     %s = arith.addf %acc, %x                            ops: add, mul, max, min, and, or, xor
+    select (arith.cmpf ogt, %x, %best), %x, %best       extremum: one compare, NaN passed over
     %c = arith.cmpf ogt, %x, %best                      choice: argmax, argmin
     yield (select %c, %x, %best), (select %c, %i, %at)
 
@@ -40,6 +41,12 @@ _INTEGER_NEUTRAL = {
     "arith.maxui": lambda bits: 0,
     "arith.minui": lambda bits: -1,
 }
+_FLOAT_ORDERS = {int(getattr(arith.CmpFPredicate, name)) for name in ("OGT", "OGE", "OLT", "OLE")}
+_INTEGER_ORDERS = {
+    int(getattr(arith.CmpIPredicate, sign + name))
+    for sign in "su"
+    for name in ("gt", "ge", "lt", "le")
+}
 _NOT_IDEMPOTENT = {"arith.addf", "arith.mulf", "arith.addi", "arith.muli", "arith.xori"}
 
 
@@ -58,6 +65,13 @@ class Combiner:
     terms: tuple[ir.Value, ...]
     condition: ir.Value | None
     captured: Mapping[ir.Value, ir.Value]
+
+    @property
+    def needs_places(self) -> bool:
+        """Whether it takes the places of two elements to choose one of them."""
+        return self.condition is not None and not _is_order(
+            self.condition, self.terms, self.accumulators
+        )
 
     def start(self, number: int) -> ir.Attribute | None:
         """What a lane starts from; None means from the accumulator's own first value."""
@@ -95,11 +109,13 @@ class Combiner:
         self,
         first: Sequence[Lane],
         second: Sequence[Lane],
-        positions: tuple[Lane, Lane],
+        positions: tuple[Lane, Lane] | None,
         lanes: int,
     ) -> Lane:
         """Where the second set wins."""
         second_beats = self._compare(first, second, lanes)
+        if positions is None:
+            return second_beats
         first_beats = self._compare(second, first, lanes)
         comes_first = _compare_positions(positions[1], positions[0], lanes)
         differ = _binary(arith.xori, second_beats, first_beats, lanes)
@@ -120,6 +136,19 @@ class Combiner:
             operands = [self._emit_slice(operand, known, lanes) for operand in op.operands]
             known[value] = emit_op(op, operands, lanes)
         return known[value]
+
+
+def _is_order(
+    condition: ir.Value, terms: Sequence[ir.Value], accumulators: Sequence[ir.Value]
+) -> bool:
+    """Whether the condition says which of a term and the one accumulator is the greater one."""
+    if len(accumulators) != 1 or isinstance(condition.owner, ir.Block):
+        return False
+    op = condition.owner.opview
+    if not isinstance(op, arith.CmpFOp | arith.CmpIOp):
+        return False
+    orders = _FLOAT_ORDERS if isinstance(op, arith.CmpFOp) else _INTEGER_ORDERS
+    return {op.lhs, op.rhs} == {terms[0], accumulators[0]} and op.predicate.value in orders
 
 
 def _inside(block: ir.Block) -> frozenset[ir.Value]:

@@ -3,7 +3,8 @@
 A point is one iteration of all loops around: each index is a scalar, or runs along the lanes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import arith, ir, tensor
@@ -13,7 +14,7 @@ from .affine import IndexLane, evaluate, modulo, plus, quotient, resolve, times
 from .body import emit_values
 from .kernel import Kernel
 from .lanes import Lane, Ramp, Uniform, Varying, to_vector
-from .memory import View, load, row_major
+from .memory import View, load, row_major, store
 from .packing import transpose
 from .program import Computed, Empty, Operand, Reshape, Slice, Splat, Stage, Tensor
 
@@ -64,6 +65,31 @@ class Evaluator:
     kernel: Kernel
     registers: dict[Computed, Lane] = field(default_factory=dict)
     rows: dict[Computed, View] = field(default_factory=dict)
+    _waiting: list[Callable[[], None]] | None = None
+
+    @contextmanager
+    def stores_at_end(self) -> Iterator[None]:
+        """Emits the stores of the `with` block behind its loads.
+
+        A load that comes after a store waits for it where the low bits of their addresses are the
+        same, as if it read what was stored.
+        """
+        self._waiting = []
+        yield
+        waiting, self._waiting = self._waiting, None
+        for emit in waiting:
+            emit()
+
+    def write(self, view: View, indices: Sequence[Lane], lane: Lane, point: Point) -> None:
+        """Stores one element a lane, now or at the end of `stores_at_end`."""
+
+        def emit() -> None:
+            store(view, indices, lane, point.lanes, point.mask)
+
+        if self._waiting is None:
+            emit()
+        else:
+            self._waiting.append(emit)
 
     def read(self, source: Tensor, indices: Sequence[IndexLane], point: Point) -> Lane:
         """One element a lane of a tensor, from a register, from memory, or computed here."""

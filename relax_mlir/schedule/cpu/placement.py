@@ -75,7 +75,60 @@ def place(program: Program, inline: bool = True) -> Placement:
             _want(placement, stage.results[0], Spot(stage.results[0]))
     _elide_insertions(placement)
     _fill_extended(placement)
+    _share_outputs(placement)
     return placement
+
+
+def _share_outputs(placement: Placement) -> None:
+    """Keeps what an output is computed from, element by element, in the memory of the output."""
+    for stage in reversed(placement.program.stages):
+        if stage in placement.inlining.inlined or stage.has_reduction or stage.window is not None:
+            continue
+        for result, init in zip(stage.results, stage.inits, strict=True):
+            spot = placement.spots.get(result)
+            if spot is None or spot.path or not isinstance(spot.owner, Argument):
+                continue
+            for operand in stage.reads:
+                if _may_share(placement, stage, operand, init, spot):
+                    placement.spots[operand.tensor] = spot
+                    break
+
+
+def _may_share(
+    placement: Placement, stage: Stage, operand: Operand, init: Operand, spot: Spot
+) -> bool:
+    """Whether the operand of a stage may lie where the stage writes its result."""
+    tensor = operand.tensor
+    if not isinstance(tensor, Computed) or placement.inlining.is_inlined(tensor):
+        return False
+    producer = tensor.stage
+    whole = uses_of(producer.inits[tensor.number].indices)
+    same = operand.indices == init.indices and tensor.shape == init.tensor.shape
+    if not same or tensor.element != spot.owner.element or tensor in placement.spots:
+        return False
+    if producer.has_reduction or producer.uses_init(tensor.number) or producer.window is not None:
+        return False
+    if is_partial(producer, tensor.number) or len({use.dim for use in whole}) != len(whole):
+        return False
+    others = [found for found in placement.spots.values() if found.owner is spot.owner]
+    if len(others) != 1 or placement.reads_of(spot.owner) or _is_extended(placement, tensor):
+        return False
+    return all(
+        reader.order < stage.order or (reader is stage and uses == uses_of(init.indices))
+        for reader, uses in placement.reads_of(tensor)
+    )
+
+
+def _is_extended(placement: Placement, tensor: Tensor) -> bool:
+    """Whether a stage writes to a part of the tensor, or the host part reads it."""
+    program = placement.program
+    roots = [init.tensor for stage in program.stages for init in stage.inits]
+    roots += [
+        program.tensors[item.operands[0]]
+        for item in program.items
+        if not isinstance(item, Stage) and item.operation.name == "tensor.extract"
+    ]
+    return any(root_of(root) is tensor for root in roots)
 
 
 def _drop_dead(program: Program) -> None:

@@ -15,7 +15,7 @@ from .access import Access, Inlining, Use, root_of, uses_of
 from .memory import storage_type
 from .nests import Cluster, Nest, clusters, estimate
 from .placement import Placement
-from .program import Computed, Operand, Stage, Window
+from .program import Argument, Computed, Operand, Stage, Window
 
 _UNIFORM_COST = 0.3
 _STRIDED_COST = 16.0
@@ -32,7 +32,8 @@ class Plan:
 
     `lane_axes` are the common axes that lanes run along, joined to one loop; they are empty if
     lanes are inside, along `inner[cluster]`. Reads that are contiguous along `tile_axis` instead
-    are loaded as squares and transposed in registers.
+    are loaded as squares and transposed in registers. `ahead` are the reads of a cluster whose next
+    row is fetched into the cache meanwhile. Where there is room, `wide` vectors of lanes are one.
     """
 
     nest: Nest
@@ -41,6 +42,8 @@ class Plan:
     lane_axes: tuple[int, ...] = ()
     inner: dict[Cluster, int | None] = field(default_factory=dict)
     tile_axis: int | None = None
+    wide: int = 1
+    ahead: dict[Cluster, list[tuple[Stage, Access]]] = field(default_factory=dict)
 
 
 def plan_nest(nest: Nest, placement: Placement, target: Target, ordered: set[Stage]) -> Plan:
@@ -61,18 +64,45 @@ def plan_nest(nest: Nest, placement: Placement, target: Target, ordered: set[Sta
             best, plan.lane_axes = cost, (axis,)
     if plan.lane_axes:
         plan.lane_axes = _joined(nest, found, plan.lane_axes[0], placement)
-        _widen(plan, inlining)
+        _widen(plan, inlining, target)
         _choose_tile(plan, inlining)
+    elif nest.common:
+        _fetch_next_row(plan, inlining)
     return plan
 
 
-def _widen(plan: Plan, inlining: Inlining) -> None:
-    """Lets short reductions across rows work on several vectors of each row at once."""
+def _fetch_next_row(plan: Plan, inlining: Inlining) -> None:
+    """Lets the pass over a row that computes most fetch what the first pass over the next reads."""
+    nest = plan.nest
+    passes = [cluster for cluster in plan.clusters if plan.inner[cluster] is not None]
+    if len(passes) < 2:
+        return
+    first = {access.tensor for stage in passes[0].stages for access in inlining.reads(stage)}
+    longest = max(passes[1:], key=lambda c: sum(map(inlining.cost, c.stages)))
+    last_axes = [plan.inner[longest], nest.common[-1]]
+    for stage in longest.stages:
+        for access in inlining.reads(stage):
+            if not isinstance(access.tensor, Argument) or access.tensor not in first:
+                continue
+            axes = [_axis_of(nest, stage, use) for use in access.uses or ()]
+            if axes[-1:] == last_axes[:1] and last_axes[1] in axes[:-1]:
+                plan.ahead.setdefault(longest, []).append((stage, access))
+                first.remove(access.tensor)
+
+
+def _widen(plan: Plan, inlining: Inlining, target: Target) -> None:
+    """Lets reductions across rows work on several vectors of each row at once.
+
+    Each row is elsewhere in memory: of short runs, the machine fetches more than is used before
+    that has left the cache again. Short bodies hold several accumulators in registers as well.
+    """
     stages = plan.nest.stages
-    cheap = sum(map(inlining.cost, stages)) <= _CHEAP
     extents = [plan.nest.extent(axis) for axis in plan.lane_axes]
     wide = None in extents or prod(extents) >= _VECTORS * plan.lanes
-    if cheap and wide and any(stage.has_reduction for stage in stages):
+    if not wide or not any(stage.has_reduction for stage in stages):
+        return
+    plan.wide = 4 if target.vector_bytes == 64 else 2
+    if sum(map(inlining.cost, stages)) <= _CHEAP:
         plan.lanes *= _VECTORS
 
 
@@ -246,8 +276,9 @@ def _reads_indices(stage: Stage, inlining: Inlining) -> bool:
 
 
 def block_of(plan: Plan) -> int:
-    """Elements of the lane loop that one parallel iteration handles, a multiple of the lanes."""
+    """Elements of the lane loop that one parallel iteration handles, whole vectors."""
     rows = prod(estimate(plan.nest.extent(axis)) for axis in plan.nest.common)
     inner = max(1, plan.nest.work() // max(1, rows))
     elements = _BLOCK if inner == 1 else 4 * _BLOCK // inner
-    return max(1, elements // plan.lanes) * plan.lanes
+    together = plan.lanes * plan.wide
+    return max(1, elements // together) * together

@@ -17,7 +17,15 @@ from relax_mlir.bindings import ir, memref
 from . import loops
 from .access import root_of, uses_of
 from .affine import Part
-from .cluster import Carried, ClusterEmitter, kept_axes, vector_range
+from .cluster import (
+    UNROLL,
+    Carried,
+    ClusterEmitter,
+    is_short,
+    kept_axes,
+    unrolled,
+    vector_range,
+)
 from .combine import Combiner
 from .evaluate import Evaluator, Point, Tile
 from .kernel import Kernel
@@ -157,17 +165,35 @@ class NestEmitter:
         axes = self.plan.lane_axes
         extents = tuple(self.extents[axis] for axis in axes)
 
-        def body(base: ir.Value, mask: ir.Value | None, carried: Carried) -> Carried:
-            flat = Ramp(base, 1, self.plan.lanes, True)
+        def vector(base: ir.Value, mask: ir.Value | None, lanes: int) -> Carried:
+            flat = Ramp(base, 1, lanes, True)
             index = dict(point.index)
             if len(axes) == 1:
                 index[axes[0]] = flat
             else:
                 index |= {a: Part(flat, extents, i) for i, a in enumerate(axes)}
-            self._row(Point(self.plan.lanes, mask, index))
+            self._row(Point(lanes, mask, index))
             return []
 
-        vector_range(start, stop, self.plan.lanes, body, exact=exact)
+        lanes = self.plan.lanes
+        together = lanes * (UNROLL if self._is_straight() else self.plan.wide)
+        if together > lanes:
+            middle = loops.sub(stop, loops.mod(loops.sub(stop, start), together))
+            if self.plan.wide > 1:
+                loops.for_range(start, middle, together, lambda b: vector(b, None, together))
+            elif not (isinstance(middle, int) and middle == start):
+                unrolled(
+                    self.evaluator, start, middle, lanes, lambda b, _, c: vector(b, None, lanes)
+                )
+            start = middle
+        vector_range(start, stop, lanes, lambda b, m, _: vector(b, m, lanes), exact=exact)
+
+    def _is_straight(self) -> bool:
+        """Whether one vector takes few instructions and no loops."""
+        clusters = self.plan.clusters
+        alone = len(clusters) == 1 and not clusters[0].axes
+        reduces = any(stage.has_reduction for stage in self.nest.stages)
+        return alone and not reduces and is_short(self.evaluator, self.nest.stages)
 
     def _row(self, point: Point) -> None:
         """All stages for one iteration of the common axes."""
@@ -199,7 +225,7 @@ class NestEmitter:
         sizes = self.kernel.sizes(result)
         inner = set(self.nest.inner(stage))
         kept = [i for i, dim in enumerate(own) if dim is not None and axes[dim] in inner]
-        lanes = self.plan.lanes if self.plan.lane_axes else 1
+        lanes = point.lanes if self.plan.lane_axes else 1
         steps = [loops.mul(s, lanes) for s in row_major([sizes[i] for i in kept])]
         count = loops.mul(*(sizes[i] for i in kept), lanes)
         buffer = self.kernel.allocate(count, result.element)

@@ -140,7 +140,7 @@ def test_dims_that_are_walked_together_are_one_loop(shape, fuse):
         "%s", [("%x0", kind, ID3), ("%x1", kind, ID3)], [("%y0", kind, ID3)], "ppp", block
     )
     kernel = built(program([kind] * 2, [kind], first + "\nreturn %s"), fuse)
-    assert kernel.text.count("scf.for") == 1
+    assert kernel.text.count("scf.for") == 2  # several vectors at a time, then one
     x, y = numbers(shape, np.float32, 1), numbers(shape, np.float32, 2)
     np.testing.assert_array_equal(run(kernel, [x, y], shape, np.float32), x + y)
 
@@ -270,7 +270,7 @@ def test_chains_of_stages(size, fuse):
     )
     kernel = built(program([kind], [kind] * 2, "\n".join(lines) + "\nreturn %r#0, %r#1"), fuse)
     assert kernel.text.count("scf.parallel") == (1 if fuse else 2)
-    assert ("memref.alloc" in kernel.text) != fuse
+    assert "memref.alloc" not in kernel.text  # what is in between lies in an output
     x = numbers(size, np.float32)
     (a, guard_a), (b, guard_b) = (guarded((size,), np.dtype(np.float32)) for _ in range(2))
     kernel(x, a, b)
