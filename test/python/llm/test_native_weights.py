@@ -128,8 +128,10 @@ def model() -> LanguageModel:
 
 
 class TestSmolLM2:
-    def test_answer(self, model):
-        answer = model.generate("What is the capital of France?")
+    def test_answer(self):
+        # Of the first token's candidates two are 0.08 apart, less than 8-bit rounding moves them.
+        model = load("smollm2", weights="native", activations="f32")
+        answer = model.generate("What is the capital of France?", max_tokens=16)
         assert "".join(answer) == "The capital of France is Paris."
 
     def test_takes_no_more_memory_than_the_file(self, model, smollm2):
