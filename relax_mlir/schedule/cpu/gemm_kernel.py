@@ -1,13 +1,15 @@
 """The matrix multiplication kernel for more than a few rows: an outer product per k in registers.
 
-    for each (block of rows, group of panels) in parallel
-      copy the rows of the left side                                   (stay in the L2 cache)
-      for each panel of the group, `columns` wide
-        for each block of k
-          take the panel from packed weights, or pack it               (stays in the L1/L2 cache)
-          for each tile of `rows` rows
-            rows x columns accumulators += left[:, k] * panel[k, :]    (registers)
-        epilogue: load accumulators, apply the elementwise part, store to the outputs
+    for as many blocks of rows as a copy has room for
+      copy the rows of the left side, in parallel                      (they stay in the L2 cache)
+      for each (group of panels, block of rows) in parallel
+        for each panel of the group, `columns` wide
+          for each block of k
+            take the panel from packed weights, or pack it             (stays in the L1/L2 cache)
+            for each tile of `rows` rows
+              rows x columns accumulators = left[:, k] * panel[k, :]   (registers)
+              add those of the block of k before
+              last block of k: the epilogue of the tile, from registers if it is short
 
 Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
 """
@@ -425,15 +427,14 @@ class _BlockOfK:
         """Emits the tile from row `at` on, which `block` describes, and what is done with it."""
         full = self.tiling.rows
         epilogue = self.problem.epilogue
-        if not epilogue.is_short:
-            self._by_height(at, block, self.tiling.heights)
-            if_else(self.is_last, lambda: epilogue(block))
-            return
 
         def others() -> None:
             self._by_height(at, block, self.tiling.heights)
             if_else(self.is_last, lambda: epilogue(block))
 
+        if not epilogue.is_short:
+            others()
+            return
         is_whole = both(less(full - 1, block.rows), less(self.tiling.columns - 1, block.columns))
 
         def in_registers() -> None:
