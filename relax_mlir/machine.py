@@ -68,7 +68,8 @@ def _best(call: BoundCall, threads: int, seconds: float) -> float:
 
 def read_call(huge: bool, target: Target) -> BoundCall:
     """A call that reads `READ_BYTES`; the system is asked to make the pages huge, or not to."""
-    memory = mmap.mmap(-1, READ_BYTES + HUGE_PAGE)
+    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # shared memory has no huge pages
+    memory = mmap.mmap(-1, READ_BYTES + HUGE_PAGE, flags=private)
     memory.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
     bytes_ = np.frombuffer(memory, np.uint8)
     begin = -bytes_.ctypes.data % HUGE_PAGE
