@@ -41,10 +41,11 @@ def matmul(op: MatmulOp, kernel: KernelBuilder) -> None:
 
 
 def _batch(value: ir.Value, out_type: ir.RankedTensorType) -> list[ir.AffineExpr | int]:
+    """Where a factor's leading dims are read; one of extent 1 is broadcast to a longer one."""
     type_ = ir.RankedTensorType(value.type)
     lead = out_type.rank - type_.rank
     return [
-        ir.AffineExpr.get_constant(0) if extent == 1 else lead + axis
+        ir.AffineExpr.get_constant(0) if extent == 1 != out_type.shape[lead + axis] else lead + axis
         for axis, extent in enumerate(type_.shape[:-2])
     ]
 
