@@ -7,15 +7,17 @@
 #id = affine_map<(m, n) -> (m, n)>
 #row = affine_map<(m, n) -> (n)>
 
-// Few rows stream the weights; more rows go through packed panels and tiles of 14 by 32, whose 28
-// sums stay in registers. Both end in the bias, on a block of sums.
+// Few rows stream the weights, four rows of them at a time, whose sums are added up together by
+// shuffles; more rows go through packed panels and tiles of 14 by 32, whose 28 sums stay in
+// registers. Both end in the bias, on a block of sums.
 // CHECK-LABEL: func.func private @linear
 // CHECK-SAME:    memref<?x64xf32>, %{{.*}}: memref<96x64xf32>, %{{.*}}: memref<96xf32>, %{{.*}}: memref<?x96xf32>)
 // CHECK-SAME:    tir.schedule = "matmul"
 // CHECK:         %[[FEW:.*]] = arith.cmpi ult
 // CHECK:         scf.if %[[FEW]]
 // CHECK:           scf.parallel
-// CHECK:             vector.reduction <add>
+// CHECK:             vector.fma
+// CHECK:             vector.shuffle
 // CHECK:             arith.addf
 // CHECK:             vector.maskedstore
 // CHECK:         else
@@ -57,8 +59,10 @@ func.func private @linear(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>, %b: tenso
 // CHECK-SAME:    tir.schedule = "matmul"
 // CHECK-NOT:     scf.if
 // CHECK:         scf.parallel
-// CHECK:           vector.reduction <add>
-// CHECK-NOT:     vector.shuffle
+// CHECK-COUNT-8:   vector.fma
+// CHECK-NOT:       vector.fma
+// CHECK-COUNT-10:  vector.shuffle
+// CHECK-NOT:       vector.shuffle
 // CHECK-LABEL: func.func private @integers
 func.func private @one_row(%x: tensor<1x64xf32>, %w: tensor<96x64xf32>, %out: tensor<1x96xf32>) -> tensor<1x96xf32>
     attributes {tir.prim_func, tir.num_outs = 1 : i64} {
