@@ -180,7 +180,9 @@ def test_halves(exe):
 
 
 def test_out_of_memory(exe):
-    with pytest.raises(ExecutionError, match=r"^out of memory: result 0 of dims \[1048576, .*\], \d{19} bytes$"):
+    with pytest.raises(
+        ExecutionError, match=r"^out of memory: result 0 of dims \[1048576, .*\], \d{19} bytes$"
+    ):
         exe["huge"]((1 << 20, 1 << 40))
     with pytest.raises(ExecutionError, match=r"^out of memory: result 0 of dims [^b]*$"):
         exe["huge"]((1 << 40, 1 << 40))

@@ -89,7 +89,9 @@ EDGES = (15, 16, 17, 47, 127, 128, 129, 255, 256, 257, 509, 512, 513, 1024, 1025
 
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
-@pytest.mark.parametrize("shape", [(9, 3, 64), (2, 2, 96), (8, 1, 32), (32, 1, 32), (4, 1, 256), (64, 64, 16)])
+@pytest.mark.parametrize(
+    "shape", [(9, 3, 64), (2, 2, 96), (8, 1, 32), (32, 1, 32), (4, 1, 256), (64, 64, 16)]
+)
 def test_attention_of_one_query_in_parts(shape, dtype):
     kernel = built_from_graph(graph(dtype, *shape, True))
     for length in EDGES:
