@@ -37,7 +37,7 @@ def compile(
     use_cache: bool = True,
     without: Sequence[str] = (),
     libraries: Sequence[str] = (),
-    quantize: str = "",
+    quantize: str | None = None,
 ) -> Executable:
     """Compiles a module for a target and loads it.
 
@@ -61,7 +61,7 @@ def compile_to_file(
     use_cache: bool = True,
     without: Sequence[str] = (),
     libraries: Sequence[str] = (),
-    quantize: str = "",
+    quantize: str | None = None,
 ) -> Path:
     """Compiles as `compile` does and returns the path of the shared object in the cache."""
     if opt_level not in OPT_LEVELS:
@@ -82,7 +82,7 @@ def compile_to_bytes(
     opt_level: int,
     timing: Timing | None = None,
     stats: BuildStats | None = None,
-    quantize: str = "",
+    quantize: str | None = None,
 ) -> bytes:
     """Compiles a module to the bytes of a shared object.
 

@@ -77,7 +77,7 @@ def pipeline(
     opt_level: int = 2,
     without: Sequence[str] = (),
     libraries: Sequence[str] = (),
-    quantize: str = "",
+    quantize: str | None = None,
 ) -> str:
     """Returns the text of the pipeline from graph functions to kernels and host code.
 
@@ -92,15 +92,19 @@ def pipeline(
     return f"builtin.module({','.join(text for text, _ in rows)})"
 
 
-def narrate(target: str = "native", opt_level: int = 2) -> str:
+def narrate(target: str = "native", opt_level: int = 2, quantize: str | None = None) -> str:
     """Returns the pipeline as a table for people: one pass a line, with what holds after it."""
-    rows = _rows(target, opt_level, (), (), "")
+    rows = _rows(target, opt_level, (), (), quantize)
     width = max(len(text) for text, _ in rows)
     return "\n".join(f"{text:{width}}  {holds}" for text, holds in rows)
 
 
 def _rows(
-    target: str, opt_level: int, without: Sequence[str], libraries: Sequence[str], quantize: str
+    target: str,
+    opt_level: int,
+    without: Sequence[str],
+    libraries: Sequence[str],
+    quantize: str | None,
 ) -> list[tuple[str, str]]:
     """Each pass of the pipeline with its options, and what holds after it."""
     for name in without:
@@ -110,7 +114,7 @@ def _rows(
     plans = opt_level and "plan-memory" not in without
     options = {
         "target": target,
-        "libraries": ",".join(libraries),
+        "libraries": ",".join(libraries) or None,
         "quantize": quantize,
         "fuse": "" if opt_level else " fuse=false",
         "reuse": "" if plans else "{reuse=false}",
@@ -119,6 +123,6 @@ def _rows(
         (step.text.format(**options), step.holds)
         for step in STEPS
         if step.min_level <= opt_level
-        and (not step.only_with or options[step.only_with])
+        and (not step.only_with or options[step.only_with] is not None)
         and (step.name not in without or not step.min_level)
     ]

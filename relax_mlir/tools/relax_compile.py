@@ -27,7 +27,6 @@ def arguments() -> argparse.ArgumentParser:
     add_compile_options(parser)
     add(
         "--quantize",
-        default="",
         metavar="SCHEME",
         help="keep weights (parameters and constants) as q8_32, q4_32 or q4_32_minimum; the other "
         "options of relax-quantize may follow, as in 'q4_32 activations=int8'",
@@ -56,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         known = ", ".join(map(str, OPT_LEVELS))
         raise UsageError(f"unknown optimisation level {args.opt_level}; levels are {known}")
     if args.print_pipeline:
-        write_output(args.output or "-", narrate(args.target, args.opt_level) + "\n")
+        write_output(args.output or "-", narrate(args.target, args.opt_level, args.quantize) + "\n")
         return 0
     if args.emit == "so":
         write_output(_output(args), _shared_object(args))

@@ -71,7 +71,7 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
         "--cache",
         metavar="TYPE",
         help="what keys and values of earlier tokens are kept in: f32, bf16 or int8 (default: bf16 "
-        "with --weights bf16, else f32)",
+        "where matrices and activations are, else f32)",
     )
 
 

@@ -111,5 +111,6 @@ def test_compile_takes_the_scheme() -> None:
     executable = relax_mlir.compile(TEXT, quantize="q8_32 only=w2")
     names = [argument.name for argument in executable["main"].arguments]
     assert names == ["x", "w1", "w2.data", "w2.scale"]
-    with pytest.raises(UsageError, match="unknown scheme 'q5_32'; accepted are q8_32"):
-        relax_mlir.compile(TEXT, quantize="q5_32")
+    for scheme in ("q5_32", ""):
+        with pytest.raises(UsageError, match=f"unknown scheme '{scheme}'; accepted are q8_32"):
+            relax_mlir.compile(TEXT, quantize=scheme)

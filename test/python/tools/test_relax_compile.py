@@ -112,7 +112,10 @@ def test_pipeline_is_narrated(capsys):
     out = capsys.readouterr().out
     assert "relax-legalize-ops " in out
     assert "relax-fuse-ops" not in out
+    assert "relax-quantize" not in out
     assert "{{" not in out
+    assert relax_compile.main(["--print-pipeline", "--quantize", "q4_32"]) == 0
+    assert "relax-quantize{scheme=q4_32} " in capsys.readouterr().out
 
 
 def test_stats(folder, tmp_path, capsys):
