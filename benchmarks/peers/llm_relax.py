@@ -41,7 +41,7 @@ class Ours(Program):
 
 
 class Reader:
-    """Reads memory on huge pages, where this project's weights lie too."""
+    """Reads memory that is asked to be on huge pages."""
 
     version = relax_mlir.__version__
 
