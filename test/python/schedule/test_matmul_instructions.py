@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 import pytest
-from test_dot_instructions import assembly
+from assembly import assembly
 
 from relax_mlir.target import Target
 
@@ -48,7 +48,7 @@ class Program:
 @pytest.mark.parametrize(("element", "name", "wanted", "unwanted"), CASES)
 def test_instructions_of_targets(element: str, name: str, wanted: str, unwanted: str) -> None:
     target = Target.parse(name)
-    text = assembly(Program(element), target)
+    text = assembly(Program(element).text(), target)
     sums = {r for line in text.splitlines() if re.search(wanted, line) for r in _result(line)}
     assert len(sums) >= target.num_vector_registers // 2, "sums stay in registers"
     assert not re.search(unwanted, text)

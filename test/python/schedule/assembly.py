@@ -1,0 +1,27 @@
+"""The machine code that a module is compiled to, as text, for targets that need not be this one."""
+
+import llvmlite.binding as llvm
+
+from relax_mlir.bindings import ir
+from relax_mlir.codegen import build_llvm
+from relax_mlir.codegen.llvm import to_llvm_22
+from relax_mlir.dialects import make_context
+from relax_mlir.passes import Pipeline
+from relax_mlir.pipelines import pipeline
+from relax_mlir.target import Target
+
+
+def assembly(source: str, target: Target) -> str:
+    """The assembly of a module of graph functions."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(source)
+        Pipeline.parse(pipeline(target.name, 2)).run(module)
+        text = to_llvm_22(build_llvm(module, target))
+    machine = llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.llvm_features, opt=3
+    )
+    parsed = llvm.parse_assembly(text)
+    parsed.triple, parsed.data_layout = target.triple, str(machine.target_data)
+    return machine.emit_assembly(parsed)
