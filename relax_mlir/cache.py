@@ -18,6 +18,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
+from relax_mlir.errors import UsageError
+
 DEFAULT_BYTES = 2 << 30
 _TRIM_EVERY = 64 << 20
 _since_trim = _TRIM_EVERY  # the first file made looks after what earlier processes left
@@ -66,8 +68,11 @@ def create(key: bytes, suffix: str) -> Iterator[BinaryIO]:
 
 
 def limit() -> int:
-    """The bytes that the cache may take."""
-    return int(os.environ.get("RELAX_CACHE_BYTES", DEFAULT_BYTES))
+    """The bytes that the cache may take. Raises UsageError if the environment says no number."""
+    chosen = os.environ.get("RELAX_CACHE_BYTES") or str(DEFAULT_BYTES)
+    if not chosen.isdecimal():
+        raise UsageError(f"RELAX_CACHE_BYTES is '{chosen}'; expects a number of bytes")
+    return int(chosen)
 
 
 def write_atomically(path: Path, *parts: bytes | memoryview) -> None:

@@ -10,6 +10,7 @@ from kernels import build
 
 from relax_mlir import cache
 from relax_mlir.codegen import BuildStats
+from relax_mlir.errors import UsageError
 
 KERNEL = "func.func @f(%x: memref<?xf32>, %i: index) attributes {tir.scheduled} { return }"
 
@@ -97,6 +98,12 @@ def test_a_folder_that_cannot_be_made_is_replaced(
     path = cache.cached(b"key", lambda: b"content")
     assert path.read_bytes() == b"content"
     assert stat.S_IMODE(path.parent.parent.stat().st_mode) == 0o700
+
+
+def test_a_size_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELAX_CACHE_BYTES", "2 GiB")
+    with pytest.raises(UsageError, match="RELAX_CACHE_BYTES is '2 GiB'; expects a number of bytes"):
+        cache.cached(b"key", lambda: bytes(65 << 20))
 
 
 def test_a_second_build_compiles_nothing() -> None:
