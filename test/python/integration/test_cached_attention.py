@@ -94,6 +94,20 @@ def test_attention_over_int8(shape, level):
         np.testing.assert_allclose(out, _reference(q, *wide, m), rtol=3e-6, atol=3e-6)
 
 
+def test_results_do_not_depend_on_threads():
+    executable = relax_mlir.compile(_int8_module(6, 2, 64))
+    rng = np.random.default_rng()
+    for n, m in ((1, 600), (2, 1030), (70, 443)):
+        q = rng.standard_normal((n, 6, 64)).astype(np.float32)
+        k, v = (rng.integers(-127, 128, (2, n + m, 64)).astype(np.int8) for _ in "kv")
+        ks, vs = (rng.uniform(0.005, 0.02, (2, n + m, 2)).astype(np.float32) for _ in "kv")
+        found = []
+        for threads in (1, 2, 5):
+            executable.threads = threads
+            found.append(executable["main"](q, k, ks, v, vs, [m]))
+        np.testing.assert_array_equal(found[1:], [found[0]] * 2)
+
+
 def test_decoding_is_fused_and_counted_once_for_each_filled_row():
     executable = relax_mlir.compile(_int8_module(6, 2, 64))
     n, m, capacity = 2, 5, 16
