@@ -10,12 +10,9 @@ README.md says what is compared and how.
 import argparse
 import json
 import math
-import shlex
 import statistics
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,11 +111,10 @@ def run(contenders: Sequence[Contender], options: argparse.Namespace, threads: i
             wanted = cases.reference(case)
             tolerance = cases.TOLERANCE[case["dtype"]]
             ready.append(turns.prepare(contenders, case, wanted, tolerance))
-        with quiet(options.quiet_with):
-            limits = measure_machine((threads,), 0.1).at(threads)
-            for case, outcomes in zip(group, ready, strict=True):
-                turns.measure(contenders, case, outcomes, options.rounds, options.seconds, 3, 1)
-                found.append(Row(case, outcomes, limits))
+        limits = measure_machine((threads,), 0.1).at(threads)
+        for case, outcomes in zip(group, ready, strict=True):
+            turns.measure(contenders, case, outcomes, options.rounds, options.seconds, 3, 1)
+            found.append(Row(case, outcomes, limits))
         for case in group:
             turns.forget(contenders, case)
     return found
@@ -137,23 +133,6 @@ def groups(wanted: Sequence[dict]) -> Iterator[list[dict]]:
         size += arrays
     if group:
         yield group
-
-
-@contextmanager
-def quiet(command: str | None) -> Iterator[None]:
-    """Keeps a command running that makes the machine quiet: it says a line when it is."""
-    if command is None:
-        yield
-        return
-    with subprocess.Popen(
-        shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout
-        assert process.stdin
-        if not process.stdout.readline():
-            raise SystemExit(f"'{command}' ended without a line")
-        yield
-        process.stdin.close()
 
 
 def table(rows: Sequence[Row], contenders: Sequence[Contender]) -> str:
@@ -242,7 +221,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--dtype", default="f32", choices=sorted(cases.TOLERANCE), help="of the curve"
     )
-    parser.add_argument("--quiet-with", metavar="COMMAND", help="runs while times are taken")
     parser.add_argument("--json", metavar="FILE", help="writes the time of each round")
     options = parser.parse_args()
     options.threads = [int(number) for number in options.threads.split(",")]

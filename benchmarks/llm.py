@@ -19,7 +19,6 @@ from pathlib import Path
 import llm_model
 import numpy as np
 import turns
-from kernels import quiet
 from llm_peers import PEERS, WEIGHTS, BuildError, Peer
 from llm_results import Block, Row, load_blocks, report
 
@@ -134,10 +133,9 @@ class Bench:
             cases = list(_cases(self._options, peer))
             turns_of = [self._turns((ours, other, reader), peer, weights, case) for case in cases]
             outcomes = [_prepare(turns_) for turns_ in turns_of]
-            with quiet(self._options.quiet_with):
-                rounds = SLOW_ROUNDS if peer.slow else self._options.rounds
-                for turns_, outcome in zip(turns_of, outcomes, strict=True):
-                    _measure(turns_, outcome, rounds)
+            rounds = SLOW_ROUNDS if peer.slow else self._options.rounds
+            for turns_, outcome in zip(turns_of, outcomes, strict=True):
+                _measure(turns_, outcome, rounds)
         return [
             self._row(peer, weights, case, turns_, outcome)
             for case, turns_, outcome in zip(cases, turns_of, outcomes, strict=True)
@@ -263,7 +261,6 @@ def _options() -> argparse.Namespace:
     add("--quick", action="store_true", help="two rounds, short cases: to see that it works")
     add("--peers-python", metavar="PYTHON", help="has the programs that this interpreter lacks")
     add("--work", type=Path, metavar="FOLDER", help="keeps what is built, and the results")
-    add("--quiet-with", metavar="COMMAND", help="runs while times are taken")
     add("--report", action="store_true", help="show the results that are kept; measure nothing")
     options = parser.parse_args()
     options.work = (options.work or cache_folder() / "bench").expanduser().resolve()

@@ -72,4 +72,13 @@ PEERS = (
     ),
     Peer("PyTorch", "peers.llm_torch:EagerProgram", ("f32", "bf16")),
     Peer("PyTorch compiled", "peers.llm_torch:CompiledProgram", ("f32", "bf16")),
+    Peer(
+        "TVM Relax (default)",
+        "peers.llm_tvm:TvmProgram",
+        ("f32",),
+        "tvm.json",
+        ("llm_tvm.py",),
+        slow=True,
+        targets={"pp": 30.0, "tg": 30.0},
+    ),
 )

@@ -13,13 +13,12 @@ import json
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import model_cases
 import turns
-from kernels import aligned, quiet
+from kernels import aligned
 from turns import OURS, Contender, Outcome
 
 from relax_mlir.machine import measure_machine
@@ -95,11 +94,10 @@ def run(contenders: Sequence[Contender], options: argparse.Namespace, threads: i
             wanted = model_cases.reference(case)
             tolerance = model_cases.TOLERANCE[case["dtype"]]
             ready.append((case, turns.prepare(contenders, case, wanted, tolerance)))
-        with quiet(options.quiet_with) if options.rounds else nullcontext():
-            limits = measure_machine((threads,), 0.1).at(threads)
-            for case, outcomes in ready:
-                turns.measure(contenders, case, outcomes, options.rounds, options.seconds, 3, 1)
-                found.append(Row(case, outcomes, limits.peak(case["dtype"])))
+        limits = measure_machine((threads,), 0.1).at(threads)
+        for case, outcomes in ready:
+            turns.measure(contenders, case, outcomes, options.rounds, options.seconds, 3, 1)
+            found.append(Row(case, outcomes, limits.peak(case["dtype"])))
         for case, _ in ready:
             turns.forget(contenders, case)
     return found
@@ -151,7 +149,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--specialised", action="store_true", help="ours against ours for each size"
     )
-    parser.add_argument("--quiet-with", metavar="COMMAND", help="runs while times are taken")
     parser.add_argument("--json", metavar="FILE", help="writes the time of each round")
     options = parser.parse_args()
     options.threads = [int(number) for number in options.threads.split(",")]
