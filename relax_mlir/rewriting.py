@@ -1,4 +1,4 @@
-"""Rewriting by hand: patterns as plain functions, snapshots of ops, safe replacement and erasure.
+"""Rewriting by hand: patterns as plain functions, snapshots of ops, safe erasure, new names.
 
 A pattern takes an op, of the class that its parameter is annotated with, and returns what replaces
 it, or None for no match; a pattern that returns None must not have built an op.
@@ -90,6 +90,26 @@ def values_of(replacement: Replacement) -> list[ir.Value]:
     if isinstance(replacement, ir.Operation | ir.OpView):
         return list(replacement.operation.results)
     return list(replacement)
+
+
+class SymbolNames:
+    """The names that symbols in the body of a module have, and new ones beside them."""
+
+    def __init__(self, block: ir.Block) -> None:
+        self._taken = {
+            op.attributes["sym_name"].value
+            for op in block.operations
+            if "sym_name" in op.attributes
+        }
+
+    def fresh(self, base: str) -> str:
+        """`base`, or else the first of `base_1`, `base_2`, ... that is free; taken from then on."""
+        name, count = base, 0
+        while name in self._taken:
+            count += 1
+            name = f"{base}_{count}"
+        self._taken.add(name)
+        return name
 
 
 def rewrite_walk(root: ir.Operation | ir.OpView | ir.Module, *patterns: Pattern) -> int:

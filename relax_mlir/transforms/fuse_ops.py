@@ -33,7 +33,7 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
 from relax_mlir.passes import Pass
-from relax_mlir.rewriting import is_unused, safe_erase
+from relax_mlir.rewriting import SymbolNames, is_unused, safe_erase
 
 MAX_NAME = 60
 
@@ -91,11 +91,7 @@ class _Outliner:
 
     def __post_init__(self) -> None:
         self.block = self.module.regions[0].blocks[0]
-        self.names = {
-            op.attributes["sym_name"].value
-            for op in self.block.operations
-            if "sym_name" in op.attributes
-        }
+        self.names = SymbolNames(self.block)
 
     def outline(self, group: Group) -> None:
         """Replaces the calls of a group by one call of the function that holds them."""
@@ -133,12 +129,7 @@ class _Outliner:
         base = "fused_" + "_".join(parts)
         if len(base) > MAX_NAME:
             base = base[:MAX_NAME].rsplit("_", 1)[0]
-        name, count = base, 0
-        while name in self.names:
-            count += 1
-            name = f"{base}_{count}"
-        self.names.add(name)
-        return name
+        return self.names.fresh(base)
 
 
 def _base_name(name: str) -> str:

@@ -27,7 +27,7 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.legalize import KernelBuilder, legalizations
 from relax_mlir.passes import Pass, PassFailure
-from relax_mlir.rewriting import safe_erase
+from relax_mlir.rewriting import SymbolNames, safe_erase
 from relax_mlir.symbolic import Expr
 
 
@@ -76,11 +76,7 @@ class _Kernels:
 
     def __init__(self, module: ir.Operation) -> None:
         self.block = module.regions[0].blocks[0]
-        self.names = {
-            op.attributes["sym_name"].value
-            for op in self.block.operations
-            if "sym_name" in op.attributes
-        }
+        self.names = SymbolNames(self.block)
         self.known: dict[tuple, _Kernel] = {}
 
     def kernel_of(self, op: GraphOp) -> _Kernel:
@@ -102,20 +98,12 @@ class _Kernels:
             if index not in inplace
         ]
         out_types = [_tensor_type(op, result) for result in op.results]
-        name = self._fresh(op.operation.name.split(".", 1)[1].removeprefix("nn_"))
+        name = self.names.fresh(op.operation.name.split(".", 1)[1].removeprefix("nn_"))
         with op.location:
             builder = KernelBuilder(name, in_types, out_types, self.block)
             with builder.insertion_point:
                 legalizations()[type(op)](op, builder)
         return _Kernel(name, builder.sym_args)
-
-    def _fresh(self, base: str) -> str:
-        name, count = base, 0
-        while name in self.names:
-            count += 1
-            name = f"{base}_{count}"
-        self.names.add(name)
-        return name
 
 
 def _types(op: GraphOp) -> list[ir.Type]:

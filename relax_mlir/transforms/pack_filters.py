@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from relax_mlir.analysis.functions import NUM_INPUTS, graph_functions
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
-from relax_mlir.dialects.graph import CallTirOp, TensorType, annotation_of
+from relax_mlir.dialects.graph import CallTirOp, TensorType
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
 from relax_mlir.legalize.kernel import (
     PARALLEL,
@@ -32,11 +32,11 @@ from relax_mlir.legalize.kernel import (
     scalar,
 )
 from relax_mlir.passes import Pass
-from relax_mlir.rewriting import safe_erase, walk_ops
+from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
 from relax_mlir.schedule.pack_weights import panel_columns
 from relax_mlir.symbolic import as_expr
 from relax_mlir.target import Target
-from relax_mlir.transforms.pack_weights import clone_body
+from relax_mlir.transforms.pack_weights import clone_body, replace_call
 
 LOOPS = 7
 """Loops of a convolution without groups: image, filter, row, column; channel, u, v."""
@@ -65,10 +65,7 @@ class _Packer:
         self._block = module.regions[0].blocks[0]
         self._columns = columns
         self._kernels = {kernel.name: kernel for kernel in prim_funcs(module)}
-        operations = self._block.operations
-        self._names = {
-            op.attributes["sym_name"].value for op in operations if "sym_name" in op.attributes
-        }
+        self._names = SymbolNames(self._block)
         self._filters = {name: find_filters(kernel) for name, kernel in self._kernels.items()}
         self._readers: dict[str, str] = {}
         self._packing: dict[ir.Type, str] = {}
@@ -79,21 +76,14 @@ class _Packer:
         operand = self._filters.get(call.callee_name)
         if operand is None or call.ins[operand] not in parameters:
             return
-        ins = call.ins
-        ins[operand] = self._packed_filters(function, ins[operand])
-        with ir.InsertionPoint(call), call.location:
-            types = [annotation_of(out) for out in call.outs]
-            name = self._reader(call.callee_name, operand)
-            new = CallTirOp.build(name, ins, types, call.symbol_arguments)
-        for old, value in zip(call.outs, new.outs, strict=True):
-            old.replace_all_uses_with(value)
-        safe_erase(call)
+        packed = self._packed_filters(function, call.ins[operand])
+        replace_call(call, self._reader(call.callee_name, operand), operand, packed)
 
     def _packed_filters(self, function: func.FuncOp, filters: ir.Value) -> ir.Value:
         if filters not in self._packed:
             annotation = TensorType.of(filters)
             if filters.type not in self._packing:
-                name = self._packing[filters.type] = self._fresh("pack_filters")
+                name = self._packing[filters.type] = self._names.fresh("pack_filters")
                 with function.location:
                     pack_filters_kernel(name, annotation, self._columns, self._block)
             result = packed_type(annotation, self._columns)
@@ -104,7 +94,7 @@ class _Packer:
 
     def _reader(self, name: str, operand: int) -> str:
         if name not in self._readers:
-            fresh = self._readers[name] = self._fresh(f"{name}_packed")
+            fresh = self._readers[name] = self._names.fresh(f"{name}_packed")
             original = self._kernels[name].op
             with ir.InsertionPoint(original):
                 clone = original.operation.clone().opview
@@ -112,14 +102,6 @@ class _Packer:
             with clone.location:
                 _read_packed(PrimFunc(clone), operand, self._columns)
         return self._readers[name]
-
-    def _fresh(self, base: str) -> str:
-        name, count = base, 0
-        while name in self._names:
-            count += 1
-            name = f"{base}_{count}"
-        self._names.add(name)
-        return name
 
 
 def find_filters(kernel: PrimFunc) -> int | None:

@@ -39,7 +39,7 @@ from relax_mlir.legalize.kernel import (
     scalar,
 )
 from relax_mlir.passes import Pass
-from relax_mlir.rewriting import safe_erase, walk_ops
+from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
 from relax_mlir.schedule.cpu.multiply_add import has_pairs
 from relax_mlir.schedule.pack_weights import (
     pack_weights_kernel,
@@ -93,11 +93,7 @@ class _Packer:
         self.block = module.regions[0].blocks[0]
         self.columns = columns
         self.kernels = {kernel.name: kernel for kernel in prim_funcs(module)}
-        self.names = {
-            op.attributes["sym_name"].value
-            for op in self.block.operations
-            if "sym_name" in op.attributes
-        }
+        self.names = SymbolNames(self.block)
         self.products = {name: find_product(k, has_pairs) for name, k in self.kernels.items()}
         self.packed_kernels: dict[tuple[str, _Product], str] = {}
         self.packing: dict[tuple[ir.Type, str, bool], str] = {}
@@ -112,7 +108,7 @@ class _Packer:
             return
         packed = self._packed(function, call.ins[product.operand], product)
         name = self._packed_kernel(call.callee_name, product)
-        _replace(call, name, product.operand, packed)
+        replace_call(call, name, product.operand, packed)
 
     def share(self, parameters: Sequence[ir.Value]) -> None:
         """Has elements of packed weights read from the panels if nothing else reads them plain."""
@@ -126,7 +122,7 @@ class _Packer:
                     operand = call.ins.index(weight)
                     product = _Product(operand, layout, pairs)
                     name = self._packed_kernel(call.callee_name, product, look_up_packed)
-                    _replace(call, name, operand, self.packed[found[0]])
+                    replace_call(call, name, operand, self.packed[found[0]])
 
     def _looks_up(self, call: ir.OpView, weight: ir.Value) -> bool:
         """Whether a call reads nothing but single elements of a weight."""
@@ -146,7 +142,7 @@ class _Packer:
             annotation = TensorType.of(weight)
             kind = (weight.type, layout, pairs)
             if kind not in self.packing:
-                name = self._fresh("pack_weights")
+                name = self.names.fresh("pack_weights")
                 with function.location:
                     pack_weights_kernel(name, annotation, self.columns, self.block, layout, pairs)
                 self.packing[kind] = name
@@ -159,7 +155,7 @@ class _Packer:
     def _packed_kernel(self, name: str, product: _Product, read: Callable | None = None) -> str:
         key = (name, product)
         if key not in self.packed_kernels:
-            fresh = self._fresh(f"{name}_packed")
+            fresh = self.names.fresh(f"{name}_packed")
             original = self.kernels[name].op
             with ir.InsertionPoint(original):
                 clone = original.operation.clone().opview
@@ -169,20 +165,12 @@ class _Packer:
             self.packed_kernels[key] = fresh
         return self.packed_kernels[key]
 
-    def _fresh(self, base: str) -> str:
-        name, count = base, 0
-        while name in self.names:
-            count += 1
-            name = f"{base}_{count}"
-        self.names.add(name)
-        return name
-
 
 def _callee(op: ir.OpView) -> str:
     return op.callee_name if isinstance(op, CallTirOp) else ""
 
 
-def _replace(call: CallTirOp, callee: str, operand: int, packed: ir.Value) -> None:
+def replace_call(call: CallTirOp, callee: str, operand: int, packed: ir.Value) -> None:
     """Replaces a call by that of a kernel which takes the weight in panels."""
     ins = call.ins
     ins[operand] = packed
