@@ -60,7 +60,7 @@ def test_weights_are_laid_out_one_after_the_other(weights, tmp_path):
     path = write_gguf(tmp_path / "m.gguf", random_weights(LARGE), config=LARGE)
     checkpoint = open_checkpoint(str(path))
     executable, parameters = compile_decoder(checkpoint, Settings(weights))
-    kinds = parameter_kinds(executable, checkpoint.config)
+    kinds = parameter_kinds(executable)
     total = room_for(kinds)
     file, memory = Discarded(), []
 
