@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.passes.base import PassFailure
 from relax_mlir.target import Target
 
 from .contraction import Contraction, Factor, constant_of, factor_of, factors_of, loop_of
@@ -27,15 +26,14 @@ from .convolution_kernel import (
     emit_convolution,
     pack_filters,
 )
-from .emit import emit_kernel, read_kernel
+from .emit import rewrite
 from .epilogue import Unsupported
 from .gemm_kernel import Tiling
 from .kernel import Kernel
 from .loops import Index, add, ceil_div, mul, scratch
-from .matmul import convert_of, epilogue_of, prepare_program
+from .matmul import convert_of, epilogue_of, kept_extent, prepare_program
 from .packing import Matrix
-from .placement import place
-from .program import Computed, Operand, Program, Reshape, Slice, Stage
+from .program import Computed, Operand, Program, Stage
 
 LEAST_FILTERS = 8
 """Filters of a group that are worth lanes of their own."""
@@ -70,17 +68,12 @@ def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
     Returns False, and leaves the function alone, if it is of another kind. `fuse` is not read.
     """
     tiling = Tiling.of(target)
-    try:
-        module, program = read_kernel(prim_func)
-        convolution = match(program, tiling.columns)
-        if convolution is None:
-            return False
-        placement = place(program, inline=False)
-        emit_kernel(prim_func, placement, target, lambda k: _emit(k, tiling, convolution))
-    except (Unsupported, PassFailure):
-        return False
-    del module  # the program refers to it
-    return True
+    return rewrite(
+        prim_func,
+        target,
+        lambda program: match(program, tiling.columns),
+        lambda kernel, found: _emit(kernel, tiling, found),
+    )
 
 
 def match(program: Program, panel: int) -> Convolution | None:
@@ -265,25 +258,8 @@ def _problem(
         dilation=convolution.dilation,
         padding=convolution.padding,
         padded=convolution.padded,
-        filters=_kept_filters(kernel, contraction, shape),
+        filters=kept_extent(kernel, [contraction], contraction.rows, shape, -3),
         image=image,
         initial=contraction.initial,
         epilogue=epilogue_of(kernel, tiling, [contraction], shape),
     )
-
-
-def _kept_filters(kernel: Kernel, contraction: Contraction, shape: Sequence[Index]) -> Index:
-    """The number of filters: those of packed panels that a slice keeps, else all."""
-    everything = mul(1, *(shape[loop] for loop in contraction.rows))
-    if not contraction.packed:
-        return everything
-    for stage in kernel.placement.program.stages:
-        for operand in stage.reads:
-            tensor, size = operand.tensor, everything
-            while isinstance(tensor, Slice | Reshape):
-                if isinstance(tensor, Slice):
-                    size = kernel.sizes(tensor)[-3]
-                tensor = tensor.source
-            if tensor is contraction.stage.results[0]:
-                return size
-    return everything

@@ -6,18 +6,21 @@ func.func private @k(%x: memref<?x4xf32>, %out: memref<?x4xf32>) attributes {tir
 """
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from relax_mlir.bindings import func, ir, passmanager
 from relax_mlir.dialects.graph import TensorType
 from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.passes.base import PassFailure
 from relax_mlir.target import Target
 
 from .combine import combiner_of
+from .epilogue import Unsupported
 from .evaluate import Evaluator
 from .kernel import Kernel
 from .memory import storage_type
 from .nests import Nest, join
-from .placement import Placement
+from .placement import Placement, place
 from .plan import plan_nest
 from .program import Program, Stage, read_program
 from .vectorize import NestEmitter
@@ -29,6 +32,7 @@ _PREPARE = (
 )
 _CLEAN = "builtin.module(canonicalize,cse,loop-invariant-code-motion,canonicalize)"
 
+Found = TypeVar("Found")
 EmitStages = Callable[[Kernel, list[Nest | ir.OpView]], None]
 
 
@@ -41,6 +45,29 @@ def read_kernel(prim_func: PrimFunc) -> tuple[ir.Module, Program]:
     passmanager.PassManager.parse(_PREPARE).run(module.operation)
     copy = module.body.operations[0]
     return module, read_program(copy, prim_func.num_outs)
+
+
+def rewrite(
+    prim_func: PrimFunc,
+    target: Target,
+    match: Callable[[Program], Found | None],
+    emit: Callable[[Kernel, Found], None],
+) -> bool:
+    """Rewrites a tensor program that `match` finds something in by what `emit` makes of that.
+
+    Returns False, and leaves the function alone, if nothing is found or a part is unsupported.
+    """
+    try:
+        module, program = read_kernel(prim_func)
+        found = match(program)
+        if found is None:
+            return False
+        placement = place(program, inline=False)
+        emit_kernel(prim_func, placement, target, lambda kernel: emit(kernel, found))
+    except (Unsupported, PassFailure):
+        return False
+    del module  # the program refers to it
+    return True
 
 
 def _strip(module: ir.Module) -> None:

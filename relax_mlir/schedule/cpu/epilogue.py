@@ -27,7 +27,7 @@ MOST_COPIED = 8
 
 
 class Unsupported(Exception):
-    """The program is no product of matrices followed by elementwise work on it."""
+    """The program, or a part of it, is none that the rule at hand can schedule."""
 
 
 @dataclass(frozen=True)

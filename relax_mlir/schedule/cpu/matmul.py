@@ -12,14 +12,13 @@ from collections.abc import Callable, Sequence
 
 from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.passes.base import PassFailure
 from relax_mlir.target import Target
 
 from .access import dims_of
 from .affine import evaluate
 from .body import emit_body, emit_op
 from .contraction import Contraction, Factor, find_contractions
-from .emit import emit_kernel, read_kernel
+from .emit import rewrite
 from .epilogue import Epilogue, Unsupported
 from .gemm_kernel import Problem, Tiling, emit_gemm
 from .gemv_kernel import MOST_ROWS, emit_gemv, reads_along_k
@@ -28,8 +27,7 @@ from .lanes import Lane, Uniform, Varying, to_vector, vector_type
 from .loops import Index, add, ceil_div, if_else, less, mul, zero_attr
 from .multiply_add import has_pairs, round_to_bf16
 from .packing import Matrix
-from .placement import place
-from .program import Argument, Computed, Empty, Reshape, Slice, Stage, Tensor
+from .program import Argument, Computed, Empty, Program, Reshape, Slice, Stage, Tensor
 
 
 def schedule_matmul(kernel: PrimFunc, target: Target) -> bool:
@@ -37,20 +35,13 @@ def schedule_matmul(kernel: PrimFunc, target: Target) -> bool:
 
     Returns False, and leaves the function alone, if it is of another kind.
     """
-    tiling = Tiling.of(target)
-    try:
-        module, program = read_kernel(kernel)
-        contractions = find_contractions(program, tiling.columns)
-        if contractions is None or (contractions[0].pairs and not has_pairs(target)):
-            return False
-        placement = place(program, inline=False)
-        emit_kernel(
-            kernel, placement, target, lambda k: _emit(k, tiling, contractions, has_pairs(target))
-        )
-    except (Unsupported, PassFailure):
-        return False
-    del module  # the program refers to it
-    return True
+    tiling, pairs = Tiling.of(target), has_pairs(target)
+
+    def match(program: Program) -> Sequence[Contraction] | None:
+        found = find_contractions(program, tiling.columns)
+        return None if found is None or (found[0].pairs and not pairs) else found
+
+    return rewrite(kernel, target, match, lambda k, found: _emit(k, tiling, found, pairs))
 
 
 def _emit(
@@ -157,7 +148,21 @@ def kept_columns(
     kernel: Kernel, contractions: Sequence[Contraction], shape: Sequence[Index]
 ) -> Index:
     """The number of columns: those of packed weights that a slice keeps, else all."""
-    everything = mul(1, *(shape[loop] for loop in contractions[0].columns))
+    return kept_extent(kernel, contractions, contractions[0].columns, shape, -1)
+
+
+def kept_extent(
+    kernel: Kernel,
+    contractions: Sequence[Contraction],
+    loops: Sequence[int],
+    shape: Sequence[Index],
+    axis: int,
+) -> Index:
+    """The extent of `loops`: where weights are packed, what a slice of the result keeps of `axis`.
+
+    Raises Unsupported if slices keep different extents.
+    """
+    everything = mul(1, *(shape[loop] for loop in loops))
     if not contractions[0].packed:
         return everything
     results = {c.stage.results[0] for c in contractions}
@@ -167,7 +172,7 @@ def kept_columns(
             tensor, size = operand.tensor, everything
             while isinstance(tensor, Slice | Reshape):
                 if isinstance(tensor, Slice):
-                    size = kernel.sizes(tensor)[-1]
+                    size = kernel.sizes(tensor)[axis]
                 tensor = tensor.source
             if tensor in results:
                 kept.append(size)

@@ -17,13 +17,12 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import ir, vector
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.passes.base import PassFailure
 from relax_mlir.target import Target
 
 from .body import emit_body
 from .contraction import loop_of
 from .convolution import window_of
-from .emit import emit_kernel, read_kernel
+from .emit import rewrite
 from .epilogue import Unsupported
 from .kernel import Kernel
 from .lanes import Varying, to_vector
@@ -47,7 +46,6 @@ from .loops import (
 )
 from .matmul import prepare_program
 from .memory import View, storage_type
-from .placement import place
 from .program import Argument, Computed, Operand, Program, Stage
 
 _BEST = ("arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi")
@@ -77,17 +75,7 @@ def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
 
     Returns False, and leaves the function alone, if it is of another kind. `fuse` is not read.
     """
-    try:
-        module, program = read_kernel(prim_func)
-        pooling = match(program)
-        if pooling is None:
-            return False
-        placement = place(program, inline=False)
-        emit_kernel(prim_func, placement, target, lambda k: _Emitter.of(k, pooling).emit())
-    except (Unsupported, PassFailure):
-        return False
-    del module  # the program refers to it
-    return True
+    return rewrite(prim_func, target, match, lambda k, pooling: _Emitter.of(k, pooling).emit())
 
 
 def match(program: Program) -> Pooling | None:

@@ -16,19 +16,16 @@ from dataclasses import dataclass
 from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.graph.quantized import Scheme
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.passes.base import PassFailure
 from relax_mlir.target import Target
 
 from .contraction import Contraction, Factor, constant_of, loop_of
 from .decoders import Decoder, find_decoder
 from .dot import Dot
-from .emit import emit_kernel, read_kernel
-from .epilogue import Unsupported
+from .emit import rewrite
 from .gemm_kernel import Tiling
 from .kernel import Kernel
 from .loops import mul
 from .matmul import epilogue_of, kept_columns, prepare_program
-from .placement import place
 from .program import Argument, Computed, Program, Reshape, Stage, Tensor
 from .quantized_integers import emit_integers
 from .quantized_kernel import Tiles, emit_quantized
@@ -61,17 +58,7 @@ def schedule_quantized_matmul(kernel: PrimFunc, target: Target) -> bool:
 
     Returns False, and leaves the function alone, if it is of another kind.
     """
-    try:
-        module, program = read_kernel(kernel)
-        found = find_decoded(program)
-        if found is None:
-            return False
-        placement = place(program, inline=False)
-        emit_kernel(kernel, placement, target, lambda k: _emit(k, target, found))
-    except (Unsupported, PassFailure):
-        return False
-    del module  # the program refers to it
-    return True
+    return rewrite(kernel, target, find_decoded, lambda k, found: _emit(k, target, found))
 
 
 def find_decoded(program: Program) -> Decoded | None:
