@@ -8,14 +8,29 @@ side (they are one m then). f and g, given by the body or by stages before it, l
 casts, mostly.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import arith, ir
 
 from .access import dims_of
 from .program import Argument, Computed, Operand, Program, Reshape, Slice, Splat, Stage, Tensor
 
-_FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
+
+@dataclass(frozen=True)
+class Numbers:
+    """What is multiplied: the types of elements, and the ops of a sum of products.
+
+    With `groups`, the right side may be [panels, k / g, columns, g]: g neighbours along k together.
+    """
+
+    elements: tuple[type, ...]
+    add: type
+    multiply: type
+    groups: bool = False
+
+
+FLOATS = Numbers((ir.F32Type, ir.F16Type, ir.BF16Type), arith.AddFOp, arith.MulFOp)
+INTEGERS = Numbers((ir.IntegerType,), arith.AddIOp, arith.MulIOp, groups=True)
 
 
 @dataclass(frozen=True)
@@ -67,7 +82,9 @@ class Contraction:
     bf16: bool = False
 
 
-def find_contractions(program: Program, panel: int) -> list[Contraction] | None:
+def find_contractions(
+    program: Program, panel: int, numbers: Numbers = FLOATS
+) -> list[Contraction] | None:
     """The contractions of a program that multiplies matrices and then works elementwise.
 
     `panel` is the width of packed weights. None if the program is of another kind; several
@@ -78,7 +95,7 @@ def find_contractions(program: Program, panel: int) -> list[Contraction] | None:
         if stage.window is not None or stage.gathers:
             return None
         if stage.has_reduction:
-            contraction = match_contraction(stage, panel)
+            contraction = match_contraction(stage, panel, numbers)
             if contraction is None:
                 return None
             found.append(contraction)
@@ -117,21 +134,23 @@ def _alike(a: Contraction, b: Contraction) -> bool:
     return roles_a == roles_b and left_a == left_b and outputs
 
 
-def match_contraction(stage: Stage, panel: int) -> Contraction | None:
-    """The stage as a multiplication of float matrices, or None."""
+def match_contraction(stage: Stage, panel: int, numbers: Numbers = FLOATS) -> Contraction | None:
+    """The stage as a multiplication of matrices, or None."""
     if len(stage.reads) != 2 or len(stage.inits) != 1 or stage.block is None:
         return None
     out = stage.inits[0]
     initial = constant_of(out.tensor)
-    values = factors_of(stage)
-    if initial is None or values is None or not isinstance(out.tensor.element, _FLOATS):
+    values = factors_of(stage, numbers)
+    if initial is None or values is None or not isinstance(out.tensor.element, numbers.elements):
         return None
     places = [loop_of(e) for e in out.indices]
     if None in places or len(set(places)) != len(places):
         return None
-    sides = [factor_of(stage, number, values[number]) for number in range(2)]
+    sides = [factor_of(stage, number, values[number], numbers) for number in range(2)]
     if None in sides:
         return None
+    if numbers.groups:
+        sides = [_without_groups(side) for side in sides]
     return _assign(stage, sides, places, initial, panel)
 
 
@@ -182,6 +201,17 @@ def _assign(
         pairs is not None,
         _is_bf16(lhs) and _is_bf16(rhs),
     )
+
+
+def _without_groups(factor: Factor) -> Factor:
+    """[p, k floordiv g, j, k mod g] as if it were [p, k, j, 0]; other indices as they are."""
+    if len(factor.indices) != 4 or not isinstance(factor.indices[1], ir.AffineFloorDivExpr):
+        return factor
+    panel, group, column, place = factor.indices
+    k, size = group.lhs, ir.AffineConstantExpr(group.rhs).value
+    if loop_of(k) is None or place != k % size or factor.tensor.shape[3] != size:
+        return factor
+    return replace(factor, indices=(panel, k, column, ir.AffineExpr.get_constant(0)))
 
 
 def _pairs(stage: Stage, lhs: Factor, rhs: Factor, reduced: list[int]) -> int | None:
@@ -243,18 +273,18 @@ def constant_of(tensor: Tensor) -> float | None:
         if isinstance(scalar.owner, ir.Block) or scalar.owner.name != "arith.constant":
             return None
         scalar = scalar.owner.attributes["value"]
-    return scalar.value if isinstance(scalar, ir.FloatAttr) else None
+    return scalar.value if isinstance(scalar, ir.FloatAttr | ir.IntegerAttr) else None
 
 
-def factors_of(stage: Stage) -> dict[int, ir.Value] | None:
+def factors_of(stage: Stage, numbers: Numbers = FLOATS) -> dict[int, ir.Value] | None:
     """What the body multiplies, by the number of the read that it comes from."""
     block = stage.block
     accumulator = block.arguments[2]
-    total = _definition(block.operations[len(block.operations) - 1].operands[0], arith.AddFOp)
+    total = _definition(block.operations[len(block.operations) - 1].operands[0], numbers.add)
     if total is None:
         return None
     others = [operand for operand in total.operands if operand != accumulator]
-    product = _definition(others[0], arith.MulFOp) if len(others) == 1 else None
+    product = _definition(others[0], numbers.multiply) if len(others) == 1 else None
     if product is None:
         return None
     found: dict[int, ir.Value] = {}
@@ -290,7 +320,9 @@ def _block_arguments(value: ir.Value, block: ir.Block) -> set[int] | None:
     return found
 
 
-def factor_of(stage: Stage, number: int, value: ir.Value) -> Factor | None:
+def factor_of(
+    stage: Stage, number: int, value: ir.Value, numbers: Numbers = FLOATS
+) -> Factor | None:
     """A read of the contraction, followed through elementwise stages down to memory."""
     operand = stage.reads[number]
     casts: list[Stage] = []
@@ -312,7 +344,7 @@ def factor_of(stage: Stage, number: int, value: ir.Value) -> Factor | None:
     while isinstance(root, Slice | Reshape):
         root = root.source
     is_input = isinstance(root, Argument) and root.out is None
-    if not is_input or not isinstance(tensor.element, _FLOATS):
+    if not is_input or not isinstance(tensor.element, numbers.elements):
         return None
     return Factor(tensor, operand.indices, tuple(casts), number, value)
 

@@ -126,7 +126,7 @@ class _Point:
         if x is None:
             at = loops.add(self.block.start, loops.mul(self.i, self.block.stride), self.j)
             x = loops.load(self.block.buffers[number], at, self.epilogue.lanes)
-        if not isinstance(element, ir.F32Type):
+        if ir.VectorType(x.type).element_type != element:
             x = arith.truncf(vector_type(self.epilogue.lanes, element), x)
         return Varying(x)
 

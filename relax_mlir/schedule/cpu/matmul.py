@@ -75,16 +75,20 @@ def _problem(
 ) -> Problem:
     """What to compute, `pairs` of bf16 numbers at a time or number by number."""
     first = contractions[0]
-    left = _matrix(kernel, tiling, first, first.lhs, first.rows, shape, pairs)
-    right = [_matrix(kernel, tiling, c, c.rhs, c.columns, shape, pairs) for c in contractions]
+    convert = _convert_pairs if pairs else convert_of
+
+    def side(c: Contraction, factor: Factor, rows: Sequence[int]) -> Callable[..., Matrix]:
+        own = convert(kernel, c.stage, factor)
+        return matrix_of(kernel, tiling, c, factor, rows, shape, own)
+
     depth = shape[first.depth]
     return Problem(
         batch=tuple(shape[loop] for loop in first.batch),
         rows=mul(1, *(shape[loop] for loop in first.rows)),
         columns=kept_columns(kernel, contractions, shape),
         depth=ceil_div(depth, 2) if pairs and not first.pairs else depth,
-        lhs=left,
-        rhs=tuple(right),
+        lhs=side(first, first.lhs, first.rows),
+        rhs=tuple(side(c, c.rhs, c.columns) for c in contractions),
         packed=first.packed,
         initial=first.initial,
         epilogue=epilogue_of(kernel, tiling, contractions, shape),
@@ -181,16 +185,19 @@ def kept_extent(
     return kept[0] if kept else everything
 
 
-def _matrix(
+def matrix_of(
     kernel: Kernel,
     tiling: Tiling,
     contraction: Contraction,
     factor: Factor,
     rows: Sequence[int],
     shape: Sequence[Index],
-    pairs: bool,
+    convert: Callable[[ir.Value], ir.Value] | None,
 ) -> Callable[[Sequence[Index]], Matrix]:
-    """One side of the product, as a function of the index of the batch."""
+    """One side of the product, as a function of the index of the batch.
+
+    `convert` turns loaded elements into numbers to multiply; None where they are that.
+    """
     view = kernel.view(factor.tensor)
     if view is None:
         raise Unsupported
@@ -203,7 +210,6 @@ def _matrix(
         raise Unsupported
     extent = mul(1, *(shape[loop] for loop in rows))
     length = mul(shape[contraction.depth], 2 if contraction.pairs else 1)
-    convert = (_convert_pairs if pairs else convert_of)(kernel, contraction.stage, factor)
 
     def matrix(batch: Sequence[Index]) -> Matrix:
         lanes: list[Lane] = [Uniform(0)] * len(shape)
