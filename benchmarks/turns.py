@@ -102,6 +102,12 @@ class Outcome:
         return statistics.median(b / a for a, b in zip(self.seconds, other.seconds, strict=True))
 
 
+def progress(text: str) -> None:
+    """Says on a terminal what is being done, in place of what was said before."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
 def start(
     specs: Mapping[str, str], threads: int, python: str = sys.executable
 ) -> tuple[list[Contender], dict[str, str]]:
@@ -121,26 +127,6 @@ def start(
             contender.close()
             absent[name] = contender.absent
     return found, absent
-
-
-def take_turns(
-    contenders: Sequence[Contender],
-    case: dict,
-    rounds: int,
-    seconds: float = 0.1,
-    runs: int = 3,
-    reference: np.ndarray | None = None,
-    tolerance: float = 1e-3,
-) -> dict[str, Outcome]:
-    """Measures one case: `rounds` times each contender in turn, `seconds` and `runs` at least.
-
-    With a `reference`, a program whose result is off by more than `tolerance` of the reference's
-    greatest magnitude is left out.
-    """
-    outcomes = prepare(contenders, case, reference, tolerance)
-    measure(contenders, case, outcomes, rounds, seconds, runs)
-    forget(contenders, case)
-    return outcomes
 
 
 def prepare(

@@ -1,0 +1,152 @@
+"""Tables of `benchmarks/kernels.py` and `benchmarks/models.py`: who is best, and by how much."""
+
+import argparse
+import json
+import shutil
+import sys
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+from relax_mlir.limits import Limits, Machine
+
+FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
+OURS = "relax-mlir"
+
+
+@pytest.fixture
+def comparison(monkeypatch):
+    """The module, which lies beside the commands; it is forgotten again."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(str(FOLDER))
+    import comparison
+
+    yield comparison
+    for name in set(sys.modules) - before:
+        if name in ("comparison", "turns", "worker"):
+            del sys.modules[name]
+
+
+def row(comparison, seconds, floor=None, case=None):
+    """A row of programs with these seconds; a text says why there are none."""
+    made = {}
+    for name, values in seconds.items():
+        outcome = made[name] = comparison.Outcome()
+        if isinstance(values, str):
+            outcome.why_not = values
+        else:
+            outcome.seconds = values
+    return comparison.Row(case or {"m": 3}, 2, made, floor)
+
+
+def squares(comparison):
+    """A comparison of programs that square numbers."""
+
+    class Squares(comparison.Comparison):
+        heading = ("case", "unit")
+        tolerance = MappingProxyType({"f32": 1e-3})
+
+        def label(self, case):
+            return f"{case['m']} squared"
+
+        def begin(self, case):
+            return [self.label(case), "per s"]
+
+        def figure(self, case, seconds):
+            return f"{1 / seconds:.1f}"
+
+        def reference(self, case):
+            return np.array([[case["m"] ** 2.0]])
+
+        def floor(self, case, limits):
+            return 1.0 / limits.f32
+
+        def groups(self, cases):
+            return [cases]
+
+    return Squares()
+
+
+def test_ratio_is_that_of_the_best_other_program_within_rounds(comparison):
+    found = row(
+        comparison,
+        {OURS: [1.0, 2.0, 4.0], "a": [3.0, 3.0, 12.0], "b": [9.0, 9.0, 1.0], "c": "wrong"},
+        floor=0.5,
+    )
+    # The medians of "a" and "b" are 3 and 9; quotients of "a" are 3, 1.5 and 3.
+    assert found.best_peer() == "a"
+    assert found.ratio() == 3.0
+    assert found.share() == 0.25
+
+
+def test_nothing_is_said_about_what_is_not_there(comparison):
+    alone = row(comparison, {OURS: [1.0], "a": "has no float8"})
+    assert (alone.best_peer(), alone.ratio(), alone.share()) == (None, None, None)
+    failed = row(comparison, {OURS: "wrong: off by 1", "a": [1.0]}, floor=1.0)
+    assert (failed.best_peer(), failed.ratio(), failed.share()) == ("a", None, None)
+
+
+def test_table_has_figures_and_reasons_once(comparison):
+    rows = [
+        row(comparison, {OURS: [0.5], "a": [0.25], "b": "no\nreason"}, 0.1, {"m": 2}),
+        row(comparison, {OURS: [0.5], "a": [4.5], "b": "no"}, None, {"m": 3}),
+    ]
+    lines = squares(comparison).table(rows, [OURS, "a", "b"]).splitlines()
+    assert lines[0].split()[:5] == ["case", "unit", OURS, "a", "b"]
+    # 0.5 and 9 have the geometric mean 2.121.
+    assert lines[1].split() == "2 squared per s 2.0 4.0 - a 0.50 1.00 20%".split()
+    assert lines[2].split() == "3 squared per s 2.0 0.2 - a 9.00 1.00 -".split()
+    assert lines[3:] == [
+        "geometric mean of the ratios: 2.121; least 0.50; below 1: 1",
+        "b: no (2 squared, 3 squared)",
+    ]
+    assert len({len(line) for line in lines[:3]}) == 1
+
+
+PROGRAM = """
+import numpy as np
+from worker import Prepared
+
+class Square:
+    version = "7"
+    wrong = 0.0
+
+    def __init__(self, threads):
+        self.threads = threads
+
+    def prepare(self, case):
+        if case["m"] == 5:
+            raise NotImplementedError("cannot do 5")
+        return Prepared(lambda: [np.array([[case["m"] ** 2.0 + self.wrong]])])
+
+class Wrong(Square):
+    wrong = 1.0
+"""
+
+
+def test_programs_take_turns_and_are_checked(comparison, tmp_path, monkeypatch, capsys):
+    (tmp_path / "squaring.py").write_text(PROGRAM)
+    shutil.copy(FOLDER / "worker.py", tmp_path)
+    monkeypatch.setattr(comparison.turns, "FOLDER", tmp_path)
+    limits = Limits(threads=1, read=1.0, read_huge_pages=1.0, f32=1.0, bf16=None, int8=None)
+    machine = Machine("a machine", 1, (limits,))
+    monkeypatch.setattr(comparison, "measure_machine", lambda threads, seconds: machine)
+    options = argparse.Namespace(
+        threads=[1],
+        peers_python=sys.executable,
+        rounds=2,
+        seconds=0.0,
+        cases=[{"m": m, "dtype": "f32"} for m in (3, 5)],
+        json=tmp_path / "found.json",
+    )
+    specs = {OURS: "squaring:Square", "wrong": "squaring:Wrong", "none": "nowhere:Program"}
+    status = squares(comparison).main(specs, options)
+    text = capsys.readouterr().out
+    assert status == 1  # ours cannot do 5
+    assert "none is absent: No module named 'nowhere'" in text
+    assert f"{OURS}: cannot do 5 (5 squared)" in text
+    found = json.loads(options.json.read_text())
+    assert [len(each["outcomes"][OURS]["seconds"]) for each in found] == [2, 0]
+    assert found[0]["outcomes"]["wrong"]["why_not"].startswith("wrong: off by 0.11")
