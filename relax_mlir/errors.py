@@ -5,6 +5,7 @@
     │   └── PipelineError    the text of a pass pipeline
     ├── CompileError         the program cannot be compiled: tools exit with 1
     ├── ExecutionError       a compiled function refuses its arguments or fails
+    │   └── OutOfMemoryError a MemoryError too
     └── ModelError           a model file, tokenizer or configuration that cannot be used
 
 Messages are lower case, have no full stop, and say what was found and what would be accepted.
@@ -37,6 +38,10 @@ class CompileError(RelaxError):
 
 class ExecutionError(RelaxError):
     """A compiled function was called with arguments it refuses, or failed while it ran."""
+
+
+class OutOfMemoryError(ExecutionError, MemoryError):
+    """A compiled function did not get the memory that it needs; the text says how many bytes."""
 
 
 class ModelError(RelaxError):

@@ -14,7 +14,7 @@ POINTER = "!llvm.ptr"
 DIM = "!llvm.struct<(i64, ptr)>"
 ARGUMENT = "!llvm.struct<(ptr, i32, i32, i32, i32, ptr)>"
 FACT = "!llvm.struct<(struct<(i64, ptr)>, struct<(i64, ptr)>, i32, i32, ptr)>"
-FUNCTION = "!llvm.struct<(ptr, i32, i32, i32, i32, ptr, ptr, ptr)>"
+FUNCTION = "!llvm.struct<(ptr, i32, i32, i32, i32, ptr, ptr, ptr, i64, ptr)>"
 RELATIONS = {"==": 0, "<=": 1, "<": 2, ">=": 3, ">": 4, "!=": 5}
 
 KIND_TENSOR, KIND_SHAPE = 0, 1
@@ -128,6 +128,7 @@ class Globals:
     ) -> str:
         """One `RxFunction` with everything it points to."""
         names = [[("self", self.string(symbol))] for symbol in symbols]
+        open_ = [i for i, argument in enumerate(arguments) if _mentions_symbols(argument)]
         row = [
             ("ptr", self.string(name)),
             ("i32", len(arguments)),
@@ -137,6 +138,8 @@ class Globals:
             ("ptr", self.arguments(arguments, symbols)),
             ("ptr", self._structs(POINTER, names)),
             ("ptr", self.facts(facts, symbols)),
+            ("i64", len(open_)),
+            ("ptr", self.integers(open_)),
         ]
         return self._structs(FUNCTION, [row])
 
@@ -167,6 +170,10 @@ class Globals:
                 else:
                     body.insert(kind, value, [index, position])
         return self._add(("structs", len(self._known)), f"() : {array} {{\n{body.text()}\n}}")
+
+
+def _mentions_symbols(argument: Argument) -> bool:
+    return any(dim is not None and dim.symbols for dim in argument.dims or ())
 
 
 def _dim_fields(table: Globals, dim: Dim, symbols: Sequence[str]) -> list[tuple[str, object]]:

@@ -304,12 +304,12 @@ static int32_t check_number(RxContext* context, const char* function, const char
   return 1;
 }
 
-int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args, int32_t num_args,
-                int32_t num_results, int64_t* symbols) {
-  if (check_number(context, info->name, "argument", num_args, info->num_args)) return 1;
-  if (check_number(context, info->name, "result", num_results, info->num_results)) return 1;
-  for (int32_t i = 0; i < num_args; i++)
-    if (check_argument(context, info, &args[i], i)) return 1;
+static int bind_quickly(const RxFunction* info, const DLTensor* args, int is_checked,
+                        int64_t* symbols);
+
+/* Solves with a text for what is wrong. */
+static int32_t bind_slowly(RxContext* context, const RxFunction* info, const DLTensor* args,
+                           int64_t* symbols) {
   int64_t number = info->num_symbols;
   Origin* origins = rx_scratch_push(number * (int64_t)(sizeof(Origin) + 2));
   uint8_t* bound = (uint8_t*)(origins + number);
@@ -319,6 +319,37 @@ int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args
                      bound,   bound + number, origins, info->num_symbols};
   int32_t failed = solve(&binding);
   rx_scratch_pop(origins);
-  if (!failed) clear_error(context);
   return failed;
+}
+
+/* Notes what later runs of the call may rely on. */
+static void keep(RxCall* call, const RxFunction* info, const int64_t* symbols) {
+  call->known = info->num_symbols <= RX_KEPT_SYMBOLS ? RX_SYMBOLS_KEPT : RX_ARGUMENTS_FIT;
+  for (int64_t i = 0; i < info->num_open; i++) /* the values of a shape may change in place */
+    if (info->args[info->open[i]].kind == RX_SHAPE) call->known = RX_ARGUMENTS_FIT;
+  if (call->known == RX_SYMBOLS_KEPT)
+    for (int32_t s = 0; s < info->num_symbols; s++) call->symbols[s] = symbols[s];
+}
+
+int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args, int32_t num_args,
+                int32_t num_results, int64_t* symbols) {
+  RxCall* call = context->call;
+  context->call = NULL;
+  int32_t known = call ? call->known : RX_NOTHING;
+  clear_error(context);
+  if (known == RX_SYMBOLS_KEPT) {
+    for (int32_t s = 0; s < info->num_symbols; s++) symbols[s] = call->symbols[s];
+    return 0;
+  }
+  if (known == RX_NOTHING) {
+    if (check_number(context, info->name, "argument", num_args, info->num_args)) return 1;
+    if (check_number(context, info->name, "result", num_results, info->num_results)) return 1;
+    for (int32_t i = 0; i < num_args; i++)
+      if (check_argument(context, info, &args[i], i)) return 1;
+  }
+  if (!bind_quickly(info, args, known != RX_NOTHING, symbols) &&
+      bind_slowly(context, info, args, symbols))
+    return 1;
+  if (call && known == RX_NOTHING) keep(call, info, symbols);
+  return 0;
 }

@@ -8,6 +8,8 @@ enum { ERROR_SIZE = 1024 };
 struct RxContext {
   char* arena;
   int64_t arena_bytes;
+  RxCall* call;         /* until rx_bind; NULL: called by itself */
+  int32_t lacks_memory; /* the error is that there was none */
   int32_t error_length;
   char error[ERROR_SIZE];
 };
@@ -43,7 +45,10 @@ void rx_destroy(RxContext* context) {
 
 const char* rx_last_error(RxContext* context) { return context ? context->error : "out of memory"; }
 
-static void clear_error(RxContext* context) { context->error[context->error_length = 0] = 0; }
+static void clear_error(RxContext* context) {
+  context->lacks_memory = 0;
+  context->error[context->error_length = 0] = 0;
+}
 
 /* Appends to the error text, if there is one; what does not fit is cut off. */
 __attribute__((format(printf, 2, 3))) static void say(RxContext* context, const char* format, ...) {
@@ -54,6 +59,13 @@ __attribute__((format(printf, 2, 3))) static void say(RxContext* context, const 
   int32_t length = vsnprintf(context->error + context->error_length, (size_t)room, format, values);
   va_end(values);
   context->error_length += length < room ? length : room - 1;
+}
+
+/* Begins the error text of what could not be allocated. */
+static void say_lack(RxContext* context) {
+  clear_error(context);
+  context->lacks_memory = 1;
+  say(context, "out of memory: ");
 }
 
 int32_t rx_fail(RxContext* context, const char* message) {
@@ -76,8 +88,8 @@ void* rx_arena(RxContext* context, int64_t bytes) {
   context->arena_bytes = 0;
   context->arena = allocate(bytes);
   if (!context->arena) {
-    clear_error(context);
-    say(context, "out of memory: the function needs an arena of %lld bytes", (long long)bytes);
+    say_lack(context);
+    say(context, "the function needs an arena of %lld bytes", (long long)bytes);
     return NULL;
   }
   context->arena_bytes = bytes;

@@ -5,6 +5,8 @@
 
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
 
+static const int64_t MOST_BYTES = (int64_t)1 << 47; /* of an address space */
+
 static _Atomic int64_t counters[RX_NUM_COUNTERS];
 
 static void tally(int which, int64_t number) {
@@ -28,7 +30,7 @@ static int64_t round_up(int64_t bytes, int64_t unit) {
 /* NULL when there is no memory or the size is beyond an address space. */
 static void* allocate(int64_t bytes) {
   int64_t unit = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
-  if (bytes > (int64_t)1 << 47) return NULL;
+  if (bytes > MOST_BYTES) return NULL;
   bytes = round_up(bytes, unit);
   void* data = aligned_alloc((size_t)unit, (size_t)bytes);
   if (!data) return NULL;

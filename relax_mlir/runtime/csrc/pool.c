@@ -38,6 +38,7 @@ typedef struct {
   RxTask task;
   void* data;
   int64_t chunk;
+  _Atomic int64_t lack; /* bytes of scratch memory that a thread did not get; 0: none */
   Share shares[MAX_THREADS];
   Worker workers[MAX_THREADS - 1];
 } Pool;
@@ -58,11 +59,15 @@ static void futex(_Atomic uint32_t* word, int operation, uint32_t value) {
   syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
 }
 
+/* 0 where the environment asks for no number of threads. */
 static int32_t default_threads(void) {
   const char* text = getenv("RELAX_NUM_THREADS");
-  int32_t wanted = text ? atoi(text) : 0;
   cpu_set_t cpus;
-  if (wanted > 0) return wanted;
+  if (text && *text) {
+    char* end;
+    long wanted = strtol(text, &end, 10);
+    return *end || wanted < 1 ? 0 : wanted < MAX_THREADS ? (int32_t)wanted : MAX_THREADS;
+  }
   if (sched_getaffinity(0, sizeof cpus, &cpus)) return 1;
   return CPU_COUNT(&cpus);
 }
@@ -90,9 +95,23 @@ static void work_on(Pool* p, Share* share) {
   }
 }
 
+typedef struct {
+  Pool* pool;
+  int32_t own; /* number of the thread's share */
+} Part;
+
 /* Works on the share of the thread's own, in order, then helps with the others. */
-static void work(Pool* p, int32_t own) {
-  for (int32_t i = 0; i < p->num_shares; i++) work_on(p, &p->shares[(own + i) % p->num_shares]);
+static void work(void* data) {
+  const Part* part = data;
+  Pool* p = part->pool;
+  for (int32_t i = 0; i < p->num_shares; i++)
+    work_on(p, &p->shares[(part->own + i) % p->num_shares]);
+}
+
+static void take_part(Pool* p, int32_t own) {
+  Part part = {p, own};
+  int64_t lack = attempt(work, &part);
+  if (lack) atomic_store(&p->lack, lack);
 }
 
 /* Waits until the word is not IDLE; returns what it is. */
@@ -117,7 +136,7 @@ static void* worker_main(void* argument) {
     if (seen == EXIT) return NULL;
     if (seen != POSTED || !atomic_compare_exchange_strong(&worker->state, &seen, RUNNING)) continue;
     Pool* p = atomic_load_explicit(&pool, memory_order_relaxed);
-    work(p, (int32_t)(worker - p->workers) + 1);
+    take_part(p, (int32_t)(worker - p->workers) + 1);
     atomic_store_explicit(&worker->state, IDLE, memory_order_release);
   }
 }
@@ -208,8 +227,8 @@ static void divide(Pool* p, int64_t count, int64_t grain, int32_t threads) {
 
 void rx_parallel_for(RxTask task, void* data, int64_t count, int64_t grain) {
   if (count <= 0) return;
-  int64_t threads = rx_get_threads();
-  Pool* p = count <= grain || threads == 1 ? NULL : take_pool();
+  int64_t threads = count <= grain ? 1 : rx_get_threads();
+  Pool* p = threads == 1 ? NULL : take_pool();
   if (!p) {
     task(data, 0, count);
     return;
@@ -220,8 +239,11 @@ void rx_parallel_for(RxTask task, void* data, int64_t count, int64_t grain) {
   p->data = data;
   divide(p, count, grain, helpers + 1);
   for (int32_t i = 0; i < helpers; i++) post(&p->workers[i], POSTED);
-  work(p, 0);
+  take_part(p, 0);
   for (int32_t i = 0; i < helpers; i++) join(&p->workers[i]);
   counters[RX_PARALLEL_REGIONS]++;
+  int64_t lack = p->lack;
+  p->lack = 0;
   atomic_store_explicit(&p->busy, 0, memory_order_release);
+  if (lack) escape(own_stack(), lack);
 }

@@ -12,8 +12,10 @@
  *     float x[6] = {0}, y[6];
  *     int64_t dims[2] = {2, 3}, room[2];
  *     DLTensor arg = {x, {1, 0}, 2, {2, 32, 1}, dims, NULL, 0};
- *     DLTensor result = {y, {1, 0}, 2, {2, 32, 1}, dims, NULL, 0};   // or data = NULL, shape =
- * room: rx_free it if (rx_fn_main(context, &arg, 1, &result, 1)) puts(rx_last_error(context));
+ *     // Or data = NULL and shape = room: then rx_free what the call allocates.
+ *     DLTensor result = {y, {1, 0}, 2, {2, 32, 1}, dims, NULL, 0};
+ *     RxCall call = {context, rx_fn_main, &arg, &result, 1, 1};
+ *     if (rx_call(&call)) puts(rx_last_error(context));
  *     rx_destroy(context);
  *
  * Each graph function @f is exported as
@@ -21,8 +23,9 @@
  *     int32_t rx_fn_f(RxContext *, const DLTensor *args, int32_t num_args, DLTensor *results,
  * int32_t num_results);
  *
- * and returns 0, or nonzero with a text in the context. One context serves one call at a time;
- * different contexts may be used from different threads.
+ * and returns 0, or nonzero with a text in the context. Called by itself, without rx_call, it ends the
+ * process when a kernel runs out of memory. One context serves one call at a time; different contexts
+ * may be used from different threads.
  */
 #ifndef RELAX_RUNTIME_H
 #define RELAX_RUNTIME_H
@@ -71,8 +74,31 @@ RX_API void rx_destroy(RxContext* context); /* the last one also ends the thread
 RX_API const char* rx_last_error(
     RxContext* context); /* "" after a call that succeeded; valid until the next call */
 
+enum { RX_NOTHING, RX_ARGUMENTS_FIT, RX_SYMBOLS_KEPT };
+enum { RX_KEPT_SYMBOLS = 6 };
+
+/* A call that can be made again. */
+typedef int32_t (*RxEntry)(RxContext*, const DLTensor* args, int32_t num_args, DLTensor* results,
+                           int32_t num_results);
+typedef struct {
+  RxContext* context;
+  RxEntry entry; /* rx_fn_<name> */
+  const DLTensor* args;
+  DLTensor* results;
+  int32_t num_args, num_results;
+  /* What a call that succeeded knows, so that the next one does not look again at what cannot have
+   * changed. To be set to RX_NOTHING when a descriptor in `args` changes. */
+  int32_t known;
+  int64_t symbols[RX_KEPT_SYMBOLS];
+} RxCall;
+
+enum { RX_OK, RX_ERROR, RX_OUT_OF_MEMORY };
+
+/* Makes the call; RX_OK, or another value with a text in the context. */
+RX_API int32_t rx_call(RxCall* call);
+
 /* Threads of later calls, the caller's included; 0 or less: $RELAX_NUM_THREADS, else every CPU of
- * the process. */
+ * the process. rx_get_threads is 0 where the variable is no number of 1 or more; calls fail then. */
 RX_API void rx_set_threads(int32_t threads);
 RX_API int32_t rx_get_threads(void);
 
@@ -141,6 +167,8 @@ typedef struct {
   const RxArg* args;
   const char* const* symbols;
   const RxFact* facts;
+  int64_t num_open;
+  const int64_t* open; /* indices of the arguments whose dims or values mention symbols */
 } RxFunction;
 
 /* ---- For generated code
@@ -187,8 +215,7 @@ typedef void (*RxTask)(void* data, int64_t begin, int64_t end);
 void rx_parallel_for(RxTask task, void* data, int64_t count, int64_t grain);
 
 /* The calling thread's scratch stack, 64-byte aligned, freed in reverse order. Memory is kept for
- * the next push. Running out of memory ends the process with a message: kernels cannot report
- * errors. */
+ * the next push. Out of memory, the call is given up: kernels cannot report errors. */
 void* rx_scratch_push(int64_t bytes);
 void rx_scratch_pop(void* data);
 

@@ -8,10 +8,9 @@ static int64_t byte_count(int32_t bits, int32_t ndim, const int64_t* dims) {
   return bytes;
 }
 
-static int32_t check_result(RxContext* context, const DLTensor* result, int32_t index, int32_t code,
-                            int32_t bits, int32_t ndim, const int64_t* dims) {
-  clear_error(context);
-  say(context, "result %d: ", index);
+/* The text goes on after "result 0: ". */
+static int32_t check_buffer(RxContext* context, const DLTensor* result, int32_t code, int32_t bits,
+                            int32_t ndim, const int64_t* dims) {
   if (check_kind(context, result, code, bits, ndim)) return 1;
   for (int32_t d = 0; d < ndim; d++) {
     if (result->shape[d] == dims[d]) continue;
@@ -22,19 +21,26 @@ static int32_t check_result(RxContext* context, const DLTensor* result, int32_t 
   return check_layout(context, result);
 }
 
+static int32_t check_result(RxContext* context, const DLTensor* result, int32_t index, int32_t code,
+                            int32_t bits, int32_t ndim, const int64_t* dims) {
+  if (!check_buffer(NULL, result, code, bits, ndim, dims)) return 0;
+  clear_error(context);
+  say(context, "result %d: ", index);
+  return check_buffer(context, result, code, bits, ndim, dims);
+}
+
 void* rx_result(RxContext* context, DLTensor* results, int32_t index, int32_t code, int32_t bits,
                 int32_t ndim, const int64_t* dims) {
   DLTensor* result = &results[index];
   if (result->data) {
-    if (check_result(context, result, index, code, bits, ndim, dims)) return NULL;
-    clear_error(context);
-    return result->data;
+    int32_t failed = check_result(context, result, index, code, bits, ndim, dims);
+    return failed ? NULL : result->data;
   }
   int64_t bytes = byte_count(bits, ndim, dims);
   void* data = bytes < 0 ? NULL : allocate(bytes);
   if (!data) {
-    clear_error(context);
-    say(context, "out of memory: result %d of dims [", index);
+    say_lack(context);
+    say(context, "result %d of dims [", index);
     for (int32_t d = 0; d < ndim; d++) say(context, d ? ", %lld" : "%lld", (long long)dims[d]);
     say(context, "]");
     if (bytes >= 0) say(context, ", %lld bytes", (long long)bytes);

@@ -10,11 +10,15 @@
 
 #include "bind.c"
 
+#include "bind_quickly.c"
+
 #include "result.c"
 
 #include "scratch.c"
 
 #include "pool.c"
+
+#include "call.c"
 
 #include "memref.c"
 

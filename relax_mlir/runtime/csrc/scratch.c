@@ -1,5 +1,6 @@
 /* Per-thread scratch stacks: blocks that never move while in use and are merged into one when the
  * stack is empty. */
+#include <setjmp.h>
 #include <unistd.h>
 
 typedef struct Block {
@@ -8,8 +9,18 @@ typedef struct Block {
   char padding[ALIGNMENT - sizeof(void*) - 2 * sizeof(int64_t)];
 } Block;
 
+/* Where a thread goes on when it runs out of scratch memory, and the block that was in use then. */
+typedef struct Escape {
+  jmp_buf place;
+  Block* block;
+  int64_t used;
+  struct Escape* outer;
+} Escape;
+
 typedef struct Stack {
   Block* top;
+  Escape* escape;               /* the innermost; NULL outside of `attempt` */
+  int64_t lack;                 /* bytes that there were not */
   struct Stack *next, *previous; /* all stacks, so that the last context can free them */
 } Stack;
 
@@ -19,12 +30,6 @@ static pthread_key_t stack_key;
 static pthread_mutex_t stacks_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int has_stack_key;
 static Stack* stacks;
-
-__attribute__((noreturn, cold)) static void out_of_scratch(int64_t bytes) {
-  dprintf(STDERR_FILENO, "relax: out of memory: a kernel needs %lld bytes of scratch memory\n",
-          (long long)bytes);
-  abort();
-}
 
 static char* block_data(Block* block) { return (char*)block + sizeof(Block); }
 
@@ -50,39 +55,90 @@ static void free_scratch(void) {
   has_stack_key = 0;
 }
 
-__attribute__((cold, noinline)) static Stack* new_stack(int64_t bytes) {
+__attribute__((cold, noinline)) static Stack* new_stack(void) {
   Stack* stack = calloc(1, sizeof *stack);
-  if (!stack) out_of_scratch(bytes);
-  tally(RX_ALLOCATIONS, 1);
+  if (!stack) return NULL;
   pthread_mutex_lock(&stacks_lock);
-  if (!has_stack_key && pthread_key_create(&stack_key, free_stack)) out_of_scratch(bytes);
-  has_stack_key = 1;
+  if (!has_stack_key) has_stack_key = !pthread_key_create(&stack_key, free_stack);
+  if (!has_stack_key || pthread_setspecific(stack_key, stack)) {
+    pthread_mutex_unlock(&stacks_lock);
+    free(stack);
+    return NULL;
+  }
+  tally(RX_ALLOCATIONS, 1);
   stack->next = stacks;
   if (stacks) stacks->previous = stack;
   stacks = stack;
   pthread_mutex_unlock(&stacks_lock);
-  if (pthread_setspecific(stack_key, stack)) out_of_scratch(bytes);
   return stack;
 }
 
 /* A pthread key, not a thread-local variable: shared objects then need no TLS segment or
  * relocations. */
-static Stack* own_stack(int64_t bytes) {
+static Stack* own_stack(void) {
   Stack* stack = has_stack_key ? pthread_getspecific(stack_key) : NULL;
-  return stack ? stack : new_stack(bytes);
+  return stack ? stack : new_stack();
+}
+
+/* Gives up what the thread attempts. */
+__attribute__((noreturn, cold, noinline)) static void escape(Stack* stack, int64_t bytes) {
+  if (!stack || !stack->escape) {
+    dprintf(STDERR_FILENO, "relax: out of memory: a kernel needs %lld bytes of scratch memory\n",
+            (long long)bytes);
+    abort();
+  }
+  stack->lack = bytes;
+  longjmp(stack->escape->place, 1);
+}
+
+/* Empty blocks under the top are smaller than it and never used again. */
+static void free_empty(Stack* stack) {
+  for (Block* top = stack->top; top && !top->used && top->below && !top->below->used;) {
+    Block* below = top->below;
+    top->below = below->below;
+    free(below);
+  }
+}
+
+/* Frees what was pushed since `attempt` began. */
+__attribute__((cold, noinline)) static void unwind(Stack* stack, const Escape* from) {
+  for (Block* block = stack->top; block && block != from->block; block = block->below)
+    block->used = 0;
+  if (from->block) from->block->used = from->used;
+  free_empty(stack);
+}
+
+/* Runs body(data). Returns 0, or the bytes of scratch memory that there were not: then the body was
+ * given up, and what it had pushed is free. */
+static int64_t attempt(void (*body)(void*), void* data) {
+  Stack* stack = own_stack();
+  if (!stack) return (int64_t)sizeof *stack;
+  Escape here = {.block = stack->top, .outer = stack->escape};
+  while (here.block && !here.block->used) here.block = here.block->below;
+  if (here.block) here.used = here.block->used;
+  stack->escape = &here;
+  stack->lack = 0;
+  if (_setjmp(here.place))
+    unwind(stack, &here);
+  else
+    body(data);
+  stack->escape = here.outer;
+  return stack->lack;
 }
 
 __attribute__((cold, noinline)) static Block* new_block(Stack* stack, int64_t bytes) {
   int64_t size = stack->top ? 2 * stack->top->size : FIRST_BLOCK;
   if (size < bytes) size = bytes;
   Block* block = allocate(size + (int64_t)sizeof(Block));
-  if (!block) out_of_scratch(bytes);
+  if (!block && size > bytes) block = allocate((size = bytes) + (int64_t)sizeof(Block));
+  if (!block) escape(stack, bytes);
   *block = (Block){.below = stack->top, .size = size};
   return stack->top = block;
 }
 
 void* rx_scratch_push(int64_t bytes) {
-  Stack* stack = own_stack(bytes);
+  Stack* stack = own_stack();
+  if (!stack || bytes < 0 || bytes > MOST_BYTES) escape(stack, bytes);
   Block* block = stack->top;
   bytes = round_up(bytes, ALIGNMENT);
   if (!block || block->size - block->used < bytes) block = new_block(stack, bytes);
@@ -92,20 +148,14 @@ void* rx_scratch_push(int64_t bytes) {
 }
 
 void rx_scratch_pop(void* data) {
-  if (!data) return;
-  Stack* stack = own_stack(0);
-  Block* block = stack->top;
+  Stack* stack = data ? own_stack() : NULL;
+  Block* block = stack ? stack->top : NULL;
   while (block &&
          ((char*)data < block_data(block) || (char*)data >= block_data(block) + block->size))
     block = block->below;
   if (!block) return;
   block->used = (char*)data - block_data(block);
-  /* Empty blocks under the top are smaller than it and never used again. */
-  for (Block* top = stack->top; top->below && !top->below->used && !top->used;) {
-    Block* below = top->below;
-    top->below = below->below;
-    free(below);
-  }
+  free_empty(stack);
 }
 
 /* The names that MLIR's memref lowering calls with generic allocation functions. */

@@ -125,14 +125,19 @@ def _define(function: CFunction) -> str:
     args = [_argument(f, argument) for argument in f.arguments]
     facts = [_fact(f, fact) for fact in f.facts]
     names = ", ".join(f'"{symbol}"' for symbol in f.symbols)
+    open_ = [
+        str(i) for i, a in enumerate(f.arguments) if any(isinstance(d, str) for d in a.dims or ())
+    ]
     values = "".join(f"  int64_t {s} = symbols[{i}];\n" for i, s in enumerate(f.symbols))
     uses = "".join(f"  (void){s};\n" for s in f.symbols)
     return f"""
 static const RxArg {name}_args[] = {{{", ".join(args)}}};
 static const RxFact {name}_facts[] = {{{", ".join(facts)}}};
 static const char *const {name}_symbols[] = {{{names}}};
+static const int64_t {name}_open[] = {{{", ".join(open_)}}};
 static const RxFunction {name}_info = {{"{name}", {len(args)}, {len(f.results)}, {len(f.symbols)},
-    {len(facts)}, {name}_args, {name}_symbols, {name}_facts}};
+    {len(facts)}, {name}_args, {name}_symbols, {name}_facts,
+    {len(open_)}, {name}_open}};
 RX_API int32_t rx_fn_{name}(RxContext *context, const DLTensor *args, int32_t num_args,
                             DLTensor *results, int32_t num_results) {{
   int64_t symbols[{len(f.symbols) + 1}];

@@ -235,6 +235,45 @@ def test_bound_call(exe):
     assert out == 10.5
 
 
+def test_a_bound_call_checks_what_is_new(exe):
+    """What was accepted once is not looked at again, but what replaces it is."""
+    call = exe["sum"].bind(np.ones(3, np.float32), 0)
+    for _ in range(2):
+        assert call.run() == 3
+    for array, text in (
+        (np.ones(3), r"^argument 0 'x': dtype is float64, but float32 is expected$"),
+        (np.ones((3, 1), np.float32), r"^argument 0 'x': rank is 2, but 1 is expected$"),
+        (np.ones(100_001, np.float32), r"^'sum' requires n <= 100000, but n = 100001 from "),
+        (np.ones(3, np.int32), r"^argument 0 'x': dtype is int32, but float32 is expected$"),
+    ):
+        call.set(0, array)
+        for _ in range(2):
+            with pytest.raises(ExecutionError, match=text):
+                call.run()
+    for length in (0, 1, 7, 100_000):
+        call.set(0, np.ones(length, np.float32))
+        for _ in range(2):
+            assert call.run() == length
+    call.set(1, np.zeros(1, np.float32))
+    with pytest.raises(ExecutionError, match=r"^argument 1 'start': rank is 1, but 0 is expected"):
+        call.run()
+
+
+def test_a_bound_call_reads_shape_values_again(exe):
+    values, more = np.array([5]), np.array(1, np.int8)
+    call = exe["length"].bind(values, more)
+    for value in (5, 6, 0, 1 << 40):
+        values[0] = value
+        np.testing.assert_array_equal(call.run(), [value + 1])
+    values[0] = -1
+    with pytest.raises(
+        ExecutionError, match=r"^argument 0 'dims': value 0 is -1, but 'n' must not"
+    ):
+        call.run()
+    values[0] = 2
+    np.testing.assert_array_equal(call.run(), [3])
+
+
 def test_arguments_are_kept_alive(exe):
     call = exe["sum"].bind(np.ones(50000, np.float32), np.array(1, np.float32))
     gc.collect()
