@@ -1,4 +1,4 @@
-"""Shared objects: whether one is whole, and the functions of libraries that a module calls."""
+"""Shared objects: whether one is whole, whose machine it is for, and the functions of libraries that a module calls."""
 
 import ctypes
 import ctypes.util
@@ -9,6 +9,9 @@ from importlib import metadata
 from typing import BinaryIO
 
 PT_LOAD = 1
+
+# ELF's numbers of machines, by what `platform.machine` calls them.
+_ARCHITECTURES = {62: "x86_64", 183: "aarch64"}
 
 
 def find_function(symbol: str, providers: Sequence[str]) -> int:
@@ -44,6 +47,17 @@ def _shared_objects(provider: str) -> Iterator[str]:
     found = ctypes.util.find_library(provider)
     if found:
         yield found
+
+
+def architecture(file: BinaryIO) -> str | None:
+    """The architecture that a shared object is for, as `platform.machine` says it.
+
+    None if it is none of those that modules are compiled for, or the file is no shared object.
+    """
+    header = os.pread(file.fileno(), 20, 0)
+    if len(header) < 20 or header[:6] != b"\x7fELF\x02\x01":
+        return None
+    return _ARCHITECTURES.get(struct.unpack_from("<H", header, 18)[0])
 
 
 def is_cut_off(file: BinaryIO) -> bool:
