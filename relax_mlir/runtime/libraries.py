@@ -1,4 +1,4 @@
-"""Shared objects: whether one is whole, whose machine it is for, and the functions of libraries that a module calls."""
+"""Shared objects: whether one is whole and for which machine, and functions of libraries."""
 
 import ctypes
 import ctypes.util

@@ -1,0 +1,137 @@
+"""Compiled modules for AArch64 as executables of an emulated machine.
+
+    exe = Emulated(path, "max")
+    y = exe["main"](x, weight)                     # as relax_mlir.load does on an Arm machine
+
+Tensors are laid out as `runtime/csrc/relax_runtime.h` says.
+"""
+
+import json
+import os
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from emulator import Fault, Machine
+
+from relax_mlir.errors import ExecutionError
+
+CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "b": 6}
+KINDS = {code: kind for kind, code in CODES.items()}
+TENSOR = struct.Struct("<QiiiBBHQQQ")
+
+
+class Emulated:
+    """A compiled module, called as `relax_mlir.executable.Executable` is, on one thread."""
+
+    def __init__(self, path: str | os.PathLike, cpu: str = "max") -> None:
+        self.machine = Machine(Path(path).read_bytes(), cpu)
+        self.metadata = json.loads(self.machine.text(self.machine.call("rx_metadata")))
+        self.context = self.machine.call("rx_create")
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Names of the functions that can be called."""
+        return tuple(self.metadata["functions"])
+
+    def __getitem__(self, name: str) -> "EmulatedFunction":
+        return EmulatedFunction(self, name, self.metadata["functions"][name])
+
+    def close(self) -> None:
+        """Destroys the context, which gives back all memory; Fault if some is left."""
+        self.machine.call("rx_destroy", self.context)
+        left = self.machine.allocated
+        if left:
+            raise Fault(f"{len(left)} blocks of memory are left: {left}")
+
+
+class EmulatedFunction:
+    """A function of the module."""
+
+    def __init__(self, exe: Emulated, name: str, signature: dict[str, Any]) -> None:
+        self._exe, self._name, self._signature = exe, name, signature
+
+    def __call__(self, *values: Any, results: Sequence[np.ndarray] | None = None) -> Any:
+        """The results for the arguments; with buffers, they are computed into those.
+
+        Raises ExecutionError as the runtime refuses arguments, Fault if the code goes wrong: if it
+        writes to an argument that is not updated in place, for example.
+        """
+        machine, expected = self._exe.machine, self._signature["results"]
+        arrays = [np.asarray(value) for value in values]
+        with _Rows(machine) as memory:
+            ins = [
+                memory.tensor(array, argument["dtype"])
+                for array, argument in zip(arrays, self._signature["arguments"], strict=True)
+            ]
+            outs = [memory.room(result) for result in expected]
+            if results is not None:
+                outs = [memory.tensor(array) for array in results]
+            args, rows = (memory.put(b"".join(row)) for row in (ins, outs))
+            context = self._exe.context
+            entry = f"rx_fn_{self._name}"
+            if machine.call(entry, context, args, len(ins), rows, len(outs)) & 0xFFFFFFFF:
+                raise ExecutionError(machine.text(machine.call("rx_last_error", context)))
+            self._take_back(arrays, [memory.array(row) for row in ins])
+            found = []
+            for i, result in enumerate(expected):
+                row = machine.read(rows + TENSOR.size * i, TENSOR.size)
+                found.append(memory.array(row))
+                if results is None and result["alias"] is None:
+                    machine.call("rx_free", TENSOR.unpack(row)[0])
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def _take_back(self, arrays: Sequence[np.ndarray], after: Sequence[np.ndarray]) -> None:
+        arguments = self._signature["arguments"]
+        for array, new, argument in zip(arrays, after, arguments, strict=True):
+            if argument["inout"]:
+                array[...] = new.view(array.dtype)
+            elif array.tobytes() != new.tobytes():
+                raise Fault(f"argument '{argument['name']}' was written to")
+
+
+class _Rows:
+    """Tensors in the memory of the machine, for one call."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._owned: list[int] = []
+
+    def __enter__(self) -> "_Rows":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for address in self._owned:
+            self._machine.release(address)
+
+    def put(self, data: bytes, alignment: int = 8) -> int:
+        """The address of a copy."""
+        self._owned.append(self._machine.allocate(len(data), alignment))
+        self._machine.write(self._owned[-1], data)
+        return self._owned[-1]
+
+    def tensor(self, array: np.ndarray, element: str = "") -> bytes:
+        """The description of a copy of an array, which is aligned to its elements only."""
+        data = self.put(array.tobytes(), array.itemsize)
+        dims = self.put(struct.pack(f"<{array.ndim}q", *array.shape))
+        code, bits = CODES[array.dtype.kind], 8 * array.itemsize
+        if element == "bf16" and array.dtype == np.uint16:
+            code = CODES["V"]
+        return TENSOR.pack(data, 1, 0, array.ndim, code, bits, 1, dims, 0, 0)
+
+    def room(self, result: dict[str, Any]) -> bytes:
+        """The description of a result that the runtime is to allocate."""
+        rank = 32 if result["dims"] is None else len(result["dims"])
+        return TENSOR.pack(0, 0, 0, 0, 0, 0, 0, self.put(bytes(8 * rank)), 0, 0)
+
+    def array(self, row: bytes) -> np.ndarray:
+        """The array that a description is of."""
+        data, _, _, rank, code, bits, _, dims, _, _ = TENSOR.unpack(row)
+        shape = struct.unpack(f"<{rank}q", self._machine.read(dims, 8 * rank))
+        kind = KINDS[code]
+        dtype = np.dtype(ml_dtypes.bfloat16 if kind == "V" else f"{kind}{bits // 8}")
+        raw = self._machine.read(data, int(np.prod(shape)) * dtype.itemsize)
+        return np.frombuffer(raw, dtype).reshape(shape)

@@ -1,0 +1,68 @@
+"""Matrix products on an emulated Arm CPU, at both levels, against float64."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from arm_modules import emulated, operator, tensor
+from quantized_programs import Matrix, Product, rounded
+
+ROWS = (0, 1, 2, 3, 4, 7, 9, 17, 65)
+QUANTIZED = [
+    *(("aarch64-v8.2", scheme, "int8") for scheme in ("q8_0", "q4_0", "q4_1", "q4_k", "q6_k")),
+    *(("aarch64", "q4_1", "int8"), ("aarch64", "q5_k", "f32"), ("aarch64-v8.2", "q8_0", "f32")),
+]
+FLOATS = [
+    *(("aarch64", "f32", 2), ("aarch64", "f32", 3), ("aarch64", "bf16", 3)),
+    *(("aarch64-v8.2", "f32", 3), ("aarch64-v8.2", "bf16", 2), ("aarch64-v8.2", "f16", 3)),
+]
+
+
+def normal(*shape: int, dtype: str = "float32") -> np.ndarray:
+    """Normal numbers that depend on the shape only."""
+    return np.random.default_rng(shape).standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize(("target", "scheme", "activations"), QUANTIZED)
+def test_quantized(target: str, scheme: str, activations: str) -> None:
+    k = 512 if scheme.endswith("_k") else 96
+    exe = emulated(Product(scheme, 48, k, activations).text(), target)
+    matrix = Matrix.random(scheme, 48, k)
+    for rows in ROWS:
+        x = normal(rows, k)
+        exact = rounded(x) if activations == "int8" else x.astype(np.float64)
+        actual = exe["main"](x, *matrix.operands)
+        terms = np.abs(exact) @ np.abs(matrix.values).T
+        assert actual.shape == (rows, 48)
+        assert (np.abs(actual - exact @ matrix.values.T) <= 1e-6 * terms + 1e-30).all()
+
+
+@pytest.mark.parametrize(("target", "element", "opt_level"), FLOATS)
+def test_floats(target: str, element: str, opt_level: int) -> None:
+    """Weights as they lie, and, at level 3, in panels; sizes that end within vectors and tiles."""
+    sizes = [(1, 1), (37, 50), (129, 8)]
+    text = "".join(
+        operator(
+            f"product{i}",
+            "matmul",
+            [tensor(element, "n", k), tensor(element, k, columns)],
+            tensor(element, "n", columns),
+            weights=1,
+        )
+        for i, (k, columns) in enumerate(sizes)
+    )
+    exe = emulated(text, target, opt_level)
+    dtype = ml_dtypes.bfloat16 if element == "bf16" else {"f32": "f4", "f16": "f2"}[element]
+    tolerance = {"f32": 1e-6, "bf16": 4.1e-3, "f16": 5.2e-4}[element]
+    for i, (k, columns) in enumerate(sizes):
+        weight = normal(k, columns).astype(dtype)
+        packed = [weight]
+        if f"product{i}_params" in exe.functions:
+            packed = [exe[f"product{i}_params"](weight)]
+        wide = weight.astype(np.float64)
+        for rows in ROWS:
+            x = normal(rows, k).astype(dtype)
+            exact = x.astype(np.float64) @ wide
+            terms = np.abs(x.astype(np.float64)) @ np.abs(wide)
+            actual = exe[f"product{i}"](x, *packed).astype(np.float64)
+            limit = tolerance * (np.abs(exact) + 1e-3 * terms) + 1e-6 * terms
+            assert (np.abs(actual - exact) <= limit).all(), (k, columns, rows)

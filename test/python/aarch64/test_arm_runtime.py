@@ -1,0 +1,62 @@
+"""The runtime on an emulated Arm CPU: arguments, errors, results, memory."""
+
+import platform
+from pathlib import Path
+
+import numpy as np
+import pytest
+from arm_modules import LEVELS, emulated, operator, tensor
+from emulated import Emulated
+
+from relax_mlir.compiler import compile_to_file
+from relax_mlir.errors import ExecutionError
+from relax_mlir.executable import load
+
+MODULES = Path(__file__).parents[2] / "Integration"
+MATRIX = tensor("f32", "n", 3)
+
+
+def add() -> Emulated:
+    """A module that adds two matrices."""
+    return emulated(operator("main", "add", [MATRIX, MATRIX], MATRIX), "aarch64")
+
+
+def test_wrong_arguments_are_named() -> None:
+    """Texts are put together by variadic functions, whose lists of values are special on Arm."""
+    x, y = np.zeros((2, 3), np.float32), np.zeros((5, 3), np.float32)
+    with pytest.raises(ExecutionError, match=r"dim 0 is 5, but 'n' is 2 \(from argument 0 '.*"):
+        add()["main"](x, y)
+    with pytest.raises(ExecutionError, match="dtype is float64, but float32 is expected"):
+        add()["main"](x, x.astype(np.float64))
+    np.testing.assert_array_equal(add()["main"](x + 1, x + 2), x + 3)
+
+
+def test_results_in_given_memory() -> None:
+    x = np.arange(21, dtype=np.float32).reshape(7, 3)
+    np.testing.assert_array_equal(add()["main"](x, x, results=[np.zeros_like(x)]), 2 * x)
+    with pytest.raises(ExecutionError, match="result 0: dim 0 is 6, but 7 is expected"):
+        add()["main"](x, x, results=[np.zeros((6, 3), np.float32)])
+
+
+@pytest.mark.parametrize("target", LEVELS)
+def test_caches_updated_in_place(target: str) -> None:
+    exe = Emulated(compile_to_file(MODULES / "decode_step.mlir", target), LEVELS[target])
+    keys, values = np.zeros((2, 2, 11, 8), np.float32)
+    new = np.random.default_rng(0).standard_normal((3, 2, 8)).astype(np.float32)
+    query = np.ones((3, 6, 8), np.float32)
+    exe["main"](query, new, 2 * new, np.array([4]), keys, values)
+    np.testing.assert_array_equal(keys[:, 4:7], new.swapaxes(0, 1))
+    np.testing.assert_array_equal(values[:, 4:7], 2 * new.swapaxes(0, 1))
+    assert not keys[:, :4].any()
+    assert not values[:, 7:].any()
+    exe.close()
+
+
+def test_code_for_another_architecture_is_refused() -> None:
+    """Each on the other; the system's loader would say that the file does not exist."""
+    here = platform.machine()
+    other = "x86-64" if here == "aarch64" else "aarch64"
+    path = compile_to_file(operator("main", "add", [MATRIX, MATRIX], MATRIX), other)
+    message = f"it is compiled for {other.replace('-', '_')}, but this machine is {here}$"
+    with pytest.raises(ExecutionError, match=message):
+        load(path)
