@@ -63,7 +63,7 @@ def build_shared(
     llvm.start_workers(kernels)
     with stats.stage("math"):
         allow_contraction(module)
-        expand_math(module)
+        expand_math(module, target)
     with stats.stage("parallel"):
         outline_parallel(module)
     with stats.stage("lower"):
@@ -84,7 +84,7 @@ def build_llvm(module: ir.Module, target: Target, stats: BuildStats | None = Non
     stats = BuildStats() if stats is None else stats
     with stats.stage("math"):
         allow_contraction(module)
-        expand_math(module)
+        expand_math(module, target)
     with stats.stage("parallel"):
         outline_parallel(module)
     with stats.stage("lower"):

@@ -2,6 +2,8 @@
 
     %1 = math.exp %0 : vector<16xf32>   ->   arith and vector ops, math.fma
 
+Instructions that only the target has are used.
+
 Needs: nothing. Leaves: math ops that lower to instructions, such as `math.sqrt` and `math.fma`.
 Source: J.-M. Muller, "Elementary Functions: Algorithms and Implementation".
 """
@@ -11,12 +13,15 @@ from dataclasses import dataclass
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.vector_math import expand_math
 from relax_mlir.passes import Pass
+from relax_mlir.target import Target
 
 
 @dataclass(frozen=True)
 class ExpandMath(Pass):
-    """Expands the math functions of the module."""
+    """Expands the math functions of the module for a target."""
+
+    target: str = "native"
 
     def run(self, op: ir.Operation) -> None:
         """Expands in place."""
-        expand_math(op.opview)
+        expand_math(op.opview, Target.parse(self.target))

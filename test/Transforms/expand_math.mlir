@@ -1,4 +1,6 @@
 // RUN: relax-opt %s --pass-pipeline='relax-expand-math' | FileCheck %s
+// RUN: relax-opt %s --pass-pipeline='relax-expand-math{target=x86-64-v4}' | FileCheck %s --check-prefix=AVX512
+// RUN: relax-opt %s --pass-pipeline='relax-expand-math{target=x86-64-v3}' | FileCheck %s --check-prefix=AVX2
 
 // CHECK-LABEL: func.func @exp
 // CHECK-NOT:     math.exp
@@ -17,4 +19,22 @@ func.func @exp(%x: vector<16xf32>) -> vector<16xf32> {
 func.func @negative_sqrt(%x: f32) -> f32 {
   %0 = math.sqrt %x : f32
   return %0 : f32
+}
+
+// An exponential that may be approximate is two polynomial coefficients shorter; AVX-512 has
+// instructions for what is around them.
+// CHECK-LABEL: func.func @approximate
+// AVX512-LABEL: func.func @approximate
+// AVX512-NEXT:   arith.constant
+// AVX512-NEXT:   %[[T:.*]] = arith.mulf
+// AVX512:        %[[F:.*]] = llvm.call_intrinsic "llvm.x86.avx512.mask.reduce.ps.512"(%[[T]],
+// AVX512-COUNT-5: math.fma
+// AVX512-NOT:    math.fma
+// AVX512:        llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
+// AVX2-LABEL:  func.func @approximate
+// AVX2-NOT:      call_intrinsic
+// AVX2:          return
+func.func @approximate(%x: vector<16xf32>) -> vector<16xf32> {
+  %0 = math.exp %x fastmath<afn> : vector<16xf32>
+  return %0 : vector<16xf32>
 }

@@ -4,11 +4,14 @@
 
 sqrt, rsqrt, fma, absf, copysign, the roundings, the predicates and the bit counts stay: LLVM has
 instructions for them. Vectors of any shape and scalars of f16, bf16, f32 and f64 are expanded;
-tensors are left alone. Fast-math flags are not used.
+tensors are left alone. Of fast-math flags one is used: `math.exp` with `afn` is the shorter
+`expand_exp_approximately`, unless it is of doubles.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from relax_mlir.bindings import arith, ir
 from relax_mlir.codegen.vector_math import (
@@ -21,6 +24,7 @@ from relax_mlir.codegen.vector_math import (
     trigonometric,
 )
 from relax_mlir.codegen.vector_math.lanes import Lanes
+from relax_mlir.target import Target
 
 Expansion = Callable[..., Lanes | tuple[Lanes, ...]]
 
@@ -78,8 +82,8 @@ _OTHERS = {"math.ipowi": power.expand_ipowi, "math.clampf": _clampf}
 _NEEDS_TABLE = frozenset({"math.sin", "math.cos", "math.sincos", "math.tan"})
 
 
-def expand_math(module: ir.Module) -> None:
-    """Replaces every math op without a machine instruction, in place.
+def expand_math(module: ir.Module, target: Target) -> None:
+    """Replaces every math op without an instruction of the target, in place.
 
     Results are within 2.5 units in the last place (f32) of the true ones, 5 for doubles; NaN
     propagates, overflow is infinity, results of exp and its kin below the least normal number are
@@ -98,7 +102,7 @@ def expand_math(module: ir.Module) -> None:
             trigonometric.declare_table(module)
         for op in found:
             with ir.InsertionPoint(op), op.location:
-                _replace(op)
+                _replace(op, target)
 
 
 def _is_expanded(kind: ir.Type) -> bool:
@@ -109,16 +113,24 @@ def _is_expanded(kind: ir.Type) -> bool:
     return not isinstance(element, ir.FloatType) or element.width in (16, 32, 64)
 
 
-def _replace(op: ir.Operation) -> None:
+def _replace(op: ir.Operation, target: Target) -> None:
     """Puts the expansion of one op in its place."""
     operands = [Lanes(value) for value in op.operands]
     if op.name in _OTHERS:
         results = [_OTHERS[op.name](*operands)]
     else:
-        results = _expand_float(_RULES[op.name], operands)
+        rule = _RULES[op.name]
+        if op.name == "math.exp" and operands[0].width < 64 and _may_approximate(op):
+            rule = _Rule(partial(exponential.expand_exp_approximately, target=target), 32)
+        results = _expand_float(rule, operands)
     for old, new in zip(op.results, results, strict=True):
         old.replace_all_uses_with(new.value)
     op.erase()
+
+
+def _may_approximate(op: ir.Operation) -> bool:
+    """Whether the op has the flag `afn`."""
+    return re.search(r"\b(afn|fast)\b", str(op.attributes["fastmath"])) is not None
 
 
 def _expand_float(rule: _Rule, operands: list[Lanes]) -> list[Lanes]:

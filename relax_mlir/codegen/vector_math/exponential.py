@@ -5,6 +5,7 @@ and the exponent field of 2^n is right over the whole normal range by itself: it
 infinity on overflow and that of zero below the least normal number, without a test.
 """
 
+from relax_mlir.codegen.vector_math import avx512
 from relax_mlir.codegen.vector_math.lanes import (
     Lanes,
     clamp,
@@ -13,6 +14,7 @@ from relax_mlir.codegen.vector_math.lanes import (
     fma,
     polynomial,
 )
+from relax_mlir.target import Target
 
 LOG2E = {32: 1.44269502, 64: 1.4426950408889634}
 # ln 2 as a sum, each part rounded to the format.
@@ -41,6 +43,10 @@ _EXP2 = {
         *(4.07157961625051e-10, 3.7218710741023574e-11),
     ),
 }
+# (2^r - 1) / r on [0, 1], exact at both ends, singles only; error of 2^r relative: 2^-23.3.
+_EXP2_SHORT = (0.693151653, 0.240159929, 0.0558169186, 0.00899285544, 0.00187862222)
+# Powers of two of what is below and above are zero and infinity, those of what is beyond wrap.
+_EXP2_SHORT_RANGE = (-126.75, 128.5)
 # (e^r - 1 - r) / r^2 on |r| <= ln 2 / 2; error of e^r - 1 relative: 2^-26.1, 2^-61.6.
 _EXPM1 = {
     32: (0.49999997, 0.166665465, 0.0416674353, 0.00836627278, 0.0013870697),
@@ -91,6 +97,20 @@ def expand_exp2(x: Lanes) -> Lanes:
     n = floor(x)
     _, power = round_to_power(n)
     return polynomial(x - n, (1.0, *_EXP2[x.width])) * power
+
+
+def expand_exp_approximately(x: Lanes, target: Target) -> Lanes:
+    """e^y of singles to 2.2 ulp, for a y within 2^-23.6 |x| of x; where x <= 0, to 2^-22.4 of e^0.
+
+    That is what rounding x once more would do. exp(0) is 1. With AVX-512, six multiplications
+    or multiply-adds; elsewhere seven, and results below the least normal number are 0.
+    """
+    t = x * LOG2E[32]
+    if avx512.takes(target, x):
+        return avx512.scale(polynomial(avx512.fraction(t), (1.0, *_EXP2_SHORT)), t)
+    t = clamp(t, *_EXP2_SHORT_RANGE)
+    n, power = round_to_power(t + _HALF_BELOW[32])
+    return polynomial(t - n, (1.0, *_EXP2_SHORT)) * power
 
 
 def expm1_parts(x: Lanes, exponent_offset: int = 0) -> tuple[Lanes, Lanes]:

@@ -41,7 +41,10 @@ _INTEGER_NEUTRAL = {
     "arith.maxui": lambda bits: 0,
     "arith.minui": lambda bits: -1,
 }
-_FLOAT_ORDERS = {int(getattr(arith.CmpFPredicate, name)) for name in ("OGT", "OGE", "OLT", "OLE")}
+_FLOAT_MAXIMA = {"arith.maximumf", "arith.maxnumf"}
+_GREATER = {int(arith.CmpFPredicate.OGT), int(arith.CmpFPredicate.OGE)}
+_LESS = {int(arith.CmpFPredicate.OLT), int(arith.CmpFPredicate.OLE)}
+_FLOAT_ORDERS = _GREATER | _LESS
 _INTEGER_ORDERS = {
     int(getattr(arith.CmpIPredicate, sign + name))
     for sign in "su"
@@ -72,6 +75,17 @@ class Combiner:
         return self.condition is not None and not _is_order(
             self.condition, self.terms, self.accumulators
         )
+
+    def finds_maximum(self, number: int) -> bool:
+        """Whether accumulator `number` becomes the greatest of floats, a NaN maybe passed over."""
+        op = self.ops[number]
+        if op is not None:
+            return op.operation.name in _FLOAT_MAXIMA
+        if self.needs_places or not isinstance(self.condition.owner.opview, arith.CmpFOp):
+            return False
+        compare = self.condition.owner.opview
+        wanted = _GREATER if compare.lhs == self.terms[0] else _LESS
+        return compare.predicate.value in wanted
 
     def start(self, number: int) -> ir.Attribute | None:
         """What a lane starts from; None means from the accumulator's own first value."""

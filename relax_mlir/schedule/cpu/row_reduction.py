@@ -5,12 +5,15 @@
     %s = sum of each row of %e                        stay in registers, or in a row of scratch
     %y = %e / %s
 
+Exponentials of differences from the row's maximum are approximate: see `differences`.
+
 Needs: nothing. Leaves: a scheduled kernel, or the function as it was.
 """
 
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
+from .differences import approximate_exponentials
 from .emit import emit_kernel, emit_nests, group, read_kernel
 from .nests import Nest
 from .placement import place
@@ -23,6 +26,7 @@ def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
     module, program = read_kernel(prim_func)
     if not any(stage.has_reduction for stage in program.stages):
         return False
+    approximate_exponentials(program)
     placement = place(program)
     items = group(placement)
     if sum(isinstance(item, Nest) for item in items) != 1:

@@ -15,8 +15,15 @@ from relax_mlir.codegen.elf_object import read_object
 from relax_mlir.codegen.llvm import compile_llvm
 from relax_mlir.codegen.lower import lower_to_llvm, to_llvm_ir
 from relax_mlir.codegen.vector_math import expand_math
-from relax_mlir.target import Target
+from relax_mlir.target import Target, lacking
 
+NATIVE = Target.parse("native")
+# Those that this machine runs.
+TARGETS = [
+    name
+    for name in ("native", "x86-64", "x86-64-v3", "x86-64-v4", "aarch64")
+    if Target.parse(name).arch == NATIVE.arch and not lacking(Target.parse(name).needs)
+]
 ELEMENTS = {"float32": "f32", "float64": "f64", "float16": "f16", "uint16": "bf16", "int32": "i32"}
 
 
@@ -57,7 +64,7 @@ def kernel(name: str, op: str, kind: str, lanes: tuple[int, ...] | None, num_inp
 def compile_object(text: str, target: Target) -> bytes:
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
-        expand_math(module)
+        expand_math(module, target)
         module.operation.verify()
         lower_to_llvm(module, target)
         return compile_llvm(to_llvm_ir(module), target)
@@ -66,8 +73,8 @@ def compile_object(text: str, target: Target) -> bytes:
 class Library:
     """Compiled kernels that are called with arrays."""
 
-    def __init__(self, path, text: str, names: list[str]) -> None:
-        path.write_bytes(link_shared([compile_object(text, Target.parse("native"))], names))
+    def __init__(self, path, text: str, names: list[str], target: Target = NATIVE) -> None:
+        path.write_bytes(link_shared([compile_object(text, target)], names))
         self.library = ctypes.CDLL(str(path))
 
     def __call__(self, name: str, *inputs: np.ndarray, step: int = 16) -> np.ndarray:
@@ -213,6 +220,60 @@ def test_accuracy(library, op, dtype):
     assert error <= bounds[dtype is np.float64]
     numeric = ~np.isnan(want)
     assert np.array_equal(np.signbit(got)[numeric], np.signbit(want.astype(dtype))[numeric])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_approximate_exponentials(tmp_path, target):
+    """As exact as if the argument were rounded once more; exact at 0 and at both infinities."""
+    shapes = {
+        "s": None,
+        "v3": (3,),
+        "v4": (4,),
+        "v8": (8,),
+        "v12": (12,),
+        "v64": (64,),
+        "t": (2, 8),
+    }
+    texts = [kernel(name, "exp", "f32", lanes, 1) for name, lanes in shapes.items()]
+    text = "\n".join(texts).replace("exp %x0", "exp %x0 fastmath<afn>")
+    approximate = Library(tmp_path / "afn.so", text, [*shapes], Target.parse(target))
+    x = numbers(np.float32)
+    x = x[~np.isnan(x)]
+    limit = np.log(float(np.finfo(np.float32).max))
+    inside = np.abs(x) < limit * (1 - 1e-6)
+    argument = np.where(inside, x, 0).astype(np.float64)
+    want = np.exp(argument)
+    bound = want * (2.2 * 2.0**-23 + 2.0**-23.6 * np.abs(argument))
+    for name, lanes in shapes.items():
+        got = approximate(name, x, step=math.prod(lanes or (1,)))
+        error = np.abs(got.astype(np.float64) - want)
+        assert np.all(error[inside] <= (bound + np.finfo(np.float32).tiny)[inside])
+        assert np.all(error[inside & (x <= 0)] <= 2.0**-22.4)
+        assert np.all(got[x > limit * (1 + 1e-6)] == math.inf)
+        assert np.all(got[x == 0] == 1)
+        assert np.all(got[x < -104] == 0)
+        nan = np.array([math.nan, -math.nan, 0], np.float32)
+        nan.view(np.uint32)[2] = 0x7FC00001
+        assert np.isnan(approximate(name, nan, step=math.prod(lanes or (1,)))).all()
+
+
+@pytest.mark.parametrize("target", ["x86-64-v4", "x86-64-v3", "aarch64"])
+def test_instructions_of_avx512_only_where_it_is(target):
+    text = kernel("f", "exp", "f32", (32,), 1).replace("exp %x0", "exp %x0 fastmath<afn>")
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        expand_math(module, Target.parse(target))
+        for name in ("reduce", "scalef"):
+            found = str(module).count(f"llvm.x86.avx512.mask.{name}.ps.512")
+            assert found == (2 if target == "x86-64-v4" else 0)
+        lower_to_llvm(module, Target.parse(target))
+
+
+def test_doubles_are_never_approximate(library, tmp_path):
+    text = kernel("f", "exp", "f64", (8,), 1).replace("exp %x0", "exp %x0 fastmath<afn>")
+    x = np.random.default_rng(3).uniform(-700, 700, 1000)
+    flagged = Library(tmp_path / "f64.so", text, ["f"])
+    assert np.array_equal(flagged("f", x), library("exp_f64", x))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -364,19 +425,19 @@ def test_nothing_is_called(target, kind):
 def test_expanding_twice_changes_nothing():
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(kernel("sin", "sin", "f32", (16,), 1))
-        expand_math(module)
+        expand_math(module, NATIVE)
         once = str(module)
-        expand_math(module)
+        expand_math(module, NATIVE)
         assert str(module) == once
 
 
 def test_functions_added_later_share_the_table():
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(kernel("sin", "sin", "f32", (16,), 1))
-        expand_math(module)
+        expand_math(module, NATIVE)
         later = ir.Module.parse(kernel("cos", "cos", "f32", (16,), 1))
         module.body.append(later.body.operations[0].operation.clone())
-        expand_math(module)
+        expand_math(module, NATIVE)
         module.operation.verify()
         assert str(module).count("memref.global") == 1
 
@@ -390,7 +451,7 @@ def test_a_square_is_a_product():
     }"""
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
-        expand_math(module)
+        expand_math(module, NATIVE)
         assert str(module).count("arith.mulf") == 1
         assert "arith.divf" not in str(module)
 
@@ -403,5 +464,5 @@ def test_tensors_are_left_alone():
     }"""
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
-        expand_math(module)
+        expand_math(module, NATIVE)
         assert "math.exp" in str(module)
