@@ -33,6 +33,7 @@ class Step:
 STEPS = (
     Step("relax-infer-shapes", "every annotation is as fine as the rules can make it"),
     Step("relax-verify", "every rule of the dialects holds, so later passes need no checks"),
+    Step("relax-fuse-attention", "attention that was written out is one operator", 2),
     Step("relax-canonicalize-bindings", "no cast, reshape or permutation is redundant", 1),
     Step("relax-inline-functions", "graph functions call kernels only"),
     Step(
@@ -62,6 +63,7 @@ STEPS = (
 
 
 OPTIONAL = (
+    "fuse-attention",
     "canonicalize-bindings",
     "fuse-ops",
     "pack-weights",

@@ -1,6 +1,6 @@
 """The `graph` dialect: pure, symbolically shaped tensor operators and calls (paper §3.1-3.3)."""
 
-from .attention import AttentionOp, KvAppendOp, RotaryOp
+from .attention import AttentionOp, BatchedAttentionOp, KvAppendOp, RotaryOp
 from .binary import (
     AddOp,
     Atan2Op,
@@ -144,6 +144,7 @@ __all__ = [
     "AtanOp",
     "AtanhOp",
     "AttentionOp",
+    "BatchedAttentionOp",
     "BinaryOp",
     "BitwiseAndOp",
     "BitwiseNotOp",

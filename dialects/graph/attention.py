@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from relax_mlir.bindings import ext, ir
+from relax_mlir.symbolic import const
 
 from .dialect import ShapeAttr
 from .elementwise import require_float, require_one_element_type
@@ -155,10 +156,77 @@ class AttentionOp(InferredOp, name="nn_attention", traits=[ext.Pure]):
         return query
 
 
-def _require_grouped_heads(query: TensorType, cache: TensorType) -> None:
-    if query.dims is None or cache.dims is None:
+class BatchedAttentionOp(InferredOp, name="nn_batched_attention", traits=[ext.Pure]):
+    """Scaled dot-product attention of a batch, over keys and values that are all known.
+
+        query : tensor<b, n, heads, d>       key   : tensor<b, m, kv_heads, d>
+        mask  : tensor<b, heads, n, m>       value : tensor<b, m, kv_heads, e>
+        result[z, i, h] = sum over t of p[t] * value[z, t, g] : tensor<b, n, heads, e>
+        p = softmax over t of scale * (query[z, i, h] . key[z, t, g]) + mask[z, h, i, t]
+
+    with g = h floordiv (heads / kv_heads) (grouped queries), and of t <= i alone if causal. Any dim
+    of the mask may be 1, which is for all. Without keys the result is 0. Of bf16 tensors, p is
+    rounded to bf16 too; sums are f32.
+
+    C1  all operands have rank 4 and one element type, a float
+    C2  batches, head dims of queries and keys, and keys and values are not provably different
+    C3  heads is a multiple of kv_heads, both constants
+    C4  dims of the mask are 1 or not provably different
+
+    Source: arXiv 1706.03762, 2305.13245; TVM `relax.nn.attention`; ONNX `Attention`.
+    """
+
+    result: ext.Result[Any]
+    query: ext.Operand[Any]
+    key: ext.Operand[Any]
+    value: ext.Operand[Any]
+    mask: ext.Operand[Any] | None = None
+    scale: ir.FloatAttr = ext.attribute(kw_only=True)
+    causal: FlagAttr = ext.attribute(kw_only=True)
+
+    @staticmethod
+    def infer_return_type(
+        query: TensorType,
+        key: TensorType,
+        value: TensorType,
+        mask: TensorType | None = None,
+        *,
+        scale: float,
+        causal: bool,
+    ) -> TensorType:
+        operands = [query, key, value] + ([] if mask is None else [mask])
+        require_one_element_type(*operands)  # C1
+        require_float(query)
+        for annotation in operands:
+            _require_rank(annotation, 4, "operands")
+        for other in (key, value):
+            _require_equal_dims(query, 0, other, 0, "batch")  # C2
+        _require_equal_dims(query, 3, key, 3, "head dim")
+        for axis, what in ((1, "number of keys"), (2, "number of heads")):
+            _require_equal_dims(key, axis, value, axis, what)
+        _require_grouped_heads(query, key, axis=2)  # C3
+        if mask is not None:
+            _require_mask(mask, query, key)
+        if query.dims is None or value.dims is None:
+            return TensorType(None, query.element)
+        return TensorType((*query.dims[:3], value.dims[3]), query.element)
+
+
+def _require_mask(mask: TensorType, query: TensorType, key: TensorType) -> None:
+    if mask.dims is None or query.dims is None or key.dims is None:
         return
-    heads, groups = query.dims[1], cache.dims[0]
+    batch, rows, heads, _ = query.dims
+    scores = (batch, heads, rows, key.dims[1])
+    for dim, extent in zip(mask.dims, scores):
+        if dim != const(1) and dims_differ(dim, extent):  # C4
+            raise ShapeError(f"masks scores of dim {extent} with a dim of {dim}")
+
+
+def _require_grouped_heads(query: TensorType, keys: TensorType, axis: int = 0) -> None:
+    """`axis` is that of the keys' heads; those of the queries are in front of the last one."""
+    if query.dims is None or keys.dims is None:
+        return
+    heads, groups = query.dims[-2], keys.dims[axis]
     known = None not in (heads, groups) and None not in (heads.value, groups.value)
     if not known or not groups.value or heads.value % groups.value:
         raise ShapeError(

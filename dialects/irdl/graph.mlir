@@ -46,6 +46,18 @@ module {
       %6 = irdl.any
       irdl.results(result: %6)
     }
+    irdl.operation @nn_batched_attention {
+      %0 = irdl.any
+      %1 = irdl.any
+      %2 = irdl.any
+      %3 = irdl.any
+      irdl.operands(query: %0, key: %1, value: %2, mask: optional %3)
+      %4 = irdl.base "#builtin.float" 
+      %5 = irdl.base "#builtin.integer" 
+      irdl.attributes {"scale" = %4, "causal" = %5}
+      %6 = irdl.any
+      irdl.results(result: %6)
+    }
     irdl.operation @add {
       %0 = irdl.any
       %1 = irdl.any

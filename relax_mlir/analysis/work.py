@@ -187,6 +187,8 @@ def _element_bytes(element: ir.Type) -> int:
 def _flops(kernel: PrimFunc, sizes: _Sizes) -> Expr:
     if kernel.schedule_hint == "attention":
         return _attention_flops(kernel, sizes)
+    if kernel.schedule_hint == "batched_attention":
+        return _batched_attention_flops(kernel, sizes)
     total = const(0)
     for op in kernel.op.entry_block.operations:
         if isinstance(op, linalg.GenericOp):
@@ -217,6 +219,15 @@ def _attention_flops(kernel: PrimFunc, sizes: _Sizes) -> Expr:
     causal = ir.DictAttr(kernel.op.attributes["tir.attention"])["causal"].value
     own = n * (n + 1) // 2 if causal else n * n
     return heads * (n * m + own) * (4 * d + _SOFTMAX_FLOPS)
+
+
+def _batched_attention_flops(kernel: PrimFunc, sizes: _Sizes) -> Expr:
+    """The same for every query of a batch; with a causal mask, query i sees i + 1 keys at most."""
+    batch, n, heads, width = sizes.dims(kernel.outs[0])
+    depth, keys = sizes.dims(kernel.ins[0])[3], sizes.dims(kernel.ins[1])[1]
+    causal = ir.DictAttr(kernel.op.attributes["tir.attention"])["causal"].value
+    pairs = n * (n + 1) // 2 if causal and n == keys else n * keys
+    return batch * heads * pairs * (2 * depth + 2 * width + _SOFTMAX_FLOPS)
 
 
 def _attention_bytes(kernel: PrimFunc, sizes: _Sizes) -> Expr:

@@ -361,8 +361,8 @@ def _dense_text(op: arith.ConstantOp, type_: ir.RankedTensorType, element: str) 
     """Writes the constant's attribute with the element type it has in memory."""
     attribute = op.attributes["value"]
     if not type_.rank:
-        value = next(iter(attribute))
-        return f"{int(value) if element == 'i8' else value} : {element}"
+        number = attribute.get_splat_value()
+        return f"{int(number.value)} : i8" if element == "i8" else str(number)
     if str(type_.element_type) != "i1":
         return str(attribute)
     as_bytes = str(attribute).replace("true", "1").replace("false", "0").replace("xi1>", "xi8>")

@@ -1,7 +1,13 @@
 """Tensor programs of transformer blocks."""
 
 from relax_mlir.bindings import arith, ir, linalg, math, tensor
-from relax_mlir.dialects.graph import AttentionOp, KvAppendOp, RotaryOp, dims_of_attr
+from relax_mlir.dialects.graph import (
+    AttentionOp,
+    BatchedAttentionOp,
+    KvAppendOp,
+    RotaryOp,
+    dims_of_attr,
+)
 
 from .kernel import (
     PARALLEL,
@@ -119,38 +125,68 @@ def attention(op: AttentionOp, kernel: KernelBuilder) -> None:
     group = heads // kv_heads
     compute = compute_type(ir.ShapedType(out.type).element_type)
     row_extent = rows if n < 0 else n
-    scores = _scores(query, keys, empty([heads, row_extent, length], compute), group)
-    scores = _scale_and_mask(op, scores, position)
-    weights = _softmax_rows(scores, heads, row_extent)
-    if isinstance(ir.ShapedType(out.type).element_type, ir.BF16Type):
-        weights = _rounded(weights)
-    mixed = fill(scalar(compute, 0), empty([row_extent, heads, d], compute))
-    head, row, key, column = (ir.AffineExpr.get_dim(i) for i in (1, 0, 3, 2))
+    scores = empty([heads, row_extent, length], compute)
+    head, row, key, column = (ir.AffineExpr.get_dim(i) for i in range(4))
     shared = ir.AffineExpr.get_floor_div(head, group)
-    maps = [
-        affine_map(4, [head, row, key]),
-        affine_map(4, [shared, key, column]),
-        affine_map(4, [row, head, column]),
-    ]
-    iterators = [PARALLEL] * 3 + [REDUCTION]
-    mixed = generic([weights, values], [mixed], maps, iterators, _accumulate)[0]
-    result = elementwise(
-        [mixed], out, lambda x: from_compute(x, ir.ShapedType(out.type).element_type)
-    )
-    kernel.attribute("tir.schedule_hint", ir.StringAttr.get("attention"))
-    settings = {"scale": op.attributes["scale"], "causal": op.attributes["causal"]}
+    maps = [[row, head, column], [shared, key, column], [head, row, key]]
+    scores = _products(query, keys, scores, maps)
+    seen = position if op.attributes["causal"].value else None
+    scores = _scale_and_mask(scores, op.attributes["scale"].value, seen)
+    weights = _weights(scores, ir.ShapedType(out.type).element_type)
+    row, head, column, key = (ir.AffineExpr.get_dim(i) for i in range(4))
+    shared = ir.AffineExpr.get_floor_div(head, group)
+    maps = [[head, row, key], [shared, key, column], [row, head, column]]
+    mixed = _products(weights, values, empty([row_extent, heads, d], compute), maps)
+    _finish(op, kernel, mixed, "attention")
+
+
+def batched_attention(op: BatchedAttentionOp, kernel: KernelBuilder) -> None:
+    """The same for each sequence of a batch, with a mask that is added to the scores."""
+    query, keys, values, *masks = kernel.ins
+    out = kernel.outs[0]
+    element = ir.ShapedType(out.type).element_type
+    heads = ir.RankedTensorType(query.type).get_dim_size(2)
+    group = heads // ir.RankedTensorType(keys.type).get_dim_size(2)
+    extents = [_extent(x, i) for x, i in ((query, 0), (query, 2), (query, 1), (keys, 1))]
+    compute = compute_type(element)
+    batch, head, row, key, column = (ir.AffineExpr.get_dim(i) for i in range(5))
+    shared = ir.AffineExpr.get_floor_div(head, group)
+    maps = [[batch, row, head, column], [batch, key, shared, column], [batch, head, row, key]]
+    scores = _products(query, keys, empty(extents, compute), maps)
+    position = index(0) if op.attributes["causal"].value else None
+    scores = _scale_and_mask(scores, op.attributes["scale"].value, position, *masks)
+    weights = _weights(scores, element)
+    batch, row, head, column, key = (ir.AffineExpr.get_dim(i) for i in range(5))
+    shared = ir.AffineExpr.get_floor_div(head, group)
+    maps = [[batch, head, row, key], [batch, key, shared, column], [batch, row, head, column]]
+    mixed = _products(weights, values, empty_like(out, compute), maps)
+    _finish(op, kernel, mixed, "batched_attention")
+
+
+def _finish(
+    op: AttentionOp | BatchedAttentionOp, kernel: KernelBuilder, mixed: ir.Value, hint: str
+) -> None:
+    out = kernel.outs[0]
+    element = ir.ShapedType(out.type).element_type
+    result = elementwise([mixed], out, lambda x: from_compute(x, element))
+    kernel.attribute("tir.schedule_hint", ir.StringAttr.get(hint))
+    settings = {name: op.attributes[name] for name in ("scale", "causal")}
     kernel.attribute("tir.attention", ir.DictAttr.get(settings))
     kernel.finish(result)
 
 
-def _rounded(weights: ir.Value) -> ir.Value:
-    """The weights as bf16, so that machines may multiply pairs of them."""
-    kind = ir.RankedTensorType(weights.type)
-    extents = [
-        dim(weights, i) if kind.is_dynamic_dim(i) else kind.get_dim_size(i) for i in range(3)
-    ]
-    out = empty(extents, ir.BF16Type.get())
-    return elementwise([weights], out, lambda x: from_compute(x, ir.BF16Type.get()))
+def _extent(value: ir.Value, axis: int) -> int | ir.Value:
+    kind = ir.RankedTensorType(value.type)
+    return dim(value, axis) if kind.is_dynamic_dim(axis) else kind.get_dim_size(axis)
+
+
+def _weights(scores: ir.Value, element: ir.Type) -> ir.Value:
+    """The softmax of the scores; as bf16, if that is the element type, for pairs of them."""
+    weights = _softmax_rows(scores)
+    if not isinstance(element, ir.BF16Type):
+        return weights
+    rounded = empty_like(weights, element)
+    return elementwise([weights], rounded, lambda x: from_compute(x, element))
 
 
 def _valid(cache: ir.Value, length: ir.Value) -> ir.Value:
@@ -167,50 +203,54 @@ def _accumulate(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
     return add(total, multiply(to_compute(a), to_compute(b)))
 
 
-def _scores(query: ir.Value, keys: ir.Value, out: ir.Value, group: int) -> ir.Value:
-    """query[i, h] . keys[h floordiv group, t] as [heads, n, length]."""
-    head, row, key, column = (ir.AffineExpr.get_dim(i) for i in range(4))
-    maps = [
-        affine_map(4, [row, head, column]),
-        affine_map(4, [ir.AffineExpr.get_floor_div(head, group), key, column]),
-        affine_map(4, [head, row, key]),
-    ]
+def _products(
+    lhs: ir.Value, rhs: ir.Value, out: ir.Value, maps: list[list[ir.AffineExpr]]
+) -> ir.Value:
+    """Products of two tensors, summed over the loop behind those of the output."""
+    count = len(maps[2]) + 1
     zero = fill(scalar(ir.ShapedType(out.type).element_type, 0), out)
-    return generic([query, keys], [zero], maps, [PARALLEL] * 3 + [REDUCTION], _accumulate)[0]
+    iterators = [PARALLEL] * (count - 1) + [REDUCTION]
+    found = [affine_map(count, exprs) for exprs in maps]
+    return generic([lhs, rhs], [zero], found, iterators, _accumulate)[0]
 
 
-def _scale_and_mask(op: AttentionOp, scores: ir.Value, position: ir.Value) -> ir.Value:
-    scale = op.attributes["scale"].value
-    causal = bool(op.attributes["causal"].value)
+def _scale_and_mask(
+    scores: ir.Value, scale: float, position: ir.Value | None, *masks: ir.Value
+) -> ir.Value:
+    """scores * scale + mask; behind key `position + row`, if there is a position, -inf."""
+    rank = ir.RankedTensorType(scores.type).rank
 
-    def body(x: ir.Value, _: ir.Value) -> ir.Value:
-        scaled = multiply(x, scalar(x.type, scale))
-        if not causal:
-            return scaled
-        last = arith.AddIOp(position, linalg.IndexOp(1).result).result
-        seen = arith.CmpIOp(arith.CmpIPredicate.sle, linalg.IndexOp(2).result, last).result
-        return arith.SelectOp(seen, scaled, scalar(x.type, float("-inf"))).result
+    def body(x: ir.Value, *added: ir.Value) -> ir.Value:
+        x = multiply(x, scalar(x.type, scale))
+        for mask in added:
+            x = add(x, to_compute(mask))
+        if position is None:
+            return x
+        last = arith.AddIOp(position, linalg.IndexOp(rank - 2).result).result
+        seen = arith.CmpIOp(arith.CmpIPredicate.sle, linalg.IndexOp(rank - 1).result, last).result
+        return arith.SelectOp(seen, x, scalar(x.type, float("-inf"))).result
 
-    identity = affine_map(3, [0, 1, 2])
-    out = empty_like(scores)
-    return generic([scores], [out], [identity, identity], [PARALLEL] * 3, body)[0]
+    return elementwise([scores, *masks], empty_like(scores), body)
 
 
-def _softmax_rows(scores: ir.Value, heads: int, rows: int | ir.Value) -> ir.Value:
-    """exp(x - max) / sum over the last of three dims."""
+def _softmax_rows(scores: ir.Value) -> ir.Value:
+    """exp(x - max) / sum over the last dim."""
     compute = ir.ShapedType(scores.type).element_type
-    identity, by_row = affine_map(3, [0, 1, 2]), affine_map(3, [0, 1])
-    reduce_last = [PARALLEL, PARALLEL, REDUCTION]
-    top = fill(scalar(compute, float("-inf")), empty([heads, rows], compute))
+    rank = ir.RankedTensorType(scores.type).rank
+    rows = [_extent(scores, i) for i in range(rank - 1)]
+    loops = list(range(rank))
+    identity, by_row = affine_map(rank, loops), affine_map(rank, loops[:-1])
+    reduce_last = [PARALLEL] * (rank - 1) + [REDUCTION]
+    top = fill(scalar(compute, float("-inf")), empty(rows, compute))
     top = generic([scores], [top], [identity, by_row], reduce_last, maximum)[0]
 
     def shifted_exp(x: ir.Value, m: ir.Value, _: ir.Value) -> ir.Value:
         return math.ExpOp(subtract(x, m)).result
 
-    maps = [identity, by_row, identity]
-    powers = generic([scores, top], [empty_like(scores)], maps, [PARALLEL] * 3, shifted_exp)[0]
-    total = fill(scalar(compute, 0), empty([heads, rows], compute))
+    maps, each = [identity, by_row, identity], [PARALLEL] * rank
+    powers = generic([scores, top], [empty_like(scores)], maps, each, shifted_exp)[0]
+    total = fill(scalar(compute, 0), empty(rows, compute))
     total = generic([powers], [total], [identity, by_row], reduce_last, add)[0]
-    return generic(
-        [powers, total], [empty_like(scores)], maps, [PARALLEL] * 3, lambda x, t, _: divide(x, t)
-    )[0]
+    return generic([powers, total], [empty_like(scores)], maps, each, lambda x, t, _: divide(x, t))[
+        0
+    ]

@@ -15,28 +15,31 @@ programs go to later rules. Leaves: a scheduled kernel.
 Source: arXiv 1805.02867 (online softmax), 2205.14135 (FlashAttention), Flash-Decoding (2023).
 """
 
+from collections.abc import Callable
+
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
-from .attention_cache import find_operands
-from .attention_parts import Lengths, Problem
+from .attention_cache import find_batched_operands, find_operands
+from .attention_parts import Lengths, Mask, Problem
 from .attention_rows import MOST_ROWS, emit_rows
 from .attention_tiles import emit_tiles
 from .emit import emit_kernel, read_kernel
 from .kernel import Kernel
-from .loops import flatten, if_else, less, mul, sub
+from .loops import flatten, for_range, if_else, less, mul, splat, store, sub
 from .multiply_add import has_pairs
 from .placement import place
 from .program import Program, Stage
 
 HINT = "attention"
+BATCHED = "batched_attention"
 _FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
 
 
 def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
     """Schedules an attention kernel of f32, f16 or bf16; the head dim must fill vectors."""
-    if not fuse or prim_func.schedule_hint != HINT:
+    if not fuse or prim_func.schedule_hint not in (HINT, BATCHED):
         return False
     module, program = read_kernel(prim_func)
     problem = _problem(prim_func, program, target)
@@ -49,31 +52,35 @@ def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
 
 def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem | None:
     settings = prim_func.op.operation.attributes["tir.attention"]
-    operands = find_operands(program)
+    batched = prim_func.schedule_hint == BATCHED
+    operands = find_batched_operands(program) if batched else find_operands(program)
     if operands is None:
         return None
     (out,) = (argument for argument in program.arguments if argument.out is not None)
-    heads, width = out.shape[1:]
-    kv_heads = operands.keys.kv_heads
-    if None in (heads, width, kv_heads) or not isinstance(out.element, _FLOATS):
+    heads, width = out.shape[-2:]
+    depth = operands.query.argument.shape[-1] if batched else width
+    kv_heads = operands.keys.argument.shape[2 if batched else 0]
+    if None in (heads, width, depth, kv_heads) or not isinstance(out.element, _FLOATS):
         return None
     lanes = target.f32_lanes
-    while width % lanes:
+    while lanes > 2 and (width % lanes or depth % lanes):
         lanes //= 2
-    if lanes < 4:
+    if lanes < 4 or not width or not depth:
         return None
     kinds = [cache.element for cache in (operands.query, operands.keys, operands.values)]
     halves = all(isinstance(kind, ir.BF16Type) for kind in (*kinds, out.element))
     return Problem(
         operands,
         out,
+        batched,
         heads,
         kv_heads,
+        depth,
         width,
         lanes,
         settings["scale"].value,
         bool(settings["causal"].value),
-        halves and has_pairs(target) and width % 32 == 0,
+        halves and has_pairs(target) and width % 32 == 0 and depth % 32 == 0,
         target.num_vector_registers,
     )
 
@@ -82,16 +89,49 @@ def _emit(kernel: Kernel, problem: Problem) -> None:
     for item in kernel.placement.program.items:
         if not isinstance(item, Stage):
             kernel.run_scalar(item)
+    buffers = {i: flatten(buffer) for i, buffer in enumerate(kernel.buffers)}
+    lengths, mask = _lengths(kernel, problem), None
+    if problem.operands.mask is not None:
+        source = problem.operands.mask
+        mask = Mask.of(source.reader(buffers), kernel.sizes(source.argument))
+    if problem.group > MOST_ROWS:
+        _with_keys(kernel, problem, lengths, lambda: emit_tiles(problem, buffers, lengths, mask))
+        return
+    few = less(mul(lengths.count, problem.group), MOST_ROWS + 1)
+
+    def emit() -> None:
+        if_else(
+            few,
+            lambda: emit_rows(problem, buffers, lengths, mask),
+            lambda: emit_tiles(problem, buffers, lengths, mask),
+        )
+
+    _with_keys(kernel, problem, lengths, emit)
+
+
+def _lengths(kernel: Kernel, problem: Problem) -> Lengths:
+    if problem.batched:
+        batch, count, *_ = kernel.sizes(problem.out)
+        keys = kernel.sizes(problem.operands.keys.argument)[1]
+        return Lengths(count, keys, 0, keys, batch)
     count = kernel.sizes(problem.out)[0]
     length = kernel.number(problem.operands.keys.length)
     capacity = kernel.sizes(problem.operands.keys.argument)[1]
-    buffers = {i: flatten(buffer) for i, buffer in enumerate(kernel.buffers)}
-    lengths = Lengths(count, length, sub(length, count), capacity)
-    if problem.group > MOST_ROWS:
-        emit_tiles(problem, buffers, lengths)
+    return Lengths(count, length, sub(length, count), capacity)
+
+
+def _with_keys(
+    kernel: Kernel, problem: Problem, lengths: Lengths, emit: Callable[[], None]
+) -> None:
+    """Emits what works on keys; without any, the result is 0. Caches always hold the queries'."""
+    if not problem.batched:
+        emit()
         return
-    if_else(
-        less(mul(count, problem.group), MOST_ROWS + 1),
-        lambda: emit_rows(problem, buffers, lengths),
-        lambda: emit_tiles(problem, buffers, lengths),
-    )
+    out = flatten(kernel.buffers[problem.out.position])
+    zero = splat(0.0, problem.lanes, problem.out.element)
+    numbers = mul(*kernel.sizes(problem.out))
+
+    def clear() -> None:
+        for_range(0, numbers, problem.lanes, lambda at: store(zero, out, at))
+
+    if_else(less(0, lengths.length), emit, clear)

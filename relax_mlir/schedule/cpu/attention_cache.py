@@ -28,11 +28,6 @@ class Source:
     length: Place | None = None
 
     @property
-    def kv_heads(self) -> int | None:
-        """Extent of dim 0."""
-        return self.argument.shape[0]
-
-    @property
     def element(self) -> ir.Type:
         """The element type in memory."""
         return self.argument.element
@@ -45,11 +40,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Operands:
-    """The three tensors that attention reads."""
+    """The tensors that attention reads; the mask is one of a batch, added to the scores."""
 
     query: Source
     keys: Source
     values: Source
+    mask: Source | None = None
 
 
 @dataclass(frozen=True)
@@ -64,9 +60,12 @@ class Reader:
         """Whether vectors lie as they are loaded."""
         return ir.MemRefType(self.buffer.type).element_type == ir.F32Type.get()
 
-    def load(self, offset: Index, lanes: int) -> ir.Value:
-        """The f32 vector from an offset; a vector of decoded numbers lies in one block."""
-        loaded = load(self.buffer, offset, lanes)
+    def load(self, offset: Index, lanes: int, keep: ir.Value | None = None) -> ir.Value:
+        """The f32 vector from an offset; a vector of decoded numbers lies in one block.
+
+        Lanes outside of the mask `keep` are not read.
+        """
+        loaded = load(self.buffer, offset, lanes, keep)
         f32 = ir.F32Type.get()
         kind = vector_type(lanes, f32)
         if self.scale is not None:
@@ -74,6 +73,11 @@ class Reader:
             factor = broadcast(memref.load(self.scale, [at]), lanes)
             return arith.mulf(arith.sitofp(kind, loaded), factor)
         return loaded if self.is_f32 else arith.extf(kind, loaded)
+
+    def everywhere(self, offset: Index, lanes: int) -> ir.Value:
+        """The float at an offset, as f32 in every lane."""
+        x = memref.load(self.buffer, [value(offset)])
+        return broadcast(x if self.is_f32 else arith.extf(ir.F32Type.get(), x), lanes)
 
 
 def find_operands(program: Program) -> Operands | None:
@@ -89,6 +93,22 @@ def find_operands(program: Program) -> Operands | None:
     if None in found or found[1].length is None or found[2].length is None:
         return None
     return Operands(*found)
+
+
+def find_batched_operands(program: Program) -> Operands | None:
+    """The operands of a program that the legalization of batched attention wrote, and no other."""
+    products = [stage.reads for stage in program.stages if _is_product(stage)]
+    if len(products) != 2:
+        return None
+    (query, keys), (_, values) = products
+    found = [operand.tensor for operand in (query, keys, values)]
+    inputs = [argument for argument in program.arguments if argument.out is None]
+    masks = [argument for argument in inputs if argument not in found]
+    if len(masks) > 1 or not all(isinstance(x, Argument) and len(x.shape) == 4 for x in found):
+        return None
+    if masks and masks[0].shape[3] == 1:
+        return None  # the same for all keys of a query
+    return Operands(*(Source(argument) for argument in (*found, *masks)))
 
 
 def _is_product(stage: Stage) -> bool:

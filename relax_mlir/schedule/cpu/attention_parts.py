@@ -7,12 +7,12 @@ Parts are as many as make about `_TASKS` tasks, but no shorter than `_LEAST` key
 follows from the lengths alone: the same call gives the same bits on any number of threads.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, math, memref, vector
 
-from .attention_cache import Operands
+from .attention_cache import Operands, Reader
 from .loops import (
     Index,
     add,
@@ -48,15 +48,19 @@ _COMBINED = 16
 
 @dataclass(frozen=True)
 class Problem:
-    """An attention program: `heads // kv_heads` query heads share keys of `width` features.
+    """An attention program: `heads // kv_heads` query heads share keys.
 
-    `lanes` divides `width`. With `pairs`, numbers are bf16 and multiplied two at a time.
+    Keys have `depth` features and values `width`, which `lanes` divides. `batched` operands are
+    [batch, tokens, heads, features], others queries of tokens and caches of heads. With `pairs`,
+    numbers are bf16 and multiplied two at a time.
     """
 
     operands: Operands
     out: Argument
+    batched: bool
     heads: int
     kv_heads: int
+    depth: int
     width: int
     lanes: int
     scale: float
@@ -71,7 +75,7 @@ class Problem:
 
     @property
     def vectors(self) -> int:
-        """Vectors of one head's features."""
+        """Vectors of one head's values."""
         return self.width // self.lanes
 
     @property
@@ -79,15 +83,74 @@ class Problem:
         """Where those vectors begin."""
         return range(0, self.width, self.lanes)
 
+    @property
+    def key_columns(self) -> range:
+        """Where the vectors of a key begin."""
+        return range(0, self.depth, self.lanes)
+
+    @property
+    def key_step(self) -> int:
+        """How far apart the keys of a head are."""
+        return self.depth * (self.kv_heads if self.batched else 1)
+
+    @property
+    def value_step(self) -> int:
+        """How far apart its values are."""
+        return self.width * (self.kv_heads if self.batched else 1)
+
+    def first_key(self, lengths: "Lengths", sequence: Index, head: Index) -> Index:
+        """Number of vectors, of keys or values, in front of those of a head of a sequence."""
+        if self.batched:
+            return add(mul(sequence, lengths.capacity, self.kv_heads), head)
+        return mul(head, lengths.capacity)
+
+
+@dataclass(frozen=True)
+class Mask:
+    """What is added to the scores: where a tensor [sequence, head, query, key] has its numbers.
+
+    Strides are 0 where the tensor has one number for all.
+    """
+
+    reader: Reader
+    strides: tuple[Index, Index, Index]
+
+    @staticmethod
+    def of(reader: Reader, sizes: Sequence[Index]) -> "Mask":
+        """A mask of these extents, in row-major order."""
+        strides = [mul(*sizes[i + 1 :]) for i in range(3)]
+        once = [isinstance(size, int) and size == 1 for size in sizes]
+        return Mask(reader, tuple(0 if o else s for s, o in zip(strides, once[:3], strict=True)))
+
+    def row(self, sequence: Index, head: Index, query: Index) -> Index:
+        """Offset of a query's numbers."""
+        places = zip((sequence, head, query), self.strides, strict=True)
+        return add(*(mul(place, stride) for place, stride in places))
+
+    def is_shared(self, group: int) -> bool:
+        """Whether all queries, and `group` heads, have the same numbers."""
+        _, head, query = (isinstance(stride, int) and not stride for stride in self.strides)
+        return query and (head or group == 1)
+
 
 @dataclass(frozen=True)
 class Lengths:
-    """New queries, valid keys, those in front of the new ones, and how many a head has room for."""
+    """Queries, valid keys, those in front of the new ones, and how many a head has room for.
+
+    Each is of one sequence, of which there are `batch`.
+    """
 
     count: Index
     length: Index
     position: Index
     capacity: Index
+    batch: Index = 1
+
+    def split(self, query: Index) -> tuple[Index, Index]:
+        """Sequence and number in it of a query, counted over all sequences."""
+        if isinstance(self.batch, int) and self.batch == 1:
+            return 0, query
+        return floor_div(query, self.count), mod(query, self.count)
 
 
 @dataclass(frozen=True)
@@ -121,7 +184,8 @@ def run_parts(
 ) -> None:
     """Runs `task(parts, slot, part)` for all parts of all slots in parallel, and combines them.
 
-    `slot_of(query, head)` says in which slot a row of the output is, and which row of it.
+    `slot_of(query, head)` says in which slot a row of the output is, and which row of it; queries
+    are counted over all sequences.
     """
     number, size = _divide(lengths.length, slots)
     several = less(1, number)
@@ -174,9 +238,9 @@ def finish_row(
     buffer, begin = row
 
     def divided() -> None:
-        totals = broadcast(total, problem.lanes)
+        factor = broadcast(arith.divf(_number(1.0), total), problem.lanes)
         for at in problem.columns:
-            x = arith.divf(load(buffer, add(begin, at), problem.lanes), totals)
+            x = arith.mulf(load(buffer, add(begin, at), problem.lanes), factor)
             _store_out(x, out, add(target, at))
 
     def kept() -> None:
@@ -214,7 +278,7 @@ def _combine(
         def step(s: ir.Value, top: ir.Value, total: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             place = value(parts.row(slot, s, row))
             own = memref.load(parts.top, [place])
-            new = arith.maximumf(top, own)
+            new = greater(top, own)
             old_factor, factor = (math.exp(arith.subf(x, new)) for x in (top, own))
             total = math.fma(
                 memref.load(parts.total, [place]), factor, arith.mulf(total, old_factor)
@@ -233,12 +297,17 @@ def _combine(
         for c, x in zip(columns, sums, strict=True):
             _store_out(arith.divf(x, totals), out, add(mul(at, problem.width), c))
 
-    parallel_range(mul(lengths.count, problem.heads), _COMBINED, one)
+    parallel_range(mul(lengths.batch, lengths.count, problem.heads), _COMBINED, one)
 
 
 def _number(x: float) -> ir.Value:
     f32 = ir.F32Type.get()
     return arith.constant(f32, ir.FloatAttr.get(f32, x))
+
+
+def greater(top: ir.Value, x: ir.Value) -> ir.Value:
+    """The greater of two numbers, by one comparison; a NaN reaches the total anyway."""
+    return arith.select(arith.cmpf(arith.CmpFPredicate.OGT, x, top), x, top)
 
 
 def across(

@@ -19,7 +19,17 @@ from itertools import chain
 from relax_mlir.bindings import arith, ir, math, memref, vector
 
 from .attention_cache import Reader
-from .attention_parts import LOWEST, Lengths, Parts, Problem, across, finish_row, run_parts
+from .attention_parts import (
+    LOWEST,
+    Lengths,
+    Mask,
+    Parts,
+    Problem,
+    across,
+    finish_row,
+    greater,
+    run_parts,
+)
 from .loops import (
     Index,
     add,
@@ -38,6 +48,7 @@ from .loops import (
     value,
     vector_type,
 )
+from .loops import mask as keep_lanes
 from .multiply_add import MultiplyAdd, interleave, load_pair, round_to_bf16
 
 MOST_ROWS = 8
@@ -45,8 +56,10 @@ _KEYS = 16
 _AT_ONCE = 4
 
 
-def emit_rows(problem: Problem, buffers: Mapping[int, ir.Value], lengths: Lengths) -> None:
-    """Emits attention of at most `MOST_ROWS` rows, a query at a time."""
+def emit_rows(
+    problem: Problem, buffers: Mapping[int, ir.Value], lengths: Lengths, mask: Mask | None = None
+) -> None:
+    """Emits attention of at most `MOST_ROWS` rows of each sequence, a query at a time."""
     out = buffers[problem.out.position]
     operands = problem.operands
     readers = [s.reader(buffers) for s in (operands.query, operands.keys, operands.values)]
@@ -57,21 +70,31 @@ def emit_rows(problem: Problem, buffers: Mapping[int, ir.Value], lengths: Length
 
     def task(parts: Parts, slot: Index, part: Index) -> None:
         head = mod(slot, problem.kv_heads)
-        query = floor_div(slot, problem.kv_heads)
+        number = floor_div(slot, problem.kv_heads)
+        sequence, query = lengths.split(number)
         seen = add(lengths.position, query, 1) if problem.causal else lengths.length
         begin = mul(part, parts.size)
         # A part that this query does not see at all is empty: it begins at its end.
         end = minimum(seen, add(begin, parts.size))
         begin = minimum(begin, end)
         group, width, f32 = problem.group, problem.width, ir.F32Type.get()
+        if problem.causal:  # a query may see more keys than there are
+            begin, end = minimum(begin, lengths.length), minimum(end, lengths.length)
         with ExitStack() as stack:
             held = group * _KEYS
-            sizes = [(group * width, f32)] * 2 + [(held * problem.lanes, f32), (held, f32)]
+            sizes = [(group * problem.depth, f32), (group * width, f32)]
+            sizes += [(held * problem.lanes, f32), (held, f32)]
             sizes += [(held, ir.BF16Type.get() if problem.pairs else f32), (group, f32)]
             scratches = [stack.enter_context(scratch(*size)) for size in sizes]
-            target = mul(add(mul(query, problem.heads), mul(head, group)), width)
-            cache = mul(head, lengths.capacity, width)
-            rows = _Rows(problem, *readers, *scratches, target, cache, begin, end)
+            first = add(mul(number, problem.heads), mul(head, group))
+            target = mul(first, width)
+            cache = problem.first_key(lengths, sequence, head)
+            places = [mul(x, problem.depth) for x in (first, cache)] + [mul(cache, width)]
+            masks = []
+            if mask is not None:
+                first = mul(head, group)
+                masks = [mask.row(sequence, add(first, r), query) for r in range(group)]
+            rows = _Rows(problem, *readers, mask, *scratches, *places, masks, begin, end)
             top, total = rows.emit()
             for r in range(group):
                 finish_row(
@@ -79,14 +102,15 @@ def emit_rows(problem: Problem, buffers: Mapping[int, ir.Value], lengths: Length
                     top[r], total[r], out, add(target, r * width),
                 )  # fmt: skip
 
-    slots = mul(lengths.count, problem.kv_heads)
+    slots = mul(lengths.batch, lengths.count, problem.kv_heads)
     run_parts(problem, lengths, slots, problem.group, slot_of, out, task)
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """`group` rows at offset `source` of the queries, and keys `begin` to `end` at `cache`.
+    """`group` rows at offset `source` of the queries, and keys `begin` to `end` of a head.
 
+    The head's keys and values begin at `first_key` and `first_value`, the rows' masks at `masks`.
     `scaled` holds the queries times the scale, `sums` the outputs so far, `scores` those of one
     block of keys, `factors` what its exponentials rescale earlier sums by.
     """
@@ -95,6 +119,7 @@ class _Rows:
     query: Reader
     keys: Reader
     values: Reader
+    mask: Mask | None
     scaled: ir.Value
     sums: ir.Value
     products: ir.Value
@@ -102,7 +127,9 @@ class _Rows:
     weights: ir.Value
     factors: ir.Value
     source: Index
-    cache: Index
+    first_key: Index
+    first_value: Index
+    masks: Sequence[Index]
     begin: Index
     end: Index
 
@@ -112,21 +139,21 @@ class _Rows:
         f32 = ir.F32Type.get()
         zero, scale = (splat(x, p.lanes, f32) for x in (0.0, p.scale))
         for r in range(p.group):
+            for at in () if p.pairs else p.key_columns:
+                x = self.query.load(add(self.source, r * p.depth + at), p.lanes)
+                store(arith.mulf(x, scale), self.scaled, r * p.depth + at)
             for at in p.columns:
-                if not p.pairs:
-                    x = self.query.load(add(self.source, r * p.width + at), p.lanes)
-                    store(arith.mulf(x, scale), self.scaled, r * p.width + at)
                 store(zero, self.sums, r * p.width + at)
         lowest = arith.constant(f32, ir.FloatAttr.get(f32, LOWEST))
 
         def block(start: ir.Value, *state: ir.Value) -> list[ir.Value]:
             count = minimum(_KEYS, sub(self.end, start))
-            begin = add(self.cache, mul(start, p.width))
+            begin = add(self.first_key, mul(start, p.key_step))
             for rows in _pieces(p.group, _AT_ONCE):
                 self._multiply_keys(begin, count, rows)
-            self._sum_products(count)
+            self._sum_products(start, count)
             state = self._exponentials(count, state)
-            self._add_values(begin, count)
+            self._add_values(add(self.first_value, mul(start, p.value_step)), count)
             return state
 
         state = [lowest] * p.group + [zero] * p.group
@@ -140,7 +167,7 @@ class _Rows:
         query = [self._query(r) for r in rows]
 
         def one(key: ir.Value) -> None:
-            at = add(begin, mul(key, p.width))
+            at = add(begin, mul(key, p.key_step))
             keys = self._vectors(self.keys, at)
             for r, row in zip(rows, query, strict=True):
                 place = add(mul(key, p.group * p.lanes), r * p.lanes)
@@ -151,15 +178,15 @@ class _Rows:
     def _query(self, row: int) -> list[ir.Value]:
         p = self.problem
         if p.pairs:
-            return self._vectors(self.query, add(self.source, row * p.width))
-        return [load(self.scaled, row * p.width + at, p.lanes) for at in p.columns]
+            return self._vectors(self.query, add(self.source, row * p.depth))
+        return [load(self.scaled, row * p.depth + at, p.lanes) for at in p.key_columns]
 
     def _vectors(self, reader: Reader, begin: Index) -> list[ir.Value]:
         """The features at an offset: f32, or pairs of bf16 as they lie."""
         p = self.problem
         if not p.pairs:
-            return [reader.load(add(begin, at), p.lanes) for at in p.columns]
-        columns = range(0, p.width, 2 * p.lanes)
+            return [reader.load(add(begin, at), p.lanes) for at in p.key_columns]
+        columns = range(0, p.depth, 2 * p.lanes)
         return [load(reader.buffer, add(begin, at), 2 * p.lanes) for at in columns]
 
     def _dot(self, row: Sequence[ir.Value], keys: Sequence[ir.Value]) -> ir.Value:
@@ -171,8 +198,8 @@ class _Rows:
             total = step(x, y, total)
         return total
 
-    def _sum_products(self, count: Index) -> None:
-        """scores[r, key], minus infinity behind the last key."""
+    def _sum_products(self, start: Index, count: Index) -> None:
+        """scores[r, key] of the block from key `start` on, minus infinity behind the last one."""
         p = self.problem
 
         def group(first: ir.Value) -> None:
@@ -185,6 +212,10 @@ class _Rows:
                 sums = _sums([lambda i=i: product(i) for i in range(p.lanes)], p.lanes)
                 if p.pairs:  # queries are as they lie
                     sums = arith.mulf(sums, splat(p.scale, p.lanes, ir.F32Type.get()))
+                if self.mask is not None:
+                    place = add(self.masks[r], start, first)
+                    keep = keep_lanes(sub(count, first), p.lanes)
+                    sums = arith.addf(sums, self.mask.reader.load(place, p.lanes, keep))
                 store(_masked(sums, sub(count, first)), self.scores, add(first, r * _KEYS))
 
         for_range(0, count, p.lanes, group)
@@ -196,10 +227,10 @@ class _Rows:
 
         def greatest(at: ir.Value, *tops: ir.Value) -> list[ir.Value]:
             found = [load(self.scores, add(at, r * _KEYS), p.lanes) for r in range(p.group)]
-            return [arith.maximumf(a, b) for a, b in zip(tops, found, strict=True)]
+            return [greater(a, b) for a, b in zip(tops, found, strict=True)]
 
         tops = for_range(0, count, p.lanes, greatest, [broadcast(x, p.lanes) for x in before])
-        tops = [across([x], arith.maximumf, p.lanes) for x in tops]
+        tops = [across([x], greater, p.lanes) for x in tops]
         shifts = [broadcast(x, p.lanes) for x in tops]
         scaled = []
         for r, (old, new, total) in enumerate(zip(before, tops, totals, strict=True)):
@@ -262,7 +293,7 @@ class _Rows:
     ) -> list[ir.Value]:
         """One step of `_add_strip`."""
         p = self.problem
-        at = add(begin, mul(key, p.width))
+        at = add(begin, mul(key, p.value_step))
         found = [self.values.load(add(at, column), p.lanes) for column in columns]
         added = []
         for n, r in enumerate(rows):
@@ -285,7 +316,7 @@ class _Rows:
         p = self.problem
         key = mul(number, 2)
         first, second = (
-            add(begin, mul(k, p.width)) for k in (key, minimum(add(key, 1), sub(count, 1)))
+            add(begin, mul(k, p.value_step)) for k in (key, minimum(add(key, 1), sub(count, 1)))
         )
         found = []
         for column in columns[::2]:

@@ -18,7 +18,16 @@ from itertools import chain
 from relax_mlir.bindings import arith, ir, math, memref, vector
 
 from .attention_cache import Reader
-from .attention_parts import LOWEST, Lengths, Parts, Problem, finish_row, run_parts
+from .attention_parts import (
+    LOWEST,
+    Lengths,
+    Mask,
+    Parts,
+    Problem,
+    finish_row,
+    greater,
+    run_parts,
+)
 from .loops import (
     Index,
     add,
@@ -38,6 +47,7 @@ from .loops import (
     value,
     vector_type,
 )
+from .loops import mask as keep_lanes
 from .multiply_add import MultiplyAdd, interleave, load_pair, round_to_bf16
 from .packing import transpose
 
@@ -46,7 +56,9 @@ _KEYS = 64
 _STRIP = 3
 
 
-def emit_tiles(problem: Problem, buffers: Mapping[int, ir.Value], lengths: Lengths) -> None:
+def emit_tiles(
+    problem: Problem, buffers: Mapping[int, ir.Value], lengths: Lengths, mask: Mask | None = None
+) -> None:
     """Emits attention by blocks of `ROWS` rows."""
     out = buffers[problem.out.position]
     operands = problem.operands
@@ -55,25 +67,31 @@ def emit_tiles(problem: Problem, buffers: Mapping[int, ir.Value], lengths: Lengt
     blocks = ceil_div(rows, ROWS)
 
     def slot_of(query: Index, head: Index) -> tuple[Index, Index]:
+        sequence, query = lengths.split(query)
         row = add(mul(query, problem.group), mod(head, problem.group))
-        slot = add(mul(floor_div(head, problem.group), blocks), floor_div(row, ROWS))
-        return slot, mod(row, ROWS)
+        shared = add(mul(sequence, problem.kv_heads), floor_div(head, problem.group))
+        return add(mul(shared, blocks), floor_div(row, ROWS)), mod(row, ROWS)
 
     def task(parts: Parts, number: Index, part: Index) -> None:
-        head = floor_div(number, blocks)
+        shared = floor_div(number, blocks)
         block = _folded(mod(number, blocks), blocks)
-        slot = add(mul(head, blocks), block)
+        slot = add(mul(shared, blocks), block)
+        sequence, head = 0, shared
+        if problem.batched:
+            sequence, head = floor_div(shared, problem.kv_heads), mod(shared, problem.kv_heads)
         first = mul(block, ROWS)
         with ExitStack() as stack:
-            buffers = _Scratch.allocate(problem, readers, stack)
+            buffers = _Scratch.allocate(problem, readers, mask, stack)
             tile = _Block(
-                problem, *readers, buffers, lengths, head, first, minimum(ROWS, sub(rows, first)),
-                mul(head, lengths.capacity, problem.width), mul(part, parts.size), parts.size,
+                problem, *readers, mask, buffers, lengths, sequence, head, first,
+                minimum(ROWS, sub(rows, first)), problem.first_key(lengths, sequence, head),
+                mul(part, parts.size), parts.size,
             )  # fmt: skip
             tile.emit()
             for_range(0, tile.held, 1, lambda r: tile.finish(r, parts, slot, part, out))
 
-    run_parts(problem, lengths, mul(problem.kv_heads, blocks), ROWS, slot_of, out, task)
+    slots = mul(lengths.batch, problem.kv_heads, blocks)
+    run_parts(problem, lengths, slots, ROWS, slot_of, out, task)
 
 
 def _folded(number: Index, count: Index) -> Index:
@@ -92,7 +110,8 @@ class _Scratch:
     """Memory of a task.
 
     `keys` and `values` hold a decoded or interleaved block; None where the cache is read. `weights`
-    are the exponentials, in place of the `scores` unless they are rounded.
+    are the exponentials, in place of the `scores` unless they are rounded. `mask` is [key][row]
+    like the scores, if rows differ in it.
     """
 
     turned: ir.Value
@@ -105,37 +124,48 @@ class _Scratch:
     limit: ir.Value
     keys: ir.Value | None
     values: ir.Value | None
+    mask: ir.Value | None
 
     @staticmethod
-    def allocate(problem: Problem, readers: Sequence[Reader], stack: ExitStack) -> "_Scratch":
+    def allocate(
+        problem: Problem, readers: Sequence[Reader], mask: Mask | None, stack: ExitStack
+    ) -> "_Scratch":
         """Takes it from the thread's scratch memory until `stack` is closed."""
         f32, i32 = ir.F32Type.get(), ir.IntegerType.get_signless(32)
 
         def take(count: int, element: ir.Type = f32) -> ir.Value:
             return stack.enter_context(scratch(count, element))
 
-        half, block = ir.BF16Type.get(), _KEYS * problem.width
+        half, widths = ir.BF16Type.get(), (problem.depth, problem.width)
         scores = take(_KEYS * ROWS)
         if problem.pairs:
-            keys, values = None, take(block, half)
-            turned, weights = (take(count * ROWS, half) for count in (problem.width, _KEYS))
+            keys, values = None, take(_KEYS * problem.width, half)
+            turned, weights = (take(count * ROWS, half) for count in (problem.depth, _KEYS))
         else:
-            keys, values = (None if r.is_f32 else take(block) for r in readers[1:])
-            turned, weights = take(problem.width * ROWS), scores
+            held = zip(readers[1:], widths, strict=True)
+            keys, values = (None if r.is_f32 else take(_KEYS * width) for r, width in held)
+            turned, weights = take(problem.depth * ROWS), scores
         sums, *rows = (take(count) for count in (ROWS * problem.width, ROWS, ROWS, ROWS))
-        return _Scratch(turned, scores, weights, sums, *rows, take(ROWS, i32), keys, values)
+        differs = mask is not None and not mask.is_shared(problem.group)
+        masks = take(_KEYS * ROWS) if differs else None
+        return _Scratch(turned, scores, weights, sums, *rows, take(ROWS, i32), keys, values, masks)
 
 
 @dataclass(frozen=True)
 class _Block:
-    """`held` rows of a kv head from `first` on, against `size` keys from `begin` on."""
+    """`held` rows of a kv head from `first` on, against `size` keys from `begin` on.
+
+    `cache` is the number of vectors in front of the head's first key.
+    """
 
     problem: Problem
     query: Reader
     keys: Reader
     values: Reader
+    mask: Mask | None
     memory: _Scratch
     lengths: Lengths
+    sequence: Index
     head: Index
     first: Index
     held: Index
@@ -183,18 +213,23 @@ class _Block:
         i32 = ir.IntegerType.get_signless(32)
         memref.store(arith.index_cast(i32, value(limit)), m.limit, [row])
 
-    def _element(self, row: Index) -> Index:
-        """Offset of a row in the queries and in the output."""
-        p = self.problem
+    def _place(self, row: Index) -> tuple[Index, Index]:
+        """Query and head of a row."""
+        group = self.problem.group
         row = add(self.first, row)
-        head = add(mul(self.head, p.group), mod(row, p.group))
-        return mul(add(mul(floor_div(row, p.group), p.heads), head), p.width)
+        return floor_div(row, group), add(mul(self.head, group), mod(row, group))
+
+    def _element(self, row: Index, width: int) -> Index:
+        """Offset of a row in the queries, or in the output."""
+        query, head = self._place(row)
+        query = add(mul(self.sequence, self.lengths.count), query)
+        return mul(add(mul(query, self.problem.heads), head), width)
 
     def _turn_queries(self, at: Index) -> None:
         """Turns the rows of a vector into columns; those past the last one repeat it."""
         p = self.problem
         last = sub(self.held, 1)
-        begins = [self._element(minimum(add(at, i), last)) for i in range(p.lanes)]
+        begins = [self._element(minimum(add(at, i), last), p.depth) for i in range(p.lanes)]
         scale = splat(p.scale, p.lanes, ir.F32Type.get())
 
         def pairs(pair: ir.Value) -> None:
@@ -214,34 +249,52 @@ class _Block:
                 store(arith.mulf(x, scale), self.memory.turned, place)
 
         if p.pairs:
-            for_range(0, p.width // 2, p.lanes, pairs)
+            for_range(0, p.depth // 2, p.lanes, pairs)
         else:
-            for_range(0, p.width, p.lanes, square)
+            for_range(0, p.depth, p.lanes, square)
 
     def _run(self, start: Index, left: Index, vectors: Index) -> None:
         """One block of keys, of which `left` or fewer are to be seen."""
         p, m = self.problem, self.memory
         count = minimum(_KEYS, left)
-        keys = self._held(self.keys, m.keys, start, count)
+        keys = self._held(self.keys, m.keys, start, count, p.depth)
+        if m.mask is not None:
+            for_range(0, vectors, 1, lambda v: self._turn_mask(mul(v, p.lanes), start, count))
         wide = sub(vectors, mod(vectors, _STRIP))
         for_range(0, wide, _STRIP, lambda v: self._score_strip(keys, v, _STRIP, start, count))
         for_range(wide, vectors, 1, lambda v: self._score_strip(keys, v, 1, start, count))
         if p.pairs:
             self._pair_values(start, count)
-            self._add_values(m.values, 0, count)
+            self._add_values(m.values, 0, p.width, count)
             return
-        buffer, begin = self._held(self.values, m.values, start, count)
-        self._add_values(buffer, begin(0), count)
+        buffer, begin = self._held(self.values, m.values, start, count, p.width)
+        step = p.value_step if m.values is None else p.width
+        self._add_values(buffer, begin(0), step, count)
+
+    def _turn_mask(self, at: Index, start: Index, count: Index) -> None:
+        """Turns the masks of a vector of rows into columns, for a block of keys."""
+        p, last = self.problem, sub(self.held, 1)
+        places = [self._place(minimum(add(at, i), last)) for i in range(p.lanes)]
+        rows = [self.mask.row(self.sequence, head, query) for query, head in places]
+
+        def square(key: ir.Value) -> None:
+            keep = keep_lanes(sub(count, key), p.lanes)
+            begins = [add(row, start, key) for row in rows]
+            loaded = [self.mask.reader.load(begin, p.lanes, keep) for begin in begins]
+            for i, x in enumerate(transpose(loaded)):
+                store(x, self.memory.mask, add(mul(add(key, i), ROWS), at))
+
+        for_range(0, count, p.lanes, square)
 
     def _pair_values(self, start: Index, count: Index) -> None:
         """values[key / 2][d] = the numbers of two keys; the last one may be there twice."""
         p, m = self.problem, self.memory
-        first = add(self.cache, mul(start, p.width))
+        first = add(mul(self.cache, p.width), mul(start, p.value_step))
 
         def one(number: ir.Value) -> None:
             key = mul(number, 2)
             begins = [
-                add(first, mul(k, p.width)) for k in (key, minimum(add(key, 1), sub(count, 1)))
+                add(first, mul(k, p.value_step)) for k in (key, minimum(add(key, 1), sub(count, 1)))
             ]
             for column in range(0, p.width, 2 * p.lanes):
                 rows = [load(self.values.buffer, add(at, column), 2 * p.lanes) for at in begins]
@@ -252,25 +305,26 @@ class _Block:
         for_range(0, ceil_div(count, 2), 1, one)
 
     def _held(
-        self, reader: Reader, target: ir.Value | None, start: Index, count: Index
+        self, reader: Reader, target: ir.Value | None, start: Index, count: Index, width: int
     ) -> tuple[ir.Value, Callable[[Index], Index]]:
-        """A buffer with the block's keys, and where each of them begins.
+        """A buffer with the block's keys, of `width` features, and where each of them begins.
 
         Of keys past the end, the last one is repeated.
         """
         p = self.problem
         last = sub(count, 1)
-        first = add(self.cache, mul(start, p.width))
+        step = width * (p.kv_heads if p.batched else 1)
+        first = add(mul(self.cache, width), mul(start, step))
         if target is None:
-            return reader.buffer, lambda key: add(first, mul(minimum(key, last), p.width))
+            return reader.buffer, lambda key: add(first, mul(minimum(key, last), step))
 
         def decode(key: ir.Value) -> None:
-            begin = add(first, mul(key, p.width))
-            for at in p.columns:
-                store(reader.load(add(begin, at), p.lanes), target, add(mul(key, p.width), at))
+            begin = add(first, mul(key, step))
+            for at in range(0, width, p.lanes):
+                store(reader.load(add(begin, at), p.lanes), target, add(mul(key, width), at))
 
         for_range(0, count, 1, decode)
-        return target, lambda key: mul(minimum(key, last), p.width)
+        return target, lambda key: mul(minimum(key, last), width)
 
     def _score_strip(
         self,
@@ -287,6 +341,8 @@ class _Block:
         places = [add(at, v * p.lanes) for v in range(vectors)]
         limits = [load(m.limit, place, p.lanes) for place in places]
         before = [load(m.top, place, p.lanes) for place in places]
+        # A key that repeats the last one changes no greatest score; weights end at the last one.
+        repeats = not p.causal and not p.pairs and m.mask is None
 
         def tile(key: ir.Value, *top: ir.Value) -> list[ir.Value]:
             sums = self._products(keys, key, height, places)
@@ -295,8 +351,11 @@ class _Block:
                 k, v = divmod(i, vectors)
                 if p.pairs:  # queries are as they lie
                     x = arith.mulf(x, splat(p.scale, p.lanes, ir.F32Type.get()))
-                x = self._masked(x, add(start, key, k), limits[v])
-                top[v] = arith.maximumf(top[v], x)
+                if self.mask is not None:
+                    x = arith.addf(x, self._mask(add(key, k), start, count, places[v]))
+                if not repeats:
+                    x = self._masked(x, add(start, key, k), limits[v])
+                top[v] = greater(top[v], x)
                 store(x, m.scores, add(mul(add(key, k), ROWS), places[v]))
             return top
 
@@ -317,6 +376,14 @@ class _Block:
         totals = for_range(0, count, 2 if p.pairs else 1, powers, totals)
         for place, total in zip(places, totals, strict=True):
             store(total, m.total, place)
+
+    def _mask(self, key: Index, start: Index, count: Index, place: Index) -> ir.Value:
+        """What is added to the scores of a key of the block and a vector of rows."""
+        lanes = self.problem.lanes
+        if self.memory.mask is not None:
+            return load(self.memory.mask, add(mul(key, ROWS), place), lanes)
+        at = add(self.mask.row(self.sequence, self.head, 0), start, minimum(key, sub(count, 1)))
+        return self.mask.reader.everywhere(at, lanes)
 
     def _power_of_key(self, key: Index, place: Index, shift: ir.Value, total: ir.Value) -> ir.Value:
         """Exponentiates a vector of scores; returns the total with it."""
@@ -367,7 +434,7 @@ class _Block:
             return result
 
         zero = splat(0.0, p.lanes, ir.F32Type.get())
-        return for_range(0, p.width // deep, 1, step, [zero] * (height * len(places)))
+        return for_range(0, p.depth // deep, 1, step, [zero] * (height * len(places)))
 
     def _everywhere(self, buffer: ir.Value, at: Index) -> ir.Value:
         """The number or pair at an offset, in every lane."""
@@ -384,15 +451,18 @@ class _Block:
         seen = arith.cmpi(arith.CmpIPredicate.slt, place, limit)
         return arith.select(seen, x, splat(float("-inf"), lanes, ir.F32Type.get()))
 
-    def _add_values(self, buffer: ir.Value, begin: Index, count: Index) -> None:
-        """sums[row..] = sums * factor + p[key][row..] * values[key], over a block."""
+    def _add_values(self, buffer: ir.Value, begin: Index, apart: int, count: Index) -> None:
+        """sums[row..] = sums * factor + p[key][row..] * values[key], over a block.
+
+        Values are `apart` from each other.
+        """
         p = self.problem
         height, vectors = _shape(p)
 
         def tile(row: ir.Value) -> None:
             for column in range(0, p.width, vectors * p.lanes):
                 columns = range(column, column + vectors * p.lanes, p.lanes)
-                self._add_tile(buffer, begin, count, row, height, columns)
+                self._add_tile(buffer, begin, apart, count, row, height, columns)
 
         for_range(0, round_up(self.held, height), height, tile)
 
@@ -400,6 +470,7 @@ class _Block:
         self,
         buffer: ir.Value,
         begin: Index,
+        apart: int,
         count: Index,
         row: Index,
         height: int,
@@ -412,7 +483,7 @@ class _Block:
         places = [[add(mul(r, p.width), column) for column in columns] for r in rows]
 
         def step(number: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            key = mul(number, p.width)
+            key = mul(number, apart)
             at = [mul(add(begin, key, column), deep) for column in columns]
             right = [load(buffer, x, deep * p.lanes) for x in at]
             result = []
@@ -435,7 +506,8 @@ class _Block:
         p, m = self.problem, self.memory
         top, total = (memref.load(buffer, [row]) for buffer in (m.top, m.total))
         source = (m.sums, mul(row, p.width))
-        finish_row(p, parts, (slot, part, row), source, top, total, out, self._element(row))
+        target = self._element(row, p.width)
+        finish_row(p, parts, (slot, part, row), source, top, total, out, target)
 
 
 def _shape(problem: Problem) -> tuple[int, int]:

@@ -34,3 +34,14 @@ func.func @coarse(%x: tensor<*xf32>, %y: tensor<?x4xf32>, %z: tensor<2x?x8xf32>,
   %2 = "graph.nn_attention"(%v, %z, %x) {causal = true, position = #graph.shape<[0]>, scale = 1.250000e-01 : f64} : (tensor<?x4x8xf32>, tensor<2x?x8xf32>, tensor<*xf32>) -> tensor<?x4x8xf32>
   return
 }
+
+// CHECK-LABEL: func.func @batched
+func.func @batched(%q: tensor<?x?x4x8xf32, #graph.shape<["b", "n", 4, 8]>>, %k: tensor<?x?x2x8xf32, #graph.shape<["b", "m", 2, 8]>>, %v: tensor<?x?x2x6xf32, #graph.shape<["b", "m", 2, 6]>>, %a: tensor<?x1x1x?xf32, #graph.shape<["b", 1, 1, "m"]>>, %u: tensor<*xf32>) {
+  // CHECK: "graph.nn_batched_attention"(%{{.*}}, %{{.*}}, %{{.*}}) {causal = true, operandSegmentSizes = array<i32: 1, 1, 1, 0>, scale = 5.000000e-01 : f64} : (tensor<?x?x4x8xf32, #graph.shape<["b", "n", 4, 8]>>, tensor<?x?x2x8xf32, #graph.shape<["b", "m", 2, 8]>>, tensor<?x?x2x6xf32, #graph.shape<["b", "m", 2, 6]>>) -> tensor<?x?x4x6xf32, #graph.shape<["b", "n", 4, 6]>>
+  %0 = "graph.nn_batched_attention"(%q, %k, %v) {causal = true, operandSegmentSizes = array<i32: 1, 1, 1, 0>, scale = 0.5 : f64} : (tensor<?x?x4x8xf32, #graph.shape<["b", "n", 4, 8]>>, tensor<?x?x2x8xf32, #graph.shape<["b", "m", 2, 8]>>, tensor<?x?x2x6xf32, #graph.shape<["b", "m", 2, 6]>>) -> tensor<?x?x4x6xf32, #graph.shape<["b", "n", 4, 6]>>
+  // CHECK: "graph.nn_batched_attention"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {{.*}} -> tensor<?x?x4x6xf32, #graph.shape<["b", "n", 4, 6]>>
+  %1 = "graph.nn_batched_attention"(%q, %k, %v, %a) {causal = false, operandSegmentSizes = array<i32: 1, 1, 1, 1>, scale = 0.5 : f64} : (tensor<?x?x4x8xf32, #graph.shape<["b", "n", 4, 8]>>, tensor<?x?x2x8xf32, #graph.shape<["b", "m", 2, 8]>>, tensor<?x?x2x6xf32, #graph.shape<["b", "m", 2, 6]>>, tensor<?x1x1x?xf32, #graph.shape<["b", 1, 1, "m"]>>) -> tensor<?x?x4x6xf32, #graph.shape<["b", "n", 4, 6]>>
+  // CHECK: "graph.nn_batched_attention"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {{.*}} -> tensor<*xf32>
+  %2 = "graph.nn_batched_attention"(%u, %k, %u, %u) {causal = false, operandSegmentSizes = array<i32: 1, 1, 1, 1>, scale = 0.5 : f64} : (tensor<*xf32>, tensor<?x?x2x8xf32, #graph.shape<["b", "m", 2, 8]>>, tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  return
+}

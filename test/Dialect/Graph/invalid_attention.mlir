@@ -108,6 +108,60 @@ func.func @nn_attention_c4(%x: tensor<3x4x8xf32>, %y: tensor<2x16x8xf32>, %z: te
   return
 }
 
+func.func @nn_batched_attention_c1(%x: tensor<3x5x4x8xf32>, %y: tensor<3x7x2x8xf32>, %z: tensor<3x7x2x6xf32>, %u: tensor<1x1x5x7xf64>) {
+  // expected-error @below {{'graph.nn_batched_attention' op expects one element type, but got f32 and f64}}
+  %0 = "graph.nn_batched_attention"(%x, %y, %z, %u) {causal = false, operandSegmentSizes = array<i32: 1, 1, 1, 1>, scale = 1.250000e-01 : f64} : (tensor<3x5x4x8xf32>, tensor<3x7x2x8xf32>, tensor<3x7x2x6xf32>, tensor<1x1x5x7xf64>) -> tensor<3x5x4x6xf32>
+  return
+}
+
+func.func @nn_batched_attention_c1_integer(%x: tensor<3x5x4x8xi32>, %y: tensor<3x7x2x8xi32>, %z: tensor<3x7x2x6xi32>) {
+  // expected-error @below {{'graph.nn_batched_attention' op expects a float element type, but got i32}}
+  %0 = "graph.nn_batched_attention"(%x, %y, %z) {causal = false, operandSegmentSizes = array<i32: 1, 1, 1, 0>, scale = 1.250000e-01 : f64} : (tensor<3x5x4x8xi32>, tensor<3x7x2x8xi32>, tensor<3x7x2x6xi32>) -> tensor<3x5x4x6xi32>
+  return
+}
+
+func.func @nn_batched_attention_c1_rank(%x: tensor<3x5x4x8xf32>, %y: tensor<3x7x2x8xf32>, %z: tensor<3x7x2x6xf32>, %u: tensor<5x7xf32>) {
+  // expected-error @below {{'graph.nn_batched_attention' op expects operands of rank 4, but got 'tensor<5 x 7 x f32>'}}
+  %0 = "graph.nn_batched_attention"(%x, %y, %z, %u) {causal = false, operandSegmentSizes = array<i32: 1, 1, 1, 1>, scale = 1.250000e-01 : f64} : (tensor<3x5x4x8xf32>, tensor<3x7x2x8xf32>, tensor<3x7x2x6xf32>, tensor<5x7xf32>) -> tensor<3x5x4x6xf32>
+  return
+}
+
+func.func @nn_batched_attention_c2(%x: tensor<3x5x4x8xf32>, %y: tensor<2x7x2x8xf32>, %z: tensor<3x7x2x6xf32>) {
+  // expected-error @below {{'graph.nn_batched_attention' op expects one batch, but got 3 and 2}}
+  %0 = "graph.nn_batched_attention"(%x, %y, %z) {causal = false, operandSegmentSizes = array<i32: 1, 1, 1, 0>, scale = 1.250000e-01 : f64} : (tensor<3x5x4x8xf32>, tensor<2x7x2x8xf32>, tensor<3x7x2x6xf32>) -> tensor<3x5x4x6xf32>
+  return
+}
+
+func.func @nn_batched_attention_c2_head_dim(%x: tensor<3x5x4x8xf32>, %y: tensor<3x7x2x6xf32>, %z: tensor<3x7x2x6xf32>) {
+  // expected-error @below {{'graph.nn_batched_attention' op expects one head dim, but got 8 and 6}}
+  %0 = "graph.nn_batched_attention"(%x, %y, %z) {causal = false, operandSegmentSizes = array<i32: 1, 1, 1, 0>, scale = 1.250000e-01 : f64} : (tensor<3x5x4x8xf32>, tensor<3x7x2x6xf32>, tensor<3x7x2x6xf32>) -> tensor<3x5x4x6xf32>
+  return
+}
+
+func.func @nn_batched_attention_c2_keys(%x: tensor<3x5x4x8xf32>, %y: tensor<3x7x2x8xf32>, %z: tensor<3x9x2x6xf32>) {
+  // expected-error @below {{'graph.nn_batched_attention' op expects one number of keys, but got 7 and 9}}
+  %0 = "graph.nn_batched_attention"(%x, %y, %z) {causal = false, operandSegmentSizes = array<i32: 1, 1, 1, 0>, scale = 1.250000e-01 : f64} : (tensor<3x5x4x8xf32>, tensor<3x7x2x8xf32>, tensor<3x9x2x6xf32>) -> tensor<3x5x4x6xf32>
+  return
+}
+
+func.func @nn_batched_attention_c2_heads(%x: tensor<3x5x4x8xf32>, %y: tensor<3x7x2x8xf32>, %z: tensor<3x7x1x6xf32>) {
+  // expected-error @below {{'graph.nn_batched_attention' op expects one number of heads, but got 2 and 1}}
+  %0 = "graph.nn_batched_attention"(%x, %y, %z) {causal = false, operandSegmentSizes = array<i32: 1, 1, 1, 0>, scale = 1.250000e-01 : f64} : (tensor<3x5x4x8xf32>, tensor<3x7x2x8xf32>, tensor<3x7x1x6xf32>) -> tensor<3x5x4x6xf32>
+  return
+}
+
+func.func @nn_batched_attention_c3(%x: tensor<3x5x4x8xf32>, %y: tensor<3x7x3x8xf32>, %z: tensor<3x7x3x6xf32>) {
+  // expected-error @below {{'graph.nn_batched_attention' op expects constant heads, a multiple of kv_heads, but got 4 and 3}}
+  %0 = "graph.nn_batched_attention"(%x, %y, %z) {causal = false, operandSegmentSizes = array<i32: 1, 1, 1, 0>, scale = 1.250000e-01 : f64} : (tensor<3x5x4x8xf32>, tensor<3x7x3x8xf32>, tensor<3x7x3x6xf32>) -> tensor<3x5x4x6xf32>
+  return
+}
+
+func.func @nn_batched_attention_c4(%x: tensor<3x5x4x8xf32>, %y: tensor<3x7x2x8xf32>, %z: tensor<3x7x2x6xf32>, %u: tensor<1x1x7x7xf32>) {
+  // expected-error @below {{'graph.nn_batched_attention' op masks scores of dim 5 with a dim of 7}}
+  %0 = "graph.nn_batched_attention"(%x, %y, %z, %u) {causal = false, operandSegmentSizes = array<i32: 1, 1, 1, 1>, scale = 1.250000e-01 : f64} : (tensor<3x5x4x8xf32>, tensor<3x7x2x8xf32>, tensor<3x7x2x6xf32>, tensor<1x1x7x7xf32>) -> tensor<3x5x4x6xf32>
+  return
+}
+
 func.func @negative_flag(%x: tensor<3x4x8xf32>, %y: tensor<2x16x8xf32>, %z: tensor<2x16x8xf32>) {
   // expected-error @below {{'graph.nn_attention' op expects 'causal' to be true or false, but got 1 : i64}}
   %0 = "graph.nn_attention"(%x, %y, %z) {causal = 1 : i64, position = #graph.shape<[0]>, scale = 1.250000e-01 : f64} : (tensor<3x4x8xf32>, tensor<2x16x8xf32>, tensor<2x16x8xf32>) -> tensor<3x4x8xf32>

@@ -1,0 +1,293 @@
+"""Finds attention that is written out, and makes it one operator, which never writes its scores.
+
+    %s = "graph.matmul"(%q, %k)          [..., n, d] x [..., d, m]
+    %t = "graph.multiply"(%s, %scale)    or divide, or neither
+    %u = "graph.add"(%t, %mask)          or neither
+    %p = "graph.nn_softmax"(%u) {axis = -1}
+    %y = "graph.matmul"(%p, %v)          [..., n, m] x [..., m, e]
+      ->
+    %y = permutation of "graph.nn_batched_attention"(%q', %k', %v', %mask') {scale, causal}
+
+The dims in front are a batch, a batch and heads, or a batch, groups of heads that share keys, and
+heads; of keys and values, the dims of heads may be 1. A mask that is -inf above the diagonal makes
+the operator causal; `where` with -inf is a mask. Queries, keys and values are permuted to
+[batch, tokens, heads, features], and the result back: `relax-canonicalize-bindings` joins that with
+the permutations that models have there.
+
+The operator divides by the sum at the end, so that results differ by rounding. Stays as it is: what
+the schedule of the operator does not take (heads that are no constants, of no multiple of 4
+features, f64), and scores that are used elsewhere.
+
+Needs: known dims (`relax-infer-shapes`). Leaves: permutations and reshapes to be joined.
+Source: arXiv 2205.14135; TVM `relax.nn.attention`; ONNX Runtime's attention fusion.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from relax_mlir.analysis.functions import graph_functions
+from relax_mlir.bindings import arith, ir
+from relax_mlir.dialects.graph import (
+    AddOp,
+    BatchedAttentionOp,
+    Dim,
+    DivideOp,
+    FullOp,
+    MatmulOp,
+    MultiplyOp,
+    PermuteDimsOp,
+    ReshapeOp,
+    SoftmaxOp,
+    TensorType,
+    TriuOp,
+    WhereOp,
+    annotation_of,
+    dims_equal,
+)
+from relax_mlir.passes import Pass
+from relax_mlir.rewriting import replace as replace_op
+from relax_mlir.rewriting import safe_erase, walk_ops
+from relax_mlir.symbolic import const
+
+_FEATURES = 4
+_ONE = const(1)
+
+Op = TypeVar("Op", bound=ir.OpView)
+
+
+@dataclass(frozen=True)
+class FuseAttention(Pass):
+    """Makes attention that is written out one operator."""
+
+    def run(self, op: ir.Operation) -> None:
+        """Rewrites every graph function of the module."""
+        for function in graph_functions(op):
+            for product in walk_ops(function, MatmulOp):
+                found = match(product)
+                if found is None:
+                    continue
+                with ir.InsertionPoint(product), product.location:
+                    replacement = found.build()
+                replace_op(product, replacement)
+                for dead in found.scores.chain:
+                    safe_erase(dead)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What goes into a softmax: `product` * scale + mask, or -inf where `condition` is false.
+
+    `chain` are the ops from the softmax to the product, users first.
+    """
+
+    product: MatmulOp
+    chain: tuple[ir.OpView, ...]
+    scale: float = 1.0
+    mask: ir.Value | None = None
+    condition: ir.Value | None = None
+    causal: bool = False
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether anything comes behind the product and the scale."""
+        return self.causal or self.mask is not None or self.condition is not None
+
+
+@dataclass(frozen=True)
+class Attention:
+    """What was found; `fronts` are the dims of the scores in front of queries and keys."""
+
+    scores: Scores
+    value: ir.Value
+    fronts: tuple[Dim, ...]
+    heads: int
+    kv_heads: int
+
+    def build(self) -> ir.Value:
+        """Emits the operator, and what makes its result that of the last product."""
+        query, key = self.scores.product.operands
+        n, d = annotation_of(query).dims[-2:]
+        m, e = annotation_of(self.value).dims[-2:]
+        batch, heads, kv_heads = self._batch, const(self.heads), const(self.kv_heads)
+        query = _permuted(_reshaped(query, (batch, heads, n, d)), (0, 2, 1, 3))
+        key = _permuted(_reshaped(key, (batch, kv_heads, d, m)), (0, 3, 1, 2))
+        value = _permuted(_reshaped(self.value, (batch, kv_heads, m, e)), (0, 2, 1, 3))
+        scale, causal = self.scores.scale, self.scores.causal
+        found = BatchedAttentionOp.build(
+            query, key, value, self._mask(), scale=scale, causal=causal
+        ).result
+        return _reshaped(_permuted(found, (0, 2, 1, 3)), (*self.fronts, n, e))
+
+    @property
+    def _batch(self) -> Dim:
+        return self.fronts[0] if self.fronts else _ONE
+
+    def _mask(self) -> ir.Value | None:
+        """The mask as the operator takes it: of rank 4, with one dim for the heads."""
+        mask, condition = self.scores.mask, self.scores.condition
+        if condition is not None:
+            element = annotation_of(self.value).element
+            mask = WhereOp.build(condition, _scalar(0.0, element), _scalar(-math.inf, element))
+            mask = mask.result
+        if mask is None:
+            return None
+        *fronts, n, m = _padded(annotation_of(mask), len(self.fronts) + 2)
+        heads = const(math.prod(dim.value for dim in fronts[1:]))
+        return _reshaped(mask, (fronts[0] if fronts else _ONE, heads, n, m))
+
+
+def match(product: MatmulOp) -> Attention | None:
+    """The attention whose last product this is, or None."""
+    softmax = _maker(product.lhs, SoftmaxOp)
+    if softmax is None:
+        return None
+    shape = annotation_of(softmax.input)
+    axis = ir.IntegerAttr(softmax.attributes["axis"]).value
+    if not shape.is_exact or not 2 <= shape.rank <= 5 or axis not in (-1, shape.rank - 1):
+        return None
+    scores = _scores(softmax.input, shape)
+    if scores is None:
+        return None
+    scores = replace(scores, chain=(softmax, *scores.chain))
+    if not all(_is_used_once(op.results[0]) for op in scores.chain):
+        return None
+    heads = _heads(scores.product, product, shape)
+    return heads and Attention(scores, product.rhs, shape.dims[:-2], *heads)
+
+
+def _scores(value: ir.Value, shape: TensorType) -> Scores | None:
+    """Reads what a softmax takes, from its end; every step has the shape of the scores."""
+    op = _maker(value, MatmulOp | MultiplyOp | DivideOp | AddOp | WhereOp)
+    if op is None or not _are_equal(annotation_of(value).dims, shape.dims):
+        return None
+    found = None
+    if isinstance(op, MatmulOp):
+        return Scores(op, (op,))
+    if isinstance(op, MultiplyOp | DivideOp):
+        found = _scaled(op, shape)
+    elif isinstance(op, WhereOp):
+        inner = _scores(op.x, shape)
+        if inner is not None and not inner.is_masked and _number(op.y) == -math.inf:
+            fits = _is_mask(annotation_of(op.condition), shape)
+            found = replace(inner, condition=op.condition) if fits else None
+    else:
+        found = _masked(op.lhs, op.rhs, shape) or _masked(op.rhs, op.lhs, shape)
+    return found and replace(found, chain=(op, *found.chain))
+
+
+def _scaled(op: MultiplyOp | DivideOp, shape: TensorType) -> Scores | None:
+    inner, number = _scores(op.lhs, shape), _number(op.rhs)
+    if isinstance(op, MultiplyOp) and number is None:
+        inner, number = _scores(op.rhs, shape), _number(op.lhs)
+    if inner is None or inner.is_masked or not number:
+        return None
+    scale = inner.scale * number if isinstance(op, MultiplyOp) else inner.scale / number
+    return replace(inner, scale=scale)
+
+
+def _masked(value: ir.Value, mask: ir.Value, shape: TensorType) -> Scores | None:
+    """Scores plus a mask; one that leaves out the keys behind a query is no operand."""
+    inner = _scores(value, shape)
+    if inner is None:
+        return None
+    if _is_causal(mask, shape):
+        return replace(inner, causal=True)
+    if inner.mask is not None or inner.condition is not None:
+        return None
+    return replace(inner, mask=mask) if _is_mask(annotation_of(mask), shape) else None
+
+
+def _is_causal(mask: ir.Value, shape: TensorType) -> bool:
+    """Whether a mask is 0 up to the diagonal of the scores, and -inf above."""
+    triangle = _maker(mask, TriuOp)
+    if triangle is None or ir.IntegerAttr(triangle.attributes["k"]).value != 1:
+        return False
+    full = _maker(triangle.input, FullOp)
+    if full is None or _number(full.fill_value) != -math.inf:
+        return False
+    dims = annotation_of(mask).dims
+    return dims is not None and _are_equal(dims[-2:], shape.dims[-2:])
+
+
+def _is_mask(mask: TensorType, shape: TensorType) -> bool:
+    """Whether the operator takes it: dims are 1, but for the keys, or those of the scores."""
+    if not mask.is_exact or mask.rank > shape.rank:
+        return False
+    dims = _padded(mask, shape.rank)
+    same = [dims_equal(*pair) for pair in zip(dims, shape.dims, strict=True)]
+    if not all(s or dim == _ONE for s, dim in zip(same, dims, strict=True)) or not same[-1]:
+        return False
+    heads = dims[1:-2]  # of several dims for heads, all or none
+    return all(dim == _ONE for dim in heads) or all(same[1:-2])
+
+
+def _heads(first: MatmulOp, last: MatmulOp, shape: TensorType) -> tuple[int, int] | None:
+    """Heads of queries and of keys, if the operands have the dims of attention."""
+    query, key, value = map(annotation_of, (first.lhs, first.rhs, last.rhs))
+    if any(not x.is_exact or x.rank != shape.rank for x in (query, key, value)):
+        return None
+    if not isinstance(query.element, ir.F32Type | ir.F16Type | ir.BF16Type):
+        return None
+    for features in (query.dims[-1], value.dims[-1]):
+        if features.value is None or not features.value or features.value % _FEATURES:
+            return None
+    fronts = shape.dims[:-2]
+    kv_fronts = key.dims[:-2]
+    pairs = [(query.dims[:-2], fronts), (value.dims[:-2], kv_fronts), (kv_fronts[:1], fronts[:1])]
+    pairs.append(((key.dims[-1],), (value.dims[-2],)))
+    if not all(_are_equal(*pair) for pair in pairs):
+        return None
+    heads, kv_heads = ([dim.value for dim in x[1:]] for x in (fronts, kv_fronts))
+    if None in heads or None in kv_heads or 0 in heads:
+        return None
+    # Dims of heads that keys do not have come last: they are the heads that share keys.
+    shared = next((i for i, x in enumerate(kv_heads) if x != heads[i]), len(heads))
+    if any(x != 1 for x in kv_heads[shared:]):
+        return None
+    return math.prod(heads), math.prod(kv_heads)
+
+
+def _maker(value: ir.Value, kind: type[Op]) -> Op | None:
+    """The op that makes a value, if it is of a kind."""
+    if isinstance(value.owner, ir.Block):
+        return None
+    op = value.owner.opview
+    return op if isinstance(op, kind) else None
+
+
+def _is_used_once(value: ir.Value) -> bool:
+    return len(list(value.uses)) == 1
+
+
+def _are_equal(a: tuple[Dim, ...] | None, b: tuple[Dim, ...]) -> bool:
+    return a is not None and len(a) == len(b) and all(map(dims_equal, a, b))
+
+
+def _padded(annotation: TensorType, rank: int) -> list[Dim]:
+    return [_ONE] * (rank - annotation.rank) + list(annotation.dims)
+
+
+def _number(value: ir.Value) -> float | None:
+    """The number that a constant holds everywhere."""
+    op = _maker(value, arith.ConstantOp)
+    if op is None or not isinstance(op.attributes["value"], ir.DenseElementsAttr):
+        return None
+    elements = ir.DenseElementsAttr(op.attributes["value"])
+    return ir.FloatAttr(elements.get_splat_value()).value if elements.is_splat else None
+
+
+def _scalar(number: float, element: ir.Type) -> ir.Value:
+    kind = ir.RankedTensorType.get([], element)
+    elements = ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(element, number))
+    return arith.ConstantOp(kind, elements).result
+
+
+def _reshaped(value: ir.Value, dims: tuple[Dim, ...]) -> ir.Value:
+    if _are_equal(annotation_of(value).dims, dims):
+        return value
+    return ReshapeOp.build(value, shape=dims).result
+
+
+def _permuted(value: ir.Value, axes: tuple[int, ...]) -> ir.Value:
+    return PermuteDimsOp.build(value, axes=axes).result
