@@ -30,12 +30,12 @@ from relax_mlir.tools.cli import integers
 OURS = turns.OURS
 Outcomes = dict[str, turns.Outcome]
 OUR_SPEC, READER_SPEC = "peers.llm_relax:Ours", "peers.llm_relax:Reader"
-ROUNDS, QUICK_ROUNDS, SLOW_ROUNDS = 5, 2, 2
-SLOW_TOKENS, SLOW_PROMPT = 8, 128
+ROUNDS, QUICK_ROUNDS = 5, 2
+TRIALS = 240  # of MetaSchedule
 READ_RUNS = 8  # of the reading kernel in a round; their median counts
 # Seconds of a round of one pair at one thread, by weights; and what comes before the first.
 ROUND_SECONDS = {"f32": 12.0, "bf16": 7.0, "q8_0": 5.0, "native": 5.0}
-START_SECONDS, SLOW_SECONDS = 25, 200
+START_SECONDS, SLOW_SECONDS = 25, 150
 
 
 def main() -> int:
@@ -111,9 +111,10 @@ class Bench:
         try:
             with _started(peer.spec, peer.name, threads, self._options.pythons) as (other, python):
                 block = replace(block, version=other.version)
-                peer.build(self._options.work, weights, python)
+                peer.build(self._options.work, weights, python, self._options.trials)
                 right, note = self._check(other, weights)
-                rows = self._rows(other, peer, weights, threads) if right else []
+                measured = right and self._options.rounds > 0
+                rows = self._rows(other, peer, weights, threads) if measured else []
         except Absent as error:
             return replace(block, note=f"absent: {error}")
         except (BuildError, PeerFails) as error:
@@ -133,9 +134,8 @@ class Bench:
             cases = list(_cases(self._options, peer))
             turns_of = [self._turns((ours, other, reader), peer, weights, case) for case in cases]
             outcomes = [_prepare(turns_) for turns_ in turns_of]
-            rounds = SLOW_ROUNDS if peer.slow else self._options.rounds
             for turns_, outcome in zip(turns_of, outcomes, strict=True):
-                _measure(turns_, outcome, rounds)
+                _measure(turns_, outcome, self._options.rounds)
         return [
             self._row(peer, weights, case, turns_, outcome)
             for case, turns_, outcome in zip(cases, turns_of, outcomes, strict=True)
@@ -161,9 +161,11 @@ class Bench:
         """Ours, the peer, and the reading kernel if tokens are generated."""
         ours, other, reader = programs
         common = {"weights": weights, "work": str(self._options.work)}
-        slow = {"generated": SLOW_TOKENS} if peer.slow and "generated" in case else {}
-        pair = [Turn(ours, {**case, **common}), Turn(other, {**case, **common, **slow})]
-        return [*pair, Turn(reader, {}, READ_RUNS)] if "generated" in case else pair
+        if "generated" not in case:
+            return [Turn(program, {**case, **common}) for program in (ours, other)]
+        fewer = {"generated": min(case["generated"], peer.most_tokens or case["generated"])}
+        pair = [Turn(ours, {**case, **common}), Turn(other, {**case, **common, **fewer})]
+        return [*pair, Turn(reader, {}, READ_RUNS)]
 
     def _row(
         self, peer: Peer, weights: str, case: dict, turns_: Sequence[Turn], outcomes: Outcomes
@@ -206,11 +208,12 @@ def _measure(turns_: Sequence[Turn], outcomes: Outcomes, rounds: int) -> None:
 
 
 def _cases(options: argparse.Namespace, peer: Peer) -> Iterator[dict]:
-    for prompt in options.pp:
-        if not peer.slow or prompt <= SLOW_PROMPT:
-            yield {"prompt": prompt}
+    """What is measured; a slow program gets no longer prompts than it can take, and no context."""
+    most = peer.most_prompt or max(options.pp, default=0)
+    for prompt in dict.fromkeys(min(each, most) for each in options.pp):
+        yield {"prompt": prompt}
     for context in options.context if options.tg else ():
-        if not peer.slow or context == 0:
+        if peer.most_prompt is None or context == 0:
             yield {"generated": options.tg, "context": context}
 
 
@@ -237,33 +240,48 @@ def _started(
 
 
 def _estimate(options: argparse.Namespace) -> float:
-    """Seconds that the command takes, once everything is built."""
+    """Seconds that the command takes, what is to be built included."""
     total = 0.0
     for peer in options.peers:
         for weights in {*options.weights} & {*peer.weights}:
             for threads in options.threads:
                 rounds = options.rounds * ROUND_SECONDS[weights] / (1.5 if threads > 1 else 1)
-                total += START_SECONDS + (SLOW_SECONDS if peer.slow else rounds)
+                total += START_SECONDS + (SLOW_SECONDS if peer.most_prompt else rounds)
+            if not peer.is_built(options.work, weights):
+                total += peer.build_seconds
     return total
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     add = parser.add_argument
     names = ",".join(peer.name for peer in PEERS)
-    add("--weights", default=",".join(WEIGHTS), metavar="TYPE,...", help="default: all four")
+    folder = cache_folder() / "bench"
+    add("--weights", default=",".join(WEIGHTS), metavar="TYPE,...",
+        help=f"types that are compared in (default: {','.join(WEIGHTS)})")  # fmt: skip
     add("--threads", type=integers, default=[1, 2], metavar="N,...", help="default: 1,2")
     add("--peers", default=names, metavar="NAME,...", help=f"default: {names}")
-    add("--pp", type=integers, default=[128, 512], metavar="N,...", help="lengths of prompts")
-    add("--tg", type=int, default=64, metavar="N", help="tokens to generate (default: 64)")
-    add("--context", type=integers, default=[0, 512], metavar="N,...", help="tokens before those")
-    add("--rounds", type=int, default=ROUNDS, metavar="N", help=f"of each (default: {ROUNDS})")
+    add("--pp", type=integers, default=[128, 512], metavar="N,...",
+        help="lengths of prompts (default: 128,512); slow programs get shorter ones")  # fmt: skip
+    add("--tg", type=int, default=64, metavar="N",
+        help="tokens to generate (default: 64); 0 measures prompts alone")  # fmt: skip
+    add("--context", type=integers, default=[0, 512], metavar="N,...",
+        help="tokens before those (default: 0,512)")  # fmt: skip
+    add("--rounds", type=int, default=ROUNDS, metavar="N",
+        help=f"of each pair (default: {ROUNDS}); 0 compares answers alone")  # fmt: skip
     add("--quick", action="store_true", help="two rounds, short cases: to see that it works")
+    add("--trials", type=int, default=TRIALS, metavar="N",
+        help=f"schedules that MetaSchedule tries as it is built (default: {TRIALS})")  # fmt: skip
     add("--peers-python", metavar="PYTHON", help="has the programs that this interpreter lacks")
-    add("--work", type=Path, metavar="FOLDER", help="keeps what is built, and the results")
+    add("--work", type=Path, default=folder, metavar="FOLDER",
+        help=f"keeps what is built, and the results (default: {folder})")  # fmt: skip
     add("--report", action="store_true", help="show the results that are kept; measure nothing")
     options = parser.parse_args()
-    options.work = (options.work or cache_folder() / "bench").expanduser().resolve()
+    options.work = options.work.expanduser().resolve()
     options.weights = options.weights.split(",")
     if unknown := {*options.weights} - {*WEIGHTS}:
         parser.error(f"no weights '{unknown.pop()}'; there are {', '.join(WEIGHTS)}")

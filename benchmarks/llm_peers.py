@@ -2,9 +2,12 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import turns
 
 FOLDER = Path(__file__).resolve().parent
 WEIGHTS = ("f32", "bf16", "q8_0", "native")
@@ -20,8 +23,9 @@ class Peer:
     """A program: `spec` for `worker.py`, the weights that it has, and what is to be built first.
 
     `built` is a file below the work folder, with `{weights}` in it; `builder` is the script below
-    `peers/` that makes it. A `slow` program would take minutes for a case: it generates fewer
-    tokens, and is not given the long ones.
+    `peers/` that makes it, and its words, among them `{trials}` of tuning; `build_seconds` is about
+    how long that takes. A slow program would take minutes for a case: it generates `most_tokens`
+    at most, and `most_prompt` is the longest prompt that it gets.
     """
 
     name: str
@@ -29,7 +33,9 @@ class Peer:
     weights: Sequence[str]
     built: str = ""
     builder: Sequence[str] = ()
-    slow: bool = False
+    build_seconds: float = 0.0
+    most_tokens: int | None = None
+    most_prompt: int | None = None
     targets: Mapping[str, float] = field(default_factory=dict)
 
     def target(self, weights: str, kind: str) -> float:
@@ -37,23 +43,37 @@ class Peer:
         found = self.targets.get(f"{weights} {kind}", self.targets.get(kind))
         return 1.05 if found is None else found
 
-    def build(self, work: Path, weights: str, python: str) -> None:
+    def is_built(self, work: Path, weights: str) -> bool:
+        """Whether there is nothing to be built."""
+        return not self.built or (work / self.built.format(weights=weights)).exists()
+
+    def build(self, work: Path, weights: str, python: str, trials: int) -> None:
         """Makes what the program needs, unless it is there; raises BuildError."""
-        if not self.built or (work / self.built.format(weights=weights)).exists():
+        if self.is_built(work, weights):
             return
-        words = [word.format(weights=weights) for word in self.builder]
+        words = [word.format(weights=weights, trials=trials) for word in self.builder]
         command = [python, str(FOLDER / "peers" / words[0]), str(work), *words[1:]]
         log = work / f"build-{'-'.join(words)}.log"
-        print(f"building what {self.name} needs, once; {log} tells how it goes", flush=True)
+        takes = f"about {max(self.build_seconds, 60) / 60:.0f} min"
+        print(f"building what {self.name} needs, once: {takes}; {log} tells more", flush=True)
         environment = {**os.environ, "PYTHONPATH": str(FOLDER)}
+        begin = time.monotonic()
         with log.open("w") as output:
-            made = subprocess.run(command, stdout=output, stderr=output, env=environment)
-        if made.returncode:
-            last = (log.read_text().splitlines() or [""])[-1]
+            process = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
+            while process.poll() is None:
+                turns.progress(f"building: {time.monotonic() - begin:.0f} s")
+                time.sleep(0.2)
+        turns.progress("")
+        if process.returncode:
+            last = (log.read_text(errors="replace").splitlines() or [""])[-1]
             raise BuildError(f"cannot be built: {last} ({log})")
 
 
-GENAI = {"built": "genai-{weights}/genai_config.json", "builder": ("llm_genai.py", "{weights}")}
+GENAI = {
+    "built": "genai-{weights}/genai_config.json",
+    "builder": ("llm_genai.py", "{weights}"),
+    "build_seconds": 60,
+}
 PEERS = (
     Peer(
         "llama.cpp",
@@ -69,16 +89,42 @@ PEERS = (
         ("f32", "bf16"),
         "openvino/model.xml",
         ("llm_openvino.py",),
+        60,
     ),
     Peer("PyTorch", "peers.llm_torch:EagerProgram", ("f32", "bf16")),
     Peer("PyTorch compiled", "peers.llm_torch:CompiledProgram", ("f32", "bf16")),
+    Peer("IREE", "peers.llm_iree:IreeProgram", ("f32",), "iree.vmfb", ("llm_iree_build.py",), 60),
     Peer(
         "TVM Relax (default)",
         "peers.llm_tvm:TvmProgram",
         ("f32",),
-        "tvm.json",
-        ("llm_tvm.py",),
-        slow=True,
+        "tvm-default.so",
+        ("llm_tvm_build.py", "default", "0"),
+        30,
+        most_tokens=4,
+        most_prompt=32,
         targets={"pp": 30.0, "tg": 30.0},
+    ),
+    Peer(
+        "TVM Relax (dlight)",
+        "peers.llm_tvm:DlightProgram",
+        ("f32",),
+        "tvm-dlight.so",
+        ("llm_tvm_build.py", "dlight", "0"),
+        180,
+        most_tokens=16,
+        most_prompt=128,
+        targets={"pp": 40.0, "tg": 3.0},
+    ),
+    Peer(
+        "TVM Relax (MetaSchedule)",
+        "peers.llm_tvm:TunedProgram",
+        ("f32",),
+        "tvm-metaschedule.so",
+        ("llm_tvm_build.py", "metaschedule", "{trials}"),
+        900,
+        most_tokens=16,
+        most_prompt=128,
+        targets={"pp": 40.0, "tg": 3.0},
     ),
 )
