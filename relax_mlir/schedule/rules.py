@@ -17,6 +17,7 @@ from relax_mlir.schedule.cpu import (
     pooling,
     row_reduction,
 )
+from relax_mlir.schedule.cpu.integer_matmul import schedule_integer_matmul
 from relax_mlir.schedule.cpu.matmul import schedule_matmul
 from relax_mlir.schedule.cpu.quantized_matmul import schedule_quantized_matmul
 from relax_mlir.target import Target
@@ -28,6 +29,10 @@ def _matmul(kernel: PrimFunc, target: Target, fuse: bool) -> bool:
     return schedule_matmul(kernel, target)
 
 
+def _integer_matmul(kernel: PrimFunc, target: Target, fuse: bool) -> bool:
+    return schedule_integer_matmul(kernel, target)
+
+
 def _quantized_matmul(kernel: PrimFunc, target: Target, fuse: bool) -> bool:
     return schedule_quantized_matmul(kernel, target)
 
@@ -35,6 +40,7 @@ def _quantized_matmul(kernel: PrimFunc, target: Target, fuse: bool) -> bool:
 RULES: tuple[tuple[str, Rule], ...] = (
     ("quantized_matmul", _quantized_matmul),
     ("matmul", _matmul),
+    ("integer_matmul", _integer_matmul),
     ("convolution", convolution.schedule),
     ("pooling", pooling.schedule),
     ("attention", attention.schedule),

@@ -6,14 +6,16 @@
     %y = "graph.call_tir"(%p, %x) {callee = @matmul_packed}
 
 Parameters are the arguments from `graph.num_inputs` on. A weight is packed where a kernel reads
-it as the right side of a matrix product with float32 sums only. `relax-lift-params` then has the
-packing done once, ahead of the calls.
+it as the right side of a matrix product with float32 sums only, or of a product of 8-bit integers
+with 32-bit sums. `relax-lift-params` then has the packing done once, ahead of the calls.
 
 A kernel that reads single elements of such a weight, as a lookup in a table of embeddings does,
 finds them in the panels too, so that the weight is kept once.
 
 Where the target multiplies pairs of bf16 numbers, and the kernel multiplies numbers widened from
 bf16 on both sides, the panels are of pairs, [ceil(n / 32), k / 2, 32, 2], if k is known and even.
+Panels of 8-bit integers are of as many as a lane of the target multiplies, [ceil(n / 32),
+ceil(k / 4), 32, 4]; where it wants unsigned numbers, signed ones have their top bit flipped.
 
 Needs: fused tensor programs, not scheduled. Leaves: the same results.
 Source: TVM `AlterOpImpl` with `LiftTransformParams`.
@@ -40,8 +42,13 @@ from relax_mlir.legalize.kernel import (
 )
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
+from relax_mlir.schedule.cpu.dot import GroupStep
 from relax_mlir.schedule.cpu.multiply_add import has_pairs
 from relax_mlir.schedule.pack_weights import (
+    ALONE,
+    PAIRS,
+    Groups,
+    moved,
     pack_weights_kernel,
     packed_type,
     panel_columns,
@@ -63,7 +70,7 @@ class PackWeights(Pass):
     def run(self, op: ir.Operation) -> None:
         """Rewrites the calls of every graph function that has parameters."""
         target = Target.parse(self.target)
-        packer = _Packer(op, panel_columns(target), has_pairs(target))
+        packer = _Packer(op, target)
         for function in graph_functions(op):
             if NUM_INPUTS not in function.attributes:
                 continue
@@ -78,26 +85,26 @@ class PackWeights(Pass):
 class _Product:
     """The matrix product of a kernel: the operand that is a weight, and its layout.
 
-    With `pairs`, both sides are numbers that bf16 holds, and k is even.
+    In groups of two, both sides are numbers that bf16 holds, and k is even, or they are integers.
     """
 
     operand: int
     layout: str
-    pairs: bool
+    groups: Groups
 
 
 class _Packer:
     """Packs weights of one module, each once, and rewrites kernels, each once."""
 
-    def __init__(self, module: ir.Operation, columns: int, has_pairs: bool) -> None:
+    def __init__(self, module: ir.Operation, target: Target) -> None:
         self.block = module.regions[0].blocks[0]
-        self.columns = columns
+        self.columns = panel_columns(target)
         self.kernels = {kernel.name: kernel for kernel in prim_funcs(module)}
         self.names = SymbolNames(self.block)
-        self.products = {name: find_product(k, has_pairs) for name, k in self.kernels.items()}
+        self.products = {name: find_product(k, target) for name, k in self.kernels.items()}
         self.packed_kernels: dict[tuple[str, _Product], str] = {}
-        self.packing: dict[tuple[ir.Type, str, bool], str] = {}
-        self.packed: dict[tuple[ir.Value, str, bool], ir.Value] = {}
+        self.packing: dict[tuple[ir.Type, str, Groups], str] = {}
+        self.packed: dict[tuple[ir.Value, str, Groups], ir.Value] = {}
 
     def rewrite(
         self, function: func.FuncOp, call: CallTirOp, parameters: dict[ir.Value, int]
@@ -117,10 +124,10 @@ class _Packer:
             calls = [use.owner.opview for use in weight.uses]
             readers = [op for op in calls if _callee(op) not in self.packing.values()]
             if found and all(map(self._looks_up, readers, [weight] * len(readers))):
-                _, layout, pairs = found[0]
+                _, layout, groups = found[0]
                 for call in readers:
                     operand = call.ins.index(weight)
-                    product = _Product(operand, layout, pairs)
+                    product = _Product(operand, layout, groups)
                     name = self._packed_kernel(call.callee_name, product, look_up_packed)
                     replace_call(call, name, operand, self.packed[found[0]])
 
@@ -136,17 +143,17 @@ class _Packer:
         )
 
     def _packed(self, function: func.FuncOp, weight: ir.Value, product: _Product) -> ir.Value:
-        layout, pairs = product.layout, product.pairs
-        key = (weight, layout, pairs)
+        layout, groups = product.layout, product.groups
+        key = (weight, layout, groups)
         if key not in self.packed:
             annotation = TensorType.of(weight)
-            kind = (weight.type, layout, pairs)
+            kind = (weight.type, layout, groups)
             if kind not in self.packing:
                 name = self.names.fresh("pack_weights")
                 with function.location:
-                    pack_weights_kernel(name, annotation, self.columns, self.block, layout, pairs)
+                    pack_weights_kernel(name, annotation, self.columns, self.block, layout, groups)
                 self.packing[kind] = name
-            result = packed_type(annotation, self.columns, layout, pairs)
+            result = packed_type(annotation, self.columns, layout, groups)
             with ir.InsertionPoint.at_block_begin(function.entry_block), function.location:
                 call = CallTirOp.build(self.packing[kind], [weight], [result])
             self.packed[key] = call.outs[0]
@@ -182,11 +189,8 @@ def replace_call(call: CallTirOp, callee: str, operand: int, packed: ir.Value) -
     safe_erase(call)
 
 
-def find_product(kernel: PrimFunc, has_pairs: bool) -> _Product | None:
-    """Returns the kernel's only matrix product if its right side can be packed.
-
-    `has_pairs` says that the target multiplies pairs of bf16 numbers.
-    """
+def find_product(kernel: PrimFunc, target: Target) -> _Product | None:
+    """Returns the kernel's only matrix product if its right side can be packed for the target."""
     contractions = [
         op
         for op in walk_ops(kernel.op, linalg.GenericOp)
@@ -208,13 +212,49 @@ def find_product(kernel: PrimFunc, has_pairs: bool) -> _Product | None:
     zeros = not isinstance(initial, ir.Block) and isinstance(initial.opview, linalg.FillOp)
     if weight not in kernel.ins or len(list(weight.uses)) != 1 or not zeros:
         return None
-    types = [ir.ShapedType(value.type).element_type for value in contractions[0].operands]
-    if not isinstance(types[2], ir.F32Type) or not all(isinstance(t, FLOATS) for t in types):
-        return None
     k = TensorType.of(weight).dims[layout.index("k")]
     even = k is not None and k.value is not None and k.value % 2 == 0 and k.value > 0
-    pairs = has_pairs and even and _multiplies_bf16(contractions[0])
-    return _Product(kernel.ins.index(weight), layout, pairs)
+    groups = _groups(contractions[0], target, even)
+    return None if groups is None else _Product(kernel.ins.index(weight), layout, groups)
+
+
+def _groups(product: linalg.GenericOp, target: Target, even: bool) -> Groups | None:
+    """How the kernels of a target want the right side; None if it cannot be packed."""
+    left, right, total = (ir.ShapedType(value.type).element_type for value in product.operands)
+    if isinstance(total, ir.F32Type):
+        if not isinstance(left, FLOATS) or not isinstance(right, FLOATS):
+            return None
+        return PAIRS if even and has_pairs(target) and _multiplies_bf16(product) else ALONE
+    i8, i32 = (ir.IntegerType.get_signless(bits) for bits in (8, 32))
+    signs = _multiplies_integers(product)
+    if (left, right, total) != (i8, i8, i32) or signs is None:
+        return None
+    step = GroupStep.of(target, *signs)
+    return None if step is None else Groups(step.group, bool(step.moves_right(signs[1])))
+
+
+def _multiplies_integers(product: linalg.GenericOp) -> tuple[bool, bool] | None:
+    """Whether left and right are signed, if both are widened to be multiplied and added up."""
+    block = product.regions[0].blocks[0]
+    last = block.operations[len(block.operations) - 1]
+    total = _definition(last.operands[0], arith.AddIOp)
+    terms = [x for x in total.operands if x != block.arguments[2]] if total else []
+    factors = _definition(terms[0], arith.MulIOp) if len(terms) == 1 else None
+    signs: dict[int, bool] = {}
+    for factor in factors.operands if factors else ():
+        for kind in (arith.ExtSIOp, arith.ExtUIOp):
+            wide = _definition(factor, kind)
+            if wide is not None and wide.operands[0] in block.arguments:
+                number = ir.BlockArgument(wide.operands[0]).arg_number
+                signs[number] = kind is arith.ExtSIOp
+    return (signs[0], signs[1]) if sorted(signs) == [0, 1] else None
+
+
+def _definition(value: ir.Value, kind: type) -> ir.OpView | None:
+    """The op of a kind that computes a value."""
+    if isinstance(value.owner, ir.Block) or not isinstance(value.owner.opview, kind):
+        return None
+    return value.owner.opview
 
 
 def _multiplies_bf16(product: linalg.GenericOp) -> bool:
@@ -225,9 +265,8 @@ def _multiplies_bf16(product: linalg.GenericOp) -> bool:
 
 
 def _is_widened_bf16(value: ir.Value) -> bool:
-    if isinstance(value.owner, ir.Block) or not isinstance(value.owner.opview, arith.ExtFOp):
-        return False
-    return isinstance(value.owner.operands[0].type, ir.BF16Type)
+    wide = _definition(value, arith.ExtFOp)
+    return wide is not None and isinstance(wide.operands[0].type, ir.BF16Type)
 
 
 def _loops(map_: ir.AffineMap) -> tuple[int, ...] | None:
@@ -243,7 +282,7 @@ def read_packed(kernel: PrimFunc, product: _Product, columns: int) -> None:
     use = next(iter(argument.uses)).owner.opview
     _take_packed(kernel, product, columns)
     with ir.InsertionPoint(use):
-        cut = _panel_product(use, argument, columns, product.pairs)
+        cut = _panel_product(use, argument, columns, product.groups)
     use.results[0].replace_all_uses_with(cut)
     safe_erase(use)
 
@@ -260,7 +299,7 @@ def look_up_packed(kernel: PrimFunc, product: _Product, columns: int) -> None:
                 new = index(extents[op.index.owner.opview.literal_value])
             else:
                 row, k = (op.indices[product.layout.index(letter)] for letter in "nk")
-                new = panel_element(argument, row, k, columns, product.pairs)
+                new = panel_element(argument, row, k, columns, product.groups)
         op.results[0].replace_all_uses_with(new)
         safe_erase(op)
 
@@ -268,7 +307,7 @@ def look_up_packed(kernel: PrimFunc, product: _Product, columns: int) -> None:
 def _take_packed(kernel: PrimFunc, product: _Product, columns: int) -> None:
     """Gives a kernel's weight the type that it has in panels."""
     argument = kernel.ins[product.operand]
-    annotation = packed_type(TensorType.of(argument), columns, product.layout, product.pairs)
+    annotation = packed_type(TensorType.of(argument), columns, product.layout, product.groups)
     argument.set_type(annotation.to_mlir())
     inputs = [value.type for value in kernel.arguments]
     results = list(kernel.op.type.results)
@@ -276,38 +315,38 @@ def _take_packed(kernel: PrimFunc, product: _Product, columns: int) -> None:
     kernel.op.attributes["function_type"] = signature
 
 
-def _panel_product(use: linalg.GenericOp, packed: ir.Value, columns: int, pairs: bool) -> ir.Value:
+def _panel_product(
+    use: linalg.GenericOp, packed: ir.Value, columns: int, groups: Groups
+) -> ir.Value:
     """lhs [.., m, k] times panels [p, k, columns] as [.., m, n], into the tensor that `use` filled.
 
-    With `pairs`, the panels are [p, k / 2, columns, 2].
+    The panels are [p, ceil(k / size), columns, size] where `groups` are of several.
     """
     lhs, _, initial = use.operands
-    f32 = ir.F32Type.get()
+    element = ir.RankedTensorType(initial.type).element_type
     dynamic = ir.ShapedType.get_dynamic_size()
     *rows, n = ir.RankedTensorType(initial.type).shape
     count = len(rows)
     panels = ir.RankedTensorType(packed.type).shape[0]
     sizes = [dim(lhs, i) if extent == dynamic else extent for i, extent in enumerate(rows)]
     width = dim(initial, count) if n == dynamic else n
-    blocks = empty([*sizes, dim(packed, 0) if panels == dynamic else panels, columns], f32)
-    p, j, step, one = range(count, count + 4)
-    loops = count + (4 if pairs else 3)
-    k = ir.AffineExpr.get_dim(step) * 2 + ir.AffineExpr.get_dim(one) if pairs else step
-    outer = list(range(count))
-    maps = [
-        affine_map(loops, [*outer, k]),
-        affine_map(loops, [p, step, j, one] if pairs else [p, step, j]),
-        affine_map(loops, [*outer, p, j]),
-    ]
+    shape = [*sizes, dim(packed, 0) if panels == dynamic else panels, columns]
+    blocks = empty(shape, element)
+    outer, p, j = list(range(count)), count, count + 1
+    maps, loops = _panel_maps(outer, groups, isinstance(element, ir.FloatType))
     iterators = [PARALLEL] * (count + 2) + [REDUCTION] * (loops - count - 2)
-    zeros = fill(scalar(f32, 0), blocks)
-    body = clone_body(use)
+    zeros = fill(scalar(element, 0), blocks)
+    repeat = clone_body(use)
+
+    def body(left: ir.Value, right: ir.Value, total: ir.Value) -> list[ir.Value]:
+        return repeat(left, moved(right, groups), total)
+
     summed = generic([lhs, packed], [zeros], maps, iterators, body)[0]
     flat_type = ir.RankedTensorType.get(
-        [*rows, dynamic if panels == dynamic else panels * columns], f32
+        [*rows, dynamic if panels == dynamic else panels * columns], element
     )
-    groups = [*([i] for i in outer), [p, j]]
-    flat = tensor.CollapseShapeOp(flat_type, summed, groups).result
+    joined = [*([i] for i in outer), [p, j]]
+    flat = tensor.CollapseShapeOp(flat_type, summed, joined).result
     dynamic_sizes = [size for size in (*sizes, width) if isinstance(size, ir.Value)]
     zero, unit = [0] * (count + 1), [1] * (count + 1)
     part = tensor.ExtractSliceOp(
@@ -315,6 +354,26 @@ def _panel_product(use: linalg.GenericOp, packed: ir.Value, columns: int, pairs:
     ).result
     destination = initial.owner.opview.operands[1]
     return elementwise([part], destination, lambda x: x)
+
+
+def _panel_maps(
+    outer: Sequence[int], groups: Groups, by_group: bool
+) -> tuple[list[ir.AffineMap], int]:
+    """Where a product over panels reads and writes, and the number of its loops.
+
+    Its loops are rows, panel, column and k; or, with `by_group`, group along k and place in it.
+    """
+    p, j, step, one = range(len(outer), len(outer) + 4)
+    size = groups.size
+    k = ir.AffineExpr.get_dim(step)
+    loops, left, right = one, k, [p, step, j]
+    if size > 1 and by_group:
+        place = ir.AffineExpr.get_dim(one)
+        loops, left, right = one + 1, k * size + place, [p, step, j, one]
+    elif size > 1:
+        right = [p, ir.AffineExpr.get_floor_div(k, size), j, k % size]
+    maps = ([*outer, left], right, [*outer, p, j])
+    return [affine_map(loops, results) for results in maps], loops
 
 
 def clone_body(use: linalg.GenericOp):

@@ -210,6 +210,14 @@ def splat(number: float, lanes: int, element: ir.Type) -> ir.Value:
     )
 
 
+def splat_integer(number: int, lanes: int, element: ir.Type) -> ir.Value:
+    """A vector that holds one integer everywhere."""
+    kind = vector_type(lanes, element)
+    return arith.constant(
+        kind, ir.DenseElementsAttr.get_splat(kind, ir.IntegerAttr.get(element, number))
+    )
+
+
 def mask(count: Index, lanes: int) -> ir.Value:
     """Lanes below `count`."""
     kind = vector_type(lanes, ir.IntegerType.get_signless(1))

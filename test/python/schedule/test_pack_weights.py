@@ -8,7 +8,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.graph import TensorType
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.schedule.pack_weights import pack_weights_kernel, packed_type, panel_columns
+from relax_mlir.schedule.pack_weights import PAIRS, pack_weights_kernel, packed_type, panel_columns
 from relax_mlir.schedule.rules import schedule
 from relax_mlir.target import Target
 
@@ -39,7 +39,7 @@ def test_packing_in_pairs(layout):
     with make_context(), ir.Location.unknown():
         module = ir.Module.create()
         weights = TensorType.make([33 if x == "n" else 66 for x in layout], ir.F16Type.get())
-        function = pack_weights_kernel("k", weights, 16, module.body, layout, pairs=True)
+        function = pack_weights_kernel("k", weights, 16, module.body, layout, groups=PAIRS)
         del function.attributes["sym_visibility"]
         schedule(PrimFunc(function), NATIVE)
         library = build(module)

@@ -1,0 +1,376 @@
+"""The kernel for products of matrices of 8-bit integers: groups of neighbours along k in registers.
+
+    for as many blocks of rows as a copy has room for
+      copy the rows of the left side as groups, add each up             in parallel
+      for each (group of panels, block of rows) in parallel
+        for each panel of the group, `columns` wide
+          for each block of k
+            take the panel from packed weights, or pack it              (stays in the L2 cache)
+            for each tile of `rows` rows
+              rows x columns accumulators = left[:, k] * panel[k, :]    (registers)
+              last block of k: the epilogue of the tile
+
+A machine may want numbers of the right side that are moved by 128; the sums then begin at so many
+times the sum of their row. All of this is exact modulo 2^32, whatever k is.
+
+Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+
+from relax_mlir.bindings import arith, ir, memref
+
+from .dot import GroupStep
+from .gemm_kernel import Block, Problem, Tiling
+from .integer_packing import LeftCopy, copy_left, copy_panel
+from .loops import (
+    Index,
+    add,
+    both,
+    broadcast,
+    ceil_div,
+    choose,
+    floor_div,
+    for_range,
+    if_else,
+    less,
+    load,
+    maximum,
+    minimum,
+    mod,
+    mul,
+    parallel_range,
+    round_up,
+    scratch,
+    splat_integer,
+    store,
+    sub,
+    value,
+)
+
+L2_GROUPS = 131072
+"""Groups of the left side that one task keeps in the L2 cache (half a megabyte)."""
+TASKS = 8
+"""Tasks worth having, so that every thread finds some."""
+TASK_PRODUCTS = 262144
+"""Groups of products that are worth a task of their own."""
+COPIED_ROWS = 16
+"""Rows of the left side that are copied together."""
+COPIES_PER_THREAD = 4
+"""Copies that are worth a thread."""
+COPIED_GROUPS = 4194304
+"""Groups of the left side that are copied before anything is multiplied."""
+
+
+@dataclass(frozen=True)
+class IntegerProblem(Problem):
+    """What to compute; `depth` counts groups, and packed panels are of groups.
+
+    `factor` times the sum of a row of the left side is what its sums lack.
+    """
+
+    factor: int = 0
+
+
+def emit_integer_gemm(tiling: Tiling, step: GroupStep, problem: IntegerProblem) -> None:
+    """Emits the whole loop nest at the insertion point."""
+    _Kernel(tiling, step, problem, _Split.of(tiling, problem)).emit()
+
+
+@dataclass(frozen=True)
+class _Split:
+    """Sizes that are chosen when the kernel runs.
+
+    `row_block` rows, a multiple of a tile's, and `group` panels are one task.
+    """
+
+    row_block: Index
+    row_blocks: Index
+    panels: Index
+    group: Index
+    k_block: Index
+    k_blocks: Index
+    stride: int
+
+    @staticmethod
+    def of(tiling: Tiling, problem: IntegerProblem) -> "_Split":
+        """Cuts rows so that a block fits the cache, k evenly, and columns into tasks."""
+        height, depth = tiling.rows, problem.depth
+        k_blocks = maximum(ceil_div(depth, tiling.block_k), 1)
+        k_block = round_up(ceil_div(depth, k_blocks), tiling.lanes)
+        stride = (k_block if isinstance(k_block, int) else tiling.block_k) + 16
+        panels = ceil_div(problem.columns, tiling.columns)
+        fitting = floor_div(L2_GROUPS, mul(maximum(k_block, 128), height))
+        row_blocks = ceil_div(problem.rows, mul(fitting, height))
+        wanted = ceil_div(TASKS, maximum(mul(panels, problem.batch_size), 1))
+        row_blocks = minimum(maximum(row_blocks, wanted), ceil_div(problem.rows, height))
+        row_block = round_up(ceil_div(problem.rows, maximum(row_blocks, 1)), height)
+        row_blocks = ceil_div(problem.rows, maximum(row_block, 1))
+        work = mul(maximum(row_block, 1), maximum(depth, 1), tiling.columns)
+        group = add(floor_div(TASK_PRODUCTS, work), 1)
+        return _Split(row_block, row_blocks, panels, group, k_block, k_blocks, stride)
+
+    @property
+    def groups(self) -> Index:
+        """Groups of panels."""
+        return ceil_div(self.panels, self.group)
+
+    @property
+    def row_groups(self) -> Index:
+        """Groups of rows that are copied together, in a block."""
+        return ceil_div(self.row_block, COPIED_ROWS)
+
+    @property
+    def rows_kept(self) -> Index:
+        """Rows that a copy of a block has room for."""
+        return add(self.row_block, COPIED_ROWS)
+
+    @property
+    def copy_size(self) -> Index:
+        """Groups of the copy of a block of rows."""
+        return mul(self.k_blocks, self.rows_kept, self.stride)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A block of rows of one matrix of the batch, and where its copy begins."""
+
+    batch: tuple[Index, ...]
+    row: Index
+    rows: Index
+    groups: ir.Value
+    start: Index
+    corrections: ir.Value
+    first: Index
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """The loop nest."""
+
+    tiling: Tiling
+    step: GroupStep
+    problem: IntegerProblem
+    split: _Split
+
+    def emit(self) -> None:
+        """Emits the loop over batches of blocks of rows."""
+        split, problem = self.split, self.problem
+        count = mul(problem.batch_size, split.row_blocks)
+        at_once = floor_div(COPIED_GROUPS, maximum(split.copy_size, 1))
+        at_once = minimum(maximum(at_once, 1), count)
+        i32 = ir.IntegerType.get_signless(32)
+        with ExitStack() as stack:
+            groups = stack.enter_context(scratch(mul(at_once, split.copy_size), i32))
+            size = mul(at_once, split.rows_kept) if problem.factor else 1
+            corrections = stack.enter_context(scratch(size, i32))
+
+            def rows_of(first: Index, number: Index) -> _Rows:
+                block = add(first, number)
+                row = mul(mod(block, split.row_blocks), split.row_block)
+                rows = minimum(split.row_block, sub(problem.rows, row))
+                batch = problem.batch_index(floor_div(block, split.row_blocks))
+                at = (mul(number, split.copy_size), mul(number, split.rows_kept))
+                return _Rows(batch, row, rows, groups, at[0], corrections, at[1])
+
+            def several(first: ir.Value) -> None:
+                number = minimum(at_once, sub(count, first))
+
+                def copy(task: ir.Value) -> None:
+                    block = rows_of(first, floor_div(task, split.row_groups))
+                    self._copy(block, mul(mod(task, split.row_groups), COPIED_ROWS))
+
+                def multiply(task: ir.Value) -> None:
+                    # All rows with a panel before the next one: threads share panels evenly.
+                    self._task(rows_of(first, mod(task, number)), floor_div(task, number))
+
+                parallel_range(mul(number, split.row_groups), COPIES_PER_THREAD, copy)
+                parallel_range(mul(number, split.groups), 1, multiply)
+
+            for_range(0, count, maximum(at_once, 1), several)
+
+    def _copy(self, block: _Rows, begin: Index) -> None:
+        """Emits the copy of some rows of a block."""
+        split = self.split
+        # The last tile may be one row too high.
+        touched = minimum(add(block.rows, 1), split.row_block)
+        here = minimum(COPIED_ROWS, sub(maximum(touched, begin), begin))
+        copy = LeftCopy(
+            block.groups, add(block.start, mul(begin, split.stride)),
+            mul(split.rows_kept, split.stride), split.stride, split.k_block, split.k_blocks,
+            block.corrections, add(block.first, begin), self.problem.factor,
+        )  # fmt: skip
+        left = self.problem.lhs(block.batch)
+        copy_left(self.step, left, add(block.row, begin), here, copy)
+
+    def _task(self, rows: _Rows, group: Index) -> None:
+        """Emits one block of rows times one group of panels."""
+        tiling, split, problem = self.tiling, self.split, self.problem
+        first = mul(group, split.group)
+        last = minimum(add(first, split.group), split.panels)
+        i8, i32 = (ir.IntegerType.get_signless(bits) for bits in (8, 32))
+        with ExitStack() as stack:
+            size = mul(split.row_block, tiling.columns)
+            sums = tuple(stack.enter_context(scratch(size, i32)) for _ in problem.rhs)
+            panels = []
+            if not problem.packed:
+                size = tiling.block_k * tiling.columns * self.step.group
+                panels = [stack.enter_context(scratch(size, i8)) for _ in problem.rhs]
+
+            def panel(p: ir.Value) -> None:
+                for_range(0, split.k_blocks, 1, partial(self._block_of_k, rows, sums, panels, p))
+
+            for_range(first, last, 1, panel)
+
+    def _block_of_k(
+        self,
+        rows: _Rows,
+        sums: Sequence[ir.Value],
+        panels: Sequence[ir.Value],
+        p: Index,
+        kb: Index,
+    ) -> None:
+        """Emits one block of k of a panel of each product."""
+        tiling, split, problem = self.tiling, self.split, self.problem
+        column = mul(p, tiling.columns)
+        columns = minimum(sub(problem.columns, column), tiling.columns)
+        k = mul(kb, split.k_block)
+        depth = minimum(split.k_block, sub(problem.depth, k))
+        rights: list[tuple[ir.Value, Index]] = []
+        for number, rhs in enumerate(problem.rhs):
+            right = rhs(rows.batch)
+            if problem.packed:
+                rights.append((right.buffer, right.at(p, k)))
+            else:
+                rights.append((panels[number], 0))
+                vectors = tiling.vectors
+                copy_panel(self.step, right, column, k, depth, vectors, panels[number])
+        at_k = mul(kb, split.rows_kept, split.stride)
+        is_first, is_last = less(kb, 1), less(split.k_blocks, add(kb, 2))
+        tiles = _Tiles(self, rows, add(rows.start, at_k), rights, sums, depth, is_first, is_last)
+        # With one block of k, sums are done after each tile: the next one takes their place.
+        pitch = choose(less(1, split.k_blocks), value(tiling.columns), value(0))
+
+        def tile(at: ir.Value) -> None:
+            here = minimum(sub(rows.rows, at), tiling.rows)
+            row, start = add(rows.row, at), mul(at, pitch)
+            block = Block(
+                rows.batch, row, here, column, columns, tuple(sums), tiling.columns, start
+            )
+            tiles.emit(at, block)
+
+        for_range(0, rows.rows, tiling.rows, tile)
+
+
+@dataclass(frozen=True)
+class _Tiles:
+    """Tiles of one panel of each product along one block of k."""
+
+    kernel: _Kernel
+    rows: _Rows
+    left_at: Index
+    rights: Sequence[tuple[ir.Value, Index]]
+    sums: Sequence[ir.Value]
+    depth: Index
+    is_first: bool | ir.Value
+    is_last: bool | ir.Value
+
+    def emit(self, at: Index, block: Block) -> None:
+        """Emits the tile from row `at` on, which `block` describes, and what is done with it."""
+        tiling, epilogue = self.kernel.tiling, self.kernel.problem.epilogue
+        full = tiling.rows
+
+        def others() -> None:
+            self._by_height(at, block, tiling.heights)
+            if_else(self.is_last, lambda: epilogue(block))
+
+        if not epilogue.is_short:
+            others()
+            return
+        is_whole = both(less(full - 1, block.rows), less(tiling.columns - 1, block.columns))
+
+        def in_registers() -> None:
+            *before, last = range(len(self.rights))
+            for product in before:
+                self._keep(self._sums(product, full, at, block), product, block)
+            epilogue.in_registers(block, self._sums(last, full, at, block), full)
+
+        if_else(both(is_whole, self.is_last), in_registers, others)
+
+    def _by_height(self, at: Index, block: Block, heights: Sequence[int]) -> None:
+        """Emits a tile of the least height that has the block's rows."""
+
+        def emit() -> None:
+            for product in range(len(self.rights)):
+                self._keep(self._sums(product, heights[0], at, block), product, block)
+
+        if_else(
+            True if len(heights) == 1 else less(block.rows, heights[0] + 1),
+            emit,
+            lambda: self._by_height(at, block, heights[1:]),
+        )
+
+    def _start(self, product: int, height: int, at: Index, block: Block) -> list[ir.Value]:
+        """What the accumulators of a tile begin with."""
+        kernel, lanes, vectors = self.kernel, self.kernel.tiling.lanes, self.kernel.tiling.vectors
+        i32 = ir.IntegerType.get_signless(32)
+        found = []
+        for row in range(height):
+            start = splat_integer(int(kernel.problem.initial), lanes, i32)
+            if kernel.problem.factor:
+                place = value(add(self.rows.first, at, row))
+                own = broadcast(memref.load(self.rows.corrections, [place]), lanes)
+                start = arith.addi(start, own)
+            for v in range(vectors):
+                kept = add(block.start, (row * vectors + v) * lanes)
+                kept = load(self.sums[product], kept, lanes)
+                found.append(choose(self.is_first, start, kept))
+        return found
+
+    def _sums(self, product: int, height: int, at: Index, block: Block) -> list[ir.Value]:
+        """The sums of a product up to here, row by row."""
+        tiling, step, split = self.kernel.tiling, self.kernel.step, self.kernel.split
+        vectors = tiling.vectors
+        count = height * vectors
+        # Few rows would wait for their own last addition: they sum several k apart.
+        unroll = max(1, 8 // count)
+        right, right_at = self.rights[product]
+        left_at = add(self.left_at, mul(at, split.stride))
+
+        def one(k: Index, sums: Sequence[ir.Value]) -> list[ir.Value]:
+            begin = add(right_at, mul(k, vectors * step.width))
+            numbers = [
+                step.right_of(load(right, add(begin, v * step.width), step.width))
+                for v in range(vectors)
+            ]
+            result = []
+            for r in range(height):
+                left = step.left_at(self.rows.groups, add(left_at, k, r * split.stride))
+                own = sums[r * vectors : (r + 1) * vectors]
+                result += [step(left, x, s) for x, s in zip(numbers, own, strict=True)]
+            return result
+
+        def several(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            result = []
+            for u in range(unroll):
+                result += one(add(k, u), sums[u * count : (u + 1) * count])
+            return result
+
+        zero = splat_integer(0, tiling.lanes, ir.IntegerType.get_signless(32))
+        start = self._start(product, height, at, block) + [zero] * (count * (unroll - 1))
+        main = self.depth if unroll == 1 else sub(self.depth, mod(self.depth, unroll))
+        sums = for_range(0, main, unroll, several, start)
+        total = sums[:count]
+        if unroll > 1:
+            total = for_range(main, self.depth, 1, lambda k, *s: one(k, s), total)
+            for u in range(1, unroll):
+                total = [arith.addi(a, b) for a, b in zip(total, sums[u * count :], strict=False)]
+        return total
+
+    def _keep(self, total: Sequence[ir.Value], product: int, block: Block) -> None:
+        """Stores the sums of a product."""
+        for i, x in enumerate(total):
+            store(x, self.sums[product], add(block.start, i * self.kernel.tiling.lanes))

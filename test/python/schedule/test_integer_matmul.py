@@ -1,0 +1,207 @@
+"""Products of 8-bit integers against NumPy's 64-bit integers, which are cut to 32 bits."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from integer_programs import body, exact, product, random_bytes, tensor, tensor_program
+from scheduled import assert_guarded, built, guarded
+
+from relax_mlir.compiler import compile
+from relax_mlir.executable import Executable
+
+NATIVE = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")
+SIZES = [
+    (0, 3, 4), (2, 0, 3), (5, 40, 0), (1, 1, 1), (3, 7, 100), (14, 32, 64), (15, 33, 65),
+    (2, 50, 67), (127, 129, 131), (1, 97, 4001), (33, 2, 20000), (300, 70, 3100),
+]  # fmt: skip
+
+
+@cache
+def as_they_lie(layout: str, target: str) -> Executable:
+    """The product for all sizes, which reads weights as they are."""
+    return compile(product("m", "n", "k", layout), target)
+
+
+@pytest.mark.parametrize("layout", ["nk", "kn"])
+@pytest.mark.parametrize("target", NATIVE)
+def test_products_of_all_sizes(target, layout):
+    executable = as_they_lie(layout, target)
+    rng = np.random.default_rng(len(target))
+    for m, n, k in SIZES:
+        x, w = random_bytes(rng, m, k), random_bytes(rng, n, k)
+        stored = w if layout == "nk" else np.ascontiguousarray(w.T)
+        np.testing.assert_array_equal(executable["main"](x, stored), exact(x, w))
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "layout", "target"),
+    [
+        (7, 100, "nk", "native"), (33, 1, "kn", "native"), (70, 3101, "nk", "native"),
+        (129, 131, "kn", "x86-64-v3"), (3, 66, "nk", "x86-64-v4"), (5, 0, "nk", "native"),
+    ],
+)  # fmt: skip
+def test_weights_in_panels(n, k, layout, target):
+    executable = compile(product("m", n, k, layout, True), target, opt_level=3)
+    rng = np.random.default_rng(n)
+    w = random_bytes(rng, n, k)
+    packed = executable["main_params"](w if layout == "nk" else np.ascontiguousarray(w.T))
+    for m in (0, 1, 2, 5, 13, 14, 15, 43, 300):
+        x = random_bytes(rng, m, k)
+        np.testing.assert_array_equal(executable["main"](x, packed), exact(x, w))
+
+
+@pytest.mark.parametrize("target", NATIVE)
+def test_sums_of_extremes(target):
+    """Sums that leave 16 bits at once, and 32 bits in the end: then they are modulo 2^32."""
+    executable = as_they_lie("nk", target)
+    for a, b, k in [(-128, -128, 20000), (-128, 127, 20000), (127, 127, 3), (-128, -128, 140001)]:
+        x, w = np.full((2, k), a, np.int8), np.full((3, k), b, np.int8)
+        np.testing.assert_array_equal(executable["main"](x, w), exact(x, w))
+
+
+def test_sums_of_extremes_in_panels():
+    executable = compile(product("m", 3, 20001, "nk", True), opt_level=3)
+    for a, b in [(-128, -128), (127, -128)]:
+        x, w = np.full((2, 20001), a, np.int8), np.full((3, 20001), b, np.int8)
+        found = executable["main"](x, executable["main_params"](w))
+        np.testing.assert_array_equal(found, exact(x, w))
+
+
+def test_threads_share_the_work():
+    executable = compile(product("m", 190, 1030, "nk", True), opt_level=3)
+    rng = np.random.default_rng(1)
+    w = random_bytes(rng, 190, 1030)
+    packed = executable["main_params"](w)
+    for m in (1, 257):
+        x = random_bytes(rng, m, 1030)
+        for threads in (1, 2, 3):
+            executable.threads = threads
+            np.testing.assert_array_equal(executable["main"](x, packed), exact(x, w))
+
+
+@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+@pytest.mark.parametrize(("n", "k"), [(40, 100), (32, 64), (129, 3073)])
+def test_sums_are_scaled_and_rounded_in_place(n, k, target):
+    """Scale, bias, clamping and rounding to 8 bits are one kernel with the product."""
+    left, out = tensor(("m", k), "i8"), tensor(("m", n), "i8")
+    wide, sums = left.replace("xi8", "xi32"), out.replace("xi8", "xi32")
+    floats = out.replace("xi8", "xf32")
+    text = f"""
+    func.func @main(%x: {left}, %s: tensor<{n}xf32>, %b: tensor<{n}xf32>, %w: tensor<{n}x{k}xi8>)
+        -> {out} attributes {{graph.num_inputs = 3 : i64}} {{
+      %l = "graph.astype"(%x) {{dtype = i32}} : ({left}) -> {wide}
+      %r = "graph.astype"(%w) {{dtype = i32}} : (tensor<{n}x{k}xi8>) -> tensor<{n}x{k}xi32>
+      %t = "graph.permute_dims"(%r) {{axes = array<i64: 1, 0>}}
+        : (tensor<{n}x{k}xi32>) -> tensor<{k}x{n}xi32>
+      %y = "graph.matmul"(%l, %t) : ({wide}, tensor<{k}x{n}xi32>) -> {sums}
+      %f = "graph.astype"(%y) {{dtype = f32}} : ({sums}) -> {floats}
+      %m = "graph.multiply"(%f, %s) : ({floats}, tensor<{n}xf32>) -> {floats}
+      %a = "graph.add"(%m, %b) : ({floats}, tensor<{n}xf32>) -> {floats}
+      %p = "graph.nn_relu"(%a) : ({floats}) -> {floats}
+      %o = "graph.round"(%p) : ({floats}) -> {floats}
+      %z = "graph.astype"(%o) {{dtype = i8}} : ({floats}) -> {out}
+      return %z : {out}
+    }}"""
+    executable = compile(text, target, opt_level=3)
+    rng = np.random.default_rng(n)
+    w = random_bytes(rng, n, k)
+    scale = (rng.uniform(0.5, 1.5, n) * 0.3 / (74 * k**0.5)).astype(np.float32)
+    bias = rng.uniform(-9, 9, n).astype(np.float32)
+    packed = executable["main_params"](w)
+    for m in (1, 13, 14, 31):
+        x = random_bytes(rng, m, k)
+        sums = exact(x, w).astype(np.float32)
+        expected = np.clip(np.maximum(sums * scale + bias, 0).round(), -128, 127)
+        found = executable["main"](x, scale, bias, packed)
+        # A fused multiply-add rounds once: halves may fall on the other side.
+        assert np.abs(found - expected).max() <= 1
+        assert (found == expected).mean() > 0.99
+    assert expected.max() > 9, "a test of zeros only"
+
+
+def run(text: str, x: np.ndarray, w: np.ndarray, shape: tuple[int, ...], target: str) -> np.ndarray:
+    """What a tensor program makes of its sides, scheduled by the rule for integers."""
+    kernel = built(text, True, target)
+    assert kernel.rule == "integer_matmul"
+    out, memory = guarded(shape, np.int32)
+    kernel(x, w, out)
+    assert_guarded(memory)
+    return out
+
+
+FORMS = [
+    (left, right, offset)
+    for left in ("extsi", "extui")
+    for right in ("extsi", "extui")
+    for offset in (0, -13)
+]
+
+
+@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+@pytest.mark.parametrize(("left", "right", "offset"), FORMS)
+def test_signs_and_a_zero_point(left, right, offset, target):
+    text = tensor_program(
+        body(left, right, offset),
+        ("tensor<?x?xi8>", "m, k"),
+        ("tensor<?x?xi8>", "n, k"),
+        ("tensor<?x?xi32>", "m, n"),
+        "mnk",
+    )
+    rng = np.random.default_rng(3)
+    for m, n, k in [(3, 5, 130), (30, 33, 64), (1, 1, 0)]:
+        x, w = random_bytes(rng, m, k), random_bytes(rng, n, k)
+        kinds = [np.int8 if name == "extsi" else np.uint8 for name in (left, right)]
+        expected = exact(x.view(kinds[0]), w.view(kinds[1]).astype(np.int32) + offset) + 7
+        np.testing.assert_array_equal(run(text, x, w, (m, n), target), expected)
+
+
+@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+def test_a_left_side_stored_by_columns(target):
+    text = tensor_program(
+        body(),
+        ("tensor<?x?xi8>", "k, m"),
+        ("tensor<?x?xi8>", "k, n"),
+        ("tensor<?x?xi32>", "m, n"),
+        "mnk",
+    )
+    rng = np.random.default_rng(4)
+    for m, n, k in [(3, 5, 130), (35, 33, 64), (16, 64, 3), (5, 4, 3100)]:
+        x, w = random_bytes(rng, m, k), random_bytes(rng, n, k)
+        stored = np.ascontiguousarray(x.T), np.ascontiguousarray(w.T)
+        found = run(text, *stored, (m, n), target)
+        np.testing.assert_array_equal(found, exact(x, w) + 7)
+
+
+def test_batches():
+    text = tensor_program(
+        body(),
+        ("tensor<?x?x19xi8>", "b, m, k"),
+        ("tensor<?x?x19xi8>", "b, n, k"),
+        ("tensor<?x?x?xi32>", "b, m, n"),
+        "bmnk",
+    )
+    rng = np.random.default_rng(5)
+    x, w = random_bytes(rng, 5, 17, 19), random_bytes(rng, 5, 40, 19)
+    found = run(text, x, w, (5, 17, 40), "native")
+    np.testing.assert_array_equal(found, exact(x, w) + 7)
+
+
+OTHERS = {
+    "i64 sums": body().replace("i32", "i64"),
+    "16-bit sums": body().replace("i32", "i16"),
+    "a zero point on the left": body().replace("muli %l, %f", "muli %f, %f"),
+    "a shift": body(offset=3).replace("arith.addi %r, %o", "arith.shli %r, %o"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_programs_take_another_rule(name):
+    element = {"i64 sums": "i64", "16-bit sums": "i16"}.get(name, "i32")
+    sides = (("tensor<4x8xi8>", "m, k"), ("tensor<5x8xi8>", "n, k"))
+    out = (f"tensor<4x5x{element}>", "m, n")
+    text = tensor_program(OTHERS[name], *sides, out, "mnk")
+    text = text.replace("7 : i32", f"7 : {element}").replace(
+        "(%zero : i32)", f"(%zero : {element})"
+    )
+    assert built(text).rule != "integer_matmul"
