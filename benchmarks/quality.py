@@ -18,10 +18,11 @@ import llama_cpp
 import llm_model
 import numpy as np
 
+from relax_mlir import cache
 from relax_mlir.llm import load
 from relax_mlir.llm.checkpoint import Checkpoint, open_checkpoint
 from relax_mlir.llm.gguf_convert import converted_file
-from relax_mlir.llm.packaged import cache_folder, resolve
+from relax_mlir.llm.packaged import resolve
 from relax_mlir.llm.peers import LlamaCpp
 
 TEXT = topics["types"]  # some pages of English about Python's types, as Python carries them
@@ -139,7 +140,7 @@ def _options() -> argparse.Namespace:
     add("--work", type=Path, metavar="FOLDER", help="keeps files and exact logits (2 GB)")
     options = parser.parse_args()
     options.formats = options.formats.split(",")
-    options.work = (options.work or cache_folder() / "bench" / "quality").expanduser()
+    options.work = (options.work or cache.folder() / "bench" / "quality").expanduser()
     return options
 
 

@@ -126,12 +126,17 @@ def clear() -> None:
     trim(0)
 
 
+def folder() -> Path:
+    """Where the cache is to be, whether or not there is such a folder."""
+    if chosen := os.environ.get("RELAX_CACHE_DIR"):
+        return Path(chosen).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "relax-mlir"
+
+
 def directory() -> Path:
     """The folder of the cache; a temporary one if it cannot be written to."""
-    if chosen := os.environ.get("RELAX_CACHE_DIR"):
-        return _writable(Path(chosen))
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return _writable(Path(base, "relax-mlir"))
+    return _writable(folder())
 
 
 @lru_cache

@@ -7,7 +7,7 @@ import gguf
 import numpy as np
 from gguf import GGMLQuantizationType
 
-from relax_mlir.llm.packaged import cache_folder
+from relax_mlir import cache
 
 
 def converted_file(path: Path, format: str) -> Path:
@@ -18,7 +18,7 @@ def converted_file(path: Path, format: str) -> Path:
     status = path.stat()
     identity = f"{path.resolve()} {status.st_size} {status.st_mtime_ns}"
     digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    target = cache_folder() / "models" / f"{path.stem}-{digest}.{format}.gguf"
+    target = cache.folder() / "models" / f"{path.stem}-{digest}.{format}.gguf"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_suffix(".partial")

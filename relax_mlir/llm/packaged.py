@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from relax_mlir.cache import folder as cache_folder
 from relax_mlir.errors import ModelError, UsageError
 
 CHUNK_BYTES = 1 << 20
@@ -76,14 +77,6 @@ def fetch(name: str) -> Path:
     except (OSError, zipfile.BadZipFile, KeyError) as error:
         raise _failure(model, str(error)) from error
     return path
-
-
-def cache_folder() -> Path:
-    """`$RELAX_CACHE_DIR`, else `relax-mlir` in the user's cache folder (XDG)."""
-    if os.environ.get("RELAX_CACHE_DIR"):
-        return Path(os.environ["RELAX_CACHE_DIR"]).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "relax-mlir"
 
 
 def _folder(model: PackagedModel) -> Path:

@@ -88,6 +88,12 @@ def test_the_folder_follows_the_environment(
     monkeypatch.delenv("RELAX_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache.directory() == tmp_path / "xdg" / "relax-mlir"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert cache.directory() == tmp_path / "home" / ".cache" / "relax-mlir"
+    monkeypatch.setenv("RELAX_CACHE_DIR", "~/own")
+    assert cache.folder() == tmp_path / "home" / "own"
+    assert not cache.folder().exists()
 
 
 def test_a_folder_that_cannot_be_made_is_replaced(

@@ -8,7 +8,7 @@ import pytest
 
 from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.llm import packaged
-from relax_mlir.llm.packaged import PackagedModel, cache_folder, resolve
+from relax_mlir.llm.packaged import PackagedModel, resolve
 
 CONTENT = b"GGUF, or what a test takes for it" * 100
 WHEEL = "tiny_model-1.0-py3-none-any.whl"
@@ -102,17 +102,6 @@ def test_unknown_name_lists_the_known(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=r"no model 'smolm2'.*packaged models are smollm2"):
         resolve("smolm2")
-
-
-def test_cache_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("RELAX_CACHE_DIR", str(tmp_path / "a"))
-    assert cache_folder() == tmp_path / "a"
-    monkeypatch.delenv("RELAX_CACHE_DIR")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "b"))
-    assert cache_folder() == tmp_path / "b" / "relax-mlir"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path / "c"))
-    assert cache_folder() == tmp_path / "c" / ".cache" / "relax-mlir"
 
 
 def test_smollm2_is_the_file_we_know():
