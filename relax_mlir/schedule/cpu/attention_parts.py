@@ -279,7 +279,7 @@ def _combine(
             place = value(parts.row(slot, s, row))
             own = memref.load(parts.top, [place])
             new = greater(top, own)
-            old_factor, factor = (math.exp(arith.subf(x, new)) for x in (top, own))
+            old_factor, factor = (power(x, new) for x in (top, own))
             total = math.fma(
                 memref.load(parts.total, [place]), factor, arith.mulf(total, old_factor)
             )
@@ -308,6 +308,11 @@ def _number(x: float) -> ir.Value:
 def greater(top: ir.Value, x: ir.Value) -> ir.Value:
     """The greater of two numbers, by one comparison; a NaN reaches the total anyway."""
     return arith.select(arith.cmpf(arith.CmpFPredicate.OGT, x, top), x, top)
+
+
+def power(x: ir.Value, top: ir.Value) -> ir.Value:
+    """e^(x - top), approximate to what counts beside e^0, which is the greatest."""
+    return math.exp(arith.subf(x, top), fastmath=arith.FastMathFlags.afn)
 
 
 def across(

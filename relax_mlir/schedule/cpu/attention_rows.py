@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 
-from relax_mlir.bindings import arith, ir, math, memref, vector
+from relax_mlir.bindings import arith, ir, memref, vector
 
 from .attention_cache import Reader
 from .attention_parts import (
@@ -28,6 +28,7 @@ from .attention_parts import (
     across,
     finish_row,
     greater,
+    power,
     run_parts,
 )
 from .loops import (
@@ -234,15 +235,15 @@ class _Rows:
         shifts = [broadcast(x, p.lanes) for x in tops]
         scaled = []
         for r, (old, new, total) in enumerate(zip(before, tops, totals, strict=True)):
-            factor = math.exp(arith.subf(old, new))
+            factor = power(old, new)
             memref.store(factor, self.factors, [value(r)])
             scaled.append(arith.mulf(total, broadcast(factor, p.lanes)))
 
-        def power(at: ir.Value, *totals: ir.Value) -> list[ir.Value]:
+        def weigh(at: ir.Value, *totals: ir.Value) -> list[ir.Value]:
             found = []
             for r, (shift, total) in enumerate(zip(shifts, totals, strict=True)):
                 place = add(at, r * _KEYS)
-                x = math.exp(arith.subf(load(self.scores, place, p.lanes), shift))
+                x = power(load(self.scores, place, p.lanes), shift)
                 if p.pairs:
                     store(round_to_bf16(x), self.weights, place)
                 else:
@@ -250,7 +251,7 @@ class _Rows:
                 found.append(arith.addf(total, x))
             return found
 
-        return [*tops, *for_range(0, count, p.lanes, power, scaled)]
+        return [*tops, *for_range(0, count, p.lanes, weigh, scaled)]
 
     def _add_values(self, begin: Index, count: Index) -> None:
         """sums[r] = sums[r] * factor + p[r, i] * values[i], over the keys of a block."""

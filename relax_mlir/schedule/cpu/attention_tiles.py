@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 
-from relax_mlir.bindings import arith, ir, math, memref, vector
+from relax_mlir.bindings import arith, ir, memref, vector
 
 from .attention_cache import Reader
 from .attention_parts import (
@@ -26,6 +26,7 @@ from .attention_parts import (
     Problem,
     finish_row,
     greater,
+    power,
     run_parts,
 )
 from .loops import (
@@ -54,6 +55,7 @@ from .packing import transpose
 ROWS = 48
 _KEYS = 64
 _STRIP = 3
+_LOW = 4
 
 
 def emit_tiles(
@@ -360,18 +362,18 @@ class _Block:
             return top
 
         top = for_range(0, count, height, tile, before)
-        factors = [math.exp(arith.subf(a, b)) for a, b in zip(before, top, strict=True)]
+        factors = [power(a, b) for a, b in zip(before, top, strict=True)]
         totals = []
         for place, new, factor in zip(places, top, factors, strict=True):
             store(new, m.top, place)
             store(factor, m.factor, place)
             totals.append(arith.mulf(load(m.total, place, p.lanes), factor))
 
-        power = self._power_of_pair if p.pairs else self._power_of_key
+        weigh = self._power_of_pair if p.pairs else self._power_of_key
 
         def powers(key: ir.Value, *totals: ir.Value) -> list[ir.Value]:
             rows = zip(places, top, totals, strict=True)
-            return [power(key, place, shift, total) for place, shift, total in rows]
+            return [weigh(key, place, shift, total) for place, shift, total in rows]
 
         totals = for_range(0, count, 2 if p.pairs else 1, powers, totals)
         for place, total in zip(places, totals, strict=True):
@@ -389,7 +391,7 @@ class _Block:
         """Exponentiates a vector of scores; returns the total with it."""
         p, m = self.problem, self.memory
         at = add(mul(key, ROWS), place)
-        x = math.exp(arith.subf(load(m.scores, at, p.lanes), shift))
+        x = power(load(m.scores, at, p.lanes), shift)
         store(x, m.scores, at)
         return arith.addf(total, x)
 
@@ -401,7 +403,7 @@ class _Block:
         rounded = []
         for i in range(2):
             at = add(mul(add(key, i), ROWS), place)
-            x = math.exp(arith.subf(load(m.scores, at, p.lanes), shift))
+            x = power(load(m.scores, at, p.lanes), shift)
             total = arith.addf(total, x)
             rounded.append(round_to_bf16(x))
         order = [x for i in range(p.lanes) for x in (i, p.lanes + i)]
@@ -459,12 +461,18 @@ class _Block:
         p = self.problem
         height, vectors = _shape(p)
 
-        def tile(row: ir.Value) -> None:
-            for column in range(0, p.width, vectors * p.lanes):
-                columns = range(column, column + vectors * p.lanes, p.lanes)
-                self._add_tile(buffer, begin, apart, count, row, height, columns)
+        def tiles(first: Index, last: Index, height: int) -> None:
+            def tile(row: ir.Value) -> None:
+                for column in range(0, p.width, vectors * p.lanes):
+                    columns = range(column, column + vectors * p.lanes, p.lanes)
+                    self._add_tile(buffer, begin, apart, count, row, height, columns)
 
-        for_range(0, round_up(self.held, height), height, tile)
+            for_range(first, last, height, tile)
+
+        low = min(height, _LOW)
+        whole = sub(self.held, mod(self.held, height)) if low < height else 0
+        tiles(0, whole, height)
+        tiles(whole, add(whole, round_up(sub(self.held, whole), low)), low)
 
     def _add_tile(
         self,
