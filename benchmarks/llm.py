@@ -57,7 +57,8 @@ def main() -> int:
                         print(
                             f"{weights}, {threads} threads: {peer.name}: {block.note}", flush=True
                         )
-                        block.save(results)
+                        if options.rounds:
+                            block.save(results)
                         blocks.append(block)
     except OurAnswerIsWrong as error:
         print(error, file=sys.stderr)

@@ -12,35 +12,51 @@ from safetensors.numpy import load_file
 from tvm import relax
 
 
+class Library:
+    """A built library on the virtual machine, with its weights."""
+
+    def __init__(self, work: Path, schedules: str, arrays: dict[str, np.ndarray]) -> None:
+        library = tvm.runtime.load_module(str(work / f"tvm-{schedules}.so"))
+        self._machine = relax.VirtualMachine(library, tvm.cpu())
+        names = json.loads((work / f"tvm-{schedules}.json").read_text())
+        self._weights = [_put(arrays[name]) for name in names]
+
+    def run(self, function: str, *arguments: object) -> tuple:
+        """Logits of the last token, and the caches."""
+        return self._machine[function](*arguments, *self._weights)
+
+
 class Tvm(Decoder):
-    """A built library on the virtual machine; caches are arrays that grow."""
+    """Caches are arrays that grow."""
 
     schedules = "default"
 
     def __init__(self, weights: str, work: Path, threads: int) -> None:
         os.environ["TVM_NUM_THREADS"] = str(threads)
         config, arrays = _model(work)
-        self._device = tvm.cpu()
-        library = tvm.runtime.load_module(str(work / f"tvm-{self.schedules}.so"))
-        self._machine = relax.VirtualMachine(library, self._device)
-        names = json.loads((work / f"tvm-{self.schedules}.json").read_text())
-        self._weights = [self._put(self._laid_out(name, arrays[name])) for name in names]
+        self._prompts, self._steps = self._load(work, arrays)
         half = config["head_dim"] // 2
         self._frequencies = np.tile(config["rope_theta"] ** (-np.arange(half) / half), 2)
         empty = np.zeros((config["num_key_value_heads"], 0, config["head_dim"]), np.float32)
-        self._kept = {0: [self._put(empty)] * (2 * config["num_hidden_layers"])}
+        self._kept = {0: [_put(empty)] * (2 * config["num_hidden_layers"])}
         self._length = 0
-        self._row = np.empty(0, np.float32)
+        self._row = _put(np.empty(0, np.float32))
+
+    def _load(self, work: Path, arrays: dict[str, np.ndarray]) -> tuple[Library, Library]:
+        """What runs prompts, and what runs steps."""
+        library = Library(work, self.schedules, arrays)
+        return library, library
 
     def append(self, tokens: Sequence[int]) -> None:
         """See `Decoder`."""
         begin, count = self._length, len(tokens)
         angles = np.outer(np.arange(begin, begin + count), self._frequencies)
-        cos, sin = (self._put(f(angles).astype(np.float32)) for f in (np.cos, np.sin))
-        ids = self._put(np.array(tokens, np.int32))
-        function = self._machine["step" if count == 1 else "begin"]
-        logits, caches = function(ids, cos, sin, self._kept[begin], *self._weights)
-        self._row = logits
+        cos, sin = (_put(f(angles).astype(np.float32)) for f in (np.cos, np.sin))
+        arguments = (_put(np.array(tokens, np.int32)), cos, sin, self._kept[begin])
+        if count == 1:
+            self._row, caches = self._steps.run("step", *arguments)
+        else:
+            self._row, caches = self._prompts.run("begin", *arguments)
         self._length += count
         self._kept[self._length] = list(caches)
 
@@ -53,12 +69,6 @@ class Tvm(Decoder):
         """See `Decoder`."""
         return self._row.numpy().reshape(-1)
 
-    def _laid_out(self, name: str, array: np.ndarray) -> np.ndarray:
-        return array
-
-    def _put(self, array: np.ndarray) -> object:
-        return tvm.runtime.tensor(np.ascontiguousarray(array), self._device)
-
 
 class Dlight(Tvm):
     """With dlight's rules for CPUs."""
@@ -67,13 +77,13 @@ class Dlight(Tvm):
 
 
 class Tuned(Tvm):
-    """With MetaSchedule's schedules of steps, for which weights of products are turned."""
+    """With MetaSchedule's schedules of steps, whose weights are turned; prompts are dlight's."""
 
-    schedules = "metaschedule"
-
-    def _laid_out(self, name: str, array: np.ndarray) -> np.ndarray:
-        is_turned = name.endswith("_proj.weight") or name == "lm_head.weight"
-        return array.T if is_turned else array
+    def _load(self, work: Path, arrays: dict[str, np.ndarray]) -> tuple[Library, Library]:
+        """See `Tvm`."""
+        products = ("_proj.weight", "lm_head.weight")
+        turned = {k: array.T if k.endswith(products) else array for k, array in arrays.items()}
+        return Library(work, "dlight", arrays), Library(work, "metaschedule", turned)
 
 
 class TvmProgram(Program):
@@ -106,3 +116,7 @@ def _model(work: Path) -> tuple[dict, dict[str, np.ndarray]]:
         plain = {name: short.replace(part, "") for name, short in plain.items()}
     named = {plain[name]: array for name, array in arrays.items()}
     return config, {**named, "lm_head.weight": named["embed_tokens.weight"]}
+
+
+def _put(array: np.ndarray) -> object:
+    return tvm.runtime.tensor(np.ascontiguousarray(array), tvm.cpu())

@@ -124,39 +124,51 @@ class Llama(nn.Module):
 
 
 def build(work: Path, schedules: str, trials: int) -> None:
-    """Compiles the decoder for this machine."""
+    """Compiles the decoder for this machine; MetaSchedule's has steps alone."""
     config = json.loads((work / "hf/config.json").read_text())
     cpu = tvm.target.codegen.llvm_get_system_cpu()
     target = tvm.target.Target({"kind": "llvm", "mcpu": cpu, "num-cores": os.cpu_count() or 1})
-    module, names = exported(config, Turned if schedules == "metaschedule" else nn.Linear)
+    is_tuned = schedules == "metaschedule"
+    if is_tuned and not (work / "tvm-dlight.so").exists():
+        build(work, "dlight", trials)
+    module, names = steps(config) if is_tuned else prompts_and_steps(config)
     if schedules != "default":
         module = legalized(module, target)
-    if schedules == "metaschedule":
-        database = tune(module, target, work / "tvm-tuning", trials)
-        with target, database:
+    if is_tuned:
+        with target, tune(module, target, work / "tvm-tuning", trials):
             module = relax.transform.MetaScheduleApplyDatabase()(module)
     if schedules != "default":
         with target:  # what is scheduled already stays as it is
             rules = dlight.cpu.GEMV(), dlight.cpu.Reduction()
             module = dlight.ApplyDefaultSchedule(*rules)(module)
     print("compiling", flush=True)
-    library = work / f"tvm-{schedules}.so"
     (work / f"tvm-{schedules}.json").write_text(json.dumps(names))
-    tvm.compile(module, target).export_library(str(library))
+    tvm.compile(module, target).export_library(str(work / f"tvm-{schedules}.so"))
 
 
-def exported(config: dict, linear: type) -> tuple[tvm.IRModule, list[str]]:
-    """The decoder's prompts and steps as a module, and the names of its weights in order."""
-    cache = nn.spec.Tensor([config["num_key_value_heads"], "m", config["head_dim"]], "float32")
-    caches = [cache] * (2 * config["num_hidden_layers"])
-
-    def spec(n: str | int) -> dict:
-        table = nn.spec.Tensor([n, config["head_dim"]], "float32")
-        tokens = nn.spec.Tensor([n], "int32")
-        return {"tokens": tokens, "cos": table, "sin": table, "past": caches}
-
-    module, weights = Llama(config, linear).export_tvm({"begin": spec("n"), "step": spec(1)})
+def prompts_and_steps(config: dict) -> tuple[tvm.IRModule, list[str]]:
+    """The decoder as a module, and the names of its weights in order."""
+    module, weights = Llama(config).export_tvm(
+        {"begin": _arguments(config, "n"), "step": _arguments(config, 1)}
+    )
     return module, [name for name, _ in weights]
+
+
+def steps(config: dict) -> tuple[tvm.IRModule, list[str]]:
+    """Steps alone, whose weights are turned."""
+    module, weights = Llama(config, Turned).export_tvm({"step": _arguments(config, 1)})
+    return module, [name for name, _ in weights]
+
+
+def _arguments(config: dict, n: str | int) -> dict:
+    cache = nn.spec.Tensor([config["num_key_value_heads"], "m", config["head_dim"]], "float32")
+    table = nn.spec.Tensor([n, config["head_dim"]], "float32")
+    return {
+        "tokens": nn.spec.Tensor([n], "int32"),
+        "cos": table,
+        "sin": table,
+        "past": [cache] * (2 * config["num_hidden_layers"]),
+    }
 
 
 def legalized(module: tvm.IRModule, target: tvm.target.Target) -> tvm.IRModule:
@@ -178,8 +190,14 @@ def tune(
 ) -> ms.database.Database:
     """Looks for schedules of products whose extents are all numbers: those of a step.
 
-    MetaSchedule tunes nothing that has a symbol. `trials` are distributed over the products.
+    MetaSchedule tunes nothing that has a symbol. `trials` are distributed over the products; those
+    of an earlier build that was interrupted count.
     """
+    folder.mkdir(exist_ok=True)
+    database = ms.database.Database.create("json", work_dir=str(folder))
+    left = trials - len(database.get_all_tuning_records())
+    if left <= 0:
+        return database
     tasks = [
         task
         for task in ms.relax_integration.extract_tasks(module, target)
@@ -190,8 +208,9 @@ def tune(
         tasks=contexts,
         task_weights=weights,
         work_dir=str(folder),
-        max_trials_global=trials,
+        max_trials_global=left,
         num_trials_per_iter=TRIALS_AT_ONCE,
+        database=database,
         builder=ms.builder.LocalBuilder(timeout_sec=TIMEOUT),
         runner=ms.runner.LocalRunner(timeout_sec=TIMEOUT),
     )
