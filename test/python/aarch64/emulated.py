@@ -21,6 +21,7 @@ from relax_mlir.errors import ExecutionError
 
 CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "b": 6}
 KINDS = {code: kind for kind, code in CODES.items()}
+CALL = struct.Struct("<QQQQiii4x6q")
 TENSOR = struct.Struct("<QiiiBBHQQQ")
 
 
@@ -71,17 +72,22 @@ class EmulatedFunction:
             if results is not None:
                 outs = [memory.tensor(array) for array in results]
             args, rows = (memory.put(b"".join(row)) for row in (ins, outs))
-            context = self._exe.context
-            entry = f"rx_fn_{self._name}"
-            if machine.call(entry, context, args, len(ins), rows, len(outs)) & 0xFFFFFFFF:
+            context, entry = self._exe.context, machine.symbols[f"rx_fn_{self._name}"]
+            call = CALL.pack(context, entry, args, rows, len(ins), len(outs), 0, *[0] * 6)
+            failed = machine.call("rx_call", memory.put(call)) & 0xFFFFFFFF
+            found = [machine.read(rows + TENSOR.size * i, TENSOR.size) for i in range(len(outs))]
+            fresh = [
+                TENSOR.unpack(row)[0]
+                for row, result in zip(found, expected, strict=True)
+                if results is None and result["alias"] is None
+            ]
+            if not failed:
+                self._take_back(arrays, [memory.array(row) for row in ins])
+                found = [memory.array(row) for row in found]
+            for address in fresh:  # also after an error, which may come late
+                machine.call("rx_free", address)
+            if failed:
                 raise ExecutionError(machine.text(machine.call("rx_last_error", context)))
-            self._take_back(arrays, [memory.array(row) for row in ins])
-            found = []
-            for i, result in enumerate(expected):
-                row = machine.read(rows + TENSOR.size * i, TENSOR.size)
-                found.append(memory.array(row))
-                if results is None and result["alias"] is None:
-                    machine.call("rx_free", TENSOR.unpack(row)[0])
         return found[0] if len(found) == 1 else tuple(found)
 
     def _take_back(self, arrays: Sequence[np.ndarray], after: Sequence[np.ndarray]) -> None:

@@ -17,7 +17,8 @@ def _free(m: Any, address: int, *_: int) -> int:
 
 def _calloc(m: Any, count: int, size: int, *_: int) -> int:
     address = m.allocate(count * size)
-    m.write(address, bytes(count * size))
+    if address:
+        m.write(address, bytes(count * size))
     return address
 
 
@@ -52,6 +53,16 @@ def _format(m: Any, to: int, room: int, template: int, values: int, *_: int) -> 
     return len(text)
 
 
+def _set_jump(m: Any, place: int, *_: int) -> int:
+    m.jumps[place] = m.registers()
+    return 0
+
+
+def _jump(m: Any, place: int, value: int, *_: int) -> int:
+    m.set_registers(m.jumps[place])  # among them where the call of `_setjmp` returns to
+    return value or 1
+
+
 def _set_specific(m: Any, key: int, value: int, *_: int) -> int:
     m.specific = value
     return 0
@@ -71,6 +82,8 @@ FUNCTIONS: dict[str, Callable[..., int]] = {
     "memmove": _copy,
     "memset": _fill,
     "vsnprintf": _format,
+    "_setjmp": _set_jump,
+    "longjmp": _jump,
     "pthread_getspecific": lambda m, *_: getattr(m, "specific", 0),
     "pthread_setspecific": _set_specific,
     "sched_getaffinity": lambda *_: -1,  # so that there is one thread

@@ -38,6 +38,8 @@ class Machine:
         self.uc.ctl_set_cpu_model(CPUS[cpu])
         self.uc.mem_map(STACK - STACK_BYTES, STACK_BYTES)
         self.symbols: dict[str, int] = {}
+        self.memory = 1 << 30  # bytes that can be allocated
+        self.jumps: dict[int, list[int]] = {}
         self._blocks: dict[int, tuple[int, int, int]] = {}  # address -> start, length, bytes
         self._next = HEAP
         self._imports: list[str] = []
@@ -67,7 +69,12 @@ class Machine:
         return found[:-1].decode()
 
     def allocate(self, count: int, alignment: int = 16) -> int:
-        """The address of that much new memory; it ends where its pages do, if aligned so."""
+        """The address of that much new memory; it ends where its pages do, if aligned so.
+
+        0 if it is more than there is.
+        """
+        if sum(self.allocated) + count > self.memory:
+            return 0
         length = -(-max(count, 1) // PAGE) * PAGE
         start = -(-self._next // max(alignment, PAGE)) * max(alignment, PAGE)
         self._next = start + length + PAGE  # and a page that is not there
@@ -112,7 +119,7 @@ class Machine:
         self.write(top, struct.pack(f"<{len(rest)}q", *rest))
         self.uc.reg_write(arm.UC_ARM64_REG_SP, top)
         self.uc.reg_write(arm.UC_ARM64_REG_LR, IMPORTS + PAGE - 4)
-        kept = [self.uc.reg_read(register) for register in _KEPT]
+        kept = self.registers()
         try:
             self.uc.emu_start(address, IMPORTS + PAGE - 4)
         except unicorn.UcError as error:
@@ -120,9 +127,18 @@ class Machine:
             raise self._failure or Fault(f"{error} at {at:#x} of the module") from None
         if self._failure:
             raise self._failure
-        if [self.uc.reg_read(register) for register in _KEPT] != kept:
+        if self.registers()[:-1] != kept[:-1]:
             raise Fault("a register or the stack was not restored")
         return self.uc.reg_read(arm.UC_ARM64_REG_X0)
+
+    def registers(self) -> list[int]:
+        """The registers that a function gives back as they were, and where it returns to."""
+        return [self.uc.reg_read(register) for register in _KEPT]
+
+    def set_registers(self, values: list[int]) -> None:
+        """Sets those registers."""
+        for register, value in zip(_KEPT, values, strict=True):
+            self.uc.reg_write(register, value)
 
     def _import_called(self, uc: unicorn.Uc, address: int, size: int, data: object) -> None:
         name = self._imports[(address - IMPORTS) // 4]
@@ -192,13 +208,13 @@ class Machine:
         return address
 
 
-# The registers that a function gives back as they were: X19 to X29, the stack, the low halves of
-# V8 to V15.
+# X19 to X29, the stack, the low halves of V8 to V15, and the link register.
 _KEPT = (
     *range(arm.UC_ARM64_REG_X19, arm.UC_ARM64_REG_X19 + 10),
     arm.UC_ARM64_REG_X29,
     arm.UC_ARM64_REG_SP,
     *range(arm.UC_ARM64_REG_D8, arm.UC_ARM64_REG_D8 + 8),
+    arm.UC_ARM64_REG_LR,
 )
 
 

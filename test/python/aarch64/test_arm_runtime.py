@@ -52,6 +52,20 @@ def test_caches_updated_in_place(target: str) -> None:
     exe.close()
 
 
+def test_memory_that_a_kernel_lacks() -> None:
+    """The call is given up in the middle of a kernel, and leaves registers and memory as before."""
+    k, m = 2000, 300
+    operands, result = [tensor("f32", "m", k), tensor("f32", k, 16)], tensor("f32", "m", 16)
+    exe = Emulated(compile_to_file(operator("main", "matmul", operands, result), "aarch64"))
+    x, weight = np.ones((m, k), np.float32), np.ones((k, 16), np.float32)
+    exe.machine.memory = x.nbytes + weight.nbytes + 50_000
+    with pytest.raises(ExecutionError, match=r"^out of memory: .* bytes of scratch memory$"):
+        exe["main"](x, weight)
+    exe.machine.memory = 1 << 30
+    np.testing.assert_array_equal(exe["main"](x, weight), np.full((m, 16), k))
+    exe.close()
+
+
 def test_code_for_another_architecture_is_refused() -> None:
     """Each on the other; the system's loader would say that the file does not exist."""
     here = platform.machine()
