@@ -15,11 +15,11 @@ from . import loops
 from .affine import IndexLane, Part, evaluate, plus, resolve, times
 from .body import emit_body
 from .contraction import Contraction, loop_of
-from .gemm_kernel import Block
+from .gemm_tile import Block
 from .kernel import Kernel
 from .lanes import Lane, Ramp, Uniform, Varying, vector_type
 from .loops import Index
-from .memory import load, row_major, store
+from .memory import load, prefetch, row_major, store
 from .program import Computed, Empty, Operand, Reshape, Slice, Splat, Stage, Tensor
 
 MOST_COPIED = 8
@@ -79,12 +79,19 @@ class Epilogue:
             i, j = number // per_row, number % per_row * self.lanes
             _Point(self, block, i, j, None, x).emit()
 
+    def fetch(self, block: Block, rows: int, vectors: int) -> None:
+        """Asks for the memory that `in_registers` will store to."""
+        for i in range(rows):
+            for j in range(vectors):
+                _Point(self, block, i, j * self.lanes, None, only_fetches=True).emit()
+
 
 @dataclass
 class _Point:
     """One vector of sums: row i, columns from j on; `last` is that of the last product.
 
-    Those that are not given are in memory.
+    Those that are not given are in memory. With `only_fetches`, nothing is computed, and the memory
+    of the outputs is asked for in place of stores.
     """
 
     epilogue: Epilogue
@@ -93,6 +100,7 @@ class _Point:
     j: Index
     mask: ir.Value | None
     last: ir.Value | None = None
+    only_fetches: bool = False
     indices: dict[Tensor, tuple[IndexLane, ...]] = field(default_factory=dict)
     values: dict[Tensor, Lane] = field(default_factory=dict)
 
@@ -119,9 +127,14 @@ class _Point:
         for result in results:
             if result in self.epilogue.outputs:
                 view, at = self.epilogue.kernel.view(result), self.indices[result]
+                if self.only_fetches:
+                    prefetch(view, at, self.epilogue.lanes)
+                    continue
                 store(view, at, self.values[result], self.epilogue.lanes, self.mask)
 
     def _sum(self, number: int, element: ir.Type) -> Lane:
+        if self.only_fetches:
+            return Uniform(0)
         x = self.last if number == len(self.block.buffers) - 1 else None
         if x is None:
             at = loops.add(self.block.start, loops.mul(self.i, self.block.stride), self.j)
@@ -218,6 +231,8 @@ class _Point:
 
     def _compute(self, stage: Stage, own: Sequence[IndexLane]) -> list[Lane]:
         """The results of a stage at one index of its loops."""
+        if self.only_fetches:
+            return [Uniform(0)] * len(stage.results)
         lanes, kernel = self.epilogue.lanes, self.epilogue.kernel
         reads = [self._read(operand, own) for operand in stage.reads]
         if stage.block is None:

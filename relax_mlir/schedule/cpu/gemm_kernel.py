@@ -1,14 +1,13 @@
-"""The matrix multiplication kernel for more than a few rows: an outer product per k in registers.
+"""The matrix multiplication kernel for more than a few rows: blocks of the product, in parallel.
 
-    for as many blocks of rows as a copy has room for
-      copy the rows of the left side, in parallel                      (they stay in the L2 cache)
-      for each (group of panels, block of rows) in parallel
-        for each panel of the group, `columns` wide
-          for each block of k
-            take the panel from packed weights, or pack it             (stays in the L1/L2 cache)
-            for each tile of `rows` rows
-              rows x columns accumulators = left[:, k] * panel[k, :]   (registers)
-              add those of the block of k before
+    for each block of rows, or for several where there are few panels
+      copy its rows of the left side, in parallel, unless they are read where they lie
+      for each group of panels in parallel
+        for each block of k
+          for each panel of the group, `columns` wide
+            take the panel from packed weights, or pack it             (stays in the L2 cache)
+            for each tile of `rows` rows                               (stay in the L2 cache)
+              the sums in registers (see `gemm_tile`), and those of the block of k before
               last block of k: the epilogue of the tile, from registers if it is short
 
 Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
@@ -16,12 +15,11 @@ Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplicatio
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
 
-from relax_mlir.bindings import arith, ir
-from relax_mlir.target import Target
+from relax_mlir.bindings import ir
 
+from .gemm_tile import Block, Epilogue, Left, Panel, Tile, Tiling
 from .loops import (
     Index,
     add,
@@ -50,88 +48,24 @@ from .packing import Matrix, copy_panel, copy_rows
 
 L2_ELEMENTS = 131072
 """Elements of the left side that one task keeps in the L2 cache (half a megabyte)."""
-TASKS = 8
-"""Tasks worth having, so that every thread finds some."""
-TASK_PRODUCTS = 262144
+TASKS = 16
+"""Tasks worth having, so that every thread finds as much to do as the others."""
+TASK_PRODUCTS = 131072
 """Multiply-adds that are worth a task of their own."""
+REGION_PRODUCTS = 8388608
+"""Multiply-adds that are worth a parallel region of their own."""
+PANELS = 8
+"""Panels of a task that share a block of k of the left side while it is in the L2 cache."""
 COPIED_ROWS = 16
 """Rows of the left side that are copied together."""
 COPIES_PER_THREAD = 4
 """Copies that are worth a thread."""
 COPY_ELEMENTS = 4194304
 """Elements of the left side that are copied before anything is multiplied."""
-
-
-@dataclass(frozen=True)
-class Tiling:
-    """How many accumulators of the result a tile keeps in registers, and how long it runs.
-
-    A tile is `rows` by `vectors * lanes`; `block_k` values of k pass before accumulators go back
-    to memory.
-    """
-
-    lanes: int
-    registers: int
-    rows: int
-    vectors: int = 2
-    block_k: int = 768
-
-    @staticmethod
-    def of(target: Target) -> "Tiling":
-        """The largest tile that leaves registers for the right side and one broadcast."""
-        registers = target.num_vector_registers
-        return Tiling(target.f32_lanes, registers, 14 if registers == 32 else 6)
-
-    @property
-    def has_masks(self) -> bool:
-        """Whether masked stores cost no more than others."""
-        return self.lanes == 16
-
-    @property
-    def columns(self) -> int:
-        """Width of a tile and of a panel of packed weights."""
-        return self.vectors * self.lanes
-
-    @property
-    def stride(self) -> int:
-        """Distance of two rows of the copied left side; one cache line off a power of two."""
-        return self.block_k + 16
-
-    @property
-    def heights(self) -> tuple[int, ...]:
-        """Heights of the tiles that there is code for: the full one, and any remainder's."""
-        return (1, *range(2, self.rows + 1, 2))
-
-
-@dataclass(frozen=True)
-class Block:
-    """Accumulators in scratch memory: `rows` by `columns` of the result from (row, column) on.
-
-    Element (i, j) of product p is at `buffers[p][start + i * stride + j]`.
-    """
-
-    batch: tuple[Index, ...]
-    row: Index
-    rows: Index
-    column: Index
-    columns: Index
-    buffers: tuple[ir.Value, ...]
-    stride: int
-    start: Index = 0
-
-
-class Epilogue(Protocol):
-    """What is computed from the sums, and where it goes."""
-
-    @property
-    def is_short(self) -> bool:
-        """Whether it is worth a copy for each vector of a tile."""
-
-    def __call__(self, block: Block) -> None:
-        """Emits it for a block, whose sums are in memory."""
-
-    def in_registers(self, block: Block, sums: Sequence[ir.Value], rows: int) -> None:
-        """Emits it for `rows` whole rows of a block; `sums` are the last product's vectors."""
+L1_SETS = 64
+LINE_BYTES = 64
+MOST_IN_SET = 7
+"""Lines that rows need of one set of the L1 cache, which has 8, if they are read where they lie."""
 
 
 @dataclass(frozen=True)
@@ -170,312 +104,370 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Panel:
-    """A panel of the right side, from an offset of a flat buffer on.
-
-    `convert` turns loaded vectors into f32; None where they are what is multiplied.
-    """
-
-    buffer: ir.Value
-    offset: Index
-    convert: Callable[[ir.Value], ir.Value] | None = None
-
-    def load(self, at: Index, count: int) -> ir.Value:
-        """The vector of `count` numbers from an element on."""
-        loaded = load(self.buffer, add(self.offset, at), count)
-        return self.convert(loaded) if self.convert else loaded
-
-
-def emit_tile(
-    tiling: Tiling,
-    multiply_add: MultiplyAdd,
-    height: int,
-    depth: Index,
-    lhs: ir.Value,
-    lhs_at: Index,
-    rhs: Panel,
-    initial: ir.Value,
-) -> list[ir.Value]:
-    """The vectors of initial + lhs[height, depth] * rhs[depth, columns], row by row."""
-    lanes, vectors = tiling.lanes, tiling.vectors
-    width = multiply_add.per_lane * lanes
-    count = height * vectors
-    # Few rows would wait for their own last addition: they sum several k apart.
-    unroll = max(1, 8 // count)
-
-    def step(k: Index, sums: Sequence[ir.Value]) -> list[ir.Value]:
-        at = mul(k, vectors * width)
-        right = [rhs.load(add(at, v * width), width) for v in range(vectors)]
-        left_at = add(lhs_at, k)
-        result = []
-        for r in range(height):
-            left = multiply_add.left(lhs, add(left_at, r * tiling.stride))
-            result += [multiply_add(left, right[v], sums[r * vectors + v]) for v in range(vectors)]
-        return result
-
-    def steps(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-        result = []
-        for u in range(unroll):
-            result += step(add(k, u), sums[u * count : (u + 1) * count])
-        return result
-
-    zero = splat(0.0, lanes, ir.F32Type.get())
-    start = [initial] * count + [zero] * (count * (unroll - 1))
-    main = depth if unroll == 1 else sub(depth, mod(depth, unroll))
-    sums = for_range(0, main, unroll, steps, start)
-    total = sums[:count]
-    if unroll > 1:
-        total = for_range(main, depth, 1, lambda k, *s: step(k, s), total)
-        for u in range(1, unroll):
-            total = [arith.addf(a, b) for a, b in zip(total, sums[u * count :], strict=False)]
-    return total
-
-
-def emit_gemm(tiling: Tiling, problem: Problem) -> None:
-    """Emits the whole loop nest at the insertion point."""
-    blocks = _split(tiling, problem)
-    step = MultiplyAdd(tiling.lanes, problem.pairs)
-    count = mul(problem.batch_size, blocks.row_blocks)
-    at_once = minimum(maximum(floor_div(COPY_ELEMENTS, blocks.copy_size), 1), count)
-    with scratch(mul(at_once, blocks.copy_size), step.storage) as copies:
-
-        def several(first: ir.Value) -> None:
-            number = minimum(at_once, sub(count, first))
-
-            def copy(task: ir.Value) -> None:
-                block = floor_div(task, blocks.row_groups)
-                _copy_left(
-                    tiling, problem, blocks, add(first, block),
-                    mul(mod(task, blocks.row_groups), COPIED_ROWS), copies,
-                    mul(block, blocks.copy_size),
-                )  # fmt: skip
-
-            def multiply(task: ir.Value) -> None:
-                # All rows with a panel before the next one: threads share panels evenly.
-                group, block = floor_div(task, number), mod(task, number)
-                at = mul(block, blocks.copy_size)
-                _emit_task(tiling, problem, blocks, add(first, block), group, copies, at)
-
-            parallel_range(mul(number, blocks.row_groups), COPIES_PER_THREAD, copy)
-            parallel_range(mul(number, blocks.groups), 1, multiply)
-
-        for_range(0, count, maximum(at_once, 1), several)
-
-
-@dataclass(frozen=True)
 class _Blocks:
     """Sizes that are chosen when the kernel runs."""
 
-    row_block: Index  # rows of one task, a multiple of the tile's
+    tiles: Index  # tiles of rows of a matrix
     row_blocks: Index
-    row_groups: Index  # groups of rows that are copied together, in a block
+    row_block: Index  # rows of the largest block
     panels: Index
     group: Index  # panels of one task
     groups: Index
     k_block: Index
     k_blocks: Index
-    copy_size: Index  # elements of the copy of a block of rows
+    at_once: Index  # blocks of rows in one parallel region
+
+    @property
+    def copied_rows(self) -> Index:
+        """Rows that a copy of a block of rows has room for."""
+        return add(self.row_block, COPIED_ROWS)
+
+
+def _pick(condition: bool | ir.Value, then: Index, otherwise: Index) -> Index:
+    """One of two numbers."""
+    if isinstance(condition, bool):
+        return then if condition else otherwise
+    return choose(condition, value(then), value(otherwise))
 
 
 def _split(tiling: Tiling, problem: Problem) -> _Blocks:
     """Cuts rows so that a block fits the cache, k evenly, and columns into tasks worth a call."""
-    height, depth = tiling.rows, problem.depth
-    k_blocks = maximum(ceil_div(depth, tiling.block_k), 1)
+    height, depth, batch = tiling.rows, problem.depth, problem.batch_size
+    k_blocks = _pick(less(tiling.most_k, depth), ceil_div(depth, tiling.block_k), 1)
     k_block = round_up(ceil_div(depth, k_blocks), tiling.lanes)
-    panels = ceil_div(problem.columns, tiling.columns)
+    panels, tiles = ceil_div(problem.columns, tiling.columns), ceil_div(problem.rows, height)
+    some_panels = maximum(panels, 1)
+    strip = mul(maximum(depth, 1), tiling.columns)  # products of one row with a panel
     fitting = floor_div(L2_ELEMENTS, mul(maximum(k_block, 512), height))
-    row_blocks = ceil_div(problem.rows, mul(fitting, height))
-    wanted = ceil_div(TASKS, maximum(mul(panels, problem.batch_size), 1))
-    row_blocks = minimum(maximum(row_blocks, wanted), ceil_div(problem.rows, height))
-    row_block = round_up(ceil_div(problem.rows, maximum(row_blocks, 1)), height)
-    row_blocks = ceil_div(problem.rows, maximum(row_block, 1))
-    row_groups = ceil_div(row_block, COPIED_ROWS)
-    work = mul(maximum(row_block, 1), maximum(depth, 1), tiling.columns)
-    group = add(floor_div(TASK_PRODUCTS, work), 1)
-    copy_size = mul(k_blocks, add(row_block, COPIED_ROWS), tiling.stride)
-    return _Blocks(
-        row_block, row_blocks, row_groups, panels, group, ceil_div(panels, group),
-        k_block, k_blocks, maximum(copy_size, 1),
-    )  # fmt: skip
+    wanted = minimum(floor_div(mul(problem.rows, strip, panels), TASK_PRODUCTS), TASKS)
+    wanted = ceil_div(wanted, maximum(mul(some_panels, batch), 1))
+    row_blocks = maximum(minimum(maximum(ceil_div(tiles, fitting), wanted), tiles), 1)
+    row_block = maximum(mul(ceil_div(tiles, row_blocks), height), 1)
+    group = add(floor_div(TASK_PRODUCTS, mul(row_block, strip)), 1)
+    shared = minimum(floor_div(mul(panels, batch, row_blocks), TASKS), PANELS)
+    group = maximum(group, _pick(less(1, k_blocks), shared, 1))
+    groups = ceil_div(panels, group)
+    worthwhile = add(floor_div(REGION_PRODUCTS, mul(row_block, strip, some_panels)), 1)
+    at_once = maximum(ceil_div(TASKS, maximum(groups, 1)), worthwhile)
+    at_once = maximum(minimum(at_once, mul(batch, row_blocks)), 1)
+    return _Blocks(tiles, row_blocks, row_block, panels, group, groups, k_block, k_blocks, at_once)
 
 
-def _rows_of(
-    problem: Problem, blocks: _Blocks, number: Index
-) -> tuple[tuple[Index, ...], Index, Index]:
-    """Index of the batch, first row and number of rows of a block of rows, by its number."""
-    row = mul(mod(number, blocks.row_blocks), blocks.row_block)
-    rows = minimum(blocks.row_block, sub(problem.rows, row))
-    return problem.batch_index(floor_div(number, blocks.row_blocks)), row, rows
+def emit_gemm(tiling: Tiling, problem: Problem) -> None:
+    """Emits the whole loop nest at the insertion point."""
+    gemm = _Gemm(tiling, problem, _split(tiling, problem), MultiplyAdd(tiling.lanes, problem.pairs))
+    gemm.emit()
 
 
-def _copy_left(
-    tiling: Tiling,
-    problem: Problem,
-    blocks: _Blocks,
-    number: Index,
-    begin: Index,
-    target: ir.Value,
-    start: Index,
-) -> None:
-    """Copies some rows of a block to `target`, one block of k after the other."""
-    batch, row, rows = _rows_of(problem, blocks, number)
-    lhs = problem.lhs(batch)
-    step = MultiplyAdd(tiling.lanes, problem.pairs)
-    # The last tile may be one row too high.
-    touched = minimum(add(rows, 1), blocks.row_block)
-    here = minimum(COPIED_ROWS, sub(maximum(touched, begin), begin))
+@dataclass(frozen=True)
+class _Rows:
+    """A block of rows of a matrix of the batch."""
 
-    def block(kb: ir.Value) -> None:
-        k = mul(kb, blocks.k_block)
-        depth = minimum(blocks.k_block, sub(problem.depth, k))
-        at = add(start, mul(add(mul(kb, add(blocks.row_block, COPIED_ROWS)), begin), tiling.stride))
-        copy_rows(lhs, add(row, begin), here, k, depth, step, target, at, tiling.stride)
-
-    for_range(0, blocks.k_blocks, 1, block)
+    batch: tuple[Index, ...]
+    first: Index
+    count: Index
 
 
-def _emit_task(
-    tiling: Tiling,
-    problem: Problem,
-    blocks: _Blocks,
-    number: Index,
-    group: Index,
-    copies: ir.Value,
-    start: Index,
-) -> None:
-    """Emits one block of rows, by its number, times one group of panels."""
-    first = mul(group, blocks.group)
-    last = minimum(add(first, blocks.group), blocks.panels)
-    batch, row, rows = _rows_of(problem, blocks, number)
-    f32 = ir.F32Type.get()
-    step = MultiplyAdd(tiling.lanes, problem.pairs)
-    # With one block of k, sums are done after each tile: the next one takes their place.
-    has_several = less(1, blocks.k_blocks)
-    pitch = choose(has_several, value(tiling.columns), value(0))
-    with ExitStack() as stack:
-        products = range(len(problem.rhs))
-        size = mul(blocks.row_block, tiling.columns)
-        sums = tuple(stack.enter_context(scratch(size, f32)) for _ in products)
-        panels = []
-        if not problem.packed:
-            size = tiling.block_k * tiling.columns * step.per_lane
-            element = ir.BF16Type.get() if problem.pairs else f32
-            panels = [stack.enter_context(scratch(size, element)) for _ in products]
+@dataclass(frozen=True)
+class _Gemm:
+    """The nest of blocks."""
 
-        def panel(p: ir.Value) -> None:
-            column = mul(p, tiling.columns)
-            columns = minimum(sub(problem.columns, column), tiling.columns)
+    tiling: Tiling
+    problem: Problem
+    blocks: _Blocks
+    step: MultiplyAdd
+
+    def emit(self) -> None:
+        """Emits the loops over blocks of rows, and in parallel over their panels."""
+        if self._reads_in_place():
+            self._regions(self.blocks.at_once, None)
+            return
+        size = mul(self.blocks.k_blocks, self.blocks.copied_rows, self._stride())
+        fitting = maximum(floor_div(COPY_ELEMENTS, maximum(size, 1)), 1)
+        at_once = minimum(fitting, self.blocks.at_once)
+        with scratch(mul(at_once, size), self.step.storage) as copies:
+            self._regions(at_once, copies)
+
+    def _regions(self, at_once: Index, copies: ir.Value | None) -> None:
+        """Emits one parallel region for so many blocks of rows at once, behind one for copies."""
+        blocks = self.blocks
+        count = mul(self.problem.batch_size, blocks.row_blocks)
+
+        def region(first: ir.Value) -> None:
+            number = minimum(at_once, sub(count, first))
+            if copies is not None:
+                self._copy(first, number, copies)
+
+            def multiply(task: ir.Value) -> None:
+                # All rows with a panel before the next one: threads share panels evenly.
+                group, place = floor_div(task, number), mod(task, number)
+                rows = self._rows(add(first, place))
+                begin = mul(group, blocks.group)
+                panels = (begin, minimum(add(begin, blocks.group), blocks.panels))
+                _Task(self, rows, panels, lambda kb: self._left(rows, place, kb, copies)).emit()
+
+            parallel_range(mul(number, blocks.groups), 1, multiply)
+
+        for_range(0, count, at_once, region)
+
+    def _left(self, rows: _Rows, place: Index, kb: Index, copies: ir.Value | None) -> Left:
+        """Rows along a block of k: their copy at a place of the region, or where they lie."""
+        if copies is not None:
+            return Left(copies, self._copy_at(place, kb), self._stride())
+        lhs, per_lane = self.problem.lhs(rows.batch), self.step.per_lane
+        assert isinstance(lhs.row_stride, int)
+        at = lhs.at(rows.first, mul(kb, self.blocks.k_block, per_lane))
+        return Left(lhs.buffer, at, lhs.row_stride, per_lane)
+
+    def _rows(self, number: Index) -> _Rows:
+        """A block of rows by its number."""
+        blocks, problem, height = self.blocks, self.problem, self.tiling.rows
+        block = mod(number, blocks.row_blocks)
+
+        def start(block: Index) -> Index:
+            tile = floor_div(mul(block, blocks.tiles), blocks.row_blocks)
+            return minimum(mul(tile, height), problem.rows)
+
+        first = start(block)
+        batch = problem.batch_index(floor_div(number, blocks.row_blocks))
+        return _Rows(batch, first, sub(start(add(block, 1)), first))
+
+    def _reads_in_place(self) -> bool:
+        """Whether tiles read rows where they lie: as they are multiplied, and spread over sets."""
+        lhs, per_lane = self.problem.lhs([0] * len(self.problem.batch)), self.step.per_lane
+        stride = lhs.row_stride
+        if lhs.convert or not lhs.k_is_innermost or not isinstance(stride, int):
+            return False
+        if self.step.pairs and not (isinstance(lhs.depth, int) and lhs.depth % per_lane == 0):
+            return False
+        line = LINE_BYTES * per_lane // 4
+        sets = [r * stride // line % L1_SETS for r in range(self.tiling.rows)]
+        return max(sets.count(s) for s in sets) <= MOST_IN_SET
+
+    def _stride(self) -> int:
+        """Distance of two rows of a copy: an odd number of cache lines."""
+        k_block = self.blocks.k_block
+        per_line = LINE_BYTES // 4
+        lines = -(-(k_block if isinstance(k_block, int) else self.tiling.most_k) // per_line)
+        return (lines // 2 * 2 + 1) * per_line
+
+    def _copy_at(self, place: Index, kb: Index) -> Index:
+        """Where the copy of a block of rows has a block of k."""
+        number = add(mul(place, self.blocks.k_blocks), kb)
+        return mul(number, self.blocks.copied_rows, self._stride())
+
+    def _copy(self, first: Index, number: Index, target: ir.Value) -> None:
+        """Copies some blocks of rows to `target`, one block of k after the other."""
+        blocks, problem, stride = self.blocks, self.problem, self._stride()
+        groups = ceil_div(blocks.row_block, COPIED_ROWS)
+
+        def copy(task: ir.Value) -> None:
+            place, begin = floor_div(task, groups), mul(mod(task, groups), COPIED_ROWS)
+            rows = self._rows(add(first, place))
+            lhs = problem.lhs(rows.batch)
+            here = minimum(COPIED_ROWS, sub(maximum(rows.count, begin), begin))
 
             def block(kb: ir.Value) -> None:
                 k = mul(kb, blocks.k_block)
                 depth = minimum(blocks.k_block, sub(problem.depth, k))
-                left_at = add(start, mul(kb, add(blocks.row_block, COPIED_ROWS), tiling.stride))
-                rights = []
-                for i in products:
-                    rhs = problem.rhs[i](batch)
-                    if problem.packed:
-                        rights.append(Panel(rhs.buffer, rhs.at(p, k), rhs.convert))
-                    else:
-                        rights.append(Panel(panels[i], 0))
-                        copy_panel(
-                            rhs,
-                            column,
-                            k,
-                            depth,
-                            tiling.lanes,
-                            tiling.vectors,
-                            panels[i],
-                            0,
-                            step.pairs,
-                        )
-                block_of_k = _BlockOfK(
-                    tiling, problem, step, less(kb, 1), less(blocks.k_blocks, add(kb, 2)), depth,
-                    copies, left_at, rights, sums,
-                )  # fmt: skip
-
-                def tile(at: ir.Value) -> None:
-                    here = minimum(sub(rows, at), tiling.rows)
-                    done = Block(
-                        batch, add(row, at), here, column, columns, sums, tiling.columns,
-                        mul(at, pitch),
-                    )  # fmt: skip
-                    block_of_k.tile(at, done)
-
-                for_range(0, rows, tiling.rows, tile)
+                at = add(self._copy_at(place, kb), mul(begin, stride))
+                row = add(rows.first, begin)
+                copy_rows(lhs, row, here, k, depth, self.step, target, at, stride)
 
             for_range(0, blocks.k_blocks, 1, block)
 
-        for_range(first, last, 1, panel)
+        parallel_range(mul(number, groups), COPIES_PER_THREAD, copy)
 
 
 @dataclass(frozen=True)
-class _BlockOfK:
+class _Task:
+    """One block of rows times one group of panels."""
+
+    gemm: _Gemm
+    rows: _Rows
+    panels: tuple[Index, Index]
+    left: Callable[[Index], Left]
+
+    def emit(self) -> None:
+        """Emits the loops over blocks of k and panels."""
+        gemm, blocks = self.gemm, self.gemm.blocks
+        tiling, problem, f32 = gemm.tiling, gemm.problem, ir.F32Type.get()
+        # With one block of k, sums are done after each tile: the next one takes their place.
+        has_several = less(1, blocks.k_blocks)
+        kept = _pick(has_several, mul(blocks.row_block, blocks.group), tiling.rows)
+        pitch = _pick(has_several, tiling.columns, 0)
+        with ExitStack() as stack:
+            size = mul(kept, tiling.columns)
+            sums = tuple(stack.enter_context(scratch(size, f32)) for _ in problem.rhs)
+            packs: tuple[ir.Value, ...] = ()
+            if not problem.packed:
+                size = tiling.most_k * tiling.columns * gemm.step.per_lane
+                element = ir.BF16Type.get() if problem.pairs else f32
+                packs = tuple(stack.enter_context(scratch(size, element)) for _ in problem.rhs)
+
+            def block(kb: ir.Value) -> None:
+                for_range(*self.panels, 1, lambda p: self._panel(kb, p, sums, pitch, packs))
+
+            for_range(0, blocks.k_blocks, 1, block)
+
+    def _panel(
+        self,
+        kb: Index,
+        p: Index,
+        sums: tuple[ir.Value, ...],
+        pitch: Index,
+        packs: tuple[ir.Value, ...],
+    ) -> None:
+        """Emits all rows of one panel along one block of k."""
+        gemm, blocks, rows = self.gemm, self.gemm.blocks, self.rows
+        tiling, problem = gemm.tiling, gemm.problem
+        column = mul(p, tiling.columns)
+        columns = minimum(sub(problem.columns, column), tiling.columns)
+        k = mul(kb, blocks.k_block)
+        depth = minimum(blocks.k_block, sub(problem.depth, k))
+        is_first, is_last = less(kb, 1), less(blocks.k_blocks, add(kb, 2))
+        rights = self._rights(p, k, depth, packs)
+        tiles = _Tiles(gemm, is_first, is_last, depth, self.left(kb), rights, sums)
+        start = mul(sub(p, self.panels[0]), blocks.row_block, pitch)
+
+        def tile(at: Index, here: Index) -> None:
+            done = Block(
+                rows.batch, add(rows.first, at), here, column, columns, sums, tiling.columns,
+                add(start, mul(at, pitch)),
+            )  # fmt: skip
+            tiles.emit(at, done)
+
+        self._heights(tile)
+
+    def _rights(self, p: Index, k: Index, depth: Index, packs: tuple[ir.Value, ...]) -> list[Panel]:
+        """A panel of each product from k on, packed if it is not yet."""
+        gemm, tiling = self.gemm, self.gemm.tiling
+        found = []
+        for i, side in enumerate(gemm.problem.rhs):
+            rhs = side(self.rows.batch)
+            if gemm.problem.packed:
+                ahead = rhs.at(add(p, 1), k)
+                found.append(Panel(rhs.buffer, rhs.at(p, k), rhs.convert, ahead))
+                continue
+            column, pairs = mul(p, tiling.columns), gemm.problem.pairs
+            copy_panel(rhs, column, k, depth, tiling.lanes, tiling.vectors, packs[i], 0, pairs)
+            found.append(Panel(packs[i], 0))
+        return found
+
+    def _heights(self, tile: Callable[[Index, Index], None]) -> None:
+        """Emits `tile(first row, number of rows)` for all rows of the block."""
+        height, rows = self.gemm.tiling.rows, self.rows.count
+        count = ceil_div(rows, height)
+        rest = mod(rows, height)
+        # A last tile of few rows would wait for its columns: it gets some of the tile before.
+        few = both(both(less(0, rest), less(rest, height // 3)), less(height, rows))
+        moved = _pick(few, height // 3, 0)
+
+        def one(i: ir.Value) -> None:
+            is_last, is_before = less(count, add(i, 2)), less(count, add(i, 3))
+            first = sub(mul(i, height), _pick(is_last, moved, 0))
+            end = sub(minimum(mul(add(i, 1), height), rows), _pick(is_before, moved, 0))
+            tile(first, sub(_pick(is_last, rows, end), first))
+
+        for_range(0, count, 1, one)
+
+
+@dataclass(frozen=True)
+class _Tiles:
     """Tiles of one panel of each product along one block of k."""
 
-    tiling: Tiling
-    problem: Problem
-    step: MultiplyAdd
+    gemm: _Gemm
     is_first: bool | ir.Value
     is_last: bool | ir.Value
     depth: Index
-    left: ir.Value
-    left_at: Index
+    left: Left
     rights: Sequence[Panel]
-    sums: Sequence[ir.Value]
+    sums: tuple[ir.Value, ...]
 
-    def tile(self, at: Index, block: Block) -> None:
+    def emit(self, at: Index, block: Block) -> None:
         """Emits the tile from row `at` on, which `block` describes, and what is done with it."""
-        full = self.tiling.rows
-        epilogue = self.problem.epilogue
+        tiling, epilogue = self.gemm.tiling, self.gemm.problem.epilogue
 
         def others() -> None:
-            self._by_height(at, block, self.tiling.heights)
+            self._by_width(at, block)
             if_else(self.is_last, lambda: epilogue(block))
 
         if not epilogue.is_short:
             others()
             return
-        is_whole = both(less(full - 1, block.rows), less(self.tiling.columns - 1, block.columns))
+        is_whole = both(less(tiling.rows - 1, block.rows), less(tiling.columns - 1, block.columns))
 
         def in_registers() -> None:
+            whole, last_row = self._tile(tiling.rows, tiling.vectors), tiling.rows - 1
             *before, last = range(len(self.rights))
+            epilogue.fetch(block, tiling.rows, tiling.vectors)
             for product in before:
-                self._keep(self._sums(product, full, at, block), product, block)
-            epilogue.in_registers(block, self._sums(last, full, at, block), full)
+                self._keep(whole, self._sums(whole, product, at, block, last_row), product, block)
+            sums = self._sums(whole, last, at, block, last_row)
+            epilogue.in_registers(block, sums, tiling.rows)
 
         if_else(both(is_whole, self.is_last), in_registers, others)
 
-    def _by_height(self, at: Index, block: Block, heights: Sequence[int]) -> None:
+    def _tile(self, height: int, vectors: int) -> Tile:
+        return Tile(self.gemm.tiling, self.gemm.step, height, vectors)
+
+    def _by_width(self, at: Index, block: Block) -> None:
+        """Emits a tile of the least width and height that has the block's rows and columns."""
+        tiling = self.gemm.tiling
+        rest = mod(self.gemm.problem.columns, tiling.columns)
+        never = isinstance(rest, int) and not 0 < rest <= tiling.lanes
+        if_else(
+            True if never else less(tiling.lanes, block.columns),
+            lambda: self._by_height(at, block, tiling.heights, tiling.vectors),
+            lambda: self._by_height(at, block, tiling.heights, 1),
+        )
+
+    def _by_height(self, at: Index, block: Block, heights: Sequence[int], vectors: int) -> None:
         """Emits a tile of the least height that has the block's rows."""
 
         def emit() -> None:
+            tile = self._tile(heights[0], vectors)
+            last_row = sub(block.rows, 1) if heights[0] > 1 else 0
             for product in range(len(self.rights)):
-                self._keep(self._sums(product, heights[0], at, block), product, block)
+                sums = self._sums(tile, product, at, block, last_row)
+                self._keep(tile, sums, product, block)
 
         if_else(
             True if len(heights) == 1 else less(block.rows, heights[0] + 1),
             emit,
-            lambda: self._by_height(at, block, heights[1:]),
+            lambda: self._by_height(at, block, heights[1:], vectors),
         )
 
-    def _sums(self, product: int, height: int, at: Index, block: Block) -> list[ir.Value]:
+    def _sums(
+        self, tile: Tile, product: int, at: Index, block: Block, last: Index
+    ) -> list[ir.Value]:
         """The sums of a product up to here."""
-        tiling, lanes = self.tiling, self.tiling.lanes
-        f32 = ir.F32Type.get()
-        zero, start = splat(0.0, lanes, f32), splat(self.problem.initial, lanes, f32)
-        left_at = add(self.left_at, mul(at, tiling.stride))
-        total = emit_tile(
-            tiling, self.step, height, self.depth, self.left, left_at, self.rights[product],
-            choose(self.is_first, start, zero),
-        )  # fmt: skip
-        found = []
-        for i, x in enumerate(total):
-            kept = load(self.sums[product], add(block.start, i * lanes), lanes)
-            found.append(choose(self.is_first, x, arith.addf(kept, x)))
-        return found
+        lanes = self.gemm.tiling.lanes
+        start = splat(self.gemm.problem.initial, lanes, ir.F32Type.get())
+        before = [
+            choose(self.is_first, start, load(self.sums[product], place, lanes))
+            for place in self._places(tile, block)
+        ]
+        right = self._fetching(self.rights[product], at)
+        return tile.sums(self.depth, self.left.at(at), last, right, before)
 
-    def _keep(self, total: Sequence[ir.Value], product: int, block: Block) -> None:
+    def _fetching(self, right: Panel, at: Index) -> Panel:
+        """A panel whose tile from row `at` on asks for half of the next one: the first two do."""
+        if right.ahead is None:
+            return right
+        tiling, step = self.gemm.tiling, self.gemm.step
+        half = mul(self.depth, tiling.lanes * step.per_lane)
+        ahead = add(right.ahead, _pick(less(at, 1), 0, half))
+        is_early = less(at, 2 * tiling.rows)
+        return replace(right, ahead=_pick(is_early, ahead, right.offset))
+
+    def _keep(self, tile: Tile, total: Sequence[ir.Value], product: int, block: Block) -> None:
         """Stores the sums of a product."""
-        lanes = self.tiling.lanes
-        for i, x in enumerate(total):
-            store(x, self.sums[product], add(block.start, i * lanes))
+        for x, place in zip(total, self._places(tile, block), strict=True):
+            store(x, self.sums[product], place)
+
+    def _places(self, tile: Tile, block: Block) -> list[Index]:
+        """Where the vectors of a tile's sums are kept."""
+        rows, vectors = range(tile.height), range(tile.vectors)
+        lanes = self.gemm.tiling.lanes
+        return [add(block.start, r * block.stride + v * lanes) for r in rows for v in vectors]

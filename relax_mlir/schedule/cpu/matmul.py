@@ -20,7 +20,8 @@ from .body import emit_body, emit_op
 from .contraction import Contraction, Factor, find_contractions
 from .emit import rewrite
 from .epilogue import Epilogue, Unsupported
-from .gemm_kernel import Problem, Tiling, emit_gemm
+from .gemm_kernel import Problem, emit_gemm
+from .gemm_tile import Tiling
 from .gemv_kernel import MOST_ROWS, emit_gemv, reads_along_k
 from .kernel import Kernel
 from .lanes import Lane, Uniform, Varying, to_vector, vector_type

@@ -159,6 +159,13 @@ def store(
     vector.scatter(None, view.base, [loops.value(base)], steps, on, x)
 
 
+def prefetch(view: View, indices: Sequence[IndexLane], lanes: int) -> None:
+    """Asks for the memory of these indices to store to it, where lanes are neighbours there."""
+    offset = view.at(indices, lanes)
+    if isinstance(offset, Ramp) and offset.step == 1:
+        memref.prefetch(view.base, [loops.value(offset.base)], True, 3, True)
+
+
 def _scattered(offset: Lane, lanes: int) -> tuple[Index, ir.Value]:
     """Start and per-lane distances of a gather or scatter."""
     if not isinstance(offset, Ramp):

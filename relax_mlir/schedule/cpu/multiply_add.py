@@ -51,7 +51,12 @@ class MultiplyAdd:
         return vector.bitcast(self._pairs_type(), x) if self.pairs else x
 
     def left(self, buffer: ir.Value, at: Index) -> ir.Value:
-        """The number or pair of the left side at an offset, in every lane."""
+        """The number or pair of the left side at an offset, in every lane.
+
+        The buffer is of `storage`, or of the bf16 numbers of pairs themselves.
+        """
+        if self.pairs and isinstance(ir.MemRefType(buffer.type).element_type, ir.BF16Type):
+            return load_pair(buffer, at, self.lanes)
         x = broadcast(memref.load(buffer, [value(at)]), self.lanes)
         return self.unpack(x)
 

@@ -1,0 +1,195 @@
+"""A tile of a matrix product: sums in registers, an outer product for each step along k.
+
+    for each k
+      rows x columns sums += left[:, k] * panel[k, :]
+
+Numbers of the left side are read one at a time into all lanes, from a copy or from where they lie;
+a panel has the numbers of all columns side by side for each k.
+
+Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from relax_mlir.bindings import arith, ir, memref
+from relax_mlir.target import Target
+
+from .loops import Index, add, for_range, load, mod, mul, splat, sub, value
+from .multiply_add import MultiplyAdd
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How many accumulators of the result a tile keeps in registers, and how long it runs.
+
+    A tile is `rows` by `vectors * lanes`; some `block_k` values of k pass before accumulators go
+    back to memory.
+    """
+
+    lanes: int
+    registers: int
+    rows: int
+    vectors: int = 2
+    block_k: int = 1536
+
+    @staticmethod
+    def of(target: Target) -> "Tiling":
+        """The largest tile that leaves registers for the right side and one broadcast."""
+        registers = target.num_vector_registers
+        return Tiling(target.f32_lanes, registers, 14 if registers == 32 else 6)
+
+    @property
+    def has_masks(self) -> bool:
+        """Whether masked stores cost no more than others."""
+        return self.lanes == 16
+
+    @property
+    def most_k(self) -> int:
+        """Values of k that are taken at once rather than in two blocks."""
+        return 2 * self.block_k
+
+    @property
+    def columns(self) -> int:
+        """Width of a tile and of a panel of packed weights."""
+        return self.vectors * self.lanes
+
+    @property
+    def heights(self) -> tuple[int, ...]:
+        """Heights of the tiles that there is code for: the full one, and any remainder's."""
+        return (1, *range(2, self.rows + 1, 2))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Accumulators in scratch memory: `rows` by `columns` of the result from (row, column) on.
+
+    Element (i, j) of product p is at `buffers[p][start + i * stride + j]`.
+    """
+
+    batch: tuple[Index, ...]
+    row: Index
+    rows: Index
+    column: Index
+    columns: Index
+    buffers: tuple[ir.Value, ...]
+    stride: int
+    start: Index = 0
+
+
+class Epilogue(Protocol):
+    """What is computed from the sums, and where it goes."""
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is worth a copy for each vector of a tile."""
+
+    def __call__(self, block: Block) -> None:
+        """Emits it for a block, whose sums are in memory."""
+
+    def in_registers(self, block: Block, sums: Sequence[ir.Value], rows: int) -> None:
+        """Emits it for `rows` whole rows of a block; `sums` are the last product's vectors."""
+
+    def fetch(self, block: Block, rows: int, vectors: int) -> None:
+        """Asks for the memory that `in_registers` will store to."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel of the right side, from an offset of a flat buffer on.
+
+    `convert` turns loaded vectors into f32; None where they are what is multiplied. From `ahead` on
+    a tile of full height asks for a vector with each step, so that the next panel is near in time.
+    """
+
+    buffer: ir.Value
+    offset: Index
+    convert: Callable[[ir.Value], ir.Value] | None = None
+    ahead: Index | None = None
+
+    def load(self, at: Index, count: int) -> ir.Value:
+        """The vector of `count` numbers from an element on."""
+        loaded = load(self.buffer, add(self.offset, at), count)
+        return self.convert(loaded) if self.convert else loaded
+
+    def prefetch(self, at: Index) -> None:
+        """Asks for the cache line of an element ahead; it need not exist."""
+        if self.ahead is not None:
+            memref.prefetch(self.buffer, [value(add(self.ahead, at))], False, 2, True)
+
+
+@dataclass(frozen=True)
+class Left:
+    """Rows of the left side along one block of k, from an offset of a flat buffer on.
+
+    Rows are `stride` elements apart, steps along k `pitch` elements.
+    """
+
+    buffer: ir.Value
+    offset: Index
+    stride: int
+    pitch: int = 1
+
+    def at(self, row: Index) -> "Left":
+        """The rows from a row on."""
+        return Left(self.buffer, add(self.offset, mul(row, self.stride)), self.stride, self.pitch)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Code for a tile of `height` rows and `vectors` vectors of a panel's columns."""
+
+    tiling: Tiling
+    step: MultiplyAdd
+    height: int
+    vectors: int
+
+    def sums(
+        self, depth: Index, left: Left, last: Index, right: Panel, initial: Sequence[ir.Value]
+    ) -> list[ir.Value]:
+        """The vectors of initial + left * right along `depth` steps, row by row.
+
+        `last` is the number of the last row that there is: `height - 1`, or one less.
+        """
+        count = self.height * self.vectors
+        # Few rows would wait for their own last addition: they sum several k apart.
+        unroll = max(1, 8 // count)
+        rows = [mul(r, left.stride) for r in (*range(self.height - 1), last)]
+
+        def step(k: Index, sums: Sequence[ir.Value]) -> list[ir.Value]:
+            return self._step(k, left, rows, right, sums)
+
+        def steps(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            result = []
+            for u in range(unroll):
+                result += step(add(k, u), sums[u * count : (u + 1) * count])
+            return result
+
+        zero = splat(0.0, self.tiling.lanes, ir.F32Type.get())
+        main = depth if unroll == 1 else sub(depth, mod(depth, unroll))
+        sums = for_range(0, main, unroll, steps, [*initial, *[zero] * (count * (unroll - 1))])
+        total = sums[:count]
+        if unroll > 1:
+            total = for_range(main, depth, 1, lambda k, *s: step(k, s), total)
+            for u in range(1, unroll):
+                part = sums[u * count : (u + 1) * count]
+                total = [arith.addf(a, b) for a, b in zip(total, part, strict=True)]
+        return total
+
+    def _step(
+        self, k: Index, left: Left, rows: Sequence[Index], right: Panel, sums: Sequence[ir.Value]
+    ) -> list[ir.Value]:
+        """The next sums, one step along k further."""
+        width = self.step.per_lane * self.tiling.lanes
+        at = mul(k, self.tiling.vectors * width)
+        vectors = [right.load(add(at, v * width), width) for v in range(self.vectors)]
+        start = add(left.offset, mul(k, left.pitch))
+        if self.height == self.tiling.rows:
+            right.prefetch(mul(k, width))
+        result = []
+        for r, row in enumerate(rows):
+            x = self.step.left(left.buffer, add(start, row))
+            own = sums[r * self.vectors : (r + 1) * self.vectors]
+            result += [self.step(x, y, total) for y, total in zip(vectors, own, strict=True)]
+        return result
