@@ -112,6 +112,44 @@ def test_products_of_weights_as_they_lie(n, k, target, layout):
         assert (np.abs(found - expected) <= 2.0**-20 * bound).all()
 
 
+def of_stored_numbers(n: int, k: int) -> Executable:
+    """x[m, k] times weights [n, k], both of bf16, summed in single precision."""
+    shapes = {"x": ("m", k), "w": (n, k), "t": (k, n), "y": ("m", n)}
+
+    def kind(name: str, element: str) -> str:
+        rows, columns = shapes[name]
+        known = isinstance(rows, int)
+        shape = "" if known else f', #graph.shape<["m", {columns}]>'
+        return f"tensor<{rows if known else '?'}x{columns}x{element}{shape}>"
+
+    half, narrow, out = kind("x", "bf16"), kind("w", "bf16"), kind("y", "f32")
+    left, wide, right = (kind(name, "f32") for name in "xwt")
+    text = f"""
+    func.func @main(%x: {half}, %w: {narrow}) -> {out} attributes {{graph.num_inputs = 1 : i64}} {{
+      %left = "graph.astype"(%x) {{dtype = f32}} : ({half}) -> {left}
+      %wide = "graph.astype"(%w) {{dtype = f32}} : ({narrow}) -> {wide}
+      %t = "graph.permute_dims"(%wide) {{axes = array<i64: 1, 0>}} : ({wide}) -> {right}
+      %y = "graph.matmul"(%left, %t) : ({left}, {right}) -> {out}
+      return %y : {out}
+    }}"""
+    return compile(text, "native", opt_level=3)
+
+
+@pytest.mark.parametrize(("n", "k"), [(33, 31), (40, 96), (33, 2048)])
+def test_rows_of_stored_numbers(n, k):
+    """Pairs are read where they lie, unless k is odd or rows share sets of the cache."""
+    executable = of_stored_numbers(n, k)
+    rng = np.random.default_rng(n * k)
+    weights = random_bf16(rng, n, k)
+    packed = executable["main_params"](bits_of(weights))
+    for m in (0, 1, 3, 13, 14, 15, 29, 130):
+        x = random_bf16(rng, m, k)
+        bound = np.abs(x).astype(np.float64) @ np.abs(weights).T.astype(np.float64)
+        found = executable["main"](bits_of(x), packed)
+        expected = x.astype(np.float64) @ weights.T.astype(np.float64)
+        assert (np.abs(found - expected) <= 2.0**-20 * bound).all()
+
+
 @pytest.mark.parametrize("layout", ["nk", "kn"])
 @pytest.mark.parametrize("m", [3, 80])
 def test_the_zero_of_a_last_pair_meets_no_number(layout, m):

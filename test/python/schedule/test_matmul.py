@@ -96,6 +96,14 @@ def test_product_with_static_extents(m):
     check_plain(kernel, "nk", m, 33, 70)
 
 
+@pytest.mark.parametrize(("n", "k"), [(290, 100), (33, 1024), (48, 1536), (1090, 1600)])
+def test_rows_that_are_read_in_place_or_copied(n, k):
+    # Rows of 1024 numbers share sets of the cache; 1600 are more than one block of k.
+    kernel = Kernel(matmul_text("nk", {"n": n, "k": k}))
+    for m in (65, 71, 129, 300):
+        check_plain(kernel, "nk", m, n, k)
+
+
 def test_left_side_stored_by_columns():
     body = product(
         "%c", "mnk", ("%x", "k, m", MATRIX), ("%w", "n, k", MATRIX), ("%out", "m, n", MATRIX)
