@@ -57,8 +57,7 @@ def main() -> int:
                         print(
                             f"{weights}, {threads} threads: {peer.name}: {block.note}", flush=True
                         )
-                        if options.rounds:
-                            block.save(results)
+                        block.save(results)
                         blocks.append(block)
     except OurAnswerIsWrong as error:
         print(error, file=sys.stderr)

@@ -63,10 +63,15 @@ class Block:
     rows: Sequence[Row] = ()
 
     def save(self, folder: Path) -> None:
-        """Keeps the block, in place of an older one of the same programs."""
+        """Keeps the block, in place of an older one of the same programs.
+
+        One without rows takes the place of none: the program may be absent today.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         name = re.sub(r"\W+", "-", f"{self.weights} {self.threads} {self.peer}")
-        (folder / f"{name}.json").write_text(json.dumps(asdict(self), indent=1))
+        path = folder / f"{name}.json"
+        if self.rows or not path.exists():
+            path.write_text(json.dumps(asdict(self), indent=1))
 
 
 def load_blocks(folder: Path) -> list[Block]:
@@ -95,7 +100,9 @@ def report(blocks: Sequence[Block], weights: Sequence[str], threads: Sequence[in
             chosen = [b for b in blocks if (b.weights, b.threads) == (kind, number)]
             if chosen:
                 lines += [f"\n**{kind}, {number} thread{'s' * (number > 1)}**\n", *_table(chosen)]
-    return "\n".join([*lines, "\n**Summary**\n", *_summary(blocks, weights, threads)])
+    if any(block.rows for block in blocks):
+        lines += ["\n**Summary**\n", *_summary(blocks, weights, threads)]
+    return "\n".join(lines)
 
 
 def _table(blocks: Sequence[Block]) -> Iterator[str]:

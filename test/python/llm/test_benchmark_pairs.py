@@ -125,8 +125,9 @@ def test_rows_compare_within_rounds(tmp_path):
     assert row.share is not None
     assert math.isclose(row.share, 1.0)
     block = Block("f32", 2, "a peer", "1", "right", [row])
+    Block("f32", 2, "a peer", "", "absent: no module").save(tmp_path)
     block.save(tmp_path)
-    block.save(tmp_path)
+    Block("f32", 2, "a peer", "", "absent: no module").save(tmp_path)
     assert load_blocks(tmp_path)[0].rows[0].ratio == row.ratio
     text = report(load_blocks(tmp_path), ["f32"], [2])
     assert "| tg8@0 | a peer 1 | 4.0 | 2.0 | 2.00 | 1.50 to 2.50 | 1.05 | 5.0 GB/s | 100% |" in text
