@@ -8,6 +8,7 @@ $RELAX_CACHE_BYTES (2 GiB by default) by dropping what was not used for longest.
 
 import atexit
 import hashlib
+import io
 import os
 import shutil
 import tempfile
@@ -21,6 +22,7 @@ from typing import BinaryIO
 from relax_mlir.errors import UsageError
 
 DEFAULT_BYTES = 2 << 30
+CHUNK_BYTES = 2 << 20
 _TRIM_EVERY = 64 << 20
 _since_trim = _TRIM_EVERY  # the first file made looks after what earlier processes left
 
@@ -75,6 +77,19 @@ def limit() -> int:
     return int(chosen)
 
 
+class _InChunks(io.BufferedWriter):
+    """Writes to the file in whole chunks, which Linux can keep, and map, as huge pages."""
+
+    def write(self, data: bytes | memoryview) -> int:
+        rest = memoryview(data).cast("B")
+        size = len(rest)
+        while rest:
+            room = CHUNK_BYTES - self.tell() % CHUNK_BYTES
+            super().write(rest[:room])
+            rest = rest[room:]
+        return size
+
+
 def write_atomically(path: Path, *parts: bytes | memoryview) -> None:
     """Writes a file in one step: readers see all of it, or what was there before."""
     with _replacing(path) as file:
@@ -87,7 +102,7 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".new")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with _InChunks(io.FileIO(handle, "w"), CHUNK_BYTES) as file:
             yield file
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)

@@ -1,6 +1,7 @@
 """The cache makes each file once and stays within its size."""
 
 import os
+import secrets
 import stat
 import threading
 from pathlib import Path
@@ -79,6 +80,25 @@ def test_threads_get_whole_files() -> None:
     for thread in threads:
         thread.join()
     assert seen == [bytes(1 << 16)] * 80
+
+
+def test_files_are_written_in_whole_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "CHUNK_BYTES", 64)
+    written = []
+    raw = cache.io.FileIO
+
+    class Raw(raw):
+        def write(self, data: memoryview) -> int:
+            written.append((self.tell(), len(data)))
+            return super().write(data)
+
+    monkeypatch.setattr(cache.io, "FileIO", Raw)
+    for sizes in [(), (0,), (1,), (64,), (63, 1, 1), (3, 200, 0, 61, 7), (1000,), (5,) * 40]:
+        parts = [secrets.token_bytes(size) for size in sizes]
+        written.clear()
+        path = cache.store(secrets.token_bytes(9), [*map(memoryview, parts)], ".parts")
+        assert path.read_bytes() == b"".join(parts)
+        assert written == [(at, min(64, sum(sizes) - at)) for at in range(0, sum(sizes), 64)]
 
 
 def test_the_folder_follows_the_environment(
