@@ -63,8 +63,8 @@ PREFETCH_ROWS = 6
 """Rows from which on multiplying takes so long that the machine stops reading ahead."""
 STRETCH = 64
 """Blocks of k of `ROW_BLOCK` rows that stay in the L2 cache (256 KiB)."""
-TASK_BYTES = 24576
-"""Weights that are worth a task of their own."""
+TASK_BYTES, TASK_ROWS = 24576, 16
+"""Weights that are worth a task of their own, for up to so many rows; of more rows, fewer are."""
 TASKS = 24
 """Tasks worth having, so that every thread finds some."""
 TOTALS, MOST_PANELS = 1024, 32
@@ -102,7 +102,8 @@ class _Split:
         row_blocks = ceil_div(rows, ROW_BLOCK)
         height = round_up(ceil_div(rows, maximum(row_blocks, 1)), ROWS)
         height = maximum(minimum(rows, height), 1)
-        least = max(1, TASK_BYTES // problem.right.bytes)
+        least = TASK_BYTES // problem.right.bytes
+        least = maximum(floor_div(least, maximum(floor_div(height, TASK_ROWS), 1)), 1)
         most = minimum(maximum(floor_div(TOTALS, height), 1), MOST_PANELS)
         work = mul(panels, minimum(row_blocks, BATCH))
         group = maximum(minimum(floor_div(work, TASKS), most), least)
