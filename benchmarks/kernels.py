@@ -131,15 +131,15 @@ def _options() -> argparse.Namespace:
         help=f"some of {','.join(cases.SUITES)}, or curve (default: gemm,gemv,rows)")  # fmt: skip
     comparison.add_options(parser, PEERS, seconds=0.05)
     add("--dynamic", action="store_true", help="ours against ours for each size")
-    add("--shape", default="1536x576", metavar="NxK", help="columns x contracted, of the curve")
+    add("--shape", type=_shape, default="1536x576", metavar="NxK",
+        help="columns x contracted, of the curve (default: 1536x576)")  # fmt: skip
     add("--dtype", default="f32", choices=sorted(cases.TOLERANCE), help="of the curve")
     options = parser.parse_args()
     options.peers = comparison.chosen(parser, "peer", options.peers, PEERS)
     chosen = comparison.chosen(parser, "suite", options.suite, suites)
     options.curve = chosen == ["curve"]
     if options.curve:
-        n, k = map(int, options.shape.split("x"))
-        options.cases = [cases.matmul(m, n, k, options.dtype) for m in cases.CURVE]
+        options.cases = [cases.matmul(m, *options.shape, options.dtype) for m in cases.CURVE]
     elif "curve" in chosen:
         parser.error("the curve is a suite of its own")
     else:
@@ -148,6 +148,13 @@ def _options() -> argparse.Namespace:
     if not options.cases:
         parser.error(f"no case has '{options.only}' in its name")
     return options
+
+
+def _shape(text: str) -> tuple[int, int]:
+    n, times, k = text.partition("x")
+    if not (times and n.isdecimal() and k.isdecimal()):
+        raise argparse.ArgumentTypeError(f"expected two numbers as in 1536x576, but got '{text}'")
+    return int(n), int(k)
 
 
 if __name__ == "__main__":
