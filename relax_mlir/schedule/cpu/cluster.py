@@ -10,73 +10,22 @@ Reductions along the lanes keep vectors of partial results, several where an ite
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from relax_mlir.bindings import arith, ir, memref, scf
+from relax_mlir.bindings import arith, ir, memref
 
 from . import loops
 from .affine import IndexLane, evaluate, plus, resolve, times
 from .combine import Combiner, across
 from .evaluate import Evaluator, Point, yielded
+from .lane_loops import UNROLL, Carried, LaneBody, unrolled, vector_range
 from .lanes import Lane, Ramp, Uniform, Varying, scalar, to_vector, vector_type
 from .loops import Index
 from .memory import row_major
 from .nests import Cluster, Nest
 from .plan import Plan
 from .program import Stage
+from .search import Search, order_of
 
-UNROLL = 4
 _LONG_BODY = 64
-
-Carried = list[ir.Value]
-LaneBody = Callable[[ir.Value, ir.Value | None, Carried], Carried]
-
-
-def vector_range(
-    start: Index, stop: Index, lanes: int, body: LaneBody,
-    carried: Sequence[ir.Value] = (), *, exact: bool = False,
-) -> Carried:  # fmt: skip
-    """Full vectors from start to stop, then one masked vector for the rest.
-
-    `body(base, mask, carried)` returns the next carried values. `exact` says that the extent
-    divides by the lanes.
-    """
-    found = list(carried)
-    extent = loops.sub(stop, start)
-    rest = loops.mod(extent, lanes)
-    end = loops.sub(stop, rest)
-    if not (isinstance(extent, int) and extent < lanes):
-        found = loops.for_range(start, end, lanes, lambda i, *c: body(i, None, list(c)), found)
-    if exact or (isinstance(rest, int) and rest == 0):
-        return found
-
-    def tail() -> Carried:
-        return body(loops.value(end), loops.mask(rest, lanes), found)
-
-    if isinstance(rest, int):
-        return tail()
-    some = arith.cmpi(arith.CmpIPredicate.ne, rest, loops.value(0))
-    branch = scf.IfOp(some, [x.type for x in found], has_else=bool(found))
-    with ir.InsertionPoint(branch.then_block):
-        scf.YieldOp(tail())
-    if found:
-        with ir.InsertionPoint(branch.else_block):
-            scf.YieldOp(found)
-    return list(branch.results)
-
-
-def unrolled(
-    evaluator: Evaluator, start: Index, stop: Index, lanes: int,
-    body: Callable[[ir.Value, int, Carried], Carried], carried: Sequence[ir.Value] = (),
-) -> Carried:  # fmt: skip
-    """A loop over groups of `UNROLL` vectors; `body(base, number in the group, carried)`."""
-
-    def step(base: ir.Value, *held: ir.Value) -> Carried:
-        found: Carried = []
-        with evaluator.stores_at_end():
-            for number in range(UNROLL):
-                found += body(loops.add(base, number * lanes), number, list(held))
-        return found
-
-    return loops.for_range(start, stop, lanes * UNROLL, step, carried)
 
 
 def is_short(evaluator: Evaluator, stages: Sequence[Stage]) -> bool:
@@ -313,6 +262,8 @@ class ClusterEmitter:
         self, point: Point, reducing: list[Stage], reduced: list[int], lane_axis: int | None
     ) -> Carried:
         """Loops over the reduced axes, and what becomes of the totals."""
+        if self._search(point, reducing, reduced, lane_axis):
+            return []
         across_lanes = lane_axis in reduced
         lanes = self.plan.lanes if across_lanes else point.lanes
         firsts = {stage: self._first_values(stage, point) for stage in reducing}
@@ -330,6 +281,28 @@ class ClusterEmitter:
             at += count
             self._finish(stage, point, firsts[stage], held, lanes)
         return []
+
+    def _search(
+        self, point: Point, reducing: list[Stage], reduced: list[int], lane_axis: int | None
+    ) -> bool:
+        """Finds the place of an extremum along the lanes, if that is all there is to do."""
+        if reduced != [lane_axis] or self.cluster.stages != reducing or len(reducing) != 1:
+            return False
+        stage = reducing[0]
+        order = order_of(stage, self.combiners[stage], self.evaluator.kernel.placement.inlining)
+        if order is None:
+            return False
+
+        def at(axis_lane: Lane, lanes: int, mask: ir.Value | None) -> tuple[Point, list[IndexLane]]:
+            inside = Point(lanes, mask, point.index).at(lane_axis, axis_lane)
+            return inside, self._indices(stage, inside)
+
+        firsts = [scalar(first) for first in self._first_values(stage, point)]
+        search = Search(self.evaluator, stage, self.combiners[stage], order, at)
+        indices = self._indices(stage, point)
+        for number, total in enumerate(search.emit(self.extents[lane_axis], firsts)):
+            self._keep(stage, number, Uniform(total), indices, point)
+        return True
 
     def _first_values(self, stage: Stage, point: Point) -> list[Lane]:
         indices = self._indices(stage, point)

@@ -17,18 +17,11 @@ from relax_mlir.bindings import ir, memref
 from . import loops
 from .access import root_of, uses_of
 from .affine import Part
-from .cluster import (
-    UNROLL,
-    Carried,
-    ClusterEmitter,
-    is_short,
-    kept_axes,
-    unrolled,
-    vector_range,
-)
+from .cluster import ClusterEmitter, is_short, kept_axes
 from .combine import Combiner
 from .evaluate import Evaluator, Point, Tile
 from .kernel import Kernel
+from .lane_loops import UNROLL, Carried, unrolled, vector_range
 from .lanes import Ramp, Uniform
 from .loops import Index
 from .memory import View, row_major

@@ -14,10 +14,17 @@ from relax_mlir.codegen import build_shared
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.tir import prim_funcs
 from relax_mlir.schedule.rules import schedule
-from relax_mlir.target import Target
+from relax_mlir.target import Target, lacking
 from relax_mlir.transforms.legalize_ops import LegalizeOps
 
 TARGET = "native"
+HERE = Target.parse(TARGET)
+# Those that this machine runs.
+TARGETS = [
+    name
+    for name in ("native", "x86-64", "x86-64-v3", "x86-64-v4", "aarch64")
+    if Target.parse(name).arch == HERE.arch and not lacking(Target.parse(name).needs)
+]
 
 
 class Built:

@@ -3,16 +3,8 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from scheduled import built, built_from_graph, generic, program
+from scheduled import TARGETS, built, built_from_graph, generic, program
 
-from relax_mlir.target import Target, lacking
-
-HERE = Target.parse("native")
-TARGETS = [
-    name
-    for name in ("native", "x86-64", "x86-64-v3", "x86-64-v4", "aarch64")
-    if Target.parse(name).arch == HERE.arch and not lacking(Target.parse(name).needs)
-]
 MATRIX, ROW = "tensor<?x?xf32>", "tensor<?xf32>"
 ID, BY_ROW = "(a, b) -> (a, b)", "(a, b) -> (a)"
 FLAG = "fastmath<afn>"

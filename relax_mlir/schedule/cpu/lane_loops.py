@@ -1,0 +1,63 @@
+"""Loops along the lanes: full vectors, several at a time, and one masked vector for the rest."""
+
+from collections.abc import Callable, Sequence
+
+from relax_mlir.bindings import arith, ir, scf
+
+from . import loops
+from .evaluate import Evaluator
+from .loops import Index
+
+UNROLL = 4
+
+Carried = list[ir.Value]
+LaneBody = Callable[[ir.Value, ir.Value | None, Carried], Carried]
+
+
+def vector_range(
+    start: Index, stop: Index, lanes: int, body: LaneBody,
+    carried: Sequence[ir.Value] = (), *, exact: bool = False,
+) -> Carried:  # fmt: skip
+    """Full vectors from start to stop, then one masked vector for the rest.
+
+    `body(base, mask, carried)` returns the next carried values. `exact` says that the extent
+    divides by the lanes.
+    """
+    found = list(carried)
+    extent = loops.sub(stop, start)
+    rest = loops.mod(extent, lanes)
+    end = loops.sub(stop, rest)
+    if not (isinstance(extent, int) and extent < lanes):
+        found = loops.for_range(start, end, lanes, lambda i, *c: body(i, None, list(c)), found)
+    if exact or (isinstance(rest, int) and rest == 0):
+        return found
+
+    def tail() -> Carried:
+        return body(loops.value(end), loops.mask(rest, lanes), found)
+
+    if isinstance(rest, int):
+        return tail()
+    some = arith.cmpi(arith.CmpIPredicate.ne, rest, loops.value(0))
+    branch = scf.IfOp(some, [x.type for x in found], has_else=bool(found))
+    with ir.InsertionPoint(branch.then_block):
+        scf.YieldOp(tail())
+    if found:
+        with ir.InsertionPoint(branch.else_block):
+            scf.YieldOp(found)
+    return list(branch.results)
+
+
+def unrolled(
+    evaluator: Evaluator, start: Index, stop: Index, lanes: int,
+    body: Callable[[ir.Value, int, Carried], Carried], carried: Sequence[ir.Value] = (),
+) -> Carried:  # fmt: skip
+    """A loop over groups of `UNROLL` vectors; `body(base, number in the group, carried)`."""
+
+    def step(base: ir.Value, *held: ir.Value) -> Carried:
+        found: Carried = []
+        with evaluator.stores_at_end():
+            for number in range(UNROLL):
+                found += body(loops.add(base, number * lanes), number, list(held))
+        return found
+
+    return loops.for_range(start, stop, lanes * UNROLL, step, carried)

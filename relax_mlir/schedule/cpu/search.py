@@ -1,0 +1,274 @@
+"""Finds where extrema are, along the lanes: argmax and argmin.
+
+    blocks of a row, one after the other            what the scalar loop would end with
+      greatest of the block; is there a NaN?          vectors, without places
+      if that beats the best so far                   seldom
+        first place that holds it                     vectors, from the cache
+        the body, once, at that place                 scalars
+
+All accumulators are chosen by one comparison, so what the body does between the first best element
+and the end of the loop changes nothing, nor what it did before.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, ir, math, scf, vector
+
+from . import loops
+from .access import Inlining, root_of
+from .affine import IndexLane
+from .combine import Combiner, halves
+from .evaluate import Evaluator, Point, yielded
+from .lane_loops import UNROLL, Carried, vector_range
+from .lanes import Ramp, Uniform, scalar, splat, to_vector
+from .loops import Index
+from .program import Stage
+
+_BLOCK = 256
+_FLOATS = {int(arith.CmpFPredicate.OGT): True, int(arith.CmpFPredicate.OLT): False}
+_INTEGERS = {
+    int(arith.CmpIPredicate.sgt): (True, True),
+    int(arith.CmpIPredicate.slt): (False, True),
+    int(arith.CmpIPredicate.ugt): (True, False),
+    int(arith.CmpIPredicate.ult): (False, False),
+}
+
+At = Callable[[IndexLane, int, ir.Value | None], tuple[Point, list[IndexLane]]]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is looked for: the first greatest (or least) element, or the first NaN.
+
+    It is accumulator `number`; `finds_nan` says that a NaN beats all numbers.
+    """
+
+    number: int
+    greatest: bool
+    signed: bool
+    finds_nan: bool
+
+    @property
+    def update(self) -> str:
+        """The op that keeps the better one of two integers."""
+        return f"arith.{'max' if self.greatest else 'min'}{'s' if self.signed else 'u'}i"
+
+    def beats(self, x: ir.Value, best: ir.Value) -> ir.Value:
+        """Whether x is better, lane by lane; false where either is a NaN."""
+        if isinstance(_element(x), ir.FloatType):
+            floats = arith.CmpFPredicate
+            return arith.cmpf(floats.OGT if self.greatest else floats.OLT, x, best)
+        name = ("s" if self.signed else "u") + ("gt" if self.greatest else "lt")
+        return arith.cmpi(getattr(arith.CmpIPredicate, name), x, best)
+
+    def better(self, x: ir.Value, best: ir.Value) -> ir.Value:
+        """The better one, lane by lane; `best` where either is a NaN."""
+        return arith.select(self.beats(x, best), x, best)
+
+
+def order_of(stage: Stage, combiner: Combiner | None, inlining: Inlining) -> Order | None:
+    """What the reduction looks for, if it is that, of elements that lie in memory."""
+    if combiner is None or combiner.condition is None or not combiner.needs_places:
+        return None
+    for number, pair in enumerate(zip(combiner.terms, combiner.accumulators, strict=True)):
+        found = _order(combiner.condition, *pair, number)
+        if found is None or not _is_loaded(stage, pair[0], inlining):
+            continue
+        updates = [None if op is None else op.operation.name for op in combiner.ops]
+        if updates[number] in (None, found.update):
+            updates[number] = None
+            return found if not any(updates) else None
+    return None
+
+
+def _order(condition: ir.Value, term: ir.Value, best: ir.Value, number: int) -> Order | None:
+    """`term > best`, or that or `term` is the first NaN."""
+    op = _defining(condition)
+    if isinstance(op, arith.OrIOp):
+        for compare, nan in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+            found = _order(compare, term, best, number)
+            if found is not None and _is_new_nan(nan, term, best):
+                return Order(number, found.greatest, found.signed, True)
+        return None
+    if not isinstance(op, arith.CmpFOp | arith.CmpIOp) or {op.lhs, op.rhs} != {term, best}:
+        return None
+    forward, predicate = op.lhs == term, op.predicate.value
+    if isinstance(op, arith.CmpFOp):
+        greatest, signed = _FLOATS.get(predicate), True
+    else:
+        greatest, signed = _INTEGERS.get(predicate, (None, True))
+    return None if greatest is None else Order(number, greatest == forward, signed, False)
+
+
+def _is_new_nan(value: ir.Value, term: ir.Value, best: ir.Value) -> bool:
+    """Whether it says that `term` is a NaN and `best` is none."""
+    op = _defining(value)
+    if not isinstance(op, arith.AndIOp):
+        return False
+    wanted = {(term, arith.CmpFPredicate.UNO), (best, arith.CmpFPredicate.ORD)}
+    tests = [_defining(operand) for operand in (op.lhs, op.rhs)]
+    if not all(isinstance(test, arith.CmpFOp) and test.lhs == test.rhs for test in tests):
+        return False
+    return {(test.lhs, test.predicate.value) for test in tests} == wanted
+
+
+def _defining(value: ir.Value) -> ir.OpView | None:
+    return None if isinstance(value.owner, ir.Block) else value.owner.opview
+
+
+def _is_loaded(stage: Stage, value: ir.Value, inlining: Inlining) -> bool:
+    """Whether a scalar of the block is an element of memory, so that it is the same each time."""
+    while isinstance(_defining(value), arith.ExtFOp):
+        value = value.owner.operands[0]
+    if not isinstance(value.owner, ir.Block) or value.arg_number >= len(stage.reads):
+        return False
+    return not inlining.is_inlined(root_of(stage.reads[value.arg_number].tensor))
+
+
+def _element(x: ir.Value) -> ir.Type:
+    return ir.VectorType(x.type).element_type if isinstance(x.type, ir.VectorType) else x.type
+
+
+def _any(mask: ir.Value) -> ir.Value:
+    return vector.reduction(mask.type.element_type, vector.CombiningKind.OR, mask)
+
+
+@dataclass
+class Search:
+    """Emits the search of one row; `at(index, lanes, mask)` is a point of it and its indices."""
+
+    evaluator: Evaluator
+    stage: Stage
+    combiner: Combiner
+    order: Order
+    at: At
+
+    @property
+    def _term(self) -> ir.Value:
+        return self.combiner.terms[self.order.number]
+
+    @property
+    def _lanes(self) -> int:
+        return self.evaluator.kernel.target.vector_bytes // max(1, self._term.type.width // 8)
+
+    def emit(self, extent: Index, firsts: Sequence[ir.Value]) -> Carried:
+        """The accumulators behind the row, which begin as `firsts`."""
+        nowhere = loops.value(-1)
+
+        def end(start: ir.Value) -> Index:
+            return loops.minimum(loops.add(start, _BLOCK), extent)
+
+        def block(start: ir.Value, best: ir.Value, where: ir.Value) -> Carried:
+            return self._block(start, end(start), best, where)
+
+        carried = [firsts[self.order.number], nowhere]
+        best, where = loops.for_range(0, extent, _BLOCK, block, carried)
+        found = arith.cmpi(arith.CmpIPredicate.ne, where, nowhere)
+        branch = scf.IfOp(found, [x.type for x in firsts], has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            scf.YieldOp(self._take(self._find(where, end(where), best), firsts))
+        with ir.InsertionPoint(branch.else_block):
+            scf.YieldOp(firsts)
+        return list(branch.results)
+
+    def _block(self, start: ir.Value, stop: Index, best: ir.Value, where: ir.Value) -> Carried:
+        """The best so far and the block that it is in, with one more block."""
+        greatest, has_nan = self._scan(start, stop, best)
+        beats = _any(self.order.beats(greatest, splat(best, self._lanes)))
+        if has_nan is not None:
+            number = arith.cmpf(arith.CmpFPredicate.ORD, best, best)
+            beats = arith.ori(beats, arith.andi(has_nan, number))
+        branch = scf.IfOp(beats, [best.type, where.type], has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            top = self._across(greatest)
+            if has_nan is not None:
+                nan = arith.constant(top.type, ir.FloatAttr.get(top.type, float("nan")))
+                top = arith.select(has_nan, nan, top)
+            scf.YieldOp([top, start])
+        with ir.InsertionPoint(branch.else_block):
+            scf.YieldOp([best, where])
+        return list(branch.results)
+
+    def _elements(self, base: ir.Value, mask: ir.Value | None) -> ir.Value:
+        """A vector of what is compared."""
+        point, indices = self.at(Ramp(base, 1, self._lanes, True), self._lanes, mask)
+        values = self.evaluator.evaluate(self.stage, indices, point, ())
+        return to_vector(values(self._term), self._lanes)
+
+    def _scan(
+        self, start: ir.Value, stop: Index, best: ir.Value
+    ) -> tuple[ir.Value, ir.Value | None]:
+        """The best of each lane, of `best` and the numbers of the block; whether one is NaN."""
+        lanes, order = self._lanes, self.order
+        none = loops.mask(0, lanes)
+        carried = [splat(best, lanes)] * UNROLL + [none] * order.finds_nan
+
+        def group(base: ir.Value, *c: ir.Value) -> Carried:
+            found = [self._elements(loops.add(base, i * lanes), None) for i in range(UNROLL)]
+            tops = [order.better(x, top) for x, top in zip(found, c, strict=False)]
+            nan = c[UNROLL:]
+            for pair in zip(found[::2], found[1::2], strict=True) if nan else ():
+                nan = (arith.ori(arith.cmpf(arith.CmpFPredicate.UNO, *pair), *nan),)
+            return [*tops, *nan]
+
+        middle = loops.sub(stop, loops.mod(loops.sub(stop, start), lanes * UNROLL))
+        *tops, last = loops.for_range(start, middle, lanes * UNROLL, group, carried)
+        tops, nan = (tops, [last]) if order.finds_nan else ([*tops, last], [])
+        top = order.better(order.better(tops[0], tops[1]), order.better(tops[2], tops[3]))
+
+        def single(base: ir.Value, mask: ir.Value | None, c: Carried) -> Carried:
+            x = self._elements(base, mask)
+            x = x if mask is None else arith.select(mask, x, c[0])
+            nan = [arith.ori(arith.cmpf(arith.CmpFPredicate.UNO, x, x), old) for old in c[1:]]
+            return [order.better(x, c[0]), *nan]
+
+        top, *nan = vector_range(middle, stop, lanes, single, [top, *nan])
+        return top, (_any(nan[0]) if nan else None)
+
+    def _across(self, x: ir.Value) -> ir.Value:
+        """The best lane."""
+        lanes = self._lanes
+        while lanes > 1:
+            x = self.order.better(*halves(x, lanes))
+            lanes //= 2
+        return x
+
+    def _find(self, start: ir.Value, stop: Index, best: ir.Value) -> ir.Value:
+        """The first place of a block that holds `best`, or a NaN."""
+        lanes = self._lanes
+        index, word = ir.IndexType.get(), ir.IntegerType.get_signless(lanes * UNROLL)
+        search = scf.WhileOp([index, word], [start])
+        with ir.InsertionPoint(search.before.blocks.append(index)):
+            base = search.before.blocks[0].arguments[0]
+            hits = arith.constant(word, 0)
+            for i in range(UNROLL):
+                here = loops.add(base, i * lanes)
+                mask = loops.mask(loops.sub(stop, here), lanes)
+                hit = arith.andi(self._is_hit(self._elements(here, mask), best), mask)
+                part = ir.IntegerType.get_signless(lanes)
+                bits = vector.bitcast(ir.VectorType.get([1], part), hit)
+                bits = arith.extui(word, vector.extract(bits, [], [0]))
+                hits = arith.ori(hits, arith.shli(bits, arith.constant(word, i * lanes)))
+            missing = arith.cmpi(arith.CmpIPredicate.eq, hits, arith.constant(word, 0))
+            scf.ConditionOp(missing, [base, hits])
+        with ir.InsertionPoint(search.after.blocks.append(index, word)):
+            base = search.after.blocks[0].arguments[0]
+            scf.YieldOp([loops.add(base, lanes * UNROLL)])
+        base, hits = search.results
+        return arith.addi(base, arith.index_castui(index, math.cttz(hits)))
+
+    def _is_hit(self, x: ir.Value, best: ir.Value) -> ir.Value:
+        wanted = splat(best, self._lanes)
+        if not isinstance(best.type, ir.FloatType):
+            return arith.cmpi(arith.CmpIPredicate.eq, x, wanted)
+        hit = arith.cmpf(arith.CmpFPredicate.OEQ, x, wanted)
+        if self.order.finds_nan:
+            hit = arith.ori(hit, arith.cmpf(arith.CmpFPredicate.UNO, x, x))
+        return hit
+
+    def _take(self, place: ir.Value, held: Sequence[ir.Value]) -> Carried:
+        """What the body makes of the accumulators at one place."""
+        point, indices = self.at(Uniform(place), 1, None)
+        values = self.evaluator.evaluate(self.stage, indices, point, [Uniform(x) for x in held])
+        return [scalar(values(value)) for value in yielded(self.stage)]

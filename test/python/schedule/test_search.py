@@ -1,0 +1,100 @@
+"""Places of extrema in rows: blocks and their edges, equals, NaN, infinities, every type."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from scheduled import TARGETS, assert_guarded, built_from_graph, guarded
+
+TYPES = {
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "i8": np.int8,
+    "i32": np.int32,
+    "i64": np.int64,
+}
+FLOATS = [name for name in TYPES if "f" in name]
+# Around vectors, groups of four vectors, and blocks of 256 numbers.
+LENGTHS = (1, 2, 15, 16, 17, 63, 64, 65, 255, 256, 257, 511, 513, 1031)
+
+
+def places(operator: str, dtype: str, x: np.ndarray, target: str = "native") -> np.ndarray:
+    kind = f'tensor<?x?x{dtype}, #graph.shape<["m", "n"]>>'
+    result = 'tensor<?xi64, #graph.shape<["m"]>>'
+    kernel = built_from_graph(
+        f"""
+    func.func @main(%x: {kind}) -> {result} {{
+      %y = "graph.{operator}"(%x) {{axis = 1 : i64, keepdims = false}} : ({kind}) -> {result}
+      return %y : {result}
+    }}""",
+        target=target,
+    )
+    # Places are looked for where the extrema are known, not carried along.
+    assert "math.cttz" in kernel.text
+    out, memory = guarded(x.shape[:1], np.dtype(np.int64))
+    kernel(x.view(np.uint16) if x.itemsize == 2 else x, out)
+    assert_guarded(memory)
+    return out
+
+
+def expected(operator: str, x: np.ndarray) -> np.ndarray:
+    wide = x.astype(np.float32) if x.dtype == ml_dtypes.bfloat16 else x
+    return getattr(wide, operator)(1)
+
+
+@pytest.mark.parametrize("operator", ["argmax", "argmin"])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_first_of_equals(operator, dtype):
+    generator = np.random.default_rng(len(dtype))
+    for length in LENGTHS:
+        for few in (3, 1000):
+            x = generator.integers(-min(few, 100), min(few, 100), (5, length)).astype(TYPES[dtype])
+            np.testing.assert_array_equal(places(operator, dtype, x), expected(operator, x))
+
+
+@pytest.mark.parametrize("operator", ["argmax", "argmin"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_any_place_in_any_block(operator, target):
+    x = np.zeros((1031, 1031), np.float32)
+    np.fill_diagonal(x, 1 if operator == "argmax" else -1)
+    x[:, 1030] = x[1030, 1030]
+    np.testing.assert_array_equal(places(operator, "f32", x, target), np.arange(1031))
+
+
+@pytest.mark.parametrize("operator", ["argmax", "argmin"])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_first_nan(operator, dtype):
+    generator = np.random.default_rng(3)
+    rows = [(0,), (700,), (255, 256), (3, 35), (64, 20), (500, 501, 2), (1029, 1030), ()]
+    x = generator.standard_normal((len(rows), 1031)).astype(TYPES[dtype])
+    for row, nans in zip(x, rows, strict=True):
+        row[list(nans)] = np.nan
+        row[100] = np.inf if operator == "argmax" else -np.inf
+    np.testing.assert_array_equal(places(operator, dtype, x), expected(operator, x))
+
+
+@pytest.mark.parametrize("operator", ["argmax", "argmin"])
+@pytest.mark.parametrize("length", LENGTHS)
+def test_rows_of_infinities_and_zeros(operator, length):
+    x = np.empty((4, length), np.float32)
+    x[0], x[1], x[2], x[3] = -np.inf, np.inf, 0.0, -0.0
+    x[2, 1::2], x[3, 1::2] = -0.0, 0.0
+    np.testing.assert_array_equal(places(operator, "f32", x), np.zeros(4))
+    x[0, -1], x[1, -1] = -3e38, 3e38
+    np.testing.assert_array_equal(places(operator, "f32", x), expected(operator, x))
+
+
+@pytest.mark.parametrize("operator", ["argmax", "argmin"])
+@pytest.mark.parametrize("dtype", ["i8", "i32", "i64"])
+def test_ends_of_integers(operator, dtype):
+    limits = np.iinfo(TYPES[dtype])
+    x = np.full((3, 300), limits.min, TYPES[dtype])
+    x[1], x[2] = limits.max, 0
+    np.testing.assert_array_equal(places(operator, dtype, x), np.zeros(3))
+    x[0, 299], x[1, 299] = limits.max, limits.min
+    np.testing.assert_array_equal(places(operator, dtype, x), expected(operator, x))
+
+
+def test_no_rows():
+    assert places("argmax", "f32", np.zeros((0, 7), np.float32)).shape == (0,)
