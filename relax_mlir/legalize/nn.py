@@ -1,5 +1,7 @@
 """Tensor programs of activations and normalisations; half precision computes in f32."""
 
+from math import pi
+
 from relax_mlir.bindings import arith, ir, math
 from relax_mlir.dialects.graph import (
     GeluOp,
@@ -61,14 +63,18 @@ def gelu(op: GeluOp, kernel: KernelBuilder) -> None:
 
 
 def gelu_tanh(op: GeluTanhOp, kernel: KernelBuilder) -> None:
-    """x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2."""
+    """x * (1 + tanh(a)) / 2, a = sqrt(2 / pi) * (x + 0.044715 x^3), which is x / (1 + exp(-2 a)).
+
+    So nothing cancels where a is below zero. -2 a is rounded, so that the exponential may be
+    approximate.
+    """
 
     def body(x: ir.Value) -> ir.Value:
-        cube = multiply(multiply(x, x), x)
-        inner = add(x, multiply(cube, scalar(x.type, 0.044715)))
-        angle = multiply(inner, scalar(x.type, 0.7978845608028654))
-        one = scalar(x.type, 1)
-        return multiply(multiply(x, scalar(x.type, 0.5)), add(one, math.TanhOp(angle).result))
+        slope = -2 * (2 / pi) ** 0.5
+        cubic = multiply(multiply(x, x), scalar(x.type, 0.044715 * slope))
+        angle = multiply(x, add(cubic, scalar(x.type, slope)))
+        power = math.ExpOp(angle, fastmath=arith.FastMathFlags.afn).result
+        return divide(x, add(scalar(x.type, 1), power))
 
     _activation(kernel, body)
 
