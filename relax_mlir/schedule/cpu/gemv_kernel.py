@@ -256,8 +256,7 @@ class _Strip:
         factors = [[left(i, u) for u in range(len(starts))] for i in range(rows)]
         places = [mul(add(row, i), self.stride) for i in range(rows)]
 
-        def along(j: ir.Value) -> None:
-            keep = mask(sub(self.columns, j), lanes)
+        def along(j: Index, keep: ir.Value | None = None) -> None:
             right = [self.rhs.load(add(start, j), lanes, keep) for start in starts]
             for place, own in zip(places, factors, strict=True):
                 total = load(sums, add(place, j), lanes)
@@ -265,7 +264,11 @@ class _Strip:
                     total = vector.fma(x, y, total)
                 store(total, sums, add(place, j))
 
-        for_range(0, self.columns, lanes, along)
+        # Masks at the end alone: without instructions for them, each lane takes a branch.
+        rest = mod(self.columns, lanes)
+        whole = sub(self.columns, rest)
+        for_range(0, whole, lanes, along)
+        if_else(less(0, rest), lambda: along(whole, mask(rest, lanes)))
 
 
 def add_across(vectors: Sequence[ir.Value]) -> ir.Value:

@@ -1,10 +1,17 @@
 """Matrix products on an emulated Arm CPU, at both levels, against float64."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
 from arm_modules import emulated, operator, tensor
 from quantized_programs import Matrix, Product, rounded
+
+from relax_mlir.bindings import ir
+from relax_mlir.dialects import make_context
+from relax_mlir.passes import Pipeline
+from relax_mlir.pipelines import pipeline
 
 ROWS = (0, 1, 2, 3, 4, 7, 9, 17, 65)
 QUANTIZED = [
@@ -66,3 +73,14 @@ def test_floats(target: str, element: str, opt_level: int) -> None:
             actual = exe[f"product{i}"](x, *packed).astype(np.float64)
             limit = tolerance * (np.abs(exact) + 1e-3 * terms) + 1e-6 * terms
             assert (np.abs(actual - exact) <= limit).all(), (k, columns, rows)
+
+
+def test_columns_in_whole_vectors_are_read_without_masks() -> None:
+    """Arm has no instructions for masks; each lane of one would take a branch."""
+    operands, result = [tensor("f32", "n", 128), tensor("f32", 128, 64)], tensor("f32", "n", 64)
+    passes = pipeline("aarch64", 2)
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(operator("main", "matmul", operands, result))
+        Pipeline.parse(passes[: passes.index(",relax-lower-calls")] + ")").run(module)
+        loads = re.findall(r"vector\.(\w*load) .* : memref<8192xf32>", str(module))
+    assert loads.count("load") >= 10 * loads.count("maskedload"), "those left are where rows end"
