@@ -39,15 +39,18 @@ _ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "
 
 
 # What kernels may use, by LLVM's names, and what /proc/cpuinfo calls it where that differs.
-_FLAGS = {
-    **{name: name for name in (*_LEVEL_4, "avx512vbmi", "amx-tile", "amx-int8", "amx-bf16")},
+_X86_FLAGS = {
+    **{name: name for name in (*_LEVEL_4, "avx512vbmi")},
     **{"sse3": "pni", "sse4.1": "sse4_1", "sse4.2": "sse4_2", "sahf": "lahf_lm"},
     **{"bmi": "bmi1", "lzcnt": "abm", "avxvnni": "avx_vnni", "avx512vbmi2": "avx512_vbmi2"},
     **{"avx512vnni": "avx512_vnni", "avx512bf16": "avx512_bf16", "avx512fp16": "avx512_fp16"},
     **{"amx-tile": "amx_tile", "amx-int8": "amx_int8", "amx-bf16": "amx_bf16"},
+}
+_ARM_FLAGS = {
     **{"fp-armv8": "fp", "neon": "asimd", "fullfp16": "asimdhp", "dotprod": "asimddp"},
     **{"lse": "atomics", "rdm": "asimdrdm", "i8mm": "i8mm", "bf16": "bf16"},
 }
+_FLAGS = {**_X86_FLAGS, **_ARM_FLAGS}
 
 
 class TargetError(UsageError):
@@ -157,5 +160,8 @@ def _native() -> tuple[str, str, tuple[str, ...]]:
         )
     import llvmlite.binding as llvm  # 60 ms, and named targets do without
 
-    features = llvm.get_host_cpu_features()
+    features = dict(llvm.get_host_cpu_features())
+    if arch == "aarch64":
+        # LLVM leaves out what comes with the CPU's name, dot products among it.
+        features |= {name: flag in host_flags() for name, flag in _ARM_FLAGS.items()}
     return arch, llvm.get_host_cpu_name(), tuple(("-", "+")[on] + f for f, on in features.items())

@@ -3,8 +3,10 @@
 import dataclasses
 import re
 
+import llvmlite.binding
 import pytest
 
+from relax_mlir import target
 from relax_mlir.target import Target, TargetError
 
 
@@ -20,12 +22,12 @@ from relax_mlir.target import Target, TargetError
     ],
 )
 def test_named_levels(name: str, vector_bytes: int, registers: int) -> None:
-    target = Target.parse(name)
-    assert target.name == name
-    assert target.vector_bytes == vector_bytes
-    assert target.f32_lanes == vector_bytes // 4
-    assert target.num_vector_registers == registers
-    assert target.triple.startswith(target.arch)
+    level = Target.parse(name)
+    assert level.name == name
+    assert level.vector_bytes == vector_bytes
+    assert level.f32_lanes == vector_bytes // 4
+    assert level.num_vector_registers == registers
+    assert level.triple.startswith(level.arch)
 
 
 def test_levels_grow() -> None:
@@ -34,21 +36,38 @@ def test_levels_grow() -> None:
 
 
 def test_features_are_added_and_taken_away() -> None:
-    target = Target.parse("x86-64-v4+avx512vnni+-avx512vl")
-    assert target.has("avx512vnni")
-    assert not target.has("avx512vl")
-    assert target.vector_bytes == 32
-    assert "-avx512vl" in target.llvm_features.split(",")
+    less = Target.parse("x86-64-v4+avx512vnni+-avx512vl")
+    assert less.has("avx512vnni")
+    assert not less.has("avx512vl")
+    assert less.vector_bytes == 32
+    assert "-avx512vl" in less.llvm_features.split(",")
 
 
 def test_native_is_this_machine() -> None:
-    target = Target.parse("native")
-    assert target == Target.parse("native")
-    assert target.cpu
-    assert all(re.fullmatch(r"[+-]\S+", feature) for feature in target.features)
+    native = Target.parse("native")
+    assert native == Target.parse("native")
+    assert native.cpu
+    assert all(re.fullmatch(r"[+-]\S+", feature) for feature in native.features)
     flags = re.search(r"^(?:flags|Features)\s*:(.*)$", open("/proc/cpuinfo").read(), re.M)
-    if target.arch == "x86_64":
-        assert target.has("avx2") == ("avx2" in flags.group(1).split())
+    if native.arch == "x86_64":
+        assert native.has("avx2") == ("avx2" in flags.group(1).split())
+
+
+def test_native_on_arm_has_what_linux_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels ask for features by name, some of which LLVM tells by the CPU's name alone."""
+    monkeypatch.setattr(target.platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr(target, "host_flags", lambda: {"fp", "asimd", "atomics", "asimddp"})
+    monkeypatch.setattr(llvmlite.binding, "get_host_cpu_name", lambda: "neoverse-n1")
+    monkeypatch.setattr(llvmlite.binding, "get_host_cpu_features", lambda: {"crc": True})
+    target._native.cache_clear()
+    try:
+        native = Target.parse("native")
+    finally:
+        target._native.cache_clear()
+    assert (native.arch, native.cpu) == ("aarch64", "neoverse-n1")
+    assert {"dotprod", "neon", "lse"} <= set(native.needs)
+    assert native.has("crc")
+    assert not native.has("i8mm")
 
 
 def test_targets_are_values() -> None:
