@@ -114,6 +114,8 @@ def _choose_tile(plan: Plan, inlining: Inlining) -> None:
     if len(plan.lane_axes) > 1 or plan.clusters[0].axes or not short:
         return
     stage = nest.stages[0]
+    if any(stage.uses_init(number) for number in range(len(stage.results))):
+        return  # squares at the edges overlap
     for access in inlining.reads(stage):
         if access.shown is None or not all(use.plain for use in access.shown):
             continue

@@ -79,32 +79,36 @@ class NestEmitter:
         self._run_tasks(loops.mul(*counts), task)
 
     def _tiles(self, point: Point, first: Index, start: Index, stop: Index) -> None:
-        """Squares from `first` on along the tile axis, and what is left of both axes."""
+        """Squares from `first` on along the tile axis, and from `start` to `stop` along the lanes.
+
+        The last ones are moved back, to where they fit, and overlap the ones before.
+        """
         lanes, axis = self.plan.lanes, self.plan.tile_axis
-        extent = self.extents[axis]
+        (lane_axis,) = self.plan.lane_axes
+        extent, width = self.extents[axis], self.extents[lane_axis]
 
-        def row_by_row(begin: Index, row: Index, rows: Index) -> None:
+        def row_by_row() -> None:
             def one(i: ir.Value) -> None:
-                self._lane_loop(point.at(axis, Uniform(i)), begin, stop, False)
+                self._lane_loop(point.at(axis, Uniform(i)), start, stop, False)
 
-            loops.for_range(row, rows, 1, one)
+            loops.for_range(first, loops.minimum(loops.add(first, lanes), extent), 1, one)
 
         def squares() -> None:
-            end = loops.sub(stop, loops.mod(loops.sub(stop, start), lanes))
+            top = loops.value(loops.minimum(first, loops.sub(extent, lanes)))
 
             def square(base: ir.Value) -> None:
-                column = Ramp(base, 1, lanes, True)
-                rows = [Uniform(loops.add(first, i)) for i in range(lanes)]
-                tile = Tile(rows, Ramp(loops.value(first), 1, lanes, True), column)
+                moved = loops.minimum(base, loops.sub(width, lanes))
+                column = Ramp(loops.value(moved), 1, 1, True)
+                rows = [Uniform(loops.add(top, i)) for i in range(lanes)]
+                tile = Tile(rows, Ramp(top, 1, 1, True), column)
                 for i, row in enumerate(rows):
-                    index = {**point.index, axis: row, self.plan.lane_axes[0]: column}
+                    index = {**point.index, axis: row, lane_axis: column}
                     self._row(Point(lanes, None, index, tile=tile, row=i))
 
-            loops.for_range(start, end, lanes, square)
-            row_by_row(end, first, loops.add(first, lanes))
+            loops.for_range(start, stop, lanes, square)
 
-        fits = loops.less(loops.add(first, lanes - 1), extent)
-        loops.if_else(fits, squares, lambda: row_by_row(start, first, extent))
+        fits = loops.both(loops.less(lanes - 1, extent), loops.less(lanes - 1, width))
+        loops.if_else(fits, squares, row_by_row)
 
     def _run_tasks(self, count: Index, task: Callable[[ir.Value | int], None]) -> None:
         work = self.nest.work()
