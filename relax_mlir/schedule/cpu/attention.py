@@ -1,4 +1,4 @@
-"""The rule for attention over cached keys: one pass over keys and values, softmax on the way.
+"""The rule for attention: one pass over keys and values, softmax on the way.
 
     scores = scale * q . k^T, masked          scf.parallel over (kv head, rows, part of the keys)
     p = softmax(scores)                 ->      for each block of keys
@@ -10,8 +10,11 @@ All query heads that share a kv head are rows of one matrix: row r is query `r f
 `attention_tiles.py`. Where heads and blocks of rows are few, the keys are divided into parts
 (`attention_parts.py`); how, follows from lengths alone, so results do not depend on threads.
 
-Needs: the hint `attention` on a program made by the legalization, whose body says the same; other
-programs go to later rules. Leaves: a scheduled kernel.
+Keys are those of a cache, [kv head, key, feature], or of a batch, [sequence, key, kv head,
+feature], where each sequence is more tasks; a mask of a batch is added to scores as they are made.
+
+Needs: the hint `attention` or `batched_attention` on a program made by the legalization, whose body
+says the same; other programs go to later rules. Leaves: a scheduled kernel.
 Source: arXiv 1805.02867 (online softmax), 2205.14135 (FlashAttention), Flash-Decoding (2023).
 """
 

@@ -278,7 +278,7 @@ def _combine(
         def step(s: ir.Value, top: ir.Value, total: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             place = value(parts.row(slot, s, row))
             own = memref.load(parts.top, [place])
-            new = greater(top, own)
+            new = arith.maximumf(top, own)
             old_factor, factor = (power(x, new) for x in (top, own))
             total = math.fma(
                 memref.load(parts.total, [place]), factor, arith.mulf(total, old_factor)
@@ -303,11 +303,6 @@ def _combine(
 def _number(x: float) -> ir.Value:
     f32 = ir.F32Type.get()
     return arith.constant(f32, ir.FloatAttr.get(f32, x))
-
-
-def greater(top: ir.Value, x: ir.Value) -> ir.Value:
-    """The greater of two numbers, by one comparison; a NaN reaches the total anyway."""
-    return arith.select(arith.cmpf(arith.CmpFPredicate.OGT, x, top), x, top)
 
 
 def power(x: ir.Value, top: ir.Value) -> ir.Value:

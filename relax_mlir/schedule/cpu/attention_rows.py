@@ -8,7 +8,8 @@ Keys and values come from memory, which is fastest in order: loops take one key 
 within a longer body LLVM moves loads, and blocks are short, so that keys and values are fetched in
 turn while there is work. Dot products leave a vector of partial sums a key, kept for a block and
 then summed in pairs of keys: 15 steps for 16 keys. With pairs of bf16 (`multiply_add.py`), values
-of two keys are interleaved where they are used.
+of two keys are interleaved where they are used, and the next block's keys are multiplied while the
+exponentials of this one are awaited.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +28,6 @@ from .attention_parts import (
     Problem,
     across,
     finish_row,
-    greater,
     power,
     run_parts,
 )
@@ -39,6 +39,7 @@ from .loops import (
     floor_div,
     for_range,
     load,
+    maximum,
     minimum,
     mod,
     mul,
@@ -147,16 +148,27 @@ class _Rows:
                 store(zero, self.sums, r * p.width + at)
         lowest = arith.constant(f32, ir.FloatAttr.get(f32, LOWEST))
 
-        def block(start: ir.Value, *state: ir.Value) -> list[ir.Value]:
-            count = minimum(_KEYS, sub(self.end, start))
+        ahead = p.pairs  # half the bytes come faster than the steps of a block follow one another
+
+        def multiply(start: Index) -> None:
+            count = minimum(_KEYS, sub(maximum(self.end, start), start))
             begin = add(self.first_key, mul(start, p.key_step))
             for rows in _pieces(p.group, _AT_ONCE):
                 self._multiply_keys(begin, count, rows)
+
+        def block(start: ir.Value, *state: ir.Value) -> list[ir.Value]:
+            count = minimum(_KEYS, sub(self.end, start))
+            if not ahead:
+                multiply(start)
             self._sum_products(start, count)
+            if ahead:
+                multiply(add(start, _KEYS))
             state = self._exponentials(count, state)
             self._add_values(add(self.first_value, mul(start, p.value_step)), count)
             return state
 
+        if ahead:
+            multiply(self.begin)
         state = [lowest] * p.group + [zero] * p.group
         state = for_range(self.begin, self.end, _KEYS, block, state)
         top, totals = state[: p.group], state[p.group :]
@@ -228,10 +240,10 @@ class _Rows:
 
         def greatest(at: ir.Value, *tops: ir.Value) -> list[ir.Value]:
             found = [load(self.scores, add(at, r * _KEYS), p.lanes) for r in range(p.group)]
-            return [greater(a, b) for a, b in zip(tops, found, strict=True)]
+            return [arith.maximumf(a, b) for a, b in zip(tops, found, strict=True)]
 
         tops = for_range(0, count, p.lanes, greatest, [broadcast(x, p.lanes) for x in before])
-        tops = [across([x], greater, p.lanes) for x in tops]
+        tops = [across([x], arith.maximumf, p.lanes) for x in tops]
         shifts = [broadcast(x, p.lanes) for x in tops]
         scaled = []
         for r, (old, new, total) in enumerate(zip(before, tops, totals, strict=True)):

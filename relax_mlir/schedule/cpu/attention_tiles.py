@@ -25,7 +25,6 @@ from .attention_parts import (
     Parts,
     Problem,
     finish_row,
-    greater,
     power,
     run_parts,
 )
@@ -357,7 +356,7 @@ class _Block:
                     x = arith.addf(x, self._mask(add(key, k), start, count, places[v]))
                 if not repeats:
                     x = self._masked(x, add(start, key, k), limits[v])
-                top[v] = greater(top[v], x)
+                top[v] = _greater(top[v], x)
                 store(x, m.scores, add(mul(add(key, k), ROWS), places[v]))
             return top
 
@@ -516,6 +515,11 @@ class _Block:
         source = (m.sums, mul(row, p.width))
         target = self._element(row, p.width)
         finish_row(p, parts, (slot, part, row), source, top, total, out, target)
+
+
+def _greater(top: ir.Value, x: ir.Value) -> ir.Value:
+    """The greater of two numbers, by one comparison; a NaN reaches the total anyway."""
+    return arith.select(arith.cmpf(arith.CmpFPredicate.OGT, x, top), x, top)
 
 
 def _shape(problem: Problem) -> tuple[int, int]:
