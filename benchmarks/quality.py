@@ -54,7 +54,7 @@ class Found:
 
 
 def main() -> int:
-    """Runs the command; 1 if an error of ours with its default arithmetic is above llama.cpp's."""
+    """Runs the command; 1 if ours with its default arithmetic is further off than llama.cpp."""
     options = _options()
     options.work.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256(TEXT.encode()).hexdigest()[:12]
@@ -72,7 +72,7 @@ def main() -> int:
                 f"| {format} | {name} | {share:.2%} | {mean:.2e} | {each.worst:.2e} |", flush=True
             )
         ours, peer = results[PROGRAMS[0]], results[PROGRAMS[2]]
-        failed |= ours.divergence > peer.divergence
+        failed |= ours.divergence > peer.divergence or ours.equal < peer.equal
     return int(failed)
 
 

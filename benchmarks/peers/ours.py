@@ -142,8 +142,9 @@ def _quantised(m: str | int, n: int, k: int) -> str:
 !t = tensor<{k}x{n}xf32>
 !y = {_tensor((m, n), "f32")}
 func.func @main(%x: !x, %d: !d, %f: !f) -> !y attributes {{graph.num_inputs = 1 : i64}} {{
-  %q, %s = "graph.quantize_blocks"(%x) : (!x) -> (!q, !s)
-  %v = "graph.dequantize_blocks"(%q, %s) : (!q, !s) -> !x
+  %q, %s, %o = "graph.quantize_blocks"(%x) {{symmetric = false}} : (!x) -> (!q, !s, !s)
+  %v = "graph.dequantize_blocks"(%q, %s, %o) {{
+    operandSegmentSizes = array<i32: 1, 1, 1>}} : (!q, !s, !s) -> !x
   %w = "graph.dequantize"(%d, %f) {{
     operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0>, scheme = "q8_0"}} : (!d, !f) -> !w
   %t = "graph.permute_dims"(%w) {{axes = array<i64: 1, 0>}} : (!w) -> !t

@@ -30,7 +30,7 @@ from relax_mlir.bindings import ext, ir
 from relax_mlir.symbolic import Expr, as_expr
 
 from .elementwise import is_float, is_integer
-from .op import InferredOp
+from .op import FlagAttr, InferredOp
 from .types import ShapeError, TensorType, dims_differ
 
 BLOCK = 32
@@ -196,10 +196,20 @@ class DequantizeRowsOp(InferredOp, name="dequantize_rows", traits=[ext.Pure]):
 
 
 class QuantizeBlocksOp(InferredOp, name="quantize_blocks", traits=[ext.Pure]):
-    """Rounds each block of 32 along the last dim to 8 bits, by its greatest magnitude.
+    """Rounds each block of 32 along the last dim to 8 bits.
 
-        input : tensor<..., kxf32>    values : tensor<..., kxi8>    scale : tensor<..., k/32xf32>
-        scale = max |input| / 127, values = input / scale rounded half to even, 0 below 1e-36
+        input : tensor<..., kxf32>    values : tensor<..., kxi8>
+        scale, offset : tensor<..., k/32xf32>
+
+    Symmetric, there is no offset; otherwise numbers lie between the least and the greatest of the
+    block, which leaves half to a third of the error where few numbers are far greater than others:
+
+        symmetric  scale = max |input| / 127    values = input / scale
+        otherwise  scale = (max - min) / 254    values = (input - min) / scale, less 127
+                   offset = min + 127 * scale
+
+    Quotients are rounded half to even; they are 0 where what the scale is made of is below 1e-36.
+    No value is -128, whose negation some machines' dot products need and cannot hold.
 
     C1  the input is f32 of rank 1 or more
     C2  k is a known multiple of 32
@@ -209,43 +219,49 @@ class QuantizeBlocksOp(InferredOp, name="quantize_blocks", traits=[ext.Pure]):
 
     values: ext.Result[Any]
     scale: ext.Result[Any]
+    offset: ext.Result[Any] | None
     input: ext.Operand[Any]
+    symmetric: FlagAttr = ext.attribute(kw_only=True)
 
     @staticmethod
-    def infer_return_type(input: TensorType) -> list[TensorType]:
+    def infer_return_type(input: TensorType, symmetric: bool) -> list[TensorType]:
         if not isinstance(input.element, ir.F32Type) or not input.dims:  # C1
             raise ShapeError(f"expects f32 of rank 1 or more, but got '{input}'")
         *lead, k = input.dims
         i8 = ir.IntegerType.get_signless(8)
-        return [
-            TensorType(input.dims, i8),
-            TensorType.make([*lead, _blocks_of(k)], input.element),
-        ]
+        factor = TensorType.make([*lead, _blocks_of(k)], input.element)
+        return [TensorType(input.dims, i8), *([factor] if symmetric else [factor, factor])]
 
 
 class DequantizeBlocksOp(InferredOp, name="dequantize_blocks", traits=[ext.Pure]):
-    """Decodes what `quantize_blocks` made: values * scale.
+    """Decodes what `quantize_blocks` made: values * scale, plus the offset if there is one.
 
-        values : tensor<..., kxi8>    scale : tensor<..., k/32xf32>
+        values : tensor<..., kxi8>    scale, offset : tensor<..., k/32xf32>
         result : tensor<..., kxf32>
 
-    C1  the values are i8 of rank 1 or more, the scale is f32
+    C1  the values are i8 of rank 1 or more, scale and offset are f32
     C2  the last dim of the values is a known multiple of 32
-    C3  the scale's dims are those of the blocks
+    C3  the dims of scale and offset are those of the blocks
     """
 
     result: ext.Result[Any]
     values: ext.Operand[Any]
     scale: ext.Operand[Any]
+    offset: ext.Operand[Any] | None = None
 
     @staticmethod
-    def infer_return_type(values: TensorType, scale: TensorType) -> TensorType:
+    def infer_return_type(
+        values: TensorType, scale: TensorType, offset: TensorType | None = None
+    ) -> TensorType:
         f32 = ir.F32Type.get()
-        if not _is_i8(values) or not values.dims or scale.element != f32:  # C1
-            got = f"'{values}' and '{scale}'"
-            raise ShapeError(f"expects i8 values and an f32 scale, but got {got}")
-        *lead, k = values.dims
-        _require_dims("a scale", scale, (*lead, as_expr(_blocks_of(k))))  # C2, C3
+        factors = {"scale": scale} if offset is None else {"scale": scale, "offset": offset}
+        for name, factor in factors.items():
+            if not _is_i8(values) or not values.dims or factor.element != f32:  # C1
+                got = f"'{values}' and '{factor}'"
+                raise ShapeError(f"expects i8 values and an f32 {name}, but got {got}")
+            *lead, k = values.dims
+            dims = (*lead, as_expr(_blocks_of(k)))
+            _require_dims(f"{'an' if name == 'offset' else 'a'} {name}", factor, dims)  # C2, C3
         return TensorType(values.dims, f32)
 
 

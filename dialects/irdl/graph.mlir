@@ -817,16 +817,20 @@ module {
     irdl.operation @quantize_blocks {
       %0 = irdl.any
       irdl.operands(input: %0)
-      %1 = irdl.any
+      %1 = irdl.base "#builtin.integer" 
+      irdl.attributes {"symmetric" = %1}
       %2 = irdl.any
-      irdl.results(values: %1, scale: %2)
+      %3 = irdl.any
+      %4 = irdl.any
+      irdl.results(values: %2, scale: %3, offset: optional %4)
     }
     irdl.operation @dequantize_blocks {
       %0 = irdl.any
       %1 = irdl.any
-      irdl.operands(values: %0, scale: %1)
       %2 = irdl.any
-      irdl.results(result: %2)
+      irdl.operands(values: %0, scale: %1, offset: optional %2)
+      %3 = irdl.any
+      irdl.results(result: %3)
     }
     irdl.operation @sum {
       %0 = irdl.any

@@ -4,7 +4,8 @@ Decoding is element-wise over the dims of the panels, with the blocks of a row a
 own (b, half, group, place), so that it fuses into what reads the decoded matrix.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, linalg, math, tensor
 from relax_mlir.dialects.graph import (
@@ -27,7 +28,9 @@ from .kernel import (
     index,
     scalar,
 )
+from .scalars import add, divide, maximum, minimum, multiply, subtract
 
+Body = Callable[..., ir.Value]
 SMALLEST = 1e-36
 """Magnitude below which 127 over it is no f32 number any more."""
 SPLIT = (2, 4, 4)
@@ -103,49 +106,132 @@ def _ordered(op: ir.OpView, ins: Sequence[ir.Value], names: Iterable[str]) -> li
 
 
 def quantize_blocks(op: QuantizeBlocksOp, kernel: KernelBuilder) -> None:
-    """The greatest magnitude of each block, scales from that, then rounded quotients."""
+    """The extremes of each block, factors from them, then rounded quotients."""
     source = kernel.ins[0]
-    values, scale = kernel.outs
-    f32, rank = ir.F32Type.get(), ir.RankedTensorType(source.type).rank
+    values, *factors = kernel.outs
+    rank = ir.RankedTensorType(source.type).rank
     blocks = _expand(source, [[]] * (rank - 1) + [[BLOCK]])
     element, block = affine_map(rank + 1, range(rank + 1)), affine_map(rank + 1, range(rank))
-    extents = [dim(scale, i) if scale.type.is_dynamic_dim(i) else scale.type.shape[i]
-               for i in range(rank)]  # fmt: skip
-    zero = fill(scalar(f32, 0), empty(extents, f32))
-    greatest = generic(
-        [blocks], [zero], [element, block], [PARALLEL] * rank + [REDUCTION],
-        lambda x, top: arith.MaximumFOp(math.AbsFOp(x).result, top).result,
-    )[0]  # fmt: skip
-    same = affine_map(rank, range(rank))
-    limit = scalar(f32, 127)
-    scales = generic(
-        [greatest], [scale], [same, same], [PARALLEL] * rank,
-        lambda top, _: arith.DivFOp(top, limit).result,
-    )[0]  # fmt: skip
+    rounding = _SYMMETRIC if op.attributes["symmetric"].value else _BETWEEN_EXTREMES
+    shape = [dim(factors[0], i) if factors[0].type.is_dynamic_dim(i) else factors[0].type.shape[i]
+             for i in range(rank)]  # fmt: skip
 
-    def round_(x: ir.Value, top: ir.Value, _: ir.Value) -> ir.Value:
-        none = arith.CmpFOp(arith.CmpFPredicate.OLT, top, scalar(f32, SMALLEST)).result
-        factor = arith.DivFOp(limit, arith.SelectOp(none, limit, top).result).result
-        rounded = math.RoundEvenOp(arith.MulFOp(x, factor).result).result
-        return arith.FPToSIOp(ir.IntegerType.get_signless(8), rounded).result
+    firsts = [fill(first, empty(shape, first.type)) for first in rounding.firsts()]
+    maps = [element, *([block] * len(firsts))]
+    kinds = [PARALLEL] * rank + [REDUCTION]
+    extremes = generic([blocks], firsts, maps, kinds, rounding.combine)
+    same = [affine_map(rank, range(rank))] * (len(extremes) + 1)
+    factors = [
+        generic(extremes, [out], same, [PARALLEL] * rank, lambda *x, body=body: body(*x[:-1]))[0]
+        for out, body in zip(factors, rounding.factors, strict=True)
+    ]
+
+    def number(x: ir.Value, *found: ir.Value) -> ir.Value:
+        return arith.FPToSIOp(_i8(), rounding.number(x, *found[:-1])).result
 
     whole = _expand(values, [[]] * (rank - 1) + [[BLOCK]])
-    maps = [element, block, element]
-    rounded = generic([blocks, greatest], [whole], maps, [PARALLEL] * (rank + 1), round_)[0]
-    kernel.finish(_collapse(rounded, values, [0] * (rank - 1) + [1]), scales)
+    maps = [element, *([block] * len(extremes)), element]
+    rounded = generic([blocks, *extremes], [whole], maps, [PARALLEL] * (rank + 1), number)[0]
+    kernel.finish(_collapse(rounded, values, [0] * (rank - 1) + [1]), *factors)
+
+
+@dataclass(frozen=True)
+class _Rounding:
+    """How a block is rounded to 8 bits: bodies of the loops.
+
+    Extremes begin with `firsts` and are updated by `combine`; `factors` and `number` follow from
+    them.
+    """
+
+    firsts: Callable[[], list[ir.Value]]
+    combine: Body
+    factors: tuple[Body, ...]
+    number: Body
+
+
+def _rounded(x: ir.Value, levels: int, width: ir.Value) -> ir.Value:
+    """x in steps of which `levels` are `width`, rounded; x itself where that is 0."""
+    limit = scalar(_f32(), levels)
+    none = arith.CmpFOp(arith.CmpFPredicate.OLT, width, scalar(_f32(), SMALLEST)).result
+    factor = divide(limit, arith.SelectOp(none, limit, width).result)
+    return math.RoundEvenOp(multiply(x, factor)).result
+
+
+def _over(width: ir.Value, levels: int) -> ir.Value:
+    """One of `levels` steps that are `width` together."""
+    return divide(width, scalar(_f32(), levels))
+
+
+def _ordered_bits(bits: ir.Value) -> ir.Value:
+    """Bits of a float as an integer of the same order, and back; NaN is beyond the infinite.
+
+    Integers take one instruction to compare where floats, whose NaN must not be lost, take seven.
+    """
+    sign = arith.ShRSIOp(bits, scalar(bits.type, 31)).result
+    flipped = arith.AndIOp(sign, scalar(bits.type, 0x7FFFFFFF)).result
+    return arith.XOrIOp(bits, flipped).result
+
+
+def _extremes(x: ir.Value, high: ir.Value, low: ir.Value) -> list[ir.Value]:
+    key = _ordered_bits(arith.BitcastOp(_i32(), x).result)
+    return [maximum(key, high), minimum(key, low)]
+
+
+def _floats(*keys: ir.Value) -> list[ir.Value]:
+    return [arith.BitcastOp(_f32(), _ordered_bits(key)).result for key in keys]
+
+
+def _scale(high: ir.Value, low: ir.Value) -> ir.Value:
+    """A 254th of what the block spans."""
+    return _over(subtract(*_floats(high, low)), 254)
+
+
+def _offset(high: ir.Value, low: ir.Value) -> ir.Value:
+    """What the middle step, 0, stands for."""
+    return add(*_floats(low), multiply(_scale(high, low), scalar(_f32(), 127)))
+
+
+def _steps(x: ir.Value, high: ir.Value, low: ir.Value) -> ir.Value:
+    """Steps above the least number, from -127 on."""
+    above, below = _floats(high, low)
+    steps = _rounded(subtract(x, below), 254, subtract(above, below))
+    return subtract(steps, scalar(_f32(), 127))
+
+
+def _magnitude(x: ir.Value, top: ir.Value) -> ir.Value:
+    bits = arith.BitcastOp(_i32(), x).result
+    return maximum(arith.AndIOp(bits, scalar(_i32(), 0x7FFFFFFF)).result, top)
+
+
+_SYMMETRIC = _Rounding(
+    lambda: [scalar(_i32(), 0)],
+    _magnitude,
+    (lambda top: _over(*_floats(top), 127),),
+    lambda x, top: _rounded(x, 127, *_floats(top)),
+)
+_BETWEEN_EXTREMES = _Rounding(
+    lambda: [scalar(_i32(), -(1 << 31)), scalar(_i32(), (1 << 31) - 1)],
+    _extremes,
+    (_scale, _offset),
+    _steps,
+)
 
 
 def dequantize_blocks(op: DequantizeBlocksOp, kernel: KernelBuilder) -> None:
-    """values * scale of the block."""
-    values, scale = kernel.ins
+    """values * scale of the block, plus its offset."""
+    values, *factors = kernel.ins
     out = kernel.outs[0]
-    f32, rank = ir.F32Type.get(), ir.RankedTensorType(out.type).rank
+    rank = ir.RankedTensorType(out.type).rank
     split = [[]] * (rank - 1) + [[*SPLIT]]
-    element = affine_map(rank + 3, range(rank + 3))
+    element, block = affine_map(rank + 3, range(rank + 3)), affine_map(rank + 3, range(rank))
+
+    def number(q: ir.Value, scale: ir.Value, *others: ir.Value) -> ir.Value:
+        product = multiply(arith.SIToFPOp(_f32(), q).result, scale)
+        return add(product, others[0]) if len(factors) == 2 else product
+
     decoded = generic(
-        [_expand(values, split), scale], [_expand(out, split)],
-        [element, affine_map(rank + 3, range(rank)), element], [PARALLEL] * (rank + 3),
-        lambda q, s, _: arith.MulFOp(arith.SIToFPOp(f32, q).result, s).result,
+        [_expand(values, split), *factors], [_expand(out, split)],
+        [element, *([block] * len(factors)), element], [PARALLEL] * (rank + 3), number,
     )[0]  # fmt: skip
     kernel.finish(_collapse(decoded, out, [0] * (rank - 1) + [3]))
 
@@ -221,6 +307,18 @@ def _collapse(value: ir.Value, like: ir.Value, extra: list[int]) -> ir.Value:
         groups.append([at + i for i in range(1 + count)])
         at += 1 + count
     return tensor.CollapseShapeOp(like.type, value, _groups(groups)).result
+
+
+def _i8() -> ir.Type:
+    return ir.IntegerType.get_signless(8)
+
+
+def _i32() -> ir.Type:
+    return ir.IntegerType.get_signless(32)
+
+
+def _f32() -> ir.Type:
+    return ir.F32Type.get()
 
 
 def _groups(groups: list[list[int]]) -> ir.ArrayAttr:

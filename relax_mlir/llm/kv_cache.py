@@ -46,7 +46,7 @@ def attend(
     """
     caches = list(cache)
     if kind == INT8:
-        blocks = [graph.QuantizeBlocksOp.build(x).results for x in (key, value)]
+        blocks = [graph.QuantizeBlocksOp.build(x, symmetric=True).results for x in (key, value)]
         for i, new in enumerate(zip(*blocks, strict=True)):
             part = slice(2 * i, 2 * i + 2)
             caches[part] = graph.KvAppendOp.build(*caches[part], *new, position=[position]).results

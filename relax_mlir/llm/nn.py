@@ -163,7 +163,7 @@ class Operand:
     def decoded(self) -> ir.Value:
         """The numbers rounded to 8 bits, as float32, to be fused into what reads them."""
         if not self._blocks:
-            self._blocks = graph.QuantizeBlocksOp.build(self.value).results
+            self._blocks = graph.QuantizeBlocksOp.build(self.value, symmetric=False).results
         return graph.DequantizeBlocksOp.build(*self._blocks).result
 
     def rounded(self) -> ir.Value:

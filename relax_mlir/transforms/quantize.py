@@ -294,7 +294,7 @@ class _Rewriter:
         if left not in self.rounded:
             with _behind(left), reader.location:
                 wide = _as_element(left, ir.F32Type.get())
-                self.rounded[left] = QuantizeBlocksOp.build(wide).results
+                self.rounded[left] = QuantizeBlocksOp.build(wide, symmetric=False).results
         return DequantizeBlocksOp.build(*self.rounded[left]).result
 
     def _rows(self, reader: TakeOp, matrix: _Matrix, slots: Sequence[ir.Value | None]) -> ir.Value:

@@ -41,8 +41,9 @@
 // FUSED-NOT:   48x64xf32
 // FUSED-NOT:   64x48xf32
 
-// The left side is copied, then multiplied: of one row, a block of 32 is 8 dot products of 16 columns
-// in integers, and the scales come after them. Two rows are the step of many.
+// The left side is copied, then multiplied: of a block of 32 by 16 columns, the weights are summed by
+// products with ones, for the offsets of all rows; one row more is 8 dot products, and the scales come
+// after them. Two rows are the step of many.
 // VNNI-LABEL: func.func private @fused_
 // VNNI-SAME:    tir.schedule = "quantized_matmul"
 // VNNI:         scf.parallel
@@ -51,7 +52,13 @@
 // VNNI-COUNT-8:     vpdpbusd.512
 // VNNI-NOT:         vpdpbusd
 // VNNI:             arith.sitofp
+// VNNI-COUNT-8:     vpdpbusd.512
+// VNNI-NOT:         vpdpbusd
+// VNNI:             arith.sitofp
 // VNNI:             scf.yield
+// VNNI-COUNT-8:     vpdpbusd.512
+// VNNI-NOT:         vpdpbusd
+// VNNI:             arith.sitofp
 // VNNI-COUNT-16:    vpdpbusd.512
 // VNNI-NOT:         vpdpbusd
 // VNNI:             arith.sitofp
@@ -65,9 +72,15 @@
 // AVX2-COUNT-8:     pmadd.ub.sw
 // AVX2-NOT:         pmadd.ub.sw
 // AVX2:             arith.sitofp
+// AVX2-COUNT-8:     pmadd.ub.sw
+// AVX2-NOT:         pmadd.ub.sw
+// AVX2:             arith.sitofp
 // AVX2-NOT:     linalg
 
 // SHORT-LABEL: func.func private @fused_
+// SHORT-COUNT-8:   vpdpbusd.256
+// SHORT-NOT:       vpdpbusd
+// SHORT:           arith.sitofp
 // SHORT-COUNT-8:   vpdpbusd.256
 // SHORT-NOT:       vpdpbusd
 // SHORT:           arith.sitofp
@@ -76,9 +89,12 @@
 // ARM-COUNT-8:   neon.sdot
 // ARM-NOT:       neon.sdot
 // ARM:           arith.sitofp
+// ARM-COUNT-8:   neon.sdot
+// ARM-NOT:       neon.sdot
+// ARM:           arith.sitofp
 func.func @residual(%x: !x, %data: tensor<3x2x4x16x4xi8>, %scale: tensor<3x2x16xf16>, %minimum: tensor<3x2x16xf16>, %r: !y) -> !y {
-  %q:2 = "graph.quantize_blocks"(%x) : (!x) -> (!q, !s)
-  %rounded = "graph.dequantize_blocks"(%q#0, %q#1) : (!q, !s) -> !x
+  %q:3 = "graph.quantize_blocks"(%x) {symmetric = false} : (!x) -> (!q, !s, !s)
+  %rounded = "graph.dequantize_blocks"(%q#0, %q#1, %q#2) {operandSegmentSizes = array<i32: 1, 1, 1>} : (!q, !s, !s) -> !x
   %w = "graph.dequantize"(%data, %scale, %minimum) {scheme = "q4_1", operandSegmentSizes = #three} : (tensor<3x2x4x16x4xi8>, tensor<3x2x16xf16>, tensor<3x2x16xf16>) -> tensor<48x64xf32>
   %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<48x64xf32>) -> tensor<64x48xf32>
   %product = "graph.matmul"(%rounded, %t) : (!x, tensor<64x48xf32>) -> !y

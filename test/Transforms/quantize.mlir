@@ -28,8 +28,8 @@
 // What is multiplied is rounded too.
 // INT8-LABEL: func.func @product(
 // INT8-SAME:    %[[X:[a-z0-9]*]]: tensor<?x64xf32
-// INT8-NEXT:    %[[Q:.*]]:2 = "graph.quantize_blocks"(%[[X]])
-// INT8-NEXT:    %[[L:.*]] = "graph.dequantize_blocks"(%[[Q]]#0, %[[Q]]#1)
+// INT8-NEXT:    %[[Q:.*]]:3 = "graph.quantize_blocks"(%[[X]]) {{.*}}symmetric = false
+// INT8-NEXT:    %[[L:.*]] = "graph.dequantize_blocks"(%[[Q]]#0, %[[Q]]#1, %[[Q]]#2)
 // INT8-NEXT:    "graph.dequantize"
 // INT8:         "graph.matmul"(%[[L]],
 

@@ -7,12 +7,14 @@
           decode the block: 8 registers                                     (once for all rows)
           for each row
             sums = dot products of the row's 32 numbers with the registers  (32-bit integers)
-            totals[row, panel] += scales * sums                             (in the L1 cache)
+            totals[row, panel] += scales * sums + ...                       (in the L1 cache)
         epilogue on the totals of the group
 
 Weights are read once for a block of rows, in order, whatever its height: a height that no tile
 fits costs nothing. The machine wants unsigned weights, so they are moved up by a constant z where
-they are not: the sums of a block then start at -z * sum(left of the block).
+they are not: the sums of a block then start at -z * sum(left of the block). What else is not a
+product of two whole numbers is a product of two sums of a block: offsets of the rows times sums of
+the weights, minima of the weights times sums of the rows.
 """
 
 from collections.abc import Sequence
@@ -47,9 +49,8 @@ from .loops import (
     sub,
     value,
     vector_type,
-    zero_attr,
 )
-from .quantized_panels import HALVES, Left, Problem
+from .quantized_panels import HALVES, PLACES, Problem, four, integers
 
 ROW_BLOCK = 128
 """Rows whose totals for one panel stay in the L1 cache."""
@@ -125,16 +126,17 @@ class _Copy:
     """A batch of the left side: [block of rows][block of k][pitch] of each part.
 
     `corrections` are what integer sums start with, or factors of the minimum, for each scale of a
-    block; None where neither is needed.
+    block; None where neither is needed. `offsets` are None where values are only scaled.
     """
 
     values: ir.Value
     factors: ir.Value
     corrections: ir.Value | None
+    offsets: ir.Value | None
 
     def four(self, place: Index, first: int, lanes: int) -> ir.Value:
         """Four numbers of a block, from one on, in every lane of 32 bits."""
-        return Left(self.values, 0).four(place, first, lanes)
+        return four(self.values, add(mul(place, BLOCK), first), lanes)
 
     def factor(self, place: Index) -> ir.Value:
         """The scale of a block."""
@@ -143,6 +145,10 @@ class _Copy:
     def correction(self, place: Index) -> ir.Value:
         """What follows from the sum of a block, or of one part of it."""
         return memref.load(self.corrections, [value(place)])
+
+    def offset(self, place: Index) -> ir.Value:
+        """The offset of a block."""
+        return memref.load(self.offsets, [value(place)])
 
 
 @dataclass(frozen=True)
@@ -163,6 +169,11 @@ class _Kernel:
         """By how much the weights that are multiplied are above those that are meant."""
         return self.scheme.zero + (128 if self.scheme.bits == 8 and self.dot.is_unsigned else 0)
 
+    @property
+    def is_signed(self) -> bool:
+        """Whether the weights that are multiplied may be negative."""
+        return self.scheme.bits == 8 and not self.dot.is_unsigned
+
     def emit(self) -> None:
         """Emits the loop over batches of blocks of rows."""
         split, rows, blocks = self.split, self.problem.rows, self.problem.right.blocks
@@ -176,7 +187,9 @@ class _Kernel:
             if self.moved_by or self.scheme.has_minimum:
                 element = i32 if self.moved_by else f32
                 corrections = stack.enter_context(scratch(mul(count, self.scheme.scales), element))
-            copy = _Copy(values, factors, corrections)
+            has_offset = self.problem.left.offset is not None
+            offsets = stack.enter_context(scratch(count, f32)) if has_offset else None
+            copy = _Copy(values, factors, corrections, offsets)
 
             def some(begin: ir.Value) -> None:
                 own = minimum(sub(rows, begin), batch)
@@ -197,13 +210,17 @@ class _Kernel:
             def block(b: ir.Value) -> None:
                 source = add(mul(add(begin, r), blocks), b)
                 target = add(own, mul(b, split.pitch))
-                numbers = load(left.values, left.at(source, 0), BLOCK)
+                numbers = load(left.values.base, left.at(source, 0), BLOCK)
                 store(numbers, copy.values, mul(target, BLOCK))
                 factor = left.factor(source)
                 memref.store(factor, copy.factors, [value(target)])
+                offset = None
+                if copy.offsets is not None:
+                    offset = left.offset_of(source)
+                    memref.store(offset, copy.offsets, [value(target)])
                 if copy.corrections is not None:
                     for part in range(scales):
-                        found = self._correction(numbers, part, factor)
+                        found = self._correction(numbers, part, factor, offset)
                         at = value(add(mul(target, scales), part))
                         memref.store(found, copy.corrections, [at])
 
@@ -216,7 +233,9 @@ class _Kernel:
         grain = max(1, 128 // blocks)
         parallel_range(ceil_div(rows, COPY_ROWS), grain, task)
 
-    def _correction(self, numbers: ir.Value, part: int, factor: ir.Value) -> ir.Value:
+    def _correction(
+        self, numbers: ir.Value, part: int, factor: ir.Value, offset: ir.Value | None
+    ) -> ir.Value:
         """What follows from the sum of one part of a block's numbers."""
         i32, size = _integer(32), BLOCK // self.scheme.scales
         if size < BLOCK:
@@ -227,7 +246,11 @@ class _Kernel:
         total = vector.reduction(i32, vector.CombiningKind.ADD, wide)
         if self.moved_by:
             return arith.muli(total, arith.constant(i32, -self.moved_by))
-        return arith.mulf(arith.sitofp(ir.F32Type.get(), total), factor)
+        f32 = ir.F32Type.get()
+        total = arith.mulf(arith.sitofp(f32, total), factor)
+        if offset is None:
+            return total
+        return arith.addf(total, arith.mulf(offset, arith.constant(f32, float(size))))
 
     def _task(self, copy: _Copy, begin: Index, rows: Index, number: ir.Value) -> None:
         """Emits one block of rows of a batch times one group of panels."""
@@ -372,12 +395,16 @@ class _Task:
 
 @dataclass(frozen=True)
 class _Weights:
-    """A block of some columns in registers: (half, group, numbers), scales, minima or None."""
+    """A block of some columns in registers: (half, group, numbers), scales, minima or None.
+
+    `sums` of the block's weights, minima left out, are there where rows have offsets.
+    """
 
     kernel: _Kernel
     numbers: list[tuple[int, int, ir.Value]]
     scales: list[ir.Value]
     minima: ir.Value | None
+    sums: ir.Value | None
 
     @staticmethod
     def of(kernel: _Kernel, p: Index, b: Index, v: int) -> "_Weights":
@@ -387,14 +414,16 @@ class _Weights:
         numbers = [(half, group, vectors[v]) for half, group, vectors in found]
         scales = [vectors[v] for vectors in right.scales(p, b, lanes)[: kernel.scheme.scales]]
         minima = right.minima(p, b, lanes)
-        return _Weights(kernel, numbers, scales, minima[v] if minima else None)
+        sums = None
+        if kernel.problem.left.offset is not None:
+            sums = _sums(kernel, numbers, scales)
+        return _Weights(kernel, numbers, scales, minima[v] if minima else None, sums)
 
     def multiply(
         self, copy: _Copy, places: Sequence[Index], totals: Sequence[ir.Value]
     ) -> list[ir.Value]:
         """The totals of rows, of which the block is at `places`, with this block added."""
         dot, scheme = self.kernel.dot, self.kernel.scheme
-        signed = scheme.bits == 8 and not dot.is_unsigned
         # One sum for all numbers that share a scale.
         sums = [
             [self._start(copy, place, part) for part in range(scheme.scales)] for place in places
@@ -403,7 +432,7 @@ class _Weights:
             part = half % scheme.scales
             for place, own in zip(places, sums, strict=True):
                 values = copy.four(place, 16 * half + 4 * group, dot.lanes)
-                own[part] = dot(own[part], numbers, values, signed)
+                own[part] = dot(own[part], numbers, values, self.kernel.is_signed)
         return [self._scaled(copy, *row) for row in zip(places, sums, totals, strict=True)]
 
     def _scaled(
@@ -416,6 +445,8 @@ class _Weights:
         if len(sums) == HALVES:
             product = vector.fma(arith.sitofp(kind, sums[1]), self.scales[1], product)
         total = vector.fma(product, broadcast(copy.factor(place), lanes), total)
+        if self.sums is not None:
+            total = vector.fma(self.sums, broadcast(copy.offset(place), lanes), total)
         if self.minima is not None:
             total = vector.fma(self.minima, broadcast(copy.correction(place), lanes), total)
         return total
@@ -426,8 +457,25 @@ class _Weights:
         if self.kernel.moved_by:
             at = add(mul(place, self.kernel.scheme.scales), part)
             return broadcast(copy.correction(at), lanes)
-        kind = vector_type(lanes, i32)
-        return arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, zero_attr(i32)))
+        return integers(0, vector_type(lanes, i32))
+
+
+def _sums(
+    kernel: _Kernel, numbers: Sequence[tuple[int, int, ir.Value]], scales: Sequence[ir.Value]
+) -> ir.Value:
+    """The sums of a block's weights without minima, f32: products with ones."""
+    dot, scheme, i32 = kernel.dot, kernel.scheme, _integer(32)
+    kind = vector_type(dot.lanes, ir.F32Type.get())
+    above = -kernel.moved_by * BLOCK // scheme.scales
+    sums = [integers(above, vector_type(dot.lanes, i32))] * scheme.scales
+    ones = integers(1, vector_type(PLACES * dot.lanes, _integer(8)))
+    for half, _, vectors in numbers:
+        part = half % scheme.scales
+        sums[part] = dot(sums[part], vectors, ones, kernel.is_signed)
+    total = arith.mulf(arith.sitofp(kind, sums[0]), scales[0])
+    for own, scale in zip(sums[1:], scales[1:], strict=True):
+        total = vector.fma(arith.sitofp(kind, own), scale, total)
+    return total
 
 
 def _integer(bits: int) -> ir.Type:

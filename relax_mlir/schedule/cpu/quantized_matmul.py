@@ -4,7 +4,7 @@
            total + left * (scale * (number(data, half) - zero) + minimum)    ->   quantized_kernel
     %o = linalg.generic (elementwise) %c, %residual                               + epilogue
 
-The left side is f32, or 8-bit blocks: number * scale.
+The left side is f32, or 8-bit blocks: number * scale, plus an offset maybe.
 
 Needs: the decoding fused into the contraction (`relax-fuse-tir`). Leaves: a scheduled kernel, or
 the function as it was.
@@ -40,7 +40,8 @@ class Decoded:
 
     `decoders` are stages in front of it that belong to it.
 
-    `left` is f32, or 8-bit numbers and their scale; `right` are the parts of the matrix.
+    `left` is f32, or 8-bit numbers, their scale and maybe their offset; `right` are the parts of
+    the matrix.
     """
 
     stage: Stage
@@ -142,28 +143,20 @@ class _Matcher:
         return tuple(loop_of(e) for e in self.stage.reads[number].indices) == loops
 
     def _left(self, value: ir.Value, loops: tuple[int, ...]) -> tuple[Tensor, ...] | None:
-        """What the left side, read at `loops`, is made of: f32, or 8-bit numbers and a scale."""
+        """What the left side, read at `loops`, is made of: f32, or 8-bit numbers and factors."""
         plain = self._argument(value)
         if plain is not None and isinstance(self.stage.reads[plain].tensor, Computed):
             return self._left_of_producer(plain, loops)
-        by_block = loops[: -len(_SPLIT)]
-        product = _op(value, arith.MulFOp)
         if plain is not None:
-            reads = [(plain, loops, ir.F32Type)]
-        elif product is not None:
-            integer = next((x for x in product.operands if _op(x, arith.SIToFPOp)), None)
-            if integer is None:
-                return None
-            scale = next(x for x in product.operands if x != integer)
-            numbers = self._argument(integer.owner.operands[0])
-            reads = [
-                (numbers, loops, ir.IntegerType),
-                (self._argument(scale), by_block, ir.F32Type),
-            ]
+            reads = [(value, loops, ir.F32Type)]
         else:
-            return None
+            by_block = loops[: -len(_SPLIT)]
+            numbers, *factors = _blocks_of(value)
+            reads = [(numbers, loops, ir.IntegerType)]
+            reads += [(factor, by_block, ir.F32Type) for factor in factors]
         tensors = []
-        for number, at, kind in reads:
+        for scalar, at, kind in reads:
+            number = None if scalar is None else self._argument(scalar)
             if number is None or not self._reads(number, at):
                 return None
             tensor = self.stage.reads[number].tensor
@@ -195,6 +188,20 @@ def _op(value: ir.Value, kind: type) -> ir.OpView | None:
     return op if isinstance(op, kind) else None
 
 
+def _blocks_of(value: ir.Value) -> tuple[ir.Value | None, ...]:
+    """The number q, the scale and maybe the offset of q * scale + offset; None for another form."""
+    total = _op(value, arith.AddFOp)
+    terms = list(total.operands) if total else [value]
+    product = next((x for x in terms if _op(x, arith.MulFOp)), None)
+    if product is None:
+        return (None,)
+    integer = next((x for x in product.owner.operands if _op(x, arith.SIToFPOp)), None)
+    if integer is None:
+        return (None,)
+    scale = next(x for x in product.owner.operands if x != integer)
+    return (integer.owner.operands[0], scale, *(x for x in terms if x != product))
+
+
 def _is_whole_input(tensor: Tensor) -> bool:
     """Whether the tensor is an argument, all of it in its order, under whatever dims."""
     while isinstance(tensor, Reshape):
@@ -207,10 +214,7 @@ def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
     prepare_program(kernel)
     stage = found.stage
     shape = [kernel.extent(stage, loop) for loop in range(len(stage.extents))]
-    values, *scale = (kernel.view(tensor) for tensor in found.left)
-    left = Left(
-        values.base, values.offset, *(x for view in scale for x in (view.base, view.offset))
-    )
+    left = Left(*map(kernel.view, found.left))
     parts = {name: kernel.view(tensor).base for name, tensor in found.right.items()}
     right = Panels(found.scheme, found.blocks, parts)
     factor = Factor(found.left[0], (), found.decoders, 0, None)
@@ -220,7 +224,7 @@ def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
     rows = mul(1, *(shape[loop] for loop in found.rows))
     outputs = [kernel.view(result) for result in epilogue.outputs]
     problem = Problem(rows, columns, left, right, epilogue, outputs)
-    dot = Dot.of(target) if len(found.left) == 2 else None
+    dot = Dot.of(target) if len(found.left) > 1 else None
     if dot is None:
         emit_quantized(Tiles.of(target), problem)
     else:

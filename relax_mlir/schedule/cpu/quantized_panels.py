@@ -28,35 +28,35 @@ LINE_BYTES = 64
 
 @dataclass(frozen=True)
 class Left:
-    """Rows of f32 (`scale` is None), or of 8-bit numbers with a scale for each block.
+    """Rows of f32 (`scale` is None), or of 8-bit numbers: value * scale of the block + offset.
 
-    Row r is at `offset + r * 32 * blocks` of `values`, its scales at `scale_offset + r * blocks`.
+    Row r is at `r * 32 * blocks` of `values`, its factors at `r * blocks`. `offset` is None where
+    values are only scaled.
     """
 
-    values: ir.Value
-    offset: Index
-    scale: ir.Value | None = None
-    scale_offset: Index = 0
+    values: View
+    scale: View | None = None
+    offset: View | None = None
 
     def number(self, block: Index, place: int) -> ir.Value:
         """Element `place` of a block, counted through all rows, as f32."""
-        x = memref.load(self.values, [value(self.at(block, place))])
-        return x if self.scale is None else arith.mulf(arith.sitofp(_f32(), x), self.factor(block))
+        x = memref.load(self.values.base, [value(self.at(block, place))])
+        if self.scale is None:
+            return x
+        product = arith.mulf(arith.sitofp(_f32(), x), self.factor(block))
+        return arith.addf(product, self.offset_of(block)) if self.offset else product
 
     def factor(self, block: Index) -> ir.Value:
         """The scale of a block."""
-        return memref.load(self.scale, [value(add(self.scale_offset, block))])
+        return memref.load(self.scale.base, [value(add(self.scale.offset, block))])
 
-    def four(self, block: Index, place: int, lanes: int) -> ir.Value:
-        """Four 8-bit numbers from `place` on, in every lane of 32 bits."""
-        i8, i32 = _integer(8), _integer(32)
-        one = vector.bitcast(vector_type(1, i32), load(self.values, self.at(block, place), PLACES))
-        word = vector.extract(one, [], [0])
-        return vector.bitcast(vector_type(PLACES * lanes, i8), broadcast(word, lanes))
+    def offset_of(self, block: Index) -> ir.Value:
+        """The offset of a block, where there is one."""
+        return memref.load(self.offset.base, [value(add(self.offset.offset, block))])
 
     def at(self, block: Index, place: int) -> Index:
         """Where an element is."""
-        return add(self.offset, mul(block, BLOCK), place)
+        return add(self.values.offset, mul(block, BLOCK), place)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Panels:
             for g in range(HALVES * GROUPS):
                 raw = [self._load("data", p, b, PANEL * PLACES * g + v, width) for v in starts]
                 if unsigned:
-                    raw = [arith.xori(x, _splat(-128, x.type)) for x in raw]
+                    raw = [arith.xori(x, integers(-128, x.type)) for x in raw]
                 yield g // GROUPS, g % GROUPS, raw
             return
         high = self._high_bytes(p, b, width)
@@ -118,9 +118,9 @@ class Panels:
             raw = [self._load("data", p, b, PANEL * PLACES * group + v, width) for v in starts]
             for half in range(HALVES):
                 if half == 0:
-                    low = [arith.andi(x, _splat(15, x.type)) for x in raw]
+                    low = [arith.andi(x, integers(15, x.type)) for x in raw]
                 else:
-                    low = [arith.shrui(x, _splat(4, x.type)) for x in raw]
+                    low = [arith.shrui(x, integers(4, x.type)) for x in raw]
                 above = high(half, group)
                 pairs = zip(low, above, strict=True) if above else ()
                 yield half, group, [arith.ori(*pair) for pair in pairs] or low
@@ -139,7 +139,7 @@ class Panels:
             count = size // width
             own = loaded if bits == 5 else loaded[half * count : (half + 1) * count]
             first, mask = (4 * half + group, 16) if bits == 5 else (2 * group, 48)
-            return [arith.andi(_moved(x, 4 - first), _splat(mask, x.type)) for x in own]
+            return [arith.andi(_moved(x, 4 - first), integers(mask, x.type)) for x in own]
 
         return above
 
@@ -156,12 +156,12 @@ class Panels:
         """The number in a byte of each word, less the scheme's zero."""
         kind = words.type
         if self.scheme.bits == 8:
-            moved = arith.shli(words, _splat(24 - first, kind)) if first < 24 else words
-            return arith.shrsi(moved, _splat(24, kind))
-        moved = arith.shrui(words, _splat(first, kind)) if first else words
-        number = arith.andi(moved, _splat(255, kind))
+            moved = arith.shli(words, integers(24 - first, kind)) if first < 24 else words
+            return arith.shrsi(moved, integers(24, kind))
+        moved = arith.shrui(words, integers(first, kind)) if first else words
+        number = arith.andi(moved, integers(255, kind))
         zero = self.scheme.zero
-        return arith.subi(number, _splat(zero, kind)) if zero else number
+        return arith.subi(number, integers(zero, kind)) if zero else number
 
     def scales(self, p: Index, b: Index, lanes: int) -> list[list[ir.Value]]:
         """The scales of each half of a block, a vector for each `lanes` rows."""
@@ -210,15 +210,24 @@ class Problem:
         return ceil_div(self.columns, PANEL)
 
 
+def four(buffer: ir.Value, at: Index, lanes: int) -> ir.Value:
+    """Four 8-bit numbers of a buffer, in every lane of 32 bits."""
+    i8, i32 = _integer(8), _integer(32)
+    one = vector.bitcast(vector_type(1, i32), load(buffer, at, PLACES))
+    word = vector.extract(one, [], [0])
+    return vector.bitcast(vector_type(PLACES * lanes, i8), broadcast(word, lanes))
+
+
 def _moved(x: ir.Value, up: int) -> ir.Value:
     """Bits moved up by so many places, or down where that is negative."""
     if up == 0:
         return x
     move = arith.shli if up > 0 else arith.shrui
-    return move(x, _splat(abs(up), x.type))
+    return move(x, integers(abs(up), x.type))
 
 
-def _splat(number: int, kind: ir.VectorType) -> ir.Value:
+def integers(number: int, kind: ir.VectorType) -> ir.Value:
+    """A whole number in every lane."""
     one = ir.IntegerAttr.get(ir.VectorType(kind).element_type, number)
     return arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, one))
 

@@ -96,39 +96,54 @@ func.func @dequantize_rows_c2(%i: tensor<3xi32>, %d: tensor<1x2x4x16x4xi8>, %s: 
 
 func.func @quantize_blocks_c1(%x: tensor<3x32xf16>) -> tensor<3x32xi8> {
   // expected-error @below {{'graph.quantize_blocks' op expects f32 of rank 1 or more, but got 'tensor<3 x 32 x f16>'}}
-  %0:2 = "graph.quantize_blocks"(%x) : (tensor<3x32xf16>) -> (tensor<3x32xi8>, tensor<3x1xf32>)
+  %0:2 = "graph.quantize_blocks"(%x) {symmetric = true} : (tensor<3x32xf16>) -> (tensor<3x32xi8>, tensor<3x1xf32>)
   return %0#0 : tensor<3x32xi8>
 }
 
 func.func @quantize_blocks_c2(%x: tensor<3x48xf32>) -> tensor<3x48xi8> {
   // expected-error @below {{'graph.quantize_blocks' op expects a last dim that is a multiple of 32, but got 48}}
-  %0:2 = "graph.quantize_blocks"(%x) : (tensor<3x48xf32>) -> (tensor<3x48xi8>, tensor<3x1xf32>)
+  %0:2 = "graph.quantize_blocks"(%x) {symmetric = true} : (tensor<3x48xf32>) -> (tensor<3x48xi8>, tensor<3x1xf32>)
   return %0#0 : tensor<3x48xi8>
 }
 
 func.func @quantize_blocks_c2_symbolic(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xi8, #graph.shape<["n"]>> {
   // expected-error @below {{expects a last dim that is a multiple of 32, but got n}}
-  %0:2 = "graph.quantize_blocks"(%x) : (tensor<?xf32, #graph.shape<["n"]>>) -> (tensor<?xi8, #graph.shape<["n"]>>, tensor<?xf32>)
+  %0:2 = "graph.quantize_blocks"(%x) {symmetric = true} : (tensor<?xf32, #graph.shape<["n"]>>) -> (tensor<?xi8, #graph.shape<["n"]>>, tensor<?xf32>)
   return %0#0 : tensor<?xi8, #graph.shape<["n"]>>
 }
 
 // -----
 
+#scaled = array<i32: 1, 1, 0>
+#all = array<i32: 1, 1, 1>
+
 func.func @dequantize_blocks_c1(%q: tensor<3x32xi8>, %s: tensor<3x1xf16>) -> tensor<3x32xf32> {
   // expected-error @below {{'graph.dequantize_blocks' op expects i8 values and an f32 scale, but got 'tensor<3 x 32 x i8>' and 'tensor<3 x 1 x f16>'}}
-  %0 = "graph.dequantize_blocks"(%q, %s) : (tensor<3x32xi8>, tensor<3x1xf16>) -> tensor<3x32xf32>
+  %0 = "graph.dequantize_blocks"(%q, %s) {operandSegmentSizes = #scaled} : (tensor<3x32xi8>, tensor<3x1xf16>) -> tensor<3x32xf32>
+  return %0 : tensor<3x32xf32>
+}
+
+func.func @dequantize_blocks_c1_offset(%q: tensor<3x32xi8>, %s: tensor<3x1xf32>, %o: tensor<3x1xf16>) -> tensor<3x32xf32> {
+  // expected-error @below {{'graph.dequantize_blocks' op expects i8 values and an f32 offset, but got 'tensor<3 x 32 x i8>' and 'tensor<3 x 1 x f16>'}}
+  %0 = "graph.dequantize_blocks"(%q, %s, %o) {operandSegmentSizes = #all} : (tensor<3x32xi8>, tensor<3x1xf32>, tensor<3x1xf16>) -> tensor<3x32xf32>
   return %0 : tensor<3x32xf32>
 }
 
 func.func @dequantize_blocks_c2(%q: tensor<3x40xi8>, %s: tensor<3x1xf32>) -> tensor<3x40xf32> {
   // expected-error @below {{'graph.dequantize_blocks' op expects a last dim that is a multiple of 32, but got 40}}
-  %0 = "graph.dequantize_blocks"(%q, %s) : (tensor<3x40xi8>, tensor<3x1xf32>) -> tensor<3x40xf32>
+  %0 = "graph.dequantize_blocks"(%q, %s) {operandSegmentSizes = #scaled} : (tensor<3x40xi8>, tensor<3x1xf32>) -> tensor<3x40xf32>
   return %0 : tensor<3x40xf32>
 }
 
 func.func @dequantize_blocks_c3(%q: tensor<3x64xi8>, %s: tensor<3x1xf32>) -> tensor<3x64xf32> {
   // expected-error @below {{'graph.dequantize_blocks' op expects a scale of dims [3, 2], but got 'tensor<3 x 1 x f32>'}}
-  %0 = "graph.dequantize_blocks"(%q, %s) : (tensor<3x64xi8>, tensor<3x1xf32>) -> tensor<3x64xf32>
+  %0 = "graph.dequantize_blocks"(%q, %s) {operandSegmentSizes = #scaled} : (tensor<3x64xi8>, tensor<3x1xf32>) -> tensor<3x64xf32>
+  return %0 : tensor<3x64xf32>
+}
+
+func.func @dequantize_blocks_c3_offset(%q: tensor<3x64xi8>, %s: tensor<3x2xf32>, %o: tensor<3x1xf32>) -> tensor<3x64xf32> {
+  // expected-error @below {{'graph.dequantize_blocks' op expects an offset of dims [3, 2], but got 'tensor<3 x 1 x f32>'}}
+  %0 = "graph.dequantize_blocks"(%q, %s, %o) {operandSegmentSizes = #all} : (tensor<3x64xi8>, tensor<3x2xf32>, tensor<3x1xf32>) -> tensor<3x64xf32>
   return %0 : tensor<3x64xf32>
 }
 

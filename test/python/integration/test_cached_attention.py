@@ -43,10 +43,11 @@ def _bf16_module(heads: int, kv_heads: int, width: int) -> str:
 def _int8_module(heads: int, kv_heads: int, width: int) -> str:
     query, cache = _types(heads, kv_heads, width)
     data, scale, wide = cache("i8", width), cache("f32", width // 32), cache("f32", width)
+    two = "operandSegmentSizes = array<i32: 1, 1, 0>"
     return f"""func.func @main(%q: {query}, %k: {data}, %ks: {scale}, %v: {data}, %vs: {scale},
         %p: !graph.shape_value<["m"]>) -> {query} {{
-      %0 = "graph.dequantize_blocks"(%k, %ks) : ({data}, {scale}) -> {wide}
-      %1 = "graph.dequantize_blocks"(%v, %vs) : ({data}, {scale}) -> {wide}
+      %0 = "graph.dequantize_blocks"(%k, %ks) {{{two}}} : ({data}, {scale}) -> {wide}
+      %1 = "graph.dequantize_blocks"(%v, %vs) {{{two}}} : ({data}, {scale}) -> {wide}
       {_attention(query, wide, width, "%0", "%1")}"""
 
 

@@ -123,13 +123,67 @@ def test_dequantize_rows_clamps(route: str) -> None:
     np.testing.assert_array_equal(program(rows, *parts.values()), expected)
 
 
+def blocks_of_all_sizes(lead: tuple, sizes: dict) -> np.ndarray:
+    """Three blocks a row, each with a scale of its own."""
+    shape = [sizes.get(dim, dim) for dim in lead]
+    x = RANDOM.standard_normal((*shape, 96)).astype(np.float32)
+    x[..., 32:64] *= np.float32(1e-20)
+    x[..., 64:] += 3
+    return x
+
+
+@pytest.mark.parametrize("lead", LEADS)
+def test_quantize_blocks_between_extremes(lead: tuple, any_route: str) -> None:
+    op, x_spec = graph.QuantizeBlocksOp, spec("f32", *lead, 96)
+    program = Program(op, x_spec, symmetric=False, route=any_route)
+    for sizes in SIZES:
+        x = blocks_of_all_sizes(lead, sizes)
+        values, scale, offset = program(x)
+        blocks = x.reshape(*x.shape[:-1], 3, 32)
+        low, high = blocks.min(-1), blocks.max(-1)
+        np.testing.assert_array_equal(scale, (high - low) / np.float32(254))
+        middle = low + scale.astype(np.float64) * 127
+        assert (np.abs(offset - middle) <= 1e-6 * np.maximum(np.abs(low), high)).all()
+        factor = np.float32(254) / (high - low)
+        steps = np.rint((blocks - low[..., None]) * factor[..., None]) - 127
+        np.testing.assert_array_equal(values, steps.reshape(x.shape).astype(np.int8))
+        wide = values.reshape(blocks.shape).astype(np.float64)
+        decoded = wide * scale[..., None] + offset[..., None]
+        error = np.abs(decoded - blocks)
+        assert (error <= (0.5 + 1e-4) * scale[..., None]).all()  # half a step, everywhere
+
+
+def test_blocks_that_are_all_the_same_have_no_error(route: str) -> None:
+    op, x_spec = graph.QuantizeBlocksOp, spec("f32", "n", 32)
+    program = Program(op, x_spec, symmetric=False, route=route)
+    x = np.repeat(np.array([[0], [-3.5], [1e30], [1e-40]], np.float32), 32, -1)
+    values, scale, offset = program(x)
+    np.testing.assert_array_equal(values, np.full_like(values, -127))
+    np.testing.assert_array_equal(scale, np.zeros_like(scale))
+    np.testing.assert_array_equal(offset, x[:, :1])
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_what_is_not_finite_shows(symmetric: bool, route: str) -> None:
+    op, x_spec = graph.QuantizeBlocksOp, spec("f32", "n", 32)
+    program = Program(op, x_spec, symmetric=symmetric, route=route)
+    x = RANDOM.standard_normal((6, 32)).astype(np.float32)
+    odd = np.array([np.nan, np.inf, -np.inf], np.float32)
+    x[:3, 7], x[3, 30] = odd, -odd[0]
+    x[4, :2] = np.inf, -np.inf
+    scale = program(x)[1]
+    assert np.isnan(scale[[0, 3]]).all()
+    assert not np.isfinite(scale[:5]).any()
+    assert np.isfinite(scale[5]).all()
+
+
 @pytest.mark.parametrize("lead", LEADS)
 def test_quantize_blocks(lead: tuple, any_route: str) -> None:
-    program = Program(graph.QuantizeBlocksOp, spec("f32", *lead, 96), route=any_route)
+    op, x_spec = graph.QuantizeBlocksOp, spec("f32", *lead, 96)
+    program = Program(op, x_spec, symmetric=True, route=any_route)
     for sizes in SIZES:
-        shape = [sizes.get(dim, dim) for dim in lead]
-        x = RANDOM.standard_normal((*shape, 96)).astype(np.float32)
-        x[..., 32:64] *= np.float32(1e-20)  # each block has a scale of its own
+        x = blocks_of_all_sizes(lead, sizes)
+        shape = x.shape[:-1]
         values, scale = program(x)
         blocks = x.reshape(*shape, 3, 32)
         greatest = np.abs(blocks).max(-1)
@@ -140,7 +194,8 @@ def test_quantize_blocks(lead: tuple, any_route: str) -> None:
 
 
 def test_quantize_blocks_of_zero_and_ties(route: str) -> None:
-    program = Program(graph.QuantizeBlocksOp, spec("f32", "n", 32), route=route)
+    op, x_spec = graph.QuantizeBlocksOp, spec("f32", "n", 32)
+    program = Program(op, x_spec, symmetric=True, route=route)
     x = np.zeros((4, 32), np.float32)
     x[1, :4] = 127, 2.5, 3.5, -0.5  # scale 1: halves go to the even neighbour
     x[2] = -1
@@ -153,13 +208,18 @@ def test_quantize_blocks_of_zero_and_ties(route: str) -> None:
     np.testing.assert_array_equal(scale[:3, 0], np.array([0, 1, 1 / 127], np.float32))
 
 
+@pytest.mark.parametrize("has_offset", [False, True])
 @pytest.mark.parametrize("lead", LEADS)
-def test_dequantize_blocks(lead: tuple, any_route: str) -> None:
-    specs = [spec("i8", *lead, 64), spec("f32", *lead, 2)]
+def test_dequantize_blocks(lead: tuple, has_offset: bool, any_route: str) -> None:
+    specs = [spec("i8", *lead, 64), *[spec("f32", *lead, 2)] * (1 + has_offset)]
     program = Program(graph.DequantizeBlocksOp, *specs, route=any_route)
     for sizes in SIZES:
         shape = [sizes.get(dim, dim) for dim in lead]
         values = RANDOM.integers(-128, 128, (*shape, 64)).astype(np.int8)
-        scale = RANDOM.standard_normal((*shape, 2)).astype(np.float32)
-        expected = values.reshape(*shape, 2, 32).astype(np.float32) * scale[..., None]
-        np.testing.assert_array_equal(program(values, scale), expected.reshape(values.shape))
+        scale, offset = RANDOM.standard_normal((2, *shape, 2)).astype(np.float32)
+        expected = values.reshape(*shape, 2, 32).astype(np.float64) * scale[..., None]
+        if has_offset:
+            expected += offset[..., None]
+        found = program(values, scale, *[offset] * has_offset)
+        error = np.abs(found - expected.reshape(values.shape))
+        assert error.max(initial=0) <= 1e-4  # of numbers up to some hundreds, two roundings

@@ -92,18 +92,22 @@ def pack_factors(factors: np.ndarray) -> np.ndarray:
 
 def rounded(x: np.ndarray) -> np.ndarray:
     """What `quantize_blocks` keeps of f32 numbers, in float64."""
-    values, scale = quantized(x)
+    values, scale, offset = quantized(x)
     blocks = values.reshape(*scale.shape, 32).astype(np.float64)
-    return (blocks * scale.astype(np.float64)[..., None]).reshape(x.shape)
+    wide, middle = (each.astype(np.float64)[..., None] for each in (scale, offset))
+    return (blocks * wide + middle).reshape(x.shape)
 
 
-def quantized(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The values and scales of `quantize_blocks`, each step rounded to float32."""
+def quantized(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values, scales and offsets of `quantize_blocks`, each step rounded to float32."""
     blocks = x.reshape(*x.shape[:-1], x.shape[-1] // 32, 32)
-    greatest = np.abs(blocks).max(-1)
-    factor = np.float32(127) / np.where(greatest == 0, np.float32(127), greatest)
-    values = np.rint(blocks * factor[..., None]).astype(np.int8).reshape(x.shape)
-    return values, greatest / np.float32(127)
+    low = blocks.min(-1)
+    width = blocks.max(-1) - low
+    scale = width / np.float32(254)
+    factor = np.float32(254) / np.where(width == 0, np.float32(254), width)
+    steps = np.rint((blocks - low[..., None]) * factor[..., None])
+    values = (steps - 127).astype(np.int8).reshape(x.shape)
+    return values, scale, low + scale * np.float32(127)
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,8 @@ class Product:
     def _body(self, arguments: list[ir.Value], parts: int) -> ir.Value:
         x, more = arguments[0], arguments[1 + parts :]
         if self.activations == "int8":
-            x = graph.DequantizeBlocksOp.build(*graph.QuantizeBlocksOp.build(x).results).result
+            blocks = graph.QuantizeBlocksOp.build(x, symmetric=False).results
+            x = graph.DequantizeBlocksOp.build(*blocks).result
         given = dict(zip(SCHEMES[self.scheme].parts(1, 8), arguments[1 : 1 + parts], strict=True))
         matrix = graph.DequantizeOp.build(*map(given.get, PARTS), scheme=self.scheme).result
         transposed = graph.PermuteDimsOp.build(matrix, axes=[1, 0]).result

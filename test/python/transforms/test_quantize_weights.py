@@ -83,10 +83,11 @@ def activation(x: np.ndarray, kind: str) -> np.ndarray:
     if kind == "f32":
         return x.astype(np.float64)
     blocks = x.astype(np.float32).reshape(len(x), x.shape[1] // 32, 32)
-    greatest = np.abs(blocks).max(-1, keepdims=True)
-    factor = np.float32(127) / np.where(greatest == 0, np.float32(127), greatest)
-    values = np.rint(blocks * factor).astype(np.float64)
-    return (values * (greatest / np.float32(127)).astype(np.float64)).reshape(x.shape)
+    low = blocks.min(-1, keepdims=True)
+    width = blocks.max(-1, keepdims=True) - low
+    factor = np.float32(254) / np.where(width == 0, np.float32(254), width)
+    steps = np.rint((blocks - low) * factor).astype(np.float64)
+    return (steps * (width / np.float32(254)).astype(np.float64) + low).reshape(x.shape)
 
 
 @pytest.mark.parametrize("activations", ACTIVATIONS)
