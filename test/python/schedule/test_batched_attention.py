@@ -141,3 +141,12 @@ def test_what_other_rules_take(width, mask):
     for sizes in SIZES[:5]:
         shown = None if mask is None else np.ones((sizes[0], 1, sizes[1], 1), np.float32)
         check(kernel, "f32", 2, 1, 32, width, sizes, mask=shown)
+
+
+@pytest.mark.parametrize(("dtype", "causal"), [("f32", True), ("bf16", False)])
+def test_the_program_without_fusion(dtype, causal):
+    mask = ("b", 4, 1, "m")
+    kernel = built_from_graph(graph(dtype, 4, 2, 8, 12, causal, mask), False)
+    assert kernel.rule == "fallback"
+    for sizes in SIZES:
+        check(kernel, dtype, 4, 2, 8, 12, sizes, causal, mask)
