@@ -16,7 +16,7 @@ times the sum of their row. All of this is exact modulo 2^32, whatever k is.
 Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -50,9 +50,11 @@ from .loops import (
     sub,
     value,
 )
+from .memory import View
+from .packing import LINE_BITS
 
-L2_GROUPS = 131072
-"""Groups of the left side that one task keeps in the L2 cache (half a megabyte)."""
+L2_GROUPS = 65536
+"""Groups of the left side that one task keeps in the L2 cache (a quarter of a megabyte)."""
 TASKS = 8
 """Tasks worth having, so that every thread finds some."""
 TASK_PRODUCTS = 262144
@@ -69,10 +71,12 @@ COPIED_GROUPS = 4194304
 class IntegerProblem(Problem):
     """What to compute; `depth` counts groups, and packed panels are of groups.
 
-    `factor` times the sum of a row of the left side is what its sums lack.
+    `factor` times the sum of a row of the left side is what its sums lack. `outputs` are asked for
+    before they are written.
     """
 
     factor: int = 0
+    outputs: Sequence[View] = ()
 
 
 def emit_integer_gemm(tiling: Tiling, step: GroupStep, problem: IntegerProblem) -> None:
@@ -84,7 +88,7 @@ def emit_integer_gemm(tiling: Tiling, step: GroupStep, problem: IntegerProblem) 
 class _Split:
     """Sizes that are chosen when the kernel runs.
 
-    `row_block` rows, a multiple of a tile's, and `group` panels are one task.
+    `row_block` rows, an even number, and `group` panels are one task.
     """
 
     row_block: Index
@@ -107,7 +111,7 @@ class _Split:
         row_blocks = ceil_div(problem.rows, mul(fitting, height))
         wanted = ceil_div(TASKS, maximum(mul(panels, problem.batch_size), 1))
         row_blocks = minimum(maximum(row_blocks, wanted), ceil_div(problem.rows, height))
-        row_block = round_up(ceil_div(problem.rows, maximum(row_blocks, 1)), height)
+        row_block = round_up(ceil_div(problem.rows, maximum(row_blocks, 1)), 2)
         row_blocks = ceil_div(problem.rows, maximum(row_block, 1))
         work = mul(maximum(row_block, 1), maximum(depth, 1), tiling.columns)
         group = add(floor_div(TASK_PRODUCTS, work), 1)
@@ -184,8 +188,9 @@ class _Kernel:
                     self._copy(block, mul(mod(task, split.row_groups), COPIED_ROWS))
 
                 def multiply(task: ir.Value) -> None:
-                    # All rows with a panel before the next one: threads share panels evenly.
-                    self._task(rows_of(first, mod(task, number)), floor_div(task, number))
+                    # All panels with a block of rows before the next one: it stays in the L2 cache.
+                    block = rows_of(first, floor_div(task, split.groups))
+                    self._task(block, mod(task, split.groups))
 
                 parallel_range(mul(number, split.row_groups), COPIES_PER_THREAD, copy)
                 parallel_range(mul(number, split.groups), 1, multiply)
@@ -254,15 +259,30 @@ class _Kernel:
         # With one block of k, sums are done after each tile: the next one takes their place.
         pitch = choose(less(1, split.k_blocks), value(tiling.columns), value(0))
 
-        def tile(at: ir.Value) -> None:
-            here = minimum(sub(rows.rows, at), tiling.rows)
+        def tile(at: Index, height: Index) -> None:
+            here = minimum(sub(rows.rows, at), height)
             row, start = add(rows.row, at), mul(at, pitch)
             block = Block(
                 rows.batch, row, here, column, columns, tuple(sums), tiling.columns, start
             )
             tiles.emit(at, block)
 
-        for_range(0, rows.rows, tiling.rows, tile)
+        _even_tiles(rows.rows, tiling.rows, tile)
+
+
+def _even_tiles(rows: Index, most: int, emit: Callable[[Index, Index], None]) -> None:
+    """Emits `emit(first row, height)` for tiles of at most `most` rows.
+
+    Heights are even and differ by two at most: a last tile of few rows would wait for itself.
+    """
+    tiles, pairs = ceil_div(rows, most), ceil_div(rows, 2)
+    least, longer = floor_div(pairs, maximum(tiles, 1)), mod(pairs, maximum(tiles, 1))
+
+    def tile(i: ir.Value) -> None:
+        more = choose(less(i, longer), value(2), value(0))
+        emit(mul(add(mul(i, least), minimum(i, longer)), 2), add(mul(least, 2), more))
+
+    for_range(0, tiles, 1, tile)
 
 
 @dataclass(frozen=True)
@@ -284,7 +304,11 @@ class _Tiles:
         full = tiling.rows
 
         def others() -> None:
-            self._by_height(at, block, tiling.heights)
+            if_else(
+                self._is_narrow(block),
+                lambda: self._by_height(at, block, tiling.heights, 1),
+                lambda: self._by_height(at, block, tiling.heights, tiling.vectors),
+            )
             if_else(self.is_last, lambda: epilogue(block))
 
         if not epilogue.is_short:
@@ -292,30 +316,66 @@ class _Tiles:
             return
         is_whole = both(less(full - 1, block.rows), less(tiling.columns - 1, block.columns))
 
+        self._prefetch(block)
+
         def in_registers() -> None:
             *before, last = range(len(self.rights))
             for product in before:
-                self._keep(self._sums(product, full, at, block), product, block)
-            epilogue.in_registers(block, self._sums(last, full, at, block), full)
+                self._multiply(product, full, at, block, tiling.vectors)
+            sums = self._sums(last, full, at, block, tiling.vectors)
+            epilogue.in_registers(block, sums, full)
 
         if_else(both(is_whole, self.is_last), in_registers, others)
 
-    def _by_height(self, at: Index, block: Block, heights: Sequence[int]) -> None:
-        """Emits a tile of the least height that has the block's rows."""
+    def _prefetch(self, block: Block) -> None:
+        """Asks for the lines that a tile will be stored to."""
+        tiling, problem = self.kernel.tiling, self.kernel.problem
+        linear: Index = 0
+        for index, extent in zip(block.batch, problem.batch, strict=True):
+            linear = add(mul(linear, extent), index)
+        row = add(mul(linear, problem.rows), block.row)
+        for view in problem.outputs:
+            line = LINE_BITS // view.element.width
+            for r in range(tiling.rows):
+                at = add(view.offset, mul(add(row, r), problem.columns), block.column)
+                for part in range(0, tiling.columns, line):
+                    memref.prefetch(view.base, [value(add(at, part))], True, 2, True)
+
+    def _is_narrow(self, block: Block) -> bool | ir.Value:
+        """Whether a panel has numbers in its first vectors only."""
+        lanes, columns = self.kernel.tiling.lanes, self.kernel.problem.columns
+        if isinstance(columns, int) and not 0 < columns % self.kernel.tiling.columns <= lanes:
+            return False
+        return less(block.columns, lanes + 1)
+
+    def _by_height(self, at: Index, block: Block, heights: Sequence[int], vectors: int) -> None:
+        """Emits a tile of the least height that has the block's rows, and so many vectors."""
 
         def emit() -> None:
             for product in range(len(self.rights)):
-                self._keep(self._sums(product, heights[0], at, block), product, block)
+                self._multiply(product, heights[0], at, block, vectors)
 
         if_else(
             True if len(heights) == 1 else less(block.rows, heights[0] + 1),
             emit,
-            lambda: self._by_height(at, block, heights[1:]),
+            lambda: self._by_height(at, block, heights[1:], vectors),
         )
 
-    def _start(self, product: int, height: int, at: Index, block: Block) -> list[ir.Value]:
+    def _multiply(self, product: int, height: int, at: Index, block: Block, vectors: int) -> None:
+        """Emits a tile of a product, whose sums go to memory."""
+        total = self._sums(product, height, at, block, vectors)
+        for i, x in enumerate(total):
+            store(x, self.sums[product], self._place(block, *divmod(i, vectors)))
+
+    def _place(self, block: Block, row: int, v: int) -> Index:
+        """Where the sums of a row and a vector of a tile are kept."""
+        return add(block.start, row * block.stride + v * self.kernel.tiling.lanes)
+
+    def _start(
+        self, product: int, height: int, at: Index, block: Block, vectors: int
+    ) -> list[ir.Value]:
         """What the accumulators of a tile begin with."""
-        kernel, lanes, vectors = self.kernel, self.kernel.tiling.lanes, self.kernel.tiling.vectors
+        kernel, lanes = self.kernel, self.kernel.tiling.lanes
         i32 = ir.IntegerType.get_signless(32)
         found = []
         for row in range(height):
@@ -325,15 +385,15 @@ class _Tiles:
                 own = broadcast(memref.load(self.rows.corrections, [place]), lanes)
                 start = arith.addi(start, own)
             for v in range(vectors):
-                kept = add(block.start, (row * vectors + v) * lanes)
-                kept = load(self.sums[product], kept, lanes)
+                kept = load(self.sums[product], self._place(block, row, v), lanes)
                 found.append(choose(self.is_first, start, kept))
         return found
 
-    def _sums(self, product: int, height: int, at: Index, block: Block) -> list[ir.Value]:
+    def _sums(
+        self, product: int, height: int, at: Index, block: Block, vectors: int
+    ) -> list[ir.Value]:
         """The sums of a product up to here, row by row."""
         tiling, step, split = self.kernel.tiling, self.kernel.step, self.kernel.split
-        vectors = tiling.vectors
         count = height * vectors
         # Few rows would wait for their own last addition: they sum several k apart.
         unroll = max(1, 8 // count)
@@ -341,7 +401,7 @@ class _Tiles:
         left_at = add(self.left_at, mul(at, split.stride))
 
         def one(k: Index, sums: Sequence[ir.Value]) -> list[ir.Value]:
-            begin = add(right_at, mul(k, vectors * step.width))
+            begin = add(right_at, mul(k, tiling.vectors * step.width))
             numbers = [
                 step.right_of(load(right, add(begin, v * step.width), step.width))
                 for v in range(vectors)
@@ -360,7 +420,7 @@ class _Tiles:
             return result
 
         zero = splat_integer(0, tiling.lanes, ir.IntegerType.get_signless(32))
-        start = self._start(product, height, at, block) + [zero] * (count * (unroll - 1))
+        start = self._start(product, height, at, block, vectors) + [zero] * (count * (unroll - 1))
         main = self.depth if unroll == 1 else sub(self.depth, mod(self.depth, unroll))
         sums = for_range(0, main, unroll, several, start)
         total = sums[:count]
@@ -369,8 +429,3 @@ class _Tiles:
             for u in range(1, unroll):
                 total = [arith.addi(a, b) for a, b in zip(total, sums[u * count :], strict=False)]
         return total
-
-    def _keep(self, total: Sequence[ir.Value], product: int, block: Block) -> None:
-        """Stores the sums of a product."""
-        for i, x in enumerate(total):
-            store(x, self.sums[product], add(block.start, i * self.kernel.tiling.lanes))

@@ -151,6 +151,7 @@ def _emit(kernel: Kernel, tiling: Tiling, found: Found) -> None:
         moved = found.is_moved and factor is c.rhs
         return matrix_of(kernel, tiling, c, factor, rows, shape, _flip if moved else None)
 
+    epilogue = epilogue_of(kernel, tiling, contractions, shape)
     problem = IntegerProblem(
         batch=tuple(shape[loop] for loop in first.batch),
         rows=mul(1, *(shape[loop] for loop in first.rows)),
@@ -160,8 +161,9 @@ def _emit(kernel: Kernel, tiling: Tiling, found: Found) -> None:
         rhs=tuple(side(c, c.rhs, c.columns) for c in contractions),
         packed=first.packed,
         initial=first.initial,
-        epilogue=epilogue_of(kernel, tiling, contractions, shape),
+        epilogue=epilogue,
         factor=found.factor,
+        outputs=[kernel.view(result) for result in epilogue.outputs],
     )
     emit_integer_gemm(tiling, step, problem)
 

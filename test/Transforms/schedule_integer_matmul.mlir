@@ -1,0 +1,54 @@
+// RUN: relax-opt %s --pass-pipeline='relax-schedule{target=x86-64-v4+avx512vnni}' | FileCheck %s
+// RUN: relax-opt %s --pass-pipeline='relax-schedule{target=x86-64-v3}' | FileCheck %s --check-prefix=AVX2
+// RUN: relax-opt %s --pass-pipeline='relax-schedule{target=aarch64-v8.2}' | FileCheck %s --check-prefix=SDOT
+// RUN: relax-opt %s --pass-pipeline='relax-schedule{target=aarch64}' | FileCheck %s --check-prefix=PLAIN
+
+#mk = affine_map<(m, n, k) -> (m, k)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+
+// Rows of the left side are added up while they are copied: the sums start from -128 times that,
+// since the other side is moved to unsigned numbers while it is packed. 28 sums stay in registers.
+// CHECK-LABEL: func.func private @product
+// CHECK-SAME:    tir.schedule = "integer_matmul"
+// CHECK:         scf.parallel
+// CHECK:           llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
+// CHECK:           vector.reduction <add>
+// CHECK:           arith.muli %{{.*}}, %c-128_i32
+// CHECK:         scf.parallel
+// CHECK:           arith.xori %{{.*}}, %{{.*}} : vector<64xi8>
+// CHECK:           memref.prefetch
+// CHECK-COUNT-28:  llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
+// CHECK:           scf.yield
+// CHECK-NOT:     linalg
+
+// Products of 16-bit numbers do not saturate; nothing is moved.
+// AVX2-LABEL:  func.func private @product
+// AVX2-NOT:      arith.xori
+// AVX2-NOT:      vector.reduction
+// AVX2:          arith.extsi %{{.*}} : vector<16xi8> to vector<16xi16>
+// AVX2-COUNT-12: llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"
+// AVX2-NOT:      linalg
+
+// SDOT-LABEL:  func.func private @product
+// SDOT-NOT:      arith.xori
+// SDOT-COUNT-28: llvm.call_intrinsic "llvm.aarch64.neon.sdot"
+// SDOT-NOT:      linalg
+
+// PLAIN-LABEL: func.func private @product
+// PLAIN-NOT:     tir.schedule = "integer_matmul"
+func.func private @product(%x: tensor<?x64xi8>, %w: tensor<96x64xi8>, %y: tensor<?x96xi32>) -> tensor<?x96xi32>
+    attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %zero = arith.constant 0 : i32
+  %init = linalg.fill ins(%zero : i32) outs(%y : tensor<?x96xi32>) -> tensor<?x96xi32>
+  %z = linalg.generic {indexing_maps = [#mk, #nk, #mn], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<?x64xi8>, tensor<96x64xi8>) outs(%init : tensor<?x96xi32>) {
+  ^bb0(%a: i8, %b: i8, %s: i32):
+    %l = arith.extsi %a : i8 to i32
+    %r = arith.extsi %b : i8 to i32
+    %p = arith.muli %l, %r : i32
+    %t = arith.addi %s, %p : i32
+    linalg.yield %t : i32
+  } -> tensor<?x96xi32>
+  return %z : tensor<?x96xi32>
+}
