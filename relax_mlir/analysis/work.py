@@ -226,7 +226,8 @@ def _batched_attention_flops(kernel: PrimFunc, sizes: _Sizes) -> Expr:
     batch, n, heads, width = sizes.dims(kernel.outs[0])
     depth, keys = sizes.dims(kernel.ins[0])[3], sizes.dims(kernel.ins[1])[1]
     causal = ir.DictAttr(kernel.op.attributes["tir.attention"])["causal"].value
-    pairs = n * (n + 1) // 2 if causal and n == keys else n * keys
+    own = minimum(n, keys)
+    pairs = own * (own + 1) // 2 + (n - own) * keys if causal else n * keys
     return batch * heads * pairs * (2 * depth + 2 * width + _SOFTMAX_FLOPS)
 
 

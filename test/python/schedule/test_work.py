@@ -77,3 +77,18 @@ class TestCounts:
         pairs = sum(m + 1 + i for i in range(n))
         rows = 2 * n * 6 * 8 + 2 * (m + n) * 2 * 8
         assert counted(attend, n=n, m=m, c=capacity) == (6 * pairs * (4 * 8 + 5), 4 * rows)
+
+    @pytest.mark.parametrize("causal", [False, True])
+    def test_attention_counts_pairs_that_see_each_other(self, n, causal):
+        query = 'tensor<3x?x4x8xf32, #graph.shape<[3, "n", 4, 8]>>'
+        keys = 'tensor<3x?x2x8xf32, #graph.shape<[3, "n", 2, 8]>>'
+        (site,) = sites(
+            f"%q: {query}, %k: {keys}",
+            query,
+            f'%y = "graph.nn_batched_attention"(%q, %k, %k) {{causal = {str(causal).lower()},'
+            " operandSegmentSizes = array<i32: 1, 1, 1, 0>, scale = 0.5 : f64}"
+            f" : ({query}, {keys}, {keys}) -> {query}",
+        )
+        pairs = sum(i + 1 if causal else n for i in range(n))
+        numbers = 3 * n * 8 * (4 + 2 + 2 + 4)
+        assert counted(site, n=n) == (3 * 4 * pairs * (4 * 8 + 5), 4 * numbers)
