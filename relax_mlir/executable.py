@@ -335,7 +335,7 @@ class Function:
 class BoundCall:
     """A call whose arguments are described once, and checked at the first run.
 
-    `run` costs about 0.3 microseconds of Python.
+    `run` costs about 0.4 microseconds of Python.
     """
 
     def __init__(
