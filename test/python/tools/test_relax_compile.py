@@ -1,6 +1,7 @@
 """relax-compile and relax-run: from text to numbers, messages and exit statuses."""
 
 import io
+import os
 import subprocess
 import sys
 
@@ -190,3 +191,17 @@ def test_wrong_usage_of_run(folder, capsys, monkeypatch, arguments, status, mess
     assert err.startswith("relax-run: ")
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("value", ["abc", "0", "-1"])
+def test_a_number_of_threads_that_is_none(folder, value):
+    found = subprocess.run(
+        [sys.executable, "-m", "relax_mlir.tools.relax_run", "--list", str(folder / "model.so")],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RELAX_NUM_THREADS": value},
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 2
+    assert found.stderr == (
+        f"relax-run: RELAX_NUM_THREADS is '{value}'; expects a number of threads, 1 or more\n"
+    )
