@@ -4,6 +4,7 @@ import re
 
 import pytest
 from assembly import assembly
+from integer_programs import product
 from quantized_programs import Product
 
 from relax_mlir.target import Target
@@ -23,5 +24,22 @@ INSTRUCTIONS = [
 def test_instructions_of_targets(name: str, wanted: str, unwanted: str) -> None:
     text = assembly(Product("q8_0", 32, 64, "int8").text(), Target.parse(name))
     assert len(re.findall(wanted, text)) >= 8, "a block is eight groups of four numbers"
+    assert not re.search(unwanted, text)
+    assert not re.search(r"(call|bl)\s+llvm\.", text), "an intrinsic that LLVM does not know"
+
+
+# Plain products of 8-bit integers: a tile's sums are in registers, and nothing saturates.
+PLAIN = [
+    ("x86-64-v4+avx512vnni", r"\bvpdpbusd\b.*%zmm", r"\bvpmaddubsw\b", 28),
+    ("x86-64-v4", r"\bvpmaddwd\b.*%zmm", r"\bvpdpbusd\b|\bvpmaddubsw\b", 28),
+    ("x86-64-v3", r"\bvpmaddwd\b.*%ymm", r"%zmm|\bvpdpbusd\b|\bvpmaddubsw\b", 12),
+    ("aarch64-v8.2", r"\bsdot\s+v\d+\.4s, v\d+\.16b, v\d+\.", r"\bsmlal", 28),
+]
+
+
+@pytest.mark.parametrize(("name", "wanted", "unwanted", "count"), PLAIN)
+def test_instructions_of_plain_products(name: str, wanted: str, unwanted: str, count: int) -> None:
+    text = assembly(product("m", 40, 64), Target.parse(name))
+    assert len(re.findall(wanted, text)) >= count
     assert not re.search(unwanted, text)
     assert not re.search(r"(call|bl)\s+llvm\.", text), "an intrinsic that LLVM does not know"
