@@ -21,7 +21,7 @@ from worker import THREAD_VARIABLES
 
 FOLDER = Path(__file__).resolve().parent
 OURS = "relax-mlir"
-IDLE = 0.01
+IDLE = 0.15
 """Seconds between turns, in which the idle threads of the program before go to sleep."""
 # All programs get memory as NumPy's large arrays do: on huge pages, and kept once it is there.
 MEMORY = {
