@@ -24,6 +24,7 @@ from .nests import Cluster, Nest
 from .plan import Plan
 from .program import Stage
 from .search import Search, order_of
+from .short_rows import ShortRow
 
 _LONG_BODY = 64
 
@@ -37,8 +38,8 @@ def is_short(evaluator: Evaluator, stages: Sequence[Stage]) -> bool:
 class ClusterEmitter:
     """Emits the loops of one cluster inside an iteration of the common axes.
 
-    `extents` are those of the nest's axes, `combiners` the reductions that lanes may split, `fresh`
-    accumulators that nothing was added to yet.
+    `extents` are those of the nest's axes, `combiners` the reductions that lanes may split, `short`
+    is the row if it has few vectors, `fresh` accumulators that nothing was added to yet.
     """
 
     evaluator: Evaluator
@@ -47,6 +48,7 @@ class ClusterEmitter:
     combiners: dict[Stage, Combiner | None]
     cluster: Cluster
     point: Point
+    short: ShortRow | None = None
     fresh: Carried = field(default_factory=list)
 
     def emit(self) -> None:
@@ -98,6 +100,8 @@ class ClusterEmitter:
                 inside = Point(lanes, mask, point.index).at(axis, Ramp(base, 1, lanes, True))
                 return body(inside, c)
 
+            if self.short is not None:
+                return self.short.walk(lanes, along, carried)
             begin: Index = 0
             if is_straight and is_short(self.evaluator, self.cluster.stages):
                 begin = loops.sub(extent, loops.mod(extent, lanes * UNROLL))

@@ -59,12 +59,13 @@ class Evaluator:
     """Reads tensors and runs the blocks of stages.
 
     `registers` holds results that are one value a row, `rows` the views of those that are kept in
-    scratch for one row.
+    scratch for one row; these have room for whole vectors if `has_padded_rows`.
     """
 
     kernel: Kernel
     registers: dict[Computed, Lane] = field(default_factory=dict)
     rows: dict[Computed, View] = field(default_factory=dict)
+    has_padded_rows: bool = False
     _waiting: list[Callable[[], None]] | None = None
 
     @contextmanager
@@ -84,12 +85,17 @@ class Evaluator:
         """Stores one element a lane, now or at the end of `stores_at_end`."""
 
         def emit() -> None:
-            store(view, indices, lane, point.lanes, point.mask)
+            store(view, indices, lane, point.lanes, self._mask(view, point))
 
         if self._waiting is None:
             emit()
         else:
             self._waiting.append(emit)
+
+    def _mask(self, view: View, point: Point) -> ir.Value | None:
+        """The lanes to load or store; all of them where that lets a row stay in registers."""
+        is_padded = self.has_padded_rows and any(view is row for row in self.rows.values())
+        return None if is_padded else point.mask
 
     def read(self, source: Tensor, indices: Sequence[IndexLane], point: Point) -> Lane:
         """One element a lane of a tensor, from a register, from memory, or computed here."""
@@ -111,7 +117,7 @@ class Evaluator:
         view = self.rows.get(source) or self.kernel.view(source)
         if view is not None:
             turned = None if point.tile is None else self._transposed(view, indices, point)
-            return turned or load(view, indices, point.lanes, point.mask)
+            return turned or load(view, indices, point.lanes, self._mask(view, point))
         lanes = point.lanes
         if isinstance(source, Slice):
             return self.read(source.source, self._slice_indices(source, indices, lanes), point)

@@ -28,6 +28,7 @@ from .memory import View, row_major
 from .nests import Nest, estimate
 from .plan import Plan, block_of
 from .program import Computed, Reshape, Slice, Stage
+from .short_rows import ShortRow, by_length, row_extent
 
 _TASK_WORK = 1 << 15
 _SERIAL_WORK = 1 << 12
@@ -62,11 +63,11 @@ class NestEmitter:
             rows = loops.ceil_div(self.extents[plan.tile_axis], plan.lanes)
         counts = [*(self.extents[axis] for axis in outer), rows, blocks]
 
-        def task(p: ir.Value | int) -> None:
+        def task(p: ir.Value | int, short: ShortRow | None) -> None:
             *indices, row, number = _unflatten(p, counts)
             point = Point(index=dict(zip(outer, map(Uniform, indices), strict=True)))
             if not lane_axes:
-                self._row(point)
+                self._row(point, short)
                 return
             start = 0 if single else loops.mul(number, block)
             stop = flat if single else loops.minimum(flat, loops.add(start, block))
@@ -76,7 +77,7 @@ class NestEmitter:
             else:
                 self._tiles(point, loops.mul(row, plan.lanes), start, stop)
 
-        self._run_tasks(loops.mul(*counts), task)
+        self._by_length(lambda short: self._run_tasks(loops.mul(*counts), lambda p: task(p, short)))
 
     def _tiles(self, point: Point, first: Index, start: Index, stop: Index) -> None:
         """Squares from `first` on along the tile axis, and from `start` to `stop` along the lanes.
@@ -192,17 +193,27 @@ class NestEmitter:
         reduces = any(stage.has_reduction for stage in self.nest.stages)
         return alone and not reduces and is_short(self.evaluator, self.nest.stages)
 
-    def _row(self, point: Point) -> None:
+    def _by_length(self, emit: Callable[[ShortRow | None], None]) -> None:
+        """Emits code for each length of short rows, if the nest may have them, and for others."""
+        inlining, target = self.kernel.placement.inlining, self.kernel.target
+        extent = row_extent(self.plan, self.extents, self.combiners, inlining, target)
+        if extent is None:
+            emit(None)
+        else:
+            by_length(extent, self.plan.lanes, emit)
+
+    def _row(self, point: Point, short: ShortRow | None = None) -> None:
         """All stages for one iteration of the common axes."""
         self.evaluator.registers.clear()
+        self.evaluator.has_padded_rows = short is not None
         buffers = []
         for stage in self.nest.stages:
             for result in stage.results:
                 if self._needs_row(stage, result):
-                    buffers.append(self._allocate_row(stage, result, point))
+                    buffers.append(self._allocate_row(stage, result, point, short))
         for cluster in self.plan.clusters:
             ClusterEmitter(
-                self.evaluator, self.plan, self.extents, self.combiners, cluster, point
+                self.evaluator, self.plan, self.extents, self.combiners, cluster, point, short
             ).emit()
         for buffer in reversed(buffers):
             memref.dealloc(buffer)
@@ -215,7 +226,9 @@ class NestEmitter:
         readers = [reader for reader, _ in self.kernel.placement.reads_of(result)]
         return any(reader not in cluster.stages for reader in readers)
 
-    def _allocate_row(self, stage: Stage, result: Computed, point: Point) -> ir.Value:
+    def _allocate_row(
+        self, stage: Stage, result: Computed, point: Point, short: ShortRow | None
+    ) -> ir.Value:
         """A buffer for one row of a result: its view has stride zero along the common axes."""
         axes = self.nest.axes[stage]
         own = [use.dim for use in uses_of(stage.inits[result.number].indices)]
@@ -225,6 +238,8 @@ class NestEmitter:
         lanes = point.lanes if self.plan.lane_axes else 1
         steps = [loops.mul(s, lanes) for s in row_major([sizes[i] for i in kept])]
         count = loops.mul(*(sizes[i] for i in kept), lanes)
+        if short is not None:
+            count = short.vectors * self.plan.lanes
         buffer = self.kernel.allocate(count, result.element)
         strides: list[Index] = [0] * len(sizes)
         for position, step in zip(kept, steps, strict=True):

@@ -9,7 +9,7 @@ ID, TURNED = "(a, b) -> (a, b)", "(a, b) -> (b, a)"
 EXP = """^bb0(%p: f32, %o: f32):
   %t = math.exp %p : f32
   linalg.yield %t : f32"""
-SIZES = (1, 2, 15, 16, 17, 63, 64, 65, 129, 577)
+SIZES = (1, 2, 15, 16, 17, 31, 32, 47, 49, 63, 64, 65, 129, 577)
 
 
 def run(kernel, inputs, shape):
@@ -33,7 +33,7 @@ def of_graph(op: str, extra: str, result: str = "m, n"):
     }}""")
 
 
-def powers_and(last: str) -> str:
+def powers_and(last: str, result: str = KIND) -> str:
     """exp(x), kept in a tensor of its own, and what `last` makes of it."""
     lines = [
         "%c0 = arith.constant 0 : index",
@@ -44,7 +44,7 @@ def powers_and(last: str) -> str:
         generic("%s", [("%x0", KIND, ID)], [("%e", KIND, ID)], "pp", EXP),
         last,
     ]
-    return program([KIND], [KIND], "\n".join(lines) + "\nreturn %r")
+    return program([KIND], [result], "\n".join(lines) + "\nreturn %r")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -69,6 +69,33 @@ def test_softmax_needs_no_memory(rows, size):
     powers = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
     expected = powers / powers.sum(1, keepdims=True)
     np.testing.assert_allclose(run(kernel, [x], x.shape), expected, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [0, *SIZES])
+def test_row_of_scratch(size):
+    """sum((p / sum(p)) ** 2) for p = exp(x): nothing of the row is an output."""
+    total = """^bb0(%p: f32, %o: f32):
+      %t = arith.addf %p, %o : f32
+      linalg.yield %t : f32"""
+    squares = """^bb0(%p: f32, %q: f32, %o: f32):
+      %d = arith.divf %p, %q : f32
+      %u = arith.mulf %d, %d : f32
+      %t = arith.addf %u, %o : f32
+      linalg.yield %t : f32"""
+    row = "tensor<?xf32>"
+    last = f"""%z = arith.constant 0.0 : f32
+    %h = tensor.empty(%m) : {row}
+    %f = linalg.fill ins(%z : f32) outs(%h : {row}) -> {row}
+    %g = linalg.fill ins(%z : f32) outs(%y0 : {row}) -> {row}"""
+    last += "\n" + generic("%v", [("%s", KIND, ID)], [("%f", row, "(a, b) -> (a)")], "pr", total)
+    reads = [("%s", KIND, ID), ("%v", row, "(a, b) -> (a)")]
+    last += "\n" + generic("%r", reads, [("%g", row, "(a, b) -> (a)")], "pr", squares)
+    kernel = built(powers_and(last, row))
+    assert "memref.alloc" in kernel.text
+    x = np.random.default_rng(size).standard_normal((5, size)).astype(np.float32)
+    powers = np.exp(x.astype(np.float64))
+    expected = ((powers / powers.sum(1, keepdims=True)) ** 2).sum(1)
+    np.testing.assert_allclose(run(kernel, [x], (5,)), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("axis", [0, 1])
