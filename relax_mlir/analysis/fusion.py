@@ -11,6 +11,9 @@ if the patterns allow it:
     a decoder of small numbers         a matmul that reads it, directly or through such a copy
     the same                           attention that reads it
 
+A decoder that only matmuls read stays apart from what computes its operand, since small numbers
+are stored then, and multiplied as such.
+
 Since all paths from a call lead into its group, nothing is computed twice and no cycle can arise.
 A call that updates an operand in place ends its group, and no read moves behind an update of what
 it reads.
@@ -122,6 +125,8 @@ class Fusion:
             return False
         if any(member.inplace for member in between):
             return False
+        if decodes(sink) and sink.users and all(map(_is_matmul, sink.users)):
+            return self._is_read_in_place(node)  # else the matmul would read decoded numbers
         if own is not None:
             epilogue = {sink, *between}
             return own == "out_fusible" and not sink.inplace and _is_epilogue(node, epilogue)
@@ -133,8 +138,6 @@ class Fusion:
             return _is_epilogue(node, {node, sink, *between})
         if sink.kernel.schedule_hint == "attention":
             return not between and decodes(node)
-        if decodes(sink) and sink.users and all(map(_is_matmul, sink.users)):
-            return self._is_read_in_place(node)  # else the matmul would read decoded numbers
         return other in (None, "reduction")
 
     def _is_read_in_place(self, node: Node) -> bool:

@@ -40,6 +40,26 @@ func.func @odd(%x: tensor<?x7xbf16, #graph.shape<["n", 7]>>, %w: tensor<40x7xbf1
   return %0 : tensor<?x40xf32, #graph.shape<["n", 40]>>
 }
 
+// The product before rounds: the one behind it reads bf16 numbers, and multiplies pairs of them too.
+// CHECK-LABEL: func.func @rounded_between_products
+// CHECK:         callee = @pack_weights_4,
+// CHECK-SAME:      -> tensor<2x24x32x2xbf16>
+// CHECK:         callee = @fused_astype_permute_dims_matmul_relu_packed,
+// CHECK-SAME:      -> tensor<?x48xbf16,
+// CHECK:         callee = @fused_astype_permute_dims_matmul_3_packed,
+func.func @rounded_between_products(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %v: tensor<48x64xbf16>, %w: tensor<40x48xbf16>) -> tensor<?x40xf32, #graph.shape<["n", 40]>> attributes {graph.num_inputs = 1 : i64} {
+  %q = "graph.astype"(%v) {dtype = f32} : (tensor<48x64xbf16>) -> tensor<48x64xf32>
+  %s = "graph.permute_dims"(%q) {axes = array<i64: 1, 0>} : (tensor<48x64xf32>) -> tensor<64x48xf32>
+  %0 = "graph.matmul"(%x, %s) : (tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x48xf32>) -> tensor<?x48xf32, #graph.shape<["n", 48]>>
+  %1 = "graph.nn_relu"(%0) : (tensor<?x48xf32, #graph.shape<["n", 48]>>) -> tensor<?x48xf32, #graph.shape<["n", 48]>>
+  %h = "graph.astype"(%1) {dtype = bf16} : (tensor<?x48xf32, #graph.shape<["n", 48]>>) -> tensor<?x48xbf16, #graph.shape<["n", 48]>>
+  %l = "graph.astype"(%h) {dtype = f32} : (tensor<?x48xbf16, #graph.shape<["n", 48]>>) -> tensor<?x48xf32, #graph.shape<["n", 48]>>
+  %r = "graph.astype"(%w) {dtype = f32} : (tensor<40x48xbf16>) -> tensor<40x48xf32>
+  %t = "graph.permute_dims"(%r) {axes = array<i64: 1, 0>} : (tensor<40x48xf32>) -> tensor<48x40xf32>
+  %2 = "graph.matmul"(%l, %t) : (tensor<?x48xf32, #graph.shape<["n", 48]>>, tensor<48x40xf32>) -> tensor<?x40xf32, #graph.shape<["n", 40]>>
+  return %2 : tensor<?x40xf32, #graph.shape<["n", 40]>>
+}
+
 // CHECK-LABEL: func.func private @fused_astype_permute_dims_matmul_packed(
 // CHECK:         linalg.generic
 // CHECK-SAME:    iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]

@@ -150,6 +150,53 @@ def test_rows_of_stored_numbers(n, k):
         assert (np.abs(found - expected) <= 2.0**-20 * bound).all()
 
 
+@cache
+def two_products(k: int, inner: int, n: int, target: str) -> Executable:
+    """x[m, k] times v[inner, k], times g[m, inner], rounded to bf16, times w[n, inner]."""
+    x, middle, out = (f'tensor<?x{d}xf32, #graph.shape<["m", {d}]>>' for d in (k, inner, n))
+    half, f32 = middle.replace("xf32", "xbf16"), "{dtype = f32}"
+    text = f"""
+    func.func @main(%x: {x}, %g: {middle}, %v: tensor<{inner}x{k}xbf16>,
+                    %w: tensor<{n}x{inner}xbf16>) -> {out}
+        attributes {{graph.num_inputs = 2 : i64}} {{
+      %q = "graph.astype"(%v) {f32} : (tensor<{inner}x{k}xbf16>) -> tensor<{inner}x{k}xf32>
+      %s = "graph.permute_dims"(%q) {{axes = array<i64: 1, 0>}}
+        : (tensor<{inner}x{k}xf32>) -> tensor<{k}x{inner}xf32>
+      %0 = "graph.matmul"(%x, %s) : ({x}, tensor<{k}x{inner}xf32>) -> {middle}
+      %1 = "graph.multiply"(%0, %g) : ({middle}, {middle}) -> {middle}
+      %2 = "graph.astype"(%1) {{dtype = bf16}} : ({middle}) -> {half}
+      %3 = "graph.astype"(%2) {f32} : ({half}) -> {middle}
+      %r = "graph.astype"(%w) {f32} : (tensor<{n}x{inner}xbf16>) -> tensor<{n}x{inner}xf32>
+      %t = "graph.permute_dims"(%r) {{axes = array<i64: 1, 0>}}
+        : (tensor<{n}x{inner}xf32>) -> tensor<{inner}x{n}xf32>
+      %4 = "graph.matmul"(%3, %t) : ({middle}, tensor<{inner}x{n}xf32>) -> {out}
+      return %4 : {out}
+    }}"""
+    return compile(text, target, opt_level=3)
+
+
+@pytest.mark.parametrize(
+    ("k", "inner", "n", "target"),
+    [
+        (17, 1, 1, "native"),
+        (40, 33, 5, "native"),
+        (7, 130, 33, "native"),
+        (64, 96, 40, "x86-64-v3"),
+    ],
+)
+def test_a_product_rounded_for_the_next_one(k, inner, n, target):
+    """Small whole numbers are added up without error, so that only the rounding is seen."""
+    executable = two_products(k, inner, n, target)
+    rng = np.random.default_rng(inner)
+    v, w = (rng.integers(-8, 9, shape).astype(np.float32) for shape in ((inner, k), (n, inner)))
+    packed = executable["main_params"](bits_of(v), bits_of(w))
+    for m in (0, 1, 2, 7, 13, 15, 65):
+        x = rng.integers(-8, 9, (m, k)).astype(np.float32)
+        g = rng.integers(-3, 4, (m, inner)).astype(np.float32)
+        middle = rounded(x.astype(np.float64) @ v.T * g)
+        np.testing.assert_array_equal(executable["main"](x, g, *packed), middle @ w.T)
+
+
 @pytest.mark.parametrize("layout", ["nk", "kn"])
 @pytest.mark.parametrize("m", [3, 80])
 def test_the_zero_of_a_last_pair_meets_no_number(layout, m):
