@@ -183,7 +183,7 @@ def _data_pointers(function: ir.Operation) -> list[int]:
 def _set_attributes(
     function: ir.Operation, target: Target, data_pointers: dict[str, list[int]]
 ) -> None:
-    """Adds what LLVM cannot know: no exceptions, vector widths, buffers that do not overlap."""
+    """Adds what LLVM cannot know: no exceptions, widths and places of vectors, disjoint buffers."""
     bits = ir.StringAttr.get(str(8 * target.vector_bytes))
     attributes = [ir.StringAttr.get("nounwind")]
     if target.arch == "x86_64":
@@ -191,6 +191,9 @@ def _set_attributes(
             ir.ArrayAttr.get([ir.StringAttr.get(name), bits])
             for name in ("prefer-vector-width", "min-legal-vector-width")
         ]
+        # LLVM keeps vectors that it spills on a stack aligned to 16 bytes only: some cross lines.
+        alignment = ir.StringAttr.get(str(target.vector_bytes))
+        attributes.append(ir.ArrayAttr.get([ir.StringAttr.get("alignstack"), alignment]))
     given = function.attributes["passthrough"] if "passthrough" in function.attributes else ()
     function.attributes["passthrough"] = ir.ArrayAttr.get([*given, *attributes])
     positions = data_pointers.get(ir.StringAttr(function.attributes["sym_name"]).value)

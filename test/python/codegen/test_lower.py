@@ -34,6 +34,7 @@ def test_scheduled_buffers_do_not_overlap() -> None:
 def test_vector_width_is_the_target_s(target: str, bits: int) -> None:
     text = lowered("func.func @f() { return }", target)
     assert f'"prefer-vector-width"="{bits}"' in text
+    assert f"alignstack={bits // 8}" in text
     assert "nounwind" in text
 
 
