@@ -24,27 +24,32 @@ def part_kinds(scheme: str, rows: int, columns: int) -> dict[str, tuple[tuple[in
 
 
 def quantize(matrix: np.ndarray, scheme: str) -> dict[str, np.ndarray]:
-    """The parts of float32[rows, columns] in panels; the columns are a multiple of 32."""
+    """The parts of float32[rows, columns] in panels; the scheme's group divides the columns."""
     parts = {
         name: np.empty(dims, ELEMENTS[element])
         for name, (dims, element) in part_kinds(scheme, *matrix.shape).items()
     }
-    rows, columns = matrix.shape
-    fill(parts, round_blocks(matrix.reshape(rows, columns // BLOCK, BLOCK), scheme))
+    (rows, columns), found = matrix.shape, SCHEMES[scheme]
+    groups = matrix.reshape(rows, columns // found.group, found.group)
+    rounded = round_blocks(groups, scheme)
+    size = BLOCK * found.bits // 8
+    rounded["data"] = rounded["data"].reshape(rows, columns // BLOCK, size)
+    fill(parts, rounded)
     return parts
 
 
 def round_blocks(values: np.ndarray, scheme: str) -> dict[str, np.ndarray]:
-    """The parts, row by row, of float32[..., 32]: see `graph.quantize` for what is computed.
+    """The parts, row by row, of float32[..., n]: see `graph.quantize` for what is computed.
 
-    "data" is int8[..., 32], or uint8[..., 16] of which the low four bits are the first 16 numbers;
-    "scale" and "minimum" are float16[...].
+    n numbers share a scale: 32, 64 or 128. "data" is int8[..., n], or uint8[..., n/2] of which the
+    low four bits of each 16 are the first 16 numbers of 32; "scale" and "minimum" are float16[...].
     """
-    if scheme == "q8_0":
+    found = SCHEMES[scheme]
+    if found.bits == 8:
         scale = _half(np.abs(values).max(-1) / np.float32(127))
         return {"data": _quotients(values, scale, -127, 127).astype(np.int8), "scale": scale}
     high, low = values.max(-1), values.min(-1)
-    if scheme == "q4_0":
+    if not found.has_minimum:
         high, low = np.maximum(high, 0), np.minimum(low, 0)
         scale = _half(np.where(high > -low, high, low) / np.float32(-8))
         numbers = _quotients(values, scale, -8, 7) + np.float32(8)
@@ -91,5 +96,6 @@ def _quotients(values: np.ndarray, scale: np.ndarray, low: int, high: int) -> np
 
 
 def _nibbles(numbers: np.ndarray) -> np.ndarray:
-    q = numbers.astype(np.uint8)
-    return q[..., :16] | q[..., 16:] << 4
+    *lead, count = numbers.shape
+    q = numbers.astype(np.uint8).reshape(*lead, count // BLOCK, 2, BLOCK // 2)
+    return (q[..., 0, :] | q[..., 1, :] << 4).reshape(*lead, count // 2)

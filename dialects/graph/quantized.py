@@ -1,4 +1,4 @@
-"""Operators on block-quantised tensors: numbers of few bits that share a scale by blocks of 32.
+"""Operators on block-quantised tensors: numbers of few bits that share a scale by 32 or more.
 
 `quantize` rounds a matrix of floats, `dequantize` and `dequantize_rows` decode; files may also hold
 schemes that nothing here rounds to.
@@ -12,12 +12,15 @@ products, the layout of the machines' 8-bit dot product instructions.
     q5_1, q4_1          scale * q + minimum          f16, one of each for a block
     q4_k, q5_k          scale * q + minimum          i8, times the f16 of eight blocks
     q6_k                scale * (q - 32)             i8 for half a block, times such an f16
+    q8_64, q8_128       scale * q                    f16, one for 64 or 128 numbers
+    q4_64, q4_128       scale * (q - 8)              the same
+    q4_64_minimum, ..   scale * q + minimum          f16, one of each for 64 or 128
 
 Element (16 p + r, 32 b + 16 h + 4 g + j) of a matrix is q = data[p, b, h, g, r, j] in 8 bits. Of
 narrower ones, the low four bits are half h (0: low) of the byte data[p, b, g, r, j]; a fifth is
 bit 4 h + g of high[p, b, r, j], a fifth and sixth are bits 2 g and 2 g + 1 of high[p, b, h, r, j].
 Scale and minimum are at [p, b, r], the former at [p, b, h, r] where half a block has its own, what
-they are times at [p, b // 8, r].
+they are times at [p, b // 8, r]. Those of 64 and 128 are at [p, b // 2, r] and [p, b // 4, r].
 
 Source: ggml `ggml-common.h` for what the schemes mean; the order is our own.
 """
@@ -48,6 +51,7 @@ class Scheme:
     """How numbers of `bits` bits are read, less `zero`, with or without a minimum.
 
     `scales` are those of a block; `is_nested` says that they are integers, times another number.
+    `shared` is the number of blocks that have scale and minimum together.
     """
 
     bits: int
@@ -55,6 +59,12 @@ class Scheme:
     has_minimum: bool = False
     scales: int = 1
     is_nested: bool = False
+    shared: int = 1
+
+    @property
+    def group(self) -> int:
+        """Numbers that are rounded together: those that share a scale, or all of a block."""
+        return BLOCK * self.shared
 
     def parts(self, panels: Expr | int, blocks: Expr | int) -> dict[str, tuple[str, tuple]]:
         """Element type (i8 or f16) and dims of each part of a matrix."""
@@ -62,10 +72,11 @@ class Scheme:
         factor = "i8" if self.is_nested else "f16"
         halves = () if self.scales == 1 else (self.scales,)
         data = (2, 4, PANEL, 4) if self.bits == 8 else (4, PANEL, 4)
+        groups = blocks if self.shared == 1 else blocks // self.shared
         found = {"data": ("i8", (panels, blocks, *data))}
-        found["scale"] = (factor, (panels, blocks, *halves, *by_row))
+        found["scale"] = (factor, (panels, groups, *halves, *by_row))
         if self.has_minimum:
-            found["minimum"] = (factor, (panels, blocks, *by_row))
+            found["minimum"] = (factor, (panels, groups, *by_row))
         if self.bits in (5, 6):
             planes = () if self.bits == 5 else (2,)
             found["high"] = ("i8", (panels, blocks, *planes, PANEL, 4))
@@ -76,7 +87,7 @@ class Scheme:
         return found
 
 
-SCHEMES = {
+BY_BLOCK = {
     "q8_0": Scheme(8),
     "q4_0": Scheme(4, zero=8),
     "q4_1": Scheme(4, has_minimum=True),
@@ -86,13 +97,26 @@ SCHEMES = {
     "q5_k": Scheme(5, has_minimum=True, is_nested=True),
     "q6_k": Scheme(6, zero=32, scales=2, is_nested=True),
 }
+"""The schemes of files, whose blocks have scales of their own."""
 
-ROUNDED = ("q8_0", "q4_0", "q4_1")
+BY_GROUP = {
+    "q8_64": Scheme(8, shared=2),
+    "q8_128": Scheme(8, shared=4),
+    "q4_64": Scheme(4, zero=8, shared=2),
+    "q4_128": Scheme(4, zero=8, shared=4),
+    "q4_64_minimum": Scheme(4, has_minimum=True, shared=2),
+    "q4_128_minimum": Scheme(4, has_minimum=True, shared=4),
+}
+"""The schemes where several blocks share a scale: the same numbers, in fewer bytes."""
+
+SCHEMES = BY_BLOCK | BY_GROUP
+
+ROUNDED = ("q8_0", "q4_0", "q4_1", *BY_GROUP)
 """The schemes that `quantize` rounds to."""
 
 
 class QuantizeOp(InferredOp, name="quantize", traits=[ext.Pure]):
-    """Rounds a matrix to numbers of few bits, each 32 along `axis` by a scale of their own.
+    """Rounds a matrix to numbers of few bits, each 32 to 128 along `axis` by a scale of their own.
 
         matrix : tensor<n x k x float> (axis 1) or tensor<k x n x float> (axis 0)
         results : the parts of the scheme for n rows of k, in panels : see graph.dequantize
@@ -103,12 +127,13 @@ class QuantizeOp(InferredOp, name="quantize", traits=[ext.Pure]):
         q4_0  scale = x of max |x|, over -8           q = x / scale + 8, 0 to 15
         q4_1  scale = (max - min) / 15, minimum = min q = (x - minimum) / scale, 0 to 15
 
-    q is rounded half to even, and as if x were 0 where the scale is 0.
+    q is rounded half to even, and as if x were 0 where the scale is 0. The schemes of 64 and 128
+    numbers are as those of 32 with as many bits, of which a minimum has the name.
 
     C1  the scheme is one that floats can be rounded to
     C2  the matrix is of floats, of rank 2
     C3  `axis` is 0 or 1
-    C4  k is a known multiple of 32
+    C4  k is a known multiple of 32, or of the 64 or 128 that share a scale
 
     Source: ggml `quantize_row_q8_0_ref` and so on, which round before factors are in f16.
     """
@@ -128,11 +153,13 @@ class QuantizeOp(InferredOp, name="quantize", traits=[ext.Pure]):
             raise ShapeError(f"expects a matrix of floats, but got '{matrix}'")
         if axis not in (0, 1):  # C3
             raise ShapeError(f"expects an axis of 0 or 1, but got {axis}")
-        n, blocks = matrix.dims[1 - axis], _blocks_of(matrix.dims[axis], "dim along blocks")  # C4
+        found = SCHEMES[scheme]
+        n, k = matrix.dims[1 - axis], matrix.dims[axis]
+        blocks = _blocks_of(k, "dim along blocks", found.group)  # C4
         panels = None if n is None else (n + (PANEL - 1)) // PANEL
         return [
             TensorType.make(dims, ir.Type.parse(element))
-            for element, dims in SCHEMES[scheme].parts(panels, blocks).values()
+            for element, dims in found.parts(panels, blocks).values()
         ]
 
 
@@ -145,7 +172,7 @@ class DequantizeOp(InferredOp, name="dequantize", traits=[ext.Pure]):
     C1  the scheme is known
     C2  the parts are those of the scheme
     C3  each part has the element type and the dims of the scheme
-    C4  where eight blocks share a factor, their number is a known multiple of 8
+    C4  where blocks share a factor, their number is a known multiple of 2, 4 or 8
     """
 
     result: ext.Result[Any]
@@ -265,10 +292,10 @@ class DequantizeBlocksOp(InferredOp, name="dequantize_blocks", traits=[ext.Pure]
         return TensorType(values.dims, f32)
 
 
-def _blocks_of(k, what: str = "last dim") -> int:
-    """The number of blocks in k elements."""
-    if k is None or k.value is None or k.value % BLOCK:
-        raise ShapeError(f"expects a {what} that is a multiple of {BLOCK}, but got {k}")
+def _blocks_of(k, what: str = "last dim", unit: int = BLOCK) -> int:
+    """The number of blocks in k elements, which have to be a multiple of `unit`."""
+    if k is None or k.value is None or k.value % unit:
+        raise ShapeError(f"expects a {what} that is a multiple of {unit}, but got {k}")
     return k.value // BLOCK
 
 
@@ -289,8 +316,9 @@ def _check_parts(scheme: str, parts: tuple[TensorType | None, ...]) -> tuple[Exp
     if not _is_i8(data) or data.dims is None or len(data.dims) != rank:  # C3
         raise ShapeError(f"expects i8 data of rank {rank}, but got '{data}'")
     panels, blocks = data.dims[:2]
-    if found.is_nested and (blocks is None or blocks.value is None or blocks.value % NEST):  # C4
-        raise ShapeError(f"expects a multiple of {NEST} blocks, but got {blocks}")
+    unit = NEST if found.is_nested else found.shared
+    if unit > 1 and (blocks is None or blocks.value is None or blocks.value % unit):  # C4
+        raise ShapeError(f"expects a multiple of {unit} blocks, but got {blocks}")
     for name, (element, dims) in found.parts(panels, blocks).items():
         if str(given[name].element) != element:
             raise ShapeError(f"expects '{name}' of {element}, but got {given[name].element}")

@@ -1,7 +1,7 @@
 """The tensor program that rounds a matrix to numbers of few bits, in panels.
 
-    extremes of each block          reductions over the matrix as it lies
-    scale, minimum [p, b, r]        from those of row 16 p + r
+    extremes of each group of numbers   reductions over the matrix as it lies
+    scale, minimum [p, group, r]        from those of row 16 p + r
     data [p, b, (half,) group, r, place]
 
 The last two read row by row what may lie otherwise, so they gather.
@@ -33,9 +33,9 @@ _INFINITY = float("inf")
 
 
 def quantize(op: QuantizeOp, kernel: KernelBuilder) -> None:
-    """Extremes of the blocks, factors from them, then rounded quotients."""
+    """Extremes of what shares a scale, factors from them, then rounded quotients."""
     scheme = SCHEMES[op.attributes["scheme"].value]
-    matrix = _Matrix(kernel.ins[0], op.attributes["axis"].value)
+    matrix = _Matrix(kernel.ins[0], op.attributes["axis"].value, scheme.group)
     data, *factors = kernel.outs
     if scheme.bits == 8:
         extremes = [matrix.reduced(0, lambda x, top: maximum(math.AbsFOp(x).result, top))]
@@ -51,10 +51,14 @@ def quantize(op: QuantizeOp, kernel: KernelBuilder) -> None:
 
 @dataclass(frozen=True)
 class _Matrix:
-    """A matrix whose blocks lie along `axis`; its rows are along the other one."""
+    """A matrix whose blocks lie along `axis`, its rows along the other one.
+
+    `group` numbers of a row have extremes, and so a scale, together.
+    """
 
     source: ir.Value
     axis: int
+    group: int
 
     @property
     def rows(self) -> ir.Value:
@@ -62,20 +66,19 @@ class _Matrix:
         return dim(self.source, 1 - self.axis)
 
     def reduced(self, start: float, combine: Body) -> ir.Value:
-        """Each block's elements combined, f32[rows, blocks], or [blocks, rows] for axis 0."""
+        """Each group's elements combined, f32[rows, groups], or [groups, rows] for axis 0."""
         type_ = ir.RankedTensorType(self.source.type)
         dynamic = ir.ShapedType.get_dynamic_size()
-        blocks = type_.get_dim_size(self.axis) // BLOCK
+        groups = type_.get_dim_size(self.axis) // self.group
         count = type_.get_dim_size(1 - self.axis)
         sizes = [self.rows] if count == dynamic else []
         extent = sizes[0] if sizes else count
-        split, kept = ([blocks, BLOCK, count], [blocks, extent])
-        groups = [[0, 1], [2]]
+        split, kept, nested = [groups, self.group, count], [groups, extent], [[0, 1], [2]]
         if self.axis:
-            split, kept, groups = [count, blocks, BLOCK], [extent, blocks], [[0], [1, 2]]
+            split, kept, nested = [count, groups, self.group], [extent, groups], [[0], [1, 2]]
         parts = tensor.ExpandShapeOp(
             ir.RankedTensorType.get(split, type_.element_type),
-            self.source, _nested(groups), sizes, split,
+            self.source, _nested(nested), sizes, split,
         ).result  # fmt: skip
         first = fill(scalar(ir.F32Type.get(), start), empty(kept, ir.F32Type.get()))
         read = affine_map(3, [0, 1, 2] if self.axis else [0, 2, 1])
@@ -84,7 +87,7 @@ class _Matrix:
         return generic([parts], [first], maps, kinds, lambda x, y: combine(_as_f32(x), y))[0]
 
     def factors(self, extremes: list[ir.Value], out: ir.Value, body: Body) -> ir.Value:
-        """A number for each block of a panel's rows, from the extremes; 0 past the last row."""
+        """A number for each group of a panel's rows, from the extremes; 0 past the last row."""
 
         def element(_: ir.Value) -> ir.Value:
             p, b, r = (linalg.IndexOp(i).result for i in range(3))
@@ -105,13 +108,13 @@ class _Matrix:
             at = [linalg.IndexOp(i).result for i in range(rank)]
             p, b, group, r, place = at[0], at[1], *at[-3:]
             row, inside = self._row(p, r)
-            block_factors = [_as_f32(x) for x in stored[:-1]]
+            own_factors = [_as_f32(x) for x in stored[:-1]]
 
             def number(half: ir.Value) -> ir.Value:
                 column = _sum(_times(b, BLOCK), _times(half, 16), _times(group, 4), place)
                 where = [row, column] if self.axis else [column, row]
                 x = _as_f32(tensor.ExtractOp(self.source, where).result)
-                return arith.FPToSIOp(i8, _quotient(scheme, x, *block_factors)).result
+                return arith.FPToSIOp(i8, _quotient(scheme, x, *own_factors)).result
 
             if scheme.bits == 8:
                 packed = number(at[2])
@@ -120,7 +123,8 @@ class _Matrix:
                 packed = arith.OrIOp(low, arith.ShLIOp(high, scalar(i8, 4)).result).result
             return arith.SelectOp(inside, packed, scalar(i8, 0)).result
 
-        by_row = affine_map(rank, [0, 1, rank - 2])
+        shared = ir.AffineExpr.get_floor_div(ir.AffineExpr.get_dim(1), scheme.shared)
+        by_row = affine_map(rank, [0, shared if scheme.shared > 1 else 1, rank - 2])
         maps = [*([by_row] * len(factors)), affine_map(rank, range(rank))]
         return generic(factors, [out], maps, [PARALLEL] * rank, element)[0]
 
@@ -133,7 +137,7 @@ class _Matrix:
 
 
 def _scale(scheme: Scheme) -> Body:
-    """The scale of a block from its extremes."""
+    """The scale of a group from its extremes."""
 
     def over(x: ir.Value, by: float) -> ir.Value:
         return divide(x, scalar(x.type, by))

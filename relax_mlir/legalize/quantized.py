@@ -6,6 +6,7 @@ own (b, half, group, place), so that it fuses into what reads the decoded matrix
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from relax_mlir.bindings import arith, ir, linalg, math, tensor
 from relax_mlir.dialects.graph import (
@@ -42,8 +43,8 @@ def dequantize(op: DequantizeOp, kernel: KernelBuilder) -> None:
     scheme = SCHEMES[op.attributes["scheme"].value]
     whole = _expand(kernel.outs[0], [[PANEL], [*SPLIT]])
     p, r, b, half, group, place = (ir.AffineExpr.get_dim(i) for i in range(6))
-    outer = ir.AffineExpr.get_floor_div(b, NEST)
-    places = _places(scheme, p, r, b, half, group, place, outer)
+    divided = partial(ir.AffineExpr.get_floor_div, b)
+    places = _places(scheme, p, r, b, half, group, place, divided)
     maps = [affine_map(6, at) for at in places.values()]
     maps.append(affine_map(6, range(6)))
 
@@ -69,8 +70,11 @@ def dequantize_rows(op: DequantizeRowsOp, kernel: KernelBuilder) -> None:
         p = arith.DivUIOp(row, index(PANEL)).result
         r = arith.RemUIOp(row, index(PANEL)).result
         b, half, group, place = (linalg.IndexOp(i).result for i in range(1, 5))
-        outer = arith.DivUIOp(b, index(NEST)).result if scheme.is_nested else b
-        places = _places(scheme, p, r, b, half, group, place, outer)
+
+        def divided(by: int) -> ir.Value:
+            return arith.DivUIOp(b, index(by)).result
+
+        places = _places(scheme, p, r, b, half, group, place, divided)
         operands = _ordered(op, matrix, places)
         stored = {
             name: tensor.ExtractOp(operand, list(at)).result
@@ -84,9 +88,10 @@ def dequantize_rows(op: DequantizeRowsOp, kernel: KernelBuilder) -> None:
     kernel.finish(_collapse(decoded, out, [0, 3]))
 
 
-def _places(scheme: Scheme, p, r, b, half, group, place, outer) -> dict[str, tuple]:
-    """Where each part of a matrix is read, in indices of any kind."""
-    by_row = (p, b, r)
+def _places(scheme: Scheme, p, r, b, half, group, place, divided) -> dict[str, tuple]:
+    """Where each part of a matrix is read, in indices of any kind; `divided` divides the block."""
+    by_row = (p, b if scheme.shared == 1 else divided(scheme.shared), r)
+    outer = divided(NEST) if scheme.is_nested else None
     places = {
         "data": (p, b, half, group, r, place) if scheme.bits == 8 else (p, b, group, r, place),
         "scale": by_row if scheme.scales == 1 else (p, b, half, r),

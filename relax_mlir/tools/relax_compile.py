@@ -28,8 +28,9 @@ def arguments() -> argparse.ArgumentParser:
     add(
         "--quantize",
         metavar="SCHEME",
-        help="keep weights (parameters and constants) as q8_32, q4_32 or q4_32_minimum; the other "
-        "options of relax-quantize may follow, as in 'q4_32 activations=int8'",
+        help="keep weights (parameters and constants) as q8_32, q4_32, q4_32_minimum, or the same "
+        "by groups of 64 or 128, as in q4_128; the other options of relax-quantize may follow, as "
+        "in 'q4_32 activations=int8'",
     )
     add(
         "--emit",

@@ -21,12 +21,16 @@ they are, with a remark. Decoding is an operator like any other: `relax-fuse-ops
     q8_32            8.5                             scale * q, q from -127 to 127
     q4_32            4.5                             scale * q, q from -8 to 7
     q4_32_minimum    5                               scale * q + minimum, q from 0 to 15
+    q8_64, q8_128    8.25, 8.125                     as q8_32
+    q4_64, q4_128    4.25, 4.125                     as q4_32
+    q4_64_minimum    4.5                             as q4_32_minimum
+    q4_128_minimum   4.25                            as q4_32_minimum
 
 The names say bits and group: the numbers along the dim that is summed over which share a scale, in
-f16. That dim has to be a multiple of it. `activations=int8` also rounds what is multiplied with a
-weight, to 8 bits by groups of 32, so that products are of integers. `only` and `skip` are regular
-expressions that are searched for in the names of parameters, and in `constant`; weights of less
-than `min-size` numbers stay.
+f16. That dim has to be a multiple of it. The first three are also called q8_0, q4_0 and q4_1.
+`activations=int8` also rounds what is multiplied with a weight, to 8 bits by groups of 32, so that
+products are of integers. `only` and `skip` are regular expressions that are searched for in the
+names of parameters, and in `constant`; weights of less than `min-size` numbers stay.
 
 Needs: known ranks (`relax-infer-shapes`), weights in the function that reads them
 (`relax-inline-functions`). Leaves: valid IR of the same operators.
@@ -64,13 +68,18 @@ from relax_mlir.dialects.graph import (
     TensorType,
     annotation_of,
 )
-from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, PARTS, SCHEMES
+from relax_mlir.dialects.graph.quantized import BY_GROUP, PANEL, PARTS, ROUNDED, SCHEMES
 from relax_mlir.errors import UsageError
 from relax_mlir.panels import quantize
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import is_unused, safe_erase, walk_ops
 
-NAMES = {"q8_32": "q8_0", "q4_32": "q4_0", "q4_32_minimum": "q4_1"}
+NAMES = {
+    "q8_32": "q8_0",
+    "q4_32": "q4_0",
+    "q4_32_minimum": "q4_1",
+    **dict(zip(BY_GROUP, BY_GROUP)),
+}
 """The scheme of `graph.quantize` that each scheme of this pass is."""
 ACTIVATIONS = ("f32", "int8")
 SUFFIX = "_quantize"
@@ -89,7 +98,7 @@ class Quantize(Pass):
     min_size: int = 1024
 
     def __post_init__(self) -> None:
-        if self.scheme not in NAMES:
+        if self.rounding not in ROUNDED:
             raise UsageError(f"unknown scheme '{self.scheme}'; accepted are {', '.join(NAMES)}")
         if self.activations not in ACTIVATIONS:
             known = ", ".join(ACTIVATIONS)
@@ -99,6 +108,11 @@ class Quantize(Pass):
                 re.compile(pattern)
             except re.error as error:
                 raise UsageError(f"'{pattern}' is no regular expression: {error}") from None
+
+    @property
+    def rounding(self) -> str:
+        """The scheme of `graph.quantize`."""
+        return NAMES.get(self.scheme, self.scheme)
 
     def run(self, op: ir.Operation) -> None:
         """Rewrites every public graph function."""
@@ -132,8 +146,8 @@ class _Stays(Exception):
     """Raised with the reason why a weight cannot be quantised."""
 
 
-def _matrix_of(weight: ir.Value) -> _Matrix | None:
-    """How a weight can be quantised; None if nothing reads it. Raises _Stays."""
+def _matrix_of(weight: ir.Value, group: int) -> _Matrix | None:
+    """How a weight can be quantised by groups; None if nothing reads it. Raises _Stays."""
     found: dict[int, list[ir.OpView]] = {0: [], 1: []}
     for reader, axis in _readers(weight, False):
         found[axis].append(reader)
@@ -147,8 +161,8 @@ def _matrix_of(weight: ir.Value) -> _Matrix | None:
     rows, columns = dims[1 - axis], dims[axis]
     if rows is None or columns is None:
         raise _Stays(f"'{TensorType.of(weight)}' has a dim that is not known")
-    if columns % BLOCK:
-        raise _Stays(f"{columns} numbers are summed over, no multiple of {BLOCK}")
+    if columns % group:
+        raise _Stays(f"{columns} numbers are summed over, no multiple of {group}")
     return _Matrix(weight, axis, rows, columns, tuple(readers))
 
 
@@ -183,7 +197,7 @@ class _Rewriter:
     @property
     def scheme(self) -> str:
         """The scheme of `graph.quantize`."""
-        return NAMES[self.options.scheme]
+        return self.options.rounding
 
     def run(self) -> int:
         """Rewrites constants first, then parameters; returns how many."""
@@ -199,7 +213,7 @@ class _Rewriter:
         if not self.options.wants(name, TensorType.of(weight)):
             return None
         try:
-            return _matrix_of(weight)
+            return _matrix_of(weight, SCHEMES[self.scheme].group)
         except _Stays as reason:
             remark(weight.location, f"'{name}' is not quantised: {reason}")
             return None

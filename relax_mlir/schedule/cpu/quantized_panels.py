@@ -75,16 +75,19 @@ class Panels:
         return sum(widths[element] * prod(dims) for element, dims in parts)
 
     def size(self, part: str) -> int:
-        """Elements of a part that a block of a panel has, or that eight blocks have together."""
-        nests = 1 if part.startswith("outer") else NEST
-        return prod(self.scheme.parts(1, NEST)[part][1]) // nests
+        """Elements of a part that a block of a panel has, or that blocks have together."""
+        return prod(self.scheme.parts(1, NEST)[part][1]) * self._sharing(part) // NEST
+
+    def _sharing(self, part: str) -> int:
+        """How many blocks have a part together."""
+        if part.startswith("outer"):
+            return NEST
+        return self.scheme.shared if part in ("scale", "minimum") else 1
 
     def _at(self, part: str, p: Index, b: Index) -> Index:
         """Where a part of a block begins."""
-        if part.startswith("outer"):
-            p, b = mul(p, self.blocks // NEST), floor_div(b, NEST)
-            return mul(add(p, b), self.size(part))
-        return mul(add(mul(p, self.blocks), b), self.size(part))
+        sharing = self._sharing(part)
+        return mul(add(mul(p, self.blocks // sharing), floor_div(b, sharing)), self.size(part))
 
     def prefetch(self, p: Index, b: Index, panels: Index, ahead: int) -> None:
         """Asks for the block that comes `ahead` bytes of numbers later."""
@@ -94,8 +97,9 @@ class Panels:
         for part, buffer in self.parts.items():
             size = self.size(part)
             if not part.startswith("outer"):
+                first = mul(floor_div(block, self._sharing(part)), size)
                 for line in range(0, size, LINE_BYTES):
-                    memref.prefetch(buffer, [value(add(mul(block, size), line))], False, 3, True)
+                    memref.prefetch(buffer, [value(add(first, line))], False, 3, True)
 
     def bytes_of(
         self, p: Index, b: Index, lanes: int, unsigned: bool

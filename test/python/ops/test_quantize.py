@@ -18,7 +18,7 @@ def matrix(rows: int, columns: int) -> np.ndarray:
     values = RANDOM.standard_normal((rows, columns)) * 10 ** RANDOM.uniform(-3, 3, (rows, 1))
     values[rows // 2 :: 3, :32] = 0
     values[1::4, -32:] = -2.5
-    values[2::5, :32] = np.abs(values[2::5, :32])
+    values[2::5, : columns // 3] = np.abs(values[2::5, : columns // 3])
     return values.astype(np.float32)
 
 
@@ -29,10 +29,11 @@ def check(scheme: str, found: tuple[np.ndarray, ...], values: np.ndarray) -> Non
         np.testing.assert_array_equal(parts[name], expected)
     rows, columns = values.shape
     exact = decoded(scheme, parts)
-    steps = np.abs(parts["scale"].astype(np.float64)).transpose(0, 2, 1).reshape(-1, columns // 32)
-    steps = np.repeat(steps, 32, axis=1)[:rows]
+    group, factors = SCHEMES[scheme].group, np.abs(parts["scale"].astype(np.float64))
+    steps = factors.transpose(0, 2, 1).reshape(-1, columns // group)
+    steps = np.repeat(steps, group, axis=1)[:rows]
     # One number of q4_0 has no opposite; factors in f16 move the ends by 1/2048 of 127 steps.
-    limit = 1.02 if scheme == "q4_0" else 0.57
+    limit = 1.02 if SCHEMES[scheme].zero else 0.57
     assert (np.abs(exact[:rows] - values) <= limit * steps).all()
     for part in found:
         axis = -2 if part.dtype == np.int8 else -1
@@ -42,30 +43,32 @@ def check(scheme: str, found: tuple[np.ndarray, ...], values: np.ndarray) -> Non
 @pytest.mark.parametrize("scheme", ROUNDED)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_numbers_of_rows(scheme: str, axis: int, any_route: str) -> None:
-    dims = ("n", 96) if axis else (96, "n")
+    k = 3 * SCHEMES[scheme].group
+    dims = ("n", k) if axis else (k, "n")
     program = Program(
         graph.QuantizeOp, spec("f32", *dims), scheme=scheme, axis=axis, route=any_route
     )
     for rows in ROWS:
-        values = matrix(rows, 96)
+        values = matrix(rows, k)
         check(scheme, program(np.ascontiguousarray(values if axis else values.T)), values)
 
 
 @pytest.mark.parametrize("scheme", ROUNDED)
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f64"])
 def test_other_floats(scheme: str, dtype: str, route: str) -> None:
-    program = Program(graph.QuantizeOp, spec(dtype, 21, 64), scheme=scheme, axis=1, route=route)
-    values = matrix(21, 64).astype(NUMPY[dtype])
+    program = Program(graph.QuantizeOp, spec(dtype, 21, 128), scheme=scheme, axis=1, route=route)
+    values = matrix(21, 128).astype(NUMPY[dtype])
     check(scheme, program(values), values.astype(np.float32))
 
 
 @pytest.mark.parametrize("scheme", ROUNDED)
 def test_ends_and_ties(scheme: str, route: str) -> None:
-    program = Program(graph.QuantizeOp, spec("f32", 16, 32), scheme=scheme, axis=1, route=route)
-    values = np.zeros((16, 32), np.float32)
+    k = SCHEMES[scheme].group
+    program = Program(graph.QuantizeOp, spec("f32", 16, k), scheme=scheme, axis=1, route=route)
+    values = np.zeros((16, k), np.float32)
     values[0, :4] = 127, 2.5, 3.5, -0.5
     values[1, :4] = 8, -8, 0.5, 1.5
-    values[2, 31] = -1e-12  # the scale is 0 in f16
+    values[2, -1] = -1e-12  # the scale is 0 in f16
     values[3, :2] = 1e-5, -3e-6  # the scale is subnormal in f16
     values[4, 7] = 3e38
     values[5, 0] = np.nan

@@ -23,11 +23,12 @@ class Matrix:
 
     @staticmethod
     def of(scheme: str, numbers: np.ndarray, factors: dict[str, np.ndarray]) -> "Matrix":
-        """From numbers [rows, k] and factors [rows, blocks or more]; 16 divides rows."""
+        """From numbers [rows, k] and factors [rows, blocks or groups, ..]; 16 divides rows."""
         found, (rows, k) = SCHEMES[scheme], numbers.shape
 
         def factor(name: str) -> np.ndarray:
-            inner = factors[name].astype(np.float64).reshape(rows, k // 32, -1, 1)
+            inner = np.repeat(factors[name].astype(np.float64), found.shared, 1)
+            inner = inner.reshape(rows, k // 32, -1, 1)
             if not found.is_nested:
                 return inner
             outer = factors[f"outer_{name}"].astype(np.float64)

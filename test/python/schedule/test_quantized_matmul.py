@@ -6,7 +6,7 @@ from quantized_programs import Matrix, Product, compiled, rounded
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
-from relax_mlir.dialects.graph.quantized import SCHEMES
+from relax_mlir.dialects.graph.quantized import BY_BLOCK, BY_GROUP, SCHEMES
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 
@@ -23,7 +23,7 @@ def normal(*shape: int) -> np.ndarray:
 
 def unit(scheme: str) -> int:
     """What k is a multiple of."""
-    return 256 if SCHEMES[scheme].is_nested else 32
+    return 256 if SCHEMES[scheme].is_nested else SCHEMES[scheme].group
 
 
 def check(product: Product, matrix: Matrix, x: np.ndarray, target: str, *more: np.ndarray) -> None:
@@ -51,7 +51,7 @@ def rule_of(product: Product, target: str) -> set[str]:
 
 
 @pytest.mark.parametrize("activations", ["int8", "f32"])
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", BY_BLOCK)
 @pytest.mark.parametrize("target", TARGETS)
 def test_numbers_of_rows(target: str, scheme: str, activations: str) -> None:
     k = unit(scheme)
@@ -62,7 +62,27 @@ def test_numbers_of_rows(target: str, scheme: str, activations: str) -> None:
         check(product, matrix, normal(rows, 3 * k), target)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("activations", ["int8", "f32"])
+@pytest.mark.parametrize(("scheme", "groups"), [*((s, 3) for s in BY_GROUP), ("q4_128", 1)])
+def test_blocks_that_share_a_scale(scheme: str, groups: int, activations: str) -> None:
+    k = groups * SCHEMES[scheme].group
+    product = Product(scheme, 48, k, activations, kept=45)
+    matrix = Matrix.random(scheme, 48, k)
+    assert "quantized_matmul" in rule_of(product, "native")
+    for rows in (0, 1, 2, 9, 33, 129):
+        check(product, matrix, normal(rows, k), "native")
+
+
+@pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v2"])
+@pytest.mark.parametrize("scheme", ["q8_64", "q4_128_minimum"])
+def test_shared_scales_on_other_machines(scheme: str, target: str) -> None:
+    k = 3 * SCHEMES[scheme].group
+    product, matrix = Product(scheme, 32, k, "int8"), Matrix.random(scheme, 32, k)
+    for rows in (1, 6, 33):
+        check(product, matrix, normal(rows, k), target)
+
+
+@pytest.mark.parametrize("scheme", BY_BLOCK)
 @pytest.mark.parametrize(("rows", "units"), [(16, 1), (16, 8), (400, 1), (112, 5)])
 def test_shapes_of_matrices(rows: int, units: int, scheme: str) -> None:
     k = units * unit(scheme)
@@ -124,7 +144,7 @@ def test_left_sides_of_other_ranks(activations: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["native", "x86-64-v3"])
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", BY_BLOCK)
 def test_greatest_numbers(scheme: str, target: str) -> None:
     """Sums of 16 bits would overflow where instructions add pairs in them."""
     found, k = SCHEMES[scheme], 2 * unit(scheme)
@@ -162,7 +182,7 @@ def test_threads_do_not_change_numbers(activations: str) -> None:
         np.testing.assert_array_equal(one, two)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", BY_BLOCK)
 def test_levels_give_the_same_numbers(scheme: str) -> None:
     k = unit(scheme)
     product = Product(scheme, 32, k, "int8", residual=True)

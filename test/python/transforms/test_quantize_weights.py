@@ -1,5 +1,7 @@
 """Weights that `relax-quantize` keeps in few bits: compiled, run, and compared with float64."""
 
+from itertools import product
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -13,9 +15,15 @@ from relax_mlir.errors import PipelineError
 from relax_mlir.executable import Executable, load
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
+from relax_mlir.transforms import quantize
 
+NAMES = quantize.NAMES
 SCHEMES = {"q8_32": "q8_0", "q4_32": "q4_0", "q4_32_minimum": "q4_1"}
 ACTIVATIONS = ("f32", "int8")
+GROUPS = (
+    ("q8_64", "int8"), ("q8_128", "f32"), ("q4_64", "f32"), ("q4_128", "int8"),
+    ("q4_64_minimum", "f32"), ("q4_128_minimum", "int8"),
+)  # fmt: skip
 
 MLP = """
 !u = tensor<96x64xf32>
@@ -65,13 +73,15 @@ def parameters(executable: Executable, *weights: np.ndarray) -> tuple[np.ndarray
 
 
 def rounded(weight: np.ndarray, scheme: str) -> np.ndarray:
-    """The values [rows, columns] in float64 that are kept of a weight, blocks along its rows."""
-    blocks = np.ascontiguousarray(weight, np.float32).reshape(len(weight), -1, 32)
-    parts = panels.round_blocks(blocks, SCHEMES[scheme])
+    """The values [rows, columns] in float64 that are kept of a weight, groups along its rows."""
+    group = int(scheme.split("_")[1])
+    groups = np.ascontiguousarray(weight, np.float32).reshape(len(weight), -1, group)
+    parts = panels.round_blocks(groups, NAMES[scheme])
     q = parts["data"]
-    if q.shape[-1] == 16:
-        q = np.concatenate([q & 15, q >> 4], axis=-1)
-    zero = 8 if scheme == "q4_32" else 0
+    if scheme.startswith("q4"):
+        q = q.reshape(*q.shape[:2], group // 32, 16)
+        q = np.concatenate([q & 15, q >> 4], axis=-1).reshape(groups.shape)
+    zero = 8 if scheme.startswith("q4") and not scheme.endswith("minimum") else 0
     values = (q.astype(np.float64) - zero) * parts["scale"].astype(np.float64)[..., None]
     if "minimum" in parts:
         values += parts["minimum"].astype(np.float64)[..., None]
@@ -117,6 +127,51 @@ def test_perceptron(scheme: str, activations: str) -> None:
             exact = np.maximum(x.astype(np.float64) @ up.T + b, 0) @ down
             share = {"q8_32": 0.02, "q4_32": 0.25, "q4_32_minimum": 0.2}[scheme]
             assert np.linalg.norm(result - exact) <= share * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize(("scheme", "activations"), GROUPS)
+def test_longer_groups(scheme: str, activations: str) -> None:
+    """One group of k or two for the first product, two or four and an odd width for the second."""
+    wide = MLP.replace("96", "256").replace("64x", "128x").replace(" 64]", " 128]")
+    text = quantized(wide, scheme, f"activations={activations}")
+    assert list(rules(text).values()).count("quantized_matmul") == 2
+    random = np.random.default_rng(5)
+    up, b, down = (random.standard_normal(n, np.float32) for n in ((256, 128), 256, (256, 21)))
+    executable = compile(text, opt_level=3)
+    given = parameters(executable, up, b, down)
+    wide_up, wide_down = rounded(up, scheme), rounded(down.T, scheme).T
+    for n in (0, 1, 2, 33):
+        x = random.standard_normal((n, 128), np.float32)
+        hidden = np.maximum(activation(x, activations) @ wide_up.T + b, 0)
+        expected = activation(hidden, activations) @ wide_down
+        slack = 1e-4 if activations == "f32" else 0.02  # as above
+        size = np.abs(hidden).max(initial=0) * np.abs(wide_down).max()
+        result = executable["main"](x, *given)
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=slack * size)
+        exact = np.maximum(x.astype(np.float64) @ up.T + b, 0) @ down
+        share = 0.03 if scheme.startswith("q8") else 0.3
+        assert np.linalg.norm(result - exact) <= share * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize(
+    ("other", "scheme"), [(other, scheme) for scheme, other in SCHEMES.items()]
+)
+def test_schemes_of_files_are_accepted(other: str, scheme: str) -> None:
+    assert quantized(MLP, other) == quantized(MLP, scheme)
+
+
+BITS = {
+    "q8_32": 8.5, "q4_32": 4.5, "q4_32_minimum": 5, "q8_64": 8.25, "q8_128": 8.125, "q4_64": 4.25,
+    "q4_128": 4.125, "q4_64_minimum": 4.5, "q4_128_minimum": 4.25,
+}  # fmt: skip
+
+
+def test_bits_of_a_number() -> None:
+    assert {*BITS} == {*NAMES}
+    matrix = np.ones((32, 256), np.float32)
+    for scheme, bits in BITS.items():
+        parts = panels.quantize(matrix, NAMES[scheme])
+        assert sum(part.nbytes for part in parts.values()) == matrix.size * bits / 8
 
 
 def test_fewer_bytes() -> None:
@@ -226,8 +281,9 @@ func.func @main(%x: !x) -> !y {{
 }}"""
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("level", [0, 2, 3])
+@pytest.mark.parametrize(
+    ("scheme", "level"), [*product(SCHEMES, (0, 2, 3)), ("q8_128", 2), ("q4_64_minimum", 2)]
+)
 def test_constant_is_saved_in_few_bits(tmp_path, scheme: str, level: int) -> None:
     random = np.random.default_rng(3)
     weight = random.standard_normal((256, 160), np.float32)
@@ -248,7 +304,9 @@ def test_constant_is_saved_in_few_bits(tmp_path, scheme: str, level: int) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("scheme=q3", "unknown scheme 'q3'; accepted are q8_32, q4_32, q4_32_minimum"),
+        ("scheme=q3", "unknown scheme 'q3'; accepted are q8_32, q4_32, q4_32_minimum, q8_64, q8_"),
+        ("scheme=q5_0", "unknown scheme 'q5_0'; accepted are q8_32"),
+        ("scheme=q4_256", "unknown scheme 'q4_256'; accepted are q8_32"),
         ("", "needs the option 'scheme'"),
         ("scheme=q4_32 activations=int4", "unknown activations 'int4'; accepted are f32, int8"),
         ("scheme=q4_32 skip='('", "no regular expression"),
@@ -263,3 +321,11 @@ def test_wrong_options(options: str, message: str) -> None:
 def test_remarks_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     quantized(MLP.replace("96", "100"), "q4_32")
     assert "'arg3' is not quantised: 100 numbers are summed over" in capsys.readouterr().err
+
+
+def test_weights_that_groups_do_not_divide_stay(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 64 and 96 numbers, the second is a multiple of 32, but not of 64."""
+    assert quantized(MLP, "q4_64").count('"graph.dequantize"') == 1
+    told = capsys.readouterr().err
+    assert told.count("is not quantised") == 1
+    assert "'arg3' is not quantised: 96 numbers are summed over, no multiple of 64" in told
