@@ -24,10 +24,8 @@ from .loops import (
     Index,
     add,
     both,
-    branch,
     ceil_div,
     choose,
-    div_mod,
     floor_div,
     for_range,
     if_else,
@@ -138,30 +136,20 @@ def _split(tiling: Tiling, problem: Problem) -> _Blocks:
     k_blocks = _pick(less(tiling.most_k, depth), ceil_div(depth, tiling.block_k), 1)
     k_block = round_up(ceil_div(depth, k_blocks), tiling.lanes)
     panels, tiles = ceil_div(problem.columns, tiling.columns), ceil_div(problem.rows, height)
+    some_panels = maximum(panels, 1)
     strip = mul(maximum(depth, 1), tiling.columns)  # products of one row with a panel
-    tall, wide = maximum(mul(tiles, height), 1), maximum(panels, 1)
-    row_size = maximum(k_block, 512)
-
-    def shared() -> list[Index]:
-        fitting = floor_div(L2_ELEMENTS, mul(row_size, height))
-        wanted = minimum(floor_div(mul(problem.rows, strip, panels), TASK_PRODUCTS), TASKS)
-        wanted = ceil_div(wanted, maximum(mul(wide, batch), 1))
-        row_blocks = maximum(minimum(maximum(ceil_div(tiles, fitting), wanted), tiles), 1)
-        row_block = maximum(mul(ceil_div(tiles, row_blocks), height), 1)
-        group = add(floor_div(TASK_PRODUCTS, mul(row_block, strip)), 1)
-        together = minimum(floor_div(mul(panels, batch, row_blocks), TASKS), PANELS)
-        group = maximum(group, _pick(less(1, k_blocks), together, 1))
-        groups = ceil_div(panels, group)
-        worthwhile = add(floor_div(REGION_PRODUCTS, mul(row_block, strip, wide)), 1)
-        at_once = maximum(ceil_div(TASKS, maximum(groups, 1)), worthwhile)
-        at_once = maximum(minimum(at_once, mul(batch, row_blocks)), 1)
-        return [row_blocks, row_block, group, groups, at_once]
-
-    # Divisions would take longer than a product that is one task.
-    fits = less(mul(tall, row_size), L2_ELEMENTS + 1)
-    is_one_task = both(fits, less(mul(tall, strip, panels), TASK_PRODUCTS))
-    whole = [1, tall, wide, minimum(panels, 1), maximum(batch, 1)]
-    row_blocks, row_block, group, groups, at_once = branch(is_one_task, 5, lambda: whole, shared)
+    fitting = floor_div(L2_ELEMENTS, mul(maximum(k_block, 512), height))
+    wanted = minimum(floor_div(mul(problem.rows, strip, panels), TASK_PRODUCTS), TASKS)
+    wanted = ceil_div(wanted, maximum(mul(some_panels, batch), 1))
+    row_blocks = maximum(minimum(maximum(ceil_div(tiles, fitting), wanted), tiles), 1)
+    row_block = maximum(mul(ceil_div(tiles, row_blocks), height), 1)
+    group = add(floor_div(TASK_PRODUCTS, mul(row_block, strip)), 1)
+    shared = minimum(floor_div(mul(panels, batch, row_blocks), TASKS), PANELS)
+    group = maximum(group, _pick(less(1, k_blocks), shared, 1))
+    groups = ceil_div(panels, group)
+    worthwhile = add(floor_div(REGION_PRODUCTS, mul(row_block, strip, some_panels)), 1)
+    at_once = maximum(ceil_div(TASKS, maximum(groups, 1)), worthwhile)
+    at_once = maximum(minimum(at_once, mul(batch, row_blocks)), 1)
     return _Blocks(tiles, row_blocks, row_block, panels, group, groups, k_block, k_blocks, at_once)
 
 
@@ -212,7 +200,7 @@ class _Gemm:
 
             def multiply(task: ir.Value) -> None:
                 # All rows with a panel before the next one: threads share panels evenly.
-                group, place = div_mod(task, number)
+                group, place = floor_div(task, number), mod(task, number)
                 rows = self._rows(add(first, place))
                 begin = mul(group, blocks.group)
                 panels = (begin, minimum(add(begin, blocks.group), blocks.panels))
@@ -234,14 +222,14 @@ class _Gemm:
     def _rows(self, number: Index) -> _Rows:
         """A block of rows by its number."""
         blocks, problem, height = self.blocks, self.problem, self.tiling.rows
-        index, block = div_mod(number, blocks.row_blocks)
+        block = mod(number, blocks.row_blocks)
 
         def start(block: Index) -> Index:
-            tile, _ = div_mod(mul(block, blocks.tiles), blocks.row_blocks)
+            tile = floor_div(mul(block, blocks.tiles), blocks.row_blocks)
             return minimum(mul(tile, height), problem.rows)
 
         first = start(block)
-        batch = problem.batch_index(index)
+        batch = problem.batch_index(floor_div(number, blocks.row_blocks))
         return _Rows(batch, first, sub(start(add(block, 1)), first))
 
     def _reads_in_place(self) -> bool:
