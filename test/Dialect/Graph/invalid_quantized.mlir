@@ -5,7 +5,7 @@
 #three = array<i32: 1, 1, 1, 0, 0, 0>
 
 func.func @dequantize_c1(%d: tensor<1x2x4x16x4xi8>, %s: tensor<1x2x16xf16>) -> tensor<16x64xf32> {
-  // expected-error @below {{'graph.dequantize' op has scheme 'q2_k'; accepted are q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k}}
+  // expected-error @below {{'graph.dequantize' op has scheme 'q2_k'; accepted are q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k, q8_64, q8_128, q4_64, q4_128, q4_64_minimum, q4_128_minimum}}
   %0 = "graph.dequantize"(%d, %s) {scheme = "q2_k", operandSegmentSizes = #two} : (tensor<1x2x4x16x4xi8>, tensor<1x2x16xf16>) -> tensor<16x64xf32>
   return %0 : tensor<16x64xf32>
 }
@@ -152,7 +152,7 @@ func.func @dequantize_blocks_c3_offset(%q: tensor<3x64xi8>, %s: tensor<3x2xf32>,
 #pair = array<i32: 1, 1, 0>
 
 func.func @quantize_c1(%w: tensor<16x32xf32>) -> tensor<1x1x4x16x4xi8> {
-  // expected-error @below {{'graph.quantize' op has scheme 'q6_k'; floats are rounded to q8_0, q4_0, q4_1}}
+  // expected-error @below {{'graph.quantize' op has scheme 'q6_k'; floats are rounded to q8_0, q4_0, q4_1, q8_64, q8_128, q4_64, q4_128, q4_64_minimum, q4_128_minimum}}
   %0:2 = "graph.quantize"(%w) {scheme = "q6_k", axis = 1 : i64, resultSegmentSizes = #pair} : (tensor<16x32xf32>) -> (tensor<1x1x4x16x4xi8>, tensor<1x1x16xf16>)
   return %0#0 : tensor<1x1x4x16x4xi8>
 }
@@ -185,4 +185,30 @@ func.func @quantize_c4_rows(%w: tensor<40x64xf32>) -> tensor<1x1x4x16x4xi8> {
   // expected-error @below {{expects a dim along blocks that is a multiple of 32, but got 40}}
   %0:2 = "graph.quantize"(%w) {scheme = "q4_0", axis = 0 : i64, resultSegmentSizes = #pair} : (tensor<40x64xf32>) -> (tensor<1x1x4x16x4xi8>, tensor<1x1x16xf16>)
   return %0#0 : tensor<1x1x4x16x4xi8>
+}
+
+// -----
+
+func.func @quantize_c4_groups(%m: tensor<8x96xf32>) {
+  // expected-error @below {{'graph.quantize' op expects a dim along blocks that is a multiple of 64, but got 96}}
+  "graph.quantize"(%m) {scheme = "q8_64", axis = 1 : i64, resultSegmentSizes = array<i32: 1, 1, 0>} : (tensor<8x96xf32>) -> (tensor<1x3x2x4x16x4xi8>, tensor<1x1x16xf16>)
+  return
+}
+
+// -----
+
+// Six blocks are no whole number of groups of 128.
+func.func @dequantize_c4_shared(%d: tensor<2x6x4x16x4xi8>, %s: tensor<2x1x16xf16>) {
+  // expected-error @below {{'graph.dequantize' op expects a multiple of 4 blocks, but got 6}}
+  "graph.dequantize"(%d, %s) {scheme = "q4_128", operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0>} : (tensor<2x6x4x16x4xi8>, tensor<2x1x16xf16>) -> tensor<32x192xf32>
+  return
+}
+
+// -----
+
+// A scale for each block, where two have one together.
+func.func @dequantize_c3_shared(%d: tensor<2x4x4x16x4xi8>, %s: tensor<2x4x16xf16>) {
+  // expected-error @below {{'graph.dequantize' op expects 'scale' of dims [2, 2, 16], but got 'tensor<2 x 4 x 16 x f16>'}}
+  "graph.dequantize"(%d, %s) {scheme = "q4_64", operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0>} : (tensor<2x4x4x16x4xi8>, tensor<2x4x16xf16>) -> tensor<32x128xf32>
+  return
 }
