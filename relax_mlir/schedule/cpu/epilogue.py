@@ -79,19 +79,26 @@ class Epilogue:
             i, j = number // per_row, number % per_row * self.lanes
             _Point(self, block, i, j, None, x).emit()
 
-    def fetch(self, block: Block, rows: int, vectors: int) -> None:
-        """Asks for the memory that `in_registers` will store to."""
-        for i in range(rows):
+    def fetch(self, block: Block, rows: Index, vectors: int) -> None:
+        """Asks for the memory of `rows` whole rows: what is stored, and read at the same place."""
+
+        def row(i: Index) -> None:
             for j in range(vectors):
                 _Point(self, block, i, j * self.lanes, None, only_fetches=True).emit()
+
+        if isinstance(rows, int):
+            for i in range(rows):
+                row(i)
+        else:
+            loops.for_range(0, rows, 1, row)
 
 
 @dataclass
 class _Point:
     """One vector of sums: row i, columns from j on; `last` is that of the last product.
 
-    Those that are not given are in memory. With `only_fetches`, nothing is computed, and the memory
-    of the outputs is asked for in place of stores.
+    Those that are not given are in memory. With `only_fetches`, nothing is computed, and memory is
+    asked for in place of stores to outputs, and of loads from where they are stored to in theirs.
     """
 
     epilogue: Epilogue
@@ -128,7 +135,7 @@ class _Point:
             if result in self.epilogue.outputs:
                 view, at = self.epilogue.kernel.view(result), self.indices[result]
                 if self.only_fetches:
-                    prefetch(view, at, self.epilogue.lanes)
+                    prefetch(view, at, self.epilogue.lanes, True)
                     continue
                 store(view, at, self.values[result], self.epilogue.lanes, self.mask)
 
@@ -231,10 +238,10 @@ class _Point:
 
     def _compute(self, stage: Stage, own: Sequence[IndexLane]) -> list[Lane]:
         """The results of a stage at one index of its loops."""
-        if self.only_fetches:
-            return [Uniform(0)] * len(stage.results)
         lanes, kernel = self.epilogue.lanes, self.epilogue.kernel
         reads = [self._read(operand, own) for operand in stage.reads]
+        if self.only_fetches:
+            return [Uniform(0)] * len(stage.results)
         if stage.block is None:
             return reads
         for number, init in enumerate(stage.inits):
@@ -277,4 +284,8 @@ class _Point:
         view = kernel.view(tensor)
         if view is None:
             raise Unsupported
+        if self.only_fetches:
+            if at in self.indices.values():
+                prefetch(view, at, lanes, False)
+            return Uniform(0)
         return load(view, at, lanes, self.mask)

@@ -91,8 +91,8 @@ class Epilogue(Protocol):
     def in_registers(self, block: Block, sums: Sequence[ir.Value], rows: int) -> None:
         """Emits it for `rows` whole rows of a block; `sums` are the last product's vectors."""
 
-    def fetch(self, block: Block, rows: int, vectors: int) -> None:
-        """Asks for the memory that `in_registers` will store to."""
+    def fetch(self, block: Block, rows: Index, vectors: int) -> None:
+        """Asks for the memory of `rows` whole rows: what is stored, and read at the same place."""
 
 
 @dataclass(frozen=True)

@@ -159,11 +159,13 @@ def store(
     vector.scatter(None, view.base, [loops.value(base)], steps, on, x)
 
 
-def prefetch(view: View, indices: Sequence[IndexLane], lanes: int) -> None:
-    """Asks for the memory of these indices to store to it, where lanes are neighbours there."""
+def prefetch(view: View, indices: Sequence[IndexLane], lanes: int, stores: bool) -> None:
+    """Asks for the memory of these indices, where lanes are neighbours, to read or store there."""
     offset = view.at(indices, lanes)
     if isinstance(offset, Ramp) and offset.step == 1:
-        memref.prefetch(view.base, [loops.value(offset.base)], True, 3, True)
+        # What is stored is fetched to the nearest cache; reads, of any number, to the next one.
+        nearness = 3 if stores else 2
+        memref.prefetch(view.base, [loops.value(offset.base)], stores, nearness, True)
 
 
 def _scattered(offset: Lane, lanes: int) -> tuple[Index, ir.Value]:
