@@ -400,6 +400,8 @@ class _Tiles:
             if_else(self.is_last, lambda: epilogue(block))
 
         if not epilogue.is_short:
+            rows = value(block.rows)
+            if_else(self.is_last, lambda: epilogue.fetch(block, rows, tiling.vectors))
             others()
             return
         is_whole = both(less(tiling.rows - 1, block.rows), less(tiling.columns - 1, block.columns))
