@@ -3,9 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from scheduled import HERE, assert_guarded, built, generic, guarded, program
-
-from relax_mlir.schedule.cpu.short_rows import MOST_VECTORS
+from scheduled import LOOPS_OVER_ROWS, assert_guarded, built, generic, guarded, program
 
 FLOATS = {"f32": np.float32, "f64": np.float64}
 INTEGERS = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
@@ -337,9 +335,8 @@ def softmax(axis):
 @pytest.mark.parametrize("axis", [0, 1])
 def test_softmax_is_one_nest(axis, fuse):
     kernel = built(softmax(axis), fuse)
-    # A nest over rows has a loop for each number of vectors, whole or not, and one for long rows.
-    lengths = 1 + 2 * MOST_VECTORS if axis == 1 and HERE.vector_bytes == 64 else 1
-    assert kernel.text.count("scf.parallel") == (lengths if fuse else 2 * lengths + 2)
+    loops = LOOPS_OVER_ROWS if axis == 1 else 1
+    assert kernel.text.count("scf.parallel") == (loops if fuse else 2 * loops + 2)
     for shape in SHAPES:
         x = numbers(shape, np.float32) * 10
         wide = x.astype(np.float64)
