@@ -256,8 +256,10 @@ class _Rows:
             for r, (shift, total) in enumerate(zip(shifts, totals, strict=True)):
                 place = add(at, r * _KEYS)
                 x = power(load(self.scores, place, p.lanes), shift)
-                if p.pairs:
-                    store(round_to_bf16(x), self.weights, place)
+                if p.pairs:  # what is multiplied is what is added up
+                    rounded = round_to_bf16(x)
+                    store(rounded, self.weights, place)
+                    x = arith.extf(x.type, rounded)
                 else:
                     store(x, self.scores, place)
                 found.append(arith.addf(total, x))

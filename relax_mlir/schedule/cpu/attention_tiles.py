@@ -397,17 +397,17 @@ class _Block:
     def _power_of_pair(
         self, key: Index, place: Index, shift: ir.Value, total: ir.Value
     ) -> ir.Value:
-        """The same for two keys, whose exponentials are rounded to bf16."""
+        """The same for two keys, whose exponentials are rounded to bf16, and added up as such."""
         p, m = self.problem, self.memory
         rounded = []
         for i in range(2):
             at = add(mul(add(key, i), ROWS), place)
-            x = power(load(m.scores, at, p.lanes), shift)
-            total = arith.addf(total, x)
-            rounded.append(round_to_bf16(x))
+            rounded.append(round_to_bf16(power(load(m.scores, at, p.lanes), shift)))
         order = [x for i in range(p.lanes) for x in (i, p.lanes + i)]
-        store(vector.shuffle(*rounded, order), m.weights, add(mul(key, ROWS), mul(place, 2)))
-        return total
+        pairs = vector.shuffle(*rounded, order)
+        store(pairs, m.weights, add(mul(key, ROWS), mul(place, 2)))
+        ones = splat(1.0, 2 * p.lanes, ir.BF16Type.get())
+        return MultiplyAdd(p.lanes, p.pairs)(ones, pairs, total)
 
     def _products(
         self,
