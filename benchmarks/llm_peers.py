@@ -69,6 +69,30 @@ class Peer:
             raise BuildError(f"cannot be built: {last} ({log})")
 
 
+def _tvm_peer(
+    how: str,
+    program: str,
+    trials: str,
+    build_seconds: float,
+    most_tokens: int,
+    most_prompt: int,
+    targets: Mapping[str, float],
+) -> Peer:
+    """TVM Relax with the schedules of its pipeline `how`; it is slow, and gets less to do."""
+    word = how.lower()
+    return Peer(
+        f"TVM Relax ({how})",
+        f"peers.llm_tvm:{program}",
+        ("f32",),
+        f"tvm-{word}.so",
+        ("llm_tvm_build.py", word, trials),
+        build_seconds,
+        most_tokens=most_tokens,
+        most_prompt=most_prompt,
+        targets=targets,
+    )
+
+
 GENAI = {
     "built": "genai-{weights}/genai_config.json",
     "builder": ("llm_genai.py", "{weights}"),
@@ -94,37 +118,7 @@ PEERS = (
     Peer("PyTorch", "peers.llm_torch:EagerProgram", ("f32", "bf16")),
     Peer("PyTorch compiled", "peers.llm_torch:CompiledProgram", ("f32", "bf16")),
     Peer("IREE", "peers.llm_iree:IreeProgram", ("f32",), "iree.vmfb", ("llm_iree_build.py",), 60),
-    Peer(
-        "TVM Relax (default)",
-        "peers.llm_tvm:TvmProgram",
-        ("f32",),
-        "tvm-default.so",
-        ("llm_tvm_build.py", "default", "0"),
-        30,
-        most_tokens=4,
-        most_prompt=32,
-        targets={"pp": 30.0, "tg": 30.0},
-    ),
-    Peer(
-        "TVM Relax (dlight)",
-        "peers.llm_tvm:DlightProgram",
-        ("f32",),
-        "tvm-dlight.so",
-        ("llm_tvm_build.py", "dlight", "0"),
-        180,
-        most_tokens=16,
-        most_prompt=128,
-        targets={"pp": 40.0, "tg": 3.0},
-    ),
-    Peer(
-        "TVM Relax (MetaSchedule)",
-        "peers.llm_tvm:TunedProgram",
-        ("f32",),
-        "tvm-metaschedule.so",
-        ("llm_tvm_build.py", "metaschedule", "{trials}"),
-        900,
-        most_tokens=16,
-        most_prompt=128,
-        targets={"pp": 40.0, "tg": 3.0},
-    ),
+    _tvm_peer("default", "TvmProgram", "0", 30, 4, 32, {"pp": 30.0, "tg": 30.0}),
+    _tvm_peer("dlight", "DlightProgram", "0", 180, 16, 128, {"pp": 40.0, "tg": 3.0}),
+    _tvm_peer("MetaSchedule", "TunedProgram", "{trials}", 900, 16, 128, {"pp": 40.0, "tg": 3.0}),
 )

@@ -1,5 +1,6 @@
 """Operators on block-quantised tensors, against NumPy."""
 
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
@@ -135,21 +136,25 @@ def blocks_of_all_sizes(lead: tuple, sizes: dict) -> np.ndarray:
     return x
 
 
-@pytest.mark.parametrize("lead", LEADS)
-def test_quantize_blocks_between_extremes(lead: tuple, any_route: str) -> None:
-    op, x_spec = graph.QuantizeBlocksOp, spec("f32", *lead, 96)
-    program = Program(op, x_spec, symmetric=False, route=any_route)
+def quantized_blocks(lead: tuple, route: str, symmetric: bool) -> Iterator[tuple]:
+    """Numbers of each size in SIZES, as blocks (..., 3, 32), and what `quantize_blocks` returns."""
+    x_spec = spec("f32", *lead, 96)
+    program = Program(graph.QuantizeBlocksOp, x_spec, symmetric=symmetric, route=route)
     for sizes in SIZES:
         x = blocks_of_all_sizes(lead, sizes)
-        values, scale, offset = program(x)
-        blocks = x.reshape(*x.shape[:-1], 3, 32)
+        yield x.reshape(*x.shape[:-1], 3, 32), program(x)
+
+
+@pytest.mark.parametrize("lead", LEADS)
+def test_quantize_blocks_between_extremes(lead: tuple, any_route: str) -> None:
+    for blocks, (values, scale, offset) in quantized_blocks(lead, any_route, symmetric=False):
         low, high = blocks.min(-1), blocks.max(-1)
         np.testing.assert_array_equal(scale, (high - low) / np.float32(254))
         middle = low + scale.astype(np.float64) * 127
         assert (np.abs(offset - middle) <= 1e-6 * np.maximum(np.abs(low), high)).all()
         factor = np.float32(254) / (high - low)
         steps = np.rint((blocks - low[..., None]) * factor[..., None]) - 127
-        np.testing.assert_array_equal(values, steps.reshape(x.shape).astype(np.int8))
+        np.testing.assert_array_equal(values, steps.reshape(values.shape).astype(np.int8))
         wide = values.reshape(blocks.shape).astype(np.float64)
         decoded = wide * scale[..., None] + offset[..., None]
         error = np.abs(decoded - blocks)
@@ -182,17 +187,11 @@ def test_what_is_not_finite_shows(symmetric: bool, route: str) -> None:
 
 @pytest.mark.parametrize("lead", LEADS)
 def test_quantize_blocks(lead: tuple, any_route: str) -> None:
-    op, x_spec = graph.QuantizeBlocksOp, spec("f32", *lead, 96)
-    program = Program(op, x_spec, symmetric=True, route=any_route)
-    for sizes in SIZES:
-        x = blocks_of_all_sizes(lead, sizes)
-        shape = x.shape[:-1]
-        values, scale = program(x)
-        blocks = x.reshape(*shape, 3, 32)
+    for blocks, (values, scale) in quantized_blocks(lead, any_route, symmetric=True):
         greatest = np.abs(blocks).max(-1)
         np.testing.assert_array_equal(scale, greatest / np.float32(127))
         factor = np.float32(127) / greatest
-        expected = np.rint(blocks * factor[..., None]).reshape(x.shape)
+        expected = np.rint(blocks * factor[..., None]).reshape(values.shape)
         np.testing.assert_array_equal(values, expected.astype(np.int8))
 
 

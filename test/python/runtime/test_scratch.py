@@ -161,30 +161,27 @@ exe["alone"]((40 << 20,))
 """
 
 
-def test_a_limit_of_the_system(path):
-    found = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(path)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        check=True,
+def run(code: str, path: Path, **environment: str) -> subprocess.CompletedProcess:
+    """What Python says of `code` in a process of its own, with the module at `path` as argument."""
+    return subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
         capture_output=True,
         text=True,
     )
+
+
+def test_a_limit_of_the_system(path):
+    found = run(LIMITED, path)
+    assert found.returncode == 0, found.stderr
     assert found.stdout == "out of memory: a kernel needs 41943040 bytes of scratch memory\n"
 
 
 @pytest.mark.parametrize("value", ["abc", "0", "-2", "2x", "1.5", "٣"])
 def test_a_number_of_threads_that_is_none(path, value):
     code = "import sys; from relax_mlir.executable import load; load(sys.argv[1])"
-    found = subprocess.run(
-        [sys.executable, "-c", code, str(path)],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "RELAX_NUM_THREADS": value,
-        },
-        capture_output=True,
-        text=True,
-    )
+    found = run(code, path, RELAX_NUM_THREADS=value)
+    assert found.returncode == 1
     assert found.stderr.splitlines()[-1] == (
         f"relax_mlir.errors.UsageError: RELAX_NUM_THREADS is '{value}'; "
         "expects a number of threads, 1 or more"
@@ -200,16 +197,7 @@ exe = load(sys.argv[1])
 exe["alone"]((8,))
 print(exe.threads, len(os.sched_getaffinity(0)))
 """
-    found = subprocess.run(
-        [sys.executable, "-c", code, str(path)],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "RELAX_NUM_THREADS": value,
-        },
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    found = run(code, path, RELAX_NUM_THREADS=value)
+    assert found.returncode == 0, found.stderr
     got, cpus = map(int, found.stdout.split())
     assert got == (cpus if threads is None else threads)
