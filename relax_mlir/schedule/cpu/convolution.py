@@ -1,9 +1,9 @@
 """The rule for convolutions: recognises them, with what is computed from the sums.
 
     %p = tensor.insert_slice %x into %zeros           the padding is written while a block of the
-    %c = linalg.generic (windows) %p, %w       ->     image is copied; convolution_kernel: sums in
-    %o = linalg.generic (elementwise) %c, %bias       registers; epilogue on a block of sums
-    return %o
+    %c = linalg.generic (windows) %p, %w       ->     image is copied; convolution_kernel, or
+    %o = linalg.generic (elementwise) %c, %bias       pointwise_kernel for windows of one place:
+    return %o                                         sums in registers; epilogue on a block of sums
 
     result[n, (g), f, y, x] = sum over c, u, v of
         image[n, (g), c, y * s + u * d, x * t + v * e] * filter[(g), f, c, u, v]
@@ -12,7 +12,7 @@ Needs: named linalg ops generalised. Leaves: a scheduled kernel, or the function
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.tir import PrimFunc
@@ -33,6 +33,7 @@ from .kernel import Kernel
 from .loops import Index, add, ceil_div, mul, scratch
 from .matmul import convert_of, epilogue_of, kept_extent, prepare_program
 from .packing import Matrix
+from .pointwise_kernel import emit_pointwise
 from .program import Computed, Operand, Program, Stage
 
 LEAST_FILTERS = 8
@@ -60,6 +61,11 @@ class Convolution:
     padding: tuple[int, int]
     padded: bool
     packed: bool
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether each place of the result is made of one place of the image, its own."""
+        return self.window == self.strides == (1, 1) and not self.padded
 
 
 def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
@@ -213,11 +219,17 @@ def _emit(kernel: Kernel, tiling: Tiling, convolution: Convolution) -> None:
     if view is None or not view.whole:
         raise Unsupported
     convert = convert_of(kernel, stage, convolution.filters)
+    emit = emit_convolution
+    whole = kernel.view(convolution.image.tensor).whole
+    if whole and convolution.is_pointwise and not (convolution.packed and convert):
+        flat = replace(contraction, batch=contraction.batch[:-1], columns=convolution.places)
+        problem = replace(problem, epilogue=epilogue_of(kernel, tiling, [flat], shape))
+        emit = emit_pointwise
     groups = problem.batch[-1] if convolution.grouped else 1
     if convolution.packed:
         stride = mul(problem.depth, tiling.columns)
         filters = Filters(view.base, view.offset, shape[contraction.rows[0]], stride, convert)
-        emit_convolution(tiling, problem, filters)
+        emit(tiling, problem, filters)
         return
 
     def matrix(group: Index) -> Matrix:
@@ -228,7 +240,7 @@ def _emit(kernel: Kernel, tiling: Tiling, convolution: Convolution) -> None:
     count = mul(groups, ceil_div(problem.filters, tiling.columns), problem.depth, tiling.columns)
     with scratch(count, ir.F32Type.get()) as panels:
         filters = pack_filters(tiling, groups, matrix, panels, problem)
-        emit_convolution(tiling, problem, filters)
+        emit(tiling, problem, filters)
 
 
 def _problem(

@@ -16,7 +16,7 @@ Architectures", 2018, on plain layouts.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import ir, memref, scf, vector
 
@@ -291,13 +291,11 @@ class _Task:
                     place = add(row, y), add(column, x)
                     begin = add(mul(y, problem.strides[0], blocks.line), mul(x, problem.strides[1]))
                     tiles = _Tiles(self, place, patch, begin, at, sums)
-                    tiles.emit(count, turned, turned_stride)
-                    problem.epilogue(
-                        Block(
-                            (*batch, place[0]), filter_, kept, place[1], count, (turned,),
-                            turned_stride,
-                        )
-                    )  # fmt: skip
+                    block = Block(
+                        (*batch, place[0]), filter_, kept, place[1], count, (turned,), turned_stride
+                    )
+                    tiles.emit(block)
+                    problem.epilogue(block)
 
                 def line(y: ir.Value) -> None:
                     for_range(0, columns, TILES * tiling.rows, lambda x: chunk(y, x))
@@ -371,9 +369,9 @@ class _Tiles:
     filters_at: Index
     sums: ir.Value
 
-    def emit(self, count: Index, turned: ir.Value, stride: int) -> None:
-        """Emits the sums of `count` places, transposed to filters at distance `stride`."""
-        tiling = self.task.tiling
+    def emit(self, block: Block) -> None:
+        """Emits the sums of a block, transposed to its buffer, and asks for where they will go."""
+        tiling, count = self.task.tiling, block.columns
 
         heights = sorted({1, 2, 4, tiling.rows // 2, tiling.rows * 3 // 4, tiling.rows})
 
@@ -389,12 +387,14 @@ class _Tiles:
 
         def tile(at: ir.Value) -> None:
             rest = sub(count, at)
+            tile_only = replace(block, column=add(block.column, at))
+            self.task.problem.epilogue.fetch(tile_only, block.rows, 1)
             if_else(
                 less(rest, tiling.rows),
                 lambda: remainder(heights, at, rest),
                 lambda: self._emit_tile(tiling.rows, at),
             )
-            self._turn(turned, at, stride)
+            self._turn(block.buffers[0], at, block.stride)
 
         for_range(0, count, tiling.rows, tile)
 

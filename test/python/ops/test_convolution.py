@@ -71,6 +71,7 @@ def test_as_written(any_route: str) -> None:
     ("weight", "attributes"),
     [
         ((33, 7, 1, 1), {}),
+        ((27, 3, 1, 1), {"groups": 3}),
         ((8, 4, 1, 1), {"strides": (2, 2)}),
         ((6, 3, 3, 3), {"strides": (2, 2), "padding": (1, 1, 1, 1)}),
         ((4, 3, 7, 7), {"strides": (2, 2), "padding": (3, 3, 3, 3)}),

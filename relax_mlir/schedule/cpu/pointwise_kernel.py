@@ -1,0 +1,222 @@
+"""The kernel for convolutions with a window of one place: filters times places, along the places.
+
+    for each (image, block of strips of `vectors * lanes` places, group of panels) in parallel
+      copy the block, strip by strip: for each channel its places             (the L2 cache)
+      for each strip, for each panel of filters, for each `height` of them
+        for each channel
+          height x vectors sums += filter[:] * places[:]                      (registers)
+        epilogue: elementwise part from registers, stores along the places
+
+Rows of the image follow one another without a gap, so lanes run along all of its places: sums need
+not be transposed, and no row ends within a vector.
+
+Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relax_mlir.bindings import ir, memref, vector
+
+from .convolution_kernel import PATCH_ELEMENTS, Filters, Image, Problem
+from .gemm_kernel import Block, Tiling
+from .loops import (
+    Index,
+    add,
+    both,
+    broadcast,
+    ceil_div,
+    floor_div,
+    for_range,
+    if_else,
+    less,
+    load,
+    mask,
+    maximum,
+    minimum,
+    mod,
+    mul,
+    parallel_range,
+    scratch,
+    splat,
+    store,
+    sub,
+    value,
+)
+
+VECTORS = 3
+"""Vectors of places in a tile."""
+TASKS = 16
+"""Tasks worth having, so that every thread finds as much to do as the others."""
+
+
+def emit_pointwise(tiling: Tiling, problem: Problem, filters: Filters) -> None:
+    """Emits the whole loop nest at the insertion point; filters are f32."""
+    _Strips(tiling, problem, filters).emit()
+
+
+@dataclass(frozen=True)
+class _Strips:
+    """How filters and places are cut; sizes are chosen when the kernel runs."""
+
+    tiling: Tiling
+    problem: Problem
+    filters: Filters
+
+    @property
+    def height(self) -> int:
+        """Filters of a tile: with `VECTORS`, sums that leave registers for what is multiplied."""
+        return 8 if self.tiling.registers == 32 else 4
+
+    @property
+    def width(self) -> int:
+        """Places of a strip."""
+        return VECTORS * self.tiling.lanes
+
+    def emit(self) -> None:
+        """Emits the whole loop nest at the insertion point."""
+        problem = self.problem
+        places, channels = mul(*problem.places), maximum(problem.channels, 1)
+        images = maximum(mul(1, *problem.batch), 1)
+        strips = ceil_div(places, self.width)
+        fitting = maximum(floor_div(PATCH_ELEMENTS, mul(channels, self.width)), 1)
+        blocks = maximum(ceil_div(strips, fitting), ceil_div(TASKS, images))
+        blocks = maximum(minimum(blocks, strips), 1)
+        panels = ceil_div(problem.filters, self.tiling.columns)
+        group = maximum(ceil_div(panels, ceil_div(TASKS, mul(images, blocks))), 1)
+        groups = ceil_div(panels, group)
+        most = ceil_div(strips, blocks)
+
+        def task(number: ir.Value) -> None:
+            first = mul(mod(number, groups), group)
+            rest = floor_div(number, groups)
+            block = mod(rest, blocks)
+            batch = problem.batch_index(floor_div(rest, blocks))
+            begin = floor_div(mul(block, strips), blocks)
+            end = floor_div(mul(add(block, 1), strips), blocks)
+            kinds = ir.F32Type.get()
+            with (
+                scratch(mul(most, channels, self.width), kinds) as copied,
+                scratch(self.height * self.width, kinds) as sums,
+            ):
+                self._copy(problem.image(batch), begin, end, copied)
+                last = minimum(add(first, group), panels)
+
+                def strip(s: ir.Value) -> None:
+                    left = _Strip(self, batch, mul(s, self.width), copied, sums)
+                    at = mul(sub(s, begin), channels, self.width)
+                    for_range(first, last, 1, lambda p: left.emit(at, p, panels))
+
+                for_range(begin, end, 1, strip)
+
+        count = mul(mul(1, *problem.batch), blocks, groups)
+        parallel_range(count, 1, task)
+
+    def _copy(self, image: Image, begin: Index, end: Index, copied: ir.Value) -> None:
+        """Copies strips, channel by channel of the image, to strip by strip."""
+        places, lanes = mul(*self.problem.places), self.tiling.lanes
+        step = mul(self.problem.channels, self.width)
+
+        def channel(c: ir.Value) -> None:
+            source = add(image.offset, mul(c, image.channel_stride))
+
+            def strip(s: ir.Value) -> None:
+                first = mul(s, self.width)
+                to = add(mul(sub(s, begin), step), mul(c, self.width))
+
+                def copy(is_whole: bool) -> None:
+                    for v in range(0, self.width, lanes):
+                        at = add(first, v)
+                        keep = None if is_whole else mask(_left(places, at), lanes)
+                        store(image.load(add(source, at), lanes, keep), copied, add(to, v))
+
+                whole = less(add(first, self.width - 1), places)
+                if_else(whole, lambda: copy(True), lambda: copy(False))
+
+            for_range(begin, end, 1, strip)
+
+        for_range(0, self.problem.channels, 1, channel)
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """The places of a strip, copied, and all filters of a panel."""
+
+    strips: _Strips
+    batch: Sequence[Index]
+    place: Index
+    copied: ir.Value
+    sums: ir.Value
+
+    def emit(self, at: Index, panel: Index, panels: Index) -> None:
+        """Emits what a panel makes of the strip that is copied to `at`."""
+        strips = self.strips
+        tiling, problem, filters = strips.tiling, strips.problem, strips.filters
+        number = panel if not problem.grouped else add(mul(self.batch[-1], panels), panel)
+        start = add(filters.offset, mul(number, filters.stride))
+        filter_ = mul(panel, tiling.columns)
+        kept = minimum(sub(problem.filters, filter_), tiling.columns)
+        count = minimum(sub(mul(*problem.places), self.place), strips.width)
+
+        def tile(f: ir.Value) -> None:
+            rows = minimum(sub(kept, f), strips.height)
+            block = Block(
+                tuple(self.batch), add(filter_, f), rows, self.place, count, (self.sums,),
+                strips.width,
+            )  # fmt: skip
+            self._tile(at, add(start, f), block)
+
+        for_range(0, kept, strips.height, tile)
+
+    def _tile(self, at: Index, filters_at: Index, block: Block) -> None:
+        """Emits a tile and what is done with it; short epilogues take whole tiles in registers."""
+        strips, epilogue = self.strips, self.strips.problem.epilogue
+        whole = both(less(strips.height - 1, block.rows), less(strips.width - 1, block.columns))
+
+        def through_memory(vectors: int) -> None:
+            for i, x in enumerate(self._sums(vectors, at, filters_at)):
+                row, v = divmod(i, vectors)
+                store(x, self.sums, row * strips.width + v * strips.tiling.lanes)
+            epilogue(block)
+
+        def by_width(vectors: int) -> None:
+            fits = (
+                True
+                if vectors == VECTORS
+                else less(block.columns, vectors * strips.tiling.lanes + 1)
+            )
+            if_else(fits, lambda: through_memory(vectors), lambda: by_width(vectors + 1))
+
+        def in_registers() -> None:
+            epilogue.fetch(block, strips.height, VECTORS)
+            epilogue.in_registers(block, self._sums(VECTORS, at, filters_at), strips.height)
+
+        if epilogue.is_short:
+            if_else(whole, in_registers, lambda: by_width(1))
+        else:
+            by_width(1)
+
+    def _sums(self, vectors: int, at: Index, filters_at: Index) -> list[ir.Value]:
+        """The sums of `height` filters from an offset on and the first vectors of the strip."""
+        strips = self.strips
+        lanes, columns = strips.tiling.lanes, strips.tiling.columns
+        start = splat(strips.problem.initial, lanes, ir.F32Type.get())
+
+        def channel(c: ir.Value, *held: ir.Value) -> list[ir.Value]:
+            begin = add(at, mul(c, strips.width))
+            right = [load(self.copied, add(begin, v * lanes), lanes) for v in range(vectors)]
+            found = []
+            for f in range(strips.height):
+                number = value(add(filters_at, mul(c, columns), f))
+                left = broadcast(memref.load(strips.filters.buffer, [number]), lanes)
+                own = held[f * vectors : (f + 1) * vectors]
+                found += [vector.fma(left, x, y) for x, y in zip(right, own, strict=True)]
+            return found
+
+        held = [start] * (strips.height * vectors)
+        return for_range(0, strips.problem.channels, 1, channel, held)
+
+
+def _left(places: Index, at: Index) -> Index:
+    """Places from `at` on, or 0."""
+    return sub(maximum(places, at), at)
