@@ -30,11 +30,12 @@ from .emit import rewrite
 from .epilogue import Unsupported
 from .gemm_kernel import Tiling
 from .kernel import Kernel
-from .loops import Index, add, ceil_div, mul, scratch
+from .loops import Index, add, ceil_div, if_else, mul, scratch
 from .matmul import convert_of, epilogue_of, kept_extent, prepare_program
 from .packing import Matrix
 from .pointwise_kernel import emit_pointwise
 from .program import Computed, Operand, Program, Stage
+from .row_kernel import can_emit_rows, emit_rows, fits_rows
 
 LEAST_FILTERS = 8
 """Filters of a group that are worth lanes of their own."""
@@ -219,8 +220,8 @@ def _emit(kernel: Kernel, tiling: Tiling, convolution: Convolution) -> None:
     if view is None or not view.whole:
         raise Unsupported
     convert = convert_of(kernel, stage, convolution.filters)
-    emit = emit_convolution
     whole = kernel.view(convolution.image.tensor).whole
+    emit = _emit_windows
     if whole and convolution.is_pointwise and not (convolution.packed and convert):
         flat = replace(contraction, batch=contraction.batch[:-1], columns=convolution.places)
         problem = replace(problem, epilogue=epilogue_of(kernel, tiling, [flat], shape))
@@ -241,6 +242,18 @@ def _emit(kernel: Kernel, tiling: Tiling, convolution: Convolution) -> None:
     with scratch(count, ir.F32Type.get()) as panels:
         filters = pack_filters(tiling, groups, matrix, panels, problem)
         emit(tiling, problem, filters)
+
+
+def _emit_windows(tiling: Tiling, problem: Problem, filters: Filters) -> None:
+    """Emits the kernel whose lanes run along rows where that pays, else that along filters."""
+    if not can_emit_rows(problem, filters):
+        emit_convolution(tiling, problem, filters)
+        return
+    if_else(
+        fits_rows(tiling, problem),
+        lambda: emit_rows(tiling, problem, filters),
+        lambda: emit_convolution(tiling, problem, filters),
+    )
 
 
 def _problem(

@@ -156,7 +156,7 @@ def _split(tiling: Tiling, problem: Problem) -> _Blocks:
     (height, width), channels = problem.places, maximum(problem.channels, 1)
     images = maximum(mul(1, *problem.batch), 1)
     tile = tiling.rows
-    across = floor_div(_above(floor_div(PATCH_ELEMENTS, mul(channels, high)), wide), right)
+    across = floor_div(above(floor_div(PATCH_ELEMENTS, mul(channels, high)), wide), right)
     fitting = mul(maximum(floor_div(add(across, 1), tile), 1), tile)
     wanted = ceil_div(TASKS, mul(images, maximum(height, 1)))
     wanted = minimum(wanted, ceil_div(width, TILES * tile))
@@ -165,7 +165,7 @@ def _split(tiling: Tiling, problem: Problem) -> _Blocks:
     columns = maximum(columns, 1)
     column_blocks = ceil_div(width, columns)
     pitch = add(mul(sub(columns, 1), right), wide)
-    fitting = add(floor_div(_above(floor_div(PATCH_ELEMENTS, mul(channels, pitch)), high), down), 1)
+    fitting = add(floor_div(above(floor_div(PATCH_ELEMENTS, mul(channels, pitch)), high), down), 1)
     wanted = ceil_div(TASKS, mul(images, maximum(column_blocks, 1)))
     wanted = minimum(wanted, ceil_div(height, LEAST_ROWS))
     row_blocks = maximum(maximum(ceil_div(height, fitting), wanted), 1)
@@ -197,9 +197,24 @@ def _choose(
     return list(branch.results)
 
 
-def _above(a: Index, b: Index) -> Index:
+def above(a: Index, b: Index) -> Index:
     """a - b, or 0 if that is negative."""
     return sub(maximum(a, b), b)
+
+
+def rows_of_window(problem: Problem, row: Index) -> tuple[Index, Index]:
+    """The first row of a window that is in the image, and the one behind the last.
+
+    The window is that of a place in this row of the result.
+    """
+    high, step = problem.window[0], problem.dilation[0]
+    if not problem.padded:
+        return 0, high
+    top = problem.padding[0]
+    first = mul(row, problem.strides[0])
+    begin = minimum(ceil_div(above(top, first), step), high)
+    end = minimum(ceil_div(above(add(problem.sizes[0], top), first), step), high)
+    return begin, maximum(begin, end)
 
 
 def pack_filters(
@@ -320,11 +335,11 @@ class _Task:
         image = problem.image(batch)
         (height, width), (top, left) = problem.sizes, problem.padding
         first_row, first_column = mul(row, problem.strides[0]), mul(column, problem.strides[1])
-        begin = _above(top, first_row) if problem.padded else 0
-        end = minimum(patch_rows, _above(add(height, top), first_row))
-        skipped = minimum(_above(left, first_column), blocks.pitch) if problem.padded else 0
-        right = minimum(blocks.pitch, _above(add(width, left), first_column))
-        kept = _above(right, skipped)
+        begin = above(top, first_row) if problem.padded else 0
+        end = minimum(patch_rows, above(add(height, top), first_row))
+        skipped = minimum(above(left, first_column), blocks.pitch) if problem.padded else 0
+        right = minimum(blocks.pitch, above(add(width, left), first_column))
+        kept = above(right, skipped)
         zero = splat(0.0, lanes, ir.F32Type.get())
 
         def channel(i: ir.Value, c: ir.Value) -> None:
@@ -375,24 +390,23 @@ class _Tiles:
 
         heights = sorted({1, 2, 4, tiling.rows // 2, tiling.rows * 3 // 4, tiling.rows})
 
-        def remainder(heights: Sequence[int], at: Index, rest: Index) -> None:
+        def remainder(heights: Sequence[int], at: Index, rest: Index, part: Block) -> None:
             if len(heights) == 1:
-                self._emit_tile(heights[0], at)
+                self._emit_tile(heights[0], at, part)
                 return
             if_else(
                 less(rest, heights[0] + 1),
-                lambda: self._emit_tile(heights[0], at),
-                lambda: remainder(heights[1:], at, rest),
+                lambda: self._emit_tile(heights[0], at, part),
+                lambda: remainder(heights[1:], at, rest, part),
             )
 
         def tile(at: ir.Value) -> None:
             rest = sub(count, at)
-            tile_only = replace(block, column=add(block.column, at))
-            self.task.problem.epilogue.fetch(tile_only, block.rows, 1)
+            part = replace(block, column=add(block.column, at))
             if_else(
                 less(rest, tiling.rows),
-                lambda: remainder(heights, at, rest),
-                lambda: self._emit_tile(tiling.rows, at),
+                lambda: remainder(heights, at, rest, part),
+                lambda: self._emit_tile(tiling.rows, at, part),
             )
             self._turn(block.buffers[0], at, block.stride)
 
@@ -407,24 +421,15 @@ class _Tiles:
                 for i, x in enumerate(transpose(square)):
                     store(x, turned, add(at, (left + i) * stride + top))
 
-    def _rows(self) -> tuple[Index, Index]:
-        """The first row of the window that is in the image, and the one behind the last."""
-        problem = self.task.problem
-        high, step = problem.window[0], problem.dilation[0]
-        if not problem.padded:
-            return 0, high
-        top = problem.padding[0]
-        first = mul(self.place[0], problem.strides[0])
-        begin = minimum(ceil_div(_above(top, first), step), high)
-        end = minimum(ceil_div(_above(add(problem.sizes[0], top), first), step), high)
-        return begin, maximum(begin, end)
+    def _emit_tile(self, height: int, at: Index, block: Block) -> None:
+        """sums[height, columns] = initial + products of the windows from `at` on with a panel.
 
-    def _emit_tile(self, height: int, at: Index) -> None:
-        """sums[height, columns] = initial + products of the windows from `at` on with a panel."""
+        Meanwhile it asks for the memory that they will be stored to, which `block` describes.
+        """
         task, problem, lanes = self.task, self.task.problem, self.task.tiling.lanes
         start = splat(problem.initial, lanes, ir.F32Type.get())
         held = [start] * (height * task.tiling.vectors)
-        rows = self._rows()
+        rows = rows_of_window(problem, self.place[0])
         first = add(self.begin, mul(at, problem.strides[1]))
 
         # Sides of the image are worth code of their own where they are a large part of a tile.
@@ -454,6 +459,7 @@ class _Tiles:
             return for_range(*rows, 1, row, held)
 
         def inside(v: ir.Value, *held: ir.Value) -> list[ir.Value]:
+            self._fetch(block, v)
             everything = range(height)
             if not problem.padded or height not in borders:
                 return column(v, held, everything)
@@ -473,11 +479,20 @@ class _Tiles:
 
         width = problem.window[1]
         if width == 1:
+            self._fetch(block, 0)
             found = column(0, held, range(height))
         else:
             found = for_range(0, width, 1, inside, held)
         for i, x in enumerate(found):
             store(x, self.sums, i * lanes)
+
+    def _fetch(self, block: Block, v: Index) -> None:
+        """Asks for the memory of a block's first place: for filters in turn with columns `v`."""
+        width = self.task.problem.window[1]
+        first = floor_div(mul(v, block.rows), width)
+        last = floor_div(mul(add(v, 1), block.rows), width)
+        some = replace(block, row=add(block.row, first))
+        self.task.problem.epilogue.fetch(some, sub(last, first), 1)
 
     def _is_outside(self, v: Index, at: Index, height: int) -> tuple[ir.Value, ir.Value]:
         """Whether column `v` of the first window is left of the image; the last, right of it."""

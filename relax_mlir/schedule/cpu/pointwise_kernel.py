@@ -14,23 +14,21 @@ Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplicatio
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from relax_mlir.bindings import ir, memref, vector
+from relax_mlir.bindings import ir
 
 from .convolution_kernel import PATCH_ELEMENTS, Filters, Image, Problem
 from .gemm_kernel import Block, Tiling
 from .loops import (
     Index,
     add,
-    both,
-    broadcast,
     ceil_div,
+    choose,
     floor_div,
     for_range,
     if_else,
     less,
-    load,
     mask,
     maximum,
     minimum,
@@ -38,14 +36,14 @@ from .loops import (
     mul,
     parallel_range,
     scratch,
-    splat,
     store,
     sub,
     value,
 )
+from .place_tile import PlaceTile
 
-VECTORS = 3
-"""Vectors of places in a tile."""
+FETCHES = 8
+"""Parts of a tile's channels, each of which asks for some of the memory of the next tile."""
 TASKS = 16
 """Tasks worth having, so that every thread finds as much to do as the others."""
 
@@ -64,14 +62,15 @@ class _Strips:
     filters: Filters
 
     @property
-    def height(self) -> int:
-        """Filters of a tile: with `VECTORS`, sums that leave registers for what is multiplied."""
-        return 8 if self.tiling.registers == 32 else 4
+    def tile(self) -> PlaceTile:
+        """The tiles that a strip is made of."""
+        problem = self.problem
+        return PlaceTile(self.tiling, self.filters.buffer, problem.initial, problem.epilogue)
 
     @property
     def width(self) -> int:
         """Places of a strip."""
-        return VECTORS * self.tiling.lanes
+        return self.tile.width
 
     def emit(self) -> None:
         """Emits the whole loop nest at the insertion point."""
@@ -97,7 +96,7 @@ class _Strips:
             kinds = ir.F32Type.get()
             with (
                 scratch(mul(most, channels, self.width), kinds) as copied,
-                scratch(self.height * self.width, kinds) as sums,
+                scratch(self.tile.size, kinds) as sums,
             ):
                 self._copy(problem.image(batch), begin, end, copied)
                 last = minimum(add(first, group), panels)
@@ -158,63 +157,43 @@ class _Strip:
         kept = minimum(sub(problem.filters, filter_), tiling.columns)
         count = minimum(sub(mul(*problem.places), self.place), strips.width)
 
+        height = strips.tile.height
+
         def tile(f: ir.Value) -> None:
-            rows = minimum(sub(kept, f), strips.height)
+            rows = minimum(sub(kept, f), height)
             block = Block(
                 tuple(self.batch), add(filter_, f), rows, self.place, count, (self.sums,),
                 strips.width,
             )  # fmt: skip
-            self._tile(at, add(start, f), block)
-
-        for_range(0, kept, strips.height, tile)
-
-    def _tile(self, at: Index, filters_at: Index, block: Block) -> None:
-        """Emits a tile and what is done with it; short epilogues take whole tiles in registers."""
-        strips, epilogue = self.strips, self.strips.problem.epilogue
-        whole = both(less(strips.height - 1, block.rows), less(strips.width - 1, block.columns))
-
-        def through_memory(vectors: int) -> None:
-            for i, x in enumerate(self._sums(vectors, at, filters_at)):
-                row, v = divmod(i, vectors)
-                store(x, self.sums, row * strips.width + v * strips.tiling.lanes)
-            epilogue(block)
-
-        def by_width(vectors: int) -> None:
-            fits = (
-                True
-                if vectors == VECTORS
-                else less(block.columns, vectors * strips.tiling.lanes + 1)
+            next_ = add(block.row, height)
+            is_last = less(problem.filters, add(next_, 1))
+            following = replace(
+                block,
+                row=choose(is_last, value(0), value(next_)),
+                column=add(self.place, choose(is_last, value(strips.width), value(0))),
             )
-            if_else(fits, lambda: through_memory(vectors), lambda: by_width(vectors + 1))
+            strips.tile.emit(block, lambda n: self._sums(n, at, add(start, f), following))
 
-        def in_registers() -> None:
-            epilogue.fetch(block, strips.height, VECTORS)
-            epilogue.in_registers(block, self._sums(VECTORS, at, filters_at), strips.height)
+        for_range(0, kept, height, tile)
 
-        if epilogue.is_short:
-            if_else(whole, in_registers, lambda: by_width(1))
-        else:
-            by_width(1)
+    def _sums(self, vectors: int, at: Index, filters_at: Index, following: Block) -> list[ir.Value]:
+        """The sums of a tile's filters from an offset on and the first vectors of the strip.
 
-    def _sums(self, vectors: int, at: Index, filters_at: Index) -> list[ir.Value]:
-        """The sums of `height` filters from an offset on and the first vectors of the strip."""
-        strips = self.strips
-        lanes, columns = strips.tiling.lanes, strips.tiling.columns
-        start = splat(strips.problem.initial, lanes, ir.F32Type.get())
+        Meanwhile it asks for the memory of the tile that follows.
+        """
+        tile, channels = self.strips.tile, self.strips.problem.channels
 
         def channel(c: ir.Value, *held: ir.Value) -> list[ir.Value]:
-            begin = add(at, mul(c, strips.width))
-            right = [load(self.copied, add(begin, v * lanes), lanes) for v in range(vectors)]
-            found = []
-            for f in range(strips.height):
-                number = value(add(filters_at, mul(c, columns), f))
-                left = broadcast(memref.load(strips.filters.buffer, [number]), lanes)
-                own = held[f * vectors : (f + 1) * vectors]
-                found += [vector.fma(left, x, y) for x, y in zip(right, own, strict=True)]
-            return found
+            place = add(at, mul(c, tile.width))
+            return tile.step(self.copied, place, add(filters_at, mul(c, tile.tiling.columns)), held)
 
-        held = [start] * (strips.height * vectors)
-        return for_range(0, strips.problem.channels, 1, channel, held)
+        def part(number: ir.Value, *held: ir.Value) -> list[ir.Value]:
+            tile.fetch(following, number, FETCHES)
+            first = floor_div(mul(number, channels), FETCHES)
+            last = floor_div(mul(add(number, 1), channels), FETCHES)
+            return for_range(first, last, 1, channel, held)
+
+        return for_range(0, FETCHES, 1, part, tile.start(vectors))
 
 
 def _left(places: Index, at: Index) -> Index:

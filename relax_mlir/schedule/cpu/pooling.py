@@ -15,7 +15,7 @@ Needs: named linalg ops generalised. Leaves: a scheduled kernel, or the function
 
 from dataclasses import dataclass
 
-from relax_mlir.bindings import ir, vector
+from relax_mlir.bindings import ir
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
@@ -47,6 +47,7 @@ from .loops import (
 from .matmul import prepare_program
 from .memory import View, storage_type
 from .program import Argument, Computed, Operand, Program, Stage
+from .strided import load_strided
 
 _BEST = ("arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi")
 _GRAIN = 4
@@ -245,29 +246,13 @@ class _Emitter:
             first = mul(x, pooling.strides[1])
             found = self.start
             for v in range(pooling.window[1]):
-                found = self._better(self._every(best, add(first, v * pooling.dilation[1])), found)
+                at = add(first, v * pooling.dilation[1])
+                found = self._better(load_strided(best, at, pooling.strides[1], lanes), found)
             store(found, self.result.base, add(target, x), keep)
 
         full = sub(columns, mod(columns, lanes))
         for_range(0, full, lanes, lambda x: block(x, None))
         if_else(less(full, columns), lambda: block(full, mask(sub(columns, full), lanes)))
-
-    def _every(self, best: ir.Value, at: Index) -> ir.Value:
-        """Elements of the line from `at` on, as far apart as windows are."""
-        step, lanes = self.pooling.strides[1], self.lanes
-        vectors = [load(best, add(at, i * lanes), lanes) for i in range(step)]
-        found = vectors[0]
-        # Lane i is element i * step: each shuffle adds those that the next vector has.
-        places = [i * step for i in range(lanes)]
-        for number in range(1, step):
-            taken = number * lanes
-            lanes_of = [
-                (i if number > 1 else place) if place < taken
-                else (lanes + place - taken if place < taken + lanes else 0)
-                for i, place in enumerate(places)
-            ]  # fmt: skip
-            found = vector.shuffle(found, vectors[number], lanes_of)
-        return found
 
 
 def _above(a: Index, b: Index) -> Index:

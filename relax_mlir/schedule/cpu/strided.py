@@ -1,0 +1,22 @@
+"""Elements that lie apart in a line, as vectors: whole loads and shuffles in place of gathers."""
+
+from relax_mlir.bindings import ir, vector
+
+from .loops import Index, add, load
+
+
+def load_strided(line: ir.Value, at: Index, step: int, lanes: int) -> ir.Value:
+    """The elements `at`, `at + step`, .. of a buffer; `step * lanes` are read from `at` on."""
+    vectors = [load(line, add(at, i * lanes), lanes) for i in range(step)]
+    found = vectors[0]
+    # Lane i is element i * step: each shuffle adds those that the next vector has.
+    places = [i * step for i in range(lanes)]
+    for number in range(1, step):
+        taken = number * lanes
+        lanes_of = [
+            (i if number > 1 else place) if place < taken
+            else (lanes + place - taken if place < taken + lanes else 0)
+            for i, place in enumerate(places)
+        ]  # fmt: skip
+        found = vector.shuffle(found, vectors[number], lanes_of)
+    return found
