@@ -4,8 +4,10 @@
       scf.parallel (%i) = (%lb) to (%ub) step (%s) { use(%x, %i) } {tir.grain = 8 : i64}
       ->
     func.func private @k(%x: memref<?xf32>) {
-      llvm.store (%x, %lb, %s), %data
-      llvm.call @rx_parallel_for(@k_parallel0_task, %data, ceildiv(%ub - %lb, %s), 8)
+      %count = ceildiv(%ub - %lb, %s)
+      scf.if %count <= 8 { func.call @k_parallel0(%x, %lb, %s, 0, %count) } else {
+        llvm.store (%x, %lb, %s), %data
+        llvm.call @rx_parallel_for(@k_parallel0_task, %data, %count, 8) }
     llvm.func @k_parallel0_task(%data: !llvm.ptr, %begin: i64, %end: i64) {
       func.call @k_parallel0(load %data, %begin, %end)
     func.func private @k_parallel0(%x: memref<?xf32>, %lb, %s, %begin, %end) {
@@ -21,7 +23,7 @@ lowered to plain loops.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from relax_mlir.bindings import arith, func, ir, llvm
+from relax_mlir.bindings import arith, func, ir, llvm, scf
 from relax_mlir.diagnostics import Diagnostic, compile_error
 
 RUNTIME_FUNCTION = "rx_parallel_for"
@@ -94,7 +96,10 @@ class _Outliner:
         upper: ir.Value,
         step: ir.Value,
     ) -> None:
-        """Replaces the loop by a call of the runtime; its data lies in the function's frame."""
+        """Replaces the loop by a call: of the body for one thread's work, else of the runtime.
+
+        What the runtime hands on lies in the function's frame.
+        """
         pointer, i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
         index = ir.IndexType.get()
         record = _record([value.type for value in values])
@@ -102,20 +107,22 @@ class _Outliner:
             one = llvm.mlir_constant(ir.IntegerAttr.get(i64, 1))
             data = llvm.alloca(pointer, one, ir.Type.parse(record))
         with ir.InsertionPoint(self.loop):
+            zero = arith.constant(index, 0)
+            count = arith.maxsi(arith.ceildivsi(arith.subi(upper, lower), step), zero)
+            grain = self._grain()
+            few = arith.cmpi(arith.CmpIPredicate.sle, count, arith.constant(index, grain))
+            branch = scf.IfOp(few, has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            func.CallOp([], name, [*values, zero, count])
+            scf.YieldOp([])
+        with ir.InsertionPoint(branch.else_block):
             for i, value in enumerate(values):
                 stored = _cast(value, ir.Type.parse(_llvm_type(value.type)))
                 llvm.store(stored, _field(data, record, i))
-            count = arith.ceildivsi(arith.subi(upper, lower), step)
-            zero = arith.constant(index, 0)
-            grain = (
-                ir.IntegerAttr(self.loop.attributes["tir.grain"]).value
-                if ("tir.grain" in self.loop.attributes)
-                else 1
-            )
             operands = [
                 llvm.mlir_addressof(pointer, f"{name}_task"),
                 data,
-                arith.index_cast(i64, arith.maxsi(count, zero)),
+                arith.index_cast(i64, count),
                 llvm.mlir_constant(ir.IntegerAttr.get(i64, grain)),
             ]
             ir.Operation.create(
@@ -127,6 +134,13 @@ class _Outliner:
                     "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
                 },
             )
+            scf.YieldOp([])
+
+    def _grain(self) -> int:
+        """Iterations that are worth a thread."""
+        if "tir.grain" not in self.loop.attributes:
+            return 1
+        return ir.IntegerAttr(self.loop.attributes["tir.grain"]).value
 
     def _body(
         self,

@@ -1,12 +1,18 @@
 // RUN: relax-opt %s --split-input-file --verify-diagnostics --pass-pipeline='relax-outline-parallel' | FileCheck %s
 
-// The buffer and the bounds are passed in memory; the constant is copied.
+// Where there is work for several threads, the buffer and the bounds are passed in memory. The constant
+// is copied.
 // CHECK-LABEL: func.func private @scale(
 // CHECK-SAME:    %[[X:.*]]: memref<?xf32>, %[[N:.*]]: index
 // CHECK:         %[[DATA:.*]] = llvm.alloca
+// CHECK:         %[[ITERATIONS:.*]] = arith.maxsi
+// CHECK:         %[[FEW:.*]] = arith.cmpi sle, %[[ITERATIONS]], %c8{{.*}}
+// CHECK:         scf.if %[[FEW]]
+// CHECK:           func.call @scale_parallel0(%[[X]], {{.*}}, %[[ITERATIONS]])
+// CHECK:         else
 // CHECK:         builtin.unrealized_conversion_cast %[[X]] : memref<?xf32> to !llvm.struct
 // CHECK:         %[[TASK:.*]] = llvm.mlir.addressof @scale_parallel0_task
-// CHECK:         %[[COUNT:.*]] = arith.index_cast
+// CHECK:         %[[COUNT:.*]] = arith.index_cast %[[ITERATIONS]]
 // CHECK:         %[[GRAIN:.*]] = llvm.mlir.constant(8 : i64)
 // CHECK:         llvm.call @rx_parallel_for(%[[TASK]], %[[DATA]], %[[COUNT]], %[[GRAIN]])
 // CHECK-NOT:     scf.parallel

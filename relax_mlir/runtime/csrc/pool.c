@@ -7,6 +7,10 @@
  *     IDLE --caller--> POSTED --worker--> RUNNING --worker--> IDLE
  *     ASLEEP --caller--> POSTED (and a wake-up)      POSTED --caller--> IDLE (taken back)
  *     IDLE --worker, after spinning--> ASLEEP        any --caller--> EXIT
+ *
+ * Cores may share no cache: then a line that one wrote and the other reads takes 0.2 us. What a
+ * worker needs to begin is in the line of its state, and the caller does not wait for any before it
+ * works.
  */
 #include <linux/futex.h>
 #include <sched.h>
@@ -17,30 +21,28 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-enum { MAX_THREADS = 256, SPIN = 3000, JOIN_SPIN = 256, CHUNKS_PER_THREAD = 4 };
+enum { MAX_THREADS = 256, SPIN = 3000, JOIN_SPIN = 256, CHUNKS_PER_THREAD = 16 };
 enum { IDLE, POSTED, RUNNING, ASLEEP, EXIT };
 
+/* One thread's part of a region: iterations that lie side by side, and probably what they read does
+ * too. The caller's share comes first and has no state. Machines fetch pairs of lines. */
 typedef struct {
-  _Alignas(ALIGNMENT) _Atomic uint32_t state;
-  pthread_t thread;
-} Worker;
-
-/* Iterations that lie side by side, and probably what they read does too. */
-typedef struct {
-  _Alignas(ALIGNMENT) _Atomic int64_t next; /* first iteration that nobody took */
+  _Alignas(2 * ALIGNMENT) _Atomic uint32_t state;
+  int32_t num_shares;
+  RxTask task;
+  void* data;
+  int64_t chunk;
+  _Atomic int64_t next; /* first iteration that nobody took */
   int64_t end;
 } Share;
 
 typedef struct {
   _Alignas(ALIGNMENT) _Atomic uint32_t busy; /* owned by a region */
-  int32_t num_workers, num_shares;
+  int32_t num_workers;
   pid_t pid;
-  RxTask task;
-  void* data;
-  int64_t chunk;
   _Atomic int64_t lack; /* bytes of scratch memory that a thread did not get; 0: none */
   Share shares[MAX_THREADS];
-  Worker workers[MAX_THREADS - 1];
+  pthread_t threads[MAX_THREADS];
 } Pool;
 
 static Pool* _Atomic pool;
@@ -86,30 +88,30 @@ int32_t rx_get_threads(void) {
 }
 
 /* Takes chunks of one share until none is left. */
-static void work_on(Pool* p, Share* share) {
+static void work_on(Share* share) {
+  RxTask task = share->task;
+  void* data = share->data;
+  int64_t chunk = share->chunk, last = share->end;
   for (;;) {
-    int64_t begin = atomic_fetch_add_explicit(&share->next, p->chunk, memory_order_relaxed);
-    if (begin >= share->end) return;
-    int64_t end = begin + p->chunk;
-    p->task(p->data, begin, end < share->end ? end : share->end);
+    int64_t begin = atomic_fetch_add_explicit(&share->next, chunk, memory_order_relaxed);
+    if (begin >= last) return;
+    task(data, begin, begin + chunk < last ? begin + chunk : last);
   }
 }
 
 typedef struct {
-  Pool* pool;
-  int32_t own; /* number of the thread's share */
+  Share* shares;
+  int32_t own, count;
 } Part;
 
 /* Works on the share of the thread's own, in order, then helps with the others. */
 static void work(void* data) {
   const Part* part = data;
-  Pool* p = part->pool;
-  for (int32_t i = 0; i < p->num_shares; i++)
-    work_on(p, &p->shares[(part->own + i) % p->num_shares]);
+  for (int32_t i = 0; i < part->count; i++) work_on(&part->shares[(part->own + i) % part->count]);
 }
 
 static void take_part(Pool* p, int32_t own) {
-  Part part = {p, own};
+  Part part = {p->shares, own, p->shares[own].num_shares};
   int64_t lack = attempt(work, &part);
   if (lack) atomic_store(&p->lack, lack);
 }
@@ -130,14 +132,14 @@ static uint32_t await_post(_Atomic uint32_t* state) {
 }
 
 static void* worker_main(void* argument) {
-  Worker* worker = argument;
+  Share* share = argument;
   for (;;) {
-    uint32_t seen = await_post(&worker->state);
+    uint32_t seen = await_post(&share->state);
     if (seen == EXIT) return NULL;
-    if (seen != POSTED || !atomic_compare_exchange_strong(&worker->state, &seen, RUNNING)) continue;
+    if (seen != POSTED || !atomic_compare_exchange_strong(&share->state, &seen, RUNNING)) continue;
     Pool* p = atomic_load_explicit(&pool, memory_order_relaxed);
-    take_part(p, (int32_t)(worker - p->workers) + 1);
-    atomic_store_explicit(&worker->state, IDLE, memory_order_release);
+    take_part(p, (int32_t)(share - p->shares));
+    atomic_store_explicit(&share->state, IDLE, memory_order_release);
   }
 }
 
@@ -176,25 +178,31 @@ static int32_t ensure_workers(Pool* p, int32_t wanted) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
   while (p->num_workers < wanted) {
-    Worker* worker = &p->workers[p->num_workers];
-    atomic_store(&worker->state, IDLE);
-    if (pthread_create(&worker->thread, NULL, worker_main, worker)) break;
-    p->num_workers++;
+    int32_t own = p->num_workers + 1;
+    atomic_store(&p->shares[own].state, IDLE);
+    if (pthread_create(&p->threads[own], NULL, worker_main, &p->shares[own])) break;
+    p->num_workers = own;
   }
   pthread_sigmask(SIG_SETMASK, &old, NULL);
   return p->num_workers < wanted ? p->num_workers : wanted;
 }
 
-static void post(Worker* worker, uint32_t what) {
-  if (atomic_exchange(&worker->state, what) == ASLEEP) futex(&worker->state, FUTEX_WAKE_PRIVATE, 1);
+/* Without waiting for the line, which the worker has; what goes wrong for one that falls asleep at
+ * this moment, `join` mends. */
+static void post(Share* share) {
+  uint32_t seen = atomic_load_explicit(&share->state, memory_order_relaxed);
+  atomic_store_explicit(&share->state, POSTED, memory_order_release);
+  if (seen == ASLEEP) futex(&share->state, FUTEX_WAKE_PRIVATE, 1);
 }
 
 /* Takes back a post that the worker has not begun, or waits for its end. */
-static void join(Worker* worker) {
-  uint32_t seen = POSTED;
-  if (atomic_compare_exchange_strong(&worker->state, &seen, IDLE)) return;
-  for (int spin = 1; atomic_load_explicit(&worker->state, memory_order_acquire) == RUNNING;
-       spin++) {
+static void join(Share* share) {
+  uint32_t seen = atomic_load_explicit(&share->state, memory_order_acquire);
+  if (seen == POSTED && atomic_compare_exchange_strong(&share->state, &seen, IDLE)) {
+    futex(&share->state, FUTEX_WAKE_PRIVATE, 1); /* maybe it slept before it saw the post */
+    return;
+  }
+  for (int spin = 1; atomic_load_explicit(&share->state, memory_order_acquire) == RUNNING; spin++) {
     if (spin > JOIN_SPIN)
       sched_yield();
     else
@@ -206,22 +214,29 @@ static void end_workers(void) {
   Pool* p = atomic_load(&pool);
   if (!p) return;
   if (!wiped_on_fork && p->pid != getpid()) p->num_workers = 0;
-  for (int32_t i = 0; i < p->num_workers; i++) post(&p->workers[i], EXIT);
-  for (int32_t i = 0; i < p->num_workers; i++) pthread_join(p->workers[i].thread, NULL);
+  for (int32_t i = 1; i <= p->num_workers; i++) {
+    atomic_store(&p->shares[i].state, EXIT);
+    futex(&p->shares[i].state, FUTEX_WAKE_PRIVATE, 1);
+  }
+  for (int32_t i = 1; i <= p->num_workers; i++) pthread_join(p->threads[i], NULL);
   munmap(p, sizeof *p);
   atomic_store(&pool, NULL);
 }
 
 /* A share for each thread, taken in chunks: a thread that is held up leaves some to others. */
-static void divide(Pool* p, int64_t count, int64_t grain, int32_t threads) {
+static void divide(Pool* p, RxTask task, void* data, int64_t count, int64_t grain,
+                   int32_t threads) {
   int64_t size = count / threads, rest = count % threads, begin = 0;
-  p->num_shares = threads;
-  p->chunk = size / CHUNKS_PER_THREAD + 1;
-  if (p->chunk < grain) p->chunk = grain;
+  int64_t chunk = size / CHUNKS_PER_THREAD + 1;
   for (int32_t i = 0; i < threads; i++) {
-    atomic_store_explicit(&p->shares[i].next, begin, memory_order_relaxed);
+    Share* share = &p->shares[i];
+    share->num_shares = threads;
+    share->task = task;
+    share->data = data;
+    share->chunk = chunk < grain ? grain : chunk;
+    atomic_store_explicit(&share->next, begin, memory_order_relaxed);
     begin += size + (i < rest);
-    p->shares[i].end = begin;
+    share->end = begin;
   }
 }
 
@@ -235,12 +250,10 @@ void rx_parallel_for(RxTask task, void* data, int64_t count, int64_t grain) {
   }
   int64_t wanted = count / grain + (count % grain != 0);
   int32_t helpers = ensure_workers(p, (int32_t)(threads < wanted ? threads : wanted) - 1);
-  p->task = task;
-  p->data = data;
-  divide(p, count, grain, helpers + 1);
-  for (int32_t i = 0; i < helpers; i++) post(&p->workers[i], POSTED);
+  divide(p, task, data, count, grain, helpers + 1);
+  for (int32_t i = 1; i <= helpers; i++) post(&p->shares[i]);
   take_part(p, 0);
-  for (int32_t i = 0; i < helpers; i++) join(&p->workers[i]);
+  for (int32_t i = 1; i <= helpers; i++) join(&p->shares[i]);
   counters[RX_PARALLEL_REGIONS]++;
   int64_t lack = p->lack;
   p->lack = 0;

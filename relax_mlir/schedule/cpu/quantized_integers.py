@@ -1,6 +1,6 @@
 """The kernel for panels of quantised numbers times rows of 8-bit numbers: products in integers.
 
-    for each batch of blocks of rows
+    for each batch: a block of rows of either half
       left side: copy to [block of rows][block of 32 k][row][32], scales, corrections    in parallel
       for each (block of rows, group of panels) in parallel
         for each stretch of k, panel of the group, block of 32 k
@@ -54,8 +54,8 @@ from .quantized_panels import HALVES, PLACES, Problem, four, integers
 
 ROW_BLOCK = 128
 """Rows whose totals for one panel stay in the L1 cache."""
-BATCH = 2
-"""Blocks of rows whose copies are made together: they are still in a cache when they are used."""
+HALVED_ROWS = 64
+"""Rows from which on threads share rows rather than panels."""
 ROWS = 2
 """Rows at once of many: 1 waits for its own additions, and 4 ended up slower than 2."""
 FEW_ROWS = 8
@@ -72,8 +72,8 @@ TOTALS, MOST_PANELS = 1024, 32
 """Vectors of totals that a task keeps (64 KiB), and panels of a task."""
 PREFETCH_BYTES = 4096
 """How far ahead numbers are asked for: of 0.5 to 8 KiB the best."""
-COPY_ROWS = 16
-"""Rows of the left side that a task copies."""
+COPY_ROWS, COPY_BLOCKS = 16, 32
+"""Rows of the left side that a task copies, and blocks of so many rows that are worth a thread."""
 
 
 def emit_integers(dot: Dot, problem: Problem) -> None:
@@ -85,11 +85,15 @@ def emit_integers(dot: Dot, problem: Problem) -> None:
 class _Split:
     """Sizes that are chosen when the kernel runs.
 
-    `height` rows are a block of rows, `pitch` is how many its copy has room for. `group` panels are
-    a task, whose rows of totals are `stride` numbers apart. Both are odd, in rows and in panels,
-    since distances of powers of two share few places of a cache.
+    Rows are one part, or two of about `half` rows, which threads share as they share the rows of
+    other kernels: what a core wrote is what it reads. `height` rows are a block of rows, `pitch`
+    is how many its copy has room for. `group` panels are a task, whose rows of totals are `stride`
+    numbers apart. Both are odd, in rows and in panels, since distances of powers of two share few
+    places of a cache.
     """
 
+    parts: Index
+    half: Index
     height: Index
     pitch: Index
     panels: Index
@@ -100,15 +104,17 @@ class _Split:
     def of(problem: Problem) -> "_Split":
         """Blocks of rows of equal height, and enough tasks."""
         rows, panels = problem.rows, problem.panels
-        row_blocks = ceil_div(rows, ROW_BLOCK)
-        height = round_up(ceil_div(rows, maximum(row_blocks, 1)), ROWS)
+        parts = add(minimum(floor_div(rows, HALVED_ROWS), 1), 1)
+        half = round_up(ceil_div(rows, parts), ROWS)
+        blocks = ceil_div(half, ROW_BLOCK)
+        height = round_up(ceil_div(half, maximum(blocks, 1)), ROWS)
         height = maximum(minimum(rows, height), 1)
         least = TASK_BYTES // problem.right.bytes
         least = maximum(floor_div(least, maximum(floor_div(height, TASK_ROWS), 1)), 1)
         most = minimum(maximum(floor_div(TOTALS, height), 1), MOST_PANELS)
-        work = mul(panels, minimum(row_blocks, BATCH))
+        work = mul(panels, parts)
         group = maximum(minimum(floor_div(work, TASKS), most), least)
-        return _Split(height, _odd(height), panels, group, mul(_odd(group), PANEL))
+        return _Split(parts, half, height, _odd(height), panels, group, mul(_odd(group), PANEL))
 
     @property
     def groups(self) -> Index:
@@ -175,10 +181,9 @@ class _Kernel:
         return self.scheme.bits == 8 and not self.dot.is_unsigned
 
     def emit(self) -> None:
-        """Emits the loop over batches of blocks of rows."""
+        """Emits the loop over batches: a block of rows of each part."""
         split, rows, blocks = self.split, self.problem.rows, self.problem.right.blocks
-        batch = mul(split.height, BATCH)
-        count = mul(ceil_div(minimum(rows, batch), split.height), split.pitch, blocks)
+        count = mul(split.parts, split.pitch, blocks)
         i8, i32, f32 = _integer(8), _integer(32), ir.F32Type.get()
         with ExitStack() as stack:
             values = stack.enter_context(scratch(mul(count, BLOCK), i8))
@@ -192,23 +197,30 @@ class _Kernel:
             copy = _Copy(values, factors, corrections, offsets)
 
             def some(begin: ir.Value) -> None:
-                own = minimum(sub(rows, begin), batch)
-                self._copy_left(copy, begin, own)
-                tasks = mul(ceil_div(own, split.height), split.groups)
-                parallel_range(tasks, 1, lambda task: self._task(copy, begin, own, task))
+                self._copy_left(copy, begin)
+                tasks = mul(split.parts, split.groups)
+                parallel_range(tasks, 1, lambda task: self._task(copy, begin, task))
 
-            for_range(0, rows, batch, some)
+            for_range(0, minimum(rows, split.half), split.height, some)
 
-    def _copy_left(self, copy: _Copy, begin: Index, rows: Index) -> None:
+    def _rows(self, part: Index, begin: Index) -> tuple[Index, Index]:
+        """The first row of a part's block of rows, and how many there are, maybe none."""
+        split = self.split
+        first = add(mul(part, split.half), begin)
+        end = minimum(mul(add(part, 1), split.half), self.problem.rows)
+        return first, minimum(sub(maximum(end, first), first), split.height)
+
+    def _copy_left(self, copy: _Copy, begin: Index) -> None:
         """Emits the copy of rows of the left side, and what follows from the sums of blocks."""
         split, blocks = self.split, self.problem.right.blocks
         left, scales = self.problem.left, self.scheme.scales
+        tasks = ceil_div(split.height, COPY_ROWS)
 
-        def row(r: ir.Value) -> None:
-            own = add(mul(floor_div(r, split.height), split.pitch, blocks), mod(r, split.height))
+        def row(part: Index, first: Index, r: ir.Value) -> None:
+            own = add(mul(part, split.pitch, blocks), r)
 
             def block(b: ir.Value) -> None:
-                source = add(mul(add(begin, r), blocks), b)
+                source = add(mul(add(first, r), blocks), b)
                 target = add(own, mul(b, split.pitch))
                 numbers = load(left.values.base, left.at(source, 0), BLOCK)
                 store(numbers, copy.values, mul(target, BLOCK))
@@ -219,19 +231,21 @@ class _Kernel:
                     offset = left.offset_of(source)
                     memref.store(offset, copy.offsets, [value(target)])
                 if copy.corrections is not None:
-                    for part in range(scales):
-                        found = self._correction(numbers, part, factor, offset)
-                        at = value(add(mul(target, scales), part))
+                    for scale in range(scales):
+                        found = self._correction(numbers, scale, factor, offset)
+                        at = value(add(mul(target, scales), scale))
                         memref.store(found, copy.corrections, [at])
 
             for_range(0, blocks, 1, block)
 
         def task(number: ir.Value) -> None:
-            first = mul(number, COPY_ROWS)
-            for_range(first, minimum(add(first, COPY_ROWS), rows), 1, row)
+            part = floor_div(number, tasks)
+            first, count = self._rows(part, begin)
+            r = mul(mod(number, tasks), COPY_ROWS)
+            end = minimum(add(r, COPY_ROWS), count)
+            for_range(r, end, 1, lambda r: row(part, first, r))
 
-        grain = max(1, 128 // blocks)
-        parallel_range(ceil_div(rows, COPY_ROWS), grain, task)
+        parallel_range(mul(split.parts, tasks), max(1, COPY_BLOCKS // blocks), task)
 
     def _correction(
         self, numbers: ir.Value, part: int, factor: ir.Value, offset: ir.Value | None
@@ -252,21 +266,23 @@ class _Kernel:
             return total
         return arith.addf(total, arith.mulf(offset, arith.constant(f32, float(size))))
 
-    def _task(self, copy: _Copy, begin: Index, rows: Index, number: ir.Value) -> None:
+    def _task(self, copy: _Copy, begin: Index, number: ir.Value) -> None:
         """Emits one block of rows of a batch times one group of panels."""
         split, problem = self.split, self.problem
-        block = floor_div(number, split.groups)
-        row = mul(block, split.height)
-        own = minimum(sub(rows, row), split.height)
+        part = floor_div(number, split.groups)
+        row, rows = self._rows(part, begin)
         first = mul(mod(number, split.groups), split.group)
         count = minimum(sub(split.panels, first), split.group)
-        left = mul(block, split.pitch, problem.right.blocks)
-        with scratch(mul(own, split.stride), ir.F32Type.get()) as totals:
-            row = add(begin, row)
-            _Task(self, copy, left, row, own, first, count, totals).emit()
-            column = mul(first, PANEL)
-            columns = minimum(sub(problem.columns, column), mul(count, PANEL))
-            problem.epilogue(Block((), row, own, column, columns, (totals,), split.stride))
+        left = mul(part, split.pitch, problem.right.blocks)
+
+        def multiply() -> None:
+            with scratch(mul(rows, split.stride), ir.F32Type.get()) as totals:
+                _Task(self, copy, left, row, rows, first, count, totals).emit()
+                column = mul(first, PANEL)
+                columns = minimum(sub(problem.columns, column), mul(count, PANEL))
+                problem.epilogue(Block((), row, rows, column, columns, (totals,), split.stride))
+
+        if_else(less(0, rows), multiply)
 
 
 @dataclass(frozen=True)
