@@ -28,11 +28,12 @@ from .convolution_kernel import (
 )
 from .emit import rewrite
 from .epilogue import Unsupported
-from .gemm_kernel import Tiling
+from .gemm_kernel import Epilogue, Tiling
 from .kernel import Kernel
 from .loops import Index, add, ceil_div, if_else, mul, scratch
 from .matmul import convert_of, epilogue_of, kept_extent, prepare_program
 from .packing import Matrix
+from .place_tile import fills_vectors
 from .pointwise_kernel import emit_pointwise
 from .program import Computed, Operand, Program, Stage
 from .row_kernel import can_emit_rows, emit_rows, fits_rows
@@ -65,8 +66,8 @@ class Convolution:
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether each place of the result is made of one place of the image, its own."""
-        return self.window == self.strides == (1, 1) and not self.padded
+        """Whether each place of the result is made of one place of the image."""
+        return self.window == (1, 1) and not self.padded
 
 
 def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
@@ -220,17 +221,15 @@ def _emit(kernel: Kernel, tiling: Tiling, convolution: Convolution) -> None:
     if view is None or not view.whole:
         raise Unsupported
     convert = convert_of(kernel, stage, convolution.filters)
-    whole = kernel.view(convolution.image.tensor).whole
-    emit = _emit_windows
-    if whole and convolution.is_pointwise and not (convolution.packed and convert):
+    flat = None
+    if convolution.is_pointwise and kernel.view(convolution.image.tensor).whole:
         flat = replace(contraction, batch=contraction.batch[:-1], columns=convolution.places)
-        problem = replace(problem, epilogue=epilogue_of(kernel, tiling, [flat], shape))
-        emit = emit_pointwise
+        flat = epilogue_of(kernel, tiling, [flat], shape)
     groups = problem.batch[-1] if convolution.grouped else 1
     if convolution.packed:
         stride = mul(problem.depth, tiling.columns)
         filters = Filters(view.base, view.offset, shape[contraction.rows[0]], stride, convert)
-        emit(tiling, problem, filters)
+        _emit_kernel(tiling, problem, filters, flat)
         return
 
     def matrix(group: Index) -> Matrix:
@@ -241,19 +240,30 @@ def _emit(kernel: Kernel, tiling: Tiling, convolution: Convolution) -> None:
     count = mul(groups, ceil_div(problem.filters, tiling.columns), problem.depth, tiling.columns)
     with scratch(count, ir.F32Type.get()) as panels:
         filters = pack_filters(tiling, groups, matrix, panels, problem)
-        emit(tiling, problem, filters)
+        _emit_kernel(tiling, problem, filters, flat)
 
 
-def _emit_windows(tiling: Tiling, problem: Problem, filters: Filters) -> None:
-    """Emits the kernel whose lanes run along rows where that pays, else that along filters."""
-    if not can_emit_rows(problem, filters):
+def _emit_kernel(tiling: Tiling, problem: Problem, filters: Filters, flat: Epilogue | None) -> None:
+    """Emits the kernel whose lanes run along places where that pays, else that along filters.
+
+    `flat` is the epilogue over places as one dim, for windows of one place.
+    """
+    if flat is not None and filters.convert is None:
+        pays = fills_vectors(tiling, mul(*problem.places), problem.depth)
+        flat_problem = replace(problem, epilogue=flat)
+        if_else(
+            pays,
+            lambda: emit_pointwise(tiling, flat_problem, filters),
+            lambda: emit_convolution(tiling, problem, filters),
+        )
+    elif can_emit_rows(problem, filters):
+        if_else(
+            fits_rows(tiling, problem),
+            lambda: emit_rows(tiling, problem, filters),
+            lambda: emit_convolution(tiling, problem, filters),
+        )
+    else:
         emit_convolution(tiling, problem, filters)
-        return
-    if_else(
-        fits_rows(tiling, problem),
-        lambda: emit_rows(tiling, problem, filters),
-        lambda: emit_convolution(tiling, problem, filters),
-    )
 
 
 def _problem(

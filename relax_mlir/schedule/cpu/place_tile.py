@@ -24,6 +24,7 @@ from .loops import (
     less,
     load,
     mul,
+    round_up,
     splat,
     store,
     sub,
@@ -32,6 +33,14 @@ from .loops import (
 
 VECTORS = 3
 """Vectors of places in a tile."""
+TURN = 15
+"""Steps of a tile that take as long as it takes other kernels to transpose the sums of a place."""
+
+
+def fills_vectors(tiling: Tiling, places: Index, depth: Index) -> bool | ir.Value:
+    """Whether lanes that a run of places leaves unused cost less than sums that are transposed."""
+    unused = sub(round_up(places, tiling.lanes), places)
+    return less(mul(unused, depth), mul(places, TURN))
 
 
 @dataclass(frozen=True)

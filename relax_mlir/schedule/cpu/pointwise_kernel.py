@@ -7,7 +7,7 @@
           height x vectors sums += filter[:] * places[:]                      (registers)
         epilogue: elementwise part from registers, stores along the places
 
-Rows of the image follow one another without a gap, so lanes run along all of its places: sums need
+Rows of the copy follow one another without a gap, so lanes run along all of its places: sums need
 not be transposed, and no row ends within a vector.
 
 Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import ir
 
-from .convolution_kernel import PATCH_ELEMENTS, Filters, Image, Problem
+from .convolution_kernel import PATCH_ELEMENTS, Filters, Image, Problem, above
 from .gemm_kernel import Block, Tiling
 from .loops import (
     Index,
@@ -41,9 +41,12 @@ from .loops import (
     value,
 )
 from .place_tile import PlaceTile
+from .strided import every
 
 FETCHES = 8
 """Parts of a tile's channels, each of which asks for some of the memory of the next tile."""
+LEAST_STRIPS = 2
+"""Strips that are worth a task."""
 TASKS = 16
 """Tasks worth having, so that every thread finds as much to do as the others."""
 
@@ -79,8 +82,8 @@ class _Strips:
         images = maximum(mul(1, *problem.batch), 1)
         strips = ceil_div(places, self.width)
         fitting = maximum(floor_div(PATCH_ELEMENTS, mul(channels, self.width)), 1)
-        blocks = maximum(ceil_div(strips, fitting), ceil_div(TASKS, images))
-        blocks = maximum(minimum(blocks, strips), 1)
+        wanted = minimum(ceil_div(TASKS, images), ceil_div(strips, LEAST_STRIPS))
+        blocks = maximum(maximum(ceil_div(strips, fitting), wanted), 1)
         panels = ceil_div(problem.filters, self.tiling.columns)
         group = maximum(ceil_div(panels, ceil_div(TASKS, mul(images, blocks))), 1)
         groups = ceil_div(panels, group)
@@ -97,8 +100,9 @@ class _Strips:
             with (
                 scratch(mul(most, channels, self.width), kinds) as copied,
                 scratch(self.tile.size, kinds) as sums,
+                scratch(self._room(most), kinds) as line,
             ):
-                self._copy(problem.image(batch), begin, end, copied)
+                self._copy(problem.image(batch), begin, end, line, copied)
                 last = minimum(add(first, group), panels)
 
                 def strip(s: ir.Value) -> None:
@@ -111,13 +115,31 @@ class _Strips:
         count = mul(mul(1, *problem.batch), blocks, groups)
         parallel_range(count, 1, task)
 
-    def _copy(self, image: Image, begin: Index, end: Index, copied: ir.Value) -> None:
-        """Copies strips, channel by channel of the image, to strip by strip."""
+    @property
+    def _is_dense(self) -> bool:
+        """Whether neighbours of the result are made of neighbours of the image."""
+        return self.problem.strides == (1, 1)
+
+    def _room(self, strips: Index) -> Index:
+        """Numbers of the rows that so many strips are in."""
+        rows = mul(2, self.problem.places[1])
+        return 0 if self._is_dense else add(mul(strips, self.width), rows, self.tiling.lanes)
+
+    def _copy(
+        self, image: Image, begin: Index, end: Index, line: ir.Value, copied: ir.Value
+    ) -> None:
+        """Copies strips, channel by channel of the image, to strip by strip.
+
+        Places that lie apart are gathered in `line` first.
+        """
         places, lanes = mul(*self.problem.places), self.tiling.lanes
         step = mul(self.problem.channels, self.width)
 
         def channel(c: ir.Value) -> None:
             source = add(image.offset, mul(c, image.channel_stride))
+            dense = replace(image, offset=source)
+            if not self._is_dense:
+                dense = self._gather(dense, begin, end, line)
 
             def strip(s: ir.Value) -> None:
                 first = mul(s, self.width)
@@ -126,8 +148,8 @@ class _Strips:
                 def copy(is_whole: bool) -> None:
                     for v in range(0, self.width, lanes):
                         at = add(first, v)
-                        keep = None if is_whole else mask(_left(places, at), lanes)
-                        store(image.load(add(source, at), lanes, keep), copied, add(to, v))
+                        keep = None if is_whole else mask(above(places, at), lanes)
+                        store(dense.load(add(dense.offset, at), lanes, keep), copied, add(to, v))
 
                 whole = less(add(first, self.width - 1), places)
                 if_else(whole, lambda: copy(True), lambda: copy(False))
@@ -135,6 +157,34 @@ class _Strips:
             for_range(begin, end, 1, strip)
 
         for_range(0, self.problem.channels, 1, channel)
+
+    def _gather(self, image: Image, begin: Index, end: Index, line: ir.Value) -> Image:
+        """Writes the places of strips, and others of their rows, to `line`: place 0 would be there.
+
+        The result is an image of one row that follows the offset; `image` has one channel.
+        """
+        problem, lanes = self.problem, self.tiling.lanes
+        columns, (down, right) = problem.places[1], problem.strides
+        some = maximum(columns, 1)
+        top = floor_div(mul(begin, self.width), some)
+        bottom = minimum(ceil_div(mul(end, self.width), some), problem.places[0])
+
+        def row(y: ir.Value) -> None:
+            source = add(image.offset, mul(y, down, image.row_stride))
+            to = mul(sub(y, top), columns)
+
+            def vector_(x: ir.Value) -> None:
+                first = mul(x, right)
+                parts = []
+                for v in range(0, right * lanes, lanes):
+                    keep = mask(above(problem.sizes[1], add(first, v)), lanes)
+                    parts.append(image.load(add(source, first, v), lanes, keep))
+                store(every(parts), line, add(to, x))
+
+            for_range(0, columns, lanes, vector_)
+
+        for_range(top, bottom, 1, row)
+        return Image(line, sub(0, mul(top, columns)), 0, 0)
 
 
 @dataclass(frozen=True)
@@ -194,8 +244,3 @@ class _Strip:
             return for_range(first, last, 1, channel, held)
 
         return for_range(0, FETCHES, 1, part, tile.start(vectors))
-
-
-def _left(places: Index, at: Index) -> Index:
-    """Places from `at` on, or 0."""
-    return sub(maximum(places, at), at)

@@ -52,13 +52,11 @@ from .loops import (
     sub,
     value,
 )
-from .place_tile import PlaceTile
+from .place_tile import PlaceTile, fills_vectors
 from .strided import load_strided
 
 MOST_PRODUCTS = 256
 """Products in each place that are few enough for transposing to show."""
-WASTE = 16
-"""What the last vector of a row may leave unused: a part of the row of that number."""
 TASKS = 16
 """Tasks worth having, so that every thread finds as much to do as the others."""
 
@@ -71,9 +69,7 @@ def can_emit_rows(problem: Problem, filters: Filters) -> bool:
 
 def fits_rows(tiling: Tiling, problem: Problem) -> bool | ir.Value:
     """Whether rows fill their vectors, and those that a window covers fit the cache."""
-    width = problem.places[1]
-    used = mul(round_up(width, tiling.lanes), WASTE)
-    full = less(used, add(mul(width, WASTE + 1), 1))
+    full = fills_vectors(tiling, problem.places[1], problem.depth)
     rows = problem.extents[0] + problem.strides[0]
     return both(full, less(mul(_Rows.line_of(tiling, problem), rows), PATCH_ELEMENTS))
 

@@ -1,5 +1,7 @@
 """Elements that lie apart in a line, as vectors: whole loads and shuffles in place of gathers."""
 
+from collections.abc import Sequence
+
 from relax_mlir.bindings import ir, vector
 
 from .loops import Index, add, load
@@ -7,7 +9,12 @@ from .loops import Index, add, load
 
 def load_strided(line: ir.Value, at: Index, step: int, lanes: int) -> ir.Value:
     """The elements `at`, `at + step`, .. of a buffer; `step * lanes` are read from `at` on."""
-    vectors = [load(line, add(at, i * lanes), lanes) for i in range(step)]
+    return every([load(line, add(at, i * lanes), lanes) for i in range(step)])
+
+
+def every(vectors: Sequence[ir.Value]) -> ir.Value:
+    """Of vectors that follow one another, every element that is as far on as there are vectors."""
+    step, lanes = len(vectors), ir.VectorType(vectors[0].type).shape[0]
     found = vectors[0]
     # Lane i is element i * step: each shuffle adds those that the next vector has.
     places = [i * step for i in range(lanes)]
