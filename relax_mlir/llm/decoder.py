@@ -10,7 +10,6 @@ together take half of the cache at most, so that they never drive out what was c
 """
 
 import errno
-import mmap
 import os
 import shutil
 import time
@@ -27,9 +26,8 @@ from relax_mlir.executable import Executable, load
 from relax_mlir.fingerprint import compiler_fingerprint, processor_fingerprint
 from relax_mlir.llm.arrays import ELEMENTS, Kind, placed, room_for
 from relax_mlir.llm.checkpoint import Checkpoint
+from relax_mlir.llm.mapping import map_file
 from relax_mlir.target import Target
-
-MADV_POPULATE_READ = 22  # of Linux 5.14; Python's module does not name it yet
 
 
 @dataclass(frozen=True)
@@ -107,25 +105,12 @@ def _map(path: Path, kinds: Sequence[Kind]) -> list[np.ndarray] | None:
         if os.fstat(file.fileno()).st_size != size:
             return None
         try:
-            memory = mmap.mmap(file.fileno(), size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+            memory = map_file(file, size)
         except OSError as error:
             if error.errno != errno.ENOMEM:
                 raise
             raise MemoryError(f"the weights of {size} bytes") from None
-    # What is not in memory yet is read into huge pages, if the system has any for files.
-    _advise(memory, mmap.MADV_HUGEPAGE)
-    if not _advise(memory, MADV_POPULATE_READ):
-        _advise(memory, mmap.MADV_WILLNEED)
-    return placed(np.frombuffer(memory, np.uint8), kinds)
-
-
-def _advise(memory: mmap.mmap, advice: int) -> bool:
-    """Whether the system takes the advice, without which all goes on, but slower."""
-    try:
-        memory.madvise(advice)
-    except OSError:
-        return False
-    return True
+    return placed(memory, kinds)
 
 
 def kept(
