@@ -52,6 +52,8 @@ TASKS = 16
 """Tasks worth having, so that every thread finds as much to do as the others."""
 TASK_PRODUCTS = 131072
 """Multiply-adds that are worth a task of their own."""
+REGION_TASKS = 256
+"""Tasks worth having between two waits for all threads, of which each waits for half a task."""
 REGION_PRODUCTS = 8388608
 """Multiply-adds that are worth a parallel region of their own."""
 PANELS = 8
@@ -148,7 +150,7 @@ def _split(tiling: Tiling, problem: Problem) -> _Blocks:
     group = maximum(group, _pick(less(1, k_blocks), shared, 1))
     groups = ceil_div(panels, group)
     worthwhile = add(floor_div(REGION_PRODUCTS, mul(row_block, strip, some_panels)), 1)
-    at_once = maximum(ceil_div(TASKS, maximum(groups, 1)), worthwhile)
+    at_once = maximum(ceil_div(REGION_TASKS, maximum(groups, 1)), worthwhile)
     at_once = maximum(minimum(at_once, mul(batch, row_blocks)), 1)
     return _Blocks(tiles, row_blocks, row_block, panels, group, groups, k_block, k_blocks, at_once)
 
@@ -179,36 +181,39 @@ class _Gemm:
 
     def emit(self) -> None:
         """Emits the loops over blocks of rows, and in parallel over their panels."""
+        count = mul(self.problem.batch_size, self.blocks.row_blocks)
         if self._reads_in_place():
-            self._regions(self.blocks.at_once, None)
+            self._region(0, count, None)
             return
         size = mul(self.blocks.k_blocks, self.blocks.copied_rows, self._stride())
         fitting = maximum(floor_div(COPY_ELEMENTS, maximum(size, 1)), 1)
         at_once = minimum(fitting, self.blocks.at_once)
         with scratch(mul(at_once, size), self.step.storage) as copies:
-            self._regions(at_once, copies)
 
-    def _regions(self, at_once: Index, copies: ir.Value | None) -> None:
-        """Emits one parallel region for so many blocks of rows at once, behind one for copies."""
-        blocks = self.blocks
-        count = mul(self.problem.batch_size, blocks.row_blocks)
-
-        def region(first: ir.Value) -> None:
-            number = minimum(at_once, sub(count, first))
-            if copies is not None:
+            def region(first: ir.Value) -> None:
+                number = minimum(at_once, sub(count, first))
                 self._copy(first, number, copies)
+                self._region(first, number, copies)
 
-            def multiply(task: ir.Value) -> None:
-                # All rows with a panel before the next one: threads share panels evenly.
-                group, place = floor_div(task, number), mod(task, number)
-                rows = self._rows(add(first, place))
-                begin = mul(group, blocks.group)
-                panels = (begin, minimum(add(begin, blocks.group), blocks.panels))
-                _Task(self, rows, panels, lambda kb: self._left(rows, place, kb, copies)).emit()
+            for_range(0, count, at_once, region)
 
-            parallel_range(mul(number, blocks.groups), 1, multiply)
+    def _region(self, first: Index, number: Index, copies: ir.Value | None) -> None:
+        """Emits a parallel region for `number` blocks of rows, with all panels."""
+        blocks = self.blocks
+        # Threads share what is larger, and what is smaller passes by, again and again.
+        has_more_rows = less(mul(blocks.panels, self.tiling.columns), mul(number, blocks.row_block))
+        inner = _pick(has_more_rows, blocks.groups, number)
 
-        for_range(0, count, at_once, region)
+        def multiply(task: ir.Value) -> None:
+            outer_at, inner_at = floor_div(task, inner), mod(task, inner)
+            place = _pick(has_more_rows, outer_at, inner_at)
+            group = _pick(has_more_rows, inner_at, outer_at)
+            rows = self._rows(add(first, place))
+            begin = mul(group, blocks.group)
+            panels = (begin, minimum(add(begin, blocks.group), blocks.panels))
+            _Task(self, rows, panels, lambda kb: self._left(rows, place, kb, copies)).emit()
+
+        parallel_range(mul(number, blocks.groups), 1, multiply)
 
     def _left(self, rows: _Rows, place: Index, kb: Index, copies: ir.Value | None) -> Left:
         """Rows along a block of k: their copy at a place of the region, or where they lie."""
