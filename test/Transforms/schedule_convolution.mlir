@@ -47,3 +47,22 @@ func.func @convolution(%x: !x, %w: tensor<40x3x3x3xf32>, %b: tensor<40x1x1xf32>)
   %1 = "graph.add"(%0, %b) : (!y, tensor<40x1x1xf32>) -> !y
   return %1 : !y
 }
+
+// Windows of one place: 8 filters by 3 vectors of places, whose sums stay where they are. Where many
+// lanes of the last vector would be unused, filters are lanes.
+// CHECK-LABEL: func.func private @fused_conv2d_add_1
+// CHECK:         arith.cmpi ult
+// CHECK:         scf.if
+// CHECK:           scf.parallel
+// CHECK:             memref.prefetch
+// CHECK-COUNT-24:    vector.fma
+// CHECK-NOT:         vector.shuffle
+// CHECK:             vector.store
+// CHECK:         } else {
+// CHECK:           scf.parallel
+// CHECK-COUNT-128:   vector.shuffle
+func.func @pointwise(%x: !x, %w: tensor<40x3x1x1xf32>, %b: tensor<40x1x1xf32>) -> !y {
+  %0 = "graph.nn_conv2d"(%x, %w) {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilation = array<i64: 1, 1>, groups = 1 : i64} : (!x, tensor<40x3x1x1xf32>) -> !y
+  %1 = "graph.add"(%0, %b) : (!y, tensor<40x1x1xf32>) -> !y
+  return %1 : !y
+}
