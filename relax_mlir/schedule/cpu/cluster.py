@@ -16,7 +16,7 @@ from . import loops
 from .affine import IndexLane, evaluate, plus, resolve, times
 from .combine import Combiner, across
 from .evaluate import Evaluator, Point, yielded
-from .lane_loops import UNROLL, Carried, LaneBody, unrolled, vector_range
+from .lane_loops import UNROLL, Carried, LaneBody, ShortRow, unrolled, vector_range
 from .lanes import Lane, Ramp, Uniform, Varying, scalar, to_vector, vector_type
 from .loops import Index
 from .memory import row_major
@@ -24,7 +24,6 @@ from .nests import Cluster, Nest
 from .plan import Plan
 from .program import Stage
 from .search import Search, order_of
-from .short_rows import ShortRow
 
 _LONG_BODY = 64
 
@@ -181,7 +180,8 @@ class ClusterEmitter:
             indices = [Uniform(0) if use.dim is None else known[use.dim] for use in access.uses]
             view = self.evaluator.kernel.view(access.tensor)
             at = view.at(indices, point.lanes)
-            memref.prefetch(view.base, [loops.value(at.base)], False, 3, True)
+            level = 2 if self.plan.ahead_far else 3
+            memref.prefetch(view.base, [loops.value(at.base)], False, level, True)
 
     def _indices(self, stage: Stage, point: Point) -> list[IndexLane]:
         axes = self.plan.nest.axes[stage]
@@ -304,7 +304,7 @@ class ClusterEmitter:
         firsts = [scalar(first) for first in self._first_values(stage, point)]
         search = Search(self.evaluator, stage, self.combiners[stage], order, at)
         indices = self._indices(stage, point)
-        for number, total in enumerate(search.emit(self.extents[lane_axis], firsts)):
+        for number, total in enumerate(search.emit(self.extents[lane_axis], firsts, self.short)):
             self._keep(stage, number, Uniform(total), indices, point)
         return True
 

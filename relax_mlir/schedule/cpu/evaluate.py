@@ -7,16 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from relax_mlir.bindings import arith, ir, tensor
+from relax_mlir.bindings import arith, ir, memref, tensor
 
 from . import loops
 from .affine import IndexLane, evaluate, modulo, plus, quotient, resolve, times
 from .body import emit_values
 from .kernel import Kernel
-from .lanes import Lane, Ramp, Uniform, Varying, to_vector
+from .lanes import Lane, Ramp, Uniform, Varying, scalar, to_vector
 from .memory import View, load, row_major, store
 from .packing import transpose
 from .program import Computed, Empty, Operand, Reshape, Slice, Splat, Stage, Tensor
+
+_AHEAD = 2  # squares
 
 
 @dataclass
@@ -24,12 +26,13 @@ class Tile:
     """A square of points, as many `rows` as lanes; `column` is the lane axis.
 
     `along_rows` is the row axis as lanes. What memory holds contiguously along it is loaded once
-    for all rows, and transposed.
+    for all rows, and transposed; if it `fetches`, what later squares load comes closer meanwhile.
     """
 
     rows: list[Uniform]
     along_rows: Ramp
     column: Ramp
+    fetches: bool
     turned: dict[tuple, list[ir.Value]] = field(default_factory=dict)
 
 
@@ -149,6 +152,11 @@ class Evaluator:
                 at[across[0]] = tile.along_rows
                 at[down[0]] = Uniform(loops.add(tile.column.base, number))
                 columns.append(to_vector(load(view, at, lanes), lanes))
+                if tile.fetches:
+                    at[across[0]] = Uniform(tile.along_rows.base)
+                    at[down[0]] = Uniform(loops.add(tile.column.base, number + _AHEAD * lanes))
+                    place = scalar(view.at(at, 1))
+                    memref.prefetch(view.base, [place], False, 2, True)
             tile.turned[key] = transpose(columns)
         return Varying(tile.turned[key][point.row])
 

@@ -1,6 +1,7 @@
 """Loops along the lanes: full vectors, several at a time, and one masked vector for the rest."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, scf
 
@@ -61,3 +62,19 @@ def unrolled(
         return found
 
     return loops.for_range(start, stop, lanes * UNROLL, step, carried)
+
+
+@dataclass(frozen=True)
+class ShortRow:
+    """A row of `vectors` vectors: whole ones, or the last one has only `rest` lanes."""
+
+    vectors: int
+    rest: Index | None
+
+    def walk(self, lanes: int, body: LaneBody, carried: Carried) -> Carried:
+        """Emits `body(base, mask, carried)` for one vector after the other."""
+        for number in range(self.vectors):
+            is_part = self.rest is not None and number == self.vectors - 1
+            keep = loops.mask(self.rest, lanes) if is_part else None
+            carried = body(loops.value(number * lanes), keep, carried)
+        return carried

@@ -16,7 +16,7 @@ from .placement import Placement
 from .program import Computed, Stage
 
 UNKNOWN_EXTENT = 128
-SERIAL_LIMIT = 1 << 16
+SERIAL_LIMIT = 1 << 18
 
 
 def estimate(extent: int | None) -> int:

@@ -19,11 +19,13 @@ from .program import Argument, Computed, Operand, Stage, Window
 
 _UNIFORM_COST = 0.3
 _STRIDED_COST = 16.0
+_SCATTERED_COST = 32.0
 _HORIZONTAL_COST = 8.0
 _BLOCK = 2048
 _CHEAP = 16
 _VECTORS = 4
 _TILE = 16
+_FIRST_CACHE = 32 << 10
 
 
 @dataclass
@@ -33,7 +35,8 @@ class Plan:
     `lane_axes` are the common axes that lanes run along, joined to one loop; they are empty if
     lanes are inside, along `inner[cluster]`. Reads that are contiguous along `tile_axis` instead
     are loaded as squares and transposed in registers. `ahead` are the reads of a cluster whose next
-    row is fetched into the cache meanwhile. Where there is room, `wide` vectors of lanes are one.
+    row is fetched into the cache meanwhile, into the second one where that is `ahead_far`. Where
+    there is room, `wide` vectors of lanes are one.
     """
 
     nest: Nest
@@ -44,6 +47,7 @@ class Plan:
     tile_axis: int | None = None
     wide: int = 1
     ahead: dict[Cluster, list[tuple[Stage, Access]]] = field(default_factory=dict)
+    ahead_far: bool = False
 
 
 def plan_nest(nest: Nest, placement: Placement, target: Target, ordered: set[Stage]) -> Plan:
@@ -88,6 +92,20 @@ def _fetch_next_row(plan: Plan, inlining: Inlining) -> None:
             if axes[-1:] == last_axes[:1] and last_axes[1] in axes[:-1]:
                 plan.ahead.setdefault(longest, []).append((stage, access))
                 first.remove(access.tensor)
+    plan.ahead_far = _displaces_weights(nest, longest, last_axes[0], inlining)
+
+
+def _displaces_weights(nest: Nest, cluster: Cluster, axis: int, inlining: Inlining) -> bool:
+    """Whether a row, the next one and the output leave no room for what all rows are read with."""
+    row, extent = nest.common[-1], nest.extent(axis)
+    reads = [(s, access) for s in cluster.stages for access in inlining.reads(s)]
+    axes = [
+        {_axis_of(nest, s, use) for use in access.uses or ()}
+        for s, access in reads
+        if isinstance(access.tensor, Argument)
+    ]
+    weights = sum(axis in found and row not in found for found in axes)
+    return bool(weights and extent) and (weights + 3) * extent * 4 > _FIRST_CACHE
 
 
 def _widen(plan: Plan, inlining: Inlining, target: Target) -> None:
@@ -187,7 +205,8 @@ def _cost(nest: Nest, stage: Stage, axis: int | None, inlining: Inlining, lanes:
     for access in inlining.reads(stage):
         accesses += _access_cost(nest, stage, access, axis)
     for init in stage.inits:
-        accesses += _access_cost(nest, stage, _written(stage, init, False), axis)
+        stored = _access_cost(nest, stage, _written(stage, init, False), axis)
+        accesses += _SCATTERED_COST if stored == _STRIDED_COST else stored
     return iterations * accesses
 
 

@@ -14,13 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, math, scf, vector
+from relax_mlir.target import Target
 
 from . import loops
 from .access import Inlining, root_of
 from .affine import IndexLane
 from .combine import Combiner, halves
 from .evaluate import Evaluator, Point, yielded
-from .lane_loops import UNROLL, Carried, vector_range
+from .lane_loops import UNROLL, Carried, ShortRow, vector_range
 from .lanes import Ramp, Uniform, scalar, splat, to_vector
 from .loops import Index
 from .program import Stage
@@ -80,6 +81,15 @@ def order_of(stage: Stage, combiner: Combiner | None, inlining: Inlining) -> Ord
             updates[number] = None
             return found if not any(updates) else None
     return None
+
+
+def lanes_of(stage: Stage, combiner: Combiner, inlining: Inlining, target: Target) -> int:
+    """The numbers of one vector of what is compared, of a reduction that has an order."""
+    return _lanes_of(combiner, order_of(stage, combiner, inlining), target)
+
+
+def _lanes_of(combiner: Combiner, order: Order, target: Target) -> int:
+    return target.vector_bytes // max(1, combiner.terms[order.number].type.width // 8)
 
 
 def _order(condition: ir.Value, term: ir.Value, best: ir.Value, number: int) -> Order | None:
@@ -150,10 +160,15 @@ class Search:
 
     @property
     def _lanes(self) -> int:
-        return self.evaluator.kernel.target.vector_bytes // max(1, self._term.type.width // 8)
+        return _lanes_of(self.combiner, self.order, self.evaluator.kernel.target)
 
-    def emit(self, extent: Index, firsts: Sequence[ir.Value]) -> Carried:
+    def emit(self, extent: Index, firsts: Sequence[ir.Value], short: ShortRow | None) -> Carried:
         """The accumulators behind the row, which begin as `firsts`."""
+        if isinstance(extent, int) and 0 < extent <= UNROLL * self._lanes:
+            vectors, rest = -(-extent // self._lanes), extent % self._lanes
+            short = ShortRow(vectors, rest or None)
+        if short is not None:
+            return self._emit_short(extent, firsts, short)
         nowhere = loops.value(-1)
 
         def end(start: ir.Value) -> Index:
@@ -172,23 +187,56 @@ class Search:
             scf.YieldOp(firsts)
         return list(branch.results)
 
+    def _emit_short(self, extent: Index, firsts: Sequence[ir.Value], row: ShortRow) -> Carried:
+        """As `emit`, without a loop along the row."""
+        best, lanes = firsts[self.order.number], self._lanes
+        carried = [splat(best, lanes), *[loops.mask(0, lanes)] * self.order.finds_nan]
+        greatest, *nan = row.walk(lanes, self._single, carried)
+        has_nan = _any(nan[0]) if nan else None
+        branch = scf.IfOp(
+            self._beats(greatest, has_nan, best), [x.type for x in firsts], has_else=True
+        )
+        with ir.InsertionPoint(branch.then_block):
+            top = self._top(greatest, has_nan)
+            stop = extent if row.rest is not None else row.vectors * lanes
+            scf.YieldOp(self._take(self._find(loops.value(0), stop, top), firsts))
+        with ir.InsertionPoint(branch.else_block):
+            scf.YieldOp(firsts)
+        return list(branch.results)
+
     def _block(self, start: ir.Value, stop: Index, best: ir.Value, where: ir.Value) -> Carried:
         """The best so far and the block that it is in, with one more block."""
         greatest, has_nan = self._scan(start, stop, best)
-        beats = _any(self.order.beats(greatest, splat(best, self._lanes)))
-        if has_nan is not None:
-            number = arith.cmpf(arith.CmpFPredicate.ORD, best, best)
-            beats = arith.ori(beats, arith.andi(has_nan, number))
+        beats = self._beats(greatest, has_nan, best)
         branch = scf.IfOp(beats, [best.type, where.type], has_else=True)
         with ir.InsertionPoint(branch.then_block):
-            top = self._across(greatest)
-            if has_nan is not None:
-                nan = arith.constant(top.type, ir.FloatAttr.get(top.type, float("nan")))
-                top = arith.select(has_nan, nan, top)
-            scf.YieldOp([top, start])
+            scf.YieldOp([self._top(greatest, has_nan), start])
         with ir.InsertionPoint(branch.else_block):
             scf.YieldOp([best, where])
         return list(branch.results)
+
+    def _beats(self, greatest: ir.Value, has_nan: ir.Value | None, best: ir.Value) -> ir.Value:
+        """Whether some lane, or a NaN, is better than the best so far."""
+        beats = _any(self.order.beats(greatest, splat(best, self._lanes)))
+        if has_nan is None:
+            return beats
+        number = arith.cmpf(arith.CmpFPredicate.ORD, best, best)
+        return arith.ori(beats, arith.andi(has_nan, number))
+
+    def _top(self, greatest: ir.Value, has_nan: ir.Value | None) -> ir.Value:
+        """The best lane, or a NaN if there is one."""
+        top = self._across(greatest)
+        if has_nan is None:
+            return top
+        nan = arith.constant(top.type, ir.FloatAttr.get(top.type, float("nan")))
+        return arith.select(has_nan, nan, top)
+
+    def _single(self, base: ir.Value, mask: ir.Value | None, c: Carried) -> Carried:
+        """The best of each lane, and where a NaN was, with one more vector."""
+        x = self._elements(base, mask)
+        x = x if mask is None else arith.select(mask, x, c[0])
+        nan = [arith.ori(arith.cmpf(arith.CmpFPredicate.UNO, x, x), old) for old in c[1:]]
+        return [self.order.better(x, c[0]), *nan]
 
     def _elements(self, base: ir.Value, mask: ir.Value | None) -> ir.Value:
         """A vector of what is compared."""
@@ -217,13 +265,7 @@ class Search:
         tops, nan = (tops, [last]) if order.finds_nan else ([*tops, last], [])
         top = order.better(order.better(tops[0], tops[1]), order.better(tops[2], tops[3]))
 
-        def single(base: ir.Value, mask: ir.Value | None, c: Carried) -> Carried:
-            x = self._elements(base, mask)
-            x = x if mask is None else arith.select(mask, x, c[0])
-            nan = [arith.ori(arith.cmpf(arith.CmpFPredicate.UNO, x, x), old) for old in c[1:]]
-            return [order.better(x, c[0]), *nan]
-
-        top, *nan = vector_range(middle, stop, lanes, single, [top, *nan])
+        top, *nan = vector_range(middle, stop, lanes, self._single, [top, *nan])
         return top, (_any(nan[0]) if nan else None)
 
     def _across(self, x: ir.Value) -> ir.Value:
@@ -241,15 +283,7 @@ class Search:
         search = scf.WhileOp([index, word], [start])
         with ir.InsertionPoint(search.before.blocks.append(index)):
             base = search.before.blocks[0].arguments[0]
-            hits = arith.constant(word, 0)
-            for i in range(UNROLL):
-                here = loops.add(base, i * lanes)
-                mask = loops.mask(loops.sub(stop, here), lanes)
-                hit = arith.andi(self._is_hit(self._elements(here, mask), best), mask)
-                part = ir.IntegerType.get_signless(lanes)
-                bits = vector.bitcast(ir.VectorType.get([1], part), hit)
-                bits = arith.extui(word, vector.extract(bits, [], [0]))
-                hits = arith.ori(hits, arith.shli(bits, arith.constant(word, i * lanes)))
+            hits = self._hits(base, stop, best)
             missing = arith.cmpi(arith.CmpIPredicate.eq, hits, arith.constant(word, 0))
             scf.ConditionOp(missing, [base, hits])
         with ir.InsertionPoint(search.after.blocks.append(index, word)):
@@ -257,6 +291,20 @@ class Search:
             scf.YieldOp([loops.add(base, lanes * UNROLL)])
         base, hits = search.results
         return arith.addi(base, arith.index_castui(index, math.cttz(hits)))
+
+    def _hits(self, base: ir.Value, stop: Index, best: ir.Value) -> ir.Value:
+        """A bit for each number of a group that is `best`, or a NaN, and before `stop`."""
+        lanes = self._lanes
+        word, part = (ir.IntegerType.get_signless(lanes * n) for n in (UNROLL, 1))
+        hits = arith.constant(word, 0)
+        for i in range(UNROLL):
+            here = loops.add(base, i * lanes)
+            mask = loops.mask(loops.sub(stop, here), lanes)
+            hit = arith.andi(self._is_hit(self._elements(here, mask), best), mask)
+            bits = vector.bitcast(ir.VectorType.get([1], part), hit)
+            bits = arith.extui(word, vector.extract(bits, [], [0]))
+            hits = arith.ori(hits, arith.shli(bits, arith.constant(word, i * lanes)))
+        return hits
 
     def _is_hit(self, x: ir.Value, best: ir.Value) -> ir.Value:
         wanted = splat(best, self._lanes)

@@ -11,7 +11,6 @@ vectors. Only for machines that have registers for masks.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from relax_mlir.bindings import ir
 from relax_mlir.target import Target
@@ -19,31 +18,16 @@ from relax_mlir.target import Target
 from . import loops
 from .access import Inlining
 from .combine import Combiner
-from .lane_loops import Carried, LaneBody
+from .lane_loops import ShortRow
 from .loops import Index
 from .plan import Plan
 from .program import Stage
+from .search import lanes_of, order_of
 
 MOST_VECTORS = 4
 """Vectors of the longest row that is short."""
 _MOST_COST = 96
 """Instructions for one vector, all passes together, up to which every length has its code."""
-
-
-@dataclass(frozen=True)
-class ShortRow:
-    """A row of `vectors` vectors: whole ones, or the last one has only `rest` lanes."""
-
-    vectors: int
-    rest: Index | None
-
-    def walk(self, lanes: int, body: LaneBody, carried: Carried) -> Carried:
-        """Emits `body(base, mask, carried)` for one vector after the other."""
-        for number in range(self.vectors):
-            is_part = self.rest is not None and number == self.vectors - 1
-            keep = loops.mask(self.rest, lanes) if is_part else None
-            carried = body(loops.value(number * lanes), keep, carried)
-        return carried
 
 
 def row_extent(
@@ -52,14 +36,20 @@ def row_extent(
     combiners: dict[Stage, Combiner | None],
     inlining: Inlining,
     target: Target,
-) -> ir.Value | None:
-    """The one extent of all loops along the lanes, if rows of the nest may turn out short."""
+) -> tuple[ir.Value, int] | None:
+    """The one extent of all loops along the lanes, and their number, if rows may be short."""
     if target.vector_bytes < 64 or plan.lane_axes or not plan.nest.common:
         return None
     if sum(map(inlining.cost, plan.nest.stages)) > _MOST_COST:
         return None
-    if any(combiner is None or combiner.needs_places for combiner in combiners.values()):
-        return None
+    lanes = {plan.lanes}
+    for stage, combiner in combiners.items():
+        if combiner is None:
+            return None
+        if combiner.needs_places:
+            if len(plan.nest.stages) > 1 or order_of(stage, combiner, inlining) is None:
+                return None
+            lanes = {lanes_of(stage, combiner, inlining, target)}
     found: list[Index] = []
     for cluster in plan.clusters:
         if cluster.axes:
@@ -68,7 +58,7 @@ def row_extent(
             found.append(extents[cluster.axes[0]])
     if not found or isinstance(found[0], int) or any(x != found[0] for x in found):
         return None
-    return found[0]
+    return found[0], *lanes
 
 
 def by_length(extent: Index, lanes: int, emit: Callable[[ShortRow | None], None]) -> None:

@@ -21,17 +21,18 @@ from .cluster import ClusterEmitter, is_short, kept_axes
 from .combine import Combiner
 from .evaluate import Evaluator, Point, Tile
 from .kernel import Kernel
-from .lane_loops import UNROLL, Carried, unrolled, vector_range
+from .lane_loops import UNROLL, Carried, ShortRow, unrolled, vector_range
 from .lanes import Ramp, Uniform
 from .loops import Index
 from .memory import View, row_major
 from .nests import Nest, estimate
 from .plan import Plan, block_of
 from .program import Computed, Reshape, Slice, Stage
-from .short_rows import ShortRow, by_length, row_extent
+from .short_rows import by_length, row_extent
 
 _TASK_WORK = 1 << 15
 _SERIAL_WORK = 1 << 12
+_NEAR = 1 << 17  # elements that are transposed within the second-level cache
 
 
 @dataclass
@@ -94,22 +95,26 @@ class NestEmitter:
 
             loops.for_range(first, loops.minimum(loops.add(first, lanes), extent), 1, one)
 
-        def squares() -> None:
+        def squares(fetches: bool) -> None:
             top = loops.value(loops.minimum(first, loops.sub(extent, lanes)))
 
             def square(base: ir.Value) -> None:
                 moved = loops.minimum(base, loops.sub(width, lanes))
                 column = Ramp(loops.value(moved), 1, 1, True)
                 rows = [Uniform(loops.add(top, i)) for i in range(lanes)]
-                tile = Tile(rows, Ramp(top, 1, 1, True), column)
+                tile = Tile(rows, Ramp(top, 1, 1, True), column, fetches)
                 for i, row in enumerate(rows):
                     index = {**point.index, axis: row, lane_axis: column}
                     self._row(Point(lanes, None, index, tile=tile, row=i))
 
             loops.for_range(start, stop, lanes, square)
 
+        def near_or_far() -> None:
+            is_near = loops.less(loops.mul(extent, width), _NEAR)
+            loops.if_else(is_near, lambda: squares(False), lambda: squares(True))
+
         fits = loops.both(loops.less(lanes - 1, extent), loops.less(lanes - 1, width))
-        loops.if_else(fits, squares, row_by_row)
+        loops.if_else(fits, near_or_far, row_by_row)
 
     def _run_tasks(self, count: Index, task: Callable[[ir.Value | int], None]) -> None:
         work = self.nest.work()
@@ -123,6 +128,7 @@ class NestEmitter:
             rows = prod(estimate(self.nest.extent(axis)) for axis in self.nest.common)
             width = prod(estimate(self.nest.extent(axis)) for axis in self.plan.lane_axes)
             per_task = max(1, work // max(1, rows)) * min(width, block_of(self.plan))
+            per_task *= 1 if self.plan.tile_axis is None else self.plan.lanes
             loops.parallel_range(count, max(1, _TASK_WORK // max(1, per_task)), task)
 
     def _prepare(self) -> None:
@@ -196,11 +202,11 @@ class NestEmitter:
     def _by_length(self, emit: Callable[[ShortRow | None], None]) -> None:
         """Emits code for each length of short rows, if the nest may have them, and for others."""
         inlining, target = self.kernel.placement.inlining, self.kernel.target
-        extent = row_extent(self.plan, self.extents, self.combiners, inlining, target)
-        if extent is None:
+        found = row_extent(self.plan, self.extents, self.combiners, inlining, target)
+        if found is None:
             emit(None)
         else:
-            by_length(extent, self.plan.lanes, emit)
+            by_length(*found, emit)
 
     def _row(self, point: Point, short: ShortRow | None = None) -> None:
         """All stages for one iteration of the common axes."""

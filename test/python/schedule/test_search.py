@@ -16,7 +16,7 @@ TYPES = {
 }
 FLOATS = [name for name in TYPES if "f" in name]
 # Around vectors, groups of four vectors, and blocks of 256 numbers.
-LENGTHS = (1, 2, 15, 16, 17, 63, 64, 65, 255, 256, 257, 511, 513, 1031)
+LENGTHS = (1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 63, 64, 65, 255, 256, 257, 511, 513, 1031)
 
 
 def places(operator: str, dtype: str, x: np.ndarray, target: str = "native") -> np.ndarray:
@@ -98,3 +98,21 @@ def test_ends_of_integers(operator, dtype):
 
 def test_no_rows():
     assert places("argmax", "f32", np.zeros((0, 7), np.float32)).shape == (0,)
+
+
+@pytest.mark.parametrize("length", [1, 15, 16, 17, 33, 48, 64, 600])
+def test_known_lengths(length):
+    x = np.random.default_rng(length).integers(-3, 3, (7, length)).astype(np.float32)
+    x[3, length // 2] = np.nan
+    kind = f"tensor<7x{length}xf32>"
+    kernel = built_from_graph(f"""
+    func.func @main(%x: {kind}) -> tensor<7xi64> {{
+      %y = "graph.argmax"(%x) {{axis = 1 : i64, keepdims = false}} : ({kind}) -> tensor<7xi64>
+      return %y : tensor<7xi64>
+    }}""")
+    # Rows of up to four vectors have no loop along them.
+    assert (kernel.text.count("scf.for") > 1) == (length > 64)
+    out, memory = guarded((7,), np.dtype(np.int64))
+    kernel(x, out)
+    assert_guarded(memory)
+    np.testing.assert_array_equal(out, x.argmax(1))
