@@ -28,6 +28,7 @@ enum { IDLE, POSTED, RUNNING, ASLEEP, EXIT };
  * too. The caller's share comes first and has no state. Machines fetch pairs of lines. */
 typedef struct {
   _Alignas(2 * ALIGNMENT) _Atomic uint32_t state;
+  _Atomic int32_t caller_cpu; /* when it woke the worker */
   int32_t num_shares;
   RxTask task;
   void* data;
@@ -116,8 +117,22 @@ static void take_part(Pool* p, int32_t own) {
   if (lack) atomic_store(&p->lack, lack);
 }
 
-/* Waits until the word is not IDLE; returns what it is. */
-static uint32_t await_post(_Atomic uint32_t* state) {
+/* Leaves the core of the caller, where the system may have woken this thread, for tens of
+ * milliseconds maybe, though another core is idle. */
+static void leave_caller(Share* share) {
+  cpu_set_t allowed, others;
+  int cpu = sched_getcpu();
+  if (cpu < 0 || cpu != atomic_load_explicit(&share->caller_cpu, memory_order_relaxed)) return;
+  if (sched_getaffinity(0, sizeof allowed, &allowed)) return;
+  others = allowed;
+  CPU_CLR(cpu, &others);
+  if (CPU_COUNT(&others) && !sched_setaffinity(0, sizeof others, &others))
+    sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
+/* Waits until the state is not IDLE; returns what it is. */
+static uint32_t await_post(Share* share) {
+  _Atomic uint32_t* state = &share->state;
   for (int spin = 1; spin <= SPIN; spin++) {
     uint32_t seen = atomic_load_explicit(state, memory_order_acquire);
     if (seen != IDLE) return seen;
@@ -128,13 +143,14 @@ static uint32_t await_post(_Atomic uint32_t* state) {
   uint32_t seen = IDLE;
   if (!atomic_compare_exchange_strong(state, &seen, ASLEEP)) return seen;
   while ((seen = atomic_load(state)) == ASLEEP) futex(state, FUTEX_WAIT_PRIVATE, ASLEEP);
+  leave_caller(share);
   return seen;
 }
 
 static void* worker_main(void* argument) {
   Share* share = argument;
   for (;;) {
-    uint32_t seen = await_post(&share->state);
+    uint32_t seen = await_post(share);
     if (seen == EXIT) return NULL;
     if (seen != POSTED || !atomic_compare_exchange_strong(&share->state, &seen, RUNNING)) continue;
     Pool* p = atomic_load_explicit(&pool, memory_order_relaxed);
@@ -191,6 +207,8 @@ static int32_t ensure_workers(Pool* p, int32_t wanted) {
  * this moment, `join` mends. */
 static void post(Share* share) {
   uint32_t seen = atomic_load_explicit(&share->state, memory_order_relaxed);
+  if (seen == ASLEEP)
+    atomic_store_explicit(&share->caller_cpu, sched_getcpu(), memory_order_relaxed);
   atomic_store_explicit(&share->state, POSTED, memory_order_release);
   if (seen == ASLEEP) futex(&share->state, FUTEX_WAKE_PRIVATE, 1);
 }
