@@ -1,7 +1,7 @@
 """The rule for convolutions: recognises them, with what is computed from the sums.
 
     %p = tensor.insert_slice %x into %zeros           the padding is written while a block of the
-    %c = linalg.generic (windows) %p, %w       ->     image is copied; convolution_kernel, or, chosen
+    %c = linalg.generic (windows) %p, %w       ->     image is copied; convolution_kernel or, chosen
     %o = linalg.generic (elementwise) %c, %bias       when it runs, pointwise_kernel or row_kernel:
     return %o                                         sums in registers; epilogue on a block of sums
 
