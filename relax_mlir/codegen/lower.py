@@ -42,6 +42,8 @@ PIPELINE = (
 
 _MULTIPLY_ADD = frozenset({"arith.addf", "arith.subf", "arith.mulf", "arith.negf"})
 _NO_FLAGS = "#arith.fastmath<none>"
+_BRANCHES = frozenset({"llvm.br", "llvm.cond_br"})
+_LOOP_ANNOTATION = "llvm.loop_annotation"
 
 
 def allow_contraction(module: ir.Module) -> None:
@@ -118,6 +120,7 @@ def lower_to_llvm(module: ir.Module, target: Target) -> None:
         except ir.MLIRError as error:
             raise compile_error(diagnostics_of(error)) from None
         _check_lowered(module)
+        _annotate_loops(module)
         for function in module.body.operations:
             if function.operation.name == "llvm.func" and len(function.regions[0].blocks):
                 _set_attributes(function.operation, target, data_pointers)
@@ -134,6 +137,18 @@ def _run(text: str, module: ir.Module) -> None:
     manager = passmanager.PassManager.parse(f"builtin.module({text})")
     manager.enable_verifier(False)
     manager.run(module.operation)
+
+
+def _annotate_loops(module: ir.Module) -> None:
+    """Hands what is said of loops, as `convert-scf-to-cf` leaves it on branches, to LLVM."""
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name in _BRANCHES and _LOOP_ANNOTATION in op.attributes:
+            op.attributes["loop_annotation"] = op.attributes[_LOOP_ANNOTATION]
+            del op.attributes[_LOOP_ANNOTATION]
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
 
 
 def _check_lowered(module: ir.Module) -> None:

@@ -168,7 +168,10 @@ class Tile:
 
         zero = splat(0.0, self.tiling.lanes, ir.F32Type.get())
         main = depth if unroll == 1 else sub(depth, mod(depth, unroll))
-        sums = for_range(0, main, unroll, steps, [*initial, *[zero] * (count * (unroll - 1))])
+        sums = [*initial, *[zero] * (count * (unroll - 1))]
+        # In a longer body LLVM reorders loads, and bf16 comes from memory more slowly.
+        as_it_is = self.step.pairs and unroll > 1
+        sums = for_range(0, main, unroll, steps, sums, may_unroll=not as_it_is)
         total = sums[:count]
         if unroll > 1:
             total = for_range(main, depth, 1, lambda k, *s: step(k, s), total)

@@ -117,11 +117,25 @@ def choose(condition: bool | ir.Value, then: ir.Value, otherwise: ir.Value) -> i
 Body = Callable[..., Sequence[ir.Value] | None]
 
 
+LOOP_ANNOTATION = "llvm.loop_annotation"
+NOT_UNROLLED = "#llvm.loop_annotation<unroll = <disable = true>>"
+
+
 def for_range(
-    start: Index, stop: Index, step: Index, body: Body, init: Sequence[ir.Value] = ()
+    start: Index,
+    stop: Index,
+    step: Index,
+    body: Body,
+    init: Sequence[ir.Value] = (),
+    may_unroll: bool = True,
 ) -> list[ir.Value]:
-    """A loop; `body(i, *carried)` returns the next carried values. Returns the last ones."""
+    """A loop; `body(i, *carried)` returns the next carried values. Returns the last ones.
+
+    LLVM leaves the body as it is unless it `may_unroll`.
+    """
     loop = scf.ForOp(value(start), value(stop), value(step), list(init))
+    if not may_unroll:
+        loop.operation.attributes[LOOP_ANNOTATION] = ir.Attribute.parse(NOT_UNROLLED)
     with ir.InsertionPoint(loop.body):
         scf.YieldOp(list(body(loop.induction_variable, *loop.inner_iter_args) or ()))
     return list(loop.results)

@@ -7,6 +7,7 @@ import pytest
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.lower import allow_contraction, lower_to_llvm, to_llvm_ir
 from relax_mlir.errors import CompileError
+from relax_mlir.schedule.cpu.loops import LOOP_ANNOTATION, NOT_UNROLLED
 from relax_mlir.target import Target
 
 
@@ -36,6 +37,21 @@ def test_vector_width_is_the_target_s(target: str, bits: int) -> None:
     assert f'"prefer-vector-width"="{bits}"' in text
     assert f"alignstack={bits // 8}" in text
     assert "nounwind" in text
+
+
+@pytest.mark.parametrize("annotation", ["", LOOP_ANNOTATION])
+def test_what_is_said_of_a_loop_reaches_llvm(annotation: str) -> None:
+    said = f"{{{annotation} = {NOT_UNROLLED}}}" if annotation else ""
+    text = lowered(f"""func.func @f(%n: index, %a: f32) -> f32 {{
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %r = scf.for %i = %zero to %n step %one iter_args(%x = %a) -> f32 {{
+        %y = arith.addf %x, %a : f32
+        scf.yield %y : f32
+      }} {said}
+      return %r : f32
+    }}""")
+    assert text.count("llvm.loop.unroll.disable") == bool(annotation)
 
 
 def test_only_scheduled_kernels_contract() -> None:
