@@ -171,14 +171,9 @@ def _split(tiling: Tiling, problem: Problem) -> _Blocks:
     row_blocks = maximum(maximum(ceil_div(height, fitting), wanted), 1)
     rows = maximum(ceil_div(height, row_blocks), 1)
     row_blocks = ceil_div(height, rows)
-    panels = ceil_div(problem.filters, tiling.columns)
     tasks = maximum(mul(images, row_blocks, column_blocks), 1)
-    group = maximum(ceil_div(panels, ceil_div(TASKS, tasks)), 1)
-    line = mul(channels, pitch)
-    return _Blocks(
-        rows, row_blocks, columns, column_blocks, panels, group, ceil_div(panels, group), pitch,
-        line,
-    )  # fmt: skip
+    shared = share_panels(tiling, problem, tasks, TASKS)
+    return _Blocks(rows, row_blocks, columns, column_blocks, *shared, pitch, mul(channels, pitch))
 
 
 def _choose(
@@ -195,6 +190,31 @@ def _choose(
         with ir.InsertionPoint(block):
             scf.YieldOp(list(body()))
     return list(branch.results)
+
+
+def share_panels(
+    tiling: Tiling, problem: Problem, others: Index, tasks: int
+) -> tuple[Index, Index, Index]:
+    """Panels of filters, those of one task, and groups of so many.
+
+    `others` are the parts, one or more, that the result is cut into besides; `tasks` are wanted.
+    """
+    panels = ceil_div(problem.filters, tiling.columns)
+    group = maximum(ceil_div(panels, ceil_div(tasks, others)), 1)
+    return panels, group, ceil_div(panels, group)
+
+
+def find_panel(
+    tiling: Tiling, problem: Problem, filters: Filters, batch: Sequence[Index], panel: Index
+) -> tuple[Index, Index, Index]:
+    """Where a panel begins, its first filter, and how many filters it has."""
+    number = panel
+    if problem.grouped:
+        panels = ceil_div(problem.filters, tiling.columns)
+        number = add(mul(batch[-1], panels), panel)
+    first = mul(panel, tiling.columns)
+    kept = minimum(sub(problem.filters, first), tiling.columns)
+    return add(filters.offset, mul(number, filters.stride)), first, kept
 
 
 def above(a: Index, b: Index) -> Index:
@@ -296,10 +316,7 @@ class _Task:
             self._copy_image(batch, row, column, patch_rows, patch)
 
             def panel(p: ir.Value) -> None:
-                number = p if not problem.grouped else add(mul(batch[-1], blocks.panels), p)
-                at = add(self.filters.offset, mul(number, self.filters.stride))
-                filter_ = mul(p, tiling.columns)
-                kept = minimum(sub(problem.filters, filter_), tiling.columns)
+                at, filter_, kept = find_panel(tiling, problem, self.filters, batch, p)
 
                 def chunk(y: ir.Value, x: ir.Value) -> None:
                     count = minimum(sub(columns, x), TILES * tiling.rows)

@@ -18,7 +18,15 @@ from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import ir
 
-from .convolution_kernel import PATCH_ELEMENTS, Filters, Image, Problem, above
+from .convolution_kernel import (
+    PATCH_ELEMENTS,
+    Filters,
+    Image,
+    Problem,
+    above,
+    find_panel,
+    share_panels,
+)
 from .gemm_kernel import Block, Tiling
 from .loops import (
     Index,
@@ -84,9 +92,8 @@ class _Strips:
         fitting = maximum(floor_div(PATCH_ELEMENTS, mul(channels, self.width)), 1)
         wanted = minimum(ceil_div(TASKS, images), ceil_div(strips, LEAST_STRIPS))
         blocks = maximum(maximum(ceil_div(strips, fitting), wanted), 1)
-        panels = ceil_div(problem.filters, self.tiling.columns)
-        group = maximum(ceil_div(panels, ceil_div(TASKS, mul(images, blocks))), 1)
-        groups = ceil_div(panels, group)
+        others = mul(images, blocks)
+        panels, group, groups = share_panels(self.tiling, problem, others, TASKS)
         most = ceil_div(strips, blocks)
 
         def task(number: ir.Value) -> None:
@@ -108,7 +115,7 @@ class _Strips:
                 def strip(s: ir.Value) -> None:
                     left = _Strip(self, batch, mul(s, self.width), copied, sums)
                     at = mul(sub(s, begin), channels, self.width)
-                    for_range(first, last, 1, lambda p: left.emit(at, p, panels))
+                    for_range(first, last, 1, lambda p: left.emit(at, p))
 
                 for_range(begin, end, 1, strip)
 
@@ -197,14 +204,11 @@ class _Strip:
     copied: ir.Value
     sums: ir.Value
 
-    def emit(self, at: Index, panel: Index, panels: Index) -> None:
+    def emit(self, at: Index, panel: Index) -> None:
         """Emits what a panel makes of the strip that is copied to `at`."""
         strips = self.strips
         tiling, problem, filters = strips.tiling, strips.problem, strips.filters
-        number = panel if not problem.grouped else add(mul(self.batch[-1], panels), panel)
-        start = add(filters.offset, mul(number, filters.stride))
-        filter_ = mul(panel, tiling.columns)
-        kept = minimum(sub(problem.filters, filter_), tiling.columns)
+        start, filter_, kept = find_panel(tiling, problem, filters, self.batch, panel)
         count = minimum(sub(mul(*problem.places), self.place), strips.width)
 
         height = strips.tile.height

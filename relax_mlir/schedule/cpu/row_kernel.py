@@ -27,7 +27,9 @@ from .convolution_kernel import (
     Image,
     Problem,
     above,
+    find_panel,
     rows_of_window,
+    share_panels,
 )
 from .gemm_kernel import Block, Tiling
 from .loops import (
@@ -121,9 +123,8 @@ class _Rows:
         row_blocks = maximum(ceil_div(height, add(fitting, 1)), wanted)
         rows = ceil_div(height, row_blocks)
         row_blocks = ceil_div(height, rows)
-        panels = ceil_div(problem.filters, tiling.columns)
-        group = maximum(ceil_div(panels, ceil_div(TASKS, mul(images, row_blocks))), 1)
-        groups = ceil_div(panels, group)
+        others = mul(images, row_blocks)
+        panels, group, groups = share_panels(tiling, problem, others, TASKS)
         patch_rows = add(mul(sub(rows, 1), down), high)
 
         def task(number: ir.Value) -> None:
@@ -141,7 +142,7 @@ class _Rows:
                 last = minimum(add(first, group), panels)
 
                 def panel(p: ir.Value) -> None:
-                    part = _Panel(self, batch, row, patch, sums, p, panels)
+                    part = _Panel(self, batch, row, patch, sums, p)
                     for_range(0, here, 1, part.emit)
 
                 for_range(first, last, 1, panel)
@@ -208,19 +209,13 @@ class _Panel:
     patch: ir.Value
     sums: ir.Value
     panel: Index
-    panels: Index
 
     def emit(self, y: ir.Value) -> None:
         """Emits a row of the block."""
         rows, tile = self.rows, self.rows.tile
         tiling, problem, filters = rows.tiling, rows.problem, rows.filters
         line, batch = rows.line_of(tiling, problem), tuple(self.batch)
-        number = self.panel
-        if problem.grouped:
-            number = add(mul(batch[-1], self.panels), number)
-        start = add(filters.offset, mul(number, filters.stride))
-        filter_ = mul(self.panel, tiling.columns)
-        kept = minimum(sub(problem.filters, filter_), tiling.columns)
+        start, filter_, kept = find_panel(tiling, problem, filters, batch, self.panel)
         place, width = add(self.row, y), problem.places[1]
         begin = mul(y, problem.strides[0], line)
         window_rows = rows_of_window(problem, place)
