@@ -1,17 +1,20 @@
 """What a tensor program does, counted before it is scheduled: operations and bytes.
 
     linalg.generic over (n, 576, 576) of mulf and addf      flops = 2 * n * 576 * 576
+    decoding one of its factors, of (576, 576), in its body           + 2 * 576 * 576
     a cache of which rows 0 to m + n are read               bytes = those rows, not the cache
 
 Counts are expressions over what a call passes: `a1d0` is dim 0 of tensor argument 1, `s0` is index
 argument 0. Each floating-point operation of the program counts once, whether machines are quick at
-it (an addition) or not (an exponential); conversions, comparisons and integers do not count.
+it (an addition) or not (an exponential), for each of the iterations that its operands depend on;
+conversions, comparisons and integers do not count.
 Bytes are the least that has to move: each element that is read or written, once.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from relax_mlir.analysis.affine import dims_of
 from relax_mlir.bindings import ir, linalg, tensor
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.symbolic import Expr, const, maximum, minimum, sym
@@ -157,9 +160,12 @@ class _Sizes:
 
     def iterations(self, op: linalg.GenericOp) -> Expr:
         """How often the body of a linalg op runs."""
+        return product(self.extents(op))
+
+    def extents(self, op: linalg.GenericOp) -> list[Expr]:
+        """How many steps each of the iterators of a linalg op has."""
         extents: list[Expr | None] = [None] * len(op.iterator_types)
-        maps = [attribute.value for attribute in op.indexing_maps]
-        for value, map_ in zip([*op.inputs, *op.outputs], maps, strict=True):
+        for value, map_ in zip([*op.inputs, *op.outputs], _maps(op), strict=True):
             if not isinstance(value.type, ir.RankedTensorType):
                 continue
             for expression, extent in zip(map_.results, self.dims(value), strict=True):
@@ -167,7 +173,11 @@ class _Sizes:
                     extents[expression.position] = extent
         if None in extents:
             raise _Unknown
-        return product(extents)
+        return extents
+
+
+def _maps(op: linalg.GenericOp) -> list[ir.AffineMap]:
+    return [attribute.value for attribute in op.indexing_maps]
 
 
 def product(factors) -> Expr:
@@ -192,11 +202,41 @@ def _flops(kernel: PrimFunc, sizes: _Sizes) -> Expr:
     total = const(0)
     for op in kernel.op.entry_block.operations:
         if isinstance(op, linalg.GenericOp):
-            each = sum(map(_flops_of, op.regions[0].blocks[0].operations))
-            total = total + (sizes.iterations(op) * each if each else const(0))
+            total = total + _flops_of_body(op, sizes)
         elif len(op.operation.regions) and not isinstance(op, linalg.FillOp):
             raise _Unknown
     return total
+
+
+def _flops_of_body(op: linalg.GenericOp, sizes: _Sizes) -> Expr:
+    body = op.regions[0].blocks[0]
+    flops = {inner: count for inner in body.operations if (count := _flops_of(inner))}
+    if not flops:
+        return const(0)
+    extents, iterators = sizes.extents(op), _iterators(op)
+    return sum(
+        (
+            product(extents[i] for i in sorted(iterators[inner.results[0]])) * count
+            for inner, count in flops.items()
+        ),
+        const(0),
+    )
+
+
+def _iterators(op: linalg.GenericOp) -> dict[ir.Value, frozenset[int]]:
+    """Positions of the iterators that the values in the body of a linalg op depend on."""
+    everything = frozenset(range(len(op.iterator_types)))
+    body = op.regions[0].blocks[0]
+    found = dict.fromkeys(body.arguments, everything)  # sums so far depend on all
+    for argument, map_ in zip(body.arguments[: len(op.inputs)], _maps(op), strict=False):
+        found[argument] = frozenset().union(*map(dims_of, map_.results))
+    for inner in body.operations:
+        if isinstance(inner, linalg.IndexOp):
+            own = frozenset([inner.dim.value])
+        else:
+            own = frozenset().union(*(found.get(x, frozenset()) for x in inner.operands))
+        found.update(dict.fromkeys(inner.results, own))
+    return found
 
 
 def _flops_of(op: ir.OpView) -> int:

@@ -7,6 +7,7 @@ to keep them: it then has neither loops nor memory.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from relax_mlir.analysis.affine import dims_of
 from relax_mlir.bindings import ir, linalg
 from relax_mlir.bindings import tensor as tensor_dialect
 
@@ -148,15 +149,6 @@ def used_inits(stage: Stage) -> list[Operand]:
     if stage.has_reduction:
         return stage.inits
     return [init for number, init in enumerate(stage.inits) if stage.uses_init(number)]
-
-
-def dims_of(expression: ir.AffineExpr) -> frozenset[int]:
-    """The loops that an affine expression reads."""
-    if isinstance(expression, ir.AffineDimExpr):
-        return frozenset([expression.position])
-    if isinstance(expression, ir.AffineConstantExpr):
-        return frozenset()
-    return dims_of(expression.lhs) | dims_of(expression.rhs)
 
 
 def uses_of(indices: Iterable[ir.AffineExpr]) -> tuple[Use, ...]:

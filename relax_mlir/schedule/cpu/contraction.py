@@ -10,9 +10,9 @@ casts, mostly.
 
 from dataclasses import dataclass, replace
 
+from relax_mlir.analysis.affine import dims_of
 from relax_mlir.bindings import arith, ir
 
-from .access import dims_of
 from .program import Argument, Computed, Operand, Program, Reshape, Slice, Splat, Stage, Tensor
 
 

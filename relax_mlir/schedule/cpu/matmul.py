@@ -10,11 +10,11 @@ Needs: named linalg ops generalised. Leaves: a scheduled kernel, or the function
 
 from collections.abc import Callable, Sequence
 
+from relax_mlir.analysis.affine import dims_of
 from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
-from .access import dims_of
 from .affine import evaluate
 from .body import emit_body, emit_op
 from .contraction import Contraction, Factor, find_contractions
