@@ -19,6 +19,7 @@ from comparison import Comparison, Row
 from turns import OURS
 
 from relax_mlir.limits import Limits
+from relax_mlir.tools.cli import guard
 
 PEERS = {
     "numpy": "peers.numpy_peer:Kernels",
@@ -158,4 +159,4 @@ def _shape(text: str) -> tuple[int, int]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guard("kernels.py", main))

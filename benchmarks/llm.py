@@ -25,7 +25,7 @@ from llm_results import Block, Row, load_blocks, report
 from relax_mlir.llm.checkpoint import open_checkpoint
 from relax_mlir.llm.packaged import cache_folder
 from relax_mlir.machine import READ_BYTES
-from relax_mlir.tools.cli import integers
+from relax_mlir.tools.cli import guard, integers
 
 OURS = turns.OURS
 Outcomes = dict[str, turns.Outcome]
@@ -296,4 +296,4 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guard("llm.py", main))

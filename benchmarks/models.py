@@ -19,6 +19,7 @@ from comparison import Comparison
 from turns import OURS
 
 from relax_mlir.limits import Limits
+from relax_mlir.tools.cli import guard
 
 PEERS = {
     "torch": "peers.model_torch:Eager",
@@ -91,4 +92,4 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guard("models.py", main))

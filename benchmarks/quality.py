@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from pydoc_data.topics import topics
 
-import llama_cpp
 import llm_model
 import numpy as np
 
@@ -23,7 +22,7 @@ from relax_mlir.llm import load
 from relax_mlir.llm.checkpoint import Checkpoint, open_checkpoint
 from relax_mlir.llm.gguf_convert import converted_file
 from relax_mlir.llm.packaged import resolve
-from relax_mlir.llm.peers import LlamaCpp
+from relax_mlir.tools.cli import guard
 
 TEXT = topics["types"]  # some pages of English about Python's types, as Python carries them
 TOKENS, WINDOW = 2048, 512
@@ -56,6 +55,8 @@ class Found:
 def main() -> int:
     """Runs the command; 1 if ours with its default arithmetic is further off than llama.cpp."""
     options = _options()
+    import llama_cpp  # optional
+
     options.work.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256(TEXT.encode()).hexdigest()[:12]
     print(f"{options.tokens} tokens of Python's help on types (sha256 {digest}...), windows of")
@@ -85,6 +86,8 @@ def format_file(format: str, work: Path) -> Path:
         return converted_file(path, format)
     target = work / f"{path.stem}-{format}.gguf"
     if not target.exists():
+        import llama_cpp
+
         partial = target.with_suffix(".partial")
         options = llama_cpp.llama_model_quantize_default_params()
         options.ftype = getattr(llama_cpp, f"LLAMA_FTYPE_MOSTLY_{MIXED[format]}")
@@ -125,6 +128,8 @@ def _exact_logits(checkpoint: Checkpoint, tokens: np.ndarray, folder: Path) -> I
 def _program(name: str, file: Path) -> Callable[[np.ndarray], np.ndarray]:
     """Makes all logits of a window: float32[tokens, vocabulary]."""
     if name == "llama.cpp":
+        from relax_mlir.llm.peers import LlamaCpp
+
         model = LlamaCpp(str(file), WINDOW, "native")
         return lambda tokens: model.all_logits(tokens.tolist())
     activations = name.split(", ")[1]
@@ -145,4 +150,4 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guard("quality.py", main))
