@@ -141,6 +141,26 @@ def for_range(
     return list(loop.results)
 
 
+def shared_range(
+    count: Index, work: Index, thread_work: int, body: Callable[[ir.Value], None]
+) -> None:
+    """An outermost parallel loop of `count` tasks of some `work` each.
+
+    As many tasks as are `thread_work` together are worth a thread.
+    """
+    if isinstance(work, int):
+        parallel_range(count, max(1, thread_work // max(1, work)), body)
+        return
+    worth = floor_div(add(mul(count, work), thread_work - 1), thread_work)
+    together = maximum(ceil_div(count, maximum(worth, 1)), 1)
+
+    def some(group: ir.Value) -> None:
+        begin = mul(group, together)
+        for_range(begin, minimum(add(begin, together), count), 1, body)
+
+    parallel_range(ceil_div(count, together), 1, some)
+
+
 def parallel_range(count: Index, grain: int, body: Callable[[ir.Value], None]) -> None:
     """An outermost parallel loop of `count` tasks; `grain` of them are worth a thread."""
     loop = scf.ParallelOp([], [value(0)], [value(count)], [value(1)], [])

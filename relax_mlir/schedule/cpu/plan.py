@@ -36,7 +36,7 @@ class Plan:
     lanes are inside, along `inner[cluster]`. Reads that are contiguous along `tile_axis` instead
     are loaded as squares and transposed in registers. `ahead` are the reads of a cluster whose next
     row is fetched into the cache meanwhile, into the second one where that is `ahead_far`. Where
-    there is room, `wide` vectors of lanes are one.
+    there is room, `wide` vectors of lanes are one, each of which is `parts` of the machine's.
     """
 
     nest: Nest
@@ -46,6 +46,7 @@ class Plan:
     inner: dict[Cluster, int | None] = field(default_factory=dict)
     tile_axis: int | None = None
     wide: int = 1
+    parts: int = 1
     ahead: dict[Cluster, list[tuple[Stage, Access]]] = field(default_factory=dict)
     ahead_far: bool = False
 
@@ -121,7 +122,8 @@ def _widen(plan: Plan, inlining: Inlining, target: Target) -> None:
         return
     plan.wide = 4 if target.vector_bytes == 64 else 2
     if sum(map(inlining.cost, stages)) <= _CHEAP:
-        plan.lanes *= _VECTORS
+        plan.parts = _VECTORS
+        plan.lanes *= plan.parts
 
 
 def _choose_tile(plan: Plan, inlining: Inlining) -> None:

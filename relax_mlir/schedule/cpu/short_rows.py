@@ -3,7 +3,7 @@
     extent in (0, 16]    straight-line code for one vector, masked
     extent in (16, 32]   for two, the second one masked                 values of the row stay in
     ...                                                                 registers between passes
-    0, and above 64      loops over groups of vectors, vectors, and a masked rest
+    0, and above 128     loops over groups of vectors, vectors, and a masked rest
 
 Each number of vectors has this code twice: where the last one is whole, it needs no mask. A loop
 along so short a row takes longer for its prologues and for joining accumulators than for its
@@ -24,7 +24,7 @@ from .plan import Plan
 from .program import Stage
 from .search import lanes_of, order_of
 
-MOST_VECTORS = 4
+MOST_VECTORS = 8
 """Vectors of the longest row that is short."""
 _MOST_COST = 96
 """Instructions for one vector, all passes together, up to which every length has its code."""

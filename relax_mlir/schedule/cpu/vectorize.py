@@ -10,7 +10,6 @@ out where the extent divides. Reductions along the lanes keep several vectors of
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import prod
 
 from relax_mlir.bindings import ir, memref
 
@@ -25,9 +24,9 @@ from .lane_loops import UNROLL, Carried, ShortRow, unrolled, vector_range
 from .lanes import Ramp, Uniform
 from .loops import Index
 from .memory import View, row_major
-from .nests import Nest, estimate
+from .nests import Nest
 from .plan import Plan, block_of
-from .program import Computed, Reshape, Slice, Stage
+from .program import Computed, Reshape, Slice, Splat, Stage
 from .short_rows import by_length, row_extent
 
 _TASK_WORK = 1 << 15
@@ -78,7 +77,11 @@ class NestEmitter:
             else:
                 self._tiles(point, loops.mul(row, plan.lanes), start, stop)
 
-        self._by_length(lambda short: self._run_tasks(loops.mul(*counts), lambda p: task(p, short)))
+        def all_tasks(short: ShortRow | None) -> None:
+            work = self._task_work(None if short is None else short.vectors * plan.lanes)
+            self._run_tasks(loops.mul(*counts), work, lambda p: task(p, short))
+
+        self._by_length(all_tasks)
 
     def _tiles(self, point: Point, first: Index, start: Index, stop: Index) -> None:
         """Squares from `first` on along the tile axis, and from `start` to `stop` along the lanes.
@@ -116,20 +119,27 @@ class NestEmitter:
         fits = loops.both(loops.less(lanes - 1, extent), loops.less(lanes - 1, width))
         loops.if_else(fits, near_or_far, row_by_row)
 
-    def _run_tasks(self, count: Index, task: Callable[[ir.Value | int], None]) -> None:
-        work = self.nest.work()
+    def _run_tasks(self, count: Index, work: Index, task: Callable[[ir.Value | int], None]) -> None:
         known = all(e is not None for stage in self.nest.stages for e in stage.extents)
         if isinstance(count, int) and count <= 1:
             if count == 1:
                 task(0)
-        elif known and work <= _SERIAL_WORK:
+        elif known and self.nest.work() <= _SERIAL_WORK:
             loops.for_range(0, count, 1, lambda p: task(p))
         else:
-            rows = prod(estimate(self.nest.extent(axis)) for axis in self.nest.common)
-            width = prod(estimate(self.nest.extent(axis)) for axis in self.plan.lane_axes)
-            per_task = max(1, work // max(1, rows)) * min(width, block_of(self.plan))
-            per_task *= 1 if self.plan.tile_axis is None else self.plan.lanes
-            loops.parallel_range(count, max(1, _TASK_WORK // max(1, per_task)), task)
+            loops.shared_range(count, work, _TASK_WORK, task)
+
+    def _task_work(self, row: int | None) -> Index:
+        """Rough number of scalar iterations of a task, whose rows have at most `row` elements."""
+        nest, plan = self.nest, self.plan
+        terms: list[Index] = []
+        for stage in nest.stages:
+            terms.append(loops.mul(*(row or self.extents[axis] for axis in nest.inner(stage))))
+        wide: Index = block_of(plan) if plan.lane_axes else 1
+        width = loops.mul(*(self.extents[axis] for axis in plan.lane_axes))
+        if isinstance(width, int) or len(nest.common) > len(plan.lane_axes):
+            wide = loops.minimum(width, wide)
+        return loops.mul(loops.add(*terms), wide, 1 if plan.tile_axis is None else plan.lanes)
 
     def _prepare(self) -> None:
         for axis, (stage, loop) in enumerate(self.nest.origin):
@@ -169,8 +179,10 @@ class NestEmitter:
         axes = self.plan.lane_axes
         extents = tuple(self.extents[axis] for axis in axes)
 
-        def vector(base: ir.Value, mask: ir.Value | None, lanes: int) -> Carried:
-            flat = Ramp(base, 1, lanes, True)
+        def vector(
+            base: ir.Value, mask: ir.Value | None, lanes: int, is_aligned: bool = True
+        ) -> Carried:
+            flat = Ramp(base, 1, lanes if is_aligned else 1, True)
             index = dict(point.index)
             if len(axes) == 1:
                 index[axes[0]] = flat
@@ -190,7 +202,57 @@ class NestEmitter:
                     self.evaluator, start, middle, lanes, lambda b, _, c: vector(b, None, lanes)
                 )
             start = middle
-        vector_range(start, stop, lanes, lambda b, m, _: vector(b, m, lanes), exact=exact)
+        if self._is_repeatable() and not isinstance(stop, int):
+            self._rest(start, stop, vector)
+        else:
+            vector_range(start, stop, lanes, lambda b, m, _: vector(b, m, lanes), exact=exact)
+
+    def _rest(self, start: Index, stop: Index, vector: Callable[..., Carried]) -> None:
+        """What is left of a block, by wide vectors as far as they are used, then by narrow ones.
+
+        Each is whole: the last one is moved back to where it fits. Blocks that have no room for it
+        get a mask.
+        """
+        begin, narrow = start, self.plan.lanes // self.plan.parts
+        width = self.plan.lanes * self.plan.wide
+        while width >= narrow:
+            rest = loops.sub(stop, begin)
+            is_used = loops.less(width // 2 + width // 4 // narrow * narrow, rest)
+            if width == narrow:
+                is_used = loops.less(0, rest)
+            loops.if_else(is_used, self._whole_or_masked(width, start, begin, stop, vector))
+            after = loops.minimum(loops.add(begin, width), stop)
+            begin = loops.choose(is_used, loops.value(after), loops.value(begin))
+            width //= 2
+
+    def _whole_or_masked(
+        self, width: int, start: Index, begin: Index, stop: Index, vector: Callable[..., Carried]
+    ) -> Callable[[], None]:
+        has_room = loops.less(width - 1, loops.sub(stop, start))
+
+        def whole() -> None:
+            base = loops.minimum(begin, loops.sub(stop, width))
+            vector(loops.value(base), None, width, is_aligned=False)
+
+        def masked() -> None:
+            vector(loops.value(begin), loops.mask(loops.sub(stop, begin), width), width)
+
+        return lambda: loops.if_else(has_room, whole, masked)
+
+    def _is_repeatable(self) -> bool:
+        """Whether lanes may be several vectors, and elements be computed twice.
+
+        They may if nothing that is read was written before.
+        """
+        if self.plan.parts == 1 or len(self.nest.stages) > 1 or len(self.plan.lane_axes) > 1:
+            return False
+        (stage,) = self.nest.stages
+        placement = self.kernel.placement
+        spots = [placement.spot(result) for result in stage.results]
+        read = {placement.spot(access.tensor) for access in placement.inlining.reads(stage)}
+        owners = {spot.owner for spot in read if spot is not None}
+        starts = all(isinstance(init.tensor, Splat) for init in stage.inits)
+        return starts and all(spot is None or spot.owner not in owners for spot in spots)
 
     def _is_straight(self) -> bool:
         """Whether one vector takes few instructions and no loops."""
