@@ -23,7 +23,6 @@ if __name__ == "__main__":
 
 import llvmlite.binding as llvm
 
-
 # Loops of known length are unrolled. Others are as long as schedules make them: copies of their
 # bodies take a third of the time to compile, and kernels are no faster with them.
 UNROLLING = "-unroll-runtime=false"
