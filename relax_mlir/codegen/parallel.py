@@ -14,7 +14,8 @@
       scf.for %i = %lb + %begin * %s to %lb + %end * %s step %s { use(%x, %i) }
 
 The task and the function it calls are two, so that buffers are arguments there too, which LLVM
-can be told not to overlap. Constants are copied, not passed.
+can be told not to overlap. Constants are copied, not passed. Buffers of an iteration are allocated
+in front of the loop where their sizes are the same for all.
 
 Needs: parallel loops of one dim without reductions. Leaves: none but nested ones, which are
 lowered to plain loops.
@@ -180,6 +181,7 @@ class _Outliner:
         with ir.InsertionPoint(block):
             ir.Operation.create("scf.yield")
         _replace_operands(loop, mapping)
+        _hoist_buffers(loop, block)
 
     def _task(self, name: str, types: Sequence[ir.Type]) -> None:
         """Makes the function that the runtime calls."""
@@ -228,6 +230,26 @@ def _replace_operands(op: ir.Operation, mapping: dict[ir.Value, ir.Value]) -> No
         return ir.WalkResult.ADVANCE
 
     op.walk(visit)
+
+
+def _hoist_buffers(loop: ir.Operation, block: ir.Block) -> None:
+    """Moves buffers whose sizes no iteration changes out of a loop: one serves all iterations."""
+    inner = {value for op in block.operations for value in op.operation.results}
+    inner.update(block.arguments)
+    after = loop.parent.regions[0].blocks[0].operations
+    end = after[len(after) - 1].operation
+    for op in list(block.operations):
+        if op.operation.name != "memref.alloc" or inner.intersection(op.operation.operands):
+            continue
+        ends = [use.owner for use in op.operation.result.uses if _frees(use.owner, block)]
+        if len(ends) == 1:
+            op.operation.move_before(loop)
+            ends[0].operation.move_before(end)
+            end = ends[0].operation
+
+
+def _frees(op: ir.OpView, block: ir.Block) -> bool:
+    return op.operation.name == "memref.dealloc" and op.operation.block == block
 
 
 def _distinct(values: Sequence[ir.Value], function: ir.Operation) -> bool:

@@ -40,6 +40,38 @@ func.func private @scale(%x: memref<?xf32>, %n: index) attributes {tir.scheduled
 
 // -----
 
+// Buffers whose sizes no iteration changes serve all iterations; the last of them is freed first.
+// CHECK-LABEL: func.func private @buffers_parallel0(
+// CHECK-SAME:    %[[M:[a-z0-9]*]]: index, %{{.*}}: index, %{{.*}}: index)
+// CHECK:         %[[FIRST:.*]] = memref.alloc() : memref<32xf32>
+// CHECK-NEXT:    %[[SECOND:.*]] = memref.alloc(%[[M]]) : memref<?xf32>
+// CHECK-NEXT:    scf.for
+// CHECK:           %[[OWN:.*]] = memref.alloc(%{{.*}}) : memref<?xf32>
+// CHECK:           memref.dealloc %[[OWN]]
+// CHECK-NEXT:    }
+// CHECK-NEXT:    memref.dealloc %[[SECOND]]
+// CHECK-NEXT:    memref.dealloc %[[FIRST]]
+// CHECK-NEXT:    return
+func.func private @buffers(%n: index, %m: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+    %first = memref.alloc() : memref<32xf32>
+    %second = memref.alloc(%m) : memref<?xf32>
+    %own = memref.alloc(%i) : memref<?xf32>
+    %0 = memref.load %first[%c0] : memref<32xf32>
+    memref.store %0, %second[%c0] : memref<?xf32>
+    memref.store %0, %own[%c0] : memref<?xf32>
+    memref.dealloc %own : memref<?xf32>
+    memref.dealloc %second : memref<?xf32>
+    memref.dealloc %first : memref<32xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
 // CHECK-LABEL: func.func @negative_no_loop
 // CHECK-NOT:     rx_parallel_for
 func.func @negative_no_loop() {
