@@ -13,7 +13,8 @@ from . import loops
 from .affine import IndexLane, evaluate, modulo, plus, quotient, resolve, times
 from .body import emit_values
 from .kernel import Kernel
-from .lanes import Lane, Ramp, Uniform, Varying, scalar, to_vector
+from .lanes import Lane, Ramp, Uniform, Varying, to_vector
+from .loops import Index
 from .memory import View, load, row_major, store
 from .packing import transpose
 from .program import Computed, Empty, Operand, Reshape, Slice, Splat, Stage, Tensor
@@ -27,6 +28,8 @@ class Tile:
 
     `along_rows` is the row axis as lanes. What memory holds contiguously along it is loaded once
     for all rows, and transposed; if it `fetches`, what later squares load comes closer meanwhile.
+    `stored` are the places of the last row that was stored: each is found from the one before,
+    since products with all the rows' numbers would not fit into registers.
     """
 
     rows: list[Uniform]
@@ -34,6 +37,7 @@ class Tile:
     column: Ramp
     fetches: bool
     turned: dict[tuple, list[ir.Value]] = field(default_factory=dict)
+    stored: dict[tuple, Index] = field(default_factory=dict)
 
 
 @dataclass
@@ -88,7 +92,11 @@ class Evaluator:
         """Stores one element a lane, now or at the end of `stores_at_end`."""
 
         def emit() -> None:
-            store(view, indices, lane, point.lanes, self._mask(view, point))
+            place = None if point.tile is None else self._place_of_row(view, indices, point)
+            if place is None:
+                store(view, indices, lane, point.lanes, self._mask(view, point))
+            else:
+                loops.store(to_vector(lane, point.lanes), view.base, place)
 
         if self._waiting is None:
             emit()
@@ -144,21 +152,46 @@ class Evaluator:
         if stored != view.element:
             return None
         others = tuple(x for i, x in enumerate(indices) if i not in (across[0], down[0]))
+        if not all(isinstance(x, Uniform) for x in others):
+            return None
         key = (view, across[0], down[0], *others)
         if key not in tile.turned:
+            at, step = list(indices), view.strides[down[0]]
+            at[across[0]] = Uniform(tile.along_rows.base)
+            at[down[0]] = Uniform(tile.column.base)
+            first = view.at(at, 1).value
+            later = loops.add(first, loops.mul(step, _AHEAD * lanes))
             columns = []
-            for number in range(lanes):
-                at = list(indices)
-                at[across[0]] = tile.along_rows
-                at[down[0]] = Uniform(loops.add(tile.column.base, number))
-                columns.append(to_vector(load(view, at, lanes), lanes))
+            for _ in range(lanes):
+                columns.append(loops.load(view.base, first, lanes))
+                first = loops.add(first, step)
                 if tile.fetches:
-                    at[across[0]] = Uniform(tile.along_rows.base)
-                    at[down[0]] = Uniform(loops.add(tile.column.base, number + _AHEAD * lanes))
-                    place = scalar(view.at(at, 1))
-                    memref.prefetch(view.base, [place], False, 2, True)
+                    memref.prefetch(view.base, [loops.value(later)], False, 2, True)
+                    later = loops.add(later, step)
             tile.turned[key] = transpose(columns)
         return Varying(tile.turned[key][point.row])
+
+    def _place_of_row(self, view: View, indices: Sequence[IndexLane], point: Point) -> Index | None:
+        """Where this row of a square begins in memory; None if it is not contiguous there."""
+        tile = point.tile
+        own = [i for i, index in enumerate(indices) if index == tile.rows[point.row]]
+        along = [i for i, index in enumerate(indices) if index == tile.column]
+        stored = ir.MemRefType(view.base.type).element_type
+        if len(own) != 1 or len(along) != 1 or view.strides[along[0]] != 1:
+            return None
+        if stored != view.element:
+            return None
+        others = tuple(x for i, x in enumerate(indices) if i not in (own[0], along[0]))
+        if not all(isinstance(x, Uniform) for x in others):
+            return None
+        key = (view, *others)
+        if point.row == 0:
+            at = list(indices)
+            at[along[0]] = Uniform(tile.column.base)
+            tile.stored[key] = view.at(at, 1).value
+        elif key in tile.stored:
+            tile.stored[key] = loops.add(tile.stored[key], view.strides[own[0]])
+        return tile.stored.get(key)
 
     def _slice_indices(
         self, source: Slice, indices: Sequence[IndexLane], lanes: int

@@ -31,6 +31,8 @@ from .multiply_add import MultiplyAdd, interleave
 LINE_BITS = 512
 SQUARES_AHEAD = 8
 """How far ahead of the square that is transposed the rows are fetched."""
+_BLOCK = 4
+"""Numbers of 32 bits that machines exchange as one between vectors of 512 bits."""
 COPIED_AT_ONCE = 4
 """Vectors of a row that are copied in one step, without masks."""
 
@@ -75,6 +77,8 @@ class Matrix:
 def transpose(rows: list[ir.Value]) -> list[ir.Value]:
     """The transpose of a square of vectors, by swapping ever smaller off-diagonal blocks."""
     lanes = len(rows)
+    if lanes == _BLOCK * _BLOCK and ir.VectorType(rows[0].type).element_type.width == 32:
+        return _transpose_blocks(rows)
     distance = lanes // 2
     while distance:
         low = [j if not j & distance else j - distance + lanes for j in range(lanes)]
@@ -88,6 +92,42 @@ def transpose(rows: list[ir.Value]) -> list[ir.Value]:
         rows = swapped
         distance //= 2
     return rows
+
+
+def _transpose_blocks(rows: list[ir.Value]) -> list[ir.Value]:
+    """The same for vectors of four blocks of four: blocks first, then within each place of a block.
+
+    Machines exchange blocks of 16 bytes, and numbers within them, without tables of places.
+    """
+    columns: list[ir.Value] = [None] * len(rows)
+    for i in range(_BLOCK):
+        pairs = [(rows[i + 2 * j * _BLOCK], rows[i + (2 * j + 1) * _BLOCK]) for j in range(2)]
+        for odd in range(2):
+            first, last = (_every_second(*pair, _BLOCK, odd) for pair in pairs)
+            for half in range(2):
+                number = odd + 2 * half
+                columns[number * _BLOCK + i] = _every_second(first, last, _BLOCK, half)
+    found = []
+    for at in range(0, len(rows), _BLOCK):
+        a, b, c, d = columns[at : at + _BLOCK]
+        for half in range(2):
+            pair = _alternate(a, b, 1, half), _alternate(c, d, 1, half)
+            found += [_alternate(*pair, 2, part) for part in range(2)]
+    return found
+
+
+def _every_second(a: ir.Value, b: ir.Value, size: int, odd: int) -> ir.Value:
+    """Every second run of `size` elements of two vectors that follow one another."""
+    count = 2 * ir.VectorType(a.type).shape[0]
+    return vector.shuffle(a, b, [i for i in range(count) if i // size % 2 == odd])
+
+
+def _alternate(a: ir.Value, b: ir.Value, size: int, half: int) -> ir.Value:
+    """Runs of `size` elements of a and b in turn, of one half of each block of either."""
+    lanes = ir.VectorType(a.type).shape[0]
+    places = [i for i in range(lanes) if i % _BLOCK // (_BLOCK // 2) == half]
+    runs = [places[i : i + size] for i in range(0, len(places), size)]
+    return vector.shuffle(a, b, [i + j for run in runs for j in (0, lanes) for i in run])
 
 
 def copy_rows(

@@ -11,7 +11,7 @@ out where the extent divides. Reductions along the lanes keep several vectors of
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from relax_mlir.bindings import ir, memref
+from relax_mlir.bindings import ir, memref, scf
 
 from . import loops
 from .access import root_of, uses_of
@@ -326,6 +326,19 @@ def _unflatten(p: Index, counts: Sequence[Index]) -> list[Index]:
     found: list[Index] = []
     for position in reversed(range(1, len(counts))):
         alone = all(count == 1 for count in counts[:position])
-        found.append(p if alone else loops.mod(p, counts[position]))
-        p = 0 if alone else loops.floor_div(p, counts[position])
+        p, index = (0, p) if alone else _divided(p, counts[position])
+        found.append(index)
     return [p, *reversed(found)]
+
+
+def _divided(p: Index, count: Index) -> tuple[Index, Index]:
+    """Quotient and rest, without a division where an unknown divisor turns out to be one."""
+    if isinstance(count, int):
+        return loops.floor_div(p, count), loops.mod(p, count)
+    index = ir.IndexType.get()
+    branch = scf.IfOp(loops.less(count, 2), [index, index], has_else=True)
+    with ir.InsertionPoint(branch.then_block):
+        scf.YieldOp([loops.value(p), loops.value(0)])
+    with ir.InsertionPoint(branch.else_block):
+        scf.YieldOp([loops.value(f(p, count)) for f in (loops.floor_div, loops.mod)])
+    return tuple(branch.results)
