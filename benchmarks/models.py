@@ -2,6 +2,7 @@
 
     python benchmarks/models.py --model minilm --threads 1,2 --peers-python PYTHON
     python benchmarks/models.py --model resnet --only bottleneck --peers openvino
+    python benchmarks/models.py --model resnet --fast-math
     python benchmarks/models.py --specialised
 
 README.md says what is compared and how.
@@ -28,6 +29,7 @@ PEERS = {
     "openvino": "peers.model_openvino:Models",
 }
 DYNAMIC = {OURS: "peers.model_relax:Models"}
+FAST_MATH = {OURS: "peers.model_relax:FastMath"}
 SPECIALISED = {f"{OURS} static": "peers.model_relax:Specialised"}
 
 
@@ -69,7 +71,8 @@ def main() -> int:
     """Runs the command; 1 if an answer of ours is wrong or missing."""
     options = _options()
     others = SPECIALISED if options.specialised else {name: PEERS[name] for name in options.peers}
-    return Models().main({**DYNAMIC, **others}, options)
+    ours = FAST_MATH if options.fast_math else DYNAMIC
+    return Models().main({**ours, **others}, options)
 
 
 def _options() -> argparse.Namespace:
@@ -80,6 +83,7 @@ def _options() -> argparse.Namespace:
     known = ",".join(model_cases.CASES)
     add("--model", default=known, metavar="NAME,...", help=f"some of {known} (default: all)")
     comparison.add_options(parser, PEERS, seconds=0.1)
+    add("--fast-math", action="store_true", help="convolutions of ours take equal expressions")
     add("--specialised", action="store_true", help="ours against ours for each size")
     options = parser.parse_args()
     options.peers = comparison.chosen(parser, "peer", options.peers, PEERS)

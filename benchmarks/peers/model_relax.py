@@ -18,6 +18,7 @@ class Models:
 
     version = relax_mlir.__version__
     is_dynamic = True
+    fast_math = "none"
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -38,7 +39,7 @@ class Models:
 
     def _load(self, items: tuple, sizes: tuple) -> tuple[relax_mlir.Executable, list[np.ndarray]]:
         case = dict(items)
-        executable = relax_mlir.compile(export(case, dict(sizes)), opt_level=3)
+        executable = relax_mlir.compile(export(case, dict(sizes), self.fast_math), opt_level=3)
         executable.threads = self._threads
         parameters = list(model_cases.weights(case).values())
         if case["dtype"] == "bf16":
@@ -51,14 +52,23 @@ class Models:
         return executable, list(packed) if isinstance(packed, tuple) else [packed]
 
 
+class FastMath(Models):
+    """Convolutions may take fewer products, of sums of finite numbers."""
+
+    fast_math = "reassoc,nnan,ninf"
+
+
 class Specialised(Models):
     """One compilation for each case."""
 
     is_dynamic = False
 
 
-def export(case: dict, sizes: dict[str, int]) -> str:
-    """The model as a module; dims that `sizes` does not name are symbols."""
+def export(case: dict, sizes: dict[str, int], fast_math: str = "none") -> str:
+    """The model as a module; dims that `sizes` does not name are symbols.
+
+    `fast_math` are flags of its convolutions.
+    """
     model = model_cases.model(case)
     with make_context(), ir.Location.unknown():
         module = ir.Module.create()
@@ -77,7 +87,7 @@ def export(case: dict, sizes: dict[str, int]) -> str:
         main.attributes["graph.num_inputs"] = count
         values = dict(zip(names, main.add_entry_block().arguments, strict=True))
         with ir.InsertionPoint(main.entry_block):
-            result = model.run(_Graph(case["dtype"]), values, values)
+            result = model.run(_Graph(case["dtype"], fast_math), values, values)
             func.ReturnOp([result])
         kind = ir.FunctionType.get(types, [result.type])
         main.attributes["function_type"] = ir.TypeAttr.get(kind)
@@ -87,8 +97,9 @@ def export(case: dict, sizes: dict[str, int]) -> str:
 class _Graph:
     """The operators as those of the graph dialect; bf16 rounds what is multiplied with weights."""
 
-    def __init__(self, dtype: str) -> None:
+    def __init__(self, dtype: str, fast_math: str) -> None:
         self._rounds = dtype == "bf16"
+        self._fast_math = fast_math
 
     def add(self, a, b):
         return graph.AddOp.build(a, b).result
@@ -160,9 +171,11 @@ class _Graph:
         return _reshaped(_permuted(mixed, [0, 2, 1, 3]), [b, n, width])
 
     def conv(self, x, w, bias, stride, pad):
-        y = graph.Conv2dOp.build(
+        op = graph.Conv2dOp.build(
             x, w, strides=[stride] * 2, padding=[pad] * 4, dilation=[1, 1], groups=1
-        ).result
+        )
+        op.attributes["graph.fastmath"] = ir.Attribute.parse(f"#arith.fastmath<{self._fast_math}>")
+        y = op.result
         return y if bias is None else self.add(y, _by_channel(bias))
 
     def batch_norm(self, x, gain, bias, mean, variance):

@@ -31,6 +31,9 @@ class Conv2dOp(InferredOp, name="nn_conv2d", traits=[ext.Pure]):
     C6  the groups divide the number of filters, which is a constant if there are several
     C7  the padded input is not provably smaller than a filter by a stride or more
 
+    An attribute `graph.fastmath` may hold the flags of its arithmetic: with `reassoc`, `nnan` and
+    `ninf`, equal expressions of finite numbers will do.
+
     Source: TVM `relax.nn.conv2d`, layouts NCHW and OIHW.
     """
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from relax_mlir.bindings import arith, ir, tensor
-from relax_mlir.dialects.graph import Conv2dOp, MaxPool2dOp
+from relax_mlir.dialects.graph import Conv2dOp, GraphOp, MaxPool2dOp
+from relax_mlir.passes import PassFailure
 
 from .kernel import (
     PARALLEL,
@@ -22,7 +23,17 @@ from .kernel import (
 from .scalars import add, compute_type, from_compute, maximum, multiply, to_compute
 from .statistical import least
 
+FAST_MATH = "graph.fastmath"
+"""Attribute of a convolution: the fast-math flags of its products and sums."""
 Size = int | ir.Value
+
+
+def fast_math_of(op: GraphOp) -> ir.Attribute | None:
+    """The fast-math flags that an operator may be computed with, None without any."""
+    flags = op.attributes[FAST_MATH] if FAST_MATH in op.attributes else None
+    if flags is not None and not str(flags).startswith("#arith.fastmath<"):
+        raise PassFailure(op, f"has '{FAST_MATH} = {flags}', but it is '#arith.fastmath<...>'")
+    return flags
 
 
 def conv2d(op: Conv2dOp, kernel: KernelBuilder) -> None:
@@ -39,7 +50,8 @@ def conv2d(op: Conv2dOp, kernel: KernelBuilder) -> None:
         weight = _split_channels(weight, groups, 0)
     padded = _padded(source, zero, tuple(op.padding))
     sums = out if compute == element else empty_like(out, compute)
-    product = _sums_of_products(padded, weight, sums, groups, strides, dilation)
+    flags = fast_math_of(op)
+    product = _sums_of_products(padded, weight, sums, groups, strides, dilation, flags)
     if compute != element:
         product = elementwise([product], out, lambda x: from_compute(x, element))
     kernel.finish(product)
@@ -52,6 +64,7 @@ def _sums_of_products(
     groups: int,
     strides: Sequence[int],
     dilation: Sequence[int],
+    flags: ir.Attribute | None,
 ) -> ir.Value:
     """The loops are the dims of the result, then channel, row and column of a filter."""
     rank = 5 if groups > 1 else 4
@@ -66,7 +79,15 @@ def _sums_of_products(
         affine_map(rank + 3, list(range(rank))),
     ]
     iterators = [PARALLEL] * rank + [REDUCTION] * 3
-    product = generic([padded, weight], [zeros], maps, iterators, _multiply_add)[0]
+
+    def multiply_add(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
+        product = multiply(to_compute(a), to_compute(b))
+        found = add(total, product)
+        for value in (product, found) if flags else ():
+            value.owner.attributes["fastmath"] = flags
+        return found
+
+    product = generic([padded, weight], [zeros], maps, iterators, multiply_add)[0]
     if groups == 1:
         return product
     together = [[0], [1, 2], [3], [4]]
@@ -92,10 +113,6 @@ def max_pool2d(op: MaxPool2dOp, kernel: KernelBuilder) -> None:
         lambda x, _, top: maximum(x, top),
     )
     kernel.finish(*result)
-
-
-def _multiply_add(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
-    return add(total, multiply(to_compute(a), to_compute(b)))
 
 
 def _place(position: int, within: int, stride: int, dilation: int) -> ir.AffineExpr:

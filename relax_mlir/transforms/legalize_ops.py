@@ -26,6 +26,7 @@ from relax_mlir.dialects.graph import (
     annotation_of,
 )
 from relax_mlir.legalize import KernelBuilder, legalizations
+from relax_mlir.legalize.convolution import fast_math_of
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import SymbolNames, safe_erase
 from relax_mlir.symbolic import Expr
@@ -85,6 +86,7 @@ class _Kernels:
             op.operation.name,
             *_types(op),
             *(op.attributes[n] for n in op.declared_attributes()),
+            fast_math_of(op),
         )
         if key not in self.known:
             self.known[key] = self._build(op)

@@ -27,6 +27,26 @@ func.func @depthwise(%x: !x, %w: tensor<3x1x3x3xf32>) -> !x {
   return %0 : !x
 }
 
+// Where flags allow it, 16 products make four places: tiles are transformed, then filters; 8 filters
+// by vectors of tiles keep their sums in registers, and pairs of rows of places follow. Few tiles are
+// done place by place.
+// CHECK-LABEL: func.func private @conv2d_1
+// CHECK:         scf.if
+// CHECK:           scf.parallel
+// CHECK-COUNT-16:    vector.shuffle
+// CHECK:             arith.mulf
+// CHECK-COUNT-24:    vector.fma
+// CHECK-COUNT-4:     vector.shuffle
+// CHECK:         } else {
+// CHECK:           scf.parallel
+// CHECK-COUNT-28:    vector.fma
+!u = tensor<?x16x?x?xf32, #graph.shape<["n", 16, "h", "w"]>>
+!v = tensor<?x32x?x?xf32, #graph.shape<["n", 32, "h", "w"]>>
+func.func @algebraic(%x: !u, %w: tensor<32x16x3x3xf32>) -> !v {
+  %0 = "graph.nn_conv2d"(%x, %w) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, graph.fastmath = #arith.fastmath<reassoc,nnan,ninf>} : (!u, tensor<32x16x3x3xf32>) -> !v
+  return %0 : !v
+}
+
 // Filters become panels first. Then tiles of 14 places by 32 filters keep 28 sums in registers
 // while they walk channels; they are transposed, and the bias comes before they are stored. The
 // padding has no memory: a copy of a block of the image holds it.

@@ -5,6 +5,8 @@
     %o = linalg.generic (elementwise) %c, %bias       when it runs, pointwise_kernel or row_kernel:
     return %o                                         sums in registers; epilogue on a block of sums
 
+Where fast-math flags allow it, windows of three by three may be computed by `winograd_kernel`.
+
     result[n, (g), f, y, x] = sum over c, u, v of
         image[n, (g), c, y * s + u * d, x * t + v * e] * filter[(g), f, c, u, v]
 
@@ -37,7 +39,10 @@ from .place_tile import fills_vectors
 from .pointwise_kernel import emit_pointwise
 from .program import Computed, Operand, Program, Stage
 from .row_kernel import can_emit_rows, emit_rows, fits_rows
+from .winograd_kernel import can_emit_winograd, emit_winograd, pays_winograd
 
+ALGEBRAIC = ("reassoc", "nnan", "ninf")
+"""Fast-math flags that let products be taken of sums of numbers, in place of sums of products."""
 LEAST_FILTERS = 8
 """Filters of a group that are worth lanes of their own."""
 
@@ -48,7 +53,8 @@ class Convolution:
 
     `contraction` has the image as its left side, (n, (g), y) as batch, filters as rows and x as
     columns. Pairs are for rows and columns of the image. Where `packed`, the rows are the number of
-    a panel and the filter in it; panels are [v, u, c, filter].
+    a panel and the filter in it; panels are [v, u, c, filter]. Equal expressions will do where it
+    is `algebraic`.
     """
 
     contraction: Contraction
@@ -63,6 +69,7 @@ class Convolution:
     padding: tuple[int, int]
     padded: bool
     packed: bool
+    algebraic: bool
 
     @property
     def is_pointwise(self) -> bool:
@@ -145,8 +152,15 @@ def _match_sides(
     (down, rows_apart), (right, columns_apart) = windows
     return Convolution(
         contraction, *sides, bool(group), channel, (y, x), tuple(extents), (down, right),
-        (rows_apart, columns_apart), padding[:2], padding[2], packed,
+        (rows_apart, columns_apart), padding[:2], padding[2], packed, _is_algebraic(stage),
     )  # fmt: skip
+
+
+def _is_algebraic(stage: Stage) -> bool:
+    """Whether the body says that finite sums of products may become equal expressions."""
+    steps = [op for op in stage.block.operations if isinstance(op, arith.AddFOp | arith.MulFOp)]
+    flags = [str(op.attributes["fastmath"]).strip("#>").split("<")[1].split(",") for op in steps]
+    return all("fast" in some or {*ALGEBRAIC} <= {*some} for some in flags)
 
 
 def _spatial(
@@ -256,6 +270,12 @@ def _emit_kernel(tiling: Tiling, problem: Problem, filters: Filters, flat: Epilo
             lambda: emit_pointwise(tiling, flat_problem, filters),
             lambda: emit_convolution(tiling, problem, filters),
         )
+    elif can_emit_winograd(problem):
+        if_else(
+            pays_winograd(tiling, problem),
+            lambda: emit_winograd(tiling, problem, filters),
+            lambda: emit_convolution(tiling, problem, filters),
+        )
     elif can_emit_rows(problem, filters):
         if_else(
             fits_rows(tiling, problem),
@@ -293,6 +313,7 @@ def _problem(
         dilation=convolution.dilation,
         padding=convolution.padding,
         padded=convolution.padded,
+        algebraic=convolution.algebraic,
         filters=kept_extent(kernel, [contraction], contraction.rows, shape, -3),
         image=image,
         initial=contraction.initial,

@@ -97,6 +97,7 @@ class Problem:
 
     `sizes` are rows and columns of the image, `places` those of the result; strides, dilation,
     window and padding (top, left) are for rows and columns too. `filters` are those of a group.
+    Where it is `algebraic`, equal expressions will do, and numbers are taken to be finite.
     """
 
     batch: tuple[Index, ...]
@@ -109,6 +110,7 @@ class Problem:
     dilation: tuple[int, int]
     padding: tuple[int, int]
     padded: bool
+    algebraic: bool
     filters: Index
     image: Callable[[Sequence[Index]], Image]
     initial: float

@@ -135,11 +135,12 @@ def test_attention(element: str, target: str) -> None:
 
 
 def test_windows(target: str) -> None:
-    """Convolutions with padding, of groups with gaps, and of one place."""
+    """Convolutions with padding, of groups with gaps, of one place, and by tiles of products."""
     cases = [
         ((3, 11, 13), (5, 3, 3, 3), 1, 1, 1),
         ((4, 9, 9), (6, 2, 3, 3), 2, 2, 0),
         ((16, 7, 7), (17, 16, 1, 1), 1, 1, 0),
+        ((16, 9, 14), (17, 16, 3, 3), 1, 1, 1),
     ]
     functions = []
     for i, (image, window, groups, step, pad) in enumerate(cases):
@@ -149,7 +150,8 @@ def test_windows(target: str) -> None:
         pads, steps = ", ".join([str(pad)] * 4), f"{step}, {step}"
         attributes = (
             f"strides = array<i64: {steps}>, padding = array<i64: {pads}>, "
-            f"dilation = array<i64: 1, 1>, groups = {groups} : i64"
+            f"dilation = array<i64: 1, 1>, groups = {groups} : i64, "
+            "graph.fastmath = #arith.fastmath<fast>"
         )
         operands = [tensor("f32", "n", *image), tensor("f32", *window)]
         result = tensor("f32", "n", window[0], *extents)

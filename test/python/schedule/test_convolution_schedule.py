@@ -1,10 +1,12 @@
 """The convolution rule: what it takes, and what is fused behind it, against float64 NumPy."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from scheduled import built_from_graph
 
 import relax_mlir
+from relax_mlir.errors import CompileError
 from relax_mlir.symbolic import parse
 
 
@@ -15,8 +17,8 @@ def _tensor(*dims: int | str) -> str:
     return f"tensor<{shape}xf32{names}>"
 
 
-def _convolution(image, weight, strides, padding, groups=1) -> tuple[str, str]:
-    """The text of an op, and the type of its result."""
+def _convolution(image, weight, strides, padding, groups=1, flags="none") -> tuple[str, str]:
+    """The text of an op with fast-math flags, and the type of its result."""
     places = [
         f"({image[2 + i]} + {padding[i] + padding[i + 2]} - {weight[2 + i]})"
         f" floordiv {strides[i]} + 1"
@@ -27,7 +29,8 @@ def _convolution(image, weight, strides, padding, groups=1) -> tuple[str, str]:
     numbers = ", ".join(map(str, padding))
     return (
         f'"graph.nn_conv2d"(%x, %w) {{strides = array<i64: {strides[0]}, {strides[1]}>, '
-        f"padding = array<i64: {numbers}>, dilation = array<i64: 1, 1>, groups = {groups} : i64}}"
+        f"padding = array<i64: {numbers}>, dilation = array<i64: 1, 1>, groups = {groups} : i64, "
+        f"graph.fastmath = #arith.fastmath<{flags}>}}"
         f" : ({_tensor(*image)}, {_tensor(*weight)}) -> {result}",
         result,
     )
@@ -67,14 +70,33 @@ CASES = (
     ((12, 300, 2, 2), (1, 1), (0, 1, 1, 0)),
     ((9, 4, 2, 5), (1, 3), (0, 2, 1, 4)),
 )
-SIZES = ((1, 7, 7), (2, 14, 15), (1, 3, 131), (1, 29, 28), (1, 9, 95), (2, 31, 64), (0, 9, 9))
+ALGEBRAIC = (
+    ((33, 17, 3, 3), (1, 1, 1, 1)),
+    ((16, 130, 3, 3), (0, 0, 0, 0)),
+    ((43, 16, 3, 3), (2, 0, 1, 3)),
+)
+SIZES = (
+    (1, 7, 7), (2, 14, 15), (1, 3, 131), (1, 29, 28), (1, 9, 95), (2, 31, 64), (0, 9, 9),
+    (13, 9, 7), (2, 58, 8),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("level", [2, 3])
 @pytest.mark.parametrize(("weight", "strides", "padding"), CASES)
 def test_bias_residual_and_relu_are_fused(weight, strides, padding, level) -> None:
+    _check_fused(weight, strides, padding, level, "none")
+
+
+@pytest.mark.parametrize("level", [2, 3])
+@pytest.mark.parametrize(("weight", "padding"), ALGEBRAIC)
+def test_fused_behind_tiles_of_products(weight, padding, level) -> None:
+    _check_fused(weight, (1, 1), padding, level, "reassoc,nnan,ninf")
+
+
+def _check_fused(weight, strides, padding, level, flags) -> None:
+    """Compares with NumPy, for sizes that the compiler does not know."""
     image = ("n", weight[1], "h", "w")
-    op, kind = _convolution(image, weight, strides, padding)
+    op, kind = _convolution(image, weight, strides, padding, flags=flags)
     bias = _tensor(weight[0], 1, 1)
     exe = relax_mlir.compile(
         f"""
@@ -104,3 +126,67 @@ def test_bias_residual_and_relu_are_fused(weight, strides, padding, level) -> No
         actual = exe["main"](x, residual, *parameters)
         assert actual.shape == expected.shape
         np.testing.assert_allclose(actual, np.maximum(expected + residual, 0), atol=2e-4, rtol=1e-4)
+
+
+def _three_by_three(channels: int, flags: str, dtype: str = "f32") -> relax_mlir.Executable:
+    """A convolution of as many filters as channels, whose result is as large as the image."""
+    weight = (channels, channels, 3, 3)
+    image = ("n", channels, "h", "w")
+    op, kind = _convolution(image, weight, (1, 1), (1, 1, 1, 1), flags=flags)
+    arguments = f"%x: {_tensor(*image)}, %w: {_tensor(*weight)}"
+    text = f"func.func @main({arguments}) -> {kind} {{\n  %0 = {op}\n  return %0 : {kind}\n}}"
+    return relax_mlir.compile(text.replace("xf32", f"x{dtype}"))
+
+
+@pytest.mark.parametrize(("dtype", "rounding"), [("bf16", 2**-8), ("f16", 2**-11)])
+def test_tiles_of_narrow_numbers(dtype, rounding) -> None:
+    narrow = ml_dtypes.bfloat16 if dtype == "bf16" else np.float16
+    exe = _three_by_three(33, "fast", dtype)
+    generator = np.random.default_rng(7)
+    w = generator.standard_normal((33, 33, 3, 3)).astype(narrow)
+    x = generator.standard_normal((3, 33, 9, 20)).astype(narrow)
+    expected = _reference(x, w, (1, 1), (1, 1, 1, 1))
+    actual = exe["main"](x, w).astype(np.float64)
+    np.testing.assert_allclose(actual, expected, rtol=rounding, atol=1e-4)
+
+
+def test_tiles_of_products_are_as_accurate_as_sums() -> None:
+    """Four places by 16 products: no worse than the sums of 9 products for each channel in f32."""
+    exe = _three_by_three(96, "fast")
+    generator = np.random.default_rng(5)
+    w = generator.standard_normal((96, 96, 3, 3)).astype(np.float32)
+    x = generator.standard_normal((2, 96, 13, 21)).astype(np.float32)
+    expected = _reference(x, w, (1, 1), (1, 1, 1, 1))
+    error = np.abs(exe["main"](x, w) - expected)
+    # One rounding for each sum of a chain of 96, of numbers that grow to the spread of the result.
+    spread, epsilon = expected.std(), np.finfo(np.float32).eps / 2
+    assert error.max() <= 96 * epsilon * spread
+    assert np.sqrt((error**2).mean()) <= np.sqrt(96) * epsilon * spread
+    whole = [generator.integers(-8, 9, a.shape).astype(np.float32) for a in (x, w)]
+    np.testing.assert_array_equal(exe["main"](*whole), _reference(*whole, (1, 1), (1, 1, 1, 1)))
+
+
+@pytest.mark.parametrize("number", [np.inf, np.nan, np.float32(3e38)])
+@pytest.mark.parametrize("flags", ["none", "reassoc", "fast"])
+def test_what_a_number_without_bound_reaches(number, flags) -> None:
+    exe = _three_by_three(16, flags)
+    generator = np.random.default_rng(6)
+    w = generator.standard_normal((16, 16, 3, 3)).astype(np.float32)
+    x = generator.standard_normal((1, 16, 20, 30)).astype(np.float32)
+    clean = exe["main"](x, w).copy()
+    x[0, 3, 8, 13] = number
+    actual = exe["main"](x, w)
+    rows, columns = np.indices((20, 30))
+    near = (abs(rows - 8) <= 1) & (abs(columns - 13) <= 1)
+    assert np.isfinite(number) or not np.isfinite(actual[..., near]).any()
+    if flags == "fast":  # tiles begin at even places: rows 6 to 9, columns 12 to 15 have it
+        near = (rows >= 6) & (rows < 10) & (columns >= 12) & (columns < 16)
+    np.testing.assert_array_equal(actual[..., ~near], clean[..., ~near])
+
+
+def test_flags_are_checked() -> None:
+    op, kind = _convolution((1, 3, 8, 8), (8, 3, 3, 3), (1, 1), (0, 0, 0, 0))
+    text = f"func.func @main(%x: {_tensor(1, 3, 8, 8)}, %w: {_tensor(8, 3, 3, 3)}) -> {kind}"
+    op = op.replace("#arith.fastmath<none>", '"fast"')
+    with pytest.raises(CompileError, match=r"graph\.fastmath"):
+        relax_mlir.compile(f"{text} {{\n  %0 = {op}\n  return %0 : {kind}\n}}")
