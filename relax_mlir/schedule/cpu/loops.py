@@ -146,19 +146,22 @@ def shared_range(
 ) -> None:
     """An outermost parallel loop of `count` tasks of some `work` each.
 
-    As many tasks as are `thread_work` together are worth a thread.
+    As many tasks as are `thread_work` together are worth a thread. Where that is known only when
+    the kernel runs, threads take half of that or more at a time, an even number of parts.
     """
     if isinstance(work, int):
         parallel_range(count, max(1, thread_work // max(1, work)), body)
         return
-    worth = floor_div(add(mul(count, work), thread_work - 1), thread_work)
-    together = maximum(ceil_div(count, maximum(worth, 1)), 1)
+    worth = floor_div(mul(count, work), thread_work)
+    parts = maximum(minimum(mul(worth, 2), count), 1)
 
-    def some(group: ir.Value) -> None:
-        begin = mul(group, together)
-        for_range(begin, minimum(add(begin, together), count), 1, body)
+    def begin(part: Index) -> Index:
+        return floor_div(mul(part, count), parts)
 
-    parallel_range(ceil_div(count, together), 1, some)
+    def some(part: ir.Value) -> None:
+        for_range(begin(part), begin(add(part, 1)), 1, body)
+
+    parallel_range(parts, 1, some)
 
 
 def parallel_range(count: Index, grain: int, body: Callable[[ir.Value], None]) -> None:

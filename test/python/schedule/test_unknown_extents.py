@@ -1,0 +1,83 @@
+"""Extents that only the arguments give: every length around those for which kernels differ."""
+
+import numpy as np
+import pytest
+from scheduled import assert_guarded, built_from_graph, guarded
+
+from relax_mlir import compile
+
+
+def text(op: str, extra: str, result: str = "m, n") -> str:
+    """A function of one operator on a matrix [m, n]."""
+
+    def shaped(dims: str) -> str:
+        names = [f'"{dim}"' for dim in dims.split(", ")]
+        return f"tensor<{'?x' * len(names)}f32, #graph.shape<[{', '.join(names)}]>>"
+
+    return f"""
+    func.func @main(%x: {shaped("m, n")}) -> {shaped(result)} {{
+      %y = "graph.{op}"(%x) {{{extra}}} : ({shaped("m, n")}) -> {shaped(result)}
+      return %y : {shaped(result)}
+    }}"""
+
+
+COLUMNS = text("sum", "axes = array<i64: 0>, keepdims = false", "n")
+ROWS = text("sum", "axes = array<i64: 1>, keepdims = false", "m")
+SOFTMAX = text("nn_softmax", "axis = -1 : i64")
+TURNED = text("permute_dims", "axes = array<i64: 1, 0>", "n, m")
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    powers = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    return powers / powers.sum(1, keepdims=True)
+
+
+REFERENCES = {
+    COLUMNS: lambda x: x.astype(np.float64).sum(0),
+    ROWS: lambda x: x.astype(np.float64).sum(1),
+    SOFTMAX: softmax,
+    TURNED: lambda x: x.T,
+}
+
+
+def check(program: str, m: int, n: int) -> None:
+    """Runs the kernel on m rows of n numbers, with guarded memory around its output."""
+    x = np.random.default_rng(m * n).standard_normal((m, n)).astype(np.float32)
+    expected = REFERENCES[program](x)
+    out, memory = guarded(expected.shape, np.dtype(np.float32))
+    built_from_graph(program)(x, out)
+    assert_guarded(memory)
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("program", [COLUMNS, ROWS, SOFTMAX])
+def test_every_length(program):
+    for n in range(1, 530):
+        check(program, 3, n)
+
+
+def test_sums_of_nothing():
+    check(ROWS, 5, 0)
+    check(ROWS, 0, 5)
+    check(COLUMNS, 5, 0)
+    check(COLUMNS, 0, 300)
+    check(TURNED, 0, 40)
+    check(TURNED, 40, 0)
+
+
+def test_transposing_every_width():
+    for n in range(1, 70):
+        check(TURNED, 33, n)
+        check(TURNED, n, 18)
+
+
+@pytest.mark.parametrize("program", [COLUMNS, ROWS, SOFTMAX, TURNED])
+def test_threads_share_the_work(program):
+    executable = compile(program)
+    for m, n in [(3, 40000), (129, 577), (1000, 100), (40000, 3), (7, 9)]:
+        x = np.random.default_rng(m).standard_normal((m, n)).astype(np.float32)
+        expected = REFERENCES[program](x)
+        for threads in (1, 2, 3):
+            executable.threads = threads
+            found = executable["main"](x)
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
