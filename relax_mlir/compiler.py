@@ -8,6 +8,7 @@ from pathlib import Path
 from relax_mlir.bindings import func, ir, llvm
 from relax_mlir.cache import cached
 from relax_mlir.codegen import BuildStats, build_shared
+from relax_mlir.codegen.llvm import start_workers
 from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import UsageError
@@ -102,6 +103,7 @@ def _compile(
     with make_context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = False
         module = parse_module(source.text)
+        start_workers()
         Pipeline.parse(passes).run(module, timing=timing)
         return build_shared(module, target, _host_symbols(module), stats=stats)
 

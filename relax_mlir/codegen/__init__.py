@@ -3,14 +3,17 @@
     func, scf, vector, memref, arith, math, llvm  ->  LLVM IR  ->  objects  ->  shared object
 
 `build_shared` is the one entry; `build_llvm` goes as far as LLVM IR. The kernels of a module become
-objects of their own, compiled on all cores and cached one by one, so that a module that is changed
-in one place is built in the time of that place. The runtime is one more object.
+objects of their own, compiled on all cores, while others are lowered, and cached one by one, so
+that a module that is changed in one place is built in the time of that place. The runtime is one
+more object.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from relax_mlir import cache
 from relax_mlir.bindings import ir
@@ -20,10 +23,14 @@ from relax_mlir.codegen.elf_object import GLOBAL, read_object
 from relax_mlir.codegen.lower import allow_contraction, lower_to_llvm, to_llvm_ir
 from relax_mlir.codegen.names import protect_names
 from relax_mlir.codegen.parallel import outline_parallel
-from relax_mlir.codegen.split import split_module
+from relax_mlir.codegen.separate import separate_kernels
+from relax_mlir.codegen.split import split_module, with_linkage
 from relax_mlir.codegen.vector_math import expand_math
 from relax_mlir.runtime import bitcode_path
 from relax_mlir.target import Target
+
+LONG_HOST_CODE = 100_000
+"""Characters from which host code is compiled quickly; shorter code is as fast as it can be."""
 
 
 @dataclass
@@ -59,24 +66,33 @@ def build_shared(
     CompileError: located if an op cannot be lowered, else if LLVM or the linker refuses.
     """
     stats = BuildStats() if stats is None else stats
-    kernels = sum("tir.scheduled" in op.operation.attributes for op in module.body.operations)
-    llvm.start_workers(kernels)
     with stats.stage("math"):
         allow_contraction(module)
         expand_math(module, target)
     with stats.stage("parallel"):
         outline_parallel(module)
+    with stats.stage("separate"):
+        kernels = separate_kernels(module, exports, protect_names(module, exports))
+    with llvm.compiling(target, opt_level) as start:
+        objects = _Objects(start, target, opt_level, stats)
+        objects.add(llvm.Source("", bitcode_path(target.arch).read_bytes()))
+        for kernel, names in kernels:
+            objects.add(llvm.Source(with_linkage(_lowered(kernel, target, stats), names)))
+        for number, part in enumerate(split_module(_lowered(module, target, stats), exports)):
+            is_host = bool(kernels) and number == 0
+            objects.add(llvm.Source(part, quick=is_host and len(part) > LONG_HOST_CODE))
+        with stats.stage("llvm"):
+            data = objects.finished()
+    with stats.stage("link"):
+        return link_shared(data, [*exports, *_public(data[0])])
+
+
+def _lowered(module: ir.Module, target: Target, stats: BuildStats) -> str:
+    """The module as LLVM IR."""
     with stats.stage("lower"):
-        protect_names(module, exports)
         lower_to_llvm(module, target)
     with stats.stage("translate"):
-        text = llvm.to_llvm_22(to_llvm_ir(module))
-        parts = [llvm.Source(part) for part in split_module(text, exports)]
-    with stats.stage("llvm"):
-        runtime = llvm.Source("", bitcode_path(target.arch).read_bytes())
-        objects = _compile([runtime, *parts], target, opt_level, stats)
-    with stats.stage("link"):
-        return link_shared(objects, [*exports, *_public(objects[0])])
+        return llvm.to_llvm_22(to_llvm_ir(module, is_checked=True))
 
 
 def build_llvm(module: ir.Module, target: Target, stats: BuildStats | None = None) -> str:
@@ -87,26 +103,41 @@ def build_llvm(module: ir.Module, target: Target, stats: BuildStats | None = Non
         expand_math(module, target)
     with stats.stage("parallel"):
         outline_parallel(module)
-    with stats.stage("lower"):
-        lower_to_llvm(module, target)
-    with stats.stage("translate"):
-        return llvm.to_llvm_22(to_llvm_ir(module))
+    return _lowered(module, target, stats)
 
 
-def _compile(
-    sources: Sequence[llvm.Source], target: Target, opt_level: int, stats: BuildStats
-) -> list[bytes]:
-    """The objects of the sources, from the cache where they are in it."""
-    settings = (target.triple, target.cpu, target.features, opt_level, llvm.version())
-    keys = [repr((source, settings)).encode() for source in sources]
-    paths = [cache.lookup(key, ".o") for key in keys]
-    missing = [i for i, path in enumerate(paths) if path is None]
-    made = llvm.compile_sources([sources[i] for i in missing], target, opt_level)
-    for i, data in zip(missing, made, strict=True):
-        paths[i] = cache.store(keys[i], [data], ".o")
-    stats.objects += len(sources)
-    stats.cached_objects += len(sources) - len(missing)
-    return [path.read_bytes() for path in paths]
+class _Objects:
+    """Objects of sources, in order: from the cache, or compiled meanwhile and put there."""
+
+    def __init__(
+        self,
+        start: Callable[[llvm.Source], Future[bytes]],
+        target: Target,
+        opt_level: int,
+        stats: BuildStats,
+    ) -> None:
+        self._start, self._stats = start, stats
+        self._settings = (target.triple, target.cpu, target.features, opt_level, llvm.version())
+        self._found: list[tuple[bytes, Path | Future[bytes]]] = []
+
+    def add(self, source: llvm.Source) -> None:
+        """Looks a source up, and starts to compile it if there is no object of it."""
+        key = repr((source, self._settings)).encode()
+        path = cache.lookup(key, ".o")
+        self._found.append((key, path or self._start(source)))
+        self._stats.objects += 1
+        self._stats.cached_objects += path is not None
+
+    def finished(self) -> list[bytes]:
+        """All objects; waits for those that are being compiled."""
+        return [
+            made.read_bytes() if isinstance(made, Path) else self._kept(key, made.result())
+            for key, made in self._found
+        ]
+
+    def _kept(self, key: bytes, data: bytes) -> bytes:
+        cache.store(key, [data], ".o")
+        return data
 
 
 def _public(runtime: bytes) -> list[str]:

@@ -10,7 +10,7 @@ Leaves: ops of the LLVM dialect only; anything else is reported at the op, since
 crashes on it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from relax_mlir.bindings import arith, ir, llvm, passmanager
 from relax_mlir.diagnostics import Diagnostic, compile_error, diagnostics_of
@@ -119,16 +119,19 @@ def lower_to_llvm(module: ir.Module, target: Target) -> None:
                 _run(text, module)
         except ir.MLIRError as error:
             raise compile_error(diagnostics_of(error)) from None
-        _check_lowered(module)
-        _annotate_loops(module)
+        _check_lowered(module, _annotate_loop)
         for function in module.body.operations:
             if function.operation.name == "llvm.func" and len(function.regions[0].blocks):
                 _set_attributes(function.operation, target, data_pointers)
 
 
-def to_llvm_ir(module: ir.Module) -> str:
-    """The LLVM IR text of a module of the LLVM dialect; CompileError if it holds anything else."""
-    _check_lowered(module)
+def to_llvm_ir(module: ir.Module, is_checked: bool = False) -> str:
+    """The LLVM IR text of a module of the LLVM dialect; CompileError if it holds anything else.
+
+    `is_checked` says that it comes from `lower_to_llvm`, which looks.
+    """
+    if not is_checked:
+        _check_lowered(module)
     return llvm.translate_module_to_llvmir(module.operation)
 
 
@@ -139,25 +142,27 @@ def _run(text: str, module: ir.Module) -> None:
     manager.run(module.operation)
 
 
-def _annotate_loops(module: ir.Module) -> None:
-    """Hands what is said of loops, as `convert-scf-to-cf` leaves it on branches, to LLVM."""
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name in _BRANCHES and _LOOP_ANNOTATION in op.attributes:
-            op.attributes["loop_annotation"] = op.attributes[_LOOP_ANNOTATION]
-            del op.attributes[_LOOP_ANNOTATION]
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
+def _annotate_loop(op: ir.Operation) -> None:
+    """Hands what is said of a loop, as `convert-scf-to-cf` leaves it on branches, to LLVM."""
+    if op.name in _BRANCHES and _LOOP_ANNOTATION in op.attributes:
+        op.attributes["loop_annotation"] = op.attributes[_LOOP_ANNOTATION]
+        del op.attributes[_LOOP_ANNOTATION]
 
 
-def _check_lowered(module: ir.Module) -> None:
-    """Raises CompileError that names each kind of op outside of the LLVM dialect once."""
+def _check_lowered(module: ir.Module, then: Callable[[ir.Operation], None] | None = None) -> None:
+    """Raises CompileError that names each kind of op outside of the LLVM dialect once.
+
+    Calls `then` on each op of the dialect.
+    """
     left: dict[str, Diagnostic] = {}
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         name = op.name
-        if name.startswith("llvm.") or name == "builtin.module":
+        if name.startswith("llvm."):
+            if then:
+                then(op)
+            return ir.WalkResult.ADVANCE
+        if name == "builtin.module":
             return ir.WalkResult.ADVANCE
         message = (
             f"'{name}' op has no lowering to LLVM; code generation takes func, scf, cf, arith, "

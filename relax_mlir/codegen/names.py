@@ -11,21 +11,40 @@ from collections.abc import Collection
 from relax_mlir.bindings import func, ir
 
 PREFIX = "relax."
+_REFERRING = {
+    "func.call": "callee",
+    "func.constant": "value",
+    "llvm.call": "callee",
+    "llvm.mlir.addressof": "global_name",
+    "memref.get_global": "name",
+}
 
 
-def protect_names(module: ir.Module, exports: Collection[str]) -> None:
-    """Renames every function with a body that is not exported, and all uses of its name."""
-    renamed: dict[str, ir.Attribute] = {}
+def protect_names(module: ir.Module, exports: Collection[str]) -> dict[str, set[str]]:
+    """Renames every function with a body that is not exported, and all uses of its name.
+
+    Returns, by the new names, which symbols each symbol's definition refers to.
+    """
+    renamed: dict[str, ir.FlatSymbolRefAttr] = {}
     for op in module.body.operations:
         if isinstance(op, func.FuncOp) and not op.is_external and op.name.value not in exports:
             name = PREFIX + op.name.value
             renamed[op.name.value] = ir.FlatSymbolRefAttr.get(name)
             op.attributes["sym_name"] = ir.StringAttr.get(name)
+    references: dict[str, set[str]] = {}
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        for name, attribute in list(op.attributes.items()):
-            if isinstance(attribute, ir.FlatSymbolRefAttr) and attribute.value in renamed:
-                op.attributes[name] = renamed[attribute.value]
+        attribute = _REFERRING.get(op.name)
+        if attribute and attribute in op.attributes:
+            value = ir.FlatSymbolRefAttr(op.attributes[attribute])
+            if value.value in renamed:
+                op.attributes[attribute] = value = renamed[value.value]
+            found.add(value.value)
         return ir.WalkResult.ADVANCE
 
-    module.operation.walk(visit)
+    for op in module.body.operations:
+        if "sym_name" in op.operation.attributes:
+            name = ir.StringAttr(op.operation.attributes["sym_name"]).value
+            found = references.setdefault(name, set())
+            op.operation.walk(visit)
+    return references

@@ -71,6 +71,14 @@ def split_module(text: str, exports: Collection[str]) -> list[str]:
     return parts
 
 
+def with_linkage(text: str, outside: Collection[str]) -> str:
+    """The module as one part, of which others name the functions `outside`."""
+    module = _read(text)
+    called = {f"@{name}" for name in outside} | {f'@"{name}"' for name in outside}
+    everything = {*module.variables, *module.declarations, *module.functions}
+    return _part(module, list(module.functions), everything, (), called)
+
+
 def _read(text: str) -> _Module:
     module = _Module()
     lines = iter(text.splitlines())

@@ -5,9 +5,10 @@ time; so the compiler starts several of these and keeps them. This file is run b
 imports nothing of the compiler, so that a worker is ready in a tenth of a second. It ends when
 its input ends, or when no job comes for as many seconds as its argument says.
 
-A job is a pickled dict: text (LLVM IR), triple, cpu, features, level (0 to 3), bitcode (bytes or
-None, linked in). The answer is a pickled dict: object (bytes), unknown (intrinsics that this LLVM
-does not have), seconds; or error (text).
+A job is a pickled dict: text (LLVM IR; may be empty), triple, cpu, features, level (0 to 3), quick
+(whether code is to be made fast rather than to be fast), bitcode (bytes or None, linked in). The
+answer is a pickled dict: object (bytes), unknown (intrinsics that this LLVM does not have),
+seconds; or error (text).
 """
 
 import os
@@ -34,7 +35,7 @@ def compile_job(job: dict[str, Any]) -> dict[str, Any]:
     machine = llvm.Target.from_triple(job["triple"]).create_target_machine(
         cpu=job["cpu"],
         features=job["features"],
-        opt=job["level"],
+        opt=0 if job["quick"] else job["level"],
         reloc="pic",
         codemodel="small",
     )
@@ -42,16 +43,21 @@ def compile_job(job: dict[str, Any]) -> dict[str, Any]:
     if job["bitcode"]:
         module.link_in(_in_machine(llvm.parse_bitcode(job["bitcode"]), job["triple"], machine))
     module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=job["level"])
-    options.loop_vectorization = options.loop_unrolling = job["level"] > 1
-    options.slp_vectorization = False  # kernels are vectors already; a tenth of the time
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    if job["text"]:  # bitcode is optimised already
+        _optimise(module, machine, min(job["level"], 1) if job["quick"] else job["level"])
     intrinsics = [f.name for f in module.functions if f.is_declaration and "llvm." in f.name]
     data = machine.emit_object(module)
     # An intrinsic that LLVM does not know is no error to it, but a call of a function so named.
     unknown = [name for name in intrinsics if name.encode() in data]
     return {"object": data, "unknown": unknown, "seconds": time.perf_counter() - start}
+
+
+def _optimise(module: Any, machine: Any, level: int) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = options.loop_unrolling = level > 1
+    options.slp_vectorization = False  # kernels are vectors already; a tenth of the time
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
 
 
 def _in_machine(module: Any, triple: str, machine: Any) -> Any:

@@ -18,6 +18,7 @@ FUNCTION = "!llvm.struct<(ptr, i32, i32, i32, i32, ptr, ptr, ptr, i64, ptr)>"
 RELATIONS = {"==": 0, "<=": 1, "<": 2, ">=": 3, ">": 4, "!=": 5}
 
 KIND_TENSOR, KIND_SHAPE = 0, 1
+_ESCAPES = {byte: f"\\{byte:02X}" for byte in range(256) if not 32 <= byte < 127 or byte in b'"\\'}
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,7 @@ class Globals:
     def string(self, text: str) -> str:
         """A zero-terminated string."""
         data = text.encode() + b"\0"
-        escaped = "".join(
-            chr(byte) if 32 <= byte < 127 and byte not in (34, 92) else f"\\{byte:02X}"
-            for byte in data
-        )
+        escaped = data.decode("latin-1").translate(_ESCAPES)
         return self._add(("string", text), f'("{escaped}")')
 
     def integers(self, values: Sequence[int]) -> str | None:

@@ -141,5 +141,13 @@ def test_a_second_build_compiles_nothing() -> None:
     assert (second.objects, second.cached_objects) == (2, 2)
     build(KERNEL, "f", stats=third, opt_level=1)
     assert third.cached_objects == 0
-    assert list(second.seconds) == ["math", "parallel", "lower", "translate", "llvm", "link"]
+    assert list(second.seconds) == [
+        "math",
+        "parallel",
+        "separate",
+        "lower",
+        "translate",
+        "llvm",
+        "link",
+    ]
     assert "2 objects, 2 of them cached" in str(second)

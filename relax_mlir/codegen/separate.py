@@ -1,0 +1,97 @@
+"""Gives each kernel a module of its own, so that LLVM works on one while the next is lowered.
+
+    @rx_fn_main calls @a and @b      ->      module 1: @rx_fn_main, declarations of @a and @b
+    @a names @table                          module 2: @a, @table
+    @b                                       module 3: @b
+
+A kernel takes along the functions it calls, and copies of the constants it reads. Kernels that
+share a function share a module. What is exported, written to, or known outside stays where it is.
+"""
+
+from collections.abc import Collection, Mapping
+
+from relax_mlir.bindings import func, ir, llvm, memref
+
+_GLOBALS = (llvm.GlobalOp, memref.GlobalOp)
+
+
+def separate_kernels(
+    module: ir.Module, exports: Collection[str], references: Mapping[str, Collection[str]]
+) -> list[tuple[ir.Module, set[str]]]:
+    """Moves scheduled functions and what they need out of the module, which declares them.
+
+    `references` says which symbols each symbol's definition names. Returns the modules, the
+    largest first, each with the names of its functions that are called from outside of it.
+    """
+    symbols = {_name(op): op for op in module.body.operations if _name(op) in references}
+    groups: list[set[str]] = []
+    for name, op in symbols.items():
+        if "tir.scheduled" in op.operation.attributes:
+            group = _closure(name, references)
+            shared = [other for other in groups if any(_is_body(symbols[n]) for n in group & other)]
+            groups = [other for other in groups if other not in shared]
+            groups.append(group.union(*shared))
+    fixed = {name for name, op in symbols.items() if name in exports or _is_pinned(op)}
+    groups = [group for group in groups if not group & fixed]
+    outside = set().union(*(references[name] for name in symbols.keys() - set().union(*groups)))
+    moved = [(_move(module, group, symbols), group & outside) for group in groups]
+    return sorted(moved, key=lambda pair: _size(pair[0]), reverse=True)
+
+
+def _name(op: ir.OpView) -> str | None:
+    attributes = op.operation.attributes
+    return ir.StringAttr(attributes["sym_name"]).value if "sym_name" in attributes else None
+
+
+def _is_body(op: ir.OpView) -> bool:
+    """Whether an op is a function with a body."""
+    return not isinstance(op, _GLOBALS) and bool(len(op.operation.regions[0].blocks))
+
+
+def _is_pinned(op: ir.OpView) -> bool:
+    """Whether there must be one copy of a variable: it is written to, or known outside."""
+    if isinstance(op, memref.GlobalOp):
+        return "constant" not in op.attributes
+    if isinstance(op, llvm.GlobalOp):
+        return "constant" not in op.attributes or "private" not in str(op.attributes["linkage"])
+    return False
+
+
+def _closure(name: str, references: Mapping[str, Collection[str]]) -> set[str]:
+    """The symbol, and all that its definition and theirs name."""
+    found, todo = set(), [name]
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo.extend(references.get(name, ()))
+    return found
+
+
+def _move(module: ir.Module, group: Collection[str], symbols: Mapping[str, ir.OpView]) -> ir.Module:
+    """A module of the functions of the group, taken out of `module`, and of copies of the rest."""
+    with module.context, ir.Location.unknown():
+        found = ir.Module.create()
+        for name in filter(symbols.__contains__, sorted(group)):
+            op = symbols[name]
+            if not _is_body(op):
+                found.body.append(op.operation.clone())
+                continue
+            if isinstance(op, func.FuncOp):
+                func.FuncOp(name, op.type, visibility="private", ip=ir.InsertionPoint(module.body))
+            op.operation.detach_from_parent()
+            found.body.append(op)
+    return found
+
+
+def _size(module: ir.Module) -> int:
+    """The number of ops."""
+    count = 0
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal count
+        count += 1
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return count
