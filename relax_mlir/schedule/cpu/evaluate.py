@@ -28,6 +28,8 @@ class Tile:
 
     `along_rows` is the row axis as lanes. What memory holds contiguously along it is loaded once
     for all rows, and transposed; if it `fetches`, what later squares load comes closer meanwhile.
+    A part of a square has only `height` rows and `width` columns. What is loaded and stored beyond
+    is in the place of the last one: rows have to be stored from the last to the first.
     `stored` are the places of the last row that was stored: each is found from the one before,
     since products with all the rows' numbers would not fit into registers.
     """
@@ -36,6 +38,8 @@ class Tile:
     along_rows: Ramp
     column: Ramp
     fetches: bool
+    height: Index | None = None
+    width: Index | None = None
     turned: dict[tuple, list[ir.Value]] = field(default_factory=dict)
     stored: dict[tuple, Index] = field(default_factory=dict)
 
@@ -96,7 +100,7 @@ class Evaluator:
             if place is None:
                 store(view, indices, lane, point.lanes, self._mask(view, point))
             else:
-                loops.store(to_vector(lane, point.lanes), view.base, place)
+                loops.store(to_vector(lane, point.lanes), view.base, place, point.mask)
 
         if self._waiting is None:
             emit()
@@ -162,9 +166,10 @@ class Evaluator:
             first = view.at(at, 1).value
             later = loops.add(first, loops.mul(step, _AHEAD * lanes))
             columns = []
-            for _ in range(lanes):
-                columns.append(loops.load(view.base, first, lanes))
-                first = loops.add(first, step)
+            mask = None if tile.height is None else loops.mask(tile.height, lanes)
+            for number in range(lanes):
+                columns.append(loops.load(view.base, first, lanes, mask))
+                first = loops.add(first, _step_to(number + 1, tile.width, step))
                 if tile.fetches:
                     memref.prefetch(view.base, [loops.value(later)], False, 2, True)
                     later = loops.add(later, step)
@@ -185,13 +190,17 @@ class Evaluator:
         if not all(isinstance(x, Uniform) for x in others):
             return None
         key = (view, *others)
-        if point.row == 0:
+        step = view.strides[own[0]]
+        if key in tile.stored and tile.height is None:
+            tile.stored[key] = loops.add(tile.stored[key], step)
+        elif key in tile.stored:
+            step = _step_to(point.row + 1, tile.height, step)
+            tile.stored[key] = loops.sub(tile.stored[key], step)
+        else:
             at = list(indices)
             at[along[0]] = Uniform(tile.column.base)
             tile.stored[key] = view.at(at, 1).value
-        elif key in tile.stored:
-            tile.stored[key] = loops.add(tile.stored[key], view.strides[own[0]])
-        return tile.stored.get(key)
+        return tile.stored[key]
 
     def _slice_indices(
         self, source: Slice, indices: Sequence[IndexLane], lanes: int
@@ -257,6 +266,13 @@ class Evaluator:
         """The element of an operand at the stage's indices."""
         at = [evaluate(e, indices, point.lanes) for e in operand.indices]
         return self.read(operand.tensor, at, point)
+
+
+def _step_to(number: int, count: Index | None, step: Index) -> Index:
+    """The distance to line `number` if it is one of `count`."""
+    if count is None:
+        return step
+    return loops.choose(loops.less(number, count), loops.value(step), loops.value(0))
 
 
 def _unread(operand: Operand) -> Lane:

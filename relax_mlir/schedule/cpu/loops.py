@@ -68,6 +68,20 @@ def mod(a: Index, b: Index) -> Index:
     return arith.remui(value(a), value(b))
 
 
+def divided(a: Index, b: Index) -> tuple[Index, Index]:
+    """a // b and a % b, without a division where an unknown `b` turns out to be one."""
+    if isinstance(b, int):
+        return floor_div(a, b), mod(a, b)
+    kind = ir.IndexType.get()
+    branch = scf.IfOp(less(b, 2), [kind, kind], has_else=True)
+    with ir.InsertionPoint(branch.then_block):
+        scf.YieldOp([value(a), value(0)])
+    with ir.InsertionPoint(branch.else_block):
+        scf.YieldOp([value(floor_div(a, b)), value(mod(a, b))])
+    quotient, rest = branch.results
+    return quotient, rest
+
+
 def ceil_div(a: Index, b: Index) -> Index:
     """The number of groups of `b` that hold `a` things."""
     return floor_div(add(a, sub(b, 1)), b)

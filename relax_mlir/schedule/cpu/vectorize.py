@@ -11,7 +11,7 @@ out where the extent divides. Reductions along the lanes keep several vectors of
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from relax_mlir.bindings import ir, memref, scf
+from relax_mlir.bindings import ir, memref
 
 from . import loops
 from .access import root_of, uses_of
@@ -31,6 +31,7 @@ from .short_rows import by_length, row_extent
 
 _TASK_WORK = 1 << 15
 _SERIAL_WORK = 1 << 12
+_FEW_ROWS = 5  # fewer are faster to gather than to transpose
 _NEAR = 1 << 17  # elements that are transposed within the second-level cache
 
 
@@ -86,7 +87,8 @@ class NestEmitter:
     def _tiles(self, point: Point, first: Index, start: Index, stop: Index) -> None:
         """Squares from `first` on along the tile axis, and from `start` to `stop` along the lanes.
 
-        The last ones are moved back, to where they fit, and overlap the ones before.
+        The last ones are moved back, to where they fit, and overlap the ones before. Where none
+        fits, they are parts of squares by masks, if the machine has registers for those.
         """
         lanes, axis = self.plan.lanes, self.plan.tile_axis
         (lane_axis,) = self.plan.lane_axes
@@ -116,8 +118,31 @@ class NestEmitter:
             is_near = loops.less(loops.mul(extent, width), _NEAR)
             loops.if_else(is_near, lambda: squares(False), lambda: squares(True))
 
+        def parts() -> None:
+            loops.for_range(start, stop, lanes, lambda base: self._part(point, first, base))
+
+        def without_room() -> None:
+            few = self.kernel.target.vector_bytes < 64 or loops.less(extent, _FEW_ROWS)
+            loops.if_else(few, row_by_row, parts)
+
         fits = loops.both(loops.less(lanes - 1, extent), loops.less(lanes - 1, width))
-        loops.if_else(fits, near_or_far, row_by_row)
+        loops.if_else(fits, near_or_far, without_room)
+
+    def _part(self, point: Point, first: Index, base: ir.Value) -> None:
+        """The part of a square that there is."""
+        lanes, axis = self.plan.lanes, self.plan.tile_axis
+        (lane_axis,) = self.plan.lane_axes
+        height = loops.minimum(loops.sub(self.extents[axis], first), lanes)
+        width = loops.minimum(loops.sub(self.extents[lane_axis], base), lanes)
+
+        last = loops.sub(self.extents[axis], 1)
+        rows = [Uniform(loops.minimum(loops.add(first, i), last)) for i in range(lanes)]
+        down, column = Ramp(loops.value(first), 1, 1, True), Ramp(base, 1, 1, True)
+        tile = Tile(rows, down, column, False, height, width)
+        mask = loops.mask(width, lanes)
+        for i in reversed(range(lanes)):
+            index = {**point.index, axis: rows[i], lane_axis: column}
+            self._row(Point(lanes, mask, index, tile=tile, row=i))
 
     def _run_tasks(self, count: Index, work: Index, task: Callable[[ir.Value | int], None]) -> None:
         known = all(e is not None for stage in self.nest.stages for e in stage.extents)
@@ -326,19 +351,6 @@ def _unflatten(p: Index, counts: Sequence[Index]) -> list[Index]:
     found: list[Index] = []
     for position in reversed(range(1, len(counts))):
         alone = all(count == 1 for count in counts[:position])
-        p, index = (0, p) if alone else _divided(p, counts[position])
+        p, index = (0, p) if alone else loops.divided(p, counts[position])
         found.append(index)
     return [p, *reversed(found)]
-
-
-def _divided(p: Index, count: Index) -> tuple[Index, Index]:
-    """Quotient and rest, without a division where an unknown divisor turns out to be one."""
-    if isinstance(count, int):
-        return loops.floor_div(p, count), loops.mod(p, count)
-    index = ir.IndexType.get()
-    branch = scf.IfOp(loops.less(count, 2), [index, index], has_else=True)
-    with ir.InsertionPoint(branch.then_block):
-        scf.YieldOp([loops.value(p), loops.value(0)])
-    with ir.InsertionPoint(branch.else_block):
-        scf.YieldOp([loops.value(f(p, count)) for f in (loops.floor_div, loops.mod)])
-    return tuple(branch.results)

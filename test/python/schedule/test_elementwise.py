@@ -166,7 +166,7 @@ def test_broadcast_reads(shape):
     np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (0, 3), (17, 33), (64, 65), (1, 100)])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (0, 3), (17, 33), (64, 65), (1, 100), (7, 90)])
 @pytest.mark.parametrize("dtype", ["f32", "f16", "i8", "i64"])
 def test_transposition(shape, dtype):
     kind = f"tensor<?x?x{dtype}>"

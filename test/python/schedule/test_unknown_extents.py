@@ -71,6 +71,35 @@ def test_transposing_every_width():
         check(TURNED, n, 18)
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize(
+    ("m", "n"), [(1, 1), (3, 40), (40, 3), (7, 50), (15, 577), (16, 15), (129, 33)]
+)
+def test_transposing_and_adding_along_either_axis(m, n, is_known):
+    def shaped(*dims: str | int) -> str:
+        sizes = [{"m": m, "n": n}.get(d, d) if is_known else d for d in dims]
+        if is_known:
+            return f"tensor<{'x'.join(map(str, sizes))}xf32>"
+        names = ", ".join(f'"{d}"' if isinstance(d, str) else str(d) for d in sizes)
+        known = "x".join("?" if isinstance(d, str) else str(d) for d in sizes)
+        return f"tensor<{known}xf32, #graph.shape<[{names}]>>"
+
+    executable = compile(f"""
+    !x = {shaped("m", "n")}
+    !y = {shaped("n", "m")}
+    !r = {shaped("m")}
+    !c = {shaped("n", 1)}
+    func.func @main(%x: !x, %r: !r, %c: !c) -> !y {{
+      %t = "graph.permute_dims"(%x) {{axes = array<i64: 1, 0>}} : (!x) -> !y
+      %s = "graph.add"(%t, %r) : (!y, !r) -> !y
+      %y = "graph.multiply"(%s, %c) : (!y, !c) -> !y
+      return %y : !y
+    }}""")
+    rng = np.random.default_rng(m)
+    x, r, c = (rng.standard_normal(s).astype(np.float32) for s in ((m, n), (m,), (n, 1)))
+    np.testing.assert_allclose(executable["main"](x, r, c), (x.T + r) * c, rtol=1e-6)
+
+
 @pytest.mark.parametrize("program", [COLUMNS, ROWS, SOFTMAX, TURNED])
 def test_threads_share_the_work(program):
     executable = compile(program)
