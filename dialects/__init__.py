@@ -16,6 +16,8 @@ ALL = (Graph, Tir, Lib)
 """Every dialect, in load order."""
 
 _LOADING = threading.Lock()
+_texts: dict[tuple[type, int], str] = {}
+"""What dialects with that many ops were loaded from, as IRDL."""
 
 
 def make_context() -> ir.Context:
@@ -29,9 +31,26 @@ def make_context() -> ir.Context:
     # The bindings read shared class attributes while loading, so two threads must not load at once.
     with _LOADING, context, ir.Location.unknown():
         for dialect in ALL:
-            dialect.load()
-            dialect._mlir_module = None  # would keep the context alive for ever
+            _load(dialect)
     return context
+
+
+def _load(dialect: type) -> None:
+    """Loads a dialect into the current context.
+
+    From the second time on that is from its text, which is sooner read than built op by op.
+    """
+    key = dialect, len(dialect.operations)
+    if key in _texts:
+        dialect._emit_module = lambda: ir.Module.parse(_texts[key])
+    try:
+        dialect.load()
+        if key not in _texts:
+            _texts[key] = str(dialect._mlir_module)
+    finally:
+        dialect._mlir_module = None  # would keep the context alive for ever
+        if "_emit_module" in vars(dialect):
+            del dialect._emit_module  # the inherited one shows again
 
 
 def irdl_text(dialect: type) -> str:

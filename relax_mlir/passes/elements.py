@@ -1,6 +1,7 @@
 """The elements of a textual pipeline, and the parser that checks their names and options."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 
@@ -47,6 +48,7 @@ def is_upstream(element: Element) -> bool:
     return isinstance(element, Upstream)
 
 
+@lru_cache
 def parse(text: str) -> Nested:
     """Reads a pipeline's text; a list without an anchor is for `builtin.module`.
 
@@ -71,6 +73,7 @@ def load_passes(file: Path) -> list[str]:
     if not classes:
         raise UsageError(f"cannot load passes from '{file}': no class in it is a Pass")
     _loaded.update({cls.name(): cls for cls in classes})
+    parse.cache_clear()
     return [cls.name() for cls in classes]
 
 

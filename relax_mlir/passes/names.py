@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "transforms"
@@ -20,6 +21,7 @@ def pass_name(module: str, cls: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls).lower()
 
 
+@cache
 def own_passes() -> dict[str, Path]:
     """Every pass of this package and its file; nothing is imported."""
     files = sorted(FOLDER.glob("[!_]*.py"))
