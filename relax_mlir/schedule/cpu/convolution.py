@@ -21,13 +21,8 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
 from .contraction import Contraction, Factor, constant_of, factor_of, factors_of, loop_of
-from .convolution_kernel import (
-    Filters,
-    Image,
-    Problem,
-    emit_convolution,
-    pack_filters,
-)
+from .convolution_kernel import emit_convolution
+from .convolution_problem import Filters, Image, Problem, pack_filters
 from .emit import rewrite
 from .epilogue import Unsupported
 from .gemm_kernel import Epilogue, Tiling

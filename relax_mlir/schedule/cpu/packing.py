@@ -146,50 +146,69 @@ def copy_rows(
     Row after row is at distance `stride`, and filled up to a multiple of the vectors; rows past
     the end of the source repeat its last one. A last pair of one number gets a zero.
     """
-    lanes = step.lanes
     k = mul(k, step.per_lane)
     depth = minimum(mul(depth, step.per_lane), sub(source.depth, k))
-    last = sub(source.rows, 1)
+    copy = _RowCopy(source, row, k, depth, step, target, start, stride)
+    if source.k_is_innermost:
+        last = sub(source.rows, 1)
+        for_range(0, rows, 1, lambda i: copy.along_k(i, last))
+    else:
+        for_range(0, floor_div(add(rows, step.lanes - 1), step.lanes), 1, copy.along_rows)
 
-    def along_k(i: ir.Value) -> None:
-        begin = source.at(minimum(add(row, i), last), k)
-        to = add(start, mul(i, stride))
+
+@dataclass(frozen=True)
+class _RowCopy:
+    """What `copy_rows` copies; `k` and `depth` count numbers, not steps."""
+
+    source: Matrix
+    row: Index
+    k: Index
+    depth: Index
+    step: MultiplyAdd
+    target: ir.Value
+    start: Index
+    stride: int
+
+    def along_k(self, i: ir.Value, last: Index) -> None:
+        """Copies row i, whose numbers are neighbours; `last` is the last row that there is."""
+        source, lanes = self.source, self.step.lanes
+        begin = source.at(minimum(add(self.row, i), last), self.k)
+        to = add(self.start, mul(i, self.stride))
 
         def copy(j: ir.Value, keep: ir.Value | None = None) -> None:
             loaded = source.load(add(begin, j), lanes, keep)
-            store(step.pack(loaded), target, add(to, floor_div(j, step.per_lane)))
+            packed = self.step.pack(loaded)
+            store(packed, self.target, add(to, floor_div(j, self.step.per_lane)))
 
         def several(j: ir.Value) -> None:
             for part in range(COPIED_AT_ONCE):
                 copy(add(j, part * lanes))
 
-        full = sub(depth, mod(depth, COPIED_AT_ONCE * lanes))
+        full = sub(self.depth, mod(self.depth, COPIED_AT_ONCE * lanes))
         for_range(0, full, COPIED_AT_ONCE * lanes, several)
-        for_range(full, depth, lanes, lambda j: copy(j, mask(sub(depth, j), lanes)))
+        for_range(full, self.depth, lanes, lambda j: copy(j, mask(sub(self.depth, j), lanes)))
 
-    def along_rows(block: ir.Value) -> None:
+    def along_rows(self, block: ir.Value) -> None:
+        """Copies as many rows as there are lanes, which are neighbours."""
+        source, step, lanes = self.source, self.step, self.step.lanes
+
         def squares(j: ir.Value) -> None:
             begin = mul(block, lanes)
-            count = sub(source.rows, add(row, begin))
+            count = sub(source.rows, add(self.row, begin))
             limit = sub(source.depth, 1)
 
             def column(i: int) -> ir.Value:
-                at = add(k, j, i)
+                at = add(self.k, j, i)
                 there = choose(less(at, source.depth), value(count), value(0))
-                first = source.at(add(row, begin), minimum(at, limit))
+                first = source.at(add(self.row, begin), minimum(at, limit))
                 return source.load(first, lanes, mask(there, lanes))
 
             vectors = [column(i) for i in range(lanes)]
             for i, v in enumerate(transpose(vectors)):
-                at = add(start, mul(add(begin, i), stride), floor_div(j, step.per_lane))
-                store(step.pack(v), target, at)
+                to = add(self.start, mul(add(begin, i), self.stride), floor_div(j, step.per_lane))
+                store(step.pack(v), self.target, to)
 
-        for_range(0, depth, lanes, squares)
-
-    if source.k_is_innermost:
-        for_range(0, rows, 1, along_k)
-    else:
-        for_range(0, floor_div(add(rows, lanes - 1), lanes), 1, along_rows)
+        for_range(0, self.depth, lanes, squares)
 
 
 def copy_panel(
@@ -209,48 +228,68 @@ def copy_panel(
     is unspecified: no kernel stores what it computes from that. With `pairs`, a step is a pair of
     bf16 numbers, and a last pair of one number gets a zero.
     """
-    step = MultiplyAdd(lanes, pairs)
-    per_lane = step.per_lane
-    columns, width = vectors * lanes, lanes * per_lane
+    copy = _PanelCopy(source, row, k, vectors, MultiplyAdd(lanes, pairs), target, start)
+    copy.from_rows(depth) if source.k_is_innermost else copy.from_columns(depth)
 
-    def from_columns() -> None:
-        left = [sub(source.rows, add(row, v * lanes)) for v in range(vectors)]
+
+@dataclass(frozen=True)
+class _PanelCopy:
+    """What `copy_panel` copies; a vector is `width` numbers of the panel."""
+
+    source: Matrix
+    row: Index
+    k: Index
+    vectors: int
+    step: MultiplyAdd
+    target: ir.Value
+    start: Index
+
+    @property
+    def width(self) -> int:
+        """Numbers of a vector."""
+        return self.step.lanes * self.step.per_lane
+
+    def from_columns(self, depth: Index) -> None:
+        """Copies rows that are neighbours, step by step."""
+        source, step, lanes = self.source, self.step, self.step.lanes
+        left = [sub(source.rows, add(self.row, v * lanes)) for v in range(self.vectors)]
 
         def one(j: ir.Value) -> None:
-            to = add(start, mul(j, columns * per_lane))
-            at = mul(add(k, j), per_lane)
-            for v in range(vectors):
+            to = add(self.start, mul(j, self.vectors * self.width))
+            at = mul(add(self.k, j), step.per_lane)
+            for v in range(self.vectors):
                 parts = []
-                for part in range(per_lane):
+                for part in range(step.per_lane):
                     inside = less(add(at, part), source.depth)
                     count = choose(inside, value(left[v]), value(0)) if part else left[v]
-                    begin = add(source.at(row, add(at, part)), v * lanes)
+                    begin = add(source.at(self.row, add(at, part)), v * lanes)
                     parts.append(source.load(begin, lanes, mask(count, lanes)))
                 for half, x in enumerate(interleave(*parts) if step.pairs else parts):
-                    store(x, target, add(to, v * width + half * lanes))
+                    store(x, self.target, add(to, v * self.width + half * lanes))
 
         for_range(0, depth, 1, one)
 
-    def from_rows() -> None:
+    def from_rows(self, depth: Index) -> None:
+        """Copies rows whose steps are neighbours, by squares that are transposed."""
+        source, step, lanes, width = self.source, self.step, self.step.lanes, self.width
         last = sub(source.rows, 1)
 
         def strip(v: ir.Value) -> None:
-            at = add(row, mul(v, lanes))
-            first = mul(k, per_lane)
+            at = add(self.row, mul(v, lanes))
+            first = mul(self.k, step.per_lane)
             begins = [source.at(minimum(add(at, i), last), first) for i in range(lanes)]
-            to = add(start, mul(v, width))
+            to = add(self.start, mul(v, width))
 
             def square(j: ir.Value) -> None:
-                keep = mask(sub(source.depth, add(first, mul(j, per_lane))), width)
-                loaded = [source.load(add(b, mul(j, per_lane)), width, keep) for b in begins]
+                keep = mask(sub(source.depth, add(first, mul(j, step.per_lane))), width)
+                loaded = [source.load(add(b, mul(j, step.per_lane)), width, keep) for b in begins]
                 for b in begins:
-                    source.prefetch(add(b, mul(j, per_lane), SQUARES_AHEAD * width), width)
+                    ahead = add(b, mul(j, step.per_lane), SQUARES_AHEAD * width)
+                    source.prefetch(ahead, width)
                 for i, column in enumerate(transpose([step.pack(x) for x in loaded])):
-                    place = add(to, mul(add(j, i), columns * per_lane))
-                    store(step.unpack(column), target, place)
+                    place = add(to, mul(add(j, i), self.vectors * width))
+                    store(step.unpack(column), self.target, place)
 
             for_range(0, depth, lanes, square)
 
-        for_range(0, vectors, 1, strip)
-
-    from_rows() if source.k_is_innermost else from_columns()
+        for_range(0, self.vectors, 1, strip)

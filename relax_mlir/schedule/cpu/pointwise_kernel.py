@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import ir
 
-from .convolution_kernel import (
+from .convolution_problem import (
     PATCH_ELEMENTS,
     Filters,
     Image,

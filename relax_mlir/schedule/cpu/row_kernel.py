@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import ir
 
-from .convolution_kernel import (
+from .convolution_problem import (
     LEAST_ROWS,
     PATCH_ELEMENTS,
     Filters,

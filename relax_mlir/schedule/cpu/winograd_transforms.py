@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from relax_mlir.bindings import arith, ir, vector
 
-from .convolution_kernel import Filters
+from .convolution_problem import Filters
 from .gemm_kernel import Tiling
 from .loops import Index, add, for_range, load, mul, splat, store
 from .multiply_add import interleave
