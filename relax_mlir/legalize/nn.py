@@ -35,7 +35,7 @@ from .scalars import (
     from_compute,
     maximum,
     multiply,
-    sigmoid,
+    negate,
     subtract,
     to_compute,
 )
@@ -47,8 +47,8 @@ def relu(op: ReluOp, kernel: KernelBuilder) -> None:
 
 
 def silu(op: SiluOp, kernel: KernelBuilder) -> None:
-    """x * sigmoid(x)."""
-    _activation(kernel, lambda x: multiply(x, sigmoid(x)))
+    """x * sigmoid(x), which is x / (1 + exp(-x))."""
+    _activation(kernel, lambda x: divide(x, add(scalar(x.type, 1), exp(negate(x)))))
 
 
 def gelu(op: GeluOp, kernel: KernelBuilder) -> None:

@@ -93,6 +93,40 @@ func.func private @centre(%x: tensor<?x?xf32>, %y: tensor<?x?xf32>) -> tensor<?x
   return %0 : tensor<?x?xf32>
 }
 
+// Rows of 32 go through both loops four at a time: all sums first, so that none waits for another.
+// What is left are single rows.
+// CHECK-LABEL: func.func private @centre_short
+// CHECK:         scf.parallel
+// CHECK-COUNT-4:   scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>)
+// CHECK-COUNT-4:   arith.subf {{.*}} : vector<16xf32>
+// CHECK-NOT:       arith.subf
+// CHECK:         tir.grain
+// CHECK-NEXT:    scf.for
+// CHECK:           scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>)
+// CHECK:           arith.subf {{.*}} : vector<16xf32>
+// CHECK-NOT:       arith.subf
+func.func private @centre_short(%x: tensor<?x32xf32>, %y: tensor<?x32xf32>) -> tensor<?x32xf32>
+    attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %x, %c0 : tensor<?x32xf32>
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %s = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<?x32xf32>) outs(%f : tensor<?xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %1 = arith.addf %a, %b : f32
+    linalg.yield %1 : f32
+  } -> tensor<?xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %s : tensor<?x32xf32>, tensor<?xf32>) outs(%y : tensor<?x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %1 = arith.subf %a, %b : f32
+    linalg.yield %1 : f32
+  } -> tensor<?x32xf32>
+  return %0 : tensor<?x32xf32>
+}
+
 // A reduction over the outer dim keeps neighbouring results in the lanes of four vectors.
 // CHECK-LABEL: func.func private @columns
 // CHECK:         scf.for {{.*}} iter_args({{.*}}) -> (vector<64xf32>)

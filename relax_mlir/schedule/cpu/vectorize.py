@@ -32,6 +32,7 @@ from .short_rows import by_length, row_extent
 _TASK_WORK = 1 << 15
 _SERIAL_WORK = 1 << 12
 _FEW_ROWS = 5  # fewer are faster to gather than to transpose
+_TOGETHER, _SHORT_VECTORS = 4, 2  # rows at a time, if they have at most so many vectors
 _NEAR = 1 << 17  # elements that are transposed within the second-level cache
 
 
@@ -64,9 +65,12 @@ class NestEmitter:
             rows = loops.ceil_div(self.extents[plan.tile_axis], plan.lanes)
         counts = [*(self.extents[axis] for axis in outer), rows, blocks]
 
+        def point_at(indices: list[Index]) -> Point:
+            return Point(index=dict(zip(outer, map(Uniform, indices[: len(outer)]), strict=True)))
+
         def task(p: ir.Value | int, short: ShortRow | None) -> None:
             *indices, row, number = _unflatten(p, counts)
-            point = Point(index=dict(zip(outer, map(Uniform, indices), strict=True)))
+            point = point_at(indices)
             if not lane_axes:
                 self._row(point, short)
                 return
@@ -80,7 +84,11 @@ class NestEmitter:
 
         def all_tasks(short: ShortRow | None) -> None:
             work = self._task_work(None if short is None else short.vectors * plan.lanes)
-            self._run_tasks(loops.mul(*counts), work, lambda p: task(p, short))
+            count = loops.mul(*counts)
+            if self._has_short_rows(short):
+                self._run_groups(count, work, lambda p: point_at(_unflatten(p, counts)), short)
+            else:
+                self._run_tasks(count, work, lambda p: task(p, short))
 
         self._by_length(all_tasks)
 
@@ -153,6 +161,25 @@ class NestEmitter:
             loops.for_range(0, count, 1, lambda p: task(p))
         else:
             loops.shared_range(count, work, _TASK_WORK, task)
+
+    def _run_groups(
+        self,
+        count: Index,
+        work: Index,
+        point_at: Callable[[Index], Point],
+        short: ShortRow | None,
+    ) -> None:
+        """Several rows at a time, so that the passes of one need not wait for each other."""
+        groups = loops.floor_div(count, _TOGETHER)
+        rest = loops.mul(groups, _TOGETHER)
+
+        def group(number: Index) -> None:
+            first = loops.mul(number, _TOGETHER)
+            self._rows([point_at(loops.add(first, i)) for i in range(_TOGETHER)], short)
+
+        self._run_tasks(groups, loops.mul(work, _TOGETHER), group)
+        if rest != count:
+            loops.for_range(rest, count, 1, lambda p: self._row(point_at(p), short))
 
     def _task_work(self, row: int | None) -> Index:
         """Rough number of scalar iterations of a task, whose rows have at most `row` elements."""
@@ -295,22 +322,43 @@ class NestEmitter:
         else:
             by_length(*found, emit)
 
+    def _has_short_rows(self, short: ShortRow | None) -> bool:
+        """Whether rows are so short that their passes mostly wait for one another."""
+        if self.plan.lane_axes:
+            return False
+        inner = [cluster.axes for cluster in self.plan.clusters if cluster.axes]
+        if len(inner) < 2 or any(len(axes) > 1 for axes in inner):
+            return False
+        most = _SHORT_VECTORS * self.plan.lanes
+        if short is not None:
+            return short.vectors <= _SHORT_VECTORS
+        extents = [self.extents[axis] for (axis,) in inner]
+        return all(isinstance(extent, int) and extent <= most for extent in extents)
+
     def _row(self, point: Point, short: ShortRow | None = None) -> None:
         """All stages for one iteration of the common axes."""
-        self.evaluator.registers.clear()
-        self.evaluator.has_padded_rows = short is not None
-        buffers = []
-        for stage in self.nest.stages:
-            for result in stage.results:
-                if self._needs_row(stage, result):
-                    buffers.append(self._allocate_row(stage, result, point, short))
+        self._rows([point], short)
+
+    def _rows(self, points: list[Point], short: ShortRow | None = None) -> None:
+        """All stages for some iterations of the common axes, cluster by cluster."""
+        evaluator = self.evaluator
+        evaluator.has_padded_rows = short is not None
+        buffers, states = [], []
+        for point in points:
+            evaluator.registers, evaluator.rows = {}, {}
+            for stage in self.nest.stages:
+                for result in stage.results:
+                    if self._needs_row(stage, result):
+                        buffers.append(self._allocate_row(stage, result, point, short))
+            states.append((point, evaluator.registers, evaluator.rows))
         for cluster in self.plan.clusters:
-            ClusterEmitter(
-                self.evaluator, self.plan, self.extents, self.combiners, cluster, point, short
-            ).emit()
+            for point, evaluator.registers, evaluator.rows in states:
+                ClusterEmitter(
+                    evaluator, self.plan, self.extents, self.combiners, cluster, point, short
+                ).emit()
         for buffer in reversed(buffers):
             memref.dealloc(buffer)
-        self.evaluator.rows.clear()
+        evaluator.registers, evaluator.rows = {}, {}
 
     def _needs_row(self, stage: Stage, result: Computed) -> bool:
         if self.kernel.placement.spot(result) is not None or not kept_axes(self.nest, stage):
