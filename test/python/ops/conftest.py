@@ -19,5 +19,8 @@ def any_route(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
-    os.environ.setdefault("RELAX_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+def _cache_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # processes share what they compile
+        folder = folder.parent
+    os.environ.setdefault("RELAX_CACHE_DIR", str(folder / "cache"))
