@@ -297,9 +297,10 @@ class Search:
         lanes = self._lanes
         word, part = (ir.IntegerType.get_signless(lanes * n) for n in (UNROLL, 1))
         hits = arith.constant(word, 0)
+        masks = loops.mask(loops.sub(stop, base), lanes * UNROLL)
         for i in range(UNROLL):
             here = loops.add(base, i * lanes)
-            mask = loops.mask(loops.sub(stop, here), lanes)
+            mask = vector.shuffle(masks, masks, list(range(i * lanes, (i + 1) * lanes)))
             hit = arith.andi(self._is_hit(self._elements(here, mask), best), mask)
             bits = vector.bitcast(ir.VectorType.get([1], part), hit)
             bits = arith.extui(word, vector.extract(bits, [], [0]))
