@@ -81,15 +81,19 @@ SIZES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("level", [2, 3])
 @pytest.mark.parametrize(("weight", "strides", "padding"), CASES)
-def test_bias_residual_and_relu_are_fused(weight, strides, padding, level) -> None:
-    _check_fused(weight, strides, padding, level, "none")
+def test_bias_residual_and_relu_are_fused(weight, strides, padding) -> None:
+    _check_fused(weight, strides, padding, 3, "none")
 
 
-@pytest.mark.parametrize("level", [2, 3])
-@pytest.mark.parametrize(("weight", "padding"), ALGEBRAIC)
-def test_fused_behind_tiles_of_products(weight, padding, level) -> None:
+@pytest.mark.parametrize(("weight", "strides", "padding"), CASES[::3])
+def test_filters_that_the_kernel_packs(weight, strides, padding) -> None:
+    _check_fused(weight, strides, padding, 2, "none")
+
+
+@pytest.mark.parametrize(("level", "case"), [(2, 0), (3, 1), (3, 2)])
+def test_fused_behind_tiles_of_products(level, case) -> None:
+    weight, padding = ALGEBRAIC[case]
     _check_fused(weight, (1, 1), padding, level, "reassoc,nnan,ninf")
 
 
