@@ -155,7 +155,7 @@ def _is_algebraic(stage: Stage) -> bool:
     """Whether the body says that finite sums of products may become equal expressions."""
     steps = [op for op in stage.block.operations if isinstance(op, arith.AddFOp | arith.MulFOp)]
     flags = [str(op.attributes["fastmath"]).strip("#>").split("<")[1].split(",") for op in steps]
-    return all("fast" in some or {*ALGEBRAIC} <= {*some} for some in flags)
+    return bool(flags) and all("fast" in some or {*ALGEBRAIC} <= {*some} for some in flags)
 
 
 def _spatial(

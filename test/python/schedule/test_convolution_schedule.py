@@ -81,14 +81,11 @@ SIZES = (
 )  # fmt: skip
 
 
+@pytest.mark.parametrize("level", [2, 3])
 @pytest.mark.parametrize(("weight", "strides", "padding"), CASES)
-def test_bias_residual_and_relu_are_fused(weight, strides, padding) -> None:
-    _check_fused(weight, strides, padding, 3, "none")
-
-
-@pytest.mark.parametrize(("weight", "strides", "padding"), CASES[::3])
-def test_filters_that_the_kernel_packs(weight, strides, padding) -> None:
-    _check_fused(weight, strides, padding, 2, "none")
+def test_bias_residual_and_relu_are_fused(weight, strides, padding, level) -> None:
+    """The kernel packs the filters itself at level 2."""
+    _check_fused(weight, strides, padding, level, "none")
 
 
 @pytest.mark.parametrize(("level", "case"), [(2, 0), (3, 1), (3, 2)])
