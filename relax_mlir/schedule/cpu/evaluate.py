@@ -148,21 +148,15 @@ class Evaluator:
     def _transposed(self, view: View, indices: Sequence[IndexLane], point: Point) -> Lane | None:
         """This row of a square that memory holds column by column; None if it is none."""
         tile, lanes = point.tile, point.lanes
-        across = [i for i, index in enumerate(indices) if index == tile.rows[point.row]]
-        down = [i for i, index in enumerate(indices) if index == tile.column]
-        stored = ir.MemRefType(view.base.type).element_type
-        if len(across) != 1 or len(down) != 1 or view.strides[across[0]] != 1:
+        found = _square_axes(view, indices, point)
+        if found is None or view.strides[found[0]] != 1:
             return None
-        if stored != view.element:
-            return None
-        others = tuple(x for i, x in enumerate(indices) if i not in (across[0], down[0]))
-        if not all(isinstance(x, Uniform) for x in others):
-            return None
-        key = (view, across[0], down[0], *others)
+        across, down = found
+        key = (view, *_beside_square(indices, found))
         if key not in tile.turned:
-            at, step = list(indices), view.strides[down[0]]
-            at[across[0]] = Uniform(tile.along_rows.base)
-            at[down[0]] = Uniform(tile.column.base)
+            at, step = list(indices), view.strides[down]
+            at[across] = Uniform(tile.along_rows.base)
+            at[down] = Uniform(tile.column.base)
             first = view.at(at, 1).value
             later = loops.add(first, loops.mul(step, _AHEAD * lanes))
             columns = []
@@ -179,18 +173,12 @@ class Evaluator:
     def _place_of_row(self, view: View, indices: Sequence[IndexLane], point: Point) -> Index | None:
         """Where this row of a square begins in memory; None if it is not contiguous there."""
         tile = point.tile
-        own = [i for i, index in enumerate(indices) if index == tile.rows[point.row]]
-        along = [i for i, index in enumerate(indices) if index == tile.column]
-        stored = ir.MemRefType(view.base.type).element_type
-        if len(own) != 1 or len(along) != 1 or view.strides[along[0]] != 1:
+        found = _square_axes(view, indices, point)
+        if found is None or view.strides[found[1]] != 1:
             return None
-        if stored != view.element:
-            return None
-        others = tuple(x for i, x in enumerate(indices) if i not in (own[0], along[0]))
-        if not all(isinstance(x, Uniform) for x in others):
-            return None
-        key = (view, *others)
-        step = view.strides[own[0]]
+        own, along = found
+        key = (view, *_beside_square(indices, found))
+        step = view.strides[own]
         if key in tile.stored and tile.height is None:
             tile.stored[key] = loops.add(tile.stored[key], step)
         elif key in tile.stored:
@@ -198,7 +186,7 @@ class Evaluator:
             tile.stored[key] = loops.sub(tile.stored[key], step)
         else:
             at = list(indices)
-            at[along[0]] = Uniform(tile.column.base)
+            at[along] = Uniform(tile.column.base)
             tile.stored[key] = view.at(at, 1).value
         return tile.stored[key]
 
@@ -266,6 +254,27 @@ class Evaluator:
         """The element of an operand at the stage's indices."""
         at = [evaluate(e, indices, point.lanes) for e in operand.indices]
         return self.read(operand.tensor, at, point)
+
+
+def _square_axes(view: View, indices: Sequence[IndexLane], point: Point) -> tuple[int, int] | None:
+    """The dims of memory along which a square has its row and its columns.
+
+    None if there is more or less than one of either, if another index changes within the square,
+    or if memory holds elements of another type.
+    """
+    rows = [i for i, index in enumerate(indices) if index == point.tile.rows[point.row]]
+    columns = [i for i, index in enumerate(indices) if index == point.tile.column]
+    if len(rows) != 1 or len(columns) != 1:
+        return None
+    if ir.MemRefType(view.base.type).element_type != view.element:
+        return None
+    others = (x for i, x in enumerate(indices) if i not in (rows[0], columns[0]))
+    return (rows[0], columns[0]) if all(isinstance(x, Uniform) for x in others) else None
+
+
+def _beside_square(indices: Sequence[IndexLane], axes: tuple[int, int]) -> tuple:
+    """What tells one square of a view from others: its dims, and the other indices."""
+    return (*axes, *(x for i, x in enumerate(indices) if i not in axes))
 
 
 def _step_to(number: int, count: Index | None, step: Index) -> Index:
