@@ -5,7 +5,7 @@
     ...                                                                 registers between passes
     0, and above 128     loops over groups of vectors, vectors, and a masked rest
 
-Each number of vectors has this code twice: where the last one is whole, it needs no mask. A loop
+Up to four vectors have this code twice: where the last one is whole, it needs no mask. A loop
 along so short a row takes longer for its prologues and for joining accumulators than for its
 vectors. Only for machines that have registers for masks.
 """
@@ -26,6 +26,8 @@ from .search import lanes_of, order_of
 
 MOST_VECTORS = 8
 """Vectors of the longest row that is short."""
+WHOLE_VECTORS = 4
+"""Vectors of the longest row that has code without masks: in others a mask costs too little."""
 _MOST_COST = 96
 """Instructions for one vector, all passes together, up to which every length has its code."""
 
@@ -63,7 +65,7 @@ def row_extent(
 
 def by_length(extent: Index, lanes: int, emit: Callable[[ShortRow | None], None]) -> None:
     """Emits `emit(row)` for each number of vectors of a short row, and `emit(None)` for others."""
-    rest = loops.mod(extent, lanes)
+    rest = loops.add(loops.mod(loops.sub(extent, 1), lanes), 1)
 
     def up_to(vectors: int, rest: Index | None) -> None:
         row = ShortRow(vectors, rest)
@@ -74,9 +76,10 @@ def by_length(extent: Index, lanes: int, emit: Callable[[ShortRow | None], None]
         loops.if_else(fewer, lambda: up_to(vectors - 1, rest), lambda: emit(row))
 
     def some() -> None:
-        is_whole = loops.less(rest, 1)
+        is_few = loops.less(extent, WHOLE_VECTORS * lanes + 1)
+        is_whole = loops.both(is_few, loops.less(lanes - 1, rest))
         loops.if_else(
-            is_whole, lambda: up_to(MOST_VECTORS, None), lambda: up_to(MOST_VECTORS, rest)
+            is_whole, lambda: up_to(WHOLE_VECTORS, None), lambda: up_to(MOST_VECTORS, rest)
         )
 
     # Unsigned, so that empty rows are among the others.

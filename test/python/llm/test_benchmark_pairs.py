@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
+BESIDE = ("llm_model", "llm_peers", "llm_results", "peers", "scaling", "turns", "worker")
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def benchmarks(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     yield
     for name in set(sys.modules) - before:
-        if name.partition(".")[0] in ("llm_model", "llm_results", "peers", "worker"):
+        if name.partition(".")[0] in BESIDE:
             del sys.modules[name]
 
 
@@ -131,3 +132,19 @@ def test_rows_compare_within_rounds(tmp_path):
     assert load_blocks(tmp_path)[0].rows[0].ratio == row.ratio
     text = report(load_blocks(tmp_path), ["f32"], [2])
     assert "| tg8@0 | a peer 1 | 4.0 | 2.0 | 2.00 | 1.50 to 2.50 | 1.05 | 5.0 GB/s | 100% |" in text
+
+
+@pytest.mark.usefixtures("benchmarks")
+def test_gains_of_steps_are_shares_of_the_reading_kernels():
+    from scaling import Gain
+
+    prompt = Gain("pp8", 8, (4.0, 3.0, 6.0), (2.0, 2.0, 2.0))
+    assert prompt.gains == [2.0, 1.5, 3.0]
+    assert not prompt.shares
+    assert list(prompt.cells()) == ["pp8", "2", "4", "2.00", "1.75 to 2.50", "", "", "1.85"]
+    # The kernel gains 2, 1.5 and 4 in the same rounds.
+    step = Gain("tg8@0", 8, prompt.one, prompt.more, (2.0, 3.0, 4.0), (1.0, 2.0, 1.0))
+    assert step.shares == [1.0, 1.0, 0.75]
+    assert list(step.cells())[-3:] == ["2.00", "1.00", "0.9"]
+    slow = Gain("pp8", 8, (1.0,), (1.0,))
+    assert list(slow.cells())[-1] == "1.85 missed"

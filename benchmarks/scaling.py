@@ -1,0 +1,153 @@
+"""What a second thread gains SmolLM2-135M: prompts, and generation beside the reading kernel.
+
+    python benchmarks/scaling.py
+    python benchmarks/scaling.py --weights native --threads 4 --rounds 9
+
+Ours on one thread and ours on more take turns, in processes of their own. README.md says more.
+"""
+
+import argparse
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import turns
+from llm_peers import WEIGHTS
+from llm_results import quartiles
+
+from relax_mlir.tools.cli import guard, integers
+
+PROGRAMS = {"ours": "peers.llm_relax:Ours", "reader": "peers.llm_relax:Reader"}
+READ_RUNS = 8  # of the reading kernel in a round; their median counts
+PROMPT_TARGET, STEP_TARGET = 1.85, 0.9
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Seconds of each round on one thread and on more, and the reading kernel's for a step."""
+
+    case: str
+    tokens: int
+    one: Sequence[float]
+    more: Sequence[float]
+    read_one: Sequence[float] = ()
+    read_more: Sequence[float] = ()
+
+    @property
+    def gains(self) -> list[float]:
+        """How many times as fast more threads are, round by round."""
+        return [a / b for a, b in zip(self.one, self.more, strict=True)]
+
+    @property
+    def shares(self) -> list[float]:
+        """The gains as a share of the reading kernel's; none for prompts."""
+        reads = zip(self.gains, self.read_one, self.read_more, strict=False)
+        return [gain * more / one for gain, one, more in reads]
+
+    def cells(self) -> Iterator[str]:
+        """What the table says of it."""
+        yield self.case
+        for seconds in (self.one, self.more):
+            yield f"{self.tokens / statistics.median(seconds):.0f}"
+        low, middle, high = quartiles(self.gains)
+        yield from (f"{middle:.2f}", f"{low:.2f} to {high:.2f}")
+        found, target = middle, PROMPT_TARGET
+        if self.shares:
+            found, target = statistics.median(self.shares), STEP_TARGET
+            reads = zip(self.read_one, self.read_more, strict=True)
+            yield from (f"{statistics.median(a / b for a, b in reads):.2f}", f"{found:.2f}")
+        else:
+            yield from ("", "")
+        yield f"{target:g}" + ("" if found >= target else " missed")
+
+
+def main() -> int:
+    """Runs the command."""
+    options = _options()
+    for weights in options.weights:
+        print(f"\n**{weights}, {options.threads} threads beside 1**\n")
+        print("| case | 1 thread | more | gain | quartiles | kernel's | share | target |")
+        print("|---|---|---|---|---|---|---|---|", flush=True)
+        for gain in _measure(options, weights):
+            print(f"| {' | '.join(gain.cells())} |", flush=True)
+    return 0
+
+
+def _measure(options: argparse.Namespace, weights: str) -> Iterator[Gain]:
+    """Runs the cases of one type of weights, one after the other."""
+    with ExitStack() as stack:
+
+        def start(threads: int) -> list[turns.Contender]:
+            specs = {f"{turns.OURS} {name} {threads}": spec for name, spec in PROGRAMS.items()}
+            found, absent = turns.start(specs, threads)
+            for each in found:
+                stack.callback(each.close)
+            if absent:
+                raise RuntimeError(next(iter(absent.values())))
+            return found
+
+        (one, read_one), (more, read_more) = start(1), start(options.threads)
+        for prompt in options.pp:
+            case = {"weights": weights, "work": "", "prompt": prompt}
+            times = _rounds(options.rounds, [_runs(each, case, 1) for each in (one, more)])
+            yield Gain(f"pp{prompt}", prompt, *times)
+        for context in options.context if options.tg else ():
+            case = {"weights": weights, "work": "", "generated": options.tg, "context": context}
+            steps = [_runs(each, case, 1) for each in (one, more)]
+            reads = [_runs(each, {}, READ_RUNS) for each in (read_one, read_more)]
+            times = _rounds(options.rounds, [*steps, *reads])
+            yield Gain(f"tg{options.tg}@{context}", options.tg, *times)
+
+
+def _runs(program: turns.Contender, case: dict, runs: int) -> Callable[[], float]:
+    """Prepares a case; what is returned runs it so many times, and gives the median."""
+    outcomes = turns.prepare([program], case)
+
+    def measure() -> float:
+        outcome = outcomes[program.name]
+        turns.measure([program], case, outcomes, 1, 0, runs)
+        if outcome.why_not:
+            raise RuntimeError(f"{program.name} fails at {case}: {outcome.why_not}")
+        return outcome.seconds[-1]
+
+    return measure
+
+
+def _rounds(rounds: int, programs: Sequence[Callable[[], float]]) -> list[list[float]]:
+    """The seconds of each program, which take turns."""
+    found = [[program() for program in programs] for _ in range(rounds)]
+    return [list(seconds) for seconds in zip(*found, strict=True)]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--weights", default=",".join(WEIGHTS), metavar="TYPE,...",
+        help=f"types that are measured (default: {','.join(WEIGHTS)})")  # fmt: skip
+    add("--threads", type=int, default=2, metavar="N", help="beside one (default: 2)")
+    add("--pp", type=integers, default=[128, 512], metavar="N,...",
+        help="lengths of prompts (default: 128,512)")  # fmt: skip
+    add("--tg", type=int, default=32, metavar="N",
+        help="tokens to generate (default: 32); 0 measures prompts alone")  # fmt: skip
+    add("--context", type=integers, default=[0, 512], metavar="N,...",
+        help="tokens before those (default: 0,512)")  # fmt: skip
+    add("--rounds", type=int, default=7, metavar="N", help="of each case (default: 7)")
+    options = parser.parse_args()
+    options.weights = options.weights.split(",")
+    if unknown := {*options.weights} - {*WEIGHTS}:
+        parser.error(f"no weights '{unknown.pop()}'; there are {', '.join(WEIGHTS)}")
+    if options.threads < 2:
+        parser.error(f"--threads {options.threads}: two at least")
+    if options.rounds < 1:
+        parser.error(f"--rounds {options.rounds}: one at least")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(guard("scaling.py", main))
