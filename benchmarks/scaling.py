@@ -1,4 +1,4 @@
-"""What a second thread gains SmolLM2-135M: prompts, and generation beside the reading kernel.
+"""What a second thread gains SmolLM2-135M, beside what it gains the machine's limits.
 
     python benchmarks/scaling.py
     python benchmarks/scaling.py --weights native --threads 4 --rounds 9
@@ -19,32 +19,41 @@ from llm_results import quartiles
 
 from relax_mlir.tools.cli import guard, integers
 
-PROGRAMS = {"ours": "peers.llm_relax:Ours", "reader": "peers.llm_relax:Reader"}
-READ_RUNS = 8  # of the reading kernel in a round; their median counts
+PROGRAMS = {
+    "ours": "peers.llm_relax:Ours",
+    "reader": "peers.llm_relax:Reader",
+    "multiplier": "peers.llm_relax:Multiplier",
+}
+UNITS = {"f32": "f32", "bf16": "bf16", "q8_0": "int8", "native": "int8"}
+KERNEL_RUNS = 8  # of a kernel that finds a limit in a round; their median counts
 PROMPT_TARGET, STEP_TARGET = 1.85, 0.9
 
 
 @dataclass(frozen=True)
 class Gain:
-    """Seconds of each round on one thread and on more, and the reading kernel's for a step."""
+    """Seconds of each round on one thread and on more, ours and those of the kernel beside it."""
 
     case: str
     tokens: int
     one: Sequence[float]
     more: Sequence[float]
-    read_one: Sequence[float] = ()
-    read_more: Sequence[float] = ()
+    kernel_one: Sequence[float]
+    kernel_more: Sequence[float]
 
     @property
     def gains(self) -> list[float]:
         """How many times as fast more threads are, round by round."""
-        return [a / b for a, b in zip(self.one, self.more, strict=True)]
+        return _quotients(self.one, self.more)
 
     @property
-    def shares(self) -> list[float]:
-        """The gains as a share of the reading kernel's; none for prompts."""
-        reads = zip(self.gains, self.read_one, self.read_more, strict=False)
-        return [gain * more / one for gain, one, more in reads]
+    def kernel_gains(self) -> list[float]:
+        """The same of the kernel."""
+        return _quotients(self.kernel_one, self.kernel_more)
+
+    @property
+    def share(self) -> float:
+        """The gains as a share of the kernel's."""
+        return statistics.median(_quotients(self.gains, self.kernel_gains))
 
     def cells(self) -> Iterator[str]:
         """What the table says of it."""
@@ -53,14 +62,14 @@ class Gain:
             yield f"{self.tokens / statistics.median(seconds):.0f}"
         low, middle, high = quartiles(self.gains)
         yield from (f"{middle:.2f}", f"{low:.2f} to {high:.2f}")
-        found, target = middle, PROMPT_TARGET
-        if self.shares:
-            found, target = statistics.median(self.shares), STEP_TARGET
-            reads = zip(self.read_one, self.read_more, strict=True)
-            yield from (f"{statistics.median(a / b for a, b in reads):.2f}", f"{found:.2f}")
-        else:
-            yield from ("", "")
-        yield f"{target:g}" + ("" if found >= target else " missed")
+        yield from (f"{statistics.median(self.kernel_gains):.2f}", f"{self.share:.2f}")
+        generates = self.case.startswith("tg")
+        found, target = (self.share, STEP_TARGET) if generates else (middle, PROMPT_TARGET)
+        yield f"{'share' if generates else 'gain'} {target:g}{'' if found >= target else ' missed'}"
+
+
+def _quotients(a: Sequence[float], b: Sequence[float]) -> list[float]:
+    return [x / y for x, y in zip(a, b, strict=True)]
 
 
 def main() -> int:
@@ -88,16 +97,19 @@ def _measure(options: argparse.Namespace, weights: str) -> Iterator[Gain]:
                 raise RuntimeError(next(iter(absent.values())))
             return found
 
-        (one, read_one), (more, read_more) = start(1), start(options.threads)
+        pairs = list(zip(start(1), start(options.threads), strict=True))
+        ours, readers, multipliers = pairs
+        common = {"weights": weights, "work": ""}
+        peak = {"unit": UNITS[weights], "threads": options.threads}
+        multiply = [_runs(each, peak, KERNEL_RUNS) for each in multipliers]
+        read = [_runs(each, {}, KERNEL_RUNS) for each in readers]
         for prompt in options.pp:
-            case = {"weights": weights, "work": "", "prompt": prompt}
-            times = _rounds(options.rounds, [_runs(each, case, 1) for each in (one, more)])
-            yield Gain(f"pp{prompt}", prompt, *times)
+            own = [_runs(each, {**common, "prompt": prompt}, 1) for each in ours]
+            yield Gain(f"pp{prompt}", prompt, *_rounds(options.rounds, [*own, *multiply]))
         for context in options.context if options.tg else ():
-            case = {"weights": weights, "work": "", "generated": options.tg, "context": context}
-            steps = [_runs(each, case, 1) for each in (one, more)]
-            reads = [_runs(each, {}, READ_RUNS) for each in (read_one, read_more)]
-            times = _rounds(options.rounds, [*steps, *reads])
+            case = {**common, "generated": options.tg, "context": context}
+            own = [_runs(each, case, 1) for each in ours]
+            times = _rounds(options.rounds, [*own, *read])
             yield Gain(f"tg{options.tg}@{context}", options.tg, *times)
 
 

@@ -43,7 +43,7 @@ def measure_machine(threads: Sequence[int] = (), seconds: float = SECONDS) -> Ma
     numbers = sorted({*threads} or {1, cpus})
     target = Target.parse("native")
     reads = [read_call(huge, target) for huge in (False, True)]
-    peaks = {unit: _peak_call(unit, target, max(numbers)) for unit in UNITS}
+    peaks = {unit: peak_call(unit, target, max(numbers)) for unit in UNITS}
     found = []
     for number in numbers:
         rates = {
@@ -79,8 +79,11 @@ def read_call(huge: bool, target: Target) -> BoundCall:
     return compile(read_module(target.f32_lanes), target)["main"].bind(array, results=[sums])
 
 
-def _peak_call(unit: str, target: Target, threads: int) -> tuple[BoundCall, float] | None:
-    """A call that does little but multiply and add, and how many operations it does."""
+def peak_call(unit: str, target: Target, threads: int) -> tuple[BoundCall, float] | None:
+    """A call that does little but multiply and add, and how many operations it does.
+
+    It has work for so many threads; None where the target lacks the unit (of `UNITS`).
+    """
     if not has_unit(target, unit):
         return None
     tasks, lanes = TASKS_PER_THREAD * threads, target.f32_lanes

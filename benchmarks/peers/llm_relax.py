@@ -1,4 +1,4 @@
-"""This project's decoder, and the machine's reading kernel, as programs of `llm.py`."""
+"""This project's decoder, and kernels that find the machine's limits, as programs of `llm.py`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from worker import Prepared
 
 import relax_mlir
 from relax_mlir.llm import load
-from relax_mlir.machine import read_call
+from relax_mlir.machine import peak_call, read_call
 from relax_mlir.target import Target
 
 
@@ -52,3 +52,20 @@ class Reader:
     def prepare(self, case: dict) -> Prepared:
         """The same for each case."""
         return self._prepared
+
+
+class Multiplier:
+    """Multiplies and adds, as much on any number of threads."""
+
+    version = relax_mlir.__version__
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+
+    def prepare(self, case: dict) -> Prepared:
+        """A case has a "unit" of the processor, and for how many threads there is to be work."""
+        made = peak_call(case["unit"], Target.parse("native"), case["threads"])
+        if made is None:
+            raise NotImplementedError(f"this processor has no {case['unit']} unit")
+        call, _ = made
+        return Prepared(lambda: call.run(self._threads))

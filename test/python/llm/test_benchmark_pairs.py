@@ -135,16 +135,20 @@ def test_rows_compare_within_rounds(tmp_path):
 
 
 @pytest.mark.usefixtures("benchmarks")
-def test_gains_of_steps_are_shares_of_the_reading_kernels():
+def test_gains_are_shares_of_the_kernels():
     from scaling import Gain
 
-    prompt = Gain("pp8", 8, (4.0, 3.0, 6.0), (2.0, 2.0, 2.0))
-    assert prompt.gains == [2.0, 1.5, 3.0]
-    assert not prompt.shares
-    assert list(prompt.cells()) == ["pp8", "2", "4", "2.00", "1.75 to 2.50", "", "", "1.85"]
     # The kernel gains 2, 1.5 and 4 in the same rounds.
-    step = Gain("tg8@0", 8, prompt.one, prompt.more, (2.0, 3.0, 4.0), (1.0, 2.0, 1.0))
-    assert step.shares == [1.0, 1.0, 0.75]
-    assert list(step.cells())[-3:] == ["2.00", "1.00", "0.9"]
-    slow = Gain("pp8", 8, (1.0,), (1.0,))
-    assert list(slow.cells())[-1] == "1.85 missed"
+    rounds = ((4.0, 3.0, 6.0), (2.0, 2.0, 2.0), (2.0, 3.0, 4.0), (1.0, 2.0, 1.0))
+    prompt, step = Gain("pp8", 8, *rounds), Gain("tg8@0", 8, *rounds)
+    assert prompt.gains == [2.0, 1.5, 3.0]
+    assert prompt.kernel_gains == [2.0, 1.5, 4.0]
+    cells = ["2", "4", "2.00", "1.75 to 2.50", "2.00", "1.00"]
+    assert list(prompt.cells()) == ["pp8", *cells, "gain 1.85"]
+    assert list(step.cells()) == ["tg8@0", *cells, "share 0.9"]
+    slow = Gain("pp8", 8, (1.0,), (1.0,), (1.0,), (1.0,))
+    assert list(slow.cells())[-1] == "gain 1.85 missed"
+    assert list(Gain("tg8@0", 8, (1.0,), (1.0,), (2.0,), (1.0,)).cells())[-2:] == [
+        "0.50",
+        "share 0.9 missed",
+    ]
