@@ -11,12 +11,13 @@ import argparse
 import math
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import cases
 import comparison
 import numpy as np
 from comparison import Comparison, Row
-from turns import OURS
+from turns import OURS, Contender
 
 from relax_mlir.limits import Limits
 from relax_mlir.tools.cli import guard
@@ -34,6 +35,9 @@ SPECIALISED = {f"{OURS} static": "peers.ours:Specialised"}
 GROUP_BYTES = 300 << 20
 GROUP_CASES = 8
 FLAT = 0.85
+"""What a point of the curve has to reach of its better neighbour's rate, or of the line."""
+REPEATS = 2
+"""How often points that do not are measured again."""
 
 
 class Kernels(Comparison):
@@ -85,32 +89,79 @@ class Kernels(Comparison):
 class Curve(Kernels):
     """Our own rate over the number of rows, and the points where it falls off."""
 
-    def table(self, rows: Sequence[Row], names: Sequence[str]) -> str:
-        """See `Comparison`; a point has to reach `FLAT` of the better neighbour.
+    def run(
+        self, contenders: Sequence[Contender], options: argparse.Namespace, threads: int
+    ) -> list[Row]:
+        """See `Comparison`; where the rate falls off, it is measured again with its neighbours.
 
-        Neighbours are the powers of two on either side.
+        The machine may have been held up at a single point; the last measurement counts.
         """
-        done = [row for row in rows if row.ours.median]
-        flops = {row.case["m"]: _flops(row) for row in done}
-        lines = [["m", "rate", "unit", "of limit", "of the better neighbour"]]
-        below = []
-        for row in done:
-            m, share, median = row.case["m"], row.share(), row.ours.median
-            exponents = {math.floor(math.log2(m)), math.ceil(math.log2(m))}
-            near = [flops[1 << e] for e in exponents if 1 << e in flops]
-            flat = flops[m] / max(near, default=flops[m])
-            below += [m] if flat < FLAT else []
-            lines.append([str(m), self.figure(row.case, median or 0), cases.work(row.case).unit,
-                          f"{share:.0%}" if share else "-",
-                          f"{flat:.2f}{' <-' if flat < FLAT else ''}"])  # fmt: skip
+        rows = super().run(contenders, options, threads)
+        for _ in range(REPEATS):
+            below = [point.m for point in _points(rows) if not point.is_flat]
+            doubtful = {*below, *(near for m in below for near in _neighbours(m))}
+            cases_ = [case for case in options.cases if case["m"] in doubtful]
+            if not cases_:
+                break
+            options_ = argparse.Namespace(**{**vars(options), "cases": cases_})
+            again = {row.case["m"]: row for row in super().run(contenders, options_, threads)}
+            rows = [again.get(row.case["m"], row) for row in rows]
+        return rows
+
+    def table(self, rows: Sequence[Row], names: Sequence[str]) -> str:
+        """What ours does at each point, and which of them are not flat."""
+        done, points = [row for row in rows if row.ours.median], _points(rows)
+        lines = [["m", "rate", "unit", "of limit", "of the better neighbour", "of the line", ""]]
+        for row, point in zip(done, points, strict=True):
+            share, rate = row.share(), self.figure(row.case, row.ours.median or 0)
+            lines.append([str(point.m), rate, cases.work(row.case).unit,
+                          f"{share:.0%}" if share else "-", f"{point.rate:.2f}",
+                          f"{point.line:.2f}", "" if point.is_flat else "<-"])  # fmt: skip
+        below = [point.m for point in points if not point.is_flat]
         verdict = f"below {FLAT} at m = {below}" if below else f"flat: every point reaches {FLAT}"
         notes = [f"{self.label(row.case)}: {row.ours.why_not}" for row in rows if row not in done]
         title = f"{self.label(rows[0].case)}: ours over m"
         return "\n".join([title, comparison.aligned(lines), verdict, *notes])
 
 
-def _flops(row: Row) -> float:
-    return 2.0 * row.case["m"] * row.case["n"] * row.case["k"] / (row.ours.median or math.inf)
+@dataclass(frozen=True)
+class _Point:
+    """A number of rows beside the powers of two on either side of it.
+
+    `rate` is a share of the better one's rate; `line` is the time on the straight line between
+    theirs as a share of the point's: what waits for its weights takes as long for fewer rows.
+    """
+
+    m: int
+    rate: float
+    line: float
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether either reaches `FLAT`."""
+        return max(self.rate, self.line) >= FLAT
+
+
+def _neighbours(m: int) -> list[int]:
+    """The powers of two on either side; of one of them, itself."""
+    exponent = math.log2(m)
+    return [1 << math.floor(exponent), 1 << math.ceil(exponent)]
+
+
+def _points(rows: Sequence[Row]) -> list[_Point]:
+    """All that were measured; without neighbours, a point is flat."""
+    seconds = {row.case["m"]: row.ours.median for row in rows if row.ours.median}
+    found = []
+    for m, own in seconds.items():
+        near = [each for each in _neighbours(m) if each in seconds]
+        rate = min((seconds[each] / each * m / own for each in near), default=1.0)
+        if len(near) == 2 and near[0] < near[1]:
+            (a, b), (first, last) = near, (seconds[each] for each in near)
+            line = (first + (last - first) * (m - a) / (b - a)) / own
+        else:
+            line = rate
+        found.append(_Point(m, rate, line))
+    return found
 
 
 def main() -> int:

@@ -25,7 +25,7 @@ def comparison(monkeypatch):
 
     yield comparison
     for name in set(sys.modules) - before:
-        if name in ("comparison", "turns", "worker"):
+        if name in ("cases", "comparison", "kernels", "turns", "worker"):
             del sys.modules[name]
 
 
@@ -103,6 +103,46 @@ def test_table_has_figures_and_reasons_once(comparison):
         "b: no (2 squared, 3 squared)",
     ]
     assert len({len(line) for line in lines[:3]}) == 1
+
+
+def test_a_curve_is_measured_again_where_it_falls_off(comparison, monkeypatch):
+    import kernels
+
+    # Seconds of one row, in each measurement: 3 was held up once, 5 falls off indeed.
+    seconds = {2: [1.0], 3: [1.5, 1.1], 4: [1.0, 1.0, 1.0], 5: [1.4, 1.3, 1.5], 8: [1.0, 1.0, 1.0]}
+    options = argparse.Namespace(cases=[kernels.cases.matmul(m, 7, 9, "f32") for m in seconds])
+    asked = []
+
+    def run(_self, _contenders, options, threads):
+        asked.append([case["m"] for case in options.cases])
+        count = [sum(m in each for each in asked) - 1 for m in asked[-1]]
+        times = [case["m"] * seconds[case["m"]][min(i, len(seconds[case["m"]]) - 1)]
+                 for case, i in zip(options.cases, count, strict=True)]  # fmt: skip
+        return [
+            row(comparison, {OURS: [time]}, case=case)
+            for case, time in zip(options.cases, times, strict=True)
+        ]
+
+    monkeypatch.setattr(kernels.Kernels, "run", run)
+    rows = kernels.Curve().run([], options, 1)
+    assert asked == [[2, 3, 4, 5, 8], [2, 3, 4, 5, 8], [4, 5, 8]]
+    lines = kernels.Curve().table(rows, [OURS]).splitlines()
+    assert [line.split()[0] for line in lines if line.endswith("<-")] == ["5"]
+    assert lines[-1] == "below 0.85 at m = [5]"
+    assert lines[3].split()[-2:] == ["0.91", "0.91"]
+
+
+def test_a_curve_is_flat_where_weights_take_as_long_for_fewer_rows(comparison):
+    import kernels
+
+    # Rows 5 and 6 take what lies between 4 and 8; 7 takes a quarter more.
+    seconds = {4: 8.0, 5: 8.5, 6: 9.0, 7: 9.5 * 1.25, 8: 10.0}
+    shape = [kernels.cases.matmul(m, 7, 9, "f32") for m in seconds]
+    rows = [row(comparison, {OURS: [seconds[case["m"]]]}, case=case) for case in shape]
+    points = kernels._points(rows)
+    np.testing.assert_allclose([point.line for point in points], [1, 1, 1, 0.8, 1])
+    np.testing.assert_allclose(points[1].rate, 5 / 8.5 / (8 / 10.0))
+    assert [point.m for point in points if not point.is_flat] == [7]
 
 
 PROGRAM = """
