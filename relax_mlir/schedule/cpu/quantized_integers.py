@@ -60,10 +60,8 @@ ROWS = 2
 """Rows at once of many: 1 waits for its own additions, and 4 ended up slower than 2."""
 FEW_ROWS = 8
 """Rows up to which there is a tile for each number, where a vector is as wide as a panel."""
-PREFETCH_ROWS = 6
-"""Rows from which on multiplying takes so long that the machine stops reading ahead."""
-STRETCH = 64
-"""Blocks of k of `ROW_BLOCK` rows that stay in the L2 cache (256 KiB)."""
+STRETCH = 128
+"""Blocks of k of `ROW_BLOCK` rows, or more of fewer rows, that stay in the L2 cache (512 KiB)."""
 TASK_BYTES, TASK_ROWS = 24576, 16
 """Weights that are worth a task of their own, for up to so many rows; of more rows, fewer are."""
 TASKS = 24
@@ -322,8 +320,9 @@ class _Task:
 
         def panel(j: ir.Value) -> None:
             def block(b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
-                # Narrow numbers come in several slow streams, which the machine notices late.
-                if self.kernel.scheme.bits < 8 or rows >= PREFETCH_ROWS:
+                # Narrow numbers come in several slow streams, which the machine notices late; of
+                # more rows it stops reading ahead, since multiplying takes so long.
+                if self.kernel.scheme.bits < 8 or rows > 1:
                     self._prefetch(j, b)
                 places = [add(self._place(b), r) for r in range(rows)]
                 result = []
@@ -348,8 +347,10 @@ class _Task:
         size = mul(self.rows, self.kernel.split.stride)
         for_range(0, size, lanes, lambda i: store(zero, self.totals, i))
 
+        length = floor_div(STRETCH * ROW_BLOCK, self.rows)
+
         def stretch(begin: Index) -> None:
-            end = minimum(add(begin, STRETCH), blocks)
+            end = minimum(add(begin, length), blocks)
 
             def panel(j: ir.Value) -> None:
                 for_range(begin, end, 1, lambda b: self._block(j, b))
@@ -359,7 +360,7 @@ class _Task:
         if blocks <= STRETCH:
             stretch(0)
         else:
-            for_range(0, blocks, STRETCH, stretch)
+            for_range(0, blocks, length, stretch)
 
     def _block(self, j: Index, b: Index) -> None:
         """One block of a panel times all rows."""

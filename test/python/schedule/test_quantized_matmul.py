@@ -93,13 +93,17 @@ def test_shapes_of_matrices(rows: int, units: int, scheme: str) -> None:
 
 @pytest.mark.parametrize("target", ["native", "x86-64-v3"])
 @pytest.mark.parametrize(
-    ("scheme", "columns", "units"), [("q8_0", 784, 65), ("q4_1", 48, 131), ("q6_k", 48, 17)]
+    ("scheme", "columns", "units"),
+    [("q8_0", 784, 133), ("q4_1", 48, 131), ("q4_0", 16, 521), ("q6_k", 48, 17)],
 )
 def test_many_panels_and_long_rows(scheme: str, columns: int, units: int, target: str) -> None:
-    """More panels than a task takes, and rows longer than the stretch that a cache keeps."""
+    """More panels than a task takes, and rows longer than the stretch that a cache keeps.
+
+    That is 128 blocks of 256 rows, of which either half is a block of rows, and 496 of 33 rows.
+    """
     k = units * unit(scheme)
     product, matrix = Product(scheme, columns, k, "int8"), Matrix.random(scheme, columns, k)
-    for rows in (1, 3, 5, 33, 257):
+    for rows in (1, 3, 5, 33, 256, 257):
         check(product, matrix, normal(rows, k), target)
 
 
