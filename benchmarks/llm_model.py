@@ -15,6 +15,7 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from safetensors.numpy import save_file
 
 from relax_mlir.llm.checkpoint import Checkpoint
+from relax_mlir.llm.model import cache_type
 from relax_mlir.llm.weights import WeightSource
 
 REFERENCE = Path(__file__).resolve().parents[1] / "test/python/llm/reference_llama.py"
@@ -28,7 +29,7 @@ for eleven years, held after all, and the water fell again."""
 """What programs have to go on with, as their answers are checked."""
 CHECKED = 128
 """How many tokens of it."""
-CACHE_ITEM_BYTES = 4
+CACHE_ITEM_BYTES = {"f32": 4, "bf16": 2}
 EMBEDDING = "model.embed_tokens.weight"
 PROMPTS = (37, 16, 128)
 """Lengths of prompts behind which answers are checked; after the first come single tokens."""
@@ -138,7 +139,8 @@ def step_bytes(checkpoint: Checkpoint, weights: str, case: dict) -> float:
         kind = GGMLQuantizationType["F32" if len(shape) == 1 else own]
         block, block_bytes = GGML_QUANT_SIZES[kind]
         total += math.prod(shape) / block * block_bytes
-    cached = 2 * config.num_layers * config.num_kv_heads * config.head_dim * CACHE_ITEM_BYTES
+    item_bytes = CACHE_ITEM_BYTES[cache_type(None, weights, "int8", checkpoint)]
+    cached = 2 * config.num_layers * config.num_kv_heads * config.head_dim * item_bytes
     return total + cached * (case["context"] + case["generated"] / 2)
 
 

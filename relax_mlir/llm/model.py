@@ -68,8 +68,8 @@ def load(
             other engines do; "f32" computes exactly, about three times slower.
         cache: the type that keys and values of earlier tokens are kept in: "f32"; "bf16", where
             attention computes in bfloat16 too unless activations are "f32"; or "int8", by blocks
-            of 32 with a scale. By default "bf16" where weights and activations are bfloat16, else
-            "f32".
+            of 32 with a scale. By default "f32" where all products are exact, that is with weights
+            or activations of "f32", else "bf16".
 
     Raises:
         UsageError: an argument is wrong, or there is no such model.
@@ -88,7 +88,7 @@ def load(
     if weights == "native":
         _tell_what_is_decoded(checkpoint)
     context = _checked_context(context, checkpoint.config)
-    cache = cache_type(cache, weights, activations, checkpoint.config)
+    cache = cache_type(cache, weights, activations, checkpoint)
     settings = Settings(weights, activations, target, opt_level, cache=cache)
     decoder = decoder_for(checkpoint, settings, threads or num_cpus(), use_cache)
     statistics = Statistics(
@@ -101,10 +101,15 @@ def load(
     return loaded
 
 
+def _formats(checkpoint: Checkpoint) -> list[str]:
+    """What each matrix is in the file."""
+    shapes = checkpoint.config.weight_shapes()
+    return [checkpoint.weights.format(name) for name, shape in shapes.items() if len(shape) == 2]
+
+
 def _tell_what_is_decoded(checkpoint: Checkpoint) -> None:
     """Warns of matrices that take more memory than in the file."""
-    shapes = checkpoint.config.weight_shapes()
-    formats = [checkpoint.weights.format(name) for name, shape in shapes.items() if len(shape) == 2]
+    formats = _formats(checkpoint)
     for format in DECODED:
         if count := formats.count(format):
             warnings.warn(
@@ -114,19 +119,23 @@ def _tell_what_is_decoded(checkpoint: Checkpoint) -> None:
             )
 
 
-def cache_type(cache: str | None, weights: str, activations: str, config: LlamaConfig) -> str:
+def cache_type(cache: str | None, weights: str, activations: str, checkpoint: Checkpoint) -> str:
     """The type of caches that is asked for, or the default for these weights.
 
     Raises UsageError for an unknown type, and for int8 if blocks of 32 do not divide the heads.
     """
     if cache is None:
-        return "bf16" if (weights, activations) == ("bf16", "int8") else "f32"
+        is_exact = weights == "f32" or activations == "f32"
+        if weights == "native":
+            is_exact |= {*_formats(checkpoint)} <= {"F32", *DECODED}
+        return "f32" if is_exact else "bf16"
     if cache not in CACHES:
         raise UsageError(f"unknown cache '{cache}'; accepted are {', '.join(CACHES)}")
-    if cache == "int8" and config.head_dim % 32:
+    head_dim = checkpoint.config.head_dim
+    if cache == "int8" and head_dim % 32:
         raise UsageError(
             f"int8 caches take heads of a multiple of 32 features, and this model's have "
-            f"{config.head_dim}; accepted are f32, bf16"
+            f"{head_dim}; accepted are f32, bf16"
         )
     return cache
 

@@ -94,7 +94,7 @@ def _ablate(args: argparse.Namespace, plan: Plan) -> int:
 
     checkpoint = open_checkpoint(args.model)
     plan.check(checkpoint.config.max_context)
-    cache = cache_type(args.cache, args.weights, args.activations, checkpoint.config)
+    cache = cache_type(args.cache, args.weights, args.activations, checkpoint)
     settings = Settings(args.weights, args.activations, args.target, args.opt_level, cache=cache)
     results = ablation.ablate(checkpoint, settings, plan)
     print(json.dumps(results, indent=2) if args.json else ablation.table(results))

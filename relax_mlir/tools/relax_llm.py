@@ -70,8 +70,8 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
     add(
         "--cache",
         metavar="TYPE",
-        help="what keys and values of earlier tokens are kept in: f32, bf16 or int8 (default: bf16 "
-        "where matrices and activations are, else f32)",
+        help="what keys and values of earlier tokens are kept in: f32, bf16 or int8 (default: f32 "
+        "where matrices or activations are, else bf16)",
     )
 
 

@@ -152,3 +152,22 @@ def test_gains_are_shares_of_the_kernels():
         "0.50",
         "share 0.9 missed",
     ]
+
+
+@pytest.mark.usefixtures("benchmarks")
+def test_bytes_of_a_step_are_those_that_are_held():
+    import llm_model
+
+    from relax_mlir.llm import load
+    from relax_mlir.llm.checkpoint import open_checkpoint
+
+    checkpoint = open_checkpoint("smollm2")
+    for weights in ("bf16", "native"):
+        steps = [
+            llm_model.step_bytes(checkpoint, weights, {"context": m, "generated": 0})
+            for m in (0, 100)
+        ]
+        model = load(weights=weights)
+        session = model.session(100)
+        assert steps[1] - steps[0] == sum(array.nbytes for array in session._caches)
+        assert math.isclose(steps[0], sum(array.nbytes for array in model.parameters), rel_tol=0.01)

@@ -10,6 +10,8 @@ from tiny_models import CONFIG, random_weights, write_gguf
 
 from relax_mlir import llm
 from relax_mlir.errors import UsageError
+from relax_mlir.llm.checkpoint import open_checkpoint
+from relax_mlir.llm.model import cache_type
 from relax_mlir.tools.relax_llm import main
 
 WIDE = replace(CONFIG, hidden_size=192, head_dim=32)
@@ -76,12 +78,30 @@ def test_sizes_of_caches(path):
 
 @pytest.mark.parametrize(
     ("weights", "activations", "element"),
-    [("f32", "int8", "f32"), ("bf16", "int8", "bf16"), ("bf16", "f32", "f32")],
+    [
+        ("f32", "int8", "f32"),
+        ("bf16", "int8", "bf16"),
+        ("bf16", "f32", "f32"),
+        ("q8_0", "int8", "bf16"),
+        ("q8_0", "f32", "f32"),
+        ("native", "int8", "f32"),
+    ],
 )
 def test_default_caches_are_as_exact_as_the_products(path, weights, activations, element):
     model = llm.load(path, weights=weights, activations=activations)
     caches = [argument for argument in model.executable["main"].arguments if argument.inout]
     assert {argument.dtype for argument in caches} == {element}
+
+
+@pytest.mark.parametrize(
+    ("format", "element"), [("Q8_0", "bf16"), ("BF16", "bf16"), ("F16", "f32")]
+)
+def test_default_caches_follow_what_the_file_has(tmp_path, format, element):
+    file = str(write_gguf(tmp_path / "wide.gguf", WEIGHTS, format, WIDE))
+    checkpoint = open_checkpoint(file)
+    assert cache_type(None, "native", "int8", checkpoint) == element
+    assert cache_type(None, "native", "f32", checkpoint) == "f32"
+    assert cache_type("int8", "native", "f32", checkpoint) == "int8"
 
 
 def test_unknown_caches_are_refused(path, capsys):
