@@ -35,7 +35,7 @@ SPECIALISED = {f"{OURS} static": "peers.ours:Specialised"}
 GROUP_BYTES = 300 << 20
 GROUP_CASES = 8
 FLAT = 0.85
-"""What a point of the curve has to reach of its better neighbour's rate, or of the line."""
+"""What a point of the curve has to reach of its better neighbour's rate."""
 REPEATS = 2
 """How often points that do not are measured again."""
 
@@ -98,7 +98,7 @@ class Curve(Kernels):
         """
         rows = super().run(contenders, options, threads)
         for _ in range(REPEATS):
-            below = [point.m for point in _points(rows) if not point.is_flat]
+            below = [point.m for point in _points(rows) if point.rate < FLAT]
             doubtful = {*below, *(near for m in below for near in _neighbours(m))}
             cases_ = [case for case in options.cases if case["m"] in doubtful]
             if not cases_:
@@ -109,16 +109,18 @@ class Curve(Kernels):
         return rows
 
     def table(self, rows: Sequence[Row], names: Sequence[str]) -> str:
-        """What ours does at each point, and which of them are not flat."""
+        """What ours does at each point, which of them fall off, and whose time does not."""
         done, points = [row for row in rows if row.ours.median], _points(rows)
         lines = [["m", "rate", "unit", "of limit", "of the better neighbour", "of the line", ""]]
         for row, point in zip(done, points, strict=True):
             share, rate = row.share(), self.figure(row.case, row.ours.median or 0)
             lines.append([str(point.m), rate, cases.work(row.case).unit,
                           f"{share:.0%}" if share else "-", f"{point.rate:.2f}",
-                          f"{point.line:.2f}", "" if point.is_flat else "<-"])  # fmt: skip
-        below = [point.m for point in points if not point.is_flat]
+                          f"{point.line:.2f}", "<-" if point.rate < FLAT else ""])  # fmt: skip
+        below = [point.m for point in points if point.rate < FLAT]
         verdict = f"below {FLAT} at m = {below}" if below else f"flat: every point reaches {FLAT}"
+        if in_time := [point.m for point in points if point.rate < FLAT <= point.line]:
+            verdict += f"; of these, in time with the line between their neighbours: {in_time}"
         notes = [f"{self.label(row.case)}: {row.ours.why_not}" for row in rows if row not in done]
         title = f"{self.label(rows[0].case)}: ours over m"
         return "\n".join([title, comparison.aligned(lines), verdict, *notes])
@@ -136,11 +138,6 @@ class _Point:
     rate: float
     line: float
 
-    @property
-    def is_flat(self) -> bool:
-        """Whether either reaches `FLAT`."""
-        return max(self.rate, self.line) >= FLAT
-
 
 def _neighbours(m: int) -> list[int]:
     """The powers of two on either side; of one of them, itself."""
@@ -149,7 +146,7 @@ def _neighbours(m: int) -> list[int]:
 
 
 def _points(rows: Sequence[Row]) -> list[_Point]:
-    """All that were measured; without neighbours, a point is flat."""
+    """All that were measured; without neighbours, a point is its own."""
     seconds = {row.case["m"]: row.ours.median for row in rows if row.ours.median}
     found = []
     for m, own in seconds.items():

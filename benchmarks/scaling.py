@@ -17,6 +17,7 @@ import turns
 from llm_peers import WEIGHTS
 from llm_results import quartiles
 
+from relax_mlir.errors import UsageError
 from relax_mlir.tools.cli import guard, integers
 
 PROGRAMS = {
@@ -116,6 +117,8 @@ def _measure(options: argparse.Namespace, weights: str) -> Iterator[Gain]:
 def _runs(program: turns.Contender, case: dict, runs: int) -> Callable[[], float]:
     """Prepares a case; what is returned runs it so many times, and gives the median."""
     outcomes = turns.prepare([program], case)
+    if why_not := outcomes[program.name].why_not:
+        raise UsageError(f"{program.name} cannot do {case}: {why_not}")
 
     def measure() -> float:
         outcome = outcomes[program.name]
