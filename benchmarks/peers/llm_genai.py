@@ -1,9 +1,11 @@
 """ONNX Runtime GenAI, on models that its own builder makes of the Hugging Face folder.
 
 python llm_genai.py WORK f32     builds WORK/genai-f32
+python llm_genai.py WORK native  builds that too, and WORK/genai-native with the file's own blocks
 """
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,10 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime_genai
+from peers import llm_genai_blocks
 from peers.llm_decoder import CAPACITY, Decoder, Program
 
-PRECISIONS = {"f32": "fp32", "q8_0": "int8", "native": "int4"}
-"""The builder's name of the type that stands beside each of ours."""
+PRECISIONS = {"f32": "fp32", "q8_0": "int8"}
+"""The builder's name of the type that stands beside each of ours; its int4 gives wrong answers."""
+CONFIG = "genai_config.json"
 
 
 class GenAi(Decoder):
@@ -52,11 +56,19 @@ class GenAiProgram(Program):
 
 def build(work: Path, weights: str) -> None:
     """Makes the model; of a prompt it computes the logits of the last token alone."""
-    command = [sys.executable, "-m", "onnxruntime_genai.models.builder", "-m", "hf"]
-    command += ["-i", str(work / "hf"), "-o", str(work / f"genai-{weights}")]
-    command += ["-p", PRECISIONS[weights], "-e", "cpu", "-c", str(work / "builder")]
-    command += ["--extra_options", "prune_lm_head=true"]
-    subprocess.run(command, check=True)
+    if weights in PRECISIONS:
+        command = [sys.executable, "-m", "onnxruntime_genai.models.builder", "-m", "hf"]
+        command += ["-i", str(work / "hf"), "-o", str(work / f"genai-{weights}")]
+        command += ["-p", PRECISIONS[weights], "-e", "cpu", "-c", str(work / "builder")]
+        command += ["--extra_options", "prune_lm_head=true"]
+        subprocess.run(command, check=True)
+        return
+    plain, target = work / "genai-f32", work / f"genai-{weights}"
+    if not (plain / CONFIG).exists():
+        build(work, "f32")
+    target.mkdir(exist_ok=True)
+    llm_genai_blocks.convert(plain / "model.onnx", target / "model.onnx")
+    shutil.copy(plain / CONFIG, target)
 
 
 if __name__ == "__main__":
