@@ -64,6 +64,8 @@ COPIES_PER_THREAD = 4
 """Copies that are worth a thread."""
 COPY_ELEMENTS = 4194304
 """Elements of the left side that are copied before anything is multiplied."""
+AHEAD = 2048
+"""Lanes of a panel of packed weights that are asked for ahead of the one that is multiplied."""
 L1_SETS = 64
 LINE_BYTES = 64
 MOST_IN_SET = 7
@@ -358,8 +360,7 @@ class _Task:
         for i, side in enumerate(gemm.problem.rhs):
             rhs = side(self.rows.batch)
             if gemm.problem.packed:
-                ahead = rhs.at(add(p, 1), k)
-                found.append(Panel(rhs.buffer, rhs.at(p, k), rhs.convert, ahead))
+                found.append(Panel(rhs.buffer, rhs.at(p, k), rhs.convert))
                 continue
             column, pairs = mul(p, tiling.columns), gemm.problem.pairs
             copy_panel(rhs, column, k, depth, tiling.lanes, tiling.vectors, packs[i], 0, pairs)
@@ -466,14 +467,10 @@ class _Tiles:
         return tile.sums(self.depth, self.left.at(at), last, right, before)
 
     def _fetching(self, right: Panel, at: Index) -> Panel:
-        """A panel whose tile from row `at` on asks for half of the next one: the first two do."""
-        if right.ahead is None:
+        """A panel that the first tile, which reads it from memory, asks for ahead."""
+        if not self.gemm.problem.packed:
             return right
-        tiling, step = self.gemm.tiling, self.gemm.step
-        half = mul(self.depth, tiling.lanes * step.per_lane)
-        ahead = add(right.ahead, _pick(less(at, 1), 0, half))
-        is_early = less(at, 2 * tiling.rows)
-        return replace(right, ahead=_pick(is_early, ahead, right.offset))
+        return replace(right, ahead=_pick(less(at, 1), AHEAD * self.gemm.step.per_lane, 0))
 
     def _keep(self, tile: Tile, total: Sequence[ir.Value], product: int, block: Block) -> None:
         """Stores the sums of a product."""

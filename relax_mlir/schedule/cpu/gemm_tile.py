@@ -19,6 +19,9 @@ from relax_mlir.target import Target
 from .loops import Index, add, for_range, load, mod, mul, splat, sub, value
 from .multiply_add import MultiplyAdd
 
+FETCHING_ROWS = 6
+"""Least height of a tile that asks for its panel ahead: lower ones are slower that way."""
+
 
 @dataclass(frozen=True)
 class Tiling:
@@ -99,8 +102,8 @@ class Epilogue(Protocol):
 class Panel:
     """A panel of the right side, from an offset of a flat buffer on.
 
-    `convert` turns loaded vectors into f32; None where they are what is multiplied. From `ahead` on
-    a tile of full height asks for a vector with each step, so that the next panel is near in time.
+    `convert` turns loaded vectors into f32; None where they are what is multiplied. A tile of some
+    height asks for what lies `ahead` elements behind the vectors that it loads.
     """
 
     buffer: ir.Value
@@ -114,9 +117,10 @@ class Panel:
         return self.convert(loaded) if self.convert else loaded
 
     def prefetch(self, at: Index) -> None:
-        """Asks for the cache line of an element ahead; it need not exist."""
+        """Asks for the cache line ahead of an element; it need not exist."""
         if self.ahead is not None:
-            memref.prefetch(self.buffer, [value(add(self.ahead, at))], False, 2, True)
+            place = add(self.offset, self.ahead, at)
+            memref.prefetch(self.buffer, [value(place)], False, 2, True)
 
 
 @dataclass(frozen=True)
@@ -188,8 +192,10 @@ class Tile:
         at = mul(k, self.tiling.vectors * width)
         vectors = [right.load(add(at, v * width), width) for v in range(self.vectors)]
         start = add(left.offset, mul(k, left.pitch))
-        if self.height == self.tiling.rows:
-            right.prefetch(mul(k, width))
+        if self.height >= FETCHING_ROWS:
+            vectors_per_line = max(16 // self.tiling.lanes, 1)
+            for v in range(0, self.vectors, vectors_per_line):
+                right.prefetch(add(at, v * width))
         result = []
         for r, row in enumerate(rows):
             x = self.step.left(left.buffer, add(start, row))
