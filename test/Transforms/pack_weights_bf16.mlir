@@ -66,5 +66,12 @@ func.func @rounded_between_products(%x: tensor<?x64xf32, #graph.shape<["n", 64]>
 
 // DOT-LABEL:   func.func private @fused_astype_permute_dims_matmul_packed(
 // DOT-SAME:      memref<2x32x32x2xbf16>
-// DOT:           llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
+// DOT:           %[[PANELS:.*]] = memref.collapse_shape {{.*}} : memref<2x32x32x2xbf16> into memref<4096xbf16>
+// The first tile of a panel asks for what lies 8 KiB ahead, the others for what they load anyway.
+// DOT:           %[[AHEAD:.*]] = arith.select %{{.*}}, %c4096, %c0 : index
+// DOT:           %[[AT:.*]] = arith.addi %{{.*}}, %[[AHEAD]] : index
+// DOT:           scf.for
+// DOT:             %[[LINE:.*]] = arith.addi %[[AT]], %{{.*}} : index
+// DOT:             memref.prefetch %[[PANELS]][%[[LINE]]], read, locality<2>, data : memref<4096xbf16>
+// DOT:             llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
 // DOT-SAME:        (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>

@@ -2,6 +2,7 @@
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v3},symbol-dce' | FileCheck %s --check-prefix=AVX2
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=aarch64-v8.2},symbol-dce' | FileCheck %s --check-prefix=SDOT
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=aarch64},symbol-dce' | FileCheck %s --check-prefix=PLAIN
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4+avx512vnni},symbol-dce,relax-schedule{target=x86-64-v4+avx512vnni}' | FileCheck %s --check-prefix=LOOPS
 
 // Groups of four along k, the last one filled up; numbers are unsigned in panels, and signed again
 // where they are multiplied.
@@ -25,6 +26,13 @@
 // SDOT-LABEL:  func.func @scaled
 // SDOT:          -> tensor<5x26x8x4xi8>
 // SDOT-NOT:      arith.xori
+
+// The first tile of a panel asks for what lies 8 KiB ahead, the others for what they load anyway.
+// LOOPS:         %[[NUMBERS:.*]] = memref.collapse_shape {{.*}} : memref<2x26x32x4xi8> into memref<6656xi8>
+// LOOPS:         %[[AHEAD:.*]] = arith.select %{{.*}}, %c8192, %c0 : index
+// LOOPS:         scf.for
+// LOOPS:           %[[AT:.*]] = arith.addi %{{.*}}, %[[AHEAD]] : index
+// LOOPS:           memref.prefetch %[[NUMBERS]][%[[AT]]], read, locality<2>, data : memref<6656xi8>
 
 // A machine without dot products reads the weights as they lie.
 // PLAIN-LABEL: func.func @scaled

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import ir
 
-from .gemm_tile import Block, Epilogue, Left, Panel, Tile, Tiling
+from .gemm_tile import AHEAD, LINE_BYTES, Block, Epilogue, Left, Panel, Tile, Tiling
 from .loops import (
     Index,
     add,
@@ -64,10 +64,7 @@ COPIES_PER_THREAD = 4
 """Copies that are worth a thread."""
 COPY_ELEMENTS = 4194304
 """Elements of the left side that are copied before anything is multiplied."""
-AHEAD = 2048
-"""Lanes of a panel of packed weights that are asked for ahead of the one that is multiplied."""
 L1_SETS = 64
-LINE_BYTES = 64
 MOST_IN_SET = 7
 """Lines that rows need of one set of the L1 cache, which has 8, if they are read where they lie."""
 

@@ -21,6 +21,9 @@ from .multiply_add import MultiplyAdd
 
 FETCHING_ROWS = 6
 """Least height of a tile that asks for its panel ahead: lower ones are slower that way."""
+AHEAD = 2048
+"""How far ahead of what is multiplied: lanes, of four bytes, of a panel of packed weights."""
+LINE_BYTES = 64
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,11 @@ class Tiling:
     def columns(self) -> int:
         """Width of a tile and of a panel of packed weights."""
         return self.vectors * self.lanes
+
+    @property
+    def vectors_per_line(self) -> int:
+        """Vectors, of four bytes for each lane, that begin in a cache line."""
+        return max(LINE_BYTES // (4 * self.lanes), 1)
 
     @property
     def heights(self) -> tuple[int, ...]:
@@ -193,8 +201,7 @@ class Tile:
         vectors = [right.load(add(at, v * width), width) for v in range(self.vectors)]
         start = add(left.offset, mul(k, left.pitch))
         if self.height >= FETCHING_ROWS:
-            vectors_per_line = max(16 // self.tiling.lanes, 1)
-            for v in range(0, self.vectors, vectors_per_line):
+            for v in range(0, self.vectors, self.tiling.vectors_per_line):
                 right.prefetch(add(at, v * width))
         result = []
         for r, row in enumerate(rows):

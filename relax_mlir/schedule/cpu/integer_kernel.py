@@ -25,6 +25,7 @@ from relax_mlir.bindings import arith, ir, memref
 
 from .dot import GroupStep
 from .gemm_kernel import Block, Problem, Tiling
+from .gemm_tile import AHEAD, FETCHING_ROWS
 from .integer_packing import LeftCopy, copy_left, copy_panel
 from .loops import (
     Index,
@@ -399,6 +400,9 @@ class _Tiles:
         unroll = max(1, 8 // count)
         right, right_at = self.rights[product]
         left_at = add(self.left_at, mul(at, split.stride))
+        # The first tile reads the panel from memory.
+        ahead = choose(less(at, 1), value(4 * AHEAD), value(0))
+        may_fetch = self.kernel.problem.packed and height >= FETCHING_ROWS
 
         def one(k: Index, sums: Sequence[ir.Value]) -> list[ir.Value]:
             begin = add(right_at, mul(k, tiling.vectors * step.width))
@@ -406,6 +410,10 @@ class _Tiles:
                 step.right_of(load(right, add(begin, v * step.width), step.width))
                 for v in range(vectors)
             ]
+            if may_fetch:
+                for v in range(0, vectors, tiling.vectors_per_line):
+                    place = value(add(begin, ahead, v * step.width))
+                    memref.prefetch(right, [place], False, 2, True)
             result = []
             for r in range(height):
                 left = step.left_at(self.rows.groups, add(left_at, k, r * split.stride))
