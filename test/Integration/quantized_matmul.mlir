@@ -41,24 +41,24 @@
 // FUSED-NOT:   48x64xf32
 // FUSED-NOT:   64x48xf32
 
-// The left side is copied, then multiplied: of a block of 32 by 16 columns, the weights are summed by
-// products with ones, for the offsets of all rows; one row more is 8 dot products, and the scales come
-// after them. Two rows are the step of many.
+// The left side is copied, then multiplied: of a block of 32 by 16 columns, the weights are summed in
+// their bytes and by a product with ones, for the offsets of all rows; one row more is 8 dot products,
+// and the scales come after them. Two rows are the step of many.
 // VNNI-LABEL: func.func private @fused_
 // VNNI-SAME:    tir.schedule = "quantized_matmul"
 // VNNI:         scf.parallel
 // VNNI:           vector.reduction <add>
 // VNNI:         scf.parallel
-// VNNI-COUNT-8:     vpdpbusd.512
-// VNNI-NOT:         vpdpbusd
-// VNNI:             arith.sitofp
+// VNNI-COUNT-7:     arith.addi %{{.*}} : vector<64xi8>
+// VNNI-NEXT:        vpdpbusd.512
+// VNNI-NEXT:        arith.sitofp
 // VNNI-COUNT-8:     vpdpbusd.512
 // VNNI-NOT:         vpdpbusd
 // VNNI:             arith.sitofp
 // VNNI:             scf.yield
-// VNNI-COUNT-8:     vpdpbusd.512
-// VNNI-NOT:         vpdpbusd
-// VNNI:             arith.sitofp
+// VNNI-COUNT-7:     arith.addi %{{.*}} : vector<64xi8>
+// VNNI-NEXT:        vpdpbusd.512
+// VNNI-NEXT:        arith.sitofp
 // VNNI-COUNT-16:    vpdpbusd.512
 // VNNI-NOT:         vpdpbusd
 // VNNI:             arith.sitofp
@@ -69,8 +69,8 @@
 
 // AVX2-LABEL: func.func private @fused_
 // AVX2-SAME:    tir.schedule = "quantized_matmul"
-// AVX2-COUNT-8:     pmadd.ub.sw
-// AVX2-NOT:         pmadd.ub.sw
+// AVX2-COUNT-7:     arith.addi %{{.*}} : vector<32xi8>
+// AVX2-NEXT:        pmadd.ub.sw
 // AVX2:             arith.sitofp
 // AVX2-COUNT-8:     pmadd.ub.sw
 // AVX2-NOT:         pmadd.ub.sw
@@ -78,16 +78,16 @@
 // AVX2-NOT:     linalg
 
 // SHORT-LABEL: func.func private @fused_
-// SHORT-COUNT-8:   vpdpbusd.256
-// SHORT-NOT:       vpdpbusd
+// SHORT-COUNT-7:   arith.addi %{{.*}} : vector<32xi8>
+// SHORT-NEXT:      vpdpbusd.256
 // SHORT:           arith.sitofp
 // SHORT-COUNT-8:   vpdpbusd.256
 // SHORT-NOT:       vpdpbusd
 // SHORT:           arith.sitofp
 
 // ARM-LABEL: func.func private @fused_
-// ARM-COUNT-8:   neon.sdot
-// ARM-NOT:       neon.sdot
+// ARM-COUNT-7:   arith.addi %{{.*}} : vector<16xi8>
+// ARM-NEXT:      neon.sdot
 // ARM:           arith.sitofp
 // ARM-COUNT-8:   neon.sdot
 // ARM-NOT:       neon.sdot

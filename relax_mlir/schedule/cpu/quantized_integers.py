@@ -20,7 +20,7 @@ the weights, minima of the weights times sums of the rows.
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 
 from relax_mlir.bindings import arith, ir, memref, vector
 from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, Scheme
@@ -50,7 +50,7 @@ from .loops import (
     value,
     vector_type,
 )
-from .quantized_panels import HALVES, PLACES, Problem, four, integers
+from .quantized_panels import PLACES, Problem, four, integers
 
 ROW_BLOCK = 128
 """Rows whose totals for one panel stay in the L1 cache."""
@@ -414,7 +414,8 @@ class _Task:
 class _Weights:
     """A block of some columns in registers: (half, group, numbers), scales, minima or None.
 
-    `sums` of the block's weights, minima left out, are there where rows have offsets.
+    `sums` of the block's weights, minima left out, are there where rows have offsets: times their
+    scale, unless there is only one.
     """
 
     kernel: _Kernel
@@ -455,15 +456,23 @@ class _Weights:
     def _scaled(
         self, copy: _Copy, place: Index, sums: Sequence[ir.Value], total: ir.Value
     ) -> ir.Value:
-        """total + scale of the row * scales * sums, and what the minima add."""
+        """total + scale of the row * scales * sums, and what offsets and minima add."""
         lanes = self.kernel.dot.lanes
-        kind = vector_type(lanes, ir.F32Type.get())
-        product = arith.mulf(arith.sitofp(kind, sums[0]), self.scales[0])
-        if len(sums) == HALVES:
-            product = vector.fma(arith.sitofp(kind, sums[1]), self.scales[1], product)
-        total = vector.fma(product, broadcast(copy.factor(place), lanes), total)
-        if self.sums is not None:
-            total = vector.fma(self.sums, broadcast(copy.offset(place), lanes), total)
+        wide = [arith.sitofp(vector_type(lanes, ir.F32Type.get()), own) for own in sums]
+        factor = broadcast(copy.factor(place), lanes)
+        offset = broadcast(copy.offset(place), lanes) if self.sums is not None else None
+        if len(wide) == 1:
+            # The offset's share has the same scale, so that one multiplication is for both.
+            product = arith.mulf(wide[0], factor)
+            if offset is not None:
+                product = vector.fma(self.sums, offset, product)
+            total = vector.fma(product, self.scales[0], total)
+        else:
+            product = arith.mulf(wide[0], self.scales[0])
+            product = vector.fma(wide[1], self.scales[1], product)
+            total = vector.fma(product, factor, total)
+            if offset is not None:
+                total = vector.fma(self.sums, offset, total)
         if self.minima is not None:
             total = vector.fma(self.minima, broadcast(copy.correction(place), lanes), total)
         return total
@@ -480,19 +489,23 @@ class _Weights:
 def _sums(
     kernel: _Kernel, numbers: Sequence[tuple[int, int, ir.Value]], scales: Sequence[ir.Value]
 ) -> ir.Value:
-    """The sums of a block's weights without minima, f32: products with ones."""
+    """The sums of a block's weights without minima, f32: products with ones, see `_Weights`."""
     dot, scheme, i32 = kernel.dot, kernel.scheme, _integer(32)
     kind = vector_type(dot.lanes, ir.F32Type.get())
     above = -kernel.moved_by * BLOCK // scheme.scales
     sums = [integers(above, vector_type(dot.lanes, i32))] * scheme.scales
     ones = integers(1, vector_type(PLACES * dot.lanes, _integer(8)))
-    for half, _, vectors in numbers:
-        part = half % scheme.scales
-        sums[part] = dot(sums[part], vectors, ones, kernel.is_signed)
-    total = arith.mulf(arith.sitofp(kind, sums[0]), scales[0])
-    for own, scale in zip(sums[1:], scales[1:], strict=True):
-        total = vector.fma(arith.sitofp(kind, own), scale, total)
-    return total
+    # Narrow numbers are added up in their bytes first, which more of a machine's units do.
+    together = max(127 // (2**scheme.bits - 1), 1)
+    for part in range(scheme.scales):
+        own = [vectors for half, _, vectors in numbers if half % scheme.scales == part]
+        for first in range(0, len(own), together):
+            added = reduce(arith.addi, own[first : first + together])
+            sums[part] = dot(sums[part], added, ones, kernel.is_signed)
+    wide = [arith.sitofp(kind, own) for own in sums]
+    if len(wide) == 1:
+        return wide[0]
+    return vector.fma(wide[1], scales[1], arith.mulf(wide[0], scales[0]))
 
 
 def _integer(bits: int) -> ir.Type:
