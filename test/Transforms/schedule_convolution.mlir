@@ -49,13 +49,15 @@ func.func @algebraic(%x: !u, %w: tensor<32x16x3x3xf32>) -> !v {
 
 // Filters become panels first. Then tiles of 14 places by 32 filters keep 28 sums in registers
 // while they walk channels; they are transposed, and the bias comes before they are stored. The
-// padding has no memory: a copy of a block of the image holds it.
+// padding has no memory: a copy of a block of the image holds it. Filters are asked for ahead.
 // CHECK-LABEL: func.func private @fused_conv2d_add
 // CHECK-SAME:    tir.schedule = "convolution"
 // CHECK:         memref.alloc() : memref<1728xf32>
 // CHECK:         scf.parallel
 // CHECK-COUNT-64:  vector.shuffle
 // CHECK:         scf.parallel
+// CHECK:           %[[AHEAD:.*]] = arith.addi %{{.*}}, %c2048 : index
+// CHECK-NEXT:      memref.prefetch %{{.*}}[%[[AHEAD]]], read, locality<2>, data : memref<1728xf32>
 // CHECK:           vector.broadcast
 // CHECK-COUNT-28:  vector.fma
 // CHECK-COUNT-128: vector.shuffle

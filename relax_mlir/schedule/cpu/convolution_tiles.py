@@ -15,6 +15,7 @@ from relax_mlir.bindings import ir, memref, scf, vector
 
 from .convolution_problem import Filters, Problem, rows_of_window
 from .gemm_kernel import Block, Tiling
+from .gemm_tile import AHEAD, FETCHING_ROWS
 from .loops import (
     Index,
     add,
@@ -193,6 +194,11 @@ class _Tile:
         for v in range(vectors):
             loaded = load(filters.buffer, add(at, v * lanes), lanes)
             panel.append(filters.convert(loaded) if filters.convert else loaded)
+        # The first rows of an image read the filters from memory.
+        if self.height >= FETCHING_ROWS:
+            for v in range(0, vectors, tiling.vectors_per_line):
+                ahead = value(add(at, AHEAD + v * lanes))
+                memref.prefetch(filters.buffer, [ahead], False, 2, True)
         result = list(held)
         for r in inside:
             at = value(add(place, r * tiles.problem.strides[1]))
