@@ -71,11 +71,20 @@ AXES = (
     *(rows("gelu", *s) for s in ((512, 4096), (997, 1009))),
     *(rows("transpose", *s) for s in ((512, 4096), (129, 577))),
 )
+# Rows that some vectors hold, and transposes that are no multiples of a square.
+ODD = (
+    *(rows("softmax", 4096, n) for n in (16, 80, 96, 128)),
+    *(rows("sum_of_rows", 4096, n) for n in (16, 80, 128)),
+    *(rows("argmax", *s) for s in ((4096, 16), (4096, 80), (4096, 128), (1024, 200))),
+    *(rows("softmax", *s) for s in ((8, 49152), (127, 1000))),
+    *(rows("transpose", *s) for s in ((1000, 1000), (128, 576), (64, 64), (31, 1000), (17, 577))),
+    *(rows("transpose", *s) for s in ((3, 1000), (577, 17), (500, 8))),
+)
 LAYER = tuple(
     matmul(m, n, k) for shapes in LAYERS.values() for n, k in shapes for m in (1, 16, 128)
 )
 SUITES: Mapping[str, Iterable[dict]] = {
-    "gemm": GEMM, "gemv": GEMV, "rows": ROWS, "axes": AXES, "layers": LAYER,
+    "gemm": GEMM, "gemv": GEMV, "rows": ROWS, "axes": AXES, "odd": ODD, "layers": LAYER,
 }  # fmt: skip
 
 

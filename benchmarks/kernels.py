@@ -1,7 +1,6 @@
 """Kernels beside other programs: one table for each number of threads.
 
     python benchmarks/kernels.py --suite gemm,gemv,rows --threads 1,2 --peers-python PYTHON
-    python benchmarks/kernels.py --suite rows --dynamic
     python benchmarks/kernels.py --suite curve --shape 576x1536 --dtype bf16
 
 README.md says what is compared and how.
@@ -30,8 +29,7 @@ PEERS = {
     "openvino": "peers.openvino_peer:Kernels",
     "onednn": "peers.onednn_peer:Kernels",
 }
-DYNAMIC = {OURS: "peers.ours:Kernels"}
-SPECIALISED = {f"{OURS} static": "peers.ours:Specialised"}
+OURS_ALONE = {OURS: "peers.ours:Kernels"}
 GROUP_BYTES = 300 << 20
 GROUP_CASES = 8
 FLAT = 0.85
@@ -165,9 +163,8 @@ def main() -> int:
     """Runs the command; 1 if an answer of ours is wrong or missing."""
     options = _options()
     if options.curve:
-        return Curve().main(DYNAMIC, options)
-    others = SPECIALISED if options.dynamic else {name: PEERS[name] for name in options.peers}
-    return Kernels().main({**DYNAMIC, **others}, options)
+        return Curve().main(OURS_ALONE, options)
+    return Kernels().main({**OURS_ALONE, **{name: PEERS[name] for name in options.peers}}, options)
 
 
 def _options() -> argparse.Namespace:
@@ -179,7 +176,6 @@ def _options() -> argparse.Namespace:
     add("--suite", default="gemm,gemv,rows", metavar="NAME,...",
         help=f"some of {','.join(cases.SUITES)}, or curve (default: gemm,gemv,rows)")  # fmt: skip
     comparison.add_options(parser, PEERS, seconds=0.05)
-    add("--dynamic", action="store_true", help="ours against ours for each size")
     add("--shape", type=_shape, default="1536x576", metavar="NxK",
         help="columns x contracted, of the curve (default: 1536x576)")  # fmt: skip
     add("--dtype", default="f32", choices=sorted(cases.TOLERANCE), help="of the curve")

@@ -158,13 +158,17 @@ def measure(
     seconds: float = 0.1,
     runs: int = 3,
     warm: int = 0,
+    idle: float = IDLE,
 ) -> None:
-    """Adds the times of so many rounds; each turn begins with `warm` runs that do not count."""
+    """Adds the times of so many rounds; each turn begins with `warm` runs that do not count.
+
+    `idle` seconds pass before it.
+    """
     for _ in range(rounds):
         for each in contenders:
             outcome = outcomes[each.name]
             if not outcome.why_not:
-                time.sleep(IDLE)
+                time.sleep(idle)
                 answer = each.ask(do="time", case=case, seconds=seconds, runs=runs, warm=warm)
                 outcome.why_not = answer.get("failed", "")
                 outcome.seconds += [answer["median"]] if "median" in answer else []

@@ -1,4 +1,4 @@
-"""This compiler: one executable for all sizes of a kernel, or one for exactly the case's size."""
+"""This compiler: one executable for all sizes of a kernel, or one for exactly the case's sizes."""
 
 from functools import cache
 
@@ -30,36 +30,35 @@ _RESULTS = {"sum_of_columns": "!n", "sum_of_rows": "!m", "argmax": "!i", "transp
 
 
 class Kernels:
-    """Every extent that is not a weight's is a symbol: one compilation for all of them."""
+    """Every extent that is not a weight's is a symbol: one compilation for all of them.
+
+    A case with `specialised` has numbers in place of symbols, and the arrays of the case before it.
+    """
 
     version = relax_mlir.__version__
-    is_dynamic = True
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._compile = cache(lambda text: relax_mlir.compile(text, opt_level=3))
+        self._arrays: list[np.ndarray] = []
+        self._out = np.empty(0)
 
     def prepare(self, case: dict) -> Prepared:
         """See `worker.Program`."""
-        text = _matmul(case, self.is_dynamic) if "k" in case else _rows(case, self.is_dynamic)
-        executable = self._compile(text)
+        is_dynamic = not case.get("specialised")
+        executable = self._compile((_matmul if "k" in case else _rows)(case, is_dynamic))
         executable.threads = self._threads
-        arrays = _arguments(case)
         main = executable["main"]
-        if "main_params" in executable.functions:
-            packed = executable["main_params"](*arrays[1:])
-            arrays[1:] = packed if isinstance(packed, tuple) else (packed,)
-        out = np.empty(_result_shape(case), _result_type(main.results[0].dtype))
-        call = main.bind(*arrays, results=[out])
+        if is_dynamic:
+            self._arrays = _arguments(case)
+            if "main_params" in executable.functions:
+                packed = executable["main_params"](*self._arrays[1:])
+                self._arrays[1:] = packed if isinstance(packed, tuple) else (packed,)
+            self._out = np.empty(_result_shape(case), _result_type(main.results[0].dtype))
+        call = main.bind(*self._arrays, results=[self._out])
         if case["dtype"] != "bf16":
             return Prepared(lambda: [call.run()])
         return Prepared(lambda: [call.run()], finish=cases.from_bf16_bits)
-
-
-class Specialised(Kernels):
-    """Every extent is a number: one compilation for each case."""
-
-    is_dynamic = False
 
 
 def _tensor(dims: tuple[str | int, ...], element: str) -> str:

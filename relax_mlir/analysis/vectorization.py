@@ -80,7 +80,7 @@ def _works_on_vectors(loop: ir.Operation) -> bool:
 
 def _contiguous_scalar_access(loop: ir.Operation) -> ir.Operation | None:
     """The first scalar access whose last index advances by one an iteration."""
-    variables = set(loop.regions[0].blocks[0].arguments[:1])
+    known: dict[ir.Value, int | None] = dict.fromkeys(loop.regions[0].blocks[0].arguments[:1], 1)
     step = _constant(loop.operands[2]) if len(loop.operands) > 2 else None
     for op in _operations(loop):
         if op.name not in _SCALAR_ACCESSES:
@@ -88,7 +88,7 @@ def _contiguous_scalar_access(loop: ir.Operation) -> ir.Operation | None:
         indices = list(op.operands)[_SCALAR_ACCESSES[op.name] :]
         if not indices or isinstance(_accessed(op), ir.VectorType):
             continue
-        advance = _coefficient(indices[-1], variables)
+        advance = _coefficient(indices[-1], known)
         if advance is not None and step is not None and abs(advance * step) == 1:
             return op
     return None
@@ -105,15 +105,19 @@ def _constant(value: ir.Value) -> int | None:
     return ir.IntegerAttr(owner.operation.attributes["value"]).value
 
 
-def _coefficient(value: ir.Value, variables: set[ir.Value]) -> int | None:
-    """How much the value grows when a loop variable grows by one; None if that is not constant."""
-    if value in variables:
-        return 1
-    owner = value.owner
-    if isinstance(owner, ir.Block):
-        return 0
-    op = owner.operation
-    parts = [_coefficient(operand, variables) for operand in op.operands]
+def _coefficient(value: ir.Value, known: dict[ir.Value, int | None]) -> int | None:
+    """How much the value grows when a loop variable grows by one; None if that is not constant.
+
+    What is found is kept in `known`, which has the loop variables: values share operands.
+    """
+    if value not in known:
+        owner = value.owner
+        known[value] = 0 if isinstance(owner, ir.Block) else _growth(owner.operation, known)
+    return known[value]
+
+
+def _growth(op: ir.Operation, known: dict[ir.Value, int | None]) -> int | None:
+    parts = [_coefficient(operand, known) for operand in op.operands]
     if all(part == 0 for part in parts):
         return 0
     if None in parts:

@@ -1,4 +1,5 @@
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4},symbol-dce' | FileCheck %s
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4},symbol-dce,relax-schedule{target=x86-64-v4}' | FileCheck %s --check-prefix=LOOPS
 
 // A parameter [40, 64] is read in two panels of 32 columns.
 // CHECK-LABEL: func.func @parameter
@@ -75,3 +76,19 @@ func.func @negative_other_reader(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, 
 // CHECK-SAME:        iterator_types = ["parallel", "parallel", "parallel", "reduction"]
 // CHECK:           tensor.collapse_shape {{.*}} tensor<?x2x32xf32> into tensor<?x64xf32>
 // CHECK:           tensor.extract_slice {{.*}} tensor<?x64xf32> to tensor<?x40xf32>
+
+// A single row has code of its own, whose blocks are known: no sizes are computed.
+// LOOPS-LABEL: func.func private @fused_permute_dims_matmul_packed
+// LOOPS:         %[[ROWS:.*]] = memref.dim %arg1, %c0
+// LOOPS:         %[[SOME:.*]] = arith.cmpi ugt, %[[ROWS]], %c0
+// LOOPS:         %[[FEW:.*]] = arith.cmpi ult, %[[ROWS]], %c2
+// LOOPS:         %[[ONE:.*]] = arith.andi %[[SOME]], %[[FEW]]
+// LOOPS:         scf.if %[[ONE]] {
+// LOOPS-NOT:       arith.divui
+// LOOPS:           scf.for %{{.*}} = %c0 to %c2 step %c1
+// LOOPS-NOT:       arith.divui
+// LOOPS:           scf.for {{.*}} to %c64 step %c4
+// LOOPS-COUNT-8:     vector.fma
+// LOOPS-NOT:       arith.divui
+// LOOPS:         } else {
+// LOOPS:           arith.divui

@@ -99,10 +99,13 @@ class ClusterEmitter:
                 inside = Point(lanes, mask, point.index).at(axis, Ramp(base, 1, lanes, True))
                 return body(inside, c)
 
+            is_simple = is_straight and is_short(self.evaluator, self.cluster.stages)
+            if self.short is not None and is_simple:
+                return self._short_row(self.short, along, carried)
             if self.short is not None:
                 return self.short.walk(lanes, along, carried)
             begin: Index = 0
-            if is_straight and is_short(self.evaluator, self.cluster.stages):
+            if is_simple:
                 begin = loops.sub(extent, loops.mod(extent, lanes * UNROLL))
                 carried = self._unrolled(begin, along, carried)
             return vector_range(begin, extent, lanes, along, carried)
@@ -132,6 +135,26 @@ class ClusterEmitter:
             self.evaluator, 0, stop, self.plan.lanes, one,
             [*carried, *self.fresh * (UNROLL - 1)] if carried else [],
         )  # fmt: skip
+        return self._join(sets, count)
+
+    def _short_row(self, row: ShortRow, body: LaneBody, carried: Carried) -> Carried:
+        """All vectors of a row: all loads first, then all stores.
+
+        Reductions of many vectors have independent sets of accumulators.
+        """
+        count = len(carried)
+        sets = UNROLL if count and row.vectors > UNROLL else 1
+
+        def one(base: ir.Value, mask: ir.Value | None, held: Carried) -> Carried:
+            own, others = held[:count], held[count:]
+            return [*others, *body(base, mask, own)]
+
+        with self.evaluator.stores_at_end():
+            held = row.walk(self.plan.lanes, one, [*carried, *self.fresh * (sets - 1)])
+        return self._join(held, count)
+
+    def _join(self, sets: Carried, count: int) -> Carried:
+        """Sets of `count` accumulators as one set."""
         while len(sets) > count:
             half = len(sets) // 2
             sets = [

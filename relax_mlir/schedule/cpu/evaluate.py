@@ -28,8 +28,9 @@ class Tile:
 
     `along_rows` is the row axis as lanes. What memory holds contiguously along it is loaded once
     for all rows, and transposed; if it `fetches`, what later squares load comes closer meanwhile.
-    A part of a square has only `height` rows and `width` columns. What is loaded and stored beyond
-    is in the place of the last one: rows have to be stored from the last to the first.
+    A part of a square has only `height` rows and `width` columns, which are `most_width` at most.
+    What is loaded and stored beyond is in the place of the last one: rows have to be stored from
+    the last to the first.
     `stored` are the places of the last row that was stored: each is found from the one before,
     since products with all the rows' numbers would not fit into registers.
     """
@@ -40,6 +41,7 @@ class Tile:
     fetches: bool
     height: Index | None = None
     width: Index | None = None
+    most_width: int | None = None
     turned: dict[tuple, list[ir.Value]] = field(default_factory=dict)
     stored: dict[tuple, Index] = field(default_factory=dict)
 
@@ -161,12 +163,13 @@ class Evaluator:
             later = loops.add(first, loops.mul(step, _AHEAD * lanes))
             columns = []
             mask = None if tile.height is None else loops.mask(tile.height, lanes)
-            for number in range(lanes):
+            for number in range(tile.most_width or lanes):
                 columns.append(loops.load(view.base, first, lanes, mask))
                 first = loops.add(first, _step_to(number + 1, tile.width, step))
                 if tile.fetches:
                     memref.prefetch(view.base, [loops.value(later)], False, 2, True)
                     later = loops.add(later, step)
+            columns += [columns[-1]] * (lanes - len(columns))
             tile.turned[key] = transpose(columns)
         return Varying(tile.turned[key][point.row])
 

@@ -31,7 +31,7 @@ class Tiling:
     """How many accumulators of the result a tile keeps in registers, and how long it runs.
 
     A tile is `rows` by `vectors * lanes`; some `block_k` values of k pass before accumulators go
-    back to memory.
+    back to memory. There is no code for tiles of less than `least_rows`.
     """
 
     lanes: int
@@ -39,6 +39,7 @@ class Tiling:
     rows: int
     vectors: int = 2
     block_k: int = 1536
+    least_rows: int = 1
 
     @staticmethod
     def of(target: Target) -> "Tiling":
@@ -69,7 +70,7 @@ class Tiling:
     @property
     def heights(self) -> tuple[int, ...]:
         """Heights of the tiles that there is code for: one row too many costs most of few rows."""
-        return (1, 2, 3, 4, 5, *range(6, self.rows + 1, 2))
+        return (*range(self.least_rows, 6), *range(6, self.rows + 1, 2))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ Needs: named linalg ops generalised. Leaves: a scheduled kernel, or the function
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from relax_mlir.analysis.affine import dims_of
 from relax_mlir.bindings import arith, ir
@@ -25,7 +26,7 @@ from .gemm_tile import Tiling
 from .gemv_kernel import MOST_ROWS, emit_gemv, reads_along_k
 from .kernel import Kernel
 from .lanes import Lane, Uniform, Varying, to_vector, vector_type
-from .loops import Index, add, ceil_div, if_else, less, mul, zero_attr
+from .loops import Index, add, both, ceil_div, if_else, less, mul, zero_attr
 from .multiply_add import has_pairs, round_to_bf16
 from .packing import Matrix
 from .program import Argument, Computed, Empty, Program, Reshape, Slice, Stage, Tensor
@@ -54,7 +55,7 @@ def _emit(
     shape = [kernel.extent(first.stage, loop) for loop in range(len(first.stage.extents))]
     plain = _problem(kernel, tiling, contractions, shape, first.pairs)
     if plain.packed:
-        emit_gemm(tiling, plain)
+        _emit_packed(kernel, tiling, contractions, shape, plain)
         return
     paired = plain
     if may_pair and first.bf16 and all(_is_stored_bf16(c) for c in contractions):
@@ -64,6 +65,28 @@ def _emit(
         less(plain.rows, MOST_ROWS[along_k] + 1),
         lambda: emit_gemv(tiling, paired if along_k else plain),
         lambda: emit_gemm(tiling, paired),
+    )
+
+
+def _emit_packed(
+    kernel: Kernel,
+    tiling: Tiling,
+    contractions: Sequence[Contraction],
+    shape: Sequence[Index],
+    any_rows: Problem,
+) -> None:
+    """Emits a product with packed weights, and one of a single row where that may come."""
+    if isinstance(any_rows.rows, int):
+        emit_gemm(tiling, any_rows)
+        return
+    first = contractions[0]
+    single = [1 if loop in first.rows else extent for loop, extent in enumerate(shape)]
+    one_row = _problem(kernel, tiling, contractions, single, first.pairs)
+    # What follows from the number of rows takes longer to compute than a small product.
+    if_else(
+        both(less(0, any_rows.rows), less(any_rows.rows, 2)),
+        lambda: emit_gemm(tiling, one_row),
+        lambda: emit_gemm(replace(tiling, least_rows=2), any_rows),
     )
 
 

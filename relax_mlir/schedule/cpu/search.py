@@ -35,6 +35,8 @@ _INTEGERS = {
     int(arith.CmpIPredicate.ult): (False, False),
 }
 
+Scanned = tuple[ir.Value, ir.Value | None]
+"""The best of each lane, and whether a NaN was there, where that counts."""
 At = Callable[[IndexLane, int, ir.Value | None], tuple[Point, list[IndexLane]]]
 
 
@@ -140,6 +142,22 @@ def _element(x: ir.Value) -> ir.Type:
     return ir.VectorType(x.type).element_type if isinstance(x.type, ir.VectorType) else x.type
 
 
+def _choose(
+    condition: bool | ir.Value,
+    like: Sequence[ir.Value],
+    then: Callable[[], Carried],
+    otherwise: Callable[[], Carried],
+) -> Carried:
+    """What one of two branches yields, which has the types of `like`."""
+    if isinstance(condition, bool):
+        return then() if condition else otherwise()
+    branch = scf.IfOp(condition, [x.type for x in like], has_else=True)
+    for block, emit in ((branch.then_block, then), (branch.else_block, otherwise)):
+        with ir.InsertionPoint(block):
+            scf.YieldOp(emit())
+    return list(branch.results)
+
+
 def _any(mask: ir.Value) -> ir.Value:
     return vector.reduction(mask.type.element_type, vector.CombiningKind.OR, mask)
 
@@ -164,56 +182,77 @@ class Search:
 
     def emit(self, extent: Index, firsts: Sequence[ir.Value], short: ShortRow | None) -> Carried:
         """The accumulators behind the row, which begin as `firsts`."""
-        if isinstance(extent, int) and 0 < extent <= UNROLL * self._lanes:
+        if isinstance(extent, int) and 0 < extent <= self._group:
             vectors, rest = -(-extent // self._lanes), extent % self._lanes
             short = ShortRow(vectors, rest or None)
         if short is not None:
-            return self._emit_short(extent, firsts, short)
+            row = short
+            return self._emit_once(
+                firsts, lambda best: self._walk(row, best), lambda top: self._place(row, top)
+            )
+        start = loops.value(0)
+
+        def masked() -> Carried:
+            return self._emit_once(
+                firsts,
+                lambda best: self._scan(start, extent, best),
+                lambda top: self._find(start, extent, top, False),
+            )
+
+        def by_groups() -> Carried:
+            return self._emit_once(
+                firsts,
+                lambda best: self._scan_groups(start, extent, best),
+                lambda top: self._find(start, extent, top, True),
+            )
+
+        def some() -> Carried:
+            return _choose(loops.less(extent, self._group), firsts, masked, by_groups)
+
+        is_block = loops.less(extent, _BLOCK + 1)
+        return _choose(is_block, firsts, some, lambda: self._emit_long(extent, firsts))
+
+    @property
+    def _group(self) -> int:
+        """Numbers that are compared at once."""
+        return self._lanes * UNROLL
+
+    def _emit_once(
+        self,
+        firsts: Sequence[ir.Value],
+        scan: Callable[[ir.Value], Scanned],
+        find: Callable[[ir.Value], ir.Value],
+    ) -> Carried:
+        """As `emit` for a row that is one block; `find` finds the place of the best."""
+        best = firsts[self.order.number]
+        greatest, has_nan = scan(best)
+
+        def found() -> Carried:
+            return self._take(find(self._top(greatest, has_nan)), firsts)
+
+        return _choose(self._beats(greatest, has_nan, best), firsts, found, lambda: list(firsts))
+
+    def _emit_long(self, extent: Index, firsts: Sequence[ir.Value]) -> Carried:
+        """As `emit`, block by block, for a row that has room for groups."""
         nowhere = loops.value(-1)
 
         def end(start: ir.Value) -> Index:
             return loops.minimum(loops.add(start, _BLOCK), extent)
 
         def block(start: ir.Value, best: ir.Value, where: ir.Value) -> Carried:
-            return self._block(start, end(start), best, where)
+            greatest, has_nan = self._scan_groups(start, end(start), best)
+            beats = self._beats(greatest, has_nan, best)
+            held = [best, where]
+            return _choose(beats, held, lambda: [self._top(greatest, has_nan), start], lambda: held)
 
         carried = [firsts[self.order.number], nowhere]
         best, where = loops.for_range(0, extent, _BLOCK, block, carried)
-        found = arith.cmpi(arith.CmpIPredicate.ne, where, nowhere)
-        branch = scf.IfOp(found, [x.type for x in firsts], has_else=True)
-        with ir.InsertionPoint(branch.then_block):
-            scf.YieldOp(self._take(self._find(where, end(where), best), firsts))
-        with ir.InsertionPoint(branch.else_block):
-            scf.YieldOp(firsts)
-        return list(branch.results)
 
-    def _emit_short(self, extent: Index, firsts: Sequence[ir.Value], row: ShortRow) -> Carried:
-        """As `emit`, without a loop along the row."""
-        best, lanes = firsts[self.order.number], self._lanes
-        carried = [splat(best, lanes), *[loops.mask(0, lanes)] * self.order.finds_nan]
-        greatest, *nan = row.walk(lanes, self._single, carried)
-        has_nan = _any(nan[0]) if nan else None
-        branch = scf.IfOp(
-            self._beats(greatest, has_nan, best), [x.type for x in firsts], has_else=True
-        )
-        with ir.InsertionPoint(branch.then_block):
-            top = self._top(greatest, has_nan)
-            stop = extent if row.rest is not None else row.vectors * lanes
-            scf.YieldOp(self._take(self._find(loops.value(0), stop, top), firsts))
-        with ir.InsertionPoint(branch.else_block):
-            scf.YieldOp(firsts)
-        return list(branch.results)
+        def found() -> Carried:
+            return self._take(self._find(where, end(where), best, True), firsts)
 
-    def _block(self, start: ir.Value, stop: Index, best: ir.Value, where: ir.Value) -> Carried:
-        """The best so far and the block that it is in, with one more block."""
-        greatest, has_nan = self._scan(start, stop, best)
-        beats = self._beats(greatest, has_nan, best)
-        branch = scf.IfOp(beats, [best.type, where.type], has_else=True)
-        with ir.InsertionPoint(branch.then_block):
-            scf.YieldOp([self._top(greatest, has_nan), start])
-        with ir.InsertionPoint(branch.else_block):
-            scf.YieldOp([best, where])
-        return list(branch.results)
+        is_found = arith.cmpi(arith.CmpIPredicate.ne, where, nowhere)
+        return _choose(is_found, firsts, found, lambda: list(firsts))
 
     def _beats(self, greatest: ir.Value, has_nan: ir.Value | None, best: ir.Value) -> ir.Value:
         """Whether some lane, or a NaN, is better than the best so far."""
@@ -244,28 +283,38 @@ class Search:
         values = self.evaluator.evaluate(self.stage, indices, point, ())
         return to_vector(values(self._term), self._lanes)
 
-    def _scan(
-        self, start: ir.Value, stop: Index, best: ir.Value
-    ) -> tuple[ir.Value, ir.Value | None]:
-        """The best of each lane, of `best` and the numbers of the block; whether one is NaN."""
+    def _start(self, best: ir.Value) -> Carried:
+        """The best of each lane, and where a NaN was, before anything was compared."""
+        return [splat(best, self._lanes), *[loops.mask(0, self._lanes)] * self.order.finds_nan]
+
+    def _walk(self, row: ShortRow, best: ir.Value) -> Scanned:
+        """The best of each lane, of `best` and the numbers of a row; whether one is NaN."""
+        top, *nan = row.walk(self._lanes, self._single, self._start(best))
+        return top, (_any(nan[0]) if nan else None)
+
+    def _scan(self, start: ir.Value, stop: Index, best: ir.Value) -> Scanned:
+        """The same of the numbers from `start` to `stop`."""
+        top, *nan = vector_range(start, stop, self._lanes, self._single, self._start(best))
+        return top, (_any(nan[0]) if nan else None)
+
+    def _scan_groups(self, start: ir.Value, stop: Index, best: ir.Value) -> Scanned:
+        """As `_scan`, a group at a time; the last one is moved back, to where it fits."""
         lanes, order = self._lanes, self.order
-        none = loops.mask(0, lanes)
-        carried = [splat(best, lanes)] * UNROLL + [none] * order.finds_nan
+        carried = [splat(best, lanes)] * UNROLL + [loops.mask(0, lanes)] * order.finds_nan
 
         def group(base: ir.Value, *c: ir.Value) -> Carried:
-            found = [self._elements(loops.add(base, i * lanes), None) for i in range(UNROLL)]
+            first = loops.minimum(base, loops.sub(stop, self._group))
+            places = [loops.value(loops.add(first, i * lanes)) for i in range(UNROLL)]
+            found = [self._elements(place, None) for place in places]
             tops = [order.better(x, top) for x, top in zip(found, c, strict=False)]
             nan = c[UNROLL:]
             for pair in zip(found[::2], found[1::2], strict=True) if nan else ():
                 nan = (arith.ori(arith.cmpf(arith.CmpFPredicate.UNO, *pair), *nan),)
             return [*tops, *nan]
 
-        middle = loops.sub(stop, loops.mod(loops.sub(stop, start), lanes * UNROLL))
-        *tops, last = loops.for_range(start, middle, lanes * UNROLL, group, carried)
+        *tops, last = loops.for_range(start, stop, self._group, group, carried)
         tops, nan = (tops, [last]) if order.finds_nan else ([*tops, last], [])
         top = order.better(order.better(tops[0], tops[1]), order.better(tops[2], tops[3]))
-
-        top, *nan = vector_range(middle, stop, lanes, self._single, [top, *nan])
         return top, (_any(nan[0]) if nan else None)
 
     def _across(self, x: ir.Value) -> ir.Value:
@@ -276,32 +325,58 @@ class Search:
             lanes //= 2
         return x
 
-    def _find(self, start: ir.Value, stop: Index, best: ir.Value) -> ir.Value:
-        """The first place of a block that holds `best`, or a NaN."""
-        lanes = self._lanes
-        index, word = ir.IndexType.get(), ir.IntegerType.get_signless(lanes * UNROLL)
+    def _find(self, start: ir.Value, stop: Index, best: ir.Value, has_group: bool) -> ir.Value:
+        """The first place of a block that holds `best`, or a NaN.
+
+        The last group is moved back if `has_group`: what lies before the block is no better.
+        """
+        index, word = ir.IndexType.get(), ir.IntegerType.get_signless(self._group)
         search = scf.WhileOp([index, word], [start])
         with ir.InsertionPoint(search.before.blocks.append(index)):
             base = search.before.blocks[0].arguments[0]
-            hits = self._hits(base, stop, best)
+            if has_group:
+                base = loops.value(loops.minimum(base, loops.sub(stop, self._group)))
+            hits = self._hits(base, None if has_group else stop, best)
             missing = arith.cmpi(arith.CmpIPredicate.eq, hits, arith.constant(word, 0))
             scf.ConditionOp(missing, [base, hits])
         with ir.InsertionPoint(search.after.blocks.append(index, word)):
             base = search.after.blocks[0].arguments[0]
-            scf.YieldOp([loops.add(base, lanes * UNROLL)])
+            scf.YieldOp([loops.add(base, self._group)])
         base, hits = search.results
         return arith.addi(base, arith.index_castui(index, math.cttz(hits)))
 
-    def _hits(self, base: ir.Value, stop: Index, best: ir.Value) -> ir.Value:
+    def _hits(self, base: ir.Value, stop: Index | None, best: ir.Value) -> ir.Value:
         """A bit for each number of a group that is `best`, or a NaN, and before `stop`."""
+        lanes = self._lanes
+        places = [loops.value(loops.add(base, i * lanes)) for i in range(UNROLL)]
+        if stop is None:
+            return self._bits([(place, None) for place in places], best)
+        masks = loops.mask(loops.sub(stop, base), self._group)
+        parts = [list(range(i * lanes, (i + 1) * lanes)) for i in range(UNROLL)]
+        split = [vector.shuffle(masks, masks, part) for part in parts]
+        return self._bits(list(zip(places, split, strict=True)), best)
+
+    def _place(self, row: ShortRow, best: ir.Value) -> ir.Value:
+        """The first place of a row of up to a group that holds `best`, or a NaN."""
+        found: list[tuple[ir.Value, ir.Value | None]] = []
+
+        def note(base: ir.Value, mask: ir.Value | None, _: Carried) -> Carried:
+            found.append((base, mask))
+            return []
+
+        row.walk(self._lanes, note, [])
+        return arith.index_castui(ir.IndexType.get(), math.cttz(self._bits(found, best)))
+
+    def _bits(
+        self, vectors: Sequence[tuple[ir.Value, ir.Value | None]], best: ir.Value
+    ) -> ir.Value:
+        """A bit for each lane of vectors, which begin at places, that is `best`, or a NaN."""
         lanes = self._lanes
         word, part = (ir.IntegerType.get_signless(lanes * n) for n in (UNROLL, 1))
         hits = arith.constant(word, 0)
-        masks = loops.mask(loops.sub(stop, base), lanes * UNROLL)
-        for i in range(UNROLL):
-            here = loops.add(base, i * lanes)
-            mask = vector.shuffle(masks, masks, list(range(i * lanes, (i + 1) * lanes)))
-            hit = arith.andi(self._is_hit(self._elements(here, mask), best), mask)
+        for i, (base, mask) in enumerate(vectors):
+            hit = self._is_hit(self._elements(base, mask), best)
+            hit = hit if mask is None else arith.andi(hit, mask)
             bits = vector.bitcast(ir.VectorType.get([1], part), hit)
             bits = arith.extui(word, vector.extract(bits, [], [0]))
             hits = arith.ori(hits, arith.shli(bits, arith.constant(word, i * lanes)))

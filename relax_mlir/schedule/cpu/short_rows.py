@@ -1,24 +1,24 @@
-"""Rows of a few vectors whose extent is known only when the kernel runs.
+"""Rows of a few vectors, whose extent may be known only when the kernel runs.
 
     extent in (0, 16]    straight-line code for one vector, masked
     extent in (16, 32]   for two, the second one masked                 values of the row stay in
     ...                                                                 registers between passes
     0, and above 128     loops over groups of vectors, vectors, and a masked rest
 
-Up to four vectors have this code twice: where the last one is whole, it needs no mask. A loop
-along so short a row takes longer for its prologues and for joining accumulators than for its
-vectors. Only for machines that have registers for masks.
+There is this code twice: where the last vector is whole, it needs no mask. A known extent has its
+own code alone. A loop along so short a row takes longer for its prologues and for joining
+accumulators than for its vectors. Places of extrema are searched by groups from 65 numbers on. Only
+for machines that have registers for masks.
 """
 
 from collections.abc import Callable
 
-from relax_mlir.bindings import ir
 from relax_mlir.target import Target
 
 from . import loops
 from .access import Inlining
 from .combine import Combiner
-from .lane_loops import ShortRow
+from .lane_loops import UNROLL, ShortRow
 from .loops import Index
 from .plan import Plan
 from .program import Stage
@@ -26,8 +26,6 @@ from .search import lanes_of, order_of
 
 MOST_VECTORS = 8
 """Vectors of the longest row that is short."""
-WHOLE_VECTORS = 4
-"""Vectors of the longest row that has code without masks: in others a mask costs too little."""
 _MOST_COST = 96
 """Instructions for one vector, all passes together, up to which every length has its code."""
 
@@ -38,33 +36,42 @@ def row_extent(
     combiners: dict[Stage, Combiner | None],
     inlining: Inlining,
     target: Target,
-) -> tuple[ir.Value, int] | None:
-    """The one extent of all loops along the lanes, and their number, if rows may be short."""
+) -> tuple[Index, int, int] | None:
+    """The one extent of all loops along the lanes, if rows may be short.
+
+    With it the number of lanes, and the vectors of the longest row that is.
+    """
     if target.vector_bytes < 64 or plan.lane_axes or not plan.nest.common:
         return None
     if sum(map(inlining.cost, plan.nest.stages)) > _MOST_COST:
         return None
-    lanes = {plan.lanes}
+    lanes, most = {plan.lanes}, MOST_VECTORS
     for stage, combiner in combiners.items():
         if combiner is None:
             return None
         if combiner.needs_places:
             if len(plan.nest.stages) > 1 or order_of(stage, combiner, inlining) is None:
                 return None
-            lanes = {lanes_of(stage, combiner, inlining, target)}
+            lanes, most = {lanes_of(stage, combiner, inlining, target)}, UNROLL
     found: list[Index] = []
     for cluster in plan.clusters:
         if cluster.axes:
             if cluster.axes != [plan.inner[cluster]]:
                 return None
             found.append(extents[cluster.axes[0]])
-    if not found or isinstance(found[0], int) or any(x != found[0] for x in found):
+    if not found or any(x != found[0] for x in found):
         return None
-    return found[0], *lanes
+    return found[0], *lanes, most
 
 
-def by_length(extent: Index, lanes: int, emit: Callable[[ShortRow | None], None]) -> None:
-    """Emits `emit(row)` for each number of vectors of a short row, and `emit(None)` for others."""
+def by_length(
+    extent: Index, lanes: int, most: int, emit: Callable[[ShortRow | None], None]
+) -> None:
+    """Emits `emit(row)` for up to `most` vectors of a short row, and `emit(None)` for others."""
+    if isinstance(extent, int):
+        is_known = 0 < extent <= most * lanes
+        emit(ShortRow(-(-extent // lanes), extent % lanes or None) if is_known else None)
+        return
     rest = loops.add(loops.mod(loops.sub(extent, 1), lanes), 1)
 
     def up_to(vectors: int, rest: Index | None) -> None:
@@ -76,12 +83,9 @@ def by_length(extent: Index, lanes: int, emit: Callable[[ShortRow | None], None]
         loops.if_else(fewer, lambda: up_to(vectors - 1, rest), lambda: emit(row))
 
     def some() -> None:
-        is_few = loops.less(extent, WHOLE_VECTORS * lanes + 1)
-        is_whole = loops.both(is_few, loops.less(lanes - 1, rest))
-        loops.if_else(
-            is_whole, lambda: up_to(WHOLE_VECTORS, None), lambda: up_to(MOST_VECTORS, rest)
-        )
+        is_whole = loops.less(lanes - 1, rest)
+        loops.if_else(is_whole, lambda: up_to(most, None), lambda: up_to(most, rest))
 
     # Unsigned, so that empty rows are among the others.
-    is_short = loops.less(loops.sub(extent, 1), MOST_VECTORS * lanes)
+    is_short = loops.less(loops.sub(extent, 1), most * lanes)
     loops.if_else(is_short, some, lambda: emit(None))

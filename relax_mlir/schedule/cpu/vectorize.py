@@ -32,6 +32,7 @@ from .short_rows import by_length, row_extent
 _TASK_WORK = 1 << 15
 _SERIAL_WORK = 1 << 12
 _FEW_ROWS = 5  # fewer are faster to gather than to transpose
+_SOME_COLUMNS = (4, 8)  # of a part of a square, that there is code for besides all
 _TOGETHER, _SHORT_VECTORS = 4, 2  # rows at a time, if they have at most so many vectors
 _NEAR = 1 << 17  # elements that are transposed within the second-level cache
 
@@ -126,29 +127,46 @@ class NestEmitter:
             is_near = loops.less(loops.mul(extent, width), _NEAR)
             loops.if_else(is_near, lambda: squares(False), lambda: squares(True))
 
-        def parts() -> None:
-            loops.for_range(start, stop, lanes, lambda base: self._part(point, first, base))
+        def parts(rows: int, columns: int) -> Callable[[], None]:
+            def part(base: ir.Value) -> None:
+                self._part(point, first, base, rows, columns)
+
+            return lambda: loops.for_range(start, stop, lanes, part)
+
+        def some_columns(counts: Sequence[int]) -> Callable[[], None]:
+            least, *more = counts
+            if not more:
+                return parts(lanes, least)
+            is_least = loops.less(width, least + 1)
+            return lambda: loops.if_else(is_least, parts(lanes, least), some_columns(more))
+
+        def some_rows() -> None:
+            some = [*(count for count in _SOME_COLUMNS if count < lanes), lanes]
+            is_half = loops.less(extent, lanes // 2 + 1)
+            loops.if_else(is_half, parts(lanes // 2, lanes), some_columns(some))
 
         def without_room() -> None:
             few = self.kernel.target.vector_bytes < 64 or loops.less(extent, _FEW_ROWS)
-            loops.if_else(few, row_by_row, parts)
+            loops.if_else(few, row_by_row, some_rows)
 
         fits = loops.both(loops.less(lanes - 1, extent), loops.less(lanes - 1, width))
         loops.if_else(fits, near_or_far, without_room)
 
-    def _part(self, point: Point, first: Index, base: ir.Value) -> None:
-        """The part of a square that there is."""
+    def _part(
+        self, point: Point, first: Index, base: ir.Value, most_rows: int, most_columns: int
+    ) -> None:
+        """The part of a square that there is, of so many rows and columns at most."""
         lanes, axis = self.plan.lanes, self.plan.tile_axis
         (lane_axis,) = self.plan.lane_axes
         height = loops.minimum(loops.sub(self.extents[axis], first), lanes)
         width = loops.minimum(loops.sub(self.extents[lane_axis], base), lanes)
 
         last = loops.sub(self.extents[axis], 1)
-        rows = [Uniform(loops.minimum(loops.add(first, i), last)) for i in range(lanes)]
+        rows = [Uniform(loops.minimum(loops.add(first, i), last)) for i in range(most_rows)]
         down, column = Ramp(loops.value(first), 1, 1, True), Ramp(base, 1, 1, True)
-        tile = Tile(rows, down, column, False, height, width)
+        tile = Tile(rows, down, column, False, height, width, most_columns)
         mask = loops.mask(width, lanes)
-        for i in reversed(range(lanes)):
+        for i in reversed(range(most_rows)):
             index = {**point.index, axis: rows[i], lane_axis: column}
             self._row(Point(lanes, mask, index, tile=tile, row=i))
 

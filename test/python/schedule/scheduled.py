@@ -13,7 +13,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.codegen import build_shared
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.tir import prim_funcs
-from relax_mlir.schedule.cpu.short_rows import MOST_VECTORS, WHOLE_VECTORS
+from relax_mlir.schedule.cpu.short_rows import MOST_VECTORS
 from relax_mlir.schedule.rules import schedule
 from relax_mlir.target import Target, lacking
 from relax_mlir.transforms.legalize_ops import LegalizeOps
@@ -27,7 +27,7 @@ TARGETS = [
     if Target.parse(name).arch == HERE.arch and not lacking(Target.parse(name).needs)
 ]
 # A nest over rows has a loop for each number of vectors, whole or not, and one for long rows.
-LOOPS_OVER_ROWS = 1 + WHOLE_VECTORS + MOST_VECTORS if HERE.vector_bytes == 64 else 1
+LOOPS_OVER_ROWS = 1 + 2 * MOST_VECTORS if HERE.vector_bytes == 64 else 1
 
 
 class Built:

@@ -1,4 +1,4 @@
-"""Tables of `benchmarks/kernels.py` and `benchmarks/models.py`: who is best, and by how much."""
+"""Tables of commands in `benchmarks/`: who is best, and by how much."""
 
 import argparse
 import importlib.util
@@ -15,6 +15,7 @@ from relax_mlir.limits import Limits, Machine
 
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 OURS = "relax-mlir"
+BESIDE = ("cases", "comparison", "kernels", "llm_results", "peers", "turns", "worker")
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def comparison(monkeypatch):
 
     yield comparison
     for name in set(sys.modules) - before:
-        if name in ("cases", "comparison", "turns", "worker"):
+        if name.partition(".")[0] in BESIDE:
             del sys.modules[name]
 
 
@@ -34,6 +35,16 @@ def comparison(monkeypatch):
 def kernels(comparison, monkeypatch):
     """The command `kernels.py`, under a name that no helper of other tests has."""
     spec = importlib.util.spec_from_file_location("kernels_command", FOLDER / "kernels.py")
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def dynamic(comparison, monkeypatch):
+    """The command `dynamic.py`."""
+    spec = importlib.util.spec_from_file_location("dynamic_command", FOLDER / "dynamic.py")
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, spec.name, module)
     spec.loader.exec_module(module)
@@ -201,3 +212,34 @@ def test_programs_take_turns_and_are_checked(comparison, tmp_path, monkeypatch, 
     found = json.loads(options.json.read_text())
     assert [len(each["outcomes"][OURS]["seconds"]) for each in found] == [2, 0]
     assert found[0]["outcomes"]["wrong"]["why_not"].startswith("wrong: off by 0.11")
+
+
+def test_share_of_known_sizes_is_the_median_of_rounds(dynamic):
+    def taking(*seconds, why_not=""):
+        return dynamic.Outcome(list(seconds), why_not=why_not)
+
+    found = {
+        "slow": (taking(2e-6, 4e-6, 4e-6), taking(1e-6, 2e-6, 4e-6)),
+        "level": (taking(1e-6), taking(1e-6)),
+        "bad": (taking(1e-6, why_not="wrong: off by 1"), taking(1e-6)),
+    }
+    lines = dynamic._table(found).splitlines()
+    assert lines[1].split() == "slow 4.00 2.00 0.500 0.50 to 0.75 below 0.97".split()
+    assert lines[2].split() == "level 1.00 1.00 1.000 1.00 to 1.00".split()
+    # 0.5 and 1 have the geometric mean 0.707.
+    assert lines[3:] == ["bad: wrong: off by 1", "geometric mean of the shares: 0.707"]
+
+
+@pytest.mark.parametrize("m", [1, 5])
+def test_known_sizes_run_on_the_arrays_of_unknown_ones(dynamic, m):
+    from peers.ours import Kernels
+
+    program = Kernels(1)
+    for case in (dynamic.cases.matmul(m, 7, 100), dynamic.cases.rows("argmax", m, 70)):
+        first = program.prepare(case).run()[0]
+        answer = np.array(first)
+        second = program.prepare({**case, "specialised": True}).run()[0]
+        assert np.shares_memory(first, second)
+        wanted = dynamic.cases.reference(case)
+        np.testing.assert_allclose(answer, wanted, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(second, wanted, rtol=1e-4, atol=1e-4)

@@ -1,0 +1,108 @@
+"""Kernels compiled once for all sizes beside the same compiled for each: what not knowing costs.
+
+    python benchmarks/dynamic.py --suite gemm,gemv --threads 1,2
+    python benchmarks/dynamic.py --suite odd --only transpose --rounds 25
+
+Both run in one process on the same arrays, turn by turn. README.md says more.
+"""
+
+import argparse
+import statistics
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+import cases
+import comparison
+import turns
+from kernels import OURS_ALONE
+from llm_results import quartiles
+from turns import OURS, Contender, Outcome
+
+from relax_mlir.tools.cli import guard, integers
+
+TARGET = 0.97
+RUNS = 3  # of a turn, at least; one more comes before them and does not count
+
+
+def main() -> int:
+    """Runs the command; 1 if an answer is wrong or missing."""
+    options = _options()
+    is_wrong = False
+    for threads in options.threads:
+        (ours,), _ = turns.start(OURS_ALONE, threads)
+        try:
+            found = {cases.label(case): _measure(ours, case, options) for case in options.cases}
+        finally:
+            ours.close()
+        turns.progress("")
+        print(f"\n{threads} thread{'s' * (threads > 1)}\n{_table(found)}", flush=True)
+        is_wrong |= any(each.why_not for pair in found.values() for each in pair)
+    return int(is_wrong)
+
+
+def _measure(ours: Contender, case: dict, options: argparse.Namespace) -> tuple[Outcome, Outcome]:
+    """What the executable for all sizes makes of a case, and the one for its sizes."""
+    turns.progress(cases.label(case))
+    wanted, tolerance = cases.reference(case), cases.TOLERANCE[case["dtype"]]
+    asked = [case, {**case, "specialised": True}]
+    prepared = [turns.prepare([ours], each, wanted, tolerance) for each in asked]
+    for _ in range(options.rounds):
+        for each, outcomes in zip(asked, prepared, strict=True):
+            turns.measure([ours], each, outcomes, 1, options.seconds, RUNS, warm=1, idle=0)
+    for each in asked:
+        turns.forget([ours], each)
+    first, second = (outcomes[OURS] for outcomes in prepared)
+    return first, second
+
+
+def _table(found: Mapping[str, tuple[Outcome, Outcome]]) -> str:
+    """Microseconds of both, and the time for known sizes as a share of that for any."""
+    lines = [["case, us", "any size", "its size", "share", "quartiles", ""]]
+    shares, notes = [], []
+    for label, (dynamic, specialised) in found.items():
+        if why_not := dynamic.why_not or specialised.why_not:
+            notes.append(f"{label}: {why_not.splitlines()[0]}")
+            continue
+        if not (dynamic.median and specialised.median):
+            continue
+        low, share, high = quartiles(list(_quotients(specialised, dynamic)))
+        times = [f"{each.median * 1e6:.2f}" for each in (dynamic, specialised) if each.median]
+        short = f"below {TARGET}" if share < TARGET else ""
+        lines.append([label, *times, f"{share:.3f}", f"{low:.2f} to {high:.2f}", short])
+        shares.append(share)
+    if shares:
+        notes.append(f"geometric mean of the shares: {statistics.geometric_mean(shares):.3f}")
+    return "\n".join([comparison.aligned(lines), *notes])
+
+
+def _quotients(a: Outcome, b: Outcome) -> Iterator[float]:
+    return (x / y for x, y in zip(a.seconds, b.seconds, strict=True))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    default = "gemm,gemv,rows,axes,odd"
+    add("--suite", default=default, metavar="NAME,...",
+        help=f"some of {','.join(cases.SUITES)} (default: {default})")  # fmt: skip
+    add("--only", default="", metavar="TEXT", help="cases whose names have this in them")
+    add("--threads", type=integers, default=[1], metavar="N,...", help="default: 1")
+    add("--rounds", type=int, default=15, metavar="N",
+        help="of both (default: 15); 0 compares answers alone")  # fmt: skip
+    add("--seconds", type=float, default=0.01, metavar="S",
+        help="of each turn, at least (default: 0.01)")  # fmt: skip
+    options = parser.parse_args()
+    suites: Sequence[str] = comparison.chosen(parser, "suite", options.suite, cases.SUITES)
+    found = [case for suite in suites for case in cases.SUITES[suite]]
+    options.cases = [case for case in found if options.only in cases.label(case)]
+    if not options.cases:
+        parser.error(f"no case has '{options.only}' in its name")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(guard("dynamic.py", main))
