@@ -233,14 +233,12 @@ class Search:
         return _choose(self._beats(greatest, has_nan, best), firsts, found, lambda: list(firsts))
 
     def _emit_long(self, extent: Index, firsts: Sequence[ir.Value]) -> Carried:
-        """As `emit`, block by block, for a row that has room for groups."""
+        """As `emit`, block by block; the last one is moved back, to where it fits."""
         nowhere = loops.value(-1)
 
-        def end(start: ir.Value) -> Index:
-            return loops.minimum(loops.add(start, _BLOCK), extent)
-
         def block(start: ir.Value, best: ir.Value, where: ir.Value) -> Carried:
-            greatest, has_nan = self._scan_groups(start, end(start), best)
+            start = loops.value(loops.minimum(start, loops.sub(extent, _BLOCK)))
+            greatest, has_nan = self._scan_block(start, best)
             beats = self._beats(greatest, has_nan, best)
             held = [best, where]
             return _choose(beats, held, lambda: [self._top(greatest, has_nan), start], lambda: held)
@@ -249,7 +247,7 @@ class Search:
         best, where = loops.for_range(0, extent, _BLOCK, block, carried)
 
         def found() -> Carried:
-            return self._take(self._find(where, end(where), best, True), firsts)
+            return self._take(self._find(where, loops.add(where, _BLOCK), best, True), firsts)
 
         is_found = arith.cmpi(arith.CmpIPredicate.ne, where, nowhere)
         return _choose(is_found, firsts, found, lambda: list(firsts))
@@ -299,22 +297,39 @@ class Search:
 
     def _scan_groups(self, start: ir.Value, stop: Index, best: ir.Value) -> Scanned:
         """As `_scan`, a group at a time; the last one is moved back, to where it fits."""
-        lanes, order = self._lanes, self.order
-        carried = [splat(best, lanes)] * UNROLL + [loops.mask(0, lanes)] * order.finds_nan
 
         def group(base: ir.Value, *c: ir.Value) -> Carried:
-            first = loops.minimum(base, loops.sub(stop, self._group))
-            places = [loops.value(loops.add(first, i * lanes)) for i in range(UNROLL)]
-            found = [self._elements(place, None) for place in places]
-            tops = [order.better(x, top) for x, top in zip(found, c, strict=False)]
-            nan = c[UNROLL:]
-            for pair in zip(found[::2], found[1::2], strict=True) if nan else ():
-                nan = (arith.ori(arith.cmpf(arith.CmpFPredicate.UNO, *pair), *nan),)
-            return [*tops, *nan]
+            return self._group_of(loops.minimum(base, loops.sub(stop, self._group)), list(c))
 
-        *tops, last = loops.for_range(start, stop, self._group, group, carried)
-        tops, nan = (tops, [last]) if order.finds_nan else ([*tops, last], [])
-        top = order.better(order.better(tops[0], tops[1]), order.better(tops[2], tops[3]))
+        carried = self._start_groups(best)
+        return self._joined(loops.for_range(start, stop, self._group, group, carried))
+
+    def _scan_block(self, start: ir.Value, best: ir.Value) -> Scanned:
+        """The same of a whole block."""
+        carried = self._start_groups(best)
+        for at in range(0, _BLOCK, self._group):
+            carried = self._group_of(loops.add(start, at), carried)
+        return self._joined(carried)
+
+    def _start_groups(self, best: ir.Value) -> Carried:
+        top, *nan = self._start(best)
+        return [top] * UNROLL + nan
+
+    def _group_of(self, first: Index, carried: Carried) -> Carried:
+        """What is carried, with one more group."""
+        places = [loops.value(loops.add(first, i * self._lanes)) for i in range(UNROLL)]
+        found = [self._elements(place, None) for place in places]
+        tops = [self.order.better(x, top) for x, top in zip(found, carried, strict=False)]
+        nan = carried[UNROLL:]
+        for pair in zip(found[::2], found[1::2], strict=True) if nan else ():
+            nan = [arith.ori(arith.cmpf(arith.CmpFPredicate.UNO, *pair), *nan)]
+        return [*tops, *nan]
+
+    def _joined(self, carried: Carried) -> Scanned:
+        """The best of all vectors of a group."""
+        better = self.order.better
+        tops, nan = carried[:UNROLL], carried[UNROLL:]
+        top = better(better(tops[0], tops[1]), better(tops[2], tops[3]))
         return top, (_any(nan[0]) if nan else None)
 
     def _across(self, x: ir.Value) -> ir.Value:
