@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import cases
 import comparison
 import turns
-from kernels import OURS_ALONE
 from llm_results import quartiles
 from turns import OURS, Contender, Outcome
 
 from relax_mlir.tools.cli import guard, integers
 
+PROGRAM = {OURS: "peers.ours:Kernels"}
 TARGET = 0.97
 RUNS = 3  # of a turn, at least; one more comes before them and does not count
 
@@ -29,7 +29,7 @@ def main() -> int:
     options = _options()
     is_wrong = False
     for threads in options.threads:
-        (ours,), _ = turns.start(OURS_ALONE, threads)
+        (ours,), _ = turns.start(PROGRAM, threads)
         try:
             found = {cases.label(case): _measure(ours, case, options) for case in options.cases}
         finally:

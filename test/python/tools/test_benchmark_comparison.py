@@ -15,7 +15,7 @@ from relax_mlir.limits import Limits, Machine
 
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 OURS = "relax-mlir"
-BESIDE = ("cases", "comparison", "kernels", "llm_results", "peers", "turns", "worker")
+BESIDE = ("cases", "comparison", "llm_results", "peers", "turns", "worker")
 
 
 @pytest.fixture
