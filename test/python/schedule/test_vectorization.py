@@ -56,6 +56,13 @@ def test_strides_invariants_and_operands_of_vectors_are_not(body):
     assert loops(body) == []
 
 
+def test_each_operand_is_followed_once():
+    """An index of 64 sums of a number with itself has 2^64 ways to the loop variable."""
+    sums = [f"%k{n + 1} = arith.addi %k{n}, %k{n} : index" for n in range(64)]
+    body = ["%k0 = arith.addi %j, %j : index", *sums, "%x = memref.load %a[%k64] : memref<?xf32>"]
+    assert loops("\n".join(body)) == []
+
+
 def test_steps_count():
     assert loops("%x = memref.load %a[%j] : memref<?xf32>", "%c2") == []
 
