@@ -71,6 +71,11 @@ class ShortRow:
     vectors: int
     rest: Index | None
 
+    @staticmethod
+    def of(extent: int, lanes: int) -> "ShortRow":
+        """The row of a known extent, which is not zero."""
+        return ShortRow(-(-extent // lanes), extent % lanes or None)
+
     def walk(self, lanes: int, body: LaneBody, carried: Carried) -> Carried:
         """Emits `body(base, mask, carried)` for one vector after the other."""
         for number in range(self.vectors):

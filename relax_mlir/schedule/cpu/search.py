@@ -183,8 +183,7 @@ class Search:
     def emit(self, extent: Index, firsts: Sequence[ir.Value], short: ShortRow | None) -> Carried:
         """The accumulators behind the row, which begin as `firsts`."""
         if isinstance(extent, int) and 0 < extent <= self._group:
-            vectors, rest = -(-extent // self._lanes), extent % self._lanes
-            short = ShortRow(vectors, rest or None)
+            short = ShortRow.of(extent, self._lanes)
         if short is not None:
             row = short
             return self._emit_once(

@@ -69,8 +69,7 @@ def by_length(
 ) -> None:
     """Emits `emit(row)` for up to `most` vectors of a short row, and `emit(None)` for others."""
     if isinstance(extent, int):
-        is_known = 0 < extent <= most * lanes
-        emit(ShortRow(-(-extent // lanes), extent % lanes or None) if is_known else None)
+        emit(ShortRow.of(extent, lanes) if 0 < extent <= most * lanes else None)
         return
     rest = loops.add(loops.mod(loops.sub(extent, 1), lanes), 1)
 

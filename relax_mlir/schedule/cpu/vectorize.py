@@ -127,30 +127,33 @@ class NestEmitter:
             is_near = loops.less(loops.mul(extent, width), _NEAR)
             loops.if_else(is_near, lambda: squares(False), lambda: squares(True))
 
-        def parts(rows: int, columns: int) -> Callable[[], None]:
+        def without_room() -> None:
+            few = self.kernel.target.vector_bytes < 64 or loops.less(extent, _FEW_ROWS)
+            loops.if_else(few, row_by_row, lambda: self._parts(point, first, start, stop))
+
+        fits = loops.both(loops.less(lanes - 1, extent), loops.less(lanes - 1, width))
+        loops.if_else(fits, near_or_far, without_room)
+
+    def _parts(self, point: Point, first: Index, start: Index, stop: Index) -> None:
+        """Parts of squares, by the least code that has all rows and columns that there are."""
+        lanes = self.plan.lanes
+        (lane_axis,) = self.plan.lane_axes
+        extent, width = self.extents[self.plan.tile_axis], self.extents[lane_axis]
+
+        def of(rows: int, columns: int) -> Callable[[], None]:
             def part(base: ir.Value) -> None:
                 self._part(point, first, base, rows, columns)
 
             return lambda: loops.for_range(start, stop, lanes, part)
 
-        def some_columns(counts: Sequence[int]) -> Callable[[], None]:
+        def by_columns(counts: Sequence[int]) -> None:
             least, *more = counts
-            if not more:
-                return parts(lanes, least)
-            is_least = loops.less(width, least + 1)
-            return lambda: loops.if_else(is_least, parts(lanes, least), some_columns(more))
+            is_least = loops.less(width, least + 1) if more else True
+            loops.if_else(is_least, of(lanes, least), lambda: by_columns(more))
 
-        def some_rows() -> None:
-            some = [*(count for count in _SOME_COLUMNS if count < lanes), lanes]
-            is_half = loops.less(extent, lanes // 2 + 1)
-            loops.if_else(is_half, parts(lanes // 2, lanes), some_columns(some))
-
-        def without_room() -> None:
-            few = self.kernel.target.vector_bytes < 64 or loops.less(extent, _FEW_ROWS)
-            loops.if_else(few, row_by_row, some_rows)
-
-        fits = loops.both(loops.less(lanes - 1, extent), loops.less(lanes - 1, width))
-        loops.if_else(fits, near_or_far, without_room)
+        columns = [*(count for count in _SOME_COLUMNS if count < lanes), lanes]
+        is_half = loops.less(extent, lanes // 2 + 1)
+        loops.if_else(is_half, of(lanes // 2, lanes), lambda: by_columns(columns))
 
     def _part(
         self, point: Point, first: Index, base: ir.Value, most_rows: int, most_columns: int
