@@ -8,7 +8,7 @@ import json
 import statistics
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -193,6 +193,15 @@ def add_options(parser: argparse.ArgumentParser, peers: Iterable[str], seconds: 
     add("--peers-python", default=sys.executable, metavar="PYTHON",
         help="the interpreter that has them (default: this one)")  # fmt: skip
     add("--json", metavar="FILE", help="writes the time of each round")
+
+
+def of_suites(parser: argparse.ArgumentParser, suites: Iterable[Iterable[dict]], only: str,
+              label: Callable[[dict], str]) -> list[dict]:  # fmt: skip
+    """The cases of suites whose names have `only` in them, of which there has to be one."""
+    found = [case for suite in suites for case in suite if only in label(case)]
+    if not found:
+        parser.error(f"no case has '{only}' in its name")
+    return found
 
 
 def chosen(

@@ -9,7 +9,7 @@ Both run in one process on the same arrays, turn by turn. README.md says more.
 import argparse
 import statistics
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
 import cases
 import comparison
@@ -17,11 +17,10 @@ import turns
 from llm_results import quartiles
 from turns import OURS, Contender, Outcome
 
-from relax_mlir.tools.cli import guard, integers
+from relax_mlir.tools.cli import described, guard, integers
 
 PROGRAM = {OURS: "peers.ours:Kernels"}
 TARGET = 0.97
-RUNS = 3  # of a turn, at least; one more comes before them and does not count
 
 
 def main() -> int:
@@ -48,7 +47,9 @@ def _measure(ours: Contender, case: dict, options: argparse.Namespace) -> tuple[
     prepared = [turns.prepare([ours], each, wanted, tolerance) for each in asked]
     for _ in range(options.rounds):
         for each, outcomes in zip(asked, prepared, strict=True):
-            turns.measure([ours], each, outcomes, 1, options.seconds, RUNS, warm=1, idle=0)
+            turns.measure(
+                [ours], each, outcomes, 1, options.seconds, comparison.RUNS, warm=1, idle=0
+            )
     for each in asked:
         turns.forget([ours], each)
     first, second = (outcomes[OURS] for outcomes in prepared)
@@ -63,10 +64,10 @@ def _table(found: Mapping[str, tuple[Outcome, Outcome]]) -> str:
         if why_not := dynamic.why_not or specialised.why_not:
             notes.append(f"{label}: {why_not.splitlines()[0]}")
             continue
-        if not (dynamic.median and specialised.median):
+        if not dynamic.seconds:
             continue
-        low, share, high = quartiles(list(_quotients(specialised, dynamic)))
-        times = [f"{each.median * 1e6:.2f}" for each in (dynamic, specialised) if each.median]
+        low, share, high = quartiles(dynamic.quotients(specialised))
+        times = [f"{(each.median or 0) * 1e6:.2f}" for each in (dynamic, specialised)]
         short = f"below {TARGET}" if share < TARGET else ""
         lines.append([label, *times, f"{share:.3f}", f"{low:.2f} to {high:.2f}", short])
         shares.append(share)
@@ -75,16 +76,8 @@ def _table(found: Mapping[str, tuple[Outcome, Outcome]]) -> str:
     return "\n".join([comparison.aligned(lines), *notes])
 
 
-def _quotients(a: Outcome, b: Outcome) -> Iterator[float]:
-    return (x / y for x, y in zip(a.seconds, b.seconds, strict=True))
-
-
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = described(__doc__)
     add = parser.add_argument
     default = "gemm,gemv,rows,axes,odd"
     add("--suite", default=default, metavar="NAME,...",
@@ -96,11 +89,9 @@ def _options() -> argparse.Namespace:
     add("--seconds", type=float, default=0.01, metavar="S",
         help="of each turn, at least (default: 0.01)")  # fmt: skip
     options = parser.parse_args()
-    suites: Sequence[str] = comparison.chosen(parser, "suite", options.suite, cases.SUITES)
-    found = [case for suite in suites for case in cases.SUITES[suite]]
-    options.cases = [case for case in found if options.only in cases.label(case)]
-    if not options.cases:
-        parser.error(f"no case has '{options.only}' in its name")
+    names = comparison.chosen(parser, "suite", options.suite, cases.SUITES)
+    wanted = [cases.SUITES[name] for name in names]
+    options.cases = comparison.of_suites(parser, wanted, options.only, cases.label)
     return options
 
 

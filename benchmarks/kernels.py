@@ -19,7 +19,7 @@ from comparison import Comparison, Row
 from turns import OURS, Contender
 
 from relax_mlir.limits import Limits
-from relax_mlir.tools.cli import guard
+from relax_mlir.tools.cli import described, guard
 
 PEERS = {
     "numpy": "peers.numpy_peer:Kernels",
@@ -168,9 +168,7 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = described(__doc__)
     add = parser.add_argument
     suites = {**cases.SUITES, "curve": ()}
     add("--suite", default="gemm,gemv,rows", metavar="NAME,...",
@@ -183,15 +181,11 @@ def _options() -> argparse.Namespace:
     options.peers = comparison.chosen(parser, "peer", options.peers, PEERS)
     chosen = comparison.chosen(parser, "suite", options.suite, suites)
     options.curve = chosen == ["curve"]
-    if options.curve:
-        options.cases = [cases.matmul(m, *options.shape, options.dtype) for m in cases.CURVE]
-    elif "curve" in chosen:
+    if "curve" in chosen and not options.curve:
         parser.error("the curve is a suite of its own")
-    else:
-        options.cases = [case for suite in chosen for case in cases.SUITES[suite]]
-    options.cases = [case for case in options.cases if options.only in cases.label(case)]
-    if not options.cases:
-        parser.error(f"no case has '{options.only}' in its name")
+    suites["curve"] = [cases.matmul(m, *options.shape, options.dtype) for m in cases.CURVE]
+    wanted = [suites[name] for name in chosen]
+    options.cases = comparison.of_suites(parser, wanted, options.only, cases.label)
     return options
 
 

@@ -25,7 +25,7 @@ from llm_results import Block, Row, load_blocks, report
 from relax_mlir.llm.checkpoint import open_checkpoint
 from relax_mlir.llm.packaged import cache_folder
 from relax_mlir.machine import READ_BYTES
-from relax_mlir.tools.cli import guard, integers
+from relax_mlir.tools.cli import described, guard, integers
 
 OURS = turns.OURS
 Outcomes = dict[str, turns.Outcome]
@@ -253,11 +253,7 @@ def _estimate(options: argparse.Namespace) -> float:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = described(__doc__)
     add = parser.add_argument
     names = ",".join(peer.name for peer in PEERS)
     folder = cache_folder() / "bench"

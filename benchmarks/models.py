@@ -20,7 +20,7 @@ from comparison import Comparison
 from turns import OURS
 
 from relax_mlir.limits import Limits
-from relax_mlir.tools.cli import guard
+from relax_mlir.tools.cli import described, guard
 
 PEERS = {
     "torch": "peers.model_torch:Eager",
@@ -76,9 +76,7 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = described(__doc__)
     add = parser.add_argument
     known = ",".join(model_cases.CASES)
     add("--model", default=known, metavar="NAME,...", help=f"some of {known} (default: all)")
@@ -88,10 +86,8 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     options.peers = comparison.chosen(parser, "peer", options.peers, PEERS)
     names = comparison.chosen(parser, "model", options.model, model_cases.CASES)
-    cases = [case for name in names for case in model_cases.CASES[name]]
-    options.cases = [case for case in cases if options.only in model_cases.label(case)]
-    if not options.cases:
-        parser.error(f"no case has '{options.only}' in its name")
+    wanted = [model_cases.CASES[name] for name in names]
+    options.cases = comparison.of_suites(parser, wanted, options.only, model_cases.label)
     return options
 
 

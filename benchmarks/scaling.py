@@ -18,7 +18,7 @@ from llm_peers import WEIGHTS
 from llm_results import quartiles
 
 from relax_mlir.errors import UsageError
-from relax_mlir.tools.cli import guard, integers
+from relax_mlir.tools.cli import described, guard, integers
 
 PROGRAMS = {
     "ours": "peers.llm_relax:Ours",
@@ -137,11 +137,7 @@ def _rounds(rounds: int, programs: Sequence[Callable[[], float]]) -> list[list[f
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = described(__doc__)
     add = parser.add_argument
     add("--weights", default=",".join(WEIGHTS), metavar="TYPE,...",
         help=f"types that are measured (default: {','.join(WEIGHTS)})")  # fmt: skip

@@ -97,9 +97,13 @@ class Outcome:
         """The longest round as a share of the shortest."""
         return max(self.seconds) / min(self.seconds)
 
+    def quotients(self, other: "Outcome") -> list[float]:
+        """How much longer the other one takes in each round."""
+        return [b / a for a, b in zip(self.seconds, other.seconds, strict=True)]
+
     def ratio(self, other: "Outcome") -> float:
-        """How much longer the other one takes: the median of the rounds' quotients."""
-        return statistics.median(b / a for a, b in zip(self.seconds, other.seconds, strict=True))
+        """The median of the quotients."""
+        return statistics.median(self.quotients(other))
 
 
 def progress(text: str) -> None:

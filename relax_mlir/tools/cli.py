@@ -28,6 +28,15 @@ EXTRA_OF = {
 """Packages that not every installation has, and the extra that brings them."""
 
 
+def described(text: str | None) -> argparse.ArgumentParser:
+    """A parser of options, written out in full, whose help begins with the text as it stands."""
+    return argparse.ArgumentParser(
+        description=text,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
 def guard(tool: str, body: Callable[[], int], source: str = "-") -> int:
     """Runs `body` and returns its exit status, or that of the error it ends with.
 

@@ -31,24 +31,23 @@ def comparison(monkeypatch):
             del sys.modules[name]
 
 
-@pytest.fixture
-def kernels(comparison, monkeypatch):
-    """The command `kernels.py`, under a name that no helper of other tests has."""
-    spec = importlib.util.spec_from_file_location("kernels_command", FOLDER / "kernels.py")
+def command(name, monkeypatch):
+    """A command's module, under a name that no helper of other tests has."""
+    spec = importlib.util.spec_from_file_location(f"{name}_command", FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, spec.name, module)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def kernels(comparison, monkeypatch):
+    return command("kernels", monkeypatch)
 
 
 @pytest.fixture
 def dynamic(comparison, monkeypatch):
-    """The command `dynamic.py`."""
-    spec = importlib.util.spec_from_file_location("dynamic_command", FOLDER / "dynamic.py")
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)
-    spec.loader.exec_module(module)
-    return module
+    return command("dynamic", monkeypatch)
 
 
 def row(comparison, seconds, floor=None, case=None):
