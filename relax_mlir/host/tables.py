@@ -14,7 +14,7 @@ POINTER = "!llvm.ptr"
 DIM = "!llvm.struct<(i64, ptr)>"
 ARGUMENT = "!llvm.struct<(ptr, i32, i32, i32, i32, ptr)>"
 FACT = "!llvm.struct<(struct<(i64, ptr)>, struct<(i64, ptr)>, i32, i32, ptr)>"
-FUNCTION = "!llvm.struct<(ptr, i32, i32, i32, i32, ptr, ptr, ptr, i64, ptr)>"
+FUNCTION = "!llvm.struct<(ptr, i32, i32, i32, i32, ptr, ptr, ptr, i64, ptr, i32, i32)>"
 RELATIONS = {"==": 0, "<=": 1, "<": 2, ">=": 3, ">": 4, "!=": 5}
 
 KIND_TENSOR, KIND_SHAPE = 0, 1
@@ -59,9 +59,13 @@ def program(dim: Dim, symbols: Sequence[str]) -> tuple[int, ...]:
 
 @dataclass
 class Globals:
-    """Collects the text of LLVM globals; every method returns the global's name or `null`."""
+    """Collects the text of LLVM globals; every method returns the global's name or `null`.
+
+    `uses_tiles` says whether any kernel needs the system's leave to use tile registers.
+    """
 
     prefix: str
+    uses_tiles: bool = False
     lines: list[str] = field(default_factory=list)
     _known: dict[object, str] = field(default_factory=dict)
 
@@ -138,6 +142,8 @@ class Globals:
             ("ptr", self.facts(facts, symbols)),
             ("i64", len(open_)),
             ("ptr", self.integers(open_)),
+            ("i32", int(self.uses_tiles)),
+            ("i32", 0),
         ]
         return self._structs(FUNCTION, [row])
 

@@ -27,6 +27,7 @@ from relax_mlir.host.metadata import metadata_text
 from relax_mlir.host.tables import Globals
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import safe_erase
+from relax_mlir.schedule.cpu.amx import CONFIGURE
 
 POINTER = "!llvm.ptr"
 RUNTIME = {
@@ -62,7 +63,7 @@ class ToHost(Pass):
         for function in filter(is_public, functions):
             _check_entry(function)
         metadata = metadata_text(functions, list(kernels), libraries, self.target)
-        table = Globals("rx_data")
+        table = Globals("rx_data", any(map(_uses_tiles, kernels.values())))
         texts = []
         for function in functions:
             if is_public(function):
@@ -87,6 +88,21 @@ def _check_entry(function: func.FuncOp) -> None:
     for index, type_ in enumerate(function.type.results):
         if not isinstance(type_, ir.RankedTensorType):
             raise PassFailure(function, f"has result {index} of '{type_}', not a ranked tensor")
+
+
+def _uses_tiles(kernel: func.FuncOp) -> bool:
+    """Whether a kernel configures tile registers, which the runtime has to ask for."""
+    found = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        is_call = op.name == "llvm.call_intrinsic"
+        if is_call and ir.StringAttr(op.attributes["intrin"]).value == CONFIGURE:
+            found.append(op)
+            return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
+
+    kernel.operation.walk(visit)
+    return bool(found)
 
 
 def _require_scheduled(kernels: dict[str, func.FuncOp]) -> None:

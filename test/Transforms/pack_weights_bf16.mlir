@@ -1,6 +1,7 @@
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4+avx512bf16},symbol-dce' | FileCheck %s
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4},symbol-dce' | FileCheck %s --check-prefix=WIDE
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4+avx512bf16},symbol-dce,relax-schedule{target=x86-64-v4+avx512bf16}' | FileCheck %s --check-prefix=DOT
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4+avx512bf16+amx-tile+amx-bf16},symbol-dce,relax-schedule{target=x86-64-v4+avx512bf16+amx-tile+amx-bf16}' | FileCheck %s --check-prefix=TILES
 
 // Numbers of bf16 on both sides: neighbours along k lie side by side, if the target multiplies such pairs.
 // CHECK-LABEL: func.func @rounded
@@ -75,3 +76,18 @@ func.func @rounded_between_products(%x: tensor<?x64xf32, #graph.shape<["n", 64]>
 // DOT:             memref.prefetch %[[PANELS]][%[[LINE]]], read, locality<2>, data : memref<4096xbf16>
 // DOT:             llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
 // DOT-SAME:        (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+// From five rows on, in tile registers: rows where they lie, panels as they are packed, sums of 2 by 2 tiles.
+// TILES-LABEL: func.func private @fused_astype_permute_dims_matmul_packed(
+// TILES-SAME:    %[[X:[a-z0-9_]+]]: memref<?x64xbf16>
+// TILES:         llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
+// TILES:         scf.parallel
+// TILES:           llvm.call_intrinsic "llvm.x86.ldtilecfg"
+// TILES:           llvm.call_intrinsic "llvm.x86.tilezero"(%c0_i8)
+// TILES:           scf.for
+// TILES:             llvm.call_intrinsic "llvm.x86.tileloadd64"(%c4_i8, %{{.*}}, %c128_i64)
+// TILES:             llvm.call_intrinsic "llvm.x86.tileloadd64"(%c6_i8, %{{.*}}, %c128_i64)
+// TILES:             llvm.call_intrinsic "llvm.x86.tdpbf16ps"(%c0_i8, %c4_i8, %c6_i8)
+// TILES:           llvm.call_intrinsic "llvm.x86.tilestored64"(%c0_i8, %{{.*}}, %c128_i64)
+// TILES:           llvm.call_intrinsic "llvm.x86.tilerelease"
+// TILES:         scf.reduce

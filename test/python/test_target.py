@@ -80,3 +80,12 @@ def test_targets_are_values() -> None:
 def test_unknown_name_lists_the_accepted(name: str) -> None:
     with pytest.raises(TargetError, match=r"unknown target .*native, x86-64, .*aarch64"):
         Target.parse(name)
+
+
+def test_features_with_dashes_in_their_names() -> None:
+    with_tiles = Target.parse("x86-64-v4+amx-tile+amx-bf16")
+    assert with_tiles.has("amx-tile")
+    assert {"amx-tile", "amx-bf16"} <= set(with_tiles.needs)
+    without = Target.parse("x86-64-v4+amx-tile+amx-bf16+-amx-tile")
+    assert not without.has("amx-tile")
+    assert without.has("amx-bf16")

@@ -342,6 +342,7 @@ int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args
     return 0;
   }
   if (known == RX_NOTHING) {
+    if (info->uses_tiles && ask_for_tiles(context)) return 1;
     if (check_number(context, info->name, "argument", num_args, info->num_args)) return 1;
     if (check_number(context, info->name, "result", num_results, info->num_results)) return 1;
     for (int32_t i = 0; i < num_args; i++)

@@ -169,6 +169,8 @@ typedef struct {
   const RxFact* facts;
   int64_t num_open;
   const int64_t* open; /* indices of the arguments whose dims or values mention symbols */
+  int32_t uses_tiles;  /* kernels use the tile registers of AMX */
+  int32_t pad;
 } RxFunction;
 
 /* ---- For generated code

@@ -6,6 +6,8 @@
 
 #include "context.c"
 
+#include "tiles.c"
+
 #include "dims.c"
 
 #include "bind.c"

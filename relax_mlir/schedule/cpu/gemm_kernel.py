@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import ir
 
+from . import amx
+from .amx_block import PANEL_ROW_BYTES, TileBlock
 from .gemm_tile import AHEAD, LINE_BYTES, Block, Epilogue, Left, Panel, Tile, Tiling
 from .loops import (
     Index,
@@ -245,7 +247,9 @@ class _Gemm:
         if self.step.pairs and not (isinstance(lhs.depth, int) and lhs.depth % per_lane == 0):
             return False
         line = LINE_BYTES * per_lane // 4
-        sets = [r * stride // line % L1_SETS for r in range(self.tiling.rows)]
+        if self.tiling.in_tiles and (stride % line or self.problem.depth % amx.LANES):
+            return False
+        sets = [r * stride // line % L1_SETS for r in range(min(self.tiling.rows, 16))]
         return max(sets.count(s) for s in sets) <= MOST_IN_SET
 
     def _stride(self) -> int:
@@ -309,8 +313,15 @@ class _Task:
                 element = ir.BF16Type.get() if problem.pairs else f32
                 packs = tuple(stack.enter_context(scratch(size, element)) for _ in problem.rhs)
 
+            tails: tuple[ir.Value | None, ...] = tuple(None for _ in problem.rhs)
+            if tiling.in_tiles:
+                stack.enter_context(amx.configured(self.rows.count))
+                if not (isinstance(problem.depth, int) and problem.depth % amx.LANES == 0):
+                    size, bf16 = amx.LANES * tiling.columns * gemm.step.per_lane, ir.BF16Type.get()
+                    tails = tuple(stack.enter_context(scratch(size, bf16)) for _ in problem.rhs)
+
             def block(kb: ir.Value) -> None:
-                for_range(*self.panels, 1, lambda p: self._panel(kb, p, sums, pitch, packs))
+                for_range(*self.panels, 1, lambda p: self._panel(kb, p, sums, pitch, packs, tails))
 
             for_range(0, blocks.k_blocks, 1, block)
 
@@ -321,6 +332,7 @@ class _Task:
         sums: tuple[ir.Value, ...],
         pitch: Index,
         packs: tuple[ir.Value, ...],
+        tails: tuple[ir.Value | None, ...],
     ) -> None:
         """Emits all rows of one panel along one block of k."""
         gemm, blocks, rows = self.gemm, self.gemm.blocks, self.rows
@@ -331,7 +343,8 @@ class _Task:
         depth = minimum(blocks.k_block, sub(problem.depth, k))
         is_first, is_last = less(kb, 1), less(blocks.k_blocks, add(kb, 2))
         rights = self._rights(p, k, depth, packs)
-        tiles = _Tiles(gemm, is_first, is_last, depth, self.left(kb), rights, sums)
+        tiles = _Tiles(gemm, is_first, is_last, depth, self.left(kb), rights, sums, tails)
+        tiles.prepare()
         start = mul(sub(p, self.panels[0]), blocks.row_block, pitch)
 
         def tile(at: Index, here: Index) -> None:
@@ -369,9 +382,12 @@ class _Task:
         height, rows = self.gemm.tiling.rows, self.rows.count
         count = ceil_div(rows, height)
         rest = mod(rows, height)
-        # A last tile of few rows would wait for its columns: it gets some of the tile before.
-        few = both(both(less(0, rest), less(rest, height // 3)), less(height, rows))
-        moved = _pick(few, height // 3, 0)
+        # A last tile of few rows would wait for its columns: it gets some of the tile before. One
+        # in tile registers has as many rows as they have at least.
+        least = amx.ROWS if self.gemm.tiling.in_tiles else height // 3
+        few = both(both(less(0, rest), less(rest, least)), less(height, rows))
+        to = sub(amx.ROWS, rest) if self.gemm.tiling.in_tiles else least
+        moved = _pick(few, to, 0)
 
         def one(i: ir.Value) -> None:
             is_last, is_before = less(count, add(i, 2)), less(count, add(i, 3))
@@ -393,16 +409,23 @@ class _Tiles:
     left: Left
     rights: Sequence[Panel]
     sums: tuple[ir.Value, ...]
+    tails: tuple[ir.Value | None, ...]
+
+    def prepare(self) -> None:
+        """Emits what is done once for all tiles."""
+        if self.gemm.tiling.in_tiles:
+            for product in range(len(self.rights)):
+                self._tile_block(product).copy_tail()
 
     def emit(self, at: Index, block: Block) -> None:
         """Emits the tile from row `at` on, which `block` describes, and what is done with it."""
         tiling, epilogue = self.gemm.tiling, self.gemm.problem.epilogue
 
         def others() -> None:
-            self._by_width(at, block)
+            self._in_tiles(at, block) if tiling.in_tiles else self._by_width(at, block)
             if_else(self.is_last, lambda: epilogue(block))
 
-        if not epilogue.is_short:
+        if not epilogue.is_short or tiling.in_tiles:
             rows = value(block.rows)
             if_else(self.is_last, lambda: epilogue.fetch(block, rows, tiling.vectors))
             others()
@@ -422,6 +445,25 @@ class _Tiles:
 
     def _tile(self, height: int, vectors: int) -> Tile:
         return Tile(self.gemm.tiling, self.gemm.step, height, vectors)
+
+    def _tile_block(self, product: int) -> TileBlock:
+        right, tail, per_lane = self.rights[product], self.tails[product], self.gemm.step.per_lane
+        return TileBlock(amx.PAIRS, per_lane, self.depth, right, tail)
+
+    def _in_tiles(self, at: Index, block: Block) -> None:
+        """Emits the sums of a block in tile registers."""
+        left, is_ahead = self.left.at(at), self.gemm.problem.packed and less(at, 1)
+        for product, sums in enumerate(self.sums):
+
+            def begin(tile: int, place: Index, sums: ir.Value = sums) -> None:
+                if_else(
+                    self.is_first,
+                    lambda: amx.clear_tile(tile),
+                    lambda: amx.load_tile(tile, amx.pointer(sums, place), PANEL_ROW_BYTES),
+                )
+
+            tiles = self._tile_block(product)
+            tiles.emit(left, block.rows, block.columns, begin, sums, block.start, is_ahead)
 
     def _by_width(self, at: Index, block: Block) -> None:
         """Emits a tile of the least width and height that has the block's rows and columns."""

@@ -31,7 +31,8 @@ class Tiling:
     """How many accumulators of the result a tile keeps in registers, and how long it runs.
 
     A tile is `rows` by `vectors * lanes`; some `block_k` values of k pass before accumulators go
-    back to memory. There is no code for tiles of less than `least_rows`.
+    back to memory. There is no code for tiles of less than `least_rows`. With `in_tiles`, sums are
+    in the registers of `amx` and not in vectors.
     """
 
     lanes: int
@@ -40,6 +41,7 @@ class Tiling:
     vectors: int = 2
     block_k: int = 1536
     least_rows: int = 1
+    in_tiles: bool = False
 
     @staticmethod
     def of(target: Target) -> "Tiling":
@@ -70,7 +72,7 @@ class Tiling:
     @property
     def heights(self) -> tuple[int, ...]:
         """Heights of the tiles that there is code for: one row too many costs most of few rows."""
-        return (*range(self.least_rows, 6), *range(6, self.rows + 1, 2))
+        return (*range(self.least_rows, min(self.rows, 5) + 1), *range(6, self.rows + 1, 2))
 
 
 @dataclass(frozen=True)

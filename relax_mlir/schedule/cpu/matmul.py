@@ -16,7 +16,9 @@ from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
+from . import amx
 from .affine import evaluate
+from .amx_block import BLOCK_ROWS
 from .body import emit_body, emit_op
 from .contraction import Contraction, Factor, find_contractions
 from .emit import rewrite
@@ -31,6 +33,9 @@ from .multiply_add import has_pairs, round_to_bf16
 from .packing import Matrix
 from .program import Argument, Computed, Empty, Program, Reshape, Slice, Stage, Tensor
 
+FEWEST_IN_TILES = 5
+"""Rows from which on tile registers are faster than vectors."""
+
 
 def schedule_matmul(kernel: PrimFunc, target: Target) -> bool:
     """Rewrites a tensor program that multiplies float matrices into loops over memrefs.
@@ -38,16 +43,23 @@ def schedule_matmul(kernel: PrimFunc, target: Target) -> bool:
     Returns False, and leaves the function alone, if it is of another kind.
     """
     tiling, pairs = Tiling.of(target), has_pairs(target)
+    has_tiles = amx.has_tiles(target, "bf16")
 
     def match(program: Program) -> Sequence[Contraction] | None:
         found = find_contractions(program, tiling.columns)
         return None if found is None or (found[0].pairs and not pairs) else found
 
-    return rewrite(kernel, target, match, lambda k, found: _emit(k, tiling, found, pairs))
+    return rewrite(
+        kernel, target, match, lambda k, found: _emit(k, tiling, found, pairs, has_tiles)
+    )
 
 
 def _emit(
-    kernel: Kernel, tiling: Tiling, contractions: Sequence[Contraction], may_pair: bool
+    kernel: Kernel,
+    tiling: Tiling,
+    contractions: Sequence[Contraction],
+    may_pair: bool,
+    has_tiles: bool,
 ) -> None:
     """Emits the body of the scheduled function."""
     prepare_program(kernel)
@@ -55,7 +67,7 @@ def _emit(
     shape = [kernel.extent(first.stage, loop) for loop in range(len(first.stage.extents))]
     plain = _problem(kernel, tiling, contractions, shape, first.pairs)
     if plain.packed:
-        _emit_packed(kernel, tiling, contractions, shape, plain)
+        _emit_packed(kernel, tiling, contractions, shape, plain, has_tiles)
         return
     paired = plain
     if may_pair and first.bf16 and all(_is_stored_bf16(c) for c in contractions):
@@ -64,7 +76,7 @@ def _emit(
     if_else(
         less(plain.rows, MOST_ROWS[along_k] + 1),
         lambda: emit_gemv(tiling, paired if along_k else plain),
-        lambda: emit_gemm(tiling, paired),
+        lambda: _emit_many(tiling, paired, has_tiles),
     )
 
 
@@ -74,10 +86,11 @@ def _emit_packed(
     contractions: Sequence[Contraction],
     shape: Sequence[Index],
     any_rows: Problem,
+    has_tiles: bool,
 ) -> None:
     """Emits a product with packed weights, and one of a single row where that may come."""
     if isinstance(any_rows.rows, int):
-        emit_gemm(tiling, any_rows)
+        _emit_many(tiling, any_rows, has_tiles)
         return
     first = contractions[0]
     single = [1 if loop in first.rows else extent for loop, extent in enumerate(shape)]
@@ -86,7 +99,22 @@ def _emit_packed(
     if_else(
         both(less(0, any_rows.rows), less(any_rows.rows, 2)),
         lambda: emit_gemm(tiling, one_row),
-        lambda: emit_gemm(replace(tiling, least_rows=2), any_rows),
+        lambda: _emit_many(replace(tiling, least_rows=2), any_rows, has_tiles),
+    )
+
+
+def _emit_many(tiling: Tiling, problem: Problem, has_tiles: bool) -> None:
+    """Emits a product, of pairs in tile registers from some rows on where there are any."""
+    converts = problem.packed and any(
+        side([0] * len(problem.batch)).convert for side in problem.rhs
+    )
+    if not (has_tiles and problem.pairs) or problem.initial or converts:
+        emit_gemm(tiling, problem)
+        return
+    if_else(
+        less(problem.rows, FEWEST_IN_TILES),
+        lambda: emit_gemm(replace(tiling, rows=FEWEST_IN_TILES - 1), problem),
+        lambda: emit_gemm(replace(tiling, rows=BLOCK_ROWS, in_tiles=True), problem),
     )
 
 

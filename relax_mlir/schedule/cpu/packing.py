@@ -22,6 +22,7 @@ from .loops import (
     minimum,
     mod,
     mul,
+    round_up,
     store,
     sub,
     value,
@@ -143,8 +144,8 @@ def copy_rows(
 ) -> None:
     """Copies `rows` rows of `depth` steps, from step k on, to `target`.
 
-    Row after row is at distance `stride`, and filled up to a multiple of the vectors; rows past
-    the end of the source repeat its last one. A last pair of one number gets a zero.
+    Row after row is at distance `stride`, and filled up with zeros to a multiple of the lanes; rows
+    past the end of the source repeat its last one.
     """
     k = mul(k, step.per_lane)
     depth = minimum(mul(depth, step.per_lane), sub(source.depth, k))
@@ -186,7 +187,7 @@ class _RowCopy:
 
         full = sub(self.depth, mod(self.depth, COPIED_AT_ONCE * lanes))
         for_range(0, full, COPIED_AT_ONCE * lanes, several)
-        for_range(full, self.depth, lanes, lambda j: copy(j, mask(sub(self.depth, j), lanes)))
+        for_range(full, self._filled, lanes, lambda j: copy(j, mask(sub(self.depth, j), lanes)))
 
     def along_rows(self, block: ir.Value) -> None:
         """Copies as many rows as there are lanes, which are neighbours."""
@@ -208,7 +209,12 @@ class _RowCopy:
                 to = add(self.start, mul(add(begin, i), self.stride), floor_div(j, step.per_lane))
                 store(step.pack(v), self.target, to)
 
-        for_range(0, self.depth, lanes, squares)
+        for_range(0, self._filled, lanes, squares)
+
+    @property
+    def _filled(self) -> Index:
+        """The numbers of a row together with the zeros behind them."""
+        return round_up(self.depth, self.step.lanes * self.step.per_lane)
 
 
 def copy_panel(

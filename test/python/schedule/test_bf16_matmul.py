@@ -7,8 +7,11 @@ import pytest
 
 from relax_mlir.compiler import compile
 from relax_mlir.executable import Executable
+from relax_mlir.target import host_flags
 
-TARGETS = ("native", "x86-64-v4", "x86-64-v3")
+TARGETS = ["native", "x86-64-v4", "x86-64-v3"]
+if "amx_bf16" in host_flags():
+    TARGETS.append("native+-amx-tile")
 SIZES = [(1, 2), (31, 7), (33, 100), (64, 576), (64, 1), (31, 2), (33, 1602)]
 ROWS = (1, 2, 3, 7, 8, 13, 14, 15, 16, 33, 300)
 

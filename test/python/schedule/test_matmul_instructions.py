@@ -55,6 +55,16 @@ def test_instructions_of_targets(element: str, name: str, wanted: str, unwanted:
     assert not re.search(r"(call|bl)\s+llvm\.", text), "an intrinsic that LLVM does not know"
 
 
+def test_products_in_tile_registers() -> None:
+    target = Target.parse("x86-64-v4+avx512bf16+amx-tile+amx-bf16")
+    text = assembly(Program("bf16").text(), target)
+    found = re.findall(r"\b(?:ldtilecfg|tilerelease|tdpbf16ps|tileloadd|tilestored)\b", text)
+    # Two by two, and one where there are few rows, few columns, or both.
+    tiles = {"tdpbf16ps": 9, "tileloadd": 8 + 4, "tilestored": 9}
+    for name, least in {"ldtilecfg": 1, "tilerelease": 1, **tiles}.items():
+        assert found.count(name) >= least, name
+
+
 def _result(line: str) -> list[str]:
     """The register that an instruction writes: the last operand on x86, the first on aarch64."""
     registers = re.findall(r"%[yz]mm\d+|\bv\d+(?=\.)", line)

@@ -1,0 +1,108 @@
+"""Intel's tile registers (AMX): eight of up to 16 rows of 64 bytes, and products of them.
+
+    sums[m, n] += sum over k, i of left[m, k, i] * right[k, n, i]
+
+Sums have 32 bits; each of up to 16 lanes k is two neighbours i of bf16, or four of 8-bit integers,
+so that a right side is a part of a panel of packed weights as it lies in memory. Four of the tiles
+are for sums, two below two, and two for either side. A thread configures them before it uses them,
+and releases them afterwards, which leaves less to save when the system switches threads.
+
+Source: Intel intrinsics guide; LLVM `IntrinsicsX86.td`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from relax_mlir.bindings import arith, ir, llvm, memref, vector
+from relax_mlir.target import Target
+
+from .loops import Index, add, minimum, mul, scratch, store, value, vector_type
+
+ROWS, LANES, LANE_BYTES = 16, 16, 4
+"""Rows of a tile, its columns of 32 bits, and their bytes."""
+PAIRS = "tdpbf16ps"
+"""The product of bf16 numbers."""
+SUMS, LEFT, RIGHT = (0, 1, 2, 3), (4, 5), (6, 7)
+CONFIGURE = "llvm.x86.ldtilecfg"
+_CONFIGURATION, _ROW_BYTES, _ROW_COUNTS = 64, 16, 48
+
+
+def has_tiles(target: Target, unit: str) -> bool:
+    """Whether a target multiplies tiles of "bf16" or "int8" numbers."""
+    return target.vector_bytes == 64 and target.has("amx-tile") and target.has(f"amx-{unit}")
+
+
+def product_name(left: bool, right: bool) -> str:
+    """The product of 8-bit integers of which either side is signed or not."""
+    return "tdpb" + "us"[left] + "us"[right] + "d"
+
+
+@contextmanager
+def configured(rows: Index, steps: int = LANES) -> Iterator[None]:
+    """Within the `with` block, tiles of 16 `rows`, or fewer, and `steps` lanes are there."""
+    i8 = ir.IntegerType.get_signless(8)
+    fixed, is_row = [0] * _CONFIGURATION, [False] * _CONFIGURATION
+    fixed[0] = 1  # the only layout there is
+    for tile in (*SUMS, *LEFT, *RIGHT):
+        width = steps if tile in LEFT else LANES
+        fixed[_ROW_BYTES + 2 * tile] = width * LANE_BYTES
+        fixed[_ROW_COUNTS + tile] = steps
+        is_row[_ROW_COUNTS + tile] = tile not in RIGHT
+    count = arith.index_cast(i8, value(minimum(rows, ROWS)))
+    own = vector.broadcast(vector_type(_CONFIGURATION, i8), count)
+    numbers = arith.select(_constant(is_row, 1), own, _constant(fixed, 8))
+    with scratch(_CONFIGURATION, i8) as configuration:
+        store(numbers, configuration, 0)
+        llvm.call_intrinsic(None, CONFIGURE, [pointer(configuration, 0)], [], [])
+        yield
+        _call("tilerelease")
+
+
+def pointer(buffer: ir.Value, at: Index) -> ir.Value:
+    """The address of an element of a flat buffer."""
+    size = ir.MemRefType(buffer.type).element_type.width // 8
+    base = memref.extract_aligned_pointer_as_index(buffer)
+    address = arith.index_cast(_integer(64), value(add(base, mul(at, size))))
+    return llvm.inttoptr(ir.Type.parse("!llvm.ptr"), address)
+
+
+def clear_tile(tile: int) -> None:
+    """Sets a tile to zero."""
+    _call("tilezero", _number(tile))
+
+
+def load_tile(tile: int, address: ir.Value, stride: Index) -> None:
+    """Loads rows that are `stride` bytes apart."""
+    _call("tileloadd64", _number(tile), address, _bytes(stride))
+
+
+def store_tile(tile: int, address: ir.Value, stride: Index) -> None:
+    """Stores rows `stride` bytes apart."""
+    _call("tilestored64", _number(tile), address, _bytes(stride))
+
+
+def multiply_tiles(name: str, sums: int, left: int, right: int) -> None:
+    """Adds a product to `sums`: "tdpbf16ps", or one of `product_name`."""
+    _call(name, _number(sums), _number(left), _number(right))
+
+
+def _call(name: str, *operands: ir.Value) -> None:
+    llvm.call_intrinsic(None, f"llvm.x86.{name}", list(operands), [], [])
+
+
+def _number(tile: int) -> ir.Value:
+    return arith.constant(_integer(8), tile)
+
+
+def _bytes(stride: Index) -> ir.Value:
+    return arith.index_cast(_integer(64), value(stride))
+
+
+def _constant(numbers: list[int] | list[bool], bits: int) -> ir.Value:
+    kind = vector_type(len(numbers), _integer(bits))
+    elements = [ir.IntegerAttr.get(_integer(bits), int(number)) for number in numbers]
+    return arith.constant(kind, ir.DenseElementsAttr.get(elements, kind))
+
+
+def _integer(bits: int) -> ir.Type:
+    return ir.IntegerType.get_signless(bits)
