@@ -4,6 +4,7 @@
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v3})' | FileCheck %s --check-prefix=AVX2
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v3+avxvnni})' | FileCheck %s --check-prefix=SHORT
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=aarch64-v8.2})' | FileCheck %s --check-prefix=ARM
+// RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v4+avx512vnni+amx-tile+amx-int8})' | FileCheck %s --check-prefix=TILES
 
 #three = array<i32: 1, 1, 1, 0, 0, 0>
 !x = tensor<?x64xf32, #graph.shape<["n", 64]>>
@@ -101,3 +102,18 @@ func.func @residual(%x: !x, %data: tensor<3x2x4x16x4xi8>, %scale: tensor<3x2x16x
   %y = "graph.add"(%r, %product) : (!y, !y) -> !y
   return %y : !y
 }
+
+// Many rows in tile registers: a panel is decoded once, and products of a block are stored before the one ahead of them
+// is scaled.
+// TILES:       llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
+// TILES:       llvm.call_intrinsic "llvm.x86.ldtilecfg"
+// TILES:       scf.for
+// TILES:         arith.andi %{{.*}}, %{{.*}} : vector<64xi8>
+// TILES:       llvm.call_intrinsic "llvm.x86.tdpbssd"(%c0_i8, %c4_i8, %c6_i8)
+// TILES:       scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>, {{.*}}) {
+// TILES:         llvm.call_intrinsic "llvm.x86.tilezero"(%c0_i8)
+// TILES:         llvm.call_intrinsic "llvm.x86.tdpbssd"(%c0_i8, %c4_i8, %c6_i8)
+// TILES:         llvm.call_intrinsic "llvm.x86.tilestored64"(%c0_i8,
+// TILES-COUNT-16: arith.sitofp %{{.*}} : vector<16xi32> to vector<16xf32>
+// TILES:         scf.yield
+// TILES:       llvm.call_intrinsic "llvm.x86.tilerelease"

@@ -25,6 +25,7 @@ from functools import partial, reduce
 from relax_mlir.bindings import arith, ir, memref, vector
 from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, Scheme
 
+from .amx import ROWS as ROWS_OF_TILE
 from .dot import Dot
 from .gemm_kernel import Block
 from .loops import (
@@ -49,8 +50,10 @@ from .loops import (
     sub,
     value,
     vector_type,
+    zero_attr,
 )
-from .quantized_panels import PLACES, Problem, four, integers
+from .quantized_panels import PLACES, PREFETCH_BYTES, Copy, Problem, integers
+from .quantized_tiles import TiledRows, fits_tiles, room_for, tiled_rows
 
 ROW_BLOCK = 128
 """Rows whose totals for one panel stay in the L1 cache."""
@@ -68,15 +71,13 @@ TASKS = 24
 """Tasks worth having, so that every thread finds some."""
 TOTALS, MOST_PANELS = 1024, 32
 """Vectors of totals that a task keeps (64 KiB), and panels of a task."""
-PREFETCH_BYTES = 4096
-"""How far ahead numbers are asked for: of 0.5 to 8 KiB the best."""
 COPY_ROWS, COPY_BLOCKS = 16, 32
 """Rows of the left side that a task copies, and blocks of so many rows that are worth a thread."""
 
 
-def emit_integers(dot: Dot, problem: Problem) -> None:
-    """Emits the whole loop nest at the insertion point."""
-    _Kernel(dot, problem, _Split.of(problem)).emit()
+def emit_integers(dot: Dot, problem: Problem, in_tiles: bool) -> None:
+    """Emits the whole loop nest at the insertion point; more than a few rows maybe `in_tiles`."""
+    _Kernel(dot, problem, _Split.of(problem, in_tiles), in_tiles).emit()
 
 
 @dataclass(frozen=True)
@@ -99,12 +100,14 @@ class _Split:
     stride: Index
 
     @staticmethod
-    def of(problem: Problem) -> "_Split":
+    def of(problem: Problem, in_tiles: bool) -> "_Split":
         """Blocks of rows of equal height, and enough tasks."""
         rows, panels = problem.rows, problem.panels
-        parts = add(minimum(floor_div(rows, HALVED_ROWS), 1), 1)
+        parts: Index = 1
+        if not in_tiles:
+            parts = add(minimum(floor_div(rows, HALVED_ROWS), 1), 1)
         half = round_up(ceil_div(rows, parts), ROWS)
-        blocks = ceil_div(half, ROW_BLOCK)
+        blocks = ceil_div(half, tiled_rows(problem) if in_tiles else ROW_BLOCK)
         height = round_up(ceil_div(half, maximum(blocks, 1)), ROWS)
         height = maximum(minimum(rows, height), 1)
         least = TASK_BYTES // problem.right.bytes
@@ -112,7 +115,8 @@ class _Split:
         most = minimum(maximum(floor_div(TOTALS, height), 1), MOST_PANELS)
         work = mul(panels, parts)
         group = maximum(minimum(floor_div(work, TASKS), most), least)
-        return _Split(parts, half, height, _odd(height), panels, group, mul(_odd(group), PANEL))
+        pitch = _odd(room_for(height)) if in_tiles else _odd(height)
+        return _Split(parts, half, height, pitch, panels, group, mul(_odd(group), PANEL))
 
     @property
     def groups(self) -> Index:
@@ -126,42 +130,13 @@ def _odd(x: Index) -> Index:
 
 
 @dataclass(frozen=True)
-class _Copy:
-    """A batch of the left side: [block of rows][block of k][pitch] of each part.
-
-    `corrections` are what integer sums start with, or factors of the minimum, for each scale of a
-    block; None where neither is needed. `offsets` are None where values are only scaled.
-    """
-
-    values: ir.Value
-    factors: ir.Value
-    corrections: ir.Value | None
-    offsets: ir.Value | None
-
-    def four(self, place: Index, first: int, lanes: int) -> ir.Value:
-        """Four numbers of a block, from one on, in every lane of 32 bits."""
-        return four(self.values, add(mul(place, BLOCK), first), lanes)
-
-    def factor(self, place: Index) -> ir.Value:
-        """The scale of a block."""
-        return memref.load(self.factors, [value(place)])
-
-    def correction(self, place: Index) -> ir.Value:
-        """What follows from the sum of a block, or of one part of it."""
-        return memref.load(self.corrections, [value(place)])
-
-    def offset(self, place: Index) -> ir.Value:
-        """The offset of a block."""
-        return memref.load(self.offsets, [value(place)])
-
-
-@dataclass(frozen=True)
 class _Kernel:
     """The loop nest for a machine's dot products."""
 
     dot: Dot
     problem: Problem
     split: _Split
+    in_tiles: bool
 
     @property
     def scheme(self) -> Scheme:
@@ -192,14 +167,31 @@ class _Kernel:
                 corrections = stack.enter_context(scratch(mul(count, self.scheme.scales), element))
             has_offset = self.problem.left.offset is not None
             offsets = stack.enter_context(scratch(count, f32)) if has_offset else None
-            copy = _Copy(values, factors, corrections, offsets)
+            copy = Copy(values, factors, corrections, offsets)
 
             def some(begin: ir.Value) -> None:
                 self._copy_left(copy, begin)
                 tasks = mul(split.parts, split.groups)
                 parallel_range(tasks, 1, lambda task: self._task(copy, begin, task))
 
+            if self.in_tiles:
+                few = less(rows, ROWS_OF_TILE)
+                if_else(few, lambda: self._clear_factors(copy, count))
             for_range(0, minimum(rows, split.half), split.height, some)
+
+    def _clear_factors(self, copy: Copy, count: Index) -> None:
+        """Sets factors to zero: a tile has rows of them that the left side has not."""
+        for buffer in (copy.factors, copy.offsets, copy.corrections):
+            if buffer is None:
+                continue
+            element = ir.MemRefType(buffer.type).element_type
+            zero = arith.constant(element, zero_attr(element))
+            scales = self.scheme.scales if buffer is copy.corrections else 1
+
+            def clear(i: ir.Value, buffer: ir.Value = buffer, zero: ir.Value = zero) -> None:
+                memref.store(zero, buffer, [i])
+
+            for_range(0, mul(count, scales), 1, clear)
 
     def _rows(self, part: Index, begin: Index) -> tuple[Index, Index]:
         """The first row of a part's block of rows, and how many there are, maybe none."""
@@ -208,7 +200,7 @@ class _Kernel:
         end = minimum(mul(add(part, 1), split.half), self.problem.rows)
         return first, minimum(sub(maximum(end, first), first), split.height)
 
-    def _copy_left(self, copy: _Copy, begin: Index) -> None:
+    def _copy_left(self, copy: Copy, begin: Index) -> None:
         """Emits the copy of rows of the left side, and what follows from the sums of blocks."""
         split, blocks = self.split, self.problem.right.blocks
         left, scales = self.problem.left, self.scheme.scales
@@ -264,7 +256,7 @@ class _Kernel:
             return total
         return arith.addf(total, arith.mulf(offset, arith.constant(f32, float(size))))
 
-    def _task(self, copy: _Copy, begin: Index, number: ir.Value) -> None:
+    def _task(self, copy: Copy, begin: Index, number: ir.Value) -> None:
         """Emits one block of rows of a batch times one group of panels."""
         split, problem = self.split, self.problem
         part = floor_div(number, split.groups)
@@ -274,7 +266,8 @@ class _Kernel:
         left = mul(part, split.pitch, problem.right.blocks)
 
         def multiply() -> None:
-            with scratch(mul(rows, split.stride), ir.F32Type.get()) as totals:
+            room = room_for(rows) if self.in_tiles else rows
+            with scratch(mul(room, split.stride), ir.F32Type.get()) as totals:
                 _Task(self, copy, left, row, rows, first, count, totals).emit()
                 column = mul(first, PANEL)
                 columns = minimum(sub(problem.columns, column), mul(count, PANEL))
@@ -292,7 +285,7 @@ class _Task:
     """
 
     kernel: _Kernel
-    copy: _Copy
+    copy: Copy
     left: Index
     row: Index
     rows: Index
@@ -306,7 +299,8 @@ class _Task:
 
         def height(rows: int) -> None:
             if rows > few:
-                self._emit_many()
+                fits = fits_tiles(self.rows) if self.kernel.in_tiles else False
+                if_else(fits, self._emit_in_tiles, self._emit_many)
             else:
                 exact = less(self.rows, rows + 1)
                 if_else(exact, lambda: self._emit_few(rows), lambda: height(rows + 1))
@@ -339,6 +333,14 @@ class _Task:
                 store(total, self.totals, self._total(r, j, v))
 
         for_range(0, self.count, 1, panel)
+
+    def _emit_in_tiles(self) -> None:
+        """Panel after panel, 16 rows after 16 rows."""
+        kernel, split = self.kernel, self.kernel.split
+        TiledRows(
+            kernel.dot, kernel.problem, self.copy, split.pitch, self.left, self.rows, self.first,
+            self.count, self.totals, split.stride,
+        ).emit()  # fmt: skip
 
     def _emit_many(self) -> None:
         """Stretch of k after stretch, panel after panel, block after block, then the rows."""
@@ -438,7 +440,7 @@ class _Weights:
         return _Weights(kernel, numbers, scales, minima[v] if minima else None, sums)
 
     def multiply(
-        self, copy: _Copy, places: Sequence[Index], totals: Sequence[ir.Value]
+        self, copy: Copy, places: Sequence[Index], totals: Sequence[ir.Value]
     ) -> list[ir.Value]:
         """The totals of rows, of which the block is at `places`, with this block added."""
         dot, scheme = self.kernel.dot, self.kernel.scheme
@@ -454,7 +456,7 @@ class _Weights:
         return [self._scaled(copy, *row) for row in zip(places, sums, totals, strict=True)]
 
     def _scaled(
-        self, copy: _Copy, place: Index, sums: Sequence[ir.Value], total: ir.Value
+        self, copy: Copy, place: Index, sums: Sequence[ir.Value], total: ir.Value
     ) -> ir.Value:
         """total + scale of the row * scales * sums, and what offsets and minima add."""
         lanes = self.kernel.dot.lanes
@@ -477,7 +479,7 @@ class _Weights:
             total = vector.fma(self.minima, broadcast(copy.correction(place), lanes), total)
         return total
 
-    def _start(self, copy: _Copy, place: Index, part: int) -> ir.Value:
+    def _start(self, copy: Copy, place: Index, part: int) -> ir.Value:
         """What the integer sums of a row start with."""
         lanes, i32 = self.kernel.dot.lanes, _integer(32)
         if self.kernel.moved_by:

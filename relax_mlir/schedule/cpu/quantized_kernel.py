@@ -40,7 +40,7 @@ from .loops import (
     vector_type,
     zero_attr,
 )
-from .quantized_panels import PLACES, Problem
+from .quantized_panels import PLACES, PREFETCH_BYTES, Problem
 
 TASK_BYTES = 24576
 """Weights that are worth a task of their own."""
@@ -48,8 +48,6 @@ ROW_BLOCK = 128
 """Rows whose sums for one panel stay in the L1 cache."""
 PREFETCH_ROWS = 4
 """Rows up to which memory is what a tile waits for."""
-PREFETCH_BYTES = 4096
-"""How far ahead numbers are asked for: of 0.5 to 8 KiB the best."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from relax_mlir.dialects.graph.quantized import Scheme
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
+from .amx import has_tiles
 from .contraction import Contraction, Factor, constant_of, loop_of
 from .decoders import Decoder, find_decoder
 from .dot import Dot
@@ -228,4 +229,4 @@ def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
     if dot is None:
         emit_quantized(Tiles.of(target), problem)
     else:
-        emit_integers(dot, problem)
+        emit_integers(dot, problem, has_tiles(target, "int8"))

@@ -28,6 +28,15 @@ def test_instructions_of_targets(name: str, wanted: str, unwanted: str) -> None:
     assert not re.search(r"(call|bl)\s+llvm\.", text), "an intrinsic that LLVM does not know"
 
 
+def test_many_rows_in_tile_registers() -> None:
+    target = Target.parse("x86-64-v4+avx512vnni+amx-tile+amx-int8")
+    text = assembly(Product("q8_0", 32, 64, "int8").text(), target)
+    runs = re.findall(r"\btdpbssd\b[^:]*?\btilestored\b[^:]*?\n\.L", text)
+    rows = [len(re.findall(r"\bvcvtdq2ps\b.*\(.*%zmm", run)) for run in runs]
+    assert 16 in rows, "a product is stored, and each row of the one before is scaled"
+    assert len(re.findall(r"\bvpdpbusd\b.*%zmm", text)) >= 8, "few rows are in vectors"
+
+
 # Plain products of 8-bit integers: a tile's sums are in registers, and nothing saturates.
 PLAIN = [
     ("x86-64-v4+avx512vnni", r"\bvpdpbusd\b.*%zmm", r"\bvpmaddubsw\b", 28),
