@@ -40,6 +40,8 @@ PIPELINE = (
     ("reconcile-unrealized-casts", "no casts between memrefs and descriptors are left"),
 )
 
+BF16_PRODUCTS = ("llvm.x86.avx512bf16.dpbf16ps.512", "llvm.x86.tdpbf16ps")
+ROUND_TO_BF16 = "llvm.x86.avx512bf16.cvtneps2bf16.512"
 _MULTIPLY_ADD = frozenset({"arith.addf", "arith.subf", "arith.mulf", "arith.negf"})
 _NO_FLAGS = "#arith.fastmath<none>"
 _BRANCHES = frozenset({"llvm.br", "llvm.cond_br"})
@@ -100,6 +102,34 @@ def replace_fma(module: ir.Module) -> None:
         op.erase()
 
 
+def round_by_instruction(module: ir.Module) -> None:
+    """Rounds vectors to bf16 by the instruction for it, in place, in products of bf16 numbers.
+
+    It takes subnormal numbers as zero, but so do those products. Elsewhere, ten integer ops keep
+    them.
+    """
+    for function in module.body.operations:
+        found: list[ir.Operation] = []
+        multiplies = False
+
+        def visit(op: ir.Operation, found: list[ir.Operation] = found) -> ir.WalkResult:
+            nonlocal multiplies
+            if op.name == "llvm.call_intrinsic":
+                multiplies |= ir.StringAttr(op.attributes["intrin"]).value in BF16_PRODUCTS
+            elif op.name == "arith.truncf" and str(op.results[0].type) == "vector<16xbf16>":
+                found.append(op)
+            return ir.WalkResult.ADVANCE
+
+        function.operation.walk(visit)
+        for op in found if multiplies else ():
+            with op.location, ir.InsertionPoint(op):
+                rounded = llvm.call_intrinsic(
+                    op.results[0].type, ROUND_TO_BF16, list(op.operands), [], []
+                )
+            op.results[0].replace_all_uses_with(rounded)
+            op.erase()
+
+
 def lower_to_llvm(module: ir.Module, target: Target) -> None:
     """Lowers a module to the LLVM dialect for a target, in place.
 
@@ -113,6 +143,8 @@ def lower_to_llvm(module: ir.Module, target: Target) -> None:
         }
         if target.arch == "x86_64" and not target.has("fma"):
             replace_fma(module)
+        if target.vector_bytes == 64 and target.has("avx512bf16"):
+            round_by_instruction(module)
         try:
             module.operation.verify()
             for text, _ in PIPELINE:

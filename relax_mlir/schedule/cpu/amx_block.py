@@ -12,7 +12,7 @@ than 16 steps reads the panel from a copy that zeros fill up, and rows that are 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from relax_mlir.bindings import arith, ir, memref
+from relax_mlir.bindings import arith, ir
 
 from .amx import (
     LANE_BYTES,
@@ -37,7 +37,6 @@ from .loops import (
     mul,
     store,
     sub,
-    value,
     vector_type,
     zero_attr,
 )
@@ -47,8 +46,6 @@ COLUMNS = 2
 PANEL_ROW_BYTES = COLUMNS * LANES * LANE_BYTES
 BLOCK_ROWS = 2 * ROWS
 """Rows of a block."""
-AHEAD_LINES = 256
-"""How far ahead of what is multiplied a panel that comes from memory is asked for."""
 
 
 @dataclass(frozen=True)
@@ -72,17 +69,14 @@ class TileBlock:
         begin: Callable[[int, Index], None],
         sums: ir.Value,
         place: Index,
-        is_ahead: bool | ir.Value,
     ) -> None:
         """Emits the sums of `rows` by `columns` into `sums`, from an element on, in panel rows.
 
-        `begin(tile, place)` loads what a tile begins with, whose sums are kept at a place. The
-        panel is asked for ahead where `is_ahead`.
+        `begin(tile, place)` loads what a tile begins with, whose sums are kept at a place.
         """
 
         def tiles(high: int, wide: int) -> None:
-            block = _Tiles(self, left, rows, high, wide, sums, place)
-            if_else(is_ahead, lambda: block.emit(begin, True), lambda: block.emit(begin, False))
+            _Tiles(self, left, rows, high, wide, sums, place).emit(begin)
 
         def width(wide: int) -> None:
             if_else(less(rows, ROWS + 1), lambda: tiles(1, wide), lambda: tiles(2, wide))
@@ -125,20 +119,14 @@ class _Tiles:
     sums: ir.Value
     place: Index
 
-    def emit(self, begin: Callable[[int, Index], None], is_ahead: bool) -> None:
+    def emit(self, begin: Callable[[int, Index], None]) -> None:
         """Emits what sums begin with, the loop over k, and where they go."""
         block, panel = self.block, self.block.right
         for row in range(self.high):
             for v in range(self.wide):
                 begin(COLUMNS * row + v, self._place(row, v))
         full = sub(block.depth, mod(block.depth, LANES))
-
-        def step(k: ir.Value) -> None:
-            if is_ahead:
-                self._prefetch(k)
-            self._step(k, panel, k)
-
-        for_range(0, full, LANES, step)
+        for_range(0, full, LANES, lambda k: self._step(k, panel, k))
         if block.tail is not None:
             rest = Panel(block.tail, 0)
             if_else(less(full, block.depth), lambda: self._step(full, rest, 0))
@@ -174,10 +162,3 @@ class _Tiles:
                 if row == 0:
                     load_right(v)
                 multiply_tiles(self.block.name, COLUMNS * row + v, LEFT[row], RIGHT[v])
-
-    def _prefetch(self, k: Index) -> None:
-        """Asks for the lines of 16 steps of the panel further on; they need not exist."""
-        panel, width = self.block.right, LANES * self.block.per_lane
-        first = add(panel.offset, mul(k, COLUMNS * width), AHEAD_LINES * width)
-        for line in range(COLUMNS * LANES):
-            memref.prefetch(panel.buffer, [value(add(first, line * width))], False, 2, True)

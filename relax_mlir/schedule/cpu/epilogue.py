@@ -64,6 +64,21 @@ class Epilogue:
 
         loops.for_range(0, block.rows, 1, row)
 
+    def of_whole_rows(self, block: Block, vectors: int) -> None:
+        """Emits the loops over a block of as many columns as the vectors have."""
+
+        def vector(i: ir.Value, j: Index) -> None:
+            _Point(self, block, i, j, None).emit()
+
+        def row(i: ir.Value) -> None:
+            if self.is_short:
+                for v in range(vectors):
+                    vector(i, v * self.lanes)
+            else:
+                loops.for_range(0, vectors * self.lanes, self.lanes, lambda j: vector(i, j))
+
+        loops.for_range(0, block.rows, 1, row)
+
     @property
     def is_short(self) -> bool:
         """Whether it is worth a copy for each vector of a tile."""

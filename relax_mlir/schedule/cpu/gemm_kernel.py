@@ -50,6 +50,8 @@ from .packing import Matrix, copy_panel, copy_rows
 
 L2_ELEMENTS = 131072
 """Elements of the left side that one task keeps in the L2 cache (half a megabyte)."""
+SHARED_ELEMENTS = 262144
+"""Elements of the left side that pass by again and again from the L2 cache (one megabyte)."""
 TASKS = 16
 """Tasks worth having, so that every thread finds as much to do as the others."""
 TASK_PRODUCTS = 131072
@@ -202,7 +204,11 @@ class _Gemm:
         """Emits a parallel region for `number` blocks of rows, with all panels."""
         blocks = self.blocks
         # Threads share what is larger, and what is smaller passes by, again and again.
-        has_more_rows = less(mul(blocks.panels, self.tiling.columns), mul(number, blocks.row_block))
+        rows = mul(number, blocks.row_block)
+        has_more_rows = less(mul(blocks.panels, self.tiling.columns), rows)
+        if self.tiling.in_tiles:
+            # So fast that rows have to come from the L2 cache.
+            has_more_rows = less(SHARED_ELEMENTS, mul(rows, blocks.k_blocks, blocks.k_block))
         inner = _pick(has_more_rows, blocks.groups, number)
 
         def multiply(task: ir.Value) -> None:
@@ -249,8 +255,10 @@ class _Gemm:
         line = LINE_BYTES * per_lane // 4
         if self.tiling.in_tiles and (stride % line or self.problem.depth % amx.LANES):
             return False
+        # Machines with tile registers have sets of 12 lines.
+        most = 11 if self.tiling.in_tiles else MOST_IN_SET
         sets = [r * stride // line % L1_SETS for r in range(min(self.tiling.rows, 16))]
-        return max(sets.count(s) for s in sets) <= MOST_IN_SET
+        return max(sets.count(s) for s in sets) <= most
 
     def _stride(self) -> int:
         """Distance of two rows of a copy: an odd number of cache lines."""
@@ -421,11 +429,19 @@ class _Tiles:
         """Emits the tile from row `at` on, which `block` describes, and what is done with it."""
         tiling, epilogue = self.gemm.tiling, self.gemm.problem.epilogue
 
+        if tiling.in_tiles:
+            rows = value(block.rows)
+            if not epilogue.is_short:
+                if_else(self.is_last, lambda: epilogue.fetch(block, rows, tiling.vectors))
+            self._in_tiles(at, block)
+            if_else(self.is_last, lambda: self._from_memory(block))
+            return
+
         def others() -> None:
-            self._in_tiles(at, block) if tiling.in_tiles else self._by_width(at, block)
+            self._by_width(at, block)
             if_else(self.is_last, lambda: epilogue(block))
 
-        if not epilogue.is_short or tiling.in_tiles:
+        if not epilogue.is_short:
             rows = value(block.rows)
             if_else(self.is_last, lambda: epilogue.fetch(block, rows, tiling.vectors))
             others()
@@ -446,13 +462,22 @@ class _Tiles:
     def _tile(self, height: int, vectors: int) -> Tile:
         return Tile(self.gemm.tiling, self.gemm.step, height, vectors)
 
+    def _from_memory(self, block: Block) -> None:
+        """Emits the epilogue of a block whose sums tile registers stored."""
+        tiling, epilogue = self.gemm.tiling, self.gemm.problem.epilogue
+        if_else(
+            less(tiling.columns - 1, block.columns),
+            lambda: epilogue.of_whole_rows(block, tiling.vectors),
+            lambda: epilogue(block),
+        )
+
     def _tile_block(self, product: int) -> TileBlock:
         right, tail, per_lane = self.rights[product], self.tails[product], self.gemm.step.per_lane
         return TileBlock(amx.PAIRS, per_lane, self.depth, right, tail)
 
     def _in_tiles(self, at: Index, block: Block) -> None:
         """Emits the sums of a block in tile registers."""
-        left, is_ahead = self.left.at(at), self.gemm.problem.packed and less(at, 1)
+        left = self.left.at(at)
         for product, sums in enumerate(self.sums):
 
             def begin(tile: int, place: Index, sums: ir.Value = sums) -> None:
@@ -463,7 +488,7 @@ class _Tiles:
                 )
 
             tiles = self._tile_block(product)
-            tiles.emit(left, block.rows, block.columns, begin, sums, block.start, is_ahead)
+            tiles.emit(left, block.rows, block.columns, begin, sums, block.start)
 
     def _by_width(self, at: Index, block: Block) -> None:
         """Emits a tile of the least width and height that has the block's rows and columns."""

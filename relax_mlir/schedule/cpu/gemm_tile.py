@@ -102,6 +102,9 @@ class Epilogue(Protocol):
     def __call__(self, block: Block) -> None:
         """Emits it for a block, whose sums are in memory."""
 
+    def of_whole_rows(self, block: Block, vectors: int) -> None:
+        """Emits it for a block of as many columns as the vectors have, with sums in memory."""
+
     def in_registers(self, block: Block, sums: Sequence[ir.Value], rows: int) -> None:
         """Emits it for `rows` whole rows of a block; `sums` are the last product's vectors."""
 
