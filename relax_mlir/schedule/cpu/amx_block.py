@@ -9,7 +9,8 @@ tiles are never partly filled unless there are fewer rows than that in all. A la
 than 16 steps reads the panel from a copy that zeros fill up, and rows that are filled up likewise.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, memref
@@ -35,6 +36,7 @@ from .loops import (
     load,
     mod,
     mul,
+    scratch,
     store,
     sub,
     value,
@@ -49,6 +51,20 @@ BLOCK_ROWS = 2 * ROWS
 """Rows of a block."""
 AHEAD_LINES = 256
 """How far ahead of what is multiplied a panel that comes from memory is asked for."""
+
+
+@contextmanager
+def tail_for(depth: Index, per_lane: int, element: ir.Type) -> Iterator[ir.Value | None]:
+    """Room for the last stretch of a panel of `depth` steps, None if there never is one."""
+    if isinstance(depth, int) and depth % LANES == 0:
+        yield None
+        return
+    with scratch(COLUMNS * LANES * LANES * per_lane, element) as tail:
+        yield tail
+
+
+Begin = Callable[[int, Index, Index], None]
+"""Loads what a tile begins with, by its number, its first row, and where its sums are kept."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +85,14 @@ class TileBlock:
         left: Left,
         rows: Index,
         columns: Index,
-        begin: Callable[[int, Index], None],
+        begin: Begin,
         sums: ir.Value,
         place: Index,
         is_ahead: bool | ir.Value,
     ) -> None:
         """Emits the sums of `rows` by `columns` into `sums`, from an element on, in panel rows.
 
-        `begin(tile, place)` loads what a tile begins with, whose sums are kept at a place. The
-        panel is asked for ahead where `is_ahead`.
+        The panel is asked for ahead where `is_ahead`.
         """
 
         def tiles(high: int, wide: int) -> None:
@@ -125,12 +140,12 @@ class _Tiles:
     sums: ir.Value
     place: Index
 
-    def emit(self, begin: Callable[[int, Index], None], is_ahead: bool) -> None:
+    def emit(self, begin: Begin, is_ahead: bool) -> None:
         """Emits what sums begin with, the loop over k, and where they go."""
         block, panel = self.block, self.block.right
         for row in range(self.high):
             for v in range(self.wide):
-                begin(COLUMNS * row + v, self._place(row, v))
+                begin(COLUMNS * row + v, self._row(row), self._place(row, v))
         full = sub(block.depth, mod(block.depth, LANES))
 
         def step(k: ir.Value) -> None:
