@@ -2,7 +2,8 @@
 
 The kernels that find it out are made by this package's own code generator, so no other compiler is
 needed: sums over an array much larger than the caches, and loops of independent multiply-adds of
-float32 (FMA), bfloat16 (`vdpbf16ps`) and int8 (`vpdpbusd`), each where the machine has it.
+float32 (FMA), bfloat16 (in tile registers by `tdpbf16ps`, else `vdpbf16ps`) and int8 (`tdpbusd`,
+else `vpdpbusd`), each where the machine has it.
 
 Bandwidth drifts on machines that are shared: compare with figures of the same minutes.
 """
@@ -16,7 +17,15 @@ import numpy as np
 from relax_mlir.compiler import compile
 from relax_mlir.executable import BoundCall
 from relax_mlir.limits import Limits, Machine, keep, kept_machine, num_cpus, processor_name
-from relax_mlir.peak_kernels import READ_ROW, UNITS, has_unit, operations, peak_module, read_module
+from relax_mlir.peak_kernels import (
+    READ_ROW,
+    UNITS,
+    has_unit,
+    instruction,
+    operations,
+    peak_module,
+    read_module,
+)
 from relax_mlir.target import Target
 
 READ_BYTES = 256 << 20
@@ -52,7 +61,8 @@ def measure_machine(threads: Sequence[int] = (), seconds: float = SECONDS) -> Ma
         }
         read, huge = (READ_BYTES / _best(call, number, seconds) for call in reads)
         found.append(Limits(number, read, huge, **rates))
-    return Machine(processor_name(), cpus, tuple(found))
+    instructions = {unit: instruction(unit, target) for unit in UNITS if has_unit(target, unit)}
+    return Machine(processor_name(), cpus, tuple(found), instructions)
 
 
 def _best(call: BoundCall, threads: int, seconds: float) -> float:
@@ -87,7 +97,7 @@ def peak_call(unit: str, target: Target, threads: int) -> tuple[BoundCall, float
     if not has_unit(target, unit):
         return None
     tasks, lanes = TASKS_PER_THREAD * threads, target.f32_lanes
-    call = compile(peak_module(unit, lanes), target)["main"].bind(
+    call = compile(peak_module(unit, target), target)["main"].bind(
         np.full((tasks, lanes), 1e-3, np.float32), results=[np.empty((tasks, lanes), np.float32)]
     )
-    return call, tasks * operations(unit, lanes)
+    return call, tasks * operations(unit, target)

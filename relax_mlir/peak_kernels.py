@@ -1,20 +1,35 @@
 """Kernels scheduled by hand that do nothing but multiply and add, or read, at full speed.
 
 Twelve accumulators are independent, which is more than the latency of a multiply-add times how many
-begin in a cycle on any machine so far, and less than there are vector registers. Memory is read at
-four places in turn, since the machine fetches ahead for each of them up to the end of a page.
+begin in a cycle on any machine so far, and less than there are vector registers. Where a target
+has tile registers for a unit, that is four tiles of sums, as in the kernels that use them. Memory
+is read at four places in turn, since the machine fetches ahead for each of them up to the end of a
+page.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 
-from relax_mlir.bindings import func, ir
+from relax_mlir.bindings import arith, func, ir, vector
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.graph import CallTirOp, TensorType
+from relax_mlir.schedule.cpu import amx
+from relax_mlir.schedule.cpu.loops import (
+    flatten,
+    for_range,
+    load,
+    mul,
+    parallel_range,
+    scratch,
+    store,
+    vector_type,
+)
 from relax_mlir.target import Target
 
 CHAINS = 12
 STEPS = 1 << 14  # of each accumulator, in a task
+TILE_STEPS = 1 << 11  # of each tile
 READ_ROW = 1 << 18  # float32 that a task reads
 STREAMS, VECTORS = 4, 2  # places that are read in turn, and vectors at each
 
@@ -23,14 +38,17 @@ STREAMS, VECTORS = 4, 2  # places that are read in turn, and vectors at each
 class _Unit:
     """An instruction: the feature it needs, its types, its text, and operations of a 32-bit lane.
 
-    `values` is what it multiplies and `total` what it adds to, `{lanes}` being 32-bit lanes.
+    `values` is what it multiplies and `total` what it adds to, `{lanes}` being 32-bit lanes; `tile`
+    is the instruction that does the same for tile registers.
     """
 
+    name: str
     feature: str
     values: str
     total: str
     text: str
     operations: int
+    tile: str = ""
 
 
 def _intrinsic(name: str) -> str:
@@ -40,21 +58,30 @@ def _intrinsic(name: str) -> str:
 
 UNITS: Mapping[str, _Unit] = {
     "f32": _Unit(
-        "", "vector<{lanes}xf32>", "vector<{lanes}xf32>", "vector.fma %v, %v, {old} : {total}", 2
+        "fma",
+        "",
+        "vector<{lanes}xf32>",
+        "vector<{lanes}xf32>",
+        "vector.fma %v, %v, {old} : {total}",
+        2,
     ),
     "bf16": _Unit(
+        "vdpbf16ps",
         "avx512bf16",
         "vector<32xbf16>",
         "vector<16xf32>",
         _intrinsic("llvm.x86.avx512bf16.dpbf16ps.512"),
         4,
+        amx.PAIRS,
     ),
     "int8": _Unit(
+        "vpdpbusd",
         "avx512vnni",
         "vector<64xi8>",
         "vector<16xi32>",
         _intrinsic("llvm.x86.avx512.vpdpbusd.512"),
         8,
+        amx.product_name(False, True),
     ),
 }
 """Arithmetic whose peak is worth knowing."""
@@ -66,14 +93,24 @@ def has_unit(target: Target, unit: str) -> bool:
     return not feature or (target.has(feature) and target.vector_bytes == 64)
 
 
-def operations(unit: str, lanes: int) -> float:
+def instruction(unit: str, target: Target) -> str:
+    """The instruction that a target's peak is measured with."""
+    return UNITS[unit].tile if amx.has_tiles(target, unit) else UNITS[unit].name
+
+
+def operations(unit: str, target: Target) -> float:
     """Operations of one task."""
-    return float(STEPS * CHAINS * lanes * UNITS[unit].operations)
+    sums = STEPS * CHAINS * target.f32_lanes
+    if amx.has_tiles(target, unit):
+        sums = TILE_STEPS * len(amx.SUMS) * amx.ROWS * amx.LANES * amx.LANES
+    return float(sums * UNITS[unit].operations)
 
 
-def peak_module(unit: str, lanes: int) -> str:
+def peak_module(unit: str, target: Target) -> str:
     """A module of one function that maps f32[n, lanes] to the same: n tasks."""
-    return _module(_peak_kernel(UNITS[unit], lanes), lanes, lanes)
+    lanes, is_tiled = target.f32_lanes, amx.has_tiles(target, unit)
+    kernel = _tile_kernel(UNITS[unit]) if is_tiled else _peak_kernel(UNITS[unit], lanes)
+    return _module(kernel, lanes, lanes)
 
 
 def read_module(lanes: int) -> str:
@@ -127,6 +164,48 @@ def _peak_kernel(unit: _Unit, lanes: int) -> str:
       }} {{tir.grain = 1 : i64}}
       return
     }}"""
+
+
+def _tile_kernel(unit: _Unit) -> str:
+    """Products of tiles whose rows all are the row of the task; a row of their sums is stored."""
+    memory = f"memref<?x{amx.LANES}xf32>"
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(f"""
+            func.func private @kernel(%x: {memory}, %y: {memory})
+                attributes {{tir.prim_func, tir.scheduled, tir.num_outs = 1 : i64}} {{
+              %c0 = arith.constant 0 : index
+              %n = memref.dim %x, %c0 : {memory}
+              return
+            }}""")
+        (block,) = module.body.operations[0].regions[0].blocks
+        _, count, end = block.operations
+        with ir.InsertionPoint(end):
+            x, y = map(flatten, block.arguments)
+            parallel_range(count.results[0], 1, lambda task: _tile_task(unit, x, y, task))
+        return str(module)
+
+
+def _tile_task(unit: _Unit, x: ir.Value, y: ir.Value, task: ir.Value) -> None:
+    place, left, right = mul(task, amx.LANES), amx.LEFT[0], amx.RIGHT[0]
+    total = ir.Type.parse(unit.total.format(lanes=amx.LANES))
+    element = ir.VectorType(total).element_type
+    with amx.configured(amx.ROWS), scratch(len(amx.SUMS) * amx.LANES, element) as rows:
+        for tile in (left, right):
+            amx.load_tile(tile, amx.pointer(x, place), 0)
+        for tile in amx.SUMS:
+            amx.clear_tile(tile)
+
+        def step(_: ir.Value) -> None:
+            for tile in amx.SUMS:
+                amx.multiply_tiles(unit.tile, tile, left, right)
+
+        for_range(0, TILE_STEPS, 1, step)
+        for tile in amx.SUMS:
+            amx.store_tile(tile, amx.pointer(rows, tile * amx.LANES), 0)
+        sums = [load(rows, tile * amx.LANES, amx.LANES) for tile in amx.SUMS]
+        plus = arith.addi if isinstance(element, ir.IntegerType) else arith.addf
+        result = vector.bitcast(vector_type(amx.LANES, ir.F32Type.get()), reduce(plus, sums))
+        store(result, y, place)
 
 
 def _read_kernel(lanes: int) -> str:

@@ -1,4 +1,5 @@
 // RUN: relax-opt %s --pass-pipeline='relax-schedule{target=x86-64-v4+avx512vnni}' | FileCheck %s
+// RUN: relax-opt %s --pass-pipeline='relax-schedule{target=x86-64-v4+avx512vnni+amx-tile+amx-int8}' | FileCheck %s --check-prefix=TILES
 // RUN: relax-opt %s --pass-pipeline='relax-schedule{target=x86-64-v3}' | FileCheck %s --check-prefix=AVX2
 // RUN: relax-opt %s --pass-pipeline='relax-schedule{target=aarch64-v8.2}' | FileCheck %s --check-prefix=SDOT
 // RUN: relax-opt %s --pass-pipeline='relax-schedule{target=aarch64}' | FileCheck %s --check-prefix=PLAIN
@@ -11,16 +12,36 @@
 // since the other side is moved to unsigned numbers while it is packed. 28 sums stay in registers.
 // CHECK-LABEL: func.func private @product
 // CHECK-SAME:    tir.schedule = "integer_matmul"
+// CHECK:         %[[FACTOR:.*]] = arith.constant dense<-128> : vector<16xi32>
 // CHECK:         scf.parallel
 // CHECK:           llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
 // CHECK:           vector.reduction <add>
-// CHECK:           arith.muli %{{.*}}, %c-128_i32
+// CHECK:           arith.muli %{{.*}}, %[[FACTOR]]
 // CHECK:         scf.parallel
 // CHECK:           arith.xori %{{.*}}, %{{.*}} : vector<64xi8>
 // CHECK:           memref.prefetch
 // CHECK-COUNT-28:  llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
 // CHECK:           scf.yield
 // CHECK-NOT:     linalg
+
+// From five rows on, in tile registers, from the same panels: tiles begin with rows of equal numbers.
+// TILES-LABEL: func.func private @product
+// TILES-SAME:    tir.schedule = "integer_matmul"
+// TILES:         arith.cmpi ult, %{{.*}}, %c5
+// TILES:         scf.parallel
+// TILES-COUNT-8:   llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
+// TILES:         } else {
+// TILES:         scf.parallel
+// TILES:           vector.reduction <add>
+// TILES:         scf.parallel
+// TILES:           llvm.call_intrinsic "llvm.x86.ldtilecfg"
+// TILES:           llvm.call_intrinsic "llvm.x86.tileloadd64"(%c0_i8, %{{.*}}, %c64_i64)
+// TILES:           llvm.call_intrinsic "llvm.x86.tileloadd64"(%c4_i8, %{{.*}}, %c128_i64)
+// TILES:           llvm.call_intrinsic "llvm.x86.tileloadd64"(%c6_i8, %{{.*}}, %c128_i64)
+// TILES:           llvm.call_intrinsic "llvm.x86.tdpbsud"(%c0_i8, %c4_i8, %c6_i8)
+// TILES:           llvm.call_intrinsic "llvm.x86.tilestored64"(%c0_i8, %{{.*}}, %c128_i64)
+// TILES:           llvm.call_intrinsic "llvm.x86.tilerelease"
+// TILES-NOT:     linalg
 
 // Products of 16-bit numbers do not saturate; nothing is moved.
 // AVX2-LABEL:  func.func private @product

@@ -10,7 +10,7 @@ and releases them afterwards, which leaves less to save when the system switches
 Source: Intel intrinsics guide; LLVM `IntrinsicsX86.td`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from relax_mlir.bindings import arith, ir, llvm, memref, vector
@@ -24,6 +24,8 @@ PAIRS = "tdpbf16ps"
 """The product of bf16 numbers."""
 SUMS, LEFT, RIGHT = (0, 1, 2, 3), (4, 5), (6, 7)
 CONFIGURE = "llvm.x86.ldtilecfg"
+TILES = "tir.tiles"
+"""The tiles that an instruction is for, once more."""
 _CONFIGURATION, _ROW_BYTES, _ROW_COUNTS = 64, 16, 48
 
 
@@ -68,30 +70,29 @@ def pointer(buffer: ir.Value, at: Index) -> ir.Value:
 
 def clear_tile(tile: int) -> None:
     """Sets a tile to zero."""
-    _call("tilezero", _number(tile))
+    _call("tilezero", (tile,))
 
 
 def load_tile(tile: int, address: ir.Value, stride: Index) -> None:
     """Loads rows that are `stride` bytes apart."""
-    _call("tileloadd64", _number(tile), address, _bytes(stride))
+    _call("tileloadd64", (tile,), address, _bytes(stride))
 
 
 def store_tile(tile: int, address: ir.Value, stride: Index) -> None:
     """Stores rows `stride` bytes apart."""
-    _call("tilestored64", _number(tile), address, _bytes(stride))
+    _call("tilestored64", (tile,), address, _bytes(stride))
 
 
 def multiply_tiles(name: str, sums: int, left: int, right: int) -> None:
     """Adds a product to `sums`: "tdpbf16ps", or one of `product_name`."""
-    _call(name, _number(sums), _number(left), _number(right))
+    _call(name, (sums, left, right))
 
 
-def _call(name: str, *operands: ir.Value) -> None:
-    llvm.call_intrinsic(None, f"llvm.x86.{name}", list(operands), [], [])
-
-
-def _number(tile: int) -> ir.Value:
-    return arith.constant(_integer(8), tile)
+def _call(name: str, tiles: Sequence[int] = (), *operands: ir.Value) -> None:
+    numbers = [arith.constant(_integer(8), tile) for tile in tiles]
+    call = llvm.CallIntrinsicOp(None, f"llvm.x86.{name}", [*numbers, *operands], [], [])
+    # MLIR merges blocks that differ in operands only, but numbers of tiles have to be constants.
+    call.operation.attributes[TILES] = ir.DenseI64ArrayAttr.get(list(tiles))
 
 
 def _bytes(stride: Index) -> ir.Value:

@@ -9,7 +9,8 @@ tiles are never partly filled unless there are fewer rows than that in all. A la
 than 16 steps reads the panel from a copy that zeros fill up, and rows that are filled up likewise.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir
@@ -35,6 +36,7 @@ from .loops import (
     load,
     mod,
     mul,
+    scratch,
     store,
     sub,
     vector_type,
@@ -46,6 +48,20 @@ COLUMNS = 2
 PANEL_ROW_BYTES = COLUMNS * LANES * LANE_BYTES
 BLOCK_ROWS = 2 * ROWS
 """Rows of a block."""
+
+
+@contextmanager
+def tail_for(depth: Index, per_lane: int, element: ir.Type) -> Iterator[ir.Value | None]:
+    """Room for the last stretch of a panel of `depth` steps, None if there never is one."""
+    if isinstance(depth, int) and depth % LANES == 0:
+        yield None
+        return
+    with scratch(COLUMNS * LANES * LANES * per_lane, element) as tail:
+        yield tail
+
+
+Begin = Callable[[int, Index, Index], None]
+"""Loads what a tile begins with, by its number, its first row, and where its sums are kept."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +82,11 @@ class TileBlock:
         left: Left,
         rows: Index,
         columns: Index,
-        begin: Callable[[int, Index], None],
+        begin: Begin,
         sums: ir.Value,
         place: Index,
     ) -> None:
-        """Emits the sums of `rows` by `columns` into `sums`, from an element on, in panel rows.
-
-        `begin(tile, place)` loads what a tile begins with, whose sums are kept at a place.
-        """
+        """Emits the sums of `rows` by `columns` into `sums`, from an element on, in panel rows."""
 
         def tiles(high: int, wide: int) -> None:
             _Tiles(self, left, rows, high, wide, sums, place).emit(begin)
@@ -119,12 +132,12 @@ class _Tiles:
     sums: ir.Value
     place: Index
 
-    def emit(self, begin: Callable[[int, Index], None]) -> None:
+    def emit(self, begin: Begin) -> None:
         """Emits what sums begin with, the loop over k, and where they go."""
         block, panel = self.block, self.block.right
         for row in range(self.high):
             for v in range(self.wide):
-                begin(COLUMNS * row + v, self._place(row, v))
+                begin(COLUMNS * row + v, self._row(row), self._place(row, v))
         full = sub(block.depth, mod(block.depth, LANES))
         for_range(0, full, LANES, lambda k: self._step(k, panel, k))
         if block.tail is not None:

@@ -16,12 +16,24 @@ Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplicatio
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 
 from relax_mlir.bindings import ir
 
 from . import amx
-from .amx_block import PANEL_ROW_BYTES, TileBlock
-from .gemm_tile import AHEAD, LINE_BYTES, Block, Epilogue, Left, Panel, Tile, Tiling
+from .amx_block import PANEL_ROW_BYTES, TileBlock, tail_for
+from .gemm_tile import (
+    AHEAD,
+    LINE_BYTES,
+    Block,
+    Epilogue,
+    Left,
+    Panel,
+    Tile,
+    Tiling,
+    each_tile,
+    with_epilogue,
+)
 from .loops import (
     Index,
     add,
@@ -38,6 +50,7 @@ from .loops import (
     mod,
     mul,
     parallel_range,
+    pick,
     round_up,
     scratch,
     splat,
@@ -128,17 +141,10 @@ class _Blocks:
         return add(self.row_block, COPIED_ROWS)
 
 
-def _pick(condition: bool | ir.Value, then: Index, otherwise: Index) -> Index:
-    """One of two numbers."""
-    if isinstance(condition, bool):
-        return then if condition else otherwise
-    return choose(condition, value(then), value(otherwise))
-
-
 def _split(tiling: Tiling, problem: Problem) -> _Blocks:
     """Cuts rows so that a block fits the cache, k evenly, and columns into tasks worth a call."""
     height, depth, batch = tiling.rows, problem.depth, problem.batch_size
-    k_blocks = _pick(less(tiling.most_k, depth), ceil_div(depth, tiling.block_k), 1)
+    k_blocks = pick(less(tiling.most_k, depth), ceil_div(depth, tiling.block_k), 1)
     k_block = round_up(ceil_div(depth, k_blocks), tiling.lanes)
     panels, tiles = ceil_div(problem.columns, tiling.columns), ceil_div(problem.rows, height)
     some_panels = maximum(panels, 1)
@@ -150,7 +156,7 @@ def _split(tiling: Tiling, problem: Problem) -> _Blocks:
     row_block = maximum(mul(ceil_div(tiles, row_blocks), height), 1)
     group = add(floor_div(TASK_PRODUCTS, mul(row_block, strip)), 1)
     shared = minimum(floor_div(mul(panels, batch, row_blocks), TASKS), PANELS)
-    group = maximum(group, _pick(less(1, k_blocks), shared, 1))
+    group = maximum(group, pick(less(1, k_blocks), shared, 1))
     groups = ceil_div(panels, group)
     worthwhile = add(floor_div(REGION_PRODUCTS, mul(row_block, strip, some_panels)), 1)
     at_once = maximum(ceil_div(REGION_TASKS, maximum(groups, 1)), worthwhile)
@@ -209,12 +215,12 @@ class _Gemm:
         if self.tiling.in_tiles:
             # So fast that rows have to come from the L2 cache.
             has_more_rows = less(SHARED_ELEMENTS, mul(rows, blocks.k_blocks, blocks.k_block))
-        inner = _pick(has_more_rows, blocks.groups, number)
+        inner = pick(has_more_rows, blocks.groups, number)
 
         def multiply(task: ir.Value) -> None:
             outer_at, inner_at = floor_div(task, inner), mod(task, inner)
-            place = _pick(has_more_rows, outer_at, inner_at)
-            group = _pick(has_more_rows, inner_at, outer_at)
+            place = pick(has_more_rows, outer_at, inner_at)
+            group = pick(has_more_rows, inner_at, outer_at)
             rows = self._rows(add(first, place))
             begin = mul(group, blocks.group)
             panels = (begin, minimum(add(begin, blocks.group), blocks.panels))
@@ -310,8 +316,8 @@ class _Task:
         tiling, problem, f32 = gemm.tiling, gemm.problem, ir.F32Type.get()
         # With one block of k, sums are done after each tile: the next one takes their place.
         has_several = less(1, blocks.k_blocks)
-        kept = _pick(has_several, mul(blocks.row_block, blocks.group), tiling.rows)
-        pitch = _pick(has_several, tiling.columns, 0)
+        kept = pick(has_several, mul(blocks.row_block, blocks.group), tiling.rows)
+        pitch = pick(has_several, tiling.columns, 0)
         with ExitStack() as stack:
             size = mul(kept, tiling.columns)
             sums = tuple(stack.enter_context(scratch(size, f32)) for _ in problem.rhs)
@@ -324,9 +330,11 @@ class _Task:
             tails: tuple[ir.Value | None, ...] = tuple(None for _ in problem.rhs)
             if tiling.in_tiles:
                 stack.enter_context(amx.configured(self.rows.count))
-                if not (isinstance(problem.depth, int) and problem.depth % amx.LANES == 0):
-                    size, bf16 = amx.LANES * tiling.columns * gemm.step.per_lane, ir.BF16Type.get()
-                    tails = tuple(stack.enter_context(scratch(size, bf16)) for _ in problem.rhs)
+                element = ir.BF16Type.get()
+                tails = tuple(
+                    stack.enter_context(tail_for(problem.depth, gemm.step.per_lane, element))
+                    for _ in problem.rhs
+                )
 
             def block(kb: ir.Value) -> None:
                 for_range(*self.panels, 1, lambda p: self._panel(kb, p, sums, pitch, packs, tails))
@@ -362,7 +370,7 @@ class _Task:
             )  # fmt: skip
             tiles.emit(at, done)
 
-        self._heights(tile)
+        each_tile(tiling, rows.count, tile)
 
     def _width(self, column: Index) -> Index:
         """Columns of the panel from a column on, of which the last panel may have fewer."""
@@ -384,26 +392,6 @@ class _Task:
             copy_panel(rhs, column, k, depth, tiling.lanes, tiling.vectors, packs[i], 0, pairs)
             found.append(Panel(packs[i], 0))
         return found
-
-    def _heights(self, tile: Callable[[Index, Index], None]) -> None:
-        """Emits `tile(first row, number of rows)` for all rows of the block."""
-        height, rows = self.gemm.tiling.rows, self.rows.count
-        count = ceil_div(rows, height)
-        rest = mod(rows, height)
-        # A last tile of few rows would wait for its columns: it gets some of the tile before. One
-        # in tile registers has as many rows as they have at least.
-        least = amx.ROWS if self.gemm.tiling.in_tiles else height // 3
-        few = both(both(less(0, rest), less(rest, least)), less(height, rows))
-        to = sub(amx.ROWS, rest) if self.gemm.tiling.in_tiles else least
-        moved = _pick(few, to, 0)
-
-        def one(i: ir.Value) -> None:
-            is_last, is_before = less(count, add(i, 2)), less(count, add(i, 3))
-            first = sub(mul(i, height), _pick(is_last, moved, 0))
-            end = sub(minimum(mul(add(i, 1), height), rows), _pick(is_before, moved, 0))
-            tile(first, sub(_pick(is_last, rows, end), first))
-
-        for_range(0, count, 1, one)
 
 
 @dataclass(frozen=True)
@@ -430,11 +418,7 @@ class _Tiles:
         tiling, epilogue = self.gemm.tiling, self.gemm.problem.epilogue
 
         if tiling.in_tiles:
-            rows = value(block.rows)
-            if not epilogue.is_short:
-                if_else(self.is_last, lambda: epilogue.fetch(block, rows, tiling.vectors))
-            self._in_tiles(at, block)
-            if_else(self.is_last, lambda: self._from_memory(block))
+            with_epilogue(tiling, epilogue, block, self.is_last, partial(self._in_tiles, at, block))
             return
 
         def others() -> None:
@@ -462,15 +446,6 @@ class _Tiles:
     def _tile(self, height: int, vectors: int) -> Tile:
         return Tile(self.gemm.tiling, self.gemm.step, height, vectors)
 
-    def _from_memory(self, block: Block) -> None:
-        """Emits the epilogue of a block whose sums tile registers stored."""
-        tiling, epilogue = self.gemm.tiling, self.gemm.problem.epilogue
-        if_else(
-            less(tiling.columns - 1, block.columns),
-            lambda: epilogue.of_whole_rows(block, tiling.vectors),
-            lambda: epilogue(block),
-        )
-
     def _tile_block(self, product: int) -> TileBlock:
         right, tail, per_lane = self.rights[product], self.tails[product], self.gemm.step.per_lane
         return TileBlock(amx.PAIRS, per_lane, self.depth, right, tail)
@@ -480,7 +455,7 @@ class _Tiles:
         left = self.left.at(at)
         for product, sums in enumerate(self.sums):
 
-            def begin(tile: int, place: Index, sums: ir.Value = sums) -> None:
+            def begin(tile: int, _: Index, place: Index, sums: ir.Value = sums) -> None:
                 if_else(
                     self.is_first,
                     lambda: amx.clear_tile(tile),
@@ -534,7 +509,7 @@ class _Tiles:
         """A panel that the first tile, which reads it from memory, asks for ahead."""
         if not self.gemm.problem.packed:
             return right
-        return replace(right, ahead=_pick(less(at, 1), AHEAD * self.gemm.step.per_lane, 0))
+        return replace(right, ahead=pick(less(at, 1), AHEAD * self.gemm.step.per_lane, 0))
 
     def _keep(self, tile: Tile, total: Sequence[ir.Value], product: int, block: Block) -> None:
         """Stores the sums of a product."""

@@ -16,7 +16,24 @@ from typing import Protocol
 from relax_mlir.bindings import arith, ir, memref
 from relax_mlir.target import Target
 
-from .loops import Index, add, for_range, load, mod, mul, splat, sub, value
+from . import amx
+from .loops import (
+    Index,
+    add,
+    both,
+    ceil_div,
+    for_range,
+    if_else,
+    less,
+    load,
+    minimum,
+    mod,
+    mul,
+    pick,
+    splat,
+    sub,
+    value,
+)
 from .multiply_add import MultiplyAdd
 
 FETCHING_ROWS = 6
@@ -215,3 +232,46 @@ class Tile:
             own = sums[r * self.vectors : (r + 1) * self.vectors]
             result += [self.step(x, y, total) for y, total in zip(vectors, own, strict=True)]
         return result
+
+
+def each_tile(tiling: Tiling, rows: Index, emit: Callable[[Index, Index], None]) -> None:
+    """Emits `emit(first row, number of rows)` for all rows of a block."""
+    height, count = tiling.rows, ceil_div(rows, tiling.rows)
+    rest = mod(rows, height)
+    # A last tile of few rows would wait for its columns: it gets some of the tile before. One in
+    # tile registers has as many rows as they have at least.
+    least = amx.ROWS if tiling.in_tiles else height // 3
+    few = both(both(less(0, rest), less(rest, least)), less(height, rows))
+    moved = pick(few, sub(amx.ROWS, rest) if tiling.in_tiles else least, 0)
+
+    def one(i: ir.Value) -> None:
+        is_last, is_before = less(count, add(i, 2)), less(count, add(i, 3))
+        first = sub(mul(i, height), pick(is_last, moved, 0))
+        end = sub(minimum(mul(add(i, 1), height), rows), pick(is_before, moved, 0))
+        emit(first, sub(pick(is_last, rows, end), first))
+
+    for_range(0, count, 1, one)
+
+
+def with_epilogue(
+    tiling: Tiling,
+    epilogue: Epilogue,
+    block: Block,
+    is_last: bool | ir.Value,
+    emit_sums: Callable[[], None],
+) -> None:
+    """Emits the sums of a block, into memory, and where they are the last ones what follows."""
+    columns = tiling.columns
+
+    def finish() -> None:
+        if_else(
+            less(columns - 1, block.columns),
+            lambda: epilogue.of_whole_rows(block, tiling.vectors),
+            lambda: epilogue(block),
+        )
+
+    if not epilogue.is_short:
+        rows = value(block.rows)
+        if_else(is_last, lambda: epilogue.fetch(block, rows, tiling.vectors))
+    emit_sums()
+    if_else(is_last, finish)

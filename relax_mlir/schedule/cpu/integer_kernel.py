@@ -7,7 +7,7 @@
           for each block of k
             take the panel from packed weights, or pack it              (stays in the L2 cache)
             for each tile of `rows` rows
-              rows x columns accumulators = left[:, k] * panel[k, :]    (registers)
+              rows x columns accumulators = left[:, k] * panel[k, :]    (registers, see also `amx`)
               last block of k: the epilogue of the tile
 
 A machine may want numbers of the right side that are moved by 128; the sums then begin at so many
@@ -23,15 +23,16 @@ from functools import partial
 
 from relax_mlir.bindings import arith, ir, memref
 
+from . import amx
+from .amx_block import PANEL_ROW_BYTES, TileBlock, tail_for
 from .dot import GroupStep
 from .gemm_kernel import Block, Problem, Tiling
-from .gemm_tile import AHEAD, FETCHING_ROWS
+from .gemm_tile import AHEAD, FETCHING_ROWS, Left, Panel, each_tile, with_epilogue
 from .integer_packing import LeftCopy, copy_left, copy_panel
 from .loops import (
     Index,
     add,
     both,
-    broadcast,
     ceil_div,
     choose,
     floor_div,
@@ -60,6 +61,8 @@ TASKS = 8
 """Tasks worth having, so that every thread finds some."""
 TASK_PRODUCTS = 262144
 """Groups of products that are worth a task of their own."""
+TILES_SPEED = 8
+"""How many times as fast tile registers are."""
 COPIED_ROWS = 16
 """Rows of the left side that are copied together."""
 COPIES_PER_THREAD = 4
@@ -79,6 +82,11 @@ class IntegerProblem(Problem):
     factor: int = 0
     outputs: Sequence[View] = ()
 
+    @property
+    def corrects(self) -> bool:
+        """Whether sums begin with anything."""
+        return bool(self.factor or self.initial)
+
 
 def emit_integer_gemm(tiling: Tiling, step: GroupStep, problem: IntegerProblem) -> None:
     """Emits the whole loop nest at the insertion point."""
@@ -89,7 +97,8 @@ def emit_integer_gemm(tiling: Tiling, step: GroupStep, problem: IntegerProblem) 
 class _Split:
     """Sizes that are chosen when the kernel runs.
 
-    `row_block` rows, an even number, and `group` panels are one task.
+    `row_block` rows, an even number or whole blocks of tile registers, and `group` panels are one
+    task.
     """
 
     row_block: Index
@@ -112,10 +121,12 @@ class _Split:
         row_blocks = ceil_div(problem.rows, mul(fitting, height))
         wanted = ceil_div(TASKS, maximum(mul(panels, problem.batch_size), 1))
         row_blocks = minimum(maximum(row_blocks, wanted), ceil_div(problem.rows, height))
-        row_block = round_up(ceil_div(problem.rows, maximum(row_blocks, 1)), 2)
+        row_block = ceil_div(problem.rows, maximum(row_blocks, 1))
+        row_block = round_up(row_block, height if tiling.in_tiles else 2)
         row_blocks = ceil_div(problem.rows, maximum(row_block, 1))
         work = mul(maximum(row_block, 1), maximum(depth, 1), tiling.columns)
-        group = add(floor_div(TASK_PRODUCTS, work), 1)
+        worthwhile = TASK_PRODUCTS * (TILES_SPEED if tiling.in_tiles else 1)
+        group = add(floor_div(worthwhile, work), 1)
         return _Split(row_block, row_blocks, panels, group, k_block, k_blocks, stride)
 
     @property
@@ -170,7 +181,7 @@ class _Kernel:
         i32 = ir.IntegerType.get_signless(32)
         with ExitStack() as stack:
             groups = stack.enter_context(scratch(mul(at_once, split.copy_size), i32))
-            size = mul(at_once, split.rows_kept) if problem.factor else 1
+            size = mul(at_once, split.rows_kept, self.tiling.lanes) if problem.corrects else 1
             corrections = stack.enter_context(scratch(size, i32))
 
             def rows_of(first: Index, number: Index) -> _Rows:
@@ -208,6 +219,7 @@ class _Kernel:
             block.groups, add(block.start, mul(begin, split.stride)),
             mul(split.rows_kept, split.stride), split.stride, split.k_block, split.k_blocks,
             block.corrections, add(block.first, begin), self.problem.factor,
+            int(self.problem.initial),
         )  # fmt: skip
         left = self.problem.lhs(block.batch)
         copy_left(self.step, left, add(block.row, begin), here, copy)
@@ -225,9 +237,15 @@ class _Kernel:
             if not problem.packed:
                 size = tiling.block_k * tiling.columns * self.step.group
                 panels = [stack.enter_context(scratch(size, i8)) for _ in problem.rhs]
+            tails: list[ir.Value | None] = [None for _ in problem.rhs]
+            if tiling.in_tiles:
+                stack.enter_context(amx.configured(rows.rows))
+                room = [tail_for(problem.depth, self.step.group, i8) for _ in problem.rhs]
+                tails = [stack.enter_context(tail) for tail in room]
 
             def panel(p: ir.Value) -> None:
-                for_range(0, split.k_blocks, 1, partial(self._block_of_k, rows, sums, panels, p))
+                block = partial(self._block_of_k, rows, sums, panels, tails, p)
+                for_range(0, split.k_blocks, 1, block)
 
             for_range(first, last, 1, panel)
 
@@ -236,6 +254,7 @@ class _Kernel:
         rows: _Rows,
         sums: Sequence[ir.Value],
         panels: Sequence[ir.Value],
+        tails: Sequence[ir.Value | None],
         p: Index,
         kb: Index,
     ) -> None:
@@ -256,7 +275,9 @@ class _Kernel:
                 copy_panel(self.step, right, column, k, depth, vectors, panels[number])
         at_k = mul(kb, split.rows_kept, split.stride)
         is_first, is_last = less(kb, 1), less(split.k_blocks, add(kb, 2))
-        tiles = _Tiles(self, rows, add(rows.start, at_k), rights, sums, depth, is_first, is_last)
+        left_at = add(rows.start, at_k)
+        tiles = _Tiles(self, rows, left_at, rights, tails, sums, depth, is_first, is_last)
+        tiles.prepare()
         # With one block of k, sums are done after each tile: the next one takes their place.
         pitch = choose(less(1, split.k_blocks), value(tiling.columns), value(0))
 
@@ -268,7 +289,10 @@ class _Kernel:
             )
             tiles.emit(at, block)
 
-        _even_tiles(rows.rows, tiling.rows, tile)
+        if tiling.in_tiles:
+            each_tile(tiling, rows.rows, tile)
+        else:
+            _even_tiles(rows.rows, tiling.rows, tile)
 
 
 def _even_tiles(rows: Index, most: int, emit: Callable[[Index, Index], None]) -> None:
@@ -294,15 +318,25 @@ class _Tiles:
     rows: _Rows
     left_at: Index
     rights: Sequence[tuple[ir.Value, Index]]
+    tails: Sequence[ir.Value | None]
     sums: Sequence[ir.Value]
     depth: Index
     is_first: bool | ir.Value
     is_last: bool | ir.Value
 
+    def prepare(self) -> None:
+        """Emits what is done once for all tiles."""
+        if self.kernel.tiling.in_tiles:
+            for product in range(len(self.rights)):
+                self._tile_block(product).copy_tail()
+
     def emit(self, at: Index, block: Block) -> None:
         """Emits the tile from row `at` on, which `block` describes, and what is done with it."""
         tiling, epilogue = self.kernel.tiling, self.kernel.problem.epilogue
         full = tiling.rows
+        if tiling.in_tiles:
+            with_epilogue(tiling, epilogue, block, self.is_last, partial(self._in_tiles, at, block))
+            return
 
         def others() -> None:
             if_else(
@@ -327,6 +361,35 @@ class _Tiles:
             epilogue.in_registers(block, sums, full)
 
         if_else(both(is_whole, self.is_last), in_registers, others)
+
+    def _tile_block(self, product: int) -> TileBlock:
+        step = self.kernel.step
+        name = amx.product_name(step.left, step.right)
+        right = Panel(*self.rights[product])
+        return TileBlock(name, step.group, self.depth, right, self.tails[product])
+
+    def _in_tiles(self, at: Index, block: Block) -> None:
+        """Emits the sums of a block in tile registers."""
+        kernel, rows, lanes = self.kernel, self.rows, self.kernel.tiling.lanes
+        left = Left(rows.groups, self.left_at, kernel.split.stride).at(at)
+        for product, sums in enumerate(self.sums):
+
+            def start(tile: int, row: Index) -> None:
+                if not kernel.problem.corrects:
+                    amx.clear_tile(tile)
+                    return
+                place = mul(add(rows.first, at, row), lanes)
+                amx.load_tile(tile, amx.pointer(rows.corrections, place), lanes * amx.LANE_BYTES)
+
+            def begin(tile: int, row: Index, place: Index, sums: ir.Value = sums) -> None:
+                if_else(
+                    self.is_first,
+                    lambda: start(tile, row),
+                    lambda: amx.load_tile(tile, amx.pointer(sums, place), PANEL_ROW_BYTES),
+                )
+
+            tiles = self._tile_block(product)
+            tiles.emit(left, block.rows, block.columns, begin, sums, block.start)
 
     def _prefetch(self, block: Block) -> None:
         """Asks for the lines that a tile will be stored to."""
@@ -380,11 +443,10 @@ class _Tiles:
         i32 = ir.IntegerType.get_signless(32)
         found = []
         for row in range(height):
-            start = splat_integer(int(kernel.problem.initial), lanes, i32)
-            if kernel.problem.factor:
-                place = value(add(self.rows.first, at, row))
-                own = broadcast(memref.load(self.rows.corrections, [place]), lanes)
-                start = arith.addi(start, own)
+            start = splat_integer(0, lanes, i32)
+            if kernel.problem.corrects:
+                place = mul(add(self.rows.first, at, row), lanes)
+                start = load(self.rows.corrections, place, lanes)
             for v in range(vectors):
                 kept = load(self.sums[product], self._place(block, row, v), lanes)
                 found.append(choose(self.is_first, start, kept))

@@ -16,20 +16,22 @@ Needs: named linalg ops generalised. Leaves: a scheduled kernel, or the function
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
+from . import amx
+from .amx_block import BLOCK_ROWS
 from .contraction import INTEGERS, Contraction, Factor, find_contractions
 from .dot import GroupStep
 from .emit import rewrite
 from .gemm_kernel import Tiling
 from .integer_kernel import IntegerProblem, emit_integer_gemm
 from .kernel import Kernel
-from .loops import ceil_div, mul, splat_integer
-from .matmul import epilogue_of, kept_columns, matrix_of, prepare_program
+from .loops import ceil_div, if_else, less, mul, splat_integer
+from .matmul import FEWEST_IN_TILES, epilogue_of, kept_columns, matrix_of, prepare_program
 from .packing import Matrix
 from .program import Program, Stage
 
@@ -63,12 +65,12 @@ def schedule_integer_matmul(kernel: PrimFunc, target: Target) -> bool:
 
     Returns False, and leaves the function alone, if it is of another kind.
     """
-    tiling = Tiling.of(target)
+    tiling, has_tiles = Tiling.of(target), amx.has_tiles(target, "int8")
     return rewrite(
         kernel,
         target,
         lambda program: find_integers(program, target),
-        lambda k, found: _emit(k, tiling, found),
+        lambda k, found: _emit(k, tiling, found, has_tiles),
     )
 
 
@@ -140,7 +142,7 @@ def constant_of(value: ir.Value) -> int | None:
     return attribute.value if isinstance(attribute, ir.IntegerAttr) else None
 
 
-def _emit(kernel: Kernel, tiling: Tiling, found: Found) -> None:
+def _emit(kernel: Kernel, tiling: Tiling, found: Found, has_tiles: bool) -> None:
     """Emits the body of the scheduled function."""
     prepare_program(kernel)
     contractions, step = found.contractions, found.step
@@ -165,7 +167,14 @@ def _emit(kernel: Kernel, tiling: Tiling, found: Found) -> None:
         factor=found.factor,
         outputs=[kernel.view(result) for result in epilogue.outputs],
     )
-    emit_integer_gemm(tiling, step, problem)
+    if not has_tiles or step.group != amx.LANE_BYTES:
+        emit_integer_gemm(tiling, step, problem)
+        return
+    if_else(
+        less(problem.rows, FEWEST_IN_TILES),
+        lambda: emit_integer_gemm(replace(tiling, rows=FEWEST_IN_TILES - 1), step, problem),
+        lambda: emit_integer_gemm(replace(tiling, rows=BLOCK_ROWS, in_tiles=True), step, problem),
+    )
 
 
 def _flip(numbers: ir.Value) -> ir.Value:

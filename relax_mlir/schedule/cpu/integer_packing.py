@@ -7,13 +7,14 @@ end of k there are zeros on the left, so that what is on the right does not matt
 
 from dataclasses import dataclass
 
-from relax_mlir.bindings import arith, ir, memref, vector
+from relax_mlir.bindings import arith, ir, vector
 
 from .dot import GroupStep
 from .loops import (
     Index,
     add,
     both,
+    broadcast,
     choose,
     floor_div,
     for_range,
@@ -36,7 +37,8 @@ class LeftCopy:
     """Where rows of the left side are copied to, in blocks of `k_block` groups.
 
     Group k of row r is at `groups[start + (k // k_block) * pitch + r * stride + k % k_block]`.
-    `factor` times the sum of row r goes to `corrections[first + r]`; nothing where it is zero.
+    `initial` and `factor` times the sum of row r go to row `first + r` of `corrections`, as many
+    equal numbers as there are lanes; nothing where both are zero.
     """
 
     groups: ir.Value
@@ -48,6 +50,22 @@ class LeftCopy:
     corrections: ir.Value
     first: Index
     factor: int
+    initial: int
+
+    def correct(self, total: ir.Value, row: Index) -> None:
+        """Stores what sums of a row begin with; `total` is its own sum in all lanes."""
+        kind = ir.VectorType(total.type)
+        factor, initial = (
+            splat_integer(number, kind.shape[0], kind.element_type)
+            for number in (self.factor, self.initial)
+        )
+        found = arith.addi(arith.muli(total, factor), initial)
+        store(found, self.corrections, mul(add(self.first, row), kind.shape[0]))
+
+    @property
+    def corrects(self) -> bool:
+        """Whether sums begin with anything."""
+        return bool(self.factor or self.initial)
 
 
 def copy_left(step: GroupStep, source: Matrix, row: Index, rows: Index, copy: LeftCopy) -> None:
@@ -84,11 +102,10 @@ def _copy_row(step: GroupStep, source: Matrix, row: Index, i: ir.Value, copy: Le
         return for_range(full, depth, width, last, for_range(0, full, width, part, [total]))
 
     (total,) = for_range(0, copy.k_blocks, 1, block, [_zero(step)])
-    if copy.factor:
+    if copy.corrects:
         i32 = ir.IntegerType.get_signless(32)
         added = vector.reduction(i32, vector.CombiningKind.ADD, total)
-        found = arith.muli(added, arith.constant(i32, copy.factor))
-        memref.store(found, copy.corrections, [value(add(copy.first, i))])
+        copy.correct(broadcast(added, step.lanes), i)
 
 
 def _copy_rows(step: GroupStep, source: Matrix, row: Index, begin: Index, copy: LeftCopy) -> None:
@@ -114,9 +131,9 @@ def _copy_rows(step: GroupStep, source: Matrix, row: Index, begin: Index, copy: 
         return for_range(0, here, lanes, square, [total])
 
     (total,) = for_range(0, copy.k_blocks, 1, block, [_zero(step)])
-    if copy.factor:
-        factor = splat_integer(copy.factor, lanes, ir.IntegerType.get_signless(32))
-        store(arith.muli(total, factor), copy.corrections, add(copy.first, begin))
+    if copy.corrects:
+        for i in range(lanes):
+            copy.correct(vector.shuffle(total, total, [i] * lanes), add(begin, i))
 
 
 def copy_panel(

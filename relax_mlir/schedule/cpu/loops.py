@@ -128,6 +128,13 @@ def choose(condition: bool | ir.Value, then: ir.Value, otherwise: ir.Value) -> i
     return arith.select(condition, then, otherwise)
 
 
+def pick(condition: bool | ir.Value, then: Index, otherwise: Index) -> Index:
+    """One of two numbers."""
+    if isinstance(condition, bool):
+        return then if condition else otherwise
+    return arith.select(condition, value(then), value(otherwise))
+
+
 Body = Callable[..., Sequence[ir.Value] | None]
 
 

@@ -7,27 +7,39 @@ import pytest
 
 from relax_mlir import limits, machine
 from relax_mlir.compiler import compile
-from relax_mlir.limits import Limits, Machine
+from relax_mlir.limits import Limits, Machine, table
 from relax_mlir.peak_kernels import (
     CHAINS,
     READ_ROW,
     STEPS,
+    TILE_STEPS,
     UNITS,
     has_unit,
+    instruction,
+    operations,
     peak_module,
     read_module,
 )
+from relax_mlir.schedule.cpu import amx
 from relax_mlir.target import Target
 from relax_mlir.tools.relax_bench_machine import main
 
 SMALL = Machine(
-    "some processor", 8, (Limits(1, 1e9, 2e9, 3e9, None, 5e9), Limits(4, 4e9, 8e9, 9e9, None, 2e10))
+    "some processor",
+    8,
+    (Limits(1, 1e9, 2e9, 3e9, None, 5e9), Limits(4, 4e9, 8e9, 9e9, None, 2e10)),
+    {"f32": "fma", "int8": "tdpbusd"},
 )
 
 
-def run(unit: str, x: np.ndarray) -> np.ndarray:
-    target = Target.parse("native")
-    return compile(peak_module(unit, target.f32_lanes), target)["main"](x)
+NATIVE = Target.parse("native")
+TARGETS = [NATIVE]
+if NATIVE.has("amx-tile"):
+    TARGETS.append(Target.parse("native+-amx-tile"))
+
+
+def run(unit: str, x: np.ndarray, target: Target = NATIVE) -> np.ndarray:
+    return compile(peak_module(unit, target), target)["main"](x)
 
 
 def rows(values: list[float]) -> np.ndarray:
@@ -40,18 +52,39 @@ def test_f32_adds_all_the_squares():
     np.testing.assert_array_equal(run("f32", x), x * x * CHAINS * STEPS)
 
 
-NATIVE = Target.parse("native")
-
-
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("unit", [unit for unit in UNITS if has_unit(NATIVE, unit)])
-def test_each_unit_adds_all_its_products(unit):
+def test_each_unit_adds_all_its_products(unit, target):
     x = rows([1.0, -2.0])
+    times = CHAINS * STEPS
+    if amx.has_tiles(target, unit):  # each number is multiplied with those of a row of a tile
+        times = len(amx.SUMS) * TILE_STEPS * amx.LANES
+    assert operations(unit, target) == times * UNITS[unit].operations * (
+        amx.ROWS * amx.LANES if amx.has_tiles(target, unit) else target.f32_lanes
+    )
     if unit == "int8":
         products = x.view(np.int8).astype(np.int64) * x.view(np.uint8)
-        sums = products.reshape(*x.shape, 4).sum(axis=-1) * CHAINS * STEPS
-        np.testing.assert_array_equal(run(unit, x).view(np.int32), sums.astype(np.int32))
+        sums = products.reshape(*x.shape, 4).sum(axis=-1) * times
+        np.testing.assert_array_equal(run(unit, x, target).view(np.int32), sums.astype(np.int32))
     else:  # in bfloat16 each value is a pair: 0, and the value itself
-        np.testing.assert_array_equal(run(unit, x), x * x * CHAINS * STEPS)
+        np.testing.assert_array_equal(run(unit, x, target), x * x * times)
+
+
+def test_peaks_are_of_tile_registers_where_there_are_any():
+    found = {
+        name: [instruction(unit, Target.parse(name)) for unit in ("f32", "bf16", "int8")]
+        for name in ("x86-64-v4", "x86-64-v4+amx-tile+amx-int8")
+    }
+    assert found == {
+        "x86-64-v4": ["fma", "vdpbf16ps", "vpdpbusd"],
+        "x86-64-v4+amx-tile+amx-int8": ["fma", "vdpbf16ps", "tdpbusd"],
+    }
+
+
+def test_the_table_names_instructions():
+    text = table(SMALL)
+    assert "int8 by tdpbusd, GOP/s" in text
+    assert "bf16, GFLOP/s        none        none" in text
 
 
 def test_reading_reads_everything():
@@ -92,6 +125,17 @@ def test_a_damaged_file_is_measured_anew(tmp_path, monkeypatch):
     (tmp_path / "machine.json").write_text('{"processor": 3}')
     monkeypatch.setattr(machine, "measure_machine", lambda: SMALL)
     assert machine.this_machine() == SMALL
+
+
+def test_figures_without_instructions_are_measured_anew(tmp_path, monkeypatch):
+    """Those of older versions, which did not know of tile registers."""
+    monkeypatch.setenv("RELAX_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(limits, "processor_name", lambda: "some processor")
+    monkeypatch.setattr(limits, "num_cpus", lambda: 8)
+    fields = json.loads(SMALL.to_json())
+    del fields["instructions"]
+    (tmp_path / "machine.json").write_text(json.dumps(fields))
+    assert limits.kept_machine() is None
 
 
 def test_the_tool_prints_json(capsys):

@@ -28,6 +28,10 @@ TARGETS = [
 ]
 # A nest over rows has a loop for each number of vectors, whole or not, and one for long rows.
 LOOPS_OVER_ROWS = 1 + 2 * MOST_VECTORS if HERE.vector_bytes == 64 else 1
+if HERE.has("amx-tile"):
+    # The runtime, which kernels here do without, asks Linux for tile registers: arch_prctl(2).
+    ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA = 158, 0x1023, 18
+    ctypes.CDLL(None).syscall(ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)
 
 
 class Built:

@@ -5,12 +5,17 @@ from functools import cache
 import numpy as np
 import pytest
 from integer_programs import body, exact, product, random_bytes, tensor, tensor_program
-from scheduled import assert_guarded, built, guarded
+from scheduled import assert_guarded, built, generic, guarded, program
 
 from relax_mlir.compiler import compile
 from relax_mlir.executable import Executable
+from relax_mlir.target import host_flags
 
-NATIVE = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")
+NATIVE = ["native", "x86-64-v4", "x86-64-v3", "x86-64-v2"]
+MAIN = ["native", "x86-64-v3"]
+if "amx_int8" in host_flags():
+    NATIVE.append("native+-amx-tile")
+    MAIN.append("native+-amx-tile")
 SIZES = [
     (0, 3, 4), (2, 0, 3), (5, 40, 0), (1, 1, 1), (3, 7, 100), (14, 32, 64), (15, 33, 65),
     (2, 50, 67), (127, 129, 131), (1, 97, 4001), (33, 2, 20000), (300, 70, 3100),
@@ -38,6 +43,7 @@ def test_products_of_all_sizes(target, layout):
     ("n", "k", "layout", "target"),
     [
         (7, 100, "nk", "native"), (33, 1, "kn", "native"), (70, 3101, "nk", "native"),
+        (48, 6400, "nk", "native"), (70, 3101, "nk", NATIVE[-1]),
         (129, 131, "kn", "x86-64-v3"), (3, 66, "nk", "x86-64-v4"), (5, 0, "nk", "native"),
     ],
 )  # fmt: skip
@@ -52,18 +58,32 @@ def test_weights_in_panels(n, k, layout, target):
 
 
 @pytest.mark.parametrize("target", NATIVE)
+def test_all_numbers_of_rows(target):
+    """Blocks of rows of every height, in one block of k and in several."""
+    executable = as_they_lie("nk", target)
+    rng = np.random.default_rng(6)
+    for n, k in [(33, 131), (40, 6501)]:
+        x, w = random_bytes(rng, 70, k), random_bytes(rng, n, k)
+        expected = exact(x, w)
+        for m in range(1, 71):
+            np.testing.assert_array_equal(executable["main"](x[:m], w), expected[:m])
+
+
+@pytest.mark.parametrize("target", NATIVE)
 def test_sums_of_extremes(target):
     """Sums that leave 16 bits at once, and 32 bits in the end: then they are modulo 2^32."""
     executable = as_they_lie("nk", target)
     for a, b, k in [(-128, -128, 20000), (-128, 127, 20000), (127, 127, 3), (-128, -128, 140001)]:
-        x, w = np.full((2, k), a, np.int8), np.full((3, k), b, np.int8)
-        np.testing.assert_array_equal(executable["main"](x, w), exact(x, w))
+        for m in (2, 6):
+            x, w = np.full((m, k), a, np.int8), np.full((3, k), b, np.int8)
+            np.testing.assert_array_equal(executable["main"](x, w), exact(x, w))
 
 
-def test_sums_of_extremes_in_panels():
+@pytest.mark.parametrize("m", [2, 6])
+def test_sums_of_extremes_in_panels(m):
     executable = compile(product("m", 3, 20001, "nk", True), opt_level=3)
     for a, b in [(-128, -128), (127, -128)]:
-        x, w = np.full((2, 20001), a, np.int8), np.full((3, 20001), b, np.int8)
+        x, w = np.full((m, 20001), a, np.int8), np.full((3, 20001), b, np.int8)
         found = executable["main"](x, executable["main_params"](w))
         np.testing.assert_array_equal(found, exact(x, w))
 
@@ -80,7 +100,7 @@ def test_threads_share_the_work():
             np.testing.assert_array_equal(executable["main"](x, packed), exact(x, w))
 
 
-@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+@pytest.mark.parametrize("target", MAIN)
 @pytest.mark.parametrize(("n", "k"), [(40, 100), (32, 64), (129, 3073)])
 def test_sums_are_scaled_and_rounded_in_place(n, k, target):
     """Scale, bias, clamping and rounding to 8 bits are one kernel with the product."""
@@ -138,7 +158,7 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+@pytest.mark.parametrize("target", MAIN)
 @pytest.mark.parametrize(("left", "right", "offset"), FORMS)
 def test_signs_and_a_zero_point(left, right, offset, target):
     text = tensor_program(
@@ -149,14 +169,14 @@ def test_signs_and_a_zero_point(left, right, offset, target):
         "mnk",
     )
     rng = np.random.default_rng(3)
-    for m, n, k in [(3, 5, 130), (30, 33, 64), (1, 1, 0)]:
+    for m, n, k in [(3, 5, 130), (30, 33, 64), (1, 1, 0), (6, 17, 0), (37, 70, 67)]:
         x, w = random_bytes(rng, m, k), random_bytes(rng, n, k)
         kinds = [np.int8 if name == "extsi" else np.uint8 for name in (left, right)]
         expected = exact(x.view(kinds[0]), w.view(kinds[1]).astype(np.int32) + offset) + 7
         np.testing.assert_array_equal(run(text, x, w, (m, n), target), expected)
 
 
-@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+@pytest.mark.parametrize("target", MAIN)
 def test_a_left_side_stored_by_columns(target):
     text = tensor_program(
         body(),
@@ -205,3 +225,31 @@ def test_other_programs_take_another_rule(name):
         "(%zero : i32)", f"(%zero : {element})"
     )
     assert built(text).rule != "integer_matmul"
+
+
+@pytest.mark.parametrize("target", MAIN)
+def test_products_that_share_a_left_side(target):
+    """The product of two products, in one kernel."""
+    left, right, out = "tensor<?x?xi8>", "tensor<?x?xi8>", "tensor<?x?xi32>"
+    maps = [f"(m, n, k) -> ({indices})" for indices in ("m, k", "n, k", "m, n")]
+    own = "(m, n) -> (m, n)"
+    lines = ["%zero = arith.constant 7 : i32"]
+    lines.append(f"%init = linalg.fill ins(%zero : i32) outs(%y0 : {out}) -> {out}")
+    for name, side in (("%first", "%x1"), ("%last", "%x2")):
+        ins = [("%x0", left, maps[0]), (side, right, maps[1])]
+        lines.append(generic(name, ins, [("%init", out, maps[2])], "ppr", body()))
+    multiplied = """
+    ^bb0(%l: i32, %r: i32, %s: i32):
+      %p = arith.muli %l, %r : i32
+      linalg.yield %p : i32"""
+    ins = [("%first", out, own), ("%last", out, own)]
+    lines += [generic("%z", ins, [("%y0", out, own)], "pp", multiplied), "return %z"]
+    kernel = built(program([left, right, right], [out], "\n".join(lines)), True, target)
+    assert kernel.rule == "integer_matmul"
+    rng = np.random.default_rng(7)
+    for m, n, k in [(3, 33, 100), (37, 45, 130), (41, 70, 6501)]:
+        x, a, b = (random_bytes(rng, rows, k) for rows in (m, n, n))
+        found, memory = guarded((m, n), np.int32)
+        kernel(x, a, b, found)
+        assert_guarded(memory)
+        np.testing.assert_array_equal(found, (exact(x, a) + 7) * (exact(x, b) + 7))
