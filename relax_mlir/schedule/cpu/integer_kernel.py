@@ -57,6 +57,8 @@ from .packing import LINE_BITS
 
 L2_GROUPS = 65536
 """Groups of the left side that one task keeps in the L2 cache (a quarter of a megabyte)."""
+LEAST_TILES = 4
+"""Blocks of tile registers that share a panel at least, if there are so many."""
 TASKS = 8
 """Tasks worth having, so that every thread finds some."""
 TASK_PRODUCTS = 262144
@@ -113,11 +115,16 @@ class _Split:
     def of(tiling: Tiling, problem: IntegerProblem) -> "_Split":
         """Cuts rows so that a block fits the cache, k evenly, and columns into tasks."""
         height, depth = tiling.rows, problem.depth
-        k_blocks = maximum(ceil_div(depth, tiling.block_k), 1)
-        k_block = round_up(ceil_div(depth, k_blocks), tiling.lanes)
+        k_blocks = ceil_div(depth, tiling.block_k)
+        if tiling.in_tiles:  # blocks of two thirds of the longest one, or about that
+            k_blocks = floor_div(add(depth, tiling.block_k // 3 - 1), tiling.block_k // 3 * 2)
+        k_block = round_up(ceil_div(depth, maximum(k_blocks, 1)), tiling.lanes)
+        k_blocks = maximum(ceil_div(depth, maximum(k_block, 1)), 1)
         stride = (k_block if isinstance(k_block, int) else tiling.block_k) + 16
         panels = ceil_div(problem.columns, tiling.columns)
-        fitting = floor_div(L2_GROUPS, mul(maximum(k_block, 128), height))
+        # Blocks of k are short with tile registers: all of them stay in the cache.
+        kept, least = (depth, LEAST_TILES) if tiling.in_tiles else (k_block, 1)
+        fitting = maximum(floor_div(L2_GROUPS, mul(maximum(kept, 128), height)), least)
         row_blocks = ceil_div(problem.rows, mul(fitting, height))
         wanted = ceil_div(TASKS, maximum(mul(panels, problem.batch_size), 1))
         row_blocks = minimum(maximum(row_blocks, wanted), ceil_div(problem.rows, height))

@@ -35,6 +35,8 @@ from .matmul import FEWEST_IN_TILES, epilogue_of, kept_columns, matrix_of, prepa
 from .packing import Matrix
 from .program import Program, Stage
 
+TILES_BLOCK_K = 192
+"""Groups of k that tile registers take at once: more, of a panel and a tile, leave the L1 cache."""
 TOP_BIT = -128
 """As an 8-bit number; flipping it moves signed numbers to unsigned ones and back."""
 
@@ -170,10 +172,12 @@ def _emit(kernel: Kernel, tiling: Tiling, found: Found, has_tiles: bool) -> None
     if not has_tiles or step.group != amx.LANE_BYTES:
         emit_integer_gemm(tiling, step, problem)
         return
+    few = replace(tiling, rows=FEWEST_IN_TILES - 1)
+    many = replace(tiling, rows=BLOCK_ROWS, block_k=TILES_BLOCK_K, in_tiles=True)
     if_else(
         less(problem.rows, FEWEST_IN_TILES),
-        lambda: emit_integer_gemm(replace(tiling, rows=FEWEST_IN_TILES - 1), step, problem),
-        lambda: emit_integer_gemm(replace(tiling, rows=BLOCK_ROWS, in_tiles=True), step, problem),
+        lambda: emit_integer_gemm(few, step, problem),
+        lambda: emit_integer_gemm(many, step, problem),
     )
 
 

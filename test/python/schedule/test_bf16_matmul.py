@@ -225,3 +225,24 @@ def test_special_numbers():
     assert np.isnan(found[2]).all()
     assert (found[3] == 0).all()
     assert (found[4] == 100).all()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_products_of_unknown_sizes(target):
+    """A last stretch of k may be missing, or shorter than what tiles or vectors take at once."""
+    left, right, out = (
+        f'tensor<?x?xbf16, #graph.shape<["{a}", "{b}"]>>' for a, b in ("mk", "kn", "mn")
+    )
+    wide_left, wide_right, sums = (kind.replace("xbf16", "xf32") for kind in (left, right, out))
+    text = f"""
+    func.func @main(%x: {left}, %w: {right}) -> {sums} {{
+      %l = "graph.astype"(%x) {{dtype = f32}} : ({left}) -> {wide_left}
+      %r = "graph.astype"(%w) {{dtype = f32}} : ({right}) -> {wide_right}
+      %y = "graph.matmul"(%l, %r) : ({wide_left}, {wide_right}) -> {sums}
+      return %y : {sums}
+    }}"""
+    executable = compile(text, target)
+    rng = np.random.default_rng(8)
+    for m, n, k in [(3, 5, 7), (40, 45, 131), (37, 33, 64), (70, 33, 7000)]:
+        x, w = (rng.integers(-3, 4, shape).astype(np.float32) for shape in ((m, k), (k, n)))
+        np.testing.assert_array_equal(executable["main"](bits_of(x), bits_of(w)), x @ w)
