@@ -37,7 +37,7 @@ from .loops import (
 from .multiply_add import MultiplyAdd
 
 FETCHING_ROWS = 6
-"""Least height of a tile that asks for its panel ahead: lower ones are slower that way."""
+"""Least height of a tile that asks for its panel ahead: lower ones are slower on Zen 4."""
 AHEAD = 2048
 """How far ahead of what is multiplied: lanes, of four bytes, of a panel of packed weights."""
 LINE_BYTES = 64
@@ -49,7 +49,8 @@ class Tiling:
 
     A tile is `rows` by `vectors * lanes`; some `block_k` values of k pass before accumulators go
     back to memory. There is no code for tiles of less than `least_rows`. With `in_tiles`, sums are
-    in the registers of `amx` and not in vectors.
+    in the registers of `amx` and not in vectors. Tiles of `fetching_rows` and more ask for packed
+    weights ahead.
     """
 
     lanes: int
@@ -59,12 +60,15 @@ class Tiling:
     block_k: int = 1536
     least_rows: int = 1
     in_tiles: bool = False
+    fetching_rows: int = FETCHING_ROWS
 
     @staticmethod
     def of(target: Target) -> "Tiling":
         """The largest tile that leaves registers for the right side and one broadcast."""
         registers = target.num_vector_registers
-        return Tiling(target.f32_lanes, registers, 14 if registers == 32 else 6)
+        fetching = 1 if target.has("amx-tile") else FETCHING_ROWS
+        rows = 14 if registers == 32 else 6
+        return Tiling(target.f32_lanes, registers, rows, fetching_rows=fetching)
 
     @property
     def has_masks(self) -> bool:
@@ -223,7 +227,7 @@ class Tile:
         at = mul(k, self.tiling.vectors * width)
         vectors = [right.load(add(at, v * width), width) for v in range(self.vectors)]
         start = add(left.offset, mul(k, left.pitch))
-        if self.height >= FETCHING_ROWS:
+        if self.height >= self.tiling.fetching_rows:
             for v in range(0, self.vectors, self.tiling.vectors_per_line):
                 right.prefetch(add(at, v * width))
         result = []

@@ -27,7 +27,7 @@ from . import amx
 from .amx_block import PANEL_ROW_BYTES, TileBlock, tail_for
 from .dot import GroupStep
 from .gemm_kernel import Block, Problem, Tiling
-from .gemm_tile import AHEAD, FETCHING_ROWS, Left, Panel, each_tile, with_epilogue
+from .gemm_tile import AHEAD, Left, Panel, each_tile, with_epilogue
 from .integer_packing import LeftCopy, copy_left, copy_panel
 from .loops import (
     Index,
@@ -471,7 +471,7 @@ class _Tiles:
         left_at = add(self.left_at, mul(at, split.stride))
         # The first tile reads the panel from memory.
         ahead = choose(less(at, 1), value(4 * AHEAD), value(0))
-        may_fetch = self.kernel.problem.packed and height >= FETCHING_ROWS
+        may_fetch = self.kernel.problem.packed and height >= self.kernel.tiling.fetching_rows
 
         def one(k: Index, sums: Sequence[ir.Value]) -> list[ir.Value]:
             begin = add(right_at, mul(k, tiling.vectors * step.width))

@@ -52,7 +52,7 @@ from .loops import (
     vector_type,
     zero_attr,
 )
-from .quantized_panels import PLACES, PREFETCH_BYTES, Copy, Problem, integers
+from .quantized_panels import PLACES, Copy, Problem, integers
 from .quantized_tiles import TiledRows, fits_tiles, room_for, tiled_rows
 
 ROW_BLOCK = 128
@@ -316,7 +316,8 @@ class _Task:
             def block(b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
                 # Narrow numbers come in several slow streams, which the machine notices late; of
                 # more rows it stops reading ahead, since multiplying takes so long.
-                if self.kernel.scheme.bits < 8 or rows > 1:
+                ahead = self.kernel.problem.right.ahead
+                if self.kernel.scheme.bits < 8 or rows > 1 or ahead.always:
                     self._prefetch(j, b)
                 places = [add(self._place(b), r) for r in range(rows)]
                 result = []
@@ -386,7 +387,7 @@ class _Task:
     def _prefetch(self, j: Index, b: Index) -> None:
         """Asks for weights further on."""
         right, panels = self.kernel.problem.right, self.kernel.split.panels
-        right.prefetch(add(self.first, j), b, panels, PREFETCH_BYTES)
+        right.prefetch(add(self.first, j), b, panels)
 
     def _prefetch_outputs(self, j: Index, b: Index) -> None:
         """Asks for the lines that the epilogue will store to, a share of them with each block."""

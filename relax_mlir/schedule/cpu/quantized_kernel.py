@@ -40,7 +40,7 @@ from .loops import (
     vector_type,
     zero_attr,
 )
-from .quantized_panels import PLACES, PREFETCH_BYTES, Problem
+from .quantized_panels import PLACES, Problem
 
 TASK_BYTES = 24576
 """Weights that are worth a task of their own."""
@@ -137,10 +137,10 @@ class _Tile:
         rows = [mul(row, blocks) for row in rows]
 
         def step(b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
-            if self.height <= PREFETCH_ROWS and self.problem.right.scheme.bits < 8:
+            right = self.problem.right
+            if self.height <= PREFETCH_ROWS and (right.scheme.bits < 8 or right.ahead.always):
                 # Narrow numbers come in several slow streams, which the machine notices late.
-                panels = self.problem.panels
-                self.problem.right.prefetch(self.p, b, panels, PREFETCH_BYTES)
+                right.prefetch(self.p, b, self.problem.panels)
             return self._block([add(row, b) for row in rows], b, totals)
 
         zero = self._zero(ir.F32Type.get())

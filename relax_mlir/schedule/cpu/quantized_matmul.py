@@ -30,7 +30,7 @@ from .matmul import epilogue_of, kept_columns, prepare_program
 from .program import Argument, Computed, Program, Reshape, Stage, Tensor
 from .quantized_integers import emit_integers
 from .quantized_kernel import Tiles, emit_quantized
-from .quantized_panels import Left, Panels, Problem
+from .quantized_panels import Ahead, Left, Panels, Problem
 
 _SPLIT = (2, 4, 4)
 
@@ -217,7 +217,7 @@ def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
     shape = [kernel.extent(stage, loop) for loop in range(len(stage.extents))]
     left = Left(*map(kernel.view, found.left))
     parts = {name: kernel.view(tensor).base for name, tensor in found.right.items()}
-    right = Panels(found.scheme, found.blocks, parts)
+    right = Panels(found.scheme, found.blocks, parts, Ahead.of(target, found.scheme))
     factor = Factor(found.left[0], (), found.decoders, 0, None)
     contraction = Contraction(stage, factor, factor, (), found.rows, found.columns, -1, True, 0.0)
     epilogue = epilogue_of(kernel, Tiling.of(target), [contraction], shape)

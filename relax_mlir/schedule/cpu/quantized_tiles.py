@@ -42,7 +42,7 @@ from .loops import (
     sub,
     vector_type,
 )
-from .quantized_panels import PLACES, PREFETCH_BYTES, Copy, Problem, integers
+from .quantized_panels import PLACES, Copy, Problem, integers
 
 MOST_ROWS, LEFT_BYTES = 256, 1 << 20
 """Rows for which a panel is decoded once, if so many bytes of them stay in the L2 cache."""
@@ -135,7 +135,7 @@ class TiledRows:
         """Emits the numbers and factors of a block."""
         right, scheme = self.problem.right, self.problem.right.scheme
         p = add(self.first, j)
-        right.prefetch(p, b, self.problem.panels, PREFETCH_BYTES)
+        right.prefetch(p, b, self.problem.panels)
         found = sorted(right.bytes_of(p, b, PANEL, unsigned=False), key=lambda row: row[:2])
         meant = [x if not scheme.zero else _less(x, scheme.zero) for _, _, (x,) in found]
         half = len(meant) // scheme.scales
