@@ -64,7 +64,7 @@ from .packing import Matrix, copy_panel, copy_rows
 L2_ELEMENTS = 131072
 """Elements of the left side that one task keeps in the L2 cache (half a megabyte)."""
 SHARED_ELEMENTS = 262144
-"""Elements of the left side that pass by again and again from the L2 cache (one megabyte)."""
+"""The same of machines with tile registers, whose L2 caches are larger (one megabyte)."""
 TASKS = 16
 """Tasks worth having, so that every thread finds as much to do as the others."""
 TASK_PRODUCTS = 131072
@@ -149,7 +149,8 @@ def _split(tiling: Tiling, problem: Problem) -> _Blocks:
     panels, tiles = ceil_div(problem.columns, tiling.columns), ceil_div(problem.rows, height)
     some_panels = maximum(panels, 1)
     strip = mul(maximum(depth, 1), tiling.columns)  # products of one row with a panel
-    fitting = floor_div(L2_ELEMENTS, mul(maximum(k_block, 512), height))
+    kept = SHARED_ELEMENTS if tiling.in_tiles else L2_ELEMENTS
+    fitting = floor_div(kept, mul(maximum(k_block, 512), height))
     wanted = minimum(floor_div(mul(problem.rows, strip, panels), TASK_PRODUCTS), TASKS)
     wanted = ceil_div(wanted, maximum(mul(some_panels, batch), 1))
     row_blocks = maximum(minimum(maximum(ceil_div(tiles, fitting), wanted), tiles), 1)
@@ -213,7 +214,7 @@ class _Gemm:
         rows = mul(number, blocks.row_block)
         has_more_rows = less(mul(blocks.panels, self.tiling.columns), rows)
         if self.tiling.in_tiles:
-            # So fast that rows have to come from the L2 cache.
+            # They are so fast that rows have to come from the L2 cache.
             has_more_rows = less(SHARED_ELEMENTS, mul(rows, blocks.k_blocks, blocks.k_block))
         inner = pick(has_more_rows, blocks.groups, number)
 
