@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir
-from relax_mlir.dialects.graph.quantized import Scheme
+from relax_mlir.dialects.graph.quantized import PANEL, Scheme
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
@@ -229,4 +229,5 @@ def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
     if dot is None:
         emit_quantized(Tiles.of(target), problem)
     else:
-        emit_integers(dot, problem, has_tiles(target, "int8"))
+        in_tiles = dot.lanes == PANEL and has_tiles(target, "int8")
+        emit_integers(dot, problem, in_tiles)

@@ -37,6 +37,11 @@ def test_many_rows_in_tile_registers() -> None:
     assert len(re.findall(r"\bvpdpbusd\b.*%zmm", text)) >= 8, "few rows are in vectors"
 
 
+def test_tile_registers_alone_are_no_dot_products() -> None:
+    target = Target.parse("x86-64-v4+amx-tile+amx-int8")
+    assert "tdpbssd" not in assembly(Product("q8_0", 32, 64, "int8").text(), target)
+
+
 # Plain products of 8-bit integers: a tile's sums are in registers, and nothing saturates.
 PLAIN = [
     ("x86-64-v4+avx512vnni", r"\bvpdpbusd\b.*%zmm", r"\bvpmaddubsw\b", 28),
