@@ -31,7 +31,7 @@ from .attention_tiles import emit_tiles
 from .emit import emit_kernel, read_kernel
 from .kernel import Kernel
 from .loops import flatten, for_range, if_else, less, mul, splat, store, sub
-from .multiply_add import has_fast_pairs
+from .multiply_add import has_pairs
 from .placement import place
 from .program import Program, Stage
 
@@ -83,7 +83,7 @@ def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem |
         lanes,
         settings["scale"].value,
         bool(settings["causal"].value),
-        halves and has_fast_pairs(target) and width % 32 == 0 and depth % 32 == 0,
+        halves and has_pairs(target) and width % 32 == 0 and depth % 32 == 0,
         target.num_vector_registers,
     )
 

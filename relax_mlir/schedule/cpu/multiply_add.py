@@ -22,14 +22,6 @@ def has_pairs(target: Target) -> bool:
     return target.vector_bytes == 64 and target.has("avx512bf16")
 
 
-def has_fast_pairs(target: Target) -> bool:
-    """Whether such a multiply-add takes no longer than one of f32 numbers.
-
-    Machines with tile registers begin one every second cycle, and two of f32 every cycle.
-    """
-    return has_pairs(target) and not target.has("amx-tile")
-
-
 @dataclass(frozen=True)
 class MultiplyAdd:
     """The step for `lanes` sums at once."""
