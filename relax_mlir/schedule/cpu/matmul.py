@@ -35,6 +35,8 @@ from .program import Argument, Computed, Empty, Program, Reshape, Slice, Stage, 
 
 FEWEST_IN_TILES = 5
 """Rows from which on tile registers are faster than vectors."""
+MOST_BESIDE_TILES = 6
+"""Rows up to which weights that are not packed are read as they lie, not packed for tiles."""
 
 
 def schedule_matmul(kernel: PrimFunc, target: Target) -> bool:
@@ -73,8 +75,11 @@ def _emit(
     if may_pair and first.bf16 and all(_is_stored_bf16(c) for c in contractions):
         paired = _problem(kernel, tiling, contractions, shape, True)
     along_k = reads_along_k(plain)
+    most = MOST_ROWS[along_k]
+    if has_tiles and paired.pairs:
+        most = min(most, MOST_BESIDE_TILES)
     if_else(
-        less(plain.rows, MOST_ROWS[along_k] + 1),
+        less(plain.rows, most + 1),
         lambda: emit_gemv(tiling, paired if along_k else plain),
         lambda: _emit_many(tiling, paired, has_tiles),
     )
