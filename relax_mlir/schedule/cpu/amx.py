@@ -41,7 +41,7 @@ def product_name(left: bool, right: bool) -> str:
 
 @contextmanager
 def configured(rows: Index, steps: int = LANES) -> Iterator[None]:
-    """Within the `with` block, tiles of 16 `rows`, or fewer, and `steps` lanes are there."""
+    """Within the `with` block, tiles have so many `rows`, 16 at most, and `steps` lanes along k."""
     i8 = ir.IntegerType.get_signless(8)
     fixed, is_row = [0] * _CONFIGURATION, [False] * _CONFIGURATION
     fixed[0] = 1  # the only layout there is
