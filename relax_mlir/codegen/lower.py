@@ -116,8 +116,10 @@ def round_by_instruction(module: ir.Module) -> None:
             nonlocal multiplies
             if op.name == "llvm.call_intrinsic":
                 multiplies |= ir.StringAttr(op.attributes["intrin"]).value in BF16_PRODUCTS
-            elif op.name == "arith.truncf" and str(op.results[0].type) == "vector<16xbf16>":
-                found.append(op)
+            elif op.name == "arith.truncf":
+                types = str(op.operands[0].type), str(op.results[0].type)
+                if types == ("vector<16xf32>", "vector<16xbf16>"):
+                    found.append(op)
             return ir.WalkResult.ADVANCE
 
         function.operation.walk(visit)

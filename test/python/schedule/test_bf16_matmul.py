@@ -246,3 +246,23 @@ def test_products_of_unknown_sizes(target):
     for m, n, k in [(3, 5, 7), (40, 45, 131), (37, 33, 64), (70, 33, 7000)]:
         x, w = (rng.integers(-3, 4, shape).astype(np.float32) for shape in ((m, k), (k, n)))
         np.testing.assert_array_equal(executable["main"](bits_of(x), bits_of(w)), x @ w)
+
+
+def test_results_that_are_rounded_from_double_precision():
+    """The instruction that rounds to bf16 is for single precision."""
+    x, y = (
+        'tensor<?x32xELEMENT, #graph.shape<["m", 32]>>'.replace("ELEMENT", e)
+        for e in ("bf16", "f64")
+    )
+    executable = compile(f"""
+    func.func @main(%x: {x}, %w: tensor<32x32xbf16>) -> {x} {{
+      %0 = "graph.matmul"(%x, %w) : ({x}, tensor<32x32xbf16>) -> {x}
+      %1 = "graph.astype"(%0) {{dtype = f64}} : ({x}) -> {y}
+      %2 = "graph.multiply"(%1, %1) : ({y}, {y}) -> {y}
+      %3 = "graph.astype"(%2) {{dtype = bf16}} : ({y}) -> {x}
+      return %3 : {x}
+    }}""")
+    ones = bits_of(np.ones((32, 32), np.float32))
+    for m in (1, 5, 20):
+        found = np.asarray(executable["main"](ones[:m], ones)).astype(np.float32)
+        assert (found == 1024).all()
