@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from relax_mlir.bindings import arith, ir, llvm, memref, vector
 from relax_mlir.target import Target
 
-from .loops import Index, add, minimum, mul, scratch, store, value, vector_type
+from .loops import Index, add, mul, scratch, store, value, vector_type
 
 ROWS, LANES, LANE_BYTES = 16, 16, 4
 """Rows of a tile, its columns of 32 bits, and their bytes."""
@@ -40,20 +40,25 @@ def product_name(left: bool, right: bool) -> str:
 
 
 @contextmanager
-def configured(rows: Index, steps: int = LANES) -> Iterator[None]:
-    """Within the `with` block, tiles have so many `rows`, 16 at most, and `steps` lanes along k."""
-    i8 = ir.IntegerType.get_signless(8)
-    fixed, is_row = [0] * _CONFIGURATION, [False] * _CONFIGURATION
+def configured(upper: Index, lower: Index, steps: int = LANES) -> Iterator[None]:
+    """Within the `with` block, tiles have rows of `upper` and `lower` ones, 1 to 16 of either.
+
+    The first two of `SUMS` and the first of `LEFT` have `upper` rows, the others `lower` ones; left
+    sides have `steps` lanes along k.
+    """
+    fixed = [0] * _CONFIGURATION
     fixed[0] = 1  # the only layout there is
     for tile in (*SUMS, *LEFT, *RIGHT):
         width = steps if tile in LEFT else LANES
         fixed[_ROW_BYTES + 2 * tile] = width * LANE_BYTES
         fixed[_ROW_COUNTS + tile] = steps
-        is_row[_ROW_COUNTS + tile] = tile not in RIGHT
-    count = arith.index_cast(i8, value(minimum(rows, ROWS)))
-    own = vector.broadcast(vector_type(_CONFIGURATION, i8), count)
-    numbers = arith.select(_constant(is_row, 1), own, _constant(fixed, 8))
-    with scratch(_CONFIGURATION, i8) as configuration:
+    numbers = _constant(fixed, 8)
+    for rows, tiles in ((upper, (*SUMS[:2], LEFT[0])), (lower, (*SUMS[2:], LEFT[1]))):
+        own = [byte - _ROW_COUNTS in tiles for byte in range(_CONFIGURATION)]
+        count = arith.index_cast(_integer(8), value(rows))
+        counts = vector.broadcast(numbers.type, count)
+        numbers = arith.select(_constant(own, 1), counts, numbers)
+    with scratch(_CONFIGURATION, _integer(8)) as configuration:
         store(numbers, configuration, 0)
         llvm.call_intrinsic(None, CONFIGURE, [pointer(configuration, 0)], [], [])
         yield

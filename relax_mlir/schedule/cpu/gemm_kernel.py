@@ -330,7 +330,8 @@ class _Task:
 
             tails: tuple[ir.Value | None, ...] = tuple(None for _ in problem.rhs)
             if tiling.in_tiles:
-                stack.enter_context(amx.configured(self.rows.count))
+                height = minimum(self.rows.count, amx.ROWS)
+                stack.enter_context(amx.configured(height, height))
                 element = ir.BF16Type.get()
                 tails = tuple(
                     stack.enter_context(tail_for(problem.depth, gemm.step.per_lane, element))

@@ -246,7 +246,8 @@ class _Kernel:
                 panels = [stack.enter_context(scratch(size, i8)) for _ in problem.rhs]
             tails: list[ir.Value | None] = [None for _ in problem.rhs]
             if tiling.in_tiles:
-                stack.enter_context(amx.configured(rows.rows))
+                height = minimum(rows.rows, amx.ROWS)
+                stack.enter_context(amx.configured(height, height))
                 room = [tail_for(problem.depth, self.step.group, i8) for _ in problem.rhs]
                 tails = [stack.enter_context(tail) for tail in room]
 

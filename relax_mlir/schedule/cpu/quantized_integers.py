@@ -25,7 +25,6 @@ from functools import partial, reduce
 from relax_mlir.bindings import arith, ir, memref, vector
 from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, Scheme
 
-from .amx import ROWS as ROWS_OF_TILE
 from .dot import Dot
 from .gemm_kernel import Block
 from .loops import (
@@ -53,7 +52,7 @@ from .loops import (
     zero_attr,
 )
 from .quantized_panels import PLACES, Copy, Problem, integers
-from .quantized_tiles import TiledRows, fits_tiles, room_for, tiled_rows
+from .quantized_tiles import TiledRows, copied_rows, scaled_rows, tiled_rows
 
 ROW_BLOCK = 128
 """Rows whose totals for one panel stay in the L1 cache."""
@@ -115,7 +114,7 @@ class _Split:
         most = minimum(maximum(floor_div(TOTALS, height), 1), MOST_PANELS)
         work = mul(panels, parts)
         group = maximum(minimum(floor_div(work, TASKS), most), least)
-        pitch = _odd(room_for(height)) if in_tiles else _odd(height)
+        pitch = _odd(copied_rows(height)) if in_tiles else _odd(height)
         return _Split(parts, half, height, pitch, panels, group, mul(_odd(group), PANEL))
 
     @property
@@ -175,23 +174,27 @@ class _Kernel:
                 parallel_range(tasks, 1, lambda task: self._task(copy, begin, task))
 
             if self.in_tiles:
-                few = less(rows, ROWS_OF_TILE)
-                if_else(few, lambda: self._clear_factors(copy, count))
+                self._clear_factors(copy)
             for_range(0, minimum(rows, split.half), split.height, some)
 
-    def _clear_factors(self, copy: Copy, count: Index) -> None:
-        """Sets factors to zero: a tile has rows of them that the left side has not."""
-        for buffer in (copy.factors, copy.offsets, copy.corrections):
-            if buffer is None:
-                continue
+    def _clear_factors(self, copy: Copy) -> None:
+        """Sets factors to zero that tiles scale by though the left side has no such rows."""
+        split, scales = self.split, self.scheme.scales
+        buffers = [(copy.factors, 1), (copy.offsets, 1), (copy.corrections, scales)]
+
+        def clear(buffer: ir.Value, count: int, b: ir.Value) -> None:
             element = ir.MemRefType(buffer.type).element_type
             zero = arith.constant(element, zero_attr(element))
-            scales = self.scheme.scales if buffer is copy.corrections else 1
+            begin = mul(add(mul(b, split.pitch), split.height), count)
+            end = add(begin, mul(sub(scaled_rows(split.height), split.height), count))
+            for_range(begin, end, 1, partial(put, zero, buffer))
 
-            def clear(i: ir.Value, buffer: ir.Value = buffer, zero: ir.Value = zero) -> None:
-                memref.store(zero, buffer, [i])
+        def put(zero: ir.Value, buffer: ir.Value, at: ir.Value) -> None:
+            memref.store(zero, buffer, [at])
 
-            for_range(0, mul(count, scales), 1, clear)
+        for buffer, count in buffers:
+            if buffer is not None:
+                for_range(0, self.problem.right.blocks, 1, partial(clear, buffer, count))
 
     def _rows(self, part: Index, begin: Index) -> tuple[Index, Index]:
         """The first row of a part's block of rows, and how many there are, maybe none."""
@@ -266,7 +269,7 @@ class _Kernel:
         left = mul(part, split.pitch, problem.right.blocks)
 
         def multiply() -> None:
-            room = room_for(rows) if self.in_tiles else rows
+            room = scaled_rows(rows) if self.in_tiles else rows
             with scratch(mul(room, split.stride), ir.F32Type.get()) as totals:
                 _Task(self, copy, left, row, rows, first, count, totals).emit()
                 column = mul(first, PANEL)
@@ -299,8 +302,10 @@ class _Task:
 
         def height(rows: int) -> None:
             if rows > few:
-                fits = fits_tiles(self.rows) if self.kernel.in_tiles else False
-                if_else(fits, self._emit_in_tiles, self._emit_many)
+                if self.kernel.in_tiles:
+                    self._emit_in_tiles()
+                else:
+                    self._emit_many()
             else:
                 exact = less(self.rows, rows + 1)
                 if_else(exact, lambda: self._emit_few(rows), lambda: height(rows + 1))

@@ -7,14 +7,16 @@
           sums = numbers of the rows * numbers of the block    (32-bit integers, one tile)
           totals += scales * sums + ...                        (a register for each row)
 
-Numbers are decoded to what they mean, so that sums need no correction. The last 16 rows may be some
-of those before once more; there are fewer in a tile if there are fewer in all. See
-`quantized_integers` for the nest around it and for what is added to the totals.
+Numbers are decoded to what they mean, so that sums need no correction. The last rows, if they are
+12 at most, have a tile of their own, which is as high as they are many; 4, 8 or 12 of them are
+scaled, which takes most of the time. See `quantized_integers` for the nest around it and for what
+is added to the totals.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from relax_mlir.bindings import arith, ir, vector
 from relax_mlir.dialects.graph.quantized import BLOCK, PANEL
@@ -25,9 +27,9 @@ from .loops import (
     Index,
     add,
     broadcast,
-    ceil_div,
     floor_div,
     for_range,
+    if_else,
     less,
     load,
     maximum,
@@ -49,6 +51,8 @@ MOST_ROWS, LEFT_BYTES = 256, 1 << 20
 SIGNED = amx.product_name(left=True, right=True)
 AHEAD, KEPT = 1, 2
 """Blocks that are multiplied before one is scaled: what a tile stored is there late. Their sums."""
+STEP = 4
+"""Rows that are scaled are a multiple of it."""
 STEPS = BLOCK // PLACES
 """Lanes of 32 bits along k of a block."""
 BLOCK_BYTES = BLOCK * PANEL
@@ -61,14 +65,14 @@ def tiled_rows(problem: Problem) -> int:
     return max(min(fitting // amx.ROWS * amx.ROWS, MOST_ROWS), 4 * amx.ROWS)
 
 
-def fits_tiles(rows: Index) -> bool | ir.Value:
-    """Whether tiles are faster than vectors: if they compute few rows that nobody wants."""
-    return less(sub(round_up(rows, amx.ROWS), rows), add(floor_div(rows, 4), 1))
+def copied_rows(rows: Index) -> Index:
+    """Rows that the copy of the left side has room for: whole tiles."""
+    return round_up(rows, amx.ROWS)
 
 
-def room_for(rows: Index) -> Index:
-    """Rows that there has to be room for: at least those of a tile."""
-    return maximum(rows, amx.ROWS)
+def scaled_rows(rows: Index) -> Index:
+    """Rows that have totals, though nobody wants the last of them."""
+    return round_up(rows, STEP)
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class _Decoded:
 class TiledRows:
     """`rows` rows, whose copy begins at block `left`, times `count` panels from `first` on.
 
-    Element (r, c) of the totals is at `totals[r * stride + c]`; there is room for 16 rows at least.
+    Element (r, c) of the totals is at `totals[r * stride + c]`; there is room for `scaled_rows`.
     """
 
     dot: Dot
@@ -105,18 +109,19 @@ class TiledRows:
             numbers = stack.enter_context(scratch(blocks * parts * BLOCK_BYTES, i8))
             factors = stack.enter_context(scratch(blocks * self._num_factors * PANEL, f32))
             sums = stack.enter_context(scratch(KEPT * parts * amx.ROWS * PANEL, i32))
-            stack.enter_context(amx.configured(self.rows, STEPS))
             decoded = _Decoded(numbers, factors)
-            last = sub(maximum(self.rows, amx.ROWS), amx.ROWS)
+            last = mul(floor_div(add(self.rows, STEP - 1), amx.ROWS), amx.ROWS)
+            few = sub(maximum(self.rows, add(last, 1)), last)
+            stack.enter_context(amx.configured(amx.ROWS, few, STEPS))
 
             def panel(j: ir.Value) -> None:
                 for_range(0, blocks, 1, lambda b: self._decode(decoded, j, b))
-                some = ceil_div(self.rows, amx.ROWS)
 
-                def tile(i: ir.Value) -> None:
-                    self._multiply(decoded, sums, minimum(mul(i, amx.ROWS), last), j)
+                def tile(row: Index, height: int) -> None:
+                    self._multiply(decoded, sums, row, height, j)
 
-                for_range(0, some, 1, tile)
+                for_range(0, last, amx.ROWS, lambda row: tile(row, amx.ROWS))
+                if_else(less(last, self.rows), lambda: _rounded(few, partial(tile, last)))
 
             for_range(0, self.count, 1, panel)
 
@@ -169,16 +174,21 @@ class TiledRows:
             total = vector.fma(arith.sitofp(kind, whole), scale, total)
         return total
 
-    def _multiply(self, decoded: _Decoded, sums: ir.Value, row: Index, j: Index) -> None:
-        """Emits 16 rows from one on times a panel."""
+    def _multiply(
+        self, decoded: _Decoded, sums: ir.Value, row: Index, height: int, j: Index
+    ) -> None:
+        """Emits `height` rows from one on times a panel."""
         blocks, num_factors = self.problem.right.blocks, self._num_factors
 
         def place(b: Index) -> Index:
             return add(self.left, mul(b, self.pitch), row)
 
+        def product(b: Index, number: Index) -> None:
+            self._product(decoded, sums, b, number, place(b), height < amx.ROWS)
+
         def block(b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
             ahead = minimum(add(b, AHEAD), blocks - 1)
-            self._product(decoded, sums, ahead, add(b, AHEAD), place(ahead))
+            product(ahead, add(b, AHEAD))
             factors = [
                 load(decoded.factors, self._factor_at(b, number), PANEL)
                 for number in range(num_factors)
@@ -189,27 +199,30 @@ class TiledRows:
             ]
 
         for b in range(AHEAD):
-            self._product(decoded, sums, min(b, blocks - 1), b, place(min(b, blocks - 1)))
+            product(min(b, blocks - 1), b)
         zero = splat(0.0, PANEL, ir.F32Type.get())
-        totals = for_range(0, blocks, 1, block, [zero] * amx.ROWS, may_unroll=False)
+        totals = for_range(0, blocks, 1, block, [zero] * height, may_unroll=False)
         for r, total in enumerate(totals):
             at = add(mul(add(row, r), self.stride), mul(j, PANEL))
             store(total, self.totals, at)
 
     def _product(
-        self, decoded: _Decoded, sums: ir.Value, b: Index, number: Index, place: Index
+        self, decoded: _Decoded, sums: ir.Value, b: Index, number: Index, place: Index, is_low: bool
     ) -> None:
-        """Emits the sums of block b of 16 rows, which are kept as those of block `number`."""
+        """Emits the sums of block b of 16 rows, which are kept as those of block `number`.
+
+        There may be fewer rows in the lower tiles (`is_low`).
+        """
         parts = self.problem.right.scheme.scales
-        left = amx.pointer(self.copy.values, mul(place, BLOCK))
-        amx.load_tile(amx.LEFT[0], left, BLOCK)
+        left, own = amx.LEFT[is_low], amx.SUMS[2 * is_low :]
+        amx.load_tile(left, amx.pointer(self.copy.values, mul(place, BLOCK)), BLOCK)
         for part in range(parts):
             at = mul(add(mul(b, parts), part), BLOCK_BYTES)
-            amx.clear_tile(amx.SUMS[part])
+            amx.clear_tile(own[part])
             amx.load_tile(amx.RIGHT[part], amx.pointer(decoded.numbers, at), ROW_BYTES)
-            amx.multiply_tiles(SIGNED, amx.SUMS[part], amx.LEFT[0], amx.RIGHT[part])
-            own = amx.pointer(sums, self._sum_at(number, 0, part))
-            amx.store_tile(amx.SUMS[part], own, amx.LANE_BYTES * PANEL)
+            amx.multiply_tiles(SIGNED, own[part], left, amx.RIGHT[part])
+            kept = amx.pointer(sums, self._sum_at(number, 0, part))
+            amx.store_tile(own[part], kept, amx.LANE_BYTES * PANEL)
 
     def _sum_at(self, number: Index, row: int, part: int = 0) -> Index:
         """Where the sums of a block are kept until there are `KEPT` more."""
@@ -236,6 +249,15 @@ class TiledRows:
         if others:
             total = vector.fma(others[0], broadcast(self.copy.correction(place), PANEL), total)
         return total
+
+
+def _rounded(rows: Index, emit: Callable[[int], None], height: int = STEP) -> None:
+    """Emits `emit(height)` for the least height that so many rows fit in, less than a tile's."""
+    if height + STEP == amx.ROWS:
+        emit(height)
+    else:
+        fits, higher = less(rows, height + 1), height + STEP
+        if_else(fits, lambda: emit(height), lambda: _rounded(rows, emit, higher))
 
 
 def _less(numbers: ir.Value, zero: int) -> ir.Value:

@@ -15,7 +15,7 @@ from relax_mlir.target import host_flags
 TARGETS = ["native", "x86-64-v4", "x86-64-v3", "x86-64-v2"]
 if "amx_int8" in host_flags():
     TARGETS.append("native+-amx-tile")
-ROWS = (0, 1, 2, 3, 4, 5, 6, 7, 9, 16, 17, 127, 128, 129, 257, 386)
+ROWS = (0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 23, 127, 128, 129, 257, 386)
 RANDOM = np.random.default_rng(1)
 
 
