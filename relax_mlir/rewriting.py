@@ -9,11 +9,11 @@ it, or None for no match; a pattern that returns None must not have built an op.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar, get_type_hints
+from typing import TypeAlias, TypeVar, get_type_hints
 
 from relax_mlir.bindings import ir
 
-Replacement = ir.Value | ir.OpView | ir.Operation | Sequence[ir.Value]
+Replacement: TypeAlias = ir.Value | ir.OpView | ir.Operation | Sequence[ir.Value]
 Pattern = Callable[..., Replacement | None]
 AnyOp = TypeVar("AnyOp", bound=ir.OpView)
 

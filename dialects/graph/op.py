@@ -1,7 +1,7 @@
 """The base class of operators: one deduction rule serves builder, verifier and inference."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from relax_mlir.bindings import ext, ir
 
@@ -21,7 +21,7 @@ class FlagAttr(ir.Attribute):
     attr_name = "builtin.integer"
 
 
-Annotation = TensorType | ir.Type
+Annotation: TypeAlias = TensorType | ir.Type
 """What a rule deals in: tensors as `TensorType`, every other type as it is."""
 
 

@@ -6,7 +6,7 @@ once the bindings allow better.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relax_mlir.bindings import ext, ir
 
@@ -23,9 +23,12 @@ def _fields(kind: type, prefix: str, count: int) -> dict[str, Any]:
 
 _SLOTS = {**_fields(ext.Result, "out", MAX_OUTS), **_fields(ext.Operand, "in", MAX_INS)}
 
-_SlotBase = type(
-    "_SlotBase", (GraphOp,), {**dict.fromkeys(_SLOTS), "__annotations__": dict(_SLOTS)}
-)
+if TYPE_CHECKING:
+    _SlotBase = GraphOp
+else:
+    _SlotBase = type(
+        "_SlotBase", (GraphOp,), {**dict.fromkeys(_SLOTS), "__annotations__": dict(_SLOTS)}
+    )
 
 
 class SlotOp(_SlotBase):

@@ -1,6 +1,7 @@
 """Tensor programs of convolution and pooling: a padded copy, then sums or maxima over windows."""
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from relax_mlir.bindings import arith, ir, tensor
 from relax_mlir.dialects.graph import Conv2dOp, GraphOp, MaxPool2dOp
@@ -25,7 +26,7 @@ from .statistical import least
 
 FAST_MATH = "graph.fastmath"
 """Attribute of a convolution: the fast-math flags of its products and sums."""
-Size = int | ir.Value
+Size: TypeAlias = int | ir.Value
 
 
 def fast_math_of(op: GraphOp) -> ir.Attribute | None:

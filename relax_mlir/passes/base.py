@@ -14,14 +14,14 @@ Nothing is registered by hand. A field is an option, spelt with hyphens in a pip
 import re
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, TypeAlias, get_args, get_origin, get_type_hints
 
 from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import Diagnostic
 from relax_mlir.errors import PipelineError, UsageError
 from relax_mlir.passes.names import among, pass_name
 
-Place = ir.Operation | ir.OpView | ir.Value | ir.Location
+Place: TypeAlias = ir.Operation | ir.OpView | ir.Value | ir.Location
 _OPTION = re.compile(r"""\s*([\w-]+)(?:=("[^"]*"|'[^']*'|\{[^{}]*\}|[^\s{}"']*))?(?=\s|$)""")
 _PLAIN = re.compile(r"[\w.,:/+@*-]+\Z")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}

@@ -6,10 +6,11 @@ functions here fold what they can, so that a kernel with static shapes is emitte
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeAlias
 
 from relax_mlir.bindings import arith, ir, memref, scf, vector
 
-Index = int | ir.Value
+Index: TypeAlias = int | ir.Value
 GRAIN = "tir.grain"
 
 

@@ -10,11 +10,12 @@ Nothing here emits code; extents that only run time knows are None.
 """
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
 from relax_mlir.passes.base import PassFailure
 
-Place = int | ir.Value  # a number known now, or a scalar of the old function
+Place: TypeAlias = int | ir.Value  # a number known now, or a scalar of the old function
 
 
 @dataclass(eq=False)
