@@ -6,7 +6,7 @@ libraries; all three live in one module (paper §3).
 
 import threading
 
-from relax_mlir.bindings import ir
+from relax_mlir.bindings import ext, ir
 
 from .graph import Graph
 from .lib import Lib
@@ -16,7 +16,7 @@ ALL = (Graph, Tir, Lib)
 """Every dialect, in load order."""
 
 _LOADING = threading.Lock()
-_texts: dict[tuple[type, int], str] = {}
+_texts: dict[tuple[type[ext.Dialect], int], str] = {}
 """What dialects with that many ops were loaded from, as IRDL."""
 
 
@@ -35,7 +35,7 @@ def make_context() -> ir.Context:
     return context
 
 
-def _load(dialect: type) -> None:
+def _load(dialect: type[ext.Dialect]) -> None:
     """Loads a dialect into the current context.
 
     From the second time on that is from its text, which is sooner read than built op by op.
@@ -53,7 +53,7 @@ def _load(dialect: type) -> None:
             del dialect._emit_module  # the inherited one shows again
 
 
-def irdl_text(dialect: type) -> str:
+def irdl_text(dialect: type[ext.Dialect]) -> str:
     """Returns the dialect's definition as IRDL, which a stock `mlir-opt --irdl-file` reads."""
     with _LOADING, ir.Context(), ir.Location.unknown():
         return str(dialect._emit_module())

@@ -82,9 +82,12 @@ from .types import (
     dims_differ,
     dims_equal,
     dims_of_attr,
+    exact_dims,
+    known_dims,
     shape_attr,
     shape_value_dims,
     shape_value_type,
+    static_extent,
 )
 from .unary import (
     AbsOp,
@@ -269,11 +272,14 @@ __all__ = [
     "dims_differ",
     "dims_equal",
     "dims_of_attr",
+    "exact_dims",
     "join",
+    "known_dims",
     "normalize_axis",
     "reduced_axes",
     "shape_attr",
     "shape_value_dims",
     "shape_value_type",
+    "static_extent",
     "to_mlir",
 ]

@@ -9,7 +9,7 @@ from relax_mlir.symbolic import const
 from .dialect import ShapeAttr
 from .elementwise import require_float, require_one_element_type
 from .op import FlagAttr, InferredOp
-from .types import Dim, ShapeError, TensorType, assume, dims_differ
+from .types import Dim, ShapeError, TensorType, assume, dims_differ, static_extent
 
 
 def _require_rank(annotation: TensorType, rank: int, what: str) -> None:
@@ -227,8 +227,8 @@ def _require_grouped_heads(query: TensorType, keys: TensorType, axis: int = 0) -
     if query.dims is None or keys.dims is None:
         return
     heads, groups = query.dims[-2], keys.dims[axis]
-    known = None not in (heads, groups) and None not in (heads.value, groups.value)
-    if not known or not groups.value or heads.value % groups.value:
+    count, shared = static_extent(heads), static_extent(groups)
+    if count is None or not shared or count % shared:
         raise ShapeError(
             f"expects constant heads, a multiple of kv_heads, but got {heads} and {groups}"
         )
@@ -238,15 +238,17 @@ def _assume_one_layout(
     keys: TensorType, values: TensorType, position: Sequence[Dim], *new: TensorType
 ) -> None:
     """Caches have equally many heads, and room for the new tokens behind the cached ones."""
-    if keys.dims is None or values.dims is None or any(tokens.dims is None for tokens in new):
+    counts = [tokens.dims[0] for tokens in new if tokens.dims is not None]
+    if keys.dims is None or values.dims is None or len(counts) < len(new):
         return
+    start, count = position[0], counts[0]
     assume(keys.dims[0], "==", values.dims[0])
-    assume(0, "<=", position[0])
-    for tokens in new:
-        assume(new[0].dims[0], "==", tokens.dims[0])
-    if new[0].dims[0] is not None:
-        for cache in (keys, values):
-            assume(position[0] + new[0].dims[0], "<=", cache.dims[1])
+    assume(0, "<=", start)
+    for other in counts:
+        assume(count, "==", other)
+    if start is not None and count is not None:
+        for cache in (keys.dims, values.dims):
+            assume(start + count, "<=", cache[1])
 
 
 def _require_position(position: Sequence[Dim]) -> None:

@@ -9,7 +9,7 @@ from relax_mlir.symbolic import Expr, bounds, maximum
 from .dialect import ShapeAttr
 from .elementwise import is_bool, is_float, is_integer
 from .op import InferredOp
-from .types import Dim, ShapeError, TensorType
+from .types import Dim, ShapeError, TensorType, as_dims, known_dims
 
 
 class FullOp(InferredOp, name="full", traits=[ext.Pure]):
@@ -53,16 +53,17 @@ class ArangeOp(InferredOp, name="arange", traits=[ext.Pure]):
 
     @staticmethod
     def infer_return_type(bounds: Sequence[Dim], dtype: ir.Type) -> TensorType:
-        start, stop, step = _range_bounds(TensorType.make(bounds, dtype).dims)
+        start, stop, step = _range_bounds(as_dims(bounds))
         if is_bool(dtype) or not (is_float(dtype) or is_integer(dtype)):  # C3
             raise ShapeError(f"expects a number dtype, but got {dtype}")
         return TensorType.make([range_length(start, stop, step)], dtype)
 
 
 def _range_bounds(dims: Sequence[Dim]) -> tuple[Expr, Expr, int]:
-    if len(dims) != 3 or None in dims:  # C1
+    known = known_dims(dims)
+    if known is None or len(known) != 3:  # C1
         raise ShapeError(f"expects known start, stop and step, but got {len(dims)} bounds")
-    start, stop, step = dims
+    start, stop, step = known
     if step.value is None or step.value <= 0:  # C2
         raise ShapeError(f"expects a positive constant step, but got {step}")
     return start, stop, step.value

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from relax_mlir.bindings import ext, ir
-from relax_mlir.symbolic import const, minimum
+from relax_mlir.symbolic import const, minimum, product
 
 from .create import range_length
 from .dialect import ShapeAttr
 from .elementwise import is_integer
 from .manipulate import normalize_axis
 from .op import InferredOp, IntsAttr
-from .types import Dim, ShapeError, TensorType, assume
+from .types import Dim, ShapeError, TensorType, as_dims, assume, known_dims
 
 
 class TakeOp(InferredOp, name="take", traits=[ext.Pure]):
@@ -45,11 +45,10 @@ class TakeOp(InferredOp, name="take", traits=[ext.Pure]):
 
 def _check_not_empty(axis: int, extent: Dim, indices: Sequence[Dim]) -> None:
     """Refuses an axis without elements, which there is nothing to clamp an index to."""
-    if extent is None or any(dim is None for dim in indices):
+    known = known_dims(indices)
+    if extent is None or known is None:
         return
-    count = const(1)
-    for dim in indices:
-        count = count * dim
+    count = product(known)
     if extent.value == 0 and count.value is not None and count.value > 0:
         raise ShapeError(f"picks {count} elements from axis {axis}, which has none")
     if extent.value is None or extent.value == 0:
@@ -87,8 +86,8 @@ class StridedSliceOp(InferredOp, name="strided_slice", traits=[ext.Pure]):
         if not len(axes) == len(begin) == len(end) == len(strides):  # C2
             counts = f"{len(begin)}, {len(end)} and {len(strides)}"
             raise ShapeError(f"expects bounds for {len(axes)} axes, but got {counts}")
-        begins, ends = input.with_dims(begin).dims, input.with_dims(end).dims
-        if None in begins or None in ends or min(strides, default=1) < 1:  # C3
+        begins, ends = known_dims(as_dims(begin)), known_dims(as_dims(end))
+        if begins is None or ends is None or min(strides, default=1) < 1:  # C3
             raise ShapeError("expects known bounds and positive strides")
         if input.dims is None:
             return input

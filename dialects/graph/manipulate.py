@@ -4,13 +4,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from relax_mlir.bindings import ext, ir
-from relax_mlir.symbolic import Expr, const
+from relax_mlir.symbolic import Expr, const, product
 
 from .dialect import ShapeAttr
 from .elementwise import require_one_element_type
 from .op import InferredOp, IntsAttr
 from .slots import InferredSlotOp
-from .types import Dim, ShapeError, TensorType, broadcast, dims_differ, join_dims
+from .types import (
+    Dim,
+    ShapeError,
+    TensorType,
+    as_dims,
+    broadcast,
+    dims_differ,
+    join_dims,
+    known_dims,
+)
 
 
 def normalize_axis(axis: int, rank: int) -> int:
@@ -22,12 +31,8 @@ def normalize_axis(axis: int, rank: int) -> int:
 
 def element_count(dims: Sequence[Dim]) -> Expr | None:
     """Returns the product of the dims, None if one is unknown."""
-    if None in dims:
-        return None
-    count = const(1)
-    for dim in dims:
-        count = count * dim
-    return count
+    known = known_dims(dims)
+    return None if known is None else product(known)
 
 
 class PermuteDimsOp(InferredOp, name="permute_dims", traits=[ext.Pure]):
@@ -67,11 +72,12 @@ class ReshapeOp(InferredOp, name="reshape", traits=[ext.Pure]):
 
     @staticmethod
     def infer_return_type(input: TensorType, shape: Sequence[Dim]) -> TensorType:
-        result = input.with_dims(shape)
+        dims = as_dims(shape)
+        result = TensorType(dims, input.element)
         if not result.is_exact:  # C1
             raise ShapeError(f"expects known dims, but got '{result}'")
         if input.dims is not None:
-            before, after = element_count(input.dims), element_count(result.dims)
+            before, after = element_count(input.dims), element_count(dims)
             if dims_differ(before, after):  # C2
                 raise ShapeError(f"has {before} elements, which '{result}' cannot hold")
         return result
@@ -144,14 +150,15 @@ class BroadcastToOp(InferredOp, name="broadcast_to", traits=[ext.Pure]):
 
     @staticmethod
     def infer_return_type(input: TensorType, shape: Sequence[Dim]) -> TensorType:
-        result = input.with_dims(shape)
+        dims = as_dims(shape)
+        result = TensorType(dims, input.element)
         if not result.is_exact:  # C1
             raise ShapeError(f"expects known dims, but got '{result}'")
         if input.dims is not None:
-            if len(input.dims) > len(result.dims):  # C2
+            if len(input.dims) > len(dims):  # C2
                 raise ShapeError(f"cannot broadcast '{input}' to the lower rank of '{result}'")
-            reached = broadcast(input.dims, result.dims)
-            if any(map(dims_differ, reached, result.dims)):
+            reached = broadcast(input.dims, dims)
+            if any(map(dims_differ, reached, dims)):
                 raise ShapeError(f"cannot broadcast '{input}' to '{result}'")
         return result
 
@@ -174,22 +181,22 @@ class ConcatOp(InferredSlotOp, name="concat", traits=[ext.Pure]):
         if not inputs:  # C1
             raise ShapeError("expects at least one operand")
         require_one_element_type(*inputs)  # C2
-        if any(input.dims is None for input in inputs):
+        shapes = [input.dims for input in inputs if input.dims is not None]
+        if len(shapes) < len(inputs):
             return TensorType(None, inputs[0].element)
-        ranks = {len(input.dims) for input in inputs}
+        ranks = {len(shape) for shape in shapes}
         if len(ranks) != 1:  # C3
             raise ShapeError(f"expects operands of one rank, but got ranks {sorted(ranks)}")
         place = normalize_axis(axis, ranks.pop())
-        dims = list(inputs[0].dims)
-        for other in inputs[1:]:
-            for index, dim in enumerate(other.dims):
+        dims = list(shapes[0])
+        for other in shapes[1:]:
+            for index, (own, dim) in enumerate(zip(dims, other)):
                 if index == place:
-                    known = dims[index] is not None and dim is not None
-                    dims[index] = dims[index] + dim if known else None
-                elif dims_differ(dims[index], dim):  # C4
-                    raise ShapeError(f"joins dim {index} of {dims[index]} with one of {dim}")
+                    dims[index] = None if own is None or dim is None else own + dim
+                elif dims_differ(own, dim):  # C4
+                    raise ShapeError(f"joins dim {index} of {own} with one of {dim}")
                 else:
-                    dims[index] = join_dims(dims[index], dim)
+                    dims[index] = join_dims(own, dim)
         return TensorType(tuple(dims), inputs[0].element)
 
 
@@ -210,12 +217,13 @@ class SplitOp(InferredSlotOp, name="split", traits=[ext.Pure]):
     def infer_return_type(
         input: TensorType, sizes: Sequence[Dim], axis: int
     ) -> Sequence[TensorType]:
-        pieces = input.with_dims(sizes).dims
+        given = as_dims(sizes)
         if input.dims is None:
-            return [input] * len(pieces)
+            return [input] * len(given)
         place = normalize_axis(axis, len(input.dims))  # C1
-        if None in pieces:  # C2
-            raise ShapeError(f"expects known extents, but got {[str(piece) for piece in pieces]}")
+        pieces = known_dims(given)
+        if pieces is None:  # C2
+            raise ShapeError(f"expects known extents, but got {[str(piece) for piece in given]}")
         total = const(0)
         for piece in pieces:
             total = total + piece

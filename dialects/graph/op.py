@@ -1,7 +1,7 @@
 """The base class of operators: one deduction rule serves builder, verifier and inference."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from relax_mlir.bindings import ext, ir
 
@@ -20,6 +20,8 @@ class FlagAttr(ir.Attribute):
 
     attr_name = "builtin.integer"
 
+
+Built = TypeVar("Built", bound="GraphOp")
 
 Annotation: TypeAlias = TensorType | ir.Type
 """What a rule deals in: tensors as `TensorType`, every other type as it is."""
@@ -57,7 +59,7 @@ def attribute_to_python(attribute: ir.Attribute) -> Any:
     return attribute
 
 
-def _read_attribute(name: str, kind: type, attribute: ir.Attribute) -> Any:
+def _read_attribute(name: str, kind: type[ir.Attribute], attribute: ir.Attribute) -> Any:
     if kind is IntsAttr and not isinstance(attribute, ir.DenseI64ArrayAttr):
         raise ShapeError(f"expects '{name}' to be an array of i64, but got {attribute}")
     if kind is FlagAttr and not isinstance(attribute, ir.BoolAttr):
@@ -65,7 +67,7 @@ def _read_attribute(name: str, kind: type, attribute: ir.Attribute) -> Any:
     return attribute_to_python(attribute)
 
 
-def python_to_attribute(kind: type, value: Any) -> ir.Attribute:
+def python_to_attribute(kind: type[ir.Attribute], value: Any) -> ir.Attribute:
     """Builds an attribute of the declared class from a Python value; attributes pass through."""
     if isinstance(value, ir.Attribute):
         return value
@@ -98,7 +100,7 @@ class GraphOp(Graph.Operation):
         return hasattr(cls, "infer_return_type")
 
     @classmethod
-    def declared_attributes(cls) -> dict[str, type]:
+    def declared_attributes(cls) -> dict[str, type[ir.Attribute]]:
         """Returns the attributes of the declaration: name to attribute class."""
         fields = (field for field in cls._fields if isinstance(field, ext.AttributeDef))
         return {field.name: field.constraint for field in fields}
@@ -171,7 +173,7 @@ class InferredOp(GraphOp):
     """An operator with a fixed number of operands and results."""
 
     @classmethod
-    def build(cls, *operands: ir.Value | None, **attributes: Any) -> "InferredOp":
+    def build(cls: type[Built], *operands: ir.Value | None, **attributes: Any) -> Built:
         """Creates the op at the insertion point with deduced result types.
 
         Raises ShapeError if the rule refuses the operands. Attributes are Python values.
@@ -188,11 +190,11 @@ def as_sequence(inferred: Annotation | Sequence[Annotation]) -> Sequence[Annotat
 
 
 def create(
-    cls: type,
+    cls: type[Built],
     results: Sequence[ir.Type],
     operands: Sequence[ir.Value | None],
     attributes: Mapping[str, ir.Attribute],
-) -> ir.OpView:
+) -> Built:
     """Creates an op from declared positions, with segment sizes where slots are optional.
 
     Results that are left out are the last ones.

@@ -25,16 +25,16 @@ they are times at [p, b // 8, r]. Those of 64 and 128 are at [p, b // 2, r] and 
 Source: ggml `ggml-common.h` for what the schemes mean; the order is our own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from relax_mlir.bindings import ext, ir
-from relax_mlir.symbolic import Expr, as_expr
+from relax_mlir.symbolic import as_expr
 
 from .elementwise import is_float, is_integer
 from .op import FlagAttr, InferredOp
-from .types import ShapeError, TensorType, dims_differ
+from .types import UNKNOWN, Dim, ShapeError, TensorType, as_dims, dims_differ
 
 BLOCK = 32
 """Numbers along a row that share a scale, or two."""
@@ -66,13 +66,13 @@ class Scheme:
         """Numbers that are rounded together: those that share a scale, or all of a block."""
         return BLOCK * self.shared
 
-    def parts(self, panels: Expr | int, blocks: Expr | int) -> dict[str, tuple[str, tuple]]:
+    def parts(self, panels: Dim | int, blocks: Dim | int) -> dict[str, tuple[str, tuple]]:
         """Element type (i8 or f16) and dims of each part of a matrix."""
         by_row = (PANEL,)
         factor = "i8" if self.is_nested else "f16"
         halves = () if self.scales == 1 else (self.scales,)
         data = (2, 4, PANEL, 4) if self.bits == 8 else (4, PANEL, 4)
-        groups = blocks if self.shared == 1 else blocks // self.shared
+        groups, nests = _divided(blocks, self.shared), _divided(blocks, NEST)
         found = {"data": ("i8", (panels, blocks, *data))}
         found["scale"] = (factor, (panels, groups, *halves, *by_row))
         if self.has_minimum:
@@ -81,9 +81,9 @@ class Scheme:
             planes = () if self.bits == 5 else (2,)
             found["high"] = ("i8", (panels, blocks, *planes, PANEL, 4))
         if self.is_nested:
-            found["outer_scale"] = ("f16", (panels, blocks // NEST, *by_row))
+            found["outer_scale"] = ("f16", (panels, nests, *by_row))
             if self.has_minimum:
-                found["outer_minimum"] = ("f16", (panels, blocks // NEST, *by_row))
+                found["outer_minimum"] = ("f16", (panels, nests, *by_row))
         return found
 
 
@@ -187,7 +187,7 @@ class DequantizeOp(InferredOp, name="dequantize", traits=[ext.Pure]):
     @staticmethod
     def infer_return_type(*parts: TensorType | None, scheme: str) -> TensorType:
         panels, blocks = _check_parts(scheme, parts)
-        return TensorType.make([panels * PANEL, blocks * BLOCK], ir.F32Type.get())
+        return TensorType((_times(panels, PANEL), _times(blocks, BLOCK)), ir.F32Type.get())
 
 
 class DequantizeRowsOp(InferredOp, name="dequantize_rows", traits=[ext.Pure]):
@@ -219,7 +219,7 @@ class DequantizeRowsOp(InferredOp, name="dequantize_rows", traits=[ext.Pure]):
         if not is_integer(indices.element) or indices.dims is None or len(indices.dims) != 1:  # C1
             raise ShapeError(f"expects integer indices of rank 1, but got '{indices}'")
         _, blocks = _check_parts(scheme, parts)  # C2
-        return TensorType.make([indices.dims[0], blocks * BLOCK], ir.F32Type.get())
+        return TensorType((indices.dims[0], _times(blocks, BLOCK)), ir.F32Type.get())
 
 
 class QuantizeBlocksOp(InferredOp, name="quantize_blocks", traits=[ext.Pure]):
@@ -292,14 +292,14 @@ class DequantizeBlocksOp(InferredOp, name="dequantize_blocks", traits=[ext.Pure]
         return TensorType(values.dims, f32)
 
 
-def _blocks_of(k, what: str = "last dim", unit: int = BLOCK) -> int:
+def _blocks_of(k: Dim, what: str = "last dim", unit: int = BLOCK) -> int:
     """The number of blocks in k elements, which have to be a multiple of `unit`."""
     if k is None or k.value is None or k.value % unit:
         raise ShapeError(f"expects a {what} that is a multiple of {unit}, but got {k}")
     return k.value // BLOCK
 
 
-def _check_parts(scheme: str, parts: tuple[TensorType | None, ...]) -> tuple[Expr, Expr]:
+def _check_parts(scheme: str, parts: tuple[TensorType | None, ...]) -> tuple[Dim, Dim]:
     """Checks the operands that hold a matrix; returns the numbers of panels and blocks."""
     if scheme not in SCHEMES:  # C1
         raise ShapeError(f"has scheme '{scheme}'; accepted are {', '.join(SCHEMES)}")
@@ -322,15 +322,23 @@ def _check_parts(scheme: str, parts: tuple[TensorType | None, ...]) -> tuple[Exp
     for name, (element, dims) in found.parts(panels, blocks).items():
         if str(given[name].element) != element:
             raise ShapeError(f"expects '{name}' of {element}, but got {given[name].element}")
-        _require_dims(f"'{name}'", given[name], tuple(map(as_expr, dims)))
+        _require_dims(f"'{name}'", given[name], as_dims(dims))
     return panels, blocks
 
 
-def _require_dims(what: str, operand: TensorType, dims: tuple) -> None:
+def _require_dims(what: str, operand: TensorType, dims: Sequence[Dim]) -> None:
     found = operand.dims
     if found is None or len(found) != len(dims) or any(map(dims_differ, found, dims)):
-        expected = ", ".join(map(str, dims))
+        expected = ", ".join(UNKNOWN if dim is None else str(dim) for dim in dims)
         raise ShapeError(f"expects {what} of dims [{expected}], but got '{operand}'")
+
+
+def _divided(dim: Dim | int, by: int) -> Dim | int:
+    return None if dim is None else dim // by
+
+
+def _times(dim: Dim, factor: int) -> Dim:
+    return None if dim is None else dim * factor
 
 
 def _is_i8(annotation: TensorType) -> bool:

@@ -6,18 +6,21 @@ once the bindings allow better.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from relax_mlir.bindings import ext, ir
 
 from .op import GraphOp, annotation_of
 from .types import ShapeError
 
+Slotted = TypeVar("Slotted", bound="SlotOp")
+InferredSlotted = TypeVar("InferredSlotted", bound="InferredSlotOp")
+
 MAX_INS = 32
 MAX_OUTS = 8
 
 
-def _fields(kind: type, prefix: str, count: int) -> dict[str, Any]:
+def _fields(kind: type[Any], prefix: str, count: int) -> dict[str, Any]:
     return {f"{prefix}{index}": kind[Any] | None for index in range(count)}
 
 
@@ -46,11 +49,11 @@ class SlotOp(_SlotBase):
 
     @classmethod
     def create(
-        cls,
+        cls: type[Slotted],
         ins: Sequence[ir.Value],
         out_types: Sequence[ir.Type],
         attributes: Mapping[str, ir.Attribute],
-    ) -> "SlotOp":
+    ) -> Slotted:
         """Creates the op at the insertion point; raises ShapeError past the number of slots."""
         if len(ins) > MAX_INS or len(out_types) > MAX_OUTS:
             raise ShapeError(
@@ -73,7 +76,9 @@ class InferredSlotOp(SlotOp):
     """An operator with any number of operands or results, which follow from its rule."""
 
     @classmethod
-    def build(cls, *operands: ir.Value, **attributes: Any) -> "InferredSlotOp":
+    def build(
+        cls: type[InferredSlotted], *operands: ir.Value, **attributes: Any
+    ) -> InferredSlotted:
         """Creates the op at the insertion point with deduced result types.
 
         Raises ShapeError if the rule refuses the operands. Attributes are Python values.

@@ -1,6 +1,6 @@
 """Annotations as Python data: dims, tensor types, shape values, and rules on them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -41,12 +41,12 @@ def dims_of_attr(attribute: ir.Attribute) -> tuple[Dim, ...]:
 
 def shape_attr(dims: Sequence[Dim | int | str]) -> ir.Attribute:
     """Builds `#graph.shape<dims>`; ints and strings are taken as expressions."""
-    return ShapeAttr.get(dims_to_attr([_as_dim(dim) for dim in dims]))
+    return ShapeAttr.get(dims_to_attr(as_dims(dims)))
 
 
 def shape_value_type(dims: Sequence[Dim | int | str]) -> ir.Type:
     """Builds `!graph.shape_value<dims>`."""
-    return ShapeValueType.get(dims_to_attr([_as_dim(dim) for dim in dims]))
+    return ShapeValueType.get(dims_to_attr(as_dims(dims)))
 
 
 def shape_value_dims(type_: ir.Type) -> tuple[Dim, ...]:
@@ -56,8 +56,28 @@ def shape_value_dims(type_: ir.Type) -> tuple[Dim, ...]:
     return dims_of_attr(ShapeValueType(type_).dims)
 
 
-def _as_dim(dim: Dim | int | str) -> Dim:
-    return None if dim is None or dim == UNKNOWN else as_expr(dim)
+def as_dims(dims: Iterable[Dim | int | str]) -> tuple[Dim, ...]:
+    """Takes ints and strings as expressions; "?" is an unknown dim."""
+    return tuple(None if dim is None or dim == UNKNOWN else as_expr(dim) for dim in dims)
+
+
+def known_dims(dims: Sequence[Dim] | None) -> tuple[Expr, ...] | None:
+    """Returns the dims if each is a known expression, else None."""
+    known = tuple(dim for dim in dims or () if dim is not None)
+    return None if dims is None or len(known) < len(dims) else known
+
+
+def exact_dims(dims: Sequence[Dim] | None) -> tuple[Expr, ...]:
+    """Returns the dims where each is a known expression; raises ShapeError where one is not."""
+    known = known_dims(dims)
+    if known is None:
+        raise ShapeError("expects known dims")
+    return known
+
+
+def static_extent(dim: Dim) -> int | None:
+    """Returns the extent that a dim has for every value of symbols, if there is one."""
+    return None if dim is None else dim.value
 
 
 @dataclass(frozen=True)
@@ -74,7 +94,7 @@ class TensorType:
     @staticmethod
     def make(dims: Sequence[Dim | int | str], element: ir.Type) -> "TensorType":
         """Builds a ranked annotation from expressions, ints and canonical strings."""
-        return TensorType(tuple(_as_dim(dim) for dim in dims), element)
+        return TensorType(as_dims(dims), element)
 
     @staticmethod
     def of(value: ir.Value | ir.Type) -> "TensorType":
@@ -100,7 +120,7 @@ class TensorType:
         if self.dims is None:
             return ir.UnrankedTensorType.get(self.element)
         dynamic = ir.ShapedType.get_dynamic_size()
-        values = [None if dim is None else dim.value for dim in self.dims]
+        values = [static_extent(dim) for dim in self.dims]
         extents = [dynamic if value is None else value for value in values]
         if all(dim is None or value is not None for dim, value in zip(self.dims, values)):
             return ir.RankedTensorType.get(extents, self.element)

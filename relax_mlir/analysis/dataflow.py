@@ -118,9 +118,9 @@ def _meet(
     a: Node | None, b: Node | None, up: Mapping[Node, Node | None], depth: Mapping[Node | None, int]
 ) -> Node | None:
     while a is not b:
-        if depth[a] >= depth[b]:
+        if a is not None and depth[a] >= depth[b]:
             a = up[a]
-        else:
+        elif b is not None:
             b = up[b]
     return a
 

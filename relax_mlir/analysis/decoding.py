@@ -4,11 +4,9 @@ A program that reads the result (a matrix multiplication) had better decode each
 needs it: memory traffic is what it saves, and this holds for every storage format, known or not.
 """
 
-from math import prod
-
 from relax_mlir.bindings import ir
-from relax_mlir.dialects.graph import TensorType, annotation_of
-from relax_mlir.symbolic import as_expr, at_most
+from relax_mlir.dialects.graph import TensorType, annotation_of, exact_dims
+from relax_mlir.symbolic import Expr, as_expr, at_most, product
 
 from .compute_pattern import at_most as pattern_at_most
 from .dataflow import Node
@@ -25,8 +23,8 @@ def decodes(node: Node) -> bool:
     return at_most(2 * sum(ins, as_expr(0)), out).proved
 
 
-def _bits(annotation: TensorType):
+def _bits(annotation: TensorType) -> Expr:
     """The size of a tensor, an expression."""
     element = annotation.element
     width = element.width if isinstance(element, ir.IntegerType | ir.FloatType) else 64
-    return prod(annotation.dims, start=as_expr(width))
+    return product(exact_dims(annotation.dims)) * width

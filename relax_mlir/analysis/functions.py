@@ -73,7 +73,7 @@ def _symbols(function: func.FuncOp) -> Iterator[str]:
         if isinstance(type_, ShapeValueType):
             dims = shape_value_dims(type_)
         elif isinstance(type_, ir.RankedTensorType):
-            dims = TensorType.of(type_).dims
+            dims = TensorType.of(type_).dims or ()
         else:
             continue
         for dim in dims:

@@ -88,7 +88,7 @@ def _check_annotation(type_: ir.RankedTensorType) -> None:
     names = len(ir.ArrayAttr(encoding.dims))
     if names != type_.rank:
         raise _Malformed(f"the type '{type_}', which names {names} dims of rank {type_.rank}")
-    for axis, dim in enumerate(TensorType.of(type_).dims):
+    for axis, dim in enumerate(TensorType.of(type_).dims or ()):
         if type_.is_dynamic_dim(axis) or dim is None:
             continue
         if dim.value != type_.shape[axis]:

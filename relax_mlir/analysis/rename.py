@@ -23,7 +23,8 @@ FUNCTION_TYPE = "function_type"
 def used_symbols(root: ir.Operation | ir.OpView) -> set[str]:
     """Symbols in annotations and attributes of an op and all that is nested in it."""
     found: set[str] = set()
-    for op in walk_ops(root):
+    ops: list[ir.OpView] = walk_ops(root)
+    for op in ops:
         for value in _values(op):
             for dim in dims_of(annotation_of(value)):
                 found |= dim.symbols if dim is not None else set()
@@ -42,7 +43,8 @@ def rename_symbols(root: ir.Operation | ir.OpView, values: Mapping[str, Expr]) -
             known[type_] = to_mlir(_substituted(annotation_of(type_), values))
         return known[type_]
 
-    for op in walk_ops(root):
+    ops: list[ir.OpView] = walk_ops(root)
+    for op in ops:
         for value in _values(op):
             new = change(value.type)
             if new != value.type:

@@ -82,7 +82,7 @@ def unify(parameters: Sequence[Annotation], arguments: Sequence[Annotation]) -> 
         for _, _, want, got in places:
             name = unbound_symbol(want, result.values)
             value = _solve(want, got, name, result.values) if name is not None else None
-            if value is not None:
+            if name is not None and value is not None:
                 result.values[name] = value
                 changed = True
     for index, axis, want, got in places:

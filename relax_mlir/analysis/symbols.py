@@ -50,7 +50,7 @@ def bindings(annotations: Sequence[Annotation]) -> dict[str, Binding]:
         for index, axis, dim in places:
             name = unbound_symbol(dim, found)
             solution = solve(dim, name) if name is not None else None
-            if solution is not None:
+            if name is not None and solution is not None:
                 factor, offset = solution
                 found[name] = Binding(index, axis, _constant(factor), offset)
                 changed = True
@@ -63,5 +63,6 @@ def unbound_symbol(dim: Expr, bound: Mapping[str, object]) -> str | None:
     return free[0] if len(free) == 1 else None
 
 
-def _constant(value: Expr | int) -> int:
-    return value if isinstance(value, int) else value.value
+def _constant(value: Expr) -> int:
+    assert value.value is not None, value
+    return value.value

@@ -117,11 +117,12 @@ def _coefficient(value: ir.Value, known: dict[ir.Value, int | None]) -> int | No
 
 
 def _growth(op: ir.Operation, known: dict[ir.Value, int | None]) -> int | None:
-    parts = [_coefficient(operand, known) for operand in op.operands]
-    if all(part == 0 for part in parts):
-        return 0
-    if None in parts:
+    found = [_coefficient(operand, known) for operand in op.operands]
+    parts = [part for part in found if part is not None]
+    if len(parts) < len(found):
         return None
+    if not any(parts):
+        return 0
     if op.name == "arith.addi":
         return parts[0] + parts[1]
     if op.name == "arith.subi":

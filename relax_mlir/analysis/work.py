@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from relax_mlir.analysis.affine import dims_of
 from relax_mlir.bindings import ir, linalg, tensor
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.symbolic import Expr, const, maximum, minimum, sym
+from relax_mlir.symbolic import Expr, const, maximum, minimum, product, sym
 
 FLOPS = "tir.flops"
 BYTES = "tir.bytes"
@@ -171,21 +171,14 @@ class _Sizes:
             for expression, extent in zip(map_.results, self.dims(value), strict=True):
                 if isinstance(expression, ir.AffineDimExpr):
                     extents[expression.position] = extent
-        if None in extents:
+        known = [extent for extent in extents if extent is not None]
+        if len(known) < len(extents):
             raise _Unknown
-        return extents
+        return known
 
 
 def _maps(op: linalg.GenericOp) -> list[ir.AffineMap]:
     return [attribute.value for attribute in op.indexing_maps]
-
-
-def product(factors) -> Expr:
-    """The product of expressions."""
-    total = const(1)
-    for factor in factors:
-        total = total * factor
-    return total
 
 
 def _element_bytes(element: ir.Type) -> int:

@@ -7,6 +7,7 @@ from relax_mlir.dialects.graph import (
     KvAppendOp,
     RotaryOp,
     dims_of_attr,
+    exact_dims,
 )
 
 from .kernel import (
@@ -77,7 +78,7 @@ def _expand(
 def kv_append(op: KvAppendOp, kernel: KernelBuilder) -> None:
     """Transposes the new rows to [kv_heads, n, d] and inserts them behind the cached ones."""
     key, value = kernel.ins
-    position = kernel.symbol(dims_of_attr(op.position.dims)[0])
+    position = kernel.symbol(exact_dims(dims_of_attr(op.position.dims))[0])
     results = []
     for new, cache in zip((key, value), kernel.outs):
         n, heads, d = ir.RankedTensorType(new.type).shape
@@ -116,7 +117,7 @@ def attention(op: AttentionOp, kernel: KernelBuilder) -> None:
     """
     query, key_cache, value_cache = kernel.ins
     out = kernel.outs[0]
-    position = kernel.symbol(dims_of_attr(op.position.dims)[0])
+    position = kernel.symbol(exact_dims(dims_of_attr(op.position.dims))[0])
     n, heads, d = ir.RankedTensorType(query.type).shape
     kv_heads = ir.RankedTensorType(key_cache.type).get_dim_size(0)
     rows = dim(query, 0)

@@ -1,7 +1,7 @@
 """Tensor programs that make tensors."""
 
 from relax_mlir.bindings import arith, ir, linalg
-from relax_mlir.dialects.graph import ArangeOp, FullOp, TrilOp, TriuOp, dims_of_attr
+from relax_mlir.dialects.graph import ArangeOp, FullOp, TrilOp, TriuOp, dims_of_attr, exact_dims
 
 from .datatype import convert
 from .kernel import PARALLEL, KernelBuilder, affine_map, elementwise, generic, index, scalar
@@ -16,8 +16,8 @@ def arange(op: ArangeOp, kernel: KernelBuilder) -> None:
     """start + i * step, computed in 64-bit integers."""
     out = kernel.outs[0]
     element = ir.ShapedType(out.type).element_type
-    start, _, step = dims_of_attr(op.bounds.dims)
-    first, stride = kernel.symbol(start), index(step.value)
+    start, _, step = exact_dims(dims_of_attr(op.bounds.dims))
+    first, stride = kernel.symbol(start), kernel.symbol(step)
 
     def body(_: ir.Value) -> ir.Value:
         place = arith.MulIOp(linalg.IndexOp(0).result, stride).result

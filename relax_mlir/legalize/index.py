@@ -1,7 +1,13 @@
 """Tensor programs that select elements."""
 
 from relax_mlir.bindings import arith, ir, linalg, tensor
-from relax_mlir.dialects.graph import StridedSliceOp, TakeOp, dims_of_attr, normalize_axis
+from relax_mlir.dialects.graph import (
+    StridedSliceOp,
+    TakeOp,
+    dims_of_attr,
+    exact_dims,
+    normalize_axis,
+)
 
 from .kernel import PARALLEL, KernelBuilder, affine_map, dim, generic, index
 
@@ -38,7 +44,7 @@ def strided_slice(op: StridedSliceOp, kernel: KernelBuilder) -> None:
     dynamic = ir.ShapedType.get_dynamic_size()
     offsets: list[int | ir.Value] = [0] * source_type.rank
     strides = [1] * source_type.rank
-    begins = dims_of_attr(op.begin.dims)
+    begins = exact_dims(dims_of_attr(op.begin.dims))
     empty = 0 in out_type.shape
     for axis, begin, stride in zip(
         ir.DenseI64ArrayAttr(op.attributes["axes"]),

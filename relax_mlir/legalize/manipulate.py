@@ -1,5 +1,7 @@
 """Tensor programs that move elements."""
 
+from collections.abc import Sequence
+
 from relax_mlir.bindings import arith, ir, tensor
 from relax_mlir.dialects.graph import (
     BroadcastToOp,
@@ -9,8 +11,10 @@ from relax_mlir.dialects.graph import (
     ReshapeOp,
     SplitOp,
     SqueezeOp,
+    exact_dims,
     normalize_axis,
 )
+from relax_mlir.symbolic import Expr
 
 from .kernel import PARALLEL, KernelBuilder, affine_map, dim, elementwise, generic, index
 
@@ -63,7 +67,7 @@ def _reshape(kernel: KernelBuilder) -> None:
 
 def _view(kernel: KernelBuilder, source: ir.Value, out: ir.Value) -> ir.Value:
     """Regroups dims through expand and collapse where they match, else through one dim."""
-    before, after = kernel.in_types[0].dims, kernel.out_types[0].dims
+    before, after = (exact_dims(t.dims) for t in (kernel.in_types[0], kernel.out_types[0]))
     groups = _matching_groups(before, after)
     out_type = ir.RankedTensorType(out.type)
     if groups is not None:
@@ -81,7 +85,9 @@ def _view(kernel: KernelBuilder, source: ir.Value, out: ir.Value) -> ir.Value:
     return _expand(flat, out, [list(range(len(after)))])
 
 
-def _matching_groups(before, after) -> tuple[list[list[int]], list[list[int]]] | None:
+def _matching_groups(
+    before: Sequence[Expr], after: Sequence[Expr]
+) -> tuple[list[list[int]], list[list[int]]] | None:
     """Cuts both dim lists into runs of equal products, greedily; None if they do not line up."""
     left: list[list[int]] = []
     right: list[list[int]] = []
@@ -113,7 +119,7 @@ def _matching_groups(before, after) -> tuple[list[list[int]], list[list[int]]] |
     return (left, right) if done and one_to_many else None
 
 
-def _smaller(a, b) -> bool:
+def _smaller(a: Expr, b: Expr) -> bool:
     if a.value is not None and b.value is not None:
         return a.value < b.value
     return len(a.terms[0][0]) < len(b.terms[0][0]) if a.terms and b.terms else False

@@ -183,7 +183,11 @@ def _extremes(x: ir.Value, high: ir.Value, low: ir.Value) -> list[ir.Value]:
 
 
 def _floats(*keys: ir.Value) -> list[ir.Value]:
-    return [arith.BitcastOp(_f32(), _ordered_bits(key)).result for key in keys]
+    return [_float(key) for key in keys]
+
+
+def _float(key: ir.Value) -> ir.Value:
+    return arith.BitcastOp(_f32(), _ordered_bits(key)).result
 
 
 def _scale(high: ir.Value, low: ir.Value) -> ir.Value:
@@ -193,7 +197,7 @@ def _scale(high: ir.Value, low: ir.Value) -> ir.Value:
 
 def _offset(high: ir.Value, low: ir.Value) -> ir.Value:
     """What the middle step, 0, stands for."""
-    return add(*_floats(low), multiply(_scale(high, low), scalar(_f32(), 127)))
+    return add(_float(low), multiply(_scale(high, low), scalar(_f32(), 127)))
 
 
 def _steps(x: ir.Value, high: ir.Value, low: ir.Value) -> ir.Value:
@@ -211,8 +215,8 @@ def _magnitude(x: ir.Value, top: ir.Value) -> ir.Value:
 _SYMMETRIC = _Rounding(
     lambda: [scalar(_i32(), 0)],
     _magnitude,
-    (lambda top: _over(*_floats(top), 127),),
-    lambda x, top: _rounded(x, 127, *_floats(top)),
+    (lambda top: _over(_float(top), 127),),
+    lambda x, top: _rounded(x, 127, _float(top)),
 )
 _BETWEEN_EXTREMES = _Rounding(
     lambda: [scalar(_i32(), -(1 << 31)), scalar(_i32(), (1 << 31) - 1)],
@@ -227,7 +231,7 @@ def dequantize_blocks(op: DequantizeBlocksOp, kernel: KernelBuilder) -> None:
     values, *factors = kernel.ins
     out = kernel.outs[0]
     rank = ir.RankedTensorType(out.type).rank
-    split = [[]] * (rank - 1) + [[*SPLIT]]
+    split: list[list[int]] = [[]] * (rank - 1) + [[*SPLIT]]
     element, block = affine_map(rank + 3, range(rank + 3)), affine_map(rank + 3, range(rank))
 
     def number(q: ir.Value, scale: ir.Value, *others: ir.Value) -> ir.Value:

@@ -9,7 +9,15 @@ True
 {'n': 2049}
 """
 
-from relax_mlir.symbolic.expr import Expr, SymbolicError, const, maximum, minimum, sym
+from relax_mlir.symbolic.expr import (
+    Expr,
+    SymbolicError,
+    const,
+    maximum,
+    minimum,
+    product,
+    sym,
+)
 from relax_mlir.symbolic.facts import Fact, Facts
 from relax_mlir.symbolic.folding import simplify
 from relax_mlir.symbolic.parser import as_expr, parse
@@ -31,6 +39,7 @@ __all__ = [
     "maximum",
     "minimum",
     "parse",
+    "product",
     "simplify",
     "solve",
     "sym",

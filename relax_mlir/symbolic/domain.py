@@ -254,9 +254,9 @@ def _narrow(
         return
     old = ranges.get(symbol.text, intervals.NATURAL)
     if coefficient < 0 and least_other >= 1:
-        new = (None, most // (-coefficient * least_other))
+        new: Interval = None, most // (-coefficient * least_other)
     elif coefficient > 0 and most < 0 and most_other:
-        new = (-(most // (coefficient * most_other)), None)
+        new = -(most // (coefficient * most_other)), None
     else:
         return
     ranges[symbol.text] = intervals.intersect(old, new)

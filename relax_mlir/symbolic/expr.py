@@ -261,6 +261,14 @@ def maximum(*operands: Expr | int) -> Expr:
     return _extremum("max", [_lift(operand) for operand in operands])
 
 
+def product(factors: Iterable[Expr]) -> Expr:
+    """The product of expressions; 1 of none."""
+    total = const(1)
+    for factor in factors:
+        total = total * factor
+    return total
+
+
 def apply(kind: str, operands: Iterable[Expr]) -> Expr:
     """The operation `kind` of an atom, simplified."""
     if kind == "floordiv":
@@ -425,11 +433,11 @@ def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
 def _cancel(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr, Expr, Expr]:
     """`(x, y, f, c)` with `lhs = f*x + c`, `rhs = f*y` and `0 <= c < f`, `f` positive."""
     factor = gcd(*(c for m, c in lhs.terms if m), *(c for _, c in rhs.terms))
-    offset = lhs.constant % factor
-    x = _exact_quotient(lhs - offset, factor)
+    rest = lhs.constant % factor
+    x = _exact_quotient(lhs - rest, factor)
     y = _exact_quotient(rhs, factor)
-    if offset or not x.terms:
-        return x, y, const(factor), const(offset)
+    if rest or not x.terms:
+        return x, y, const(factor), const(rest)
     common = [
         atom
         for atom in dict.fromkeys(y.terms[0][0])
@@ -451,7 +459,8 @@ def _exact_quotient(expr: Expr, divisor: int) -> Expr:
 
 
 def _drop_factor(expr: Expr, factor: Atom) -> Expr:
-    return Expr((_without(monomial, (factor,)), c) for monomial, c in expr.terms)
+    places = [(monomial, monomial.index(factor), c) for monomial, c in expr.terms]
+    return Expr((monomial[:at] + monomial[at + 1 :], c) for monomial, at, c in places)
 
 
 def _drop_inner_mod(lhs: Expr, rhs: Expr) -> Expr:

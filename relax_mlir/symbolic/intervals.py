@@ -37,7 +37,7 @@ def multiply(lhs: Interval, rhs: Interval) -> Interval:
     """The products of a value of `lhs` and a value of `rhs`."""
     ends = [_product(a, b) for a in _extended(lhs) for b in _extended(rhs)]
     low, high = min(ends), max(ends)
-    return None if low == -inf else low, None if high == inf else high
+    return None if low == -inf else int(low), None if high == inf else int(high)
 
 
 def _extended(interval: Interval) -> tuple[float, float]:
@@ -81,16 +81,16 @@ def modulo(lhs: Interval, rhs: Interval) -> Interval:
 
 def minimum(intervals: Sequence[Interval]) -> Interval:
     """The least of one value from each interval."""
-    lows = [low for low, _ in intervals]
+    lows = [low for low, _ in intervals if low is not None]
     highs = [high for _, high in intervals if high is not None]
-    return None if None in lows else min(lows), min(highs) if highs else None
+    return min(lows) if len(lows) == len(intervals) else None, min(highs) if highs else None
 
 
 def maximum(intervals: Sequence[Interval]) -> Interval:
     """The greatest of one value from each interval."""
     lows = [low for low, _ in intervals if low is not None]
-    highs = [high for _, high in intervals]
-    return max(lows) if lows else None, None if None in highs else max(highs)
+    highs = [high for _, high in intervals if high is not None]
+    return max(lows) if lows else None, max(highs) if len(highs) == len(intervals) else None
 
 
 def intersect(lhs: Interval, rhs: Interval) -> Interval:

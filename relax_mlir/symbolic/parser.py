@@ -63,7 +63,9 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = [(m.group().strip(), m.start(m.lastindex)) for m in _TOKEN.finditer(text)]
+        self.tokens = [
+            (m.group().strip(), m.start(m.lastindex or 0)) for m in _TOKEN.finditer(text)
+        ]
         self.tokens.append(("", len(text)))
         self.position = 0
         self.depth = 0

@@ -16,6 +16,7 @@ from relax_mlir.symbolic.domain import Domain, domain_of, symbolic_divisors
 from relax_mlir.symbolic.expr import DivisorError, Expr, SymbolicError, const, rewrite, single
 from relax_mlir.symbolic.facts import Fact, Facts
 from relax_mlir.symbolic.folding import refine
+from relax_mlir.symbolic.intervals import NATURAL
 from relax_mlir.symbolic.parser import as_expr
 from relax_mlir.symbolic.relaxation import Relaxation, least
 from relax_mlir.symbolic.search import Target
@@ -166,14 +167,19 @@ def _restore(values: dict[str, int], names: frozenset[str], domain: Domain) -> d
     """The assignment in the symbols of the question; those that do not matter are least."""
     for expr in domain.solved.values():
         for name in expr.symbols - values.keys():
-            values[name] = domain.ranges.get(name, (0, None))[0]
+            values[name] = _least_value(name, domain)
     full = {}
     for name in sorted(names):
         if name in domain.solved:
             full[name] = domain.solved[name].evaluate(values)
         else:
-            full[name] = values.get(name, domain.ranges.get(name, (0, None))[0])
+            full[name] = values.get(name, _least_value(name, domain))
     return full
+
+
+def _least_value(name: str, domain: Domain) -> int:
+    low, _ = domain.ranges.get(name, NATURAL)
+    return low or 0
 
 
 def _is_nonnegative(gap: Expr, domain: Domain) -> bool:
@@ -253,8 +259,9 @@ def _cases(gap: Expr, domain: Domain) -> list[Case]:
     if extremum is not None:
         return list(_operand_cases(gap, domain, extremum))
     for name in sorted(gap.symbols):
-        periods = [_period(atom, name) for atom in operations if name in atom.symbols]
-        if periods and None not in periods and lcm(*periods) <= MAX_RESIDUES:
+        steps = [_period(atom, name) for atom in operations if name in atom.symbols]
+        periods = [step for step in steps if step is not None]
+        if periods and len(periods) == len(steps) and lcm(*periods) <= MAX_RESIDUES:
             return list(_residue_cases(gap, domain, name, lcm(*periods)))
     return []
 

@@ -191,7 +191,8 @@ def _definition(atom: Atom) -> list[Expr]:
 
 def _related(expr: Expr, constraints: Iterable[Expr]) -> list[Expr]:
     """The constraints on symbols of `expr`, and on symbols that those tie to them."""
-    symbols, waiting, related = set(expr.symbols), list(constraints), []
+    symbols, waiting = set(expr.symbols), list(constraints)
+    related: list[Expr] = []
     while True:
         tied = [c for c in waiting if not symbols.isdisjoint(c.symbols)]
         if not tied:

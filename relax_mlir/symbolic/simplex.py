@@ -56,9 +56,9 @@ class _Tableau:
 
     def remove_artificial(self) -> None:
         if -1 in self.basic:
-            row = self.basic.index(-1)
-            column = next(j for j, entry in enumerate(self.table[row][:-1]) if entry)
-            self.pivot(row, column)
+            place = self.basic.index(-1)
+            column = next(j for j, entry in enumerate(self.table[place][:-1]) if entry)
+            self.pivot(place, column)
         column = self.nonbasic.index(-1)
         del self.nonbasic[column]
         for row in self.table:

@@ -130,7 +130,9 @@ def _says_nothing_new(value: ir.Value, annotation: TensorType) -> bool:
     own = annotation_of(value)
     if not isinstance(own, TensorType) or own.element != annotation.element:
         return False
-    return None not in (own.dims, annotation.dims) and _same(own.dims, annotation.dims)
+    if own.dims is None or annotation.dims is None:
+        return False
+    return _same(own.dims, annotation.dims)
 
 
 def drop_cast(op: MatchCastOp) -> ir.Value | None:
@@ -196,10 +198,10 @@ def _producer(value: ir.Value) -> ir.OpView | None:
 def drop_dead(function: func.FuncOp) -> None:
     """Erases pure ops without uses, users first, and joins equal shape values of one block."""
     shapes: dict[tuple[ir.Block, ir.Type], ir.Value] = {}
-    for op in walk_ops(function, MakeShapeOp):
-        first = shapes.setdefault((op.operation.block, op.result.type), op.result)
-        if first != op.result:
-            replace(op, first)
+    for shape in walk_ops(function, MakeShapeOp):
+        first = shapes.setdefault((shape.operation.block, shape.result.type), shape.result)
+        if first != shape.result:
+            replace(shape, first)
     for op in reversed(walk_ops(function, GraphOp)):
         if ext.Pure in type(op)._traits and is_unused(op):
             safe_erase(op)

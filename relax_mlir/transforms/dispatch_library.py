@@ -16,6 +16,7 @@ Source: paper §4.6, Figure 12 (partial library lowering); TVM `FuseOpsByPattern
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from relax_mlir.analysis.functions import facts_of, graph_functions
 from relax_mlir.bindings import ir
@@ -24,18 +25,22 @@ from relax_mlir.dialects.graph import (
     GraphOp,
     MatmulOp,
     PermuteDimsOp,
+    TensorType,
     annotation_of,
     dims_equal,
+    exact_dims,
 )
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.errors import UsageError
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import is_unused, replace, safe_erase, walk_ops
-from relax_mlir.symbolic import Expr, Facts, bounds, const
+from relax_mlir.symbolic import Expr, Facts, bounds, product
+
+AnyOp = TypeVar("AnyOp", bound=GraphOp)
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Generic[AnyOp]):
     """A library function, and the pattern that it computes.
 
     `match` takes an operator and returns the operands for the library, or None; `work` counts
@@ -44,9 +49,9 @@ class Row:
 
     library: str
     function: str
-    operator: type[GraphOp]
-    match: Callable[[GraphOp], list[ir.Value] | None]
-    work: Callable[[GraphOp], Expr]
+    operator: type[AnyOp]
+    match: Callable[[AnyOp], list[ir.Value] | None]
+    work: Callable[[AnyOp], Expr]
     c_symbol: str
     convention: str
     providers: Sequence[str]
@@ -57,8 +62,8 @@ def is_f32_matmul(op: MatmulOp) -> bool:
     types = [annotation_of(value) for value in (op.lhs, op.rhs, op.result)]
     if not all(type_.is_exact and isinstance(type_.element, ir.F32Type) for type_ in types):
         return False
-    lhs, rhs = types[0], types[1]
-    return rhs.rank == 2 and dims_equal(lhs.dims[-1], rhs.dims[0])
+    lhs, rhs = (exact_dims(type_.dims) for type_ in types[:2])
+    return len(rhs) == 2 and dims_equal(lhs[-1], rhs[0])
 
 
 def matmul(op: MatmulOp) -> list[ir.Value] | None:
@@ -78,10 +83,8 @@ def matmul_transposed(op: MatmulOp) -> list[ir.Value] | None:
 
 def matmul_work(op: MatmulOp) -> Expr:
     """The product of the result's dims and the contracted one."""
-    work = const(1)
-    for dim in (*annotation_of(op.result).dims, annotation_of(op.lhs).dims[-1]):
-        work = work * dim
-    return work
+    result, lhs = (exact_dims(TensorType.of(value).dims) for value in (op.result, op.lhs))
+    return product(result) * lhs[-1]
 
 
 OPENBLAS = ("scipy-openblas64", "numpy")
@@ -140,13 +143,13 @@ class DispatchLibrary(Pass):
                     _dispatch(row, operator)
                     _declare(row, op)
 
-    def _takes(self, row: Row, op: GraphOp, facts: Facts) -> bool:
+    def _takes(self, row: Row[AnyOp], op: AnyOp, facts: Facts) -> bool:
         if not isinstance(op, row.operator) or row.match(op) is None:
             return False
         return self.min_work <= 0 or (bounds(row.work(op), facts)[0] or 0) >= self.min_work
 
 
-def _dispatch(row: Row, op: GraphOp) -> None:
+def _dispatch(row: Row[AnyOp], op: AnyOp) -> None:
     operands = row.match(op)
     sources = [value.owner for value in op.operands if not isinstance(value.owner, ir.Block)]
     types = [annotation_of(result) for result in op.results]

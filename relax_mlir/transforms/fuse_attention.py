@@ -24,7 +24,7 @@ Source: arXiv 2205.14135; TVM `relax.nn.attention`; ONNX Runtime's attention fus
 
 import math
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from relax_mlir.analysis.functions import graph_functions
 from relax_mlir.bindings import arith, ir
@@ -44,11 +44,15 @@ from relax_mlir.dialects.graph import (
     WhereOp,
     annotation_of,
     dims_equal,
+    exact_dims,
+    known_dims,
 )
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import replace as replace_op
 from relax_mlir.rewriting import safe_erase, walk_ops
-from relax_mlir.symbolic import const
+from relax_mlir.symbolic import Expr, const, product
+
+Dims: TypeAlias = tuple[Expr, ...]
 
 _FEATURES = 4
 _ONE = const(1)
@@ -63,13 +67,13 @@ class FuseAttention(Pass):
     def run(self, op: ir.Operation) -> None:
         """Rewrites every graph function of the module."""
         for function in graph_functions(op):
-            for product in walk_ops(function, MatmulOp):
-                found = match(product)
+            for last in walk_ops(function, MatmulOp):
+                found = match(last)
                 if found is None:
                     continue
-                with ir.InsertionPoint(product), product.location:
+                with ir.InsertionPoint(last), last.location:
                     replacement = found.build()
-                replace_op(product, replacement)
+                replace_op(last, replacement)
                 for dead in found.scores.chain:
                     safe_erase(dead)
 
@@ -100,15 +104,15 @@ class Attention:
 
     scores: Scores
     value: ir.Value
-    fronts: tuple[Dim, ...]
+    fronts: Dims
     heads: int
     kv_heads: int
 
     def build(self) -> ir.Value:
         """Emits the operator, and what makes its result that of the last product."""
         query, key = self.scores.product.operands
-        n, d = annotation_of(query).dims[-2:]
-        m, e = annotation_of(self.value).dims[-2:]
+        n, d = exact_dims(annotation_of(query).dims)[-2:]
+        m, e = exact_dims(annotation_of(self.value).dims)[-2:]
         batch, heads, kv_heads = self._batch, const(self.heads), const(self.kv_heads)
         query = _permuted(_reshaped(query, (batch, heads, n, d)), (0, 2, 1, 3))
         key = _permuted(_reshaped(key, (batch, kv_heads, d, m)), (0, 3, 1, 2))
@@ -120,7 +124,7 @@ class Attention:
         return _reshaped(_permuted(found, (0, 2, 1, 3)), (*self.fronts, n, e))
 
     @property
-    def _batch(self) -> Dim:
+    def _batch(self) -> Expr:
         return self.fronts[0] if self.fronts else _ONE
 
     def _mask(self) -> ir.Value | None:
@@ -132,8 +136,8 @@ class Attention:
             mask = mask.result
         if mask is None:
             return None
-        *fronts, n, m = _padded(annotation_of(mask), len(self.fronts) + 2)
-        heads = const(math.prod(dim.value for dim in fronts[1:]))
+        *fronts, n, m = _padded(exact_dims(annotation_of(mask).dims), len(self.fronts) + 2)
+        heads = product(fronts[1:])
         return _reshaped(mask, (fronts[0] if fronts else _ONE, heads, n, m))
 
 
@@ -142,9 +146,9 @@ def match(product: MatmulOp) -> Attention | None:
     softmax = _maker(product.lhs, SoftmaxOp)
     if softmax is None:
         return None
-    shape = annotation_of(softmax.input)
+    shape = known_dims(annotation_of(softmax.input).dims)
     axis = ir.IntegerAttr(softmax.attributes["axis"]).value
-    if not shape.is_exact or not 2 <= shape.rank <= 5 or axis not in (-1, shape.rank - 1):
+    if shape is None or not 2 <= len(shape) <= 5 or axis not in (-1, len(shape) - 1):
         return None
     scores = _scores(softmax.input, shape)
     if scores is None:
@@ -153,13 +157,15 @@ def match(product: MatmulOp) -> Attention | None:
     if not all(_is_used_once(op.results[0]) for op in scores.chain):
         return None
     heads = _heads(scores.product, product, shape)
-    return heads and Attention(scores, product.rhs, shape.dims[:-2], *heads)
+    return heads and Attention(scores, product.rhs, shape[:-2], *heads)
 
 
-def _scores(value: ir.Value, shape: TensorType) -> Scores | None:
+def _scores(value: ir.Value, shape: Dims) -> Scores | None:
     """Reads what a softmax takes, from its end; every step has the shape of the scores."""
-    op = _maker(value, MatmulOp | MultiplyOp | DivideOp | AddOp | WhereOp)
-    if op is None or not _are_equal(annotation_of(value).dims, shape.dims):
+    op = None if isinstance(value.owner, ir.Block) else value.owner.opview
+    if not isinstance(op, MatmulOp | MultiplyOp | DivideOp | AddOp | WhereOp):
+        return None
+    if not _are_equal(annotation_of(value).dims, shape):
         return None
     found = None
     if isinstance(op, MatmulOp):
@@ -176,7 +182,7 @@ def _scores(value: ir.Value, shape: TensorType) -> Scores | None:
     return found and replace(found, chain=(op, *found.chain))
 
 
-def _scaled(op: MultiplyOp | DivideOp, shape: TensorType) -> Scores | None:
+def _scaled(op: MultiplyOp | DivideOp, shape: Dims) -> Scores | None:
     inner, number = _scores(op.lhs, shape), _number(op.rhs)
     if isinstance(op, MultiplyOp) and number is None:
         inner, number = _scores(op.rhs, shape), _number(op.lhs)
@@ -186,7 +192,7 @@ def _scaled(op: MultiplyOp | DivideOp, shape: TensorType) -> Scores | None:
     return replace(inner, scale=scale)
 
 
-def _masked(value: ir.Value, mask: ir.Value, shape: TensorType) -> Scores | None:
+def _masked(value: ir.Value, mask: ir.Value, shape: Dims) -> Scores | None:
     """Scores plus a mask; one that leaves out the keys behind a query is no operand."""
     inner = _scores(value, shape)
     if inner is None:
@@ -198,7 +204,7 @@ def _masked(value: ir.Value, mask: ir.Value, shape: TensorType) -> Scores | None
     return replace(inner, mask=mask) if _is_mask(annotation_of(mask), shape) else None
 
 
-def _is_causal(mask: ir.Value, shape: TensorType) -> bool:
+def _is_causal(mask: ir.Value, shape: Dims) -> bool:
     """Whether a mask is 0 up to the diagonal of the scores, and -inf above."""
     triangle = _maker(mask, TriuOp)
     if triangle is None or ir.IntegerAttr(triangle.attributes["k"]).value != 1:
@@ -207,45 +213,55 @@ def _is_causal(mask: ir.Value, shape: TensorType) -> bool:
     if full is None or _number(full.fill_value) != -math.inf:
         return False
     dims = annotation_of(mask).dims
-    return dims is not None and _are_equal(dims[-2:], shape.dims[-2:])
+    return dims is not None and _are_equal(dims[-2:], shape[-2:])
 
 
-def _is_mask(mask: TensorType, shape: TensorType) -> bool:
+def _is_mask(mask: TensorType, shape: Dims) -> bool:
     """Whether the operator takes it: dims are 1, but for the keys, or those of the scores."""
-    if not mask.is_exact or mask.rank > shape.rank:
+    known = known_dims(mask.dims)
+    if known is None or len(known) > len(shape):
         return False
-    dims = _padded(mask, shape.rank)
-    same = [dims_equal(*pair) for pair in zip(dims, shape.dims, strict=True)]
+    dims = _padded(known, len(shape))
+    same = [dims_equal(*pair) for pair in zip(dims, shape, strict=True)]
     if not all(s or dim == _ONE for s, dim in zip(same, dims, strict=True)) or not same[-1]:
         return False
     heads = dims[1:-2]  # of several dims for heads, all or none
     return all(dim == _ONE for dim in heads) or all(same[1:-2])
 
 
-def _heads(first: MatmulOp, last: MatmulOp, shape: TensorType) -> tuple[int, int] | None:
+def _heads(first: MatmulOp, last: MatmulOp, shape: Dims) -> tuple[int, int] | None:
     """Heads of queries and of keys, if the operands have the dims of attention."""
-    query, key, value = map(annotation_of, (first.lhs, first.rhs, last.rhs))
-    if any(not x.is_exact or x.rank != shape.rank for x in (query, key, value)):
+    operands = map(annotation_of, (first.lhs, first.rhs, last.rhs))
+    query, key, value = (known_dims(operand.dims) for operand in operands)
+    if query is None or key is None or value is None:
         return None
-    if not isinstance(query.element, ir.F32Type | ir.F16Type | ir.BF16Type):
+    if any(len(dims) != len(shape) for dims in (query, key, value)):
         return None
-    for features in (query.dims[-1], value.dims[-1]):
-        if features.value is None or not features.value or features.value % _FEATURES:
+    if not isinstance(annotation_of(first.lhs).element, ir.F32Type | ir.F16Type | ir.BF16Type):
+        return None
+    for features in (query[-1], value[-1]):
+        if not features.value or features.value % _FEATURES:
             return None
-    fronts = shape.dims[:-2]
-    kv_fronts = key.dims[:-2]
-    pairs = [(query.dims[:-2], fronts), (value.dims[:-2], kv_fronts), (kv_fronts[:1], fronts[:1])]
-    pairs.append(((key.dims[-1],), (value.dims[-2],)))
+    fronts = shape[:-2]
+    kv_fronts = key[:-2]
+    pairs = [(query[:-2], fronts), (value[:-2], kv_fronts), (kv_fronts[:1], fronts[:1])]
+    pairs.append(((key[-1],), (value[-2],)))
     if not all(_are_equal(*pair) for pair in pairs):
         return None
-    heads, kv_heads = ([dim.value for dim in x[1:]] for x in (fronts, kv_fronts))
-    if None in heads or None in kv_heads or 0 in heads:
+    heads, kv_heads = (_constants(dims[1:]) for dims in (fronts, kv_fronts))
+    if heads is None or kv_heads is None or 0 in heads:
         return None
     # Dims of heads that keys do not have come last: they are the heads that share keys.
     shared = next((i for i, x in enumerate(kv_heads) if x != heads[i]), len(heads))
     if any(x != 1 for x in kv_heads[shared:]):
         return None
     return math.prod(heads), math.prod(kv_heads)
+
+
+def _constants(dims: Dims) -> list[int] | None:
+    """The dims as integers, if none depends on a symbol."""
+    values = [dim.value for dim in dims if dim.value is not None]
+    return values if len(values) == len(dims) else None
 
 
 def _maker(value: ir.Value, kind: type[Op]) -> Op | None:
@@ -264,8 +280,8 @@ def _are_equal(a: tuple[Dim, ...] | None, b: tuple[Dim, ...]) -> bool:
     return a is not None and len(a) == len(b) and all(map(dims_equal, a, b))
 
 
-def _padded(annotation: TensorType, rank: int) -> list[Dim]:
-    return [_ONE] * (rank - annotation.rank) + list(annotation.dims)
+def _padded(dims: Dims, rank: int) -> Dims:
+    return (_ONE,) * (rank - len(dims)) + dims
 
 
 def _number(value: ir.Value) -> float | None:

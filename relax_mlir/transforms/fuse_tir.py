@@ -34,6 +34,7 @@ from relax_mlir.dialects.graph import (
     ShapeValueType,
     TensorType,
     annotation_of,
+    known_dims,
     shape_value_dims,
 )
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
@@ -220,13 +221,13 @@ class _Inliner:
 
     def _read_symbols(self) -> "_Symbols":
         """The symbols as the arguments show them; those of shapes are index arguments."""
-        places: list[ir.Value | list[Expr]] = []
+        places: list[ir.Value | list[ir.Value]] = []
         annotations = []
         for argument in self.function.arguments:
             annotations.append(annotation_of(argument))
             if _is_shape(argument):
-                dims = shape_value_dims(argument.type)
-                if None in dims:
+                dims = known_dims(shape_value_dims(argument.type))
+                if dims is None:
                     raise PassFailure(argument, "is a shape with an unknown dim")
                 places.append([self.builder.symbol(dim) for dim in dims])
             else:
@@ -257,11 +258,11 @@ class _Inliner:
         if value in self.targets:
             return self.targets[value]
         annotation = annotation_of(value)
-        if not isinstance(annotation, TensorType) or not annotation.is_exact:
+        dims = known_dims(annotation.dims) if isinstance(annotation, TensorType) else None
+        if dims is None:
             raise PassFailure(call, f"has '{value.type}', whose dims are not all known")
         extents = [
-            self._symbols.value(call, dim) if dim.value is None else dim.value
-            for dim in annotation.dims
+            self._symbols.value(call, dim) if dim.value is None else dim.value for dim in dims
         ]
         return empty(extents, annotation.element)
 
@@ -354,6 +355,7 @@ def _replace_call(call: CallOp, merged: Merged) -> None:
     shapes = [value for value in call.ins if _is_shape(value)]
     dims = [d for v in shapes for d in shape_value_dims(v.type) if d is None or d.value is None]
     types = [annotation_of(value) for value in call.outs]
+    new: CallTirOp | CallTirInplaceOp
     with ir.InsertionPoint(call), call.location:
         if all(position < 0 for position in merged.inplace):
             new = CallTirOp.build(merged.name, tensors, types, dims)
@@ -371,9 +373,10 @@ def _replace_call(call: CallOp, merged: Merged) -> None:
 
 def erase_unused(module: ir.Operation) -> None:
     """Erases the private tensor programs that no op refers to."""
+    ops: list[ir.OpView] = walk_ops(module)
     used = {
         ir.FlatSymbolRefAttr(op.attributes["callee"]).value
-        for op in walk_ops(module)
+        for op in ops
         if "callee" in op.attributes
     }
     for kernel in prim_funcs(module):

@@ -137,6 +137,7 @@ def _legalize(op: GraphOp, kernels: _Kernels) -> None:
     values = operands_of(op)
     out_types = [annotation_of(result) for result in op.results]
     with ir.InsertionPoint(op), op.location:
+        call: CallTirOp | CallTirInplaceOp
         if inplace is None:
             call = CallTirOp.build(kernel.name, values, out_types, kernel.sym_args)
         else:

@@ -134,8 +134,9 @@ def _zeros(value: ir.Value) -> bool:
 
 def packed_type(filters: TensorType, columns: int) -> TensorType:
     """The type of packed filters, from that of filters [o, c, u, v]."""
+    assert filters.dims is not None, filters
     o, c, u, v = filters.dims
-    panels = (o + (columns - 1)) // columns
+    panels = None if o is None else (o + (columns - 1)) // columns
     return TensorType((panels, v, u, c, as_expr(columns)), filters.element)
 
 

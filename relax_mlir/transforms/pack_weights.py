@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from relax_mlir.analysis.functions import NUM_INPUTS, graph_functions
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
-from relax_mlir.dialects.graph import CallTirOp, TensorType, annotation_of
+from relax_mlir.dialects.graph import CallTirOp, TensorType, annotation_of, static_extent
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
 from relax_mlir.legalize.kernel import (
     PARALLEL,
@@ -199,11 +199,12 @@ def find_product(kernel: PrimFunc, target: Target) -> _Product | None:
     if len(contractions) != 1:
         return None
     maps = [a.value for a in contractions[0].attributes["indexing_maps"]]
-    loops = [_loops(map_) for map_ in maps]
-    if len(loops) != 3 or None in loops or len(loops[1]) != 2:
+    loops = [found for map_ in maps if (found := _loops(map_)) is not None]
+    if len(maps) != 3 or len(loops) != 3 or len(loops[1]) != 2:
         return None
     n = len(loops[2]) - 1
-    layout = LAYOUTS.get(tuple(loop - n for loop in loops[1]))
+    first, second = loops[1]
+    layout = LAYOUTS.get((first - n, second - n))
     rows = tuple(range(n))
     if not n or loops[0] != (*rows, n + 1) or loops[2] != (*rows, n) or layout is None:
         return None
@@ -212,8 +213,9 @@ def find_product(kernel: PrimFunc, target: Target) -> _Product | None:
     zeros = not isinstance(initial, ir.Block) and isinstance(initial.opview, linalg.FillOp)
     if weight not in kernel.ins or len(list(weight.uses)) != 1 or not zeros:
         return None
-    k = TensorType.of(weight).dims[layout.index("k")]
-    even = k is not None and k.value is not None and k.value % 2 == 0 and k.value > 0
+    dims = TensorType.of(weight).dims or ()
+    k = static_extent(dims[layout.index("k")])
+    even = k is not None and k % 2 == 0 and k > 0
     groups = _groups(contractions[0], target, even)
     return None if groups is None else _Product(kernel.ins.index(weight), layout, groups)
 

@@ -23,10 +23,16 @@ from dataclasses import dataclass, field
 from relax_mlir.analysis.functions import facts_of, graph_functions
 from relax_mlir.analysis.liveness import Interval, liveness
 from relax_mlir.bindings import func, ir
-from relax_mlir.dialects.graph import AllocStorageOp, AllocTensorOp, TensorType, annotation_of
+from relax_mlir.dialects.graph import (
+    AllocStorageOp,
+    AllocTensorOp,
+    TensorType,
+    annotation_of,
+    known_dims,
+)
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import safe_erase
-from relax_mlir.symbolic import Expr, Facts, at_most, const
+from relax_mlir.symbolic import Expr, Facts, at_most, const, product
 
 ALIGNMENT = 64
 """Bytes; a cache line, and the widest vector."""
@@ -66,11 +72,10 @@ def size_in_bytes(annotation: TensorType) -> Expr:
 
     Raises ValueError if a dim is unknown.
     """
-    if not annotation.is_exact:
+    dims = known_dims(annotation.dims)
+    if dims is None:
         raise ValueError(f"has the unknown size of '{annotation}'")
-    count = const(max(1, element_bits(annotation.element) // 8))
-    for dim in annotation.dims:
-        count = count * dim
+    count = product(dims) * max(1, element_bits(annotation.element) // 8)
     return (count + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
 
 
@@ -89,6 +94,7 @@ def plan(temporaries: Sequence[Interval], facts: Facts | None) -> list[Block]:
     Two blocks are compared by proof under `facts`; None turns reuse off. Raises PassFailure at
     an allocation of unknown size.
     """
+    known = facts or Facts()
     blocks: list[Block] = []
     chosen: list[Block] = []
     for interval in temporaries:
@@ -99,11 +105,11 @@ def plan(temporaries: Sequence[Interval], facts: Facts | None) -> list[Block]:
         free = [
             block for block in blocks if facts is not None and block.free_after < interval.begin
         ]
-        block = _fitting(free, size, facts)
+        block = _fitting(free, size, known)
         if block is None:
             block = Block(size, interval.end)
             blocks.append(block)
-        elif at_most(block.size, size, facts).proved:
+        elif at_most(block.size, size, known).proved:
             block.size = size
         block.free_after = interval.end
         chosen.append(block)
@@ -114,7 +120,7 @@ def plan(temporaries: Sequence[Interval], facts: Facts | None) -> list[Block]:
     return chosen
 
 
-def _fitting(free: Sequence[Block], size: Expr, facts: Facts | None) -> Block | None:
+def _fitting(free: Sequence[Block], size: Expr, facts: Facts) -> Block | None:
     """The tightest free block that holds `size`, else the largest that can grow to it."""
     best: Block | None = None
     for block in free:

@@ -40,7 +40,6 @@ Source: TVM `relax.transform.LiftTransformParams`, and MLC-LLM's group quantisat
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import prod
 
 import numpy as np
 
@@ -67,12 +66,15 @@ from relax_mlir.dialects.graph import (
     TakeOp,
     TensorType,
     annotation_of,
+    exact_dims,
+    static_extent,
 )
 from relax_mlir.dialects.graph.quantized import BY_GROUP, PANEL, PARTS, ROUNDED, SCHEMES
 from relax_mlir.errors import UsageError
 from relax_mlir.panels import quantize
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import is_unused, safe_erase, walk_ops
+from relax_mlir.symbolic import product
 
 NAMES = {
     "q8_32": "q8_0",
@@ -122,10 +124,11 @@ class Quantize(Pass):
 
     def wants(self, name: str, annotation: TensorType) -> bool:
         """Whether a weight of that name and type is to be quantised if that is possible."""
-        if not isinstance(annotation.element, FLOATS) or annotation.rank != 2:
+        dims = annotation.dims
+        if not isinstance(annotation.element, FLOATS) or dims is None or len(dims) != 2:
             return False
-        sizes = [None if dim is None else dim.value for dim in annotation.dims]
-        if None not in sizes and prod(sizes) < self.min_size:
+        rows, columns = map(static_extent, dims)
+        if rows is not None and columns is not None and rows * columns < self.min_size:
             return False
         skips = self.skip and re.search(self.skip, name)
         return bool(re.search(self.only, name)) and not skips
@@ -157,7 +160,7 @@ def _matrix_of(weight: ir.Value, group: int) -> _Matrix | None:
     if not readers:
         return None
     axis = int(bool(found[1]))
-    dims = [None if dim is None else dim.value for dim in TensorType.of(weight).dims]
+    dims = [static_extent(dim) for dim in TensorType.of(weight).dims or ()]
     rows, columns = dims[1 - axis], dims[axis]
     if rows is None or columns is None:
         raise _Stays(f"'{TensorType.of(weight)}' has a dim that is not known")
@@ -295,7 +298,7 @@ class _Rewriter:
         product = MatmulOp.build(left, transposed).result
         if matrix.rows % PANEL == 0:
             return product
-        last = TensorType.of(product).rank - 1
+        last = ir.RankedTensorType(product.type).rank - 1
         return StridedSliceOp.build(
             product, axes=[last], begin=[0], end=[matrix.rows], strides=[1]
         ).result
@@ -314,9 +317,9 @@ class _Rewriter:
     def _rows(self, reader: TakeOp, matrix: _Matrix, slots: Sequence[ir.Value | None]) -> ir.Value:
         """The decoded rows that indices name, in f32."""
         indices = reader.indices
-        dims = TensorType.of(indices).dims
+        dims = exact_dims(TensorType.of(indices).dims)
         if len(dims) != 1:
-            indices = ReshapeOp.build(indices, shape=[prod(dims, start=1)]).result
+            indices = ReshapeOp.build(indices, shape=[product(dims)]).result
         rows = DequantizeRowsOp.build(indices, *slots, scheme=self.scheme).result
         if len(dims) == 1:
             return rows

@@ -201,10 +201,10 @@ def _check_arguments(
         conflict = kind_conflict(parameter, argument)
         if conflict is not None:
             raise ShapeError(f"passes {name}, which {conflict}, to '@{callee}'")
-    for conflict in unify(parameters, arguments).conflicts:
+    for found in unify(parameters, arguments).conflicts:
         raise ShapeError(
-            f"passes {names[conflict.index]}, whose dim {conflict.axis} is {conflict.got} "
-            f"instead of {conflict.want}, to '@{callee}'"
+            f"passes {names[found.index]}, whose dim {found.axis} is {found.got} "
+            f"instead of {found.want}, to '@{callee}'"
         )
 
 

@@ -1,5 +1,5 @@
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 Operand: Any
 Result: Any
@@ -16,6 +16,9 @@ class _Member(metaclass=_Declared):
     def __getattr__(self, name: str) -> Any: ...
 
 class Dialect(metaclass=_Declared):
+    _emit_module: ClassVar[Callable[[], Any]]
+    _mlir_module: ClassVar[Any]
+
     def __init_subclass__(cls, *, name: str) -> None: ...
 
     class Attribute(_Member):
