@@ -17,9 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from relax_mlir.errors import UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 DEFAULT_BYTES = 2 << 30
 CHUNK_BYTES = 2 << 20
@@ -80,7 +83,7 @@ def limit() -> int:
 class _InChunks(io.BufferedWriter):
     """Writes to the file in whole chunks, which Linux can keep, and map, as huge pages."""
 
-    def write(self, data: bytes | memoryview) -> int:
+    def write(self, data: "ReadableBuffer", /) -> int:
         rest = memoryview(data).cast("B")
         size = len(rest)
         while rest:

@@ -127,10 +127,9 @@ def read_source(source: "ir.Module | str | os.PathLike") -> Source:
     """
     if isinstance(source, ir.Module):
         return Source(str(source), "module")
-    is_path = isinstance(source, os.PathLike) or (
-        source.rstrip().endswith(".mlir") and "\n" not in source.strip()
-    )
-    if not is_path:
+    if isinstance(source, str) and (
+        not source.rstrip().endswith(".mlir") or "\n" in source.strip()
+    ):
         return Source(source, "text")
     try:
         return Source(Path(source).read_text(), str(source))

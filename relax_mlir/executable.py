@@ -457,7 +457,7 @@ class BoundCall:
         for i, result in enumerate(self._function.results):
             if i in fresh:
                 values.append(fresh[i])
-            elif self._buffers[i] is not None:
+            elif self._buffers[i] is not None or result.alias is None:
                 values.append(self._buffers[i])
             else:
                 values.append(self._values[result.alias])

@@ -29,8 +29,8 @@ def compiler_fingerprint() -> str:
 @cache
 def processor_fingerprint() -> str:
     """What Linux says of the first processor's kind: what a "native" target is made from."""
-    keys = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features")
-    keys += ("CPU implementer", "CPU part", "CPU variant")
+    keys = ["vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features"]
+    keys += ["CPU implementer", "CPU part", "CPU variant"]
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
         first = []
         for line in lines:

@@ -56,11 +56,13 @@ def measure_machine(threads: Sequence[int] = (), seconds: float = SECONDS) -> Ma
     found = []
     for number in numbers:
         rates = {
-            unit: None if made is None else made[1] / _best(made[0], number, seconds)
+            unit: made[1] / _best(made[0], number, seconds)
             for unit, made in peaks.items()
+            if made is not None
         }
         read, huge = (READ_BYTES / _best(call, number, seconds) for call in reads)
-        found.append(Limits(number, read, huge, **rates))
+        f32, bf16, int8 = rates["f32"], rates.get("bf16"), rates.get("int8")
+        found.append(Limits(number, read, huge, f32, bf16, int8))
     instructions = {unit: instruction(unit, target) for unit in UNITS if has_unit(target, unit)}
     return Machine(processor_name(), cpus, tuple(found), instructions)
 

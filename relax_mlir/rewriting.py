@@ -9,7 +9,7 @@ it, or None for no match; a pattern that returns None must not have built an op.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias, TypeVar, get_type_hints
+from typing import TypeAlias, TypeVar, get_type_hints, overload
 
 from relax_mlir.bindings import ir
 
@@ -32,6 +32,14 @@ def walk(root: ir.Operation | ir.OpView | ir.Module) -> Iterator[ir.Operation]:
             for child in block.operations:
                 yield from walk(child)
     yield op
+
+
+@overload
+def walk_ops(root: ir.Operation | ir.OpView | ir.Module) -> list[ir.OpView]: ...
+
+
+@overload
+def walk_ops(root: ir.Operation | ir.OpView | ir.Module, *classes: type[AnyOp]) -> list[AnyOp]: ...
 
 
 def walk_ops(root: ir.Operation | ir.OpView | ir.Module, *classes: type[AnyOp]) -> list[AnyOp]:

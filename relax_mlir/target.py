@@ -76,7 +76,7 @@ class Target:
     def parse(text: str) -> "Target":
         """The target of that name; raises TargetError with the accepted names if there is none."""
         match = re.fullmatch(r"(.*?)((?:[+,]-?[a-z0-9.]+(?:-[a-z0-9.]+)*)*)", text.strip())
-        name = match.group(1) if match else text
+        name, changes = match.groups() if match else (text, "")
         if name == "native":
             arch, cpu, features = _native()
         elif name in _NAMED:
@@ -89,7 +89,7 @@ class Target:
                 "'+-feature' behind it"
             )
         chosen = {feature[1:]: feature[0] for feature in features}
-        for feature in re.findall(r"[+,](-?[a-z0-9.]+(?:-[a-z0-9.]+)*)", match.group(2)):
+        for feature in re.findall(r"[+,](-?[a-z0-9.]+(?:-[a-z0-9.]+)*)", changes):
             chosen[feature.lstrip("-")] = "-" if feature.startswith("-") else "+"
         signed = tuple(sorted(sign + feature for feature, sign in chosen.items()))
         return Target(text.strip(), arch, _TRIPLES[arch], cpu, signed, _vector_bytes(arch, signed))

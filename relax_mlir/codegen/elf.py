@@ -209,7 +209,11 @@ class _Link:
         """What the loader has to fill slots with."""
         kinds = self.machine.dynamic
         for (need, symbol), word in self.slots.items():
-            if need is Need.SLOT and (symbol.section is not None or self._imported(symbol)):
+            if (
+                need is Need.SLOT
+                and symbol is not None
+                and (symbol.section is not None or self._imported(symbol))
+            ):
                 type = kinds.relative if symbol.section is not None else kinds.slot
             elif need in (Need.TLS_PAIR, Need.TLS_MODULE):
                 type, symbol = kinds.tls_module, None
@@ -239,7 +243,7 @@ class _Link:
             self.machine,
             outputs,
             rows,
-            needed=sorted({"libc.so.6", *map(library_of, self.imports)} - {""}),
+            needed=sorted({"libc.so.6", *filter(None, map(library_of, self.imports))}),
             soname=self.soname,
             relocation_count=len(self.dynamic),
             static_tls=self.static_tls,
@@ -263,11 +267,13 @@ class _Link:
 
     def _fill_slots(self, data: bytearray, at: "_Places") -> None:
         """Writes the stubs, and the slots that are known before the file is loaded."""
-        for symbol, index in self.stubs.items():
+        for imported, index in self.stubs.items():
             place = at.plt + index * self.machine.stub_size
-            slot = at.got + 8 * self.slots[Need.SLOT, symbol]
+            slot = at.got + 8 * self.slots[Need.SLOT, imported]
             data[place : place + self.machine.stub_size] = self.machine.stub(place, slot)
         for (need, symbol), word in self.slots.items():
+            if symbol is None:
+                continue
             if need is Need.TLS_PAIR:
                 struct.pack_into("<q", data, at.got + 8 * word + 8, symbol.address - at.tls)
             elif need is Need.SLOT and symbol.absolute:
@@ -310,7 +316,8 @@ class _Link:
 
 
 def _weak(symbol: Symbol) -> bool:
-    return symbol.binding == WEAK or (symbol.section and symbol.section.name == COMMON_NAME)
+    is_common = symbol.section is not None and symbol.section.name == COMMON_NAME
+    return symbol.binding == WEAK or is_common
 
 
 def _called(symbol: Symbol) -> str:

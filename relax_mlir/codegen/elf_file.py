@@ -109,7 +109,7 @@ class Image:
     local_symbols: Sequence[Symbol]
     rows: list[SymbolRow]
 
-    def put(self, name: str, content: bytes) -> None:
+    def put(self, name: str, content: bytes | bytearray) -> None:
         """Writes the content of a section."""
         at = self.outputs[name].address
         self.data[at : at + len(content)] = content

@@ -143,6 +143,10 @@ class _Worker:
             stdout=subprocess.PIPE,
             stderr=self.log,
         )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.jobs: IO[bytes] = self.process.stdin
+        self.answers: IO[bytes] = self.process.stdout
 
     def ask(self, job: dict[str, Any]) -> dict[str, Any] | None:
         """The answer to a job: an error with LLVM's last words if it stops.
@@ -150,9 +154,9 @@ class _Worker:
         None if the worker had left, for want of jobs, before this one came.
         """
         try:
-            pickle.dump(job, self.process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
-            self.process.stdin.flush()
-            return pickle.load(self.process.stdout)
+            pickle.dump(job, self.jobs, protocol=pickle.HIGHEST_PROTOCOL)
+            self.jobs.flush()
+            return pickle.load(self.answers)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
             status = self.process.wait()
             if status == 0:
@@ -174,7 +178,7 @@ class _Worker:
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.log):
+        for stream in (self.jobs, self.answers, self.log):
             try:
                 stream.close()
             except BrokenPipeError:  # what was still to be sent has no reader any more

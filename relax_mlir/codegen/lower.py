@@ -207,9 +207,11 @@ def _check_lowered(module: ir.Module, then: Callable[[ir.Operation], None] | Non
 
     module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     # A cast that is left belongs to another op that is, if there is one.
-    casts = left.pop("builtin.unrealized_conversion_cast", None)
-    if left or casts:
-        raise compile_error(tuple(left.values()) or (casts,))
+    cast = left.pop("builtin.unrealized_conversion_cast", None)
+    if left:
+        raise compile_error(tuple(left.values()))
+    if cast:
+        raise compile_error((cast,))
 
 
 def _scheduled(module: ir.Module) -> Iterator[ir.Operation]:

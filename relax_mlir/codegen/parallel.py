@@ -210,7 +210,8 @@ def _captured(
 
     for op in block.operations:
         op.operation.walk(visit)
-    values, copied = [], {}
+    values: list[ir.Value] = []
+    copied: dict[ir.Operation, None] = {}
     for value in used:
         if value in inside:
             continue

@@ -23,7 +23,11 @@ def separate_kernels(
     `references` says which symbols each symbol's definition names. Returns the modules, the
     largest first, each with the names of its functions that are called from outside of it.
     """
-    symbols = {_name(op): op for op in module.body.operations if _name(op) in references}
+    symbols = {
+        name: op
+        for op in module.body.operations
+        if (name := _name(op)) is not None and name in references
+    }
     groups: list[set[str]] = []
     for name, op in symbols.items():
         if "tir.scheduled" in op.operation.attributes:

@@ -79,6 +79,13 @@ def with_linkage(text: str, outside: Collection[str]) -> str:
     return _part(module, list(module.functions), everything, (), called)
 
 
+def _found(pattern: re.Pattern[str], text: str) -> re.Match[str]:
+    """The first match of what a line of LLVM's printer always has."""
+    match = pattern.search(text)
+    assert match is not None, text
+    return match
+
+
 def _read(text: str) -> _Module:
     module = _Module()
     lines = iter(text.splitlines())
@@ -90,12 +97,12 @@ def _read(text: str) -> _Module:
                     break
                 if inner and not inner.startswith(";"):
                     body.append(inner)
-            _, linkage, head = _FUNCTION_HEAD.match(line).groups()
-            name = _REFERENCE.search(head)[0]
+            _, linkage, head = _found(_FUNCTION_HEAD, line).groups()
+            name = _found(_REFERENCE, head)[0]
             references = frozenset(_REFERENCE.findall("\n".join([head, *body]))) - {name}
             module.functions[name] = _Function(name, linkage, head, body, references)
         elif line.startswith("declare "):
-            module.declarations[_REFERENCE.search(line)[0]] = line
+            module.declarations[_found(_REFERENCE, line)[0]] = line
         elif match := _VARIABLE.match(line):
             module.variables[match[1]] = line
         elif line and not line.startswith((";", "source_filename")):
@@ -105,7 +112,7 @@ def _read(text: str) -> _Module:
 
 def _is_pinned(line: str) -> bool:
     """Whether there must be one copy of a variable: it is written to, or known outside."""
-    name, kind = _VARIABLE.match(line).groups()
+    name, kind = _found(_VARIABLE, line).groups()
     private = line.startswith((f"{name} = private", f"{name} = internal"))
     return kind != "constant" or not private
 
@@ -172,7 +179,7 @@ def _part(
 
 def _without_body(head: str) -> str:
     """`void @f(ptr %0) #0 align 8 !dbg !3 {` -> `void @f(ptr %0)`."""
-    depth, at = 0, head.index("(", _REFERENCE.search(head).end())
+    depth, at = 0, head.index("(", _found(_REFERENCE, head).end())
     for at in range(at, len(head)):
         depth += {"(": 1, ")": -1}.get(head[at], 0)
         if depth == 0:

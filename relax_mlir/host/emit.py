@@ -1,6 +1,7 @@
 """Translates the ops of a graph function, one by one, into host code."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from relax_mlir.analysis.functions import (
     argument_name,
@@ -20,6 +21,7 @@ from relax_mlir.dialects.graph import (
     ShapeValueType,
     TensorType,
     ViewOp,
+    known_dims,
     shape_value_dims,
 )
 from relax_mlir.dialects.lib import FunctionOp
@@ -105,10 +107,11 @@ class _Emitter:
         for index, value in enumerate(function.arguments):
             if isinstance(value.type, ir.RankedTensorType):
                 annotation = TensorType.of(value)
+                known = known_dims(annotation.dims)
                 dims = (
-                    tuple(map(out.expression, annotation.dims))
-                    if annotation.is_exact
-                    else out.argument_dims(index, len(annotation.dims))
+                    out.argument_dims(index, value.type.rank)
+                    if known is None
+                    else tuple(map(out.expression, known))
                 )
                 pointer = out.argument_pointer(index)
                 self.tensors[value] = HostTensor(pointer, dims, annotation.element)
@@ -142,7 +145,7 @@ class _Emitter:
         return returned
 
     def _emit_op(self, op: ir.OpView) -> None:
-        emitters = {
+        emitters: dict[type, Callable[[Any], None]] = {
             AllocStorageOp: self._alloc_storage,
             AllocTensorOp: self._alloc_tensor,
             ViewOp: self._view,
@@ -168,6 +171,8 @@ class _Emitter:
             raise PassFailure(op, f"uses the symbol {error}, which nothing binds") from None
 
     def _dims(self, op: ir.OpView, annotation: TensorType) -> tuple[str, ...]:
+        if annotation.dims is None:
+            raise PassFailure(op, "has a rank that is not known; assert it with graph.match_cast")
         return tuple(self._expression(op, dim) for dim in annotation.dims)
 
     def _alloc_storage(self, op: AllocStorageOp) -> None:
@@ -230,7 +235,7 @@ class _Emitter:
         """Binds the symbols that are new here and checks every other dim."""
         out, source = self.out, self.tensors[op.input]
         annotation = TensorType.of(op.result)
-        for axis, dim in enumerate(annotation.dims):
+        for axis, dim in enumerate(annotation.dims or ()):
             if dim is None:
                 continue
             unbound = dim.symbols - out.symbols.keys()
@@ -242,11 +247,11 @@ class _Emitter:
         self.tensors[op.result] = HostTensor(source.pointer, source.dims, source.element)
         for fact in [fact for fact in self.open_facts if fact.symbols <= out.symbols.keys()]:
             self.open_facts.remove(fact)
-            want = _nearest(fact)
+            nearest = _nearest(fact)
             self._check(
                 f"fact '{fact}': '{fact.lhs}'",
                 self._expression(op, fact.lhs),
-                self._expression(op, want),
+                self._expression(op, nearest),
             )
 
     def _check(self, what: str, got: str, want: str) -> None:

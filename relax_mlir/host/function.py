@@ -45,7 +45,7 @@ class HostFunction:
     _blocks: int = 0
     _expressions: dict[Expr, str] = field(default_factory=dict)
     _entry: int = 0
-    _memrefs: dict[tuple[str, str], str] = field(default_factory=dict)
+    _memrefs: dict[tuple[str, str, tuple[str, ...]], str] = field(default_factory=dict)
 
     def value(self, text: str) -> str:
         """Appends an operation with one result; returns the result's name."""

@@ -20,8 +20,13 @@ class Writer(Protocol):
 class Tensor(Protocol):
     """A tensor argument: the pointer's and the dims' SSA names."""
 
-    pointer: str
-    dims: Sequence[str]
+    @property
+    def pointer(self) -> str:
+        """The pointer's name."""
+
+    @property
+    def dims(self) -> Sequence[str]:
+        """The dims' names."""
 
 
 Convention = Callable[[Writer, str, Sequence[Tensor]], None]

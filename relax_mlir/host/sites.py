@@ -1,14 +1,14 @@
 """What each call of a host function does: its kernel, bytes and floating-point operations."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from relax_mlir.analysis.work import BYTES, FLOPS, product
+from relax_mlir.analysis.work import BYTES, FLOPS
 from relax_mlir.bindings import func, ir
-from relax_mlir.dialects.graph import CallDpsOp, TensorType
+from relax_mlir.dialects.graph import CallDpsOp, TensorType, known_dims
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.rewriting import walk_ops
-from relax_mlir.symbolic import Expr, const, parse
+from relax_mlir.symbolic import Expr, const, parse, product
 
 from .dtypes import dlpack_dtype
 
@@ -57,7 +57,9 @@ def _passed(call: CallDpsOp) -> dict[str, Expr]:
         for axis, dim in enumerate(TensorType.of(value).dims or ()):
             if dim is not None:
                 values[f"a{number}d{axis}"] = dim
-    values.update({f"s{i}": symbol for i, symbol in enumerate(call.symbol_arguments)})
+    for number, symbol in enumerate(call.symbol_arguments):
+        if symbol is not None:
+            values[f"s{number}"] = symbol
     return values
 
 
@@ -73,24 +75,20 @@ def _whole_bytes(call: CallDpsOp) -> Expr | None:
     total = const(0)
     for value in call.ins:
         annotation = TensorType.of(value)
-        if not annotation.is_exact:
+        dims = known_dims(annotation.dims)
+        if dims is None:
             return None
         _, bits = dlpack_dtype(annotation.element)
-        total = total + product(annotation.dims) * (bits // 8)
+        total = total + product(dims) * (bits // 8)
     return total
 
 
 def _library_flops(call: CallDpsOp) -> Expr | None:
     """Of a matrix product, which is what libraries are called for."""
-    lhs, *_, out = (_dims(value) for value in call.ins)
+    lhs, *_, out = (known_dims(TensorType.of(value).dims) for value in call.ins)
     if lhs is None or out is None:
         return None
     return product(out) * lhs[-1] * 2
-
-
-def _dims(value: ir.Value) -> Sequence[Expr] | None:
-    annotation = TensorType.of(value)
-    return annotation.dims if annotation.is_exact else None
 
 
 def _unit(kernel: ir.OpView) -> str:

@@ -21,6 +21,12 @@ KIND_TENSOR, KIND_SHAPE = 0, 1
 _ESCAPES = {byte: f"\\{byte:02X}" for byte in range(256) if not 32 <= byte < 127 or byte in b'"\\'}
 
 
+Scalar = tuple[str, int | str | None]
+"""A field of a table: its type, and an integer or a global's name, None for null."""
+Row = Sequence[Scalar | tuple[str, Sequence[Scalar]]]
+"""The fields of a table's row; "dim" has those of an `RxDim`, "self" is all of the row."""
+
+
 @dataclass(frozen=True)
 class Argument:
     """One row of the argument table; `dims` None stands for any rank."""
@@ -90,7 +96,7 @@ class Globals:
 
     def arguments(self, arguments: Sequence[Argument], symbols: Sequence[str]) -> str | None:
         """An array of `RxArg`."""
-        rows = []
+        rows: list[Row] = []
         for argument in arguments:
             rank = -1 if argument.dims is None else len(argument.dims)
             rows.append(
@@ -107,7 +113,7 @@ class Globals:
 
     def facts(self, facts: Sequence[Fact], symbols: Sequence[str]) -> str | None:
         """An array of `RxFact`; the sides are nested structs, flattened by position."""
-        rows = []
+        rows: list[Row] = []
         for fact in facts:
             rows.append(
                 [
@@ -129,9 +135,9 @@ class Globals:
         facts: Sequence[Fact],
     ) -> str:
         """One `RxFunction` with everything it points to."""
-        names = [[("self", self.string(symbol))] for symbol in symbols]
+        names: list[Row] = [[("self", self.string(symbol))] for symbol in symbols]
         open_ = [i for i, argument in enumerate(arguments) if _mentions_symbols(argument)]
-        row = [
+        row: Row = [
             ("ptr", self.string(name)),
             ("i32", len(arguments)),
             ("i32", num_results),
@@ -145,7 +151,7 @@ class Globals:
             ("i32", int(self.uses_tiles)),
             ("i32", 0),
         ]
-        return self._structs(FUNCTION, [row])
+        return self._array(FUNCTION, [row])
 
     def constant(self, attribute: str, llvm_type: str) -> str:
         """A dense constant, aligned for vectors."""
@@ -158,15 +164,17 @@ class Globals:
             self.lines.append(f"llvm.mlir.global private constant @{self._known[key]}{body}")
         return self._known[key]
 
-    def _structs(self, row_type: str, rows: Sequence[Sequence[tuple[str, object]]]) -> str | None:
+    def _structs(self, row_type: str, rows: Sequence[Row]) -> str | None:
+        """An array of structs; None if it is empty."""
+        return self._array(row_type, rows) if rows else None
+
+    def _array(self, row_type: str, rows: Sequence[Row]) -> str:
         """Writes an array of structs whose initialiser inserts one field after another."""
-        if not rows:
-            return None
         array = f"!llvm.array<{len(rows)} x {row_type.removeprefix('!llvm.')}>"
         body = _Initialiser(array)
         for index, row in enumerate(rows):
             for position, (kind, value) in enumerate(row):
-                if kind == "dim":
+                if isinstance(value, Sequence) and not isinstance(value, str):
                     for inner, (inner_kind, inner_value) in enumerate(value):
                         body.insert(inner_kind, inner_value, [index, position, inner])
                 elif kind == "self":
@@ -180,7 +188,7 @@ def _mentions_symbols(argument: Argument) -> bool:
     return any(dim is not None and dim.symbols for dim in argument.dims or ())
 
 
-def _dim_fields(table: Globals, dim: Dim, symbols: Sequence[str]) -> list[tuple[str, object]]:
+def _dim_fields(table: Globals, dim: Dim, symbols: Sequence[str]) -> list[Scalar]:
     code = program(dim, symbols)
     return [("i64", len(code)), ("ptr", table.integers(code))]
 
@@ -193,7 +201,7 @@ class _Initialiser:
         self.lines = [f"  %0 = llvm.mlir.undef : {array}"]
         self.current = "%0"
 
-    def insert(self, kind: str, value: object, path: Sequence[int]) -> None:
+    def insert(self, kind: str, value: int | str | None, path: Sequence[int]) -> None:
         """Inserts an integer, the address of a global, or null (None)."""
         number = len(self.lines)
         where = "[" + ", ".join(map(str, path)) + "]"

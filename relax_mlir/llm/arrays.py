@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-ELEMENTS = {
+ELEMENTS: dict[str, np.dtype] = {
     "f32": np.dtype(np.float32),
     "f16": np.dtype(np.float16),
     "bf16": np.dtype(np.uint16),  # its bits: NumPy has no such type
@@ -57,6 +57,6 @@ def as_bytes(arrays: Sequence[np.ndarray]) -> list[memoryview]:
     """The bytes that `placed` reads the arrays from, in pieces."""
     pieces = []
     for array in arrays:
-        pieces.append(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+        pieces.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         pieces.append(memoryview(bytes(_room((array.shape, array.dtype)) - array.nbytes)))
     return pieces

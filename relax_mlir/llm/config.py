@@ -58,7 +58,7 @@ class LlamaConfig:
         """The shape of every weight by its Hugging Face name; projections are (out, in)."""
         hidden, inner = self.hidden_size, self.intermediate_size
         q_size, kv_size = self.num_heads * self.head_dim, self.num_kv_heads * self.head_dim
-        layer = {
+        layer: dict[str, tuple[int, ...]] = {
             "input_layernorm": (hidden,),
             "self_attn.q_proj": (q_size, hidden),
             "self_attn.k_proj": (kv_size, hidden),
@@ -69,7 +69,8 @@ class LlamaConfig:
             "mlp.up_proj": (inner, hidden),
             "mlp.down_proj": (hidden, inner),
         }
-        shapes = {"model.embed_tokens.weight": (self.vocab_size, hidden)}
+        shapes: dict[str, tuple[int, ...]] = {}
+        shapes["model.embed_tokens.weight"] = (self.vocab_size, hidden)
         for i in range(self.num_layers):
             for name, shape in layer.items():
                 shapes[f"model.layers.{i}.{name}.weight"] = shape

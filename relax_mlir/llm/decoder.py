@@ -22,7 +22,7 @@ from typing import BinaryIO
 import numpy as np
 
 from relax_mlir import cache
-from relax_mlir.executable import Executable, load
+from relax_mlir.executable import Argument, Executable, load
 from relax_mlir.fingerprint import compiler_fingerprint, processor_fingerprint
 from relax_mlir.llm.arrays import ELEMENTS, Kind, placed, room_for
 from relax_mlir.llm.checkpoint import Checkpoint
@@ -95,7 +95,13 @@ def parameter_kinds(executable: Executable) -> list[Kind]:
     """Shapes and element types of the parameters that a decoder takes."""
     caches = [argument.inout for argument in executable["main"].arguments].count(True)
     arguments = executable["main"].arguments[2 + caches :]  # behind tokens and lengths
-    return [(argument.dims, ELEMENTS[argument.dtype]) for argument in arguments]
+    return [(_static_dims(argument), ELEMENTS[argument.dtype]) for argument in arguments]
+
+
+def _static_dims(argument: Argument) -> tuple[int, ...]:
+    dims = tuple(dim for dim in argument.dims or () if isinstance(dim, int))
+    assert dims == argument.dims  # a parameter's are those of its weights
+    return dims
 
 
 def _map(path: Path, kinds: Sequence[Kind]) -> list[np.ndarray] | None:

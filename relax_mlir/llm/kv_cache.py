@@ -47,9 +47,10 @@ def attend(
     caches = list(cache)
     if kind == INT8:
         blocks = [graph.QuantizeBlocksOp.build(x, symmetric=True).results for x in (key, value)]
-        for i, new in enumerate(zip(*blocks, strict=True)):
+        for i, quantized in enumerate(zip(*blocks, strict=True)):
             part = slice(2 * i, 2 * i + 2)
-            caches[part] = graph.KvAppendOp.build(*caches[part], *new, position=[position]).results
+            appended = graph.KvAppendOp.build(*caches[part], *quantized, position=[position])
+            caches[part] = appended.results
         pairs = zip(caches[:2], caches[2:], strict=True)
         read = [graph.DequantizeBlocksOp.build(*pair).result for pair in pairs]
     else:

@@ -19,6 +19,7 @@ from .config import LlamaConfig
 from .kv_cache import attend, cache_parts
 from .nn import (
     F32_STORAGE,
+    DimLike,
     Embedding,
     Linear,
     Module,
@@ -195,7 +196,7 @@ def _cache_kinds(model: Llama) -> dict[str, ir.Type]:
     found = {}
     for i in range(config.num_layers):
         for name, columns, element in cache_parts(model.storage.cache, config.head_dim):
-            dims = [config.num_kv_heads, CAPACITY, columns]
+            dims: list[DimLike] = [config.num_kv_heads, CAPACITY, columns]
             found[f"{name}_{i}"] = TensorType.make(dims, ir.Type.parse(element)).to_mlir()
     return found
 

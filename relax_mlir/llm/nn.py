@@ -269,4 +269,6 @@ def arange(start: Expr | str, stop: Expr | str, element: ir.Type) -> ir.Value:
 
 def dims_of(x: ir.Value) -> tuple[Dim, ...]:
     """Returns the annotated dims of a tensor."""
-    return TensorType.of(x).dims
+    dims = TensorType.of(x).dims
+    assert dims is not None  # layers make no tensors of unknown rank
+    return dims

@@ -37,4 +37,4 @@ def _fields(raw: RawTensor, scheme: str) -> dict[str, np.ndarray]:
     if scheme.upper() not in BLOCKS:
         return unpack(raw)
     blocks = to_blocks(raw, scheme.upper()).data
-    return {"data" if name == "q" else name: blocks[name] for name in blocks.dtype.names}
+    return {"data" if name == "q" else name: blocks[name] for name in blocks.dtype.names or ()}

@@ -127,8 +127,9 @@ def _decode(blocks: np.ndarray, values: np.ndarray) -> None:
     else:
         values[:, :16] = q & 15
         values[:, 16:] = q >> 4
-    if "minimum" not in blocks.dtype.names and q.dtype == np.uint8:
+    has_minimum = "minimum" in (blocks.dtype.names or ())
+    if not has_minimum and q.dtype == np.uint8:
         values -= 8
     values *= blocks["scale"].astype(np.float32)[:, None]
-    if "minimum" in blocks.dtype.names:
+    if has_minimum:
         values += blocks["minimum"].astype(np.float32)[:, None]

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from relax_mlir.errors import UsageError
-from relax_mlir.executable import BoundCall, Executable, Function
-from relax_mlir.llm.arrays import ALIGNMENT, ELEMENTS, placed, room_for
+from relax_mlir.executable import Argument, BoundCall, Executable, Function
+from relax_mlir.llm.arrays import ALIGNMENT, ELEMENTS, Kind, placed, room_for
 from relax_mlir.llm.config import LlamaConfig
 
 
@@ -27,7 +27,7 @@ class Session:
         self._parameters = parameters
         # One allocation gets huge pages also if each cache is small, and is read faster by a third.
         parts = [argument for argument in main.arguments if argument.inout]
-        kinds = [((a.dims[0], capacity, a.dims[2]), ELEMENTS[a.dtype]) for a in parts]
+        kinds = [_cache_kind(argument, capacity) for argument in parts]
         size = room_for(kinds)
         try:
             memory = np.zeros(size + ALIGNMENT, np.uint8)
@@ -142,3 +142,9 @@ class Session:
         if not 0 <= rows <= len(found):
             raise UsageError(f"rows is {rows}; expects 0 to {len(found)}, the number of new tokens")
         return np.ascontiguousarray(found, np.int32)
+
+
+def _cache_kind(argument: Argument, capacity: int) -> Kind:
+    """A cache's shape and element type; the only dim that is no number is its capacity."""
+    heads, columns = (dim for dim in argument.dims or () if isinstance(dim, int))
+    return (heads, capacity, columns), ELEMENTS[argument.dtype]

@@ -37,8 +37,8 @@ def unpack(raw: RawTensor) -> dict[str, np.ndarray]:
         places = np.arange(8, dtype=np.uint8).reshape(2, 4, 1)
         factors["high"] = np.bitwise_or.reduce(high << places, axis=(2, 3))
     elif raw.format == "Q6_K":
-        places = 2 * np.arange(4, dtype=np.uint8).reshape(4, 1)
-        halves = np.bitwise_or.reduce(high << places, axis=3)
+        pairs = 2 * np.arange(4, dtype=np.uint8).reshape(4, 1)
+        halves = np.bitwise_or.reduce(high << pairs, axis=3)
         factors["high"] = halves.reshape(rows, columns // 32, 8)
     return factors
 
@@ -74,7 +74,7 @@ def _read_q6_k(stored: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     numbers = low.reshape(rows, supers, 2, 4, 32) | pairs << 4
     scale = np.ascontiguousarray(stored[..., 192:208]).view(np.int8)
     outer = np.ascontiguousarray(stored[..., 208:210]).view(_HALF)
-    factors = {
+    factors: dict[str, np.ndarray] = {
         "scale": scale.reshape(rows, supers * 8, 2),
         "outer_scale": outer.reshape(rows, supers),
     }

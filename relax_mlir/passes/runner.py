@@ -8,6 +8,7 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TextIO
 
 from relax_mlir.analysis.malformed import malformed
@@ -59,7 +60,7 @@ class Runner:
                 except Exception as error:
                     hint = ""
                     if before is not None:
-                        rest = [element for later in batches[index:] for element in later]
+                        rest = tuple(chain.from_iterable(batches[index:]))
                         hint = self._reproduce(pipeline.anchor, batch, rest, before)
                     if isinstance(error, _Failed):
                         notes = (Diagnostic("note", hint),) if hint else ()
@@ -175,9 +176,7 @@ class Runner:
             file=self.stream or sys.stderr,
         )
 
-    def _reproduce(
-        self, anchor: str, batch: Batch, rest: Sequence[Element], before: ir.Operation
-    ) -> str:
+    def _reproduce(self, anchor: str, batch: Batch, rest: Batch, before: ir.Operation) -> str:
         """Writes a reproducer that starts at the pass of the batch that fails."""
         for index in range(len(batch) - 1):
             step = before.clone()

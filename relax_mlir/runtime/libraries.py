@@ -29,7 +29,9 @@ def find_function(symbol: str, providers: Sequence[str]) -> int:
                 function = getattr(ctypes.CDLL(file), symbol)
             except (OSError, AttributeError):
                 continue  # the next candidate may have it
-            return ctypes.cast(function, ctypes.c_void_p).value
+            address = ctypes.cast(function, ctypes.c_void_p).value
+            if address is not None:
+                return address
     raise LookupError(f"'{symbol}' is in none of: {', '.join(providers) or '(no libraries)'}")
 
 

@@ -19,11 +19,11 @@ _CODE_OF_KIND = {"i": INT, "u": UINT, "f": FLOAT, "c": COMPLEX, "b": BOOL}
 _KIND_OF_CODE = {code: kind for kind, code in _CODE_OF_KIND.items()}
 
 # MLIR's element types that Python numbers can be converted to.
-_NUMPY_OF_ELEMENT = {
-    "f16": np.float16,
-    "f32": np.float32,
-    "f64": np.float64,
-    "i1": np.bool_,
+_NUMPY_OF_ELEMENT: dict[str, np.dtype] = {
+    "f16": np.dtype(np.float16),
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "i1": np.dtype(np.bool_),
     **{f"{sign}{bits}": np.dtype(f"int{bits}") for sign in ("i", "si") for bits in (8, 16, 32, 64)},
     **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
 }
@@ -97,7 +97,7 @@ def _scalar(value: Any, slot: Slot) -> np.ndarray:
         return np.asarray(value)
     if slot.element not in _NUMPY_OF_ELEMENT:
         raise TensorError(f"an array of {slot.element} is expected, but got the number {value!r}")
-    dtype = np.dtype(_NUMPY_OF_ELEMENT[slot.element])
+    dtype = _NUMPY_OF_ELEMENT[slot.element]
     loses = isinstance(value, float) and dtype.kind in "iu"
     if loses or isinstance(value, bool) != (dtype.kind == "b"):
         raise TensorError(f"{slot.element} is expected, but got the number {value!r}")

@@ -63,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
     if timing is not None:
         print(timing.report(), file=sys.stderr)
     if outputs and (not failed or args.output == "-"):
-        joined = f"\n{SEPARATOR}\n".join(outputs) if isinstance(outputs[0], str) else outputs[0]
+        texts = [output for output in outputs if isinstance(output, str)]
+        joined = f"\n{SEPARATOR}\n".join(texts) if texts else outputs[0]
         write_output(args.output, joined)
     return int(failed)
 
@@ -168,8 +169,8 @@ def _answers(args: argparse.Namespace, loaded: dict[str, str]) -> Iterator[str]:
         yield "Passes of relax-mlir:\n"
         for name, file in own_passes().items():
             yield f"  {name:32}{describe(file)}\n"
-        for name, file in loaded.items():
-            yield f"  {name:32}from {file}\n"
+        for name, origin in loaded.items():
+            yield f"  {name:32}from {origin}\n"
         yield "\nEvery pass of MLIR can stand in a pipeline too:\n"
         yield textwrap.fill(
             ", ".join(UPSTREAM_PASSES),
@@ -191,7 +192,8 @@ def _export_irdl(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"cannot make folder '{folder}': {error.strerror.lower()}") from None
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"cannot make folder '{folder}': {reason}") from None
     for dialect in dialects.ALL:
         text = dialects.irdl_text(dialect) + "\n"
         write_output(str(folder / f"{dialect.DIALECT_NAMESPACE}.mlir"), text)

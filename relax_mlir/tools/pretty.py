@@ -9,7 +9,7 @@
 Symbolic dims stand inside the types; constants and long attributes are cut.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import ir
@@ -63,7 +63,7 @@ class _Printer:
             values = ir.ArrayAttr(op.attributes["graph.facts"])
             facts = "  facts " + ", ".join(ir.StringAttr(fact).value for fact in values)
         private = "private " if "sym_visibility" in op.attributes else ""
-        arguments = map(show_type, type_.inputs)
+        arguments: Iterable[str] = map(show_type, type_.inputs)
         blocks = list(op.regions[0].blocks)
         if blocks:
             arguments = (

@@ -78,7 +78,10 @@ def _clampf(x: Lanes, low: Lanes, high: Lanes) -> Lanes:
 
 
 # Ops that are expanded in the type they have.
-_OTHERS = {"math.ipowi": power.expand_ipowi, "math.clampf": _clampf}
+_OTHERS: dict[str, Callable[..., Lanes]] = {
+    "math.ipowi": power.expand_ipowi,
+    "math.clampf": _clampf,
+}
 _NEEDS_TABLE = frozenset({"math.sin", "math.cos", "math.sincos", "math.tan"})
 
 
