@@ -54,10 +54,13 @@ def packed_type(
     weights: TensorType, columns: int, layout: str = "nk", groups: Groups = ALONE
 ) -> TensorType:
     """The type of packed weights, from that of weights [n, k], or [k, n] by `layout`."""
+    assert weights.dims is not None
     n, k = (weights.dims[layout.index(letter)] for letter in "nk")
+    assert n is not None
     panels = (n + (columns - 1)) // columns
     size = groups.size
     if size > 1:
+        assert k is not None
         count = (k + (size - 1)) // size
         return TensorType((panels, count, as_expr(columns), as_expr(size)), weights.element)
     return TensorType((panels, k, as_expr(columns)), weights.element)
@@ -98,7 +101,7 @@ def pack_weights_kernel(
     """
     result_type = packed_type(weights, columns, layout, groups)
     kernel = KernelBuilder(name, [weights], [result_type], block)
-    rank = len(result_type.dims)
+    rank = 4 if groups.size > 1 else 3
     with kernel.insertion_point:
         source, out = kernel.ins[0], kernel.outs[0]
         rows, depth = (dim(source, layout.index(letter)) for letter in "nk")

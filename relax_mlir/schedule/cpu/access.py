@@ -6,6 +6,7 @@ to keep them: it then has neither loops nor memory.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from relax_mlir.analysis.affine import dims_of
 from relax_mlir.bindings import ir, linalg
@@ -21,6 +22,7 @@ from .program import (
     Slice,
     Stage,
     Tensor,
+    all_known,
 )
 
 CHEAP = 6
@@ -75,7 +77,7 @@ class Inlining:
             self.costs[stage] = _cost(stage, self)
         return self.costs[stage]
 
-    def is_inlined(self, tensor: Tensor) -> bool:
+    def is_inlined(self, tensor: Tensor) -> TypeGuard[Computed]:
         """Whether the tensor is computed where it is read."""
         return isinstance(tensor, Computed) and tensor.stage in self.inlined
 
@@ -111,6 +113,7 @@ class Inlining:
         elif isinstance(tensor, Reshape):
             self._trace(tensor.source, _through_reshape(tensor, uses), sliced, shown, found)
         elif isinstance(tensor, Argument | Computed | Constant):
+            assert shown is not None, "the reader has seen the tensor, or a view of it"
             found.append(Access(tensor, uses, sliced, *shown))
 
 
@@ -128,11 +131,11 @@ def gathers_of(stage: Stage) -> list[tuple[Tensor, tuple[Use, ...]]]:
     operands = [*stage.reads, *stage.inits]
     known = {
         argument: Use(frozenset().union(*map(dims_of, operand.indices)), False)
-        for argument, operand in zip(stage.block.arguments, operands, strict=True)
+        for argument, operand in zip(stage.body.arguments, operands, strict=True)
     }
     found = []
     gathered = iter(stage.gathers)
-    for op in stage.block.operations:
+    for op in stage.body.operations:
         uses = [known.get(value, CONSTANT_USE) for value in op.operands]
         if isinstance(op, linalg.IndexOp):
             known[op.results[0]] = Use(frozenset([op.attributes["dim"].value]), True)
@@ -247,10 +250,11 @@ def _readers(program: Program) -> dict[Stage, list[_Reader]]:
         for tensor, uses in [*pairs, *((gathered, None) for gathered in stage.gathers)]:
             reshaped = False
             while isinstance(tensor, Slice | Reshape):
-                through = _through_slice if isinstance(tensor, Slice) else _through_reshape
-                wide = isinstance(tensor, Reshape)
-                uses = through(tensor, uses)
-                reshaped |= wide and uses is not None and not all(use.plain for use in uses)
+                if isinstance(tensor, Slice):
+                    uses = _through_slice(tensor, uses)
+                else:
+                    uses = _through_reshape(tensor, uses)
+                    reshaped |= uses is not None and not all(use.plain for use in uses)
                 tensor = tensor.source
             if isinstance(tensor, Computed):
                 found.setdefault(tensor.stage, []).append(_Reader(stage, uses, reshaped))
@@ -262,8 +266,8 @@ def _may_inline(stage: Stage) -> bool:
     if stage.block is None or stage.has_reduction or len(stage.results) != 1:
         return False
     written = uses_of(stage.inits[0].indices)
-    loops = [use.dim for use in written]
-    whole = None not in loops and sorted(loops) == list(range(len(stage.extents)))
+    loops = all_known(use.dim for use in written)
+    whole = loops is not None and sorted(loops) == list(range(len(stage.extents)))
     return whole and not stage.uses_init(0)
 
 
@@ -272,9 +276,11 @@ def _is_worth_it(stage: Stage, cost: int, readers: list[_Reader], program: Progr
         return False
     if cost <= CHEAP:
         return True
-    if len(readers) != 1 or readers[0].uses is None or readers[0].reshaped:
+    if len(readers) != 1:
         return False
-    reader = readers[0]
+    (reader,) = readers
+    if reader.uses is None or reader.reshaped:
+        return False
     loops = {i for i, extent in enumerate(reader.stage.extents) if extent != 1}
     return loops <= frozenset().union(*(use.dims for use in reader.uses))
 

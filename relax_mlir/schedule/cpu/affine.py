@@ -5,12 +5,13 @@ multiple of the divisor; everything else becomes a vector.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir
 
 from . import loops
-from .lanes import Lane, Ramp, Uniform, Varying, splat, to_vector
+from .lanes import Lane, Ramp, Uniform, Varying, splat, to_vector, value_of
 from .loops import Index
 
 
@@ -29,7 +30,7 @@ class Part:
 IndexLane = Lane | Part
 
 
-def evaluate(expression: ir.AffineExpr, dims: list[IndexLane], lanes: int) -> IndexLane:
+def evaluate(expression: ir.AffineExpr, dims: Sequence[IndexLane], lanes: int) -> IndexLane:
     """The value of an affine expression, given those of its dims."""
     if isinstance(expression, ir.AffineDimExpr):
         return dims[expression.position]
@@ -40,13 +41,14 @@ def evaluate(expression: ir.AffineExpr, dims: list[IndexLane], lanes: int) -> In
     if isinstance(expression, ir.AffineAddExpr):
         return plus(a, b, lanes)
     if isinstance(expression, ir.AffineMulExpr):
-        return times(a, b, lanes) if isinstance(b, Uniform) else times(b, a, lanes)
+        a, b = (a, b) if isinstance(b, Uniform) else (b, a)
+        return times(a, Uniform(value_of(b)), lanes)
     if isinstance(expression, ir.AffineModExpr):
-        return modulo(a, b.value, lanes)
+        return modulo(a, value_of(b), lanes)
     if isinstance(expression, ir.AffineFloorDivExpr):
-        return quotient(a, b.value, lanes)
+        return quotient(a, value_of(b), lanes)
     if isinstance(expression, ir.AffineCeilDivExpr):
-        return quotient(plus(a, Uniform(b.value - 1), lanes), b.value, lanes)
+        return quotient(plus(a, Uniform(value_of(b) - 1), lanes), value_of(b), lanes)
     raise AssertionError(f"affine expression {expression} of a linalg op has a symbol")
 
 

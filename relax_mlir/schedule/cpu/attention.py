@@ -63,7 +63,9 @@ def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem |
     heads, width = out.shape[-2:]
     depth = operands.query.argument.shape[-1] if batched else width
     kv_heads = operands.keys.argument.shape[2 if batched else 0]
-    if None in (heads, width, depth, kv_heads) or not isinstance(out.element, _FLOATS):
+    if heads is None or width is None or depth is None or kv_heads is None:
+        return None
+    if not isinstance(out.element, _FLOATS):
         return None
     lanes = target.f32_lanes
     while lanes > 2 and (width % lanes or depth % lanes):

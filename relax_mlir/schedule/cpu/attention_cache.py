@@ -11,7 +11,18 @@ from relax_mlir.bindings import arith, ir, memref
 from relax_mlir.dialects.graph.quantized import BLOCK
 
 from .loops import Index, broadcast, floor_div, load, value, vector_type
-from .program import Argument, Computed, Operand, Place, Program, Reshape, Slice, Stage, Tensor
+from .program import (
+    Argument,
+    Computed,
+    Operand,
+    Place,
+    Program,
+    Reshape,
+    Slice,
+    Stage,
+    Tensor,
+    all_known,
+)
 
 Buffers = Mapping[int, ir.Value]
 
@@ -46,6 +57,10 @@ class Operands:
     keys: Source
     values: Source
     mask: Source | None = None
+
+    def readers(self, buffers: Buffers) -> "tuple[Reader, Reader, Reader]":
+        """Reads queries, keys and values from flat buffers."""
+        return self.query.reader(buffers), self.keys.reader(buffers), self.values.reader(buffers)
 
 
 @dataclass(frozen=True)
@@ -89,8 +104,8 @@ def find_operands(program: Program) -> Operands | None:
     if len(contractions) != 2:
         return None
     (query, keys), (_, values) = (stage.reads for stage in contractions)
-    found = [_source(operand.tensor) for operand in (query, keys, values)]
-    if None in found or found[1].length is None or found[2].length is None:
+    found = all_known(_source(operand.tensor) for operand in (query, keys, values))
+    if found is None or found[1].length is None or found[2].length is None:
         return None
     return Operands(*found)
 
@@ -101,10 +116,11 @@ def find_batched_operands(program: Program) -> Operands | None:
     if len(products) != 2:
         return None
     (query, keys), (_, values) = products
-    found = [operand.tensor for operand in (query, keys, values)]
+    tensors = [operand.tensor for operand in (query, keys, values)]
+    found = [x for x in tensors if isinstance(x, Argument) and len(x.shape) == 4]
     inputs = [argument for argument in program.arguments if argument.out is None]
     masks = [argument for argument in inputs if argument not in found]
-    if len(masks) > 1 or not all(isinstance(x, Argument) and len(x.shape) == 4 for x in found):
+    if len(masks) > 1 or len(found) != 3:
         return None
     if masks and masks[0].shape[3] == 1:
         return None  # the same for all keys of a query
@@ -137,10 +153,11 @@ def _decoded(stage: Stage) -> tuple[Argument, Argument | None] | None:
     if stage.has_reduction or stage.window is not None or stage.gathers:
         return None
     rank = len(stage.extents)
-    reads = [(_argument(operand), _loops(operand)) for operand in stage.reads]
-    if any(argument is None for argument, _ in reads) or _loops(stage.inits[0]) != [*range(rank)]:
+    arguments = all_known(map(_argument, stage.reads))
+    if arguments is None or _loops(stage.inits[0]) != [*range(rank)]:
         return None
-    block = stage.block
+    reads = list(zip(arguments, map(_loops, stage.reads), strict=True))
+    block = stage.body
     result = block.operations[len(block.operations) - 1].operands[0]
     if len(reads) == 1:
         widened = _operand_of(result, arith.ExtFOp) == block.arguments[0]

@@ -120,7 +120,8 @@ class Mask:
         """A mask of these extents, in row-major order."""
         strides = [mul(*sizes[i + 1 :]) for i in range(3)]
         once = [isinstance(size, int) and size == 1 for size in sizes]
-        return Mask(reader, tuple(0 if o else s for s, o in zip(strides, once[:3], strict=True)))
+        sequence, head, query = (0 if o else s for s, o in zip(strides, once[:3], strict=True))
+        return Mask(reader, (sequence, head, query))
 
     def row(self, sequence: Index, head: Index, query: Index) -> Index:
         """Offset of a query's numbers."""

@@ -15,6 +15,7 @@ exponentials of this one are awaited.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 
 from relax_mlir.bindings import arith, ir, memref, vector
@@ -64,7 +65,7 @@ def emit_rows(
     """Emits attention of at most `MOST_ROWS` rows of each sequence, a query at a time."""
     out = buffers[problem.out.position]
     operands = problem.operands
-    readers = [s.reader(buffers) for s in (operands.query, operands.keys, operands.values)]
+    readers = operands.readers(buffers)
 
     def slot_of(query: Index, head: Index) -> tuple[Index, Index]:
         slot = add(mul(query, problem.kv_heads), floor_div(head, problem.group))
@@ -87,16 +88,22 @@ def emit_rows(
             sizes = [(group * problem.depth, f32), (group * width, f32)]
             sizes += [(held * problem.lanes, f32), (held, f32)]
             sizes += [(held, ir.BF16Type.get() if problem.pairs else f32), (group, f32)]
-            scratches = [stack.enter_context(scratch(*size)) for size in sizes]
+            scaled, sums, products, scores, weights, factors = (
+                stack.enter_context(scratch(*size)) for size in sizes
+            )
             first = add(mul(number, problem.heads), mul(head, group))
             target = mul(first, width)
             cache = problem.first_key(lengths, sequence, head)
-            places = [mul(x, problem.depth) for x in (first, cache)] + [mul(cache, width)]
+            source, first_key = (mul(x, problem.depth) for x in (first, cache))
+            first_value = mul(cache, width)
             masks = []
             if mask is not None:
                 first = mul(head, group)
                 masks = [mask.row(sequence, add(first, r), query) for r in range(group)]
-            rows = _Rows(problem, *readers, mask, *scratches, *places, masks, begin, end)
+            rows = _Rows(
+                problem, *readers, mask, scaled, sums, products, scores, weights, factors,
+                source, first_key, first_value, masks, begin, end,
+            )  # fmt: skip
             top, total = rows.emit()
             for r in range(group):
                 finish_row(
@@ -163,9 +170,9 @@ class _Rows:
             self._sum_products(start, count)
             if ahead:
                 multiply(add(start, _KEYS))
-            state = self._exponentials(count, state)
+            updated = self._exponentials(count, state)
             self._add_values(add(self.first_value, mul(start, p.value_step)), count)
-            return state
+            return updated
 
         if ahead:
             multiply(self.begin)
@@ -222,7 +229,7 @@ class _Rows:
                     at = mul(add(first, i), p.group * p.lanes)
                     return load(self.products, add(at, r * p.lanes), p.lanes)
 
-                sums = _sums([lambda i=i: product(i) for i in range(p.lanes)], p.lanes)
+                sums = _sums([partial(product, i) for i in range(p.lanes)], p.lanes)
                 if p.pairs:  # queries are as they lie
                     sums = arith.mulf(sums, splat(p.scale, p.lanes, ir.F32Type.get()))
                 if self.mask is not None:

@@ -63,7 +63,7 @@ def emit_tiles(
     """Emits attention by blocks of `ROWS` rows."""
     out = buffers[problem.out.position]
     operands = problem.operands
-    readers = [s.reader(buffers) for s in (operands.query, operands.keys, operands.values)]
+    readers = operands.readers(buffers)
     rows = mul(lengths.count, problem.group)
     blocks = ceil_div(rows, ROWS)
 
@@ -146,10 +146,12 @@ class _Scratch:
             held = zip(readers[1:], widths, strict=True)
             keys, values = (None if r.is_f32 else take(_KEYS * width) for r, width in held)
             turned, weights = take(problem.depth * ROWS), scores
-        sums, *rows = (take(count) for count in (ROWS * problem.width, ROWS, ROWS, ROWS))
+        sums, top, total, factor = (take(x) for x in (ROWS * problem.width, ROWS, ROWS, ROWS))
         differs = mask is not None and not mask.is_shared(problem.group)
         masks = take(_KEYS * ROWS) if differs else None
-        return _Scratch(turned, scores, weights, sums, *rows, take(ROWS, i32), keys, values, masks)
+        return _Scratch(
+            turned, scores, weights, sums, top, total, factor, take(ROWS, i32), keys, values, masks
+        )
 
 
 @dataclass(frozen=True)
@@ -274,14 +276,15 @@ class _Block:
 
     def _turn_mask(self, at: Index, start: Index, count: Index) -> None:
         """Turns the masks of a vector of rows into columns, for a block of keys."""
-        p, last = self.problem, sub(self.held, 1)
+        p, mask, last = self.problem, self.mask, sub(self.held, 1)
+        assert mask is not None
         places = [self._place(minimum(add(at, i), last)) for i in range(p.lanes)]
-        rows = [self.mask.row(self.sequence, head, query) for query, head in places]
+        rows = [mask.row(self.sequence, head, query) for query, head in places]
 
         def square(key: ir.Value) -> None:
             keep = keep_lanes(sub(count, key), p.lanes)
             begins = [add(row, start, key) for row in rows]
-            loaded = [self.mask.reader.load(begin, p.lanes, keep) for begin in begins]
+            loaded = [mask.reader.load(begin, p.lanes, keep) for begin in begins]
             for i, x in enumerate(transpose(loaded)):
                 store(x, self.memory.mask, add(mul(add(key, i), ROWS), at))
 
@@ -345,15 +348,16 @@ class _Block:
         # A key that repeats the last one changes no greatest score; weights end at the last one.
         repeats = not p.causal and not p.pairs and m.mask is None
 
-        def tile(key: ir.Value, *top: ir.Value) -> list[ir.Value]:
+        def tile(key: ir.Value, *tops: ir.Value) -> list[ir.Value]:
             sums = self._products(keys, key, height, places)
-            top = list(top)
+            top = list(tops)
             for i, x in enumerate(sums):
                 k, v = divmod(i, vectors)
                 if p.pairs:  # queries are as they lie
                     x = arith.mulf(x, splat(p.scale, p.lanes, ir.F32Type.get()))
                 if self.mask is not None:
-                    x = arith.addf(x, self._mask(add(key, k), start, count, places[v]))
+                    added = self._mask(self.mask, add(key, k), start, count, places[v])
+                    x = arith.addf(x, added)
                 if not repeats:
                     x = self._masked(x, add(start, key, k), limits[v])
                 top[v] = _greater(top[v], x)
@@ -378,13 +382,13 @@ class _Block:
         for place, total in zip(places, totals, strict=True):
             store(total, m.total, place)
 
-    def _mask(self, key: Index, start: Index, count: Index, place: Index) -> ir.Value:
+    def _mask(self, mask: Mask, key: Index, start: Index, count: Index, place: Index) -> ir.Value:
         """What is added to the scores of a key of the block and a vector of rows."""
         lanes = self.problem.lanes
         if self.memory.mask is not None:
             return load(self.memory.mask, add(mul(key, ROWS), place), lanes)
-        at = add(self.mask.row(self.sequence, self.head, 0), start, minimum(key, sub(count, 1)))
-        return self.mask.reader.everywhere(at, lanes)
+        at = add(mask.row(self.sequence, self.head, 0), start, minimum(key, sub(count, 1)))
+        return mask.reader.everywhere(at, lanes)
 
     def _power_of_key(self, key: Index, place: Index, shift: ir.Value, total: ir.Value) -> ir.Value:
         """Exponentiates a vector of scores; returns the total with it."""

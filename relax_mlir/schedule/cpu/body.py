@@ -180,14 +180,15 @@ def _ramp(name: str, op: ir.OpView, operands: list[Lane], lanes: int) -> Lane | 
     if name == "arith.addi":
         return add(a, b)
     if name == "arith.subi":
-        return add(a, scale(b, -1))
+        negative = scale(b, -1)
+        return None if negative is None else add(a, negative)
     if name == "arith.muli":
         return scale(a, b.value) if isinstance(b, Uniform) else scale(b, getattr(a, "value", None))
     return split(a, b.value, lanes, "rem" in name) if isinstance(b, Uniform) else None
 
 
-def _cast(lane: Ramp, element: ir.Type) -> Lane | None:
-    if not isinstance(lane.step, int):
+def _cast(lane: Lane, element: ir.Type) -> Lane | None:
+    if not isinstance(lane, Ramp) or not isinstance(lane.step, int):
         return None
     base = arith.IndexCastOp(element, lane.base).result
     return Ramp(base, lane.step, lane.align, lane.nonnegative)

@@ -17,7 +17,7 @@ from .affine import IndexLane, evaluate, plus, resolve, times
 from .combine import Combiner, across
 from .evaluate import Evaluator, Point, yielded
 from .lane_loops import UNROLL, Carried, LaneBody, ShortRow, unrolled, vector_range
-from .lanes import Lane, Ramp, Uniform, Varying, scalar, to_vector, vector_type
+from .lanes import Lane, Ramp, Uniform, Varying, scalar, to_vector, value_of, vector_type
 from .loops import Index
 from .memory import row_major
 from .nests import Cluster, Nest
@@ -86,7 +86,7 @@ class ClusterEmitter:
 
         `is_straight` says that the body has no loops.
         """
-        if lane_axis in axes:
+        if lane_axis is not None and lane_axis in axes:
             axes = [*(axis for axis in axes if axis != lane_axis), lane_axis]
         if not axes:
             return body(point, carried)
@@ -175,7 +175,9 @@ class ClusterEmitter:
             count, end = len(stage.results), at + self._carries(stage)
             a, b = ([Varying(x) for x in held[at:end]] for held in (first, second))
             places = (a[count], b[count]) if len(a) > count else None
-            results, place = self._combiner(stage).combine(a[:count], b[:count], places, lanes)
+            combiner = self._combiner(stage)
+            assert combiner is not None, "lanes run along what is reduced"
+            results, place = combiner.combine(a[:count], b[:count], places, lanes)
             found += [to_vector(x, lanes) for x in results]
             found += [] if place is None else [to_vector(place, lanes)]
             at = end
@@ -201,11 +203,14 @@ class ClusterEmitter:
         """Fetches the same part of the next row; behind the last row nothing is touched."""
         for stage, access in self.plan.ahead.get(self.cluster, ()):
             row = self.plan.nest.common[-1]
-            below = point.at(row, Uniform(loops.add(point.index[row].value, 1)))
+            here = value_of(resolve(point.index[row], point.lanes))
+            below = point.at(row, Uniform(loops.add(here, 1)))
+            assert access.uses is not None, "what is fetched is read at known places"
             known = self._indices(stage, below)
             indices = [Uniform(0) if use.dim is None else known[use.dim] for use in access.uses]
-            view = self.evaluator.kernel.view(access.tensor)
+            view = self.evaluator.kernel.memory(access.tensor)
             at = view.at(indices, point.lanes)
+            assert isinstance(at, Ramp), "a row is contiguous"
             level = 2 if self.plan.ahead_far else 3
             memref.prefetch(view.base, [loops.value(at.base)], False, level, True)
 
@@ -263,7 +268,7 @@ class ClusterEmitter:
         values = emitter.evaluate(stage, indices, point, [wrap(x) for x in held[:count]])
         found = [values(value) for value in yielded(stage)]
         combiner = self._combiner(stage)
-        if len(held) > count:
+        if combiner is not None and len(held) > count:
             chosen = values(combiner.condition)
             here = self._position(stage, point)
             pair = [to_vector(lane, point.lanes) for lane in (chosen, here)]
@@ -316,19 +321,27 @@ class ClusterEmitter:
         self, point: Point, reducing: list[Stage], reduced: list[int], lane_axis: int | None
     ) -> bool:
         """Finds the place of an extremum along the lanes, if that is all there is to do."""
-        if reduced != [lane_axis] or self.cluster.stages != reducing or len(reducing) != 1:
+        if (
+            lane_axis is None
+            or reduced != [lane_axis]
+            or self.cluster.stages != reducing
+            or len(reducing) != 1
+        ):
             return False
         stage = reducing[0]
-        order = order_of(stage, self.combiners[stage], self.evaluator.kernel.placement.inlining)
-        if order is None:
+        combiner = self.combiners[stage]
+        order = order_of(stage, combiner, self.evaluator.kernel.placement.inlining)
+        if combiner is None or order is None:
             return False
 
-        def at(axis_lane: Lane, lanes: int, mask: ir.Value | None) -> tuple[Point, list[IndexLane]]:
+        def at(
+            axis_lane: IndexLane, lanes: int, mask: ir.Value | None
+        ) -> tuple[Point, list[IndexLane]]:
             inside = Point(lanes, mask, point.index).at(lane_axis, axis_lane)
             return inside, self._indices(stage, inside)
 
         firsts = [scalar(first) for first in self._first_values(stage, point)]
-        search = Search(self.evaluator, stage, self.combiners[stage], order, at)
+        search = Search(self.evaluator, stage, combiner, order, at)
         indices = self._indices(stage, point)
         for number, total in enumerate(search.emit(self.extents[lane_axis], firsts, self.short)):
             self._keep(stage, number, Uniform(total), indices, point)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from relax_mlir.bindings import arith, ir, linalg, vector
 
 from .body import emit_op
-from .lanes import Lane, Uniform, Varying, to_vector, vector_type
+from .lanes import Lane, Uniform, Varying, to_vector, value_of, vector_type
 from .program import Stage
 
 _INFINITY = float("inf")
@@ -81,9 +81,11 @@ class Combiner:
         op = self.ops[number]
         if op is not None:
             return op.operation.name in _FLOAT_MAXIMA
-        if self.needs_places or not isinstance(self.condition.owner.opview, arith.CmpFOp):
+        if self.condition is None or self.needs_places:
             return False
         compare = self.condition.owner.opview
+        if not isinstance(compare, arith.CmpFOp):
+            return False
         wanted = _GREATER if compare.lhs == self.terms[0] else _LESS
         return compare.predicate.value in wanted
 
@@ -112,9 +114,11 @@ class Combiner:
             chosen = self._choose(first, second, positions, lanes)
         results = []
         for op, a, b in zip(self.ops, first, second, strict=True):
-            results.append(
-                _select(chosen, b, a, lanes) if op is None else emit_op(op, [a, b], lanes)
-            )
+            if op is not None:
+                results.append(emit_op(op, [a, b], lanes))
+                continue
+            assert chosen is not None, "what no op updates is chosen by the condition"
+            results.append(_select(chosen, b, a, lanes))
         if chosen is None or positions is None:
             return results, None
         return results, _select(chosen, positions[1], positions[0], lanes)
@@ -172,7 +176,7 @@ def _inside(block: ir.Block) -> frozenset[ir.Value]:
 
 def combiner_of(stage: Stage, captured: Mapping[ir.Value, ir.Value]) -> Combiner | None:
     """The way to combine partial results, or None if the loop has to run in order."""
-    block = stage.block
+    block = stage.body
     count = len(stage.results)
     accumulators = tuple(block.arguments)[len(stage.reads) :]
     yielded = list(block.operations[len(block.operations) - 1].operands)
@@ -243,13 +247,13 @@ def _is_closed(value: ir.Value, inside: frozenset[ir.Value], known: set[ir.Value
 
 def _binary(function, a: Lane, b: Lane, lanes: int) -> Lane:
     if lanes == 1:
-        return Uniform(function(a.value, b.value))
+        return Uniform(function(value_of(a), value_of(b)))
     return Varying(function(to_vector(a, lanes), to_vector(b, lanes)))
 
 
 def _select(condition: Lane, yes: Lane, no: Lane, lanes: int) -> Lane:
     if lanes == 1:
-        return Uniform(arith.select(condition.value, yes.value, no.value))
+        return Uniform(arith.select(value_of(condition), value_of(yes), value_of(no)))
     vectors = [to_vector(lane, lanes) for lane in (condition, yes, no)]
     return Varying(arith.select(*vectors))
 
@@ -280,6 +284,6 @@ def across(
         first, second = ([wrap(pair[i]) for pair in pairs] for i in (0, 1))
         both = None if where is None else (wrap(where[0]), wrap(where[1]))
         results, position = combiner.combine(first, second, both, lanes)
-        lanes_of = [result.value for result in results]
-        positions = None if position is None else position.value
+        lanes_of = [value_of(result) for result in results]
+        positions = None if position is None else value_of(position)
     return [Uniform(x) for x in lanes_of]

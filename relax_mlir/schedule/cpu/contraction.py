@@ -8,12 +8,24 @@ side (they are one m then). f and g, given by the body or by stages before it, l
 casts, mostly.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from relax_mlir.analysis.affine import dims_of
 from relax_mlir.bindings import arith, ir
 
-from .program import Argument, Computed, Operand, Program, Reshape, Slice, Splat, Stage, Tensor
+from .program import (
+    Argument,
+    Computed,
+    Operand,
+    Program,
+    Reshape,
+    Slice,
+    Splat,
+    Stage,
+    Tensor,
+    all_known,
+)
 
 
 @dataclass(frozen=True)
@@ -143,11 +155,11 @@ def match_contraction(stage: Stage, panel: int, numbers: Numbers = FLOATS) -> Co
     values = factors_of(stage, numbers)
     if initial is None or values is None or not isinstance(out.tensor.element, numbers.elements):
         return None
-    places = [loop_of(e) for e in out.indices]
-    if None in places or len(set(places)) != len(places):
+    places = loops_of(out.indices)
+    if places is None or len(set(places)) != len(places):
         return None
-    sides = [factor_of(stage, number, values[number], numbers) for number in range(2)]
-    if None in sides:
+    sides = all_known(factor_of(stage, number, values[number], numbers) for number in range(2))
+    if sides is None:
         return None
     if numbers.groups:
         sides = [_without_groups(side) for side in sides]
@@ -216,8 +228,8 @@ def _without_groups(factor: Factor) -> Factor:
 
 def _pairs(stage: Stage, lhs: Factor, rhs: Factor, reduced: list[int]) -> int | None:
     """The loop over pairs along k, if B is [panels, pairs, columns, 2] and A has k = 2 pair + i."""
-    found = [loop_of(expression) for expression in rhs.indices]
-    if len(found) != 4 or None in found or sorted(reduced) != sorted((found[1], found[3])):
+    found = loops_of(rhs.indices)
+    if found is None or len(found) != 4 or sorted(reduced) != sorted((found[1], found[3])):
         return None
     pair, one = found[1], found[3]
     index = ir.AffineExpr.get_dim(pair) * 2 + ir.AffineExpr.get_dim(one)
@@ -264,6 +276,11 @@ def loop_of(expression: ir.AffineExpr) -> int | None:
     return expression.position if isinstance(expression, ir.AffineDimExpr) else None
 
 
+def loops_of(expressions: Iterable[ir.AffineExpr]) -> list[int] | None:
+    """The loops that affine expressions are, or None if one is none."""
+    return all_known(map(loop_of, expressions))
+
+
 def constant_of(tensor: Tensor) -> float | None:
     """The number that fills a tensor, or None."""
     if not isinstance(tensor, Splat):
@@ -278,7 +295,7 @@ def constant_of(tensor: Tensor) -> float | None:
 
 def factors_of(stage: Stage, numbers: Numbers = FLOATS) -> dict[int, ir.Value] | None:
     """What the body multiplies, by the number of the read that it comes from."""
-    block = stage.block
+    block = stage.body
     accumulator = block.arguments[2]
     total = _definition(block.operations[len(block.operations) - 1].operands[0], numbers.add)
     if total is None:
@@ -331,8 +348,8 @@ def factor_of(
         if not _is_cast(producer):
             return None
         casts.insert(0, producer)
-        written = [loop_of(e) for e in producer.inits[0].indices]
-        if None in written or sorted(written) != list(range(len(producer.extents))):
+        written = loops_of(producer.inits[0].indices)
+        if written is None or sorted(written) != list(range(len(producer.extents))):
             return None
         loops = [operand.indices[written.index(i)] for i in range(len(written))]
         source = producer.reads[0]

@@ -20,7 +20,7 @@ from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
-from .contraction import Contraction, Factor, constant_of, factor_of, factors_of, loop_of
+from .contraction import Contraction, Factor, constant_of, factor_of, factors_of, loop_of, loops_of
 from .convolution_kernel import emit_convolution
 from .convolution_problem import Filters, Image, Problem, pack_filters
 from .emit import rewrite
@@ -32,7 +32,7 @@ from .matmul import convert_of, epilogue_of, kept_extent, prepare_program
 from .packing import Matrix
 from .place_tile import fills_vectors
 from .pointwise_kernel import emit_pointwise
-from .program import Computed, Operand, Program, Stage
+from .program import Computed, Operand, Program, Stage, all_known
 from .row_kernel import can_emit_rows, emit_rows, fits_rows
 from .winograd_kernel import can_emit_winograd, emit_winograd, pays_winograd
 
@@ -110,10 +110,11 @@ def _match_sides(
     stage: Stage, image: int, values: dict[int, ir.Value], initial: float, panel: int
 ) -> Convolution | None:
     """The stage as a convolution whose image is that read."""
-    places = [loop_of(e) for e in stage.inits[0].indices]
-    weights = [loop_of(e) for e in stage.reads[1 - image].indices]
-    loops = [*places, *weights]
-    if None in loops or len(set(places)) != len(places) or len(places) < 4 or len(weights) < 4:
+    places = loops_of(stage.inits[0].indices)
+    weights = loops_of(stage.reads[1 - image].indices)
+    if places is None or weights is None or len(set(places)) != len(places):
+        return None
+    if len(places) < 4 or len(weights) < 4:
         return None
     *leading, y, x = places
     packed = len(weights) == 5 and weights[-1] == leading[-1] and weights[0] == leading[-2]
@@ -126,34 +127,36 @@ def _match_sides(
         return None
     if not all(stage.reduces[loop] for loop in (channel, u, v)):
         return None
-    windows = [window_of(e, *loops) for e, loops in _spatial(stage, image, (y, u), (x, v))]
+    windows = all_known(window_of(e, *loops) for e, loops in _spatial(stage, image, (y, u), (x, v)))
     plain = [loop_of(e) for e in stage.reads[image].indices[:-2]]
-    if None in windows or plain != [leading[0], *group, channel]:
+    if windows is None or plain != [leading[0], *group, channel]:
         return None
-    extents = [stage.extents[loop] for loop in (u, v)]
+    extents = all_known(stage.extents[loop] for loop in (u, v))
     few = group and (stage.extents[rows[-1]] or 0) < LEAST_FILTERS
-    if None in extents or few:
+    if extents is None or few:
         return None
     padding = _take_padding(stage, image, values[image])
     if padding is None:
         return None
-    sides = [factor_of(stage, number, values[number]) for number in (image, 1 - image)]
-    if None in sides or sides[1].casts:
+    sides = all_known(factor_of(stage, number, values[number]) for number in (image, 1 - image))
+    if sides is None or sides[1].casts:
         return None
-    if sides[0].indices != stage.reads[image].indices:
+    left, right = sides
+    if left.indices != stage.reads[image].indices:
         return None  # what the image goes through permutes it
     batch = (leading[0], *group, y)
-    contraction = Contraction(stage, *sides, batch, rows, (x,), channel, packed, initial)
-    (down, rows_apart), (right, columns_apart) = windows
+    contraction = Contraction(stage, left, right, batch, rows, (x,), channel, packed, initial)
+    (down, rows_apart), (across, columns_apart) = windows
     return Convolution(
-        contraction, *sides, bool(group), channel, (y, x), tuple(extents), (down, right),
-        (rows_apart, columns_apart), padding[:2], padding[2], packed, _is_algebraic(stage),
+        contraction, left, right, bool(group), channel, (y, x), (extents[0], extents[1]),
+        (down, across), (rows_apart, columns_apart), padding[:2], padding[2], packed,
+        _is_algebraic(stage),
     )  # fmt: skip
 
 
 def _is_algebraic(stage: Stage) -> bool:
     """Whether the body says that finite sums of products may become equal expressions."""
-    steps = [op for op in stage.block.operations if isinstance(op, arith.AddFOp | arith.MulFOp)]
+    steps = [op for op in stage.body.operations if isinstance(op, arith.AddFOp | arith.MulFOp)]
     flags = [str(op.attributes["fastmath"]).strip("#>").split("<")[1].split(",") for op in steps]
     return bool(flags) and all("fast" in some or {*ALGEBRAIC} <= {*some} for some in flags)
 
@@ -199,10 +202,10 @@ def _take_padding(stage: Stage, number: int, value: ir.Value) -> tuple[int, int,
     tensor = operand.tensor
     if not isinstance(tensor, Computed) or tensor.stage.window is None:
         return 0, 0, False
-    insertion = tensor.stage
-    offsets = insertion.window.offsets
-    known = all(isinstance(x, int) for x in offsets) and not insertion.window.dropped
-    if not known or any(offsets[:-2]) or any(x != 1 for x in insertion.window.strides):
+    insertion, window = tensor.stage, tensor.stage.window
+    offsets = window.offsets
+    plain = all(isinstance(x, int) for x in offsets) and not window.dropped
+    if not plain or any(offsets[:-2]) or any(x != 1 for x in window.strides):
         return None
     if constant_of(insertion.inits[0].tensor) != 0 or not _keeps_zero(stage, number, value):
         return None
@@ -212,7 +215,7 @@ def _take_padding(stage: Stage, number: int, value: ir.Value) -> tuple[int, int,
 
 def _keeps_zero(stage: Stage, number: int, value: ir.Value) -> bool:
     """Whether the body multiplies with the number that it reads, widened at most."""
-    argument = stage.block.arguments[number]
+    argument = stage.body.arguments[number]
     if value == argument:
         return True
     wide = not isinstance(value.owner, ir.Block) and isinstance(value.owner.opview, arith.ExtFOp)
@@ -231,9 +234,9 @@ def _emit(kernel: Kernel, tiling: Tiling, convolution: Convolution) -> None:
         raise Unsupported
     convert = convert_of(kernel, stage, convolution.filters)
     flat = None
-    if convolution.is_pointwise and kernel.view(convolution.image.tensor).whole:
-        flat = replace(contraction, batch=contraction.batch[:-1], columns=convolution.places)
-        flat = epilogue_of(kernel, tiling, [flat], shape)
+    if convolution.is_pointwise and kernel.memory(convolution.image.tensor).whole:
+        joined = replace(contraction, batch=contraction.batch[:-1], columns=convolution.places)
+        flat = epilogue_of(kernel, tiling, [joined], shape)
     groups = problem.batch[-1] if convolution.grouped else 1
     if convolution.packed:
         stride = mul(problem.depth, tiling.columns)
@@ -301,8 +304,8 @@ def _problem(
         batch=tuple(shape[loop] for loop in contraction.batch[:-1]),
         grouped=convolution.grouped,
         channels=shape[convolution.channel],
-        sizes=tuple(view.sizes[-2:]),
-        places=tuple(shape[loop] for loop in convolution.places),
+        sizes=(view.sizes[-2], view.sizes[-1]),
+        places=(shape[convolution.places[0]], shape[convolution.places[1]]),
         window=convolution.window,
         strides=convolution.strides,
         dilation=convolution.dilation,

@@ -78,6 +78,7 @@ class _Pattern:
                 values = dict(zip(parts, entry.arguments, strict=True))
                 op = DequantizeOp.build(*map(values.get, PARTS), scheme=name)
                 func.ReturnOp([])
+            assert isinstance(op, DequantizeOp)
             present = [annotations[part] for part in PARTS if part in parts]
             kernel = KernelBuilder("decoder", present, [annotation_of(op.result)], module.body)
             with kernel.insertion_point:

@@ -191,4 +191,4 @@ def _buffer_type(type_: ir.Type) -> ir.Type:
 def _dim_names(prim_func: PrimFunc) -> list[list[str]]:
     """The symbolic extents of each tensor argument as canonical text, empty where unknown."""
     tensors = [a for a in prim_func.arguments if isinstance(a.type, ir.RankedTensorType)]
-    return [["" if d is None else str(d) for d in TensorType.of(a).dims] for a in tensors]
+    return [["" if d is None else str(d) for d in TensorType.of(a).dims or ()] for a in tensors]

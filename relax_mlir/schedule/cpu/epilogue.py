@@ -134,7 +134,7 @@ class _Point:
             result = contraction.stage.results[0]
             self.values[result] = self._sum(number, result.element)
             written = contraction.stage.inits[0].indices
-            self.indices[result] = tuple(loop_lanes[loop_of(e)] for e in written)
+            self.indices[result] = tuple(loop_lanes[e.position] for e in written)
         self._store([c.stage.results[0] for c in epilogue.contractions])
         for stage in epilogue.stages:
             own = self._bind(stage)
@@ -148,7 +148,7 @@ class _Point:
     def _store(self, results: Sequence[Computed]) -> None:
         for result in results:
             if result in self.epilogue.outputs:
-                view, at = self.epilogue.kernel.view(result), self.indices[result]
+                view, at = self.epilogue.kernel.memory(result), self.indices[result]
                 if self.only_fetches:
                     prefetch(view, at, self.epilogue.lanes, True)
                     continue
@@ -183,13 +183,15 @@ class _Point:
     def _bind(self, stage: Stage) -> list[IndexLane] | None:
         """The loops of a stage, from where it reads sums; None if it reads none."""
         bound: dict[int, IndexLane] = {}
-        reads = [operand for operand in stage.reads if self._index_of(operand.tensor) is not None]
+        reads = [
+            (operand, at)
+            for operand in stage.reads
+            if (at := self._index_of(operand.tensor)) is not None
+        ]
         if not reads:
             return None
-        for operand in reads:
-            for expression, index in zip(
-                operand.indices, self._index_of(operand.tensor), strict=True
-            ):
+        for operand, at in reads:
+            for expression, index in zip(operand.indices, at, strict=True):
                 loop = loop_of(expression)
                 if loop is None:
                     constant = isinstance(expression, ir.AffineConstantExpr)
@@ -208,8 +210,10 @@ class _Point:
             source = self._index_of(tensor.source)
             if source is None:
                 return None
-            through = self._slice if isinstance(tensor, Slice) else self._reshape
-            self.indices[tensor] = through(tensor, source)
+            if isinstance(tensor, Slice):
+                self.indices[tensor] = self._slice(tensor, source)
+            else:
+                self.indices[tensor] = self._reshape(tensor, source)
             self.values[tensor] = self.values[tensor.source]
         return self.indices.get(tensor)
 

@@ -13,7 +13,7 @@ from . import loops
 from .affine import IndexLane, evaluate, modulo, plus, quotient, resolve, times
 from .body import emit_values
 from .kernel import Kernel
-from .lanes import Lane, Ramp, Uniform, Varying, to_vector
+from .lanes import Lane, Ramp, Uniform, Varying, to_vector, value_of
 from .loops import Index
 from .memory import View, load, row_major, store
 from .packing import transpose
@@ -94,11 +94,12 @@ class Evaluator:
         for emit in waiting:
             emit()
 
-    def write(self, view: View, indices: Sequence[Lane], lane: Lane, point: Point) -> None:
+    def write(self, view: View, indices: Sequence[IndexLane], lane: Lane, point: Point) -> None:
         """Stores one element a lane, now or at the end of `stores_at_end`."""
 
         def emit() -> None:
-            place = None if point.tile is None else self._place_of_row(view, indices, point)
+            tile = point.tile
+            place = None if tile is None else self._place_of_row(view, indices, point, tile)
             if place is None:
                 store(view, indices, lane, point.lanes, self._mask(view, point))
             else:
@@ -131,15 +132,18 @@ class Evaluator:
         return point.known[key]
 
     def _fetch(self, source: Tensor, indices: Sequence[IndexLane], point: Point) -> Lane:
-        view = self.rows.get(source) or self.kernel.view(source)
+        row = self.rows.get(source) if isinstance(source, Computed) else None
+        view = row or self.kernel.view(source)
         if view is not None:
-            turned = None if point.tile is None else self._transposed(view, indices, point)
+            tile = point.tile
+            turned = None if tile is None else self._transposed(view, indices, point, tile)
             return turned or load(view, indices, point.lanes, self._mask(view, point))
         lanes = point.lanes
         if isinstance(source, Slice):
             return self.read(source.source, self._slice_indices(source, indices, lanes), point)
         if isinstance(source, Reshape):
             return self.read(source.source, self._reshape_indices(source, indices, lanes), point)
+        assert isinstance(source, Computed), "inputs are in memory"
         stage = source.stage
         own: list[IndexLane] = [Uniform(0)] * len(stage.extents)
         for expression, index in zip(stage.inits[0].indices, indices, strict=True):
@@ -147,10 +151,12 @@ class Evaluator:
         values = self.evaluate(stage, own, point, ())
         return values(yielded(stage)[0])
 
-    def _transposed(self, view: View, indices: Sequence[IndexLane], point: Point) -> Lane | None:
+    def _transposed(
+        self, view: View, indices: Sequence[IndexLane], point: Point, tile: Tile
+    ) -> Lane | None:
         """This row of a square that memory holds column by column; None if it is none."""
-        tile, lanes = point.tile, point.lanes
-        found = _square_axes(view, indices, point)
+        lanes = point.lanes
+        found = _square_axes(view, indices, tile, point.row)
         if found is None or view.strides[found[0]] != 1:
             return None
         across, down = found
@@ -159,7 +165,7 @@ class Evaluator:
             at, step = list(indices), view.strides[down]
             at[across] = Uniform(tile.along_rows.base)
             at[down] = Uniform(tile.column.base)
-            first = view.at(at, 1).value
+            first = value_of(view.at(at, 1))
             later = loops.add(first, loops.mul(step, _AHEAD * lanes))
             columns = []
             mask = None if tile.height is None else loops.mask(tile.height, lanes)
@@ -173,10 +179,11 @@ class Evaluator:
             tile.turned[key] = transpose(columns)
         return Varying(tile.turned[key][point.row])
 
-    def _place_of_row(self, view: View, indices: Sequence[IndexLane], point: Point) -> Index | None:
+    def _place_of_row(
+        self, view: View, indices: Sequence[IndexLane], point: Point, tile: Tile
+    ) -> Index | None:
         """Where this row of a square begins in memory; None if it is not contiguous there."""
-        tile = point.tile
-        found = _square_axes(view, indices, point)
+        found = _square_axes(view, indices, tile, point.row)
         if found is None or view.strides[found[1]] != 1:
             return None
         own, along = found
@@ -190,13 +197,14 @@ class Evaluator:
         else:
             at = list(indices)
             at[along] = Uniform(tile.column.base)
-            tile.stored[key] = view.at(at, 1).value
+            tile.stored[key] = value_of(view.at(at, 1))
         return tile.stored[key]
 
     def _slice_indices(
         self, source: Slice, indices: Sequence[IndexLane], lanes: int
     ) -> list[IndexLane]:
-        window, inner, result = source.window, iter(indices), []
+        window, inner = source.window, iter(indices)
+        result: list[IndexLane] = []
         for position in range(len(window.offsets)):
             offset = Uniform(self.kernel.number(window.offsets[position]))
             if position in window.dropped:
@@ -233,7 +241,11 @@ class Evaluator:
         return result
 
     def evaluate(
-        self, stage: Stage, indices: list[IndexLane], point: Point, accumulators: Sequence[Lane]
+        self,
+        stage: Stage,
+        indices: Sequence[IndexLane],
+        point: Point,
+        accumulators: Sequence[Lane],
     ) -> Callable[[ir.Value], Lane]:
         """Emits a stage's block; returns a function from its scalars to their lane values."""
         operands = [self.operand(operand, indices, point) for operand in stage.reads]
@@ -253,20 +265,22 @@ class Evaluator:
             extract=extract, captured=self.kernel.scalars, mask=point.mask,
         )  # fmt: skip
 
-    def operand(self, operand: Operand, indices: list[IndexLane], point: Point) -> Lane:
+    def operand(self, operand: Operand, indices: Sequence[IndexLane], point: Point) -> Lane:
         """The element of an operand at the stage's indices."""
         at = [evaluate(e, indices, point.lanes) for e in operand.indices]
         return self.read(operand.tensor, at, point)
 
 
-def _square_axes(view: View, indices: Sequence[IndexLane], point: Point) -> tuple[int, int] | None:
+def _square_axes(
+    view: View, indices: Sequence[IndexLane], tile: Tile, row: int
+) -> tuple[int, int] | None:
     """The dims of memory along which a square has its row and its columns.
 
     None if there is more or less than one of either, if another index changes within the square,
     or if memory holds elements of another type.
     """
-    rows = [i for i, index in enumerate(indices) if index == point.tile.rows[point.row]]
-    columns = [i for i, index in enumerate(indices) if index == point.tile.column]
+    rows = [i for i, index in enumerate(indices) if index == tile.rows[row]]
+    columns = [i for i, index in enumerate(indices) if index == tile.column]
     if len(rows) != 1 or len(columns) != 1:
         return None
     if ir.MemRefType(view.base.type).element_type != view.element:
@@ -295,5 +309,5 @@ def _unread(operand: Operand) -> Lane:
 
 def yielded(stage: Stage) -> list[ir.Value]:
     """The scalars that a stage's block yields."""
-    block = stage.block
+    block = stage.body
     return list(block.operations[len(block.operations) - 1].operands)

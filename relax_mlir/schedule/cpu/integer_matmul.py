@@ -33,7 +33,7 @@ from .kernel import Kernel
 from .loops import ceil_div, if_else, less, mul, splat_integer
 from .matmul import FEWEST_IN_TILES, epilogue_of, kept_columns, matrix_of, prepare_program
 from .packing import Matrix
-from .program import Program, Stage
+from .program import Program, Stage, all_known
 
 TILES_BLOCK_K = 192
 """Groups of k that tile registers take at once: more, of a panel and a tile, leave the L1 cache."""
@@ -85,10 +85,10 @@ def find_integers(program: Program, target: Target) -> Found | None:
     if first.stage.results[0].element != ir.IntegerType.get_signless(32):
         return None
     left = form_of(first.stage, first.lhs)
-    rights = {form_of(c.stage, c.rhs) for c in contractions}
-    if left is None or left.offset or None in rights or len(rights) != 1:
+    rights = all_known(form_of(c.stage, c.rhs) for c in contractions)
+    if left is None or left.offset or rights is None or len(set(rights)) != 1:
         return None
-    right = rights.pop()
+    right = rights[0]
     step = GroupStep.of(target, left.signed, right.signed)
     if step is None:
         return None
@@ -107,7 +107,7 @@ def form_of(stage: Stage, factor: Factor) -> Form | None:
         if cast.block is not None:
             last = cast.block.operations[len(cast.block.operations) - 1]
             known = _follow(last.operands[0], cast.block.arguments[0], known)
-    known = _follow(factor.value, stage.block.arguments[factor.number], known)
+    known = _follow(factor.value, stage.body.arguments[factor.number], known)
     return known if isinstance(known, Form) else None
 
 
@@ -167,7 +167,7 @@ def _emit(kernel: Kernel, tiling: Tiling, found: Found, has_tiles: bool) -> None
         initial=first.initial,
         epilogue=epilogue,
         factor=found.factor,
-        outputs=[kernel.view(result) for result in epilogue.outputs],
+        outputs=[kernel.memory(result) for result in epilogue.outputs],
     )
     if not has_tiles or step.group != amx.LANE_BYTES:
         emit_integer_gemm(tiling, step, problem)

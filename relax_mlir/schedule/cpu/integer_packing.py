@@ -6,6 +6,7 @@ end of k there are zeros on the left, so that what is on the right does not matt
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 from relax_mlir.bindings import arith, ir, vector
 
@@ -162,7 +163,7 @@ def copy_panel(
                 def emit(keep: bool, first: Index = first, to: Index = to) -> None:
                     store(_across(step, source, first, add(k, j), keep), target, to)
 
-                if_else(whole, lambda emit=emit: emit(False), lambda emit=emit: emit(True))
+                if_else(whole, partial(emit, False), partial(emit, True))
 
         for_range(0, depth, 1, one)
 

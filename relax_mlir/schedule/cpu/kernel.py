@@ -7,7 +7,7 @@ from relax_mlir.bindings import arith, ir, memref
 from relax_mlir.target import Target
 
 from . import loops
-from .lanes import Uniform
+from .lanes import Uniform, value_of
 from .loops import Index
 from .memory import View, load, row_major, storage_type
 from .placement import Placement, Spot
@@ -66,13 +66,15 @@ class Kernel:
         if isinstance(tensor, Empty):
             return tuple(self.number(size) for size in tensor.sizes)
         if isinstance(tensor, Splat):
+            assert tensor.like is not None, "only what fills a tensor has unknown extents"
             return self.sizes(tensor.like)
         if isinstance(tensor, Computed):
             return self.sizes(self._dest(tensor))
         if isinstance(tensor, Slice):
             kept = enumerate(tensor.window.sizes)
             return tuple(self.number(s) for i, s in kept if i not in tensor.window.dropped)
-        if tensor.expands:
+        assert isinstance(tensor, Reshape), "the extents of a constant are known"
+        if tensor.sizes is not None:
             return tuple(self.number(size) for size in tensor.sizes)
         source = self.sizes(tensor.source)
         return tuple(loops.mul(*(source[i] for i in group)) for group in tensor.groups)
@@ -148,9 +150,17 @@ class Kernel:
         spot = Spot(tensor) if isinstance(tensor, Constant) else self.placement.spot(tensor)
         return None if spot is None else self._views.get(spot)
 
+    def memory(self, tensor: Tensor) -> View:
+        """The view of a tensor that is in memory."""
+        view = self.view(tensor)
+        assert view is not None, "the tensor has no memory"
+        return view
+
     def prepare_window(self, stage: Stage) -> None:
         """Emits the view that an insertion writes."""
         whole = self.prepare(stage.results[0])
+        assert whole is not None, "an insertion writes to memory"
+        assert stage.window is not None
         self._windows[stage] = self._through(whole, stage.window)
 
     def window_view(self, stage: Stage) -> View:
@@ -240,8 +250,9 @@ class Kernel:
                 self.scalars[op.results[0]] = self.splat(tensor).value
                 return
             view = self.prepare(tensor)
+            assert view is not None, "the host part reads from memory"
             indices = [Uniform(self.number(x)) for x in list(op.operands)[1:]]
-            self.scalars[op.results[0]] = load(view, indices, 1).value
+            self.scalars[op.results[0]] = value_of(load(view, indices, 1))
         else:
             operands = [self.scalars.get(value, value) for value in op.operands]
             attributes = {key: op.attributes[key] for key in op.attributes}

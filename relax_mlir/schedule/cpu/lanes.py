@@ -45,9 +45,15 @@ class Varying:
 Lane = Uniform | Ramp | Varying
 
 
-def scalar(lane: Uniform) -> ir.Value:
+def value_of(lane: Lane) -> Index:
+    """What lanes that are no Ramp hold: a scalar, or a vector."""
+    assert not isinstance(lane, Ramp), "a Ramp is no value"
+    return lane.value
+
+
+def scalar(lane: Lane) -> ir.Value:
     """The scalar that every lane holds."""
-    return value(lane.value)
+    return value(value_of(lane))
 
 
 def vector_type(lanes: int, element: ir.Type) -> ir.VectorType:

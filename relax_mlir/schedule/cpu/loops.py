@@ -198,8 +198,8 @@ def parallel_range(count: Index, grain: int, body: Callable[[ir.Value], None]) -
 
 def if_else(
     condition: bool | ir.Value,
-    then: Callable[[], None],
-    otherwise: Callable[[], None] | None = None,
+    then: Callable[[], object],
+    otherwise: Callable[[], object] | None = None,
 ) -> None:
     """A branch without results; only the taken side is emitted where the condition is known."""
     if isinstance(condition, bool):

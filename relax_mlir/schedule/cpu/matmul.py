@@ -17,7 +17,7 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
 from . import amx
-from .affine import evaluate
+from .affine import evaluate, resolve
 from .amx_block import BLOCK_ROWS
 from .body import emit_body, emit_op
 from .contraction import Contraction, Factor, find_contractions
@@ -27,7 +27,7 @@ from .gemm_kernel import Problem, emit_gemm
 from .gemm_tile import Tiling
 from .gemv_kernel import MOST_ROWS, emit_gemv, reads_along_k
 from .kernel import Kernel
-from .lanes import Lane, Uniform, Varying, to_vector, vector_type
+from .lanes import Lane, Uniform, Varying, to_vector, value_of, vector_type
 from .loops import Index, add, both, ceil_div, if_else, less, mul, zero_attr
 from .multiply_add import has_pairs, round_to_bf16
 from .packing import Matrix
@@ -157,7 +157,7 @@ def _is_stored_bf16(contraction: Contraction) -> bool:
     """Whether the right side lies in memory as the bf16 numbers that are multiplied."""
     factor = contraction.rhs
     half = factor.value.owner.operands[0]
-    return not factor.casts and half == contraction.stage.block.arguments[factor.number]
+    return not factor.casts and half == contraction.stage.body.arguments[factor.number]
 
 
 def prepare_program(kernel: Kernel) -> None:
@@ -258,7 +258,11 @@ def matrix_of(
     view = kernel.view(factor.tensor)
     if view is None:
         raise Unsupported
-    row = view.strides[factor.position(rows[-1])] if rows else 0
+    row: Index = 0
+    if rows:
+        position = factor.position(rows[-1])
+        assert position is not None, "a loop of rows is an index itself"
+        row = view.strides[position]
     along_k = [i for i, e in enumerate(factor.indices) if contraction.depth in dims_of(e)]
     depth = view.strides[along_k[0]]
     if contraction.packed and factor is contraction.rhs:
@@ -274,8 +278,8 @@ def matrix_of(
             lanes[loop] = Uniform(index)
         offset = view.offset
         for expression, stride in zip(factor.indices, view.strides, strict=True):
-            index = evaluate(expression, lanes, tiling.lanes)
-            offset = add(offset, mul(index.value, stride))
+            place = resolve(evaluate(expression, lanes, tiling.lanes), tiling.lanes)
+            offset = add(offset, mul(value_of(place), stride))
         return Matrix(view.base, offset, row, depth, extent, length, convert)
 
     return matrix
@@ -300,7 +304,7 @@ def convert_of(
 ) -> Callable[[ir.Value], ir.Value] | None:
     """What turns loaded elements of a factor into f32 numbers to multiply; None if nothing."""
     f32 = ir.F32Type.get()
-    argument = stage.block.arguments[factor.number]
+    argument = stage.body.arguments[factor.number]
     if not factor.casts and factor.value == argument and factor.tensor.element == f32:
         return None
 
@@ -318,7 +322,7 @@ def _convert_pairs(
 ) -> Callable[[ir.Value], ir.Value] | None:
     """What turns loaded elements of a factor into bf16 numbers; None if they are."""
     f32 = ir.F32Type.get()
-    argument = stage.block.arguments[factor.number]
+    argument = stage.body.arguments[factor.number]
     half = factor.value.owner.operands[0]
     if not factor.casts and half == argument:
         return None
@@ -343,7 +347,7 @@ def _computed(
             element = cast.inits[0].tensor.element
             unused = Uniform(arith.constant(element, zero_attr(element)))
             lane = emit_body(cast.block, [lane, unused], lanes, captured=kernel.scalars)[0]
-    argument = stage.block.arguments[factor.number]
+    argument = stage.body.arguments[factor.number]
     return to_vector(_follow(wanted, {argument: lane}, lanes, kernel), lanes)
 
 

@@ -11,7 +11,7 @@ from relax_mlir.bindings import arith, ir, memref, vector
 
 from . import loops
 from .affine import IndexLane, Part, plus, resolve, times
-from .lanes import Lane, Ramp, Uniform, Varying, splat, to_vector, vector_type
+from .lanes import Lane, Ramp, Uniform, Varying, scalar, splat, to_vector, vector_type
 from .loops import Index
 
 
@@ -96,13 +96,15 @@ def _merged(
     at = 0
     while at < len(pairs):
         index, stride = pairs[at]
-        run = [i for i, _ in pairs[at : at + len(index.extents)]] if isinstance(index, Part) else []
-        if run and run == [Part(index.flat, index.extents, i) for i in range(len(index.extents))]:
-            at += len(run)
-            found.append((index.flat, pairs[at - 1][1]))
-        else:
-            at += 1
-            found.append((resolve(index, lanes), stride))
+        if isinstance(index, Part):
+            count = len(index.extents)
+            run = [i for i, _ in pairs[at : at + count]]
+            if run == [Part(index.flat, index.extents, i) for i in range(count)]:
+                at += count
+                found.append((index.flat, pairs[at - 1][1]))
+                continue
+        at += 1
+        found.append((resolve(index, lanes), stride))
     return found
 
 
@@ -183,7 +185,7 @@ def _all_on(lanes: int) -> ir.Value:
 
 
 def _to_predicate(lane: Lane, lanes: int) -> Lane:
-    x = lane.value
+    x = scalar(lane)
     element = x.type if isinstance(lane, Uniform) else ir.VectorType(x.type).element_type
     zero = arith.constant(element, 0)
     if isinstance(lane, Uniform):

@@ -107,7 +107,8 @@ def _bind(nest: Nest, stage: Stage, inlining: Inlining) -> tuple[dict[int, int],
             for axis in nest.use_axes(tensor.stage, own):
                 if not own.plain or use.dim is None or bound.get(use.dim, axis) != axis:
                     common.discard(axis)
-                    common.discard(bound.get(use.dim, axis))
+                    if use.dim is not None:
+                        common.discard(bound.get(use.dim, axis))
                 else:
                     bound[use.dim] = axis
     parallel = {axis for loop, axis in bound.items() if not stage.reduces[loop]}
@@ -129,7 +130,8 @@ def _overlaps(
         if result not in placement.spots:
             continue
         spot = placement.spots[result]
-        target = [bound.get(use.dim) for use in uses_of(init.indices)]
+        dims = [use.dim for use in uses_of(init.indices)]
+        target = [None if dim is None else bound.get(dim) for dim in dims]
         for member in nest.stages:
             for access in placement.inlining.reads(member):
                 read = placement.spot(access.tensor)
@@ -191,6 +193,8 @@ def _is_forwarded(nest: Nest, stage: Stage, access: Access, tensor: Computed) ->
     """Whether the stage reads the element that the same iteration computed."""
     producer = tensor.stage
     if producer.has_reduction or producer.window is not None or access.sliced:
+        return False
+    if access.uses is None:
         return False
     written = uses_of(producer.inits[tensor.number].indices)
     return all(

@@ -89,7 +89,9 @@ def _share_outputs(placement: Placement) -> None:
             if spot is None or spot.path or not isinstance(spot.owner, Argument):
                 continue
             for operand in stage.reads:
-                if _may_share(placement, stage, operand, init, spot):
+                if isinstance(operand.tensor, Computed) and _may_share(
+                    placement, stage, operand, init, spot
+                ):
                     placement.spots[operand.tensor] = spot
                     break
 

@@ -15,7 +15,7 @@ from .access import Access, Inlining, Use, root_of, uses_of
 from .memory import storage_type
 from .nests import Cluster, Nest, clusters, estimate
 from .placement import Placement
-from .program import Argument, Computed, Operand, Stage, Window
+from .program import Argument, Computed, Operand, Stage, Window, all_known
 
 _UNIFORM_COST = 0.3
 _STRIDED_COST = 16.0
@@ -79,21 +79,21 @@ def plan_nest(nest: Nest, placement: Placement, target: Target, ordered: set[Sta
 def _fetch_next_row(plan: Plan, inlining: Inlining) -> None:
     """Lets the pass over a row that computes most fetch what the first pass over the next reads."""
     nest = plan.nest
-    passes = [cluster for cluster in plan.clusters if plan.inner[cluster] is not None]
+    passes = [(c, axis) for c in plan.clusters if (axis := plan.inner[c]) is not None]
     if len(passes) < 2:
         return
-    first = {access.tensor for stage in passes[0].stages for access in inlining.reads(stage)}
-    longest = max(passes[1:], key=lambda c: sum(map(inlining.cost, c.stages)))
-    last_axes = [plan.inner[longest], nest.common[-1]]
+    first = {access.tensor for stage in passes[0][0].stages for access in inlining.reads(stage)}
+    longest, inner = max(passes[1:], key=lambda found: sum(map(inlining.cost, found[0].stages)))
+    row = nest.common[-1]
     for stage in longest.stages:
         for access in inlining.reads(stage):
             if not isinstance(access.tensor, Argument) or access.tensor not in first:
                 continue
             axes = [_axis_of(nest, stage, use) for use in access.uses or ()]
-            if axes[-1:] == last_axes[:1] and last_axes[1] in axes[:-1]:
+            if axes[-1:] == [inner] and row in axes[:-1]:
                 plan.ahead.setdefault(longest, []).append((stage, access))
                 first.remove(access.tensor)
-    plan.ahead_far = _displaces_weights(nest, longest, last_axes[0], inlining)
+    plan.ahead_far = _displaces_weights(nest, longest, inner, inlining)
 
 
 def _displaces_weights(nest: Nest, cluster: Cluster, axis: int, inlining: Inlining) -> bool:
@@ -106,7 +106,7 @@ def _displaces_weights(nest: Nest, cluster: Cluster, axis: int, inlining: Inlini
         if isinstance(access.tensor, Argument)
     ]
     weights = sum(axis in found and row not in found for found in axes)
-    return bool(weights and extent) and (weights + 3) * extent * 4 > _FIRST_CACHE
+    return weights > 0 and extent is not None and (weights + 3) * extent * 4 > _FIRST_CACHE
 
 
 def _widen(plan: Plan, inlining: Inlining, target: Target) -> None:
@@ -116,8 +116,8 @@ def _widen(plan: Plan, inlining: Inlining, target: Target) -> None:
     that has left the cache again. Short bodies hold several accumulators in registers as well.
     """
     stages = plan.nest.stages
-    extents = [plan.nest.extent(axis) for axis in plan.lane_axes]
-    wide = None in extents or prod(extents) >= _VECTORS * plan.lanes
+    extents = all_known(plan.nest.extent(axis) for axis in plan.lane_axes)
+    wide = extents is None or prod(extents) >= _VECTORS * plan.lanes
     if not wide or not any(stage.has_reduction for stage in stages):
         return
     plan.wide = 4 if target.vector_bytes == 64 else 2
@@ -226,9 +226,9 @@ def _access_cost(nest: Nest, stage: Stage, access: Access, axis: int | None) -> 
     if not touched:
         return _UNIFORM_COST
     tensor = access.tensor
-    in_registers = isinstance(tensor, Computed) and tensor.stage in nest.axes
-    if in_registers and not nest.inner(tensor.stage):
-        return _UNIFORM_COST
+    if isinstance(tensor, Computed) and tensor.stage in nest.axes:
+        if not nest.inner(tensor.stage):
+            return _UNIFORM_COST
     behind = access.shape[touched[-1] + 1 :]
     contiguous = len(touched) == 1 and all(extent == 1 for extent in behind)
     if not contiguous:
@@ -240,7 +240,7 @@ def _joined(nest: Nest, found: list[Cluster], axis: int, placement: Placement) -
     """The lane axis with those in front of it that every access walks together with it."""
     if len(found) != 1 or found[0].axes or nest.common[-1] != axis:
         return (axis,)
-    joined = (axis,)
+    joined: tuple[int, ...] = (axis,)
     for front in reversed(nest.common[:-1]):
         wider = (front, *joined)
         if not all(_walks(nest, stage, wider, placement) for stage in nest.stages):

@@ -20,12 +20,12 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
 from .body import emit_body
-from .contraction import loop_of
+from .contraction import loop_of, loops_of
 from .convolution import window_of
 from .emit import rewrite
 from .epilogue import Unsupported
 from .kernel import Kernel
-from .lanes import Varying, to_vector
+from .lanes import Uniform, Varying, to_vector
 from .loops import (
     Index,
     add,
@@ -46,7 +46,7 @@ from .loops import (
 )
 from .matmul import prepare_program
 from .memory import View, storage_type
-from .program import Argument, Computed, Operand, Program, Stage
+from .program import Argument, Computed, Operand, Program, Splat, Stage, all_known
 from .strided import load_strided
 
 _BEST = ("arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi")
@@ -86,40 +86,53 @@ def match(program: Program) -> Pooling | None:
         return None
     stage = stages[0]
     names = [op.operation.name for op in stage.block.operations] if stage.block else []
-    places = [loop_of(e) for e in stage.inits[0].indices]
-    within = [loop_of(e) for e in stage.reads[1].indices]
-    if len(names) != 2 or names[0] not in _BEST or None in (*places, *within) or len(within) != 2:
+    places = loops_of(stage.inits[0].indices)
+    within = loops_of(stage.reads[1].indices)
+    if len(names) != 2 or names[0] not in _BEST or places is None or within is None:
         return None
-    used = set(stage.block.operations[0].operands)
-    if used != {stage.block.arguments[0], stage.block.arguments[2]} or len(places) < 2:
+    used = set(stage.body.operations[0].operands)
+    if (
+        used != {stage.body.arguments[0], stage.body.arguments[2]}
+        or len(within) != 2
+        or len(places) < 2
+    ):
         return None
     *leading, y, x = places
     image = stage.reads[0]
     if [loop_of(e) for e in image.indices[:-2]] != leading or _fill_of(stage) is None:
         return None
     pairs = (y, within[0]), (x, within[1])
-    windows = [window_of(e, *pair) for e, pair in zip(image.indices[-2:], pairs, strict=True)]
-    extents = [stage.extents[loop] for loop in within]
+    windows = all_known(
+        window_of(e, *pair) for e, pair in zip(image.indices[-2:], pairs, strict=True)
+    )
+    extents = all_known(stage.extents[loop] for loop in within)
     padding = _take_padding(stage)
-    if None in windows or None in extents or padding is None:
+    if windows is None or extents is None or padding is None:
         return None
     if not isinstance(stage.reads[0].tensor, Argument):
         return None
     (down, rows_apart), (right, columns_apart) = windows
     return Pooling(
-        stage, tuple(leading), (y, x), tuple(extents), (down, right), (rows_apart, columns_apart),
-        padding,
+        stage, tuple(leading), (y, x), (extents[0], extents[1]), (down, right),
+        (rows_apart, columns_apart), padding,
     )  # fmt: skip
 
 
 def _fill_of(stage: Stage) -> ir.Attribute | None:
     """The number that the result starts with, as an attribute, or None."""
-    splat_ = stage.inits[0].tensor
-    scalar = getattr(splat_, "scalar", None)
+    start = stage.inits[0].tensor
+    scalar = start.scalar if isinstance(start, Splat) else None
     if isinstance(scalar, ir.Value):
         known = not isinstance(scalar.owner, ir.Block) and scalar.owner.name == "arith.constant"
         return scalar.owner.attributes["value"] if known else None
     return scalar
+
+
+def _start_of(kernel: Kernel, stage: Stage) -> Uniform:
+    """The number that the result of a pooling starts with."""
+    start = stage.inits[0].tensor
+    assert isinstance(start, Splat)
+    return kernel.splat(start)
 
 
 def _take_padding(stage: Stage) -> tuple[int, int] | None:
@@ -159,12 +172,13 @@ class _Emitter:
         prepare_program(kernel)
         stage = pooling.stage
         image, result = kernel.view(stage.reads[0].tensor), kernel.view(stage.results[0])
-        views = [view for view in (image, result) if view is not None and view.whole]
+        if image is None or result is None or not (image.whole and result.whole):
+            raise Unsupported
         element = stage.results[0].element
-        if len(views) != 2 or storage_type(element) != element:
+        if storage_type(element) != element:
             raise Unsupported
         lanes = kernel.target.vector_bytes // max(4, element.width // 8)
-        start = to_vector(kernel.splat(stage.inits[0].tensor), lanes)
+        start = to_vector(_start_of(kernel, stage), lanes)
         return _Emitter(kernel, pooling, image, result, lanes, start)
 
     def emit(self) -> None:
@@ -204,7 +218,7 @@ class _Emitter:
     def _better(self, x: ir.Value, best: ir.Value) -> ir.Value:
         """The better of two vectors, as the body has it."""
         block = self.pooling.stage.block
-        unused = self.kernel.splat(self.pooling.stage.inits[0].tensor)
+        unused = _start_of(self.kernel, self.pooling.stage)
         found = emit_body(
             block, [Varying(x), unused, Varying(best)], self.lanes, captured=self.kernel.scalars
         )

@@ -9,13 +9,22 @@
 Nothing here emits code; extents that only run time knows are None.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
 from relax_mlir.passes.base import PassFailure
 
+T = TypeVar("T")
 Place: TypeAlias = int | ir.Value  # a number known now, or a scalar of the old function
+
+
+def all_known(found: Iterable[T | None]) -> list[T] | None:
+    """All of them; None if one of them is."""
+    everything = list(found)
+    there = [x for x in everything if x is not None]
+    return there if len(there) == len(everything) else None
 
 
 @dataclass(eq=False)
@@ -130,6 +139,12 @@ class Stage:
             return False
         argument = self.block.arguments[len(self.reads) + number]
         return next(iter(argument.uses), None) is not None
+
+    @property
+    def body(self) -> ir.Block:
+        """The block of a stage that computes."""
+        assert self.block is not None, "a copy has no block"
+        return self.block
 
     @property
     def uses_index(self) -> bool:

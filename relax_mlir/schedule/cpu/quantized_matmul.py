@@ -19,7 +19,7 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
 from .amx import has_tiles
-from .contraction import Contraction, Factor, constant_of, loop_of
+from .contraction import Contraction, Factor, constant_of, loop_of, loops_of
 from .decoders import Decoder, find_decoder
 from .dot import Dot
 from .emit import rewrite
@@ -101,7 +101,7 @@ class _Matcher:
 
     def product(self) -> tuple[ir.Value, ir.Value] | None:
         """The factors a, b of a body that yields total + a * b."""
-        block = self.stage.block
+        block = self.stage.body
         total = _op(block.operations[len(block.operations) - 1].operands[0], arith.AddFOp)
         accumulator = block.arguments[len(self.stage.reads)]
         terms = [x for x in total.operands if x != accumulator] if total else []
@@ -118,15 +118,16 @@ class _Matcher:
         """Gives the loops their roles; None if the left side is of another kind."""
         stage = self.stage
         p, r, b, half, group, place_ = decoder.loops
-        outputs = [loop_of(e) for e in stage.inits[0].indices]
-        rows = tuple(outputs[:-2])
+        outputs = loops_of(stage.inits[0].indices)
+        if outputs is None:
+            return None
+        rows, blocks = tuple(outputs[:-2]), stage.extents[b]
         reduces = [loop for loop, reduces in enumerate(stage.reduces) if reduces]
         if (
             [*outputs[-2:]] != [p, r]
-            or None in rows
             or len({*decoder.loops, *rows}) != len(stage.extents)
             or sorted(reduces) != sorted([b, half, group, place_])
-            or stage.extents[b] is None
+            or blocks is None
         ):
             return None
         sources = self._left(left, (*rows, b, half, group, place_))
@@ -136,8 +137,7 @@ class _Matcher:
             return None
         tensors = [operand.tensor for operand in stage.reads]
         before = tuple(t.stage for t in tensors if isinstance(t, Computed))
-        blocks, scheme = stage.extents[b], decoder.scheme
-        return Decoded(stage, before, rows, (p, r), blocks, scheme, sources, right)
+        return Decoded(stage, before, rows, (p, r), blocks, decoder.scheme, sources, right)
 
     def _reads(self, number: int, loops: tuple[int, ...]) -> bool:
         """Whether a read is at these loops."""
@@ -146,9 +146,10 @@ class _Matcher:
     def _left(self, value: ir.Value, loops: tuple[int, ...]) -> tuple[Tensor, ...] | None:
         """What the left side, read at `loops`, is made of: f32, or 8-bit numbers and factors."""
         plain = self._argument(value)
-        if plain is not None and isinstance(self.stage.reads[plain].tensor, Computed):
-            return self._left_of_producer(plain, loops)
         if plain is not None:
+            source = self.stage.reads[plain].tensor
+            if isinstance(source, Computed):
+                return self._left_of_producer(source.stage, plain, loops)
             reads = [(value, loops, ir.F32Type)]
         else:
             by_block = loops[: -len(_SPLIT)]
@@ -166,19 +167,20 @@ class _Matcher:
             tensors.append(tensor)
         return tuple(tensors)
 
-    def _left_of_producer(self, number: int, loops: tuple[int, ...]) -> tuple[Tensor, ...] | None:
+    def _left_of_producer(
+        self, producer: Stage, number: int, loops: tuple[int, ...]
+    ) -> tuple[Tensor, ...] | None:
         """The same, where a stage of its own decodes the left side."""
-        producer = self.stage.reads[number].tensor.stage
         block = producer.block
         if block is None or producer.has_reduction or not self._reads(number, loops):
             return None
-        written = tuple(loop_of(e) for e in producer.inits[0].indices)
-        if len(producer.inits) != 1 or sorted(map(str, written)) != sorted(
-            map(str, range(len(producer.extents)))
-        ):
+        written = loops_of(producer.inits[0].indices)
+        if len(producer.inits) != 1 or written is None:
+            return None
+        if sorted(written) != list(range(len(producer.extents))):
             return None
         yielded = block.operations[len(block.operations) - 1].operands[0]
-        return _Matcher(producer)._left(yielded, written)
+        return _Matcher(producer)._left(yielded, tuple(written))
 
 
 def _op(value: ir.Value, kind: type) -> ir.OpView | None:
@@ -215,15 +217,15 @@ def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
     prepare_program(kernel)
     stage = found.stage
     shape = [kernel.extent(stage, loop) for loop in range(len(stage.extents))]
-    left = Left(*map(kernel.view, found.left))
-    parts = {name: kernel.view(tensor).base for name, tensor in found.right.items()}
+    left = Left(*map(kernel.memory, found.left))
+    parts = {name: kernel.memory(tensor).base for name, tensor in found.right.items()}
     right = Panels(found.scheme, found.blocks, parts, Ahead.of(target, found.scheme))
     factor = Factor(found.left[0], (), found.decoders, 0, None)
     contraction = Contraction(stage, factor, factor, (), found.rows, found.columns, -1, True, 0.0)
     epilogue = epilogue_of(kernel, Tiling.of(target), [contraction], shape)
     columns = kept_columns(kernel, [contraction], shape)
     rows = mul(1, *(shape[loop] for loop in found.rows))
-    outputs = [kernel.view(result) for result in epilogue.outputs]
+    outputs = [kernel.memory(result) for result in epilogue.outputs]
     problem = Problem(rows, columns, left, right, epilogue, outputs)
     dot = Dot.of(target) if len(found.left) > 1 else None
     if dot is None:

@@ -49,10 +49,12 @@ class Left:
 
     def factor(self, block: Index) -> ir.Value:
         """The scale of a block."""
+        assert self.scale is not None, "f32 has no factors"
         return memref.load(self.scale.base, [value(add(self.scale.offset, block))])
 
     def offset_of(self, block: Index) -> ir.Value:
         """The offset of a block, where there is one."""
+        assert self.offset is not None
         return memref.load(self.offset.base, [value(add(self.offset.offset, block))])
 
     def at(self, block: Index, place: int) -> Index:

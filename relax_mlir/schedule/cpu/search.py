@@ -24,7 +24,7 @@ from .evaluate import Evaluator, Point, yielded
 from .lane_loops import UNROLL, Carried, ShortRow, vector_range
 from .lanes import Ramp, Uniform, scalar, splat, to_vector
 from .loops import Index
-from .program import Stage
+from .program import Stage, all_known
 
 _BLOCK = 256
 _FLOATS = {int(arith.CmpFPredicate.OGT): True, int(arith.CmpFPredicate.OLT): False}
@@ -87,7 +87,9 @@ def order_of(stage: Stage, combiner: Combiner | None, inlining: Inlining) -> Ord
 
 def lanes_of(stage: Stage, combiner: Combiner, inlining: Inlining, target: Target) -> int:
     """The numbers of one vector of what is compared, of a reduction that has an order."""
-    return _lanes_of(combiner, order_of(stage, combiner, inlining), target)
+    order = order_of(stage, combiner, inlining)
+    assert order is not None
+    return _lanes_of(combiner, order, target)
 
 
 def _lanes_of(combiner: Combiner, order: Order, target: Target) -> int:
@@ -119,8 +121,10 @@ def _is_new_nan(value: ir.Value, term: ir.Value, best: ir.Value) -> bool:
     if not isinstance(op, arith.AndIOp):
         return False
     wanted = {(term, arith.CmpFPredicate.UNO), (best, arith.CmpFPredicate.ORD)}
-    tests = [_defining(operand) for operand in (op.lhs, op.rhs)]
-    if not all(isinstance(test, arith.CmpFOp) and test.lhs == test.rhs for test in tests):
+    tests = all_known(_defining(operand) for operand in (op.lhs, op.rhs))
+    if tests is None or not all(
+        isinstance(test, arith.CmpFOp) and test.lhs == test.rhs for test in tests
+    ):
         return False
     return {(test.lhs, test.predicate.value) for test in tests} == wanted
 

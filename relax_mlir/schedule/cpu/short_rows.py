@@ -45,14 +45,14 @@ def row_extent(
         return None
     if sum(map(inlining.cost, plan.nest.stages)) > _MOST_COST:
         return None
-    lanes, most = {plan.lanes}, MOST_VECTORS
+    lanes, most = plan.lanes, MOST_VECTORS
     for stage, combiner in combiners.items():
         if combiner is None:
             return None
         if combiner.needs_places:
             if len(plan.nest.stages) > 1 or order_of(stage, combiner, inlining) is None:
                 return None
-            lanes, most = {lanes_of(stage, combiner, inlining, target)}, UNROLL
+            lanes, most = lanes_of(stage, combiner, inlining, target), UNROLL
     found: list[Index] = []
     for cluster in plan.clusters:
         if cluster.axes:
@@ -61,7 +61,7 @@ def row_extent(
             found.append(extents[cluster.axes[0]])
     if not found or any(x != found[0] for x in found):
         return None
-    return found[0], *lanes, most
+    return found[0], lanes, most
 
 
 def by_length(

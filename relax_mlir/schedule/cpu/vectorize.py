@@ -15,7 +15,7 @@ from relax_mlir.bindings import ir, memref
 
 from . import loops
 from .access import root_of, uses_of
-from .affine import Part
+from .affine import IndexLane, Part
 from .cluster import ClusterEmitter, is_short, kept_axes
 from .combine import Combiner
 from .evaluate import Evaluator, Point, Tile
@@ -51,6 +51,12 @@ class NestEmitter:
     def nest(self) -> Nest:
         """The nest that is emitted."""
         return self.plan.nest
+
+    @property
+    def _tile_axis(self) -> int:
+        """The axis that squares have besides the lanes."""
+        assert self.plan.tile_axis is not None
+        return self.plan.tile_axis
 
     def emit(self) -> None:
         """Emits the whole nest at the insertion point."""
@@ -99,7 +105,7 @@ class NestEmitter:
         The last ones are moved back, to where they fit, and overlap the ones before. Where none
         fits, they are parts of squares by masks, if the machine has registers for those.
         """
-        lanes, axis = self.plan.lanes, self.plan.tile_axis
+        lanes, axis = self.plan.lanes, self._tile_axis
         (lane_axis,) = self.plan.lane_axes
         extent, width = self.extents[axis], self.extents[lane_axis]
 
@@ -118,7 +124,7 @@ class NestEmitter:
                 rows = [Uniform(loops.add(top, i)) for i in range(lanes)]
                 tile = Tile(rows, Ramp(top, 1, 1, True), column, fetches)
                 for i, row in enumerate(rows):
-                    index = {**point.index, axis: row, lane_axis: column}
+                    index: dict[int, IndexLane] = {**point.index, axis: row, lane_axis: column}
                     self._row(Point(lanes, None, index, tile=tile, row=i))
 
             loops.for_range(start, stop, lanes, square)
@@ -138,9 +144,9 @@ class NestEmitter:
         """Parts of squares, by the least code that has all rows and columns that there are."""
         lanes = self.plan.lanes
         (lane_axis,) = self.plan.lane_axes
-        extent, width = self.extents[self.plan.tile_axis], self.extents[lane_axis]
+        extent, width = self.extents[self._tile_axis], self.extents[lane_axis]
 
-        def of(rows: int, columns: int) -> Callable[[], None]:
+        def of(rows: int, columns: int) -> Callable[[], object]:
             def part(base: ir.Value) -> None:
                 self._part(point, first, base, rows, columns)
 
@@ -159,7 +165,7 @@ class NestEmitter:
         self, point: Point, first: Index, base: ir.Value, most_rows: int, most_columns: int
     ) -> None:
         """The part of a square that there is, of so many rows and columns at most."""
-        lanes, axis = self.plan.lanes, self.plan.tile_axis
+        lanes, axis = self.plan.lanes, self._tile_axis
         (lane_axis,) = self.plan.lane_axes
         height = loops.minimum(loops.sub(self.extents[axis], first), lanes)
         width = loops.minimum(loops.sub(self.extents[lane_axis], base), lanes)
@@ -170,7 +176,7 @@ class NestEmitter:
         tile = Tile(rows, down, column, False, height, width, most_columns)
         mask = loops.mask(width, lanes)
         for i in reversed(range(most_rows)):
-            index = {**point.index, axis: rows[i], lane_axis: column}
+            index: dict[int, IndexLane] = {**point.index, axis: rows[i], lane_axis: column}
             self._row(Point(lanes, mask, index, tile=tile, row=i))
 
     def _run_tasks(self, count: Index, work: Index, task: Callable[[ir.Value | int], None]) -> None:
@@ -410,7 +416,9 @@ class NestEmitter:
         for position, dim in enumerate(own):
             if dim is not None and axes[dim] in self.plan.lane_axes:
                 strides[position] = 1
-                offset = loops.sub(0, point.index[axes[dim]].base)
+                lane = point.index[axes[dim]]
+                assert isinstance(lane, Ramp), "rows are kept along one lane axis"
+                offset = loops.sub(0, lane.base)
         self.evaluator.rows[result] = View(buffer, result.element, offset, sizes, tuple(strides))
         return buffer
 
