@@ -3,7 +3,7 @@
 A case is a dict that goes to every program as JSON: `kernel`, the extents, `dtype` and `seed`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -189,7 +189,7 @@ def _gelu(x: np.ndarray) -> np.ndarray:
     return 0.5 * x * (1 + np.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3)))
 
 
-_REFERENCES = {
+_REFERENCES: dict[str, Callable[..., np.ndarray]] = {
     "softmax": lambda x: _softmax(x, 1),
     "softmax_of_columns": lambda x: _softmax(x, 0),
     "rms_norm": _rms_norm,

@@ -183,7 +183,8 @@ def _options() -> argparse.Namespace:
     options.curve = chosen == ["curve"]
     if "curve" in chosen and not options.curve:
         parser.error("the curve is a suite of its own")
-    suites["curve"] = [cases.matmul(m, *options.shape, options.dtype) for m in cases.CURVE]
+    n, k = options.shape
+    suites["curve"] = [cases.matmul(m, n, k, options.dtype) for m in cases.CURVE]
     wanted = [suites[name] for name in chosen]
     options.cases = comparison.of_suites(parser, wanted, options.only, cases.label)
     return options

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import turns
 
@@ -93,7 +94,7 @@ def _tvm_peer(
     )
 
 
-GENAI = {
+GENAI: dict[str, Any] = {
     "built": "genai-{weights}/genai_config.json",
     "builder": ("llm_genai.py", "{weights}"),
     "build_seconds": 60,

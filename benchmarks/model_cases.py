@@ -59,7 +59,7 @@ def weights(case: Mapping[str, Any]) -> dict[str, np.ndarray]:
     generator = np.random.default_rng(7)
     found = {}
     for name, dims in model(case).weights.items():
-        x = generator.standard_normal(dims, dtype=np.float32)
+        x: np.ndarray = generator.standard_normal(dims, dtype=np.float32)
         if name.endswith(("gain", "variance")):
             x = 1 + 0.1 * np.abs(x)
         elif len(dims) == 1:
@@ -95,7 +95,7 @@ def arguments(case: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 def rounded(x: np.ndarray) -> np.ndarray:
     """Float32 numbers rounded to bfloat16, nearest even, as float32."""
-    bits = x.view(np.uint32)
+    bits: np.ndarray = x.view(np.uint32)
     bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
     return bits.astype(np.uint32).view(np.float32)
 

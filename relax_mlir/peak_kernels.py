@@ -189,7 +189,8 @@ def _tile_task(unit: _Unit, x: ir.Value, y: ir.Value, task: ir.Value) -> None:
     place, left, right = mul(task, amx.LANES), amx.LEFT[0], amx.RIGHT[0]
     total = ir.Type.parse(unit.total.format(lanes=amx.LANES))
     element = ir.VectorType(total).element_type
-    with amx.configured(amx.ROWS), scratch(len(amx.SUMS) * amx.LANES, element) as rows:
+    rows_of_sums = len(amx.SUMS) * amx.LANES
+    with amx.configured(amx.ROWS, amx.ROWS), scratch(rows_of_sums, element) as rows:
         for tile in (left, right):
             amx.load_tile(tile, amx.pointer(x, place), 0)
         for tile in amx.SUMS:

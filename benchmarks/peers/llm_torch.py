@@ -2,8 +2,9 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -84,7 +85,7 @@ class Compiled(Decoder):
 
 
 def _layer(
-    layer: Callable,
+    layer: Any,
     x: Tensor,
     cos: Tensor,
     sin: Tensor,

@@ -118,5 +118,5 @@ def _model(work: Path) -> tuple[dict, dict[str, np.ndarray]]:
     return config, {**named, "lm_head.weight": named["embed_tokens.weight"]}
 
 
-def _put(array: np.ndarray) -> object:
+def _put(array: np.ndarray) -> tvm.runtime.Tensor:
     return tvm.runtime.tensor(np.ascontiguousarray(array), tvm.cpu())

@@ -73,12 +73,12 @@ def export(case: dict, sizes: dict[str, int], fast_math: str = "none") -> str:
     with make_context(), ir.Location.unknown():
         module = ir.Module.create()
         types = []
-        for dims, dtype in model.arguments.values():
-            dims = [sizes.get(dim, dim) if isinstance(dim, str) else dim for dim in dims]
+        for named, dtype in model.arguments.values():
+            dims = [sizes.get(dim, dim) if isinstance(dim, str) else dim for dim in named]
             types.append(TensorType.make(dims, ir.Type.parse(dtype)).to_mlir())
-        for dims in model.weights.values():
-            kind = "bf16" if case["dtype"] == "bf16" and len(dims) == 2 else "f32"
-            types.append(TensorType.make(dims, ir.Type.parse(kind)).to_mlir())
+        for extents in model.weights.values():
+            kind = "bf16" if case["dtype"] == "bf16" and len(extents) == 2 else "f32"
+            types.append(TensorType.make(extents, ir.Type.parse(kind)).to_mlir())
         names = [*model.arguments, *model.weights]
         with ir.InsertionPoint(module.body):
             main = func.FuncOp("main", (types, []))

@@ -1,5 +1,7 @@
 """PyTorch: operators one by one, or compiled by Inductor for all sizes."""
 
+from collections.abc import Callable
+
 import model_cases
 import torch
 from torch.nn import functional
@@ -15,7 +17,7 @@ class Eager:
         torch.set_num_threads(threads)
         torch.set_num_interop_threads(1)
         torch.set_grad_enabled(False)
-        self._functions: dict[str, tuple] = {}
+        self._functions: dict[str, Callable] = {}
 
     def prepare(self, case: dict) -> Prepared:
         """See `worker.Program`."""

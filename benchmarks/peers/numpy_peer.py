@@ -1,5 +1,7 @@
 """NumPy, for the kernels that it has."""
 
+from collections.abc import Callable
+
 import cases
 import numpy as np
 from worker import Prepared
@@ -71,7 +73,7 @@ def _gelu(x: np.ndarray) -> np.ndarray:
     return y
 
 
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, Callable[..., np.ndarray]] = {
     "softmax": lambda x: _softmax(x, 1),
     "softmax_of_columns": lambda x: _softmax(x, 0),
     "rms_norm": _rms_norm,
