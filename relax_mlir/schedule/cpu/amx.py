@@ -65,12 +65,16 @@ def configured(upper: Index, lower: Index, steps: int = LANES) -> Iterator[None]
         _call("tilerelease")
 
 
+def address(buffer: ir.Value, at: Index) -> Index:
+    """The address of an element of a flat buffer, as a number."""
+    size = ir.MemRefType(buffer.type).element_type.width // 8
+    return add(memref.extract_aligned_pointer_as_index(buffer), mul(at, size))
+
+
 def pointer(buffer: ir.Value, at: Index) -> ir.Value:
     """The address of an element of a flat buffer."""
-    size = ir.MemRefType(buffer.type).element_type.width // 8
-    base = memref.extract_aligned_pointer_as_index(buffer)
-    address = arith.index_cast(_integer(64), value(add(base, mul(at, size))))
-    return llvm.inttoptr(ir.Type.parse("!llvm.ptr"), address)
+    number = arith.index_cast(_integer(64), value(address(buffer, at)))
+    return llvm.inttoptr(ir.Type.parse("!llvm.ptr"), number)
 
 
 def clear_tile(tile: int) -> None:

@@ -11,10 +11,11 @@ than 16 steps reads the panel from a copy that zeros fill up, and rows that are 
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from relax_mlir.bindings import arith, ir
+from relax_mlir.bindings import arith, ir, memref
 
+from . import amx
 from .amx import (
     LANE_BYTES,
     LANES,
@@ -26,28 +27,62 @@ from .amx import (
     pointer,
     store_tile,
 )
-from .gemm_tile import Left, Panel
+from .gemm_tile import LINE_BYTES, Left, Panel
 from .loops import (
     Index,
     add,
+    both,
+    choose,
     for_range,
     if_else,
     less,
     load,
     mod,
     mul,
+    parallel_range,
+    pick,
     scratch,
     store,
     sub,
     vector_type,
     zero_attr,
 )
+from .packing import Matrix
 
 COLUMNS = 2
 """Tiles across a panel."""
 PANEL_ROW_BYTES = COLUMNS * LANES * LANE_BYTES
 BLOCK_ROWS = 2 * ROWS
 """Rows of a block."""
+COPIED_ROWS, MOST_COPIED = 16, 1 << 25
+"""Rows of a copy that are worth a thread, and numbers that are not worth one."""
+
+
+@contextmanager
+def aligned_rows(matrix: Matrix) -> Iterator[Matrix]:
+    """Rows that begin with cache lines: `matrix`, or a copy if its rows begin within lines.
+
+    Tiles of rows that lie across lines load twice as many of them. Rows are to be whole lines, a
+    number of lines apart, with neighbours along k; too many of them stay where they are.
+    """
+    kind = ir.MemRefType(matrix.buffer.type)
+    line = LINE_BYTES * 8 // kind.element_type.width
+    rest = mod(amx.address(matrix.buffer, matrix.offset), LINE_BYTES)
+    size = mul(matrix.rows, matrix.row_stride)
+    is_copied = both(less(0, rest), less(size, MOST_COPIED))
+    with scratch(pick(is_copied, size, 0), kind.element_type) as copy:
+
+        def row(i: ir.Value) -> None:
+            begin, start = matrix.at(i, 0), mul(i, matrix.row_stride)
+
+            def one(k: ir.Value) -> None:
+                store(load(matrix.buffer, add(begin, k), line), copy, add(start, k))
+
+            for_range(0, matrix.depth, line, one)
+
+        parallel_range(pick(is_copied, matrix.rows, 0), COPIED_ROWS, row)
+        buffer = choose(is_copied, memref.cast(kind, copy), matrix.buffer)
+        yield replace(matrix, buffer=buffer, offset=pick(is_copied, 0, matrix.offset))
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from functools import partial
 from relax_mlir.bindings import ir
 
 from . import amx
-from .amx_block import PANEL_ROW_BYTES, TileBlock, tail_for
+from .amx_block import PANEL_ROW_BYTES, TileBlock, aligned_rows, tail_for
 from .gemm_tile import (
     AHEAD,
     LINE_BYTES,
@@ -168,7 +168,11 @@ def _split(tiling: Tiling, problem: Problem) -> _Blocks:
 def emit_gemm(tiling: Tiling, problem: Problem) -> None:
     """Emits the whole loop nest at the insertion point."""
     gemm = _Gemm(tiling, problem, _split(tiling, problem), MultiplyAdd(tiling.lanes, problem.pairs))
-    gemm.emit()
+    if tiling.in_tiles and not problem.batch and gemm.reads_in_place:
+        with aligned_rows(problem.lhs(())) as rows:
+            replace(gemm, problem=replace(problem, lhs=lambda _: rows)).emit()
+    else:
+        gemm.emit()
 
 
 @dataclass(frozen=True)
@@ -192,7 +196,7 @@ class _Gemm:
     def emit(self) -> None:
         """Emits the loops over blocks of rows, and in parallel over their panels."""
         count = mul(self.problem.batch_size, self.blocks.row_blocks)
-        if self._reads_in_place():
+        if self.reads_in_place:
             self._region(0, count, None)
             return
         size = mul(self.blocks.k_blocks, self.blocks.copied_rows, self._stride())
@@ -251,7 +255,8 @@ class _Gemm:
         batch = problem.batch_index(floor_div(number, blocks.row_blocks))
         return _Rows(batch, first, sub(start(add(block, 1)), first))
 
-    def _reads_in_place(self) -> bool:
+    @property
+    def reads_in_place(self) -> bool:
         """Whether tiles read rows where they lie: as they are multiplied, and spread over sets."""
         lhs, per_lane = self.problem.lhs([0] * len(self.problem.batch)), self.step.per_lane
         stride = lhs.row_stride

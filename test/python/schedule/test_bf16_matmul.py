@@ -153,6 +153,28 @@ def test_rows_of_stored_numbers(n, k):
         assert (np.abs(found - expected) <= 2.0**-20 * bound).all()
 
 
+@pytest.mark.parametrize("k", [576, 64])
+def test_rows_that_begin_within_cache_lines(k):
+    """Tile registers multiply a copy of them, which ends where they do."""
+    n = 48
+    executable = of_stored_numbers(n, k)
+    rng = np.random.default_rng(k)
+    weights = random_bf16(rng, n, k)
+    packed = executable["main_params"](bits_of(weights))
+    for m in (0, 1, 5, 17, 33, 100):
+        x = random_bf16(rng, m, k)
+        room = np.full(m * k + 64, 0x7FC0, np.uint16)  # NaN around the rows
+        bound = np.abs(x).astype(np.float64) @ np.abs(weights).T.astype(np.float64)
+        expected = x.astype(np.float64) @ weights.T.astype(np.float64)
+        for begin in (0, 1, 8, 31):
+            shifted = (-room.ctypes.data // 2 + begin) % 32
+            rows = room[shifted : shifted + m * k].reshape(m, k)
+            rows[:] = bits_of(x)
+            found = executable["main"](rows, packed)
+            assert (np.abs(found - expected) <= 2.0**-20 * bound).all()
+            rows[:] = 0x7FC0
+
+
 @cache
 def two_products(k: int, inner: int, n: int, target: str) -> Executable:
     """x[m, k] times v[inner, k], times g[m, inner], rounded to bf16, times w[n, inner]."""
