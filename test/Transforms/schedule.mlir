@@ -1,6 +1,8 @@
 // RUN: relax-opt %s --pass-pipeline='relax-schedule{target=x86-64-v4}' | FileCheck %s
 // RUN: relax-opt %s --pass-pipeline='relax-schedule{target=x86-64-v3}' | FileCheck %s --check-prefix=V3
 
+#cube = affine_map<(i, j, k) -> (i, j, k)>
+#square = affine_map<(i, j, k) -> (i, j)>
 #id = affine_map<(a, b) -> (a, b)>
 #row = affine_map<(a, b) -> (a)>
 #column = affine_map<(a, b) -> (b)>
@@ -184,4 +186,32 @@ func.func private @transpose(%x: tensor<?x?xf32>, %y: tensor<?x?xf32>) -> tensor
     linalg.yield %a : f32
   } -> tensor<?x?xf32>
   return %0 : tensor<?x?xf32>
+}
+
+// Blocks of 32 of what is 9 heads of 64: no lane crosses a head, so that vectors are loaded.
+// CHECK-LABEL: func.func private @blocks
+// CHECK:         vector.load {{.*}} vector<16xf16>
+// CHECK-NOT:     vector.gather
+// CHECK:         return
+func.func private @blocks(%x: tensor<?x9x64xf16>, %y: tensor<?x18xf32>) -> tensor<?x18xf32>
+    attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x9x64xf16>
+  %e = tensor.empty(%n) : tensor<?x9x64xf32>
+  %0 = linalg.generic {indexing_maps = [#cube, #cube], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<?x9x64xf16>) outs(%e : tensor<?x9x64xf32>) {
+  ^bb0(%a: f16, %b: f32):
+    %1 = arith.extf %a : f16 to f32
+    linalg.yield %1 : f32
+  } -> tensor<?x9x64xf32>
+  %rows = tensor.collapse_shape %0 [[0], [1, 2]] : tensor<?x9x64xf32> into tensor<?x576xf32>
+  %blocks = tensor.expand_shape %rows [[0], [1, 2]] output_shape [%n, 18, 32]
+      : tensor<?x576xf32> into tensor<?x18x32xf32>
+  %2 = linalg.generic {indexing_maps = [#cube, #square], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%blocks : tensor<?x18x32xf32>) outs(%y : tensor<?x18xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %1 = arith.addf %a, %b : f32
+    linalg.yield %1 : f32
+  } -> tensor<?x18xf32>
+  return %2 : tensor<?x18xf32>
 }

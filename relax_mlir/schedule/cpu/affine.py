@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from relax_mlir.bindings import arith, ir
+from relax_mlir.bindings import arith, ir, scf
 
 from . import loops
 from .lanes import Lane, Ramp, Uniform, Varying, splat, to_vector, value_of
@@ -130,6 +130,49 @@ def constant_of(x: Index) -> int | None:
     return ir.IntegerAttr(owner.attributes["value"]).value
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What is known of a number: a divisor, 0 for zero itself, and whether it is at least zero."""
+
+    align: int = 1
+    nonnegative: bool = False
+
+
+def _known(x: Index) -> _Known:
+    """What follows from the operations that compute an index; nothing of narrower integers."""
+    constant = constant_of(x)
+    if constant is not None:
+        return _Known(abs(constant), constant >= 0)
+    if isinstance(x, int) or not isinstance(x.type, ir.IndexType):
+        return _Known()
+    if isinstance(x.owner, ir.Block):
+        return _known_of_loop(x, x.owner.owner.opview)
+    op = x.owner.opview
+    if not isinstance(op, arith.AddIOp | arith.MulIOp | arith.DivUIOp | arith.RemUIOp):
+        return _Known()
+    a, b = _known(op.lhs), _known(op.rhs)
+    if isinstance(op, arith.DivUIOp):
+        return _Known(1, a.nonnegative and b.nonnegative)
+    if isinstance(op, arith.MulIOp):
+        return _Known(a.align * b.align, a.nonnegative and b.nonnegative)
+    if isinstance(op, arith.RemUIOp):
+        return _Known(math.gcd(a.align, b.align), b.nonnegative)
+    return _Known(math.gcd(a.align, b.align), a.nonnegative and b.nonnegative)
+
+
+def _known_of_loop(x: ir.Value, op: ir.OpView) -> _Known:
+    """What is known of a loop's counter, from where it begins; nothing of other arguments."""
+    number = ir.BlockArgument(x).arg_number
+    if isinstance(op, scf.ParallelOp):
+        begin, step = op.lowerBound[number], op.step[number]
+    elif isinstance(op, scf.ForOp) and number == 0:
+        begin, step = op.lowerBound, op.step
+    else:
+        return _Known()
+    first, apart = _known(begin), _known(step)
+    return _Known(math.gcd(first.align, apart.align), first.nonnegative)
+
+
 def add(a: Lane, b: Lane) -> Lane | None:
     """a + b of integers as a Ramp or Uniform; None where that cannot be."""
     if isinstance(a, Uniform) and isinstance(b, Uniform):
@@ -140,10 +183,10 @@ def add(a: Lane, b: Lane) -> Lane | None:
         return None
     other = b.value if isinstance(b, Uniform) else b.base
     base = _add(a.base, other)
-    constant = constant_of(other)
-    align = math.gcd(a.align, constant) if constant is not None else 1
     if isinstance(b, Uniform):
-        return Ramp(base, a.step, align, a.nonnegative and constant is not None and constant >= 0)
+        known = _known(other)
+        align = math.gcd(a.align, known.align)
+        return Ramp(base, a.step, align, a.nonnegative and known.nonnegative)
     if not isinstance(a.step, int) or not isinstance(b.step, int):
         return None
     step = a.step + b.step
