@@ -156,7 +156,7 @@ def _known(x: Index) -> _Known:
     if isinstance(op, arith.MulIOp):
         return _Known(a.align * b.align, a.nonnegative and b.nonnegative)
     if isinstance(op, arith.RemUIOp):
-        return _Known(math.gcd(a.align, b.align), b.nonnegative)
+        return _Known(math.gcd(a.align, b.align) if a.nonnegative else 1, b.nonnegative)
     return _Known(math.gcd(a.align, b.align), a.nonnegative and b.nonnegative)
 
 

@@ -143,6 +143,11 @@ class _Kernel:
         return self.problem.right.scheme
 
     @property
+    def few_rows(self) -> int:
+        """Rows up to which there is a tile for each number."""
+        return FEW_ROWS * self.dot.lanes // PANEL
+
+    @property
     def moved_by(self) -> int:
         """By how much the weights that are multiplied are above those that are meant."""
         return self.scheme.zero + (128 if self.scheme.bits == 8 and self.dot.is_unsigned else 0)
@@ -174,7 +179,7 @@ class _Kernel:
                 parallel_range(tasks, 1, lambda task: self._task(copy, begin, task))
 
             if self.in_tiles:
-                self._clear_factors(copy)
+                if_else(less(self.few_rows, rows), lambda: self._clear_factors(copy))
             for_range(0, minimum(rows, split.half), split.height, some)
 
     def _clear_factors(self, copy: Copy) -> None:
@@ -298,10 +303,9 @@ class _Task:
 
     def emit(self) -> None:
         """Emits loops for a few rows, of which there is a tile for each number, and for more."""
-        few = FEW_ROWS * self.kernel.dot.lanes // PANEL
 
         def height(rows: int) -> None:
-            if rows > few:
+            if rows > self.kernel.few_rows:
                 if self.kernel.in_tiles:
                     self._emit_in_tiles()
                 else:
