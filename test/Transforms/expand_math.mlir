@@ -38,3 +38,16 @@ func.func @approximate(%x: vector<16xf32>) -> vector<16xf32> {
   %0 = math.exp %x fastmath<afn> : vector<16xf32>
   return %0 : vector<16xf32>
 }
+
+// Powers of two are that without the multiplication.
+// AVX512-LABEL: func.func @approximate_power_of_two
+// AVX512-SAME:   (%[[T:.*]]: vector<16xf32>)
+// AVX512-NOT:    arith.mulf
+// AVX512:        llvm.call_intrinsic "llvm.x86.avx512.mask.reduce.ps.512"(%[[T]],
+// AVX512-COUNT-5: math.fma
+// AVX512-NOT:    math.fma
+// AVX512:        llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
+func.func @approximate_power_of_two(%x: vector<16xf32>) -> vector<16xf32> {
+  %0 = math.exp2 %x fastmath<afn> : vector<16xf32>
+  return %0 : vector<16xf32>
+}

@@ -4,8 +4,8 @@
 
 sqrt, rsqrt, fma, absf, copysign, the roundings, the predicates and the bit counts stay: LLVM has
 instructions for them. Vectors of any shape and scalars of f16, bf16, f32 and f64 are expanded;
-tensors are left alone. Of fast-math flags one is used: `math.exp` with `afn` is the shorter
-`expand_exp_approximately`, unless it is of doubles.
+tensors are left alone. Of fast-math flags one is used: `math.exp` and `math.exp2` with `afn` are
+shorter (`_APPROXIMATE`), unless they are of doubles.
 """
 
 import re
@@ -41,6 +41,11 @@ class _Rule:
     expand_roughly: Expansion | None = None
 
 
+# With the flag `afn`.
+_APPROXIMATE = {
+    "math.exp": exponential.expand_exp_approximately,
+    "math.exp2": exponential.expand_exp2_approximately,
+}
 # The functions that models spend time in have a form for f32; the others compute in doubles.
 _RULES = {
     "math.exp": _Rule(exponential.expand_exp, 32),
@@ -123,8 +128,8 @@ def _replace(op: ir.Operation, target: Target) -> None:
         results = [_OTHERS[op.name](*operands)]
     else:
         rule = _RULES[op.name]
-        if op.name == "math.exp" and operands[0].width < 64 and _may_approximate(op):
-            rule = _Rule(partial(exponential.expand_exp_approximately, target=target), 32)
+        if op.name in _APPROXIMATE and operands[0].width < 64 and _may_approximate(op):
+            rule = _Rule(partial(_APPROXIMATE[op.name], target=target), 32)
         results = _expand_float(rule, operands)
     for old, new in zip(op.results, results, strict=True):
         old.replace_all_uses_with(new.value)

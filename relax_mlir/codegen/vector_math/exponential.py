@@ -105,8 +105,15 @@ def expand_exp_approximately(x: Lanes, target: Target) -> Lanes:
     That is what rounding x once more would do. exp(0) is 1. With AVX-512, six multiplications
     or multiply-adds; elsewhere seven, and results below the least normal number are 0.
     """
-    t = x * LOG2E[32]
-    if avx512.takes(target, x):
+    return expand_exp2_approximately(x * LOG2E[32], target)
+
+
+def expand_exp2_approximately(t: Lanes, target: Target) -> Lanes:
+    """2^t of singles to 2.2 ulp; where t <= 0, to 2^-22.4 of 2^0, which is 1.
+
+    Elsewhere than with AVX-512, results below the least normal number are 0.
+    """
+    if avx512.takes(target, t):
         return avx512.scale(polynomial(avx512.fraction(t), (1.0, *_EXP2_SHORT)), t)
     t = clamp(t, *_EXP2_SHORT_RANGE)
     n, power = round_to_power(t + _HALF_BELOW[32])

@@ -7,8 +7,9 @@
 
 All query heads that share a kv head are rows of one matrix: row r is query `r floordiv group`, head
 `kv_head * group + r mod group`. Few rows, as in generation, are in `attention_rows.py`, many in
-`attention_tiles.py`. Where heads and blocks of rows are few, the keys are divided into parts
-(`attention_parts.py`); how, follows from lengths alone, so results do not depend on threads.
+`attention_tiles.py`, by vectors or in tile registers. Where heads and blocks of rows are few, the
+keys are divided into parts (`attention_parts.py`); how, follows from lengths alone, so results do
+not depend on threads.
 
 Keys are those of a cache, [kv head, key, feature], or of a batch, [sequence, key, kv head,
 feature], where each sequence is more tasks; a mask of a batch is added to scores as they are made.
@@ -24,6 +25,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
+from .amx import has_tiles
 from .attention_cache import find_batched_operands, find_operands
 from .attention_parts import Lengths, Mask, Problem
 from .attention_rows import MOST_ROWS, emit_rows
@@ -37,6 +39,8 @@ from .program import Program, Stage
 
 HINT = "attention"
 BATCHED = "batched_attention"
+MOST_BESIDE_TILES = 3
+"""Rows up to which vectors are faster than tile registers."""
 _FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
 
 
@@ -74,6 +78,7 @@ def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem |
         return None
     kinds = [cache.element for cache in (operands.query, operands.keys, operands.values)]
     halves = all(isinstance(kind, ir.BF16Type) for kind in (*kinds, out.element))
+    pairs = halves and has_pairs(target) and width % 32 == 0 and depth % 32 == 0
     return Problem(
         operands,
         out,
@@ -85,7 +90,8 @@ def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem |
         lanes,
         settings["scale"].value,
         bool(settings["causal"].value),
-        halves and has_pairs(target) and width % 32 == 0 and depth % 32 == 0,
+        pairs,
+        pairs and has_tiles(target, "bf16"),
         target.num_vector_registers,
     )
 
@@ -99,10 +105,11 @@ def _emit(kernel: Kernel, problem: Problem) -> None:
     if problem.operands.mask is not None:
         source = problem.operands.mask
         mask = Mask.of(source.reader(buffers), kernel.sizes(source.argument))
-    if problem.group > MOST_ROWS:
+    most = MOST_BESIDE_TILES if problem.tiles else MOST_ROWS
+    if problem.group > most:
         _with_keys(kernel, problem, lengths, lambda: emit_tiles(problem, buffers, lengths, mask))
         return
-    few = less(mul(lengths.count, problem.group), MOST_ROWS + 1)
+    few = less(mul(lengths.count, problem.group), most + 1)
 
     def emit() -> None:
         if_else(

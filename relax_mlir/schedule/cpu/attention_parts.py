@@ -52,7 +52,7 @@ class Problem:
 
     Keys have `depth` features and values `width`, which `lanes` divides. `batched` operands are
     [batch, tokens, heads, features], others queries of tokens and caches of heads. With `pairs`,
-    numbers are bf16 and multiplied two at a time.
+    numbers are bf16 and multiplied two at a time, with `tiles` in tile registers.
     """
 
     operands: Operands
@@ -66,6 +66,7 @@ class Problem:
     scale: float
     causal: bool
     pairs: bool
+    tiles: bool
     registers: int
 
     @property

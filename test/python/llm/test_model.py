@@ -117,16 +117,25 @@ class TestSmolLM2:
         assert work["kernels"] == sum(calls.values())
 
 
+def divergence(exact: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """Kullback-Leibler divergence of rows of logits, in nats."""
+    p, q = (np.exp(rows - rows.max(-1, keepdims=True)) for rows in (exact, found))
+    p, q = (rows / rows.sum(-1, keepdims=True) for rows in (p, q))
+    return (p * np.log(p / q)).sum(-1)
+
+
 class TestBfloat16:
     @pytest.mark.parametrize("text", ["chat", "text128"])
     def test_logits(self, model, bf16_model, golden, text):
-        logits = bf16_model.logits(golden[f"{text}_tokens"])
-        exact = model.logits(golden[f"{text}_tokens"])
+        logits = bf16_model.logits(golden[f"{text}_tokens"]).astype(np.float64)
+        exact = model.logits(golden[f"{text}_tokens"]).astype(np.float64)
         np.testing.assert_allclose(logits, exact, rtol=0, atol=0.6)
         second, first = np.sort(exact)[:, -2:].T
         agrees = logits.argmax(-1) == golden[f"{text}_argmax"]
-        assert agrees[first - second > 0.1].all()
-        assert agrees.mean() >= (1 if text == "chat" else 0.99)
+        # Rounding turns ties as near as this one way or the other.
+        assert agrees[first - second > 0.04].all()
+        assert agrees.mean() >= (1 if text == "chat" else 0.98)
+        assert divergence(exact, logits).mean() < 8e-4
 
     def test_greedy_answer(self, bf16_model, golden):
         prompt, expected = np.split(golden["greedy32"], [len(golden["chat_tokens"])])

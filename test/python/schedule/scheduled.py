@@ -1,6 +1,7 @@
 """Schedules and builds tensor programs given as text, and runs them on NumPy arrays."""
 
 import ctypes
+import mmap
 import tempfile
 from collections.abc import Sequence
 from functools import cache
@@ -26,6 +27,8 @@ TARGETS = [
     for name in ("native", "x86-64", "x86-64-v3", "x86-64-v4", "aarch64")
     if Target.parse(name).arch == HERE.arch and not lacking(Target.parse(name).needs)
 ]
+# With tile registers where there are some, and with vectors alone.
+NATIVE = ["native", "native+-amx-tile"] if HERE.has("amx-tile") else ["native"]
 # A nest over rows has a loop for each number of vectors, whole or not, and one for long rows.
 LOOPS_OVER_ROWS = 1 + 2 * MOST_VECTORS if HERE.vector_bytes == 64 else 1
 if HERE.has("amx-tile"):
@@ -81,6 +84,20 @@ def guarded(shape: Sequence[int], dtype: np.dtype) -> tuple[np.ndarray, np.ndarr
     count = int(np.prod(shape))
     memory = np.full((count + 128) * np.dtype(dtype).itemsize, 0xA5, np.uint8).view(dtype)
     return memory[64 : 64 + count].reshape(shape), memory
+
+
+def before_a_border(array: np.ndarray) -> np.ndarray:
+    """A copy whose last element is the last one that the process may read before a gap."""
+    size = -(-array.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+    pages = mmap.mmap(-1, size + mmap.PAGESIZE)
+    memory = np.frombuffer(pages, np.uint8)
+    no_access = 0
+    libc = ctypes.CDLL(None, use_errno=True)
+    border = ctypes.c_void_p(memory.ctypes.data + size)
+    assert libc.mprotect(border, ctypes.c_size_t(mmap.PAGESIZE), no_access) == 0
+    copy = memory[size - array.nbytes : size].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 def assert_guarded(memory: np.ndarray) -> None:

@@ -111,18 +111,19 @@ def test_masks(mask, kv_heads, dtype, causal):
         check(kernel, dtype, 4, kv_heads, 32, 32, sizes, causal, mask)
 
 
-def test_rows_that_are_masked_everywhere():
-    kernel = built_from_graph(graph("f32", 2, 2, 32, 32, False, ("b", 1, "n", "m")))
-    shared = built_from_graph(graph("f32", 2, 2, 32, 32, False, ("b", 1, 1, "m")))
-    lowest = np.finfo(np.float32).min
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_rows_that_are_masked_everywhere(dtype):
+    kernel = built_from_graph(graph(dtype, 2, 2, 32, 32, False, ("b", 1, "n", "m")))
+    shared = built_from_graph(graph(dtype, 2, 2, 32, 32, False, ("b", 1, 1, "m")))
+    lowest = float(ml_dtypes.finfo(DTYPES[dtype]).min)
     for b, n, m in ((2, 3, 40), (2, 50, 67), (1, 10, 600)):
         for masked in (-np.inf, lowest, -64.0):
-            mask = np.zeros((b, 1, n, m), np.float32)
+            mask = np.zeros((b, 1, n, m), DTYPES[dtype])
             mask[0, 0, ::2] = masked
-            check(kernel, "f32", 2, 2, 32, 32, (b, n, m), mask=mask)
-            mask = np.zeros((b, 1, 1, m), np.float32)
+            check(kernel, dtype, 2, 2, 32, 32, (b, n, m), mask=mask)
+            mask = np.zeros((b, 1, 1, m), DTYPES[dtype])
             mask[0] = masked
-            check(shared, "f32", 2, 2, 32, 32, (b, n, m), mask=mask)
+            check(shared, dtype, 2, 2, 32, 32, (b, n, m), mask=mask)
 
 
 def test_batches_on_narrower_vectors():

@@ -1,0 +1,53 @@
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=x86-64-v4+avx512bf16}' | FileCheck %s
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=x86-64-v4+avx512bf16+amx-tile+amx-bf16}' | FileCheck %s --check-prefix=TILES
+
+!q = tensor<?x6x64xbf16, #graph.shape<["n", 6, 64]>>
+!c = tensor<2x?x64xbf16, #graph.shape<[2, "c", 64]>>
+
+func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
+  %0 = "graph.nn_attention"(%q, %k, %v) {position = #graph.shape<["m"]>, scale = 0.125 : f64, causal = true} : (!q, !c, !c) -> !q
+  return %0 : !q
+}
+
+// By vectors: tiles of keys and rows, exponentials rounded in pairs of keys, tiles of rows and features.
+// CHECK-LABEL: func.func private @attention(
+// CHECK-SAME: {{.*}}tir.schedule = "attention"
+// CHECK:         scf.if
+// CHECK:         } else {
+// CHECK:           scf.parallel
+// CHECK:             llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
+// CHECK:             math.exp {{.*}} fastmath<afn> : vector<16xf32>
+// CHECK:             llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"
+// CHECK:             llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
+// CHECK-NOT:     tdpbf16ps
+
+// In tile registers, from four rows on: 32 keys as they lie (fewer than 16 are copied) by 48 rows,
+// TILES-LABEL: func.func private @attention(
+// TILES-SAME:    memref<?x6x64xbf16>, %[[K:[a-z0-9_]+]]: memref<2x?x64xbf16>
+// TILES:         %[[KEYS:.*]] = memref.collapse_shape %[[K]]
+// TILES:         scf.parallel
+// TILES:           llvm.call_intrinsic "llvm.x86.ldtilecfg"
+// TILES:           scf.for %{{.*}} step %c32
+// TILES:             arith.select %{{.*}}, %{{.*}}, %[[KEYS]] : memref<?xbf16>
+// TILES:             scf.for %{{.*}} step %c3
+// TILES:               llvm.call_intrinsic "llvm.x86.tilezero"(%c2_i8)
+// TILES:               scf.for %{{.*}} = %c0 to %c32 step %c16
+// TILES:                 llvm.call_intrinsic "llvm.x86.tileloadd64"(%c4_i8, %{{.*}}, %c128_i64)
+// TILES:                 llvm.call_intrinsic "llvm.x86.tileloadd64"(%c6_i8, %{{.*}}, %c192_i64)
+// TILES:                 llvm.call_intrinsic "llvm.x86.tdpbf16ps"(%c0_i8, %c4_i8, %c6_i8)
+// TILES:               llvm.call_intrinsic "llvm.x86.tilestored64"(%c2_i8, %{{.*}}, %c192_i64)
+// what rows do not see is masked in blocks that have such keys, exponentials are turned in registers,
+// TILES:             scf.if
+// TILES:               arith.cmpi slt, {{.*}} : vector<16xi32>
+// TILES:             scf.for
+// TILES-COUNT-32:      math.exp2 {{.*}} fastmath<afn> : vector<16xf32>
+// TILES:               llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"
+// and sums are scaled where that is needed, and loaded and stored as tiles.
+// TILES:               vector.reduction <or>
+// TILES-NEXT:          scf.if
+// TILES:                 arith.mulf
+// TILES:               llvm.call_intrinsic "llvm.x86.tileloadd64"(%c0_i8, %{{.*}}, %c256_i64)
+// TILES:               llvm.call_intrinsic "llvm.x86.tdpbf16ps"(%c3_i8, %c4_i8, %c7_i8)
+// TILES:               llvm.call_intrinsic "llvm.x86.tilestored64"(%c3_i8, %{{.*}}, %c256_i64)
+// TILES:           llvm.call_intrinsic "llvm.x86.tilerelease"
+// TILES:         scf.reduce
