@@ -27,6 +27,8 @@ from .loops import Index
 from .program import Stage, all_known
 
 _BLOCK = 256
+# Rows of up to this many groups of vectors are searched without a loop.
+_STRAIGHT = 4
 _FLOATS = {int(arith.CmpFPredicate.OGT): True, int(arith.CmpFPredicate.OLT): False}
 _INTEGERS = {
     int(arith.CmpIPredicate.sgt): (True, True),
@@ -202,15 +204,24 @@ class Search:
                 lambda top: self._find(start, extent, top, False),
             )
 
-        def by_groups() -> Carried:
-            return self._emit_once(
+        def by_groups(count: int) -> Carried:
+            """For a row of `count` groups or more, the last one perhaps not whole."""
+            most = count * self._group
+            if count > _STRAIGHT:
+                return once(lambda best: self._scan_groups(start, extent, best))
+            places = [*range(0, most - self._group, self._group), loops.sub(extent, self._group)]
+            return _choose(
+                most >= _BLOCK or loops.less(extent, most + 1),
                 firsts,
-                lambda best: self._scan_groups(start, extent, best),
-                lambda top: self._find(start, extent, top, True),
+                lambda: once(lambda best: self._scan_at(places, best)),
+                lambda: by_groups(count + 1),
             )
 
+        def once(scan: Callable[[ir.Value], Scanned]) -> Carried:
+            return self._emit_once(firsts, scan, lambda top: self._find(start, extent, top, True))
+
         def some() -> Carried:
-            return _choose(loops.less(extent, self._group), firsts, masked, by_groups)
+            return _choose(loops.less(extent, self._group), firsts, masked, lambda: by_groups(2))
 
         is_block = loops.less(extent, _BLOCK + 1)
         return _choose(is_block, firsts, some, lambda: self._emit_long(extent, firsts))
@@ -307,12 +318,16 @@ class Search:
         carried = self._start_groups(best)
         return self._joined(loops.for_range(start, stop, self._group, group, carried))
 
+    def _scan_at(self, places: Sequence[Index], best: ir.Value) -> Scanned:
+        """The same of the groups that begin at some places."""
+        carried = self._start_groups(best)
+        for place in places:
+            carried = self._group_of(place, carried)
+        return self._joined(carried)
+
     def _scan_block(self, start: ir.Value, best: ir.Value) -> Scanned:
         """The same of a whole block."""
-        carried = self._start_groups(best)
-        for at in range(0, _BLOCK, self._group):
-            carried = self._group_of(loops.add(start, at), carried)
-        return self._joined(carried)
+        return self._scan_at([loops.add(start, i) for i in range(0, _BLOCK, self._group)], best)
 
     def _start_groups(self, best: ir.Value) -> Carried:
         top, *nan = self._start(best)
