@@ -16,7 +16,32 @@ TYPES = {
 }
 FLOATS = [name for name in TYPES if "f" in name]
 # Around vectors, groups of four vectors, and blocks of 256 numbers.
-LENGTHS = (1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 63, 64, 65, 255, 256, 257, 511, 513, 1031)
+LENGTHS = (
+    1,
+    2,
+    15,
+    16,
+    17,
+    31,
+    32,
+    33,
+    48,
+    49,
+    63,
+    64,
+    65,
+    127,
+    128,
+    129,
+    192,
+    193,
+    255,
+    256,
+    257,
+    511,
+    513,
+    1031,
+)
 
 
 def places(operator: str, dtype: str, x: np.ndarray, target: str = "native") -> np.ndarray:
