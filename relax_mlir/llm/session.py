@@ -10,12 +10,15 @@ from relax_mlir.executable import Argument, BoundCall, Executable, Function
 from relax_mlir.llm.arrays import ALIGNMENT, ELEMENTS, Kind, placed, room_for
 from relax_mlir.llm.config import LlamaConfig
 
+_FIRST_ROOM = 512
+"""Tokens that caches have room for before they grow."""
+
 
 class Session:
     """One sequence of at most `capacity` tokens; `append` makes it longer.
 
     Sessions of one model are independent. Memory for tokens that have not come yet is reserved,
-    but not touched.
+    but not touched: caches lie at its beginning, and are moved apart when they need more room.
     """
 
     def __init__(
@@ -26,16 +29,16 @@ class Session:
         self._vocab_size = config.vocab_size
         self._parameters = parameters
         # One allocation gets huge pages also if each cache is small, and is read faster by a third.
-        parts = [argument for argument in main.arguments if argument.inout]
-        kinds = [_cache_kind(argument, capacity) for argument in parts]
-        size = room_for(kinds)
+        size = room_for(self._kinds(capacity))
         try:
             memory = np.zeros(size + ALIGNMENT, np.uint8)
         except MemoryError:
             raise MemoryError(
                 f"caches of {size} bytes for {capacity} tokens; a smaller context needs less"
             ) from None
-        self._caches = placed(memory[-memory.ctypes.data % ALIGNMENT :], kinds)
+        self._memory = memory[-memory.ctypes.data % ALIGNMENT :]
+        self._room = min(capacity, _FIRST_ROOM)
+        self._caches = placed(self._memory, self._kinds(self._room))
         self._tokens: list[int] = []
         # Every call reads these two numbers where they are: cached tokens, rows of logits.
         self._lengths = np.zeros(2, np.int64)
@@ -68,6 +71,7 @@ class Session:
         if rows == 1 and isinstance(ids, list) and len(ids) == 1 and type(ids[0]) is int:
             return self._step(ids[0])
         tokens = self._checked(ids, rows)
+        self._make_room(len(tokens))
         self._lengths[:] = self.length, rows
         call = self._one_row if rows == 1 else self._several_rows
         call.set(0, tokens)
@@ -79,6 +83,7 @@ class Session:
         """Appends one token; with nothing to describe anew, this takes a tenth of the time."""
         self.check_room(1)
         self._check_token(token)
+        self._make_room(1)
         tokens, call = self._one_token
         tokens[0] = token
         lengths = self._lengths
@@ -100,6 +105,29 @@ class Session:
                 f"{count} new tokens do not fit behind {self.length} in a context "
                 f"of {self.capacity}"
             )
+
+    def _make_room(self, count: int) -> None:
+        """Moves the caches apart until so many tokens fit behind those that there are."""
+        length = len(self._tokens)
+        if length + count <= self._room:
+            return
+        end = self._memory.ctypes.data + room_for(self._kinds(self._room))
+        while self._room < length + count:
+            self._room *= 2
+        self._room = min(self._room, self.capacity)
+        grown = placed(self._memory, self._kinds(self._room))
+        # Each moves to where only itself and later ones were.
+        for old, new in zip(reversed(self._caches), reversed(grown), strict=True):
+            new[:, :length] = old[:, :length]
+            if new.ctypes.data < end:  # memory behind was never touched
+                new[:, length:] = 0
+        self._caches = grown
+        for call in ("_one_token", "_one_row", "_several_rows"):
+            self.__dict__.pop(call, None)
+
+    def _kinds(self, room: int) -> list[Kind]:
+        """What the caches are if they have room for so many tokens."""
+        return [_cache_kind(argument, room) for argument in self._main.arguments if argument.inout]
 
     def truncate(self, length: int) -> None:
         """Forgets all tokens but the first `length`; raises UsageError if there are fewer."""
@@ -144,7 +172,7 @@ class Session:
         return np.ascontiguousarray(found, np.int32)
 
 
-def _cache_kind(argument: Argument, capacity: int) -> Kind:
-    """A cache's shape and element type; the only dim that is no number is its capacity."""
+def _cache_kind(argument: Argument, room: int) -> Kind:
+    """A cache's shape and element type; the only dim that is no number is its room for tokens."""
     heads, columns = (dim for dim in argument.dims or () if isinstance(dim, int))
-    return (heads, capacity, columns), ELEMENTS[argument.dtype]
+    return (heads, room, columns), ELEMENTS[argument.dtype]

@@ -10,6 +10,7 @@ from tiny_models import CONFIG, random_weights, write_gguf
 
 from relax_mlir import llm
 from relax_mlir.errors import UsageError
+from relax_mlir.llm import session as sessions
 from relax_mlir.llm.checkpoint import open_checkpoint
 from relax_mlir.llm.model import cache_type
 from relax_mlir.tools.relax_llm import main
@@ -74,6 +75,39 @@ def test_sizes_of_caches(path):
         bytes_[cache] = sum(array.nbytes for array in session._caches)
     numbers = 2 * WIDE.num_layers * WIDE.num_kv_heads * 64 * 32
     assert bytes_ == {"f32": 4 * numbers, "bf16": 2 * numbers, "int8": numbers + numbers // 8}
+
+
+@pytest.mark.parametrize("cache", ["f32", "bf16", "int8"])
+@pytest.mark.parametrize("first_room", [1, 3, 16, 63])
+def test_caches_that_grow_keep_what_they_have(path, cache, first_room, monkeypatch):
+    model, rng = llm.load(path, cache=cache), np.random.default_rng(first_room)
+    tokens = rng.integers(0, WIDE.vocab_size, 64).tolist()
+    roomy = model.session(64)
+    expected = [roomy.append([token]).copy() for token in tokens]
+    assert roomy._room == 64
+    monkeypatch.setattr(sessions, "_FIRST_ROOM", first_room)
+    session = model.session(64)
+    # Tokens that are forgotten again leave numbers behind in what other caches grow into.
+    session.append(tokens[:first_room][::-1])
+    session.truncate(0)
+    for i, token in enumerate(tokens):
+        np.testing.assert_array_equal(session.append([token]), expected[i])
+        held = [cache[:, : i + 1] for cache in session._caches]
+        for own, other in zip(held, roomy._caches, strict=True):
+            np.testing.assert_array_equal(own, other[:, : i + 1])
+        assert not any(cache[:, max(i + 1, first_room) :].any() for cache in session._caches)
+    assert session._room == session.capacity == 64
+
+
+def test_caches_grow_to_what_a_prompt_needs(path, monkeypatch):
+    monkeypatch.setattr(sessions, "_FIRST_ROOM", 4)
+    model = llm.load(path)
+    tokens = np.random.default_rng(5).integers(0, WIDE.vocab_size, 64)
+    for capacity, length, room in ((64, 4, 4), (64, 5, 8), (64, 33, 64), (50, 33, 50), (3, 3, 3)):
+        session = model.session(capacity)
+        found = session.append(tokens[:length], rows=length)
+        assert session._room == room
+        np.testing.assert_array_equal(found, model.logits(tokens[:length]))
 
 
 @pytest.mark.parametrize(
