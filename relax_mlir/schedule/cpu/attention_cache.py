@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from relax_mlir.bindings import arith, ir, memref
 from relax_mlir.dialects.graph.quantized import BLOCK
 
-from .loops import Index, broadcast, floor_div, load, value, vector_type
+from .loops import Index, add, broadcast, floor_div, load, value, vector_type
+from .packing import LINE_BITS
 from .program import (
     Argument,
     Computed,
@@ -88,6 +89,16 @@ class Reader:
             factor = broadcast(memref.load(self.scale, [at]), lanes)
             return arith.mulf(arith.sitofp(kind, loaded), factor)
         return loaded if self.is_f32 else arith.extf(kind, loaded)
+
+    @property
+    def bits(self) -> int:
+        """Of a number in memory."""
+        return ir.MemRefType(self.buffer.type).element_type.width
+
+    def fetch(self, offset: Index, count: int) -> None:
+        """Asks for `count` numbers from an offset, which need not exist."""
+        for at in range(0, count, LINE_BITS // self.bits):
+            memref.prefetch(self.buffer, [value(add(offset, at))], False, 2, True)
 
     def everywhere(self, offset: Index, lanes: int) -> ir.Value:
         """The float at an offset, as f32 in every lane."""

@@ -52,7 +52,8 @@ class Problem:
 
     Keys have `depth` features and values `width`, which `lanes` divides. `batched` operands are
     [batch, tokens, heads, features], others queries of tokens and caches of heads. With `pairs`,
-    numbers are bf16 and multiplied two at a time, with `tiles` in tile registers.
+    numbers are bf16 and multiplied two at a time, with `tiles` in tile registers. A machine that
+    `fetches` little by itself is asked for keys and values ahead of few rows.
     """
 
     operands: Operands
@@ -67,6 +68,7 @@ class Problem:
     causal: bool
     pairs: bool
     tiles: bool
+    fetches: bool
     registers: int
 
     @property

@@ -57,6 +57,8 @@ from .multiply_add import MultiplyAdd, interleave, load_pair, round_to_bf16
 MOST_ROWS = 8
 _KEYS = 16
 _AT_ONCE = 4
+_AHEAD = 8192
+"""Bytes of keys, or of values, between what is asked for and what is multiplied."""
 
 
 def emit_rows(
@@ -102,7 +104,7 @@ def emit_rows(
                 masks = [mask.row(sequence, add(first, r), query) for r in range(group)]
             rows = _Rows(
                 problem, *readers, mask, scaled, sums, products, scores, weights, factors,
-                source, first_key, first_value, masks, begin, end,
+                source, first_key, first_value, masks, begin, end, sub(lengths.length, 1),
             )  # fmt: skip
             top, total = rows.emit()
             for r in range(group):
@@ -119,9 +121,10 @@ def emit_rows(
 class _Rows:
     """`group` rows at offset `source` of the queries, and keys `begin` to `end` of a head.
 
-    The head's keys and values begin at `first_key` and `first_value`, the rows' masks at `masks`.
-    `scaled` holds the queries times the scale, `sums` the outputs so far, `scores` those of one
-    block of keys, `factors` what its exponentials rescale earlier sums by.
+    Its last key has number `last`. The head's keys and values begin at `first_key` and
+    `first_value`, the rows' masks at `masks`. `scaled` holds the queries times the scale, `sums`
+    the outputs so far, `scores` those of one block of keys, `factors` what its exponentials
+    rescale earlier sums by.
     """
 
     problem: Problem
@@ -141,6 +144,7 @@ class _Rows:
     masks: Sequence[Index]
     begin: Index
     end: Index
+    last: Index
 
     def emit(self) -> tuple[list[ir.Value], list[ir.Value]]:
         """Emits the loop over blocks of keys; returns the greatest score and the total by row."""
@@ -159,9 +163,8 @@ class _Rows:
 
         def multiply(start: Index) -> None:
             count = minimum(_KEYS, sub(maximum(self.end, start), start))
-            begin = add(self.first_key, mul(start, p.key_step))
             for rows in _pieces(p.group, _AT_ONCE):
-                self._multiply_keys(begin, count, rows)
+                self._multiply_keys(start, count, rows)
 
         def block(start: ir.Value, *state: ir.Value) -> list[ir.Value]:
             count = minimum(_KEYS, sub(self.end, start))
@@ -171,7 +174,7 @@ class _Rows:
             if ahead:
                 multiply(add(start, _KEYS))
             updated = self._exponentials(count, state)
-            self._add_values(add(self.first_value, mul(start, p.value_step)), count)
+            self._add_values(start, count)
             return updated
 
         if ahead:
@@ -181,14 +184,15 @@ class _Rows:
         top, totals = state[: p.group], state[p.group :]
         return top, [across([x], arith.addf, p.lanes) for x in totals]
 
-    def _multiply_keys(self, begin: Index, count: Index, rows: Sequence[int]) -> None:
+    def _multiply_keys(self, start: Index, count: Index, rows: Sequence[int]) -> None:
         """products[key, r] = partial sums of the dot product, one key after the other."""
         p = self.problem
         query = [self._query(r) for r in rows]
 
         def one(key: ir.Value) -> None:
-            at = add(begin, mul(key, p.key_step))
+            at = self._key(add(start, key))
             keys = self._vectors(self.keys, at)
+            self._fetch_key(at)
             for r, row in zip(rows, query, strict=True):
                 place = add(mul(key, p.group * p.lanes), r * p.lanes)
                 store(self._dot(row, keys), self.products, place)
@@ -208,6 +212,29 @@ class _Rows:
             return [reader.load(add(begin, at), p.lanes) for at in p.key_columns]
         columns = range(0, p.depth, 2 * p.lanes)
         return [load(reader.buffer, add(begin, at), 2 * p.lanes) for at in columns]
+
+    def _key(self, number: Index) -> Index:
+        """Where a key of the head begins."""
+        return add(self.first_key, mul(number, self.problem.key_step))
+
+    def _value(self, number: Index) -> Index:
+        """Where a value of the head begins."""
+        return add(self.first_value, mul(number, self.problem.value_step))
+
+    def _fetch_key(self, at: Index) -> None:
+        """Asks for the key that is wanted some time after the one at an offset."""
+        p = self.problem
+        self._fetch(self.keys, at, self._key(self.last), p.depth, p.key_step)
+
+    def _fetch_value(self, at: Index) -> None:
+        """Asks for the value that is wanted some time after the one at an offset."""
+        p = self.problem
+        self._fetch(self.values, at, self._value(self.last), p.width, p.value_step)
+
+    def _fetch(self, reader: Reader, at: Index, last: Index, width: int, step: int) -> None:
+        if self.problem.fetches:
+            ahead = -(-_AHEAD // (width * reader.bits // 8)) * step
+            reader.fetch(minimum(add(at, ahead), last), width)
 
     def _dot(self, row: Sequence[ir.Value], keys: Sequence[ir.Value]) -> ir.Value:
         """Products of two rows of vectors, summed by lane."""
@@ -274,7 +301,7 @@ class _Rows:
 
         return [*tops, *for_range(0, count, p.lanes, weigh, scaled)]
 
-    def _add_values(self, begin: Index, count: Index) -> None:
+    def _add_values(self, start: Index, count: Index) -> None:
         """sums[r] = sums[r] * factor + p[r, i] * values[i], over the keys of a block."""
         p = self.problem
         whole = 2 if p.pairs else 1
@@ -283,10 +310,10 @@ class _Rows:
         for column in range(0, p.width, strip * p.lanes):
             columns = range(column, column + strip * p.lanes, p.lanes)
             for rows in _pieces(p.group, height):
-                self._add_strip(begin, count, rows, columns)
+                self._add_strip(start, count, rows, columns)
 
     def _add_strip(
-        self, begin: Index, count: Index, rows: Sequence[int], columns: Sequence[int]
+        self, start: Index, count: Index, rows: Sequence[int], columns: Sequence[int]
     ) -> None:
         p = self.problem
         places = [[r * p.width + at for at in columns] for r in rows]
@@ -298,7 +325,7 @@ class _Rows:
         step = self._add_pair if p.pairs else self._add_key
 
         def one(number: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            return step(begin, count, number, rows, columns, sums)
+            return step(start, count, number, rows, columns, sums)
 
         after = for_range(0, ceil_div(count, 2 if p.pairs else 1), 1, one, before)
         for place, x in zip(chain(*places), after, strict=True):
@@ -306,7 +333,7 @@ class _Rows:
 
     def _add_key(
         self,
-        begin: Index,
+        start: Index,
         count: Index,
         key: Index,
         rows: Sequence[int],
@@ -315,7 +342,8 @@ class _Rows:
     ) -> list[ir.Value]:
         """One step of `_add_strip`."""
         p = self.problem
-        at = add(begin, mul(key, p.value_step))
+        at = self._value(add(start, key))
+        self._fetch_value(at)
         found = [self.values.load(add(at, column), p.lanes) for column in columns]
         added = []
         for n, r in enumerate(rows):
@@ -327,7 +355,7 @@ class _Rows:
 
     def _add_pair(
         self,
-        begin: Index,
+        start: Index,
         count: Index,
         number: Index,
         rows: Sequence[int],
@@ -337,9 +365,10 @@ class _Rows:
         """The same step for two keys; the last one may be there twice, the second time as zero."""
         p = self.problem
         key = mul(number, 2)
-        first, second = (
-            add(begin, mul(k, p.value_step)) for k in (key, minimum(add(key, 1), sub(count, 1)))
-        )
+        pair = [add(start, k) for k in (key, minimum(add(key, 1), sub(count, 1)))]
+        first, second = map(self._value, pair)
+        for at in (first, second):
+            self._fetch_value(at)
         found = []
         for column in columns[::2]:
             halves = [
