@@ -3,8 +3,10 @@
     Target.parse("native")               this machine, every feature it has
     Target.parse("x86-64-v3")            a level of the x86-64 psABI
     Target.parse("x86-64-v4+avx512vnni") a level with features added (or taken away by `-`)
+    Target.parse("znver4")               a CPU by its name
 
-Feature names are LLVM's. Source: x86-64 psABI, section 3.1.1 (microarchitecture levels).
+CPU and feature names are LLVM's. Source: x86-64 psABI, section 3.1.1 (microarchitecture levels);
+LLVM `X86.td`.
 """
 
 import platform
@@ -23,6 +25,11 @@ _LEVEL_3 = (
     *("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"),
 )
 _LEVEL_4 = (*_LEVEL_3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
+_ZEN_4 = (
+    *(*_LEVEL_4, "avx512bf16", "avx512bitalg", "avx512ifma", "avx512vbmi", "avx512vbmi2"),
+    *("avx512vnni", "avx512vpopcntdq", "gfni"),
+)
+_SAPPHIRE_RAPIDS = (*(*_ZEN_4, "amx-bf16", "amx-int8", "amx-tile", "avx512fp16", "avxvnni"),)
 _ARMV8 = ("fp-armv8", "neon")
 
 # name -> (architecture, LLVM CPU, features)
@@ -31,18 +38,23 @@ _NAMED = {
     "x86-64-v2": ("x86_64", "x86-64-v2", _LEVEL_2),
     "x86-64-v3": ("x86_64", "x86-64-v3", _LEVEL_3),
     "x86-64-v4": ("x86_64", "x86-64-v4", _LEVEL_4),
+    "znver4": ("x86_64", "znver4", _ZEN_4),
+    "sapphirerapids": ("x86_64", "sapphirerapids", _SAPPHIRE_RAPIDS),
     "aarch64": ("aarch64", "generic", _ARMV8),
     "aarch64-v8.2": ("aarch64", "generic", (*_ARMV8, "lse", "rdm", "fullfp16", "dotprod")),
 }
+# Intel's with tile registers, which a virtual machine may hide.
+_XEONS = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d")
 _TRIPLES = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
 _ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 
 # What kernels may use, by LLVM's names, and what /proc/cpuinfo calls it where that differs.
 _X86_FLAGS = {
-    **{name: name for name in (*_LEVEL_4, "avx512vbmi")},
+    **{name: name for name in (*_LEVEL_4, "avx512ifma", "avx512vbmi", "gfni")},
     **{"sse3": "pni", "sse4.1": "sse4_1", "sse4.2": "sse4_2", "sahf": "lahf_lm"},
     **{"bmi": "bmi1", "lzcnt": "abm", "avxvnni": "avx_vnni", "avx512vbmi2": "avx512_vbmi2"},
+    **{"avx512bitalg": "avx512_bitalg", "avx512vpopcntdq": "avx512_vpopcntdq"},
     **{"avx512vnni": "avx512_vnni", "avx512bf16": "avx512_bf16", "avx512fp16": "avx512_fp16"},
     **{"amx-tile": "amx_tile", "amx-int8": "amx_int8", "amx-bf16": "amx_bf16"},
 }
@@ -97,6 +109,16 @@ class Target:
     def has(self, feature: str) -> bool:
         """Whether the machine has that feature, by LLVM's name: `has("avx512vnni")`."""
         return f"+{feature}" in self.features
+
+    @property
+    def fetches_little(self) -> bool:
+        """Whether kernels should ask for memory ahead that other machines fetch by themselves."""
+        return self.cpu in _XEONS or self.has("amx-tile")
+
+    @property
+    def widens_bf16(self) -> bool:
+        """Whether two multiply-adds of f32 vectors take less time than one of pairs of bf16."""
+        return self.cpu in _XEONS
 
     @property
     def needs(self) -> tuple[str, ...]:

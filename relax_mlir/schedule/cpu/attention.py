@@ -92,7 +92,7 @@ def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem |
         bool(settings["causal"].value),
         pairs,
         pairs and has_tiles(target, "bf16"),
-        target.has("amx-tile"),
+        target.fetches_little,
         target.num_vector_registers,
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from relax_mlir.bindings import arith, ir, memref
 from relax_mlir.dialects.graph.quantized import BLOCK
 
-from .loops import Index, add, broadcast, floor_div, load, value, vector_type
+from .loops import Index, add, broadcast, floor_div, load, minimum, value, vector_type
 from .packing import LINE_BITS
 from .program import (
     Argument,
@@ -26,6 +26,9 @@ from .program import (
 )
 
 Buffers = Mapping[int, ir.Value]
+
+_AHEAD = 8192
+"""Bytes of keys, or of values, between what is asked for and what is multiplied."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,14 @@ class Reader:
         """Asks for `count` numbers from an offset, which need not exist."""
         for at in range(0, count, LINE_BITS // self.bits):
             memref.prefetch(self.buffer, [value(add(offset, at))], False, 2, True)
+
+    def fetch_ahead(self, offset: Index, width: int, step: int, last: Index) -> None:
+        """Asks for what is wanted some time after the row of `width` numbers at an offset.
+
+        Rows are `step` apart, and the last one begins at `last`.
+        """
+        ahead = -(-_AHEAD // (width * self.bits // 8)) * step
+        self.fetch(minimum(add(offset, ahead), last), width)
 
     def everywhere(self, offset: Index, lanes: int) -> ir.Value:
         """The float at an offset, as f32 in every lane."""

@@ -57,8 +57,6 @@ from .multiply_add import MultiplyAdd, interleave, load_pair, round_to_bf16
 MOST_ROWS = 8
 _KEYS = 16
 _AT_ONCE = 4
-_AHEAD = 8192
-"""Bytes of keys, or of values, between what is asked for and what is multiplied."""
 
 
 def emit_rows(
@@ -224,17 +222,14 @@ class _Rows:
     def _fetch_key(self, at: Index) -> None:
         """Asks for the key that is wanted some time after the one at an offset."""
         p = self.problem
-        self._fetch(self.keys, at, self._key(self.last), p.depth, p.key_step)
+        if p.fetches:
+            self.keys.fetch_ahead(at, p.depth, p.key_step, self._key(self.last))
 
     def _fetch_value(self, at: Index) -> None:
         """Asks for the value that is wanted some time after the one at an offset."""
         p = self.problem
-        self._fetch(self.values, at, self._value(self.last), p.width, p.value_step)
-
-    def _fetch(self, reader: Reader, at: Index, last: Index, width: int, step: int) -> None:
-        if self.problem.fetches:
-            ahead = -(-_AHEAD // (width * reader.bits // 8)) * step
-            reader.fetch(minimum(add(at, ahead), last), width)
+        if p.fetches:
+            self.values.fetch_ahead(at, p.width, p.value_step, self._value(self.last))
 
     def _dot(self, row: Sequence[ir.Value], keys: Sequence[ir.Value]) -> ir.Value:
         """Products of two rows of vectors, summed by lane."""

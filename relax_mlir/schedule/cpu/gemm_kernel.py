@@ -59,7 +59,7 @@ from .loops import (
     value,
 )
 from .multiply_add import MultiplyAdd
-from .packing import Matrix, copy_panel, copy_rows
+from .packing import Matrix, copy_panel, copy_rows, widen_panel
 
 L2_ELEMENTS = 131072
 """Elements of the left side that one task keeps in the L2 cache (half a megabyte)."""
@@ -94,6 +94,7 @@ class Problem:
     are panels [number of panels, depth, columns] of which the matrix describes the first
     (`row_stride` is then the distance of two panels). With `pairs`, numbers are bf16, `depth`
     counts steps (see `MultiplyAdd`), and panels are of pairs [number of panels, depth, columns, 2].
+    With `widens`, only packed panels are, and are made f32 numbers before they are multiplied.
     """
 
     batch: tuple[Index, ...]
@@ -106,6 +107,7 @@ class Problem:
     initial: float
     epilogue: Epilogue
     pairs: bool = False
+    widens: bool = False
 
     @property
     def batch_size(self) -> Index:
@@ -328,7 +330,7 @@ class _Task:
             size = mul(kept, tiling.columns)
             sums = tuple(stack.enter_context(scratch(size, f32)) for _ in problem.rhs)
             packs: tuple[ir.Value, ...] = ()
-            if not problem.packed:
+            if problem.widens or not problem.packed:
                 size = tiling.most_k * tiling.columns * gemm.step.per_lane
                 element = ir.BF16Type.get() if problem.pairs else f32
                 packs = tuple(stack.enter_context(scratch(size, element)) for _ in problem.rhs)
@@ -389,14 +391,18 @@ class _Task:
     def _rights(self, p: Index, k: Index, depth: Index, packs: tuple[ir.Value, ...]) -> list[Panel]:
         """A panel of each product from k on, packed if it is not yet."""
         gemm, tiling = self.gemm, self.gemm.tiling
+        lanes, vectors, pairs = tiling.lanes, tiling.vectors, gemm.problem.pairs
         found = []
         for i, side in enumerate(gemm.problem.rhs):
             rhs = side(self.rows.batch)
-            if gemm.problem.packed:
+            if gemm.problem.widens:
+                widen_panel(rhs, p, k, depth, lanes, vectors, packs[i])
+            elif gemm.problem.packed:
                 found.append(Panel(rhs.buffer, rhs.at(p, k), rhs.convert))
                 continue
-            column, pairs = mul(p, tiling.columns), gemm.problem.pairs
-            copy_panel(rhs, column, k, depth, tiling.lanes, tiling.vectors, packs[i], 0, pairs)
+            else:
+                column = mul(p, tiling.columns)
+                copy_panel(rhs, column, k, depth, lanes, vectors, packs[i], 0, pairs)
             found.append(Panel(packs[i], 0))
         return found
 

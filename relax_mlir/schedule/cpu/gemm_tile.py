@@ -66,7 +66,7 @@ class Tiling:
     def of(target: Target) -> "Tiling":
         """The largest tile that leaves registers for the right side and one broadcast."""
         registers = target.num_vector_registers
-        fetching = 1 if target.has("amx-tile") else FETCHING_ROWS
+        fetching = 1 if target.fetches_little else FETCHING_ROWS
         rows = 14 if registers == 32 else 6
         return Tiling(target.f32_lanes, registers, rows, fetching_rows=fetching)
 

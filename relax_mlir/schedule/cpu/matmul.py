@@ -9,7 +9,7 @@ Needs: named linalg ops generalised. Leaves: a scheduled kernel, or the function
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from relax_mlir.analysis.affine import dims_of
 from relax_mlir.bindings import arith, ir
@@ -35,6 +35,8 @@ from .program import Argument, Computed, Empty, Program, Reshape, Slice, Stage, 
 
 FEWEST_IN_TILES = 5
 """Rows from which on tile registers are faster than vectors."""
+FEWEST_WIDENED = 5
+"""Rows from which on bf16 numbers are multiplied as f32 numbers, where that is faster."""
 MOST_BESIDE_TILES = 6
 """Rows up to which weights that are not packed are read as they lie, not packed for tiles."""
 
@@ -44,24 +46,35 @@ def schedule_matmul(kernel: PrimFunc, target: Target) -> bool:
 
     Returns False, and leaves the function alone, if it is of another kind.
     """
-    tiling, pairs = Tiling.of(target), has_pairs(target)
-    has_tiles = amx.has_tiles(target, "bf16")
+    tiling, means = Tiling.of(target), _Means.of(target)
 
     def match(program: Program) -> Sequence[Contraction] | None:
         found = find_contractions(program, tiling.columns)
-        return None if found is None or (found[0].pairs and not pairs) else found
+        return None if found is None or (found[0].pairs and not means.pairs) else found
 
-    return rewrite(
-        kernel, target, match, lambda k, found: _emit(k, tiling, found, pairs, has_tiles)
-    )
+    return rewrite(kernel, target, match, lambda k, found: _emit(k, tiling, found, means))
+
+
+@dataclass(frozen=True)
+class _Means:
+    """How a target multiplies bf16 numbers: in `pairs`, and many rows in `tiles`.
+
+    A target without tiles that `widens` multiplies many rows as f32 numbers.
+    """
+
+    pairs: bool
+    tiles: bool
+    widens: bool
+
+    @staticmethod
+    def of(target: Target) -> "_Means":
+        """Those of a target."""
+        tiles = amx.has_tiles(target, "bf16")
+        return _Means(has_pairs(target), tiles, target.widens_bf16 and not tiles)
 
 
 def _emit(
-    kernel: Kernel,
-    tiling: Tiling,
-    contractions: Sequence[Contraction],
-    may_pair: bool,
-    has_tiles: bool,
+    kernel: Kernel, tiling: Tiling, contractions: Sequence[Contraction], means: _Means
 ) -> None:
     """Emits the body of the scheduled function."""
     prepare_program(kernel)
@@ -69,19 +82,19 @@ def _emit(
     shape = [kernel.extent(first.stage, loop) for loop in range(len(first.stage.extents))]
     plain = _problem(kernel, tiling, contractions, shape, first.pairs)
     if plain.packed:
-        _emit_packed(kernel, tiling, contractions, shape, plain, has_tiles)
+        _emit_packed(kernel, tiling, contractions, shape, plain, means)
         return
     paired = plain
-    if may_pair and first.bf16 and all(_is_stored_bf16(c) for c in contractions):
+    if means.pairs and first.bf16 and all(_is_stored_bf16(c) for c in contractions):
         paired = _problem(kernel, tiling, contractions, shape, True)
     along_k = reads_along_k(plain)
     most = MOST_ROWS[along_k]
-    if has_tiles and paired.pairs:
+    if means.tiles and paired.pairs:
         most = min(most, MOST_BESIDE_TILES)
     if_else(
         less(plain.rows, most + 1),
         lambda: emit_gemv(tiling, paired if along_k else plain),
-        lambda: _emit_many(tiling, paired, has_tiles),
+        lambda: _emit_many(tiling, plain if means.widens else paired, means),
     )
 
 
@@ -91,11 +104,16 @@ def _emit_packed(
     contractions: Sequence[Contraction],
     shape: Sequence[Index],
     any_rows: Problem,
-    has_tiles: bool,
+    means: _Means,
 ) -> None:
     """Emits a product with packed weights, and one of a single row where that may come."""
+    widened = None
+    if means.widens and any_rows.pairs and not _converts(any_rows):
+        singles = _problem(kernel, tiling, contractions, shape, False)
+        depth = mul(any_rows.depth, 2)
+        widened = replace(singles, rhs=any_rows.rhs, depth=depth, widens=True)
     if isinstance(any_rows.rows, int):
-        _emit_many(tiling, any_rows, has_tiles)
+        _emit_many(tiling, any_rows, means, widened)
         return
     first = contractions[0]
     single = [1 if loop in first.rows else extent for loop, extent in enumerate(shape)]
@@ -104,23 +122,34 @@ def _emit_packed(
     if_else(
         both(less(0, any_rows.rows), less(any_rows.rows, 2)),
         lambda: emit_gemm(tiling, one_row),
-        lambda: _emit_many(replace(tiling, least_rows=2), any_rows, has_tiles),
+        lambda: _emit_many(replace(tiling, least_rows=2), any_rows, means, widened),
     )
 
 
-def _emit_many(tiling: Tiling, problem: Problem, has_tiles: bool) -> None:
-    """Emits a product, of pairs in tile registers from some rows on where there are any."""
-    converts = problem.packed and any(
-        side([0] * len(problem.batch)).convert for side in problem.rhs
-    )
-    if not (has_tiles and problem.pairs) or problem.initial or converts:
+def _emit_many(
+    tiling: Tiling, problem: Problem, means: _Means, widened: Problem | None = None
+) -> None:
+    """Emits a product; from some rows on `widened`, if given, or in tile registers."""
+    if widened is not None:
+        if_else(
+            less(problem.rows, FEWEST_WIDENED),
+            lambda: emit_gemm(replace(tiling, rows=FEWEST_WIDENED - 1), problem),
+            lambda: emit_gemm(tiling, widened),
+        )
+    elif means.tiles and problem.pairs and not problem.initial and not _converts(problem):
+        if_else(
+            less(problem.rows, FEWEST_IN_TILES),
+            lambda: emit_gemm(replace(tiling, rows=FEWEST_IN_TILES - 1), problem),
+            lambda: emit_gemm(replace(tiling, rows=BLOCK_ROWS, in_tiles=True), problem),
+        )
+    else:
         emit_gemm(tiling, problem)
-        return
-    if_else(
-        less(problem.rows, FEWEST_IN_TILES),
-        lambda: emit_gemm(replace(tiling, rows=FEWEST_IN_TILES - 1), problem),
-        lambda: emit_gemm(replace(tiling, rows=BLOCK_ROWS, in_tiles=True), problem),
-    )
+
+
+def _converts(problem: Problem) -> bool:
+    """Whether packed weights are not what is multiplied."""
+    sides = (side([0] * len(problem.batch)) for side in problem.rhs)
+    return problem.packed and any(side.convert for side in sides)
 
 
 def _problem(

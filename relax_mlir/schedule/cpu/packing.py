@@ -8,11 +8,12 @@ block of the right side becomes a panel: for each k the `columns` values of one 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from relax_mlir.bindings import ir, memref, vector
+from relax_mlir.bindings import arith, ir, memref, vector
 
 from .loops import (
     Index,
     add,
+    ceil_div,
     choose,
     floor_div,
     for_range,
@@ -23,9 +24,11 @@ from .loops import (
     mod,
     mul,
     round_up,
+    splat_integer,
     store,
     sub,
     value,
+    vector_type,
 )
 from .multiply_add import MultiplyAdd, interleave
 
@@ -236,6 +239,35 @@ def copy_panel(
     """
     copy = _PanelCopy(source, row, k, vectors, MultiplyAdd(lanes, pairs), target, start)
     copy.from_rows(depth) if source.k_is_innermost else copy.from_columns(depth)
+
+
+def widen_panel(
+    source: Matrix,
+    panel: Index,
+    k: Index,
+    depth: Index,
+    lanes: int,
+    vectors: int,
+    target: ir.Value,
+) -> None:
+    """Copies a panel of pairs of bf16 numbers, from number k on, which is even, as f32 numbers.
+
+    `target` gets `depth` steps of `vectors * lanes` numbers, or one more if that is odd.
+    """
+    begin, bits = source.at(panel, floor_div(k, 2)), ir.IntegerType.get_signless(32)
+    kind, columns = vector_type(lanes, ir.F32Type.get()), vectors * lanes
+    half, upper = splat_integer(16, lanes, bits), splat_integer(-65536, lanes, bits)
+
+    def step(pair: ir.Value) -> None:
+        at = mul(pair, 2 * columns)
+        for v in range(vectors):
+            loaded = load(source.buffer, add(begin, at, 2 * v * lanes), 2 * lanes)
+            both = vector.bitcast(vector_type(lanes, bits), loaded)
+            for number, x in enumerate((arith.shli(both, half), arith.andi(both, upper))):
+                place = add(at, number * columns + v * lanes)
+                store(vector.bitcast(kind, x), target, place)
+
+    for_range(0, ceil_div(depth, 2), 1, step)
 
 
 @dataclass(frozen=True)
