@@ -103,6 +103,8 @@ class Target:
         chosen = {feature[1:]: feature[0] for feature in features}
         for feature in re.findall(r"[+,](-?[a-z0-9.]+(?:-[a-z0-9.]+)*)", changes):
             chosen[feature.lstrip("-")] = "-" if feature.startswith("-") else "+"
+        if chosen.get("amx-tile") != "+":  # LLVM, too, has the others only with it
+            chosen |= {feature: "-" for feature in chosen if feature.startswith("amx-")}
         signed = tuple(sorted(sign + feature for feature, sign in chosen.items()))
         return Target(text.strip(), arch, _TRIPLES[arch], cpu, signed, _vector_bytes(arch, signed))
 

@@ -2,6 +2,7 @@
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4},symbol-dce' | FileCheck %s --check-prefix=WIDE
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4+avx512bf16},symbol-dce,relax-schedule{target=x86-64-v4+avx512bf16}' | FileCheck %s --check-prefix=DOT
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4+avx512bf16+amx-tile+amx-bf16},symbol-dce,relax-schedule{target=x86-64-v4+avx512bf16+amx-tile+amx-bf16}' | FileCheck %s --check-prefix=TILES
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=sapphirerapids+-amx-tile},symbol-dce,relax-schedule{target=sapphirerapids+-amx-tile}' | FileCheck %s --check-prefix=SINGLES
 
 // Numbers of bf16 on both sides: neighbours along k lie side by side, if the target multiplies such pairs.
 // CHECK-LABEL: func.func @rounded
@@ -91,3 +92,21 @@ func.func @rounded_between_products(%x: tensor<?x64xf32, #graph.shape<["n", 64]>
 // TILES:           llvm.call_intrinsic "llvm.x86.tilestored64"(%c0_i8, %{{.*}}, %c128_i64)
 // TILES:           llvm.call_intrinsic "llvm.x86.tilerelease"
 // TILES:         scf.reduce
+
+// Where a pair takes longer than two numbers: pairs up to eight rows, from nine on each panel is made f32 numbers once.
+// SINGLES-LABEL: func.func private @fused_astype_permute_dims_matmul_packed(
+// SINGLES:         scf.if
+// SINGLES:           llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
+// SINGLES:         arith.cmpi ult, %{{.*}}, %c9 : index
+// SINGLES:         scf.if
+// SINGLES:           llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
+// SINGLES:         } else {
+// SINGLES:           scf.parallel
+// SINGLES:             arith.extf {{.*}} : vector<16xbf16> to vector<16xf32>
+// SINGLES:           scf.parallel
+// SINGLES:             scf.for
+// SINGLES:               arith.shli
+// SINGLES:               arith.andi
+// SINGLES-COUNT-28:    vector.fma
+// SINGLES-NOT:       dpbf16ps
+// SINGLES:           scf.reduce

@@ -25,9 +25,11 @@ func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
 // TILES-LABEL: func.func private @attention(
 // TILES-SAME:    memref<?x6x64xbf16>, %[[K:[a-z0-9_]+]]: memref<2x?x64xbf16>
 // TILES:         %[[KEYS:.*]] = memref.collapse_shape %[[K]]
-// Fewer rows, by vectors, ask for keys ahead.
+// Fewer rows, by vectors of f32 numbers, ask for keys ahead.
 // TILES:         scf.parallel
+// TILES:           arith.extf {{.*}} : vector<16xbf16> to vector<16xf32>
 // TILES:           memref.prefetch %[[KEYS]]
+// TILES:           vector.fma
 // TILES:         scf.parallel
 // TILES:           llvm.call_intrinsic "llvm.x86.ldtilecfg"
 // TILES:           scf.for %{{.*}} step %c32

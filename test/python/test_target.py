@@ -17,6 +17,8 @@ from relax_mlir.target import Target, TargetError
         ("x86-64-v2", 16, 16),
         ("x86-64-v3", 32, 16),
         ("x86-64-v4", 64, 32),
+        ("znver4", 64, 32),
+        ("sapphirerapids", 64, 32),
         ("aarch64", 16, 32),
         ("aarch64-v8.2", 16, 32),
     ],
@@ -33,6 +35,18 @@ def test_named_levels(name: str, vector_bytes: int, registers: int) -> None:
 def test_levels_grow() -> None:
     levels = [set(Target.parse(f"x86-64{v}").features) for v in ("", "-v2", "-v3", "-v4")]
     assert levels[0] < levels[1] < levels[2] < levels[3]
+
+
+def test_a_cpu_by_its_name() -> None:
+    xeon, zen = Target.parse("sapphirerapids"), Target.parse("znver4")
+    assert xeon.cpu == "sapphirerapids"
+    assert {"amx-tile", "avx512bf16"} <= set(xeon.needs)
+    assert (xeon.widens_bf16, xeon.fetches_little) == (True, True)
+    assert (zen.widens_bf16, zen.fetches_little) == (False, False)
+    # A virtual machine may hide them: the cores are what they are.
+    hidden = Target.parse("sapphirerapids+-amx-tile")
+    assert (hidden.widens_bf16, hidden.fetches_little) == (True, True)
+    assert not any(feature.startswith("amx") for feature in hidden.needs)
 
 
 def test_features_are_added_and_taken_away() -> None:

@@ -20,6 +20,7 @@ Source: arXiv 1805.02867 (online softmax), 2205.14135 (FlashAttention), Flash-De
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.tir import PrimFunc
@@ -79,6 +80,7 @@ def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem |
     kinds = [cache.element for cache in (operands.query, operands.keys, operands.values)]
     halves = all(isinstance(kind, ir.BF16Type) for kind in (*kinds, out.element))
     pairs = halves and has_pairs(target) and width % 32 == 0 and depth % 32 == 0
+    tiles = pairs and has_tiles(target, "bf16")
     return Problem(
         operands,
         out,
@@ -90,8 +92,8 @@ def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem |
         lanes,
         settings["scale"].value,
         bool(settings["causal"].value),
-        pairs,
-        pairs and has_tiles(target, "bf16"),
+        tiles or (pairs and not target.widens_bf16),
+        tiles,
         target.fetches_little,
         target.num_vector_registers,
     )
@@ -111,11 +113,13 @@ def _emit(kernel: Kernel, problem: Problem) -> None:
         _with_keys(kernel, problem, lengths, lambda: emit_tiles(problem, buffers, lengths, mask))
         return
     few = less(mul(lengths.count, problem.group), most + 1)
+    # CPUs with tile registers multiply numbers in less time than pairs of them.
+    in_rows = replace(problem, pairs=False) if problem.tiles else problem
 
     def emit() -> None:
         if_else(
             few,
-            lambda: emit_rows(problem, buffers, lengths, mask),
+            lambda: emit_rows(in_rows, buffers, lengths, mask),
             lambda: emit_tiles(problem, buffers, lengths, mask),
         )
 

@@ -99,10 +99,8 @@ class TileKeys:
     def emit(self, start: Index, left: Index) -> None:
         """Emits a block of keys from `start` on, of which `left` or fewer are to be seen."""
         count = minimum(self.COUNT, left)
-        self.rows.fetch_keys(start, self.COUNT)
         self._score(self.rows.keys_from(start), count)
         self._finish_scores(start, count)
-        self.rows.fetch_values(start, self.COUNT)
         for_range(0, self.rows.vectors, 1, lambda v: self._weigh(mul(v, LANES)))
         self._add_values(self.rows.values_from(start), sub(count, 1))
 

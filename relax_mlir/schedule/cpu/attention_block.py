@@ -24,8 +24,6 @@ from .loops import (
     ceil_div,
     floor_div,
     for_range,
-    if_else,
-    less,
     load,
     minimum,
     mod,
@@ -126,25 +124,6 @@ class RowBlock:
         p = self.problem
         at = add(mul(self.cache, p.width), mul(start, p.value_step))
         return Left(self.values.buffer, at, p.value_step)
-
-    def fetch_keys(self, start: Index, count: int) -> None:
-        """Asks for keys that are wanted some time after these."""
-        p, last = self.problem, self.keys_from(sub(self.lengths.length, 1)).offset
-        self._fetch(self.keys, self.keys_from(start), count, p.depth, last)
-
-    def fetch_values(self, start: Index, count: int) -> None:
-        """Asks for values that are wanted some time after these."""
-        p, last = self.problem, self.values_from(sub(self.lengths.length, 1)).offset
-        self._fetch(self.values, self.values_from(start), count, p.width, last)
-
-    def _fetch(self, reader: Reader, first: Left, count: int, width: int, last: Index) -> None:
-        """The same, if the machine does not by itself, and no other rows have asked before."""
-
-        def one(i: ir.Value) -> None:
-            reader.fetch_ahead(first.at(i).offset, width, first.stride, last)
-
-        if self.problem.fetches:
-            if_else(less(self.held, ROWS), lambda: for_range(0, count, 1, one))
 
     def start(self, lowest: float) -> None:
         """Emits what is done before the first block of keys."""

@@ -35,7 +35,7 @@ from .program import Argument, Computed, Empty, Program, Reshape, Slice, Stage, 
 
 FEWEST_IN_TILES = 5
 """Rows from which on tile registers are faster than vectors."""
-FEWEST_WIDENED = 5
+FEWEST_WIDENED = 9
 """Rows from which on bf16 numbers are multiplied as f32 numbers, where that is faster."""
 MOST_BESIDE_TILES = 6
 """Rows up to which weights that are not packed are read as they lie, not packed for tiles."""

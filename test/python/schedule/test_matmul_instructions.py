@@ -14,6 +14,7 @@ CASES = [
     ("bf16", "aarch64", r"\bfmla\s+v\d+\.4s", r"\bfmadd\b|\bbl\s+(fmaf?|__\w*bf\w*)\b"),
     ("f32", "x86-64-v4", r"\bvfmadd231ps\b.*%zmm", r"\bvfmadd231ss\b"),
     ("bf16", "x86-64-v4+avx512bf16", r"\bvdpbf16ps\b.*%zmm", r"\bvfmadd231ss\b"),
+    ("bf16", "sapphirerapids+-amx-tile", r"\bvfmadd231ps\b.*%zmm", r"\bvfmadd231ss\b"),
     ("f32", "x86-64-v3", r"\bvfmadd231ps\b.*%ymm", r"%zmm|\bvfmadd231ss\b"),
     ("bf16", "x86-64-v3", r"\bvfmadd231ps\b.*%ymm", r"%zmm|\bvdpbf16ps\b|\bvfmadd231ss\b"),
 ]
