@@ -102,4 +102,8 @@ def test_features_with_dashes_in_their_names() -> None:
     assert {"amx-tile", "amx-bf16"} <= set(with_tiles.needs)
     without = Target.parse("x86-64-v4+amx-tile+amx-bf16+-amx-tile")
     assert not without.has("amx-tile")
-    assert without.has("amx-bf16")
+    assert without.has("avx512vl")
+    assert not without.has("amx-bf16"), "LLVM has it only with amx-tile"
+    other = Target.parse("aarch64+-fp-armv8")
+    assert other.has("neon")
+    assert not other.has("fp-armv8")
