@@ -43,7 +43,7 @@ _NAMED = {
     "aarch64": ("aarch64", "generic", _ARMV8),
     "aarch64-v8.2": ("aarch64", "generic", (*_ARMV8, "lse", "rdm", "fullfp16", "dotprod")),
 }
-# Intel's with tile registers, which a virtual machine may hide.
+# Intel's with tile registers.
 _XEONS = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d")
 _TRIPLES = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
 _ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
@@ -113,14 +113,13 @@ class Target:
         return f"+{feature}" in self.features
 
     @property
-    def fetches_little(self) -> bool:
-        """Whether kernels should ask for memory ahead that other machines fetch by themselves."""
-        return self.cpu in _XEONS or self.has("amx-tile")
+    def is_xeon(self) -> bool:
+        """Whether it is an Intel server CPU since Sapphire Rapids; a guest may not see its AMX.
 
-    @property
-    def widens_bf16(self) -> bool:
-        """Whether two multiply-adds of f32 vectors take less time than one of pairs of bf16."""
-        return self.cpu in _XEONS
+        Its cores fetch little memory by themselves, and begin a product of bf16 pairs every second
+        cycle, but two multiply-adds of f32 vectors in each.
+        """
+        return self.cpu in _XEONS or self.has("amx-tile")
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -92,9 +92,9 @@ def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem |
         lanes,
         settings["scale"].value,
         bool(settings["causal"].value),
-        tiles or (pairs and not target.widens_bf16),
+        tiles or (pairs and not target.is_xeon),
         tiles,
-        target.fetches_little,
+        target.is_xeon,
         target.num_vector_registers,
     )
 

@@ -116,8 +116,8 @@ class ClusterEmitter:
 
         # Of rows of unknown extent, LLVM does not know that they are apart: several at a time would
         # load what comes after a store, and wait for it where low bits of their addresses agree.
-        may_unroll = bool(carried) or isinstance(extent, int)
-        return loops.for_range(0, extent, 1, step, carried, may_unroll)
+        unroll = None if carried or isinstance(extent, int) else 1
+        return loops.for_range(0, extent, 1, step, carried, unroll)
 
     def _unrolled(self, stop: Index, body: LaneBody, carried: Carried) -> Carried:
         """Several vectors at a time up to `stop`: all loads first, then all stores.

@@ -10,7 +10,7 @@ Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplicatio
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from relax_mlir.bindings import arith, ir, memref
@@ -50,7 +50,7 @@ class Tiling:
     A tile is `rows` by `vectors * lanes`; some `block_k` values of k pass before accumulators go
     back to memory. There is no code for tiles of less than `least_rows`. With `in_tiles`, sums are
     in the registers of `amx` and not in vectors. Tiles of `fetching_rows` and more ask for packed
-    weights ahead.
+    weights ahead. `unroll` is for tiles that fill registers, see `unroll_of`.
     """
 
     lanes: int
@@ -61,14 +61,20 @@ class Tiling:
     least_rows: int = 1
     in_tiles: bool = False
     fetching_rows: int = FETCHING_ROWS
+    unroll: int | None = None
 
     @staticmethod
     def of(target: Target) -> "Tiling":
         """The largest tile that leaves registers for the right side and one broadcast."""
         registers = target.num_vector_registers
-        fetching = 1 if target.fetches_little else FETCHING_ROWS
         rows = 14 if registers == 32 else 6
-        return Tiling(target.f32_lanes, registers, rows, fetching_rows=fetching)
+        tiling = Tiling(target.f32_lanes, registers, rows)
+        # Another thread of the core takes half of the instructions that it begins.
+        return replace(tiling, fetching_rows=1, unroll=2) if target.is_xeon else tiling
+
+    def unroll_of(self, sums: int) -> int | None:
+        """How often the step of a tile of so many sums is repeated; None: as LLVM sees fit."""
+        return self.unroll if sums >= self.registers // 2 else None
 
     @property
     def has_masks(self) -> bool:
@@ -210,7 +216,8 @@ class Tile:
         sums = [*initial, *[zero] * (count * (unroll - 1))]
         # In a longer body LLVM reorders loads, and bf16 comes from memory more slowly.
         as_it_is = self.step.pairs and unroll > 1
-        sums = for_range(0, main, unroll, steps, sums, may_unroll=not as_it_is)
+        repeat = 1 if as_it_is else self.tiling.unroll_of(count)
+        sums = for_range(0, main, unroll, steps, sums, repeat)
         total = sums[:count]
         if unroll > 1:
             total = for_range(main, depth, 1, lambda k, *s: step(k, s), total)

@@ -70,7 +70,7 @@ class _Means:
     def of(target: Target) -> "_Means":
         """Those of a target."""
         tiles = amx.has_tiles(target, "bf16")
-        return _Means(has_pairs(target), tiles, target.widens_bf16 and not tiles)
+        return _Means(has_pairs(target), tiles, target.is_xeon and not tiles)
 
 
 def _emit(

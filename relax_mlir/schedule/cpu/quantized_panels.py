@@ -76,7 +76,7 @@ class Ahead:
     @staticmethod
     def of(target: Target, scheme: Scheme) -> "Ahead":
         """Of 0.5 to 8 KiB the best on Zen 4, of 4 to 32 on a machine with tile registers."""
-        if not target.fetches_little:
+        if not target.is_xeon:
             return Ahead()
         return Ahead(16384 if scheme.bits == 8 else 8192, 2, True)
 

@@ -31,7 +31,7 @@ TARGETS = [
 NATIVE = ["native", "native+-amx-tile"] if HERE.has("amx-tile") else ["native"]
 # What such a CPU makes of bf16 when its tile registers are hidden, on machines that can run it.
 HIDDEN = "sapphirerapids+-amx-tile+-avx512fp16+-avxvnni"
-if not HERE.widens_bf16 and HERE.arch == "x86_64" and not lacking(Target.parse(HIDDEN).needs):
+if not HERE.is_xeon and HERE.arch == "x86_64" and not lacking(Target.parse(HIDDEN).needs):
     NATIVE.append(HIDDEN)
 # A nest over rows has a loop for each number of vectors, whole or not, and one for long rows.
 LOOPS_OVER_ROWS = 1 + 2 * MOST_VECTORS if HERE.vector_bytes == 64 else 1
