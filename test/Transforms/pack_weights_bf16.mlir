@@ -94,6 +94,9 @@ func.func @rounded_between_products(%x: tensor<?x64xf32, #graph.shape<["n", 64]>
 // TILES:         scf.reduce
 
 // Where a pair takes longer than two numbers: pairs up to eight rows, from nine on each panel is made f32 numbers once.
+// The loop over k of a tile that fills the registers does two steps at a time.
+// SINGLES:       #[[$COUNT:.*]] = #llvm.loop_unroll<count = 2 : i32>
+// SINGLES:       #[[$TWICE:.*]] = #llvm.loop_annotation<unroll = #[[$COUNT]]>
 // SINGLES-LABEL: func.func private @fused_astype_permute_dims_matmul_packed(
 // SINGLES:         scf.if
 // SINGLES:           llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
@@ -108,5 +111,7 @@ func.func @rounded_between_products(%x: tensor<?x64xf32, #graph.shape<["n", 64]>
 // SINGLES:               arith.shli
 // SINGLES:               arith.andi
 // SINGLES-COUNT-28:    vector.fma
+// SINGLES-NEXT:        scf.yield
+// SINGLES-NEXT:      } {llvm.loop_annotation = #[[$TWICE]]}
 // SINGLES-NOT:       dpbf16ps
 // SINGLES:           scf.reduce
