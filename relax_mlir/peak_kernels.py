@@ -25,6 +25,7 @@ from relax_mlir.schedule.cpu.loops import (
     store,
     vector_type,
 )
+from relax_mlir.schedule.cpu.pointers import pointer
 from relax_mlir.target import Target
 
 CHAINS = 12
@@ -192,7 +193,7 @@ def _tile_task(unit: _Unit, x: ir.Value, y: ir.Value, task: ir.Value) -> None:
     rows_of_sums = len(amx.SUMS) * amx.LANES
     with amx.configured(amx.ROWS, amx.ROWS), scratch(rows_of_sums, element) as rows:
         for tile in (left, right):
-            amx.load_tile(tile, amx.pointer(x, place), 0)
+            amx.load_tile(tile, pointer(x, place), 0)
         for tile in amx.SUMS:
             amx.clear_tile(tile)
 
@@ -202,7 +203,7 @@ def _tile_task(unit: _Unit, x: ir.Value, y: ir.Value, task: ir.Value) -> None:
 
         for_range(0, TILE_STEPS, 1, step)
         for tile in amx.SUMS:
-            amx.store_tile(tile, amx.pointer(rows, tile * amx.LANES), 0)
+            amx.store_tile(tile, pointer(rows, tile * amx.LANES), 0)
         sums = [load(rows, tile * amx.LANES, amx.LANES) for tile in amx.SUMS]
         plus = arith.addi if isinstance(element, ir.IntegerType) else arith.addf
         result = vector.bitcast(vector_type(amx.LANES, ir.F32Type.get()), reduce(plus, sums))

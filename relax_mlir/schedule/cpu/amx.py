@@ -13,10 +13,11 @@ Source: Intel intrinsics guide; LLVM `IntrinsicsX86.td`.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from relax_mlir.bindings import arith, ir, llvm, memref, vector
+from relax_mlir.bindings import arith, ir, llvm, vector
 from relax_mlir.target import Target
 
-from .loops import Index, add, mul, scratch, store, value, vector_type
+from .loops import Index, scratch, store, value, vector_type
+from .pointers import pointer
 
 ROWS, LANES, LANE_BYTES = 16, 16, 4
 """Rows of a tile, its columns of 32 bits, and their bytes."""
@@ -63,18 +64,6 @@ def configured(upper: Index, lower: Index, steps: int = LANES) -> Iterator[None]
         llvm.call_intrinsic(None, CONFIGURE, [pointer(configuration, 0)], [], [])
         yield
         _call("tilerelease")
-
-
-def address(buffer: ir.Value, at: Index) -> Index:
-    """The address of an element of a flat buffer, as a number."""
-    size = ir.MemRefType(buffer.type).element_type.width // 8
-    return add(memref.extract_aligned_pointer_as_index(buffer), mul(at, size))
-
-
-def pointer(buffer: ir.Value, at: Index) -> ir.Value:
-    """The address of an element of a flat buffer."""
-    number = arith.index_cast(_integer(64), value(address(buffer, at)))
-    return llvm.inttoptr(ir.Type.parse("!llvm.ptr"), number)
 
 
 def clear_tile(tile: int) -> None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import arith, ir, memref
 
-from . import amx
 from .amx import (
     LANE_BYTES,
     LANES,
@@ -24,7 +23,6 @@ from .amx import (
     ROWS,
     load_tile,
     multiply_tiles,
-    pointer,
     store_tile,
 )
 from .gemm_tile import LINE_BYTES, Left, Panel
@@ -48,6 +46,7 @@ from .loops import (
     zero_attr,
 )
 from .packing import Matrix
+from .pointers import address, pointer
 
 COLUMNS = 2
 """Tiles across a panel."""
@@ -67,7 +66,7 @@ def aligned_rows(matrix: Matrix) -> Iterator[Matrix]:
     """
     kind = ir.MemRefType(matrix.buffer.type)
     line = LINE_BYTES * 8 // kind.element_type.width
-    rest = mod(amx.address(matrix.buffer, matrix.offset), LINE_BYTES)
+    rest = mod(address(matrix.buffer, matrix.offset), LINE_BYTES)
     size = mul(matrix.rows, matrix.row_stride)
     is_copied = both(less(0, rest), less(size, MOST_COPIED))
     with scratch(pick(is_copied, size, 0), kind.element_type) as copy:

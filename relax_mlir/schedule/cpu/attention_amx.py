@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from relax_mlir.bindings import arith, ir, math, memref, vector
 
 from . import amx
-from .amx import LANE_BYTES, LANES, LEFT, PAIRS, RIGHT, ROWS, SUMS, load_tile, pointer, store_tile
+from .amx import LANE_BYTES, LANES, LEFT, PAIRS, RIGHT, ROWS, SUMS, load_tile, store_tile
 from .attention_block import ROWS as BLOCK_ROWS
 from .attention_block import RowBlock, greater, pair_values
 from .attention_parts import LOWEST, power
@@ -47,6 +47,7 @@ from .loops import (
 )
 from .multiply_add import MultiplyAdd, round_to_bf16
 from .packing import transpose
+from .pointers import pointer
 
 _STRIP = 3
 """Tiles of rows whose scores are computed together."""

@@ -60,6 +60,7 @@ from .loops import (
 )
 from .multiply_add import MultiplyAdd
 from .packing import Matrix, copy_panel, copy_rows, widen_panel
+from .pointers import pointer
 
 L2_ELEMENTS = 131072
 """Elements of the left side that one task keeps in the L2 cache (half a megabyte)."""
@@ -472,7 +473,7 @@ class _Tiles:
                 if_else(
                     self.is_first,
                     lambda: amx.clear_tile(tile),
-                    lambda: amx.load_tile(tile, amx.pointer(sums, place), PANEL_ROW_BYTES),
+                    lambda: amx.load_tile(tile, pointer(sums, place), PANEL_ROW_BYTES),
                 )
 
             tiles = self._tile_block(product)

@@ -54,6 +54,7 @@ from .loops import (
 )
 from .memory import View
 from .packing import LINE_BITS
+from .pointers import pointer
 
 L2_GROUPS = 65536
 """Groups of the left side that one task keeps in the L2 cache (a quarter of a megabyte)."""
@@ -387,13 +388,13 @@ class _Tiles:
                     amx.clear_tile(tile)
                     return
                 place = mul(add(rows.first, at, row), lanes)
-                amx.load_tile(tile, amx.pointer(rows.corrections, place), lanes * amx.LANE_BYTES)
+                amx.load_tile(tile, pointer(rows.corrections, place), lanes * amx.LANE_BYTES)
 
             def begin(tile: int, row: Index, place: Index, sums: ir.Value = sums) -> None:
                 if_else(
                     self.is_first,
                     lambda: start(tile, row),
-                    lambda: amx.load_tile(tile, amx.pointer(sums, place), PANEL_ROW_BYTES),
+                    lambda: amx.load_tile(tile, pointer(sums, place), PANEL_ROW_BYTES),
                 )
 
             tiles = self._tile_block(product)

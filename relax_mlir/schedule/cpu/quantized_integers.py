@@ -51,15 +51,15 @@ from .loops import (
     vector_type,
     zero_attr,
 )
-from .quantized_panels import PLACES, Copy, Problem, integers
+from .quantized_panels import PLACES, CopiedRows, Copy, Problem, integers
 from .quantized_tiles import TiledRows, copied_rows, scaled_rows, tiled_rows
 
 ROW_BLOCK = 128
 """Rows whose totals for one panel stay in the L1 cache."""
 HALVED_ROWS = 64
 """Rows from which on threads share rows rather than panels."""
-ROWS = 2
-"""Rows at once of many: 1 waits for its own additions, and 4 ended up slower than 2."""
+ROWS, XEON_ROWS = 2, 4
+"""Rows at once of many: 1 waits for its own additions; on Zen 4, 4 ended up slower than 2."""
 FEW_ROWS = 8
 """Rows up to which there is a tile for each number, where a vector is as wide as a panel."""
 STRETCH = 128
@@ -74,9 +74,9 @@ COPY_ROWS, COPY_BLOCKS = 16, 32
 """Rows of the left side that a task copies, and blocks of so many rows that are worth a thread."""
 
 
-def emit_integers(dot: Dot, problem: Problem, in_tiles: bool) -> None:
+def emit_integers(dot: Dot, problem: Problem, in_tiles: bool, is_xeon: bool) -> None:
     """Emits the whole loop nest at the insertion point; more than a few rows maybe `in_tiles`."""
-    _Kernel(dot, problem, _Split.of(problem, in_tiles), in_tiles).emit()
+    _Kernel(dot, problem, _Split.of(problem, in_tiles), in_tiles, is_xeon).emit()
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,7 @@ class _Kernel:
     problem: Problem
     split: _Split
     in_tiles: bool
+    is_xeon: bool
 
     @property
     def scheme(self) -> Scheme:
@@ -328,12 +329,12 @@ class _Task:
                 ahead = self.kernel.problem.right.ahead
                 if self.kernel.scheme.bits < 8 or rows > 1 or ahead.always:
                     self._prefetch(j, b)
-                places = [add(self._place(b), r) for r in range(rows)]
+                place = self._place(b)
                 result = []
                 for v in vectors:
                     weights = _Weights.of(self.kernel, add(self.first, j), b, v)
                     own = totals[v * rows : (v + 1) * rows]
-                    result += weights.multiply(self.copy, places, own)
+                    result += weights.multiply(self.copy, place, own)
                 return result
 
             zero = splat(0.0, lanes, ir.F32Type.get())
@@ -378,19 +379,19 @@ class _Task:
         """One block of a panel times all rows."""
         self._prefetch(j, b)
         self._prefetch_outputs(j, b)
-        full = sub(self.rows, mod(self.rows, ROWS))
+        at_once = XEON_ROWS if self.kernel.is_xeon else ROWS
+        full = sub(self.rows, mod(self.rows, at_once))
         for v in range(PANEL // self.kernel.dot.lanes):
             weights = _Weights.of(self.kernel, add(self.first, j), b, v)
 
             def some(i: Index, count: int, v: int = v, weights: _Weights = weights) -> None:
-                places = [add(self._place(b), i, r) for r in range(count)]
                 at = [self._total(add(i, r), j, v) for r in range(count)]
                 totals = [load(self.totals, n, self.kernel.dot.lanes) for n in at]
-                totals = weights.multiply(self.copy, places, totals)
+                totals = weights.multiply(self.copy, add(self._place(b), i), totals)
                 for total, n in zip(totals, at, strict=True):
                     store(total, self.totals, n)
 
-            for_range(0, full, ROWS, partial(some, count=ROWS))
+            for_range(0, full, at_once, partial(some, count=at_once))
             for_range(full, self.rows, 1, partial(some, count=1))
 
     def _prefetch(self, j: Index, b: Index) -> None:
@@ -449,30 +450,32 @@ class _Weights:
             sums = _sums(kernel, numbers, scales)
         return _Weights(kernel, numbers, scales, minima[v] if minima else None, sums)
 
-    def multiply(
-        self, copy: Copy, places: Sequence[Index], totals: Sequence[ir.Value]
-    ) -> list[ir.Value]:
-        """The totals of rows, of which the block is at `places`, with this block added."""
+    def multiply(self, copy: Copy, place: Index, totals: Sequence[ir.Value]) -> list[ir.Value]:
+        """The totals of rows, of which the block is at `place`, with this block added."""
         dot, scheme = self.kernel.dot, self.kernel.scheme
         # One sum for all numbers that share a scale.
+        rows = CopiedRows(copy, place, scheme.scales)
+        rows = rows.addressed() if self.kernel.is_xeon else rows
         sums = [
-            [self._start(copy, place, part) for part in range(scheme.scales)] for place in places
+            [self._start(rows, r, part) for part in range(scheme.scales)]
+            for r in range(len(totals))
         ]
         for half, group, numbers in self.numbers:
             part = half % scheme.scales
-            for place, own in zip(places, sums, strict=True):
-                values = copy.four(place, 16 * half + 4 * group, dot.lanes)
+            for r, own in enumerate(sums):
+                values = rows.four(r, 16 * half + 4 * group, dot.lanes)
                 own[part] = dot(own[part], numbers, values, self.kernel.is_signed)
-        return [self._scaled(copy, *row) for row in zip(places, sums, totals, strict=True)]
+        found = enumerate(zip(sums, totals, strict=True))
+        return [self._scaled(rows, r, own, total) for r, (own, total) in found]
 
     def _scaled(
-        self, copy: Copy, place: Index, sums: Sequence[ir.Value], total: ir.Value
+        self, rows: CopiedRows, r: int, sums: Sequence[ir.Value], total: ir.Value
     ) -> ir.Value:
-        """total + scale of the row * scales * sums, and what offsets and minima add."""
+        """total + scale of row r * scales * sums, and what offsets and minima add."""
         lanes = self.kernel.dot.lanes
         wide = [arith.sitofp(vector_type(lanes, ir.F32Type.get()), own) for own in sums]
-        factor = broadcast(copy.factor(place), lanes)
-        offset = broadcast(copy.offset(place), lanes) if self.sums is not None else None
+        factor = broadcast(rows.factor(r), lanes)
+        offset = broadcast(rows.offset(r), lanes) if self.sums is not None else None
         if len(wide) == 1:
             # The offset's share has the same scale, so that one multiplication is for both.
             product = arith.mulf(wide[0], factor)
@@ -486,15 +489,14 @@ class _Weights:
             if offset is not None:
                 total = vector.fma(self.sums, offset, total)
         if self.minima is not None:
-            total = vector.fma(self.minima, broadcast(copy.correction(place), lanes), total)
+            total = vector.fma(self.minima, broadcast(rows.correction(r), lanes), total)
         return total
 
-    def _start(self, copy: Copy, place: Index, part: int) -> ir.Value:
-        """What the integer sums of a row start with."""
+    def _start(self, rows: CopiedRows, r: int, part: int) -> ir.Value:
+        """What the integer sums of row r start with."""
         lanes, i32 = self.kernel.dot.lanes, _integer(32)
         if self.kernel.moved_by:
-            at = add(mul(place, self.kernel.scheme.scales), part)
-            return broadcast(copy.correction(at), lanes)
+            return broadcast(rows.correction(r, part), lanes)
         return integers(0, vector_type(lanes, i32))
 
 

@@ -1,7 +1,7 @@
 """Both sides of a product with a quantised matrix, and how they are read into vectors."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from relax_mlir.bindings import arith, ir, memref, vector
@@ -22,6 +22,7 @@ from .loops import (
     vector_type,
 )
 from .memory import View
+from .pointers import load_behind, own_register
 
 HALVES, GROUPS, PLACES = 2, 4, 4
 LINE_BYTES = 64
@@ -231,10 +232,6 @@ class Copy:
     corrections: ir.Value | None
     offsets: ir.Value | None
 
-    def four(self, place: Index, first: int, lanes: int) -> ir.Value:
-        """Four numbers of a block, from one on, in every lane of 32 bits."""
-        return four(self.values, add(mul(place, BLOCK), first), lanes)
-
     def factor(self, place: Index) -> ir.Value:
         """The scale of a block."""
         return memref.load(self.factors, [value(place)])
@@ -246,6 +243,61 @@ class Copy:
     def offset(self, place: Index) -> ir.Value:
         """The offset of a block."""
         return memref.load(self.offsets, [value(place)])
+
+
+@dataclass(frozen=True)
+class CopiedRows:
+    """A block of rows that follow one another in a copy, from the one at `place` on.
+
+    What is read lies behind `addresses`, one for each part of the copy, if they are given.
+    """
+
+    copy: Copy
+    place: Index
+    scales: int
+    addresses: Mapping[str, ir.Value] | None = None
+
+    def addressed(self) -> "CopiedRows":
+        """The same, read behind addresses, see `own_register`."""
+        copy, scaled = self.copy, mul(self.place, self.scales)
+        parts = {
+            "values": (copy.values, mul(self.place, BLOCK)),
+            "factors": (copy.factors, self.place),
+            "corrections": (copy.corrections, scaled),
+            "offsets": (copy.offsets, self.place),
+        }
+        addresses = {
+            name: own_register(buffer, at) for name, (buffer, at) in parts.items() if buffer
+        }
+        return replace(self, addresses=addresses)
+
+    def four(self, row: int, first: int, lanes: int) -> ir.Value:
+        """Four numbers of a row, from one on, in every lane of 32 bits."""
+        if self.addresses is None:
+            return four(self.copy.values, add(mul(add(self.place, row), BLOCK), first), lanes)
+        at = row * BLOCK + first
+        return _everywhere(load_behind(self.addresses["values"], at, _integer(32)), lanes)
+
+    def factor(self, row: int) -> ir.Value:
+        """The scale of a row."""
+        return self._behind("factors", row) or self.copy.factor(add(self.place, row))
+
+    def correction(self, row: int, part: int = 0) -> ir.Value:
+        """What follows from the sum of a row's block, or of one part of it."""
+        number = row * self.scales + part
+        at = add(mul(self.place, self.scales), number)
+        return self._behind("corrections", number) or self.copy.correction(at)
+
+    def offset(self, row: int) -> ir.Value:
+        """The offset of a row."""
+        return self._behind("offsets", row) or self.copy.offset(add(self.place, row))
+
+    def _behind(self, part: str, number: int) -> ir.Value | None:
+        """A number of 32 bits behind an address; None if there are no addresses."""
+        if self.addresses is None:
+            return None
+        element = ir.MemRefType(getattr(self.copy, part).type).element_type
+        return load_behind(self.addresses[part], 4 * number, element)
 
 
 @dataclass(frozen=True)
@@ -270,10 +322,12 @@ class Problem:
 
 def four(buffer: ir.Value, at: Index, lanes: int) -> ir.Value:
     """Four 8-bit numbers of a buffer, in every lane of 32 bits."""
-    i8, i32 = _integer(8), _integer(32)
-    one = vector.bitcast(vector_type(1, i32), load(buffer, at, PLACES))
-    word = vector.extract(one, [], [0])
-    return vector.bitcast(vector_type(PLACES * lanes, i8), broadcast(word, lanes))
+    one = vector.bitcast(vector_type(1, _integer(32)), load(buffer, at, PLACES))
+    return _everywhere(vector.extract(one, [], [0]), lanes)
+
+
+def _everywhere(word: ir.Value, lanes: int) -> ir.Value:
+    return vector.bitcast(vector_type(PLACES * lanes, _integer(8)), broadcast(word, lanes))
 
 
 def _moved(x: ir.Value, up: int) -> ir.Value:

@@ -44,6 +44,7 @@ from .loops import (
     sub,
     vector_type,
 )
+from .pointers import pointer
 from .quantized_panels import PLACES, Copy, Problem, integers
 
 MOST_ROWS, LEFT_BYTES = 256, 1 << 20
@@ -215,13 +216,13 @@ class TiledRows:
         """
         parts = self.problem.right.scheme.scales
         left, own = amx.LEFT[is_low], amx.SUMS[2 * is_low :]
-        amx.load_tile(left, amx.pointer(self.copy.values, mul(place, BLOCK)), BLOCK)
+        amx.load_tile(left, pointer(self.copy.values, mul(place, BLOCK)), BLOCK)
         for part in range(parts):
             at = mul(add(mul(b, parts), part), BLOCK_BYTES)
             amx.clear_tile(own[part])
-            amx.load_tile(amx.RIGHT[part], amx.pointer(decoded.numbers, at), ROW_BYTES)
+            amx.load_tile(amx.RIGHT[part], pointer(decoded.numbers, at), ROW_BYTES)
             amx.multiply_tiles(SIGNED, own[part], left, amx.RIGHT[part])
-            kept = amx.pointer(sums, self._sum_at(number, 0, part))
+            kept = pointer(sums, self._sum_at(number, 0, part))
             amx.store_tile(own[part], kept, amx.LANE_BYTES * PANEL)
 
     def _sum_at(self, number: Index, row: int, part: int = 0) -> Index:
