@@ -3,6 +3,7 @@
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v4+avx512vnni})' | FileCheck %s --check-prefix=VNNI
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v3})' | FileCheck %s --check-prefix=AVX2
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v3+avxvnni})' | FileCheck %s --check-prefix=SHORT
+// RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=sapphirerapids+-amx-tile})' | FileCheck %s --check-prefix=XEON
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=aarch64-v8.2})' | FileCheck %s --check-prefix=ARM
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v4+avx512vnni+amx-tile+amx-int8})' | FileCheck %s --check-prefix=TILES
 
@@ -67,6 +68,17 @@
 // VNNI:           arith.addf
 // VNNI:           vector.maskedstore
 // VNNI-NOT:     linalg
+
+// Four rows at once, which are read behind addresses in registers of their own.
+// XEON-LABEL: func.func private @fused_
+// XEON-SAME:    tir.schedule = "quantized_matmul"
+// XEON:         scf.parallel
+// XEON:         scf.parallel
+// XEON:           scf.for %{{.*}} step %c4
+// XEON-COUNT-3:     llvm.inline_asm "", "=r,0"
+// XEON-COUNT-32:    vpdpbusd.512
+// XEON-NOT:         vpdpbusd
+// XEON:             arith.sitofp
 
 // AVX2-LABEL: func.func private @fused_
 // AVX2-SAME:    tir.schedule = "quantized_matmul"
