@@ -273,10 +273,13 @@ class CopiedRows:
 
     def four(self, row: int, first: int, lanes: int) -> ir.Value:
         """Four numbers of a row, from one on, in every lane of 32 bits."""
+        i32, at = _integer(32), row * BLOCK + first
         if self.addresses is None:
-            return four(self.copy.values, add(mul(add(self.place, row), BLOCK), first), lanes)
-        at = row * BLOCK + first
-        return _everywhere(load_behind(self.addresses["values"], at, _integer(32)), lanes)
+            numbers = load(self.copy.values, add(mul(self.place, BLOCK), at), PLACES)
+            word = vector.extract(vector.bitcast(vector_type(1, i32), numbers), [], [0])
+        else:
+            word = load_behind(self.addresses["values"], at, i32)
+        return vector.bitcast(vector_type(PLACES * lanes, _integer(8)), broadcast(word, lanes))
 
     def factor(self, row: int) -> ir.Value:
         """The scale of a row."""
@@ -318,16 +321,6 @@ class Problem:
     def panels(self) -> Index:
         """Panels that hold the columns."""
         return ceil_div(self.columns, PANEL)
-
-
-def four(buffer: ir.Value, at: Index, lanes: int) -> ir.Value:
-    """Four 8-bit numbers of a buffer, in every lane of 32 bits."""
-    one = vector.bitcast(vector_type(1, _integer(32)), load(buffer, at, PLACES))
-    return _everywhere(vector.extract(one, [], [0]), lanes)
-
-
-def _everywhere(word: ir.Value, lanes: int) -> ir.Value:
-    return vector.bitcast(vector_type(PLACES * lanes, _integer(8)), broadcast(word, lanes))
 
 
 def _moved(x: ir.Value, up: int) -> ir.Value:
