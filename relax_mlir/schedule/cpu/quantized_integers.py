@@ -329,12 +329,12 @@ class _Task:
                 ahead = self.kernel.problem.right.ahead
                 if self.kernel.scheme.bits < 8 or rows > 1 or ahead.always:
                     self._prefetch(j, b)
-                place = self._place(b)
+                copied = self._copied(self._place(b))
                 result = []
                 for v in vectors:
                     weights = _Weights.of(self.kernel, add(self.first, j), b, v)
                     own = totals[v * rows : (v + 1) * rows]
-                    result += weights.multiply(self.copy, place, own)
+                    result += weights.multiply(copied, own)
                 return result
 
             zero = splat(0.0, lanes, ir.F32Type.get())
@@ -387,7 +387,9 @@ class _Task:
             def some(i: Index, count: int, v: int = v, weights: _Weights = weights) -> None:
                 at = [self._total(add(i, r), j, v) for r in range(count)]
                 totals = [load(self.totals, n, self.kernel.dot.lanes) for n in at]
-                totals = weights.multiply(self.copy, add(self._place(b), i), totals)
+                copied = self._copied(add(self._place(b), i))
+                copied = copied.addressed() if self.kernel.is_xeon else copied
+                totals = weights.multiply(copied, totals)
                 for total, n in zip(totals, at, strict=True):
                     store(total, self.totals, n)
 
@@ -417,6 +419,10 @@ class _Task:
     def _place(self, b: Index) -> Index:
         """Where block b of the first row is in the copy of the left side."""
         return add(self.left, mul(b, self.kernel.split.pitch))
+
+    def _copied(self, place: Index) -> CopiedRows:
+        """The rows of a block from a place of the copy on."""
+        return CopiedRows(self.copy, place, self.kernel.scheme.scales)
 
     def _total(self, r: Index, j: Index, v: int) -> Index:
         """Where the totals of a row and a vector of a panel are."""
@@ -450,12 +456,10 @@ class _Weights:
             sums = _sums(kernel, numbers, scales)
         return _Weights(kernel, numbers, scales, minima[v] if minima else None, sums)
 
-    def multiply(self, copy: Copy, place: Index, totals: Sequence[ir.Value]) -> list[ir.Value]:
-        """The totals of rows, of which the block is at `place`, with this block added."""
+    def multiply(self, rows: CopiedRows, totals: Sequence[ir.Value]) -> list[ir.Value]:
+        """The totals of some rows with this block of them added."""
         dot, scheme = self.kernel.dot, self.kernel.scheme
         # One sum for all numbers that share a scale.
-        rows = CopiedRows(copy, place, scheme.scales)
-        rows = rows.addressed() if self.kernel.is_xeon else rows
         sums = [
             [self._start(rows, r, part) for part in range(scheme.scales)]
             for r in range(len(totals))
