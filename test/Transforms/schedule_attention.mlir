@@ -1,5 +1,6 @@
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=x86-64-v4+avx512bf16}' | FileCheck %s
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=x86-64-v4+avx512bf16+amx-tile+amx-bf16}' | FileCheck %s --check-prefix=TILES
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=sapphirerapids+-amx-tile}' | FileCheck %s --check-prefix=SINGLES
 
 !q = tensor<?x6x64xbf16, #graph.shape<["n", 6, 64]>>
 !c = tensor<2x?x64xbf16, #graph.shape<[2, "c", 64]>>
@@ -20,6 +21,19 @@ func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
 // CHECK:             llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"
 // CHECK:             llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
 // CHECK-NOT:     tdpbf16ps
+
+// By vectors of f32 numbers, extended as they are loaded, where a pair takes longer than two of them.
+// SINGLES-LABEL: func.func private @attention(
+// SINGLES-SAME:    {{.*}}tir.schedule = "attention"
+// SINGLES-NOT:     dpbf16ps
+// SINGLES:         arith.extf {{.*}} : vector<16xbf16> to vector<16xf32>
+// SINGLES:         memref.prefetch
+// SINGLES:         vector.fma
+// SINGLES:         } else {
+// SINGLES-NOT:     dpbf16ps
+// SINGLES:         vector.fma
+// SINGLES-NOT:     dpbf16ps
+// SINGLES:         scf.reduce
 
 // In tile registers, from four rows on: 32 keys as they lie (fewer than 16 are copied) by 48 rows,
 // TILES-LABEL: func.func private @attention(

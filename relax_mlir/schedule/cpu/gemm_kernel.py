@@ -390,17 +390,17 @@ class _Task:
         return minimum(sub(columns, column), whole)
 
     def _rights(self, p: Index, k: Index, depth: Index, packs: tuple[ir.Value, ...]) -> list[Panel]:
-        """A panel of each product from k on, packed if it is not yet."""
+        """A panel of each product from k on, packed or made f32 numbers if it is not yet."""
         gemm, tiling = self.gemm, self.gemm.tiling
         lanes, vectors, pairs = tiling.lanes, tiling.vectors, gemm.problem.pairs
         found = []
         for i, side in enumerate(gemm.problem.rhs):
             rhs = side(self.rows.batch)
-            if gemm.problem.widens:
-                widen_panel(rhs, p, k, depth, lanes, vectors, packs[i])
-            elif gemm.problem.packed:
+            if gemm.problem.packed and not gemm.problem.widens:
                 found.append(Panel(rhs.buffer, rhs.at(p, k), rhs.convert))
                 continue
+            if gemm.problem.widens:
+                widen_panel(rhs, p, k, depth, lanes, vectors, packs[i])
             else:
                 column = mul(p, tiling.columns)
                 copy_panel(rhs, column, k, depth, lanes, vectors, packs[i], 0, pairs)

@@ -267,7 +267,9 @@ class CopiedRows:
             "offsets": (copy.offsets, self.place),
         }
         addresses = {
-            name: own_register(buffer, at) for name, (buffer, at) in parts.items() if buffer
+            name: own_register(buffer, at)
+            for name, (buffer, at) in parts.items()
+            if buffer is not None
         }
         return replace(self, addresses=addresses)
 
