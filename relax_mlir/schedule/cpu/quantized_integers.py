@@ -58,7 +58,7 @@ ROW_BLOCK = 128
 """Rows whose totals for one panel stay in the L1 cache."""
 HALVED_ROWS = 64
 """Rows from which on threads share rows rather than panels."""
-ROWS, XEON_ROWS = 2, 4
+ROWS, XEON_ROWS = (2, 1), (8, 4, 1)
 """Rows at once of many: 1 waits for its own additions; on Zen 4, 4 ended up slower than 2."""
 FEW_ROWS = 8
 """Rows up to which there is a tile for each number, where a vector is as wide as a panel."""
@@ -105,9 +105,9 @@ class _Split:
         parts: Index = 1
         if not in_tiles:
             parts = add(minimum(floor_div(rows, HALVED_ROWS), 1), 1)
-        half = round_up(ceil_div(rows, parts), ROWS)
+        half = round_up(ceil_div(rows, parts), ROWS[0])
         blocks = ceil_div(half, tiled_rows(problem) if in_tiles else ROW_BLOCK)
-        height = round_up(ceil_div(half, maximum(blocks, 1)), ROWS)
+        height = round_up(ceil_div(half, maximum(blocks, 1)), ROWS[0])
         height = maximum(minimum(rows, height), 1)
         least = TASK_BYTES // problem.right.bytes
         least = maximum(floor_div(least, maximum(floor_div(height, TASK_ROWS), 1)), 1)
@@ -379,8 +379,6 @@ class _Task:
         """One block of a panel times all rows."""
         self._prefetch(j, b)
         self._prefetch_outputs(j, b)
-        at_once = XEON_ROWS if self.kernel.is_xeon else ROWS
-        full = sub(self.rows, mod(self.rows, at_once))
         for v in range(PANEL // self.kernel.dot.lanes):
             weights = _Weights.of(self.kernel, add(self.first, j), b, v)
 
@@ -393,8 +391,11 @@ class _Task:
                 for total, n in zip(totals, at, strict=True):
                     store(total, self.totals, n)
 
-            for_range(0, full, at_once, partial(some, count=at_once))
-            for_range(full, self.rows, 1, partial(some, count=1))
+            begin: Index = 0
+            for count in XEON_ROWS if self.kernel.is_xeon else ROWS:
+                end = sub(self.rows, mod(self.rows, count))
+                for_range(begin, end, count, partial(some, count=count))
+                begin = end
 
     def _prefetch(self, j: Index, b: Index) -> None:
         """Asks for weights further on."""
