@@ -69,14 +69,14 @@
 // VNNI:           vector.maskedstore
 // VNNI-NOT:     linalg
 
-// Four rows at once, which are read behind addresses in registers of their own.
+// Eight rows at once, which are read behind addresses in registers of their own.
 // XEON-LABEL: func.func private @fused_
 // XEON-SAME:    tir.schedule = "quantized_matmul"
 // XEON:         scf.parallel
 // XEON:         scf.parallel
-// XEON:           scf.for %{{.*}} step %c4
+// XEON:           scf.for %{{.*}} step %c8
 // XEON-COUNT-3:     llvm.inline_asm "", "=r,0"
-// XEON-COUNT-32:    vpdpbusd.512
+// XEON-COUNT-64:    vpdpbusd.512
 // XEON-NOT:         vpdpbusd
 // XEON:             arith.sitofp
 
