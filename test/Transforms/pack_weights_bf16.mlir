@@ -110,8 +110,17 @@ func.func @rounded_between_products(%x: tensor<?x64xf32, #graph.shape<["n", 64]>
 // SINGLES:             scf.for
 // SINGLES:               arith.shli
 // SINGLES:               arith.andi
-// SINGLES-COUNT-28:    vector.fma
-// SINGLES-NEXT:        scf.yield
+// Three rows of four are read by the instructions that multiply, behind an address for each vector.
+// SINGLES:               %[[FIRST:.*]] = llvm.inline_asm "", "=r,0"
+// SINGLES:               %[[SECOND:.*]] = llvm.inline_asm "", "=r,0" %[[FIRST]]
+// SINGLES:               %[[A:.*]] = llvm.inttoptr %[[FIRST]]
+// SINGLES:               llvm.load %[[A]]
+// SINGLES:               %[[B:.*]] = llvm.inttoptr %[[SECOND]]
+// SINGLES:               llvm.load %[[B]]
+// SINGLES-COUNT-6:       vector.fma
+// SINGLES:               memref.load
+// SINGLES-COUNT-22:      vector.fma
+// SINGLES-NEXT:          scf.yield
 // SINGLES-NEXT:      } {llvm.loop_annotation = #[[$TWICE]]}
 // SINGLES-NOT:       dpbf16ps
 // SINGLES:           scf.reduce

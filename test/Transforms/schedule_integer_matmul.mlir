@@ -1,5 +1,6 @@
 // RUN: relax-opt %s --pass-pipeline='relax-schedule{target=x86-64-v4+avx512vnni}' | FileCheck %s
 // RUN: relax-opt %s --pass-pipeline='relax-schedule{target=x86-64-v4+avx512vnni+amx-tile+amx-int8}' | FileCheck %s --check-prefix=TILES
+// RUN: relax-opt %s --pass-pipeline='relax-schedule{target=sapphirerapids+-amx-tile}' | FileCheck %s --check-prefix=XEON
 // RUN: relax-opt %s --pass-pipeline='relax-schedule{target=x86-64-v3}' | FileCheck %s --check-prefix=AVX2
 // RUN: relax-opt %s --pass-pipeline='relax-schedule{target=aarch64-v8.2}' | FileCheck %s --check-prefix=SDOT
 // RUN: relax-opt %s --pass-pipeline='relax-schedule{target=aarch64}' | FileCheck %s --check-prefix=PLAIN
@@ -23,6 +24,21 @@
 // CHECK-COUNT-28:  llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
 // CHECK:           scf.yield
 // CHECK-NOT:     linalg
+
+// Three rows of four are read by the instructions that multiply, behind an address for each vector.
+// XEON-LABEL: func.func private @product
+// XEON:         scf.parallel
+// XEON:         scf.parallel
+// XEON:           %[[FIRST:.*]] = llvm.inline_asm "", "=r,0"
+// XEON:           %[[SECOND:.*]] = llvm.inline_asm "", "=r,0" %[[FIRST]]
+// XEON:           %[[A:.*]] = llvm.inttoptr %[[FIRST]]
+// XEON:           llvm.load %[[A]]
+// XEON:           %[[B:.*]] = llvm.inttoptr %[[SECOND]]
+// XEON:           llvm.load %[[B]]
+// XEON-COUNT-6:   vpdpbusd.512
+// XEON:           memref.load
+// XEON-COUNT-22:  vpdpbusd.512
+// XEON:           scf.yield
 
 // From five rows on, in tile registers, from the same panels: tiles begin with rows of equal numbers.
 // TILES-LABEL: func.func private @product

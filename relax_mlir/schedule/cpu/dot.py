@@ -19,6 +19,7 @@ from relax_mlir.bindings import arith, ir, llvm, memref, vector
 from relax_mlir.target import Target
 
 from .loops import Index, broadcast, splat_integer, value, vector_type
+from .pointers import load_behind
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,11 @@ class GroupStep:
     def left_at(self, buffer: ir.Value, at: Index) -> ir.Value:
         """One packed group of the left side in every lane."""
         return self._unpacked(broadcast(memref.load(buffer, [value(at)]), self.lanes))
+
+    def left_behind(self, address: ir.Value, offset: int) -> ir.Value:
+        """The same, so many bytes behind an address of `own_register`."""
+        i32 = ir.IntegerType.get_signless(32)
+        return self._unpacked(broadcast(load_behind(address, offset, i32), self.lanes))
 
     def right_of(self, numbers: ir.Value) -> ir.Value:
         """A vector of 8-bit numbers of the right side, as it is multiplied."""

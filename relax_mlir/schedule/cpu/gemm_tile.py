@@ -9,7 +9,7 @@ a panel has the numbers of all columns side by side for each k.
 Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -35,11 +35,14 @@ from .loops import (
     value,
 )
 from .multiply_add import MultiplyAdd
+from .pointers import again, own_register
 
 FETCHING_ROWS = 6
 """Least height of a tile that asks for its panel ahead: lower ones are slower on Zen 4."""
 AHEAD = 2048
 """How far ahead of what is multiplied: lanes, of four bytes, of a panel of packed weights."""
+LOADED = 4
+"""Of so many rows of a tile one is loaded before it is multiplied, see `Tiling.is_operand`."""
 LINE_BYTES = 64
 
 
@@ -75,6 +78,15 @@ class Tiling:
     def unroll_of(self, sums: int) -> int | None:
         """How often the step of a tile of so many sums is repeated; None: as LLVM sees fit."""
         return self.unroll if sums >= self.registers // 2 else None
+
+    def is_operand(self, row: int, sums: int) -> bool:
+        """Whether each vector of a tile of so many sums reads a row's number for itself.
+
+        That is one instruction in place of two, if vectors of 16 lanes are multiplied. Loads are
+        limited as well, so that other rows are read once.
+        """
+        is_full = self.lanes == 16 and self.unroll_of(sums) is not None
+        return is_full and row % LOADED != LOADED - 1
 
     @property
     def has_masks(self) -> bool:
@@ -237,12 +249,47 @@ class Tile:
         if self.height >= self.tiling.fetching_rows:
             for v in range(0, self.vectors, self.tiling.vectors_per_line):
                 right.prefetch(add(at, v * width))
+        operands = left_operands(self.step, self.tiling, left.buffer, start, rows, self.vectors)
         result = []
-        for r, row in enumerate(rows):
-            x = self.step.left(left.buffer, add(start, row))
+        for r, xs in enumerate(operands):
             own = sums[r * self.vectors : (r + 1) * self.vectors]
-            result += [self.step(x, y, total) for y, total in zip(vectors, own, strict=True)]
+            result += [self.step(x, y, total) for x, y, total in zip(xs, vectors, own, strict=True)]
         return result
+
+
+class LeftStep(Protocol):
+    """How one number of the left side, or a group of them, is read into every lane."""
+
+    def left_at(self, buffer: ir.Value, at: Index) -> ir.Value:
+        """The one at an offset of a buffer."""
+
+    def left_behind(self, address: ir.Value, offset: int) -> ir.Value:
+        """The one so many bytes behind an address of `own_register`."""
+
+
+def left_operands(
+    step: LeftStep,
+    tiling: Tiling,
+    buffer: ir.Value,
+    start: Index,
+    rows: Sequence[Index],
+    vectors: int,
+) -> Iterator[list[ir.Value]]:
+    """Yields what each row of a tile has at one step along k, for each of its vectors.
+
+    Rows are offsets from `start` on. See `Tiling.is_operand` for whether an instruction that
+    multiplies reads it from memory by itself.
+    """
+    addresses: list[ir.Value] = []
+    if tiling.is_operand(0, len(rows) * vectors):
+        first = own_register(buffer, start)
+        addresses = [first, *(again(first) for _ in range(vectors - 1))]
+    size = ir.MemRefType(buffer.type).element_type.width // 8
+    for r, row in enumerate(rows):
+        if isinstance(row, int) and tiling.is_operand(r, len(rows) * vectors):
+            yield [step.left_behind(address, row * size) for address in addresses]
+        else:
+            yield [step.left_at(buffer, add(start, row))] * vectors
 
 
 def each_tile(tiling: Tiling, rows: Index, emit: Callable[[Index, Index], None]) -> None:

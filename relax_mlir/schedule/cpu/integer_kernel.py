@@ -27,7 +27,7 @@ from . import amx
 from .amx_block import PANEL_ROW_BYTES, TileBlock, tail_for
 from .dot import GroupStep
 from .gemm_kernel import Block, Problem, Tiling
-from .gemm_tile import AHEAD, Left, Panel, each_tile, with_epilogue
+from .gemm_tile import AHEAD, Left, Panel, each_tile, left_operands, with_epilogue
 from .integer_packing import LeftCopy, copy_left, copy_panel
 from .loops import (
     Index,
@@ -485,11 +485,13 @@ class _Tiles:
                 for v in range(0, vectors, tiling.vectors_per_line):
                     place = value(add(begin, ahead, v * step.width))
                     memref.prefetch(right, [place], False, 2, True)
+            rows = [r * split.stride for r in range(height)]
+            start = add(left_at, k)
+            lefts = left_operands(step, tiling, self.rows.groups, start, rows, vectors)
             result = []
-            for r in range(height):
-                left = step.left_at(self.rows.groups, add(left_at, k, r * split.stride))
+            for r, xs in enumerate(lefts):
                 own = sums[r * vectors : (r + 1) * vectors]
-                result += [step(left, x, s) for x, s in zip(numbers, own, strict=True)]
+                result += [step(x, y, s) for x, y, s in zip(xs, numbers, own, strict=True)]
             return result
 
         def several(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:

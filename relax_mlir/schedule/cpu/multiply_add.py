@@ -15,6 +15,7 @@ from relax_mlir.bindings import ir, llvm, memref, vector
 from relax_mlir.target import Target
 
 from .loops import Index, broadcast, value, vector_type
+from .pointers import load_behind
 
 
 def has_pairs(target: Target) -> bool:
@@ -50,7 +51,7 @@ class MultiplyAdd:
         """The numbers of a vector that has one lane for each f32 or pair."""
         return vector.bitcast(self._pairs_type(), x) if self.pairs else x
 
-    def left(self, buffer: ir.Value, at: Index) -> ir.Value:
+    def left_at(self, buffer: ir.Value, at: Index) -> ir.Value:
         """The number or pair of the left side at an offset, in every lane.
 
         The buffer is of `storage`, or of the bf16 numbers of pairs themselves.
@@ -59,6 +60,10 @@ class MultiplyAdd:
             return load_pair(buffer, at, self.lanes)
         x = broadcast(memref.load(buffer, [value(at)]), self.lanes)
         return self.unpack(x)
+
+    def left_behind(self, address: ir.Value, offset: int) -> ir.Value:
+        """The same, so many bytes behind an address of `own_register`."""
+        return self.unpack(broadcast(load_behind(address, offset, self.storage), self.lanes))
 
     def __call__(self, left: ir.Value, right: ir.Value, sums: ir.Value) -> ir.Value:
         """The next sums."""

@@ -29,6 +29,11 @@ def own_register(buffer: ir.Value, at: Index) -> ir.Value:
     return llvm.inline_asm(_i64(), [number], "", "=r,0")
 
 
+def again(number: ir.Value) -> ir.Value:
+    """The same address, which LLVM takes for another one: it loads behind both."""
+    return llvm.inline_asm(_i64(), [number], "", "=r,0")
+
+
 def load_behind(number: ir.Value, offset: int, kind: ir.Type) -> ir.Value:
     """What lies `offset` bytes behind an address, aligned or not."""
     place = arith.addi(number, arith.constant(_i64(), offset)) if offset else number
