@@ -1,5 +1,7 @@
 """The machine code that a module is compiled to, as text, for targets that need not be this one."""
 
+import re
+
 import llvmlite.binding as llvm
 
 from relax_mlir.bindings import ir
@@ -25,3 +27,11 @@ def assembly(source: str, target: Target) -> str:
     parsed = llvm.parse_assembly(text)
     parsed.triple, parsed.data_layout = target.triple, str(machine.target_data)
     return machine.emit_assembly(parsed)
+
+
+def operands_in_memory(text: str, name: str) -> int:
+    """How many instructions of a name multiply by a number in memory, broadcast to 16 lanes.
+
+    Only those behind one register, and no index, which Intel's cores take for one instruction.
+    """
+    return len(re.findall(rf"\b{name}\s+[-0-9]*\(%\w+\)\{{1to16\}}", text))

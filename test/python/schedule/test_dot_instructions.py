@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from assembly import assembly
+from assembly import assembly, operands_in_memory
 from integer_programs import product
 from quantized_programs import Product
 
@@ -41,9 +41,14 @@ def test_operands_in_memory_of_many_rows_are_no_instructions_of_their_own() -> N
     """Intel's cores take two for one that adds a base and an index."""
     target = Target.parse("sapphirerapids+-amx-tile")
     text = assembly(Product("q8_0", 32, 64, "int8").text(), target)
-    found = re.findall(r"\bvpdpbusd\s+[-0-9]*\(([^)]*)\)\{1to16\}", text)
-    by_base = [address for address in found if "," not in address]
-    assert len(by_base) >= 40, "of many rows four at once, and what is left one by one"
+    assert operands_in_memory(text, "vpdpbusd") >= 8 * (8 + 4 + 1), "rows at once of many"
+
+
+def test_operands_in_memory_of_plain_products() -> None:
+    text = assembly(product("m", 40, 64), Target.parse("sapphirerapids+-amx-tile"))
+    assert operands_in_memory(text, "vpdpbusd") >= 2 * 11, "of 14 rows, and both vectors"
+    text = assembly(product("m", 40, 64), Target.parse("x86-64-v4+avx512vnni"))
+    assert not operands_in_memory(text, "vpdpbusd")
 
 
 def test_tile_registers_alone_are_no_dot_products() -> None:

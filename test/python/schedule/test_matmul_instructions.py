@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 import pytest
-from assembly import assembly
+from assembly import assembly, operands_in_memory
 
 from relax_mlir.target import Target
 
@@ -54,6 +54,14 @@ def test_instructions_of_targets(element: str, name: str, wanted: str, unwanted:
     assert len(sums) >= target.num_vector_registers // 2, "sums stay in registers"
     assert not re.search(unwanted, text)
     assert not re.search(r"(call|bl)\s+llvm\.", text), "an intrinsic that LLVM does not know"
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16"])
+def test_operands_in_memory(element: str) -> None:
+    text = assembly(Program(element).text(), Target.parse("sapphirerapids+-amx-tile"))
+    assert operands_in_memory(text, "vfmadd231ps") >= 2 * 11, "of 14 rows, and both vectors"
+    text = assembly(Program(element).text(), Target.parse("x86-64-v4"))
+    assert not operands_in_memory(text, "vfmadd231ps")
 
 
 def test_products_in_tile_registers() -> None:
