@@ -21,18 +21,25 @@ from relax_mlir.transforms.legalize_ops import LegalizeOps
 
 TARGET = "native"
 HERE = Target.parse(TARGET)
-# Those that this machine runs.
-TARGETS = [
-    name
-    for name in ("native", "x86-64", "x86-64-v3", "x86-64-v4", "aarch64")
-    if Target.parse(name).arch == HERE.arch and not lacking(Target.parse(name).needs)
-]
+
+
+def runnable(*names: str) -> list[str]:
+    """Those of the targets that this machine runs."""
+    targets = {name: Target.parse(name) for name in names}
+    return [
+        name
+        for name, target in targets.items()
+        if target.arch == HERE.arch and not lacking(target.needs)
+    ]
+
+
+TARGETS = runnable("native", "x86-64", "x86-64-v3", "x86-64-v4", "aarch64")
 # With tile registers where there are some, and with vectors alone.
 NATIVE = ["native", "native+-amx-tile"] if HERE.has("amx-tile") else ["native"]
 # What such a CPU makes of bf16 when its tile registers are hidden, on machines that can run it.
 HIDDEN = "sapphirerapids+-amx-tile+-avx512fp16+-avxvnni"
-if not HERE.is_xeon and HERE.arch == "x86_64" and not lacking(Target.parse(HIDDEN).needs):
-    NATIVE.append(HIDDEN)
+if not HERE.is_xeon:
+    NATIVE += runnable(HIDDEN)
 # A nest over rows has a loop for each number of vectors, whole or not, and one for long rows.
 LOOPS_OVER_ROWS = 1 + 2 * MOST_VECTORS if HERE.vector_bytes == 64 else 1
 if HERE.has("amx-tile"):

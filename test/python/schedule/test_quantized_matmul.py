@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from quantized_programs import Matrix, Product, compiled, rounded
-from scheduled import NATIVE
+from scheduled import NATIVE, runnable
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
@@ -12,7 +12,7 @@ from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 
 # Vectors of 16 with 8-bit dot products and without them, of 8, and machines that have neither.
-TARGETS = [*NATIVE, "x86-64-v4", "x86-64-v3", "x86-64-v2"]
+TARGETS = [*NATIVE, *runnable("x86-64-v4", "x86-64-v3", "x86-64-v2")]
 ROWS = (0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 23, 127, 128, 129, 257, 386)
 RANDOM = np.random.default_rng(1)
 
