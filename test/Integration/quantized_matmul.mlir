@@ -80,13 +80,22 @@
 // XEON-NOT:         vpdpbusd
 // XEON:             arith.sitofp
 
+// Vectors of a panel together. Two products of a lane stay in 16 bits until all eight are added.
 // AVX2-LABEL: func.func private @fused_
 // AVX2-SAME:    tir.schedule = "quantized_matmul"
 // AVX2-COUNT-7:     arith.addi %{{.*}} : vector<32xi8>
 // AVX2-NEXT:        pmadd.ub.sw
 // AVX2:             arith.sitofp
-// AVX2-COUNT-8:     pmadd.ub.sw
+// AVX2-COUNT-7:     arith.addi %{{.*}} : vector<32xi8>
+// AVX2-NEXT:        pmadd.ub.sw
+// AVX2:             arith.sitofp
+// AVX2-COUNT-3:     pmadd.ub.sw
+// AVX2-NEXT:        arith.addi %{{.*}} : vector<16xi16>
+// AVX2-COUNT-13:    pmadd.ub.sw
+// AVX2-NEXT:        arith.addi %{{.*}} : vector<16xi16>
 // AVX2-NOT:         pmadd.ub.sw
+// AVX2:             pmadd.wd
+// AVX2-NOT:         pmadd
 // AVX2:             arith.sitofp
 // AVX2-NOT:     linalg
 
@@ -94,7 +103,9 @@
 // SHORT-COUNT-7:   arith.addi %{{.*}} : vector<32xi8>
 // SHORT-NEXT:      vpdpbusd.256
 // SHORT:           arith.sitofp
-// SHORT-COUNT-8:   vpdpbusd.256
+// SHORT:           vpdpbusd.256
+// SHORT:           arith.sitofp
+// SHORT-COUNT-16:  vpdpbusd.256
 // SHORT-NOT:       vpdpbusd
 // SHORT:           arith.sitofp
 
@@ -102,7 +113,9 @@
 // ARM-COUNT-7:   arith.addi %{{.*}} : vector<16xi8>
 // ARM-NEXT:      neon.sdot
 // ARM:           arith.sitofp
-// ARM-COUNT-8:   neon.sdot
+// ARM-COUNT-3:   neon.sdot
+// ARM:           arith.sitofp
+// ARM-COUNT-32:  neon.sdot
 // ARM-NOT:       neon.sdot
 // ARM:           arith.sitofp
 func.func @residual(%x: !x, %data: tensor<3x2x4x16x4xi8>, %scale: tensor<3x2x16xf16>, %minimum: tensor<3x2x16xf16>, %r: !y) -> !y {

@@ -21,6 +21,9 @@ from relax_mlir.target import Target
 from .loops import Index, broadcast, splat_integer, value, vector_type
 from .pointers import load_behind
 
+_MOST_16, _MOST_VALUE = 32767, 127
+"""The greatest sum in 16 bits, and the greatest magnitude of a value."""
+
 
 @dataclass(frozen=True)
 class Dot:
@@ -55,16 +58,55 @@ class Dot:
             return _call(name, sums.type, sums, weights, values)
         if self.name == "sdot":
             return _call("llvm.aarch64.neon.sdot", sums.type, sums, weights, values)
+        return self.widened(sums, self.pairs(weights, values, signed))
+
+    def together(self, bits: int) -> int:
+        """How many `pairs` of weights of so many bits, unsigned if fewer than 8, fit 16 bits."""
+        if self.name != "vpmaddubsw" or bits == 8:
+            return 1
+        return _MOST_16 // (2 * _MOST_VALUE * (2**bits - 1))
+
+    def pairs(self, weights: ir.Value, values: ir.Value, signed: bool) -> ir.Value:
+        """Sums of two products each, in 16 bits: the first half of `vpmaddubsw`'s step."""
         if signed:
             # |w| * (x with the sign of w): no two products leave 16 bits together.
             values = _call("llvm.x86.avx2.psign.b", values.type, values, weights)
             weights = _call("llvm.x86.avx2.psign.b", weights.type, weights, weights)
-        i16 = ir.IntegerType.get_signless(16)
-        wide = vector_type(2 * self.lanes, i16)
-        pairs = _call("llvm.x86.avx2.pmadd.ub.sw", wide, weights, values)
-        ones = ir.DenseElementsAttr.get_splat(wide, ir.IntegerAttr.get(i16, 1))
-        products = _call("llvm.x86.avx2.pmadd.wd", sums.type, pairs, arith.constant(wide, ones))
-        return arith.addi(sums, products)
+        wide = vector_type(2 * self.lanes, ir.IntegerType.get_signless(16))
+        return _call("llvm.x86.avx2.pmadd.ub.sw", wide, weights, values)
+
+    def widened(self, sums: ir.Value, pairs: ir.Value) -> ir.Value:
+        """The sums with pairs added: the second half."""
+        ones = splat_integer(1, 2 * self.lanes, ir.IntegerType.get_signless(16))
+        return arith.addi(sums, _call("llvm.x86.avx2.pmadd.wd", sums.type, pairs, ones))
+
+
+class Sum:
+    """Sums that steps are added to one by one, in 16 bits as long as they fit."""
+
+    def __init__(self, dot: Dot, start: ir.Value, bits: int) -> None:
+        """Weights have so many bits; they are unsigned, unless it is 8 and the machine's wish."""
+        self._dot, self._total = dot, start
+        self._signed = bits == 8 and not dot.is_unsigned
+        self._together = dot.together(bits)
+        self._pairs: list[ir.Value] = []
+
+    def add(self, weights: ir.Value, values: ir.Value) -> None:
+        """Emits a step."""
+        if self._together == 1:
+            self._total = self._dot(self._total, weights, values, self._signed)
+            return
+        pairs = self._dot.pairs(weights, values, self._signed)
+        self._pairs.append(arith.addi(self._pairs[-1], pairs) if self._pairs else pairs)
+        if len(self._pairs) == self._together:
+            self.total()
+
+    def total(self) -> ir.Value:
+        """The sums of all steps so far."""
+        if self._pairs:
+            self._total = self._dot.widened(self._total, self._pairs[-1])
+            self._pairs = []
+        return self._total
 
 
 _PAIRS = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}

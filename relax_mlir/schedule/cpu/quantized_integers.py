@@ -25,7 +25,7 @@ from functools import partial, reduce
 from relax_mlir.bindings import arith, ir, memref, vector
 from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, Scheme
 
-from .dot import Dot
+from .dot import Dot, Sum
 from .gemm_kernel import Block
 from .loops import (
     Index,
@@ -58,8 +58,11 @@ ROW_BLOCK = 128
 """Rows whose totals for one panel stay in the L1 cache."""
 HALVED_ROWS = 64
 """Rows from which on threads share rows rather than panels."""
-ROWS, XEON_ROWS = (2, 1), (8, 4, 1)
-"""Rows at once of many: 1 waits for its own additions; on Zen 4, 4 ended up slower than 2."""
+ROWS, XEON_ROWS, NARROW_ROWS = (2, 1), (8, 4, 1), (4, 1)
+"""Rows at once of many: 1 waits for its own additions; on Zen 4, 4 ended up slower than 2.
+
+Where a panel is several vectors wide, they all read what a row has, and more rows share weights.
+"""
 FEW_ROWS = 8
 """Rows up to which there is a tile for each number, where a vector is as wide as a panel."""
 STRETCH = 128
@@ -152,6 +155,13 @@ class _Kernel:
     def moved_by(self) -> int:
         """By how much the weights that are multiplied are above those that are meant."""
         return self.scheme.zero + (128 if self.scheme.bits == 8 and self.dot.is_unsigned else 0)
+
+    @property
+    def rows_at_once(self) -> tuple[int, ...]:
+        """How many of many rows are multiplied together."""
+        if self.dot.lanes < PANEL:
+            return NARROW_ROWS
+        return XEON_ROWS if self.is_xeon else ROWS
 
     @property
     def is_signed(self) -> bool:
@@ -320,7 +330,7 @@ class _Task:
     def _emit_few(self, rows: int) -> None:
         """Panel after panel, with totals in registers."""
         lanes, blocks = self.kernel.dot.lanes, self.kernel.problem.right.blocks
-        vectors = range(PANEL // lanes)
+        vectors = PANEL // lanes
 
         def panel(j: ir.Value) -> None:
             def block(b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
@@ -329,18 +339,13 @@ class _Task:
                 ahead = self.kernel.problem.right.ahead
                 if self.kernel.scheme.bits < 8 or rows > 1 or ahead.always:
                     self._prefetch(j, b)
-                copied = self._copied(self._place(b))
-                result = []
-                for v in vectors:
-                    weights = _Weights.of(self.kernel, add(self.first, j), b, v)
-                    own = totals[v * rows : (v + 1) * rows]
-                    result += weights.multiply(copied, own)
-                return result
+                weights = _Weights.of(self.kernel, add(self.first, j), b)
+                return weights.multiply(self._copied(self._place(b)), totals)
 
             zero = splat(0.0, lanes, ir.F32Type.get())
-            totals = for_range(0, blocks, 1, block, [zero] * (rows * len(vectors)))
+            totals = for_range(0, blocks, 1, block, [zero] * (rows * vectors))
             for n, total in enumerate(totals):
-                v, r = divmod(n, rows)
+                r, v = divmod(n, vectors)
                 store(total, self.totals, self._total(r, j, v))
 
         for_range(0, self.count, 1, panel)
@@ -379,23 +384,23 @@ class _Task:
         """One block of a panel times all rows."""
         self._prefetch(j, b)
         self._prefetch_outputs(j, b)
-        for v in range(PANEL // self.kernel.dot.lanes):
-            weights = _Weights.of(self.kernel, add(self.first, j), b, v)
+        weights = _Weights.of(self.kernel, add(self.first, j), b)
+        lanes = self.kernel.dot.lanes
 
-            def some(i: Index, count: int, v: int = v, weights: _Weights = weights) -> None:
-                at = [self._total(add(i, r), j, v) for r in range(count)]
-                totals = [load(self.totals, n, self.kernel.dot.lanes) for n in at]
-                copied = self._copied(add(self._place(b), i))
-                copied = copied.addressed() if self.kernel.is_xeon else copied
-                totals = weights.multiply(copied, totals)
-                for total, n in zip(totals, at, strict=True):
-                    store(total, self.totals, n)
+        def some(i: Index, count: int) -> None:
+            at = [self._total(add(i, r), j, v) for r in range(count) for v in range(PANEL // lanes)]
+            totals = [load(self.totals, n, lanes) for n in at]
+            copied = self._copied(add(self._place(b), i))
+            copied = copied.addressed() if self.kernel.is_xeon else copied
+            totals = weights.multiply(copied, totals)
+            for total, n in zip(totals, at, strict=True):
+                store(total, self.totals, n)
 
-            begin: Index = 0
-            for count in XEON_ROWS if self.kernel.is_xeon else ROWS:
-                end = sub(self.rows, mod(self.rows, count))
-                for_range(begin, end, count, partial(some, count=count))
-                begin = end
+        begin: Index = 0
+        for count in self.kernel.rows_at_once:
+            end = sub(self.rows, mod(self.rows, count))
+            for_range(begin, end, count, partial(some, count=count))
+            begin = end
 
     def _prefetch(self, j: Index, b: Index) -> None:
         """Asks for weights further on."""
@@ -432,69 +437,79 @@ class _Task:
 
 @dataclass(frozen=True)
 class _Weights:
-    """A block of some columns in registers: (half, group, numbers), scales, minima or None.
+    """A block of a panel in registers: (half, group, numbers), scales of each part, minima or none.
 
-    `sums` of the block's weights, minima left out, are there where rows have offsets: times their
-    scale, unless there is only one.
+    All but halves and groups are lists of the vectors of a panel. `sums` of the block's weights,
+    minima left out, are there where rows have offsets: times their scale, unless there is only one.
     """
 
     kernel: _Kernel
-    numbers: list[tuple[int, int, ir.Value]]
-    scales: list[ir.Value]
-    minima: ir.Value | None
-    sums: ir.Value | None
+    numbers: list[tuple[int, int, list[ir.Value]]]
+    scales: list[list[ir.Value]]
+    minima: list[ir.Value]
+    sums: list[ir.Value]
 
     @staticmethod
-    def of(kernel: _Kernel, p: Index, b: Index, v: int) -> "_Weights":
-        """Decodes vector v of block b of panel p."""
+    def of(kernel: _Kernel, p: Index, b: Index) -> "_Weights":
+        """Decodes block b of panel p."""
         right, lanes = kernel.problem.right, kernel.dot.lanes
-        found = right.bytes_of(p, b, lanes, kernel.dot.is_unsigned)
-        numbers = [(half, group, vectors[v]) for half, group, vectors in found]
-        scales = [vectors[v] for vectors in right.scales(p, b, lanes)[: kernel.scheme.scales]]
+        numbers = list(right.bytes_of(p, b, lanes, kernel.dot.is_unsigned))
+        scales = right.scales(p, b, lanes)[: kernel.scheme.scales]
         minima = right.minima(p, b, lanes)
-        sums = None
+        sums = []
         if kernel.problem.left.offset is not None:
-            sums = _sums(kernel, numbers, scales)
-        return _Weights(kernel, numbers, scales, minima[v] if minima else None, sums)
+            for v in range(PANEL // lanes):
+                own = [(half, group, vectors[v]) for half, group, vectors in numbers]
+                sums.append(_sums(kernel, own, [part[v] for part in scales]))
+        return _Weights(kernel, numbers, scales, minima, sums)
 
     def multiply(self, rows: CopiedRows, totals: Sequence[ir.Value]) -> list[ir.Value]:
-        """The totals of some rows with this block of them added."""
+        """The totals of some rows, vector by vector, with this block of them added."""
         dot, scheme = self.kernel.dot, self.kernel.scheme
+        vectors = PANEL // dot.lanes
         # One sum for all numbers that share a scale.
-        sums = [
+        starts = [
             [self._start(rows, r, part) for part in range(scheme.scales)]
-            for r in range(len(totals))
+            for r in range(len(totals) // vectors)
+        ]
+        sums = [
+            [[Sum(dot, start, scheme.bits) for start in own] for _ in range(vectors)]
+            for own in starts
         ]
         for half, group, numbers in self.numbers:
-            part = half % scheme.scales
             for r, own in enumerate(sums):
                 values = rows.four(r, 16 * half + 4 * group, dot.lanes)
-                own[part] = dot(own[part], numbers, values, self.kernel.is_signed)
-        found = enumerate(zip(sums, totals, strict=True))
-        return [self._scaled(rows, r, own, total) for r, (own, total) in found]
+                for weights, parts in zip(numbers, own, strict=True):
+                    parts[half % scheme.scales].add(weights, values)
+        result = []
+        for n, total in enumerate(totals):
+            r, v = divmod(n, vectors)
+            result.append(self._scaled(rows, r, v, [part.total() for part in sums[r][v]], total))
+        return result
 
     def _scaled(
-        self, rows: CopiedRows, r: int, sums: Sequence[ir.Value], total: ir.Value
+        self, rows: CopiedRows, r: int, v: int, sums: Sequence[ir.Value], total: ir.Value
     ) -> ir.Value:
         """total + scale of row r * scales * sums, and what offsets and minima add."""
         lanes = self.kernel.dot.lanes
         wide = [arith.sitofp(vector_type(lanes, ir.F32Type.get()), own) for own in sums]
+        scales = [part[v] for part in self.scales]
         factor = broadcast(rows.factor(r), lanes)
-        offset = broadcast(rows.offset(r), lanes) if self.sums is not None else None
+        offset = broadcast(rows.offset(r), lanes) if self.sums else None
         if len(wide) == 1:
             # The offset's share has the same scale, so that one multiplication is for both.
             product = arith.mulf(wide[0], factor)
             if offset is not None:
-                product = vector.fma(self.sums, offset, product)
-            total = vector.fma(product, self.scales[0], total)
+                product = vector.fma(self.sums[v], offset, product)
+            total = vector.fma(product, scales[0], total)
         else:
-            product = arith.mulf(wide[0], self.scales[0])
-            product = vector.fma(wide[1], self.scales[1], product)
+            product = arith.mulf(wide[0], scales[0])
+            product = vector.fma(wide[1], scales[1], product)
             total = vector.fma(product, factor, total)
             if offset is not None:
-                total = vector.fma(self.sums, offset, total)
-        if self.minima is not None:
-            total = vector.fma(self.minima, broadcast(rows.correction(r), lanes), total)
+                total = vector.fma(self.sums[v], offset, total)
+        if self.minima:
+            total = vector.fma(self.minima[v], broadcast(rows.correction(r), lanes), total)
         return total
 
     def _start(self, rows: CopiedRows, r: int, part: int) -> ir.Value:
