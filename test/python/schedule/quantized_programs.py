@@ -42,11 +42,16 @@ class Matrix:
         return Matrix(scheme, operands, values.reshape(rows, k))
 
     @staticmethod
-    def random(scheme: str, rows: int, k: int, seed: int = 0) -> "Matrix":
-        """Numbers and factors of every kind that a scheme has, negative ones and zero included."""
+    def random(
+        scheme: str, rows: int, k: int, seed: int = 0, is_greatest: bool = False
+    ) -> "Matrix":
+        """Numbers and factors of every kind that a scheme has, negative ones and zero included.
+
+        With `is_greatest`, all numbers are the greatest one.
+        """
         rng, found = np.random.default_rng(seed), SCHEMES[scheme]
         low, high = (-128, 128) if found.bits == 8 else (0, 1 << found.bits)
-        numbers = rng.integers(low, high, (rows, k))
+        numbers = rng.integers(high - 1 if is_greatest else low, high, (rows, k))
         factors = {}
         for name, (element, dims) in found.parts(rows // 16, k // 32).items():
             shape = (rows, dims[1], *dims[2:-1])

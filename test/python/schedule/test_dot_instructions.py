@@ -28,6 +28,16 @@ def test_instructions_of_targets(name: str, wanted: str, unwanted: str) -> None:
     assert not re.search(r"(call|bl)\s+llvm\.", text), "an intrinsic that LLVM does not know"
 
 
+@pytest.mark.parametrize(
+    ("scheme", "together"), [("q8_0", 1), ("q6_k", 2), ("q5_0", 4), ("q4_0", 8)]
+)
+def test_narrow_products_are_widened_together(scheme: str, together: int) -> None:
+    """Counted in a whole kernel, where sums of weights are a few products more, alone."""
+    text = assembly(Product(scheme, 32, 256, "int8").text(), Target.parse("x86-64-v3"))
+    narrow, wide = (len(re.findall(rf"\b{name}\b", text)) for name in ("vpmaddubsw", "vpmaddwd"))
+    assert together / 2 < narrow / wide <= together
+
+
 def test_many_rows_in_tile_registers() -> None:
     target = Target.parse("x86-64-v4+avx512vnni+amx-tile+amx-int8")
     text = assembly(Product("q8_0", 32, 64, "int8").text(), target)

@@ -197,3 +197,14 @@ def test_levels_give_the_same_numbers(scheme: str) -> None:
     np.testing.assert_allclose(
         plain, fused, rtol=1e-4, atol=1e-6 * np.abs(matrix.values).sum(1).max()
     )
+
+
+@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+@pytest.mark.parametrize("scheme", BY_BLOCK)
+def test_the_greatest_numbers(scheme: str, target: str) -> None:
+    """Sums of a block that are as far from zero as there are, which 16 bits hold or not."""
+    k = unit(scheme)
+    product, matrix = Product(scheme, 16, k, "int8"), Matrix.random(scheme, 16, k, 0, True)
+    for rows in (1, 3, 14):
+        for x in (1.0, -1.0):
+            check(product, matrix, np.full((rows, k), x, np.float32), target)
