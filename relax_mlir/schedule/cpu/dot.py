@@ -7,7 +7,7 @@ matrices, which is exact for all 8-bit numbers: where `Dot` would have to drop b
 saturates), it multiplies two 16-bit numbers a lane by `vpmaddwd`.
 
     avx512vnni, avxvnni    vpdpbusd                  weights are unsigned
-    avx2                   vpmaddubsw, vpmaddwd      weights are below 128, or signed
+    avx2                   vpmaddubsw, vpmaddwd      weights are below 128, or signed; see `Sum`
     dotprod (aarch64)      sdot                      weights are signed, or below 128
 
 Source: Intel intrinsics guide; Arm architecture reference manual; LLVM `Intrinsics*.td`.
