@@ -29,6 +29,7 @@ _ZEN_4 = (
     *(*_LEVEL_4, "avx512bf16", "avx512bitalg", "avx512ifma", "avx512vbmi", "avx512vbmi2"),
     *("avx512vnni", "avx512vpopcntdq", "gfni"),
 )
+_ZEN_5 = (*_ZEN_4, "avxvnni")
 _SAPPHIRE_RAPIDS = (*(*_ZEN_4, "amx-bf16", "amx-int8", "amx-tile", "avx512fp16", "avxvnni"),)
 _ARMV8 = ("fp-armv8", "neon")
 
@@ -39,6 +40,7 @@ _NAMED = {
     "x86-64-v3": ("x86_64", "x86-64-v3", _LEVEL_3),
     "x86-64-v4": ("x86_64", "x86-64-v4", _LEVEL_4),
     "znver4": ("x86_64", "znver4", _ZEN_4),
+    "znver5": ("x86_64", "znver5", _ZEN_5),
     "sapphirerapids": ("x86_64", "sapphirerapids", _SAPPHIRE_RAPIDS),
     "aarch64": ("aarch64", "generic", _ARMV8),
     "aarch64-v8.2": ("aarch64", "generic", (*_ARMV8, "lse", "rdm", "fullfp16", "dotprod")),
@@ -120,6 +122,11 @@ class Target:
         cycle, but two multiply-adds of f32 vectors in each.
         """
         return self.cpu in _XEONS or self.has("amx-tile")
+
+    @property
+    def is_zen5(self) -> bool:
+        """Whether it is an AMD CPU that multiplies two whole vectors in a cycle."""
+        return self.cpu == "znver5"
 
     @property
     def needs(self) -> tuple[str, ...]:

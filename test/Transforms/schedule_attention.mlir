@@ -1,6 +1,7 @@
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=x86-64-v4+avx512bf16}' | FileCheck %s
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=x86-64-v4+avx512bf16+amx-tile+amx-bf16}' | FileCheck %s --check-prefix=TILES
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=sapphirerapids+-amx-tile}' | FileCheck %s --check-prefix=SINGLES
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=znver5}' | FileCheck %s --check-prefix=AHEAD
 
 !q = tensor<?x6x64xbf16, #graph.shape<["n", 6, 64]>>
 !c = tensor<2x?x64xbf16, #graph.shape<[2, "c", 64]>>
@@ -13,6 +14,7 @@ func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
 // By vectors: tiles of keys and rows, exponentials rounded in pairs of keys, tiles of rows and features.
 // CHECK-LABEL: func.func private @attention(
 // CHECK-SAME: {{.*}}tir.schedule = "attention"
+// CHECK-NOT:     memref.prefetch
 // CHECK:         scf.if
 // CHECK:         } else {
 // CHECK:           scf.parallel
@@ -21,6 +23,15 @@ func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
 // CHECK:             llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"
 // CHECK:             llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
 // CHECK-NOT:     tdpbf16ps
+
+// Zen 5 is asked for the keys and values of one row a page ahead.
+// AHEAD-LABEL: func.func private @attention(
+// AHEAD:         scf.if
+// AHEAD:           memref.prefetch {{.*}}, read, locality<3>, data : memref<?xbf16>
+// AHEAD:           llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
+// AHEAD:           memref.prefetch {{.*}}, read, locality<3>, data : memref<?xbf16>
+// AHEAD:         } else {
+// AHEAD-NOT:       memref.prefetch
 
 // By vectors of f32 numbers, extended as they are loaded, where a pair takes longer than two of them.
 // SINGLES-LABEL: func.func private @attention(

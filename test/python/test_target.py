@@ -18,6 +18,7 @@ from relax_mlir.target import Target, TargetError
         ("x86-64-v3", 32, 16),
         ("x86-64-v4", 64, 32),
         ("znver4", 64, 32),
+        ("znver5", 64, 32),
         ("sapphirerapids", 64, 32),
         ("aarch64", 16, 32),
         ("aarch64-v8.2", 16, 32),
@@ -42,7 +43,8 @@ def test_a_cpu_by_its_name() -> None:
     assert xeon.cpu == "sapphirerapids"
     assert {"amx-tile", "avx512bf16"} <= set(xeon.needs)
     assert xeon.is_xeon
-    assert not zen.is_xeon
+    assert not zen.is_xeon and not zen.is_zen5
+    assert Target.parse("znver5").is_zen5
     # A virtual machine may hide them: the cores are what they are.
     hidden = Target.parse("sapphirerapids+-amx-tile")
     assert hidden.is_xeon

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, memref
 from relax_mlir.dialects.graph.quantized import BLOCK
+from relax_mlir.target import Target
 
 from .loops import Index, add, broadcast, floor_div, load, minimum, value, vector_type
 from .packing import LINE_BITS
@@ -27,8 +28,24 @@ from .program import (
 
 Buffers = Mapping[int, ir.Value]
 
-_AHEAD = 8192
-"""Bytes of keys, or of values, between what is asked for and what is multiplied."""
+
+@dataclass(frozen=True)
+class Ahead:
+    """How many bytes before they are multiplied keys, or values, are asked for.
+
+    They go into the nearest cache (`locality` 3), or the one behind it.
+    """
+
+    bytes: int
+    locality: int
+
+    @staticmethod
+    def of(target: Target) -> "Ahead | None":
+        """What a machine gains by; None where it gains nothing, as on Zen 4."""
+        if target.is_xeon:
+            return Ahead(8192, 2)
+        # It reads ahead by itself as far as a page goes, and begins anew on the next one.
+        return Ahead(4096, 3) if target.is_zen5 else None
 
 
 @dataclass(frozen=True)
@@ -98,18 +115,15 @@ class Reader:
         """Of a number in memory."""
         return ir.MemRefType(self.buffer.type).element_type.width
 
-    def fetch(self, offset: Index, count: int) -> None:
-        """Asks for `count` numbers from an offset, which need not exist."""
-        for at in range(0, count, LINE_BITS // self.bits):
-            memref.prefetch(self.buffer, [value(add(offset, at))], False, 2, True)
-
-    def fetch_ahead(self, offset: Index, width: int, step: int, last: Index) -> None:
+    def fetch(self, ahead: Ahead, offset: Index, width: int, step: int, last: Index) -> None:
         """Asks for what is wanted some time after the row of `width` numbers at an offset.
 
         Rows are `step` apart, and the last one begins at `last`.
         """
-        ahead = -(-_AHEAD // (width * self.bits // 8)) * step
-        self.fetch(minimum(add(offset, ahead), last), width)
+        distance = -(-ahead.bytes // (width * self.bits // 8)) * step
+        row = minimum(add(offset, distance), last)
+        for at in range(0, width, LINE_BITS // self.bits):
+            memref.prefetch(self.buffer, [value(add(row, at))], False, ahead.locality, True)
 
     def everywhere(self, offset: Index, lanes: int) -> ir.Value:
         """The float at an offset, as f32 in every lane."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, math, memref, vector
 
-from .attention_cache import Operands, Reader
+from .attention_cache import Ahead, Operands, Reader
 from .loops import (
     Index,
     add,
@@ -52,8 +52,8 @@ class Problem:
 
     Keys have `depth` features and values `width`, which `lanes` divides. `batched` operands are
     [batch, tokens, heads, features], others queries of tokens and caches of heads. With `pairs`,
-    numbers are bf16 and multiplied two at a time, with `tiles` in tile registers. A machine that
-    `fetches` little by itself is asked for keys and values ahead of few rows.
+    numbers are bf16 and multiplied two at a time, with `tiles` in tile registers. Where few
+    rows are multiplied, keys and values are asked for `ahead`.
     """
 
     operands: Operands
@@ -68,7 +68,7 @@ class Problem:
     causal: bool
     pairs: bool
     tiles: bool
-    fetches: bool
+    ahead: Ahead | None
     registers: int
 
     @property

@@ -222,14 +222,14 @@ class _Rows:
     def _fetch_key(self, at: Index) -> None:
         """Asks for the key that is wanted some time after the one at an offset."""
         p = self.problem
-        if p.fetches:
-            self.keys.fetch_ahead(at, p.depth, p.key_step, self._key(self.last))
+        if p.ahead is not None:
+            self.keys.fetch(p.ahead, at, p.depth, p.key_step, self._key(self.last))
 
     def _fetch_value(self, at: Index) -> None:
         """Asks for the value that is wanted some time after the one at an offset."""
         p = self.problem
-        if p.fetches:
-            self.values.fetch_ahead(at, p.width, p.value_step, self._value(self.last))
+        if p.ahead is not None:
+            self.values.fetch(p.ahead, at, p.width, p.value_step, self._value(self.last))
 
     def _dot(self, row: Sequence[ir.Value], keys: Sequence[ir.Value]) -> ir.Value:
         """Products of two rows of vectors, summed by lane."""
