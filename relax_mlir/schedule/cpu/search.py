@@ -280,7 +280,11 @@ class Search:
         if has_nan is None:
             return top
         nan = arith.constant(top.type, ir.FloatAttr.get(top.type, float("nan")))
-        return arith.select(has_nan, nan, top)
+        bits = ir.IntegerType.get_signless(top.type.width)
+        # Any number with a NaN's bits is one. LLVM would choose by a mask that it makes of a byte,
+        # whose register is that of the place in the row before: rows would wait for one another.
+        set_bits = arith.select(has_nan, arith.bitcast(bits, nan), arith.constant(bits, 0))
+        return arith.bitcast(top.type, arith.ori(arith.bitcast(bits, top), set_bits))
 
     def _single(self, base: ir.Value, mask: ir.Value | None, c: Carried) -> Carried:
         """The best of each lane, and where a NaN was, with one more vector."""

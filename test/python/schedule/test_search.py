@@ -1,9 +1,14 @@
 """Places of extrema in rows: blocks and their edges, equals, NaN, infinities, every type."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
+from assembly import assembly
 from scheduled import TARGETS, assert_guarded, built_from_graph, guarded
+
+from relax_mlir.target import Target
 
 TYPES = {
     "f16": np.float16,
@@ -142,3 +147,19 @@ def test_known_lengths(length):
     kernel(x, out)
     assert_guarded(memory)
     np.testing.assert_array_equal(out, x.argmax(1))
+
+
+def test_rows_do_not_wait_for_one_another():
+    kind = 'tensor<?x16xf32, #graph.shape<["m", 16]>>'
+    result = 'tensor<?xi64, #graph.shape<["m"]>>'
+    text = assembly(
+        f"""
+    func.func @main(%x: {kind}) -> {result} {{
+      %y = "graph.argmax"(%x) {{axis = 1 : i64, keepdims = false}} : ({kind}) -> {result}
+      return %y : {result}
+    }}""",
+        Target.parse("x86-64-v4"),
+    )
+    assert "tzcnt" in text
+    # A byte that is written keeps the rest of its register, the place found in the row before.
+    assert not re.search(r"\n\s+set\w+\s", text)
