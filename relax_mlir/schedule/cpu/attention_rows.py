@@ -20,6 +20,7 @@ from itertools import chain
 
 from relax_mlir.bindings import arith, ir, memref, vector
 
+from .attention_block import greater
 from .attention_cache import Reader
 from .attention_parts import (
     LOWEST,
@@ -269,10 +270,10 @@ class _Rows:
 
         def greatest(at: ir.Value, *tops: ir.Value) -> list[ir.Value]:
             found = [load(self.scores, add(at, r * _KEYS), p.lanes) for r in range(p.group)]
-            return [arith.maximumf(a, b) for a, b in zip(tops, found, strict=True)]
+            return [greater(a, b) for a, b in zip(tops, found, strict=True)]
 
         tops = for_range(0, count, p.lanes, greatest, [broadcast(x, p.lanes) for x in before])
-        tops = [across([x], arith.maximumf, p.lanes) for x in tops]
+        tops = [across([x], greater, p.lanes) for x in tops]
         shifts = [broadcast(x, p.lanes) for x in tops]
         scaled = []
         for r, (old, new, total) in enumerate(zip(before, tops, totals, strict=True)):
