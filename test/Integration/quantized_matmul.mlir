@@ -4,6 +4,7 @@
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v3})' | FileCheck %s --check-prefix=AVX2
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v3+avxvnni})' | FileCheck %s --check-prefix=SHORT
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=sapphirerapids+-amx-tile})' | FileCheck %s --check-prefix=XEON
+// RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=znver5})' | FileCheck %s --check-prefix=ZEN5
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=aarch64-v8.2})' | FileCheck %s --check-prefix=ARM
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v4+avx512vnni+amx-tile+amx-int8})' | FileCheck %s --check-prefix=TILES
 
@@ -79,6 +80,24 @@
 // XEON-COUNT-64:    vpdpbusd.512
 // XEON-NOT:         vpdpbusd
 // XEON:             arith.sitofp
+
+// Four rows of two panels at once, and of the last panel, each number of a row loaded once.
+// ZEN5-LABEL: func.func private @fused_
+// ZEN5-SAME:    tir.schedule = "quantized_matmul"
+// ZEN5:         scf.parallel
+// ZEN5:         scf.parallel
+// ZEN5:           scf.for %{{.*}} step %c2
+// ZEN5:             scf.for %{{.*}} step %c4
+// ZEN5-COUNT-2:       vpdpbusd.512
+// ZEN5-NOT:           vpdpbusd
+// ZEN5:               vector.broadcast
+// ZEN5-COUNT-62:      vpdpbusd.512
+// ZEN5-NOT:           vpdpbusd
+// ZEN5:               arith.sitofp
+// ZEN5:             scf.for %{{.*}} step %c4
+// ZEN5-COUNT-32:      vpdpbusd.512
+// ZEN5-NOT:           vpdpbusd
+// ZEN5:               arith.sitofp
 
 // Vectors of a panel together. Two products of a lane stay in 16 bits until all eight are added.
 // AVX2-LABEL: func.func private @fused_

@@ -24,6 +24,7 @@ from functools import partial, reduce
 
 from relax_mlir.bindings import arith, ir, memref, vector
 from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, Scheme
+from relax_mlir.target import Target
 
 from .dot import Dot, Sum
 from .gemm_kernel import Block
@@ -63,6 +64,10 @@ ROWS, XEON_ROWS, NARROW_ROWS = (2, 1), (8, 4, 1), (4, 1)
 
 Where a panel is several vectors wide, they all read what a row has, and more rows share weights.
 """
+ZEN5_ROWS, ZEN5_PANELS = (4, 1), 2
+"""Rows and panels at once where two vectors are multiplied in a cycle, and two loaded: one panel
+would load as often as it multiplies.
+"""
 FEW_ROWS = 8
 """Rows up to which there is a tile for each number, where a vector is as wide as a panel."""
 STRETCH = 128
@@ -77,9 +82,11 @@ COPY_ROWS, COPY_BLOCKS = 16, 32
 """Rows of the left side that a task copies, and blocks of so many rows that are worth a thread."""
 
 
-def emit_integers(dot: Dot, problem: Problem, in_tiles: bool, is_xeon: bool) -> None:
+def emit_integers(dot: Dot, problem: Problem, in_tiles: bool, target: Target) -> None:
     """Emits the whole loop nest at the insertion point; more than a few rows maybe `in_tiles`."""
-    _Kernel(dot, problem, _Split.of(problem, in_tiles), in_tiles, is_xeon).emit()
+    at_once = ZEN5_PANELS if target.is_zen5 and dot.lanes == PANEL else 1
+    split = _Split.of(problem, in_tiles, at_once)
+    _Kernel(dot, problem, split, in_tiles, target.is_xeon, at_once).emit()
 
 
 @dataclass(frozen=True)
@@ -102,8 +109,8 @@ class _Split:
     stride: Index
 
     @staticmethod
-    def of(problem: Problem, in_tiles: bool) -> "_Split":
-        """Blocks of rows of equal height, and enough tasks."""
+    def of(problem: Problem, in_tiles: bool, at_once: int) -> "_Split":
+        """Blocks of rows of equal height, and enough tasks, of panels that go together."""
         rows, panels = problem.rows, problem.panels
         parts: Index = 1
         if not in_tiles:
@@ -116,7 +123,7 @@ class _Split:
         least = maximum(floor_div(least, maximum(floor_div(height, TASK_ROWS), 1)), 1)
         most = minimum(maximum(floor_div(TOTALS, height), 1), MOST_PANELS)
         work = mul(panels, parts)
-        group = maximum(minimum(floor_div(work, TASKS), most), least)
+        group = maximum(minimum(round_up(floor_div(work, TASKS), at_once), most), least)
         pitch = _odd(copied_rows(height)) if in_tiles else _odd(height)
         return _Split(parts, half, height, pitch, panels, group, mul(_odd(group), PANEL))
 
@@ -140,6 +147,7 @@ class _Kernel:
     split: _Split
     in_tiles: bool
     is_xeon: bool
+    panels_at_once: int
 
     @property
     def scheme(self) -> Scheme:
@@ -161,6 +169,8 @@ class _Kernel:
         """How many of many rows are multiplied together."""
         if self.dot.lanes < PANEL:
             return NARROW_ROWS
+        if self.panels_at_once > 1:
+            return ZEN5_ROWS
         return XEON_ROWS if self.is_xeon else ROWS
 
     @property
@@ -339,7 +349,7 @@ class _Task:
                 ahead = self.kernel.problem.right.ahead
                 if self.kernel.scheme.bits < 8 or rows > 1 or ahead.always:
                     self._prefetch(j, b)
-                weights = _Weights.of(self.kernel, add(self.first, j), b)
+                weights = _Weights.of(self.kernel, [add(self.first, j)], b)
                 return weights.multiply(self._copied(self._place(b)), totals)
 
             zero = splat(0.0, lanes, ir.F32Type.get())
@@ -370,25 +380,32 @@ class _Task:
         def stretch(begin: Index) -> None:
             end = minimum(add(begin, length), blocks)
 
-            def panel(j: ir.Value) -> None:
-                for_range(begin, end, 1, lambda b: self._block(j, b))
+            def panels(j: ir.Value, count: int) -> None:
+                for_range(begin, end, 1, lambda b: self._block(j, count, b))
 
-            for_range(0, self.count, 1, panel)
+            first: Index = 0
+            for count in sorted({self.kernel.panels_at_once, 1}, reverse=True):
+                last = sub(self.count, mod(self.count, count))
+                for_range(first, last, count, partial(panels, count=count))
+                first = last
 
         if blocks <= STRETCH:
             stretch(0)
         else:
             for_range(0, blocks, length, stretch)
 
-    def _block(self, j: Index, b: Index) -> None:
-        """One block of a panel times all rows."""
-        self._prefetch(j, b)
-        self._prefetch_outputs(j, b)
-        weights = _Weights.of(self.kernel, add(self.first, j), b)
+    def _block(self, j: Index, panels: int, b: Index) -> None:
+        """One block of some panels from j on times all rows."""
+        numbers = [add(j, n) for n in range(panels)]
+        for number in numbers:
+            self._prefetch(number, b)
+            self._prefetch_outputs(number, b)
+        weights = _Weights.of(self.kernel, [add(self.first, number) for number in numbers], b)
         lanes = self.kernel.dot.lanes
+        vectors = [(number, v) for number in numbers for v in range(PANEL // lanes)]
 
         def some(i: Index, count: int) -> None:
-            at = [self._total(add(i, r), j, v) for r in range(count) for v in range(PANEL // lanes)]
+            at = [self._total(add(i, r), *vector) for r in range(count) for vector in vectors]
             totals = [load(self.totals, n, lanes) for n in at]
             copied = self._copied(add(self._place(b), i))
             copied = copied.addressed() if self.kernel.is_xeon else copied
@@ -437,9 +454,9 @@ class _Task:
 
 @dataclass(frozen=True)
 class _Weights:
-    """A block of a panel in registers: (half, group, numbers), scales of each part, minima or none.
+    """A block of panels in registers: (half, group, numbers), scales of each part, minima or none.
 
-    All but halves and groups are lists of the vectors of a panel. `sums` of the block's weights,
+    All but halves and groups are lists of the vectors of the panels. `sums` of the block's weights,
     minima left out, are there where rows have offsets: times their scale, unless there is only one.
     """
 
@@ -450,8 +467,23 @@ class _Weights:
     sums: list[ir.Value]
 
     @staticmethod
-    def of(kernel: _Kernel, p: Index, b: Index) -> "_Weights":
-        """Decodes block b of panel p."""
+    def of(kernel: _Kernel, panels: Sequence[Index], b: Index) -> "_Weights":
+        """Decodes block b of some panels."""
+        own = [_Weights._of_panel(kernel, p, b) for p in panels]
+        numbers = [
+            (half, group, [x for weights in own for x in weights.numbers[n][2]])
+            for n, (half, group, _) in enumerate(own[0].numbers)
+        ]
+        scales = [
+            [x for weights in own for x in weights.scales[part]]
+            for part in range(kernel.scheme.scales)
+        ]
+        minima = [x for weights in own for x in weights.minima]
+        sums = [x for weights in own for x in weights.sums]
+        return _Weights(kernel, numbers, scales, minima, sums)
+
+    @staticmethod
+    def _of_panel(kernel: _Kernel, p: Index, b: Index) -> "_Weights":
         right, lanes = kernel.problem.right, kernel.dot.lanes
         numbers = list(right.bytes_of(p, b, lanes, kernel.dot.is_unsigned))
         scales = right.scales(p, b, lanes)[: kernel.scheme.scales]
@@ -466,7 +498,7 @@ class _Weights:
     def multiply(self, rows: CopiedRows, totals: Sequence[ir.Value]) -> list[ir.Value]:
         """The totals of some rows, vector by vector, with this block of them added."""
         dot, scheme = self.kernel.dot, self.kernel.scheme
-        vectors = PANEL // dot.lanes
+        vectors = len(self.numbers[0][2])
         # One sum for all numbers that share a scale.
         starts = [
             [self._start(rows, r, part) for part in range(scheme.scales)]

@@ -232,4 +232,4 @@ def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
         emit_quantized(Tiles.of(target), problem)
     else:
         in_tiles = dot.lanes == PANEL and has_tiles(target, "int8")
-        emit_integers(dot, problem, in_tiles, target.is_xeon)
+        emit_integers(dot, problem, in_tiles, target)

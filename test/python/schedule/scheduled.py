@@ -40,6 +40,8 @@ NATIVE = ["native", "native+-amx-tile"] if HERE.has("amx-tile") else ["native"]
 HIDDEN = "sapphirerapids+-amx-tile+-avx512fp16+-avxvnni"
 if not HERE.is_xeon:
     NATIVE += runnable(HIDDEN)
+# What Zen 5 is made, for machines that have all of its instructions that count.
+ZEN5 = runnable("znver5+-avxvnni")
 # A nest over rows has a loop for each number of vectors, whole or not, and one for long rows.
 LOOPS_OVER_ROWS = 1 + 2 * MOST_VECTORS if HERE.vector_bytes == 64 else 1
 if HERE.has("amx-tile"):

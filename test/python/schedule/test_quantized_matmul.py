@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from quantized_programs import Matrix, Product, compiled, rounded
-from scheduled import NATIVE, runnable
+from scheduled import NATIVE, ZEN5, runnable
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
@@ -80,6 +80,17 @@ def test_shared_scales_on_other_machines(scheme: str, target: str) -> None:
     k = 3 * SCHEMES[scheme].group
     product, matrix = Product(scheme, 32, k, "int8"), Matrix.random(scheme, 32, k)
     for rows in (1, 6, 33):
+        check(product, matrix, normal(rows, k), target)
+
+
+@pytest.mark.parametrize("target", ZEN5)
+@pytest.mark.parametrize(
+    ("scheme", "columns"), [("q8_0", 16), ("q4_0", 32), ("q4_1", 48), ("q6_k", 80), ("q4_1", 784)]
+)
+def test_panels_together(scheme: str, columns: int, target: str) -> None:
+    k = unit(scheme)
+    product, matrix = Product(scheme, columns, k, "int8"), Matrix.random(scheme, columns, k)
+    for rows in (1, 9, 10, 11, 12, 128, 131):
         check(product, matrix, normal(rows, k), target)
 
 
