@@ -125,7 +125,10 @@ class Target:
 
     @property
     def is_zen5(self) -> bool:
-        """Whether it is an AMD CPU that multiplies two whole vectors in a cycle."""
+        """Whether it is an AMD CPU of that name.
+
+        Its cores begin two products of 64 bytes in a cycle, and two loads.
+        """
         return self.cpu == "znver5"
 
     @property

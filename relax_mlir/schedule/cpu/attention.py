@@ -26,8 +26,9 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
+from .ahead import Ahead
 from .amx import has_tiles
-from .attention_cache import Ahead, find_batched_operands, find_operands
+from .attention_cache import find_batched_operands, find_operands
 from .attention_parts import Lengths, Mask, Problem
 from .attention_rows import MOST_ROWS, emit_rows
 from .attention_tiles import emit_tiles
@@ -94,7 +95,7 @@ def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem |
         bool(settings["causal"].value),
         tiles or (pairs and not target.is_xeon),
         tiles,
-        Ahead.of(target),
+        Ahead.of_cache(target),
         target.num_vector_registers,
     )
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, memref
 from relax_mlir.dialects.graph.quantized import BLOCK
-from relax_mlir.target import Target
 
+from .ahead import Ahead
 from .loops import Index, add, broadcast, floor_div, load, minimum, value, vector_type
 from .packing import LINE_BITS
 from .program import (
@@ -27,25 +27,6 @@ from .program import (
 )
 
 Buffers = Mapping[int, ir.Value]
-
-
-@dataclass(frozen=True)
-class Ahead:
-    """How many bytes before they are multiplied keys, or values, are asked for.
-
-    They go into the nearest cache (`locality` 3), or the one behind it.
-    """
-
-    bytes: int
-    locality: int
-
-    @staticmethod
-    def of(target: Target) -> "Ahead | None":
-        """What a machine gains by; None where it gains nothing, as on Zen 4."""
-        if target.is_xeon:
-            return Ahead(8192, 2)
-        # It reads ahead by itself as far as a page goes, and begins anew on the next one.
-        return Ahead(4096, 3) if target.is_zen5 else None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, math, memref, vector
 
-from .attention_cache import Ahead, Operands, Reader
+from .ahead import Ahead
+from .attention_cache import Operands, Reader
 from .loops import (
     Index,
     add,

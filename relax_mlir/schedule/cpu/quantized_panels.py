@@ -6,8 +6,8 @@ from math import prod
 
 from relax_mlir.bindings import arith, ir, memref, vector
 from relax_mlir.dialects.graph.quantized import BLOCK, NEST, PANEL, Scheme
-from relax_mlir.target import Target
 
+from .ahead import Ahead
 from .gemm_kernel import Block
 from .loops import (
     Index,
@@ -61,25 +61,6 @@ class Left:
     def at(self, block: Index, place: int) -> Index:
         """Where an element is."""
         return add(self.values.offset, mul(block, BLOCK), place)
-
-
-@dataclass(frozen=True)
-class Ahead:
-    """How far ahead numbers are asked for, in bytes, and into which cache (3: the nearest one).
-
-    `always` is for machines that fetch too little by themselves, whatever is done with numbers.
-    """
-
-    bytes: int = 4096
-    locality: int = 3
-    always: bool = False
-
-    @staticmethod
-    def of(target: Target, scheme: Scheme) -> "Ahead":
-        """Of 0.5 to 8 KiB the best on Zen 4, of 4 to 32 on a machine with tile registers."""
-        if not target.is_xeon:
-            return Ahead()
-        return Ahead(16384 if scheme.bits == 8 else 8192, 2, True)
 
 
 @dataclass(frozen=True)

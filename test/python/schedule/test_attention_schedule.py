@@ -136,6 +136,25 @@ def test_attention_of_extreme_scores(dtype, target):
 
 @pytest.mark.parametrize("target", NATIVE)
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_attention_of_nan(dtype, target):
+    kernel = built_from_graph(graph(dtype, 2, 1, 32, True), target=target)
+    rng = np.random.default_rng(4)
+    for m in (0, 1, 15, 16, 40, 511):
+        q = rng.standard_normal((1, 2, 32)).astype(DTYPES[dtype])
+        k, v = (rng.standard_normal((1, m + 1, 32)).astype(q.dtype) for _ in "kv")
+        for at in {0, m // 2, m}:
+            broken, out = k.copy(), np.zeros_like(q)
+            broken[0, at, 5] = np.nan
+            kernel(q, broken, v, out, m)
+            assert np.isnan(out.astype(np.float64)).all()
+        q[0, 1, 5], out = np.nan, np.zeros_like(q)
+        kernel(q, k, v, out, m)
+        assert np.isnan(out[:, 1].astype(np.float64)).all()
+        assert np.isfinite(out[:, 0].astype(np.float64)).all()
+
+
+@pytest.mark.parametrize("target", NATIVE)
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_attention_reads_no_further_than_the_cache(dtype, target):
     kernel = built_from_graph(graph(dtype, 4, 1, 32, True), target=target)
     rng = np.random.default_rng(3)

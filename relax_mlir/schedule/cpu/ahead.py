@@ -1,0 +1,35 @@
+"""How far ahead of its use memory that is read in order is asked for, by machine."""
+
+from dataclasses import dataclass
+
+from relax_mlir.target import Target
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """How many bytes ahead, and into which cache (3: the nearest one, 2: the one behind it).
+
+    `always` is for machines that fetch too little by themselves, whatever is done with numbers.
+    """
+
+    bytes: int
+    locality: int
+    always: bool = False
+
+    @staticmethod
+    def of_weights(target: Target, bits: int) -> "Ahead":
+        """Of quantised weights, numbers of so many bits.
+
+        Of 0.5 to 8 KiB the best on Zen 4, of 4 to 32 on a machine with tile registers.
+        """
+        if not target.is_xeon:
+            return Ahead(4096, 3)
+        return Ahead(16384 if bits == 8 else 8192, 2, always=True)
+
+    @staticmethod
+    def of_cache(target: Target) -> "Ahead | None":
+        """Of keys, and of values, of a few queries; None where that gains nothing, as on Zen 4."""
+        if target.is_xeon:
+            return Ahead(8192, 2, always=True)
+        # It reads ahead by itself as far as a page goes, and begins anew on the next one.
+        return Ahead(4096, 3) if target.is_zen5 else None
