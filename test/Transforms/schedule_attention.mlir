@@ -14,8 +14,8 @@ func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
 // By vectors: tiles of keys and rows, exponentials rounded in pairs of keys, tiles of rows and features.
 // CHECK-LABEL: func.func private @attention(
 // CHECK-SAME: {{.*}}tir.schedule = "attention"
-// CHECK-NOT:     memref.prefetch
 // CHECK:         scf.if
+// CHECK-NOT:       memref.prefetch
 // CHECK:         } else {
 // CHECK:           scf.parallel
 // CHECK:             llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"

@@ -49,17 +49,19 @@ LENGTHS = (
 )
 
 
-def places(operator: str, dtype: str, x: np.ndarray, target: str = "native") -> np.ndarray:
-    kind = f'tensor<?x?x{dtype}, #graph.shape<["m", "n"]>>'
+def graph(operator: str, kind: str) -> str:
+    """A module that looks for the places of extrema in the rows of a tensor type."""
     result = 'tensor<?xi64, #graph.shape<["m"]>>'
-    kernel = built_from_graph(
-        f"""
+    return f"""
     func.func @main(%x: {kind}) -> {result} {{
       %y = "graph.{operator}"(%x) {{axis = 1 : i64, keepdims = false}} : ({kind}) -> {result}
       return %y : {result}
-    }}""",
-        target=target,
-    )
+    }}"""
+
+
+def places(operator: str, dtype: str, x: np.ndarray, target: str = "native") -> np.ndarray:
+    kind = f'tensor<?x?x{dtype}, #graph.shape<["m", "n"]>>'
+    kernel = built_from_graph(graph(operator, kind), target=target)
     # Places are looked for where the extrema are known, not carried along.
     assert "math.cttz" in kernel.text
     out, memory = guarded(x.shape[:1], np.dtype(np.int64))
@@ -151,15 +153,7 @@ def test_known_lengths(length):
 
 def test_rows_do_not_wait_for_one_another():
     kind = 'tensor<?x16xf32, #graph.shape<["m", 16]>>'
-    result = 'tensor<?xi64, #graph.shape<["m"]>>'
-    text = assembly(
-        f"""
-    func.func @main(%x: {kind}) -> {result} {{
-      %y = "graph.argmax"(%x) {{axis = 1 : i64, keepdims = false}} : ({kind}) -> {result}
-      return %y : {result}
-    }}""",
-        Target.parse("x86-64-v4"),
-    )
+    text = assembly(graph("argmax", kind), Target.parse("x86-64-v4"))
     assert "tzcnt" in text
     # A byte that is written keeps the rest of its register, the place found in the row before.
     assert not re.search(r"\n\s+set\w+\s", text)
