@@ -10,6 +10,7 @@ out where the extent divides. Reductions along the lanes keep several vectors of
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from relax_mlir.bindings import ir, memref
 
@@ -32,8 +33,8 @@ from .short_rows import by_length, row_extent
 _TASK_WORK = 1 << 15
 _SERIAL_WORK = 1 << 12
 _FEW_ROWS = 5  # fewer are faster to gather than to transpose
-_SOME_COLUMNS = (4, 8)  # of a part of a square, that there is code for besides all
 _TOGETHER, _SHORT_VECTORS = 4, 2  # rows at a time, if they have at most so many vectors
+_Tiles = Callable[[Point, Index, Index, Index], None]
 _NEAR = 1 << 17  # elements that are transposed within the second-level cache
 
 
@@ -75,7 +76,7 @@ class NestEmitter:
         def point_at(indices: list[Index]) -> Point:
             return Point(index=dict(zip(outer, map(Uniform, indices[: len(outer)]), strict=True)))
 
-        def task(p: ir.Value | int, short: ShortRow | None) -> None:
+        def task(p: ir.Value | int, short: ShortRow | None, tiles: _Tiles | None) -> None:
             *indices, row, number = _unflatten(p, counts)
             point = point_at(indices)
             if not lane_axes:
@@ -84,98 +85,133 @@ class NestEmitter:
             start = 0 if single else loops.mul(number, block)
             stop = flat if single else loops.minimum(flat, loops.add(start, block))
             exact = isinstance(flat, int) and flat % plan.lanes == 0
-            if plan.tile_axis is None:
+            if tiles is None:
                 self._lane_loop(point, start, stop, exact)
             else:
-                self._tiles(point, loops.mul(row, plan.lanes), start, stop)
+                tiles(point, loops.mul(row, plan.lanes), start, stop)
 
-        def all_tasks(short: ShortRow | None) -> None:
+        def all_tasks(short: ShortRow | None, tiles: _Tiles | None = None) -> None:
             work = self._task_work(None if short is None else short.vectors * plan.lanes)
             count = loops.mul(*counts)
             if self._has_short_rows(short):
                 self._run_groups(count, work, lambda p: point_at(_unflatten(p, counts)), short)
             else:
-                self._run_tasks(count, work, lambda p: task(p, short))
+                self._run_tasks(count, work, lambda p: task(p, short, tiles))
 
-        self._by_length(all_tasks)
+        if plan.tile_axis is None:
+            self._by_length(all_tasks)
+        else:
+            self._by_room(partial(all_tasks, None))
 
-    def _tiles(self, point: Point, first: Index, start: Index, stop: Index) -> None:
+    def _by_room(self, emit: Callable[["_Tiles"], None]) -> None:
+        """Emits code for what squares are as large as, and for what has no room for one.
+
+        Where none fits, there are parts of squares by masks, if the machine has registers for
+        those.
+        """
+        lanes, has_masks = self.plan.lanes, self.kernel.target.vector_bytes >= 64
+        (lane_axis,) = self.plan.lane_axes
+        extent, width = self.extents[self._tile_axis], self.extents[lane_axis]
+
+        def squares() -> None:
+            is_near = loops.less(loops.mul(extent, width), _NEAR)
+            loops.if_else(
+                is_near,
+                lambda: emit(partial(self._squares, fetches=False)),
+                lambda: emit(partial(self._squares, fetches=True)),
+            )
+
+        def parts() -> None:
+            few = loops.less(extent, _FEW_ROWS) if has_masks else True
+            loops.if_else(few, lambda: emit(self._row_by_row), lambda: emit(self._parts))
+
+        fits = loops.both(loops.less(lanes - 1, extent), loops.less(lanes - 1, width))
+        loops.if_else(fits, squares, parts)
+
+    def _row_by_row(self, point: Point, first: Index, start: Index, stop: Index) -> None:
+        """The rows of a square one by one."""
+
+        def one(i: ir.Value) -> None:
+            self._lane_loop(point.at(self._tile_axis, Uniform(i)), start, stop, False)
+
+        end = loops.minimum(loops.add(first, self.plan.lanes), self.extents[self._tile_axis])
+        loops.for_range(first, end, 1, one)
+
+    def _squares(
+        self, point: Point, first: Index, start: Index, stop: Index, fetches: bool
+    ) -> None:
         """Squares from `first` on along the tile axis, and from `start` to `stop` along the lanes.
 
-        The last ones are moved back, to where they fit, and overlap the ones before. Where none
-        fits, they are parts of squares by masks, if the machine has registers for those.
+        The last ones are moved back, to where they fit, and overlap the ones before.
         """
         lanes, axis = self.plan.lanes, self._tile_axis
         (lane_axis,) = self.plan.lane_axes
-        extent, width = self.extents[axis], self.extents[lane_axis]
+        top = loops.value(loops.minimum(first, loops.sub(self.extents[axis], lanes)))
 
-        def row_by_row() -> None:
-            def one(i: ir.Value) -> None:
-                self._lane_loop(point.at(axis, Uniform(i)), start, stop, False)
+        def square(base: ir.Value) -> None:
+            moved = loops.minimum(base, loops.sub(self.extents[lane_axis], lanes))
+            column = Ramp(loops.value(moved), 1, 1, True)
+            rows = [Uniform(loops.add(top, i)) for i in range(lanes)]
+            tile = Tile(rows, Ramp(top, 1, 1, True), column, fetches)
+            for i, row in enumerate(rows):
+                index: dict[int, IndexLane] = {**point.index, axis: row, lane_axis: column}
+                self._row(Point(lanes, None, index, tile=tile, row=i))
 
-            loops.for_range(first, loops.minimum(loops.add(first, lanes), extent), 1, one)
-
-        def squares(fetches: bool) -> None:
-            top = loops.value(loops.minimum(first, loops.sub(extent, lanes)))
-
-            def square(base: ir.Value) -> None:
-                moved = loops.minimum(base, loops.sub(width, lanes))
-                column = Ramp(loops.value(moved), 1, 1, True)
-                rows = [Uniform(loops.add(top, i)) for i in range(lanes)]
-                tile = Tile(rows, Ramp(top, 1, 1, True), column, fetches)
-                for i, row in enumerate(rows):
-                    index: dict[int, IndexLane] = {**point.index, axis: row, lane_axis: column}
-                    self._row(Point(lanes, None, index, tile=tile, row=i))
-
-            loops.for_range(start, stop, lanes, square)
-
-        def near_or_far() -> None:
-            is_near = loops.less(loops.mul(extent, width), _NEAR)
-            loops.if_else(is_near, lambda: squares(False), lambda: squares(True))
-
-        def without_room() -> None:
-            few = self.kernel.target.vector_bytes < 64 or loops.less(extent, _FEW_ROWS)
-            loops.if_else(few, row_by_row, lambda: self._parts(point, first, start, stop))
-
-        fits = loops.both(loops.less(lanes - 1, extent), loops.less(lanes - 1, width))
-        loops.if_else(fits, near_or_far, without_room)
+        loops.for_range(start, stop, lanes, square)
 
     def _parts(self, point: Point, first: Index, start: Index, stop: Index) -> None:
         """Parts of squares, by the least code that has all rows and columns that there are."""
         lanes = self.plan.lanes
         (lane_axis,) = self.plan.lane_axes
         extent, width = self.extents[self._tile_axis], self.extents[lane_axis]
+        heights, widths = (lanes // 2, lanes), (lanes // 4, lanes // 2, lanes)
 
-        def of(rows: int, columns: int) -> Callable[[], object]:
-            def part(base: ir.Value) -> None:
-                self._part(point, first, base, rows, columns)
+        def along(columns: int | None, rows: int) -> None:
+            loops.for_range(
+                start, stop, lanes, lambda base: self._part(point, first, base, rows, columns)
+            )
 
-            return lambda: loops.for_range(start, stop, lanes, part)
+        def narrow() -> None:
+            loops.if_else(
+                loops.less(extent, lanes),
+                lambda: _by_count(extent, heights, partial(along, lanes)),
+                lambda: _by_count(width, widths, partial(self._part, point, first, 0, None)),
+            )
 
-        def by_columns(counts: Sequence[int]) -> None:
-            least, *more = counts
-            is_least = loops.less(width, least + 1) if more else True
-            loops.if_else(is_least, of(lanes, least), lambda: by_columns(more))
-
-        columns = [*(count for count in _SOME_COLUMNS if count < lanes), lanes]
-        is_half = loops.less(extent, lanes // 2 + 1)
-        loops.if_else(is_half, of(lanes // 2, lanes), lambda: by_columns(columns))
+        loops.if_else(
+            loops.less(width, lanes),
+            narrow,
+            lambda: _by_count(extent, heights, partial(along, None)),
+        )
 
     def _part(
-        self, point: Point, first: Index, base: ir.Value, most_rows: int, most_columns: int
+        self, point: Point, first: Index, base: Index, most_rows: int | None, columns: int | None
     ) -> None:
-        """The part of a square that there is, of so many rows and columns at most."""
+        """The part of a square that there is, of so many rows and columns at most.
+
+        None stands for as many as a square has: the last ones are moved back to where they fit.
+        """
         lanes, axis = self.plan.lanes, self._tile_axis
         (lane_axis,) = self.plan.lane_axes
-        height = loops.minimum(loops.sub(self.extents[axis], first), lanes)
-        width = loops.minimum(loops.sub(self.extents[lane_axis], base), lanes)
+        extent, width = self.extents[axis], self.extents[lane_axis]
+        here = there = mask = None
+        if most_rows is None:
+            first = loops.minimum(first, loops.sub(extent, lanes))
+        else:
+            here = loops.minimum(loops.sub(extent, first), lanes)
+        if columns is None:
+            base = loops.minimum(base, loops.sub(width, lanes))
+        else:
+            there = loops.minimum(loops.sub(width, base), lanes)
+            mask = loops.mask(there, lanes)
 
-        last = loops.sub(self.extents[axis], 1)
-        rows = [Uniform(loops.minimum(loops.add(first, i), last)) for i in range(most_rows)]
-        down, column = Ramp(loops.value(first), 1, 1, True), Ramp(base, 1, 1, True)
-        tile = Tile(rows, down, column, False, height, width, most_columns)
-        mask = loops.mask(width, lanes)
-        for i in reversed(range(most_rows)):
+        last = loops.sub(extent, 1)
+        numbers = range(most_rows or lanes)
+        places = [loops.add(first, i) for i in numbers]
+        rows = [Uniform(p if here is None else loops.minimum(p, last)) for p in places]
+        down, column = Ramp(loops.value(first), 1, 1, True), Ramp(loops.value(base), 1, 1, True)
+        tile = Tile(rows, down, column, False, here, there, columns)
+        for i in numbers if here is None else reversed(numbers):
             index: dict[int, IndexLane] = {**point.index, axis: rows[i], lane_axis: column}
             self._row(Point(lanes, mask, index, tile=tile, row=i))
 
@@ -421,6 +457,13 @@ class NestEmitter:
                 offset = loops.sub(0, lane.base)
         self.evaluator.rows[result] = View(buffer, result.element, offset, sizes, tuple(strides))
         return buffer
+
+
+def _by_count(count: Index, counts: Sequence[int], emit: Callable[[int], object]) -> None:
+    """Emits `emit` for the least of the counts that is not below a count."""
+    least, *more = counts
+    is_least = loops.less(count, least + 1) if more else True
+    loops.if_else(is_least, lambda: emit(least), lambda: _by_count(count, more, emit))
 
 
 def _unflatten(p: Index, counts: Sequence[Index]) -> list[Index]:

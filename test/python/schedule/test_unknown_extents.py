@@ -69,6 +69,7 @@ def test_transposing_every_width():
     for n in range(1, 70):
         check(TURNED, 33, n)
         check(TURNED, n, 18)
+        check(TURNED, 9, n)
 
 
 @pytest.mark.parametrize("is_known", [False, True])
