@@ -61,7 +61,8 @@ func.func private @divides(%x: tensor<64xf32>, %y: tensor<64xf32>) -> tensor<64x
   return %0 : tensor<64xf32>
 }
 
-// The sum of a row stays in a register between the two loops over the row.
+// The sum of a row stays in a register between the two loops over the row. Each row fetches the next
+// one, but for a row alone.
 // CHECK-LABEL: func.func private @centre
 // CHECK-SAME:    tir.schedule = "row_reduction"
 // CHECK-NOT:     memref.alloc
@@ -70,6 +71,11 @@ func.func private @divides(%x: tensor<64xf32>, %y: tensor<64xf32>) -> tensor<64x
 // CHECK:           vector.extract
 // CHECK:           vector.broadcast
 // CHECK:           scf.for
+// CHECK-NOT:         memref.prefetch
+// CHECK:             arith.subf {{.*}} : vector<16xf32>
+// CHECK-NOT:         memref.prefetch
+// CHECK:         scf.parallel
+// CHECK:             memref.prefetch
 // CHECK:             arith.subf {{.*}} : vector<16xf32>
 // CHECK-NOT:     scf.parallel
 // CHECK:         return

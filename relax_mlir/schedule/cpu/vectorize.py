@@ -9,17 +9,17 @@ out where the extent divides. Reductions along the lanes keep several vectors of
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from relax_mlir.bindings import ir, memref
 
 from . import loops
 from .access import root_of, uses_of
-from .affine import IndexLane, Part
+from .affine import Part
 from .cluster import ClusterEmitter, is_short, kept_axes
 from .combine import Combiner
-from .evaluate import Evaluator, Point, Tile
+from .evaluate import Evaluator, Point
 from .kernel import Kernel
 from .lane_loops import UNROLL, Carried, ShortRow, unrolled, vector_range
 from .lanes import Ramp, Uniform
@@ -29,13 +29,11 @@ from .nests import Nest
 from .plan import Plan, block_of
 from .program import Computed, Reshape, Slice, Splat, Stage
 from .short_rows import by_length, row_extent
+from .squares import Some, Squares
 
 _TASK_WORK = 1 << 15
 _SERIAL_WORK = 1 << 12
-_FEW_ROWS = 5  # fewer are faster to gather than to transpose
 _TOGETHER, _SHORT_VECTORS = 4, 2  # rows at a time, if they have at most so many vectors
-_Tiles = Callable[[Point, Index, Index, Index], None]
-_NEAR = 1 << 17  # elements that are transposed within the second-level cache
 
 
 @dataclass
@@ -52,12 +50,6 @@ class NestEmitter:
     def nest(self) -> Nest:
         """The nest that is emitted."""
         return self.plan.nest
-
-    @property
-    def _tile_axis(self) -> int:
-        """The axis that squares have besides the lanes."""
-        assert self.plan.tile_axis is not None
-        return self.plan.tile_axis
 
     def emit(self) -> None:
         """Emits the whole nest at the insertion point."""
@@ -76,7 +68,7 @@ class NestEmitter:
         def point_at(indices: list[Index]) -> Point:
             return Point(index=dict(zip(outer, map(Uniform, indices[: len(outer)]), strict=True)))
 
-        def task(p: ir.Value | int, short: ShortRow | None, tiles: _Tiles | None) -> None:
+        def task(p: ir.Value | int, short: ShortRow | None, squares: Some | None) -> None:
             *indices, row, number = _unflatten(p, counts)
             point = point_at(indices)
             if not lane_axes:
@@ -85,135 +77,54 @@ class NestEmitter:
             start = 0 if single else loops.mul(number, block)
             stop = flat if single else loops.minimum(flat, loops.add(start, block))
             exact = isinstance(flat, int) and flat % plan.lanes == 0
-            if tiles is None:
+            if squares is None:
                 self._lane_loop(point, start, stop, exact)
             else:
-                tiles(point, loops.mul(row, plan.lanes), start, stop)
+                squares(point, loops.mul(row, plan.lanes), start, stop)
 
-        def all_tasks(short: ShortRow | None, tiles: _Tiles | None = None) -> None:
+        def all_tasks(short: ShortRow | None, squares: Some | None = None) -> None:
             work = self._task_work(None if short is None else short.vectors * plan.lanes)
             count = loops.mul(*counts)
+
+            def rows(emitter: NestEmitter) -> None:
+                self._run_tasks(
+                    count, work, lambda p: emitter._row(point_at(_unflatten(p, counts)))
+                )
+
             if self._has_short_rows(short):
                 self._run_groups(count, work, lambda p: point_at(_unflatten(p, counts)), short)
+            elif plan.ahead and short is None:
+                # Behind a row alone there is none that could be fetched meanwhile.
+                alone = replace(self, plan=replace(plan, ahead={}))
+                loops.if_else(loops.less(count, 2), lambda: rows(alone), lambda: rows(self))
             else:
-                self._run_tasks(count, work, lambda p: task(p, short, tiles))
+                self._run_tasks(count, work, lambda p: task(p, short, squares))
 
         if plan.tile_axis is None:
             self._by_length(all_tasks)
         else:
-            self._by_room(partial(all_tasks, None))
+            self._squares().by_room(partial(all_tasks, None), self._row_by_row)
 
-    def _by_room(self, emit: Callable[["_Tiles"], None]) -> None:
-        """Emits code for what squares are as large as, and for what has no room for one.
-
-        Where none fits, there are parts of squares by masks, if the machine has registers for
-        those.
-        """
-        lanes, has_masks = self.plan.lanes, self.kernel.target.vector_bytes >= 64
+    def _squares(self) -> Squares:
+        """What the tile axis makes of the nest."""
+        assert self.plan.tile_axis is not None
         (lane_axis,) = self.plan.lane_axes
-        extent, width = self.extents[self._tile_axis], self.extents[lane_axis]
-
-        def squares() -> None:
-            is_near = loops.less(loops.mul(extent, width), _NEAR)
-            loops.if_else(
-                is_near,
-                lambda: emit(partial(self._squares, fetches=False)),
-                lambda: emit(partial(self._squares, fetches=True)),
-            )
-
-        def parts() -> None:
-            few = loops.less(extent, _FEW_ROWS) if has_masks else True
-            loops.if_else(few, lambda: emit(self._row_by_row), lambda: emit(self._parts))
-
-        fits = loops.both(loops.less(lanes - 1, extent), loops.less(lanes - 1, width))
-        loops.if_else(fits, squares, parts)
-
-    def _row_by_row(self, point: Point, first: Index, start: Index, stop: Index) -> None:
-        """The rows of a square one by one."""
-
-        def one(i: ir.Value) -> None:
-            self._lane_loop(point.at(self._tile_axis, Uniform(i)), start, stop, False)
-
-        end = loops.minimum(loops.add(first, self.plan.lanes), self.extents[self._tile_axis])
-        loops.for_range(first, end, 1, one)
-
-    def _squares(
-        self, point: Point, first: Index, start: Index, stop: Index, fetches: bool
-    ) -> None:
-        """Squares from `first` on along the tile axis, and from `start` to `stop` along the lanes.
-
-        The last ones are moved back, to where they fit, and overlap the ones before.
-        """
-        lanes, axis = self.plan.lanes, self._tile_axis
-        (lane_axis,) = self.plan.lane_axes
-        top = loops.value(loops.minimum(first, loops.sub(self.extents[axis], lanes)))
-
-        def square(base: ir.Value) -> None:
-            moved = loops.minimum(base, loops.sub(self.extents[lane_axis], lanes))
-            column = Ramp(loops.value(moved), 1, 1, True)
-            rows = [Uniform(loops.add(top, i)) for i in range(lanes)]
-            tile = Tile(rows, Ramp(top, 1, 1, True), column, fetches)
-            for i, row in enumerate(rows):
-                index: dict[int, IndexLane] = {**point.index, axis: row, lane_axis: column}
-                self._row(Point(lanes, None, index, tile=tile, row=i))
-
-        loops.for_range(start, stop, lanes, square)
-
-    def _parts(self, point: Point, first: Index, start: Index, stop: Index) -> None:
-        """Parts of squares, by the least code that has all rows and columns that there are."""
-        lanes = self.plan.lanes
-        (lane_axis,) = self.plan.lane_axes
-        extent, width = self.extents[self._tile_axis], self.extents[lane_axis]
-        heights, widths = (lanes // 2, lanes), (lanes // 4, lanes // 2, lanes)
-
-        def along(columns: int | None, rows: int) -> None:
-            loops.for_range(
-                start, stop, lanes, lambda base: self._part(point, first, base, rows, columns)
-            )
-
-        def narrow() -> None:
-            loops.if_else(
-                loops.less(extent, lanes),
-                lambda: _by_count(extent, heights, partial(along, lanes)),
-                lambda: _by_count(width, widths, partial(self._part, point, first, 0, None)),
-            )
-
-        loops.if_else(
-            loops.less(width, lanes),
-            narrow,
-            lambda: _by_count(extent, heights, partial(along, None)),
+        extent, width = self.extents[self.plan.tile_axis], self.extents[lane_axis]
+        has_masks = self.kernel.target.vector_bytes >= 64
+        return Squares(
+            self.plan.lanes, self.plan.tile_axis, lane_axis, extent, width, has_masks, self._row
         )
 
-    def _part(
-        self, point: Point, first: Index, base: Index, most_rows: int | None, columns: int | None
-    ) -> None:
-        """The part of a square that there is, of so many rows and columns at most.
+    def _row_by_row(self, point: Point, first: Index, start: Index, stop: Index) -> None:
+        """The rows of a square, each gathered."""
+        axis = self.plan.tile_axis
+        assert axis is not None
 
-        None stands for as many as a square has: the last ones are moved back to where they fit.
-        """
-        lanes, axis = self.plan.lanes, self._tile_axis
-        (lane_axis,) = self.plan.lane_axes
-        extent, width = self.extents[axis], self.extents[lane_axis]
-        here = there = mask = None
-        if most_rows is None:
-            first = loops.minimum(first, loops.sub(extent, lanes))
-        else:
-            here = loops.minimum(loops.sub(extent, first), lanes)
-        if columns is None:
-            base = loops.minimum(base, loops.sub(width, lanes))
-        else:
-            there = loops.minimum(loops.sub(width, base), lanes)
-            mask = loops.mask(there, lanes)
+        def one(i: ir.Value) -> None:
+            self._lane_loop(point.at(axis, Uniform(i)), start, stop, False)
 
-        last = loops.sub(extent, 1)
-        numbers = range(most_rows or lanes)
-        places = [loops.add(first, i) for i in numbers]
-        rows = [Uniform(p if here is None else loops.minimum(p, last)) for p in places]
-        down, column = Ramp(loops.value(first), 1, 1, True), Ramp(loops.value(base), 1, 1, True)
-        tile = Tile(rows, down, column, False, here, there, columns)
-        for i in numbers if here is None else reversed(numbers):
-            index: dict[int, IndexLane] = {**point.index, axis: rows[i], lane_axis: column}
-            self._row(Point(lanes, mask, index, tile=tile, row=i))
+        end = loops.minimum(loops.add(first, self.plan.lanes), self.extents[axis])
+        loops.for_range(first, end, 1, one)
 
     def _run_tasks(self, count: Index, work: Index, task: Callable[[ir.Value | int], None]) -> None:
         known = all(e is not None for stage in self.nest.stages for e in stage.extents)
@@ -457,13 +368,6 @@ class NestEmitter:
                 offset = loops.sub(0, lane.base)
         self.evaluator.rows[result] = View(buffer, result.element, offset, sizes, tuple(strides))
         return buffer
-
-
-def _by_count(count: Index, counts: Sequence[int], emit: Callable[[int], object]) -> None:
-    """Emits `emit` for the least of the counts that is not below a count."""
-    least, *more = counts
-    is_least = loops.less(count, least + 1) if more else True
-    loops.if_else(is_least, lambda: emit(least), lambda: _by_count(count, more, emit))
 
 
 def _unflatten(p: Index, counts: Sequence[Index]) -> list[Index]:

@@ -42,7 +42,8 @@ if not HERE.is_xeon:
     NATIVE += runnable(HIDDEN)
 # What Zen 5 is made, for machines that have all of its instructions that count.
 ZEN5 = runnable("znver5+-avxvnni")
-# A nest over rows has a loop for each number of vectors, whole or not, and one for long rows.
+# A nest over rows has a loop for each number of vectors, whole or not, and one for long rows. Where
+# each long row fetches the next one, there is one more, for a row alone.
 LOOPS_OVER_ROWS = 1 + 2 * MOST_VECTORS if HERE.vector_bytes == 64 else 1
 if HERE.has("amx-tile"):
     # The runtime, which kernels here do without, asks Linux for tile registers: arch_prctl(2).
