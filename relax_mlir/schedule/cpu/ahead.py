@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from relax_mlir.target import Target
 
+WORK_OF_KEY = 448
+"""Products of a key, of two heads at least, from which on Zen 4 has to be asked for the next."""
+
 
 @dataclass(frozen=True)
 class Ahead:
@@ -27,9 +30,16 @@ class Ahead:
         return Ahead(16384 if bits == 8 else 8192, 2, always=True)
 
     @staticmethod
-    def of_cache(target: Target) -> "Ahead | None":
-        """Of keys, and of values, of a few queries; None where that gains nothing, as on Zen 4."""
+    def of_cache(target: Target, group: int, width: int) -> "Ahead | None":
+        """Of keys, and of values, of `width` numbers, of a few queries with `group` heads for each.
+
+        None where that gains nothing: Zen 4 reads ahead by itself as long as little is done with
+        what it reads.
+        """
         if target.is_xeon:
             return Ahead(8192, 2, always=True)
-        # It reads ahead by itself as far as a page goes, and begins anew on the next one.
-        return Ahead(4096, 3) if target.is_zen5 else None
+        if target.is_zen5:
+            # It reads ahead by itself as far as a page goes, and begins anew on the next one.
+            return Ahead(4096, 3)
+        is_much = max(group, 2) * width >= WORK_OF_KEY
+        return Ahead(8192, 2) if target.vector_bytes == 64 and is_much else None

@@ -95,7 +95,7 @@ def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem |
         bool(settings["causal"].value),
         tiles or (pairs and not target.is_xeon),
         tiles,
-        Ahead.of_cache(target),
+        Ahead.of_cache(target, heads // kv_heads, width),
         target.num_vector_registers,
     )
 
