@@ -33,8 +33,8 @@ class Ahead:
     def of_cache(target: Target, group: int, width: int) -> "Ahead | None":
         """Of keys, and of values, of `width` numbers, of a few queries with `group` heads for each.
 
-        None where that gains nothing: Zen 4 reads ahead by itself as long as little is done with
-        what it reads.
+        None where that gains nothing, as on Zen 4, which reads ahead by itself as long as little is
+        done with what it reads, and without AVX-512, where it was not measured.
         """
         if target.is_xeon:
             return Ahead(8192, 2, always=True)

@@ -46,7 +46,8 @@ class Squares:
     def by_room(self, emit: Callable[[Some], None], gathered: Some) -> None:
         """Emits code for what squares are as large as, and for what has no room for one.
 
-        Each has parallel loops of its own: LLVM would compute places for all in front of one loop.
+        `emit` makes parallel loops of what emits some rows; `gathered` does that without squares.
+        Each has loops of its own: LLVM would compute places for all in front of one loop.
         """
         lanes, extent, width = self.lanes, self.extent, self.width
 
@@ -90,6 +91,7 @@ class Squares:
             )
 
         def narrow() -> None:
+            # What is narrower than a square begins at lane 0.
             loops.if_else(
                 loops.less(extent, lanes),
                 lambda: _by_count(extent, heights, partial(along, lanes)),

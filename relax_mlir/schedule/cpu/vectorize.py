@@ -68,11 +68,13 @@ class NestEmitter:
         def point_at(indices: list[Index]) -> Point:
             return Point(index=dict(zip(outer, map(Uniform, indices[: len(outer)]), strict=True)))
 
-        def task(p: ir.Value | int, short: ShortRow | None, squares: Some | None) -> None:
+        def task(
+            emitter: NestEmitter, p: ir.Value | int, short: ShortRow | None, squares: Some | None
+        ) -> None:
             *indices, row, number = _unflatten(p, counts)
             point = point_at(indices)
             if not lane_axes:
-                self._row(point, short)
+                emitter._row(point, short)
                 return
             start = 0 if single else loops.mul(number, block)
             stop = flat if single else loops.minimum(flat, loops.add(start, block))
@@ -86,19 +88,17 @@ class NestEmitter:
             work = self._task_work(None if short is None else short.vectors * plan.lanes)
             count = loops.mul(*counts)
 
-            def rows(emitter: NestEmitter) -> None:
-                self._run_tasks(
-                    count, work, lambda p: emitter._row(point_at(_unflatten(p, counts)))
-                )
+            def run(emitter: NestEmitter) -> None:
+                self._run_tasks(count, work, lambda p: task(emitter, p, short, squares))
 
             if self._has_short_rows(short):
                 self._run_groups(count, work, lambda p: point_at(_unflatten(p, counts)), short)
             elif plan.ahead and short is None:
                 # Behind a row alone there is none that could be fetched meanwhile.
                 alone = replace(self, plan=replace(plan, ahead={}))
-                loops.if_else(loops.less(count, 2), lambda: rows(alone), lambda: rows(self))
+                loops.if_else(loops.less(count, 2), lambda: run(alone), lambda: run(self))
             else:
-                self._run_tasks(count, work, lambda p: task(p, short, squares))
+                run(self)
 
         if plan.tile_axis is None:
             self._by_length(all_tasks)
