@@ -52,16 +52,22 @@ if HERE.has("amx-tile"):
 
 
 class Built:
-    """A scheduled kernel: its text, the rule that took it, and the machine code."""
+    """A scheduled kernel: its text, the rule that took it, and the machine code.
 
-    def __init__(self, text: str, fuse: bool = True, target: str = TARGET) -> None:
+    With `in_order`, rows may be walked number by number, as they are where a gather costs more.
+    """
+
+    def __init__(
+        self, text: str, fuse: bool = True, target: str = TARGET, in_order: bool = False
+    ) -> None:
         with make_context(), ir.Location.unknown():
             module = ir.Module.parse(text)
             (prim_func,) = prim_funcs(module.operation)
             self.name = prim_func.name
             self.rule = schedule(prim_func, Target.parse(target), fuse)
             module.operation.verify()
-            assert_no_scalar_inner_loop(module.operation)
+            if not in_order:
+                assert_no_scalar_inner_loop(module.operation)
             self.text = str(module)
             kernel = ir.SymbolTable(module.operation)[self.name]
             kernel.operation.attributes["sym_visibility"] = ir.StringAttr.get("public")
@@ -88,9 +94,9 @@ class Built:
 
 
 @cache
-def built(text: str, fuse: bool = True, target: str = TARGET) -> Built:
+def built(text: str, fuse: bool = True, target: str = TARGET, in_order: bool = False) -> Built:
     """The kernel of a program, built once for all tests."""
-    return Built(text, fuse, target)
+    return Built(text, fuse, target, in_order)
 
 
 def guarded(shape: Sequence[int], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:

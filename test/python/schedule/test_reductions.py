@@ -437,7 +437,7 @@ def test_a_reduction_that_depends_on_the_order_runs_in_order(axis):
     operands = [("%x0", source, "(a, b) -> (a, b)")]
     results = [("%y0", target, f"(a, b) -> ({'ab'[1 - axis]})")]
     text = generic("%r", operands, results, "rp" if axis == 0 else "pr", block) + "\nreturn %r"
-    kernel = built(program([source], [target], text))
+    kernel = built(program([source], [target], text), in_order=True)
     for shape in SHAPES:
         x = numbers(shape, np.float32)
         expected = before = numbers(shape[1 - axis], np.float32, 1)

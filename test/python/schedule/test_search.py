@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from assembly import assembly
-from scheduled import TARGETS, assert_guarded, built_from_graph, guarded
+from scheduled import HERE, TARGETS, assert_guarded, built_from_graph, guarded
 
 from relax_mlir.target import Target
 
@@ -132,7 +132,7 @@ def test_no_rows():
     assert places("argmax", "f32", np.zeros((0, 7), np.float32)).shape == (0,)
 
 
-@pytest.mark.parametrize("length", [1, 15, 16, 17, 33, 48, 64, 600])
+@pytest.mark.parametrize("length", [1, 8, 15, 16, 17, 32, 33, 48, 64, 65, 129, 257, 600])
 def test_known_lengths(length):
     x = np.random.default_rng(length).integers(-3, 3, (7, length)).astype(np.float32)
     x[3, length // 2] = np.nan
@@ -142,9 +142,10 @@ def test_known_lengths(length):
       %y = "graph.argmax"(%x) {{axis = 1 : i64, keepdims = false}} : ({kind}) -> tensor<7xi64>
       return %y : tensor<7xi64>
     }}""")
-    # Rows of up to four vectors have no loop along them.
-    for along in ("iter_args", "scf.while"):
-        assert (along in kernel.text) == (length > 64)
+    # Rows of up to four vectors have no loop along them, of up to sixteen one that finds the place.
+    vectors = length / HERE.f32_lanes
+    assert ("scf.while" in kernel.text) == (vectors > 4)
+    assert ("iter_args" in kernel.text) == (vectors > 16)
     out, memory = guarded((7,), np.dtype(np.int64))
     kernel(x, out)
     assert_guarded(memory)
