@@ -132,6 +132,15 @@ class Target:
         return self.cpu == "znver5"
 
     @property
+    def is_early_zen(self) -> bool:
+        """Whether it is an AMD CPU before Zen 4.
+
+        Its cores read memory faster at several places in turn than at one, or if it is asked for
+        while numbers are decoded.
+        """
+        return self.cpu in ("znver1", "znver2", "znver3")
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """The features that kernels may use, and that a machine must have to run them."""
         return tuple(feature[1:] for feature in self.features if self._is_needed(feature))

@@ -26,7 +26,7 @@ class Ahead:
         Of 0.5 to 8 KiB the best on Zen 4, of 4 to 32 on a machine with tile registers.
         """
         if not target.is_xeon:
-            return Ahead(4096, 3)
+            return Ahead(4096, 3, always=target.is_early_zen)
         return Ahead(16384 if bits == 8 else 8192, 2, always=True)
 
     @staticmethod

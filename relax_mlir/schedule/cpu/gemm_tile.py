@@ -22,6 +22,7 @@ from .loops import (
     add,
     both,
     ceil_div,
+    floor_div,
     for_range,
     if_else,
     less,
@@ -65,19 +66,29 @@ class Tiling:
     in_tiles: bool = False
     fetching_rows: int = FETCHING_ROWS
     unroll: int | None = None
+    in_parts: bool = False
 
     @staticmethod
     def of(target: Target) -> "Tiling":
         """The largest tile that leaves registers for the right side and one broadcast."""
         registers = target.num_vector_registers
         rows = 14 if registers == 32 else 6
-        tiling = Tiling(target.f32_lanes, registers, rows)
+        tiling = Tiling(target.f32_lanes, registers, rows, in_parts=target.is_early_zen)
         # Another thread of the core takes half of the instructions that it begins.
         return replace(tiling, fetching_rows=1, unroll=2) if target.is_xeon else tiling
 
     def unroll_of(self, sums: int) -> int | None:
         """How often the step of a tile of so many sums is repeated; None: as LLVM sees fit."""
         return self.unroll if sums >= self.registers // 2 else None
+
+    def places_of(self, height: int) -> int:
+        """At how many places along k a tile of so many rows reads a panel in turn.
+
+        More rows take so long that memory keeps up, and registers that have other uses.
+        """
+        if not self.in_parts or height == self.rows:
+            return 1
+        return 4 if height < 4 else 2
 
     def is_operand(self, row: int, sums: int) -> bool:
         """Whether each vector of a tile of so many sums reads a row's number for itself.
@@ -211,31 +222,37 @@ class Tile:
         """
         count = self.height * self.vectors
         # Few rows would wait for their own last addition: they sum several k apart.
-        unroll = -(-8 // count)
+        apart = -(-8 // count)
+        in_parts = self.tiling.places_of(self.height) > 1
+        places = max(apart, self.tiling.places_of(self.height))
+        part = floor_div(depth, places) if in_parts else 1
         rows = [mul(r, left.stride) for r in (*range(self.height - 1), last)]
 
         def step(k: Index, sums: Sequence[ir.Value]) -> list[ir.Value]:
             return self._step(k, left, rows, right, sums)
 
         def steps(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            result = []
-            for u in range(unroll):
-                result += step(add(k, u), sums[u * count : (u + 1) * count])
+            result = list(sums)
+            for place in range(places):
+                begin = place % apart * count
+                own = slice(begin, begin + count)
+                result[own] = step(add(k, mul(place, part)), result[own])
             return result
 
         zero = splat(0.0, self.tiling.lanes, ir.F32Type.get())
-        main = depth if unroll == 1 else sub(depth, mod(depth, unroll))
-        sums = [*initial, *[zero] * (count * (unroll - 1))]
+        main = depth if places == 1 else sub(depth, mod(depth, places))
+        sums = [*initial, *[zero] * (count * (apart - 1))]
         # In a longer body LLVM reorders loads, and bf16 comes from memory more slowly.
-        as_it_is = self.step.pairs and unroll > 1
+        as_it_is = self.step.pairs and places > 1
         repeat = 1 if as_it_is else self.tiling.unroll_of(count)
-        sums = for_range(0, main, unroll, steps, sums, repeat)
+        end, stride = (part, 1) if in_parts else (main, places)
+        sums = for_range(0, end, stride, steps, sums, repeat)
         total = sums[:count]
-        if unroll > 1:
+        if places > 1:
             total = for_range(main, depth, 1, lambda k, *s: step(k, s), total)
-            for u in range(1, unroll):
-                part = sums[u * count : (u + 1) * count]
-                total = [arith.addf(a, b) for a, b in zip(total, part, strict=True)]
+            for u in range(1, apart):
+                part_sums = sums[u * count : (u + 1) * count]
+                total = [arith.addf(a, b) for a, b in zip(total, part_sums, strict=True)]
         return total
 
     def _step(
