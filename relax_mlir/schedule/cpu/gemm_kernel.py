@@ -25,6 +25,7 @@ from .amx_block import PANEL_ROW_BYTES, TileBlock, aligned_rows, tail_for
 from .gemm_tile import (
     AHEAD,
     LINE_BYTES,
+    NEAR_AHEAD,
     Block,
     Epilogue,
     Left,
@@ -516,14 +517,16 @@ class _Tiles:
             choose(self.is_first, start, load(self.sums[product], place, lanes))
             for place in self._places(tile, block)
         ]
-        right = self._fetching(self.rights[product], at)
+        right = self._fetching(self.rights[product], at, tile.height)
         return tile.sums(self.depth, self.left.at(at), last, right, before)
 
-    def _fetching(self, right: Panel, at: Index) -> Panel:
+    def _fetching(self, right: Panel, at: Index, height: int) -> Panel:
         """A panel that the first tile, which reads it from memory, asks for ahead."""
+        tiling = self.gemm.tiling
         if not self.gemm.problem.packed:
             return right
-        return replace(right, ahead=pick(less(at, 1), AHEAD * self.gemm.step.per_lane, 0))
+        ahead = NEAR_AHEAD if height < tiling.fetching_rows else AHEAD * self.gemm.step.per_lane
+        return replace(right, ahead=pick(less(at, 1), ahead, 0))
 
     def _keep(self, tile: Tile, total: Sequence[ir.Value], product: int, block: Block) -> None:
         """Stores the sums of a product."""

@@ -42,6 +42,8 @@ FETCHING_ROWS = 6
 """Least height of a tile that asks for its panel ahead: lower ones are slower on Zen 4."""
 AHEAD = 2048
 """How far ahead of what is multiplied: lanes, of four bytes, of a panel of packed weights."""
+NEAR_AHEAD = 1024
+"""The same of numbers, where few rows of a product convert them and cannot wait for memory."""
 LOADED = 4
 """Of so many rows of a tile one is loaded before it is multiplied, see `Tiling.is_operand`."""
 LINE_BYTES = 64
@@ -66,14 +68,14 @@ class Tiling:
     in_tiles: bool = False
     fetching_rows: int = FETCHING_ROWS
     unroll: int | None = None
-    in_parts: bool = False
+    helps_reading: bool = False
 
     @staticmethod
     def of(target: Target) -> "Tiling":
         """The largest tile that leaves registers for the right side and one broadcast."""
         registers = target.num_vector_registers
         rows = 14 if registers == 32 else 6
-        tiling = Tiling(target.f32_lanes, registers, rows, in_parts=target.is_early_zen)
+        tiling = Tiling(target.f32_lanes, registers, rows, helps_reading=target.is_early_zen)
         # Another thread of the core takes half of the instructions that it begins.
         return replace(tiling, fetching_rows=1, unroll=2) if target.is_xeon else tiling
 
@@ -81,14 +83,19 @@ class Tiling:
         """How often the step of a tile of so many sums is repeated; None: as LLVM sees fit."""
         return self.unroll if sums >= self.registers // 2 else None
 
-    def places_of(self, height: int) -> int:
+    def places_of(self, height: int, converts: bool) -> int:
         """At how many places along k a tile of so many rows reads a panel in turn.
 
-        More rows take so long that memory keeps up, and registers that have other uses.
+        More rows take so long that memory keeps up, and registers that have other uses. What it
+        `converts` is half as long, and places are near each other.
         """
-        if not self.in_parts or height == self.rows:
+        if not self.helps_reading or converts or height == self.rows:
             return 1
         return 4 if height < 4 else 2
+
+    def fetches(self, height: int, converts: bool) -> bool:
+        """Whether a tile of so many rows asks for a panel, whose numbers it may convert, ahead."""
+        return height >= self.fetching_rows or (self.helps_reading and converts)
 
     def is_operand(self, row: int, sums: int) -> bool:
         """Whether each vector of a tile of so many sums reads a row's number for itself.
@@ -223,8 +230,8 @@ class Tile:
         count = self.height * self.vectors
         # Few rows would wait for their own last addition: they sum several k apart.
         apart = -(-8 // count)
-        in_parts = self.tiling.places_of(self.height) > 1
-        places = max(apart, self.tiling.places_of(self.height))
+        in_turn = self.tiling.places_of(self.height, right.convert is not None)
+        in_parts, places = in_turn > 1, max(apart, in_turn)
         part = floor_div(depth, places) if in_parts else 1
         rows = [mul(r, left.stride) for r in (*range(self.height - 1), last)]
 
@@ -263,7 +270,7 @@ class Tile:
         at = mul(k, self.tiling.vectors * width)
         vectors = [right.load(add(at, v * width), width) for v in range(self.vectors)]
         start = add(left.offset, mul(k, left.pitch))
-        if self.height >= self.tiling.fetching_rows:
+        if self.tiling.fetches(self.height, right.convert is not None):
             for v in range(0, self.vectors, self.tiling.vectors_per_line):
                 right.prefetch(add(at, v * width))
         operands = left_operands(self.step, self.tiling, left.buffer, start, rows, self.vectors)
