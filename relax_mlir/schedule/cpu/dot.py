@@ -109,6 +109,41 @@ class Sum:
         return self._total
 
 
+class WeightSum:
+    """Sums of weights that are added one vector after the other, four numbers a lane."""
+
+    def __init__(self, dot: Dot, start: ir.Value, bits: int) -> None:
+        """Weights are as those of `Sum`."""
+        self._dot, self._total = dot, start
+        self._in_pairs = dot.name == "vpmaddubsw" and bits == 8
+        # Narrow numbers are added up in their bytes first, which more of a machine's units do.
+        self._together = max(_MOST_VALUE // (2**bits - 1), 1)
+        self._added: list[ir.Value] = []
+
+    def add(self, weights: ir.Value) -> None:
+        """Emits an addition."""
+        if self._in_pairs:  # all of a block's are far from leaving 16 bits
+            weights = self._dot.pairs(self._ones(weights.type), weights, False)
+        self._added.append(arith.addi(self._added[-1], weights) if self._added else weights)
+        if not self._in_pairs and len(self._added) == self._together:
+            self.total()
+
+    def total(self) -> ir.Value:
+        """The sums of all vectors so far."""
+        if self._added and self._in_pairs:
+            self._total = self._dot.widened(self._total, self._added[-1])
+        elif self._added:
+            ones = self._ones(self._added[-1].type)
+            self._total = self._dot(self._total, self._added[-1], ones, False)
+        self._added = []
+        return self._total
+
+    @staticmethod
+    def _ones(kind: ir.Type) -> ir.Value:
+        vectors = ir.VectorType(kind)
+        return splat_integer(1, vectors.shape[0], vectors.element_type)
+
+
 _PAIRS = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}
 
 

@@ -17,21 +17,19 @@ product of two whole numbers is a product of two sums of a block: offsets of the
 the weights, minima of the weights times sums of the rows.
 """
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 
 from relax_mlir.bindings import arith, ir, memref, vector
 from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, Scheme
 from relax_mlir.target import Target
 
-from .dot import Dot, Sum
+from .dot import Dot
 from .gemm_kernel import Block
 from .loops import (
     Index,
     add,
-    broadcast,
     ceil_div,
     floor_div,
     for_range,
@@ -52,8 +50,9 @@ from .loops import (
     vector_type,
     zero_attr,
 )
-from .quantized_panels import PLACES, CopiedRows, Copy, Problem, integers
+from .quantized_panels import CopiedRows, Copy, Problem
 from .quantized_tiles import TiledRows, copied_rows, scaled_rows, tiled_rows
+from .quantized_weights import Arithmetic, Weights
 
 ROW_BLOCK = 128
 """Rows whose totals for one panel stay in the L1 cache."""
@@ -150,6 +149,11 @@ class _Kernel:
     panels_at_once: int
 
     @property
+    def arithmetic(self) -> Arithmetic:
+        """What multiplies."""
+        return Arithmetic(self.dot, self.problem)
+
+    @property
     def scheme(self) -> Scheme:
         """What the weights are."""
         return self.problem.right.scheme
@@ -162,7 +166,7 @@ class _Kernel:
     @property
     def moved_by(self) -> int:
         """By how much the weights that are multiplied are above those that are meant."""
-        return self.scheme.zero + (128 if self.scheme.bits == 8 and self.dot.is_unsigned else 0)
+        return self.arithmetic.moved_by
 
     @property
     def rows_at_once(self) -> tuple[int, ...]:
@@ -172,11 +176,6 @@ class _Kernel:
         if self.panels_at_once > 1:
             return ZEN5_ROWS
         return XEON_ROWS if self.is_xeon else ROWS
-
-    @property
-    def is_signed(self) -> bool:
-        """Whether the weights that are multiplied may be negative."""
-        return self.scheme.bits == 8 and not self.dot.is_unsigned
 
     def emit(self) -> None:
         """Emits the loop over batches: a block of rows of each part."""
@@ -349,7 +348,11 @@ class _Task:
                 ahead = self.kernel.problem.right.ahead
                 if self.kernel.scheme.bits < 8 or rows > 1 or ahead.always:
                     self._prefetch(j, b)
-                weights = _Weights.of(self.kernel, [add(self.first, j)], b)
+                arithmetic, p = self.kernel.arithmetic, add(self.first, j)
+                if vectors > 1:  # too many to be held
+                    weights = Weights.passing(arithmetic, p, b)
+                else:
+                    weights = Weights.held(arithmetic, [p], b)
                 return weights.multiply(self._copied(self._place(b)), totals)
 
             zero = splat(0.0, lanes, ir.F32Type.get())
@@ -400,7 +403,8 @@ class _Task:
         for number in numbers:
             self._prefetch(number, b)
             self._prefetch_outputs(number, b)
-        weights = _Weights.of(self.kernel, [add(self.first, number) for number in numbers], b)
+        panels_of = [add(self.first, number) for number in numbers]
+        weights = Weights.held(self.kernel.arithmetic, panels_of, b)
         lanes = self.kernel.dot.lanes
         vectors = [(number, v) for number in numbers for v in range(PANEL // lanes)]
 
@@ -450,128 +454,6 @@ class _Task:
     def _total(self, r: Index, j: Index, v: int) -> Index:
         """Where the totals of a row and a vector of a panel are."""
         return add(mul(r, self.kernel.split.stride), mul(j, PANEL), v * self.kernel.dot.lanes)
-
-
-@dataclass(frozen=True)
-class _Weights:
-    """A block of panels in registers: (half, group, numbers), scales of each part, minima or none.
-
-    All but halves and groups are lists of the vectors of the panels. `sums` of the block's weights,
-    minima left out, are there where rows have offsets: times their scale, unless there is only one.
-    """
-
-    kernel: _Kernel
-    numbers: list[tuple[int, int, list[ir.Value]]]
-    scales: list[list[ir.Value]]
-    minima: list[ir.Value]
-    sums: list[ir.Value]
-
-    @staticmethod
-    def of(kernel: _Kernel, panels: Sequence[Index], b: Index) -> "_Weights":
-        """Decodes block b of some panels."""
-        own = [_Weights._of_panel(kernel, p, b) for p in panels]
-        numbers = [
-            (half, group, [x for weights in own for x in weights.numbers[n][2]])
-            for n, (half, group, _) in enumerate(own[0].numbers)
-        ]
-        scales = [
-            [x for weights in own for x in weights.scales[part]]
-            for part in range(kernel.scheme.scales)
-        ]
-        minima = [x for weights in own for x in weights.minima]
-        sums = [x for weights in own for x in weights.sums]
-        return _Weights(kernel, numbers, scales, minima, sums)
-
-    @staticmethod
-    def _of_panel(kernel: _Kernel, p: Index, b: Index) -> "_Weights":
-        right, lanes = kernel.problem.right, kernel.dot.lanes
-        numbers = list(right.bytes_of(p, b, lanes, kernel.dot.is_unsigned))
-        scales = right.scales(p, b, lanes)[: kernel.scheme.scales]
-        minima = right.minima(p, b, lanes)
-        sums = []
-        if kernel.problem.left.offset is not None:
-            for v in range(PANEL // lanes):
-                own = [(half, group, vectors[v]) for half, group, vectors in numbers]
-                sums.append(_sums(kernel, own, [part[v] for part in scales]))
-        return _Weights(kernel, numbers, scales, minima, sums)
-
-    def multiply(self, rows: CopiedRows, totals: Sequence[ir.Value]) -> list[ir.Value]:
-        """The totals of some rows, vector by vector, with this block of them added."""
-        dot, scheme = self.kernel.dot, self.kernel.scheme
-        vectors = len(self.numbers[0][2])
-        # One sum for all numbers that share a scale.
-        starts = [
-            [self._start(rows, r, part) for part in range(scheme.scales)]
-            for r in range(len(totals) // vectors)
-        ]
-        sums = [
-            [[Sum(dot, start, scheme.bits) for start in own] for _ in range(vectors)]
-            for own in starts
-        ]
-        for half, group, numbers in self.numbers:
-            for r, own in enumerate(sums):
-                values = rows.four(r, 16 * half + 4 * group, dot.lanes)
-                for weights, parts in zip(numbers, own, strict=True):
-                    parts[half % scheme.scales].add(weights, values)
-        result = []
-        for n, total in enumerate(totals):
-            r, v = divmod(n, vectors)
-            result.append(self._scaled(rows, r, v, [part.total() for part in sums[r][v]], total))
-        return result
-
-    def _scaled(
-        self, rows: CopiedRows, r: int, v: int, sums: Sequence[ir.Value], total: ir.Value
-    ) -> ir.Value:
-        """total + scale of row r * scales * sums, and what offsets and minima add."""
-        lanes = self.kernel.dot.lanes
-        wide = [arith.sitofp(vector_type(lanes, ir.F32Type.get()), own) for own in sums]
-        scales = [part[v] for part in self.scales]
-        factor = broadcast(rows.factor(r), lanes)
-        offset = broadcast(rows.offset(r), lanes) if self.sums else None
-        if len(wide) == 1:
-            # The offset's share has the same scale, so that one multiplication is for both.
-            product = arith.mulf(wide[0], factor)
-            if offset is not None:
-                product = vector.fma(self.sums[v], offset, product)
-            total = vector.fma(product, scales[0], total)
-        else:
-            product = arith.mulf(wide[0], scales[0])
-            product = vector.fma(wide[1], scales[1], product)
-            total = vector.fma(product, factor, total)
-            if offset is not None:
-                total = vector.fma(self.sums[v], offset, total)
-        if self.minima:
-            total = vector.fma(self.minima[v], broadcast(rows.correction(r), lanes), total)
-        return total
-
-    def _start(self, rows: CopiedRows, r: int, part: int) -> ir.Value:
-        """What the integer sums of row r start with."""
-        lanes, i32 = self.kernel.dot.lanes, _integer(32)
-        if self.kernel.moved_by:
-            return broadcast(rows.correction(r, part), lanes)
-        return integers(0, vector_type(lanes, i32))
-
-
-def _sums(
-    kernel: _Kernel, numbers: Sequence[tuple[int, int, ir.Value]], scales: Sequence[ir.Value]
-) -> ir.Value:
-    """The sums of a block's weights without minima, f32: products with ones, see `_Weights`."""
-    dot, scheme, i32 = kernel.dot, kernel.scheme, _integer(32)
-    kind = vector_type(dot.lanes, ir.F32Type.get())
-    above = -kernel.moved_by * BLOCK // scheme.scales
-    sums = [integers(above, vector_type(dot.lanes, i32))] * scheme.scales
-    ones = integers(1, vector_type(PLACES * dot.lanes, _integer(8)))
-    # Narrow numbers are added up in their bytes first, which more of a machine's units do.
-    together = max(127 // (2**scheme.bits - 1), 1)
-    for part in range(scheme.scales):
-        own = [vectors for half, _, vectors in numbers if half % scheme.scales == part]
-        for first in range(0, len(own), together):
-            added = reduce(arith.addi, own[first : first + together])
-            sums[part] = dot(sums[part], added, ones, kernel.is_signed)
-    wide = [arith.sitofp(kind, own) for own in sums]
-    if len(wide) == 1:
-        return wide[0]
-    return vector.fma(wide[1], scales[1], arith.mulf(wide[0], scales[0]))
 
 
 def _integer(bits: int) -> ir.Type:
