@@ -301,8 +301,10 @@ class _Rows:
         """sums[r] = sums[r] * factor + p[r, i] * values[i], over the keys of a block."""
         p = self.problem
         whole = 2 if p.pairs else 1
-        strip = max(v for v in range(whole, 9, whole) if p.vectors % v == 0)
-        height = max(1, 20 // strip)
+        # With the weights of a key and one vector of its values, sums have to fit the registers.
+        widest, sums = (8, 20) if p.registers >= 32 else (4, 12)
+        strip = max(v for v in range(whole, widest + 1, whole) if p.vectors % v == 0)
+        height = max(1, sums // strip)
         for column in range(0, p.width, strip * p.lanes):
             columns = range(column, column + strip * p.lanes, p.lanes)
             for rows in _pieces(p.group, height):

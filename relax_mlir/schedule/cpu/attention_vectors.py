@@ -287,12 +287,16 @@ class VectorKeys:
 
 
 def _shape(problem: Problem) -> tuple[int, int]:
-    """Rows and vectors of a tile of sums: most products for each load that registers allow."""
+    """Rows and vectors of a tile of sums: most products for each load that registers allow.
+
+    They hold the sums, the values of a key, and a weight.
+    """
     most = 24 if problem.registers >= 32 else 12
     shapes = [
         (r, v)
         for r in range(1, ROWS + 1)
         for v in range(1, 7)
-        if ROWS % r == 0 and problem.vectors % v == 0 and r * v <= most
+        if ROWS % r == 0 and problem.vectors % v == 0
+        if r * v <= most and r * v + v < problem.registers
     ]
     return max(shapes, key=lambda s: (s[0] * s[1] / (s[0] + s[1]), s[0] * s[1]))

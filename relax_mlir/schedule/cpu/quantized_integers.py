@@ -25,7 +25,7 @@ from relax_mlir.bindings import arith, ir, memref, vector
 from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, Scheme
 from relax_mlir.target import Target
 
-from .dot import Dot
+from .dot import Dot, even_and_odd
 from .gemm_kernel import Block
 from .loops import (
     Index,
@@ -52,7 +52,7 @@ from .loops import (
 )
 from .quantized_panels import CopiedRows, Copy, Problem
 from .quantized_tiles import TiledRows, copied_rows, scaled_rows, tiled_rows
-from .quantized_weights import Arithmetic, Weights
+from .quantized_weights import Arithmetic, Weights, WideWeights
 
 ROW_BLOCK = 128
 """Rows whose totals for one panel stay in the L1 cache."""
@@ -191,7 +191,10 @@ class _Kernel:
                 corrections = stack.enter_context(scratch(mul(count, self.scheme.scales), element))
             has_offset = self.problem.left.offset is not None
             offsets = stack.enter_context(scratch(count, f32)) if has_offset else None
-            copy = Copy(values, factors, corrections, offsets)
+            wide = None
+            if self.arithmetic.widens:
+                wide = stack.enter_context(scratch(mul(count, BLOCK), _integer(16)))
+            copy = Copy(values, factors, corrections, offsets, wide)
 
             def some(begin: ir.Value) -> None:
                 self._copy_left(copy, begin)
@@ -242,6 +245,9 @@ class _Kernel:
                 target = add(own, mul(b, split.pitch))
                 numbers = load(left.values.base, left.at(source, 0), BLOCK)
                 store(numbers, copy.values, mul(target, BLOCK))
+                if copy.wide is not None:
+                    for n, wide in enumerate(even_and_odd(numbers)):
+                        store(wide, copy.wide, add(mul(target, BLOCK), n * BLOCK // 2))
                 factor = left.factor(source)
                 memref.store(factor, copy.factors, [value(target)])
                 offset = None
@@ -379,12 +385,14 @@ class _Task:
         for_range(0, size, lanes, lambda i: store(zero, self.totals, i))
 
         length = floor_div(STRETCH * ROW_BLOCK, self.rows)
+        widens = self.kernel.arithmetic.widens
 
         def stretch(begin: Index) -> None:
             end = minimum(add(begin, length), blocks)
 
             def panels(j: ir.Value, count: int) -> None:
-                for_range(begin, end, 1, lambda b: self._block(j, count, b))
+                with scratch(WideWeights.STORED if widens else 0, _integer(16)) as room:
+                    for_range(begin, end, 1, lambda b: self._block(j, count, b, room))
 
             first: Index = 0
             for count in sorted({self.kernel.panels_at_once, 1}, reverse=True):
@@ -397,14 +405,18 @@ class _Task:
         else:
             for_range(0, blocks, length, stretch)
 
-    def _block(self, j: Index, panels: int, b: Index) -> None:
-        """One block of some panels from j on times all rows."""
+    def _block(self, j: Index, panels: int, b: Index, room: ir.Value) -> None:
+        """One block of some panels from j on times all rows; `room` is for wide weights."""
         numbers = [add(j, n) for n in range(panels)]
         for number in numbers:
             self._prefetch(number, b)
             self._prefetch_outputs(number, b)
+        arithmetic = self.kernel.arithmetic
         panels_of = [add(self.first, number) for number in numbers]
-        weights = Weights.held(self.kernel.arithmetic, panels_of, b)
+        if arithmetic.widens:
+            weights: Weights = WideWeights.stored(arithmetic, panels_of[0], b, room)
+        else:
+            weights = Weights.held(arithmetic, panels_of, b)
         lanes = self.kernel.dot.lanes
         vectors = [(number, v) for number in numbers for v in range(PANEL // lanes)]
 

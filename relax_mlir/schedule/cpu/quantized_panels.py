@@ -205,13 +205,15 @@ class Copy:
     """A batch of the left side: [block of rows][block of k][pitch] of each part.
 
     `corrections` are what integer sums start with, or factors of the minimum, for each scale of a
-    block; None where neither is needed. `offsets` are None where values are only scaled.
+    block; None where neither is needed. `offsets` are None where values are only scaled. `wide` has
+    the values in 16 bits, those of a block at even places first; None where nothing reads them.
     """
 
     values: ir.Value
     factors: ir.Value
     corrections: ir.Value | None
     offsets: ir.Value | None
+    wide: ir.Value | None = None
 
     def factor(self, place: Index) -> ir.Value:
         """The scale of a block."""
@@ -256,13 +258,24 @@ class CopiedRows:
 
     def four(self, row: int, first: int, lanes: int) -> ir.Value:
         """Four numbers of a row, from one on, in every lane of 32 bits."""
-        i32, at = _integer(32), row * BLOCK + first
+        at = row * BLOCK + first
         if self.addresses is None:
-            numbers = load(self.copy.values, add(mul(self.place, BLOCK), at), PLACES)
-            word = vector.extract(vector.bitcast(vector_type(1, i32), numbers), [], [0])
-        else:
-            word = load_behind(self.addresses["values"], at, i32)
+            return self._everywhere(self.copy.values, at, lanes)
+        word = load_behind(self.addresses["values"], at, _integer(32))
         return vector.bitcast(vector_type(PLACES * lanes, _integer(8)), broadcast(word, lanes))
+
+    def two(self, row: int, first: int, odd: bool, lanes: int) -> ir.Value:
+        """Two of four numbers of a row, from one on, in 16 bits, in every lane of 32 bits."""
+        assert self.copy.wide is not None
+        return self._everywhere(self.copy.wide, row * BLOCK + (BLOCK * odd + first) // 2, lanes)
+
+    def _everywhere(self, buffer: ir.Value, at: int, lanes: int) -> ir.Value:
+        """The 32 bits from an element of the rows on, in every lane."""
+        element = ir.MemRefType(buffer.type).element_type
+        count = 32 // element.width
+        numbers = load(buffer, add(mul(self.place, BLOCK), at), count)
+        word = vector.extract(vector.bitcast(vector_type(1, _integer(32)), numbers), [], [0])
+        return vector.bitcast(vector_type(count * lanes, element), broadcast(word, lanes))
 
     def factor(self, row: int) -> ir.Value:
         """The scale of a row."""

@@ -4,19 +4,21 @@
     totals          += scale of the row * scales * sums
                        + offset of the row * scales * sums of the weights, minima * sum of the row
 
-For many rows a block is decoded, and its weights added up, before any row is multiplied. For few
-rows that may happen number by number on the way: 16 registers do not hold a block.
+For many rows a block is decoded, and its weights added up, before any row is multiplied, maybe to
+memory in 16 bits. For few rows that may happen number by number on the way: 16 registers do not
+hold a block.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 
 from relax_mlir.bindings import arith, ir, vector
 from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, Scheme
 
-from .dot import Dot, Sum, WeightSum
-from .loops import Index, broadcast, vector_type
-from .quantized_panels import CopiedRows, Problem, integers
+from .dot import Dot, Sum, WeightSum, even_and_odd
+from .loops import Index, broadcast, load, store, vector_type
+from .quantized_panels import PLACES, CopiedRows, Problem, integers
 
 Numbers = tuple[int, int, list[ir.Value]]
 """Half and group of some of a block's numbers, and a vector of them for each `lanes` columns."""
@@ -48,6 +50,11 @@ class Arithmetic:
     def has_offsets(self) -> bool:
         """Whether rows have offsets, so that weights have to be added up."""
         return self.problem.left.offset is not None
+
+    @property
+    def widens(self) -> bool:
+        """Whether many rows are multiplied in 16 bits."""
+        return self.dot.widens(self.scheme.bits)
 
     def numbers(self, p: Index, b: Index) -> Iterator[Numbers]:
         """Decodes block b of a panel, as it is asked for them."""
@@ -115,12 +122,19 @@ class Weights:
 
     def multiply(self, rows: CopiedRows, totals: Sequence[ir.Value]) -> list[ir.Value]:
         """The totals of some rows, vector by vector, with this block of them added."""
-        dot, scheme = self.arithmetic.dot, self.arithmetic.scheme
         vectors = len(self.scales[0])
-        # One sum for all numbers that share a scale.
+        sums = self._products(rows, len(totals) // vectors, vectors)
+        added, result = self.sums(), []
+        for n, total in enumerate(totals):
+            r, v = divmod(n, vectors)
+            result.append(self._scaled(rows, r, v, sums[r][v], added, total))
+        return result
+
+    def _products(self, rows: CopiedRows, count: int, vectors: int) -> list[list[list[ir.Value]]]:
+        """The integer sums of each row and vector, one for all numbers that share a scale."""
+        dot, scheme = self.arithmetic.dot, self.arithmetic.scheme
         starts = [
-            [self._start(rows, r, part) for part in range(scheme.scales)]
-            for r in range(len(totals) // vectors)
+            [self._start(rows, r, part) for part in range(scheme.scales)] for r in range(count)
         ]
         sums = [
             [[Sum(dot, start, scheme.bits) for start in own] for _ in range(vectors)]
@@ -131,12 +145,7 @@ class Weights:
                 values = rows.four(r, 16 * half + 4 * group, dot.lanes)
                 for weights, parts in zip(numbers, own, strict=True):
                     parts[half % scheme.scales].add(weights, values)
-        added, result = self.sums(), []
-        for n, total in enumerate(totals):
-            r, v = divmod(n, vectors)
-            found = [part.total() for part in sums[r][v]]
-            result.append(self._scaled(rows, r, v, found, added, total))
-        return result
+        return [[[part.total() for part in parts] for parts in own] for own in sums]
 
     def _scaled(
         self,
@@ -175,6 +184,37 @@ class Weights:
         if self.arithmetic.moved_by:
             return broadcast(rows.correction(r, part), lanes)
         return integers(0, vector_type(lanes, i32))
+
+
+@dataclass(frozen=True)
+class WideWeights(Weights):
+    """A block of a panel of signed 8-bit numbers, which are in memory in 16 bits, see `STORED`."""
+
+    room: ir.Value
+
+    STORED = PANEL * BLOCK
+    """Numbers that `room` has place for: of each four, a vector at even places, and one at odd."""
+
+    @staticmethod
+    def stored(arithmetic: Arithmetic, p: Index, b: Index, room: ir.Value) -> "WideWeights":
+        """Block b of a panel, widened before anything is multiplied."""
+        held, size = Weights.held(arithmetic, [p], b), 2 * arithmetic.dot.lanes
+        steps = [x for _, _, numbers in held.numbers for x in numbers]
+        for n, wide in enumerate(chain.from_iterable(map(even_and_odd, steps))):
+            store(wide, room, n * size)
+        return WideWeights(arithmetic, held.numbers, held.scales, held.minima, held.sums, room)
+
+    def _products(self, rows: CopiedRows, count: int, vectors: int) -> list[list[list[ir.Value]]]:
+        dot = self.arithmetic.dot
+        sums = [[self._start(rows, r, 0)] * vectors for r in range(count)]
+        for n, odd in product(range(BLOCK // PLACES), (False, True)):
+            at = [2 * dot.lanes * (2 * (n * vectors + v) + odd) for v in range(vectors)]
+            weights = [load(self.room, place, 2 * dot.lanes) for place in at]
+            for r, own in enumerate(sums):
+                values = rows.two(r, PLACES * n, odd, dot.lanes)
+                pairs = zip(own, weights, strict=True)
+                sums[r] = [dot.of_wide(total, x, values) for total, x in pairs]
+        return [[[total] for total in own] for own in sums]
 
 
 class _Added:
