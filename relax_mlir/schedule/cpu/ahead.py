@@ -34,10 +34,12 @@ class Ahead:
         """Of keys, and of values, of `width` numbers, of a few queries with `group` heads for each.
 
         None where that gains nothing, as on Zen 4, which reads ahead by itself as long as little is
-        done with what it reads, and without AVX-512, where it was not measured.
+        done with what it reads, and on CPUs without AVX-512 that were not measured.
         """
         if target.is_xeon:
             return Ahead(8192, 2, always=True)
+        if target.is_early_zen:
+            return Ahead(8192, 3)
         if target.is_zen5:
             # It reads ahead by itself as far as a page goes, and begins anew on the next one.
             return Ahead(4096, 3)

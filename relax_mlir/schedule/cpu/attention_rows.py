@@ -342,14 +342,35 @@ class _Rows:
         p = self.problem
         at = self._value(add(start, key))
         self._fetch_value(at)
-        found = [self.values.load(add(at, column), p.lanes) for column in columns]
+        places = [add(at, column) for column in columns]
+        if p.registers < 32:
+            return self._hold_weights(key, rows, places, sums)
+        found = [self.values.load(place, p.lanes) for place in places]
         added = []
         for n, r in enumerate(rows):
-            place = value(add(key, r * _KEYS))
-            x = broadcast(memref.load(self.scores, [place]), p.lanes)
             own = sums[n * len(columns) : (n + 1) * len(columns)]
-            added += [vector.fma(x, y, total) for y, total in zip(found, own, strict=True)]
+            pairs = zip(found, own, strict=True)
+            x = self._weight(key, r)
+            added += [vector.fma(x, y, total) for y, total in pairs]
         return added
+
+    def _hold_weights(
+        self, key: Index, rows: Sequence[int], places: Sequence[Index], sums: Sequence[ir.Value]
+    ) -> list[ir.Value]:
+        """The same vector of values after vector: registers have no room for more of them."""
+        weights = [self._weight(key, r) for r in rows]
+        added = list(sums)
+        for v, place in enumerate(places):
+            y = self.values.load(place, self.problem.lanes)
+            own = slice(v, None, len(places))
+            pairs = zip(weights, added[own], strict=True)
+            added[own] = [vector.fma(x, y, total) for x, total in pairs]
+        return added
+
+    def _weight(self, key: Index, row: int) -> ir.Value:
+        """The exponential of a key of the block for a row, in every lane."""
+        weight = memref.load(self.scores, [value(add(key, row * _KEYS))])
+        return broadcast(weight, self.problem.lanes)
 
     def _add_pair(
         self,

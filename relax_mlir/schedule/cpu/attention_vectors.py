@@ -245,7 +245,8 @@ class VectorKeys:
 
             for_range(first, last, height, tile)
 
-        low = min(height, _LOW)
+        # Rows of the last tiles may not be there, but have their place in the block.
+        low = max(r for r in range(1, _LOW + 1) if height % r == 0)
         whole = sub(self.rows.held, mod(self.rows.held, height)) if low < height else 0
         tiles(0, whole, height)
         tiles(whole, add(whole, round_up(sub(self.rows.held, whole), low)), low)

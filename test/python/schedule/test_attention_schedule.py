@@ -63,6 +63,13 @@ def test_attention_of_grouped_heads(heads, kv_heads, causal, fuse):
         check(kernel, "f32", heads, kv_heads, 16, causal, n, m, m + n + 5, m)
 
 
+@pytest.mark.parametrize("width", [16, 64, 128])
+def test_last_tiles_end_with_their_block(width):
+    kernel = built_from_graph(graph("f32", 2, 2, width, True))
+    for n in range(37, 49):
+        check(kernel, "f32", 2, 2, width, True, n, 3, n + 3, 3)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("width", [8, 64, 80, 128])
 def test_attention_of_head_sizes(dtype, width):
