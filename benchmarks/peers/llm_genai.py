@@ -5,6 +5,7 @@ python llm_genai.py WORK native  builds that too, and WORK/genai-native with the
 """
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -61,7 +62,9 @@ def build(work: Path, weights: str) -> None:
         command += ["-i", str(work / "hf"), "-o", str(work / f"genai-{weights}")]
         command += ["-p", PRECISIONS[weights], "-e", "cpu", "-c", str(work / "builder")]
         command += ["--extra_options", "prune_lm_head=true"]
-        subprocess.run(command, check=True)
+        # Without our folder among its paths: transformers takes our kernels.py for a library.
+        paths = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+        subprocess.run(command, check=True, env=paths)
         return
     plain, target = work / "genai-f32", work / f"genai-{weights}"
     if not (plain / CONFIG).exists():
