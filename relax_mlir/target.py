@@ -39,6 +39,7 @@ _NAMED = {
     "x86-64-v2": ("x86_64", "x86-64-v2", _LEVEL_2),
     "x86-64-v3": ("x86_64", "x86-64-v3", _LEVEL_3),
     "x86-64-v4": ("x86_64", "x86-64-v4", _LEVEL_4),
+    "znver3": ("x86_64", "znver3", _LEVEL_3),
     "znver4": ("x86_64", "znver4", _ZEN_4),
     "znver5": ("x86_64", "znver5", _ZEN_5),
     "sapphirerapids": ("x86_64", "sapphirerapids", _SAPPHIRE_RAPIDS),

@@ -99,23 +99,28 @@
 // ZEN5-NOT:           vpdpbusd
 // ZEN5:               arith.sitofp
 
-// Vectors of a panel together. Two products of a lane stay in 16 bits until all eight are added.
+// Vectors of a panel together. Two products of a lane stay in 16 bits until all eight are added. Few rows decode weights
+// as they multiply, and add them up in their bytes; many have a block's before, and four multiply at once.
 // AVX2-LABEL: func.func private @fused_
 // AVX2-SAME:    tir.schedule = "quantized_matmul"
-// AVX2-COUNT-7:     arith.addi %{{.*}} : vector<32xi8>
-// AVX2-NEXT:        pmadd.ub.sw
-// AVX2:             arith.sitofp
-// AVX2-COUNT-7:     arith.addi %{{.*}} : vector<32xi8>
-// AVX2-NEXT:        pmadd.ub.sw
-// AVX2:             arith.sitofp
+// AVX2:         scf.parallel
+// AVX2:         scf.parallel
 // AVX2-COUNT-3:     pmadd.ub.sw
 // AVX2-NEXT:        arith.addi %{{.*}} : vector<16xi16>
-// AVX2-COUNT-13:    pmadd.ub.sw
+// AVX2-NEXT:        pmadd.ub.sw
 // AVX2-NEXT:        arith.addi %{{.*}} : vector<16xi16>
+// AVX2-NEXT:        arith.addi %{{.*}} : vector<32xi8>
+// AVX2-COUNT-12:    pmadd.ub.sw
+// AVX2-NEXT:        arith.addi %{{.*}} : vector<16xi16>
+// AVX2-NEXT:        pmadd.wd
+// AVX2:             arith.addi %{{.*}} : vector<32xi8>
+// AVX2-COUNT-2:     pmadd.ub.sw
 // AVX2-NOT:         pmadd.ub.sw
-// AVX2:             pmadd.wd
-// AVX2-NOT:         pmadd
-// AVX2:             arith.sitofp
+// AVX2:             scf.yield
+// AVX2:             scf.for %{{.*}} step %c4
+// AVX2-COUNT-64:      pmadd.ub.sw
+// AVX2-NOT:           pmadd.ub.sw
+// AVX2:               arith.sitofp
 // AVX2-NOT:     linalg
 
 // SHORT-LABEL: func.func private @fused_

@@ -2,6 +2,7 @@
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=x86-64-v4+avx512bf16+amx-tile+amx-bf16}' | FileCheck %s --check-prefix=TILES
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=sapphirerapids+-amx-tile}' | FileCheck %s --check-prefix=SINGLES
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=znver5}' | FileCheck %s --check-prefix=AHEAD
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=znver3}' | FileCheck %s --check-prefix=EARLY
 
 !q = tensor<?x6x64xbf16, #graph.shape<["n", 6, 64]>>
 !c = tensor<2x?x64xbf16, #graph.shape<[2, "c", 64]>>
@@ -32,6 +33,21 @@ func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
 // AHEAD:           memref.prefetch {{.*}}, read, locality<3>, data : memref<?xbf16>
 // AHEAD:         } else {
 // AHEAD-NOT:       memref.prefetch
+
+// So are CPUs before Zen 4. Their 16 registers hold the sums of three heads by four vectors of values, for which
+// values come one by one, and of six rows by two vectors in blocks.
+// EARLY-LABEL: func.func private @attention(
+// EARLY:         scf.if
+// EARLY:           memref.prefetch {{.*}}, read, locality<3>, data : memref<?xbf16>
+// EARLY:           %{{.*}}:12 = scf.for
+// EARLY:             memref.prefetch {{.*}}, read, locality<3>, data : memref<?xbf16>
+// EARLY-COUNT-3:     vector.broadcast
+// EARLY-NOT:         vector.broadcast
+// EARLY:             scf.yield
+// EARLY:         } else {
+// EARLY-NOT:       memref.prefetch
+// EARLY:           scf.for {{.*}} step %c6
+// EARLY:             %{{.*}}:12 = scf.for
 
 // By vectors of f32 numbers, extended as they are loaded, where a pair takes longer than two of them.
 // SINGLES-LABEL: func.func private @attention(

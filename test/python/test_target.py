@@ -17,6 +17,7 @@ from relax_mlir.target import Target, TargetError
         ("x86-64-v2", 16, 16),
         ("x86-64-v3", 32, 16),
         ("x86-64-v4", 64, 32),
+        ("znver3", 32, 16),
         ("znver4", 64, 32),
         ("znver5", 64, 32),
         ("sapphirerapids", 64, 32),
@@ -46,6 +47,8 @@ def test_a_cpu_by_its_name() -> None:
     assert not zen.is_xeon
     assert not zen.is_zen5
     assert Target.parse("znver5").is_zen5
+    assert not zen.is_early_zen
+    assert Target.parse("znver3").is_early_zen
     # A virtual machine may hide them: the cores are what they are.
     hidden = Target.parse("sapphirerapids+-amx-tile")
     assert hidden.is_xeon
