@@ -124,22 +124,23 @@
 // AVX2-NOT:     linalg
 
 // SHORT-LABEL: func.func private @fused_
-// SHORT-COUNT-7:   arith.addi %{{.*}} : vector<32xi8>
-// SHORT-NEXT:      vpdpbusd.256
-// SHORT:           arith.sitofp
-// SHORT:           vpdpbusd.256
-// SHORT:           arith.sitofp
+// SHORT:           scf.parallel
+// SHORT:           scf.parallel
 // SHORT-COUNT-16:  vpdpbusd.256
+// SHORT-NEXT:      arith.addi %{{.*}} : vector<32xi8>
+// SHORT-NEXT:      vpdpbusd.256
+// SHORT-NEXT:      arith.addi %{{.*}} : vector<32xi8>
+// SHORT-NEXT:      vpdpbusd.256
 // SHORT-NOT:       vpdpbusd
 // SHORT:           arith.sitofp
 
 // ARM-LABEL: func.func private @fused_
-// ARM-COUNT-7:   arith.addi %{{.*}} : vector<16xi8>
-// ARM-NEXT:      neon.sdot
-// ARM:           arith.sitofp
-// ARM-COUNT-3:   neon.sdot
-// ARM:           arith.sitofp
+// ARM:           scf.parallel
+// ARM:           scf.parallel
 // ARM-COUNT-32:  neon.sdot
+// ARM-NEXT:      arith.addi %{{.*}} : vector<16xi8>
+// ARM-NEXT:      neon.sdot
+// ARM-COUNT-3:   neon.sdot
 // ARM-NOT:       neon.sdot
 // ARM:           arith.sitofp
 func.func @residual(%x: !x, %data: tensor<3x2x4x16x4xi8>, %scale: tensor<3x2x16xf16>, %minimum: tensor<3x2x16xf16>, %r: !y) -> !y {
