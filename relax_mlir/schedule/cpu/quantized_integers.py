@@ -385,13 +385,15 @@ class _Task:
         for_range(0, size, lanes, lambda i: store(zero, self.totals, i))
 
         length = floor_div(STRETCH * ROW_BLOCK, self.rows)
-        widens = self.kernel.arithmetic.widens
 
         def stretch(begin: Index) -> None:
             end = minimum(add(begin, length), blocks)
 
             def panels(j: ir.Value, count: int) -> None:
-                with scratch(WideWeights.STORED if widens else 0, _integer(16)) as room:
+                with ExitStack() as stack:
+                    room = None
+                    if self.kernel.arithmetic.widens:
+                        room = stack.enter_context(scratch(WideWeights.STORED, _integer(16)))
                     for_range(begin, end, 1, lambda b: self._block(j, count, b, room))
 
             first: Index = 0
@@ -405,18 +407,17 @@ class _Task:
         else:
             for_range(0, blocks, length, stretch)
 
-    def _block(self, j: Index, panels: int, b: Index, room: ir.Value) -> None:
-        """One block of some panels from j on times all rows; `room` is for wide weights."""
+    def _block(self, j: Index, panels: int, b: Index, room: ir.Value | None) -> None:
+        """One block of some panels from j on times all rows, wide where there is `room`."""
         numbers = [add(j, n) for n in range(panels)]
         for number in numbers:
             self._prefetch(number, b)
             self._prefetch_outputs(number, b)
         arithmetic = self.kernel.arithmetic
         panels_of = [add(self.first, number) for number in numbers]
-        if arithmetic.widens:
-            weights: Weights = WideWeights.stored(arithmetic, panels_of[0], b, room)
-        else:
-            weights = Weights.held(arithmetic, panels_of, b)
+        weights = Weights.held(arithmetic, panels_of, b)
+        if room is not None:
+            weights = WideWeights.stored(weights, room)
         lanes = self.kernel.dot.lanes
         vectors = [(number, v) for number in numbers for v in range(PANEL // lanes)]
 

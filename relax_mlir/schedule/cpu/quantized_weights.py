@@ -196,13 +196,14 @@ class WideWeights(Weights):
     """Numbers that `room` has place for: of each four, a vector at even places, and one at odd."""
 
     @staticmethod
-    def stored(arithmetic: Arithmetic, p: Index, b: Index, room: ir.Value) -> "WideWeights":
-        """Block b of a panel, widened before anything is multiplied."""
-        held, size = Weights.held(arithmetic, [p], b), 2 * arithmetic.dot.lanes
+    def stored(held: Weights, room: ir.Value) -> "WideWeights":
+        """Those of a panel that are held, widened before anything is multiplied."""
+        size = 2 * held.arithmetic.dot.lanes
         steps = [x for _, _, numbers in held.numbers for x in numbers]
         for n, wide in enumerate(chain.from_iterable(map(even_and_odd, steps))):
             store(wide, room, n * size)
-        return WideWeights(arithmetic, held.numbers, held.scales, held.minima, held.sums, room)
+        parts = (held.numbers, held.scales, held.minima, held.sums)
+        return WideWeights(held.arithmetic, *parts, room)
 
     def _products(self, rows: CopiedRows, count: int, vectors: int) -> list[list[list[ir.Value]]]:
         dot = self.arithmetic.dot
