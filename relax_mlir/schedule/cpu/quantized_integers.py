@@ -156,7 +156,7 @@ class _Kernel:
     @property
     def scheme(self) -> Scheme:
         """What the weights are."""
-        return self.problem.right.scheme
+        return self.arithmetic.scheme
 
     @property
     def few_rows(self) -> int:
