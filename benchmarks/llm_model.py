@@ -33,7 +33,7 @@ CACHE_ITEM_BYTES = {"f32": 4, "bf16": 2}
 EMBEDDING = "model.embed_tokens.weight"
 PROMPTS = (37, 16, 128)
 """Lengths of prompts behind which answers are checked; after the first come single tokens."""
-STEPS = 64
+STEPS = CHECKED - PROMPTS[0]
 # Share of equal likeliest tokens at least, and Kullback-Leibler divergence at most.
 RIGHT = {"f32": (0.98, 1e-4), "bf16": (0.93, 0.01), "q8_0": (0.9, 0.02), "native": (0.85, 0.02)}
 
