@@ -12,8 +12,9 @@ with 32-bit sums. `relax-lift-params` then has the packing done once, ahead of t
 A kernel that reads single elements of such a weight, as a lookup in a table of embeddings does,
 finds them in the panels too, so that the weight is kept once.
 
-Where the target multiplies pairs of bf16 numbers, and the kernel multiplies numbers widened from
-bf16 on both sides, the panels are of pairs, [ceil(n / 32), k / 2, 32, 2], if k is known and even.
+Where the kernel multiplies numbers widened from bf16 on both sides, the panels are of pairs,
+[ceil(n / 32), k / 2, 32, 2], if k is known and even: what some targets multiply, and others widen
+without moving numbers between lanes.
 Panels of 8-bit integers are of as many as a lane of the target multiplies, [ceil(n / 32),
 ceil(k / 4), 32, 4]; where it wants unsigned numbers, signed ones have their top bit flipped.
 
@@ -43,7 +44,6 @@ from relax_mlir.legalize.kernel import (
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
 from relax_mlir.schedule.cpu.dot import GroupStep
-from relax_mlir.schedule.cpu.multiply_add import has_pairs
 from relax_mlir.schedule.pack_weights import (
     ALONE,
     PAIRS,
@@ -226,7 +226,7 @@ def _groups(product: linalg.GenericOp, target: Target, even: bool) -> Groups | N
     if isinstance(total, ir.F32Type):
         if not isinstance(left, FLOATS) or not isinstance(right, FLOATS):
             return None
-        return PAIRS if even and has_pairs(target) and _multiplies_bf16(product) else ALONE
+        return PAIRS if even and _multiplies_bf16(product) else ALONE
     i8, i32 = (ir.IntegerType.get_signless(bits) for bits in (8, 32))
     signs = _multiplies_integers(product)
     if (left, right, total) != (i8, i8, i32) or signs is None:

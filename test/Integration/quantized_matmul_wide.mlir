@@ -1,4 +1,5 @@
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v3})' | FileCheck %s
+// RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=znver3})' | FileCheck %s --check-prefix=PLACES
 
 !x = tensor<?x64xf32, #graph.shape<["n", 64]>>
 !q = tensor<?x64xi8, #graph.shape<["n", 64]>>
@@ -30,6 +31,20 @@
 // CHECK-NOT:           pmadd
 // CHECK:               arith.sitofp
 // CHECK-NOT:     linalg
+
+// Where memory is read faster from several places, one row reads a block of each of three panels in turn, four
+// numbers along k of all of them before the next four: two vectors of each, multiplied and added up.
+// PLACES-LABEL: func.func private @fused_
+// PLACES:         %[[ONE:.*]] = arith.cmpi ult, %{{.*}}, %c2 : index
+// PLACES:         scf.parallel
+// PLACES:         scf.if %[[ONE]] {
+// PLACES:           %{{.*}}:6 = scf.for %{{.*}} = %c0 to %c2 step %c1 iter_args
+// PLACES-NOT:         memref.prefetch
+// PLACES-COUNT-96:    pmadd.ub.sw
+// PLACES-NOT:         pmadd.ub.sw
+// PLACES:             scf.yield
+// PLACES:         } else {
+// PLACES-NOT:     linalg
 func.func @main(%q: !q, %s: !s, %o: !s, %d: tensor<3x2x2x4x16x4xi8>, %f: tensor<3x2x16xf16>) -> !y {
   %x = "graph.dequantize_blocks"(%q, %s, %o) {operandSegmentSizes = array<i32: 1, 1, 1>} : (!q, !s, !s) -> !x
   %w = "graph.dequantize"(%d, %f) {operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0>, scheme = "q8_0"} : (tensor<3x2x2x4x16x4xi8>, tensor<3x2x16xf16>) -> tensor<48x64xf32>

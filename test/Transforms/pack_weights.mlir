@@ -1,6 +1,5 @@
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4},symbol-dce' | FileCheck %s
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4},symbol-dce,relax-schedule{target=x86-64-v4}' | FileCheck %s --check-prefix=LOOPS
-// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=znver3},symbol-dce,relax-schedule{target=znver3}' | FileCheck %s --check-prefix=EARLY
 
 // A parameter [40, 64] is read in two panels of 32 columns.
 // CHECK-LABEL: func.func @parameter
@@ -93,17 +92,3 @@ func.func @negative_other_reader(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, 
 // LOOPS-NOT:       arith.divui
 // LOOPS:         } else {
 // LOOPS:           arith.divui
-
-// Where memory is read faster at several places in turn, one row reads a panel at four of them along k.
-// EARLY-LABEL: func.func private @fused_permute_dims_matmul_packed
-// EARLY:         scf.if
-// EARLY:           %{{.*}}:8 = scf.for %[[K:.*]] = %c0 to %c16 step %c1 iter_args
-// EARLY-COUNT-2:     vector.fma
-// EARLY:             arith.addi %[[K]], %c16
-// EARLY-COUNT-2:     vector.fma
-// EARLY:             arith.addi %[[K]], %c32
-// EARLY-COUNT-2:     vector.fma
-// EARLY:             arith.addi %[[K]], %c48
-// EARLY-COUNT-2:     vector.fma
-// EARLY-NOT:         vector.fma
-// EARLY:             scf.yield

@@ -16,6 +16,7 @@ Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplicatio
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from functools import partial
 
 from relax_mlir.bindings import ir
@@ -88,6 +89,15 @@ MOST_IN_SET = 7
 """Lines that rows need of one set of the L1 cache, which has 8, if they are read where they lie."""
 
 
+class Widening(Enum):
+    """When panels of pairs of bf16 numbers are made f32 numbers."""
+
+    ONCE = auto()
+    """To memory, for all rows."""
+    IN_REGISTERS = auto()
+    """For each tile, while it multiplies."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """What to compute: products that share their left side, for every index of the batch.
@@ -96,7 +106,7 @@ class Problem:
     are panels [number of panels, depth, columns] of which the matrix describes the first
     (`row_stride` is then the distance of two panels). With `pairs`, numbers are bf16, `depth`
     counts steps (see `MultiplyAdd`), and panels are of pairs [number of panels, depth, columns, 2].
-    With `widens`, only packed panels are, and are made f32 numbers before they are multiplied.
+    Where `widening` says how, only packed panels are, and are made f32 numbers.
     """
 
     batch: tuple[Index, ...]
@@ -109,7 +119,7 @@ class Problem:
     initial: float
     epilogue: Epilogue
     pairs: bool = False
-    widens: bool = False
+    widening: Widening | None = None
 
     @property
     def batch_size(self) -> Index:
@@ -332,7 +342,7 @@ class _Task:
             size = mul(kept, tiling.columns)
             sums = tuple(stack.enter_context(scratch(size, f32)) for _ in problem.rhs)
             packs: tuple[ir.Value, ...] = ()
-            if problem.widens or not problem.packed:
+            if problem.widening is Widening.ONCE or not problem.packed:
                 size = tiling.most_k * tiling.columns * gemm.step.per_lane
                 element = ir.BF16Type.get() if problem.pairs else f32
                 packs = tuple(stack.enter_context(scratch(size, element)) for _ in problem.rhs)
@@ -394,19 +404,26 @@ class _Task:
         """A panel of each product from k on, packed or made f32 numbers if it is not yet."""
         gemm, tiling = self.gemm, self.gemm.tiling
         lanes, vectors, pairs = tiling.lanes, tiling.vectors, gemm.problem.pairs
-        found = []
+        widening, found = gemm.problem.widening, []
         for i, side in enumerate(gemm.problem.rhs):
             rhs = side(self.rows.batch)
-            if gemm.problem.packed and not gemm.problem.widens:
-                found.append(Panel(rhs.buffer, rhs.at(p, k), rhs.convert))
+            if gemm.problem.packed and widening is not Widening.ONCE:
+                found.append(packed_panel(gemm.problem, rhs, p, k))
                 continue
-            if gemm.problem.widens:
+            if widening:
                 widen_panel(rhs, p, k, depth, lanes, vectors, packs[i])
             else:
                 column = mul(p, tiling.columns)
                 copy_panel(rhs, column, k, depth, lanes, vectors, packs[i], 0, pairs)
             found.append(Panel(packs[i], 0))
         return found
+
+
+def packed_panel(problem: Problem, side: Matrix, panel: Index, k: Index) -> Panel:
+    """A panel of packed weights from k on, as it is multiplied or widened in registers."""
+    if problem.widening is Widening.IN_REGISTERS:
+        return Panel(side.buffer, side.at(panel, floor_div(k, 2)), halved=True)
+    return Panel(side.buffer, side.at(panel, k), side.convert)
 
 
 @dataclass(frozen=True)

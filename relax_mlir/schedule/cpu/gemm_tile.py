@@ -34,9 +34,10 @@ from .loops import (
     splat,
     sub,
     value,
+    vector_type,
 )
-from .multiply_add import MultiplyAdd
-from .pointers import again, own_register
+from .multiply_add import MultiplyAdd, halves
+from .pointers import again, load_behind, own_register
 
 FETCHING_ROWS = 6
 """Least height of a tile that asks for its panel ahead: lower ones are slower on Zen 4."""
@@ -173,18 +174,40 @@ class Epilogue(Protocol):
 class Panel:
     """A panel of the right side, from an offset of a flat buffer on.
 
-    `convert` turns loaded vectors into f32; None where they are what is multiplied. A tile of some
-    height asks for what lies `ahead` elements behind the vectors that it loads.
+    `convert` turns loaded vectors into f32; None where they are what is multiplied. With `halved`,
+    the panel is of pairs of bf16 numbers, which become f32 numbers of two steps along k. A tile of
+    some height asks for what lies `ahead` elements behind the vectors that it loads.
     """
 
     buffer: ir.Value
     offset: Index
     convert: Callable[[ir.Value], ir.Value] | None = None
+    halved: bool = False
     ahead: Index | None = None
 
-    def load(self, at: Index, count: int) -> ir.Value:
-        """The vector of `count` numbers from an element on."""
-        loaded = load(self.buffer, add(self.offset, at), count)
+    @property
+    def converts(self) -> bool:
+        """Whether loaded vectors are not what is multiplied."""
+        return self.halved or self.convert is not None
+
+    @property
+    def steps(self) -> int:
+        """Steps along k of one load."""
+        return 2 if self.halved else 1
+
+    def load(self, at: Index, count: int, step: int, is_kept: bool) -> ir.Value:
+        """The vector of one step of a load, of `count` elements from one on.
+
+        Unless it `is_kept`, what is loaded is loaded again for a second step.
+        """
+        place = add(self.offset, at)
+        if self.halved and step and not is_kept:
+            kind = vector_type(count, ir.MemRefType(self.buffer.type).element_type)
+            loaded = load_behind(own_register(self.buffer, place), 0, kind)
+        else:
+            loaded = load(self.buffer, place, count)
+        if self.halved:
+            return halves(loaded)[step]
         return self.convert(loaded) if self.convert else loaded
 
     def prefetch(self, at: Index) -> None:
@@ -220,6 +243,11 @@ class Tile:
     height: int
     vectors: int
 
+    @property
+    def apart(self) -> int:
+        """How many k are summed apart: few rows would wait for their own last addition."""
+        return -(-8 // (self.height * self.vectors))
+
     def sums(
         self, depth: Index, left: Left, last: Index, right: Panel, initial: Sequence[ir.Value]
     ) -> list[ir.Value]:
@@ -227,16 +255,15 @@ class Tile:
 
         `last` is the number of the last row that there is: `height - 1`, or one less.
         """
-        count = self.height * self.vectors
-        # Few rows would wait for their own last addition: they sum several k apart.
-        apart = -(-8 // count)
-        in_turn = self.tiling.places_of(self.height, right.convert is not None)
+        count, apart = self.height * self.vectors, self.apart
+        depth = floor_div(depth, right.steps)
+        in_turn = self.tiling.places_of(self.height, right.converts)
         in_parts, places = in_turn > 1, max(apart, in_turn)
         part = floor_div(depth, places) if in_parts else 1
         rows = [mul(r, left.stride) for r in (*range(self.height - 1), last)]
 
         def step(k: Index, sums: Sequence[ir.Value]) -> list[ir.Value]:
-            return self._step(k, left, rows, right, sums)
+            return self.step_along(k, left, rows, right, sums)
 
         def steps(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             result = list(sums)
@@ -262,23 +289,29 @@ class Tile:
                 total = [arith.addf(a, b) for a, b in zip(total, part_sums, strict=True)]
         return total
 
-    def _step(
+    def step_along(
         self, k: Index, left: Left, rows: Sequence[Index], right: Panel, sums: Sequence[ir.Value]
     ) -> list[ir.Value]:
-        """The next sums, one step along k further."""
-        width = self.step.per_lane * self.tiling.lanes
+        """The next sums, one load along k further."""
+        width = self.step.per_lane * self.tiling.lanes * right.steps
         at = mul(k, self.tiling.vectors * width)
-        vectors = [right.load(add(at, v * width), width) for v in range(self.vectors)]
-        start = add(left.offset, mul(k, left.pitch))
-        if self.tiling.fetches(self.height, right.convert is not None):
+        if self.tiling.fetches(self.height, right.converts):
             for v in range(0, self.vectors, self.tiling.vectors_per_line):
                 right.prefetch(add(at, v * width))
-        operands = left_operands(self.step, self.tiling, left.buffer, start, rows, self.vectors)
-        result = []
-        for r, xs in enumerate(operands):
-            own = sums[r * self.vectors : (r + 1) * self.vectors]
-            result += [self.step(x, y, total) for x, y, total in zip(xs, vectors, own, strict=True)]
-        return result
+        held = (self.height * self.apart + right.steps) * self.vectors
+        for number in range(right.steps):
+            places = [add(at, v * width) for v in range(self.vectors)]
+            vectors = [
+                right.load(place, width, number, held < self.tiling.registers) for place in places
+            ]
+            start = add(left.offset, mul(k, right.steps * left.pitch), number * left.pitch)
+            operands = left_operands(self.step, self.tiling, left.buffer, start, rows, self.vectors)
+            result = []
+            for r, xs in enumerate(operands):
+                own = sums[r * self.vectors : (r + 1) * self.vectors]
+                result += [self.step(*of) for of in zip(xs, vectors, own, strict=True)]
+            sums = result
+        return list(sums)
 
 
 class LeftStep(Protocol):

@@ -76,7 +76,7 @@ def emit_gemv(tiling: Tiling, problem: Problem) -> None:
     depth = depth if isinstance(depth, int) else 512
     grain = max(1, TASK_ELEMENTS // max(1, depth * tiling.columns)) if along_k else 1
     with ExitStack() as outer:
-        left = _left(tiling, problem, outer)
+        left = left_rows(tiling, problem, outer)
 
         def task(number: ir.Value) -> None:
             index = floor_div(number, strips)
@@ -108,7 +108,7 @@ def _strip(tiling: Tiling, problem: Problem) -> tuple[Index, int]:
     return minimum(maximum(even, LEAST_STRIP), MOST_STRIP), MOST_STRIP
 
 
-def _left(
+def left_rows(
     tiling: Tiling, problem: Problem, stack: ExitStack
 ) -> Callable[[Index, Sequence[Index]], Matrix]:
     """The left side with neighbours along k, as it is multiplied: copied, unless it is like that.

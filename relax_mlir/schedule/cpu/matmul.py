@@ -23,13 +23,14 @@ from .body import emit_body, emit_op
 from .contraction import Contraction, Factor, find_contractions
 from .emit import rewrite
 from .epilogue import Epilogue, Unsupported
-from .gemm_kernel import Problem, emit_gemm
+from .gemm_kernel import Problem, Widening, emit_gemm
 from .gemm_tile import Tiling
 from .gemv_kernel import MOST_ROWS, emit_gemv, reads_along_k
 from .kernel import Kernel
 from .lanes import Lane, Uniform, Varying, to_vector, value_of, vector_type
 from .loops import Index, add, both, ceil_div, if_else, less, mul, zero_attr
 from .multiply_add import has_pairs, round_to_bf16
+from .packed_row import emit_packed_row
 from .packing import Matrix
 from .program import Argument, Computed, Empty, Program, Reshape, Slice, Stage, Tensor
 
@@ -49,8 +50,7 @@ def schedule_matmul(kernel: PrimFunc, target: Target) -> bool:
     tiling, means = Tiling.of(target), _Means.of(target)
 
     def match(program: Program) -> Sequence[Contraction] | None:
-        found = find_contractions(program, tiling.columns)
-        return None if found is None or (found[0].pairs and not means.pairs) else found
+        return find_contractions(program, tiling.columns)
 
     return rewrite(kernel, target, match, lambda k, found: _emit(k, tiling, found, means))
 
@@ -80,11 +80,10 @@ def _emit(
     prepare_program(kernel)
     first = contractions[0]
     shape = [kernel.extent(first.stage, loop) for loop in range(len(first.stage.extents))]
-    plain = _problem(kernel, tiling, contractions, shape, first.pairs)
-    if plain.packed:
-        _emit_packed(kernel, tiling, contractions, shape, plain, means)
+    if first.packed:
+        _emit_packed(kernel, tiling, contractions, shape, means)
         return
-    paired = plain
+    paired = plain = _problem(kernel, tiling, contractions, shape, False)
     if means.pairs and first.bf16 and all(_is_stored_bf16(c) for c in contractions):
         paired = _problem(kernel, tiling, contractions, shape, True)
     along_k = reads_along_k(plain)
@@ -103,25 +102,29 @@ def _emit_packed(
     tiling: Tiling,
     contractions: Sequence[Contraction],
     shape: Sequence[Index],
-    any_rows: Problem,
     means: _Means,
 ) -> None:
     """Emits a product with packed weights, and one of a single row where that may come."""
-    widened = None
+    first = contractions[0]
+
+    def problem(shape: Sequence[Index]) -> Problem:
+        if first.pairs and not means.pairs:
+            return _widened(kernel, tiling, contractions, shape, Widening.IN_REGISTERS)
+        return _problem(kernel, tiling, contractions, shape, first.pairs)
+
+    any_rows, widened = problem(shape), None
     if means.widens and any_rows.pairs and not _converts(any_rows):
-        singles = _problem(kernel, tiling, contractions, shape, False)
-        depth = mul(any_rows.depth, 2)
-        widened = replace(singles, rhs=any_rows.rhs, depth=depth, widens=True)
+        widened = _widened(kernel, tiling, contractions, shape, Widening.ONCE)
     if isinstance(any_rows.rows, int):
         _emit_many(tiling, any_rows, means, widened)
         return
-    first = contractions[0]
     single = [1 if loop in first.rows else extent for loop, extent in enumerate(shape)]
-    one_row = _problem(kernel, tiling, contractions, single, first.pairs)
+    one_row = problem(single)
+    emit_row = emit_packed_row if tiling.helps_reading else emit_gemm
     # What follows from the number of rows takes longer to compute than a small product.
     if_else(
         both(less(0, any_rows.rows), less(any_rows.rows, 2)),
-        lambda: emit_gemm(tiling, one_row),
+        lambda: emit_row(tiling, one_row),
         lambda: _emit_many(replace(tiling, least_rows=2), any_rows, means, widened),
     )
 
@@ -180,6 +183,19 @@ def _problem(
         epilogue=epilogue_of(kernel, tiling, contractions, shape),
         pairs=pairs,
     )
+
+
+def _widened(
+    kernel: Kernel,
+    tiling: Tiling,
+    contractions: Sequence[Contraction],
+    shape: Sequence[Index],
+    widening: Widening,
+) -> Problem:
+    """What to compute with panels of pairs, as numbers of f32."""
+    numbers, paired = (_problem(kernel, tiling, contractions, shape, p) for p in (False, True))
+    depth = mul(paired.depth, 2)
+    return replace(numbers, rhs=paired.rhs, depth=depth, widening=widening)
 
 
 def _is_stored_bf16(contraction: Contraction) -> bool:

@@ -6,15 +6,17 @@
 Two neighbours along k make a pair. One pair of the left side is kept as an i32, whose lower half is
 the first number. Sums are f32; the instruction takes subnormal numbers as zero.
 
+Without such an instruction a pair becomes two f32 numbers, by a shift and a mask: see `halves`.
+
 Source: Intel intrinsics guide; LLVM `IntrinsicsX86.td`.
 """
 
 from dataclasses import dataclass
 
-from relax_mlir.bindings import ir, llvm, memref, vector
+from relax_mlir.bindings import arith, ir, llvm, memref, vector
 from relax_mlir.target import Target
 
-from .loops import Index, broadcast, value, vector_type
+from .loops import Index, broadcast, splat_integer, value, vector_type
 from .pointers import load_behind
 
 
@@ -82,6 +84,15 @@ def load_pair(buffer: ir.Value, at: Index, lanes: int) -> ir.Value:
     i32 = ir.IntegerType.get_signless(32)
     whole = vector.extract(vector.bitcast(vector_type(1, i32), pair), [], [0])
     return vector.bitcast(vector_type(2 * lanes, ir.BF16Type.get()), broadcast(whole, lanes))
+
+
+def halves(pairs: ir.Value) -> list[ir.Value]:
+    """The first numbers of a vector of pairs of bf16 numbers, and the second ones, as f32."""
+    lanes, i32 = ir.VectorType(pairs.type).shape[0] // 2, ir.IntegerType.get_signless(32)
+    both = vector.bitcast(vector_type(lanes, i32), pairs)
+    first = arith.shli(both, splat_integer(16, lanes, i32))
+    second = arith.andi(both, splat_integer(-65536, lanes, i32))
+    return [vector.bitcast(vector_type(lanes, ir.F32Type.get()), x) for x in (first, second)]
 
 
 def interleave(first: ir.Value, second: ir.Value) -> list[ir.Value]:

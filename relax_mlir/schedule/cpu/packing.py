@@ -8,7 +8,7 @@ block of the right side becomes a panel: for each k the `columns` values of one 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from relax_mlir.bindings import arith, ir, memref, vector
+from relax_mlir.bindings import ir, memref, vector
 
 from .loops import (
     Index,
@@ -24,13 +24,11 @@ from .loops import (
     mod,
     mul,
     round_up,
-    splat_integer,
     store,
     sub,
     value,
-    vector_type,
 )
-from .multiply_add import MultiplyAdd, interleave
+from .multiply_add import MultiplyAdd, halves, interleave
 
 LINE_BITS = 512
 SQUARES_AHEAD = 8
@@ -254,18 +252,14 @@ def widen_panel(
 
     `target` gets `depth` steps of `vectors * lanes` numbers, or one more if that is odd.
     """
-    begin, bits = source.at(panel, floor_div(k, 2)), ir.IntegerType.get_signless(32)
-    kind, columns = vector_type(lanes, ir.F32Type.get()), vectors * lanes
-    half, upper = splat_integer(16, lanes, bits), splat_integer(-65536, lanes, bits)
+    begin, columns = source.at(panel, floor_div(k, 2)), vectors * lanes
 
     def step(pair: ir.Value) -> None:
         at = mul(pair, 2 * columns)
         for v in range(vectors):
             loaded = load(source.buffer, add(begin, at, 2 * v * lanes), 2 * lanes)
-            both = vector.bitcast(vector_type(lanes, bits), loaded)
-            for number, x in enumerate((arith.shli(both, half), arith.andi(both, upper))):
-                place = add(at, number * columns + v * lanes)
-                store(vector.bitcast(kind, x), target, place)
+            for number, x in enumerate(halves(loaded)):
+                store(x, target, add(at, number * columns + v * lanes))
 
     for_range(0, ceil_div(depth, 2), 1, step)
 

@@ -51,6 +51,7 @@ from .loops import (
     zero_attr,
 )
 from .quantized_panels import CopiedRows, Copy, Problem
+from .quantized_row import emit_quantized_row
 from .quantized_tiles import TiledRows, copied_rows, scaled_rows, tiled_rows
 from .quantized_weights import Arithmetic, Weights, WideWeights
 
@@ -85,7 +86,8 @@ def emit_integers(dot: Dot, problem: Problem, in_tiles: bool, target: Target) ->
     """Emits the whole loop nest at the insertion point; more than a few rows maybe `in_tiles`."""
     at_once = ZEN5_PANELS if target.is_zen5 and dot.lanes == PANEL else 1
     split = _Split.of(problem, in_tiles, at_once)
-    _Kernel(dot, problem, split, in_tiles, target.is_xeon, at_once).emit()
+    least_rows = 2 if target.is_early_zen else 0
+    _Kernel(dot, problem, split, in_tiles, target.is_xeon, at_once, least_rows).emit()
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,7 @@ class _Kernel:
     in_tiles: bool
     is_xeon: bool
     panels_at_once: int
+    least_rows: int
 
     @property
     def arithmetic(self) -> Arithmetic:
@@ -198,12 +201,20 @@ class _Kernel:
 
             def some(begin: ir.Value) -> None:
                 self._copy_left(copy, begin)
-                tasks = mul(split.parts, split.groups)
-                parallel_range(tasks, 1, lambda task: self._task(copy, begin, task))
+                if_else(
+                    less(rows, self.least_rows),
+                    lambda: emit_quantized_row(self.arithmetic, copy),
+                    lambda: self._tasks(copy, begin),
+                )
 
             if self.in_tiles:
                 if_else(less(self.few_rows, rows), lambda: self._clear_factors(copy))
             for_range(0, minimum(rows, split.half), split.height, some)
+
+    def _tasks(self, copy: Copy, begin: Index) -> None:
+        """Emits groups of panels times a block of rows of each part, in parallel."""
+        tasks = mul(self.split.parts, self.split.groups)
+        parallel_range(tasks, 1, lambda task: self._task(copy, begin, task))
 
     def _clear_factors(self, copy: Copy) -> None:
         """Sets factors to zero that tiles scale by though the left side has no such rows."""
@@ -340,7 +351,7 @@ class _Task:
                 exact = less(self.rows, rows + 1)
                 if_else(exact, lambda: self._emit_few(rows), lambda: height(rows + 1))
 
-        height(1)
+        height(max(self.kernel.least_rows, 1))
 
     def _emit_few(self, rows: int) -> None:
         """Panel after panel, with totals in registers."""
@@ -356,7 +367,7 @@ class _Task:
                     self._prefetch(j, b)
                 arithmetic, p = self.kernel.arithmetic, add(self.first, j)
                 if vectors > 1:  # too many to be held
-                    weights = Weights.passing(arithmetic, p, b)
+                    weights = Weights.passing(arithmetic, [p], b)
                 else:
                     weights = Weights.held(arithmetic, [p], b)
                 return weights.multiply(self._copied(self._place(b)), totals)

@@ -79,45 +79,25 @@ class Weights:
     @staticmethod
     def held(arithmetic: Arithmetic, panels: Sequence[Index], b: Index) -> "Weights":
         """Block b of some panels, decoded before anything is multiplied."""
-        own = [Weights._of_panel(arithmetic, p, b) for p in panels]
-        numbers = [
-            (half, group, [x for weights in own for x in weights[0][n][2]])
-            for n, (half, group, _) in enumerate(own[0][0])
-        ]
-        scales = [
-            [x for _, scales, _, _ in own for x in scales[part]]
-            for part in range(arithmetic.scheme.scales)
-        ]
-        minima = [x for _, _, minima, _ in own for x in minima]
-        sums = [x for *_, sums in own for x in sums]
+        numbers = list(_side_by_side([list(arithmetic.numbers(p, b)) for p in panels]))
+        scales, minima = _factors(arithmetic, panels, b)
+        added = _Added(arithmetic, len(panels))
+        for x in numbers:
+            added.add(x)
+        sums = added.totals(scales)
         return Weights(arithmetic, numbers, scales, minima, lambda: sums)
 
     @staticmethod
-    def _of_panel(
-        arithmetic: Arithmetic, p: Index, b: Index
-    ) -> tuple[list[Numbers], list[list[ir.Value]], list[ir.Value], list[ir.Value]]:
-        right, lanes = arithmetic.problem.right, arithmetic.dot.lanes
-        numbers = list(arithmetic.numbers(p, b))
-        scales = right.scales(p, b, lanes)[: arithmetic.scheme.scales]
-        minima = right.minima(p, b, lanes)
-        added = _Added(arithmetic)
-        for x in numbers if arithmetic.has_offsets else ():
-            added.add(x)
-        return numbers, scales, minima, added.totals(scales)
-
-    @staticmethod
-    def passing(arithmetic: Arithmetic, p: Index, b: Index) -> "Weights":
-        """Block b of a panel for one call of `multiply`, decoded and added up meanwhile."""
-        right, lanes, added = arithmetic.problem.right, arithmetic.dot.lanes, _Added(arithmetic)
-        scales = right.scales(p, b, lanes)[: arithmetic.scheme.scales]
+    def passing(arithmetic: Arithmetic, panels: Sequence[Index], b: Index) -> "Weights":
+        """Block b of some panels for one call of `multiply`, decoded and added up meanwhile."""
+        scales, minima = _factors(arithmetic, panels, b)
+        added = _Added(arithmetic, len(panels))
 
         def numbers() -> Iterator[Numbers]:
-            for x in arithmetic.numbers(p, b):
+            for x in _side_by_side([arithmetic.numbers(p, b) for p in panels]):
                 yield x
-                if arithmetic.has_offsets:
-                    added.add(x)
+                added.add(x)
 
-        minima = right.minima(p, b, lanes)
         return Weights(arithmetic, numbers(), scales, minima, lambda: added.totals(scales))
 
     def multiply(self, rows: CopiedRows, totals: Sequence[ir.Value]) -> list[ir.Value]:
@@ -218,16 +198,36 @@ class WideWeights(Weights):
         return [[[total] for total in own] for own in sums]
 
 
-class _Added:
-    """The sums of a block's weights without minima, f32, vector by vector: see `Weights`."""
+def _side_by_side(panels: Sequence[Iterable[Numbers]]) -> Iterator[Numbers]:
+    """The numbers of some panels, with the vectors of all of them together."""
+    for steps in zip(*panels, strict=True):
+        half, group, _ = steps[0]
+        yield half, group, [x for _, _, vectors in steps for x in vectors]
 
-    def __init__(self, arithmetic: Arithmetic) -> None:
+
+def _factors(
+    arithmetic: Arithmetic, panels: Sequence[Index], b: Index
+) -> tuple[list[list[ir.Value]], list[ir.Value]]:
+    """The scales of each part of block b of some panels, and their minima, vector by vector."""
+    right, lanes = arithmetic.problem.right, arithmetic.dot.lanes
+    own = [right.scales(p, b, lanes) for p in panels]
+    scales = [[x for parts in own for x in parts[n]] for n in range(arithmetic.scheme.scales)]
+    return scales, [x for p in panels for x in right.minima(p, b, lanes)]
+
+
+class _Added:
+    """The sums of a block's weights without minima, f32, vector by vector: see `Weights`.
+
+    There are none if rows have no offsets.
+    """
+
+    def __init__(self, arithmetic: Arithmetic, panels: int) -> None:
         """They are above those that are meant by as much as the weights are."""
         dot, scheme = arithmetic.dot, arithmetic.scheme
         i32 = ir.IntegerType.get_signless(32)
         above = -arithmetic.moved_by * BLOCK // scheme.scales
         self._arithmetic = arithmetic
-        vectors = arithmetic.vectors if arithmetic.has_offsets else 0
+        vectors = panels * arithmetic.vectors if arithmetic.has_offsets else 0
         self._sums = [
             [
                 WeightSum(dot, integers(above, vector_type(dot.lanes, i32)), scheme.bits)
@@ -238,12 +238,12 @@ class _Added:
 
     def add(self, numbers: Numbers) -> None:
         """Emits the addition of some numbers."""
-        half, _, vectors = numbers
+        half, _, vectors = numbers if self._sums else (0, 0, [])
         for own, x in zip(self._sums, vectors, strict=True):
             own[half % len(own)].add(x)
 
     def totals(self, scales: Sequence[Sequence[ir.Value]]) -> list[ir.Value]:
-        """The sums, times their scale unless there is only one; none if rows have no offsets."""
+        """The sums, times their scale unless there is only one."""
         kind = vector_type(self._arithmetic.dot.lanes, ir.F32Type.get())
         found = []
         for v, own in enumerate(self._sums):

@@ -1,0 +1,65 @@
+"""One row of 8-bit numbers times quantised panels, read from several places in turn.
+
+    for each number i below a third of the panels, in parallel
+      for each block of 32 k
+        for each 4 k of the block, for each third of the panels: its panel i
+          decode, multiply and add up                     (see `quantized_weights`, in registers)
+      the epilogue of each of the panels
+
+See `packed_row` for which machines that is, and why.
+"""
+
+from dataclasses import dataclass
+
+from relax_mlir.bindings import ir
+from relax_mlir.dialects.graph.quantized import PANEL
+
+from .gemm_kernel import Block
+from .loops import for_range, minimum, mul, scratch, splat, store, sub
+from .packed_row import Places, each_place
+from .quantized_panels import CopiedRows, Copy
+from .quantized_weights import Arithmetic, Weights
+
+PLACES = 3
+"""Places that are read in turn, as many as have sums in 16 registers."""
+
+
+def emit_quantized_row(arithmetic: Arithmetic, copy: Copy) -> None:
+    """Emits the loop over panels at the insertion point; the copy is of one row."""
+    panels = arithmetic.problem.panels
+    each_place(panels, PLACES, 1, 1, lambda _, own: _Row(arithmetic, copy, own).emit())
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The row times some panels."""
+
+    arithmetic: Arithmetic
+    copy: Copy
+    panels: Places
+
+    def emit(self) -> None:
+        """Emits the totals, and what is done with them."""
+        problem, lanes, panels = self.arithmetic.problem, self.arithmetic.dot.lanes, self.panels
+        with scratch(panels.count * PANEL, ir.F32Type.get()) as totals:
+            for n, total in enumerate(self._totals()):
+                store(total, totals, n * lanes)
+
+            def finish(number: ir.Value) -> None:
+                column, start = mul(panels.at(number), PANEL), mul(number, PANEL)
+                columns = minimum(sub(problem.columns, column), PANEL)
+                problem.epilogue(Block((), 0, 1, column, columns, (totals,), PANEL, start))
+
+            for_range(0, panels.count, 1, finish)
+
+    def _totals(self) -> list[ir.Value]:
+        """The totals of each panel, vector by vector."""
+        arithmetic, vectors = self.arithmetic, self.arithmetic.vectors
+
+        def block(b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
+            row = CopiedRows(self.copy, b, arithmetic.scheme.scales)
+            return Weights.passing(arithmetic, list(self.panels), b).multiply(row, totals)
+
+        zero = splat(0.0, arithmetic.dot.lanes, ir.F32Type.get())
+        count = vectors * self.panels.count
+        return for_range(0, arithmetic.problem.right.blocks, 1, block, [zero] * count)

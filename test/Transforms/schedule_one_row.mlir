@@ -1,0 +1,83 @@
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=znver3},symbol-dce,relax-schedule{target=znver3}' | FileCheck %s
+
+// Where memory is read faster from several places, one row reads four panels in turn, as many panels
+// apart as a quarter of them are. The ninth panel is left over: it is read at four places along k.
+// CHECK-LABEL: func.func private @fused_permute_dims_matmul_packed(
+// CHECK-SAME:    memref<9x64x16xf32>
+// CHECK:         scf.if
+// CHECK:           scf.parallel (%[[TASK:.*]]) = (%c0) to (%c3)
+// CHECK:             %[[I:.*]] = arith.remui %[[TASK]], %c3
+// CHECK:             arith.cmpi ult, %[[I]], %c2
+// CHECK:             scf.if
+// CHECK-DAG:           %[[P1:.*]] = arith.addi %[[I]], %c2
+// CHECK-DAG:           %[[P2:.*]] = arith.addi %[[I]], %c4
+// CHECK-DAG:           %[[P3:.*]] = arith.addi %[[I]], %c6
+// CHECK-DAG:           %[[AT0:.*]] = arith.muli %[[I]], %c1024
+// CHECK-DAG:           %[[AT1:.*]] = arith.muli %[[P1]], %c1024
+// CHECK-DAG:           %[[AT2:.*]] = arith.muli %[[P2]], %c1024
+// CHECK-DAG:           %[[AT3:.*]] = arith.muli %[[P3]], %c1024
+// CHECK:               %{{.*}}:8 = scf.for %[[K:.*]] = %c0 to %c64 step %c1 iter_args
+// CHECK-NOT:             memref.prefetch
+// CHECK:                 arith.addi %[[AT0]]
+// CHECK:                 memref.load %{{.*}}[%[[K]]] : memref<?xf32>
+// CHECK-COUNT-2:         vector.fma
+// CHECK:                 arith.addi %[[AT1]]
+// CHECK-COUNT-2:         vector.fma
+// CHECK:                 arith.addi %[[AT2]]
+// CHECK-COUNT-2:         vector.fma
+// CHECK:                 arith.addi %[[AT3]]
+// CHECK-COUNT-2:         vector.fma
+// CHECK-NEXT:            scf.yield
+// CHECK:             } else {
+// CHECK:               arith.addi %[[I]], %c6
+// CHECK:               %{{.*}}:8 = scf.for %[[K:.*]] = %c0 to %c16 step %c1 iter_args
+// CHECK-COUNT-2:         vector.fma
+// CHECK:                 arith.addi %[[K]], %c16
+// CHECK-COUNT-2:         vector.fma
+// CHECK:                 arith.addi %[[K]], %c32
+// CHECK-COUNT-2:         vector.fma
+// CHECK:                 arith.addi %[[K]], %c48
+// CHECK-COUNT-2:         vector.fma
+// CHECK-NOT:             vector.fma
+// CHECK:                 scf.yield
+func.func @numbers(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %w: tensor<136x64xf32>) -> tensor<?x136xf32, #graph.shape<["n", 136]>> attributes {graph.num_inputs = 1 : i64} {
+  %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<136x64xf32>) -> tensor<64x136xf32>
+  %0 = "graph.matmul"(%x, %t) : (tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x136xf32>) -> tensor<?x136xf32, #graph.shape<["n", 136]>>
+  return %0 : tensor<?x136xf32, #graph.shape<["n", 136]>>
+}
+
+// Pairs of bf16 numbers: a shift makes the first ones f32 numbers, a mask the second ones.
+// CHECK-LABEL: func.func private @fused_astype_permute_dims_matmul_packed(
+// CHECK-SAME:    memref<9x32x16x2xbf16>
+// CHECK-DAG:     %[[UPPER:.*]] = arith.constant dense<-65536> : vector<8xi32>
+// CHECK-DAG:     %[[HALF:.*]] = arith.constant dense<16> : vector<8xi32>
+// CHECK:         scf.if
+// CHECK:           scf.parallel
+// CHECK:             %{{.*}}:8 = scf.for %{{.*}} = %c0 to %c32 step %c1 iter_args
+// CHECK:               vector.load {{.*}} vector<16xbf16>
+// CHECK:               arith.shli %{{.*}}, %[[HALF]]
+// CHECK:               vector.load {{.*}} vector<16xbf16>
+// CHECK:               arith.shli %{{.*}}, %[[HALF]]
+// CHECK-COUNT-2:       vector.fma
+// CHECK-COUNT-2:       arith.andi %{{.*}}, %[[UPPER]]
+// CHECK-COUNT-2:       vector.fma
+// CHECK:               scf.yield
+// A tile of six rows, whose sums leave no room for it, loads a pair once for each of its numbers.
+// CHECK:           scf.parallel
+// CHECK:           scf.parallel
+// CHECK:             %{{.*}}:12 = scf.for %{{.*}} = %c0 to %c32 step %c1 iter_args
+// CHECK-COUNT-2:       vector.load {{.*}} vector<16xbf16>
+// CHECK-COUNT-12:      vector.fma
+// CHECK:               llvm.inline_asm "", "=r,0"
+// CHECK:               llvm.load %{{.*}} {alignment = 1 : i64} : !llvm.ptr -> vector<16xbf16>
+// CHECK:               llvm.inline_asm "", "=r,0"
+// CHECK:               llvm.load %{{.*}} {alignment = 1 : i64} : !llvm.ptr -> vector<16xbf16>
+// CHECK-COUNT-12:      vector.fma
+// CHECK-NEXT:          scf.yield
+func.func @pairs(%x: tensor<?x64xbf16, #graph.shape<["n", 64]>>, %w: tensor<136x64xbf16>) -> tensor<?x136xf32, #graph.shape<["n", 136]>> attributes {graph.num_inputs = 1 : i64} {
+  %l = "graph.astype"(%x) {dtype = f32} : (tensor<?x64xbf16, #graph.shape<["n", 64]>>) -> tensor<?x64xf32, #graph.shape<["n", 64]>>
+  %r = "graph.astype"(%w) {dtype = f32} : (tensor<136x64xbf16>) -> tensor<136x64xf32>
+  %t = "graph.permute_dims"(%r) {axes = array<i64: 1, 0>} : (tensor<136x64xf32>) -> tensor<64x136xf32>
+  %0 = "graph.matmul"(%l, %t) : (tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x136xf32>) -> tensor<?x136xf32, #graph.shape<["n", 136]>>
+  return %0 : tensor<?x136xf32, #graph.shape<["n", 136]>>
+}
