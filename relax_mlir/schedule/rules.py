@@ -17,6 +17,7 @@ from relax_mlir.schedule.cpu import (
     pooling,
     row_reduction,
 )
+from relax_mlir.schedule.cpu.emit import Unscheduled
 from relax_mlir.schedule.cpu.integer_matmul import schedule_integer_matmul
 from relax_mlir.schedule.cpu.matmul import schedule_matmul
 from relax_mlir.schedule.cpu.quantized_matmul import schedule_quantized_matmul
@@ -59,6 +60,7 @@ def schedule(kernel: PrimFunc, target: Target, fuse: bool = True) -> str:
     Raises PassFailure at an op that no rule can schedule.
     """
     name, module = kernel.name, kernel.op.operation.parent
+    kernel = Unscheduled(kernel.op)
     for rule_name, rule in RULES:
         if rule(kernel, target, fuse):
             _mark(module, name, rule_name)

@@ -6,6 +6,7 @@ func.func private @k(%x: memref<?x4xf32>, %out: memref<?x4xf32>) attributes {tir
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TypeVar
 
 from relax_mlir.bindings import func, ir, passmanager
@@ -36,15 +37,31 @@ Found = TypeVar("Found")
 EmitStages = Callable[[Kernel, list[Nest | ir.OpView]], None]
 
 
+class Unscheduled(PrimFunc):
+    """A tensor program that several rules may read: what they all need is done once."""
+
+    @cached_property
+    def prepared(self) -> ir.Module:
+        """The program in a module of its own, without encodings and named ops."""
+        module = _alone(self.op)
+        _strip(module)
+        passmanager.PassManager.parse(_PREPARE).run(module.operation)
+        return module
+
+
 def read_kernel(prim_func: PrimFunc) -> tuple[ir.Module, Program]:
     """A copy of the tensor program without encodings, in a module of its own, and its stages."""
-    module = ir.Module.create(prim_func.op.location)
+    known = prim_func if isinstance(prim_func, Unscheduled) else Unscheduled(prim_func.op)
+    module = _alone(known.prepared.body.operations[0])
+    return module, read_program(module.body.operations[0], prim_func.num_outs)
+
+
+def _alone(function: ir.OpView) -> ir.Module:
+    """A module with a copy of a function."""
+    module = ir.Module.create(function.location)
     with ir.InsertionPoint(module.body):
-        prim_func.op.operation.clone()
-    _strip(module)
-    passmanager.PassManager.parse(_PREPARE).run(module.operation)
-    copy = module.body.operations[0]
-    return module, read_program(copy, prim_func.num_outs)
+        function.operation.clone()
+    return module
 
 
 def rewrite(
