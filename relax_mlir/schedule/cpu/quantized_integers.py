@@ -202,8 +202,8 @@ class _Kernel:
             def some(begin: ir.Value) -> None:
                 self._copy_left(copy, begin)
                 if_else(
-                    less(rows, self.least_rows),
-                    lambda: emit_quantized_row(self.arithmetic, copy),
+                    self.least_rows != 0 and less(rows, self.least_rows),
+                    lambda: emit_quantized_row(self.arithmetic, copy, TASK_BYTES),
                     lambda: self._tasks(copy, begin),
                 )
 

@@ -15,7 +15,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph.quantized import PANEL
 
 from .gemm_kernel import Block
-from .loops import for_range, minimum, mul, scratch, splat, store, sub
+from .loops import Index, for_range, minimum, mul, scratch, splat, store, sub
 from .packed_row import Places, each_place
 from .quantized_panels import CopiedRows, Copy
 from .quantized_weights import Arithmetic, Weights
@@ -24,10 +24,18 @@ PLACES = 3
 """Places that are read in turn, as many as have sums in 16 registers."""
 
 
-def emit_quantized_row(arithmetic: Arithmetic, copy: Copy) -> None:
-    """Emits the loop over panels at the insertion point; the copy is of one row."""
-    panels = arithmetic.problem.panels
-    each_place(panels, PLACES, 1, 1, lambda _, own: _Row(arithmetic, copy, own).emit())
+def emit_quantized_row(arithmetic: Arithmetic, copy: Copy, task_bytes: int) -> None:
+    """Emits the loop over panels at the insertion point; the copy is of one row.
+
+    So many bytes of weights are worth a thread.
+    """
+    problem = arithmetic.problem
+    grain = max(1, task_bytes // (PLACES * problem.right.bytes))
+
+    def row(_: Index, panels: Places) -> None:
+        _Row(arithmetic, copy, panels).emit()
+
+    each_place(problem.panels, PLACES, 1, grain, row)
 
 
 @dataclass(frozen=True)
