@@ -5,7 +5,8 @@
 sqrt, rsqrt, fma, absf, copysign, the roundings, the predicates and the bit counts stay: LLVM has
 instructions for them. Vectors of any shape and scalars of f16, bf16, f32 and f64 are expanded;
 tensors are left alone. Of fast-math flags one is used: `math.exp` and `math.exp2` with `afn` are
-shorter (`_APPROXIMATE`), unless they are of doubles.
+shorter (`_APPROXIMATE`), unless they are of doubles; `tir.not_positive` makes the former shorter
+still.
 """
 
 import re
@@ -24,6 +25,7 @@ from relax_mlir.codegen.vector_math import (
     trigonometric,
 )
 from relax_mlir.codegen.vector_math.lanes import Lanes
+from relax_mlir.dialects.tir import NOT_POSITIVE
 from relax_mlir.target import Target
 
 Expansion = Callable[..., Lanes | tuple[Lanes, ...]]
@@ -42,7 +44,7 @@ class _Rule:
 
 
 # With the flag `afn`.
-_APPROXIMATE = {
+_APPROXIMATE: dict[str, Expansion] = {
     "math.exp": exponential.expand_exp_approximately,
     "math.exp2": exponential.expand_exp2_approximately,
 }
@@ -129,11 +131,18 @@ def _replace(op: ir.Operation, target: Target) -> None:
     else:
         rule = _RULES[op.name]
         if op.name in _APPROXIMATE and operands[0].width < 64 and _may_approximate(op):
-            rule = _Rule(partial(_APPROXIMATE[op.name], target=target), 32)
+            rule = _Rule(_approximation(op, target), 32)
         results = _expand_float(rule, operands)
     for old, new in zip(op.results, results, strict=True):
         old.replace_all_uses_with(new.value)
     op.erase()
+
+
+def _approximation(op: ir.Operation, target: Target) -> Expansion:
+    """The shorter expansion of an op that has one."""
+    if NOT_POSITIVE in op.attributes:
+        return partial(exponential.expand_exp_approximately, target=target, is_positive=False)
+    return partial(_APPROXIMATE[op.name], target=target)
 
 
 def _may_approximate(op: ir.Operation) -> bool:

@@ -47,6 +47,10 @@ _EXP2 = {
 _EXP2_SHORT = (0.693151653, 0.240159929, 0.0558169186, 0.00899285544, 0.00187862222)
 # Powers of two of what is below and above are zero and infinity, those of what is beyond wrap.
 _EXP2_SHORT_RANGE = (-126.75, 128.5)
+# (2^r - 1) / r on [-0.5, 0.5], singles only; error of 2^r relative: 2^-23.3.
+_EXP2_CENTRED = (0.693147004, 0.240222469, 0.0555070974, 0.00967128575, 0.00132701104)
+# From here on x / ln 2 is rounded to a power below the normal range, which becomes zero.
+_EXP_LEAST = -87.86
 # (e^r - 1 - r) / r^2 on |r| <= ln 2 / 2; error of e^r - 1 relative: 2^-26.1, 2^-61.6.
 _EXPM1 = {
     32: (0.49999997, 0.166665465, 0.0416674353, 0.00836627278, 0.0013870697),
@@ -70,10 +74,17 @@ def round_to_power(y: Lanes, exponent_offset: int = 0) -> tuple[Lanes, Lanes]:
     Adding 1.5 * 2^mantissa_bits leaves the integer in the low bits; with the exponent bias added
     too, a shift makes it the exponent field.
     """
-    magic = 1.5 * 2.0**y.mantissa_bits + y.exponent_bias + exponent_offset
-    shifted = y + magic
-    power = (shifted.bits() << y.mantissa_bits).float_from_bits()
-    return shifted - magic, power
+    shift = _shift_of(y, exponent_offset)
+    return _parts_of(y + shift, shift)
+
+
+def _shift_of(y: Lanes, exponent_offset: int = 0) -> float:
+    return 1.5 * 2.0**y.mantissa_bits + y.exponent_bias + exponent_offset
+
+
+def _parts_of(shifted: Lanes, shift: float) -> tuple[Lanes, Lanes]:
+    power = (shifted.bits() << shifted.mantissa_bits).float_from_bits()
+    return shifted - shift, power
 
 
 def remainder(x: Lanes, n: Lanes) -> Lanes:
@@ -99,13 +110,20 @@ def expand_exp2(x: Lanes) -> Lanes:
     return polynomial(x - n, (1.0, *_EXP2[x.width])) * power
 
 
-def expand_exp_approximately(x: Lanes, target: Target) -> Lanes:
+def expand_exp_approximately(x: Lanes, target: Target, *, is_positive: bool = True) -> Lanes:
     """e^y of singles to 2.2 ulp, for a y within 2^-23.6 |x| of x; where x <= 0, to 2^-22.4 of e^0.
 
     That is what rounding x once more would do. exp(0) is 1. With AVX-512, six multiplications
-    or multiply-adds; elsewhere seven, and results below the least normal number are 0.
+    or multiply-adds; elsewhere seven, and results below the least normal number are 0 or next to
+    it. `is_positive` says that x may be above zero.
     """
-    return expand_exp2_approximately(x * LOG2E[32], target)
+    if is_positive or avx512.takes(target, x):
+        return expand_exp2_approximately(x * LOG2E[32], target)
+    # Half as many additions: there is no upper end, where n must be rounded down.
+    x = clamp(x, _EXP_LEAST, None)
+    shift = _shift_of(x)
+    n, power = _parts_of(fma(x, LOG2E[32], shift), shift)
+    return polynomial(fma(x, LOG2E[32], -n), (1.0, *_EXP2_CENTRED)) * power
 
 
 def expand_exp2_approximately(t: Lanes, target: Target) -> Lanes:

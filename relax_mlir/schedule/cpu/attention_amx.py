@@ -204,7 +204,8 @@ class TileKeys:
     def _powers(self, scores: Sequence[ir.Value], top: ir.Value) -> list[ir.Value]:
         """e^(score - top), of scores that are scaled or are not."""
         if self.scales_first:
-            return [power(x, top) for x in scores]
+            flag = arith.FastMathFlags.afn
+            return [math.exp(arith.subf(x, top), fastmath=flag) for x in scores]
         scale = _number(self.rows.problem.scale * _LOG2E)
         shift = arith.negf(arith.mulf(top, _number(_LOG2E)))
         exponents = [vector.fma(x, scale, shift) for x in scores]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, math, memref, vector
+from relax_mlir.dialects.tir import NOT_POSITIVE
 
 from .ahead import Ahead
 from .attention_cache import Operands, Reader
@@ -312,7 +313,9 @@ def _number(x: float) -> ir.Value:
 
 def power(x: ir.Value, top: ir.Value) -> ir.Value:
     """e^(x - top), approximate to what counts beside e^0, which is the greatest."""
-    return math.exp(arith.subf(x, top), fastmath=arith.FastMathFlags.afn)
+    op = math.ExpOp(arith.subf(x, top), fastmath=arith.FastMathFlags.afn)
+    op.attributes[NOT_POSITIVE] = ir.UnitAttr.get()
+    return op.result
 
 
 def across(

@@ -16,7 +16,7 @@ from . import loops
 from .affine import IndexLane, evaluate, plus, resolve, times
 from .combine import Combiner, across
 from .evaluate import Evaluator, Point, yielded
-from .lane_loops import UNROLL, Carried, LaneBody, ShortRow, unrolled, vector_range
+from .lane_loops import UNROLL, Carried, LaneBody, ShortRow, paired, unrolled, vector_range
 from .lanes import Lane, Ramp, Uniform, Varying, scalar, to_vector, value_of, vector_type
 from .loops import Index
 from .memory import row_major
@@ -26,6 +26,9 @@ from .program import Stage
 from .search import Search, order_of
 
 _LONG_BODY = 64
+# Instructions of a reduction whose constants leave room for one set of accumulators alone.
+_FULL_BODY, _FEW_REGISTERS = 12, 16
+_LINE = 64  # bytes
 
 
 def is_short(evaluator: Evaluator, stages: Sequence[Stage]) -> bool:
@@ -38,7 +41,8 @@ class ClusterEmitter:
     """Emits the loops of one cluster inside an iteration of the common axes.
 
     `extents` are those of the nest's axes, `combiners` the reductions that lanes may split, `short`
-    is the row if it has few vectors, `fresh` accumulators that nothing was added to yet.
+    is the row if it has few vectors, `fresh` accumulators that nothing was added to yet, `number`
+    that of a vector in its group.
     """
 
     evaluator: Evaluator
@@ -49,6 +53,7 @@ class ClusterEmitter:
     point: Point
     short: ShortRow | None = None
     fresh: Carried = field(default_factory=list)
+    number: int = 0
 
     def emit(self) -> None:
         """Emits loops over the cluster's axes, the one with the lanes innermost."""
@@ -122,20 +127,33 @@ class ClusterEmitter:
     def _unrolled(self, stop: Index, body: LaneBody, carried: Carried) -> Carried:
         """Several vectors at a time up to `stop`: all loads first, then all stores.
 
-        Reductions have independent sets of accumulators, joined at the end.
+        Reductions have independent sets of accumulators, joined at the end, if registers hold them.
         """
         if isinstance(stop, int) and stop == 0:
             return carried
-        count = len(carried)
+        count, lanes = len(carried), self.plan.lanes
+
+        def vector(base: ir.Value, number: int, held: Carried) -> Carried:
+            self.number = number
+            found = body(base, None, held)
+            self.number = 0
+            return found
+
+        if carried and self._fills_registers():
+            return paired(self.evaluator, 0, stop, lanes, vector, carried)
 
         def one(base: ir.Value, number: int, held: Carried) -> Carried:
-            return body(base, None, held[number * count : (number + 1) * count])
+            return vector(base, number, held[number * count : (number + 1) * count])
 
-        sets = unrolled(
-            self.evaluator, 0, stop, self.plan.lanes, one,
-            [*carried, *self.fresh * (UNROLL - 1)] if carried else [],
-        )  # fmt: skip
+        fresh = self.fresh * (UNROLL - 1) if carried else []
+        sets = unrolled(self.evaluator, 0, stop, lanes, one, [*carried, *fresh])
         return self._join(sets, count)
+
+    def _fills_registers(self) -> bool:
+        """Whether one iteration leaves few registers for accumulators."""
+        kernel = self.evaluator.kernel
+        work = sum(map(kernel.placement.inlining.cost, self.cluster.stages))
+        return kernel.target.num_vector_registers <= _FEW_REGISTERS and work > _FULL_BODY
 
     def _short_row(self, row: ShortRow, body: LaneBody, carried: Carried) -> Carried:
         """All vectors of a row: all loads first, then all stores.
@@ -200,15 +218,17 @@ class ClusterEmitter:
         return updated
 
     def _fetch_ahead(self, point: Point) -> None:
-        """Fetches the same part of the next row; behind the last row nothing is touched."""
+        """Fetches the same part of the next row, each line once; behind the last row nothing."""
         for stage, access in self.plan.ahead.get(self.cluster, ()):
+            view = self.evaluator.kernel.memory(access.tensor)
+            if self.number * point.lanes * view.element.width // 8 % _LINE:
+                continue
             row = self.plan.nest.common[-1]
             here = value_of(resolve(point.index[row], point.lanes))
             below = point.at(row, Uniform(loops.add(here, 1)))
             assert access.uses is not None, "what is fetched is read at known places"
             known = self._indices(stage, below)
             indices = [Uniform(0) if use.dim is None else known[use.dim] for use in access.uses]
-            view = self.evaluator.kernel.memory(access.tensor)
             at = view.at(indices, point.lanes)
             assert isinstance(at, Ramp), "a row is contiguous"
             level = 2 if self.plan.ahead_far else 3

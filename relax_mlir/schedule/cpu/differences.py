@@ -1,7 +1,7 @@
 """Finds exponentials of differences from a maximum, as in softmax, and lets them be approximate.
 
     %m = max of each row of %x                  math.exp %d  ->  math.exp %d fastmath<afn>
-    %d = %x - %m
+    %d = %x - %m                                             {tir.not_positive}
     %e = exp %d
 
 `%d` was rounded, to within 2^-24 of itself; the shorter exponential adds an error of that kind and
@@ -9,6 +9,7 @@ size, and none of it is more than 2^-22.4 of the greatest exponential, which is 
 """
 
 from relax_mlir.bindings import arith, ir, math
+from relax_mlir.dialects.tir import NOT_POSITIVE
 
 from .combine import combiner_of
 from .program import Computed, Program, Reshape, Stage, Tensor
@@ -21,6 +22,7 @@ def approximate_exponentials(program: Program) -> None:
             if isinstance(op, math.ExpOp) and _is_difference_from_maximum(stage, op.operand):
                 flag = ir.Attribute.parse("#arith.fastmath<afn>", op.context)
                 op.operation.attributes["fastmath"] = flag
+                op.operation.attributes[NOT_POSITIVE] = ir.UnitAttr.get(op.context)
 
 
 def _is_difference_from_maximum(stage: Stage, value: ir.Value) -> bool:

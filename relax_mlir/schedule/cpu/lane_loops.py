@@ -52,7 +52,10 @@ def unrolled(
     evaluator: Evaluator, start: Index, stop: Index, lanes: int,
     body: Callable[[ir.Value, int, Carried], Carried], carried: Sequence[ir.Value] = (),
 ) -> Carried:  # fmt: skip
-    """A loop over groups of `UNROLL` vectors; `body(base, number in the group, carried)`."""
+    """A loop over groups of `UNROLL` vectors; `body(base, number in the group, carried)`.
+
+    Each returns its own part of the next carried values.
+    """
 
     def step(base: ir.Value, *held: ir.Value) -> Carried:
         found: Carried = []
@@ -62,6 +65,22 @@ def unrolled(
         return found
 
     return loops.for_range(start, stop, lanes * UNROLL, step, carried)
+
+
+def paired(
+    evaluator: Evaluator, start: Index, stop: Index, lanes: int,
+    body: Callable[[ir.Value, int, Carried], Carried], carried: Sequence[ir.Value],
+) -> Carried:  # fmt: skip
+    """A loop over groups of two vectors, each of which carries on what the one before returned."""
+
+    def step(base: ir.Value, *held: ir.Value) -> Carried:
+        found = list(held)
+        with evaluator.stores_at_end():
+            for number in range(2):
+                found = body(loops.add(base, number * lanes), number, found)
+        return found
+
+    return loops.for_range(start, stop, lanes * 2, step, carried)
 
 
 @dataclass(frozen=True)
