@@ -39,6 +39,24 @@ func.func @approximate(%x: vector<16xf32>) -> vector<16xf32> {
   return %0 : vector<16xf32>
 }
 
+// Of what is never positive, the nearest power of two is taken, without additions for rounding down
+// and an upper bound; AVX-512 has no use for that.
+// AVX512-LABEL: func.func @approximate_of_negative
+// AVX512:        llvm.call_intrinsic "llvm.x86.avx512.mask.reduce.ps.512"
+// AVX2-LABEL:  func.func @approximate_of_negative
+// AVX2:          arith.select
+// AVX2-NOT:      arith.select
+// AVX2:          %[[SHIFTED:.*]] = math.fma
+// AVX2:          %[[N:.*]] = arith.subf %[[SHIFTED]],
+// AVX2-NOT:      arith.addf
+// AVX2-COUNT-6:  math.fma
+// AVX2-NEXT:     arith.mulf
+// AVX2-NEXT:     return
+func.func @approximate_of_negative(%x: vector<16xf32>) -> vector<16xf32> {
+  %0 = math.exp %x fastmath<afn> {tir.not_positive} : vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
 // Powers of two are that without the multiplication.
 // AVX512-LABEL: func.func @approximate_power_of_two
 // AVX512-SAME:   (%[[T:.*]]: vector<16xf32>)

@@ -113,15 +113,17 @@ def _widen(plan: Plan, inlining: Inlining, target: Target) -> None:
     """Lets reductions across rows work on several vectors of each row at once.
 
     Each row is elsewhere in memory: of short runs, the machine fetches more than is used before
-    that has left the cache again. Short bodies hold several accumulators in registers as well.
+    that has left the cache again. Short bodies hold several accumulators in registers as well,
+    long ones of narrow vectors do not, but take longer than their memory.
     """
     stages = plan.nest.stages
     extents = all_known(plan.nest.extent(axis) for axis in plan.lane_axes)
     wide = extents is None or prod(extents) >= _VECTORS * plan.lanes
     if not wide or not any(stage.has_reduction for stage in stages):
         return
-    plan.wide = 4 if target.vector_bytes == 64 else 2
-    if sum(map(inlining.cost, stages)) <= _CHEAP:
+    is_cheap = sum(map(inlining.cost, stages)) <= _CHEAP
+    plan.wide = 4 if target.vector_bytes == 64 else 2 if is_cheap else 8
+    if is_cheap:
         plan.parts = _VECTORS
         plan.lanes *= plan.parts
 

@@ -224,10 +224,14 @@ def test_accuracy(library, op, dtype):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(
-    ("op", "exact", "least", "rounded"),
-    [("exp", np.exp, -104, 2.0**-23.6), ("exp2", np.exp2, -150, 0)],
+    ("op", "exact", "least", "rounded", "attribute"),
+    [
+        ("exp", np.exp, -104, 2.0**-23.6, ""),
+        ("exp", np.exp, -104, 2.0**-23.6, "{tir.not_positive}"),
+        ("exp2", np.exp2, -150, 0, ""),
+    ],
 )
-def test_approximate_exponentials(tmp_path, target, op, exact, least, rounded):
+def test_approximate_exponentials(tmp_path, target, op, exact, least, rounded, attribute):
     """As exact as if the argument of e^x were rounded; exact at 0 and at both infinities."""
     shapes = {
         "s": None,
@@ -239,10 +243,11 @@ def test_approximate_exponentials(tmp_path, target, op, exact, least, rounded):
         "t": (2, 8),
     }
     texts = [kernel(name, op, "f32", lanes, 1) for name, lanes in shapes.items()]
-    text = "\n".join(texts).replace(f"{op} %x0", f"{op} %x0 fastmath<afn>")
+    text = "\n".join(texts).replace(f"{op} %x0", f"{op} %x0 fastmath<afn> {attribute}")
     approximate = Library(tmp_path / "afn.so", text, [*shapes], Target.parse(target))
     x = numbers(np.float32)
-    x = x[~np.isnan(x)]
+    x = x[x <= 0] if attribute else x[~np.isnan(x)]
+    assert -math.inf in x
     limit = np.log2(float(np.finfo(np.float32).max)) / np.log2(exact(1.0))
     inside = np.abs(x) < limit * (1 - 1e-6)
     argument = np.where(inside, x, 0).astype(np.float64)

@@ -7,7 +7,7 @@ from scheduled import TARGETS, built, built_from_graph, generic, program
 
 MATRIX, ROW = "tensor<?x?xf32>", "tensor<?xf32>"
 ID, BY_ROW = "(a, b) -> (a, b)", "(a, b) -> (a)"
-FLAG = "fastmath<afn>"
+FLAG = "fastmath<afn> {tir.not_positive}"
 MAXIMA = {
     "maximumf": "%t = arith.maximumf %p, %o : f32",
     "maxnumf": "%t = arith.maxnumf %o, %p : f32",
