@@ -20,7 +20,7 @@ func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
 // CHECK:         } else {
 // CHECK:           scf.parallel
 // CHECK:             llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
-// CHECK:             math.exp {{.*}} fastmath<afn> : vector<16xf32>
+// CHECK:             math.exp {{.*}} fastmath<afn> {tir.not_positive} : vector<16xf32>
 // CHECK:             llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"
 // CHECK:             llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
 // CHECK-NOT:     tdpbf16ps
