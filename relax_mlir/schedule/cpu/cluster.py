@@ -21,13 +21,11 @@ from .lanes import Lane, Ramp, Uniform, Varying, scalar, to_vector, value_of, ve
 from .loops import Index
 from .memory import row_major
 from .nests import Cluster, Nest
-from .plan import Plan
+from .plan import Plan, fills_registers
 from .program import Stage
 from .search import Search, order_of
 
 _LONG_BODY = 64
-# Instructions of a reduction whose constants leave room for one set of accumulators alone.
-_FULL_BODY, _FEW_REGISTERS = 12, 16
 _LINE = 64  # bytes
 
 
@@ -139,7 +137,9 @@ class ClusterEmitter:
             self.number = 0
             return found
 
-        if carried and self._fills_registers():
+        kernel, stages = self.evaluator.kernel, self.cluster.stages
+        is_full = fills_registers(stages, kernel.placement.inlining, kernel.target)
+        if carried and is_full:
             return paired(self.evaluator, 0, stop, lanes, vector, carried)
 
         def one(base: ir.Value, number: int, held: Carried) -> Carried:
@@ -148,12 +148,6 @@ class ClusterEmitter:
         fresh = self.fresh * (UNROLL - 1) if carried else []
         sets = unrolled(self.evaluator, 0, stop, lanes, one, [*carried, *fresh])
         return self._join(sets, count)
-
-    def _fills_registers(self) -> bool:
-        """Whether one iteration leaves few registers for accumulators."""
-        kernel = self.evaluator.kernel
-        work = sum(map(kernel.placement.inlining.cost, self.cluster.stages))
-        return kernel.target.num_vector_registers <= _FEW_REGISTERS and work > _FULL_BODY
 
     def _short_row(self, row: ShortRow, body: LaneBody, carried: Carried) -> Carried:
         """All vectors of a row: all loads first, then all stores.

@@ -115,12 +115,15 @@ def _emit_packed(
     any_rows, widened = problem(shape), None
     if means.widens and any_rows.pairs and not _converts(any_rows):
         widened = _widened(kernel, tiling, contractions, shape, Widening.ONCE)
+    emit_row = emit_packed_row if tiling.helps_reading else emit_gemm
+    if any_rows.rows == 1:
+        emit_row(tiling, any_rows)
+        return
     if isinstance(any_rows.rows, int):
         _emit_many(tiling, any_rows, means, widened)
         return
     single = [1 if loop in first.rows else extent for loop, extent in enumerate(shape)]
     one_row = problem(single)
-    emit_row = emit_packed_row if tiling.helps_reading else emit_gemm
     # What follows from the number of rows takes longer to compute than a small product.
     if_else(
         both(less(0, any_rows.rows), less(any_rows.rows, 2)),

@@ -79,7 +79,7 @@ class Matrix:
 def transpose(rows: list[ir.Value]) -> list[ir.Value]:
     """The transpose of a square of vectors, by swapping ever smaller off-diagonal blocks."""
     lanes = len(rows)
-    if lanes == _BLOCK * _BLOCK and ir.VectorType(rows[0].type).element_type.width == 32:
+    if lanes % _BLOCK == 0 and ir.VectorType(rows[0].type).element_type.width == 32:
         return _transpose_blocks(rows)
     distance = lanes // 2
     while distance:
@@ -97,25 +97,26 @@ def transpose(rows: list[ir.Value]) -> list[ir.Value]:
 
 
 def _transpose_blocks(rows: list[ir.Value]) -> list[ir.Value]:
-    """The same for vectors of four blocks of four: blocks first, then within each place of a block.
+    """The same for vectors of blocks of four: blocks first, then within each place of a block.
 
     Machines exchange blocks of 16 bytes, and numbers within them, without tables of places.
     """
-    columns: list[ir.Value] = [None] * len(rows)
-    for i in range(_BLOCK):
-        pairs = [(rows[i + 2 * j * _BLOCK], rows[i + (2 * j + 1) * _BLOCK]) for j in range(2)]
-        for odd in range(2):
-            first, last = (_every_second(*pair, _BLOCK, odd) for pair in pairs)
-            for half in range(2):
-                number = odd + 2 * half
-                columns[number * _BLOCK + i] = _every_second(first, last, _BLOCK, half)
+    columns = zip(*(_exchange(rows[i::_BLOCK]) for i in range(_BLOCK)), strict=True)
     found = []
-    for at in range(0, len(rows), _BLOCK):
-        a, b, c, d = columns[at : at + _BLOCK]
+    for a, b, c, d in columns:
         for half in range(2):
             pair = _alternate(a, b, 1, half), _alternate(c, d, 1, half)
             found += [_alternate(*pair, 2, part) for part in range(2)]
     return found
+
+
+def _exchange(rows: list[ir.Value]) -> list[ir.Value]:
+    """The transpose of a square of blocks: row j has block j of each."""
+    if len(rows) == 1:
+        return rows
+    pairs = list(zip(rows[::2], rows[1::2], strict=True))
+    even, odd = (_exchange([_every_second(*p, _BLOCK, part) for p in pairs]) for part in range(2))
+    return [x for both in zip(even, odd, strict=True) for x in both]
 
 
 def _every_second(a: ir.Value, b: ir.Value, size: int, odd: int) -> ir.Value:

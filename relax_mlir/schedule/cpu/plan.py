@@ -5,6 +5,7 @@ reductions over outer dims; lanes inside, chosen for each cluster, suit reductio
 contiguous dim. The choice is the least estimated number of memory operations.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -26,6 +27,8 @@ _CHEAP = 16
 _VECTORS = 4
 _TILE = 16
 _FIRST_CACHE = 32 << 10
+_FEW_REGISTERS = 16
+_FULL_BODY = 12  # instructions
 
 
 @dataclass
@@ -147,6 +150,12 @@ def _choose_tile(plan: Plan, inlining: Inlining) -> None:
             plan.tile_axis = axes[-1]
             plan.lanes = min(plan.lanes, _TILE)
             return
+
+
+def fills_registers(stages: Sequence[Stage], inlining: Inlining, target: Target) -> bool:
+    """Whether the constants of a loop leave room for one set of accumulators alone."""
+    work = sum(map(inlining.cost, stages))
+    return target.num_vector_registers <= _FEW_REGISTERS and work > _FULL_BODY
 
 
 def nest_types(nest: Nest, inlining: Inlining) -> list[ir.Type]:

@@ -8,7 +8,7 @@
 There is this code twice: where the last vector is whole, it needs no mask. A known extent has its
 own code alone. A loop along so short a row takes longer for its prologues and for joining
 accumulators than for its vectors. Places of extrema are searched by groups from 65 numbers on. Only
-for machines that have registers for masks.
+for machines that load and store by masks; half as many vectors where registers do not hold more.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from .access import Inlining
 from .combine import Combiner
 from .lane_loops import UNROLL, ShortRow
 from .loops import Index
-from .plan import Plan
+from .plan import Plan, fills_registers
 from .program import Stage
 from .search import lanes_of, order_of
 
@@ -41,11 +41,12 @@ def row_extent(
 
     With it the number of lanes, and the vectors of the longest row that is.
     """
-    if target.vector_bytes < 64 or plan.lane_axes or not plan.nest.common:
+    if target.vector_bytes < 32 or plan.lane_axes or not plan.nest.common:
         return None
     if sum(map(inlining.cost, plan.nest.stages)) > _MOST_COST:
         return None
-    lanes, most = plan.lanes, MOST_VECTORS
+    is_full = any(fills_registers(c.stages, inlining, target) for c in plan.clusters)
+    lanes, most = plan.lanes, MOST_VECTORS // 2 if is_full else MOST_VECTORS
     for stage, combiner in combiners.items():
         if combiner is None:
             return None

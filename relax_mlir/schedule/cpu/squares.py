@@ -5,7 +5,7 @@
       for each row: body, store
 
 The last squares are moved back, to where they fit, and overlap the ones before. Where none fits,
-there are parts of squares, by masks, if the machine has registers for those; otherwise, and where
+there are parts of squares, by masks, if the machine loads and stores by them; otherwise, and where
 rows are very few, each row is gathered.
 """
 

@@ -110,7 +110,7 @@ class NestEmitter:
         assert self.plan.tile_axis is not None
         (lane_axis,) = self.plan.lane_axes
         extent, width = self.extents[self.plan.tile_axis], self.extents[lane_axis]
-        has_masks = self.kernel.target.vector_bytes >= 64
+        has_masks = self.kernel.target.vector_bytes >= 32
         return Squares(
             self.plan.lanes, self.plan.tile_axis, lane_axis, extent, width, has_masks, self._row
         )
