@@ -46,6 +46,17 @@ func.func @numbers(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %w: tensor<136
   return %0 : tensor<?x136xf32, #graph.shape<["n", 136]>>
 }
 
+// So does a row that is known to be alone.
+// CHECK-LABEL: func.func private @fused_permute_dims_matmul_1_packed(
+// CHECK:         scf.parallel
+// CHECK:           arith.cmpi ult, %{{.*}}, %c2
+// CHECK:           %{{.*}}:8 = scf.for %{{.*}} = %c0 to %c64 step %c1 iter_args
+func.func @known(%x: tensor<1x64xf32>, %w: tensor<136x64xf32>) -> tensor<1x136xf32> attributes {graph.num_inputs = 1 : i64} {
+  %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<136x64xf32>) -> tensor<64x136xf32>
+  %0 = "graph.matmul"(%x, %t) : (tensor<1x64xf32>, tensor<64x136xf32>) -> tensor<1x136xf32>
+  return %0 : tensor<1x136xf32>
+}
+
 // Pairs of bf16 numbers: a shift makes the first ones f32 numbers, a mask the second ones.
 // CHECK-LABEL: func.func private @fused_astype_permute_dims_matmul_packed(
 // CHECK-SAME:    memref<9x32x16x2xbf16>

@@ -5,7 +5,9 @@
 
 // Of 16 registers, the constants of an exponential leave room for one sum; of 32, for four.
 // The next row is asked for meanwhile, line by line: every second vector of 32 bytes does so.
+// Rows of up to four vectors have code of their own, those of up to eight where registers hold them.
 // CHECK-LABEL: func.func private @softmax(
+// CHECK:         arith.cmpi ult, %{{.*}}, %c32 : index
 // CHECK:         } else {
 // CHECK:           scf.for %{{.*}} step %c32 iter_args(
 // CHECK-SAME:        vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
@@ -21,6 +23,7 @@
 // CHECK-NEXT:        scf.yield %[[SECOND]] : vector<8xf32>
 
 // V4-LABEL: func.func private @softmax(
+// V4:         arith.cmpi ult, %{{.*}}, %c128 : index
 // V4:         step %c64 iter_args(
 // V4-SAME:      vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
 // V4-COUNT-4:   math.exp {{.*}} fastmath<afn> {tir.not_positive} : vector<16xf32>
@@ -38,4 +41,23 @@ func.func @rows(%x: !x) -> !x {
 func.func @columns(%x: !x) -> !x {
   %y = "graph.nn_softmax"(%x) {axis = 0 : i64} : (!x) -> !x
   return %y : !x
+}
+
+// A square of eight is three times eight shuffles, none of which needs a table of places. What is
+// narrower is stored by masks.
+// CHECK-LABEL:   func.func private @permute_dims(
+// CHECK-COUNT-8:   vector.load
+// CHECK-COUNT-8:   vector.shuffle {{.*}} [{{0, 1, 2, 3, 8, 9, 10, 11|4, 5, 6, 7, 12, 13, 14, 15}}]
+// CHECK-NEXT:      vector.shuffle {{.*}} [0, 8, 1, 9, 4, 12, 5, 13]
+// CHECK-NEXT:      vector.shuffle {{.*}} [0, 8, 1, 9, 4, 12, 5, 13]
+// CHECK-NEXT:      vector.shuffle {{.*}} [0, 1, 8, 9, 4, 5, 12, 13]
+// CHECK-NEXT:      vector.shuffle {{.*}} [2, 3, 10, 11, 6, 7, 14, 15]
+// CHECK-COUNT-12:  vector.shuffle
+// CHECK-NOT:       vector.shuffle
+// CHECK:           vector.store
+// CHECK:         } else {
+// CHECK:           vector.maskedstore
+func.func @squares(%x: !x) -> tensor<?x?xf32, #graph.shape<["n", "m"]>> {
+  %y = "graph.permute_dims"(%x) {axes = array<i64: 1, 0>} : (!x) -> tensor<?x?xf32, #graph.shape<["n", "m"]>>
+  return %y : tensor<?x?xf32, #graph.shape<["n", "m"]>>
 }
