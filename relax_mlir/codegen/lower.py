@@ -13,6 +13,7 @@ crashes on it.
 from collections.abc import Callable, Iterator
 
 from relax_mlir.bindings import arith, ir, llvm, passmanager
+from relax_mlir.codegen.masked_stores import store_by_parts
 from relax_mlir.diagnostics import Diagnostic, compile_error, diagnostics_of
 from relax_mlir.target import Target
 
@@ -147,6 +148,7 @@ def lower_to_llvm(module: ir.Module, target: Target) -> None:
             replace_fma(module)
         if target.vector_bytes == 64 and target.has("avx512bf16"):
             round_by_instruction(module)
+        store_by_parts(module, target)
         try:
             module.operation.verify()
             for text, _ in PIPELINE:

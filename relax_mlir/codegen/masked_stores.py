@@ -1,0 +1,92 @@
+"""Stores the first lanes of a vector part by part, for machines whose stores by mask are slow.
+
+    %m = vector.create_mask %n : vector<8xi1>
+    vector.maskedstore %buffer[%i], %m, %x
+      ->
+    n >= 8: all of it; otherwise 4 lanes if n has the bit 4, then 2 if it has that bit, then 1
+
+With AVX2 a store by mask takes as long as twenty whole ones, and exists for 32 and 64 bits alone;
+where there is none, LLVM tests each lane. Masks that are not a number of lanes stay.
+"""
+
+from relax_mlir.bindings import arith, ir, memref, scf, vector
+from relax_mlir.target import Target
+
+_PREDICATE = arith.CmpIPredicate
+
+
+def store_by_parts(module: ir.Module, target: Target) -> None:
+    """Rewrites masked stores in place, unless the target has registers for masks."""
+    if target.vector_bytes == 64:
+        return
+    found: list[ir.OpView] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "vector.maskedstore" and _can_rewrite(op.opview):
+            found.append(op.opview)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for op in found:
+        with op.location, ir.InsertionPoint(op):
+            _Store(op.base, op.valueToStore).emit(op.indices[0], op.mask.owner.operands[0])
+        op.operation.erase()
+
+
+def _can_rewrite(op: ir.OpView) -> bool:
+    """Whether lanes are a power of two along one dim, and the mask is their number."""
+    kind = ir.VectorType(op.valueToStore.type)
+    is_flat = kind.rank == 1 and len(op.indices) == 1 and not kind.scalable
+    if not is_flat or kind.shape[0] & (kind.shape[0] - 1):
+        return False
+    owner = op.mask.owner
+    return not isinstance(owner, ir.Block) and owner.name == "vector.create_mask"
+
+
+class _Store:
+    """A vector that is stored to a buffer."""
+
+    def __init__(self, buffer: ir.Value, x: ir.Value) -> None:
+        self.buffer, self.x = buffer, x
+
+    def emit(self, at: ir.Value, count: ir.Value) -> None:
+        """Stores the first `count` lanes, none where it is below 1, from `at` on."""
+        lanes = ir.VectorType(self.x.type).shape[0]
+        whole = arith.cmpi(_PREDICATE.sge, count, _index(lanes))
+        branch = scf.IfOp(whole, has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            vector.store(self.x, self.buffer, [at])
+            scf.YieldOp([])
+        with ir.InsertionPoint(branch.else_block):
+            self._parts(at, arith.maxsi(count, _index(0)), self.x, lanes // 2)
+            scf.YieldOp([])
+
+    def _parts(self, at: ir.Value, count: ir.Value, x: ir.Value, size: int) -> None:
+        """Stores as many of the first lanes of x as the bits of `count` up to `size` say."""
+        if size == 0:
+            return
+        bit = arith.cmpi(_PREDICATE.ne, arith.andi(count, _index(size)), _index(0))
+        if size == 1:
+            branch = scf.IfOp(bit)
+            with ir.InsertionPoint(branch.then_block):
+                memref.store(vector.extract(x, [], [0]), self.buffer, [at])
+                scf.YieldOp([])
+            return
+        part = ir.VectorType.get([size], ir.VectorType(x.type).element_type)
+        branch = scf.IfOp(bit, [part, at.type], has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            vector.store(_slice(x, part, 0), self.buffer, [at])
+            scf.YieldOp([_slice(x, part, size), arith.addi(at, _index(size))])
+        with ir.InsertionPoint(branch.else_block):
+            scf.YieldOp([_slice(x, part, 0), at])
+        x, at = branch.results
+        self._parts(at, count, x, size // 2)
+
+
+def _slice(x: ir.Value, kind: ir.VectorType, start: int) -> ir.Value:
+    return vector.extract_strided_slice(kind, x, [start], [kind.shape[0]], [1])
+
+
+def _index(number: int) -> ir.Value:
+    kind = ir.IndexType.get()
+    return arith.constant(kind, ir.IntegerAttr.get(kind, number))

@@ -1,0 +1,42 @@
+"""Stores of the first lanes of a vector: what is stored, and what is left alone."""
+
+import numpy as np
+import pytest
+from kernels import NATIVE, build, call
+
+from relax_mlir.target import Target, lacking
+
+TARGETS = [
+    name
+    for name in ("native", "x86-64", "x86-64-v3", "x86-64-v4", "aarch64")
+    if Target.parse(name).arch == NATIVE.arch and not lacking(Target.parse(name).needs)
+]
+KINDS = {"f32": np.float32, "f64": np.float64, "i8": np.int8, "i64": np.int64, "f16": np.float16}
+
+
+def kernel(kind: str, lanes: int) -> str:
+    """to[at + i] = from[i] for i below n, of so many lanes at most."""
+    vector = f"vector<{lanes}x{kind}>"
+    return f"""
+    func.func @f(%from: memref<?x{kind}>, %to: memref<?x{kind}>, %at: index, %n: index) {{
+      %c0 = arith.constant 0 : index
+      %x = vector.load %from[%c0] : memref<?x{kind}>, {vector}
+      %keep = vector.create_mask %n : vector<{lanes}xi1>
+      vector.maskedstore %to[%at], %keep, %x : memref<?x{kind}>, vector<{lanes}xi1>, {vector}
+      return
+    }}"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("lanes", [1, 2, 3, 8, 12, 32])
+def test_first_lanes(kind: str, lanes: int, target: str) -> None:
+    store = build(kernel(kind, lanes), "f", target=Target.parse(target)).f
+    x = np.random.default_rng(lanes).integers(-99, 99, lanes).astype(KINDS[kind])
+    for count in (-(2**40), -1, *range(lanes + 2), 2**40):
+        found = np.full(lanes + 4, 100).astype(KINDS[kind])
+        expected = found.copy()
+        kept = min(max(count, 0), lanes)
+        expected[3 : 3 + kept] = x[:kept]
+        call(store, x, found, 3, count)
+        np.testing.assert_array_equal(found, expected)
