@@ -5,9 +5,9 @@
 
 // Of 16 registers, the constants of an exponential leave room for one sum; of 32, for four.
 // The next row is asked for meanwhile, line by line: every second vector of 32 bytes does so.
-// Rows of up to four vectors have code of their own, those of up to eight where registers hold them.
+// Rows of up to two vectors have code of their own, those of up to eight where registers hold them.
 // CHECK-LABEL: func.func private @softmax(
-// CHECK:         arith.cmpi ult, %{{.*}}, %c32 : index
+// CHECK:         arith.cmpi ult, %{{.*}}, %c16 : index
 // CHECK:         } else {
 // CHECK:           scf.for %{{.*}} step %c32 iter_args(
 // CHECK-SAME:        vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)

@@ -8,7 +8,7 @@
 There is this code twice: where the last vector is whole, it needs no mask. A known extent has its
 own code alone. A loop along so short a row takes longer for its prologues and for joining
 accumulators than for its vectors. Places of extrema are searched by groups from 65 numbers on. Only
-for machines that load and store by masks; half as many vectors where registers do not hold more.
+for machines that load by masks; up to two vectors where compiling more takes longer than it gains.
 """
 
 from collections.abc import Callable
@@ -20,12 +20,14 @@ from .access import Inlining
 from .combine import Combiner
 from .lane_loops import UNROLL, ShortRow
 from .loops import Index
-from .plan import Plan, fills_registers
+from .plan import Plan
 from .program import Stage
 from .search import lanes_of, order_of
 
 MOST_VECTORS = 8
 """Vectors of the longest row that is short."""
+FEWER_VECTORS = 2
+"""The same for AVX2, whose 16 registers hold few rows: compiling each length takes its time."""
 _MOST_COST = 96
 """Instructions for one vector, all passes together, up to which every length has its code."""
 
@@ -45,8 +47,7 @@ def row_extent(
         return None
     if sum(map(inlining.cost, plan.nest.stages)) > _MOST_COST:
         return None
-    is_full = any(fills_registers(c.stages, inlining, target) for c in plan.clusters)
-    lanes, most = plan.lanes, MOST_VECTORS // 2 if is_full else MOST_VECTORS
+    lanes, most = plan.lanes, MOST_VECTORS if target.vector_bytes == 64 else FEWER_VECTORS
     for stage, combiner in combiners.items():
         if combiner is None:
             return None

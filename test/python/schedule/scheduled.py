@@ -14,7 +14,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.codegen import build_shared
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.tir import prim_funcs
-from relax_mlir.schedule.cpu.short_rows import MOST_VECTORS
+from relax_mlir.schedule.cpu.short_rows import FEWER_VECTORS, MOST_VECTORS
 from relax_mlir.schedule.rules import schedule
 from relax_mlir.target import Target, lacking
 from relax_mlir.transforms.legalize_ops import LegalizeOps
@@ -43,10 +43,8 @@ if not HERE.is_xeon:
 # What Zen 5 is made, for machines that have all of its instructions that count.
 ZEN5 = runnable("znver5+-avxvnni")
 # A nest over rows has a loop for each number of vectors, whole or not, and one for long rows. Where
-# each long row fetches the next one, there is one more, for a row alone. Exponentials leave half of
-# 16 registers.
-LOOPS_OVER_ROWS = 1 + 2 * MOST_VECTORS if HERE.vector_bytes >= 32 else 1
-LOOPS_OF_POWERS = LOOPS_OVER_ROWS if HERE.num_vector_registers > 16 else 1 + LOOPS_OVER_ROWS // 2
+# each long row fetches the next one, there is one more, for a row alone.
+LOOPS_OVER_ROWS = 1 + 2 * {64: MOST_VECTORS, 32: FEWER_VECTORS, 16: 0}[HERE.vector_bytes]
 if HERE.has("amx-tile"):
     # The runtime, which kernels here do without, asks Linux for tile registers: arch_prctl(2).
     ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA = 158, 0x1023, 18
