@@ -9,7 +9,9 @@ With AVX2 a store by mask takes as long as twenty whole ones, and exists for 32 
 where there is none, LLVM tests each lane. Masks that are not a number of lanes stay.
 """
 
-from relax_mlir.bindings import arith, ir, memref, scf, vector
+from collections.abc import Sequence
+
+from relax_mlir.bindings import arith, ir, scf, vector
 from relax_mlir.target import Target
 
 _PREDICATE = arith.CmpIPredicate
@@ -29,7 +31,8 @@ def store_by_parts(module: ir.Module, target: Target) -> None:
     module.operation.walk(visit)
     for op in found:
         with op.location, ir.InsertionPoint(op):
-            _Store(op.base, op.valueToStore).emit(op.indices[0], op.mask.owner.operands[0])
+            count = op.mask.owner.operands[0]
+            _store_first(op.valueToStore, op.base, op.indices[0], count)
         op.operation.erase()
 
 
@@ -43,44 +46,36 @@ def _can_rewrite(op: ir.OpView) -> bool:
     return not isinstance(owner, ir.Block) and owner.name == "vector.create_mask"
 
 
-class _Store:
-    """A vector that is stored to a buffer."""
+def _store_first(x: ir.Value, buffer: ir.Value, at: ir.Value, count: ir.Value) -> None:
+    """Stores the first `count` lanes of x, none where it is below 1, from `at` on."""
+    lanes = ir.VectorType(x.type).shape[0]
+    whole = scf.IfOp(arith.cmpi(_PREDICATE.sge, count, _index(lanes)), has_else=True)
+    with ir.InsertionPoint(whole.then_block):
+        vector.store(x, buffer, [at])
+        scf.YieldOp([])
+    with ir.InsertionPoint(whole.else_block):
+        count = arith.maxsi(count, _index(0))
+        for size in (1 << bit for bit in reversed(range(lanes.bit_length() - 1))):
+            x, at = _store_part(x, buffer, at, count, size)
+        scf.YieldOp([])
 
-    def __init__(self, buffer: ir.Value, x: ir.Value) -> None:
-        self.buffer, self.x = buffer, x
 
-    def emit(self, at: ir.Value, count: ir.Value) -> None:
-        """Stores the first `count` lanes, none where it is below 1, from `at` on."""
-        lanes = ir.VectorType(self.x.type).shape[0]
-        whole = arith.cmpi(_PREDICATE.sge, count, _index(lanes))
-        branch = scf.IfOp(whole, has_else=True)
-        with ir.InsertionPoint(branch.then_block):
-            vector.store(self.x, self.buffer, [at])
-            scf.YieldOp([])
-        with ir.InsertionPoint(branch.else_block):
-            self._parts(at, arith.maxsi(count, _index(0)), self.x, lanes // 2)
-            scf.YieldOp([])
+def _store_part(
+    x: ir.Value, buffer: ir.Value, at: ir.Value, count: ir.Value, size: int
+) -> Sequence[ir.Value]:
+    """Stores the first half of x, `size` lanes, if `count` has that bit; the next half and place.
 
-    def _parts(self, at: ir.Value, count: ir.Value, x: ir.Value, size: int) -> None:
-        """Stores as many of the first lanes of x as the bits of `count` up to `size` say."""
-        if size == 0:
-            return
-        bit = arith.cmpi(_PREDICATE.ne, arith.andi(count, _index(size)), _index(0))
-        if size == 1:
-            branch = scf.IfOp(bit)
-            with ir.InsertionPoint(branch.then_block):
-                memref.store(vector.extract(x, [], [0]), self.buffer, [at])
-                scf.YieldOp([])
-            return
-        part = ir.VectorType.get([size], ir.VectorType(x.type).element_type)
-        branch = scf.IfOp(bit, [part, at.type], has_else=True)
-        with ir.InsertionPoint(branch.then_block):
-            vector.store(_slice(x, part, 0), self.buffer, [at])
-            scf.YieldOp([_slice(x, part, size), arith.addi(at, _index(size))])
-        with ir.InsertionPoint(branch.else_block):
-            scf.YieldOp([_slice(x, part, 0), at])
-        x, at = branch.results
-        self._parts(at, count, x, size // 2)
+    The next half is the second one behind a stored one, else the first.
+    """
+    part = ir.VectorType.get([size], ir.VectorType(x.type).element_type)
+    bit = arith.cmpi(_PREDICATE.ne, arith.andi(count, _index(size)), _index(0))
+    branch = scf.IfOp(bit, [part, at.type], has_else=True)
+    with ir.InsertionPoint(branch.then_block):
+        vector.store(_slice(x, part, 0), buffer, [at])
+        scf.YieldOp([_slice(x, part, size), arith.addi(at, _index(size))])
+    with ir.InsertionPoint(branch.else_block):
+        scf.YieldOp([_slice(x, part, 0), at])
+    return branch.results
 
 
 def _slice(x: ir.Value, kind: ir.VectorType, start: int) -> ir.Value:

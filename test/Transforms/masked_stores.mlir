@@ -10,7 +10,7 @@
 // CHECK:         llvm.intr.smax
 // CHECK:         llvm.store {{.*}} : vector<4xf32>, !llvm.ptr
 // CHECK:         llvm.store {{.*}} : vector<2xf32>, !llvm.ptr
-// CHECK:         llvm.store {{.*}} : f32, !llvm.ptr
+// CHECK:         llvm.store {{.*}} : vector<1xf32>, !llvm.ptr
 // CHECK-NOT:     llvm.store
 // CHECK:         llvm.return
 // V4-LABEL: llvm.func @first

@@ -141,7 +141,7 @@ def _replace(op: ir.Operation, target: Target) -> None:
 def _approximation(op: ir.Operation, target: Target) -> Expansion:
     """The shorter expansion of an op that has one."""
     if NOT_POSITIVE in op.attributes:
-        return partial(exponential.expand_exp_approximately, target=target, is_positive=False)
+        return partial(exponential.expand_exp_approximately, target=target, may_be_positive=False)
     return partial(_APPROXIMATE[op.name], target=target)
 
 

@@ -110,14 +110,14 @@ def expand_exp2(x: Lanes) -> Lanes:
     return polynomial(x - n, (1.0, *_EXP2[x.width])) * power
 
 
-def expand_exp_approximately(x: Lanes, target: Target, *, is_positive: bool = True) -> Lanes:
+def expand_exp_approximately(x: Lanes, target: Target, *, may_be_positive: bool = True) -> Lanes:
     """e^y of singles to 2.2 ulp, for a y within 2^-23.6 |x| of x; where x <= 0, to 2^-22.4 of e^0.
 
     That is what rounding x once more would do. exp(0) is 1. With AVX-512, six multiplications
     or multiply-adds; elsewhere seven, and results below the least normal number are 0 or next to
-    it. `is_positive` says that x may be above zero.
+    it. Without `may_be_positive`, no x is above zero.
     """
-    if is_positive or avx512.takes(target, x):
+    if may_be_positive or avx512.takes(target, x):
         return expand_exp2_approximately(x * LOG2E[32], target)
     # Half as many additions: there is no upper end, where n must be rounded down.
     x = clamp(x, _EXP_LEAST, None)

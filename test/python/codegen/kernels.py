@@ -8,9 +8,15 @@ import numpy as np
 
 from relax_mlir.bindings import ir
 from relax_mlir.codegen import BuildStats, build_shared
-from relax_mlir.target import Target
+from relax_mlir.target import Target, lacking
 
 NATIVE = Target.parse("native")
+RUNNABLE = [
+    name
+    for name in ("native", "x86-64", "x86-64-v3", "x86-64-v4", "aarch64")
+    if Target.parse(name).arch == NATIVE.arch and not lacking(Target.parse(name).needs)
+]
+"""Targets whose code this machine runs."""
 
 
 def build(

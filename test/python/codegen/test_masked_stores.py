@@ -2,15 +2,10 @@
 
 import numpy as np
 import pytest
-from kernels import NATIVE, build, call
+from kernels import RUNNABLE, build, call
 
-from relax_mlir.target import Target, lacking
+from relax_mlir.target import Target
 
-TARGETS = [
-    name
-    for name in ("native", "x86-64", "x86-64-v3", "x86-64-v4", "aarch64")
-    if Target.parse(name).arch == NATIVE.arch and not lacking(Target.parse(name).needs)
-]
 KINDS = {"f32": np.float32, "f64": np.float64, "i8": np.int8, "i64": np.int64, "f16": np.float16}
 
 
@@ -27,7 +22,7 @@ def kernel(kind: str, lanes: int) -> str:
     }}"""
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("lanes", [1, 2, 3, 8, 12, 32])
 def test_first_lanes(kind: str, lanes: int, target: str) -> None:

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+from kernels import NATIVE, RUNNABLE
 
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.elf import link_shared
@@ -15,15 +16,8 @@ from relax_mlir.codegen.elf_object import read_object
 from relax_mlir.codegen.llvm import compile_llvm
 from relax_mlir.codegen.lower import lower_to_llvm, to_llvm_ir
 from relax_mlir.codegen.vector_math import expand_math
-from relax_mlir.target import Target, lacking
+from relax_mlir.target import Target
 
-NATIVE = Target.parse("native")
-# Those that this machine runs.
-TARGETS = [
-    name
-    for name in ("native", "x86-64", "x86-64-v3", "x86-64-v4", "aarch64")
-    if Target.parse(name).arch == NATIVE.arch and not lacking(Target.parse(name).needs)
-]
 ELEMENTS = {"float32": "f32", "float64": "f64", "float16": "f16", "uint16": "bf16", "int32": "i32"}
 
 
@@ -222,7 +216,7 @@ def test_accuracy(library, op, dtype):
     assert np.array_equal(np.signbit(got)[numeric], np.signbit(want.astype(dtype))[numeric])
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize(
     ("op", "exact", "least", "rounded", "attribute"),
     [

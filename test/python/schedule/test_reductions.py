@@ -3,15 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from scheduled import (
-    HERE,
-    LOOPS_OVER_ROWS,
-    assert_guarded,
-    built,
-    generic,
-    guarded,
-    program,
-)
+from scheduled import HERE, LOOPS_OVER_ROWS, assert_guarded, built, generic, guarded, program
 
 FLOATS = {"f32": np.float32, "f64": np.float64}
 INTEGERS = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
