@@ -9,7 +9,8 @@
 
 // Few rows stream the weights, four rows of them at a time, whose sums are added up together by
 // shuffles; more rows go through packed panels and tiles of 14 by 32, whose 28 sums stay in
-// registers. Both end in the bias, on a block of sums.
+// registers. Both end in the bias, on a block of sums. All panels pass by each block of rows, if
+// these are the larger side, or, where the L2 cache is large enough, many.
 // CHECK-LABEL: func.func private @linear
 // CHECK-SAME:    memref<?x64xf32>, %{{.*}}: memref<96x64xf32>, %{{.*}}: memref<96xf32>, %{{.*}}: memref<?x96xf32>)
 // CHECK-SAME:    tir.schedule = "matmul"
@@ -21,6 +22,9 @@
 // CHECK:             arith.addf
 // CHECK:             vector.maskedstore
 // CHECK:         else
+// CHECK:           %[[LARGER:.*]] = arith.cmpi ugt, %{{.*}}, %c96
+// CHECK:           %[[MANY:.*]] = arith.cmpi ugt, %{{.*}}, %c63
+// CHECK:           arith.ori %[[LARGER]], %[[MANY]]
 // CHECK:           scf.parallel
 // CHECK-COUNT-64:    vector.shuffle
 // CHECK-COUNT-28:    vector.fma
@@ -30,6 +34,7 @@
 // CHECK-NOT:     linalg
 // AVX2-LABEL:  func.func private @linear
 // AVX2:        else
+// AVX2-NOT:      arith.ori
 // AVX2-COUNT-24:   vector.shuffle
 // AVX2-COUNT-12:   vector.fma
 // AVX2-NOT:        vector.fma

@@ -42,6 +42,7 @@ from .loops import (
     both,
     ceil_div,
     choose,
+    either,
     floor_div,
     for_range,
     if_else,
@@ -68,6 +69,8 @@ L2_ELEMENTS = 131072
 """Elements of the left side that one task keeps in the L2 cache (half a megabyte)."""
 SHARED_ELEMENTS = 262144
 """The same of machines with tile registers, whose L2 caches are larger (one megabyte)."""
+WIDE_LANES = 16
+"""Lanes of machines whose L2 caches hold a block of rows and some panels (one megabyte)."""
 TASKS = 16
 """Tasks worth having, so that every thread finds as much to do as the others."""
 TASK_PRODUCTS = 131072
@@ -228,24 +231,33 @@ class _Gemm:
     def _region(self, first: Index, number: Index, copies: ir.Value | None) -> None:
         """Emits a parallel region for `number` blocks of rows, with all panels."""
         blocks = self.blocks
-        # Threads share what is larger, and what is smaller passes by, again and again.
-        rows = mul(number, blocks.row_block)
-        has_more_rows = less(mul(blocks.panels, self.tiling.columns), rows)
-        if self.tiling.in_tiles:
-            # They are so fast that rows have to come from the L2 cache.
-            has_more_rows = less(SHARED_ELEMENTS, mul(rows, blocks.k_blocks, blocks.k_block))
-        inner = pick(has_more_rows, blocks.groups, number)
+        panels_pass_by = self._panels_pass_by(number)
+        inner = pick(panels_pass_by, blocks.groups, number)
 
         def multiply(task: ir.Value) -> None:
             outer_at, inner_at = floor_div(task, inner), mod(task, inner)
-            place = pick(has_more_rows, outer_at, inner_at)
-            group = pick(has_more_rows, inner_at, outer_at)
+            place = pick(panels_pass_by, outer_at, inner_at)
+            group = pick(panels_pass_by, inner_at, outer_at)
             rows = self._rows(add(first, place))
             begin = mul(group, blocks.group)
             panels = (begin, minimum(add(begin, blocks.group), blocks.panels))
             _Task(self, rows, panels, lambda kb: self._left(rows, place, kb, copies)).emit()
 
         parallel_range(mul(number, blocks.groups), 1, multiply)
+
+    def _panels_pass_by(self, number: Index) -> bool | ir.Value:
+        """Whether all panels pass by each of `number` blocks of rows, or all blocks each panel."""
+        blocks, tiling = self.blocks, self.tiling
+        rows = mul(number, blocks.row_block)
+        if tiling.in_tiles:
+            # They are so fast that rows have to come from the L2 cache.
+            return less(SHARED_ELEMENTS, mul(rows, blocks.k_blocks, blocks.k_block))
+        # Threads share what is larger, and what is smaller passes by, again and again.
+        has_more_rows = less(mul(blocks.panels, tiling.columns), rows)
+        if tiling.lanes < WIDE_LANES:
+            return has_more_rows
+        # Panels pass by once for each block of rows, rows once for each panel.
+        return either(has_more_rows, less(2 * tiling.columns - 1, blocks.row_block))
 
     def _left(self, rows: _Rows, place: Index, kb: Index, copies: ir.Value | None) -> Left:
         """Rows along a block of k: their copy at a place of the region, or where they lie."""

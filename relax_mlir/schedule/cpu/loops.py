@@ -122,6 +122,14 @@ def both(a: bool | ir.Value, b: bool | ir.Value) -> bool | ir.Value:
     return arith.andi(a, b)
 
 
+def either(a: bool | ir.Value, b: bool | ir.Value) -> bool | ir.Value:
+    """Whether at least one holds."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        known, other = (a, b) if isinstance(a, bool) else (b, a)
+        return known or other
+    return arith.ori(a, b)
+
+
 def choose(condition: bool | ir.Value, then: ir.Value, otherwise: ir.Value) -> ir.Value:
     """One of two values."""
     if isinstance(condition, bool):
