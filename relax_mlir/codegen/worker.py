@@ -24,9 +24,9 @@ if __name__ == "__main__":
 
 import llvmlite.binding as llvm
 
-# Loops of known length are unrolled. Others are as long as schedules make them: copies of their
-# bodies take a third of the time to compile, and kernels are no faster with them.
-UNROLLING = "-unroll-runtime=false"
+# Schedules leave little to optimise: loops are as long as they make them, and on vectors. What
+# LLVM does beyond this level takes a quarter of the time, and kernels are no faster with it.
+MOST_LEVEL = 1
 
 
 def compile_job(job: dict[str, Any]) -> dict[str, Any]:
@@ -53,8 +53,9 @@ def compile_job(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _optimise(module: Any, machine: Any, level: int) -> None:
-    options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = options.loop_unrolling = level > 1
+    options = llvm.create_pipeline_tuning_options(speed_level=min(level, MOST_LEVEL))
+    options.loop_vectorization = level > 1
+    options.loop_unrolling = False  # but for loops that say how often
     options.slp_vectorization = False  # kernels are vectors already; a tenth of the time
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
@@ -70,7 +71,6 @@ def serve(idle_seconds: float) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not get among the answers
-    llvm.set_option("worker", UNROLLING)
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     while select.select([sys.stdin], [], [], idle_seconds)[0]:

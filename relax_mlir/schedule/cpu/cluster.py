@@ -117,10 +117,7 @@ class ClusterEmitter:
             inside = point.at(axis, Uniform(i))
             return self._loops(rest, lane_axis, inside, list(c), body, is_straight)
 
-        # Of rows of unknown extent, LLVM does not know that they are apart: several at a time would
-        # load what comes after a store, and wait for it where low bits of their addresses agree.
-        unroll = None if carried or isinstance(extent, int) else 1
-        return loops.for_range(0, extent, 1, step, carried, unroll)
+        return loops.for_range(0, extent, 1, step, carried)
 
     def _unrolled(self, stop: Index, body: LaneBody, carried: Carried) -> Carried:
         """Several vectors at a time up to `stop`: all loads first, then all stores.

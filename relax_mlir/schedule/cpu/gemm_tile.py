@@ -47,6 +47,8 @@ NEAR_AHEAD = 1024
 """The same of numbers, where few rows of a product convert them and cannot wait for memory."""
 LOADED = 4
 """Of so many rows of a tile one is loaded before it is multiplied, see `Tiling.is_operand`."""
+PRODUCTS = 24
+"""Multiply-adds in the body of a loop, beside which its own instructions hide."""
 LINE_BYTES = 64
 
 
@@ -81,7 +83,7 @@ class Tiling:
         return replace(tiling, fetching_rows=1, unroll=2) if target.is_xeon else tiling
 
     def unroll_of(self, sums: int) -> int | None:
-        """How often the step of a tile of so many sums is repeated; None: as LLVM sees fit."""
+        """How often the step of a tile of so many sums is repeated, if it fills the registers."""
         return self.unroll if sums >= self.registers // 2 else None
 
     def places_of(self, height: int, converts: bool) -> int:
@@ -276,11 +278,8 @@ class Tile:
         zero = splat(0.0, self.tiling.lanes, ir.F32Type.get())
         main = depth if places == 1 else sub(depth, mod(depth, places))
         sums = [*initial, *[zero] * (count * (apart - 1))]
-        # In a longer body LLVM reorders loads, and bf16 comes from memory more slowly.
-        as_it_is = self.step.pairs and places > 1
-        repeat = 1 if as_it_is else self.tiling.unroll_of(count)
         end, stride = (part, 1) if in_parts else (main, places)
-        sums = for_range(0, end, stride, steps, sums, repeat)
+        sums = for_range(0, end, stride, steps, sums, self._repeats(places))
         total = sums[:count]
         if places > 1:
             total = for_range(main, depth, 1, lambda k, *s: step(k, s), total)
@@ -288,6 +287,15 @@ class Tile:
                 part_sums = sums[u * count : (u + 1) * count]
                 total = [arith.addf(a, b) for a, b in zip(total, part_sums, strict=True)]
         return total
+
+    def _repeats(self, places: int) -> int:
+        """How often a step of the loop along k, at so many places, stands in its body."""
+        count = self.height * self.vectors
+        if self.step.pairs and places > 1:
+            return 1  # in a longer body LLVM reorders loads, and bf16 comes from memory more slowly
+        if (unroll := self.tiling.unroll_of(count)) is not None:
+            return unroll
+        return -(-PRODUCTS // (places * count))
 
     def step_along(
         self, k: Index, left: Left, rows: Sequence[Index], right: Panel, sums: Sequence[ir.Value]

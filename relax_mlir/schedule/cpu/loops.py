@@ -148,8 +148,7 @@ Body = Callable[..., Sequence[ir.Value] | None]
 
 
 LOOP_ANNOTATION = "llvm.loop_annotation"
-NOT_UNROLLED = "#llvm.loop_annotation<unroll = <disable = true>>"
-_UNROLLED = "#llvm.loop_annotation<unroll = <count = {} : i32>>"
+UNROLLED = "#llvm.loop_annotation<unroll = <count = {} : i32>>"
 
 
 def for_range(
@@ -158,16 +157,16 @@ def for_range(
     step: Index,
     body: Body,
     init: Sequence[ir.Value] = (),
-    unroll: int | None = None,
+    unroll: int = 1,
 ) -> list[ir.Value]:
     """A loop; `body(i, *carried)` returns the next carried values. Returns the last ones.
 
-    LLVM repeats the body `unroll` times in a row, where that is not given as it sees fit.
+    LLVM repeats the body `unroll` times in a row.
     """
     loop = scf.ForOp(value(start), value(stop), value(step), list(init))
-    if unroll is not None:
-        annotation = NOT_UNROLLED if unroll == 1 else _UNROLLED.format(unroll)
-        loop.operation.attributes[LOOP_ANNOTATION] = ir.Attribute.parse(annotation)
+    if unroll > 1:
+        annotation = ir.Attribute.parse(UNROLLED.format(unroll))
+        loop.operation.attributes[LOOP_ANNOTATION] = annotation
     with ir.InsertionPoint(loop.body):
         scf.YieldOp(list(body(loop.induction_variable, *loop.inner_iter_args) or ()))
     return list(loop.results)

@@ -202,7 +202,7 @@ class TiledRows:
         for b in range(AHEAD):
             product(min(b, blocks - 1), b)
         zero = splat(0.0, PANEL, ir.F32Type.get())
-        totals = for_range(0, blocks, 1, block, [zero] * height, unroll=1)
+        totals = for_range(0, blocks, 1, block, [zero] * height)
         for r, total in enumerate(totals):
             at = add(mul(add(row, r), self.stride), mul(j, PANEL))
             store(total, self.totals, at)

@@ -7,7 +7,7 @@ import pytest
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.lower import allow_contraction, lower_to_llvm, to_llvm_ir
 from relax_mlir.errors import CompileError
-from relax_mlir.schedule.cpu.loops import LOOP_ANNOTATION, NOT_UNROLLED
+from relax_mlir.schedule.cpu.loops import LOOP_ANNOTATION, UNROLLED
 from relax_mlir.target import Target
 
 
@@ -41,7 +41,7 @@ def test_vector_width_is_the_target_s(target: str, bits: int) -> None:
 
 @pytest.mark.parametrize("annotation", ["", LOOP_ANNOTATION])
 def test_what_is_said_of_a_loop_reaches_llvm(annotation: str) -> None:
-    said = f"{{{annotation} = {NOT_UNROLLED}}}" if annotation else ""
+    said = f"{{{annotation} = {UNROLLED.format(3)}}}" if annotation else ""
     text = lowered(f"""func.func @f(%n: index, %a: f32) -> f32 {{
       %zero = arith.constant 0 : index
       %one = arith.constant 1 : index
@@ -51,7 +51,7 @@ def test_what_is_said_of_a_loop_reaches_llvm(annotation: str) -> None:
       }} {said}
       return %r : f32
     }}""")
-    assert text.count("llvm.loop.unroll.disable") == bool(annotation)
+    assert text.count('!"llvm.loop.unroll.count", i32 3') == bool(annotation)
 
 
 def test_only_scheduled_kernels_contract() -> None:
