@@ -20,10 +20,16 @@ TIED = replace(CONFIG, vocab_size=1000, hidden_size=128, num_heads=8, tie_embedd
 LARGE = replace(CONFIG, num_layers=6, hidden_size=384, intermediate_size=1536, num_heads=24)
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory) -> str:
+    """A cache that is empty at first, of kernels that most weights share."""
+    return str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.mark.parametrize("weights", BYTES)
 @pytest.mark.parametrize("use_cache", [True, False])
-def test_a_tied_table_is_held_once(weights, use_cache, tmp_path, monkeypatch):
-    monkeypatch.setenv("RELAX_CACHE_DIR", str(tmp_path / "cache"))
+def test_a_tied_table_is_held_once(weights, use_cache, cache, tmp_path, monkeypatch):
+    monkeypatch.setenv("RELAX_CACHE_DIR", cache)
     model = str(write_gguf(tmp_path / "m.gguf", random_weights(TIED), config=TIED))
     shapes = TIED.weight_shapes().values()
     least = sum(prod(shape) * (BYTES[weights] if len(shape) > 1 else 4) for shape in shapes)
