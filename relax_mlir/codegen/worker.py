@@ -24,10 +24,6 @@ if __name__ == "__main__":
 
 import llvmlite.binding as llvm
 
-# Schedules leave little to optimise: loops are as long as they make them, and on vectors. What
-# LLVM does beyond this level takes a quarter of the time, and kernels are no faster with it.
-MOST_LEVEL = 1
-
 
 def compile_job(job: dict[str, Any]) -> dict[str, Any]:
     """Compiles the LLVM IR of a job to a relocatable object; RuntimeError if it does not parse."""
@@ -53,9 +49,10 @@ def compile_job(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _optimise(module: Any, machine: Any, level: int) -> None:
-    options = llvm.create_pipeline_tuning_options(speed_level=min(level, MOST_LEVEL))
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = level > 1
-    options.loop_unrolling = False  # but for loops that say how often
+    # Schedules say where copies of a body help; others take an eighth of the time, and gain nothing.
+    options.loop_unrolling = False
     options.slp_vectorization = False  # kernels are vectors already; a tenth of the time
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
