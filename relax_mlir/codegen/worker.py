@@ -51,7 +51,7 @@ def compile_job(job: dict[str, Any]) -> dict[str, Any]:
 def _optimise(module: Any, machine: Any, level: int) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = level > 1
-    # Schedules say where copies of a body help; others take an eighth of the time, and gain nothing.
+    # Schedules say where copies of a body help; others take an eighth of the time for nothing.
     options.loop_unrolling = False
     options.slp_vectorization = False  # kernels are vectors already; a tenth of the time
     builder = llvm.create_pass_builder(machine, options)
