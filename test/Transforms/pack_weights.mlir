@@ -77,7 +77,10 @@ func.func @negative_other_reader(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, 
 // CHECK:           tensor.collapse_shape {{.*}} tensor<?x2x32xf32> into tensor<?x64xf32>
 // CHECK:           tensor.extract_slice {{.*}} tensor<?x64xf32> to tensor<?x40xf32>
 
-// A single row has code of its own, whose blocks are known: no sizes are computed.
+// A single row has code of its own, whose blocks are known: no sizes are computed. Its loop along k
+// has three times eight multiply-adds.
+// LOOPS:       #[[$COUNT:.*]] = #llvm.loop_unroll<count = 3 : i32>
+// LOOPS:       #[[$THRICE:.*]] = #llvm.loop_annotation<unroll = #[[$COUNT]]>
 // LOOPS-LABEL: func.func private @fused_permute_dims_matmul_packed
 // LOOPS:         %[[ROWS:.*]] = memref.dim %arg1, %c0
 // LOOPS:         %[[SOME:.*]] = arith.cmpi ugt, %[[ROWS]], %c0
@@ -89,6 +92,8 @@ func.func @negative_other_reader(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, 
 // LOOPS-NOT:       arith.divui
 // LOOPS:           scf.for {{.*}} to %c64 step %c4
 // LOOPS-COUNT-8:     vector.fma
+// LOOPS:             scf.yield
+// LOOPS-NEXT:      } {llvm.loop_annotation = #[[$THRICE]]}
 // LOOPS-NOT:       arith.divui
 // LOOPS:         } else {
 // LOOPS:           arith.divui
