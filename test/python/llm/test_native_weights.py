@@ -95,7 +95,7 @@ def test_rounded_activations_are_close(tmp_path: Path, kind: str) -> None:
 )
 def test_super_blocks(tmp_path: Path, kinds: tuple[str, ...]) -> None:
     config = dataclasses.replace(
-        CONFIG, num_layers=1, hidden_size=256, intermediate_size=512, head_dim=64, num_heads=4
+        CONFIG, hidden_size=256, intermediate_size=512, head_dim=64, num_heads=4
     )
     weights = random_weights(config)
     formats = {name: kinds[i % len(kinds)] for i, name in enumerate(weights)}
