@@ -86,6 +86,10 @@ class Tiling:
         """How often the step of a tile of so many sums is repeated, if it fills the registers."""
         return self.unroll if sums >= self.registers // 2 else None
 
+    def repeats(self, sums: int, places: int) -> int:
+        """How often a step along k, of so many sums at so many places, stands in a loop's body."""
+        return self.unroll_of(sums) or -(-PRODUCTS // (places * sums))
+
     def places_of(self, height: int, converts: bool) -> int:
         """At how many places along k a tile of so many rows reads a panel in turn.
 
@@ -278,8 +282,11 @@ class Tile:
         zero = splat(0.0, self.tiling.lanes, ir.F32Type.get())
         main = depth if places == 1 else sub(depth, mod(depth, places))
         sums = [*initial, *[zero] * (count * (apart - 1))]
+        # In a longer body LLVM reorders loads, and bf16 comes from memory more slowly.
+        as_it_is = self.step.pairs and places > 1
+        repeats = 1 if as_it_is else self.tiling.repeats(count, places)
         end, stride = (part, 1) if in_parts else (main, places)
-        sums = for_range(0, end, stride, steps, sums, self._repeats(places))
+        sums = for_range(0, end, stride, steps, sums, repeats)
         total = sums[:count]
         if places > 1:
             total = for_range(main, depth, 1, lambda k, *s: step(k, s), total)
@@ -287,15 +294,6 @@ class Tile:
                 part_sums = sums[u * count : (u + 1) * count]
                 total = [arith.addf(a, b) for a, b in zip(total, part_sums, strict=True)]
         return total
-
-    def _repeats(self, places: int) -> int:
-        """How often a step of the loop along k, at so many places, stands in its body."""
-        count = self.height * self.vectors
-        if self.step.pairs and places > 1:
-            return 1  # in a longer body LLVM reorders loads, and bf16 comes from memory more slowly
-        if (unroll := self.tiling.unroll_of(count)) is not None:
-            return unroll
-        return -(-PRODUCTS // (places * count))
 
     def step_along(
         self, k: Index, left: Left, rows: Sequence[Index], right: Panel, sums: Sequence[ir.Value]

@@ -503,7 +503,7 @@ class _Tiles:
         zero = splat_integer(0, tiling.lanes, ir.IntegerType.get_signless(32))
         start = self._start(product, height, at, block, vectors) + [zero] * (count * (unroll - 1))
         main = self.depth if unroll == 1 else sub(self.depth, mod(self.depth, unroll))
-        sums = for_range(0, main, unroll, several, start, tiling.unroll_of(count) or 1)
+        sums = for_range(0, main, unroll, several, start, tiling.repeats(count, unroll))
         total = sums[:count]
         if unroll > 1:
             total = for_range(main, self.depth, 1, lambda k, *s: one(k, s), total)

@@ -33,6 +33,33 @@ def test_objects_do_not_change_from_run_to_run(level: int) -> None:
     assert compile_llvm(GOOD, NATIVE, level) == compile_llvm(GOOD, NATIVE, level)
 
 
+def loop(said: str = "") -> str:
+    """A loop of known length, with what is said of repeating its body."""
+    annotation = ", !llvm.loop !0" if said else ""
+    return f"""
+define void @f(ptr %p) {{
+entry:
+  br label %body
+body:
+  %i = phi i64 [ 0, %entry ], [ %next, %body ]
+  store volatile i64 %i, ptr %p
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, 24
+  br i1 %more, label %body, label %end{annotation}
+end:
+  ret void
+}}
+!0 = distinct !{{!0, !1}}
+!1 = !{{{said}}}
+"""
+
+
+def test_loops_are_repeated_as_often_as_they_say() -> None:
+    once = compile_llvm(loop('!"llvm.loop.unroll.disable"'), NATIVE)
+    assert compile_llvm(loop(), NATIVE) == once
+    assert len(compile_llvm(loop('!"llvm.loop.unroll.count", i32 6'), NATIVE)) > len(once)
+
+
 def test_when_llvm_stops_the_next_module_compiles() -> None:
     with pytest.raises(CompileError, match=r"'needs_avx512' for x86-64: .*LLVM ERROR"):
         compile_llvm(ABORT, Target.parse("x86-64"))
