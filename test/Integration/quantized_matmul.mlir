@@ -81,10 +81,20 @@
 // XEON-NOT:         vpdpbusd
 // XEON:             arith.sitofp
 
-// Four rows of two panels at once, and of the last panel, each number of a row loaded once.
+// One row panel by panel, 6 KiB of numbers ahead. Four rows of two panels at once, and of the last panel, each number of
+// a row loaded once.
 // ZEN5-LABEL: func.func private @fused_
 // ZEN5-SAME:    tir.schedule = "quantized_matmul"
 // ZEN5:         scf.parallel
+// ZEN5:         scf.if
+// ZEN5:           scf.parallel {{.*}} to (%c3)
+// ZEN5:             scf.for %[[B:.*]] = %c0 to %c2
+// ZEN5:               %[[AT:.*]] = arith.addi %{{.*}}, %[[B]]
+// ZEN5:               arith.addi %[[AT]], %c24
+// ZEN5-COUNT-6:       memref.prefetch %{{.*}}, read, locality<3>
+// ZEN5-NOT:           memref.prefetch
+// ZEN5-COUNT-8:       vpdpbusd.512
+// ZEN5:         } else {
 // ZEN5:         scf.parallel
 // ZEN5:           scf.for %{{.*}} step %c2
 // ZEN5:             scf.for %{{.*}} step %c4

@@ -1,5 +1,6 @@
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v3})' | FileCheck %s
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=znver3})' | FileCheck %s --check-prefix=PLACES
+// RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=znver5})' | FileCheck %s --check-prefix=PAIR
 
 !x = tensor<?x64xf32, #graph.shape<["n", 64]>>
 !q = tensor<?x64xi8, #graph.shape<["n", 64]>>
@@ -45,6 +46,24 @@
 // PLACES:             scf.yield
 // PLACES:         } else {
 // PLACES-NOT:     linalg
+
+// Two panels on Zen 5, of a vector each, the last one of an odd number by itself.
+// PAIR-LABEL: func.func private @fused_
+// PAIR:         %[[ONE:.*]] = arith.cmpi ult, %{{.*}}, %c2 : index
+// PAIR:         scf.if %[[ONE]] {
+// PAIR:           scf.parallel {{.*}} to (%c2)
+// PAIR:             arith.cmpi ult, %{{.*}}, %c1 : index
+// PAIR:             %{{.*}}:2 = scf.for %{{.*}} = %c0 to %c2 step %c1 iter_args
+// PAIR-NOT:           memref.prefetch
+// PAIR-COUNT-32:      vpdpbusd.512
+// PAIR-NOT:           vpdpbusd.512
+// PAIR:               scf.yield
+// PAIR:             } else {
+// PAIR:             scf.for
+// PAIR-NOT:           memref.prefetch
+// PAIR-COUNT-16:      vpdpbusd.512
+// PAIR-NOT:           vpdpbusd.512
+// PAIR:               scf.yield
 func.func @main(%q: !q, %s: !s, %o: !s, %d: tensor<3x2x2x4x16x4xi8>, %f: tensor<3x2x16xf16>) -> !y {
   %x = "graph.dequantize_blocks"(%q, %s, %o) {operandSegmentSizes = array<i32: 1, 1, 1>} : (!q, !s, !s) -> !x
   %w = "graph.dequantize"(%d, %f) {operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0>, scheme = "q8_0"} : (tensor<3x2x2x4x16x4xi8>, tensor<3x2x16xf16>) -> tensor<48x64xf32>

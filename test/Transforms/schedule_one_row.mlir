@@ -1,4 +1,5 @@
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=znver3},symbol-dce,relax-schedule{target=znver3}' | FileCheck %s
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=znver5},symbol-dce,relax-schedule{target=znver5}' | FileCheck %s --check-prefix=ZEN5
 
 // Where memory is read faster from several places, one row reads four panels in turn, as many panels
 // apart as a quarter of them are. The ninth panel is left over: it is read at four places along k.
@@ -40,6 +41,29 @@
 // CHECK-COUNT-2:         vector.fma
 // CHECK-NOT:             vector.fma
 // CHECK:                 scf.yield
+
+// Two panels, of twice the width, are enough for Zen 5, which reads one alone in order.
+// ZEN5-LABEL: func.func private @fused_permute_dims_matmul_packed(
+// ZEN5-SAME:    memref<5x64x32xf32>
+// ZEN5:         scf.parallel (%[[TASK:.*]]) = (%c0) to (%c3)
+// ZEN5:           %[[I:.*]] = arith.remui %[[TASK]], %c3
+// ZEN5:           arith.cmpi ult, %[[I]], %c2
+// ZEN5:           scf.if
+// ZEN5-DAG:         %[[P1:.*]] = arith.addi %[[I]], %c2
+// ZEN5-DAG:         %[[AT0:.*]] = arith.muli %[[I]], %c2048
+// ZEN5-DAG:         %[[AT1:.*]] = arith.muli %[[P1]], %c2048
+// ZEN5:             %{{.*}}:4 = scf.for %{{.*}} = %c0 to %c64 step %c1 iter_args
+// ZEN5-NOT:           memref.prefetch
+// ZEN5:               arith.addi %[[AT0]]
+// ZEN5-COUNT-2:       vector.fma
+// ZEN5:               arith.addi %[[AT1]]
+// ZEN5-COUNT-2:       vector.fma
+// ZEN5-NEXT:          scf.yield
+// ZEN5:           } else {
+// ZEN5:             arith.addi %[[I]], %c2
+// ZEN5:             scf.for
+// ZEN5-NOT:           arith.muli %{{.*}}, %c16
+// ZEN5:               vector.fma
 func.func @numbers(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %w: tensor<136x64xf32>) -> tensor<?x136xf32, #graph.shape<["n", 136]>> attributes {graph.num_inputs = 1 : i64} {
   %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<136x64xf32>) -> tensor<64x136xf32>
   %0 = "graph.matmul"(%x, %t) : (tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x136xf32>) -> tensor<?x136xf32, #graph.shape<["n", 136]>>

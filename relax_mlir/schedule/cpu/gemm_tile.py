@@ -59,7 +59,8 @@ class Tiling:
     A tile is `rows` by `vectors * lanes`; some `block_k` values of k pass before accumulators go
     back to memory. There is no code for tiles of less than `least_rows`. With `in_tiles`, sums are
     in the registers of `amx` and not in vectors. Tiles of `fetching_rows` and more ask for packed
-    weights ahead. `unroll` is for tiles that fill registers, see `unroll_of`.
+    weights ahead. `unroll` is for tiles that fill registers, see `unroll_of`. A single row reads
+    panels of packed weights at `row_places` in turn; with `helps_reading`, few rows read one so.
     """
 
     lanes: int
@@ -72,13 +73,19 @@ class Tiling:
     fetching_rows: int = FETCHING_ROWS
     unroll: int | None = None
     helps_reading: bool = False
+    row_places: int = 1
 
     @staticmethod
     def of(target: Target) -> "Tiling":
         """The largest tile that leaves registers for the right side and one broadcast."""
         registers = target.num_vector_registers
         rows = 14 if registers == 32 else 6
-        tiling = Tiling(target.f32_lanes, registers, rows, helps_reading=target.is_early_zen)
+        tiling = Tiling(target.f32_lanes, registers, rows)
+        if target.is_early_zen:
+            # As many places as have sums in 16 registers.
+            return replace(tiling, helps_reading=True, row_places=4)
+        if target.is_zen5:
+            return replace(tiling, row_places=2)
         # Another thread of the core takes half of the instructions that it begins.
         return replace(tiling, fetching_rows=1, unroll=2) if target.is_xeon else tiling
 

@@ -115,7 +115,7 @@ def _emit_packed(
     any_rows, widened = problem(shape), None
     if means.widens and any_rows.pairs and not _converts(any_rows):
         widened = _widened(kernel, tiling, contractions, shape, Widening.ONCE)
-    emit_row = emit_packed_row if tiling.helps_reading else emit_gemm
+    emit_row = emit_packed_row if tiling.row_places > 1 else emit_gemm
     if any_rows.rows == 1:
         emit_row(tiling, any_rows)
         return

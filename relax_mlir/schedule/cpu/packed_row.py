@@ -1,6 +1,6 @@
 """One row times packed weights, for machines that read memory faster from several places in turn.
 
-    for each number i below a quarter of the panels, in parallel
+    for each number i below a quarter of the panels, in parallel           (with four places)
       for each step along k
         for each quarter of the panels: its panel i                 (from memory, as it lies there)
           sums += left[k] * panel[k, :]                             (in registers)
@@ -39,22 +39,20 @@ from .loops import (
 from .multiply_add import MultiplyAdd
 from .packing import Matrix
 
-PLACES = 4
-"""Places that are read in turn, as many as have sums in 16 registers."""
-
 
 def emit_packed_row(tiling: Tiling, problem: Problem) -> None:
     """Emits the loop over panels at the insertion point. Needs one row, and packed weights."""
+    places = tiling.row_places
     panels = ceil_div(problem.columns, tiling.columns)
     depth = problem.depth if isinstance(problem.depth, int) else 512
-    grain = max(1, TASK_ELEMENTS // max(1, PLACES * depth * tiling.columns))
+    grain = max(1, TASK_ELEMENTS // max(1, places * depth * tiling.columns))
     with ExitStack() as stack:
         left = left_rows(tiling, problem, stack)
 
         def row(index: Index, panels: Places) -> None:
             _Row(tiling, problem, left, index, problem.batch_index(index), panels).emit()
 
-        each_place(panels, PLACES, problem.batch_size, grain, row)
+        each_place(panels, places, problem.batch_size, grain, row)
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ def each_place(
     def task(number: ir.Value) -> None:
         index, i = floor_div(number, tasks), mod(number, tasks)
         if_else(
-            each != 0 and less(i, each),
+            places == 1 or (each != 0 and less(i, each)),
             lambda: emit(index, Places(i, each, places)),
             lambda: emit(index, Places(add(i, mul(each, places - 1)), 0, 1)),
         )

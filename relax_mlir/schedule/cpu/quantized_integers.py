@@ -51,7 +51,7 @@ from .loops import (
     zero_attr,
 )
 from .quantized_panels import CopiedRows, Copy, Problem
-from .quantized_row import emit_quantized_row
+from .quantized_row import RowReading, emit_quantized_row
 from .quantized_tiles import TiledRows, copied_rows, scaled_rows, tiled_rows
 from .quantized_weights import Arithmetic, Weights, WideWeights
 
@@ -86,8 +86,8 @@ def emit_integers(dot: Dot, problem: Problem, in_tiles: bool, target: Target) ->
     """Emits the whole loop nest at the insertion point; more than a few rows maybe `in_tiles`."""
     at_once = ZEN5_PANELS if target.is_zen5 and dot.lanes == PANEL else 1
     split = _Split.of(problem, in_tiles, at_once)
-    least_rows = 2 if target.is_early_zen else 0
-    _Kernel(dot, problem, split, in_tiles, target.is_xeon, at_once, least_rows).emit()
+    row = RowReading.of(target, problem.right.scheme.bits)
+    _Kernel(dot, problem, split, in_tiles, target.is_xeon, at_once, row).emit()
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,8 @@ class _Kernel:
     in_tiles: bool
     is_xeon: bool
     panels_at_once: int
-    least_rows: int
+    row: RowReading | None
+    """How a single row reads weights, unless it is multiplied as a few rows are."""
 
     @property
     def arithmetic(self) -> Arithmetic:
@@ -201,9 +202,13 @@ class _Kernel:
 
             def some(begin: ir.Value) -> None:
                 self._copy_left(copy, begin)
+                if self.row is None:
+                    self._tasks(copy, begin)
+                    return
+                reading = self.row
                 if_else(
-                    self.least_rows != 0 and less(rows, self.least_rows),
-                    lambda: emit_quantized_row(self.arithmetic, copy, TASK_BYTES),
+                    less(rows, 2),
+                    lambda: emit_quantized_row(self.arithmetic, copy, reading, TASK_BYTES),
                     lambda: self._tasks(copy, begin),
                 )
 
@@ -351,7 +356,7 @@ class _Task:
                 exact = less(self.rows, rows + 1)
                 if_else(exact, lambda: self._emit_few(rows), lambda: height(rows + 1))
 
-        height(max(self.kernel.least_rows, 1))
+        height(1 if self.kernel.row is None else 2)
 
     def _emit_few(self, rows: int) -> None:
         """Panel after panel, with totals in registers."""
@@ -362,9 +367,9 @@ class _Task:
             def block(b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
                 # Narrow numbers come in several slow streams, which the machine notices late; of
                 # more rows it stops reading ahead, since multiplying takes so long.
-                ahead = self.kernel.problem.right.ahead
-                if self.kernel.scheme.bits < 8 or rows > 1 or ahead.always:
-                    self._prefetch(j, b)
+                always = self.kernel.problem.right.ahead(is_few=True).always
+                if self.kernel.scheme.bits < 8 or rows > 1 or always:
+                    self._prefetch(j, b, is_few=True)
                 arithmetic, p = self.kernel.arithmetic, add(self.first, j)
                 if vectors > 1:  # too many to be held
                     weights = Weights.passing(arithmetic, [p], b)
@@ -422,7 +427,7 @@ class _Task:
         """One block of some panels from j on times all rows, wide where there is `room`."""
         numbers = [add(j, n) for n in range(panels)]
         for number in numbers:
-            self._prefetch(number, b)
+            self._prefetch(number, b, is_few=False)
             self._prefetch_outputs(number, b)
         arithmetic = self.kernel.arithmetic
         panels_of = [add(self.first, number) for number in numbers]
@@ -447,10 +452,10 @@ class _Task:
             for_range(begin, end, count, partial(some, count=count))
             begin = end
 
-    def _prefetch(self, j: Index, b: Index) -> None:
+    def _prefetch(self, j: Index, b: Index, is_few: bool) -> None:
         """Asks for weights further on."""
         right, panels = self.kernel.problem.right, self.kernel.split.panels
-        right.prefetch(add(self.first, j), b, panels)
+        right.prefetch(add(self.first, j), b, panels, is_few)
 
     def _prefetch_outputs(self, j: Index, b: Index) -> None:
         """Asks for the lines that the epilogue will store to, a share of them with each block."""

@@ -138,9 +138,10 @@ class _Tile:
 
         def step(b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
             right = self.problem.right
-            if self.height <= PREFETCH_ROWS and (right.scheme.bits < 8 or right.ahead.always):
+            is_late = right.scheme.bits < 8 or right.ahead(is_few=True).always
+            if self.height <= PREFETCH_ROWS and is_late:
                 # Narrow numbers come in several slow streams, which the machine notices late.
-                right.prefetch(self.p, b, self.problem.panels)
+                right.prefetch(self.p, b, self.problem.panels, is_few=True)
             return self._block([add(row, b) for row in rows], b, totals)
 
         zero = self._zero(ir.F32Type.get())

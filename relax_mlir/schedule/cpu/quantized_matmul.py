@@ -18,7 +18,6 @@ from relax_mlir.dialects.graph.quantized import PANEL, Scheme
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.target import Target
 
-from .ahead import Ahead
 from .amx import has_tiles
 from .contraction import Contraction, Factor, constant_of, loop_of, loops_of
 from .decoders import Decoder, find_decoder
@@ -220,7 +219,7 @@ def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
     shape = [kernel.extent(stage, loop) for loop in range(len(stage.extents))]
     left = Left(*map(kernel.memory, found.left))
     parts = {name: kernel.memory(tensor).base for name, tensor in found.right.items()}
-    right = Panels(found.scheme, found.blocks, parts, Ahead.of_weights(target, found.scheme.bits))
+    right = Panels(found.scheme, found.blocks, parts, target)
     factor = Factor(found.left[0], (), found.decoders, 0, None)
     contraction = Contraction(stage, factor, factor, (), found.rows, found.columns, -1, True, 0.0)
     epilogue = epilogue_of(kernel, Tiling.of(target), [contraction], shape)

@@ -6,6 +6,7 @@ from math import prod
 
 from relax_mlir.bindings import arith, ir, memref, vector
 from relax_mlir.dialects.graph.quantized import BLOCK, NEST, PANEL, Scheme
+from relax_mlir.target import Target
 
 from .ahead import Ahead
 from .gemm_kernel import Block
@@ -70,7 +71,7 @@ class Panels:
     scheme: Scheme
     blocks: int
     parts: Mapping[str, ir.Value]
-    ahead: Ahead
+    target: Target
 
     @property
     def bytes(self) -> int:
@@ -94,10 +95,15 @@ class Panels:
         sharing = self._sharing(part)
         return mul(add(mul(p, self.blocks // sharing), floor_div(b, sharing)), self.size(part))
 
-    def prefetch(self, p: Index, b: Index, panels: Index) -> None:
+    def ahead(self, is_few: bool) -> Ahead:
+        """How far ahead few rows, or many, ask for them."""
+        return Ahead.of_weights(self.target, self.scheme.bits, is_few)
+
+    def prefetch(self, p: Index, b: Index, panels: Index, is_few: bool) -> None:
         """Asks for the block that comes so many bytes of numbers later."""
         last = add(mul(panels, self.blocks), -1)
-        distance = -(-self.ahead.bytes // self.size("data"))
+        ahead = self.ahead(is_few)
+        distance = -(-ahead.bytes // self.size("data"))
         block = minimum(add(mul(p, self.blocks), b, distance), last)
         for part, buffer in self.parts.items():
             size = self.size(part)
@@ -105,7 +111,7 @@ class Panels:
                 first = mul(floor_div(block, self._sharing(part)), size)
                 for line in range(0, size, LINE_BYTES):
                     place = [value(add(first, line))]
-                    memref.prefetch(buffer, place, False, self.ahead.locality, True)
+                    memref.prefetch(buffer, place, False, ahead.locality, True)
 
     def bytes_of(
         self, p: Index, b: Index, lanes: int, unsigned: bool

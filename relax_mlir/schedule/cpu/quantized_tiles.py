@@ -141,7 +141,7 @@ class TiledRows:
         """Emits the numbers and factors of a block."""
         right, scheme = self.problem.right, self.problem.right.scheme
         p = add(self.first, j)
-        right.prefetch(p, b, self.problem.panels)
+        right.prefetch(p, b, self.problem.panels, is_few=False)
         found = sorted(right.bytes_of(p, b, PANEL, unsigned=False), key=lambda row: row[:2])
         meant = [x if not scheme.zero else _less(x, scheme.zero) for _, _, (x,) in found]
         half = len(meant) // scheme.scales

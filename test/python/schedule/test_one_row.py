@@ -7,13 +7,13 @@ numbers of columns say.
 import numpy as np
 import pytest
 from quantized_programs import Matrix, Product
-from scheduled import runnable
+from scheduled import HERE, ZEN5, runnable
 from test_bf16_matmul import bits_of, compiled, random_bf16, rounded
 from test_quantized_matmul import check, normal
 
 import relax_mlir
 
-TARGETS = ["native", *runnable("znver3")]
+TARGETS = ["native", *runnable("znver3"), *([] if HERE.is_zen5 else ZEN5)]
 
 
 @pytest.mark.parametrize("rounds", [True, False])
