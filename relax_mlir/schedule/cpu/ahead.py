@@ -23,13 +23,15 @@ class Ahead:
     def of_weights(target: Target, bits: int, is_few: bool) -> "Ahead":
         """Of quantised weights, numbers of so many bits, which few rows or many are times.
 
-        Of 0.5 to 8 KiB the best on Zen 4, of 1 to 12 on Zen 5, of 4 to 32 on a machine with tile
-        registers.
+        Of 0.5 to 8 KiB the best on Zen 4, of 0.5 to 12 on Zen 5 (four blocks of k for many rows),
+        of 4 to 32 on a machine with tile registers.
         """
         if target.is_xeon:
             return Ahead(16384 if bits == 8 else 8192, 2, always=True)
         if target.is_zen5:
-            return Ahead(6144, 3, always=True) if is_few else Ahead(2048, 3)
+            if is_few:
+                return Ahead(6144, 3, always=True)
+            return Ahead(2048 if bits == 8 else 1024, 3)
         return Ahead(4096, 3, always=target.is_early_zen)
 
     @staticmethod
