@@ -82,7 +82,7 @@
 // XEON:             arith.sitofp
 
 // One row panel by panel, 6 KiB of numbers ahead. Four rows of two panels at once, and of the last panel, each number of
-// a row loaded once.
+// a row loaded once, behind registers of its own; totals lie a known distance apart.
 // ZEN5-LABEL: func.func private @fused_
 // ZEN5-SAME:    tir.schedule = "quantized_matmul"
 // ZEN5:         scf.parallel
@@ -97,7 +97,9 @@
 // ZEN5:         } else {
 // ZEN5:         scf.parallel
 // ZEN5:           scf.for %{{.*}} step %c2
-// ZEN5:             scf.for %{{.*}} step %c4
+// ZEN5:             scf.for %[[ROW:.*]] = %c0 to %{{.*}} step %c4
+// ZEN5:               arith.muli %[[ROW]], %c48 : index
+// ZEN5-COUNT-4:       llvm.inline_asm "", "=r,0"
 // ZEN5-COUNT-2:       vpdpbusd.512
 // ZEN5-NOT:           vpdpbusd
 // ZEN5:               vector.broadcast

@@ -64,9 +64,9 @@ ROWS, XEON_ROWS, NARROW_ROWS = (2, 1), (8, 4, 1), (4, 1)
 
 Where a panel is several vectors wide, they all read what a row has, and more rows share weights.
 """
-ZEN5_ROWS, ZEN5_PANELS = (4, 1), 2
+ZEN5_ROWS, ZEN5_PANELS, ZEN5_MOST_PANELS = (4, 1), 2, 16
 """Rows and panels at once where two vectors are multiplied in a cycle, and two loaded: one panel
-would load as often as it multiplies.
+would load as often as it multiplies. Panels of a task.
 """
 FEW_ROWS = 8
 """Rows up to which there is a tile for each number, where a vector is as wide as a panel."""
@@ -120,13 +120,21 @@ class _Split:
         blocks = ceil_div(half, tiled_rows(problem) if in_tiles else ROW_BLOCK)
         height = round_up(ceil_div(half, maximum(blocks, 1)), ROWS[0])
         height = maximum(minimum(rows, height), 1)
-        least = TASK_BYTES // problem.right.bytes
-        least = maximum(floor_div(least, maximum(floor_div(height, TASK_ROWS), 1)), 1)
-        most = minimum(maximum(floor_div(TOTALS, height), 1), MOST_PANELS)
-        work = mul(panels, parts)
-        group = maximum(minimum(round_up(floor_div(work, TASKS), at_once), most), least)
+        worthwhile = TASK_BYTES // problem.right.bytes
+        least = maximum(floor_div(worthwhile, maximum(floor_div(height, TASK_ROWS), 1)), 1)
+        limit = ZEN5_MOST_PANELS if at_once > 1 else MOST_PANELS
+        most = minimum(maximum(floor_div(TOTALS, height), 1), limit)
+        group = round_up(floor_div(mul(panels, parts), TASKS), at_once)
+        group = maximum(minimum(group, most), least)
         pitch = _odd(copied_rows(height)) if in_tiles else _odd(height)
-        return _Split(parts, half, height, pitch, panels, group, mul(_odd(group), PANEL))
+        stride = _odd(group)
+        if at_once > 1:
+            # So many rows and panels fill the registers: a known stride needs none.
+            if isinstance(panels, int):
+                limit = min(limit, round_up(2 * panels // TASKS, at_once))
+                worthwhile = min(worthwhile, panels)
+            stride = _odd(max(limit, worthwhile))
+        return _Split(parts, half, height, pitch, panels, group, mul(stride, PANEL))
 
     @property
     def groups(self) -> Index:
@@ -441,7 +449,8 @@ class _Task:
             at = [self._total(add(i, r), *vector) for r in range(count) for vector in vectors]
             totals = [load(self.totals, n, lanes) for n in at]
             copied = self._copied(add(self._place(b), i))
-            copied = copied.addressed() if self.kernel.is_xeon else copied
+            if self.kernel.is_xeon or self.kernel.panels_at_once > 1:
+                copied = copied.addressed()
             totals = weights.multiply(copied, totals)
             for total, n in zip(totals, at, strict=True):
                 store(total, self.totals, n)
