@@ -184,6 +184,7 @@ class _Task:
         Row i of the copy is row `row * stride + i - top` of the image; the others are not read.
         """
         problem, blocks, lanes = self.problem, self.blocks, self.tiling.lanes
+        ahead = self.tiling.channels_ahead
         image = problem.image(batch)
         (height, width), (top, left) = problem.sizes, problem.padding
         first_row, first_column = mul(row, problem.strides[0]), mul(column, problem.strides[1])
@@ -211,11 +212,19 @@ class _Task:
                 for_range(0, skipped, lanes, lambda j: fill(j, skipped))
                 outside = add(skipped, kept)
                 for_range(outside, blocks.pitch, lanes, lambda j: fill(j, blocks.pitch))
+            if ahead:
+                image.fetch(add(source, mul(ahead, image.channel_stride)), kept)
             full = sub(kept, mod(kept, lanes))
             for_range(0, full, lanes, lambda j: copy(j, None))
             if_else(less(full, kept), lambda: copy(full, mask(sub(kept, full), lanes)))
 
-        def line(i: ir.Value) -> None:
+        def row_after_row(c: ir.Value) -> None:
+            for_range(begin, end, 1, lambda i: channel(i, c))
+
+        def channel_after_channel(i: ir.Value) -> None:
             for_range(0, problem.channels, 1, lambda c: channel(i, c))
 
-        for_range(begin, end, 1, line)
+        if ahead:  # rows of a channel follow one another in memory
+            for_range(0, problem.channels, 1, row_after_row)
+        else:
+            for_range(begin, end, 1, channel_after_channel)

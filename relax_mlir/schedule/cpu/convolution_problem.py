@@ -9,7 +9,7 @@ kernels read them: column of the window after column, its rows, and the channels
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from relax_mlir.bindings import ir
+from relax_mlir.bindings import ir, memref
 
 from .gemm_kernel import Epilogue, Tiling
 from .loops import (
@@ -28,8 +28,9 @@ from .loops import (
     scratch,
     store,
     sub,
+    value,
 )
-from .packing import Matrix, copy_panel
+from .packing import LINE_BITS, Matrix, copy_panel
 
 PATCH_ELEMENTS = 65536
 """Elements of the image that one task keeps in the L2 cache (a quarter of a megabyte)."""
@@ -54,6 +55,15 @@ class Image:
         """A vector from an offset; lanes outside of `keep` are not read."""
         loaded = load(self.buffer, at, lanes, keep)
         return self.convert(loaded) if self.convert else loaded
+
+    def fetch(self, at: Index, count: Index) -> None:
+        """Asks for so many columns from an offset on, which need not exist."""
+        line = LINE_BITS // ir.MemRefType(self.buffer.type).element_type.width
+
+        def ask(j: ir.Value) -> None:
+            memref.prefetch(self.buffer, [value(add(at, j))], False, 3, True)
+
+        for_range(0, count, line, ask)
 
 
 @dataclass(frozen=True)

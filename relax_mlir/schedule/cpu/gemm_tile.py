@@ -61,6 +61,7 @@ class Tiling:
     in the registers of `amx` and not in vectors. Tiles of `fetching_rows` and more ask for packed
     weights ahead. `unroll` is for tiles that fill registers, see `unroll_of`. A single row reads
     panels of packed weights at `row_places` in turn; with `helps_reading`, few rows read one so.
+    Convolutions copy images row by row, or channel by channel and ask for `channels_ahead`.
     """
 
     lanes: int
@@ -74,6 +75,7 @@ class Tiling:
     unroll: int | None = None
     helps_reading: bool = False
     row_places: int = 1
+    channels_ahead: int = 0
 
     @staticmethod
     def of(target: Target) -> "Tiling":
@@ -85,7 +87,7 @@ class Tiling:
             # As many places as have sums in 16 registers.
             return replace(tiling, helps_reading=True, row_places=4)
         if target.is_zen5:
-            return replace(tiling, row_places=2)
+            return replace(tiling, row_places=2, channels_ahead=2)
         # Another thread of the core takes half of the instructions that it begins.
         return replace(tiling, fetching_rows=1, unroll=2) if target.is_xeon else tiling
 

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from scheduled import built_from_graph
+from scheduled import ZEN5, built_from_graph
 
 import relax_mlir
 from relax_mlir.errors import CompileError
@@ -94,7 +94,14 @@ def test_fused_behind_tiles_of_products(level, case) -> None:
     _check_fused(weight, (1, 1), padding, level, "reassoc,nnan,ninf")
 
 
-def _check_fused(weight, strides, padding, level, flags) -> None:
+@pytest.mark.parametrize("target", ZEN5)
+def test_copied_channel_by_channel(target) -> None:
+    for case in (0, 6, 9):
+        weight, strides, padding = CASES[case]
+        _check_fused(weight, strides, padding, 3, "none", target)
+
+
+def _check_fused(weight, strides, padding, level, flags, target="native") -> None:
     """Compares with NumPy, for sizes that the compiler does not know."""
     image = ("n", weight[1], "h", "w")
     op, kind = _convolution(image, weight, strides, padding, flags=flags)
@@ -110,6 +117,7 @@ def _check_fused(weight, strides, padding, level, flags) -> None:
           %3 = "graph.nn_relu"(%2) : ({kind}) -> {kind}
           return %3 : {kind}
         }}""",
+        target,
         opt_level=level,
     )
     kernels = [name for name in exe.metadata["kernels"] if name != "pack_filters"]
