@@ -128,7 +128,8 @@ class Target:
     def is_zen5(self) -> bool:
         """Whether it is an AMD CPU of that name.
 
-        Its cores begin two products of 64 bytes in a cycle, and two loads.
+        Its cores begin two products of 64 bytes in a cycle, and two loads. They read memory ahead
+        by themselves up to the end of a page.
         """
         return self.cpu == "znver5"
 

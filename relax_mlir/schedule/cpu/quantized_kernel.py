@@ -138,8 +138,8 @@ class _Tile:
 
         def step(b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
             right = self.problem.right
-            is_late = right.scheme.bits < 8 or right.ahead(is_few=True).always
-            if self.height <= PREFETCH_ROWS and is_late:
+            asks = right.scheme.bits < 8 or right.ahead(is_few=True).always
+            if asks and self.height <= PREFETCH_ROWS:
                 # Narrow numbers come in several slow streams, which the machine notices late.
                 right.prefetch(self.p, b, self.problem.panels, is_few=True)
             return self._block([add(row, b) for row in rows], b, totals)
