@@ -64,7 +64,7 @@ def build(work: Path, weights: str) -> None:
         command += ["--extra_options", "prune_lm_head=true"]
         # Without our folder among its paths: transformers takes our kernels.py for a library.
         paths = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-        subprocess.run(command, check=True, env=paths)
+        subprocess.run(command, check=True, env=paths, cwd=work)
         return
     plain, target = work / "genai-f32", work / f"genai-{weights}"
     if not (plain / CONFIG).exists():
