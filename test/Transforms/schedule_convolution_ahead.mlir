@@ -26,7 +26,6 @@
 // IN-ORDER:         %[[IMAGE:.*]] = memref.collapse_shape %arg0
 // IN-ORDER:         scf.parallel
 // IN-ORDER:           %[[PATCH:.*]] = memref.alloc(%{{.*}}) : memref<?xf32>
-// IN-ORDER-NOT:       to %c64
 // IN-ORDER:           scf.for %{{.*}} step %c1 {
 // IN-ORDER:             scf.for %{{.*}} = %c0 to %c64 step %c1 {
 // IN-ORDER-NOT:           memref.prefetch

@@ -7,7 +7,8 @@
       the epilogue of each of the panels
 
 Neighbouring numbers read what follows, so that each place is as long as a quarter of the weights.
-Panels behind the last quarter are taken one by one.
+Panels behind the last quarter are taken one by one. How many places there are is the machine's
+`Tiling.row_places`.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,7 @@
 """One row times weights in panels, some of them read in turn, against float64.
 
-Panels have 16 columns where they are: as many are read in turn, and as many are left over, as the
-numbers of columns say.
+Panels have 16 or 32 columns where they are: as many are read in turn, and as many are left over, as
+the numbers of columns say.
 """
 
 import numpy as np
