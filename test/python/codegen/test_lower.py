@@ -31,6 +31,18 @@ def test_scheduled_buffers_do_not_overlap() -> None:
     assert "noalias" not in lowered(f"{TWO_BUFFERS} {{ return }}")
 
 
+def test_places_in_a_flat_view_are_not_divided() -> None:
+    text = lowered("""func.func @f(%x: memref<28x63xf32>, %i: index, %j: index) -> vector<16xf32> {
+      %stride = arith.constant 63 : index
+      %row = arith.muli %i, %stride : index
+      %place = arith.addi %row, %j : index
+      %flat = memref.collapse_shape %x [[0, 1]] : memref<28x63xf32> into memref<1764xf32>
+      %v = vector.load %flat[%place] : memref<1764xf32>, vector<16xf32>
+      return %v : vector<16xf32>
+    }""")
+    assert not re.search(r"[su](div|rem)", text)
+
+
 @pytest.mark.parametrize(("target", "bits"), [("x86-64-v3", 256), ("x86-64-v4", 512)])
 def test_vector_width_is_the_target_s(target: str, bits: int) -> None:
     text = lowered("func.func @f() { return }", target)
