@@ -61,3 +61,17 @@ func.func @squares(%x: !x) -> tensor<?x?xf32, #graph.shape<["n", "m"]>> {
   %y = "graph.permute_dims"(%x) {axes = array<i64: 1, 0>} : (!x) -> tensor<?x?xf32, #graph.shape<["n", "m"]>>
   return %y : tensor<?x?xf32, #graph.shape<["n", "m"]>>
 }
+
+// Sums of columns take as many of a row as registers hold sums; the last ones are those before the end.
+// V4-LABEL: func.func private @sum(
+// V4:         scf.for
+// V4:           vector.load {{.*}} vector<128xf32>
+// V4:         vector.store %{{.*}}[%c0] {{.*}} vector<128xf32>
+// V4:         scf.for
+// V4:           vector.load {{.*}} vector<16xf32>
+// V4:         vector.store %{{.*}}[%c113] {{.*}} vector<16xf32>
+// V4-NOT:     vector.store
+func.func @sums(%x: tensor<577x129xf32>) -> tensor<129xf32> {
+  %y = "graph.sum"(%x) {axes = array<i64: 0>, keepdims = false} : (tensor<577x129xf32>) -> tensor<129xf32>
+  return %y : tensor<129xf32>
+}

@@ -121,7 +121,7 @@ def _widen(plan: Plan, inlining: Inlining, target: Target) -> None:
     """
     stages = plan.nest.stages
     extents = all_known(plan.nest.extent(axis) for axis in plan.lane_axes)
-    wide = extents is None or prod(extents) >= _VECTORS * plan.lanes
+    wide = extents is None or prod(extents) > plan.lanes
     if not wide or not any(stage.has_reduction for stage in stages):
         return
     is_cheap = sum(map(inlining.cost, stages)) <= _CHEAP

@@ -228,7 +228,7 @@ class NestEmitter:
                     self.evaluator, start, middle, lanes, lambda b, _, c: vector(b, None, lanes)
                 )
             start = middle
-        if self._is_repeatable() and not isinstance(stop, int):
+        if self._is_repeatable():
             self._rest(start, stop, vector)
         else:
             vector_range(start, stop, lanes, lambda b, m, _: vector(b, m, lanes), exact=exact)
@@ -248,7 +248,7 @@ class NestEmitter:
                 is_used = loops.less(0, rest)
             loops.if_else(is_used, self._whole_or_masked(width, start, begin, stop, vector))
             after = loops.minimum(loops.add(begin, width), stop)
-            begin = loops.choose(is_used, loops.value(after), loops.value(begin))
+            begin = loops.pick(is_used, after, begin)
             width //= 2
 
     def _whole_or_masked(

@@ -19,12 +19,15 @@ def run(kernel, inputs, shape):
     return out
 
 
-def of_graph(op: str, extra: str, result: str = "m, n"):
-    """The kernel of one operator on a matrix [m, n]."""
+def of_graph(op: str, extra: str, result: str = "m, n", **known: int):
+    """The kernel of one operator on a matrix [m, n], of which some extents may be known."""
 
     def shaped(dims: str) -> str:
-        names = [f'"{dim}"' for dim in dims.split(", ")]
-        return f"tensor<{'?x' * len(names)}f32, #graph.shape<[{', '.join(names)}]>>"
+        dims = [known.get(dim, dim) for dim in dims.split(", ")]
+        names = [f'"{dim}"' if isinstance(dim, str) else str(dim) for dim in dims]
+        sizes = ["?" if isinstance(dim, str) else str(dim) for dim in dims]
+        shape = f", #graph.shape<[{', '.join(names)}]>" if "?" in sizes else ""
+        return f"tensor<{'x'.join(sizes)}xf32{shape}>"
 
     return built_from_graph(f"""
     func.func @main(%x: {shaped("m, n")}) -> {shaped(result)} {{
@@ -124,6 +127,17 @@ def test_columns(operator, rows, columns):
     expected = getattr(x.astype(np.float64), operator)(0)
     found = run(kernel, [x], (columns,))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("columns", [1, 16, 17, 31, 63, 100, 129, 200, 257])
+@pytest.mark.parametrize("knows_rows", [True, False])
+def test_known_columns(columns, knows_rows):
+    known = {"n": columns} | ({"m": 33} if knows_rows else {})
+    kernel = of_graph("sum", "axes = array<i64: 0>, keepdims = false", "n", **known)
+    for rows in (33,) if knows_rows else (0, 1, 33):
+        x = np.random.default_rng(columns).standard_normal((rows, columns)).astype(np.float32)
+        found = run(kernel, [x], (columns,))
+        np.testing.assert_allclose(found, x.astype(np.float64).sum(0), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("predicate", ["ogt", "olt", "oge", "ole"])
