@@ -286,10 +286,15 @@ def splat_integer(number: int, lanes: int, element: ir.Type) -> ir.Value:
     )
 
 
-def mask(count: Index, lanes: int) -> ir.Value:
-    """Lanes below `count`."""
-    kind = vector_type(lanes, ir.IntegerType.get_signless(1))
-    return vector.create_mask(kind, [value(count)])
+def mask(count: Index, lanes: int, certain: int = 0) -> ir.Value:
+    """Lanes below `count`, which is `certain` at least."""
+    bit = ir.IntegerType.get_signless(1)
+    rest = vector.create_mask(vector_type(lanes - certain, bit), [value(sub(count, certain))])
+    if not certain:
+        return rest
+    kind = vector_type(lanes, bit)
+    every = arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, ir.BoolAttr.get(True)))
+    return vector.insert_strided_slice(rest, every, [certain], [1])
 
 
 def load(buffer: ir.Value, offset: Index, lanes: int, keep: ir.Value | None = None) -> ir.Value:

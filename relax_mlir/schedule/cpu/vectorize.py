@@ -242,28 +242,42 @@ class NestEmitter:
         begin, narrow = start, self.plan.lanes // self.plan.parts
         width = self.plan.lanes * self.plan.wide
         while width >= narrow:
-            rest = loops.sub(stop, begin)
-            is_used = loops.less(width // 2 + width // 4 // narrow * narrow, rest)
-            if width == narrow:
-                is_used = loops.less(0, rest)
-            loops.if_else(is_used, self._whole_or_masked(width, start, begin, stop, vector))
+            least, certain = self._least(width, narrow)
+            is_used = loops.less(least - 1, loops.sub(stop, begin))
+            emit = self._whole_or_masked(width, certain, (start, begin, stop), vector)
+            loops.if_else(is_used, emit)
             after = loops.minimum(loops.add(begin, width), stop)
             begin = loops.pick(is_used, after, begin)
             width //= 2
 
     def _whole_or_masked(
-        self, width: int, start: Index, begin: Index, stop: Index, vector: Callable[..., Carried]
+        self, width: int, certain: int, ends: tuple[Index, ...], vector: Callable[..., Carried]
     ) -> Callable[[], None]:
-        has_room = loops.less(width - 1, loops.sub(stop, start))
+        """A vector from the second of `ends` on, of whose lanes so many are there certainly."""
+        start, begin, stop = ends
 
         def whole() -> None:
             base = loops.minimum(begin, loops.sub(stop, width))
             vector(loops.value(base), None, width, is_aligned=False)
 
         def masked() -> None:
-            vector(loops.value(begin), loops.mask(loops.sub(stop, begin), width), width)
+            keep = loops.mask(loops.sub(stop, begin), width, certain)
+            vector(loops.value(begin), keep, width)
 
-        return lambda: loops.if_else(has_room, whole, masked)
+        has_room = loops.less(width - 1, loops.sub(stop, start))
+        return partial(loops.if_else, has_room, whole, masked)
+
+    def _least(self, width: int, narrow: int) -> tuple[int, int]:
+        """The least rest that gets a wide vector, and lanes that it then has without any mask."""
+        if width == narrow:
+            return 1, 0
+        if self.kernel.target.vector_bytes < 64:
+            # Masks are vectors as well there, whose parts LLVM does not take one by one.
+            return width // 2 + width // 4 // narrow * narrow + 1, 0
+        # Each vector with a mask needs one in a register, of which there are seven.
+        if width <= 4 * narrow:
+            return width // 2 + 1, width // 2
+        return width // 4 * 3, width // 4 * 3
 
     def _is_repeatable(self) -> bool:
         """Whether lanes may be several vectors, and elements be computed twice.
