@@ -88,6 +88,8 @@ COPIES_PER_THREAD = 4
 COPY_ELEMENTS = 4194304
 """Elements of the left side that are copied before anything is multiplied."""
 L1_SETS = 64
+SHORT_K = 28
+"""Steps along k of a tile that is done before the lines are there that it stores to."""
 MOST_IN_SET = 7
 """Lines that rows need of one set of the L1 cache, which has 8, if they are read where they lie."""
 
@@ -109,7 +111,8 @@ class Problem:
     are panels [number of panels, depth, columns] of which the matrix describes the first
     (`row_stride` is then the distance of two panels). With `pairs`, numbers are bf16, `depth`
     counts steps (see `MultiplyAdd`), and panels are of pairs [number of panels, depth, columns, 2].
-    Where `widening` says how, only packed panels are, and are made f32 numbers.
+    Where `widening` says how, only packed panels are, and are made f32 numbers. Where rows of a
+    result lie a multiple of a page apart, their lines displace one another: it `collides`.
     """
 
     batch: tuple[Index, ...]
@@ -123,6 +126,16 @@ class Problem:
     epilogue: Epilogue
     pairs: bool = False
     widening: Widening | None = None
+    collides: bool = False
+
+    @property
+    def passes_rows_once(self) -> bool:
+        """Whether all columns of a tile's rows come before the next rows, to store in order.
+
+        Panels that are packed on the way would be packed for each tile.
+        """
+        is_short = isinstance(self.depth, int) and self.depth <= SHORT_K
+        return self.packed and self.collides and is_short
 
     @property
     def batch_size(self) -> Index:
@@ -168,6 +181,8 @@ def _split(tiling: Tiling, problem: Problem) -> _Blocks:
     strip = mul(maximum(depth, 1), tiling.columns)  # products of one row with a panel
     kept = SHARED_ELEMENTS if tiling.in_tiles else L2_ELEMENTS
     fitting = floor_div(kept, mul(maximum(k_block, 512), height))
+    if problem.passes_rows_once and not tiling.in_tiles:
+        fitting = 1
     wanted = minimum(floor_div(mul(problem.rows, strip, panels), TASK_PRODUCTS), TASKS)
     wanted = ceil_div(wanted, maximum(mul(some_panels, batch), 1))
     row_blocks = maximum(minimum(maximum(ceil_div(tiles, fitting), wanted), tiles), 1)

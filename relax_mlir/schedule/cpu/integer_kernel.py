@@ -126,6 +126,8 @@ class _Split:
         # Blocks of k are short with tile registers: all of them stay in the cache.
         kept, least = (depth, LEAST_TILES) if tiling.in_tiles else (k_block, 1)
         fitting = maximum(floor_div(L2_GROUPS, mul(maximum(kept, 128), height)), least)
+        if problem.passes_rows_once and not tiling.in_tiles:
+            fitting = 1
         row_blocks = ceil_div(problem.rows, mul(fitting, height))
         wanted = ceil_div(TASKS, maximum(mul(panels, problem.batch_size), 1))
         row_blocks = minimum(maximum(row_blocks, wanted), ceil_div(problem.rows, height))

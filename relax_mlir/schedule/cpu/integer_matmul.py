@@ -31,7 +31,14 @@ from .gemm_kernel import Tiling
 from .integer_kernel import IntegerProblem, emit_integer_gemm
 from .kernel import Kernel
 from .loops import ceil_div, if_else, less, mul, splat_integer
-from .matmul import FEWEST_IN_TILES, epilogue_of, kept_columns, matrix_of, prepare_program
+from .matmul import (
+    FEWEST_IN_TILES,
+    epilogue_of,
+    kept_columns,
+    matrix_of,
+    prepare_program,
+    rows_collide,
+)
 from .packing import Matrix
 from .program import Program, Stage, all_known
 
@@ -156,16 +163,18 @@ def _emit(kernel: Kernel, tiling: Tiling, found: Found, has_tiles: bool) -> None
         return matrix_of(kernel, tiling, c, factor, rows, shape, _flip if moved else None)
 
     epilogue = epilogue_of(kernel, tiling, contractions, shape)
+    columns = kept_columns(kernel, contractions, shape)
     problem = IntegerProblem(
         batch=tuple(shape[loop] for loop in first.batch),
         rows=mul(1, *(shape[loop] for loop in first.rows)),
-        columns=kept_columns(kernel, contractions, shape),
+        columns=columns,
         depth=ceil_div(shape[first.depth], step.group),
         lhs=side(first, first.lhs, first.rows),
         rhs=tuple(side(c, c.rhs, c.columns) for c in contractions),
         packed=first.packed,
         initial=first.initial,
         epilogue=epilogue,
+        collides=rows_collide(columns, epilogue.outputs),
         factor=found.factor,
         outputs=[kernel.memory(result) for result in epilogue.outputs],
     )

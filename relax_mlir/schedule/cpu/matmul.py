@@ -29,6 +29,7 @@ from .gemv_kernel import MOST_ROWS, emit_gemv, reads_along_k
 from .kernel import Kernel
 from .lanes import Lane, Uniform, Varying, to_vector, value_of, vector_type
 from .loops import Index, add, both, ceil_div, if_else, less, mul, zero_attr
+from .memory import storage_type
 from .multiply_add import has_pairs, round_to_bf16
 from .packed_row import emit_packed_row
 from .packing import Matrix
@@ -38,6 +39,7 @@ FEWEST_IN_TILES = 5
 """Rows from which on tile registers are faster than vectors."""
 FEWEST_WIDENED = 9
 """Rows from which on bf16 numbers are multiplied as f32 numbers, where that is faster."""
+PAGE_BYTES = 4096
 MOST_BESIDE_TILES = 6
 """Rows up to which weights that are not packed are read as they lie, not packed for tiles."""
 
@@ -173,18 +175,20 @@ def _problem(
         own = convert(kernel, c.stage, factor)
         return matrix_of(kernel, tiling, c, factor, rows, shape, own)
 
-    depth = shape[first.depth]
+    depth, epilogue = shape[first.depth], epilogue_of(kernel, tiling, contractions, shape)
+    columns = kept_columns(kernel, contractions, shape)
     return Problem(
         batch=tuple(shape[loop] for loop in first.batch),
         rows=mul(1, *(shape[loop] for loop in first.rows)),
-        columns=kept_columns(kernel, contractions, shape),
+        columns=columns,
         depth=ceil_div(depth, 2) if pairs and not first.pairs else depth,
         lhs=side(first, first.lhs, first.rows),
         rhs=tuple(side(c, c.rhs, c.columns) for c in contractions),
         packed=first.packed,
         initial=first.initial,
-        epilogue=epilogue_of(kernel, tiling, contractions, shape),
+        epilogue=epilogue,
         pairs=pairs,
+        collides=rows_collide(columns, epilogue.outputs),
     )
 
 
@@ -251,6 +255,12 @@ def epilogue_of(
         lanes=tiling.lanes,
         always_mask=tiling.has_masks,
     )
+
+
+def rows_collide(columns: Index, outputs: Sequence[Computed]) -> bool:
+    """Whether rows of an output lie a known multiple of a page apart: in one set of a cache."""
+    sizes = [storage_type(output.element).width // 8 for output in outputs]
+    return isinstance(columns, int) and any(columns * size % PAGE_BYTES == 0 for size in sizes)
 
 
 def kept_columns(

@@ -44,7 +44,7 @@ def test_products_of_all_sizes(target, layout):
     [
         (7, 100, "nk", "native"), (33, 1, "kn", "native"), (70, 3101, "nk", "native"),
         (48, 6400, "nk", "native"), (70, 3101, "nk", NATIVE[-1]),
-        (129, 131, "kn", "x86-64-v3"), (5, 0, "nk", "native"),
+        (129, 131, "kn", "x86-64-v3"), (5, 0, "nk", "native"), (1024, 17, "nk", "native"),
         *((3, 66, "nk", target) for target in runnable("x86-64-v4")),
     ],
 )  # fmt: skip

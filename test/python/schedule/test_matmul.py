@@ -14,6 +14,9 @@ from matmul_programs import (
     schedule,
     tensor,
 )
+from scheduled import runnable
+
+import relax_mlir
 
 MATRIX = tensor(None, None)
 SIZES_M = [0, 1, 2, 3, 5, 7, 8, 9, 13, 14, 15, 16, 17, 31, 33, 64, 65, 127, 129]
@@ -356,6 +359,25 @@ def test_packed_weights(target):
             out = np.full((m, n), np.nan, np.float32)
             kernel(x, pack(w, columns), r, out)
             check(out, exact(x) @ exact(w).T + r, k)
+
+
+@pytest.mark.parametrize("k", [0, 3, 28, 29])
+@pytest.mark.parametrize("target", ["native", *runnable("x86-64-v3")])
+def test_rows_that_lie_a_page_apart(k, target):
+    x_type, y_type = (f'tensor<?x{d}xf32, #graph.shape<["m", {d}]>>' for d in (k, 1024))
+    w_type, t_type = f"tensor<1024x{k}xf32>", f"tensor<{k}x1024xf32>"
+    text = f"""
+    func.func @main(%x: {x_type}, %w: {w_type}) -> {y_type}
+        attributes {{graph.num_inputs = 1 : i64}} {{
+      %t = "graph.permute_dims"(%w) {{axes = array<i64: 1, 0>}} : ({w_type}) -> {t_type}
+      %y = "graph.matmul"(%x, %t) : ({x_type}, {t_type}) -> {y_type}
+      return %y : {y_type}
+    }}"""
+    executable, w = relax_mlir.compile(text, target, opt_level=3), random(1024, k)
+    packed = executable["main_params"](w)
+    for m in (0, 1, 2, 13, 15, 43, 300):
+        x = random(m, k)
+        check(executable["main"](x, packed), exact(x) @ exact(w).T, k)
 
 
 WIDEN = """
