@@ -1,32 +1,32 @@
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4},symbol-dce,relax-schedule{target=x86-64-v4}' | FileCheck %s
 
-// Rows of 1024 numbers lie a page apart: their lines displace one another. A tile of 14 rows meets
-// all panels before the next one, 19 in a task, where k is so short that it would wait for lines.
+// Rows of 512 numbers lie half a page apart: their lines displace one another. A tile of 14 rows
+// meets all 16 panels before the next one, where k is so short that it would wait for lines.
 // CHECK-LABEL: func.func private @fused_permute_dims_matmul_packed(
-// CHECK-SAME:    memref<32x16x32xf32>
-// CHECK:         scf.parallel {{.*}} to (%c44)
-func.func @colliding(%x: tensor<300x16xf32>, %w: tensor<1024x16xf32>) -> tensor<300x1024xf32> attributes {graph.num_inputs = 1 : i64} {
-  %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<1024x16xf32>) -> tensor<16x1024xf32>
-  %y = "graph.matmul"(%x, %t) : (tensor<300x16xf32>, tensor<16x1024xf32>) -> tensor<300x1024xf32>
-  return %y : tensor<300x1024xf32>
+// CHECK-SAME:    memref<16x16x32xf32>
+// CHECK:         scf.parallel {{.*}} to (%c22)
+func.func @colliding(%x: tensor<300x16xf32>, %w: tensor<512x16xf32>) -> tensor<300x512xf32> attributes {graph.num_inputs = 1 : i64} {
+  %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<512x16xf32>) -> tensor<16x512xf32>
+  %y = "graph.matmul"(%x, %t) : (tensor<300x16xf32>, tensor<16x512xf32>) -> tensor<300x512xf32>
+  return %y : tensor<300x512xf32>
 }
 
 // Other rows do not: all of them meet a panel before the next one.
 // CHECK-LABEL: func.func private @fused_permute_dims_matmul_1_packed(
-// CHECK-SAME:    memref<32x16x32xf32>
-// CHECK:         scf.parallel {{.*}} to (%c32)
-func.func @spread(%x: tensor<300x16xf32>, %w: tensor<1000x16xf32>) -> tensor<300x1000xf32> attributes {graph.num_inputs = 1 : i64} {
-  %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<1000x16xf32>) -> tensor<16x1000xf32>
-  %y = "graph.matmul"(%x, %t) : (tensor<300x16xf32>, tensor<16x1000xf32>) -> tensor<300x1000xf32>
-  return %y : tensor<300x1000xf32>
+// CHECK-SAME:    memref<16x16x32xf32>
+// CHECK:         scf.parallel {{.*}} to (%c16)
+func.func @spread(%x: tensor<300x16xf32>, %w: tensor<500x16xf32>) -> tensor<300x500xf32> attributes {graph.num_inputs = 1 : i64} {
+  %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<500x16xf32>) -> tensor<16x500xf32>
+  %y = "graph.matmul"(%x, %t) : (tensor<300x16xf32>, tensor<16x500xf32>) -> tensor<300x500xf32>
+  return %y : tensor<300x500xf32>
 }
 
 // Nor do tiles wait that take longer.
 // CHECK-LABEL: func.func private @fused_permute_dims_matmul_2_packed(
-// CHECK-SAME:    memref<32x29x32xf32>
-// CHECK:         scf.parallel {{.*}} to (%c64)
-func.func @longer(%x: tensor<300x29xf32>, %w: tensor<1024x29xf32>) -> tensor<300x1024xf32> attributes {graph.num_inputs = 1 : i64} {
-  %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<1024x29xf32>) -> tensor<29x1024xf32>
-  %y = "graph.matmul"(%x, %t) : (tensor<300x29xf32>, tensor<29x1024xf32>) -> tensor<300x1024xf32>
-  return %y : tensor<300x1024xf32>
+// CHECK-SAME:    memref<16x29x32xf32>
+// CHECK:         scf.parallel {{.*}} to (%c32)
+func.func @longer(%x: tensor<300x29xf32>, %w: tensor<512x29xf32>) -> tensor<300x512xf32> attributes {graph.num_inputs = 1 : i64} {
+  %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<512x29xf32>) -> tensor<29x512xf32>
+  %y = "graph.matmul"(%x, %t) : (tensor<300x29xf32>, tensor<29x512xf32>) -> tensor<300x512xf32>
+  return %y : tensor<300x512xf32>
 }

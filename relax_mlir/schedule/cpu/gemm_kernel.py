@@ -112,7 +112,7 @@ class Problem:
     (`row_stride` is then the distance of two panels). With `pairs`, numbers are bf16, `depth`
     counts steps (see `MultiplyAdd`), and panels are of pairs [number of panels, depth, columns, 2].
     Where `widening` says how, only packed panels are, and are made f32 numbers. Where rows of a
-    result lie a multiple of a page apart, their lines displace one another: it `collides`.
+    result lie a multiple of half a page apart, their lines displace one another: it `collides`.
     """
 
     batch: tuple[Index, ...]

@@ -39,7 +39,8 @@ FEWEST_IN_TILES = 5
 """Rows from which on tile registers are faster than vectors."""
 FEWEST_WIDENED = 9
 """Rows from which on bf16 numbers are multiplied as f32 numbers, where that is faster."""
-PAGE_BYTES = 4096
+HALF_PAGE = 2048
+"""Bytes; rows a multiple of them apart are in one or two sets of the first-level cache."""
 MOST_BESIDE_TILES = 6
 """Rows up to which weights that are not packed are read as they lie, not packed for tiles."""
 
@@ -258,9 +259,9 @@ def epilogue_of(
 
 
 def rows_collide(columns: Index, outputs: Sequence[Computed]) -> bool:
-    """Whether rows of an output lie a known multiple of a page apart: in one set of a cache."""
+    """Whether rows of an output lie a known multiple of half a page apart."""
     sizes = [storage_type(output.element).width // 8 for output in outputs]
-    return isinstance(columns, int) and any(columns * size % PAGE_BYTES == 0 for size in sizes)
+    return isinstance(columns, int) and any(columns * size % HALF_PAGE == 0 for size in sizes)
 
 
 def kept_columns(
