@@ -1,6 +1,14 @@
 """The `tir` dialect: what marks and describes loop-level tensor programs (paper §3.3)."""
 
 from .dialect import PatternAttr, Tir
-from .prim_func import NOT_POSITIVE, PATTERNS, PrimFunc, prim_funcs
+from .prim_func import NOT_POSITIVE, PATTERNS, ZERO_PADDED, PrimFunc, prim_funcs
 
-__all__ = ["NOT_POSITIVE", "PATTERNS", "PatternAttr", "PrimFunc", "Tir", "prim_funcs"]
+__all__ = [
+    "NOT_POSITIVE",
+    "PATTERNS",
+    "ZERO_PADDED",
+    "PatternAttr",
+    "PrimFunc",
+    "Tir",
+    "prim_funcs",
+]

@@ -13,6 +13,7 @@ SCHEDULED = "tir.scheduled"
 SCHEDULE_HINT = "tir.schedule_hint"
 SYMBOL = "tir.sym"
 NOT_POSITIVE = "tir.not_positive"
+ZERO_PADDED = "tir.zero_padded"
 
 PATTERNS = ("element_wise", "broadcast", "injective", "reduction", "out_fusible", "opaque")
 """Compute patterns, from the easiest to fuse to the hardest (paper §4.2)."""

@@ -13,8 +13,8 @@ A kernel that reads single elements of such a weight, as a lookup in a table of 
 finds them in the panels too, so that the weight is kept once.
 
 Where the kernel multiplies numbers widened from bf16 on both sides, the panels are of pairs,
-[ceil(n / 32), k / 2, 32, 2], if k is known and even: what some targets multiply, and others widen
-without moving numbers between lanes.
+[ceil(n / 32), ceil(k / 2), 32, 2], if k is known: what some targets multiply, and others widen
+without moving numbers between lanes, if k is even.
 Panels of 8-bit integers are of as many as a lane of the target multiplies, [ceil(n / 32),
 ceil(k / 4), 32, 4]; where it wants unsigned numbers, signed ones have their top bit flipped.
 
@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from relax_mlir.analysis.functions import NUM_INPUTS, graph_functions
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
 from relax_mlir.dialects.graph import CallTirOp, TensorType, annotation_of, static_extent
-from relax_mlir.dialects.tir import PrimFunc, prim_funcs
+from relax_mlir.dialects.tir import ZERO_PADDED, PrimFunc, prim_funcs
 from relax_mlir.legalize.kernel import (
     PARALLEL,
     REDUCTION,
@@ -44,6 +44,7 @@ from relax_mlir.legalize.kernel import (
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
 from relax_mlir.schedule.cpu.dot import GroupStep
+from relax_mlir.schedule.cpu.multiply_add import has_pairs
 from relax_mlir.schedule.pack_weights import (
     ALONE,
     PAIRS,
@@ -85,7 +86,7 @@ class PackWeights(Pass):
 class _Product:
     """The matrix product of a kernel: the operand that is a weight, and its layout.
 
-    In groups of two, both sides are numbers that bf16 holds, and k is even, or they are integers.
+    In groups of two, both sides are numbers that bf16 holds, or they are integers.
     """
 
     operand: int
@@ -215,18 +216,18 @@ def find_product(kernel: PrimFunc, target: Target) -> _Product | None:
         return None
     dims = TensorType.of(weight).dims or ()
     k = static_extent(dims[layout.index("k")])
-    even = k is not None and k % 2 == 0 and k > 0
-    groups = _groups(contractions[0], target, even)
+    in_pairs = k is not None and k > 0 and (k % 2 == 0 or has_pairs(target))
+    groups = _groups(contractions[0], target, in_pairs)
     return None if groups is None else _Product(kernel.ins.index(weight), layout, groups)
 
 
-def _groups(product: linalg.GenericOp, target: Target, even: bool) -> Groups | None:
+def _groups(product: linalg.GenericOp, target: Target, in_pairs: bool) -> Groups | None:
     """How the kernels of a target want the right side; None if it cannot be packed."""
     left, right, total = (ir.ShapedType(value.type).element_type for value in product.operands)
     if isinstance(total, ir.F32Type):
         if not isinstance(left, FLOATS) or not isinstance(right, FLOATS):
             return None
-        return PAIRS if even and _multiplies_bf16(product) else ALONE
+        return PAIRS if in_pairs and _multiplies_bf16(product) else ALONE
     i8, i32 = (ir.IntegerType.get_signless(bits) for bits in (8, 32))
     signs = _multiplies_integers(product)
     if (left, right, total) != (i8, i8, i32) or signs is None:
@@ -283,8 +284,11 @@ def read_packed(kernel: PrimFunc, product: _Product, columns: int) -> None:
     argument = kernel.ins[product.operand]
     use = next(iter(argument.uses)).owner.opview
     _take_packed(kernel, product, columns)
+    is_odd = product.groups == PAIRS and ir.RankedTensorType(use.operands[0].type).shape[-1] % 2 > 0
+    if is_odd:
+        kernel.op.attributes[ZERO_PADDED] = ir.UnitAttr.get()
     with ir.InsertionPoint(use):
-        cut = _panel_product(use, argument, columns, product.groups)
+        cut = _panel_product(use, argument, columns, product.groups, is_odd)
     use.results[0].replace_all_uses_with(cut)
     safe_erase(use)
 
@@ -318,7 +322,7 @@ def _take_packed(kernel: PrimFunc, product: _Product, columns: int) -> None:
 
 
 def _panel_product(
-    use: linalg.GenericOp, packed: ir.Value, columns: int, groups: Groups
+    use: linalg.GenericOp, packed: ir.Value, columns: int, groups: Groups, is_odd: bool
 ) -> ir.Value:
     """lhs [.., m, k] times panels [p, k, columns] as [.., m, n], into the tensor that `use` filled.
 
@@ -335,7 +339,7 @@ def _panel_product(
     shape = [*sizes, dim(packed, 0) if panels == dynamic else panels, columns]
     blocks = empty(shape, element)
     outer, p, j = list(range(count)), count, count + 1
-    maps, loops = _panel_maps(outer, groups, isinstance(element, ir.FloatType))
+    maps, loops = _panel_maps(outer, groups, isinstance(element, ir.FloatType) and not is_odd)
     iterators = [PARALLEL] * (count + 2) + [REDUCTION] * (loops - count - 2)
     zeros = fill(scalar(element, 0), blocks)
     repeat = clone_body(use)

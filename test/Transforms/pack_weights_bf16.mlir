@@ -30,10 +30,13 @@ func.func @exact(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %w: tensor<40x64
   return %0 : tensor<?x40xf32, #graph.shape<["n", 40]>>
 }
 
-// An odd number makes no pairs.
+// Of an odd number the last pair has a zero, where the target multiplies pairs.
 // CHECK-LABEL: func.func @odd
 // CHECK:         callee = @pack_weights
-// CHECK-SAME:      -> tensor<2x7x32xbf16>
+// CHECK-SAME:      -> tensor<2x4x32x2xbf16>
+// WIDE-LABEL:  func.func @odd
+// WIDE:          callee = @pack_weights
+// WIDE-SAME:       -> tensor<2x7x32xbf16>
 func.func @odd(%x: tensor<?x7xbf16, #graph.shape<["n", 7]>>, %w: tensor<40x7xbf16>) -> tensor<?x40xf32, #graph.shape<["n", 40]>> attributes {graph.num_inputs = 1 : i64} {
   %l = "graph.astype"(%x) {dtype = f32} : (tensor<?x7xbf16, #graph.shape<["n", 7]>>) -> tensor<?x7xf32, #graph.shape<["n", 7]>>
   %r = "graph.astype"(%w) {dtype = f32} : (tensor<40x7xbf16>) -> tensor<40x7xf32>

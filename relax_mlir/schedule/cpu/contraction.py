@@ -77,8 +77,9 @@ class Contraction:
     """A stage that multiplies matrices, and the roles of its loops.
 
     `rows` are loops that are walked as one, outermost first, and so are `columns`. Where `packed`,
-    `columns` are the number of a panel and the place in it. With `pairs`, `depth` counts pairs of
-    neighbours along k. With `bf16`, as with `pairs`, both sides are numbers that bf16 holds.
+    `columns` are the number of a panel and the place in it. With `pairs`, panels are of pairs of
+    neighbours along k, which `depth` counts if k is even: it `counts_pairs`. With `bf16`, as with
+    `pairs`, both sides are numbers that bf16 holds.
     """
 
     stage: Stage
@@ -92,6 +93,7 @@ class Contraction:
     initial: float
     pairs: bool = False
     bf16: bool = False
+    counts_pairs: bool = False
 
 
 def find_contractions(
@@ -126,6 +128,7 @@ def _alike(a: Contraction, b: Contraction) -> bool:
         a.packed,
         a.pairs,
         a.bf16,
+        a.counts_pairs,
         a.initial,
         a.stage.extents,
     )
@@ -137,6 +140,7 @@ def _alike(a: Contraction, b: Contraction) -> bool:
         b.packed,
         b.pairs,
         b.bf16,
+        b.counts_pairs,
         b.initial,
         b.stage.extents,
     )
@@ -161,15 +165,23 @@ def match_contraction(stage: Stage, panel: int, numbers: Numbers = FLOATS) -> Co
     sides = all_known(factor_of(stage, number, values[number], numbers) for number in range(2))
     if sides is None:
         return None
-    if numbers.groups:
-        sides = [_without_groups(side) for side in sides]
-    return _assign(stage, sides, places, initial, panel)
+    plain = [_without_groups(side) for side in sides]
+    grouped = [old for new, old in zip(plain, sides, strict=True) if new is not old]
+    in_pairs = bool(grouped) and not numbers.groups
+    if in_pairs and not (all(map(_is_bf16, sides)) and grouped[0].tensor.shape[3] == 2):
+        return None
+    return _assign(stage, plain, places, initial, panel, in_pairs)
 
 
 def _assign(
-    stage: Stage, sides: list[Factor], places: list[int], initial: float, panel: int
+    stage: Stage,
+    sides: list[Factor],
+    places: list[int],
+    initial: float,
+    panel: int,
+    in_pairs: bool,
 ) -> Contraction | None:
-    """Gives the loops their roles."""
+    """Gives the loops their roles; panels are `in_pairs` though one loop counts numbers along k."""
     reduced = [loop for loop, reduces in enumerate(stage.reduces) if reduces]
     own = [sides[i].dims - sides[1 - i].dims for i in range(2)]
     outputs = [loop for loop in places if stage.extents[loop] != 1]
@@ -189,7 +201,8 @@ def _assign(
     if len(wide) != 1 or (pairs is None and any(s.position(wide[0]) is None for s in sides)):
         return None
     columns = _packed_columns(stage, rhs, places, last, wide[0], panel) or (last,)
-    if pairs is not None and len(columns) != 2:
+    in_pairs |= pairs is not None
+    if in_pairs and len(columns) != 2:
         return None
     rows = _row_loops(stage, lhs, [loop for loop in places if loop in lhs_own], places)
     roles = {*rows, *columns, *reduced}
@@ -210,8 +223,9 @@ def _assign(
         wide[0],
         len(columns) == 2,
         initial,
-        pairs is not None,
+        in_pairs,
         _is_bf16(lhs) and _is_bf16(rhs),
+        pairs is not None,
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from relax_mlir.analysis.affine import dims_of
 from relax_mlir.bindings import arith, ir
-from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.dialects.tir import ZERO_PADDED, PrimFunc
 from relax_mlir.target import Target
 
 from . import amx
@@ -53,7 +53,11 @@ def schedule_matmul(kernel: PrimFunc, target: Target) -> bool:
     tiling, means = Tiling.of(target), _Means.of(target)
 
     def match(program: Program) -> Sequence[Contraction] | None:
-        return find_contractions(program, tiling.columns)
+        found = find_contractions(program, tiling.columns)
+        if found and found[0].pairs and not found[0].counts_pairs:
+            # Zeros of the left side meet what a last pair has behind the last number.
+            return found if ZERO_PADDED in kernel.op.attributes else None
+        return found
 
     return rewrite(kernel, target, match, lambda k, found: _emit(k, tiling, found, means))
 
@@ -112,11 +116,13 @@ def _emit_packed(
 
     def problem(shape: Sequence[Index]) -> Problem:
         if first.pairs and not means.pairs:
+            if not first.counts_pairs:
+                raise Unsupported  # the last pair has one number
             return _widened(kernel, tiling, contractions, shape, Widening.IN_REGISTERS)
         return _problem(kernel, tiling, contractions, shape, first.pairs)
 
     any_rows, widened = problem(shape), None
-    if means.widens and any_rows.pairs and not _converts(any_rows):
+    if means.widens and first.counts_pairs and not _converts(any_rows):
         widened = _widened(kernel, tiling, contractions, shape, Widening.ONCE)
     emit_row = emit_packed_row if tiling.row_places > 1 else emit_gemm
     if any_rows.rows == 1:
@@ -182,7 +188,7 @@ def _problem(
         batch=tuple(shape[loop] for loop in first.batch),
         rows=mul(1, *(shape[loop] for loop in first.rows)),
         columns=columns,
-        depth=ceil_div(depth, 2) if pairs and not first.pairs else depth,
+        depth=ceil_div(depth, 2) if pairs and not first.counts_pairs else depth,
         lhs=side(first, first.lhs, first.rows),
         rhs=tuple(side(c, c.rhs, c.columns) for c in contractions),
         packed=first.packed,
@@ -329,7 +335,7 @@ def matrix_of(
     elif not any(isinstance(stride, int) and stride == 1 for stride in (row, depth)):
         raise Unsupported
     extent = mul(1, *(shape[loop] for loop in rows))
-    length = mul(shape[contraction.depth], 2 if contraction.pairs else 1)
+    length = mul(shape[contraction.depth], 2 if contraction.counts_pairs else 1)
 
     def matrix(batch: Sequence[Index]) -> Matrix:
         lanes: list[Lane] = [Uniform(0)] * len(shape)
