@@ -88,6 +88,37 @@ SUITES: Mapping[str, Iterable[dict]] = {
 }  # fmt: skip
 
 
+# Sizes of the suite of random ones: powers of two, their neighbours, and others.
+SIZES = (
+    *range(1, 9), 10, 12, 15, 16, 17, 20, 24, 31, 32, 33, 48, 50, 63, 64, 65, 80, 96, 100, 127,
+    128, 129, 150, 192, 200, 255, 256, 257, 300, 384, 500, 511, 512, 513, 577, 768, 1000, 1023,
+    1024, 1500, 2000, 2048, 3000, 4096,
+)  # fmt: skip
+DRAWN = 60
+MOST_ROWS, MOST_WEIGHTS, MOST_PRODUCTS, MOST_ELEMENTS = 600, 3e6, 1.5e8, 1e6
+KERNELS = ("softmax", "rms_norm", "layer_norm", "eltwise", "sum_of_columns", "sum_of_rows",
+           "softmax_of_columns", "argmax", "gelu", "transpose")  # fmt: skip
+
+
+def drawn(seed: int) -> list[dict]:
+    """As many products as other kernels, of random sizes: to find those that fall off."""
+    generator = np.random.default_rng(seed)
+    found: list[dict] = []
+    while len(found) < DRAWN:
+        m, n, k = (int(size) for size in generator.choice(SIZES, 3))
+        if len(found) % 2:
+            if m * n <= MOST_ELEMENTS:
+                found.append(rows(str(generator.choice(KERNELS)), m, n))
+        elif m <= MOST_ROWS and n * k <= MOST_WEIGHTS and m * n * k <= MOST_PRODUCTS:
+            found.append(matmul(m, n, k, str(generator.choice(("f32", "bf16", "int8")))))
+    return found
+
+
+def suites(seed: int) -> Mapping[str, Iterable[dict]]:
+    """All suites by name; `random` depends on the seed."""
+    return {**SUITES, "random": drawn(seed)}
+
+
 def label(case: dict) -> str:
     """The case as a table shows it."""
     extents = "x".join(str(case[key]) for key in "mnk" if key in case)

@@ -195,6 +195,13 @@ def add_options(parser: argparse.ArgumentParser, peers: Iterable[str], seconds: 
     add("--json", metavar="FILE", help="writes the time of each round")
 
 
+def natural(text: str) -> int:
+    """A number that is not negative, of an option."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a number of 0 or more, but got '{text}'")
+    return int(text)
+
+
 def of_suites(parser: argparse.ArgumentParser, suites: Iterable[Iterable[dict]], only: str,
               label: Callable[[dict], str]) -> list[dict]:  # fmt: skip
     """The cases of suites whose names have `only` in them, of which there has to be one."""

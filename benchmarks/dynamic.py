@@ -81,7 +81,14 @@ def _options() -> argparse.Namespace:
     add = parser.add_argument
     default = "gemm,gemv,rows,axes,odd"
     add("--suite", default=default, metavar="NAME,...",
-        help=f"some of {','.join(cases.SUITES)} (default: {default})")  # fmt: skip
+        help=f"some of {','.join(cases.suites(0))} (default: {default})")  # fmt: skip
+    add(
+        "--seed",
+        type=comparison.natural,
+        default=0,
+        metavar="N",
+        help="of the suite random (default: 0)",
+    )
     add("--only", default="", metavar="TEXT", help="cases whose names have this in them")
     add("--threads", type=integers, default=[1], metavar="N,...", help="default: 1")
     add("--rounds", type=int, default=15, metavar="N",
@@ -89,8 +96,9 @@ def _options() -> argparse.Namespace:
     add("--seconds", type=float, default=0.01, metavar="S",
         help="of each turn, at least (default: 0.01)")  # fmt: skip
     options = parser.parse_args()
-    names = comparison.chosen(parser, "suite", options.suite, cases.SUITES)
-    wanted = [cases.SUITES[name] for name in names]
+    suites = cases.suites(options.seed)
+    names = comparison.chosen(parser, "suite", options.suite, suites)
+    wanted = [suites[name] for name in names]
     options.cases = comparison.of_suites(parser, wanted, options.only, cases.label)
     return options
 

@@ -170,15 +170,22 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = described(__doc__)
     add = parser.add_argument
-    suites = {**cases.SUITES, "curve": ()}
     add("--suite", default="gemm,gemv,rows", metavar="NAME,...",
-        help=f"some of {','.join(cases.SUITES)}, or curve (default: gemm,gemv,rows)")  # fmt: skip
+        help=f"{','.join(cases.suites(0))} or curve (default: gemm,gemv,rows)")  # fmt: skip
+    add(
+        "--seed",
+        type=comparison.natural,
+        default=0,
+        metavar="N",
+        help="of the suite random (default: 0)",
+    )
     comparison.add_options(parser, PEERS, seconds=0.05)
     add("--shape", type=_shape, default="1536x576", metavar="NxK",
         help="columns x contracted, of the curve (default: 1536x576)")  # fmt: skip
     add("--dtype", default="f32", choices=sorted(cases.TOLERANCE), help="of the curve")
     options = parser.parse_args()
     options.peers = comparison.chosen(parser, "peer", options.peers, PEERS)
+    suites = {**cases.suites(options.seed), "curve": ()}
     chosen = comparison.chosen(parser, "suite", options.suite, suites)
     options.curve = chosen == ["curve"]
     if "curve" in chosen and not options.curve:

@@ -10,7 +10,9 @@ from relax_mlir.compiler import compile
 from relax_mlir.executable import Executable
 
 TARGETS = [*NATIVE, *runnable("x86-64-v4", "x86-64-v3")]
-SIZES = [(1, 2), (31, 7), (33, 100), (64, 576), (64, 1), (31, 2), (33, 1602), (2048, 24), (65, 1603)]
+SIZES = [
+    (1, 2), (31, 7), (33, 100), (64, 576), (64, 1), (31, 2), (33, 1602), (2048, 24), (65, 1603),
+]  # fmt: skip
 ROWS = (1, 2, 3, 7, 8, 13, 14, 15, 16, 33, 300)
 
 
