@@ -21,8 +21,18 @@ func.func @spread(%x: tensor<300x16xf32>, %w: tensor<500x16xf32>) -> tensor<300x
   return %y : tensor<300x500xf32>
 }
 
-// Nor do tiles wait that take longer.
+// Nearly a page apart, 16 of them meet in a set; 19 panels make a task.
 // CHECK-LABEL: func.func private @fused_permute_dims_matmul_2_packed(
+// CHECK-SAME:    memref<32x16x32xf32>
+// CHECK:         scf.parallel {{.*}} to (%c44)
+func.func @beside(%x: tensor<300x16xf32>, %w: tensor<1023x16xf32>) -> tensor<300x1023xf32> attributes {graph.num_inputs = 1 : i64} {
+  %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<1023x16xf32>) -> tensor<16x1023xf32>
+  %y = "graph.matmul"(%x, %t) : (tensor<300x16xf32>, tensor<16x1023xf32>) -> tensor<300x1023xf32>
+  return %y : tensor<300x1023xf32>
+}
+
+// Tiles that take longer do not wait.
+// CHECK-LABEL: func.func private @fused_permute_dims_matmul_3_packed(
 // CHECK-SAME:    memref<16x29x32xf32>
 // CHECK:         scf.parallel {{.*}} to (%c32)
 func.func @longer(%x: tensor<300x29xf32>, %w: tensor<512x29xf32>) -> tensor<300x512xf32> attributes {graph.num_inputs = 1 : i64} {

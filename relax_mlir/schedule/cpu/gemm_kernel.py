@@ -111,8 +111,8 @@ class Problem:
     are panels [number of panels, depth, columns] of which the matrix describes the first
     (`row_stride` is then the distance of two panels). With `pairs`, numbers are bf16, `depth`
     counts steps (see `MultiplyAdd`), and panels are of pairs [number of panels, depth, columns, 2].
-    Where `widening` says how, only packed panels are, and are made f32 numbers. Where rows of a
-    result lie a multiple of half a page apart, their lines displace one another: it `collides`.
+    Where `widening` says how, only packed panels are, and are made f32 numbers. Where lines of
+    a result's rows displace one another in a cache, it `collides`.
     """
 
     batch: tuple[Index, ...]

@@ -23,8 +23,8 @@ from .body import emit_body, emit_op
 from .contraction import Contraction, Factor, find_contractions
 from .emit import rewrite
 from .epilogue import Epilogue, Unsupported
-from .gemm_kernel import Problem, Widening, emit_gemm
-from .gemm_tile import Tiling
+from .gemm_kernel import L1_SETS, Problem, Widening, emit_gemm
+from .gemm_tile import LINE_BYTES, Tiling
 from .gemv_kernel import MOST_ROWS, emit_gemv, reads_along_k
 from .kernel import Kernel
 from .lanes import Lane, Uniform, Varying, to_vector, value_of, vector_type
@@ -40,7 +40,8 @@ FEWEST_IN_TILES = 5
 FEWEST_WIDENED = 9
 """Rows from which on bf16 numbers are multiplied as f32 numbers, where that is faster."""
 HALF_PAGE = 2048
-"""Bytes; rows a multiple of them apart are in one or two sets of the first-level cache."""
+MOST_BESIDE = 12
+"""Lines of a set of the first-level cache, at most, that rows of a result have there at once."""
 MOST_BESIDE_TILES = 6
 """Rows up to which weights that are not packed are read as they lie, not packed for tiles."""
 
@@ -265,9 +266,20 @@ def epilogue_of(
 
 
 def rows_collide(columns: Index, outputs: Sequence[Computed]) -> bool:
-    """Whether rows of an output lie a known multiple of half a page apart."""
+    """Whether lines of an output's rows, known distances apart, are in few sets of a cache."""
     sizes = [storage_type(output.element).width // 8 for output in outputs]
-    return isinstance(columns, int) and any(columns * size % HALF_PAGE == 0 for size in sizes)
+    return isinstance(columns, int) and any(_collide(columns * size) for size in sizes)
+
+
+def _collide(pitch: int) -> bool:
+    """Whether rows so many bytes apart displace lines of one another in the first-level cache.
+
+    Of shorter ones, a block fits the second level.
+    """
+    if pitch <= HALF_PAGE - LINE_BYTES:
+        return False
+    sets = [row * pitch // LINE_BYTES % L1_SETS for row in range(2 * L1_SETS)]
+    return max(map(sets.count, sets)) > MOST_BESIDE
 
 
 def kept_columns(
