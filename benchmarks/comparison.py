@@ -195,8 +195,13 @@ def add_options(parser: argparse.ArgumentParser, peers: Iterable[str], seconds: 
     add("--json", metavar="FILE", help="writes the time of each round")
 
 
-def natural(text: str) -> int:
-    """A number that is not negative, of an option."""
+def add_seed(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that the suite of random sizes depends on."""
+    text = "of the suite random (default: 0)"
+    parser.add_argument("--seed", type=_natural, default=0, metavar="N", help=text)
+
+
+def _natural(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"expected a number of 0 or more, but got '{text}'")
     return int(text)

@@ -82,13 +82,7 @@ def _options() -> argparse.Namespace:
     default = "gemm,gemv,rows,axes,odd"
     add("--suite", default=default, metavar="NAME,...",
         help=f"some of {','.join(cases.suites(0))} (default: {default})")  # fmt: skip
-    add(
-        "--seed",
-        type=comparison.natural,
-        default=0,
-        metavar="N",
-        help="of the suite random (default: 0)",
-    )
+    comparison.add_seed(parser)
     add("--only", default="", metavar="TEXT", help="cases whose names have this in them")
     add("--threads", type=integers, default=[1], metavar="N,...", help="default: 1")
     add("--rounds", type=int, default=15, metavar="N",

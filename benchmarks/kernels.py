@@ -172,13 +172,7 @@ def _options() -> argparse.Namespace:
     add = parser.add_argument
     add("--suite", default="gemm,gemv,rows", metavar="NAME,...",
         help=f"{','.join(cases.suites(0))} or curve (default: gemm,gemv,rows)")  # fmt: skip
-    add(
-        "--seed",
-        type=comparison.natural,
-        default=0,
-        metavar="N",
-        help="of the suite random (default: 0)",
-    )
+    comparison.add_seed(parser)
     comparison.add_options(parser, PEERS, seconds=0.05)
     add("--shape", type=_shape, default="1536x576", metavar="NxK",
         help="columns x contracted, of the curve (default: 1536x576)")  # fmt: skip

@@ -283,8 +283,9 @@ def read_packed(kernel: PrimFunc, product: _Product, columns: int) -> None:
     """Makes a kernel take its weight in panels: the product over panels is flattened and cut."""
     argument = kernel.ins[product.operand]
     use = next(iter(argument.uses)).owner.opview
+    extents = ir.RankedTensorType(argument.type).shape
+    is_odd = product.groups == PAIRS and extents[product.layout.index("k")] % 2 == 1
     _take_packed(kernel, product, columns)
-    is_odd = product.groups == PAIRS and ir.RankedTensorType(use.operands[0].type).shape[-1] % 2 > 0
     if is_odd:
         kernel.op.attributes[ZERO_PADDED] = ir.UnitAttr.get()
     with ir.InsertionPoint(use):

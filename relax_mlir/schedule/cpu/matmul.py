@@ -40,6 +40,7 @@ FEWEST_IN_TILES = 5
 FEWEST_WIDENED = 9
 """Rows from which on bf16 numbers are multiplied as f32 numbers, where that is faster."""
 HALF_PAGE = 2048
+"""Bytes from which on rows of a result may displace one another."""
 MOST_BESIDE = 12
 """Lines of a set of the first-level cache, at most, that rows of a result have there at once."""
 MOST_BESIDE_TILES = 6
@@ -57,7 +58,7 @@ def schedule_matmul(kernel: PrimFunc, target: Target) -> bool:
         found = find_contractions(program, tiling.columns)
         if found and found[0].pairs and not found[0].counts_pairs:
             # Zeros of the left side meet what a last pair has behind the last number.
-            return found if ZERO_PADDED in kernel.op.attributes else None
+            return found if means.pairs and ZERO_PADDED in kernel.op.attributes else None
         return found
 
     return rewrite(kernel, target, match, lambda k, found: _emit(k, tiling, found, means))
@@ -117,8 +118,6 @@ def _emit_packed(
 
     def problem(shape: Sequence[Index]) -> Problem:
         if first.pairs and not means.pairs:
-            if not first.counts_pairs:
-                raise Unsupported  # the last pair has one number
             return _widened(kernel, tiling, contractions, shape, Widening.IN_REGISTERS)
         return _problem(kernel, tiling, contractions, shape, first.pairs)
 
