@@ -14,10 +14,10 @@
 // CHECK:           scf.for %[[C:.*]] = %c0 to %c64 step %c1 {
 // CHECK-NOT:         memref.prefetch
 // CHECK:             scf.for %{{.*}} step %c1 {
-// CHECK-COUNT-2:       vector.maskedstore %[[PATCH]]
 // CHECK:               scf.for %{{.*}} step %c16 {
 // CHECK-NEXT:            arith.addi
 // CHECK-NEXT:            memref.prefetch %[[IMAGE]][%{{.*}}], read, locality<3>
+// CHECK-COUNT-2:       vector.maskedstore %[[PATCH]]
 // CHECK:               %[[ROW:.*]] = vector.load %[[IMAGE]]
 // CHECK:               vector.store %[[ROW]], %[[PATCH]]
 // CHECK:           vector.fma

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import ir, memref, scf, vector
 
+from .convolution_image import CopiedImage
 from .convolution_problem import Filters, Problem, rows_of_window
 from .gemm_kernel import Block, Tiling
 from .gemm_tile import AHEAD, FETCHING_ROWS
@@ -20,11 +21,14 @@ from .loops import (
     Index,
     add,
     broadcast,
+    ceil_div,
     floor_div,
     for_range,
     if_else,
     less,
     load,
+    minimum,
+    mod,
     mul,
     splat,
     store,
@@ -41,51 +45,67 @@ TILES = 4
 class Tiles:
     """Up to `TILES` tiles of one row of the result, from `place` (row, column) on, for one panel.
 
-    The row's first window begins at `begin` in the copied image, whose channels are `pitch` apart
-    and whose rows `line`; the panel is at `filters_at`; `sums` has room for one tile.
+    The row's first window begins at `begin` in the copied image; the panel is at `filters_at`;
+    `sums` has room for one tile.
     """
 
-    tiling: Tiling
-    problem: Problem
+    image: CopiedImage
     filters: Filters
-    pitch: Index
-    line: Index
     place: tuple[Index, Index]
-    patch: ir.Value
     begin: Index
     filters_at: Index
     sums: ir.Value
 
+    @property
+    def tiling(self) -> Tiling:
+        """How large tiles are."""
+        return self.image.tiling
+
+    @property
+    def problem(self) -> Problem:
+        """What they are part of."""
+        return self.image.problem
+
+    @property
+    def step(self) -> int:
+        """How far the windows of neighbours in a row are apart in the copied image."""
+        return self.problem.strides[1] * self.tiling.channels_together
+
+    @property
+    def heights(self) -> list[int]:
+        """The numbers of places that there is code for."""
+        rows = self.tiling.rows
+        if self.tiling.registers == 16:
+            return list(range(1, rows + 1))
+        return sorted({1, 2, 4, rows // 2, rows * 3 // 4, rows})
+
     def emit(self, block: Block) -> None:
         """Emits the sums of a block, transposed to its buffer, and asks for where they will go."""
-        tiling, count = self.tiling, block.columns
+        count = block.columns
+        height = self._height_of(count)
 
-        heights = sorted({1, 2, 4, tiling.rows // 2, tiling.rows * 3 // 4, tiling.rows})
-
-        def some(height: int, at: Index, part: Block) -> None:
-            _Tile(self, height, at, part).emit()
-
-        def remainder(heights: Sequence[int], at: Index, rest: Index, part: Block) -> None:
-            if len(heights) == 1:
-                some(heights[0], at, part)
+        def some(heights: Sequence[int], at: Index, rest: Index, part: Block) -> None:
+            *lower, highest = heights
+            tile = _Tile(self, highest, at, part)
+            if not lower:
+                tile.emit()
                 return
-            if_else(
-                less(rest, heights[0] + 1),
-                lambda: some(heights[0], at, part),
-                lambda: remainder(heights[1:], at, rest, part),
-            )
+            if_else(less(lower[-1], rest), tile.emit, lambda: some(lower, at, rest, part))
 
         def tile(at: ir.Value) -> None:
-            rest = sub(count, at)
             part = replace(block, column=add(block.column, at))
-            if_else(
-                less(rest, tiling.rows),
-                lambda: remainder(heights, at, rest, part),
-                lambda: some(tiling.rows, at, part),
-            )
+            some(self.heights, at, minimum(sub(count, at), height), part)
             self._turn(block.buffers[0], at, block.stride)
 
-        for_range(0, count, tiling.rows, tile)
+        for_range(0, count, height, tile)
+
+    def _height_of(self, count: Index) -> Index:
+        """Places of each tile of so many: few registers have alike tiles, of which none is short.
+
+        A tile with fewer sums than begin while one is added up waits for itself.
+        """
+        rows = self.tiling.rows
+        return ceil_div(count, ceil_div(count, rows)) if self.tiling.registers == 16 else rows
 
     def _turn(self, turned: ir.Value, at: Index, stride: int) -> None:
         """Transposes one tile of sums, [place, filter], to [filter, place]."""
@@ -116,7 +136,7 @@ class _Tile:
         start = splat(problem.initial, lanes, ir.F32Type.get())
         held = [start] * (self.height * tiles.tiling.vectors)
         rows = rows_of_window(problem, tiles.place[0])
-        first = add(tiles.begin, mul(self.at, problem.strides[1]))
+        first = add(tiles.begin, mul(self.at, tiles.step))
         if width == 1:
             self._fetch(0)
             found = self._column(rows, first, 0, held, range(self.height))
@@ -161,24 +181,36 @@ class _Tile:
     ) -> list[ir.Value]:
         """The sums with column `v` of the windows `inside`: those rows of it, and channels."""
         tiles, problem = self.tiles, self.tiles.problem
-        begin = add(first, mul(v, problem.dilation[1]))
+        together, image = tiles.tiling.channels_together, tiles.image
+        begin = add(first, mul(v, problem.dilation[1], together))
         number, channels = mul(v, problem.window[0], problem.channels), problem.channels
+        blocks, rest = floor_div(channels, together), mod(channels, together)
 
         def walk(start: Index, stop: Index, at: Index, number: Index, held):
-            """Walks rows of channels that lie one after the other in the copied image."""
+            """Walks blocks of channels that lie one after the other in the copied image."""
 
-            def line(i: ir.Value, *held: ir.Value) -> list[ir.Value]:
-                place = add(at, mul(i, tiles.pitch))
-                return self._step(inside, place, add(number, i), held)
+            def block(i: ir.Value, *held: ir.Value) -> list[ir.Value]:
+                place, first = add(at, mul(i, image.pitch)), add(number, mul(i, together))
+                found = list(held)
+                for c in range(together):
+                    found = self._step(inside, add(place, c), add(first, c), found)
+                return found
 
-            return for_range(start, stop, 1, line, held)
+            return for_range(start, stop, 1, block, held)
 
-        if problem.dilation[0] == 1:
-            return walk(mul(rows[0], channels), mul(rows[1], channels), begin, number, held)
+        if problem.dilation[0] == 1 and rest == 0:
+            return walk(mul(rows[0], blocks), mul(rows[1], blocks), begin, number, held)
 
         def row(u: ir.Value, *held: ir.Value) -> list[ir.Value]:
-            at = add(begin, mul(u, problem.dilation[0], tiles.line))
-            return walk(0, channels, at, add(number, mul(u, channels)), held)
+            at = add(begin, mul(u, problem.dilation[0], image.line))
+            first = add(number, mul(u, channels))
+            held = walk(0, blocks, at, first, held)
+            at, first = add(at, mul(blocks, image.pitch)), add(first, mul(blocks, together))
+
+            def channel(c: ir.Value, *held: ir.Value) -> list[ir.Value]:
+                return self._step(inside, add(at, c), add(first, c), held)
+
+            return for_range(0, rest, 1, channel, held)
 
         return for_range(*rows, 1, row, held)
 
@@ -201,8 +233,8 @@ class _Tile:
                 memref.prefetch(filters.buffer, [ahead], False, 2, True)
         result = list(held)
         for r in inside:
-            at = value(add(place, r * tiles.problem.strides[1]))
-            left = broadcast(memref.load(tiles.patch, [at]), lanes)
+            at = value(add(place, r * tiles.step))
+            left = broadcast(memref.load(tiles.image.buffer, [at]), lanes)
             for i, right in enumerate(panel, r * vectors):
                 result[i] = vector.fma(left, right, held[i])
         return result

@@ -123,6 +123,14 @@ class Tiling:
         return is_full and row % LOADED != LOADED - 1
 
     @property
+    def channels_together(self) -> int:
+        """How many channels of an image a convolution keeps side by side.
+
+        A tile of few places reads little of each line that holds places of one channel.
+        """
+        return self.lanes if self.registers == 16 else 1
+
+    @property
     def has_masks(self) -> bool:
         """Whether masked stores cost no more than others."""
         return self.lanes == 16

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from scheduled import ZEN5, built_from_graph
+from scheduled import ZEN5, built_from_graph, runnable
 
 import relax_mlir
 from relax_mlir.errors import CompileError
@@ -70,6 +70,11 @@ CASES = (
     ((12, 300, 2, 2), (1, 1), (0, 1, 1, 0)),
     ((9, 4, 2, 5), (1, 3), (0, 2, 1, 4)),
 )
+# Whole blocks of channels, and blocks with some more.
+CHANNELS = (
+    ((33, 16, 5, 5), (1, 1), (2, 2, 2, 2)),
+    ((16, 37, 3, 3), (2, 3), (1, 0, 0, 2)),
+)
 ALGEBRAIC = (
     ((33, 17, 3, 3), (1, 1, 1, 1)),
     ((16, 130, 3, 3), (0, 0, 0, 0)),
@@ -99,6 +104,13 @@ def test_copied_channel_by_channel(target) -> None:
     for case in (0, 6, 9):
         weight, strides, padding = CASES[case]
         _check_fused(weight, strides, padding, 3, "none", target)
+
+
+@pytest.mark.parametrize("target", runnable("x86-64-v3", "x86-64-v2"))
+@pytest.mark.parametrize("case", [5, 6, 9, *CHANNELS])
+def test_channels_side_by_side(case, target) -> None:
+    weight, strides, padding = CASES[case] if isinstance(case, int) else case
+    _check_fused(weight, strides, padding, 3, "none", target)
 
 
 def _check_fused(weight, strides, padding, level, flags, target="native") -> None:

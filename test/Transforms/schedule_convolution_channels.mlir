@@ -1,0 +1,33 @@
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=x86-64-v3}' | FileCheck %s
+
+!x = tensor<?x20x?x?xf32, #graph.shape<["n", 20, "h", "w"]>>
+!y = tensor<?x32x?x?xf32, #graph.shape<["n", 32, "h", "w"]>>
+
+// With sixteen registers, eight channels of a place are neighbours in the copied image: squares of eight places are
+// transposed. Of the three blocks of twenty channels the last has four; those that it lacks repeat the last one.
+// CHECK-LABEL: func.func private @conv2d
+// CHECK-SAME:    tir.schedule = "convolution"
+// CHECK:         %[[IMAGE:.*]] = memref.collapse_shape %arg0
+// CHECK:         scf.parallel
+// CHECK:           %[[COPY:.*]] = memref.alloc(%{{.*}}) : memref<?xf32>
+// CHECK:           scf.for %{{.*}} = %c0 to %c3 step %c1 {
+// CHECK:             arith.minui %{{.*}}, %c19
+// CHECK:             scf.for %{{.*}} step %c1 {
+// CHECK:               vector.store %{{.*}}, %[[COPY]]
+// CHECK:             scf.for %{{.*}} step %c8 {
+// CHECK-COUNT-8:       vector.load %[[IMAGE]]
+// CHECK-COUNT-24:      vector.shuffle
+// CHECK-COUNT-8:       vector.store %{{.*}}, %[[COPY]]
+
+// A tile of six places by two vectors of filters takes two blocks of eight channels, a number of each place after the
+// other, then those that are left. Of a column of the windows that begins outside, five.
+// CHECK:           scf.for %{{.*}} = %c0 to %c2 step %c1
+// CHECK-COUNT-80:    vector.fma
+// CHECK-NEXT:        scf.yield
+// CHECK:           scf.for %{{.*}} = %c0 to %c4 step %c1
+// CHECK-COUNT-10:    vector.fma
+// CHECK-NEXT:        scf.yield
+func.func @main(%x: !x, %w: tensor<32x20x3x3xf32>) -> !y {
+  %0 = "graph.nn_conv2d"(%x, %w) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64} : (!x, tensor<32x20x3x3xf32>) -> !y
+  return %0 : !y
+}
