@@ -262,11 +262,15 @@ def _emit_kernel(tiling: Tiling, problem: Problem, filters: Filters, flat: Epilo
     """
     if flat is not None and filters.convert is None:
         pays = fills_vectors(tiling, mul(*problem.places), problem.depth)
-        flat_problem = replace(problem, epilogue=flat)
+        dense = replace(problem, epilogue=flat)
+        joined = problem
+        if problem.strides == (1, 1):  # where a row ends the next one begins
+            row = 1, mul(*problem.places)
+            joined = replace(dense, sizes=row, places=row, flat=True)
         if_else(
             pays,
-            lambda: emit_pointwise(tiling, flat_problem, filters),
-            lambda: emit_convolution(tiling, problem, filters),
+            lambda: emit_pointwise(tiling, dense, filters),
+            lambda: emit_convolution(tiling, joined, filters),
         )
     elif can_emit_winograd(problem):
         if_else(

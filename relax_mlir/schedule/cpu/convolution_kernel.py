@@ -146,9 +146,8 @@ class _Task:
                     place = add(row, y), add(column, x)
                     begin = add(mul(y, problem.strides[0], line), mul(x, step))
                     tiles = Tiles(image, self.filters, place, begin, at, sums)
-                    block = Block(
-                        (*batch, place[0]), filter_, kept, place[1], count, (turned,), turned_stride
-                    )
+                    index = batch if problem.flat else (*batch, place[0])
+                    block = Block(index, filter_, kept, place[1], count, (turned,), turned_stride)
                     tiles.emit(block)
                     problem.epilogue(block)
 

@@ -88,7 +88,8 @@ class Problem:
 
     `sizes` are rows and columns of the image, `places` those of the result; strides, dilation,
     window and padding (top, left) are for rows and columns too. `filters` are those of a group.
-    Where it is `algebraic`, equal expressions will do, and numbers are taken to be finite.
+    Where it is `algebraic`, equal expressions will do, and numbers are taken to be finite. Where it
+    is `flat`, all places are one row, which is no part of the epilogue's batch.
     """
 
     batch: tuple[Index, ...]
@@ -106,6 +107,7 @@ class Problem:
     image: Callable[[Sequence[Index]], Image]
     initial: float
     epilogue: Epilogue
+    flat: bool = False
 
     @property
     def extents(self) -> tuple[int, int]:

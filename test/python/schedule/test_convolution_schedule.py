@@ -113,7 +113,14 @@ def test_channels_side_by_side(case, target) -> None:
     _check_fused(weight, strides, padding, 3, "none", target)
 
 
-def _check_fused(weight, strides, padding, level, flags, target="native") -> None:
+@pytest.mark.parametrize("level", [2, 3])
+def test_many_channels_of_few_places(level) -> None:
+    """A last vector of places would be nearly empty, so that lanes run along filters."""
+    sizes = (2, 1, 1), (1, 3, 11), (2, 7, 7), (1, 5, 13), (0, 2, 2)
+    _check_fused((20, 250, 1, 1), (1, 1), (0, 0, 0, 0), level, "none", sizes=sizes)
+
+
+def _check_fused(weight, strides, padding, level, flags, target="native", sizes=SIZES) -> None:
     """Compares with NumPy, for sizes that the compiler does not know."""
     image = ("n", weight[1], "h", "w")
     op, kind = _convolution(image, weight, strides, padding, flags=flags)
@@ -138,7 +145,7 @@ def _check_fused(weight, strides, padding, level, flags, target="native") -> Non
     w = generator.standard_normal(weight).astype(np.float32)
     b = generator.standard_normal((weight[0], 1, 1)).astype(np.float32)
     parameters = exe["main_params"](w, b) if level == 3 else (w, b)
-    for n, h, width in SIZES:
+    for n, h, width in sizes:
         if h < weight[2] or width < weight[3]:
             continue
         x = generator.standard_normal((n, weight[1], h, width)).astype(np.float32)
