@@ -21,6 +21,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
 
+from relax_mlir.codegen.llvm_bfloat import move_as_integers
 from relax_mlir.codegen.llvm_floats import spell_floats
 from relax_mlir.errors import CompileError
 from relax_mlir.target import Target
@@ -103,7 +104,7 @@ def start_workers(count: int = 2) -> None:
 
 def to_llvm_22(text: str) -> str:
     """LLVM IR as LLVM 24 prints it, in words that LLVM 22 reads."""
-    text = spell_floats(text.replace(" nocreateundeforpoison", ""))
+    text = move_as_integers(spell_floats(text.replace(" nocreateundeforpoison", "")))
 
     def denormals(match: re.Match[str]) -> str:
         mode = match[1].split(",")[0].split("|")[0].strip()

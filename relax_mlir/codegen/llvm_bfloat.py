@@ -1,0 +1,36 @@
+"""Makes numbers of `bfloat` that LLVM IR only moves integers of 16 bits.
+
+    %1 = select <8 x i1> %0, <8 x bfloat> %x, <8 x bfloat> %y
+    store <8 x bfloat> %1, ptr %p, align 2
+      ->
+    %1 = select <8 x i1> %0, <8 x i16> %x, <8 x i16> %y
+    store <8 x i16> %1, ptr %p, align 2
+
+Machines without instructions for such numbers have no vectors of them either: LLVM selects, keeps
+and stores the lanes one by one. Kernels compute with their bits, so that nothing else is left.
+"""
+
+import re
+
+# What moves numbers, or holds them; a function that takes or returns one does neither.
+_MOVES = re.compile(
+    r"(?:%\S+ = )?(?:tail )?"
+    r"(?:alloca|bitcast|extractelement|freeze|getelementptr|insertelement|load|phi|select"
+    r"|shufflevector|store|(?:call|declare) [^@]*@llvm\.masked\.)"
+    r"|@\S+ = .*\b(?:constant|global) "
+)
+_TYPE = re.compile(r"\bbfloat\b")
+_CONSTANT = re.compile(r"\b0xR([0-9A-F]{4})\b")
+_INTRINSIC = re.compile(r"(@llvm\.masked\.\w+\.v\d+)bf16")
+
+
+def move_as_integers(text: str) -> str:
+    """LLVM IR text, its float constants bit patterns, unless it computes with such numbers."""
+    lines = text.split("\n")
+    places = [i for i, line in enumerate(lines) if ' c"' not in line and _TYPE.search(line)]
+    if not all(_MOVES.match(lines[i].lstrip()) for i in places):
+        return text
+    for i in places:
+        line = _CONSTANT.sub(lambda bits: str(int(bits[1], 16)), _TYPE.sub("i16", lines[i]))
+        lines[i] = _INTRINSIC.sub(r"\1i16", line)
+    return "\n".join(lines)

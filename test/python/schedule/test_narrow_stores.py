@@ -1,0 +1,24 @@
+"""Numbers that a CPU has no vectors of are rounded and stored by vectors all the same."""
+
+import re
+
+import pytest
+from assembly import assembly
+
+from relax_mlir.target import Target
+
+WIDE = 'tensor<?x?xf32, #graph.shape<["m", "n"]>>'
+NARROW = WIDE.replace("f32", "bf16")
+ROUNDING = f"""
+func.func @main(%x: {WIDE}) -> {NARROW} {{
+  %0 = "graph.astype"(%x) {{dtype = bf16}} : ({WIDE}) -> {NARROW}
+  return %0 : {NARROW}
+}}"""
+
+
+@pytest.mark.parametrize("name", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+def test_lanes_of_bf16_are_stored_together(name) -> None:
+    """But for the last one of an odd number of lanes."""
+    text = assembly(ROUNDING, Target.parse(name))
+    assert re.search(r"\bv?packusdw|vpmovdw\b", text)
+    assert len(re.findall(r"\bv?pextrw\b", text)) <= 1
