@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from relax_mlir.bindings import arith, ir, scf, vector
 from relax_mlir.target import Target
 
+_COUNTS = ("vector.create_mask", "vector.constant_mask")
 _PREDICATE = arith.CmpIPredicate
 
 
@@ -31,8 +32,12 @@ def store_by_parts(module: ir.Module, target: Target) -> None:
     module.operation.walk(visit)
     for op in found:
         with op.location, ir.InsertionPoint(op):
-            count = op.mask.owner.operands[0]
-            _store_first(op.valueToStore, op.base, op.indices[0], count)
+            mask = op.mask.owner
+            if mask.name == "vector.create_mask":
+                _store_first(op.valueToStore, op.base, op.indices[0], mask.operands[0])
+            else:
+                (count,) = ir.DenseI64ArrayAttr(mask.attributes["mask_dim_sizes"])
+                _store_known(op.valueToStore, op.base, op.indices[0], count)
         op.operation.erase()
 
 
@@ -43,7 +48,7 @@ def _can_rewrite(op: ir.OpView) -> bool:
     if not is_flat or kind.shape[0] & (kind.shape[0] - 1):
         return False
     owner = op.mask.owner
-    return not isinstance(owner, ir.Block) and owner.name == "vector.create_mask"
+    return not isinstance(owner, ir.Block) and owner.name in _COUNTS
 
 
 def _store_first(x: ir.Value, buffer: ir.Value, at: ir.Value, count: ir.Value) -> None:
@@ -58,6 +63,16 @@ def _store_first(x: ir.Value, buffer: ir.Value, at: ir.Value, count: ir.Value) -
         for size in (1 << bit for bit in reversed(range(lanes.bit_length() - 1))):
             x, at = _store_part(x, buffer, at, count, size)
         scf.YieldOp([])
+
+
+def _store_known(x: ir.Value, buffer: ir.Value, at: ir.Value, count: int) -> None:
+    """The same for a number of lanes that is known."""
+    lanes, begin = ir.VectorType(x.type).shape[0], 0
+    for size in (1 << bit for bit in reversed(range(lanes.bit_length()))):
+        if count & size:
+            part = ir.VectorType.get([size], ir.VectorType(x.type).element_type)
+            vector.store(_slice(x, part, begin), buffer, [arith.addi(at, _index(begin))])
+            begin += size
 
 
 def _store_part(

@@ -25,7 +25,7 @@ from relax_mlir.legalize.kernel import (
     index,
     scalar,
 )
-from relax_mlir.schedule.cpu.gemm_kernel import Tiling
+from relax_mlir.schedule.cpu.gemm_tile import Tiling
 from relax_mlir.symbolic import as_expr
 from relax_mlir.target import Target
 

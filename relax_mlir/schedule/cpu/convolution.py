@@ -25,7 +25,7 @@ from .convolution_kernel import emit_convolution
 from .convolution_problem import Filters, Image, Problem, pack_filters
 from .emit import rewrite
 from .epilogue import Unsupported
-from .gemm_kernel import Epilogue, Tiling
+from .gemm_tile import Epilogue, Tiling
 from .kernel import Kernel
 from .loops import Index, add, ceil_div, if_else, mul, scratch
 from .matmul import convert_of, epilogue_of, kept_extent, prepare_program

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from relax_mlir.bindings import ir
 
 from .convolution_problem import Image, Problem, above
-from .gemm_kernel import Tiling
+from .gemm_tile import Tiling
 from .loops import (
     Index,
     add,

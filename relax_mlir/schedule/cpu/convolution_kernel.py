@@ -30,7 +30,7 @@ from .convolution_problem import (
     share_panels,
 )
 from .convolution_tiles import TILES, Tiles
-from .gemm_kernel import Block, Tiling
+from .gemm_tile import Block, Tiling
 from .loops import (
     Index,
     add,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import ir, memref
 
-from .gemm_kernel import Epilogue, Tiling
+from .gemm_tile import Epilogue, Tiling
 from .loops import (
     Index,
     add,

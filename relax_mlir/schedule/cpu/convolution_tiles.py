@@ -15,8 +15,7 @@ from relax_mlir.bindings import ir, memref, scf, vector
 
 from .convolution_image import CopiedImage
 from .convolution_problem import Filters, Problem, rows_of_window
-from .gemm_kernel import Block, Tiling
-from .gemm_tile import AHEAD, FETCHING_ROWS
+from .gemm_tile import AHEAD, FETCHING_ROWS, Block, Tiling
 from .loops import (
     Index,
     add,

@@ -16,19 +16,18 @@ Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplicatio
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 from functools import partial
 
 from relax_mlir.bindings import ir
 
 from . import amx
 from .amx_block import PANEL_ROW_BYTES, TileBlock, aligned_rows, tail_for
+from .gemm_problem import Problem, Widening, packed_panel
 from .gemm_tile import (
     AHEAD,
     LINE_BYTES,
     NEAR_AHEAD,
     Block,
-    Epilogue,
     Left,
     Panel,
     Tile,
@@ -62,7 +61,7 @@ from .loops import (
     value,
 )
 from .multiply_add import MultiplyAdd
-from .packing import Matrix, copy_panel, copy_rows, widen_panel
+from .packing import copy_panel, copy_rows, widen_panel
 from .pointers import pointer
 
 L2_ELEMENTS = 131072
@@ -88,67 +87,8 @@ COPIES_PER_THREAD = 4
 COPY_ELEMENTS = 4194304
 """Elements of the left side that are copied before anything is multiplied."""
 L1_SETS = 64
-SHORT_K = 28
-"""Steps along k of a tile that is done before the lines are there that it stores to."""
 MOST_IN_SET = 7
 """Lines that rows need of one set of the L1 cache, which has 8, if they are read where they lie."""
-
-
-class Widening(Enum):
-    """When panels of pairs of bf16 numbers are made f32 numbers."""
-
-    ONCE = auto()
-    """To memory, for all rows."""
-    IN_REGISTERS = auto()
-    """For each tile, while it multiplies."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What to compute: products that share their left side, for every index of the batch.
-
-    `lhs(batch)` and `rhs[p](batch)` are the matrices at one index; with `packed` the right sides
-    are panels [number of panels, depth, columns] of which the matrix describes the first
-    (`row_stride` is then the distance of two panels). With `pairs`, numbers are bf16, `depth`
-    counts steps (see `MultiplyAdd`), and panels are of pairs [number of panels, depth, columns, 2].
-    Where `widening` says how, only packed panels are, and are made f32 numbers. Where lines of
-    a result's rows displace one another in a cache, it `collides`.
-    """
-
-    batch: tuple[Index, ...]
-    rows: Index
-    columns: Index
-    depth: Index
-    lhs: Callable[[Sequence[Index]], Matrix]
-    rhs: tuple[Callable[[Sequence[Index]], Matrix], ...]
-    packed: bool
-    initial: float
-    epilogue: Epilogue
-    pairs: bool = False
-    widening: Widening | None = None
-    collides: bool = False
-
-    @property
-    def passes_rows_once(self) -> bool:
-        """Whether all columns of a tile's rows come before the next rows, to store in order.
-
-        Panels that are packed on the way would be packed for each tile.
-        """
-        is_short = isinstance(self.depth, int) and self.depth <= SHORT_K
-        return self.packed and self.collides and is_short
-
-    @property
-    def batch_size(self) -> Index:
-        """Number of matrices."""
-        return mul(1, *self.batch)
-
-    def batch_index(self, linear: Index) -> tuple[Index, ...]:
-        """The index of the batch that has this number, counted row by row."""
-        found = []
-        for extent in reversed(self.batch):
-            found.append(mod(linear, extent))
-            linear = floor_div(linear, extent)
-        return tuple(reversed(found))
 
 
 @dataclass(frozen=True)
@@ -308,10 +248,24 @@ class _Gemm:
         line = LINE_BYTES * per_lane // 4
         if self.tiling.in_tiles and (stride % line or self.problem.depth % amx.LANES):
             return False
+        return self._fit_sets(stride, min(self.tiling.rows, 16))
+
+    def _fit_sets(self, stride: int, rows: int) -> bool:
+        """Whether the L1 cache holds a line of each of so many rows of the left side."""
         # Machines with tile registers have sets of 12 lines.
         most = 11 if self.tiling.in_tiles else MOST_IN_SET
-        sets = [r * stride // line % L1_SETS for r in range(min(self.tiling.rows, 16))]
+        line = LINE_BYTES * self.step.per_lane // 4
+        sets = [r * stride // line % L1_SETS for r in range(rows)]
         return max(sets.count(s) for s in sets) <= most
+
+    @property
+    def narrow(self) -> Tiling:
+        """How large tiles are of panels of which one vector is used."""
+        narrow, lhs = self.tiling.narrow, self.problem.lhs([0] * len(self.problem.batch))
+        if not self.reads_in_place:
+            return narrow
+        assert isinstance(lhs.row_stride, int)
+        return narrow if self._fit_sets(lhs.row_stride, narrow.rows) else self.tiling
 
     def _stride(self) -> int:
         """Distance of two rows of a copy: an odd number of cache lines."""
@@ -363,7 +317,7 @@ class _Task:
         tiling, problem, f32 = gemm.tiling, gemm.problem, ir.F32Type.get()
         # With one block of k, sums are done after each tile: the next one takes their place.
         has_several = less(1, blocks.k_blocks)
-        kept = pick(has_several, mul(blocks.row_block, blocks.group), tiling.rows)
+        kept = pick(has_several, mul(blocks.row_block, blocks.group), tiling.narrow.rows)
         pitch = pick(has_several, tiling.columns, 0)
         with ExitStack() as stack:
             size = mul(kept, tiling.columns)
@@ -402,30 +356,43 @@ class _Task:
         gemm, blocks, rows = self.gemm, self.gemm.blocks, self.rows
         tiling, problem = gemm.tiling, gemm.problem
         column = mul(p, tiling.columns)
-        columns = self._width(column)
         k = mul(kb, blocks.k_block)
         depth = minimum(blocks.k_block, sub(problem.depth, k))
         is_first, is_last = less(kb, 1), less(blocks.k_blocks, add(kb, 2))
-        rights = self._rights(p, k, depth, packs)
-        tiles = _Tiles(gemm, is_first, is_last, depth, self.left(kb), rights, sums, tails)
+        rights, left = self._rights(p, k, depth, packs), self.left(kb)
+        tiles = _Tiles(
+            gemm, tiling, tiling.vectors, is_first, is_last, depth, left, rights, sums, tails
+        )
         tiles.prepare()
         start = mul(sub(p, self.panels[0]), blocks.row_block, pitch)
 
-        def tile(at: Index, here: Index) -> None:
-            done = Block(
-                rows.batch, add(rows.first, at), here, column, columns, sums, tiling.columns,
-                add(start, mul(at, pitch)),
-            )  # fmt: skip
-            tiles.emit(at, done)
+        def of_width(columns: Index, tiles: _Tiles) -> None:
+            def tile(at: Index, here: Index) -> None:
+                done = Block(
+                    rows.batch, add(rows.first, at), here, column, columns, sums, tiling.columns,
+                    add(start, mul(at, pitch)),
+                )  # fmt: skip
+                tiles.emit(at, done)
 
-        each_tile(tiling, rows.count, tile)
+            each_tile(tiles.tiling, rows.count, tile)
 
-    def _width(self, column: Index) -> Index:
-        """Columns of the panel from a column on, of which the last panel may have fewer."""
-        whole, columns = self.gemm.tiling.columns, self.gemm.problem.columns
-        if isinstance(columns, int) and columns % whole == 0:
-            return whole
-        return minimum(sub(columns, column), whole)
+        is_narrow, narrow, wide = self._widths(column)
+        if_else(
+            is_narrow,
+            lambda: of_width(narrow, replace(tiles, tiling=gemm.narrow, vectors=1)),
+            lambda: of_width(wide, tiles),
+        )
+
+    def _widths(self, column: Index) -> tuple[bool | ir.Value, Index, Index]:
+        """Whether the panel from a column on needs one vector; its columns if so, and if not."""
+        tiling, columns = self.gemm.tiling, self.gemm.problem.columns
+        here = minimum(sub(columns, column), tiling.columns)
+        if not isinstance(columns, int):
+            return not tiling.in_tiles and less(here, tiling.lanes + 1), here, here
+        rest = columns % tiling.columns
+        has_narrow = not tiling.in_tiles and 0 < rest <= tiling.lanes
+        is_last = less(columns, add(column, tiling.columns)) if columns > rest else True
+        return has_narrow and is_last, rest, tiling.columns if has_narrow or not rest else here
 
     def _rights(self, p: Index, k: Index, depth: Index, packs: tuple[ir.Value, ...]) -> list[Panel]:
         """A panel of each product from k on, packed or made f32 numbers if it is not yet."""
@@ -446,18 +413,13 @@ class _Task:
         return found
 
 
-def packed_panel(problem: Problem, side: Matrix, panel: Index, k: Index) -> Panel:
-    """A panel of packed weights from k on, as it is multiplied or widened in registers."""
-    if problem.widening is Widening.IN_REGISTERS:
-        return Panel(side.buffer, side.at(panel, floor_div(k, 2)), halved=True)
-    return Panel(side.buffer, side.at(panel, k), side.convert)
-
-
 @dataclass(frozen=True)
 class _Tiles:
-    """Tiles of one panel of each product along one block of k."""
+    """Tiles of one panel of each product along one block of k, of so many vectors of it."""
 
     gemm: _Gemm
+    tiling: Tiling
+    vectors: int
     is_first: bool | ir.Value
     is_last: bool | ir.Value
     depth: Index
@@ -474,25 +436,28 @@ class _Tiles:
 
     def emit(self, at: Index, block: Block) -> None:
         """Emits the tile from row `at` on, which `block` describes, and what is done with it."""
-        tiling, epilogue = self.gemm.tiling, self.gemm.problem.epilogue
+        tiling, epilogue = self.tiling, self.gemm.problem.epilogue
 
         if tiling.in_tiles:
             with_epilogue(tiling, epilogue, block, self.is_last, partial(self._in_tiles, at, block))
             return
 
         def others() -> None:
-            self._by_width(at, block)
+            self._by_height(at, block, tiling.heights)
             if_else(self.is_last, lambda: epilogue(block))
 
         if not epilogue.is_short:
             rows = value(block.rows)
-            if_else(self.is_last, lambda: epilogue.fetch(block, rows, tiling.vectors))
+            if_else(self.is_last, lambda: epilogue.fetch(block, rows, self.vectors))
+            others()
+            return
+        if self.vectors < tiling.vectors:
             others()
             return
         is_whole = both(less(tiling.rows - 1, block.rows), less(tiling.columns - 1, block.columns))
 
         def in_registers() -> None:
-            whole, last_row = self._tile(tiling.rows, tiling.vectors), tiling.rows - 1
+            whole, last_row = self._tile(tiling.rows), tiling.rows - 1
             *before, last = range(len(self.rights))
             epilogue.fetch(block, tiling.rows, tiling.vectors)
             for product in before:
@@ -502,8 +467,8 @@ class _Tiles:
 
         if_else(both(is_whole, self.is_last), in_registers, others)
 
-    def _tile(self, height: int, vectors: int) -> Tile:
-        return Tile(self.gemm.tiling, self.gemm.step, height, vectors)
+    def _tile(self, height: int) -> Tile:
+        return Tile(self.tiling, self.gemm.step, height, self.vectors)
 
     def _tile_block(self, product: int) -> TileBlock:
         right, tail, per_lane = self.rights[product], self.tails[product], self.gemm.step.per_lane
@@ -524,22 +489,11 @@ class _Tiles:
             tiles = self._tile_block(product)
             tiles.emit(left, block.rows, block.columns, begin, sums, block.start)
 
-    def _by_width(self, at: Index, block: Block) -> None:
-        """Emits a tile of the least width and height that has the block's rows and columns."""
-        tiling = self.gemm.tiling
-        rest = mod(self.gemm.problem.columns, tiling.columns)
-        never = isinstance(rest, int) and not 0 < rest <= tiling.lanes
-        if_else(
-            True if never else less(tiling.lanes, block.columns),
-            lambda: self._by_height(at, block, tiling.heights, tiling.vectors),
-            lambda: self._by_height(at, block, tiling.heights, 1),
-        )
-
-    def _by_height(self, at: Index, block: Block, heights: Sequence[int], vectors: int) -> None:
+    def _by_height(self, at: Index, block: Block, heights: Sequence[int]) -> None:
         """Emits a tile of the least height that has the block's rows."""
 
         def emit() -> None:
-            tile = self._tile(heights[0], vectors)
+            tile = self._tile(heights[0])
             last_row = sub(block.rows, 1) if heights[0] > 1 else 0
             for product in range(len(self.rights)):
                 sums = self._sums(tile, product, at, block, last_row)
@@ -548,7 +502,7 @@ class _Tiles:
         if_else(
             True if len(heights) == 1 else less(block.rows, heights[0] + 1),
             emit,
-            lambda: self._by_height(at, block, heights[1:], vectors),
+            lambda: self._by_height(at, block, heights[1:]),
         )
 
     def _sums(

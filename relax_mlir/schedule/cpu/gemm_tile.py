@@ -123,6 +123,14 @@ class Tiling:
         return is_full and row % LOADED != LOADED - 1
 
     @property
+    def narrow(self) -> "Tiling":
+        """The same for panels of which one vector is used.
+
+        Six sums would wait for their own last addition; twelve leave no registers to read ahead.
+        """
+        return replace(self, rows=8) if self.registers == 16 else self
+
+    @property
     def channels_together(self) -> int:
         """How many channels of an image a convolution keeps side by side.
 

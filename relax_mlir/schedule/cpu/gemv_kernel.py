@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, memref, vector
 
-from .gemm_kernel import Problem
+from .gemm_problem import Problem
 from .gemm_tile import Block, Tiling
 from .loops import (
     Index,

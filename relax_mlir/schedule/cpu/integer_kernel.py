@@ -26,8 +26,8 @@ from relax_mlir.bindings import arith, ir, memref
 from . import amx
 from .amx_block import PANEL_ROW_BYTES, TileBlock, tail_for
 from .dot import GroupStep
-from .gemm_kernel import Block, Problem, Tiling
-from .gemm_tile import AHEAD, Left, Panel, each_tile, left_operands, with_epilogue
+from .gemm_problem import Problem
+from .gemm_tile import AHEAD, Block, Left, Panel, Tiling, each_tile, left_operands, with_epilogue
 from .integer_packing import LeftCopy, copy_left, copy_panel
 from .loops import (
     Index,

@@ -27,7 +27,7 @@ from .amx_block import BLOCK_ROWS
 from .contraction import INTEGERS, Contraction, Factor, find_contractions
 from .dot import GroupStep
 from .emit import rewrite
-from .gemm_kernel import Tiling
+from .gemm_tile import Tiling
 from .integer_kernel import IntegerProblem, emit_integer_gemm
 from .kernel import Kernel
 from .loops import ceil_div, if_else, less, mul, splat_integer

@@ -23,7 +23,8 @@ from .body import emit_body, emit_op
 from .contraction import Contraction, Factor, find_contractions
 from .emit import rewrite
 from .epilogue import Epilogue, Unsupported
-from .gemm_kernel import L1_SETS, Problem, Widening, emit_gemm
+from .gemm_kernel import L1_SETS, emit_gemm
+from .gemm_problem import Problem, Widening
 from .gemm_tile import LINE_BYTES, Tiling
 from .gemv_kernel import MOST_ROWS, emit_gemv, reads_along_k
 from .kernel import Kernel

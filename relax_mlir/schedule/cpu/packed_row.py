@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import ir
 
-from .gemm_kernel import Problem, packed_panel
+from .gemm_problem import Problem, packed_panel
 from .gemm_tile import Block, Left, Tile, Tiling
 from .gemv_kernel import TASK_ELEMENTS, left_rows
 from .loops import (

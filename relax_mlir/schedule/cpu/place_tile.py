@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import ir, memref, vector
 
-from .gemm_kernel import Block, Epilogue, Tiling
+from .gemm_tile import Block, Epilogue, Tiling
 from .loops import (
     Index,
     add,

@@ -27,7 +27,7 @@ from .convolution_problem import (
     find_panel,
     share_panels,
 )
-from .gemm_kernel import Block, Tiling
+from .gemm_tile import Block, Tiling
 from .loops import (
     Index,
     add,

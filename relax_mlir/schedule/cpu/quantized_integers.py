@@ -26,7 +26,7 @@ from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, Scheme
 from relax_mlir.target import Target
 
 from .dot import Dot, even_and_odd
-from .gemm_kernel import Block
+from .gemm_tile import Block
 from .loops import (
     Index,
     add,

@@ -20,7 +20,7 @@ from relax_mlir.bindings import arith, ir, vector
 from relax_mlir.dialects.graph.quantized import PANEL
 from relax_mlir.target import Target
 
-from .gemm_kernel import Block
+from .gemm_tile import Block
 from .loops import (
     Index,
     add,

@@ -23,7 +23,7 @@ from .contraction import Contraction, Factor, constant_of, loop_of, loops_of
 from .decoders import Decoder, find_decoder
 from .dot import Dot
 from .emit import rewrite
-from .gemm_kernel import Tiling
+from .gemm_tile import Tiling
 from .kernel import Kernel
 from .loops import mul
 from .matmul import epilogue_of, kept_columns, prepare_program

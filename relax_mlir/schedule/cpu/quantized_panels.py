@@ -9,7 +9,7 @@ from relax_mlir.dialects.graph.quantized import BLOCK, NEST, PANEL, Scheme
 from relax_mlir.target import Target
 
 from .ahead import Ahead
-from .gemm_kernel import Block
+from .gemm_tile import Block
 from .loops import (
     Index,
     add,

@@ -15,7 +15,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph.quantized import PANEL
 from relax_mlir.target import Target
 
-from .gemm_kernel import Block
+from .gemm_tile import Block
 from .loops import Index, for_range, minimum, mul, scratch, splat, store, sub
 from .packed_row import Places, each_place
 from .quantized_panels import CopiedRows, Copy

@@ -31,7 +31,7 @@ from .convolution_problem import (
     rows_of_window,
     share_panels,
 )
-from .gemm_kernel import Block, Tiling
+from .gemm_tile import Block, Tiling
 from .loops import (
     Index,
     add,

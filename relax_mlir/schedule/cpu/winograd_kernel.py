@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from relax_mlir.bindings import ir
 
 from .convolution_problem import Filters, Image, Problem, above, find_panel, share_panels
-from .gemm_kernel import Block, Tiling
+from .gemm_tile import Block, Tiling
 from .loops import (
     Index,
     add,

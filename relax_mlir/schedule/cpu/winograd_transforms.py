@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from relax_mlir.bindings import arith, ir, vector
 
 from .convolution_problem import Filters
-from .gemm_kernel import Tiling
+from .gemm_tile import Tiling
 from .loops import Index, add, for_range, load, mul, splat, store
 from .multiply_add import interleave
 from .strided import every

@@ -35,3 +35,17 @@ def test_first_lanes(kind: str, lanes: int, target: str) -> None:
         expected[3 : 3 + kept] = x[:kept]
         call(store, x, found, 3, count)
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("target", RUNNABLE)
+@pytest.mark.parametrize("kind", ["f32", "i8"])
+@pytest.mark.parametrize(("lanes", "count"), [(1, 1), (8, 0), (8, 3), (8, 8), (32, 21)])
+def test_known_lanes(kind: str, lanes: int, count: int, target: str) -> None:
+    text = kernel(kind, lanes).replace("create_mask %n", f"constant_mask [{count}]")
+    store = build(text, "f", target=Target.parse(target)).f
+    x = np.random.default_rng(lanes).integers(-99, 99, lanes).astype(KINDS[kind])
+    found = np.full(lanes + 4, 100).astype(KINDS[kind])
+    expected = found.copy()
+    expected[3 : 3 + count] = x[:count]
+    call(store, x, found, 3, 0)
+    np.testing.assert_array_equal(found, expected)
