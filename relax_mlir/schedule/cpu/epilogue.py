@@ -87,12 +87,19 @@ class Epilogue:
         plain = all(name.startswith(("arith.", "linalg.yield")) for name in names)
         return plain and len(names) <= MOST_COPIED
 
-    def in_registers(self, block: Block, sums: Sequence[ir.Value], rows: int) -> None:
-        """Emits it for `rows` whole rows of a block; `sums` are the last product's vectors."""
+    def in_registers(
+        self, block: Block, sums: Sequence[ir.Value], rows: int, columns: int | None = None
+    ) -> None:
+        """Emits it for `rows` rows of a block; `sums` are the last product's vectors.
+
+        Unless they have so many columns, rows are whole.
+        """
         per_row = len(sums) // rows
         for number, x in enumerate(sums):
             i, j = number // per_row, number % per_row * self.lanes
-            _Point(self, block, i, j, None, x).emit()
+            left = self.lanes if columns is None else columns - j
+            keep = None if left >= self.lanes else loops.mask(left, self.lanes)
+            _Point(self, block, i, j, keep, x).emit()
 
     def fetch(self, block: Block, rows: Index, vectors: int) -> None:
         """Asks for the memory of `rows` whole rows: what is stored, and read at the same place."""

@@ -451,21 +451,27 @@ class _Tiles:
             if_else(self.is_last, lambda: epilogue.fetch(block, rows, self.vectors))
             others()
             return
-        if self.vectors < tiling.vectors:
-            others()
-            return
-        is_whole = both(less(tiling.rows - 1, block.rows), less(tiling.columns - 1, block.columns))
 
-        def in_registers() -> None:
+        def in_registers(columns: int) -> None:
             whole, last_row = self._tile(tiling.rows), tiling.rows - 1
             *before, last = range(len(self.rights))
-            epilogue.fetch(block, tiling.rows, tiling.vectors)
+            epilogue.fetch(block, tiling.rows, self.vectors)
             for product in before:
                 self._keep(whole, self._sums(whole, product, at, block, last_row), product, block)
             sums = self._sums(whole, last, at, block, last_row)
-            epilogue.in_registers(block, sums, tiling.rows)
+            epilogue.in_registers(block, sums, tiling.rows, columns)
 
-        if_else(both(is_whole, self.is_last), in_registers, others)
+        all_rows = both(less(tiling.rows - 1, block.rows), self.is_last)
+        all_columns = less(tiling.columns - 1, block.columns)
+        columns = self.gemm.problem.columns
+        if isinstance(block.columns, int):
+            if_else(all_rows, lambda: in_registers(block.columns), others)
+        elif isinstance(columns, int):
+            some, rest = partial(in_registers, tiling.columns), columns % tiling.columns
+            either_width = partial(if_else, all_columns, some, lambda: in_registers(rest))
+            if_else(all_rows, either_width, others)
+        else:
+            if_else(both(all_rows, all_columns), lambda: in_registers(tiling.columns), others)
 
     def _tile(self, height: int) -> Tile:
         return Tile(self.tiling, self.gemm.step, height, self.vectors)

@@ -194,8 +194,13 @@ class Epilogue(Protocol):
     def of_whole_rows(self, block: Block, vectors: int) -> None:
         """Emits it for a block of as many columns as the vectors have, with sums in memory."""
 
-    def in_registers(self, block: Block, sums: Sequence[ir.Value], rows: int) -> None:
-        """Emits it for `rows` whole rows of a block; `sums` are the last product's vectors."""
+    def in_registers(
+        self, block: Block, sums: Sequence[ir.Value], rows: int, columns: int | None = None
+    ) -> None:
+        """Emits it for `rows` rows of a block; `sums` are the last product's vectors.
+
+        Unless they have so many columns, rows are whole.
+        """
 
     def fetch(self, block: Block, rows: Index, vectors: int) -> None:
         """Asks for the memory of `rows` whole rows: what is stored, and read at the same place."""
