@@ -31,3 +31,25 @@ func.func @main(%x: !x, %w: tensor<32x20x3x3xf32>) -> !y {
   %0 = "graph.nn_conv2d"(%x, %w) {strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64} : (!x, tensor<32x20x3x3xf32>) -> !y
   return %0 : !y
 }
+
+!u = tensor<?x64x?x?xf32, #graph.shape<["n", 64, "h", "w"]>>
+
+// Windows of one place: where lanes run along filters, all places are one row, which is copied and then cut into
+// pieces of 24.
+// CHECK-LABEL: func.func private @conv2d_1
+// CHECK:         {{^    }}} else {
+// CHECK:           scf.parallel
+// CHECK:             scf.for %{{.*}} = %c0 to %c8 step %c1 {
+// CHECK:               scf.for %{{.*}} = %c0 to %{{.*}} step %c8 {
+// CHECK-COUNT-24:        vector.shuffle
+// CHECK:             scf.for %{{.*}} step %c1 {
+// CHECK-NEXT:          arith.muli
+// CHECK-NEXT:          arith.subi
+// CHECK-NEXT:          arith.minui
+// CHECK-NEXT:          arith.muli
+// CHECK-NEXT:          scf.for %{{.*}} = %c0 to %{{.*}} step %c24 {
+// CHECK:                 vector.fma
+func.func @pointwise(%x: !u, %w: tensor<32x64x1x1xf32>) -> !y {
+  %0 = "graph.nn_conv2d"(%x, %w) {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilation = array<i64: 1, 1>, groups = 1 : i64} : (!u, tensor<32x64x1x1xf32>) -> !y
+  return %0 : !y
+}
