@@ -26,8 +26,11 @@ _INTRINSIC = re.compile(r"(@llvm\.masked\.\w+\.v\d+)bf16")
 
 def move_as_integers(text: str) -> str:
     """LLVM IR text, its float constants bit patterns, unless it computes with such numbers."""
+    if "bfloat" not in text:
+        return text
     lines = text.split("\n")
-    places = [i for i, line in enumerate(lines) if ' c"' not in line and _TYPE.search(line)]
+    named = [i for i, line in enumerate(lines) if "bfloat" in line and ' c"' not in line]
+    places = [i for i in named if _TYPE.search(lines[i])]
     if not all(_MOVES.match(lines[i].lstrip()) for i in places):
         return text
     for i in places:
