@@ -212,7 +212,7 @@ def _run(text: str, module: ir.Module) -> None:
 
 def _annotate_loop(op: ir.Operation) -> None:
     """Hands what is said of a loop, as `convert-scf-to-cf` leaves it on branches, to LLVM."""
-    if op.name in _BRANCHES and _LOOP_ANNOTATION in op.attributes:
+    if _LOOP_ANNOTATION in op.attributes:
         op.attributes["loop_annotation"] = op.attributes[_LOOP_ANNOTATION]
         del op.attributes[_LOOP_ANNOTATION]
 
@@ -220,17 +220,20 @@ def _annotate_loop(op: ir.Operation) -> None:
 def _check_lowered(module: ir.Module, then: Callable[[ir.Operation], None] | None = None) -> None:
     """Raises CompileError that names each kind of op outside of the LLVM dialect once.
 
-    Calls `then` on each op of the dialect.
+    Calls `then` on each branch.
     """
     left: dict[str, Diagnostic] = {}
+    plain = {"builtin.module"}
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         name = op.name
-        if name.startswith("llvm."):
-            if then:
-                then(op)
+        if name in plain:
             return ir.WalkResult.ADVANCE
-        if name == "builtin.module":
+        if name.startswith("llvm."):
+            if name not in _BRANCHES:
+                plain.add(name)
+            elif then:
+                then(op)
             return ir.WalkResult.ADVANCE
         message = (
             f"'{name}' op has no lowering to LLVM; code generation takes func, scf, cf, arith, "
