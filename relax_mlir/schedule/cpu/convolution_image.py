@@ -87,12 +87,13 @@ class CopiedImage:
             sources = [source(i, c) for c in channels]
             self._several(image, sources, add(mul(i, line), mul(b, pitch)), skipped, kept)
 
-        one_block = channel if together == 1 else several
         count = ceil_div(problem.channels, together)
-        if ahead:  # rows of a channel follow one another in memory
-            for_range(0, count, 1, lambda c: for_range(begin, end, 1, lambda i: one_block(i, c)))
+        if together > 1:
+            for_range(begin, end, 1, lambda i: for_range(0, count, 1, lambda b: several(i, b)))
+        elif ahead:  # rows of a channel follow one another in memory
+            for_range(0, count, 1, lambda c: for_range(begin, end, 1, lambda i: channel(i, c)))
         else:
-            for_range(begin, end, 1, lambda i: for_range(0, count, 1, lambda c: one_block(i, c)))
+            for_range(begin, end, 1, lambda i: for_range(0, count, 1, lambda c: channel(i, c)))
 
     @property
     def pitch(self) -> Index:
@@ -126,7 +127,8 @@ class CopiedImage:
     ) -> None:
         """Copies a row of a block of channels: so many columns behind zeros.
 
-        Squares reach beyond the last column, into what is written afterwards.
+        Squares reach beyond the last column, into what is written afterwards: the block behind it
+        in the same row, or in the next one.
         """
         lanes = self.tiling.lanes
         zero = splat(0.0, lanes, ir.F32Type.get())

@@ -466,6 +466,8 @@ class _Tiles:
         columns = self.gemm.problem.columns
         if isinstance(block.columns, int):
             if_else(all_rows, lambda: in_registers(block.columns), others)
+        elif self.vectors < tiling.vectors:
+            others()
         elif isinstance(columns, int):
             some, rest = partial(in_registers, tiling.columns), columns % tiling.columns
             either_width = partial(if_else, all_columns, some, lambda: in_registers(rest))
