@@ -28,6 +28,7 @@ from .loops import (
     scratch,
     store,
     sub,
+    unravel,
     value,
 )
 from .packing import LINE_BITS, Matrix, copy_panel
@@ -123,11 +124,7 @@ class Problem:
 
     def batch_index(self, linear: Index) -> tuple[Index, ...]:
         """The index of the batch that has this number, counted row by row."""
-        found = []
-        for extent in reversed(self.batch):
-            found.append(mod(linear, extent))
-            linear = floor_div(linear, extent)
-        return tuple(reversed(found))
+        return unravel(linear, self.batch)
 
 
 def share_panels(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from .gemm_tile import Epilogue, Panel
-from .loops import Index, floor_div, mod, mul
+from .loops import Index, floor_div, mul, unravel
 from .packing import Matrix
 
 SHORT_K = 28
@@ -62,11 +62,7 @@ class Problem:
 
     def batch_index(self, linear: Index) -> tuple[Index, ...]:
         """The index of the batch that has this number, counted row by row."""
-        found = []
-        for extent in reversed(self.batch):
-            found.append(mod(linear, extent))
-            linear = floor_div(linear, extent)
-        return tuple(reversed(found))
+        return unravel(linear, self.batch)
 
 
 def packed_panel(problem: Problem, side: Matrix, panel: Index, k: Index) -> Panel:

@@ -83,6 +83,15 @@ def divided(a: Index, b: Index) -> tuple[Index, Index]:
     return quotient, rest
 
 
+def unravel(linear: Index, extents: Sequence[Index]) -> tuple[Index, ...]:
+    """The indices of nested loops in the iteration that has this number, counted row by row."""
+    found = []
+    for extent in reversed(extents):
+        found.append(mod(linear, extent))
+        linear = floor_div(linear, extent)
+    return tuple(reversed(found))
+
+
 def ceil_div(a: Index, b: Index) -> Index:
     """The number of groups of `b` that hold `a` things."""
     return floor_div(add(a, sub(b, 1)), b)
