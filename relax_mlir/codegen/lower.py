@@ -17,47 +17,35 @@ from relax_mlir.codegen.masked_stores import store_by_parts
 from relax_mlir.diagnostics import Diagnostic, compile_error, diagnostics_of
 from relax_mlir.target import Target
 
-_ANY: frozenset[str] = frozenset()
-# Each entry with what holds from there on, and the ops without which it has nothing to do.
-PIPELINE: tuple[tuple[str, str, frozenset[str]], ...] = (
-    (
-        "func.func(lower-vector-multi-reduction)",
-        "reductions are of vectors to scalars",
-        frozenset({"vector.multi_reduction"}),
-    ),
-    (
-        "func.func(lower-vector-mask)",
-        "masks are operands of loads, stores and reductions",
-        frozenset({"vector.mask"}),
-    ),
-    (
-        "convert-vector-to-scf{full-unroll}",
-        "transfers are of one dim, unrolled",
-        frozenset({"vector.transfer_read", "vector.transfer_write"}),
-    ),
-    (
-        "arith-expand{include-bf16=true}",
-        "rounding divisions and bf16 conversions are plain ops",
-        _ANY,
-    ),
+# Each entry with what holds from there on.
+PIPELINE = (
+    ("func.func(lower-vector-multi-reduction)", "reductions are of vectors to scalars"),
+    ("func.func(lower-vector-mask)", "masks are operands of loads, stores and reductions"),
+    ("convert-vector-to-scf{full-unroll}", "transfers are of one dim, unrolled"),
+    ("arith-expand{include-bf16=true}", "rounding divisions and bf16 conversions are plain ops"),
     # Not folded into loads: what a view joins to one dim would be divided apart again there.
-    ("expand-strided-metadata", "views are offset and stride arithmetic", _ANY),
-    ("lower-affine", "affine maps are arithmetic", _ANY),
-    ("convert-scf-to-cf", "loops are blocks and branches", _ANY),
+    ("expand-strided-metadata", "views are offset and stride arithmetic"),
+    ("lower-affine", "affine maps are arithmetic"),
+    ("convert-scf-to-cf", "loops are blocks and branches"),
     (
         "convert-vector-to-llvm{vector-contract-lowering=outerproduct}",
         "vectors have one dim; contractions are outer products, these are fused multiply-adds",
-        _ANY,
     ),
-    ("convert-math-to-llvm", "math ops are intrinsics", _ANY),
-    ("finalize-memref-to-llvm{use-generic-functions=true}", "memrefs are descriptors", _ANY),
-    ("convert-arith-to-llvm", "arithmetic is LLVM's", _ANY),
-    ("convert-index-to-llvm", "index arithmetic is LLVM's", _ANY),
-    ("convert-cf-to-llvm", "branches are LLVM's", _ANY),
-    ("convert-func-to-llvm", "functions take descriptors as scalars", _ANY),
-    ("convert-ub-to-llvm", "poison is LLVM's", _ANY),
-    ("reconcile-unrealized-casts", "no casts between memrefs and descriptors are left", _ANY),
+    ("convert-math-to-llvm", "math ops are intrinsics"),
+    ("finalize-memref-to-llvm{use-generic-functions=true}", "memrefs are descriptors"),
+    ("convert-arith-to-llvm", "arithmetic is LLVM's"),
+    ("convert-index-to-llvm", "index arithmetic is LLVM's"),
+    ("convert-cf-to-llvm", "branches are LLVM's"),
+    ("convert-func-to-llvm", "functions take descriptors as scalars"),
+    ("convert-ub-to-llvm", "poison is LLVM's"),
+    ("reconcile-unrealized-casts", "no casts between memrefs and descriptors are left"),
 )
+# Those that look at every op for some that most kernels lack.
+ONLY_FOR = {
+    "func.func(lower-vector-multi-reduction)": {"vector.multi_reduction"},
+    "func.func(lower-vector-mask)": {"vector.mask"},
+    "convert-vector-to-scf{full-unroll}": {"vector.transfer_read", "vector.transfer_write"},
+}
 
 BF16_PRODUCTS = ("llvm.x86.avx512bf16.dpbf16ps.512", "llvm.x86.tdpbf16ps")
 ROUND_TO_BF16 = "llvm.x86.avx512bf16.cvtneps2bf16.512"
@@ -170,8 +158,8 @@ def lower_to_llvm(module: ir.Module, target: Target) -> None:
         try:
             module.operation.verify()
             names = _names(module)
-            for text, _, ops in PIPELINE:
-                if not ops or ops & names:
+            for text, _ in PIPELINE:
+                if ONLY_FOR.get(text, names) & names:
                     _run(text, module)
         except ir.MLIRError as error:
             raise compile_error(diagnostics_of(error)) from None

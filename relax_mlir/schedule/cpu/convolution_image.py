@@ -42,15 +42,10 @@ class CopiedImage:
     buffer: ir.Value
 
     @staticmethod
-    def pitch_of(tiling: Tiling, columns: Index) -> Index:
-        """The numbers of a block of channels in one row."""
-        return mul(columns, tiling.channels_together)
-
-    @staticmethod
     def line_of(tiling: Tiling, problem: Problem, columns: Index) -> Index:
         """The numbers of a row."""
         blocks = ceil_div(problem.channels, tiling.channels_together)
-        return mul(blocks, CopiedImage.pitch_of(tiling, columns))
+        return mul(blocks, columns, tiling.channels_together)
 
     def copy(self, batch: Sequence[Index], row: Index, column: Index, rows: Index) -> None:
         """Copies what so many rows and all columns see, from a place of the result on.
@@ -97,8 +92,8 @@ class CopiedImage:
 
     @property
     def pitch(self) -> Index:
-        """See `pitch_of`."""
-        return self.pitch_of(self.tiling, self.columns)
+        """The numbers of a block of channels in one row."""
+        return mul(self.columns, self.tiling.channels_together)
 
     @property
     def line(self) -> Index:
