@@ -78,9 +78,13 @@ def build_shared(
         objects.add(llvm.Source("", bitcode_path(target.arch).read_bytes()))
         for kernel, names in kernels:
             objects.add(llvm.Source(with_linkage(_lowered(kernel, target, stats), names)))
-        for number, part in enumerate(split_module(_lowered(module, target, stats), exports)):
-            is_host = bool(kernels) and number == 0
-            objects.add(llvm.Source(part, quick=is_host and len(part) > LONG_HOST_CODE))
+        rest = _lowered(module, target, stats)
+        if kernels:  # what is left is host code
+            text = with_linkage(rest, (), exports)
+            objects.add(llvm.Source(text, quick=len(text) > LONG_HOST_CODE))
+        else:
+            for part in split_module(rest, exports):
+                objects.add(llvm.Source(part))
         with stats.stage("llvm"):
             data = objects.finished()
     with stats.stage("link"):

@@ -21,7 +21,7 @@ Needs: parallel loops of one dim without reductions. Leaves: none but nested one
 lowered to plain loops.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, func, ir, llvm, scf
@@ -80,12 +80,13 @@ class _Outliner:
             )
             raise compile_error([Diagnostic.at(loop.location, "error", message)])
         lower, upper, step = loop.operands
-        values, copied = _captured(block, (lower, step))
+        captured = _captured(loop, self.function)
+        values = [value for value in captured if not _is_copied(value)]
         parent = ir.StringAttr(self.function.attributes["sym_name"]).value
         name = f"{parent}_parallel{self.number}"
         with loop.location:
+            self._body(name, captured, values, block)
             self._call(name, values, lower, upper, step)
-            self._body(name, values, lower, step, block, copied)
             self._task(name, [value.type for value in values])
         loop.erase()
 
@@ -146,11 +147,9 @@ class _Outliner:
     def _body(
         self,
         name: str,
+        captured: Mapping[ir.Value, Sequence[ir.Operation]],
         values: Sequence[ir.Value],
-        lower: ir.Value,
-        step: ir.Value,
         block: ir.Block,
-        copied: Sequence[ir.Operation],
     ) -> None:
         """Makes the function that runs a range of iterations, out of the loop's own block."""
         index = ir.IndexType.get()
@@ -166,10 +165,11 @@ class _Outliner:
         entry = function.add_entry_block()
         *inside, begin, end = entry.arguments
         mapping = dict(zip(values, inside, strict=True))
+        lower, _, step = self.loop.operands
         with ir.InsertionPoint(entry):
-            for op in copied:
-                clone = op.clone()
-                mapping.update(zip(op.results, clone.results, strict=True))
+            for value in captured:
+                if value not in mapping:
+                    mapping[value] = value.owner.clone().results[value.result_number]
             start, stride = mapping[lower], mapping[step]
             first = arith.addi(start, arith.muli(begin, stride))
             last = arith.addi(start, arith.muli(end, stride))
@@ -180,7 +180,8 @@ class _Outliner:
         terminator.erase()
         with ir.InsertionPoint(block):
             ir.Operation.create("scf.yield")
-        _replace_operands(loop, mapping)
+        for value, others in captured.items():
+            value.replace_all_uses_except(mapping[value], others)
         _hoist_buffers(loop, block)
 
     def _task(self, name: str, types: Sequence[ir.Type]) -> None:
@@ -193,44 +194,42 @@ class _Outliner:
         self.module.body.append(task)
 
 
-def _captured(
-    block: ir.Block, more: Sequence[ir.Value]
-) -> tuple[list[ir.Value], list[ir.Operation]]:
-    """What a block reads of its surroundings, and more: values to pass, and constants to copy."""
-    inside: set[ir.Value] = set(block.arguments)
-    used: dict[ir.Value, None] = dict.fromkeys(more)
+def _captured(loop: ir.Operation, function: ir.Operation) -> dict[ir.Value, list[ir.Operation]]:
+    """The values from around a loop that it reads, each with the ops around it that read it too.
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        inside.update(op.results)
-        for region in op.regions:
-            for nested in region.blocks:
-                inside.update(nested.arguments)
-        used.update(dict.fromkeys(op.operands))
-        return ir.WalkResult.ADVANCE
+    Looks at what could be read, of which there is much less than of what is in the loop.
+    """
+    inside = dict.fromkeys(function.regions[0].blocks, False)
+    inside[loop.regions[0].blocks[0]] = True
 
-    for op in block.operations:
-        op.operation.walk(visit)
-    values: list[ir.Value] = []
-    copied: dict[ir.Operation, None] = {}
-    for value in used:
-        if value in inside:
-            continue
-        owner = value.owner
-        if isinstance(owner, ir.Block) or owner.name not in _COPIED:
-            values.append(value)
-        else:
-            copied[owner] = None
-    return values, list(copied)
+    def is_inside(block: ir.Block) -> bool:
+        if block not in inside:
+            inside[block] = is_inside(block.owner.operation.block)
+        return inside[block]
+
+    read = {}
+    for value in _visible(loop, function):
+        users = [use.owner.operation for use in value.uses]
+        others = [user for user in users if not is_inside(user.block)]
+        if len(others) < len(users) or value in (loop.operands[0], loop.operands[2]):
+            read[value] = others
+    return read
 
 
-def _replace_operands(op: ir.Operation, mapping: dict[ir.Value, ir.Value]) -> None:
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        for i, operand in enumerate(inner.operands):
-            if operand in mapping:
-                inner.operands[i] = mapping[operand]
-        return ir.WalkResult.ADVANCE
+def _visible(op: ir.Operation, function: ir.Operation) -> Iterator[ir.Value]:
+    """The values of a function that an op may read, and others of the blocks around it."""
+    if op.parent != function:
+        yield from _visible(op.parent.operation, function)
+    blocks = [op.block] if op.parent != function else function.regions[0].blocks
+    for block in blocks:
+        yield from block.arguments
+        for other in block.operations:
+            yield from other.operation.results
 
-    op.walk(visit)
+
+def _is_copied(value: ir.Value) -> bool:
+    """Whether a value is a constant, or as good as one."""
+    return not isinstance(value.owner, ir.Block) and value.owner.name in _COPIED
 
 
 def _hoist_buffers(loop: ir.Operation, block: ir.Block) -> None:

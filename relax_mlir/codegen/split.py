@@ -53,7 +53,7 @@ def split_module(text: str, exports: Collection[str]) -> list[str]:
     it gave before.
     """
     module = _read(text)
-    exported = {f"@{name}" for name in exports} | {f'@"{name}"' for name in exports}
+    exported = _named_so(exports)
     pinned = {name for name, line in module.variables.items() if _is_pinned(line)}
     first = [
         name
@@ -71,12 +71,16 @@ def split_module(text: str, exports: Collection[str]) -> list[str]:
     return parts
 
 
-def with_linkage(text: str, outside: Collection[str]) -> str:
+def with_linkage(text: str, outside: Collection[str], exports: Collection[str] = ()) -> str:
     """The module as one part, of which others name the functions `outside`."""
     module = _read(text)
-    called = {f"@{name}" for name in outside} | {f'@"{name}"' for name in outside}
     everything = {*module.variables, *module.declarations, *module.functions}
-    return _part(module, list(module.functions), everything, (), called)
+    return _part(module, list(module.functions), everything, _named_so(exports), _named_so(outside))
+
+
+def _named_so(names: Collection[str]) -> set[str]:
+    """Function names as LLVM may print them."""
+    return {f"@{name}" for name in names} | {f'@"{name}"' for name in names}
 
 
 def _found(pattern: re.Pattern[str], text: str) -> re.Match[str]:

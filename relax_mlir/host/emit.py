@@ -28,6 +28,7 @@ from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.passes import PassFailure
 from relax_mlir.symbolic import Expr, Fact, maximum, minimum
 
+from .adaptor import Adaptors
 from .dtypes import dlpack_dtype, memory_type
 from .function import DL_TENSOR, POINTER, HostFunction, HostTensor
 from .library import CONVENTIONS, slot_name
@@ -39,12 +40,15 @@ def emit_function(
     kernels: Mapping[str, func.FuncOp],
     libraries: Sequence[FunctionOp],
     table: Globals,
+    adaptors: Adaptors,
 ) -> str:
-    """Returns the text of the host function; tables and constants are added to `table`.
+    """Returns the text of the host function, whose tables and constants are added to `table`.
+
+    It calls kernels by way of `adaptors`.
 
     Raises PassFailure at an op that host code cannot do, naming the pass that should have run.
     """
-    return _Emitter(function, kernels, libraries, table).emit()
+    return _Emitter(function, kernels, libraries, table, adaptors).emit()
 
 
 class _Emitter:
@@ -56,9 +60,11 @@ class _Emitter:
         kernels: Mapping[str, func.FuncOp],
         libraries: Sequence[FunctionOp],
         table: Globals,
+        adaptors: Adaptors,
     ) -> None:
         self.function = function
         self.kernels = kernels
+        self.adaptors = adaptors
         self.libraries = {library.sym_name.value: library for library in libraries}
         self.table = table
         self.out = HostFunction("rx_fn_" + function.name.value)
@@ -275,19 +281,12 @@ class _Emitter:
     def _call_kernel(self, op: CallDpsOp) -> None:
         if op.callee_name not in self.kernels:
             raise PassFailure(op, f"calls '{op.callee_name}', which the module does not hold")
-        types = [str(type_) for type_ in self.kernels[op.callee_name].type.inputs]
-        values = [
-            self.out.memref(self.tensors[value], type_) for value, type_ in zip(op.ins, types)
-        ]
-        values += [self._expression(op, dim) for dim in op.symbol_arguments]
-        if len(values) != len(types):
-            raise PassFailure(
-                op,
-                f"passes {len(values)} arguments to '{op.callee_name}', which takes {len(types)}",
-            )
-        self.out.line(
-            f"func.call @{op.callee_name}({', '.join(values)}) : ({', '.join(types)}) -> ()"
-        )
+        tensors = [self.tensors[value] for value in op.ins]
+        symbols = [self._expression(op, dim) for dim in op.symbol_arguments]
+        try:
+            self.adaptors.call(self.out, op.callee_name, tensors, symbols)
+        except ValueError as error:
+            raise PassFailure(op, str(error)) from None
 
     def _call_library(self, op: CallDpsOp, library: FunctionOp) -> None:
         convention = library.convention.value

@@ -45,7 +45,6 @@ class HostFunction:
     _blocks: int = 0
     _expressions: dict[Expr, str] = field(default_factory=dict)
     _entry: int = 0
-    _memrefs: dict[tuple[str, str, tuple[str, ...]], str] = field(default_factory=dict)
 
     def value(self, text: str) -> str:
         """Appends an operation with one result; returns the result's name."""
@@ -162,29 +161,6 @@ class HostFunction:
         quotient = self.value(f"arith.floordivsi {a}, {b} : index")
         whole = self.value(f"arith.muli {quotient}, {b} : index")
         return self.value(f"arith.subi {a}, {whole} : index")
-
-    def memref(self, tensor: HostTensor, type_: str) -> str:
-        """Wraps a tensor's memory as a contiguous memref of the given type."""
-        key = (tensor.pointer, type_, tensor.dims)
-        if key not in self._memrefs:
-            rank = len(tensor.dims)
-            arrays = f", array<{rank} x i64>, array<{rank} x i64>" if rank else ""
-            struct = f"!llvm.struct<(ptr, ptr, i64{arrays})>"
-            current = self.value(f"llvm.mlir.undef : {struct}")
-            fields: list[tuple[str, str]] = [(tensor.pointer, "0"), (tensor.pointer, "1")]
-            fields.append((self.integer(0, "i64"), "2"))
-            stride = self.integer(1)
-            for axis in reversed(range(rank)):
-                fields.append((self.as_i64(tensor.dims[axis]), f"3, {axis}"))
-                fields.append((self.as_i64(stride), f"4, {axis}"))
-                if axis:
-                    stride = self.value(f"arith.muli {stride}, {tensor.dims[axis]} : index")
-            for value, where in fields:
-                current = self.value(f"llvm.insertvalue {value}, {current}[{where}] : {struct}")
-            self._memrefs[key] = self.value(
-                f"builtin.unrealized_conversion_cast {current} : {struct} to {type_}"
-            )
-        return self._memrefs[key]
 
     def byte_size(self, tensor: HostTensor) -> str:
         """Bytes of a tensor, as an i64."""

@@ -21,6 +21,7 @@ from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import ShapeValueType
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.host.adaptor import Adaptors
 from relax_mlir.host.emit import emit_function
 from relax_mlir.host.library import slot_name
 from relax_mlir.host.metadata import metadata_text
@@ -64,10 +65,11 @@ class ToHost(Pass):
             _check_entry(function)
         metadata = metadata_text(functions, list(kernels), libraries, self.target)
         table = Globals("rx_data", any(map(_uses_tiles, kernels.values())))
-        texts = []
+        adaptors, texts = Adaptors(kernels), []
         for function in functions:
             if is_public(function):
-                texts.append(emit_function(function, kernels, libraries, table))
+                texts.append(emit_function(function, kernels, libraries, table, adaptors))
+        texts += adaptors.texts
         texts.append(_metadata_function(table, metadata))
         _append(block, "\n".join([*_declarations(kernels, libraries), *table.lines, *texts]))
         for function in [*functions, *libraries]:

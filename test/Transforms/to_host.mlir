@@ -6,10 +6,16 @@
 // CHECK:         call @rx_bind(%[[CTX]]
 // CHECK:         cf.cond_br %{{.*}}, ^[[FAIL:bb[0-9]*]], ^
 // CHECK:         call @rx_result(
+// CHECK:         call @call.copy(%[[X:.*]], %[[N:.*]], %[[Y:.*]], %[[N]]) : (!llvm.ptr, index, !llvm.ptr, index) -> ()
+// CHECK:       ^[[FAIL]]:
+// CHECK:         return
+
+// Memrefs are made for the kernel in one place.
+// CHECK-LABEL: func.func private @call.copy
+// CHECK-SAME:    (%{{.*}}: !llvm.ptr, %{{.*}}: index, %{{.*}}: !llvm.ptr, %{{.*}}: index) {
 // CHECK:         %[[IN:.*]] = builtin.unrealized_conversion_cast {{.*}} to memref<?xf32>
 // CHECK:         %[[OUT:.*]] = builtin.unrealized_conversion_cast {{.*}} to memref<?xf32>
 // CHECK:         call @copy(%[[IN]], %[[OUT]]) : (memref<?xf32>, memref<?xf32>) -> ()
-// CHECK:       ^[[FAIL]]:
 // CHECK:         return
 // CHECK-LABEL: func.func @rx_metadata
 func.func private @copy(%x: memref<?xf32>, %y: memref<?xf32>)
@@ -22,6 +28,42 @@ func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.
   return %0 : tensor<?xf32, #graph.shape<["n"]>>
 }
 
+// -----
+
+// Dims that a kernel knows are not passed, symbols are. What is called from many places stays apart.
+// CHECK-LABEL: func.func @rx_fn_main
+// CHECK:         %[[FOUR:.*]] = arith.constant 4 : index
+// CHECK:         call @call.grow_(%{{.*}}, %{{.*}}, %[[FOUR]]) : (!llvm.ptr, !llvm.ptr, index) -> ()
+// CHECK-COUNT-4: call @call.grow_(%{{.*}}) : (!llvm.ptr, !llvm.ptr, index) -> ()
+// CHECK:         call @call.call.grow(%{{.*}}, %{{.*}}) : (!llvm.ptr, !llvm.ptr) -> ()
+
+// CHECK-LABEL: func.func private @call.grow_
+// CHECK-SAME:    (%[[P:.*]]: !llvm.ptr, %[[Q:.*]]: !llvm.ptr, %[[S:.*]]: index) attributes {llvm.no_inline} {
+// CHECK-DAG:     %[[ROWS:.*]] = arith.constant 4 : index
+// CHECK-DAG:     %[[COLUMNS:.*]] = arith.constant 2 : index
+// CHECK:         arith.muli %{{.*}}, %[[COLUMNS]] : index
+// CHECK:         call @grow(%{{.*}}, %{{.*}}, %[[S]]) : (memref<4x2xf32>, memref<4x2xf32>, index) -> ()
+// CHECK-LABEL: func.func private @call.call.grow
+// CHECK-NOT:     no_inline
+// CHECK:         call @call.grow(%{{.*}}, %{{.*}}) : (memref<4x2xf32>, memref<4x2xf32>) -> ()
+func.func private @grow(%x: memref<4x2xf32>, %y: memref<4x2xf32>, %n: index)
+    attributes {tir.prim_func, tir.scheduled, tir.num_outs = 1 : i64} {
+  return
+}
+func.func private @call.grow(%x: memref<4x2xf32>, %y: memref<4x2xf32>)
+    attributes {tir.prim_func, tir.scheduled, tir.num_outs = 1 : i64} {
+  return
+}
+func.func @main(%x: tensor<4x2xf32>) -> tensor<4x2xf32> {
+  %0 = "graph.alloc_tensor"() {offset = #graph.shape<[0]>, operandSegmentSizes = array<i32: 0>} : () -> tensor<4x2xf32>
+  "graph.call_dps"(%x, %0) {callee = @grow, num_outs = 1 : i64, sym_args = #graph.shape<[4]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
+  "graph.call_dps"(%x, %0) {callee = @grow, num_outs = 1 : i64, sym_args = #graph.shape<[4]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
+  "graph.call_dps"(%x, %0) {callee = @grow, num_outs = 1 : i64, sym_args = #graph.shape<[4]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
+  "graph.call_dps"(%x, %0) {callee = @grow, num_outs = 1 : i64, sym_args = #graph.shape<[4]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
+  "graph.call_dps"(%x, %0) {callee = @grow, num_outs = 1 : i64, sym_args = #graph.shape<[4]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
+  "graph.call_dps"(%x, %0) {callee = @call.grow, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
+  return %0 : tensor<4x2xf32>
+}
 // -----
 
 // expected-error @below {{is not scheduled; run relax-schedule before relax-to-host}}
