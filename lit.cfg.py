@@ -41,6 +41,7 @@ else:
 
 python_path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
 config.environment["PYTHONPATH"] = python_path
+config.environment["OPENBLAS_NUM_THREADS"] = "1"  # NumPy starts threads, which spin for a while
 # Set for each tool again, since lit's own `cat` overwrites it for the commands that follow.
 python = f"env PYTHONPATH={python_path} {sys.executable}"
 

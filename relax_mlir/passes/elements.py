@@ -57,7 +57,7 @@ def parse(text: str) -> Nested:
     elements = _Parser(text).parse()
     lone = elements[0] if len(elements) == 1 else None
     root = lone if isinstance(lone, Nested) else Nested(MODULE, elements)
-    with ir.Context():
+    with ir.Context(load_on_create_dialects=()):
         _check(root)
     return root
 
