@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from relax_mlir import cache
@@ -144,6 +145,7 @@ class _Objects:
         return data
 
 
+@lru_cache(maxsize=4)  # one for each kind of machine
 def _public(runtime: bytes) -> list[str]:
     """The functions that the runtime offers to host programs."""
     return [

@@ -12,9 +12,10 @@ crashes on it.
 
 from collections.abc import Callable, Iterator
 
-from relax_mlir.bindings import arith, ir, llvm, passmanager
+from relax_mlir.bindings import arith, ir, llvm
 from relax_mlir.codegen.masked_stores import store_by_parts
 from relax_mlir.diagnostics import Diagnostic, compile_error, diagnostics_of
+from relax_mlir.passes import run_upstream
 from relax_mlir.target import Target
 
 # Each entry with what holds from there on.
@@ -154,13 +155,14 @@ def lower_to_llvm(module: ir.Module, target: Target) -> None:
             replace_fma(module)
         if target.vector_bytes == 64 and target.has("avx512bf16"):
             round_by_instruction(module)
-        store_by_parts(module, target)
+        names = _names(module)
+        if "vector.maskedstore" in names:
+            store_by_parts(module, target)
         try:
             module.operation.verify()
-            names = _names(module)
             for text, _ in PIPELINE:
                 if ONLY_FOR.get(text, names) & names:
-                    _run(text, module)
+                    run_upstream(f"builtin.module({text})", module.operation)
         except ir.MLIRError as error:
             raise compile_error(diagnostics_of(error)) from None
         _check_lowered(module, _annotate_loop)
@@ -189,13 +191,6 @@ def _names(module: ir.Module) -> set[str]:
 
     module.operation.walk(visit)
     return found
-
-
-def _run(text: str, module: ir.Module) -> None:
-    """Runs one entry of the pipeline, without verification in between."""
-    manager = passmanager.PassManager.parse(f"builtin.module({text})")
-    manager.enable_verifier(False)
-    manager.run(module.operation)
 
 
 def _annotate_loop(op: ir.Operation) -> None:

@@ -17,6 +17,7 @@ from relax_mlir.passes.elements import find_pass, load_passes
 from relax_mlir.passes.names import describe, own_passes
 from relax_mlir.passes.pipeline import Pipeline
 from relax_mlir.passes.timing import Timing
+from relax_mlir.passes.upstream import run_upstream
 
 __all__ = [
     "Pass",
@@ -28,4 +29,5 @@ __all__ = [
     "find_pass",
     "load_passes",
     "own_passes",
+    "run_upstream",
 ]

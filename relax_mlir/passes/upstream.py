@@ -1,5 +1,7 @@
 """What MLIR brings along: names to list and to suggest; whatever it registers is accepted."""
 
+from relax_mlir.bindings import ir, passmanager
+
 UPSTREAM_PASSES = tuple(
     """
     acc-bind-routine acc-cg-to-gpu acc-compute-lowering acc-declare-gpu-module-insertion
@@ -101,3 +103,13 @@ UPSTREAM_DIALECTS = tuple(
     wasmssa x86 xegpu xevm
     """.split()
 )
+
+
+def run_upstream(pipeline: str, op: ir.Operation) -> None:
+    """Runs passes of MLIR on an op, without verification in between, which takes as long again.
+
+    Raises ir.MLIRError if one fails.
+    """
+    manager = passmanager.PassManager.parse(pipeline)
+    manager.enable_verifier(False)
+    manager.run(op)

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 
 from relax_mlir.analysis.functions import PRIMITIVE, graph_functions
 from relax_mlir.analysis.symbols import Binding, bindings
-from relax_mlir.bindings import arith, func, ir, linalg, passmanager, tensor
+from relax_mlir.bindings import arith, func, ir, linalg, tensor
 from relax_mlir.dialects.graph import (
     CallOp,
     CallTirInplaceOp,
@@ -39,7 +39,7 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
 from relax_mlir.legalize.kernel import KernelBuilder, dim, empty, index
-from relax_mlir.passes import Pass, PassFailure
+from relax_mlir.passes import Pass, PassFailure, run_upstream
 from relax_mlir.rewriting import is_unused, safe_erase, walk_ops
 from relax_mlir.symbolic import Expr, as_expr
 
@@ -90,9 +90,7 @@ class Merged:
 def _simplify(kernel: func.FuncOp) -> None:
     # Whoever reads a hint expects the stages that the producer wrote.
     hinted = PrimFunc(kernel).schedule_hint is not None
-    manager = passmanager.PassManager.parse(SIMPLIFY_HINTED if hinted else SIMPLIFY)
-    manager.enable_verifier(False)
-    manager.run(kernel.operation)
+    run_upstream(SIMPLIFY_HINTED if hinted else SIMPLIFY, kernel.operation)
     _restore_outputs(PrimFunc(kernel))
 
 

@@ -8,11 +8,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from relax_mlir.bindings import arith, func, ir, linalg, passmanager
+from relax_mlir.bindings import arith, func, ir, linalg
 from relax_mlir.dialects.graph import DequantizeOp, TensorType, annotation_of
 from relax_mlir.dialects.graph.quantized import NEST, PARTS, SCHEMES, Scheme
 from relax_mlir.legalize.kernel import KernelBuilder
 from relax_mlir.legalize.quantized import dequantize
+from relax_mlir.passes import run_upstream
 
 from .program import Operand
 
@@ -83,7 +84,7 @@ class _Pattern:
             kernel = KernelBuilder("decoder", present, [annotation_of(op.result)], module.body)
             with kernel.insertion_point:
                 dequantize(op, kernel)
-        passmanager.PassManager.parse(_SIMPLIFY).run(module.operation)
+        run_upstream(_SIMPLIFY, module.operation)
         decoder = ir.SymbolTable(module.operation)["decoder"]
         loops = next(
             op for op in decoder.entry_block.operations if isinstance(op, linalg.GenericOp)

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TypeVar
 
-from relax_mlir.bindings import func, ir, passmanager
+from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import TensorType
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.passes.base import PassFailure
+from relax_mlir.passes import PassFailure, run_upstream
 from relax_mlir.target import Target
 
 from .combine import combiner_of
@@ -45,7 +45,7 @@ class Unscheduled(PrimFunc):
         """The program in a module of its own, without encodings and named ops."""
         module = _alone(self.op)
         _strip(module)
-        passmanager.PassManager.parse(_PREPARE).run(module.operation)
+        run_upstream(_PREPARE, module.operation)
         return module
 
 
@@ -177,7 +177,7 @@ def emit_kernel(
         kernel.scalars.update(zip(old_scalars, names, strict=True))
         body(kernel)
         kernel.finish()
-    passmanager.PassManager.parse(_CLEAN).run(module.operation)
+    run_upstream(_CLEAN, module.operation)
     with ir.InsertionPoint(prim_func.op):
         for op in module.body.operations:
             op.operation.clone()
