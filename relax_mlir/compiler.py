@@ -10,7 +10,7 @@ from relax_mlir.cache import cached
 from relax_mlir.codegen import BuildStats, build_shared
 from relax_mlir.codegen.llvm import start_workers
 from relax_mlir.diagnostics import parse_module
-from relax_mlir.dialects import UPSTREAM, make_context
+from relax_mlir.dialects import make_context
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Executable, load
 from relax_mlir.fingerprint import compiler_fingerprint
@@ -100,7 +100,7 @@ def _compile(
     timing: Timing | None = None,
     stats: BuildStats | None = None,
 ) -> bytes:
-    with make_context(UPSTREAM) as context, ir.Location.unknown():
+    with make_context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = False
         module = parse_module(source.text)
         start_workers()

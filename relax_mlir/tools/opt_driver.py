@@ -86,7 +86,7 @@ def _process(
     def timed(name: str):
         return nullcontext() if timing is None else timing.span(name)
 
-    context = dialects.make_context()
+    context = dialects.make_context(upstream=None)  # a user's pass may make any op
     with context, ir.Location.unknown(), collecting(context, SEVERITIES) as found:
         try:
             with timed("(parse)"):

@@ -8,6 +8,7 @@ import numpy as np
 
 from relax_mlir.bindings import ir
 from relax_mlir.codegen import BuildStats, build_shared
+from relax_mlir.dialects import make_context
 from relax_mlir.target import Target, lacking
 
 NATIVE = Target.parse("native")
@@ -27,7 +28,7 @@ def build(
     stats: BuildStats | None = None,
 ) -> ctypes.CDLL:
     """The library of the module's functions, loaded."""
-    with ir.Context(), ir.Location.unknown():
+    with make_context(), ir.Location.unknown():
         data = build_shared(ir.Module.parse(text), target, exports, opt_level, stats)
     return load(data)
 

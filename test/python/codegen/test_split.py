@@ -6,7 +6,7 @@ from kernels import load
 
 from relax_mlir.codegen.elf import link_shared
 from relax_mlir.codegen.llvm import Source, compile_sources
-from relax_mlir.codegen.split import split_module
+from relax_mlir.codegen.split import split_module, with_linkage
 from relax_mlir.target import Target
 
 TEXT = """; ModuleID = 'm'
@@ -105,3 +105,17 @@ def test_nothing_exported() -> None:
         ["f"]
     ]
     assert split_module("", []) == []
+
+
+def test_one_part_keeps_exports_and_hides_the_rest() -> None:
+    whole = with_linkage(TEXT, ["kernel"], ["main"])
+    assert "define i32 @main(" in whole
+    assert "define hidden i32 @kernel(" in whole
+    assert re.findall(r"^define internal \S+ (@.*?)\(", whole, re.MULTILINE) == [
+        "@helper",
+        '@"odd name"',
+        "@bump",
+        "@unrelated",
+    ]
+    assert "@counter = " in whole
+    assert "declare ptr @malloc(i64)" in whole
