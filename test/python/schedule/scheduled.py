@@ -33,18 +33,6 @@ def runnable(*names: str) -> list[str]:
     ]
 
 
-def others(*names: str) -> list[str]:
-    """Those of them whose products are made of other instructions than this machine's own."""
-    here = _instructions(HERE)
-    return [name for name in runnable(*names) if _instructions(Target.parse(name)) != here]
-
-
-def _instructions(target: Target) -> tuple[int | bool, ...]:
-    """What products are made of: the width of vectors, and what can be done with them."""
-    features = ("fma", "avx2", "avxvnni", "avx512vnni", "avx512bf16", "amx-tile", "dotprod")
-    return target.vector_bytes, *map(target.has, features)
-
-
 TARGETS = runnable("native", "x86-64", "x86-64-v3", "x86-64-v4", "aarch64")
 # With tile registers where there are some, and with vectors alone.
 NATIVE = ["native", "native+-amx-tile"] if HERE.has("amx-tile") else ["native"]

@@ -5,14 +5,14 @@ from functools import cache
 import numpy as np
 import pytest
 from integer_programs import body, exact, product, random_bytes, tensor, tensor_program
-from scheduled import assert_guarded, built, generic, guarded, others, program, runnable
+from scheduled import assert_guarded, built, generic, guarded, program, runnable
 
 from relax_mlir.compiler import compile
 from relax_mlir.executable import Executable
 from relax_mlir.target import host_flags
 
-NATIVE = ["native", *others("x86-64-v4", "x86-64-v3", "x86-64-v2")]
-MAIN = ["native", *others("x86-64-v3")]
+NATIVE = runnable("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")
+MAIN = ["native", "x86-64-v3"]
 if "amx_int8" in host_flags():
     NATIVE.append("native+-amx-tile")
     MAIN.append("native+-amx-tile")

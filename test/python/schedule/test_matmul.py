@@ -14,7 +14,7 @@ from matmul_programs import (
     schedule,
     tensor,
 )
-from scheduled import others
+from scheduled import runnable
 
 import relax_mlir
 
@@ -362,7 +362,7 @@ def test_packed_weights(target):
 
 
 @pytest.mark.parametrize(("n", "k"), [(512, 0), (1023, 3), (512, 28), (512, 29)])
-@pytest.mark.parametrize("target", ["native", *others("x86-64-v3")])
+@pytest.mark.parametrize("target", ["native", *runnable("x86-64-v3")])
 def test_rows_that_lie_half_a_page_apart(n, k, target):
     x_type, y_type = (f'tensor<?x{d}xf32, #graph.shape<["m", {d}]>>' for d in (k, n))
     w_type, t_type = f"tensor<{n}x{k}xf32>", f"tensor<{k}x{n}xf32>"
