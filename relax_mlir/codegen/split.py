@@ -72,7 +72,10 @@ def split_module(text: str, exports: Collection[str]) -> list[str]:
 
 
 def with_linkage(text: str, outside: Collection[str], exports: Collection[str] = ()) -> str:
-    """The module as one part, of which others name the functions `outside`."""
+    """The module as one part, of which others name the functions `outside`.
+
+    Those of `exports` keep the linkage they have.
+    """
     module = _read(text)
     everything = {*module.variables, *module.declarations, *module.functions}
     return _part(module, list(module.functions), everything, _named_so(exports), _named_so(outside))

@@ -42,8 +42,10 @@ class Adaptors:
     ) -> None:
         """Writes a call of the kernel, of tensors and then symbols (SSA names of indices).
 
-        Raises ValueError if the kernel takes another number of arguments.
+        Raises ValueError if there is no such kernel, or it takes another number of arguments.
         """
+        if kernel not in self._kernels:
+            raise ValueError(f"calls '{kernel}', which the module does not hold")
         kinds = self._kinds(kernel)
         if len(kinds) != len(tensors) + len(symbols):
             passed = len(tensors) + len(symbols)

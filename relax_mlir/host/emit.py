@@ -1,6 +1,6 @@
 """Translates the ops of a graph function, one by one, into host code."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from relax_mlir.analysis.functions import (
@@ -37,7 +37,6 @@ from .tables import KIND_SHAPE, KIND_TENSOR, Argument, Globals
 
 def emit_function(
     function: func.FuncOp,
-    kernels: Mapping[str, func.FuncOp],
     libraries: Sequence[FunctionOp],
     table: Globals,
     adaptors: Adaptors,
@@ -48,7 +47,7 @@ def emit_function(
 
     Raises PassFailure at an op that host code cannot do, naming the pass that should have run.
     """
-    return _Emitter(function, kernels, libraries, table, adaptors).emit()
+    return _Emitter(function, libraries, table, adaptors).emit()
 
 
 class _Emitter:
@@ -57,13 +56,11 @@ class _Emitter:
     def __init__(
         self,
         function: func.FuncOp,
-        kernels: Mapping[str, func.FuncOp],
         libraries: Sequence[FunctionOp],
         table: Globals,
         adaptors: Adaptors,
     ) -> None:
         self.function = function
-        self.kernels = kernels
         self.adaptors = adaptors
         self.libraries = {library.sym_name.value: library for library in libraries}
         self.table = table
@@ -279,8 +276,6 @@ class _Emitter:
         self.num_kernels += 1
 
     def _call_kernel(self, op: CallDpsOp) -> None:
-        if op.callee_name not in self.kernels:
-            raise PassFailure(op, f"calls '{op.callee_name}', which the module does not hold")
         tensors = [self.tensors[value] for value in op.ins]
         symbols = [self._expression(op, dim) for dim in op.symbol_arguments]
         try:

@@ -44,7 +44,6 @@ class HostFunction:
     _names: int = 0
     _blocks: int = 0
     _expressions: dict[Expr, str] = field(default_factory=dict)
-    _entry: int = 0
 
     def value(self, text: str) -> str:
         """Appends an operation with one result; returns the result's name."""

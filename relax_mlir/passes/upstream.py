@@ -1,4 +1,4 @@
-"""What MLIR brings along: names to list and to suggest; whatever it registers is accepted."""
+"""What MLIR brings along: names to list and to suggest, and how its passes are run on one op."""
 
 from relax_mlir.bindings import ir, passmanager
 

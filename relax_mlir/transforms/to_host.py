@@ -68,7 +68,7 @@ class ToHost(Pass):
         adaptors, texts = Adaptors(kernels), []
         for function in functions:
             if is_public(function):
-                texts.append(emit_function(function, kernels, libraries, table, adaptors))
+                texts.append(emit_function(function, libraries, table, adaptors))
         texts += adaptors.texts
         texts.append(_metadata_function(table, metadata))
         _append(block, "\n".join([*_declarations(kernels, libraries), *table.lines, *texts]))

@@ -64,6 +64,7 @@ func.func @main(%x: tensor<4x2xf32>) -> tensor<4x2xf32> {
   "graph.call_dps"(%x, %0) {callee = @call.grow, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
   return %0 : tensor<4x2xf32>
 }
+
 // -----
 
 // expected-error @below {{is not scheduled; run relax-schedule before relax-to-host}}

@@ -178,6 +178,7 @@ def emit_kernel(
         body(kernel)
         kernel.finish()
     run_upstream(_CLEAN, module.operation)
+    module.operation.verify()
     with ir.InsertionPoint(prim_func.op):
         for op in module.body.operations:
             op.operation.clone()
