@@ -7,7 +7,7 @@ from pathlib import Path
 
 from relax_mlir.bindings import func, ir, llvm
 from relax_mlir.cache import cached
-from relax_mlir.codegen import BuildStats, build_shared
+from relax_mlir.codegen import BuildStats, building
 from relax_mlir.codegen.llvm import start_workers
 from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
@@ -15,6 +15,7 @@ from relax_mlir.errors import UsageError
 from relax_mlir.executable import Executable, load
 from relax_mlir.fingerprint import compiler_fingerprint
 from relax_mlir.host.library import slot_name
+from relax_mlir.kernels import Kernels
 from relax_mlir.passes import Pipeline, Timing
 from relax_mlir.pipelines import OPT_LEVELS, pipeline
 from relax_mlir.target import Target
@@ -104,8 +105,12 @@ def _compile(
         context.allow_unregistered_dialects = False
         module = parse_module(source.text)
         start_workers()
-        Pipeline.parse(passes).run(module, timing=timing)
-        return build_shared(module, target, _host_symbols(module), stats=stats)
+        with building(target, stats=stats) as build:
+            kernels = Kernels(build, timing)
+            kernels.built_by(Pipeline.parse(passes)).run(module, timing=timing)
+            data = build.finish(module, _host_symbols(module))
+            kernels.keep()
+            return data
 
 
 def _host_symbols(module: ir.Module) -> list[str]:

@@ -20,17 +20,22 @@ _REFERRING = {
 }
 
 
-def protect_names(module: ir.Module, exports: Collection[str]) -> dict[str, set[str]]:
+def protect_names(
+    module: ir.Module, exports: Collection[str], elsewhere: Collection[str] = ()
+) -> dict[str, set[str]]:
     """Renames every function with a body that is not exported, and all uses of its name.
 
-    Returns, by the new names, which symbols each symbol's definition refers to.
+    So it does with those that are declared here and have their bodies `elsewhere`. Returns, by the
+    new names, which symbols each symbol's definition refers to.
     """
     renamed: dict[str, ir.FlatSymbolRefAttr] = {}
     for op in module.body.operations:
-        if isinstance(op, func.FuncOp) and not op.is_external and op.name.value not in exports:
-            name = PREFIX + op.name.value
-            renamed[op.name.value] = ir.FlatSymbolRefAttr.get(name)
-            op.attributes["sym_name"] = ir.StringAttr.get(name)
+        if not isinstance(op, func.FuncOp) or op.name.value in exports:
+            continue
+        old = op.name.value
+        if not op.is_external or old in elsewhere:
+            renamed[old] = ir.FlatSymbolRefAttr.get(PREFIX + old)
+            op.attributes["sym_name"] = ir.StringAttr.get(PREFIX + old)
     references: dict[str, set[str]] = {}
 
     def visit(op: ir.Operation) -> ir.WalkResult:

@@ -30,7 +30,7 @@ def separate_kernels(
     }
     groups: list[set[str]] = []
     for name, op in symbols.items():
-        if "tir.scheduled" in op.operation.attributes:
+        if "tir.scheduled" in op.operation.attributes and _is_body(op):
             group = _closure(name, references)
             shared = [other for other in groups if any(_is_body(symbols[n]) for n in group & other)]
             groups = [other for other in groups if other not in shared]

@@ -1,20 +1,15 @@
 """What each call of a host function does: its kernel, bytes and floating-point operations."""
 
-import re
 from collections.abc import Mapping
 
+from relax_mlir.analysis.instructions import F32, unit_of
 from relax_mlir.analysis.work import BYTES, FLOPS
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import CallDpsOp, TensorType, known_dims
 from relax_mlir.dialects.lib import FunctionOp
-from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Expr, const, parse, product
 
 from .dtypes import dlpack_dtype
-
-F32, BF16, INT8 = "f32", "bf16", "int8"
-_UNITS = {"dpbf16ps": BF16, "vpdpbusd": INT8, "pmadd.ub.sw": INT8}
-"""Instructions by parts of LLVM's names, and the arithmetic that a machine's peak is known for."""
 
 
 def describe_sites(function: func.FuncOp) -> list[dict[str, str | None]]:
@@ -27,10 +22,12 @@ def describe_sites(function: func.FuncOp) -> list[dict[str, str | None]]:
         for op in function.operation.parent.regions[0].blocks[0].operations
         if isinstance(op, func.FuncOp | FunctionOp)
     }
-    units = {}
     calls = [op for op in function.entry_block.operations if isinstance(op, CallDpsOp)]
-    for name in {call.callee_name for call in calls}:
-        units[name] = _unit(kernels[name]) if name in kernels else F32
+    called = {call.callee_name: kernels.get(call.callee_name) for call in calls}
+    units = {
+        name: unit_of(kernel) if isinstance(kernel, func.FuncOp) else F32
+        for name, kernel in called.items()
+    }
     return [_site(call, kernels, units[call.callee_name]) for call in calls]
 
 
@@ -89,16 +86,3 @@ def _library_flops(call: CallDpsOp) -> Expr | None:
     if lhs is None or out is None:
         return None
     return product(out) * lhs[-1] * 2
-
-
-def _unit(kernel: ir.OpView) -> str:
-    """The arithmetic that a scheduled kernel's products are made of."""
-    if isinstance(kernel, FunctionOp):
-        return F32
-    pattern = re.compile("|".join(map(re.escape, _UNITS)))
-    for op in walk_ops(kernel):
-        if op.operation.name == "llvm.call_intrinsic":
-            found = pattern.search(op.attributes["intrin"].value)
-            if found:
-                return _UNITS[found.group()]
-    return F32

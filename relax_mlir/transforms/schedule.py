@@ -16,8 +16,8 @@ Source: paper §4.6 (analysis-based program optimisation); TVM DLight.
 from dataclasses import dataclass
 
 from relax_mlir.analysis.work import work_of
-from relax_mlir.bindings import ir
-from relax_mlir.dialects.tir import prim_funcs
+from relax_mlir.bindings import func, ir
+from relax_mlir.dialects.tir import PrimFunc, prim_funcs
 from relax_mlir.passes import Pass
 from relax_mlir.schedule.rules import schedule
 from relax_mlir.target import Target
@@ -33,8 +33,19 @@ class Schedule(Pass):
     def run(self, op: ir.Operation) -> None:
         """Schedules every tensor program of the module that is not scheduled yet."""
         target = Target.parse(self.target)
-        for prim_func in prim_funcs(op):
-            if not prim_func.is_scheduled:
-                name, work = prim_func.name, work_of(prim_func)
-                schedule(prim_func, target, self.fuse)
-                work.annotate(ir.SymbolTable(op)[name])
+        for prim_func in unscheduled(op):
+            schedule_one(prim_func, target, self.fuse)
+
+
+def unscheduled(module: ir.Operation) -> list[PrimFunc]:
+    """The tensor programs of a module that are not scheduled yet."""
+    return [prim_func for prim_func in prim_funcs(module) if not prim_func.is_scheduled]
+
+
+def schedule_one(prim_func: PrimFunc, target: Target, fuse: bool) -> func.FuncOp:
+    """The kernel that takes the place of a tensor program."""
+    name, module, work = prim_func.name, prim_func.op.operation.parent, work_of(prim_func)
+    schedule(prim_func, target, fuse)
+    kernel = ir.SymbolTable(module)[name]
+    work.annotate(kernel)
+    return kernel

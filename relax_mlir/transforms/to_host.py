@@ -17,6 +17,7 @@ import re
 from dataclasses import dataclass
 
 from relax_mlir.analysis.functions import argument_name, graph_functions, is_public
+from relax_mlir.analysis.instructions import uses_tiles
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import ShapeValueType
 from relax_mlir.dialects.lib import FunctionOp
@@ -28,7 +29,6 @@ from relax_mlir.host.metadata import metadata_text
 from relax_mlir.host.tables import Globals
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import safe_erase
-from relax_mlir.schedule.cpu.amx import CONFIGURE
 
 POINTER = "!llvm.ptr"
 RUNTIME = {
@@ -64,7 +64,7 @@ class ToHost(Pass):
         for function in filter(is_public, functions):
             _check_entry(function)
         metadata = metadata_text(functions, list(kernels), libraries, self.target)
-        table = Globals("rx_data", any(map(_uses_tiles, kernels.values())))
+        table = Globals("rx_data", any(map(uses_tiles, kernels.values())))
         adaptors, texts = Adaptors(kernels), []
         for function in functions:
             if is_public(function):
@@ -90,21 +90,6 @@ def _check_entry(function: func.FuncOp) -> None:
     for index, type_ in enumerate(function.type.results):
         if not isinstance(type_, ir.RankedTensorType):
             raise PassFailure(function, f"has result {index} of '{type_}', not a ranked tensor")
-
-
-def _uses_tiles(kernel: func.FuncOp) -> bool:
-    """Whether a kernel configures tile registers, which the runtime has to ask for."""
-    found = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        is_call = op.name == "llvm.call_intrinsic"
-        if is_call and ir.StringAttr(op.attributes["intrin"]).value == CONFIGURE:
-            found.append(op)
-            return ir.WalkResult.INTERRUPT
-        return ir.WalkResult.ADVANCE
-
-    kernel.operation.walk(visit)
-    return bool(found)
 
 
 def _require_scheduled(kernels: dict[str, func.FuncOp]) -> None:

@@ -20,7 +20,7 @@ RANKS = [
     {"diagnostics", "dialects"},
     {"analysis", "panels", "passes", "rewriting"},
     {"codegen", "host", "legalize", "schedule", "transforms"},
-    {"pipelines"},
+    {"pipelines", "kernels"},
     {"compiler"},
     {"frontends", "llm", "machine", "peak_kernels"},
     {"tools"},

@@ -13,6 +13,7 @@ Source: Intel intrinsics guide; LLVM `IntrinsicsX86.td`.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from relax_mlir.analysis.instructions import CONFIGURE_TILES
 from relax_mlir.bindings import arith, ir, llvm, vector
 from relax_mlir.target import Target
 
@@ -24,7 +25,6 @@ ROWS, LANES, LANE_BYTES = 16, 16, 4
 PAIRS = "tdpbf16ps"
 """The product of bf16 numbers."""
 SUMS, LEFT, RIGHT = (0, 1, 2, 3), (4, 5), (6, 7)
-CONFIGURE = "llvm.x86.ldtilecfg"
 TILES = "tir.tiles"
 """The tiles that an instruction is for, once more."""
 _CONFIGURATION, _ROW_BYTES, _ROW_COUNTS = 64, 16, 48
@@ -61,7 +61,7 @@ def configured(upper: Index, lower: Index, steps: int = LANES) -> Iterator[None]
         numbers = arith.select(_constant(own, 1), counts, numbers)
     with scratch(_CONFIGURATION, _integer(8)) as configuration:
         store(numbers, configuration, 0)
-        llvm.call_intrinsic(None, CONFIGURE, [pointer(configuration, 0)], [], [])
+        llvm.call_intrinsic(None, CONFIGURE_TILES, [pointer(configuration, 0)], [], [])
         yield
         _call("tilerelease")
 

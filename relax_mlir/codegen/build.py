@@ -1,0 +1,196 @@
+"""Builds a shared object out of parts, each compiled as soon as it is there.
+
+The runtime is one part, each kernel is one, and so is the host code. Objects are cached one by one,
+so that a module that is changed in one place is built in the time of that place.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from relax_mlir import cache
+from relax_mlir.bindings import ir
+from relax_mlir.codegen import llvm
+from relax_mlir.codegen.elf import link_shared
+from relax_mlir.codegen.elf_object import GLOBAL, read_object
+from relax_mlir.codegen.lower import allow_contraction, lower_to_llvm, to_llvm_ir
+from relax_mlir.codegen.names import PREFIX, protect_names
+from relax_mlir.codegen.parallel import outline_parallel
+from relax_mlir.codegen.separate import separate_kernels
+from relax_mlir.codegen.split import split_module, with_linkage
+from relax_mlir.codegen.vector_math import expand_math
+from relax_mlir.runtime import bitcode_path
+from relax_mlir.target import Target
+
+LONG_HOST_CODE = 100_000
+"""Characters from which host code is compiled quickly; shorter code is as fast as it can be."""
+
+
+@dataclass
+class BuildStats:
+    """Where the time of a build went: seconds by stage, and how many objects there were."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    objects: int = 0
+    cached_objects: int = 0
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Adds the time of the `with` block to a stage."""
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+    def __str__(self) -> str:
+        times = ", ".join(f"{name} {1e3 * value:.0f} ms" for name, value in self.seconds.items())
+        return f"{times}; {self.objects} objects, {self.cached_objects} of them cached"
+
+
+class Build:
+    """A shared object in the making; `building` makes one of these."""
+
+    def __init__(
+        self,
+        start: Callable[[llvm.Source], Future[bytes]],
+        target: Target,
+        opt_level: int,
+        stats: BuildStats,
+    ) -> None:
+        self.target, self.opt_level, self._stats = target, opt_level, stats
+        self._objects = _Objects(start, target, opt_level, stats)
+        self._kernels: set[str] = set()
+        self._objects.add(llvm.Source("", bitcode_path(target.arch).read_bytes()))
+
+    def add_kernel(self, module: ir.Module, name: str) -> Future[bytes]:
+        """Starts to compile a scheduled kernel, in a module of its own, which it consumes.
+
+        Returns the object to come. The module that `finish` takes declares the kernel. Raises
+        CompileError, located, if an op cannot be lowered.
+        """
+        self._kernels.add(name)
+        self._prepare(module)
+        protect_names(module, ())
+        return self._add(module, [PREFIX + name])
+
+    def add_object(self, name: str, data: bytes) -> None:
+        """Adds what `add_kernel` made of a kernel of that name before."""
+        self._kernels.add(name)
+        self._objects.add_finished(data)
+
+    def finish(self, module: ir.Module, exports: Sequence[str]) -> bytes:
+        """The shared object of all kernels that were added and a module, which it consumes.
+
+        It exports the functions named and the runtime's own. Raises CompileError: located if an op
+        cannot be lowered, else if LLVM or the linker refuses.
+        """
+        exports = [name for name in exports if name not in self._kernels]
+        self._prepare(module)
+        with self._stats.stage("separate"):
+            references = protect_names(module, exports, self._kernels)
+            kernels = separate_kernels(module, exports, references)
+        for kernel, names in kernels:
+            self._add(kernel, names)
+        rest = lowered(module, self.target, self._stats)
+        if kernels or self._kernels:  # what is left is host code
+            text = with_linkage(rest, (), exports)
+            self._objects.add(llvm.Source(text, quick=len(text) > LONG_HOST_CODE))
+        else:
+            for part in split_module(rest, exports):
+                self._objects.add(llvm.Source(part))
+        with self._stats.stage("llvm"):
+            data = self._objects.finished()
+        with self._stats.stage("link"):
+            return link_shared(data, [*exports, *_public(data[0])])
+
+    def _prepare(self, module: ir.Module) -> None:
+        prepare(module, self.target, self._stats)
+
+    def _add(self, kernel: ir.Module, names: Collection[str]) -> Future[bytes]:
+        text = with_linkage(lowered(kernel, self.target, self._stats), names)
+        return self._objects.add(llvm.Source(text))
+
+
+@contextmanager
+def building(
+    target: Target, opt_level: int = 3, stats: BuildStats | None = None
+) -> Iterator[Build]:
+    """Yields a build for a target. `opt_level` (0 to 3) is LLVM's.
+
+    What has not begun to be compiled when the `with` block ends is dropped.
+    """
+    with llvm.compiling(target, opt_level) as start:
+        yield Build(start, target, opt_level, BuildStats() if stats is None else stats)
+
+
+def prepare(module: ir.Module, target: Target, stats: BuildStats) -> None:
+    """Expands math and outlines parallel loops, in place."""
+    with stats.stage("math"):
+        allow_contraction(module)
+        expand_math(module, target)
+    with stats.stage("parallel"):
+        outline_parallel(module)
+
+
+def lowered(module: ir.Module, target: Target, stats: BuildStats) -> str:
+    """The module as LLVM IR, which it consumes."""
+    with stats.stage("lower"):
+        lower_to_llvm(module, target)
+    with stats.stage("translate"):
+        return llvm.to_llvm_22(to_llvm_ir(module, is_checked=True))
+
+
+class _Objects:
+    """Objects of sources, in order: from the cache, or compiled meanwhile and put there."""
+
+    def __init__(
+        self,
+        start: Callable[[llvm.Source], Future[bytes]],
+        target: Target,
+        opt_level: int,
+        stats: BuildStats,
+    ) -> None:
+        self._start, self._stats = start, stats
+        self._settings = (target.triple, target.cpu, target.features, opt_level, llvm.version())
+        self._made: list[Future[bytes]] = []
+        self._kept: list[tuple[bytes, Future[bytes]]] = []
+
+    def add(self, source: llvm.Source) -> Future[bytes]:
+        """Looks a source up, and starts to compile it if there is no object of it."""
+        key = repr((source, self._settings)).encode()
+        path = cache.lookup(key, ".o")
+        if path is not None:
+            return self.add_finished(path.read_bytes())
+        made = self._start(source)
+        self._kept.append((key, made))
+        return self._added(made)
+
+    def add_finished(self, data: bytes) -> Future[bytes]:
+        """Adds an object that was made before."""
+        self._stats.cached_objects += 1
+        made: Future[bytes] = Future()
+        made.set_result(data)
+        return self._added(made)
+
+    def _added(self, made: Future[bytes]) -> Future[bytes]:
+        self._stats.objects += 1
+        self._made.append(made)
+        return made
+
+    def finished(self) -> list[bytes]:
+        """All objects; waits for those that are being compiled, and keeps them."""
+        for key, made in self._kept:
+            cache.store(key, [made.result()], ".o")
+        return [made.result() for made in self._made]
+
+
+@lru_cache(maxsize=4)  # one for each kind of machine
+def _public(runtime: bytes) -> list[str]:
+    """The functions that the runtime offers to host programs."""
+    return [
+        symbol.name
+        for symbol in read_object(runtime).symbols
+        if symbol.binding == GLOBAL and symbol.defined and not symbol.hidden
+    ]
