@@ -124,7 +124,7 @@ def test_timing_tells_schedules_from_code() -> None:
     assert lines.index("kernels)") == lines.index("relax-schedule") + 1
 
 
-def test_host_code_knows_the_boththat_were_kept(tmp_path: Path) -> None:
+def test_host_code_knows_the_kernels_that_were_kept(tmp_path: Path) -> None:
     text = """
     !x = tensor<?x32xbf16, #graph.shape<["n", 32]>>
     func.func @main(%x: !x, %w: tensor<32x32xbf16>) -> !x {

@@ -173,7 +173,7 @@ class _Loops:
         module.body.operations[0].erase()
         _lower(module, kernel)
         self._engine = import_module(ir.__package__ + ".execution_engine").ExecutionEngine(
-            module, opt_level=1
+            module, opt_level=0
         )
         self._copy = _MEMREF_COPY(_memref_copy)
         self._engine.raw_register_runtime("memrefCopy", ctypes.cast(self._copy, ctypes.c_void_p))

@@ -64,29 +64,20 @@ class Matrix:
 
 
 def pack_numbers(scheme: str, numbers: np.ndarray) -> dict[str, np.ndarray]:
-    """Element by element as the operators' documentation says."""
-    (rows, k), found = numbers.shape, SCHEMES[scheme]
-    parts = {
-        name: np.zeros(dims, np.uint8)
-        for name, (_, dims) in found.parts(rows // 16, k // 32).items()
-        if name in ("data", "high")
-    }
-    data, high = parts["data"], parts.get("high")
-    for row in range(rows):
-        p, r = divmod(row, 16)
-        for b in range(k // 32):
-            for half in range(2):
-                for group in range(4):
-                    at = 32 * b + 16 * half + 4 * group
-                    four = numbers[row, at : at + 4].astype(np.uint8)
-                    if found.bits == 8:
-                        data[p, b, half, group, r] = four
-                    else:
-                        data[p, b, group, r] |= (four & 15) << (4 * half)
-                    if found.bits == 5:
-                        high[p, b, r] |= (four >> 4) << (4 * half + group)
-                    elif found.bits == 6:
-                        high[p, b, half, r] |= (four >> 4) << (2 * group)
+    """Four by four as the operators' documentation says."""
+    (rows, k), bits = numbers.shape, SCHEMES[scheme].bits
+    fours = numbers.astype(np.uint8).reshape(rows // 16, 16, k // 32, 2, 4, 4)
+    fours = np.moveaxis(fours, 1, 4).copy()  # [panel, block, half, group, row, 4]
+    if bits == 8:
+        parts = {"data": fours}
+    else:
+        parts = {"data": fours[:, :, 0] & 15 | fours[:, :, 1] << 4}
+    groups = np.arange(4, dtype=np.uint8)[:, None, None]
+    if bits == 5:
+        halves = 4 * np.arange(2, dtype=np.uint8)[:, None, None, None]
+        parts["high"] = np.bitwise_or.reduce(fours >> 4 << halves + groups, axis=(2, 3))
+    elif bits == 6:
+        parts["high"] = np.bitwise_or.reduce(fours >> 4 << 2 * groups, axis=3)
     return {name: part.view(np.int8) for name, part in parts.items()}
 
 
