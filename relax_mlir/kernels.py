@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 
 from relax_mlir import cache
 from relax_mlir.analysis.instructions import declaration
-from relax_mlir.bindings import func, ir
+from relax_mlir.bindings import ir
 from relax_mlir.codegen import Build
 from relax_mlir.dialects.tir import prim_funcs
 from relax_mlir.fingerprint import compiler_fingerprint
 from relax_mlir.passes import Pipeline, Timing
 from relax_mlir.passes.elements import Nested
+from relax_mlir.rewriting import alone
 from relax_mlir.target import Target
 from relax_mlir.transforms.schedule import Schedule, schedule_one, unscheduled
 
@@ -84,18 +85,10 @@ class _ScheduleAndBuild(Schedule):
     def run(self, op: ir.Operation) -> None:
         target = Target.parse(self.target)
         functions = [prim_func.op for prim_func in unscheduled(op)]
-        programs = [_alone(function) for function in functions]
+        programs = list(map(alone, functions))
         texts = list(map(str, programs))
         # The largest first: the last to be compiled should be a small one.
         for i in sorted(range(len(texts)), key=lambda i: -len(texts[i])):
             declared = self.build(programs[i], texts[i], target, self.fuse)
             ir.InsertionPoint(functions[i]).insert(declared)
             functions[i].operation.erase()
-
-
-def _alone(function: func.FuncOp) -> ir.Module:
-    """A module with a copy of a function."""
-    module = ir.Module.create(function.location)
-    with ir.InsertionPoint(module.body):
-        function.operation.clone()
-    return module

@@ -1,4 +1,4 @@
-"""Rewriting by hand: patterns as plain functions, snapshots of ops, safe erasure, new names.
+"""Rewriting by hand: patterns as plain functions, snapshots and copies of ops, safe erasure, names.
 
 A pattern takes an op, of the class that its parameter is annotated with, and returns what replaces
 it, or None for no match; a pattern that returns None must not have built an op.
@@ -146,6 +146,14 @@ def rewrite_greedily(root: ir.Operation | ir.OpView | ir.Module, *patterns: Patt
             names = ", ".join(pattern.__name__ for pattern in patterns)
             raise RuntimeError(f"the patterns {names} did not come to an end in {total} rewrites")
     return total
+
+
+def alone(op: ir.Operation | ir.OpView) -> ir.Module:
+    """A new module, at the op's location, that holds a copy of the op and nothing else."""
+    module = ir.Module.create(op.location)
+    with ir.InsertionPoint(module.body):
+        op.operation.clone()
+    return module
 
 
 def _by_class(patterns: Sequence[Pattern]) -> dict[type[ir.OpView], list[Pattern]]:

@@ -52,15 +52,9 @@ class BuildStats:
 class Build:
     """A shared object in the making; `building` makes one of these."""
 
-    def __init__(
-        self,
-        start: Callable[[llvm.Source], Future[bytes]],
-        target: Target,
-        opt_level: int,
-        stats: BuildStats,
-    ) -> None:
-        self.target, self.opt_level, self._stats = target, opt_level, stats
-        self._objects = _Objects(start, target, opt_level, stats)
+    def __init__(self, objects: "_Objects", target: Target, opt_level: int) -> None:
+        self.target, self.opt_level = target, opt_level
+        self._objects, self._stats = objects, objects.stats
         self._kernels: set[str] = set()
         self._objects.add(llvm.Source("", bitcode_path(target.arch).read_bytes()))
 
@@ -122,7 +116,8 @@ def building(
     What has not begun to be compiled when the `with` block ends is dropped.
     """
     with llvm.compiling(target, opt_level) as start:
-        yield Build(start, target, opt_level, BuildStats() if stats is None else stats)
+        objects = _Objects(start, target, opt_level, BuildStats() if stats is None else stats)
+        yield Build(objects, target, opt_level)
 
 
 def prepare(module: ir.Module, target: Target, stats: BuildStats) -> None:
@@ -152,7 +147,7 @@ class _Objects:
         opt_level: int,
         stats: BuildStats,
     ) -> None:
-        self._start, self._stats = start, stats
+        self._start, self.stats = start, stats
         self._settings = (target.triple, target.cpu, target.features, opt_level, llvm.version())
         self._made: list[Future[bytes]] = []
         self._kept: list[tuple[bytes, Future[bytes]]] = []
@@ -169,13 +164,13 @@ class _Objects:
 
     def add_finished(self, data: bytes) -> Future[bytes]:
         """Adds an object that was made before."""
-        self._stats.cached_objects += 1
+        self.stats.cached_objects += 1
         made: Future[bytes] = Future()
         made.set_result(data)
         return self._added(made)
 
     def _added(self, made: Future[bytes]) -> Future[bytes]:
-        self._stats.objects += 1
+        self.stats.objects += 1
         self._made.append(made)
         return made
 

@@ -13,6 +13,7 @@ from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import TensorType
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes import PassFailure, run_upstream
+from relax_mlir.rewriting import alone
 from relax_mlir.target import Target
 
 from .combine import combiner_of
@@ -43,7 +44,7 @@ class Unscheduled(PrimFunc):
     @cached_property
     def prepared(self) -> ir.Module:
         """The program in a module of its own, without encodings and named ops."""
-        module = _alone(self.op)
+        module = alone(self.op)
         _strip(module)
         run_upstream(_PREPARE, module.operation)
         return module
@@ -52,16 +53,8 @@ class Unscheduled(PrimFunc):
 def read_kernel(prim_func: PrimFunc) -> tuple[ir.Module, Program]:
     """A copy of the tensor program without encodings, in a module of its own, and its stages."""
     known = prim_func if isinstance(prim_func, Unscheduled) else Unscheduled(prim_func.op)
-    module = _alone(known.prepared.body.operations[0])
+    module = alone(known.prepared.body.operations[0])
     return module, read_program(module.body.operations[0], prim_func.num_outs)
-
-
-def _alone(function: ir.OpView) -> ir.Module:
-    """A module with a copy of a function."""
-    module = ir.Module.create(function.location)
-    with ir.InsertionPoint(module.body):
-        function.operation.clone()
-    return module
 
 
 def rewrite(
