@@ -16,8 +16,8 @@ import numpy as np
 import turns
 from turns import OURS, Contender, Outcome
 
-from relax_mlir.limits import Limits
-from relax_mlir.machine import measure_machine
+from relax_mlir.machine.limits import Limits
+from relax_mlir.machine.measure import measure_machine
 from relax_mlir.tools.cli import integers
 
 RUNS = 3  # of a turn, at least; one more comes before them and does not count

@@ -18,7 +18,7 @@ import numpy as np
 from comparison import Comparison, Row
 from turns import OURS, Contender
 
-from relax_mlir.limits import Limits
+from relax_mlir.machine.limits import Limits
 from relax_mlir.tools.cli import described, guard
 
 PEERS = {

@@ -24,7 +24,7 @@ from llm_results import Block, Row, load_blocks, report
 
 from relax_mlir.llm.checkpoint import open_checkpoint
 from relax_mlir.llm.packaged import cache_folder
-from relax_mlir.machine import READ_BYTES
+from relax_mlir.machine.measure import READ_BYTES
 from relax_mlir.tools.cli import described, guard, integers
 
 OURS = turns.OURS

@@ -19,7 +19,7 @@ import numpy as np
 from comparison import Comparison
 from turns import OURS
 
-from relax_mlir.limits import Limits
+from relax_mlir.machine.limits import Limits
 from relax_mlir.tools.cli import described, guard
 
 PEERS = {

@@ -24,7 +24,7 @@ import numpy as np
 from relax_mlir.cache import write_atomically
 from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import BoundCall, Executable
-from relax_mlir.limits import Limits, Machine
+from relax_mlir.machine.limits import Limits, Machine
 from relax_mlir.symbolic import parse, solve
 
 ROUNDS = 5

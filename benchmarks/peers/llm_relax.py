@@ -9,7 +9,7 @@ from worker import Prepared
 
 import relax_mlir
 from relax_mlir.llm import load
-from relax_mlir.machine import peak_call, read_call
+from relax_mlir.machine.measure import peak_call, read_call
 from relax_mlir.target import Target
 
 

@@ -14,8 +14,8 @@ from relax_mlir.llm.decoder import Decoder, Settings, kept, parameter_kinds
 from relax_mlir.llm.llama import Llama, export
 from relax_mlir.llm.nn import BF16, F32_STORAGE, Parameter, Storage
 from relax_mlir.llm.parameters import File, Memory, Sink, load_parameters
-from relax_mlir.schedule.cpu.dot import Dot
-from relax_mlir.schedule.cpu.multiply_add import has_pairs
+from relax_mlir.schedule.cpu.isa.dot import Dot
+from relax_mlir.schedule.cpu.isa.multiply_add import has_pairs
 from relax_mlir.target import Target
 
 

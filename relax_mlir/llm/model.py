@@ -16,7 +16,6 @@ import numpy as np
 
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Executable
-from relax_mlir.limits import num_cpus
 from relax_mlir.llm.chat import Message
 from relax_mlir.llm.checkpoint import Checkpoint, open_checkpoint
 from relax_mlir.llm.config import LlamaConfig
@@ -25,6 +24,7 @@ from relax_mlir.llm.generation import Generation, Statistics
 from relax_mlir.llm.quantization import DECODED
 from relax_mlir.llm.sampling import Sampler
 from relax_mlir.llm.session import Session
+from relax_mlir.machine.limits import num_cpus
 from relax_mlir.target import Target
 
 WEIGHTS = ("f32", "bf16", "q8_0", "q4_0", "q4_1", "native")

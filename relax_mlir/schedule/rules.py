@@ -9,19 +9,15 @@ from collections.abc import Callable
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.schedule.cpu import (
-    attention,
-    convolution,
-    elementwise,
-    fallback,
-    pooling,
-    row_reduction,
-)
-from relax_mlir.schedule.cpu.emit import Unscheduled
-from relax_mlir.schedule.cpu.integer_matmul import schedule_integer_matmul
-from relax_mlir.schedule.cpu.matmul import schedule_matmul
-from relax_mlir.schedule.cpu.quantized_matmul import schedule_quantized_matmul
+from relax_mlir.schedule.cpu.attention import attention
+from relax_mlir.schedule.cpu.convolution import convolution, pooling
+from relax_mlir.schedule.cpu.product.integer_matmul import schedule_integer_matmul
+from relax_mlir.schedule.cpu.product.matmul import schedule_matmul
+from relax_mlir.schedule.cpu.quantized.quantized_matmul import schedule_quantized_matmul
+from relax_mlir.schedule.nests.emit import Unscheduled
 from relax_mlir.target import Target
+
+from .nests import elementwise, fallback, row_reduction
 
 Rule = Callable[[PrimFunc, Target, bool], bool]
 

@@ -104,7 +104,7 @@ def _ablate(args: argparse.Namespace, plan: Plan) -> int:
 def _profile(args: argparse.Namespace, plan: Plan, model: LanguageModel) -> int:
     """Prints the kernels that take longest in each case, and writes them all to a trace."""
     from relax_mlir.llm.profiling import profile_cases
-    from relax_mlir.machine import this_machine  # brings the compiler
+    from relax_mlir.machine.measure import this_machine  # brings the compiler
     from relax_mlir.profile import table, trace, write_trace
 
     machine = this_machine(args.refresh_machine)

@@ -3,8 +3,8 @@
 import argparse
 
 from relax_mlir.errors import UsageError
-from relax_mlir.limits import keep, table
-from relax_mlir.machine import measure_machine
+from relax_mlir.machine.limits import keep, table
+from relax_mlir.machine.measure import measure_machine
 
 
 def run(args: argparse.Namespace) -> int:

@@ -33,7 +33,7 @@ from relax_mlir.legalize.kernel import (
 )
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
-from relax_mlir.schedule.pack_weights import panel_columns
+from relax_mlir.schedule.cpu.product.layouts import panel_columns
 from relax_mlir.symbolic import as_expr
 from relax_mlir.target import Target
 from relax_mlir.transforms.pack_weights import clone_body, replace_call

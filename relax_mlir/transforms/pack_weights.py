@@ -43,9 +43,9 @@ from relax_mlir.legalize.kernel import (
 )
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
-from relax_mlir.schedule.cpu.dot import GroupStep
-from relax_mlir.schedule.cpu.multiply_add import has_pairs
-from relax_mlir.schedule.pack_weights import (
+from relax_mlir.schedule.cpu.isa.dot import GroupStep
+from relax_mlir.schedule.cpu.isa.multiply_add import has_pairs
+from relax_mlir.schedule.cpu.product.layouts import (
     ALONE,
     PAIRS,
     Groups,

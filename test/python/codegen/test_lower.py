@@ -7,7 +7,7 @@ import pytest
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.lower import allow_contraction, lower_to_llvm, to_llvm_ir
 from relax_mlir.errors import CompileError
-from relax_mlir.schedule.cpu.loops import LOOP_ANNOTATION, UNROLLED
+from relax_mlir.schedule.build.loops import LOOP_ANNOTATION, UNROLLED
 from relax_mlir.target import Target
 
 

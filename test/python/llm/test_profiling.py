@@ -5,11 +5,11 @@ import json
 import pytest
 from tiny_models import CONFIG, random_weights, write_hf
 
-from relax_mlir.limits import Limits, Machine
 from relax_mlir.llm import ablation, load, profiling
 from relax_mlir.llm.benchmark import Case, Plan
 from relax_mlir.llm.checkpoint import open_checkpoint
 from relax_mlir.llm.decoder import Settings
+from relax_mlir.machine.limits import Limits, Machine
 from relax_mlir.tools import relax_llm
 
 PLAN = Plan(threads=[1], prompts=[9], generated=2, contexts=[0, 5], rounds=1)

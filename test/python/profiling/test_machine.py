@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from relax_mlir import limits, machine
 from relax_mlir.compiler import compile
-from relax_mlir.limits import Limits, Machine, table
-from relax_mlir.peak_kernels import (
+from relax_mlir.machine import limits
+from relax_mlir.machine import measure as machine
+from relax_mlir.machine.limits import Limits, Machine, table
+from relax_mlir.machine.peak_kernels import (
     CHAINS,
     READ_ROW,
     STEPS,
@@ -20,7 +21,7 @@ from relax_mlir.peak_kernels import (
     peak_module,
     read_module,
 )
-from relax_mlir.schedule.cpu import amx
+from relax_mlir.schedule.cpu.isa import amx
 from relax_mlir.target import Target
 from relax_mlir.tools.relax_bench_machine import main
 

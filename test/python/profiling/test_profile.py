@@ -8,7 +8,7 @@ import pytest
 from relax_mlir.compiler import compile
 from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import Executable
-from relax_mlir.limits import Limits, Machine
+from relax_mlir.machine.limits import Limits, Machine
 from relax_mlir.profile import profile, record, symbol_values, table, write_trace
 
 MODULE = """

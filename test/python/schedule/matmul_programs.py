@@ -10,7 +10,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.codegen import build_shared
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.schedule.cpu.matmul import schedule_matmul
+from relax_mlir.schedule.cpu.product.matmul import schedule_matmul
 from relax_mlir.target import Target
 
 NATIVE = Target.parse("native")

@@ -14,7 +14,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.codegen import build_shared
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.tir import prim_funcs
-from relax_mlir.schedule.cpu.short_rows import FEWER_VECTORS, MOST_VECTORS
+from relax_mlir.schedule.nests.short_rows import FEWER_VECTORS, MOST_VECTORS
 from relax_mlir.schedule.rules import schedule
 from relax_mlir.target import Target, lacking
 from relax_mlir.transforms.legalize_ops import LegalizeOps

@@ -8,7 +8,12 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.graph import TensorType
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.schedule.pack_weights import PAIRS, pack_weights_kernel, packed_type, panel_columns
+from relax_mlir.schedule.cpu.product.layouts import (
+    PAIRS,
+    pack_weights_kernel,
+    packed_type,
+    panel_columns,
+)
 from relax_mlir.schedule.rules import schedule
 from relax_mlir.target import Target
 

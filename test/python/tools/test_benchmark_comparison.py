@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from relax_mlir.limits import Limits, Machine
+from relax_mlir.machine.limits import Limits, Machine
 
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 OURS = "relax-mlir"

@@ -1,0 +1,1 @@
+"""Reads tensor programs: stages, accesses, contractions, where tensors lie. Emits nothing."""

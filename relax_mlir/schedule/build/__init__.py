@@ -1,0 +1,1 @@
+"""What schedules are built with: loops, lanes, memory, bodies, epilogues."""

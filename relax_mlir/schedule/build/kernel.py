@@ -1,0 +1,266 @@
+"""The scheduled function while it is emitted: scalars, extents and memory of a tensor program."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from relax_mlir.bindings import arith, ir, memref
+from relax_mlir.program.placement import Placement, Spot
+from relax_mlir.program.program import (
+    Argument,
+    Computed,
+    Constant,
+    Empty,
+    Place,
+    Reshape,
+    Slice,
+    Splat,
+    Stage,
+    Tensor,
+    Window,
+)
+from relax_mlir.target import Target
+
+from . import loops
+from .lanes import Uniform, value_of
+from .loops import Index
+from .memory import View, load, row_major, storage_type
+
+DIMS = Sequence[Sequence[str]]
+
+
+@dataclass
+class Kernel:
+    """What emission knows; `scalars` maps scalars of the old function to those of the new one.
+
+    Views and extents are emitted at the top of the function before the loops that use them:
+    `prepare` first, then `view`.
+    """
+
+    placement: Placement
+    target: Target
+    buffers: list[ir.Value]
+    symbols: dict[str, ir.Value]
+    dim_names: DIMS
+    constants: ir.InsertionPoint
+    scalars: dict[ir.Value, ir.Value] = field(default_factory=dict)
+    _sizes: dict[Tensor, tuple[Index, ...]] = field(default_factory=dict)
+    _views: dict[Spot, View] = field(default_factory=dict)
+    _derived: dict[Tensor, View | None] = field(default_factory=dict)
+    _windows: dict[Stage, View] = field(default_factory=dict)
+    _splats: dict[Tensor, Uniform] = field(default_factory=dict)
+    _scratch: list[ir.Value] = field(default_factory=list)
+
+    def sizes(self, tensor: Tensor) -> tuple[Index, ...]:
+        """The extents of a tensor."""
+        if tensor not in self._sizes:
+            found = self._find_sizes(tensor)
+            pairs = zip(tensor.shape, found, strict=True)
+            self._sizes[tensor] = tuple(own if s is None else s for s, own in pairs)
+        return self._sizes[tensor]
+
+    def _find_sizes(self, tensor: Tensor) -> tuple[Index, ...]:
+        if None not in tensor.shape:
+            return tensor.shape
+        if isinstance(tensor, Argument):
+            return tuple(self._argument_size(tensor, i) for i in range(len(tensor.shape)))
+        if isinstance(tensor, Empty):
+            return tuple(self.number(size) for size in tensor.sizes)
+        if isinstance(tensor, Splat):
+            assert tensor.like is not None, "only what fills a tensor has unknown extents"
+            return self.sizes(tensor.like)
+        if isinstance(tensor, Computed):
+            return self.sizes(self._dest(tensor))
+        if isinstance(tensor, Slice):
+            kept = enumerate(tensor.window.sizes)
+            return tuple(self.number(s) for i, s in kept if i not in tensor.window.dropped)
+        assert isinstance(tensor, Reshape), "the extents of a constant are known"
+        if tensor.sizes is not None:
+            return tuple(self.number(size) for size in tensor.sizes)
+        source = self.sizes(tensor.source)
+        return tuple(loops.mul(*(source[i] for i in group)) for group in tensor.groups)
+
+    def _dest(self, tensor: Computed) -> Tensor:
+        dest = tensor.stage.inits[tensor.number].tensor
+        is_copy = isinstance(dest, Empty) and len(dest.sizes) != len(dest.shape)
+        return tensor.stage.reads[0].tensor if is_copy else dest
+
+    def _argument_size(self, tensor: Argument, dim: int) -> Index:
+        if tensor.shape[dim] is not None:
+            return tensor.shape[dim]
+        name = self.dim_names[tensor.position][dim]
+        if name not in self.symbols or not name:
+            found = memref.dim(self.buffers[tensor.position], loops.value(dim))
+            if not name:
+                return found
+            self.symbols[name] = found
+        return self.symbols[name]
+
+    def number(self, place: Place) -> Index:
+        """An index of the old function in the new one."""
+        if isinstance(place, int):
+            return place
+        owner = place.owner
+        if not isinstance(owner, ir.Block) and isinstance(owner.opview, arith.ConstantOp):
+            return ir.IntegerAttr(owner.attributes["value"]).value
+        return self.scalars[place]
+
+    def extent(self, stage: Stage, loop: int) -> Index:
+        """The number of iterations of a loop."""
+        if stage.extents[loop] is not None:
+            return stage.extents[loop]
+        for operand in [*stage.reads, *stage.inits]:
+            for position, expression in enumerate(operand.indices):
+                if isinstance(expression, ir.AffineDimExpr) and expression.position == loop:
+                    if isinstance(operand.tensor, Empty) and not operand.tensor.sizes:
+                        continue
+                    return self.sizes(operand.tensor)[position]
+        raise AssertionError(f"no operand of {stage.op.operation.name} shows loop {loop}")
+
+    def splat(self, tensor: Splat) -> Uniform:
+        """The scalar of a splat."""
+        if tensor not in self._splats:
+            scalar = tensor.scalar
+            if isinstance(scalar, ir.Attribute):
+                value = arith.constant(tensor.element, scalar)
+            else:
+                value = self.scalars.get(scalar, scalar)
+            self._splats[tensor] = Uniform(value)
+        return self._splats[tensor]
+
+    def scratch(self, tensor: Computed) -> None:
+        """Gives a computed tensor a buffer of its own for the rest of the kernel."""
+        self.placement.spots.setdefault(tensor, Spot(tensor))
+
+    def prepare(self, tensor: Tensor) -> View | None:
+        """Emits the view of a tensor that is in memory, or the scalar of a splat."""
+        if isinstance(tensor, Splat):
+            self.splat(tensor)
+            return None
+        if isinstance(tensor, Slice | Reshape):
+            if tensor not in self._derived:
+                self._derived[tensor] = self._derive(tensor)
+            return self._derived[tensor]
+        spot = Spot(tensor) if isinstance(tensor, Constant) else self.placement.spot(tensor)
+        return None if spot is None else self._view(spot)
+
+    def view(self, tensor: Tensor) -> View | None:
+        """The view that `prepare` emitted for a tensor, or None if it has no memory."""
+        if isinstance(tensor, Slice | Reshape):
+            return self._derived.get(tensor)
+        spot = Spot(tensor) if isinstance(tensor, Constant) else self.placement.spot(tensor)
+        return None if spot is None else self._views.get(spot)
+
+    def memory(self, tensor: Tensor) -> View:
+        """The view of a tensor that is in memory."""
+        view = self.view(tensor)
+        assert view is not None, "the tensor has no memory"
+        return view
+
+    def prepare_window(self, stage: Stage) -> None:
+        """Emits the view that an insertion writes."""
+        whole = self.prepare(stage.results[0])
+        assert whole is not None, "an insertion writes to memory"
+        assert stage.window is not None
+        self._windows[stage] = self._through(whole, stage.window)
+
+    def window_view(self, stage: Stage) -> View:
+        """The view that an insertion writes, once prepared."""
+        return self._windows[stage]
+
+    def _derive(self, tensor: Slice | Reshape) -> View | None:
+        sizes = self.sizes(tensor)
+        source = self.prepare(tensor.source)
+        if isinstance(tensor, Slice):
+            return None if source is None else self._through(source, tensor.window)
+        if isinstance(tensor.source, Computed):
+            self.sizes(tensor.source)
+        if source is None:
+            return None
+        joins = source.expand if tensor.expands else source.collapse
+        return joins(tensor.groups, sizes)
+
+    def _view(self, spot: Spot) -> View:
+        if spot not in self._views:
+            self._views[spot] = self._make_view(spot)
+        return self._views[spot]
+
+    def _make_view(self, spot: Spot) -> View:
+        if not spot.path:
+            return self._whole(spot.owner)
+        outer = self._view(Spot(spot.owner, spot.path[:-1]))
+        step = spot.path[-1]
+        if isinstance(step, Window):
+            return self._through(outer, step)
+        # The spot holds what the reshape makes; its source is the other way round.
+        sizes = self.sizes(step.source)
+        if step.expands:
+            found = outer.collapse(step.groups, sizes)
+            assert found is not None, "placement keeps joined dims out of windows"
+            return found
+        return outer.expand(step.groups, sizes)
+
+    def _through(self, view: View, window: Window) -> View:
+        numbers = [[self.number(x) for x in part] for part in
+                   (window.offsets, window.sizes, window.strides)]  # fmt: skip
+        return view.slice(*numbers).drop(window.dropped)
+
+    def _whole(self, tensor: Tensor) -> View:
+        sizes = self.sizes(tensor)
+        if isinstance(tensor, Argument):
+            return View.of(self.buffers[tensor.position], tensor.element, sizes)
+        if isinstance(tensor, Constant):
+            return View.of(self._constant(tensor), tensor.element, sizes)
+        buffer = self.allocate(loops.mul(*sizes), tensor.element)
+        self._scratch.append(buffer)
+        return View(buffer, tensor.element, 0, sizes, row_major(sizes))
+
+    def allocate(self, count: Index, element: ir.Type) -> ir.Value:
+        """A 1-D scratch buffer; the caller frees it."""
+        static = isinstance(count, int)
+        size = count if static else ir.ShapedType.get_dynamic_size()
+        kind = ir.MemRefType.get([size], storage_type(element))
+        return memref.alloc(kind, [] if static else [count], [])
+
+    def _constant(self, tensor: Constant) -> ir.Value:
+        kind = ir.MemRefType.get(tensor.shape, storage_type(tensor.element))
+        value = tensor.value
+        if storage_type(tensor.element) != tensor.element:
+            elements = [ir.IntegerAttr.get(kind.element_type, int(x)) for x in value]
+            value_type = ir.RankedTensorType.get(tensor.shape, kind.element_type)
+            value = ir.DenseElementsAttr.get(elements, value_type)
+        with self.constants:
+            count = len(list(self.constants.block.operations))
+            name = f"{self.placement.program.op.name.value}_constant_{count}"
+            memref.GlobalOp(
+                ir.StringAttr.get(name), ir.TypeAttr.get(kind), initial_value=value,
+                constant=True, sym_visibility=ir.StringAttr.get("private"),
+            )  # fmt: skip
+        return memref.get_global(kind, name)
+
+    def run_scalar(self, op: ir.OpView) -> None:
+        """Emits a scalar op of the old function."""
+        name = op.operation.name
+        if name == "tensor.dim":
+            tensor = self.placement.program.tensors[op.operands[0]]
+            size = self.sizes(tensor)[self.number(op.operands[1])]
+            self.scalars[op.results[0]] = loops.value(size)
+        elif name == "tensor.extract":
+            tensor = self.placement.program.tensors[op.operands[0]]
+            if isinstance(tensor, Splat):
+                self.scalars[op.results[0]] = self.splat(tensor).value
+                return
+            view = self.prepare(tensor)
+            assert view is not None, "the host part reads from memory"
+            indices = [Uniform(self.number(x)) for x in list(op.operands)[1:]]
+            self.scalars[op.results[0]] = value_of(load(view, indices, 1))
+        else:
+            operands = [self.scalars.get(value, value) for value in op.operands]
+            attributes = {key: op.attributes[key] for key in op.attributes}
+            kinds = [result.type for result in op.results]
+            made = ir.Operation.create(name, kinds, operands, attributes, loc=op.location)
+            self.scalars.update(zip(op.results, made.results, strict=True))
+
+    def finish(self) -> None:
+        """Frees the scratch buffers."""
+        for buffer in reversed(self._scratch):
+            memref.dealloc(buffer)

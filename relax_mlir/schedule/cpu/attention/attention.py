@@ -1,0 +1,164 @@
+"""The rule for attention: one pass over keys and values, softmax on the way.
+
+    scores = scale * q . k^T, masked          scf.parallel over (kv head, rows, part of the keys)
+    p = softmax(scores)                 ->      for each block of keys
+    out = p . v                                   scores, greatest score so far, exponentials,
+                                                  what was summed so far rescaled, plus p . v
+
+All query heads that share a kv head are rows of one matrix: row r is query `r floordiv group`, head
+`kv_head * group + r mod group`. Few rows, as in generation, are in `attention_rows.py`, many in
+`attention_tiles.py`, by vectors or in tile registers. Where heads and blocks of rows are few, the
+keys are divided into parts (`attention_parts.py`); how, follows from lengths alone, so results do
+not depend on threads.
+
+Keys are those of a cache, [kv head, key, feature], or of a batch, [sequence, key, kv head,
+feature], where each sequence is more tasks; a mask of a batch is added to scores as they are made.
+
+Needs: the hint `attention` or `batched_attention` on a program made by the legalization, whose body
+says the same; other programs go to later rules. Leaves: a scheduled kernel.
+Source: arXiv 1805.02867 (online softmax), 2205.14135 (FlashAttention), Flash-Decoding (2023).
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from relax_mlir.bindings import ir
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.program.placement import place
+from relax_mlir.program.program import Program, Stage
+from relax_mlir.schedule.build.kernel import Kernel
+from relax_mlir.schedule.build.loops import (
+    flatten,
+    for_range,
+    if_else,
+    less,
+    mul,
+    splat,
+    store,
+    sub,
+)
+from relax_mlir.schedule.cpu.isa.ahead import Ahead
+from relax_mlir.schedule.cpu.isa.amx import has_tiles
+from relax_mlir.schedule.cpu.isa.multiply_add import has_pairs
+from relax_mlir.schedule.nests.emit import emit_kernel, read_kernel
+from relax_mlir.target import Target
+
+from .attention_cache import find_batched_operands, find_operands
+from .attention_parts import Lengths, Mask, Problem
+from .attention_rows import MOST_ROWS, emit_rows
+from .attention_tiles import emit_tiles
+
+HINT = "attention"
+BATCHED = "batched_attention"
+MOST_BESIDE_TILES = 3
+"""Rows up to which vectors are faster than tile registers."""
+_FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
+
+
+def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
+    """Schedules an attention kernel of f32, f16 or bf16; the head dim must fill vectors."""
+    if not fuse or prim_func.schedule_hint not in (HINT, BATCHED):
+        return False
+    module, program = read_kernel(prim_func)
+    problem = _problem(prim_func, program, target)
+    if problem is None:
+        return False
+    emit_kernel(prim_func, place(program), target, lambda kernel: _emit(kernel, problem))
+    del module  # the program refers to it
+    return True
+
+
+def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem | None:
+    settings = prim_func.op.operation.attributes["tir.attention"]
+    batched = prim_func.schedule_hint == BATCHED
+    operands = find_batched_operands(program) if batched else find_operands(program)
+    if operands is None:
+        return None
+    (out,) = (argument for argument in program.arguments if argument.out is not None)
+    heads, width = out.shape[-2:]
+    depth = operands.query.argument.shape[-1] if batched else width
+    kv_heads = operands.keys.argument.shape[2 if batched else 0]
+    if heads is None or width is None or depth is None or kv_heads is None:
+        return None
+    if not isinstance(out.element, _FLOATS):
+        return None
+    lanes = target.f32_lanes
+    while lanes > 2 and (width % lanes or depth % lanes):
+        lanes //= 2
+    if lanes < 4 or not width or not depth:
+        return None
+    kinds = [cache.element for cache in (operands.query, operands.keys, operands.values)]
+    halves = all(isinstance(kind, ir.BF16Type) for kind in (*kinds, out.element))
+    pairs = halves and has_pairs(target) and width % 32 == 0 and depth % 32 == 0
+    tiles = pairs and has_tiles(target, "bf16")
+    return Problem(
+        operands,
+        out,
+        batched,
+        heads,
+        kv_heads,
+        depth,
+        width,
+        lanes,
+        settings["scale"].value,
+        bool(settings["causal"].value),
+        tiles or (pairs and not target.is_xeon),
+        tiles,
+        Ahead.of_cache(target, heads // kv_heads, width),
+        target.num_vector_registers,
+    )
+
+
+def _emit(kernel: Kernel, problem: Problem) -> None:
+    for item in kernel.placement.program.items:
+        if not isinstance(item, Stage):
+            kernel.run_scalar(item)
+    buffers = {i: flatten(buffer) for i, buffer in enumerate(kernel.buffers)}
+    lengths, mask = _lengths(kernel, problem), None
+    if problem.operands.mask is not None:
+        source = problem.operands.mask
+        mask = Mask.of(source.reader(buffers), kernel.sizes(source.argument))
+    most = MOST_BESIDE_TILES if problem.tiles else MOST_ROWS
+    if problem.group > most:
+        _with_keys(kernel, problem, lengths, lambda: emit_tiles(problem, buffers, lengths, mask))
+        return
+    few = less(mul(lengths.count, problem.group), most + 1)
+    # CPUs with tile registers multiply numbers in less time than pairs of them.
+    in_rows = replace(problem, pairs=False) if problem.tiles else problem
+
+    def emit() -> None:
+        if_else(
+            few,
+            lambda: emit_rows(in_rows, buffers, lengths, mask),
+            lambda: emit_tiles(problem, buffers, lengths, mask),
+        )
+
+    _with_keys(kernel, problem, lengths, emit)
+
+
+def _lengths(kernel: Kernel, problem: Problem) -> Lengths:
+    if problem.batched:
+        batch, count, *_ = kernel.sizes(problem.out)
+        keys = kernel.sizes(problem.operands.keys.argument)[1]
+        return Lengths(count, keys, 0, keys, batch)
+    count = kernel.sizes(problem.out)[0]
+    length = kernel.number(problem.operands.keys.length)
+    capacity = kernel.sizes(problem.operands.keys.argument)[1]
+    return Lengths(count, length, sub(length, count), capacity)
+
+
+def _with_keys(
+    kernel: Kernel, problem: Problem, lengths: Lengths, emit: Callable[[], None]
+) -> None:
+    """Emits what works on keys; without any, the result is 0. Caches always hold the queries'."""
+    if not problem.batched:
+        emit()
+        return
+    out = flatten(kernel.buffers[problem.out.position])
+    zero = splat(0.0, problem.lanes, problem.out.element)
+    numbers = mul(*kernel.sizes(problem.out))
+
+    def clear() -> None:
+        for_range(0, numbers, problem.lanes, lambda at: store(zero, out, at))
+
+    if_else(less(0, lengths.length), emit, clear)

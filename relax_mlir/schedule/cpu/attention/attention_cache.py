@@ -1,0 +1,225 @@
+"""What attention reads: queries, keys and values, as they lie or decoded by the fused program.
+
+%v = tensor.extract_slice %values      the argument, f32, f16 or bf16
+%v = tensor.extract_slice %decoded     bf16 widened, or 8-bit numbers times a scale of a block
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, ir, memref
+from relax_mlir.dialects.graph.quantized import BLOCK
+from relax_mlir.program.program import (
+    Argument,
+    Computed,
+    Operand,
+    Place,
+    Program,
+    Reshape,
+    Slice,
+    Stage,
+    Tensor,
+    all_known,
+)
+from relax_mlir.schedule.build.loops import (
+    Index,
+    add,
+    broadcast,
+    floor_div,
+    load,
+    minimum,
+    value,
+    vector_type,
+)
+from relax_mlir.schedule.cpu.isa.ahead import Ahead
+from relax_mlir.schedule.cpu.product.packing import LINE_BITS
+
+Buffers = Mapping[int, ir.Value]
+
+
+@dataclass(frozen=True)
+class Source:
+    """An argument, or what is decoded from it; `scale` holds a factor for each block of 32.
+
+    `length` is how much of dim 1 is read, for keys and values.
+    """
+
+    argument: Argument
+    scale: Argument | None = None
+    length: Place | None = None
+
+    @property
+    def element(self) -> ir.Type:
+        """The element type in memory."""
+        return self.argument.element
+
+    def reader(self, buffers: Buffers) -> "Reader":
+        """Reads it from flat buffers."""
+        scale = None if self.scale is None else buffers[self.scale.position]
+        return Reader(buffers[self.argument.position], scale)
+
+
+@dataclass(frozen=True)
+class Operands:
+    """The tensors that attention reads; the mask is one of a batch, added to the scores."""
+
+    query: Source
+    keys: Source
+    values: Source
+    mask: Source | None = None
+
+    def readers(self, buffers: Buffers) -> "tuple[Reader, Reader, Reader]":
+        """Reads queries, keys and values from flat buffers."""
+        return self.query.reader(buffers), self.keys.reader(buffers), self.values.reader(buffers)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Loads f32 vectors from a flat buffer of any float type, or of numbers and their scales."""
+
+    buffer: ir.Value
+    scale: ir.Value | None
+
+    @property
+    def is_f32(self) -> bool:
+        """Whether vectors lie as they are loaded."""
+        return ir.MemRefType(self.buffer.type).element_type == ir.F32Type.get()
+
+    def load(self, offset: Index, lanes: int, keep: ir.Value | None = None) -> ir.Value:
+        """The f32 vector from an offset; a vector of decoded numbers lies in one block.
+
+        Lanes outside of the mask `keep` are not read.
+        """
+        loaded = load(self.buffer, offset, lanes, keep)
+        f32 = ir.F32Type.get()
+        kind = vector_type(lanes, f32)
+        if self.scale is not None:
+            at = value(floor_div(offset, BLOCK))
+            factor = broadcast(memref.load(self.scale, [at]), lanes)
+            return arith.mulf(arith.sitofp(kind, loaded), factor)
+        return loaded if self.is_f32 else arith.extf(kind, loaded)
+
+    @property
+    def bits(self) -> int:
+        """Of a number in memory."""
+        return ir.MemRefType(self.buffer.type).element_type.width
+
+    def fetch(self, ahead: Ahead, offset: Index, width: int, step: int, last: Index) -> None:
+        """Asks for what is wanted some time after the row of `width` numbers at an offset.
+
+        Rows are `step` apart, and the last one begins at `last`.
+        """
+        distance = -(-ahead.bytes // (width * self.bits // 8)) * step
+        row = minimum(add(offset, distance), last)
+        for at in range(0, width, LINE_BITS // self.bits):
+            memref.prefetch(self.buffer, [value(add(row, at))], False, ahead.locality, True)
+
+    def everywhere(self, offset: Index, lanes: int) -> ir.Value:
+        """The float at an offset, as f32 in every lane."""
+        x = memref.load(self.buffer, [value(offset)])
+        return broadcast(x if self.is_f32 else arith.extf(ir.F32Type.get(), x), lanes)
+
+
+def find_operands(program: Program) -> Operands | None:
+    """The operands of a program that the legalization of attention wrote.
+
+    None if it is fused with anything but decoders.
+    """
+    contractions = [stage for stage in program.stages if _is_product(stage)]
+    if len(contractions) != 2:
+        return None
+    (query, keys), (_, values) = (stage.reads for stage in contractions)
+    found = all_known(_source(operand.tensor) for operand in (query, keys, values))
+    if found is None or found[1].length is None or found[2].length is None:
+        return None
+    return Operands(*found)
+
+
+def find_batched_operands(program: Program) -> Operands | None:
+    """The operands of a program that the legalization of batched attention wrote, and no other."""
+    products = [stage.reads for stage in program.stages if _is_product(stage)]
+    if len(products) != 2:
+        return None
+    (query, keys), (_, values) = products
+    tensors = [operand.tensor for operand in (query, keys, values)]
+    found = [x for x in tensors if isinstance(x, Argument) and len(x.shape) == 4]
+    inputs = [argument for argument in program.arguments if argument.out is None]
+    masks = [argument for argument in inputs if argument not in found]
+    if len(masks) > 1 or len(found) != 3:
+        return None
+    if masks and masks[0].shape[3] == 1:
+        return None  # the same for all keys of a query
+    return Operands(*(Source(argument) for argument in (*found, *masks)))
+
+
+def _is_product(stage: Stage) -> bool:
+    return stage.has_reduction and len(stage.reads) == 2 and stage.block is not None
+
+
+def _source(tensor: Tensor) -> Source | None:
+    length = None
+    if isinstance(tensor, Slice):
+        window = tensor.window
+        if window.offsets != (0, 0, 0) or window.strides != (1, 1, 1) or window.dropped:
+            return None
+        length, tensor = window.sizes[1], tensor.source
+    floats = ir.F32Type, ir.F16Type, ir.BF16Type
+    if isinstance(tensor, Argument):
+        return Source(tensor, None, length) if isinstance(tensor.element, floats) else None
+    decoded = tensor.source if isinstance(tensor, Reshape) and not tensor.expands else tensor
+    if not isinstance(decoded, Computed) or decoded.stage.block is None:
+        return None
+    arguments = _decoded(decoded.stage)
+    return None if arguments is None else Source(*arguments, length)
+
+
+def _decoded(stage: Stage) -> tuple[Argument, Argument | None] | None:
+    """The arguments of a stage that widens floats, or multiplies blocks of numbers by scales."""
+    if stage.has_reduction or stage.window is not None or stage.gathers:
+        return None
+    rank = len(stage.extents)
+    arguments = all_known(map(_argument, stage.reads))
+    if arguments is None or _loops(stage.inits[0]) != [*range(rank)]:
+        return None
+    reads = list(zip(arguments, map(_loops, stage.reads), strict=True))
+    block = stage.body
+    result = block.operations[len(block.operations) - 1].operands[0]
+    if len(reads) == 1:
+        widened = _operand_of(result, arith.ExtFOp) == block.arguments[0]
+        is_whole = rank == 3 and reads[0][1] == [0, 1, 2]
+        return (reads[0][0], None) if widened and is_whole else None
+    return _scaled(result, block, reads, rank) if len(reads) == 2 else None
+
+
+def _scaled(
+    result: ir.Value, block: ir.Block, reads: list, rank: int
+) -> tuple[Argument, Argument] | None:
+    product = None if isinstance(result.owner, ir.Block) else result.owner.opview
+    numbers, scales = block.arguments[0], block.arguments[1]
+    if not isinstance(product, arith.MulFOp) or product.operands[1] != scales:
+        return None
+    if _operand_of(product.operands[0], arith.SIToFPOp) != numbers:
+        return None
+    (data, data_loops), (scale, scale_loops) = reads
+    if data_loops != [*range(rank)] or scale_loops != [*range(rank - 3)] or rank != 6:
+        return None
+    is_i8 = data.element == ir.IntegerType.get_signless(8)
+    return (data, scale) if is_i8 and isinstance(scale.element, ir.F32Type) else None
+
+
+def _argument(operand: Operand) -> Argument | None:
+    tensor = operand.tensor
+    if isinstance(tensor, Reshape):
+        tensor = tensor.source
+    return tensor if isinstance(tensor, Argument) else None
+
+
+def _loops(operand: Operand) -> list[int | None]:
+    return [e.position if isinstance(e, ir.AffineDimExpr) else None for e in operand.indices]
+
+
+def _operand_of(result: ir.Value, kind: type) -> ir.Value | None:
+    """The operand of a conversion, if it is of that kind."""
+    if isinstance(result.owner, ir.Block) or not isinstance(result.owner.opview, kind):
+        return None
+    return result.owner.operands[0]

@@ -1,0 +1,443 @@
+"""Attention of few rows: one query's heads that share a kv head, against part of the keys.
+
+    for each block of keys:  scores = dot products with the keys as they lie
+                             exponentials, rescale what was summed so far
+                             sums[r] += p[r, key] * values[key]
+
+Keys and values come from memory, which is fastest in order: loops take one key at a time, since
+within a longer body LLVM moves loads, and blocks are short, so that keys and values are fetched in
+turn while there is work. Dot products leave a vector of partial sums a key, kept for a block and
+then summed in pairs of keys: 15 steps for 16 keys. With pairs of bf16 (`multiply_add.py`), values
+of two keys are interleaved where they are used, and the next block's keys are multiplied while the
+exponentials of this one are awaited.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+
+from relax_mlir.bindings import arith, ir, memref, vector
+from relax_mlir.schedule.build.loops import (
+    Index,
+    add,
+    broadcast,
+    ceil_div,
+    floor_div,
+    for_range,
+    load,
+    maximum,
+    minimum,
+    mod,
+    mul,
+    scratch,
+    splat,
+    store,
+    sub,
+    value,
+    vector_type,
+)
+from relax_mlir.schedule.build.loops import mask as keep_lanes
+from relax_mlir.schedule.cpu.isa.multiply_add import (
+    MultiplyAdd,
+    interleave,
+    load_pair,
+    round_to_bf16,
+)
+
+from .attention_block import greater
+from .attention_cache import Reader
+from .attention_parts import (
+    LOWEST,
+    Lengths,
+    Mask,
+    Parts,
+    Problem,
+    across,
+    finish_row,
+    power,
+    run_parts,
+)
+
+MOST_ROWS = 8
+_KEYS = 16
+_AT_ONCE = 4
+
+
+def emit_rows(
+    problem: Problem, buffers: Mapping[int, ir.Value], lengths: Lengths, mask: Mask | None = None
+) -> None:
+    """Emits attention of at most `MOST_ROWS` rows of each sequence, a query at a time."""
+    out = buffers[problem.out.position]
+    operands = problem.operands
+    readers = operands.readers(buffers)
+
+    def slot_of(query: Index, head: Index) -> tuple[Index, Index]:
+        slot = add(mul(query, problem.kv_heads), floor_div(head, problem.group))
+        return slot, mod(head, problem.group)
+
+    def task(parts: Parts, slot: Index, part: Index) -> None:
+        head = mod(slot, problem.kv_heads)
+        number = floor_div(slot, problem.kv_heads)
+        sequence, query = lengths.split(number)
+        seen = add(lengths.position, query, 1) if problem.causal else lengths.length
+        begin = mul(part, parts.size)
+        # A part that this query does not see at all is empty: it begins at its end.
+        end = minimum(seen, add(begin, parts.size))
+        begin = minimum(begin, end)
+        group, width, f32 = problem.group, problem.width, ir.F32Type.get()
+        if problem.causal:  # a query may see more keys than there are
+            begin, end = minimum(begin, lengths.length), minimum(end, lengths.length)
+        with ExitStack() as stack:
+            held = group * _KEYS
+            sizes = [(group * problem.depth, f32), (group * width, f32)]
+            sizes += [(held * problem.lanes, f32), (held, f32)]
+            sizes += [(held, ir.BF16Type.get() if problem.pairs else f32), (group, f32)]
+            scaled, sums, products, scores, weights, factors = (
+                stack.enter_context(scratch(*size)) for size in sizes
+            )
+            first = add(mul(number, problem.heads), mul(head, group))
+            target = mul(first, width)
+            cache = problem.first_key(lengths, sequence, head)
+            source, first_key = (mul(x, problem.depth) for x in (first, cache))
+            first_value = mul(cache, width)
+            masks = []
+            if mask is not None:
+                first = mul(head, group)
+                masks = [mask.row(sequence, add(first, r), query) for r in range(group)]
+            rows = _Rows(
+                problem, *readers, mask, scaled, sums, products, scores, weights, factors,
+                source, first_key, first_value, masks, begin, end, sub(lengths.length, 1),
+            )  # fmt: skip
+            top, total = rows.emit()
+            for r in range(group):
+                finish_row(
+                    problem, parts, (slot, part, r), (rows.sums, r * width),
+                    top[r], total[r], out, add(target, r * width),
+                )  # fmt: skip
+
+    slots = mul(lengths.batch, lengths.count, problem.kv_heads)
+    run_parts(problem, lengths, slots, problem.group, slot_of, out, task)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """`group` rows at offset `source` of the queries, and keys `begin` to `end` of a head.
+
+    Its last key has number `last`. The head's keys and values begin at `first_key` and
+    `first_value`, the rows' masks at `masks`. `scaled` holds the queries times the scale, `sums`
+    the outputs so far, `scores` those of one block of keys, `factors` what its exponentials
+    rescale earlier sums by.
+    """
+
+    problem: Problem
+    query: Reader
+    keys: Reader
+    values: Reader
+    mask: Mask | None
+    scaled: ir.Value
+    sums: ir.Value
+    products: ir.Value
+    scores: ir.Value
+    weights: ir.Value
+    factors: ir.Value
+    source: Index
+    first_key: Index
+    first_value: Index
+    masks: Sequence[Index]
+    begin: Index
+    end: Index
+    last: Index
+
+    def emit(self) -> tuple[list[ir.Value], list[ir.Value]]:
+        """Emits the loop over blocks of keys; returns the greatest score and the total by row."""
+        p = self.problem
+        f32 = ir.F32Type.get()
+        zero, scale = (splat(x, p.lanes, f32) for x in (0.0, p.scale))
+        for r in range(p.group):
+            for at in () if p.pairs else p.key_columns:
+                x = self.query.load(add(self.source, r * p.depth + at), p.lanes)
+                store(arith.mulf(x, scale), self.scaled, r * p.depth + at)
+            for at in p.columns:
+                store(zero, self.sums, r * p.width + at)
+        lowest = arith.constant(f32, ir.FloatAttr.get(f32, LOWEST))
+
+        ahead = p.pairs  # half the bytes come faster than the steps of a block follow one another
+
+        def multiply(start: Index) -> None:
+            count = minimum(_KEYS, sub(maximum(self.end, start), start))
+            for rows in _pieces(p.group, _AT_ONCE):
+                self._multiply_keys(start, count, rows)
+
+        def block(start: ir.Value, *state: ir.Value) -> list[ir.Value]:
+            count = minimum(_KEYS, sub(self.end, start))
+            if not ahead:
+                multiply(start)
+            self._sum_products(start, count)
+            if ahead:
+                multiply(add(start, _KEYS))
+            updated = self._exponentials(count, state)
+            self._add_values(start, count)
+            return updated
+
+        if ahead:
+            multiply(self.begin)
+        state = [lowest] * p.group + [zero] * p.group
+        state = for_range(self.begin, self.end, _KEYS, block, state)
+        top, totals = state[: p.group], state[p.group :]
+        return top, [across([x], arith.addf, p.lanes) for x in totals]
+
+    def _multiply_keys(self, start: Index, count: Index, rows: Sequence[int]) -> None:
+        """products[key, r] = partial sums of the dot product, one key after the other."""
+        p = self.problem
+        query = [self._query(r) for r in rows]
+
+        def one(key: ir.Value) -> None:
+            at = self._key(add(start, key))
+            keys = self._vectors(self.keys, at)
+            self._fetch_key(at)
+            for r, row in zip(rows, query, strict=True):
+                place = add(mul(key, p.group * p.lanes), r * p.lanes)
+                store(self._dot(row, keys), self.products, place)
+
+        for_range(0, count, 1, one)
+
+    def _query(self, row: int) -> list[ir.Value]:
+        p = self.problem
+        if p.pairs:
+            return self._vectors(self.query, add(self.source, row * p.depth))
+        return [load(self.scaled, row * p.depth + at, p.lanes) for at in p.key_columns]
+
+    def _vectors(self, reader: Reader, begin: Index) -> list[ir.Value]:
+        """The features at an offset: f32, or pairs of bf16 as they lie."""
+        p = self.problem
+        if not p.pairs:
+            return [reader.load(add(begin, at), p.lanes) for at in p.key_columns]
+        columns = range(0, p.depth, 2 * p.lanes)
+        return [load(reader.buffer, add(begin, at), 2 * p.lanes) for at in columns]
+
+    def _key(self, number: Index) -> Index:
+        """Where a key of the head begins."""
+        return add(self.first_key, mul(number, self.problem.key_step))
+
+    def _value(self, number: Index) -> Index:
+        """Where a value of the head begins."""
+        return add(self.first_value, mul(number, self.problem.value_step))
+
+    def _fetch_key(self, at: Index) -> None:
+        """Asks for the key that is wanted some time after the one at an offset."""
+        p = self.problem
+        if p.ahead is not None:
+            self.keys.fetch(p.ahead, at, p.depth, p.key_step, self._key(self.last))
+
+    def _fetch_value(self, at: Index) -> None:
+        """Asks for the value that is wanted some time after the one at an offset."""
+        p = self.problem
+        if p.ahead is not None:
+            self.values.fetch(p.ahead, at, p.width, p.value_step, self._value(self.last))
+
+    def _dot(self, row: Sequence[ir.Value], keys: Sequence[ir.Value]) -> ir.Value:
+        """Products of two rows of vectors, summed by lane."""
+        p = self.problem
+        step = MultiplyAdd(p.lanes, p.pairs)
+        total = splat(0.0, p.lanes, ir.F32Type.get())
+        for x, y in zip(row, keys, strict=True):
+            total = step(x, y, total)
+        return total
+
+    def _sum_products(self, start: Index, count: Index) -> None:
+        """scores[r, key] of the block from key `start` on, minus infinity behind the last one."""
+        p = self.problem
+
+        def group(first: ir.Value) -> None:
+            for r in range(p.group):
+
+                def product(i: int, r: int = r) -> ir.Value:
+                    at = mul(add(first, i), p.group * p.lanes)
+                    return load(self.products, add(at, r * p.lanes), p.lanes)
+
+                sums = _sums([partial(product, i) for i in range(p.lanes)], p.lanes)
+                if p.pairs:  # queries are as they lie
+                    sums = arith.mulf(sums, splat(p.scale, p.lanes, ir.F32Type.get()))
+                if self.mask is not None:
+                    place = add(self.masks[r], start, first)
+                    keep = keep_lanes(sub(count, first), p.lanes)
+                    sums = arith.addf(sums, self.mask.reader.load(place, p.lanes, keep))
+                store(_masked(sums, sub(count, first)), self.scores, add(first, r * _KEYS))
+
+        for_range(0, count, p.lanes, group)
+
+    def _exponentials(self, count: Index, state: Sequence[ir.Value]) -> list[ir.Value]:
+        """Exponentiates a block of scores; returns the greatest scores and totals by lane."""
+        p = self.problem
+        before, totals = state[: p.group], state[p.group :]
+
+        def greatest(at: ir.Value, *tops: ir.Value) -> list[ir.Value]:
+            found = [load(self.scores, add(at, r * _KEYS), p.lanes) for r in range(p.group)]
+            return [greater(a, b) for a, b in zip(tops, found, strict=True)]
+
+        tops = for_range(0, count, p.lanes, greatest, [broadcast(x, p.lanes) for x in before])
+        tops = [across([x], greater, p.lanes) for x in tops]
+        shifts = [broadcast(x, p.lanes) for x in tops]
+        scaled = []
+        for r, (old, new, total) in enumerate(zip(before, tops, totals, strict=True)):
+            factor = power(old, new)
+            memref.store(factor, self.factors, [value(r)])
+            scaled.append(arith.mulf(total, broadcast(factor, p.lanes)))
+
+        def weigh(at: ir.Value, *totals: ir.Value) -> list[ir.Value]:
+            found = []
+            for r, (shift, total) in enumerate(zip(shifts, totals, strict=True)):
+                place = add(at, r * _KEYS)
+                x = power(load(self.scores, place, p.lanes), shift)
+                if p.pairs:  # what is multiplied is what is added up
+                    rounded = round_to_bf16(x)
+                    store(rounded, self.weights, place)
+                    x = arith.extf(x.type, rounded)
+                else:
+                    store(x, self.scores, place)
+                found.append(arith.addf(total, x))
+            return found
+
+        return [*tops, *for_range(0, count, p.lanes, weigh, scaled)]
+
+    def _add_values(self, start: Index, count: Index) -> None:
+        """sums[r] = sums[r] * factor + p[r, i] * values[i], over the keys of a block."""
+        p = self.problem
+        whole = 2 if p.pairs else 1
+        # With the weights of a key and one vector of its values, sums have to fit the registers.
+        widest, sums = (8, 20) if p.registers >= 32 else (4, 12)
+        strip = max(v for v in range(whole, widest + 1, whole) if p.vectors % v == 0)
+        height = max(1, sums // strip)
+        for column in range(0, p.width, strip * p.lanes):
+            columns = range(column, column + strip * p.lanes, p.lanes)
+            for rows in _pieces(p.group, height):
+                self._add_strip(start, count, rows, columns)
+
+    def _add_strip(
+        self, start: Index, count: Index, rows: Sequence[int], columns: Sequence[int]
+    ) -> None:
+        p = self.problem
+        places = [[r * p.width + at for at in columns] for r in rows]
+        before = []
+        for r, row in zip(rows, places, strict=True):
+            factor = broadcast(memref.load(self.factors, [value(r)]), p.lanes)
+            before += [arith.mulf(load(self.sums, place, p.lanes), factor) for place in row]
+
+        step = self._add_pair if p.pairs else self._add_key
+
+        def one(number: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            return step(start, count, number, rows, columns, sums)
+
+        after = for_range(0, ceil_div(count, 2 if p.pairs else 1), 1, one, before)
+        for place, x in zip(chain(*places), after, strict=True):
+            store(x, self.sums, place)
+
+    def _add_key(
+        self,
+        start: Index,
+        count: Index,
+        key: Index,
+        rows: Sequence[int],
+        columns: Sequence[int],
+        sums: Sequence[ir.Value],
+    ) -> list[ir.Value]:
+        """One step of `_add_strip`."""
+        p = self.problem
+        at = self._value(add(start, key))
+        self._fetch_value(at)
+        places = [add(at, column) for column in columns]
+        if p.registers < 32:
+            return self._hold_weights(key, rows, places, sums)
+        found = [self.values.load(place, p.lanes) for place in places]
+        added = []
+        for n, r in enumerate(rows):
+            own = sums[n * len(columns) : (n + 1) * len(columns)]
+            pairs = zip(found, own, strict=True)
+            x = self._weight(key, r)
+            added += [vector.fma(x, y, total) for y, total in pairs]
+        return added
+
+    def _hold_weights(
+        self, key: Index, rows: Sequence[int], places: Sequence[Index], sums: Sequence[ir.Value]
+    ) -> list[ir.Value]:
+        """The same vector of values after vector: registers have no room for more of them."""
+        weights = [self._weight(key, r) for r in rows]
+        added = list(sums)
+        for v, place in enumerate(places):
+            y = self.values.load(place, self.problem.lanes)
+            own = slice(v, None, len(places))
+            pairs = zip(weights, added[own], strict=True)
+            added[own] = [vector.fma(x, y, total) for x, total in pairs]
+        return added
+
+    def _weight(self, key: Index, row: int) -> ir.Value:
+        """The exponential of a key of the block for a row, in every lane."""
+        weight = memref.load(self.scores, [value(add(key, row * _KEYS))])
+        return broadcast(weight, self.problem.lanes)
+
+    def _add_pair(
+        self,
+        start: Index,
+        count: Index,
+        number: Index,
+        rows: Sequence[int],
+        columns: Sequence[int],
+        sums: Sequence[ir.Value],
+    ) -> list[ir.Value]:
+        """The same step for two keys; the last one may be there twice, the second time as zero."""
+        p = self.problem
+        key = mul(number, 2)
+        pair = [add(start, k) for k in (key, minimum(add(key, 1), sub(count, 1)))]
+        first, second = map(self._value, pair)
+        for at in (first, second):
+            self._fetch_value(at)
+        found = []
+        for column in columns[::2]:
+            halves = [
+                load(self.values.buffer, add(at, column), 2 * p.lanes) for at in (first, second)
+            ]
+            found += interleave(*halves)
+        step = MultiplyAdd(p.lanes, pairs=True)
+        added = []
+        for n, r in enumerate(rows):
+            x = load_pair(self.weights, add(key, r * _KEYS), p.lanes)
+            own = sums[n * len(columns) : (n + 1) * len(columns)]
+            added += [step(x, y, total) for y, total in zip(found, own, strict=True)]
+        return added
+
+
+def _pieces(count: int, most: int) -> list[range]:
+    """The numbers below `count` in equal pieces of at most `most`, the last ones shorter."""
+    number = -(-count // most)
+    size = -(-count // number)
+    return [range(begin, min(count, begin + size)) for begin in range(0, count, size)]
+
+
+def _sums(vectors: Sequence[Callable[[], ir.Value]], lanes: int) -> ir.Value:
+    """The sums over the lanes of as many vectors as there are lanes, in order.
+
+    Vectors are emitted when they are needed, so that few are alive at a time.
+    """
+    if len(vectors) == 1:
+        return vectors[0]()
+    half = len(vectors) // 2
+    first, second = (_sums(part, lanes) for part in (vectors[:half], vectors[half:]))
+    width = lanes // half  # lanes of each sum so far
+    begins = range(0, 2 * lanes, width)
+    low = [begin + i for begin in begins for i in range(width // 2)]
+    high = [i + width // 2 for i in low]
+    return arith.addf(vector.shuffle(first, second, low), vector.shuffle(first, second, high))
+
+
+def _masked(scores: ir.Value, count: Index) -> ir.Value:
+    """Minus infinity from lane `count` on."""
+    lanes = ir.VectorType(scores.type).shape[0]
+    i32 = ir.IntegerType.get_signless(32)
+    kind = vector_type(lanes, i32)
+    places = [ir.IntegerAttr.get(i32, i) for i in range(lanes)]
+    place = arith.constant(kind, ir.DenseElementsAttr.get(places, kind))
+    limit = broadcast(arith.index_cast(i32, value(count)), lanes)
+    seen = arith.cmpi(arith.CmpIPredicate.slt, place, limit)
+    return arith.select(seen, scores, splat(float("-inf"), lanes, ir.F32Type.get()))

@@ -1,0 +1,303 @@
+"""A block of keys and values in attention, by vectors: both products, and the softmax.
+
+    scores[key][row]   tiles of keys by vectors of rows: keys are read as they lie, one number at a
+                       time, so no key is ever transposed
+    softmax            rows are lanes: greatest scores and totals are vectors, nothing goes across
+    sums[row][d]       tiles of rows by vectors of features: values as they lie
+
+Keys and values that are not f32 are decoded a block at a time. With pairs of bf16, two neighbours
+along d, or two keys, make one lane (`multiply_add.py`), and values are interleaved by two.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
+
+from relax_mlir.bindings import arith, ir, memref, vector
+from relax_mlir.schedule.build.loops import (
+    Index,
+    add,
+    broadcast,
+    ceil_div,
+    for_range,
+    load,
+    minimum,
+    mod,
+    mul,
+    round_up,
+    scratch,
+    splat,
+    store,
+    sub,
+    value,
+)
+from relax_mlir.schedule.cpu.isa.multiply_add import MultiplyAdd, load_pair, round_to_bf16
+from relax_mlir.schedule.cpu.product.gemm_tile import Left
+
+from .attention_block import ROWS, RowBlock, greater, pair_values
+from .attention_cache import Reader
+from .attention_parts import LOWEST, Problem, power
+
+_STRIP = 3
+_LOW = 4
+
+
+@dataclass(frozen=True)
+class VectorKeys:
+    """The work on blocks of keys for a block of rows.
+
+    `keys` and `values` hold a decoded or interleaved block; None where the cache is read. `weights`
+    are the exponentials, in place of the scores unless they are rounded. `factor` has what each row
+    summed before is multiplied by.
+    """
+
+    rows: RowBlock
+    keys: ir.Value | None
+    values: ir.Value | None
+    weights: ir.Value
+    factor: ir.Value
+
+    COUNT = 64
+    """Keys of a block."""
+
+    @staticmethod
+    def allocate(rows: RowBlock, stack: ExitStack) -> "VectorKeys":
+        """Takes memory until `stack` is closed."""
+        problem, f32, half = rows.problem, ir.F32Type.get(), ir.BF16Type.get()
+        count = VectorKeys.COUNT
+
+        def take(count: int, element: ir.Type = f32) -> ir.Value:
+            return stack.enter_context(scratch(count, element))
+
+        keys, values, weights = None, None, rows.state.scores
+        if problem.pairs:
+            values, weights = take(count * problem.width, half), take(count * ROWS, half)
+        else:
+            keys = None if rows.keys.is_f32 else take(count * problem.depth)
+            values = None if rows.values.is_f32 else take(count * problem.width)
+        return VectorKeys(rows, keys, values, weights, take(ROWS))
+
+    @property
+    def lowest(self) -> float:
+        """What scores are relative to at first."""
+        return LOWEST
+
+    def emit(self, start: Index, left: Index) -> None:
+        """Emits a block of keys from `start` on, of which `left` or fewer are to be seen."""
+        rows, p = self.rows, self.rows.problem
+        count, vectors = minimum(self.COUNT, left), rows.vectors
+        keys = self._held(rows.keys_from(start), rows.keys, self.keys, count, p.depth)
+        rows.turn_masks(start, count)
+        wide = sub(vectors, mod(vectors, _STRIP))
+        for_range(0, wide, _STRIP, lambda v: self._score_strip(keys, v, _STRIP, start, count))
+        for_range(wide, vectors, 1, lambda v: self._score_strip(keys, v, 1, start, count))
+        values = rows.values_from(start)
+        if p.pairs:
+            assert self.values is not None
+            pair_values(values, ceil_div(count, 2), sub(count, 1), p.width, p.lanes, self.values)
+            self._add_values(self.values, 0, p.width, count)
+            return
+        buffer, begin = self._held(values, rows.values, self.values, count, p.width)
+        step = p.value_step if self.values is None else p.width
+        self._add_values(buffer, begin(0), step, count)
+
+    def _held(
+        self, lying: Left, reader: Reader, target: ir.Value | None, count: Index, width: int
+    ) -> tuple[ir.Value, Callable[[Index], Index]]:
+        """A buffer with the block's keys, of `width` features, and where each of them begins.
+
+        Of keys past the end, the last one is repeated.
+        """
+        lanes, last = self.rows.problem.lanes, sub(count, 1)
+        if target is None:
+            return lying.buffer, lambda key: lying.at(minimum(key, last)).offset
+
+        def decode(key: ir.Value) -> None:
+            begin = lying.at(key).offset
+            for at in range(0, width, lanes):
+                store(reader.load(add(begin, at), lanes), target, add(mul(key, width), at))
+
+        for_range(0, count, 1, decode)
+        return target, lambda key: mul(minimum(key, last), width)
+
+    def _score_strip(
+        self,
+        keys: tuple[ir.Value, Callable[[Index], Index]],
+        first: Index,
+        vectors: int,
+        start: Index,
+        count: Index,
+    ) -> None:
+        """Scores of a block for some vectors of rows, from vector `first` on; then the softmax."""
+        p, s = self.rows.problem, self.rows.state
+        height = 8 if p.registers >= 32 else 4
+        at = mul(first, p.lanes)
+        places = [add(at, v * p.lanes) for v in range(vectors)]
+        limits = [load(s.limit, place, p.lanes) for place in places]
+        before = [load(s.top, place, p.lanes) for place in places]
+        # A key that repeats the last one changes no greatest score; weights end at the last one.
+        repeats = not p.causal and not p.pairs and s.mask is None
+
+        def tile(key: ir.Value, *tops: ir.Value) -> list[ir.Value]:
+            sums = self._products(keys, key, height, places)
+            top = list(tops)
+            for i, x in enumerate(sums):
+                k, v = divmod(i, vectors)
+                if p.pairs:  # queries are as they lie
+                    x = arith.mulf(x, splat(p.scale, p.lanes, ir.F32Type.get()))
+                x = self.rows.add_mask(x, add(key, k), start, count, places[v])
+                if not repeats:
+                    x = self.rows.hide(x, add(start, key, k), limits[v])
+                top[v] = greater(top[v], x)
+                store(x, s.scores, add(mul(add(key, k), ROWS), places[v]))
+            return top
+
+        top = for_range(0, count, height, tile, before)
+        factors = [power(a, b) for a, b in zip(before, top, strict=True)]
+        totals = []
+        for place, new, factor in zip(places, top, factors, strict=True):
+            store(new, s.top, place)
+            store(factor, self.factor, place)
+            totals.append(arith.mulf(load(s.total, place, p.lanes), factor))
+
+        weigh = self._power_of_pair if p.pairs else self._power_of_key
+
+        def powers(key: ir.Value, *totals: ir.Value) -> list[ir.Value]:
+            rows = zip(places, top, totals, strict=True)
+            return [weigh(key, place, shift, total) for place, shift, total in rows]
+
+        totals = for_range(0, count, 2 if p.pairs else 1, powers, totals)
+        for place, total in zip(places, totals, strict=True):
+            store(total, s.total, place)
+
+    def _power_of_key(self, key: Index, place: Index, shift: ir.Value, total: ir.Value) -> ir.Value:
+        """Exponentiates a vector of scores; returns the total with it."""
+        p, s = self.rows.problem, self.rows.state
+        at = add(mul(key, ROWS), place)
+        x = power(load(s.scores, at, p.lanes), shift)
+        store(x, s.scores, at)
+        return arith.addf(total, x)
+
+    def _power_of_pair(
+        self, key: Index, place: Index, shift: ir.Value, total: ir.Value
+    ) -> ir.Value:
+        """The same for two keys, whose exponentials are rounded to bf16, and added up as such."""
+        p, s = self.rows.problem, self.rows.state
+        rounded = []
+        for i in range(2):
+            at = add(mul(add(key, i), ROWS), place)
+            rounded.append(round_to_bf16(power(load(s.scores, at, p.lanes), shift)))
+        order = [x for i in range(p.lanes) for x in (i, p.lanes + i)]
+        pairs = vector.shuffle(*rounded, order)
+        store(pairs, self.weights, add(mul(key, ROWS), mul(place, 2)))
+        ones = splat(1.0, 2 * p.lanes, ir.BF16Type.get())
+        return MultiplyAdd(p.lanes, p.pairs)(ones, pairs, total)
+
+    def _products(
+        self,
+        keys: tuple[ir.Value, Callable[[Index], Index]],
+        key: Index,
+        height: int,
+        places: Sequence[Index],
+    ) -> list[ir.Value]:
+        """Dot products of `height` keys with vectors of rows, key by key."""
+        p, s = self.rows.problem, self.rows.state
+        buffer, begin_of = keys
+        begins = [begin_of(add(key, k)) for k in range(height)]
+
+        fma = MultiplyAdd(p.lanes, p.pairs)
+        deep = fma.per_lane
+
+        def step(d: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            at = [mul(add(mul(d, ROWS), place), deep) for place in places]
+            rows = [load(s.turned, x, deep * p.lanes) for x in at]
+            result = []
+            for k, begin in enumerate(begins):
+                x = self._everywhere(buffer, add(begin, mul(d, deep)))
+                for v, row in enumerate(rows):
+                    result.append(fma(x, row, sums[k * len(rows) + v]))
+            return result
+
+        zero = splat(0.0, p.lanes, ir.F32Type.get())
+        return for_range(0, p.depth // deep, 1, step, [zero] * (height * len(places)))
+
+    def _everywhere(self, buffer: ir.Value, at: Index) -> ir.Value:
+        """The number or pair at an offset, in every lane."""
+        lanes = self.rows.problem.lanes
+        if self.rows.problem.pairs:
+            return load_pair(buffer, at, lanes)
+        return broadcast(memref.load(buffer, [value(at)]), lanes)
+
+    def _add_values(self, buffer: ir.Value, begin: Index, apart: int, count: Index) -> None:
+        """sums[row..] = sums * factor + p[key][row..] * values[key], over a block.
+
+        Values are `apart` from each other.
+        """
+        p = self.rows.problem
+        height, vectors = _shape(p)
+
+        def tiles(first: Index, last: Index, height: int) -> None:
+            def tile(row: ir.Value) -> None:
+                for column in range(0, p.width, vectors * p.lanes):
+                    columns = range(column, column + vectors * p.lanes, p.lanes)
+                    self._add_tile(buffer, begin, apart, count, row, height, columns)
+
+            for_range(first, last, height, tile)
+
+        # Rows of the last tiles may not be there, but have their place in the block.
+        low = max(r for r in range(1, _LOW + 1) if height % r == 0)
+        whole = sub(self.rows.held, mod(self.rows.held, height)) if low < height else 0
+        tiles(0, whole, height)
+        tiles(whole, add(whole, round_up(sub(self.rows.held, whole), low)), low)
+
+    def _add_tile(
+        self,
+        buffer: ir.Value,
+        begin: Index,
+        apart: int,
+        count: Index,
+        row: Index,
+        height: int,
+        columns: Sequence[int],
+    ) -> None:
+        p, s = self.rows.problem, self.rows.state
+        fma = MultiplyAdd(p.lanes, p.pairs)
+        deep, vectors = fma.per_lane, len(columns)
+        rows = [add(row, r) for r in range(height)]
+        places = [[add(mul(r, p.width), column) for column in columns] for r in rows]
+
+        def step(number: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            key = mul(number, apart)
+            at = [mul(add(begin, key, column), deep) for column in columns]
+            right = [load(buffer, x, deep * p.lanes) for x in at]
+            result = []
+            for i, r in enumerate(rows):
+                x = self._everywhere(self.weights, mul(add(mul(number, ROWS), r), deep))
+                own = sums[i * vectors : (i + 1) * vectors]
+                result += [fma(x, y, total) for y, total in zip(right, own, strict=True)]
+            return result
+
+        sums = []
+        for r, line in zip(rows, places, strict=True):
+            factor = broadcast(memref.load(self.factor, [value(r)]), p.lanes)
+            sums += [arith.mulf(load(s.sums, place, p.lanes), factor) for place in line]
+        sums = for_range(0, ceil_div(count, deep), 1, step, sums)
+        for place, x in zip(chain(*places), sums, strict=True):
+            store(x, s.sums, place)
+
+
+def _shape(problem: Problem) -> tuple[int, int]:
+    """Rows and vectors of a tile of sums: most products for each load that registers allow.
+
+    They hold the sums, the values of a key, and a weight.
+    """
+    most = 24 if problem.registers >= 32 else 12
+    shapes = [
+        (r, v)
+        for r in range(1, ROWS + 1)
+        for v in range(1, 7)
+        if ROWS % r == 0 and problem.vectors % v == 0
+        if r * v <= most and r * v + v < problem.registers
+    ]
+    return max(shapes, key=lambda s: (s[0] * s[1] / (s[0] + s[1]), s[0] * s[1]))

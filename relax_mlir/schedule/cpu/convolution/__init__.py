@@ -1,0 +1,1 @@
+"""Convolutions and pooling: images, tiles of places, Winograd's transforms."""

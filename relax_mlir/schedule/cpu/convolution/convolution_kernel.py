@@ -1,0 +1,160 @@
+"""The convolution kernel: a block of places of the result times panels of filters, in registers.
+
+    for each (image, block of rows, block of columns, group of panels) in parallel
+      copy the part of the image that the block sees: `convolution_image`  (stays in the L2 cache)
+      for each panel of `columns` filters
+        for each row of the block, for each tile of `rows` places
+          for each place of the window that is in the image, and each channel
+            rows x columns sums += image[place] * panel[:]                 (registers)
+        transpose the sums; epilogue: elementwise part, stores along the row
+
+Lanes run along filters, so strides and narrow images cost nothing: what varies along a row is read
+one number at a time. No copy of the image has an element for each place of the window.
+
+Source: Georganas et al., "Anatomy of High-Performance Deep Learning Convolutions on SIMD
+Architectures", 2018, on plain layouts.
+"""
+
+from dataclasses import dataclass
+
+from relax_mlir.bindings import ir
+from relax_mlir.schedule.build.block import Block
+from relax_mlir.schedule.build.loops import (
+    Index,
+    add,
+    ceil_div,
+    floor_div,
+    for_range,
+    maximum,
+    minimum,
+    mod,
+    mul,
+    parallel_range,
+    round_up,
+    scratch,
+    sub,
+)
+from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
+
+from .convolution_image import CopiedImage
+from .convolution_problem import (
+    LEAST_ROWS,
+    PATCH_ELEMENTS,
+    Filters,
+    Problem,
+    above,
+    find_panel,
+    share_panels,
+)
+from .convolution_tiles import TILES, Tiles
+
+TASKS = 8
+"""Tasks worth having, so that every thread finds some."""
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Sizes that are chosen when the kernel runs."""
+
+    rows: Index
+    row_blocks: Index
+    columns: Index
+    column_blocks: Index
+    panels: Index
+    group: Index  # panels of one task
+    groups: Index
+    width: Index  # columns of the copied image
+
+
+def _split(tiling: Tiling, problem: Problem) -> _Blocks:
+    """Cuts the result so that what a task sees of the image fits the cache, into enough tasks."""
+    (high, wide), (down, right) = problem.extents, problem.strides
+    height, width = problem.places
+    channels = round_up(maximum(problem.channels, 1), tiling.channels_together)
+    images = maximum(mul(1, *problem.batch), 1)
+    tile = tiling.rows
+    across = floor_div(above(floor_div(PATCH_ELEMENTS, mul(channels, high)), wide), right)
+    fitting = mul(maximum(floor_div(add(across, 1), tile), 1), tile)
+    wanted = ceil_div(TASKS, mul(images, maximum(height, 1)))
+    wanted = minimum(wanted, ceil_div(width, TILES * tile))
+    column_blocks = maximum(maximum(ceil_div(width, fitting), wanted), 1)
+    columns = minimum(round_up(ceil_div(width, column_blocks), tile), width)
+    columns = maximum(columns, 1)
+    column_blocks = ceil_div(width, columns)
+    copied = add(mul(sub(columns, 1), right), wide)
+    fitting = floor_div(PATCH_ELEMENTS, mul(channels, copied))
+    fitting = add(floor_div(above(fitting, high), down), 1)
+    wanted = ceil_div(TASKS, mul(images, maximum(column_blocks, 1)))
+    wanted = minimum(wanted, ceil_div(height, LEAST_ROWS))
+    row_blocks = maximum(maximum(ceil_div(height, fitting), wanted), 1)
+    rows = maximum(ceil_div(height, row_blocks), 1)
+    row_blocks = ceil_div(height, rows)
+    tasks = maximum(mul(images, row_blocks, column_blocks), 1)
+    shared = share_panels(tiling, problem, tasks, TASKS)
+    return _Blocks(rows, row_blocks, columns, column_blocks, *shared, copied)
+
+
+def emit_convolution(tiling: Tiling, problem: Problem, filters: Filters) -> None:
+    """Emits the whole loop nest at the insertion point."""
+    blocks = _split(tiling, problem)
+    images = mul(1, *problem.batch)
+    tasks = mul(images, blocks.row_blocks, blocks.column_blocks, blocks.groups)
+    parallel_range(tasks, 1, lambda task: _Task(tiling, problem, blocks, filters).emit(task))
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One block of the result of one image, for one group of panels."""
+
+    tiling: Tiling
+    problem: Problem
+    blocks: _Blocks
+    filters: Filters
+
+    def emit(self, task: ir.Value) -> None:
+        """Emits everything that a task does."""
+        problem, blocks, tiling = self.problem, self.blocks, self.tiling
+        group = mod(task, blocks.groups)
+        rest = floor_div(task, blocks.groups)
+        column = mul(mod(rest, blocks.column_blocks), blocks.columns)
+        rest = floor_div(rest, blocks.column_blocks)
+        row = mul(mod(rest, blocks.row_blocks), blocks.rows)
+        batch = problem.batch_index(floor_div(rest, blocks.row_blocks))
+        rows = minimum(blocks.rows, sub(problem.places[0], row))
+        columns = minimum(blocks.columns, sub(problem.places[1], column))
+        f32, lanes = ir.F32Type.get(), tiling.lanes
+        first = mul(group, blocks.group)
+        last = minimum(add(first, blocks.group), blocks.panels)
+        patch_rows = add(mul(sub(blocks.rows, 1), problem.strides[0]), problem.extents[0])
+        turned_stride = TILES * tiling.rows + lanes
+        line = CopiedImage.line_of(tiling, problem, blocks.width)
+        step = tiling.channels_together * problem.strides[1]
+        # The last tile may reach beyond the places that there are.
+        room = tiling.rows * step + lanes * tiling.channels_together
+        with (
+            scratch(add(mul(patch_rows, line), room), f32) as patch,
+            scratch(-(-tiling.rows // lanes) * lanes * tiling.columns, f32) as sums,
+            scratch(tiling.columns * turned_stride, f32) as turned,
+        ):
+            image = CopiedImage(tiling, problem, blocks.width, patch)
+            image.copy(batch, row, column, patch_rows)
+
+            def panel(p: ir.Value) -> None:
+                at, filter_, kept = find_panel(tiling, problem, self.filters, batch, p)
+
+                def chunk(y: ir.Value, x: ir.Value) -> None:
+                    count = minimum(sub(columns, x), TILES * tiling.rows)
+                    place = add(row, y), add(column, x)
+                    begin = add(mul(y, problem.strides[0], line), mul(x, step))
+                    tiles = Tiles(image, self.filters, place, begin, at, sums)
+                    index = batch if problem.flat else (*batch, place[0])
+                    block = Block(index, filter_, kept, place[1], count, (turned,), turned_stride)
+                    tiles.emit(block)
+                    problem.epilogue(block)
+
+                def chunks(y: ir.Value) -> None:
+                    for_range(0, columns, TILES * tiling.rows, lambda x: chunk(y, x))
+
+                for_range(0, rows, 1, chunks)
+
+            for_range(first, last, 1, panel)

@@ -1,0 +1,284 @@
+"""The kernel for convolutions of few products in each place: lanes along the rows of the result.
+
+    for each (image, block of rows, group of panels) in parallel
+      copy the rows of the image that the block sees, with zeros around them; what lies a stride
+      apart becomes neighbours                                                (the L2 cache)
+      for each panel of filters, row of the block, `VECTORS` vectors of the row, some filters
+        for each place of the window that is in the image, and each channel
+          sums += filter[:] * places[:]                                       (registers)
+        epilogue: elementwise part from registers, stores along the row
+
+Transposing sums, as `convolution_kernel` does, takes a tenth of the time of 147 products in each
+place; here rows that are no multiple of a vector cost up to a vector each.
+
+Source: Georganas et al., "Anatomy of High-Performance Deep Learning Convolutions on SIMD
+Architectures", 2018, on plain layouts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from relax_mlir.bindings import ir
+from relax_mlir.schedule.build.block import Block
+from relax_mlir.schedule.build.loops import (
+    Index,
+    add,
+    both,
+    ceil_div,
+    choose,
+    floor_div,
+    for_range,
+    less,
+    mask,
+    maximum,
+    minimum,
+    mod,
+    mul,
+    parallel_range,
+    round_up,
+    scratch,
+    splat,
+    store,
+    sub,
+    value,
+)
+from relax_mlir.schedule.build.strided import load_strided
+from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
+
+from .convolution_problem import (
+    LEAST_ROWS,
+    PATCH_ELEMENTS,
+    Filters,
+    Image,
+    Problem,
+    above,
+    find_panel,
+    rows_of_window,
+    share_panels,
+)
+from .place_tile import PlaceTile, fills_vectors
+
+MOST_PRODUCTS = 256
+"""Products in each place that are few enough for transposing to show."""
+TASKS = 16
+"""Tasks worth having, so that every thread finds as much to do as the others."""
+
+
+def can_emit_rows(problem: Problem, filters: Filters) -> bool:
+    """Whether the kernel knows such windows, and places have few products."""
+    few = isinstance(problem.depth, int) and problem.depth <= MOST_PRODUCTS
+    return few and problem.dilation[0] == 1 and filters.convert is None
+
+
+def fits_rows(tiling: Tiling, problem: Problem) -> bool | ir.Value:
+    """Whether rows fill their vectors, and those that a window covers fit the cache."""
+    full = fills_vectors(tiling, problem.places[1], problem.depth)
+    rows = problem.extents[0] + problem.strides[0]
+    return both(full, less(mul(_Rows.line_of(tiling, problem), rows), PATCH_ELEMENTS))
+
+
+def emit_rows(tiling: Tiling, problem: Problem, filters: Filters) -> None:
+    """Emits the whole loop nest at the insertion point."""
+    _Rows(tiling, problem, filters).emit()
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """How the result is cut into blocks of rows; sizes are chosen when the kernel runs.
+
+    The copied image has rows, channels, and for each the columns `phase`, `phase + stride`, ..,
+    phase by phase.
+    """
+
+    tiling: Tiling
+    problem: Problem
+    filters: Filters
+
+    @staticmethod
+    def pitch_of(tiling: Tiling, problem: Problem) -> Index:
+        """Numbers of a phase: a place for each lane, and what windows reach beyond."""
+        reach = (problem.extents[1] - 1) // problem.strides[1]
+        return round_up(add(round_up(problem.places[1], tiling.lanes), reach), tiling.lanes)
+
+    @staticmethod
+    def line_of(tiling: Tiling, problem: Problem) -> Index:
+        """Numbers of a row of the copied image."""
+        pitch = _Rows.pitch_of(tiling, problem)
+        return mul(pitch, problem.strides[1], problem.channels)
+
+    @property
+    def tile(self) -> PlaceTile:
+        """The tiles that a row is made of."""
+        problem = self.problem
+        return PlaceTile(self.tiling, self.filters.buffer, problem.initial, problem.epilogue)
+
+    def emit(self) -> None:
+        """Emits the loop over tasks."""
+        problem, tiling, f32 = self.problem, self.tiling, ir.F32Type.get()
+        (high, _), (down, right) = problem.extents, problem.strides
+        height = maximum(problem.places[0], 1)
+        images = maximum(mul(1, *problem.batch), 1)
+        line, pitch = self.line_of(tiling, problem), self.pitch_of(tiling, problem)
+        fitting = floor_div(sub(floor_div(PATCH_ELEMENTS, maximum(line, 1)), high), down)
+        wanted = minimum(ceil_div(TASKS, images), ceil_div(height, LEAST_ROWS))
+        row_blocks = maximum(ceil_div(height, add(fitting, 1)), wanted)
+        rows = ceil_div(height, row_blocks)
+        row_blocks = ceil_div(height, rows)
+        others = mul(images, row_blocks)
+        panels, group, groups = share_panels(tiling, problem, others, TASKS)
+        patch_rows = add(mul(sub(rows, 1), down), high)
+
+        def task(number: ir.Value) -> None:
+            first = mul(mod(number, groups), group)
+            rest = floor_div(number, groups)
+            row = mul(mod(rest, row_blocks), rows)
+            batch = problem.batch_index(floor_div(rest, row_blocks))
+            here = minimum(rows, above(problem.places[0], row))
+            with (
+                scratch(mul(patch_rows, line), f32) as patch,
+                scratch(add(mul(pitch, right), tiling.lanes), f32) as whole,
+                scratch(self.tile.size, f32) as sums,
+            ):
+                self._copy(batch, row, patch_rows, patch, whole)
+                last = minimum(add(first, group), panels)
+
+                def panel(p: ir.Value) -> None:
+                    part = _Panel(self, batch, row, patch, sums, p)
+                    for_range(0, here, 1, part.emit)
+
+                for_range(first, last, 1, panel)
+
+        count = mul(mul(1, *problem.batch), row_blocks, groups)
+        parallel_range(count, 1, task)
+
+    def _copy(
+        self, batch: Sequence[Index], row: Index, count: Index, patch: ir.Value, whole: ir.Value
+    ) -> None:
+        """Copies what a block sees; rows outside of the image are not read.
+
+        Each row is written to `whole` first, between zeros that stay.
+        """
+        problem, tiling = self.problem, self.tiling
+        image, lanes, right = problem.image(batch), tiling.lanes, problem.strides[1]
+        (height, width), (top, left) = problem.sizes, problem.padding
+        pitch = self.pitch_of(tiling, problem)
+        length = mul(pitch, right)
+        first = mul(row, problem.strides[0])
+        begin = above(top, first)
+        end = minimum(count, above(add(height, top), first))
+        kept = minimum(width, above(length, left))
+        zero = splat(0.0, lanes, ir.F32Type.get())
+        for_range(0, length, lanes, lambda j: store(zero, whole, j))
+
+        def line(i: ir.Value, c: ir.Value) -> None:
+            source = add(image.offset, mul(c, image.channel_stride))
+            source = add(source, mul(sub(add(first, i), top), image.row_stride))
+            to = add(mul(i, problem.channels, length), mul(c, length))
+            self._copy_line(image, source, kept, whole)
+            for phase in range(right):
+
+                def vector_(j: ir.Value, phase: int = phase) -> None:
+                    found = load_strided(whole, add(mul(j, right), phase), right, lanes)
+                    store(found, patch, add(to, mul(pitch, phase), j))
+
+                for_range(0, pitch, lanes, vector_)
+
+        def lines(i: ir.Value) -> None:
+            for_range(0, problem.channels, 1, lambda c: line(i, c))
+
+        for_range(begin, end, 1, lines)
+
+    def _copy_line(self, image: Image, source: Index, kept: Index, whole: ir.Value) -> None:
+        """Copies a row of the image behind the padding."""
+        lanes, left = self.tiling.lanes, self.problem.padding[1]
+        full = sub(kept, mod(kept, lanes))
+
+        def copy(j: Index, keep: ir.Value | None) -> None:
+            store(image.load(add(source, j), lanes, keep), whole, add(j, left), keep)
+
+        for_range(0, full, lanes, lambda j: copy(j, None))
+        for_range(full, kept, lanes, lambda j: copy(j, mask(sub(kept, j), lanes)))
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """A panel of filters and a block of rows from `row` on, copied to `patch`."""
+
+    rows: _Rows
+    batch: Sequence[Index]
+    row: Index
+    patch: ir.Value
+    sums: ir.Value
+    panel: Index
+
+    def emit(self, y: ir.Value) -> None:
+        """Emits a row of the block."""
+        rows, tile = self.rows, self.rows.tile
+        tiling, problem, filters = rows.tiling, rows.problem, rows.filters
+        line, batch = rows.line_of(tiling, problem), tuple(self.batch)
+        start, filter_, kept = find_panel(tiling, problem, filters, batch, self.panel)
+        place, width = add(self.row, y), problem.places[1]
+        begin = mul(y, problem.strides[0], line)
+        window_rows = rows_of_window(problem, place)
+
+        def strip(x: ir.Value) -> None:
+            count = minimum(sub(width, x), tile.width)
+
+            def some(f: ir.Value) -> None:
+                block = Block(
+                    (*batch, place), add(filter_, f), minimum(sub(kept, f), tile.height),
+                    x, count, (self.sums,), tile.width,
+                )  # fmt: skip
+                at, numbers = add(begin, x), add(start, f)
+                following = self._following(block, f, kept)
+                tile.emit(block, lambda n: self._sums(n, window_rows, at, numbers, following))
+
+            for_range(0, kept, tile.height, some)
+
+        for_range(0, width, tile.width, strip)
+
+    def _following(self, block: Block, f: Index, kept: Index) -> Block:
+        """The tile behind a block whose first filter is number `f` of those `kept`."""
+        tile, width = self.rows.tile, self.rows.problem.places[1]
+        is_last = less(kept, add(f, tile.height + 1))
+        next_ = add(block.column, tile.width)
+        ends = both(is_last, less(width, add(next_, 1)))
+        column = choose(is_last, value(next_), value(block.column))
+        *batch, row = block.batch
+        return replace(
+            block,
+            batch=(*batch, choose(ends, value(add(row, 1)), value(row))),
+            row=add(block.row, choose(is_last, value(sub(0, f)), value(tile.height))),
+            column=choose(ends, value(0), column),
+        )
+
+    def _sums(
+        self,
+        vectors: int,
+        window_rows: tuple[Index, Index],
+        at: Index,
+        filters_at: Index,
+        following: Block,
+    ) -> list[ir.Value]:
+        """The sums of a tile: columns of the window, and of each its rows and channels.
+
+        Meanwhile it asks for the memory of the tile that follows.
+        """
+        rows, tile, problem = self.rows, self.rows.tile, self.rows.problem
+        pitch, right = rows.pitch_of(rows.tiling, problem), problem.strides[1]
+        distance = mul(pitch, right)
+        first, last = (mul(u, problem.channels) for u in window_rows)
+
+        def column(v: ir.Value, *held: ir.Value) -> list[ir.Value]:
+            tile.fetch(following, v, problem.window[1])
+            apart = mul(v, problem.dilation[1])
+            begin = add(at, mul(mod(apart, right), pitch), floor_div(apart, right))
+            number = mul(v, problem.window[0], problem.channels)
+
+            def step(i: ir.Value, *held: ir.Value) -> list[ir.Value]:
+                numbers = add(filters_at, mul(add(number, i), rows.tiling.columns))
+                return tile.step(self.patch, add(begin, mul(i, distance)), numbers, held)
+
+            return for_range(first, last, 1, step, held)
+
+        return for_range(0, problem.window[1], 1, column, tile.start(vectors))

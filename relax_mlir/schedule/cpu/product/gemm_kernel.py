@@ -1,0 +1,546 @@
+"""The matrix multiplication kernel for more than a few rows: blocks of the product, in parallel.
+
+    for each block of rows, or for several where there are few panels
+      copy its rows of the left side, in parallel, unless they are read where they lie
+      for each group of panels in parallel
+        for each block of k
+          for each panel of the group, `columns` wide
+            take the panel from packed weights, or pack it             (stays in the L2 cache)
+            for each tile of `rows` rows                               (stay in the L2 cache)
+              the sums in registers (see `gemm_tile`), and those of the block of k before
+              last block of k: the epilogue of the tile, from registers if it is short
+
+Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+
+from relax_mlir.bindings import ir
+from relax_mlir.schedule.build.block import Block
+from relax_mlir.schedule.build.loops import (
+    Index,
+    add,
+    both,
+    ceil_div,
+    choose,
+    either,
+    floor_div,
+    for_range,
+    if_else,
+    less,
+    load,
+    maximum,
+    minimum,
+    mod,
+    mul,
+    parallel_range,
+    pick,
+    round_up,
+    scratch,
+    splat,
+    store,
+    sub,
+    value,
+)
+from relax_mlir.schedule.cpu.isa import amx
+from relax_mlir.schedule.cpu.isa.multiply_add import MultiplyAdd
+from relax_mlir.schedule.cpu.isa.pointers import pointer
+
+from .amx_block import PANEL_ROW_BYTES, TileBlock, aligned_rows, tail_for
+from .gemm_problem import Problem, Widening, packed_panel
+from .gemm_tile import (
+    AHEAD,
+    LINE_BYTES,
+    NEAR_AHEAD,
+    Left,
+    Panel,
+    Tile,
+    Tiling,
+    each_tile,
+    with_epilogue,
+)
+from .packing import copy_panel, copy_rows, widen_panel
+
+L2_ELEMENTS = 131072
+"""Elements of the left side that one task keeps in the L2 cache (half a megabyte)."""
+SHARED_ELEMENTS = 262144
+"""The same of machines with tile registers, whose L2 caches are larger (one megabyte)."""
+WIDE_LANES = 16
+"""Lanes of machines whose L2 caches hold a block of rows and some panels (one megabyte)."""
+TASKS = 16
+"""Tasks worth having, so that every thread finds as much to do as the others."""
+TASK_PRODUCTS = 131072
+"""Multiply-adds that are worth a task of their own."""
+REGION_TASKS = 256
+"""Tasks worth having between two waits for all threads, of which each waits for half a task."""
+REGION_PRODUCTS = 8388608
+"""Multiply-adds that are worth a parallel region of their own."""
+PANELS = 8
+"""Panels of a task that share a block of k of the left side while it is in the L2 cache."""
+COPIED_ROWS = 16
+"""Rows of the left side that are copied together."""
+COPIES_PER_THREAD = 4
+"""Copies that are worth a thread."""
+COPY_ELEMENTS = 4194304
+"""Elements of the left side that are copied before anything is multiplied."""
+L1_SETS = 64
+MOST_IN_SET = 7
+"""Lines that rows need of one set of the L1 cache, which has 8, if they are read where they lie."""
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Sizes that are chosen when the kernel runs."""
+
+    tiles: Index  # tiles of rows of a matrix
+    row_blocks: Index
+    row_block: Index  # rows of the largest block
+    panels: Index
+    group: Index  # panels of one task
+    groups: Index
+    k_block: Index
+    k_blocks: Index
+    at_once: Index  # blocks of rows in one parallel region
+
+    @property
+    def copied_rows(self) -> Index:
+        """Rows that a copy of a block of rows has room for."""
+        return add(self.row_block, COPIED_ROWS)
+
+
+def _split(tiling: Tiling, problem: Problem) -> _Blocks:
+    """Cuts rows so that a block fits the cache, k evenly, and columns into tasks worth a call."""
+    height, depth, batch = tiling.rows, problem.depth, problem.batch_size
+    k_blocks = pick(less(tiling.most_k, depth), ceil_div(depth, tiling.block_k), 1)
+    k_block = round_up(ceil_div(depth, k_blocks), tiling.lanes)
+    panels, tiles = ceil_div(problem.columns, tiling.columns), ceil_div(problem.rows, height)
+    some_panels = maximum(panels, 1)
+    strip = mul(maximum(depth, 1), tiling.columns)  # products of one row with a panel
+    kept = SHARED_ELEMENTS if tiling.in_tiles else L2_ELEMENTS
+    fitting = floor_div(kept, mul(maximum(k_block, 512), height))
+    if problem.passes_rows_once and not tiling.in_tiles:
+        fitting = 1
+    wanted = minimum(floor_div(mul(problem.rows, strip, panels), TASK_PRODUCTS), TASKS)
+    wanted = ceil_div(wanted, maximum(mul(some_panels, batch), 1))
+    row_blocks = maximum(minimum(maximum(ceil_div(tiles, fitting), wanted), tiles), 1)
+    row_block = maximum(mul(ceil_div(tiles, row_blocks), height), 1)
+    group = add(floor_div(TASK_PRODUCTS, mul(row_block, strip)), 1)
+    shared = minimum(floor_div(mul(panels, batch, row_blocks), TASKS), PANELS)
+    group = maximum(group, pick(less(1, k_blocks), shared, 1))
+    groups = ceil_div(panels, group)
+    worthwhile = add(floor_div(REGION_PRODUCTS, mul(row_block, strip, some_panels)), 1)
+    at_once = maximum(ceil_div(REGION_TASKS, maximum(groups, 1)), worthwhile)
+    at_once = maximum(minimum(at_once, mul(batch, row_blocks)), 1)
+    return _Blocks(tiles, row_blocks, row_block, panels, group, groups, k_block, k_blocks, at_once)
+
+
+def emit_gemm(tiling: Tiling, problem: Problem) -> None:
+    """Emits the whole loop nest at the insertion point."""
+    gemm = _Gemm(tiling, problem, _split(tiling, problem), MultiplyAdd(tiling.lanes, problem.pairs))
+    if tiling.in_tiles and not problem.batch and gemm.reads_in_place:
+        with aligned_rows(problem.lhs(())) as rows:
+            replace(gemm, problem=replace(problem, lhs=lambda _: rows)).emit()
+    else:
+        gemm.emit()
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A block of rows of a matrix of the batch."""
+
+    batch: tuple[Index, ...]
+    first: Index
+    count: Index
+
+
+@dataclass(frozen=True)
+class _Gemm:
+    """The nest of blocks."""
+
+    tiling: Tiling
+    problem: Problem
+    blocks: _Blocks
+    step: MultiplyAdd
+
+    def emit(self) -> None:
+        """Emits the loops over blocks of rows, and in parallel over their panels."""
+        count = mul(self.problem.batch_size, self.blocks.row_blocks)
+        if self.reads_in_place:
+            self._region(0, count, None)
+            return
+        size = mul(self.blocks.k_blocks, self.blocks.copied_rows, self._stride())
+        fitting = maximum(floor_div(COPY_ELEMENTS, maximum(size, 1)), 1)
+        at_once = minimum(fitting, self.blocks.at_once)
+        with scratch(mul(at_once, size), self.step.storage) as copies:
+
+            def region(first: ir.Value) -> None:
+                number = minimum(at_once, sub(count, first))
+                self._copy(first, number, copies)
+                self._region(first, number, copies)
+
+            for_range(0, count, at_once, region)
+
+    def _region(self, first: Index, number: Index, copies: ir.Value | None) -> None:
+        """Emits a parallel region for `number` blocks of rows, with all panels."""
+        blocks = self.blocks
+        panels_pass_by = self._panels_pass_by(number)
+        inner = pick(panels_pass_by, blocks.groups, number)
+
+        def multiply(task: ir.Value) -> None:
+            outer_at, inner_at = floor_div(task, inner), mod(task, inner)
+            place = pick(panels_pass_by, outer_at, inner_at)
+            group = pick(panels_pass_by, inner_at, outer_at)
+            rows = self._rows(add(first, place))
+            begin = mul(group, blocks.group)
+            panels = (begin, minimum(add(begin, blocks.group), blocks.panels))
+            _Task(self, rows, panels, lambda kb: self._left(rows, place, kb, copies)).emit()
+
+        parallel_range(mul(number, blocks.groups), 1, multiply)
+
+    def _panels_pass_by(self, number: Index) -> bool | ir.Value:
+        """Whether all panels pass by each of `number` blocks of rows, or all blocks each panel."""
+        blocks, tiling = self.blocks, self.tiling
+        rows = mul(number, blocks.row_block)
+        if tiling.in_tiles:
+            # They are so fast that rows have to come from the L2 cache.
+            return less(SHARED_ELEMENTS, mul(rows, blocks.k_blocks, blocks.k_block))
+        # Threads share what is larger, and what is smaller passes by, again and again.
+        has_more_rows = less(mul(blocks.panels, tiling.columns), rows)
+        if tiling.lanes < WIDE_LANES:
+            return has_more_rows
+        # Panels pass by once for each block of rows, rows once for each panel.
+        return either(has_more_rows, less(2 * tiling.columns - 1, blocks.row_block))
+
+    def _left(self, rows: _Rows, place: Index, kb: Index, copies: ir.Value | None) -> Left:
+        """Rows along a block of k: their copy at a place of the region, or where they lie."""
+        if copies is not None:
+            return Left(copies, self._copy_at(place, kb), self._stride())
+        lhs, per_lane = self.problem.lhs(rows.batch), self.step.per_lane
+        assert isinstance(lhs.row_stride, int)
+        at = lhs.at(rows.first, mul(kb, self.blocks.k_block, per_lane))
+        return Left(lhs.buffer, at, lhs.row_stride, per_lane)
+
+    def _rows(self, number: Index) -> _Rows:
+        """A block of rows by its number."""
+        blocks, problem, height = self.blocks, self.problem, self.tiling.rows
+        block = mod(number, blocks.row_blocks)
+
+        def start(block: Index) -> Index:
+            tile = floor_div(mul(block, blocks.tiles), blocks.row_blocks)
+            return minimum(mul(tile, height), problem.rows)
+
+        first = start(block)
+        batch = problem.batch_index(floor_div(number, blocks.row_blocks))
+        return _Rows(batch, first, sub(start(add(block, 1)), first))
+
+    @property
+    def reads_in_place(self) -> bool:
+        """Whether tiles read rows where they lie: as they are multiplied, and spread over sets."""
+        lhs, per_lane = self.problem.lhs([0] * len(self.problem.batch)), self.step.per_lane
+        stride = lhs.row_stride
+        if lhs.convert or not lhs.k_is_innermost or not isinstance(stride, int):
+            return False
+        if self.step.pairs and not (isinstance(lhs.depth, int) and lhs.depth % per_lane == 0):
+            return False
+        line = LINE_BYTES * per_lane // 4
+        if self.tiling.in_tiles and (stride % line or self.problem.depth % amx.LANES):
+            return False
+        return self._fit_sets(stride, min(self.tiling.rows, 16))
+
+    def _fit_sets(self, stride: int, rows: int) -> bool:
+        """Whether the L1 cache holds a line of each of so many rows of the left side."""
+        # Machines with tile registers have sets of 12 lines.
+        most = 11 if self.tiling.in_tiles else MOST_IN_SET
+        line = LINE_BYTES * self.step.per_lane // 4
+        sets = [r * stride // line % L1_SETS for r in range(rows)]
+        return max(sets.count(s) for s in sets) <= most
+
+    @property
+    def narrow(self) -> Tiling:
+        """How large tiles are of panels of which one vector is used."""
+        narrow, lhs = self.tiling.narrow, self.problem.lhs([0] * len(self.problem.batch))
+        if not self.reads_in_place:
+            return narrow
+        assert isinstance(lhs.row_stride, int)
+        return narrow if self._fit_sets(lhs.row_stride, narrow.rows) else self.tiling
+
+    def _stride(self) -> int:
+        """Distance of two rows of a copy: an odd number of cache lines."""
+        k_block = self.blocks.k_block
+        per_line = LINE_BYTES // 4
+        lines = -(-(k_block if isinstance(k_block, int) else self.tiling.most_k) // per_line)
+        return (lines // 2 * 2 + 1) * per_line
+
+    def _copy_at(self, place: Index, kb: Index) -> Index:
+        """Where the copy of a block of rows has a block of k."""
+        number = add(mul(place, self.blocks.k_blocks), kb)
+        return mul(number, self.blocks.copied_rows, self._stride())
+
+    def _copy(self, first: Index, number: Index, target: ir.Value) -> None:
+        """Copies some blocks of rows to `target`, one block of k after the other."""
+        blocks, problem, stride = self.blocks, self.problem, self._stride()
+        groups = ceil_div(blocks.row_block, COPIED_ROWS)
+
+        def copy(task: ir.Value) -> None:
+            place, begin = floor_div(task, groups), mul(mod(task, groups), COPIED_ROWS)
+            rows = self._rows(add(first, place))
+            lhs = problem.lhs(rows.batch)
+            here = minimum(COPIED_ROWS, sub(maximum(rows.count, begin), begin))
+
+            def block(kb: ir.Value) -> None:
+                k = mul(kb, blocks.k_block)
+                depth = minimum(blocks.k_block, sub(problem.depth, k))
+                at = add(self._copy_at(place, kb), mul(begin, stride))
+                row = add(rows.first, begin)
+                copy_rows(lhs, row, here, k, depth, self.step, target, at, stride)
+
+            for_range(0, blocks.k_blocks, 1, block)
+
+        parallel_range(mul(number, groups), COPIES_PER_THREAD, copy)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One block of rows times one group of panels."""
+
+    gemm: _Gemm
+    rows: _Rows
+    panels: tuple[Index, Index]
+    left: Callable[[Index], Left]
+
+    def emit(self) -> None:
+        """Emits the loops over blocks of k and panels."""
+        gemm, blocks = self.gemm, self.gemm.blocks
+        tiling, problem, f32 = gemm.tiling, gemm.problem, ir.F32Type.get()
+        # With one block of k, sums are done after each tile: the next one takes their place.
+        has_several = less(1, blocks.k_blocks)
+        kept = pick(has_several, mul(blocks.row_block, blocks.group), tiling.narrow.rows)
+        pitch = pick(has_several, tiling.columns, 0)
+        with ExitStack() as stack:
+            size = mul(kept, tiling.columns)
+            sums = tuple(stack.enter_context(scratch(size, f32)) for _ in problem.rhs)
+            packs: tuple[ir.Value, ...] = ()
+            if problem.widening is Widening.ONCE or not problem.packed:
+                size = tiling.most_k * tiling.columns * gemm.step.per_lane
+                element = ir.BF16Type.get() if problem.pairs else f32
+                packs = tuple(stack.enter_context(scratch(size, element)) for _ in problem.rhs)
+
+            tails: tuple[ir.Value | None, ...] = tuple(None for _ in problem.rhs)
+            if tiling.in_tiles:
+                height = minimum(self.rows.count, amx.ROWS)
+                stack.enter_context(amx.configured(height, height))
+                element = ir.BF16Type.get()
+                tails = tuple(
+                    stack.enter_context(tail_for(problem.depth, gemm.step.per_lane, element))
+                    for _ in problem.rhs
+                )
+
+            def block(kb: ir.Value) -> None:
+                for_range(*self.panels, 1, lambda p: self._panel(kb, p, sums, pitch, packs, tails))
+
+            for_range(0, blocks.k_blocks, 1, block)
+
+    def _panel(
+        self,
+        kb: Index,
+        p: Index,
+        sums: tuple[ir.Value, ...],
+        pitch: Index,
+        packs: tuple[ir.Value, ...],
+        tails: tuple[ir.Value | None, ...],
+    ) -> None:
+        """Emits all rows of one panel along one block of k."""
+        gemm, blocks, rows = self.gemm, self.gemm.blocks, self.rows
+        tiling, problem = gemm.tiling, gemm.problem
+        column = mul(p, tiling.columns)
+        k = mul(kb, blocks.k_block)
+        depth = minimum(blocks.k_block, sub(problem.depth, k))
+        is_first, is_last = less(kb, 1), less(blocks.k_blocks, add(kb, 2))
+        rights, left = self._rights(p, k, depth, packs), self.left(kb)
+        tiles = _Tiles(
+            gemm, tiling, tiling.vectors, is_first, is_last, depth, left, rights, sums, tails
+        )
+        tiles.prepare()
+        start = mul(sub(p, self.panels[0]), blocks.row_block, pitch)
+
+        def of_width(columns: Index, tiles: _Tiles) -> None:
+            def tile(at: Index, here: Index) -> None:
+                done = Block(
+                    rows.batch, add(rows.first, at), here, column, columns, sums, tiling.columns,
+                    add(start, mul(at, pitch)),
+                )  # fmt: skip
+                tiles.emit(at, done)
+
+            each_tile(tiles.tiling, rows.count, tile)
+
+        is_narrow, narrow, wide = self._widths(column)
+        if_else(
+            is_narrow,
+            lambda: of_width(narrow, replace(tiles, tiling=gemm.narrow, vectors=1)),
+            lambda: of_width(wide, tiles),
+        )
+
+    def _widths(self, column: Index) -> tuple[bool | ir.Value, Index, Index]:
+        """Whether the panel from a column on needs one vector; its columns if so, and if not."""
+        tiling, columns = self.gemm.tiling, self.gemm.problem.columns
+        here = minimum(sub(columns, column), tiling.columns)
+        if not isinstance(columns, int):
+            return not tiling.in_tiles and less(here, tiling.lanes + 1), here, here
+        rest = columns % tiling.columns
+        has_narrow = not tiling.in_tiles and 0 < rest <= tiling.lanes
+        is_last = less(columns, add(column, tiling.columns)) if columns > rest else True
+        return has_narrow and is_last, rest, tiling.columns if has_narrow or not rest else here
+
+    def _rights(self, p: Index, k: Index, depth: Index, packs: tuple[ir.Value, ...]) -> list[Panel]:
+        """A panel of each product from k on, packed or made f32 numbers if it is not yet."""
+        gemm, tiling = self.gemm, self.gemm.tiling
+        lanes, vectors, pairs = tiling.lanes, tiling.vectors, gemm.problem.pairs
+        widening, found = gemm.problem.widening, []
+        for i, side in enumerate(gemm.problem.rhs):
+            rhs = side(self.rows.batch)
+            if gemm.problem.packed and widening is not Widening.ONCE:
+                found.append(packed_panel(gemm.problem, rhs, p, k))
+                continue
+            if widening:
+                widen_panel(rhs, p, k, depth, lanes, vectors, packs[i])
+            else:
+                column = mul(p, tiling.columns)
+                copy_panel(rhs, column, k, depth, lanes, vectors, packs[i], 0, pairs)
+            found.append(Panel(packs[i], 0))
+        return found
+
+
+@dataclass(frozen=True)
+class _Tiles:
+    """Tiles of one panel of each product along one block of k, of so many vectors of it."""
+
+    gemm: _Gemm
+    tiling: Tiling
+    vectors: int
+    is_first: bool | ir.Value
+    is_last: bool | ir.Value
+    depth: Index
+    left: Left
+    rights: Sequence[Panel]
+    sums: tuple[ir.Value, ...]
+    tails: tuple[ir.Value | None, ...]
+
+    def prepare(self) -> None:
+        """Emits what is done once for all tiles."""
+        if self.gemm.tiling.in_tiles:
+            for product in range(len(self.rights)):
+                self._tile_block(product).copy_tail()
+
+    def emit(self, at: Index, block: Block) -> None:
+        """Emits the tile from row `at` on, which `block` describes, and what is done with it."""
+        tiling, epilogue = self.tiling, self.gemm.problem.epilogue
+
+        if tiling.in_tiles:
+            with_epilogue(tiling, epilogue, block, self.is_last, partial(self._in_tiles, at, block))
+            return
+
+        def others() -> None:
+            self._by_height(at, block, tiling.heights)
+            if_else(self.is_last, lambda: epilogue(block))
+
+        if not epilogue.is_short:
+            rows = value(block.rows)
+            if_else(self.is_last, lambda: epilogue.fetch(block, rows, self.vectors))
+            others()
+            return
+
+        def in_registers(columns: int) -> None:
+            whole, last_row = self._tile(tiling.rows), tiling.rows - 1
+            *before, last = range(len(self.rights))
+            epilogue.fetch(block, tiling.rows, self.vectors)
+            for product in before:
+                self._keep(whole, self._sums(whole, product, at, block, last_row), product, block)
+            sums = self._sums(whole, last, at, block, last_row)
+            epilogue.in_registers(block, sums, tiling.rows, columns)
+
+        all_rows = both(less(tiling.rows - 1, block.rows), self.is_last)
+        all_columns = less(tiling.columns - 1, block.columns)
+        columns = self.gemm.problem.columns
+        if isinstance(block.columns, int):
+            if_else(all_rows, lambda: in_registers(block.columns), others)
+        elif self.vectors < tiling.vectors:
+            others()
+        elif isinstance(columns, int):
+            some, rest = partial(in_registers, tiling.columns), columns % tiling.columns
+            either_width = partial(if_else, all_columns, some, lambda: in_registers(rest))
+            if_else(all_rows, either_width, others)
+        else:
+            if_else(both(all_rows, all_columns), lambda: in_registers(tiling.columns), others)
+
+    def _tile(self, height: int) -> Tile:
+        return Tile(self.tiling, self.gemm.step, height, self.vectors)
+
+    def _tile_block(self, product: int) -> TileBlock:
+        right, tail, per_lane = self.rights[product], self.tails[product], self.gemm.step.per_lane
+        return TileBlock(amx.PAIRS, per_lane, self.depth, right, tail)
+
+    def _in_tiles(self, at: Index, block: Block) -> None:
+        """Emits the sums of a block in tile registers."""
+        left = self.left.at(at)
+        for product, sums in enumerate(self.sums):
+
+            def begin(tile: int, _: Index, place: Index, sums: ir.Value = sums) -> None:
+                if_else(
+                    self.is_first,
+                    lambda: amx.clear_tile(tile),
+                    lambda: amx.load_tile(tile, pointer(sums, place), PANEL_ROW_BYTES),
+                )
+
+            tiles = self._tile_block(product)
+            tiles.emit(left, block.rows, block.columns, begin, sums, block.start)
+
+    def _by_height(self, at: Index, block: Block, heights: Sequence[int]) -> None:
+        """Emits a tile of the least height that has the block's rows."""
+
+        def emit() -> None:
+            tile = self._tile(heights[0])
+            last_row = sub(block.rows, 1) if heights[0] > 1 else 0
+            for product in range(len(self.rights)):
+                sums = self._sums(tile, product, at, block, last_row)
+                self._keep(tile, sums, product, block)
+
+        if_else(
+            True if len(heights) == 1 else less(block.rows, heights[0] + 1),
+            emit,
+            lambda: self._by_height(at, block, heights[1:]),
+        )
+
+    def _sums(
+        self, tile: Tile, product: int, at: Index, block: Block, last: Index
+    ) -> list[ir.Value]:
+        """The sums of a product up to here."""
+        lanes = self.gemm.tiling.lanes
+        start = splat(self.gemm.problem.initial, lanes, ir.F32Type.get())
+        before = [
+            choose(self.is_first, start, load(self.sums[product], place, lanes))
+            for place in self._places(tile, block)
+        ]
+        right = self._fetching(self.rights[product], at, tile.height)
+        return tile.sums(self.depth, self.left.at(at), last, right, before)
+
+    def _fetching(self, right: Panel, at: Index, height: int) -> Panel:
+        """A panel that the first tile, which reads it from memory, asks for ahead."""
+        tiling = self.gemm.tiling
+        if not self.gemm.problem.packed:
+            return right
+        ahead = NEAR_AHEAD if height < tiling.fetching_rows else AHEAD * self.gemm.step.per_lane
+        return replace(right, ahead=pick(less(at, 1), ahead, 0))
+
+    def _keep(self, tile: Tile, total: Sequence[ir.Value], product: int, block: Block) -> None:
+        """Stores the sums of a product."""
+        for x, place in zip(total, self._places(tile, block), strict=True):
+            store(x, self.sums[product], place)
+
+    def _places(self, tile: Tile, block: Block) -> list[Index]:
+        """Where the vectors of a tile's sums are kept."""
+        rows, vectors = range(tile.height), range(tile.vectors)
+        lanes = self.gemm.tiling.lanes
+        return [add(block.start, r * block.stride + v * lanes) for r in rows for v in vectors]

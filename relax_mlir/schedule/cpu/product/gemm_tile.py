@@ -1,0 +1,386 @@
+"""A tile of a matrix product: sums in registers, an outer product for each step along k.
+
+    for each k
+      rows x columns sums += left[:, k] * panel[k, :]
+
+Numbers of the left side are read one at a time into all lanes, from a copy or from where they lie;
+a panel has the numbers of all columns side by side for each k.
+
+Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from relax_mlir.bindings import arith, ir, memref
+from relax_mlir.schedule.build.block import Block, Epilogue
+from relax_mlir.schedule.build.loops import (
+    Index,
+    add,
+    both,
+    ceil_div,
+    floor_div,
+    for_range,
+    if_else,
+    less,
+    load,
+    minimum,
+    mod,
+    mul,
+    pick,
+    splat,
+    sub,
+    value,
+    vector_type,
+)
+from relax_mlir.schedule.cpu.isa import amx
+from relax_mlir.schedule.cpu.isa.multiply_add import MultiplyAdd, halves
+from relax_mlir.schedule.cpu.isa.pointers import again, load_behind, own_register
+from relax_mlir.target import Target
+
+FETCHING_ROWS = 6
+"""Least height of a tile that asks for its panel ahead: lower ones are slower on Zen 4."""
+AHEAD = 2048
+"""How far ahead of what is multiplied: lanes, of four bytes, of a panel of packed weights."""
+NEAR_AHEAD = 1024
+"""The same of numbers, where few rows of a product convert them and cannot wait for memory."""
+LOADED = 4
+"""Of so many rows of a tile one is loaded before it is multiplied, see `Tiling.is_operand`."""
+PRODUCTS = 24
+"""Multiply-adds in the body of a loop, beside which its own instructions hide."""
+LINE_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How many accumulators of the result a tile keeps in registers, and how long it runs.
+
+    A tile is `rows` by `vectors * lanes`; some `block_k` values of k pass before accumulators go
+    back to memory. There is no code for tiles of less than `least_rows`. With `in_tiles`, sums are
+    in the registers of `amx` and not in vectors. Tiles of `fetching_rows` and more ask for packed
+    weights ahead. `unroll` is for tiles that fill registers, see `unroll_of`. A single row reads
+    panels of packed weights at `row_places` in turn; with `helps_reading`, few rows read one so.
+    Convolutions copy images row by row, or channel by channel and ask for `channels_ahead`.
+    """
+
+    lanes: int
+    registers: int
+    rows: int
+    vectors: int = 2
+    block_k: int = 1536
+    least_rows: int = 1
+    in_tiles: bool = False
+    fetching_rows: int = FETCHING_ROWS
+    unroll: int | None = None
+    helps_reading: bool = False
+    row_places: int = 1
+    channels_ahead: int = 0
+
+    @staticmethod
+    def of(target: Target) -> "Tiling":
+        """The largest tile that leaves registers for the right side and one broadcast."""
+        registers = target.num_vector_registers
+        rows = 14 if registers == 32 else 6
+        tiling = Tiling(target.f32_lanes, registers, rows)
+        if target.is_early_zen:
+            # As many places as have sums in 16 registers.
+            return replace(tiling, helps_reading=True, row_places=4)
+        if target.is_zen5:
+            return replace(tiling, row_places=2, channels_ahead=2)
+        # Another thread of the core takes half of the instructions that it begins.
+        return replace(tiling, fetching_rows=1, unroll=2) if target.is_xeon else tiling
+
+    def unroll_of(self, sums: int) -> int | None:
+        """How often the step of a tile of so many sums is repeated, if it fills the registers."""
+        return self.unroll if sums >= self.registers // 2 else None
+
+    def repeats(self, sums: int, places: int) -> int:
+        """How often a step along k, of so many sums at so many places, stands in a loop's body."""
+        return self.unroll_of(sums) or -(-PRODUCTS // (places * sums))
+
+    def places_of(self, height: int, converts: bool) -> int:
+        """At how many places along k a tile of so many rows reads a panel in turn.
+
+        More rows take so long that memory keeps up, and registers that have other uses. What it
+        `converts` is half as long, and places are near each other.
+        """
+        if not self.helps_reading or converts or height == self.rows:
+            return 1
+        return 4 if height < 4 else 2
+
+    def fetches(self, height: int, converts: bool) -> bool:
+        """Whether a tile of so many rows asks for a panel, whose numbers it may convert, ahead."""
+        return height >= self.fetching_rows or (self.helps_reading and converts)
+
+    def is_operand(self, row: int, sums: int) -> bool:
+        """Whether each vector of a tile of so many sums reads a row's number for itself.
+
+        That is one instruction in place of two, if vectors of 16 lanes are multiplied. Loads are
+        limited as well, so that other rows are read once.
+        """
+        is_full = self.lanes == 16 and self.unroll_of(sums) is not None
+        return is_full and row % LOADED != LOADED - 1
+
+    @property
+    def narrow(self) -> "Tiling":
+        """The same for panels of which one vector is used.
+
+        Six sums would wait for their own last addition; twelve leave no registers to read ahead.
+        """
+        return replace(self, rows=8) if self.registers == 16 else self
+
+    @property
+    def channels_together(self) -> int:
+        """How many channels of an image a convolution keeps side by side.
+
+        A tile of few places reads little of each line that holds places of one channel.
+        """
+        return self.lanes if self.registers == 16 else 1
+
+    @property
+    def has_masks(self) -> bool:
+        """Whether masked stores cost no more than others."""
+        return self.lanes == 16
+
+    @property
+    def most_k(self) -> int:
+        """Values of k that are taken at once rather than in two blocks."""
+        return 2 * self.block_k
+
+    @property
+    def columns(self) -> int:
+        """Width of a tile and of a panel of packed weights."""
+        return self.vectors * self.lanes
+
+    @property
+    def vectors_per_line(self) -> int:
+        """Vectors, of four bytes for each lane, that begin in a cache line."""
+        return max(LINE_BYTES // (4 * self.lanes), 1)
+
+    @property
+    def heights(self) -> tuple[int, ...]:
+        """Heights of the tiles that there is code for: one row too many costs most of few rows."""
+        return (*range(self.least_rows, min(self.rows, 5) + 1), *range(6, self.rows + 1, 2))
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel of the right side, from an offset of a flat buffer on.
+
+    `convert` turns loaded vectors into f32; None where they are what is multiplied. With `halved`,
+    the panel is of pairs of bf16 numbers, which become f32 numbers of two steps along k. A tile of
+    some height asks for what lies `ahead` elements behind the vectors that it loads.
+    """
+
+    buffer: ir.Value
+    offset: Index
+    convert: Callable[[ir.Value], ir.Value] | None = None
+    halved: bool = False
+    ahead: Index | None = None
+
+    @property
+    def converts(self) -> bool:
+        """Whether loaded vectors are not what is multiplied."""
+        return self.halved or self.convert is not None
+
+    @property
+    def steps(self) -> int:
+        """Steps along k of one load."""
+        return 2 if self.halved else 1
+
+    def load(self, at: Index, count: int, step: int, is_kept: bool) -> ir.Value:
+        """The vector of one step of a load, of `count` elements from one on.
+
+        Unless it `is_kept`, what is loaded is loaded again for a second step.
+        """
+        place = add(self.offset, at)
+        if self.halved and step and not is_kept:
+            kind = vector_type(count, ir.MemRefType(self.buffer.type).element_type)
+            loaded = load_behind(own_register(self.buffer, place), 0, kind)
+        else:
+            loaded = load(self.buffer, place, count)
+        if self.halved:
+            return halves(loaded)[step]
+        return self.convert(loaded) if self.convert else loaded
+
+    def prefetch(self, at: Index) -> None:
+        """Asks for the cache line ahead of an element; it need not exist."""
+        if self.ahead is not None:
+            place = add(self.offset, self.ahead, at)
+            memref.prefetch(self.buffer, [value(place)], False, 2, True)
+
+
+@dataclass(frozen=True)
+class Left:
+    """Rows of the left side along one block of k, from an offset of a flat buffer on.
+
+    Rows are `stride` elements apart, steps along k `pitch` elements.
+    """
+
+    buffer: ir.Value
+    offset: Index
+    stride: int
+    pitch: int = 1
+
+    def at(self, row: Index) -> "Left":
+        """The rows from a row on."""
+        return Left(self.buffer, add(self.offset, mul(row, self.stride)), self.stride, self.pitch)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Code for a tile of `height` rows and `vectors` vectors of a panel's columns."""
+
+    tiling: Tiling
+    step: MultiplyAdd
+    height: int
+    vectors: int
+
+    @property
+    def apart(self) -> int:
+        """How many k are summed apart: few rows would wait for their own last addition."""
+        return -(-8 // (self.height * self.vectors))
+
+    def sums(
+        self, depth: Index, left: Left, last: Index, right: Panel, initial: Sequence[ir.Value]
+    ) -> list[ir.Value]:
+        """The vectors of initial + left * right along `depth` steps, row by row.
+
+        `last` is the number of the last row that there is: `height - 1`, or one less.
+        """
+        count, apart = self.height * self.vectors, self.apart
+        depth = floor_div(depth, right.steps)
+        in_turn = self.tiling.places_of(self.height, right.converts)
+        in_parts, places = in_turn > 1, max(apart, in_turn)
+        part = floor_div(depth, places) if in_parts else 1
+        rows = [mul(r, left.stride) for r in (*range(self.height - 1), last)]
+
+        def step(k: Index, sums: Sequence[ir.Value]) -> list[ir.Value]:
+            return self.step_along(k, left, rows, right, sums)
+
+        def steps(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            result = list(sums)
+            for place in range(places):
+                begin = place % apart * count
+                own = slice(begin, begin + count)
+                result[own] = step(add(k, mul(place, part)), result[own])
+            return result
+
+        zero = splat(0.0, self.tiling.lanes, ir.F32Type.get())
+        main = depth if places == 1 else sub(depth, mod(depth, places))
+        sums = [*initial, *[zero] * (count * (apart - 1))]
+        # In a longer body LLVM reorders loads, and bf16 comes from memory more slowly.
+        as_it_is = self.step.pairs and places > 1
+        repeats = 1 if as_it_is else self.tiling.repeats(count, places)
+        end, stride = (part, 1) if in_parts else (main, places)
+        sums = for_range(0, end, stride, steps, sums, repeats)
+        total = sums[:count]
+        if places > 1:
+            total = for_range(main, depth, 1, lambda k, *s: step(k, s), total)
+            for u in range(1, apart):
+                part_sums = sums[u * count : (u + 1) * count]
+                total = [arith.addf(a, b) for a, b in zip(total, part_sums, strict=True)]
+        return total
+
+    def step_along(
+        self, k: Index, left: Left, rows: Sequence[Index], right: Panel, sums: Sequence[ir.Value]
+    ) -> list[ir.Value]:
+        """The next sums, one load along k further."""
+        width = self.step.per_lane * self.tiling.lanes * right.steps
+        at = mul(k, self.tiling.vectors * width)
+        if self.tiling.fetches(self.height, right.converts):
+            for v in range(0, self.vectors, self.tiling.vectors_per_line):
+                right.prefetch(add(at, v * width))
+        held = (self.height * self.apart + right.steps) * self.vectors
+        for number in range(right.steps):
+            places = [add(at, v * width) for v in range(self.vectors)]
+            vectors = [
+                right.load(place, width, number, held < self.tiling.registers) for place in places
+            ]
+            start = add(left.offset, mul(k, right.steps * left.pitch), number * left.pitch)
+            operands = left_operands(self.step, self.tiling, left.buffer, start, rows, self.vectors)
+            result = []
+            for r, xs in enumerate(operands):
+                own = sums[r * self.vectors : (r + 1) * self.vectors]
+                result += [self.step(*of) for of in zip(xs, vectors, own, strict=True)]
+            sums = result
+        return list(sums)
+
+
+class LeftStep(Protocol):
+    """How one number of the left side, or a group of them, is read into every lane."""
+
+    def left_at(self, buffer: ir.Value, at: Index) -> ir.Value:
+        """The one at an offset of a buffer."""
+
+    def left_behind(self, address: ir.Value, offset: int) -> ir.Value:
+        """The one so many bytes behind an address of `own_register`."""
+
+
+def left_operands(
+    step: LeftStep,
+    tiling: Tiling,
+    buffer: ir.Value,
+    start: Index,
+    rows: Sequence[Index],
+    vectors: int,
+) -> Iterator[list[ir.Value]]:
+    """Yields what each row of a tile has at one step along k, for each of its vectors.
+
+    Rows are offsets from `start` on. See `Tiling.is_operand` for whether an instruction that
+    multiplies reads it from memory by itself.
+    """
+    addresses: list[ir.Value] = []
+    if tiling.is_operand(0, len(rows) * vectors):
+        first = own_register(buffer, start)
+        addresses = [first, *(again(first) for _ in range(vectors - 1))]
+    size = ir.MemRefType(buffer.type).element_type.width // 8
+    for r, row in enumerate(rows):
+        if isinstance(row, int) and tiling.is_operand(r, len(rows) * vectors):
+            yield [step.left_behind(address, row * size) for address in addresses]
+        else:
+            yield [step.left_at(buffer, add(start, row))] * vectors
+
+
+def each_tile(tiling: Tiling, rows: Index, emit: Callable[[Index, Index], None]) -> None:
+    """Emits `emit(first row, number of rows)` for all rows of a block."""
+    height, count = tiling.rows, ceil_div(rows, tiling.rows)
+    rest = mod(rows, height)
+    # A last tile of few rows would wait for its columns: it gets some of the tile before. One in
+    # tile registers has as many rows as they have at least.
+    least = amx.ROWS if tiling.in_tiles else height // 3
+    few = both(both(less(0, rest), less(rest, least)), less(height, rows))
+    moved = pick(few, sub(amx.ROWS, rest) if tiling.in_tiles else least, 0)
+
+    def one(i: ir.Value) -> None:
+        is_last, is_before = less(count, add(i, 2)), less(count, add(i, 3))
+        first = sub(mul(i, height), pick(is_last, moved, 0))
+        end = sub(minimum(mul(add(i, 1), height), rows), pick(is_before, moved, 0))
+        emit(first, sub(pick(is_last, rows, end), first))
+
+    for_range(0, count, 1, one)
+
+
+def with_epilogue(
+    tiling: Tiling,
+    epilogue: Epilogue,
+    block: Block,
+    is_last: bool | ir.Value,
+    emit_sums: Callable[[], None],
+) -> None:
+    """Emits the sums of a block, into memory, and where they are the last ones what follows."""
+    columns = tiling.columns
+
+    def finish() -> None:
+        if_else(
+            less(columns - 1, block.columns),
+            lambda: epilogue.of_whole_rows(block, tiling.vectors),
+            lambda: epilogue(block),
+        )
+
+    if not epilogue.is_short:
+        rows = value(block.rows)
+        if_else(is_last, lambda: epilogue.fetch(block, rows, tiling.vectors))
+    emit_sums()
+    if_else(is_last, finish)

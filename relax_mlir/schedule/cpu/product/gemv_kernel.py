@@ -1,0 +1,307 @@
+"""The matrix multiplication kernels for few rows: they stream the right side once from memory.
+
+Weights as [n, k]: a few rows of them side by side, each times a few rows of the left side, with
+vectors of sums along k in registers that are added up across at the end. Weights as [k, n]: a few
+rows side by side, with the sums in the L1 cache. Either way every weight meets all rows of the
+left side while it is near, and is read as it lies.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, ir, memref, vector
+from relax_mlir.schedule.build.block import Block
+from relax_mlir.schedule.build.loops import (
+    Index,
+    add,
+    broadcast,
+    ceil_div,
+    choose,
+    floor_div,
+    for_range,
+    if_else,
+    less,
+    load,
+    mask,
+    maximum,
+    minimum,
+    mod,
+    mul,
+    parallel_range,
+    round_up,
+    scratch,
+    splat,
+    store,
+    sub,
+    value,
+)
+from relax_mlir.schedule.cpu.isa.multiply_add import MultiplyAdd
+
+from .gemm_problem import Problem
+from .gemm_tile import Tiling
+from .packing import Matrix, copy_rows
+
+MOST_ROWS = {True: 64, False: 12}
+"""Rows up to which these kernels beat packing the right side, by whether it is [n, k]."""
+ROWS_AT_ONCE = 4
+"""Rows of the left side that one pass over a piece of a [k, n] right side serves."""
+TASK_ELEMENTS = 16384
+"""Weights that are worth a task of their own."""
+SIDE_BY_SIDE = 4
+"""Rows of an [n, k] right side that are read side by side."""
+LEAST_SUMS = 8
+"""Vectors of sums that hide the latency of an addition."""
+K_AT_ONCE = 8
+"""Rows of a [k, n] right side that are read side by side."""
+STRIPS = 8
+LEAST_STRIP = 256
+MOST_STRIP = 2048
+"""Columns of a [k, n] right side that one task sums up."""
+
+
+def reads_along_k(problem: Problem) -> bool:
+    """Whether the right side is [n, k]; only then may it be multiplied in pairs here."""
+    return problem.rhs[0]([0] * len(problem.batch)).k_is_innermost
+
+
+def emit_gemv(tiling: Tiling, problem: Problem) -> None:
+    """Emits the loop over strips of columns, each one task, at the insertion point.
+
+    Needs `problem.packed` to be false, and few rows when it runs: see `MOST_ROWS`.
+    """
+    along_k = reads_along_k(problem)
+    width, stride = (tiling.columns, tiling.columns) if along_k else _strip(tiling, problem)
+    strips = ceil_div(problem.columns, width)
+    depth = problem.rhs[0]([0] * len(problem.batch)).depth
+    depth = depth if isinstance(depth, int) else 512
+    grain = max(1, TASK_ELEMENTS // max(1, depth * tiling.columns)) if along_k else 1
+    with ExitStack() as outer:
+        left = left_rows(tiling, problem, outer)
+
+        def task(number: ir.Value) -> None:
+            index = floor_div(number, strips)
+            batch = problem.batch_index(index)
+            column = mul(mod(number, strips), width)
+            columns = minimum(sub(problem.columns, column), width)
+            with ExitStack() as stack:
+                size = mul(problem.rows, stride)
+                f32 = ir.F32Type.get()
+                buffers = [stack.enter_context(scratch(size, f32)) for _ in problem.rhs]
+                for buffer, rhs in zip(buffers, problem.rhs, strict=True):
+                    strip = _Strip(
+                        tiling, problem, left(index, batch), rhs(batch), column, columns, buffer,
+                        stride,
+                    )  # fmt: skip
+                    strip.sum_along_k() if along_k else strip.sum_along_n()
+                block = Block(batch, 0, problem.rows, column, columns, tuple(buffers), stride)
+                problem.epilogue(block)
+
+        parallel_range(mul(problem.batch_size, strips), grain, task)
+
+
+def _strip(tiling: Tiling, problem: Problem) -> tuple[Index, int]:
+    """Width of a strip of a [k, n] right side, and its bound.
+
+    It is wide enough for long streams from memory, and narrow enough for several threads.
+    """
+    even = round_up(ceil_div(problem.columns, STRIPS), tiling.lanes)
+    return minimum(maximum(even, LEAST_STRIP), MOST_STRIP), MOST_STRIP
+
+
+def left_rows(
+    tiling: Tiling, problem: Problem, stack: ExitStack
+) -> Callable[[Index, Sequence[Index]], Matrix]:
+    """The left side with neighbours along k, as it is multiplied: copied, unless it is like that.
+
+    The result takes the number of a matrix of the batch, and its index.
+    """
+    first = problem.lhs([0] * len(problem.batch))
+    if not first.convert and first.k_is_innermost and not problem.pairs:
+        return lambda _, batch: problem.lhs(batch)
+    step = MultiplyAdd(tiling.lanes, problem.pairs)
+    stride = round_up(problem.depth, tiling.lanes)
+    size = mul(round_up(problem.rows, tiling.lanes), stride)
+    buffer = stack.enter_context(scratch(mul(problem.batch_size, size), step.storage))
+
+    def copy(index: ir.Value) -> None:
+        source, start = problem.lhs(problem.batch_index(index)), mul(index, size)
+        copy_rows(source, 0, problem.rows, 0, problem.depth, step, buffer, start, stride)
+
+    parallel_range(problem.batch_size, 1, copy)
+    return lambda index, _: Matrix(buffer, mul(index, size), stride, 1, problem.rows, problem.depth)
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """sums[i, j] = initial + lhs[i, :] . rhs[column + j, :] for all rows i and `columns` j."""
+
+    tiling: Tiling
+    problem: Problem
+    lhs: Matrix
+    rhs: Matrix
+    column: Index
+    columns: Index
+    sums: ir.Value
+    stride: int
+
+    def sum_along_k(self) -> None:
+        """For weights that are contiguous along k; writes whole groups of columns."""
+        most = (self.tiling.registers - SIDE_BY_SIDE - 1) // SIDE_BY_SIDE - 1
+        rows = self.lhs.rows
+        groups = ceil_div(rows, most)
+        least, longer = floor_div(rows, maximum(groups, 1)), mod(rows, maximum(groups, 1))
+
+        def columns(j: ir.Value) -> None:
+            last = sub(self.rhs.rows, 1)
+            wanted = [minimum(add(self.column, j, c), last) for c in range(SIDE_BY_SIDE)]
+            starts = [self.rhs.at(row, 0) for row in wanted]
+
+            # The first `longer` groups have one row more.
+            def group(g: ir.Value) -> None:
+                row = add(mul(g, least), minimum(g, longer))
+                count = add(least, choose(less(g, longer), value(1), value(0)))
+                self._by_count(count, 1, most, lambda rows: self._dots(starts, row, rows, j))
+
+            for_range(0, groups, 1, group)
+
+        for_range(0, self.columns, SIDE_BY_SIDE, columns)
+
+    def _by_count(self, count: Index, least: int, most: int, emit: Callable[[int], None]) -> None:
+        """Emits `emit(count)` for a count that is known only when it runs."""
+        if_else(
+            True if least == most else less(count, least + 1),
+            lambda: emit(least),
+            lambda: self._by_count(count, least + 1, most, emit),
+        )
+
+    def sum_along_n(self) -> None:
+        """For weights that are contiguous along n."""
+        lanes, depth = self.tiling.lanes, self.lhs.depth
+        initial = splat(self.problem.initial, lanes, ir.F32Type.get())
+
+        def fill(i: ir.Value) -> None:
+            start = mul(i, self.stride)
+            for_range(0, self.columns, lanes, lambda j: store(initial, self.sums, add(start, j)))
+
+        def several(k: ir.Value, count: int) -> None:
+            starts = [self.rhs.at(self.column, add(k, u)) for u in range(count)]
+            self._row_groups(lambda row, rows: self._accumulate(starts, k, row, rows))
+
+        for_range(0, self.lhs.rows, 1, fill)
+        main = sub(depth, mod(depth, K_AT_ONCE))
+        for_range(0, main, K_AT_ONCE, lambda k: several(k, K_AT_ONCE))
+        for_range(main, depth, 1, lambda k: several(k, 1))
+
+    def _row_groups(self, emit: Callable[[Index, int], None]) -> None:
+        """Emits `emit(first row, number of rows)` for all rows, a few at once."""
+        rest = mod(self.lhs.rows, ROWS_AT_ONCE)
+        full = sub(self.lhs.rows, rest)
+        for_range(0, full, ROWS_AT_ONCE, lambda row: emit(row, ROWS_AT_ONCE))
+
+        def some() -> None:
+            self._by_count(rest, 1, ROWS_AT_ONCE - 1, lambda count: emit(full, count))
+
+        if_else(less(0, rest), some)
+
+    def _dots(self, starts: Sequence[Index], row: Index, rows: int, j: ir.Value) -> None:
+        """sums[row + i, j + c] for `rows` rows and the weights from each of `starts` on."""
+        lanes, depth = self.tiling.lanes, self.lhs.depth
+        step = MultiplyAdd(lanes, self.problem.pairs)
+        count = rows * len(starts)
+        unroll = -(-LEAST_SUMS // count)
+        ahead = add(starts[0], mul(self.rhs.row_stride, len(starts)))
+        whole = floor_div(self.rhs.depth, step.per_lane)
+        main = sub(whole, mod(whole, unroll * lanes))
+
+        def one(k: Index, sums: Sequence[ir.Value], keep: bool) -> list[ir.Value]:
+            width, at = lanes * step.per_lane, mul(k, step.per_lane)
+            some = mask(sub(self.rhs.depth, at), width) if keep else None
+            right = [self.rhs.load(add(start, at), width, some) for start in starts]
+            self.rhs.prefetch(add(ahead, mul(at, len(starts))), len(starts) * width)
+            some = mask(sub(depth, k), lanes) if keep else None
+            result = []
+            for i in range(rows):
+                left = step.unpack(self.lhs.load(self.lhs.at(add(row, i), k), lanes, some))
+                own = sums[i * len(starts) : (i + 1) * len(starts)]
+                result += [step(left, r, total) for r, total in zip(right, own, strict=True)]
+            return result
+
+        def several(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            result = []
+            for u in range(unroll):
+                result += one(add(k, u * lanes), sums[u * count : (u + 1) * count], False)
+            return result
+
+        zero = splat(0.0, lanes, ir.F32Type.get())
+        parts = for_range(0, main, unroll * lanes, several, [zero] * (count * unroll))
+        total = parts[:count]
+        for u in range(1, unroll):
+            part = parts[u * count : (u + 1) * count]
+            total = [arith.addf(a, b) for a, b in zip(total, part, strict=True)]
+        total = for_range(main, depth, lanes, lambda k, *sums: one(k, sums, True), total)
+        initial = splat(self.problem.initial, len(starts), ir.F32Type.get())
+        for i in range(rows):
+            across = add_across(total[i * len(starts) : (i + 1) * len(starts)])
+            at = add(mul(add(row, i), self.stride), j)
+            store(arith.addf(initial, across), self.sums, at)
+
+    def _accumulate(self, starts: Sequence[Index], k: ir.Value, row: Index, rows: int) -> None:
+        """Adds lhs[row + i, k + u] * (weights from starts[u] on) to the sums of `rows` rows."""
+        lanes, lhs, sums = self.tiling.lanes, self.lhs, self.sums
+
+        def left(i: int, u: int) -> ir.Value:
+            at = lhs.at(add(row, i), add(k, u))
+            return broadcast(memref.load(lhs.buffer, [value(at)]), lanes)
+
+        factors = [[left(i, u) for u in range(len(starts))] for i in range(rows)]
+        places = [mul(add(row, i), self.stride) for i in range(rows)]
+
+        def along(j: Index, keep: ir.Value | None = None) -> None:
+            right = [self.rhs.load(add(start, j), lanes, keep) for start in starts]
+            for place, own in zip(places, factors, strict=True):
+                total = load(sums, add(place, j), lanes)
+                for x, y in zip(own, right, strict=True):
+                    total = vector.fma(x, y, total)
+                store(total, sums, add(place, j))
+
+        # Masks at the end alone: without instructions for them, each lane takes a branch.
+        rest = mod(self.columns, lanes)
+        whole = sub(self.columns, rest)
+        for_range(0, whole, lanes, along)
+        if_else(less(0, rest), lambda: along(whole, mask(rest, lanes)))
+
+
+def add_across(vectors: Sequence[ir.Value]) -> ir.Value:
+    """The sum of the lanes of each vector, side by side; their number is a power of two.
+
+    Two vectors become one that holds half as many partial sums of each, in halves, and so on.
+    """
+    lanes = ir.VectorType(vectors[0].type).shape[0]
+    found = list(vectors)
+    runs = 1  # runs of partial sums in each vector, one for each of the original ones
+    while len(found) > 1:
+        found = [
+            _halved(found[i], found[i + len(found) // 2], lanes, runs)
+            for i in range(len(found) // 2)
+        ]
+        runs *= 2
+    (total,) = found
+    while lanes > runs:
+        size = lanes // runs
+        low = [r * size + i for r in range(runs) for i in range(size // 2)]
+        high = [r * size + i for r in range(runs) for i in range(size // 2, size)]
+        total = arith.addf(vector.shuffle(total, total, low), vector.shuffle(total, total, high))
+        lanes //= 2
+    return total
+
+
+def _halved(a: ir.Value, b: ir.Value, lanes: int, runs: int) -> ir.Value:
+    """The runs of a and b, interleaved, each added up to half its length."""
+    size = lanes // runs
+    low, high = [], []
+    for r in range(runs):
+        for start in (0, lanes):
+            low += [start + r * size + i for i in range(size // 2)]
+            high += [start + r * size + i for i in range(size // 2, size)]
+    return arith.addf(vector.shuffle(a, b, low), vector.shuffle(a, b, high))

@@ -1,0 +1,134 @@
+"""Weights in panels, the layout that matmul kernels read fastest.
+
+    weights[n, k]  ->  packed[ceil(n / columns), k, columns]
+    packed[p, k, j] = weights[p * columns + j, k]
+
+or, for kernels that multiply groups of g neighbours along k (pairs of bf16 numbers, and integers),
+
+    weights[n, k]  ->  packed[ceil(n / columns), ceil(k / g), columns, g]
+    packed[p, k, j, i] = weights[p * columns + j, g * k + i]
+
+What lies past the last row, or past the end of k, is zero. 8-bit integers may be moved by 128:
+their top bit is flipped. `panel_columns` is the width that a target's kernels take.
+"""
+
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, func, ir, linalg, tensor
+from relax_mlir.dialects.graph import TensorType
+from relax_mlir.legalize.kernel import (
+    PARALLEL,
+    KernelBuilder,
+    affine_map,
+    dim,
+    generic,
+    index,
+    scalar,
+)
+from relax_mlir.symbolic import as_expr
+from relax_mlir.target import Target
+
+from .gemm_tile import Tiling
+
+LAYOUTS = ("nk", "kn")
+TOP_BIT = -128
+
+
+@dataclass(frozen=True)
+class Groups:
+    """How many neighbours along k lie together, and whether the top bits of numbers are flipped."""
+
+    size: int = 1
+    is_moved: bool = False
+
+
+ALONE = Groups()
+PAIRS = Groups(2)
+
+
+def panel_columns(target: Target) -> int:
+    """The columns of a panel that the matmul kernels of a target are made for."""
+    return Tiling.of(target).columns
+
+
+def packed_type(
+    weights: TensorType, columns: int, layout: str = "nk", groups: Groups = ALONE
+) -> TensorType:
+    """The type of packed weights, from that of weights [n, k], or [k, n] by `layout`."""
+    assert weights.dims is not None
+    n, k = (weights.dims[layout.index(letter)] for letter in "nk")
+    assert n is not None
+    panels = (n + (columns - 1)) // columns
+    size = groups.size
+    if size > 1:
+        assert k is not None
+        count = (k + (size - 1)) // size
+        return TensorType((panels, count, as_expr(columns), as_expr(size)), weights.element)
+    return TensorType((panels, k, as_expr(columns)), weights.element)
+
+
+def panel_element(
+    packed: ir.Value, row: ir.Value, k: ir.Value, columns: int, groups: Groups
+) -> ir.Value:
+    """The element of weights[n, k] at `row` and `k`, out of a tensor of `packed_type`."""
+    width = index(columns)
+    panel = arith.DivUIOp(row, width).result
+    column = arith.RemUIOp(row, width).result
+    if groups.size == 1:
+        return tensor.ExtractOp(packed, [panel, k, column]).result
+    size = index(groups.size)
+    group, place = arith.DivUIOp(k, size).result, arith.RemUIOp(k, size).result
+    return moved(tensor.ExtractOp(packed, [panel, group, column, place]).result, groups)
+
+
+def moved(number: ir.Value, groups: Groups) -> ir.Value:
+    """A number as it is packed, from what it is, or what it is, from how it is packed."""
+    if not groups.is_moved:
+        return number
+    return arith.XOrIOp(number, scalar(number.type, TOP_BIT)).result
+
+
+def pack_weights_kernel(
+    name: str,
+    weights: TensorType,
+    columns: int,
+    block: ir.Block,
+    layout: str = "nk",
+    groups: Groups = ALONE,
+) -> func.FuncOp:
+    """Adds the tensor program that packs weights to `block`, the body of a module.
+
+    It takes the weights, [n, k] or [k, n] by `layout`, and fills a tensor of `packed_type`.
+    """
+    result_type = packed_type(weights, columns, layout, groups)
+    kernel = KernelBuilder(name, [weights], [result_type], block)
+    rank = 4 if groups.size > 1 else 3
+    with kernel.insertion_point:
+        source, out = kernel.ins[0], kernel.outs[0]
+        rows, depth = (dim(source, layout.index(letter)) for letter in "nk")
+
+        def element(_: ir.Value) -> ir.Value:
+            panel, k, column = (linalg.IndexOp(i).result for i in range(3))
+            if groups.size > 1:
+                first = arith.MulIOp(k, index(groups.size)).result
+                k = arith.AddIOp(first, linalg.IndexOp(3).result).result
+            first = arith.MulIOp(panel, index(columns)).result
+            row = arith.AddIOp(first, column).result
+            inside, row = _inside(row, rows)
+            if groups.size > 1:
+                is_depth, k = _inside(k, depth)
+                inside = arith.AndIOp(inside, is_depth).result
+            at = {"n": row, "k": k}
+            value = tensor.ExtractOp(source, [at[letter] for letter in layout]).result
+            zero = scalar(weights.element, 0)
+            return arith.SelectOp(inside, moved(value, groups), zero).result
+
+        result = generic([], [out], [affine_map(rank, range(rank))], [PARALLEL] * rank, element)
+        return kernel.finish(*result)
+
+
+def _inside(place: ir.Value, count: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """Whether a place is one of `count`, and the place itself or else the last one."""
+    inside = arith.CmpIOp(arith.CmpIPredicate.ult, place, count).result
+    last = arith.SubIOp(count, index(1)).result
+    return inside, arith.MinUIOp(place, last).result

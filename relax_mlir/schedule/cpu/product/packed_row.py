@@ -1,0 +1,149 @@
+"""One row times packed weights, for machines that read memory faster from several places in turn.
+
+    for each number i below a quarter of the panels, in parallel           (with four places)
+      for each step along k
+        for each quarter of the panels: its panel i                 (from memory, as it lies there)
+          sums += left[k] * panel[k, :]                             (in registers)
+      the epilogue of each of the panels
+
+Neighbouring numbers read what follows, so that each place is as long as a quarter of the weights.
+Panels behind the last quarter are taken one by one. How many places there are is the machine's
+`Tiling.row_places`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from relax_mlir.bindings import ir
+from relax_mlir.schedule.build.block import Block
+from relax_mlir.schedule.build.loops import (
+    Index,
+    add,
+    ceil_div,
+    floor_div,
+    for_range,
+    if_else,
+    less,
+    minimum,
+    mod,
+    mul,
+    parallel_range,
+    scratch,
+    splat,
+    store,
+    sub,
+)
+from relax_mlir.schedule.cpu.isa.multiply_add import MultiplyAdd
+
+from .gemm_problem import Problem, packed_panel
+from .gemm_tile import Left, Tile, Tiling
+from .gemv_kernel import TASK_ELEMENTS, left_rows
+from .packing import Matrix
+
+
+def emit_packed_row(tiling: Tiling, problem: Problem) -> None:
+    """Emits the loop over panels at the insertion point. Needs one row, and packed weights."""
+    places = tiling.row_places
+    panels = ceil_div(problem.columns, tiling.columns)
+    depth = problem.depth if isinstance(problem.depth, int) else 512
+    grain = max(1, TASK_ELEMENTS // max(1, places * depth * tiling.columns))
+    with ExitStack() as stack:
+        left = left_rows(tiling, problem, stack)
+
+        def row(index: Index, panels: Places) -> None:
+            _Row(tiling, problem, left, index, problem.batch_index(index), panels).emit()
+
+        each_place(panels, places, problem.batch_size, grain, row)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Panels that are read in turn: `count` of them, as far apart as `distance` panels."""
+
+    first: Index
+    distance: Index
+    count: int
+
+    def __iter__(self) -> Iterator[Index]:
+        """The panels."""
+        return iter([self.at(number) for number in range(self.count)])
+
+    def at(self, number: Index) -> Index:
+        """One of the panels."""
+        return add(self.first, mul(number, self.distance))
+
+
+def each_place(
+    panels: Index,
+    places: int,
+    batch: Index,
+    grain: int,
+    emit: Callable[[Index, Places], None],
+) -> None:
+    """Emits `emit(number of the batch, panels)` for a panel of each place, and for single ones.
+
+    `grain` times a panel of each place are worth a thread.
+    """
+    each = floor_div(panels, places)
+    tasks = add(each, mod(panels, places))
+
+    def task(number: ir.Value) -> None:
+        index, i = floor_div(number, tasks), mod(number, tasks)
+        if_else(
+            places == 1 or (each != 0 and less(i, each)),
+            lambda: emit(index, Places(i, each, places)),
+            lambda: emit(index, Places(add(i, mul(each, places - 1)), 0, 1)),
+        )
+
+    parallel_range(mul(batch, tasks), grain, task)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The row of one matrix of the batch times some panels."""
+
+    tiling: Tiling
+    problem: Problem
+    left: Callable[[Index, Sequence[Index]], Matrix]
+    index: Index
+    batch: tuple[Index, ...]
+    panels: Places
+
+    def emit(self) -> None:
+        """Emits the row times the panels, and what is done with the sums."""
+        columns, problem, panels = self.tiling.columns, self.problem, self.panels
+        size = panels.count * columns
+        with ExitStack() as stack:
+            buffers = [stack.enter_context(scratch(size, ir.F32Type.get())) for _ in problem.rhs]
+            for side, buffer in zip(problem.rhs, buffers, strict=True):
+                for n, x in enumerate(self._sums(side(self.batch))):
+                    store(x, buffer, n * self.tiling.lanes)
+
+            def finish(number: ir.Value) -> None:
+                column, start = mul(panels.at(number), columns), mul(number, columns)
+                here, sums = minimum(sub(problem.columns, column), columns), tuple(buffers)
+                problem.epilogue(Block(self.batch, 0, 1, column, here, sums, columns, start))
+
+            for_range(0, panels.count, 1, finish)
+
+    def _sums(self, side: Matrix) -> list[ir.Value]:
+        """The sums of each panel, vector by vector."""
+        tiling, problem = self.tiling, self.problem
+        step, lhs = MultiplyAdd(tiling.lanes, problem.pairs), self.left(self.index, self.batch)
+        rights = [packed_panel(problem, side, panel, 0) for panel in self.panels]
+        left = Left(lhs.buffer, lhs.at(0, 0), 0)
+        tile = Tile(tiling, step, 1, tiling.vectors)
+        initial = [splat(problem.initial, tiling.lanes, ir.F32Type.get())] * tiling.vectors
+        if len(rights) == 1:
+            return tile.sums(problem.depth, left, 0, rights[0], initial)
+
+        def along(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            found = []
+            for n, right in enumerate(rights):
+                own = sums[n * tiling.vectors : (n + 1) * tiling.vectors]
+                found += tile.step_along(k, left, [0], right, own)
+            return found
+
+        steps = floor_div(problem.depth, rights[0].steps)
+        return for_range(0, steps, 1, along, initial * len(rights))

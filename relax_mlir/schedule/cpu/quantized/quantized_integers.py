@@ -1,0 +1,498 @@
+"""The kernel for panels of quantised numbers times rows of 8-bit numbers: products in integers.
+
+    for each batch: a block of rows of either half
+      left side: copy to [block of rows][block of 32 k][row][32], scales, corrections    in parallel
+      for each (block of rows, group of panels) in parallel
+        for each stretch of k, panel of the group, block of 32 k
+          decode the block: 8 registers                                     (once for all rows)
+          for each row
+            sums = dot products of the row's 32 numbers with the registers  (32-bit integers)
+            totals[row, panel] += scales * sums + ...                       (in the L1 cache)
+        epilogue on the totals of the group
+
+Weights are read once for a block of rows, in order, whatever its height: a height that no tile
+fits costs nothing. The machine wants unsigned weights, so they are moved up by a constant z where
+they are not: the sums of a block then start at -z * sum(left of the block). What else is not a
+product of two whole numbers is a product of two sums of a block: offsets of the rows times sums of
+the weights, minima of the weights times sums of the rows.
+"""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+
+from relax_mlir.bindings import arith, ir, memref, vector
+from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, Scheme
+from relax_mlir.schedule.build.block import Block
+from relax_mlir.schedule.build.loops import (
+    Index,
+    add,
+    ceil_div,
+    floor_div,
+    for_range,
+    if_else,
+    less,
+    load,
+    maximum,
+    minimum,
+    mod,
+    mul,
+    parallel_range,
+    round_up,
+    scratch,
+    splat,
+    store,
+    sub,
+    value,
+    vector_type,
+    zero_attr,
+)
+from relax_mlir.schedule.cpu.isa.dot import Dot, even_and_odd
+from relax_mlir.target import Target
+
+from .quantized_panels import CopiedRows, Copy, Problem
+from .quantized_row import RowReading, emit_quantized_row
+from .quantized_tiles import TiledRows, copied_rows, scaled_rows, tiled_rows
+from .quantized_weights import Arithmetic, Weights, WideWeights
+
+ROW_BLOCK = 128
+"""Rows whose totals for one panel stay in the L1 cache."""
+HALVED_ROWS = 64
+"""Rows from which on threads share rows rather than panels."""
+ROWS, XEON_ROWS, NARROW_ROWS = (2, 1), (8, 4, 1), (4, 1)
+"""Rows at once of many: 1 waits for its own additions; on Zen 4, 4 ended up slower than 2.
+
+Where a panel is several vectors wide, they all read what a row has, and more rows share weights.
+"""
+ZEN5_ROWS, ZEN5_PANELS, ZEN5_MOST_PANELS = (4, 1), 2, 16
+"""Rows and panels at once where two vectors are multiplied in a cycle, and two loaded: one panel
+would load as often as it multiplies. Panels of a task.
+"""
+FEW_ROWS = 8
+"""Rows up to which there is a tile for each number, where a vector is as wide as a panel."""
+STRETCH = 128
+"""Blocks of k of `ROW_BLOCK` rows, or more of fewer rows, that stay in the L2 cache (512 KiB)."""
+TASK_BYTES, TASK_ROWS = 24576, 16
+"""Weights that are worth a task of their own, for up to so many rows; of more rows, fewer are."""
+TASKS = 24
+"""Tasks worth having, so that every thread finds some."""
+TOTALS, MOST_PANELS = 1024, 32
+"""Vectors of totals that a task keeps (64 KiB), and panels of a task."""
+COPY_ROWS, COPY_BLOCKS = 16, 32
+"""Rows of the left side that a task copies, and blocks of so many rows that are worth a thread."""
+
+
+def emit_integers(dot: Dot, problem: Problem, in_tiles: bool, target: Target) -> None:
+    """Emits the whole loop nest at the insertion point; more than a few rows maybe `in_tiles`."""
+    at_once = ZEN5_PANELS if target.is_zen5 and dot.lanes == PANEL else 1
+    split = _Split.of(problem, in_tiles, at_once)
+    row = RowReading.of(target, problem.right.scheme.bits)
+    _Kernel(dot, problem, split, in_tiles, target.is_xeon, at_once, row).emit()
+
+
+@dataclass(frozen=True)
+class _Split:
+    """Sizes that are chosen when the kernel runs.
+
+    Rows are one part, or two of about `half` rows, which threads share as they share the rows of
+    other kernels: what a core wrote is what it reads. `height` rows are a block of rows, `pitch`
+    is how many its copy has room for. `group` panels are a task, whose rows of totals are `stride`
+    numbers apart. Both are odd, in rows and in panels, since distances of powers of two share few
+    places of a cache.
+    """
+
+    parts: Index
+    half: Index
+    height: Index
+    pitch: Index
+    panels: Index
+    group: Index
+    stride: Index
+
+    @staticmethod
+    def of(problem: Problem, in_tiles: bool, at_once: int) -> "_Split":
+        """Blocks of rows of equal height, and enough tasks, of panels that go together."""
+        rows, panels = problem.rows, problem.panels
+        parts: Index = 1
+        if not in_tiles:
+            parts = add(minimum(floor_div(rows, HALVED_ROWS), 1), 1)
+        half = round_up(ceil_div(rows, parts), ROWS[0])
+        blocks = ceil_div(half, tiled_rows(problem) if in_tiles else ROW_BLOCK)
+        height = round_up(ceil_div(half, maximum(blocks, 1)), ROWS[0])
+        height = maximum(minimum(rows, height), 1)
+        worthwhile = TASK_BYTES // problem.right.bytes
+        least = maximum(floor_div(worthwhile, maximum(floor_div(height, TASK_ROWS), 1)), 1)
+        limit = ZEN5_MOST_PANELS if at_once > 1 else MOST_PANELS
+        most = minimum(maximum(floor_div(TOTALS, height), 1), limit)
+        group = round_up(floor_div(mul(panels, parts), TASKS), at_once)
+        group = maximum(minimum(group, most), least)
+        pitch = _odd(copied_rows(height)) if in_tiles else _odd(height)
+        stride = _odd(group)
+        if at_once > 1:
+            # So many rows and panels fill the registers: a known stride needs none.
+            if isinstance(panels, int):
+                limit = min(limit, round_up(2 * panels // TASKS, at_once))
+                worthwhile = min(worthwhile, panels)
+            stride = _odd(max(limit, worthwhile))
+        return _Split(parts, half, height, pitch, panels, group, mul(stride, PANEL))
+
+    @property
+    def groups(self) -> Index:
+        """Groups that hold the panels."""
+        return ceil_div(self.panels, self.group)
+
+
+def _odd(x: Index) -> Index:
+    """The least odd number that is not below x."""
+    return add(x, sub(1, mod(x, 2)))
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """The loop nest for a machine's dot products."""
+
+    dot: Dot
+    problem: Problem
+    split: _Split
+    in_tiles: bool
+    is_xeon: bool
+    panels_at_once: int
+    row: RowReading | None
+    """How a single row reads weights, unless it is multiplied as a few rows are."""
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """What multiplies."""
+        return Arithmetic(self.dot, self.problem)
+
+    @property
+    def scheme(self) -> Scheme:
+        """What the weights are."""
+        return self.arithmetic.scheme
+
+    @property
+    def few_rows(self) -> int:
+        """Rows up to which there is a tile for each number."""
+        return FEW_ROWS * self.dot.lanes // PANEL
+
+    @property
+    def moved_by(self) -> int:
+        """By how much the weights that are multiplied are above those that are meant."""
+        return self.arithmetic.moved_by
+
+    @property
+    def rows_at_once(self) -> tuple[int, ...]:
+        """How many of many rows are multiplied together."""
+        if self.dot.lanes < PANEL:
+            return NARROW_ROWS
+        if self.panels_at_once > 1:
+            return ZEN5_ROWS
+        return XEON_ROWS if self.is_xeon else ROWS
+
+    def emit(self) -> None:
+        """Emits the loop over batches: a block of rows of each part."""
+        split, rows, blocks = self.split, self.problem.rows, self.problem.right.blocks
+        count = mul(split.parts, split.pitch, blocks)
+        i8, i32, f32 = _integer(8), _integer(32), ir.F32Type.get()
+        with ExitStack() as stack:
+            values = stack.enter_context(scratch(mul(count, BLOCK), i8))
+            factors = stack.enter_context(scratch(count, f32))
+            corrections = None
+            if self.moved_by or self.scheme.has_minimum:
+                element = i32 if self.moved_by else f32
+                corrections = stack.enter_context(scratch(mul(count, self.scheme.scales), element))
+            has_offset = self.problem.left.offset is not None
+            offsets = stack.enter_context(scratch(count, f32)) if has_offset else None
+            wide = None
+            if self.arithmetic.widens:
+                wide = stack.enter_context(scratch(mul(count, BLOCK), _integer(16)))
+            copy = Copy(values, factors, corrections, offsets, wide)
+
+            def some(begin: ir.Value) -> None:
+                self._copy_left(copy, begin)
+                if self.row is None:
+                    self._tasks(copy, begin)
+                    return
+                reading = self.row
+                if_else(
+                    less(rows, 2),
+                    lambda: emit_quantized_row(self.arithmetic, copy, reading, TASK_BYTES),
+                    lambda: self._tasks(copy, begin),
+                )
+
+            if self.in_tiles:
+                if_else(less(self.few_rows, rows), lambda: self._clear_factors(copy))
+            for_range(0, minimum(rows, split.half), split.height, some)
+
+    def _tasks(self, copy: Copy, begin: Index) -> None:
+        """Emits groups of panels times a block of rows of each part, in parallel."""
+        tasks = mul(self.split.parts, self.split.groups)
+        parallel_range(tasks, 1, lambda task: self._task(copy, begin, task))
+
+    def _clear_factors(self, copy: Copy) -> None:
+        """Sets factors to zero that tiles scale by though the left side has no such rows."""
+        split, scales = self.split, self.scheme.scales
+        buffers = [(copy.factors, 1), (copy.offsets, 1), (copy.corrections, scales)]
+
+        def clear(buffer: ir.Value, count: int, b: ir.Value) -> None:
+            element = ir.MemRefType(buffer.type).element_type
+            zero = arith.constant(element, zero_attr(element))
+            begin = mul(add(mul(b, split.pitch), split.height), count)
+            end = add(begin, mul(sub(scaled_rows(split.height), split.height), count))
+            for_range(begin, end, 1, partial(put, zero, buffer))
+
+        def put(zero: ir.Value, buffer: ir.Value, at: ir.Value) -> None:
+            memref.store(zero, buffer, [at])
+
+        for buffer, count in buffers:
+            if buffer is not None:
+                for_range(0, self.problem.right.blocks, 1, partial(clear, buffer, count))
+
+    def _rows(self, part: Index, begin: Index) -> tuple[Index, Index]:
+        """The first row of a part's block of rows, and how many there are, maybe none."""
+        split = self.split
+        first = add(mul(part, split.half), begin)
+        end = minimum(mul(add(part, 1), split.half), self.problem.rows)
+        return first, minimum(sub(maximum(end, first), first), split.height)
+
+    def _copy_left(self, copy: Copy, begin: Index) -> None:
+        """Emits the copy of rows of the left side, and what follows from the sums of blocks."""
+        split, blocks = self.split, self.problem.right.blocks
+        left, scales = self.problem.left, self.scheme.scales
+        tasks = ceil_div(split.height, COPY_ROWS)
+
+        def row(part: Index, first: Index, r: ir.Value) -> None:
+            own = add(mul(part, split.pitch, blocks), r)
+
+            def block(b: ir.Value) -> None:
+                source = add(mul(add(first, r), blocks), b)
+                target = add(own, mul(b, split.pitch))
+                numbers = load(left.values.base, left.at(source, 0), BLOCK)
+                store(numbers, copy.values, mul(target, BLOCK))
+                if copy.wide is not None:
+                    for n, wide in enumerate(even_and_odd(numbers)):
+                        store(wide, copy.wide, add(mul(target, BLOCK), n * BLOCK // 2))
+                factor = left.factor(source)
+                memref.store(factor, copy.factors, [value(target)])
+                offset = None
+                if copy.offsets is not None:
+                    offset = left.offset_of(source)
+                    memref.store(offset, copy.offsets, [value(target)])
+                if copy.corrections is not None:
+                    for scale in range(scales):
+                        found = self._correction(numbers, scale, factor, offset)
+                        at = value(add(mul(target, scales), scale))
+                        memref.store(found, copy.corrections, [at])
+
+            for_range(0, blocks, 1, block)
+
+        def task(number: ir.Value) -> None:
+            part = floor_div(number, tasks)
+            first, count = self._rows(part, begin)
+            r = mul(mod(number, tasks), COPY_ROWS)
+            end = minimum(add(r, COPY_ROWS), count)
+            for_range(r, end, 1, lambda r: row(part, first, r))
+
+        parallel_range(mul(split.parts, tasks), max(1, COPY_BLOCKS // blocks), task)
+
+    def _correction(
+        self, numbers: ir.Value, part: int, factor: ir.Value, offset: ir.Value | None
+    ) -> ir.Value:
+        """What follows from the sum of one part of a block's numbers."""
+        i32, size = _integer(32), BLOCK // self.scheme.scales
+        if size < BLOCK:
+            numbers = vector.extract_strided_slice(
+                vector_type(size, _integer(8)), numbers, [part * size], [size], [1]
+            )
+        wide = arith.extsi(vector_type(size, i32), numbers)
+        total = vector.reduction(i32, vector.CombiningKind.ADD, wide)
+        if self.moved_by:
+            return arith.muli(total, arith.constant(i32, -self.moved_by))
+        f32 = ir.F32Type.get()
+        total = arith.mulf(arith.sitofp(f32, total), factor)
+        if offset is None:
+            return total
+        return arith.addf(total, arith.mulf(offset, arith.constant(f32, float(size))))
+
+    def _task(self, copy: Copy, begin: Index, number: ir.Value) -> None:
+        """Emits one block of rows of a batch times one group of panels."""
+        split, problem = self.split, self.problem
+        part = floor_div(number, split.groups)
+        row, rows = self._rows(part, begin)
+        first = mul(mod(number, split.groups), split.group)
+        count = minimum(sub(split.panels, first), split.group)
+        left = mul(part, split.pitch, problem.right.blocks)
+
+        def multiply() -> None:
+            room = scaled_rows(rows) if self.in_tiles else rows
+            with scratch(mul(room, split.stride), ir.F32Type.get()) as totals:
+                _Task(self, copy, left, row, rows, first, count, totals).emit()
+                column = mul(first, PANEL)
+                columns = minimum(sub(problem.columns, column), mul(count, PANEL))
+                problem.epilogue(Block((), row, rows, column, columns, (totals,), split.stride))
+
+        if_else(less(0, rows), multiply)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """`rows` rows from `row` on times `count` panels from `first` on, added up in `totals`.
+
+    The copy of the rows begins at block `left` of `copy`. Element (r, c) of the totals is at
+    `totals[r * stride + c]`.
+    """
+
+    kernel: _Kernel
+    copy: Copy
+    left: Index
+    row: Index
+    rows: Index
+    first: Index
+    count: Index
+    totals: ir.Value
+
+    def emit(self) -> None:
+        """Emits loops for a few rows, of which there is a tile for each number, and for more."""
+
+        def height(rows: int) -> None:
+            if rows > self.kernel.few_rows:
+                if self.kernel.in_tiles:
+                    self._emit_in_tiles()
+                else:
+                    self._emit_many()
+            else:
+                exact = less(self.rows, rows + 1)
+                if_else(exact, lambda: self._emit_few(rows), lambda: height(rows + 1))
+
+        height(1 if self.kernel.row is None else 2)
+
+    def _emit_few(self, rows: int) -> None:
+        """Panel after panel, with totals in registers."""
+        lanes, blocks = self.kernel.dot.lanes, self.kernel.problem.right.blocks
+        vectors = PANEL // lanes
+
+        def panel(j: ir.Value) -> None:
+            def block(b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
+                # Narrow numbers come in several slow streams, which the machine notices late; of
+                # more rows it stops reading ahead, since multiplying takes so long.
+                always = self.kernel.problem.right.ahead(is_few=True).always
+                if self.kernel.scheme.bits < 8 or rows > 1 or always:
+                    self._prefetch(j, b, is_few=True)
+                arithmetic, p = self.kernel.arithmetic, add(self.first, j)
+                if vectors > 1:  # too many to be held
+                    weights = Weights.passing(arithmetic, [p], b)
+                else:
+                    weights = Weights.held(arithmetic, [p], b)
+                return weights.multiply(self._copied(self._place(b)), totals)
+
+            zero = splat(0.0, lanes, ir.F32Type.get())
+            totals = for_range(0, blocks, 1, block, [zero] * (rows * vectors))
+            for n, total in enumerate(totals):
+                r, v = divmod(n, vectors)
+                store(total, self.totals, self._total(r, j, v))
+
+        for_range(0, self.count, 1, panel)
+
+    def _emit_in_tiles(self) -> None:
+        """Panel after panel, 16 rows after 16 rows."""
+        kernel, split = self.kernel, self.kernel.split
+        TiledRows(
+            kernel.dot, kernel.problem, self.copy, split.pitch, self.left, self.rows, self.first,
+            self.count, self.totals, split.stride,
+        ).emit()  # fmt: skip
+
+    def _emit_many(self) -> None:
+        """Stretch of k after stretch, panel after panel, block after block, then the rows."""
+        lanes, blocks = self.kernel.dot.lanes, self.kernel.problem.right.blocks
+        zero = splat(0.0, lanes, ir.F32Type.get())
+        size = mul(self.rows, self.kernel.split.stride)
+        for_range(0, size, lanes, lambda i: store(zero, self.totals, i))
+
+        length = floor_div(STRETCH * ROW_BLOCK, self.rows)
+
+        def stretch(begin: Index) -> None:
+            end = minimum(add(begin, length), blocks)
+
+            def panels(j: ir.Value, count: int) -> None:
+                with ExitStack() as stack:
+                    room = None
+                    if self.kernel.arithmetic.widens:
+                        room = stack.enter_context(scratch(WideWeights.STORED, _integer(16)))
+                    for_range(begin, end, 1, lambda b: self._block(j, count, b, room))
+
+            first: Index = 0
+            for count in sorted({self.kernel.panels_at_once, 1}, reverse=True):
+                last = sub(self.count, mod(self.count, count))
+                for_range(first, last, count, partial(panels, count=count))
+                first = last
+
+        if blocks <= STRETCH:
+            stretch(0)
+        else:
+            for_range(0, blocks, length, stretch)
+
+    def _block(self, j: Index, panels: int, b: Index, room: ir.Value | None) -> None:
+        """One block of some panels from j on times all rows, wide where there is `room`."""
+        numbers = [add(j, n) for n in range(panels)]
+        for number in numbers:
+            self._prefetch(number, b, is_few=False)
+            self._prefetch_outputs(number, b)
+        arithmetic = self.kernel.arithmetic
+        panels_of = [add(self.first, number) for number in numbers]
+        weights = Weights.held(arithmetic, panels_of, b)
+        if room is not None:
+            weights = WideWeights.stored(weights, room)
+        lanes = self.kernel.dot.lanes
+        vectors = [(number, v) for number in numbers for v in range(PANEL // lanes)]
+
+        def some(i: Index, count: int) -> None:
+            at = [self._total(add(i, r), *vector) for r in range(count) for vector in vectors]
+            totals = [load(self.totals, n, lanes) for n in at]
+            copied = self._copied(add(self._place(b), i))
+            if self.kernel.is_xeon or self.kernel.panels_at_once > 1:
+                copied = copied.addressed()
+            totals = weights.multiply(copied, totals)
+            for total, n in zip(totals, at, strict=True):
+                store(total, self.totals, n)
+
+        begin: Index = 0
+        for count in self.kernel.rows_at_once:
+            end = sub(self.rows, mod(self.rows, count))
+            for_range(begin, end, count, partial(some, count=count))
+            begin = end
+
+    def _prefetch(self, j: Index, b: Index, is_few: bool) -> None:
+        """Asks for weights further on."""
+        right, panels = self.kernel.problem.right, self.kernel.split.panels
+        right.prefetch(add(self.first, j), b, panels, is_few)
+
+    def _prefetch_outputs(self, j: Index, b: Index) -> None:
+        """Asks for the lines that the epilogue will store to, a share of them with each block."""
+        problem = self.kernel.problem
+        share = floor_div(add(self.rows, problem.right.blocks // 2), problem.right.blocks)
+        begin = minimum(mul(b, share), self.rows)
+        end = minimum(add(begin, share), self.rows)
+        column = mul(add(self.first, j), PANEL)
+
+        def line(i: ir.Value) -> None:
+            at = add(mul(add(self.row, i), problem.columns), column)
+            for view in problem.outputs:
+                memref.prefetch(view.base, [value(add(view.offset, at))], True, 2, True)
+
+        for_range(begin, end, 1, line)
+
+    def _place(self, b: Index) -> Index:
+        """Where block b of the first row is in the copy of the left side."""
+        return add(self.left, mul(b, self.kernel.split.pitch))
+
+    def _copied(self, place: Index) -> CopiedRows:
+        """The rows of a block from a place of the copy on."""
+        return CopiedRows(self.copy, place, self.kernel.scheme.scales)
+
+    def _total(self, r: Index, j: Index, v: int) -> Index:
+        """Where the totals of a row and a vector of a panel are."""
+        return add(mul(r, self.kernel.split.stride), mul(j, PANEL), v * self.kernel.dot.lanes)
+
+
+def _integer(bits: int) -> ir.Type:
+    return ir.IntegerType.get_signless(bits)

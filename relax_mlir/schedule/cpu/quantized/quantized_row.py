@@ -1,0 +1,105 @@
+"""One row of 8-bit numbers times quantised panels, maybe read from several places in turn.
+
+    for each number i below a third of the panels, in parallel            (with three places)
+      for each block of 32 k
+        for each 4 k of the block, for each third of the panels: its panel i
+          decode, multiply and add up                     (see `quantized_weights`, in registers)
+      the epilogue of each of the panels
+
+See `packed_row` for why that is.
+"""
+
+from dataclasses import dataclass
+
+from relax_mlir.bindings import ir
+from relax_mlir.dialects.graph.quantized import PANEL
+from relax_mlir.schedule.build.block import Block
+from relax_mlir.schedule.build.loops import (
+    Index,
+    for_range,
+    minimum,
+    mul,
+    scratch,
+    splat,
+    store,
+    sub,
+)
+from relax_mlir.schedule.cpu.product.packed_row import Places, each_place
+from relax_mlir.target import Target
+
+from .quantized_panels import CopiedRows, Copy
+from .quantized_weights import Arithmetic, Weights
+
+
+@dataclass(frozen=True)
+class RowReading:
+    """At how many places weights are read in turn, and whether they are asked for ahead of each."""
+
+    places: int
+    asks: bool = False
+
+    @staticmethod
+    def of(target: Target, bits: int) -> "RowReading | None":
+        """For numbers of so many bits; None where one row is multiplied as a few rows are."""
+        if target.is_early_zen:
+            return RowReading(3)  # as many as have sums in 16 registers
+        if target.is_zen5:
+            # Narrow numbers come in several streams already, too slow for it to read far ahead.
+            return RowReading(2) if bits == 8 else RowReading(1, asks=True)
+        return None
+
+
+def emit_quantized_row(
+    arithmetic: Arithmetic, copy: Copy, reading: RowReading, task_bytes: int
+) -> None:
+    """Emits the loop over panels at the insertion point; the copy is of one row.
+
+    So many bytes of weights are worth a thread.
+    """
+    problem = arithmetic.problem
+    grain = max(1, task_bytes // (reading.places * problem.right.bytes))
+
+    def row(_: Index, panels: Places) -> None:
+        _Row(arithmetic, copy, reading, panels).emit()
+
+    each_place(problem.panels, reading.places, 1, grain, row)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The row times some panels."""
+
+    arithmetic: Arithmetic
+    copy: Copy
+    reading: RowReading
+    panels: Places
+
+    def emit(self) -> None:
+        """Emits the totals, and what is done with them."""
+        problem, lanes, panels = self.arithmetic.problem, self.arithmetic.dot.lanes, self.panels
+        with scratch(panels.count * PANEL, ir.F32Type.get()) as totals:
+            for n, total in enumerate(self._totals()):
+                store(total, totals, n * lanes)
+
+            def finish(number: ir.Value) -> None:
+                column, start = mul(panels.at(number), PANEL), mul(number, PANEL)
+                columns = minimum(sub(problem.columns, column), PANEL)
+                problem.epilogue(Block((), 0, 1, column, columns, (totals,), PANEL, start))
+
+            for_range(0, panels.count, 1, finish)
+
+    def _totals(self) -> list[ir.Value]:
+        """The totals of each panel, vector by vector."""
+        arithmetic, vectors = self.arithmetic, self.arithmetic.vectors
+        problem, right = arithmetic.problem, arithmetic.problem.right
+
+        def block(b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
+            if self.reading.asks:
+                for panel in self.panels:
+                    right.prefetch(panel, b, problem.panels, is_few=True)
+            row = CopiedRows(self.copy, b, arithmetic.scheme.scales)
+            return Weights.passing(arithmetic, list(self.panels), b).multiply(row, totals)
+
+        zero = splat(0.0, arithmetic.dot.lanes, ir.F32Type.get())
+        count = vectors * self.panels.count
+        return for_range(0, right.blocks, 1, block, [zero] * count)

@@ -1,0 +1,26 @@
+"""The rule for programs without reductions: element by element, copies, slices, gathers.
+
+    %a = f(x); %b = g(%a, y)      ->      scf.parallel over blocks, one vector loop
+
+Dims that all accesses walk together are one long loop; producers are computed where they are read.
+
+Needs: nothing. Leaves: a scheduled kernel, or the function as it was.
+"""
+
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.program.placement import place
+from relax_mlir.target import Target
+
+from .emit import emit_kernel, emit_nests, group, read_kernel
+
+
+def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
+    """Schedules a program all of whose loops are parallel."""
+    module, program = read_kernel(prim_func)
+    if any(stage.has_reduction for stage in program.stages):
+        return False
+    placement = place(program, fuse)
+    items = group(placement, fuse)
+    emit_kernel(prim_func, placement, target, lambda kernel: emit_nests(kernel, items))
+    del module  # the program refers to it
+    return True

@@ -1,0 +1,205 @@
+"""Turns a tensor program into a kernel over memrefs: reads it, groups it, emits its nests.
+
+func.func private @k(%x: tensor<?x4xf32, #graph.shape<["n", 4]>>, %out: ...) -> tensor<...>
+  ->
+func.func private @k(%x: memref<?x4xf32>, %out: memref<?x4xf32>) attributes {tir.scheduled}
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TypeVar
+
+from relax_mlir.bindings import func, ir
+from relax_mlir.dialects.graph import TensorType
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.passes import PassFailure, run_upstream
+from relax_mlir.program.nests import Nest, join
+from relax_mlir.program.placement import Placement, place
+from relax_mlir.program.program import Program, Stage, read_program
+from relax_mlir.rewriting import alone
+from relax_mlir.schedule.build.combine import combiner_of
+from relax_mlir.schedule.build.epilogue import Unsupported
+from relax_mlir.schedule.build.evaluate import Evaluator
+from relax_mlir.schedule.build.kernel import Kernel
+from relax_mlir.schedule.build.memory import storage_type
+from relax_mlir.target import Target
+
+from .plan import plan_nest
+from .vectorize import NestEmitter
+
+SCHEDULED = "tir.scheduled"
+_PREPARE = (
+    "builtin.module(func.func(linalg-generalize-named-ops),canonicalize,cse,"
+    "func.func(linalg-generalize-named-ops))"
+)
+_CLEAN = "builtin.module(canonicalize,cse,loop-invariant-code-motion,canonicalize)"
+
+Found = TypeVar("Found")
+EmitStages = Callable[[Kernel, list[Nest | ir.OpView]], None]
+
+
+class Unscheduled(PrimFunc):
+    """A tensor program that several rules may read: what they all need is done once."""
+
+    @cached_property
+    def prepared(self) -> ir.Module:
+        """The program in a module of its own, without encodings and named ops."""
+        module = alone(self.op)
+        _strip(module)
+        run_upstream(_PREPARE, module.operation)
+        return module
+
+
+def read_kernel(prim_func: PrimFunc) -> tuple[ir.Module, Program]:
+    """A copy of the tensor program without encodings, in a module of its own, and its stages."""
+    known = prim_func if isinstance(prim_func, Unscheduled) else Unscheduled(prim_func.op)
+    module = alone(known.prepared.body.operations[0])
+    return module, read_program(module.body.operations[0], prim_func.num_outs)
+
+
+def rewrite(
+    prim_func: PrimFunc,
+    target: Target,
+    match: Callable[[Program], Found | None],
+    emit: Callable[[Kernel, Found], None],
+) -> bool:
+    """Rewrites a tensor program that `match` finds something in by what `emit` makes of that.
+
+    Returns False, and leaves the function alone, if nothing is found or a part is unsupported.
+    """
+    try:
+        module, program = read_kernel(prim_func)
+        found = match(program)
+        if found is None:
+            return False
+        placement = place(program, inline=False)
+        emit_kernel(prim_func, placement, target, lambda kernel: emit(kernel, found))
+    except (Unsupported, PassFailure):
+        return False
+    del module  # the program refers to it
+    return True
+
+
+def _strip(module: ir.Module) -> None:
+    """Takes the encodings off all tensor types; casts between them become no-ops."""
+    function = module.body.operations[0]
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        arguments = [a for region in op.regions for block in region.blocks for a in block.arguments]
+        for value in [*op.results, *arguments]:
+            value.set_type(_plain(value.type))
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    kind = function.type
+    plain = ir.FunctionType.get([_plain(t) for t in kind.inputs], [_plain(t) for t in kind.results])
+    function.operation.attributes["function_type"] = ir.TypeAttr.get(plain)
+
+
+def _plain(type_: ir.Type) -> ir.Type:
+    if not isinstance(type_, ir.RankedTensorType):
+        return type_
+    kind = ir.RankedTensorType(type_)
+    return ir.RankedTensorType.get(kind.shape, kind.element_type)
+
+
+def group(placement: Placement, fuse: bool = True) -> list[Nest | ir.OpView]:
+    """Scalars and nests, in the order in which they have to run."""
+    items: list[Nest | ir.OpView] = []
+    current: Nest | None = None
+    for item in placement.program.items:
+        if isinstance(item, Stage):
+            if item in placement.inlining.inlined:
+                continue
+            if current is None or not (fuse and join(current, item, placement)):
+                current = Nest.of(item)
+                items.append(current)
+        else:
+            # A scalar that is read from a computed tensor splits the stages around it.
+            if item.operation.name == "tensor.extract":
+                current = None
+                items.append(item)
+            elif current is not None and _uses_loaded(items, item):
+                items.append(item)
+                current = None
+            else:
+                items.insert(len(items) - (current is not None), item)
+    return items
+
+
+def _uses_loaded(items: list[Nest | ir.OpView], op: ir.OpView) -> bool:
+    """Whether a scalar op follows from one that comes after the last nest began."""
+    late = [x for x in items if not isinstance(x, Nest) and x.operation.name == "tensor.extract"]
+    results = {result for x in late for result in x.results}
+    return any(operand in results for operand in op.operands)
+
+
+def emit_nests(kernel: Kernel, items: list[Nest | ir.OpView]) -> None:
+    """Emits scalars and nests one after the other."""
+    for item in items:
+        if not isinstance(item, Nest):
+            kernel.run_scalar(item)
+            continue
+        combiners = {s: combiner_of(s, kernel.scalars) for s in item.stages if s.has_reduction}
+        ordered = {stage for stage, combiner in combiners.items() if combiner is None}
+        plan = plan_nest(item, kernel.placement, kernel.target, ordered)
+        with item.stages[-1].op.location:
+            NestEmitter(kernel, plan, combiners, Evaluator(kernel)).emit()
+
+
+def emit_kernel(
+    prim_func: PrimFunc, placement: Placement, target: Target, body: Callable[[Kernel], None]
+) -> None:
+    """Replaces the tensor program by a kernel whose body `body` emits."""
+    module = ir.Module.create(prim_func.op.location)
+    function = _declare(prim_func, module)
+    entry = function.entry_block
+    buffers = [a for a in entry.arguments if isinstance(a.type, ir.MemRefType)]
+    names = [a for a in entry.arguments if not isinstance(a.type, ir.MemRefType)]
+    symbols = dict(zip(prim_func.sym_names, names, strict=True))
+    old_scalars = [
+        a for a in placement.program.op.entry_block.arguments if isinstance(a.type, ir.IndexType)
+    ]
+    with ir.InsertionPoint(entry), prim_func.op.location:
+        end = func.ReturnOp([])
+    with ir.InsertionPoint(end), prim_func.op.location:
+        kernel = Kernel(
+            placement, target, buffers, symbols, _dim_names(prim_func),
+            ir.InsertionPoint.at_block_begin(module.body),
+        )  # fmt: skip
+        kernel.scalars.update(zip(old_scalars, names, strict=True))
+        body(kernel)
+        kernel.finish()
+    run_upstream(_CLEAN, module.operation)
+    module.operation.verify()
+    with ir.InsertionPoint(prim_func.op):
+        for op in module.body.operations:
+            op.operation.clone()
+    prim_func.op.operation.erase()
+
+
+def _declare(prim_func: PrimFunc, module: ir.Module) -> func.FuncOp:
+    """The kernel's function: the same attributes, buffers in the place of tensors."""
+    kinds = [_buffer_type(a.type) for a in prim_func.arguments]
+    old = prim_func.op.operation.attributes
+    with ir.InsertionPoint(module.body), prim_func.op.location:
+        function = func.FuncOp(prim_func.name, ir.FunctionType.get(kinds, []))
+    for key in old:
+        if key not in ("function_type", "res_attrs", "sym_name"):
+            function.operation.attributes[key] = old[key]
+    function.operation.attributes[SCHEDULED] = ir.UnitAttr.get()
+    function.add_entry_block([a.location for a in prim_func.arguments])
+    return function
+
+
+def _buffer_type(type_: ir.Type) -> ir.Type:
+    if not isinstance(type_, ir.RankedTensorType):
+        return type_
+    kind = ir.RankedTensorType(type_)
+    return ir.MemRefType.get(kind.shape, storage_type(kind.element_type))
+
+
+def _dim_names(prim_func: PrimFunc) -> list[list[str]]:
+    """The symbolic extents of each tensor argument as canonical text, empty where unknown."""
+    tensors = [a for a in prim_func.arguments if isinstance(a.type, ir.RankedTensorType)]
+    return [["" if d is None else str(d) for d in TensorType.of(a).dims or ()] for a in tensors]

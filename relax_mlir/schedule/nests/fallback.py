@@ -1,0 +1,20 @@
+"""The rule for everything else: one nest after the other, with scratch memory between them.
+
+Needs: nothing. Leaves: a scheduled kernel.
+"""
+
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.program.placement import place
+from relax_mlir.target import Target
+
+from .emit import emit_kernel, emit_nests, group, read_kernel
+
+
+def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
+    """Schedules any program of supported ops; raises PassFailure at an op that is not."""
+    module, program = read_kernel(prim_func)
+    placement = place(program, fuse)
+    items = group(placement, fuse)
+    emit_kernel(prim_func, placement, target, lambda kernel: emit_nests(kernel, items))
+    del module  # the program refers to it
+    return True

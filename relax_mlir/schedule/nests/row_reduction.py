@@ -1,0 +1,36 @@
+"""The rule for chains that share their rows: softmax, normalisations, sums and what is around.
+
+    %m = max of each row                            scf.parallel over rows
+    %e = exp(x - %m)                      ->          one vector loop a stage; values of one row
+    %s = sum of each row of %e                        stay in registers, or in a row of scratch
+    %y = %e / %s
+
+Exponentials of differences from the row's maximum are approximate: see `differences`.
+
+Needs: nothing. Leaves: a scheduled kernel, or the function as it was.
+"""
+
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.program.nests import Nest
+from relax_mlir.program.placement import place
+from relax_mlir.target import Target
+
+from .differences import approximate_exponentials
+from .emit import emit_kernel, emit_nests, group, read_kernel
+
+
+def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
+    """Schedules a program whose stages, some of them reductions, all fit into one nest."""
+    if not fuse:
+        return False
+    module, program = read_kernel(prim_func)
+    if not any(stage.has_reduction for stage in program.stages):
+        return False
+    approximate_exponentials(program)
+    placement = place(program)
+    items = group(placement)
+    if sum(isinstance(item, Nest) for item in items) != 1:
+        return False
+    emit_kernel(prim_func, placement, target, lambda kernel: emit_nests(kernel, items))
+    del module  # the program refers to it
+    return True

@@ -1,0 +1,394 @@
+"""Emits nests of stages as loops with vector bodies.
+
+    scf.parallel over the common axes            rows, or blocks of the lane axis
+      scf.for along the lanes                    full vectors, then one masked vector
+        loads, body, stores
+
+Main loops work on full vectors; what is left of an extent is one masked iteration, which is left
+out where the extent divides. Reductions along the lanes keep several vectors of partial results.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from relax_mlir.bindings import ir, memref
+from relax_mlir.program.access import root_of, uses_of
+from relax_mlir.program.nests import Nest
+from relax_mlir.program.program import Computed, Reshape, Slice, Splat, Stage
+from relax_mlir.schedule.build import loops
+from relax_mlir.schedule.build.affine import Part
+from relax_mlir.schedule.build.combine import Combiner
+from relax_mlir.schedule.build.evaluate import Evaluator, Point
+from relax_mlir.schedule.build.kernel import Kernel
+from relax_mlir.schedule.build.lanes import Ramp, Uniform
+from relax_mlir.schedule.build.loops import Index
+from relax_mlir.schedule.build.memory import View, row_major
+
+from .cluster import ClusterEmitter, is_short, kept_axes
+from .lane_loops import UNROLL, Carried, ShortRow, unrolled, vector_range
+from .plan import Plan, block_of
+from .short_rows import by_length, row_extent
+from .squares import Some, Squares
+
+_TASK_WORK = 1 << 15
+_SERIAL_WORK = 1 << 12
+_TOGETHER, _SHORT_VECTORS = 4, 2  # rows at a time, if they have at most so many vectors
+
+
+@dataclass
+class NestEmitter:
+    """Emits one nest as its plan says; `combiners` holds the reductions that lanes may split."""
+
+    kernel: Kernel
+    plan: Plan
+    combiners: dict[Stage, Combiner | None]
+    evaluator: Evaluator
+    extents: dict[int, Index] = field(default_factory=dict)
+
+    @property
+    def nest(self) -> Nest:
+        """The nest that is emitted."""
+        return self.plan.nest
+
+    def emit(self) -> None:
+        """Emits the whole nest at the insertion point."""
+        self._prepare()
+        plan, lane_axes = self.plan, self.plan.lane_axes
+        outer = [a for a in self.nest.common if a not in lane_axes and a != plan.tile_axis]
+        flat = loops.mul(*(self.extents[axis] for axis in lane_axes)) if lane_axes else 1
+        block = block_of(plan)
+        single = isinstance(flat, int) and flat <= block
+        blocks = 1 if single else loops.ceil_div(flat, block)
+        rows: Index = 1
+        if plan.tile_axis is not None:
+            rows = loops.ceil_div(self.extents[plan.tile_axis], plan.lanes)
+        counts = [*(self.extents[axis] for axis in outer), rows, blocks]
+
+        def point_at(indices: list[Index]) -> Point:
+            return Point(index=dict(zip(outer, map(Uniform, indices[: len(outer)]), strict=True)))
+
+        def task(
+            emitter: NestEmitter, p: ir.Value | int, short: ShortRow | None, squares: Some | None
+        ) -> None:
+            *indices, row, number = _unflatten(p, counts)
+            point = point_at(indices)
+            if not lane_axes:
+                emitter._row(point, short)
+                return
+            start = 0 if single else loops.mul(number, block)
+            stop = flat if single else loops.minimum(flat, loops.add(start, block))
+            exact = isinstance(flat, int) and flat % plan.lanes == 0
+            if squares is None:
+                self._lane_loop(point, start, stop, exact)
+            else:
+                squares(point, loops.mul(row, plan.lanes), start, stop)
+
+        def all_tasks(short: ShortRow | None, squares: Some | None = None) -> None:
+            work = self._task_work(None if short is None else short.vectors * plan.lanes)
+            count = loops.mul(*counts)
+
+            def run(emitter: NestEmitter) -> None:
+                self._run_tasks(count, work, lambda p: task(emitter, p, short, squares))
+
+            if self._has_short_rows(short):
+                self._run_groups(count, work, lambda p: point_at(_unflatten(p, counts)), short)
+            elif plan.ahead and short is None:
+                # Behind a row alone there is none that could be fetched meanwhile.
+                alone = replace(self, plan=replace(plan, ahead={}))
+                loops.if_else(loops.less(count, 2), lambda: run(alone), lambda: run(self))
+            else:
+                run(self)
+
+        if plan.tile_axis is None:
+            self._by_length(all_tasks)
+        else:
+            self._squares().by_room(partial(all_tasks, None), self._row_by_row)
+
+    def _squares(self) -> Squares:
+        """What the tile axis makes of the nest."""
+        assert self.plan.tile_axis is not None
+        (lane_axis,) = self.plan.lane_axes
+        extent, width = self.extents[self.plan.tile_axis], self.extents[lane_axis]
+        has_masks = self.kernel.target.vector_bytes >= 32
+        return Squares(
+            self.plan.lanes, self.plan.tile_axis, lane_axis, extent, width, has_masks, self._row
+        )
+
+    def _row_by_row(self, point: Point, first: Index, start: Index, stop: Index) -> None:
+        """The rows of a square, each gathered."""
+        axis = self.plan.tile_axis
+        assert axis is not None
+
+        def one(i: ir.Value) -> None:
+            self._lane_loop(point.at(axis, Uniform(i)), start, stop, False)
+
+        end = loops.minimum(loops.add(first, self.plan.lanes), self.extents[axis])
+        loops.for_range(first, end, 1, one)
+
+    def _run_tasks(self, count: Index, work: Index, task: Callable[[ir.Value | int], None]) -> None:
+        known = all(e is not None for stage in self.nest.stages for e in stage.extents)
+        if isinstance(count, int) and count <= 1:
+            if count == 1:
+                task(0)
+        elif known and self.nest.work() <= _SERIAL_WORK:
+            loops.for_range(0, count, 1, lambda p: task(p))
+        else:
+            loops.shared_range(count, work, _TASK_WORK, task)
+
+    def _run_groups(
+        self,
+        count: Index,
+        work: Index,
+        point_at: Callable[[Index], Point],
+        short: ShortRow | None,
+    ) -> None:
+        """Several rows at a time, so that the passes of one need not wait for each other."""
+        groups = loops.floor_div(count, _TOGETHER)
+        rest = loops.mul(groups, _TOGETHER)
+
+        def group(number: Index) -> None:
+            first = loops.mul(number, _TOGETHER)
+            self._rows([point_at(loops.add(first, i)) for i in range(_TOGETHER)], short)
+
+        self._run_tasks(groups, loops.mul(work, _TOGETHER), group)
+        if rest != count:
+            loops.for_range(rest, count, 1, lambda p: self._row(point_at(p), short))
+
+    def _task_work(self, row: int | None) -> Index:
+        """Rough number of scalar iterations of a task, whose rows have at most `row` elements."""
+        nest, plan = self.nest, self.plan
+        terms: list[Index] = []
+        for stage in nest.stages:
+            terms.append(loops.mul(*(row or self.extents[axis] for axis in nest.inner(stage))))
+        wide: Index = block_of(plan) if plan.lane_axes else 1
+        width = loops.mul(*(self.extents[axis] for axis in plan.lane_axes))
+        if isinstance(width, int) or len(nest.common) > len(plan.lane_axes):
+            wide = loops.minimum(width, wide)
+        return loops.mul(loops.add(*terms), wide, 1 if plan.tile_axis is None else plan.lanes)
+
+    def _prepare(self) -> None:
+        for axis, (stage, loop) in enumerate(self.nest.origin):
+            self.extents[axis] = self.kernel.extent(stage, loop)
+        for stage in self.nest.stages:
+            self._prepare_reads(stage)
+            for number, result in enumerate(stage.results):
+                if self._leaves(result):
+                    self.kernel.scratch(result)
+                self.kernel.sizes(result)
+                self.kernel.prepare(result)
+                if stage.window is not None:
+                    self.kernel.prepare_window(stage)
+                self.kernel.prepare(stage.inits[number].tensor)
+
+    def _prepare_reads(self, stage: Stage) -> None:
+        tensors = [operand.tensor for operand in stage.reads] + stage.gathers
+        for found in tensors:
+            self.kernel.prepare(found)
+            while isinstance(found, Slice | Reshape):
+                found = found.source
+                self.kernel.prepare(found)
+            if self.kernel.placement.inlining.is_inlined(found):
+                self._prepare_reads(found.stage)
+
+    def _leaves(self, result: Computed) -> bool:
+        """Whether stages of other nests, or the host part, read the result."""
+        placement = self.kernel.placement
+        readers = [stage for stage, _ in placement.reads_of(result)]
+        return any(reader not in self.nest.axes for reader in readers) or any(
+            root_of(placement.program.tensors[item.operands[0]]) is result
+            for item in placement.program.items
+            if not isinstance(item, Stage) and item.operation.name == "tensor.extract"
+        )
+
+    def _lane_loop(self, point: Point, start: Index, stop: Index, exact: bool) -> None:
+        axes = self.plan.lane_axes
+        extents = tuple(self.extents[axis] for axis in axes)
+
+        def vector(
+            base: ir.Value, mask: ir.Value | None, lanes: int, is_aligned: bool = True
+        ) -> Carried:
+            flat = Ramp(base, 1, lanes if is_aligned else 1, True)
+            index = dict(point.index)
+            if len(axes) == 1:
+                index[axes[0]] = flat
+            else:
+                index |= {a: Part(flat, extents, i) for i, a in enumerate(axes)}
+            self._row(Point(lanes, mask, index))
+            return []
+
+        lanes = self.plan.lanes
+        together = lanes * (UNROLL if self._is_straight() else self.plan.wide)
+        if together > lanes:
+            middle = loops.sub(stop, loops.mod(loops.sub(stop, start), together))
+            if self.plan.wide > 1:
+                loops.for_range(start, middle, together, lambda b: vector(b, None, together))
+            elif not (isinstance(middle, int) and middle == start):
+                unrolled(
+                    self.evaluator, start, middle, lanes, lambda b, _, c: vector(b, None, lanes)
+                )
+            start = middle
+        if self._is_repeatable():
+            self._rest(start, stop, vector)
+        else:
+            vector_range(start, stop, lanes, lambda b, m, _: vector(b, m, lanes), exact=exact)
+
+    def _rest(self, start: Index, stop: Index, vector: Callable[..., Carried]) -> None:
+        """What is left of a block, by wide vectors as far as they are used, then by narrow ones.
+
+        Each is whole: the last one is moved back to where it fits. Blocks that have no room for it
+        get a mask.
+        """
+        begin, narrow = start, self.plan.lanes // self.plan.parts
+        width = self.plan.lanes * self.plan.wide
+        while width >= narrow:
+            least, certain = self._least(width, narrow)
+            is_used = loops.less(least - 1, loops.sub(stop, begin))
+            emit = self._whole_or_masked(width, certain, (start, begin, stop), vector)
+            loops.if_else(is_used, emit)
+            after = loops.minimum(loops.add(begin, width), stop)
+            begin = loops.pick(is_used, after, begin)
+            width //= 2
+
+    def _whole_or_masked(
+        self, width: int, certain: int, ends: tuple[Index, ...], vector: Callable[..., Carried]
+    ) -> Callable[[], None]:
+        """A vector from the second of `ends` on, of whose lanes so many are there certainly."""
+        start, begin, stop = ends
+
+        def whole() -> None:
+            base = loops.minimum(begin, loops.sub(stop, width))
+            vector(loops.value(base), None, width, is_aligned=False)
+
+        def masked() -> None:
+            keep = loops.mask(loops.sub(stop, begin), width, certain)
+            vector(loops.value(begin), keep, width)
+
+        has_room = loops.less(width - 1, loops.sub(stop, start))
+        return partial(loops.if_else, has_room, whole, masked)
+
+    def _least(self, width: int, narrow: int) -> tuple[int, int]:
+        """The least rest that gets a wide vector, and lanes that it then has without any mask."""
+        if width == narrow:
+            return 1, 0
+        if self.kernel.target.vector_bytes < 64:
+            # Masks are vectors as well there, whose parts LLVM does not take one by one.
+            return width // 2 + width // 4 // narrow * narrow + 1, 0
+        # Each vector with a mask needs one in a register, of which there are seven.
+        if width <= 4 * narrow:
+            return width // 2 + 1, width // 2
+        return width // 4 * 3, width // 4 * 3
+
+    def _is_repeatable(self) -> bool:
+        """Whether lanes may be several vectors, and elements be computed twice.
+
+        They may if nothing that is read was written before.
+        """
+        if self.plan.parts == 1 or len(self.nest.stages) > 1 or len(self.plan.lane_axes) > 1:
+            return False
+        (stage,) = self.nest.stages
+        placement = self.kernel.placement
+        spots = [placement.spot(result) for result in stage.results]
+        read = {placement.spot(access.tensor) for access in placement.inlining.reads(stage)}
+        owners = {spot.owner for spot in read if spot is not None}
+        starts = all(isinstance(init.tensor, Splat) for init in stage.inits)
+        return starts and all(spot is None or spot.owner not in owners for spot in spots)
+
+    def _is_straight(self) -> bool:
+        """Whether one vector takes few instructions and no loops."""
+        clusters = self.plan.clusters
+        alone = len(clusters) == 1 and not clusters[0].axes
+        reduces = any(stage.has_reduction for stage in self.nest.stages)
+        return alone and not reduces and is_short(self.evaluator, self.nest.stages)
+
+    def _by_length(self, emit: Callable[[ShortRow | None], None]) -> None:
+        """Emits code for each length of short rows, if the nest may have them, and for others."""
+        inlining, target = self.kernel.placement.inlining, self.kernel.target
+        found = row_extent(self.plan, self.extents, self.combiners, inlining, target)
+        if found is None:
+            emit(None)
+        else:
+            by_length(*found, emit)
+
+    def _has_short_rows(self, short: ShortRow | None) -> bool:
+        """Whether rows are so short that their passes mostly wait for one another."""
+        if self.plan.lane_axes:
+            return False
+        inner = [cluster.axes for cluster in self.plan.clusters if cluster.axes]
+        if len(inner) < 2 or any(len(axes) > 1 for axes in inner):
+            return False
+        most = _SHORT_VECTORS * self.plan.lanes
+        if short is not None:
+            return short.vectors <= _SHORT_VECTORS
+        extents = [self.extents[axis] for (axis,) in inner]
+        return all(isinstance(extent, int) and extent <= most for extent in extents)
+
+    def _row(self, point: Point, short: ShortRow | None = None) -> None:
+        """All stages for one iteration of the common axes."""
+        self._rows([point], short)
+
+    def _rows(self, points: list[Point], short: ShortRow | None = None) -> None:
+        """All stages for some iterations of the common axes, cluster by cluster."""
+        evaluator = self.evaluator
+        evaluator.has_padded_rows = short is not None
+        buffers, states = [], []
+        for point in points:
+            evaluator.registers, evaluator.rows = {}, {}
+            for stage in self.nest.stages:
+                for result in stage.results:
+                    if self._needs_row(stage, result):
+                        buffers.append(self._allocate_row(stage, result, point, short))
+            states.append((point, evaluator.registers, evaluator.rows))
+        for cluster in self.plan.clusters:
+            for point, evaluator.registers, evaluator.rows in states:
+                ClusterEmitter(
+                    evaluator, self.plan, self.extents, self.combiners, cluster, point, short
+                ).emit()
+        for buffer in reversed(buffers):
+            memref.dealloc(buffer)
+        evaluator.registers, evaluator.rows = {}, {}
+
+    def _needs_row(self, stage: Stage, result: Computed) -> bool:
+        if self.kernel.placement.spot(result) is not None or not kept_axes(self.nest, stage):
+            return False
+        cluster = next(c for c in self.plan.clusters if stage in c.stages)
+        readers = [reader for reader, _ in self.kernel.placement.reads_of(result)]
+        return any(reader not in cluster.stages for reader in readers)
+
+    def _allocate_row(
+        self, stage: Stage, result: Computed, point: Point, short: ShortRow | None
+    ) -> ir.Value:
+        """A buffer for one row of a result: its view has stride zero along the common axes."""
+        axes = self.nest.axes[stage]
+        own = [use.dim for use in uses_of(stage.inits[result.number].indices)]
+        sizes = self.kernel.sizes(result)
+        inner = set(self.nest.inner(stage))
+        kept = [i for i, dim in enumerate(own) if dim is not None and axes[dim] in inner]
+        lanes = point.lanes if self.plan.lane_axes else 1
+        steps = [loops.mul(s, lanes) for s in row_major([sizes[i] for i in kept])]
+        count = loops.mul(*(sizes[i] for i in kept), lanes)
+        if short is not None:
+            count = short.vectors * self.plan.lanes
+        buffer = self.kernel.allocate(count, result.element)
+        strides: list[Index] = [0] * len(sizes)
+        for position, step in zip(kept, steps, strict=True):
+            strides[position] = step
+        offset: Index = 0
+        for position, dim in enumerate(own):
+            if dim is not None and axes[dim] in self.plan.lane_axes:
+                strides[position] = 1
+                lane = point.index[axes[dim]]
+                assert isinstance(lane, Ramp), "rows are kept along one lane axis"
+                offset = loops.sub(0, lane.base)
+        self.evaluator.rows[result] = View(buffer, result.element, offset, sizes, tuple(strides))
+        return buffer
+
+
+def _unflatten(p: Index, counts: Sequence[Index]) -> list[Index]:
+    """Row-major indices of iteration p of nested loops."""
+    found: list[Index] = []
+    for position in reversed(range(1, len(counts))):
+        alone = all(count == 1 for count in counts[:position])
+        p, index = (0, p) if alone else loops.divided(p, counts[position])
+        found.append(index)
+    return [p, *reversed(found)]
