@@ -69,7 +69,7 @@ from .quantized import (
     QuantizeOp,
 )
 from .search import ArgmaxOp, ArgminOp
-from .shapes import MakeShapeOp, MatchCastOp, ShapeOfOp
+from .shapes import MakeShapeOp, MatchCastOp, RequireOp, ShapeOfOp
 from .slots import InferredSlotOp, SlotOp
 from .statistical import MaxOp, MeanOp, MinOp, ProdOp, ReductionOp, SumOp, reduced_axes
 from .ternary import WhereOp
@@ -229,6 +229,7 @@ __all__ = [
     "ReductionOp",
     "ReluOp",
     "RemainderOp",
+    "RequireOp",
     "ReshapeOp",
     "RightShiftOp",
     "RmsNormOp",

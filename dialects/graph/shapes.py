@@ -1,9 +1,10 @@
-"""Annotations and shapes as values: match_cast, shape_of, make_shape (paper §3.2)."""
+"""Annotations and shapes as values: match_cast, require, shape_of, make_shape (paper §3.2)."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from relax_mlir.bindings import ext, ir
+from relax_mlir.symbolic import Fact, SymbolicError
 
 from .dialect import ShapeAttr
 from .op import Annotation, GraphOp, InferredOp, annotation_of, compatible, to_mlir
@@ -36,6 +37,47 @@ class MatchCastOp(GraphOp, name="match_cast"):
             raise ShapeError(
                 f"asserts '{self.result.type}', which '{self.input.type}' can never be"
             )
+
+
+class RequireOp(GraphOp, name="require"):
+    """Goes on only if one of the facts holds; checked at run time.
+
+        "graph.require"() {any_of = ["k == n", "k == 1", "n == 1"], by = "graph.add"} : () -> ()
+
+    From there on, in its block and in what is nested in it, proofs may use a fact that stands
+    alone. `by` names in the error who requires it: an operator, or a function as `@name`.
+
+    C1  there is at least one fact, and each is a relation of two expressions
+
+    Source: paper §4.1 (checks at run time); TVM `relax.assert_op`.
+    """
+
+    any_of: ir.ArrayAttr
+    by: ir.StringAttr
+
+    @classmethod
+    def build(cls, any_of: Sequence[Fact], by: str) -> "RequireOp":
+        """Creates the check at the insertion point."""
+        attributes = {
+            "any_of": ir.ArrayAttr.get([ir.StringAttr.get(str(fact)) for fact in any_of]),
+            "by": ir.StringAttr.get(by),
+        }
+        return ir.Operation.create(cls.OPERATION_NAME, attributes=attributes).opview
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts of which one has to hold; raises SymbolicError on malformed text."""
+        texts = [ir.StringAttr(text).value for text in ir.ArrayAttr(self.attributes["any_of"])]
+        return tuple(map(Fact.parse, texts))
+
+    def check(self) -> None:
+        """Raises ShapeError if there is nothing that could hold."""
+        try:
+            facts = self.facts
+        except (SymbolicError, ValueError) as error:
+            raise ShapeError(f"has a malformed 'any_of': {error}") from None
+        if not facts:  # C1
+            raise ShapeError("expects at least one fact")
 
 
 class ShapeOfOp(InferredOp, name="shape_of", traits=[ext.Pure]):

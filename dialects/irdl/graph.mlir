@@ -901,6 +901,11 @@ module {
       %1 = irdl.any
       irdl.results(result: %1)
     }
+    irdl.operation @require {
+      %0 = irdl.base "#builtin.array" 
+      %1 = irdl.base "#builtin.string" 
+      irdl.attributes {"any_of" = %0, "by" = %1}
+    }
     irdl.operation @shape_of {
       %0 = irdl.any
       irdl.operands(input: %0)

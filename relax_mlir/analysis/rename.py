@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     Annotation,
+    RequireOp,
     ShapeAttr,
     annotation_of,
     dims_of_attr,
@@ -12,8 +13,9 @@ from relax_mlir.dialects.graph import (
     to_mlir,
 )
 from relax_mlir.rewriting import walk_ops
-from relax_mlir.symbolic import Expr
+from relax_mlir.symbolic import Expr, Facts
 
+from .functions import FACTS
 from .signatures import substitute
 from .symbols import dims_of
 
@@ -21,7 +23,7 @@ FUNCTION_TYPE = "function_type"
 
 
 def used_symbols(root: ir.Operation | ir.OpView) -> set[str]:
-    """Symbols in annotations and attributes of an op and all that is nested in it."""
+    """Symbols in annotations, shapes and facts of an op and all that is nested in it."""
     found: set[str] = set()
     ops: list[ir.OpView] = walk_ops(root)
     for op in ops:
@@ -31,6 +33,8 @@ def used_symbols(root: ir.Operation | ir.OpView) -> set[str]:
         for _, attribute in _shapes(op):
             for dim in dims_of_attr(attribute.dims):
                 found |= dim.symbols if dim is not None else set()
+        for _, facts in _facts(op):
+            found |= facts.symbols
     return found
 
 
@@ -52,6 +56,9 @@ def rename_symbols(root: ir.Operation | ir.OpView, values: Mapping[str, Expr]) -
         for name, attribute in list(_shapes(op)):
             dims = [d if d is None else d.substitute(values) for d in dims_of_attr(attribute.dims)]
             op.attributes[name] = shape_attr(dims)
+        for name, facts in list(_facts(op)):
+            texts = [ir.StringAttr.get(str(fact)) for fact in facts.substitute(values)]
+            op.attributes[name] = ir.ArrayAttr.get(texts)
         if isinstance(op, func.FuncOp):
             type_ = op.type
             inputs, results = ([change(t) for t in ts] for ts in (type_.inputs, type_.results))
@@ -74,3 +81,10 @@ def _shapes(op: ir.OpView) -> Iterator[tuple[str, ShapeAttr]]:
         attribute = op.attributes[name]
         if isinstance(attribute, ShapeAttr):
             yield name, ShapeAttr(attribute)
+
+
+def _facts(op: ir.OpView) -> Iterator[tuple[str, Facts]]:
+    """The attributes of an op that state facts."""
+    name = {func.FuncOp: FACTS, RequireOp: "any_of"}.get(type(op))
+    if name is not None and name in op.attributes:
+        yield name, Facts.parse([text.value for text in ir.ArrayAttr(op.attributes[name])])

@@ -17,6 +17,7 @@ from relax_mlir.dialects.graph import (
     Dim,
     MakeShapeOp,
     MatchCastOp,
+    RequireOp,
     ShapeOfOp,
     ShapeValueType,
     TensorType,
@@ -154,6 +155,7 @@ class _Emitter:
             ViewOp: self._view,
             CallDpsOp: self._call,
             MatchCastOp: self._match_cast,
+            RequireOp: self._require,
             func.ReturnOp: self._return,
             arith.ConstantOp: self._constant,
         }
@@ -256,6 +258,17 @@ class _Emitter:
                 self._expression(op, fact.lhs),
                 self._expression(op, nearest),
             )
+
+    def _require(self, op: RequireOp) -> None:
+        """Fails unless one of the facts holds; the first one's values are reported."""
+        out, facts = self.out, op.facts
+        got, want = (self._expression(op, e) for e in (facts[0].lhs, _nearest(facts[0])))
+        for fact in facts[1:]:
+            pair = [self._expression(op, e) for e in (fact.lhs, _nearest(fact))]
+            holds = out.value(f"arith.cmpi eq, {pair[0]}, {pair[1]} : index")
+            want = out.value(f"arith.select {holds}, {got}, {want} : index")
+        text = " or ".join(map(str, facts))
+        self._check(f"{op.by.value} requires {text}, but '{facts[0].lhs}'", got, want)
 
     def _check(self, what: str, got: str, want: str) -> None:
         """Fails unless two index values are equal."""

@@ -104,6 +104,8 @@ class _Printer:
             body = f"constant {_short(op.attributes['value'])}{attributes}"
         elif op.name == "func.return":
             body = f"return {operands}".rstrip()
+        elif op.name == "graph.require":
+            body = _requirement(op)
         else:
             body = f"{op.name}{symbol}({operands}{_shape_arguments(op)}){attributes}"
         line = (f"{names} = " if names else "") + body + (f" : {types}" if types else "")
@@ -139,6 +141,11 @@ class _Printer:
             if key not in hidden
         ]
         return " {" + ", ".join(shown) + "}" if shown else ""
+
+
+def _requirement(op: ir.Operation) -> str:
+    facts = " or ".join(fact.value for fact in ir.ArrayAttr(op.attributes["any_of"]))
+    return f"graph.require {facts}  by {op.attributes['by'].value}"
 
 
 def show_type(type_: ir.Type) -> str:

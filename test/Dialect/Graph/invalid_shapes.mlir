@@ -41,3 +41,21 @@ func.func @make_shape_c1() {
   %0 = "graph.make_shape"() {dims = #graph.shape<["?"]>} : () -> !graph.shape_value<["?"]>
   return
 }
+
+func.func @require_c1() {
+  // expected-error @below {{'graph.require' op expects at least one fact}}
+  "graph.require"() {any_of = [], by = "graph.add"} : () -> ()
+  return
+}
+
+func.func @require_c1_malformed(%x: tensor<?xf32, #graph.shape<["n"]>>) {
+  // expected-error @below {{'graph.require' op has a malformed 'any_of'}}
+  "graph.require"() {any_of = ["n =< 4"], by = "graph.add"} : () -> ()
+  return
+}
+
+func.func @require_c1_text() {
+  // expected-error @below {{'graph.require' op has a malformed 'any_of'}}
+  "graph.require"() {any_of = [4], by = "graph.add"} : () -> ()
+  return
+}

@@ -35,3 +35,10 @@ func.func @coarse(%x: tensor<?x4xf32>, %y: tensor<4xf32>, %z: !graph.object) {
   %2 = "graph.match_cast"(%z) : (!graph.object) -> tensor<?xf32>
   return
 }
+
+// CHECK-LABEL: func.func @required
+func.func @required(%x: tensor<?xf32, #graph.shape<["n"]>>, %y: tensor<?xf32, #graph.shape<["k"]>>) {
+  // CHECK: "graph.require"() {any_of = ["k == n", "k == 1", "n == 1"], by = "graph.add"} : () -> ()
+  "graph.require"() {any_of = ["k == n", "k == 1", "n == 1"], by = "graph.add"} : () -> ()
+  return
+}

@@ -42,6 +42,13 @@ func.func private @k(%x: tensor<?x2xf32, #graph.shape<["n", 2]>>, %out: tensor<?
   return %x : tensor<?x2xf32, #graph.shape<["n", 2]>>
 }
 
+// CHECK:      func @required(%arg0: tensor<n x f32>) {
+// CHECK-NEXT:   graph.require n == 1 or n == 4  by graph.add
+func.func @required(%x: tensor<?xf32, #graph.shape<["n"]>>) {
+  "graph.require"() {any_of = ["n == 1", "n == 4"], by = "graph.add"} : () -> ()
+  return
+}
+
 // What cannot be read as a shape is shown as it is written.
 // CHECK:      func private @malformed(tensor<?xf32, #graph.shape<["n +"]>>, shape<n, 4>, tensor<? x 4 x f32>)
 func.func private @malformed(tensor<?xf32, #graph.shape<["n +"]>>, !graph.shape_value<["n", 4]>, tensor<?x4xf32>)
