@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TypeVar
 
 from relax_mlir.bindings import func, ir
-from relax_mlir.dialects.graph import TensorType
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes import PassFailure, run_upstream
 from relax_mlir.program.nests import Nest, join
@@ -54,7 +53,7 @@ def read_kernel(prim_func: PrimFunc) -> tuple[ir.Module, Program]:
     """A copy of the tensor program without encodings, in a module of its own, and its stages."""
     known = prim_func if isinstance(prim_func, Unscheduled) else Unscheduled(prim_func.op)
     module = alone(known.prepared.body.operations[0])
-    return module, read_program(module.body.operations[0], prim_func.num_outs)
+    return module, read_program(module.body.operations[0], prim_func)
 
 
 def rewrite(
@@ -164,7 +163,7 @@ def emit_kernel(
         end = func.ReturnOp([])
     with ir.InsertionPoint(end), prim_func.op.location:
         kernel = Kernel(
-            placement, target, buffers, symbols, _dim_names(prim_func),
+            placement, target, buffers, symbols,
             ir.InsertionPoint.at_block_begin(module.body),
         )  # fmt: skip
         kernel.scalars.update(zip(old_scalars, names, strict=True))
@@ -197,9 +196,3 @@ def _buffer_type(type_: ir.Type) -> ir.Type:
         return type_
     kind = ir.RankedTensorType(type_)
     return ir.MemRefType.get(kind.shape, storage_type(kind.element_type))
-
-
-def _dim_names(prim_func: PrimFunc) -> list[list[str]]:
-    """The symbolic extents of each tensor argument as canonical text, empty where unknown."""
-    tensors = [a for a in prim_func.arguments if isinstance(a.type, ir.RankedTensorType)]
-    return [["" if d is None else str(d) for d in TensorType.of(a).dims or ()] for a in tensors]
