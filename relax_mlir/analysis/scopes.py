@@ -32,6 +32,7 @@ class Scope:
     symbols: frozenset[str]
     facts: Facts
     casts: dict[str, MatchCastOp] = field(default_factory=dict)
+    _required: dict[ir.Value | None, RequireOp] = field(default_factory=dict)
 
     def enter(self, op: ir.OpView) -> None:
         """Goes on behind an op."""
@@ -49,16 +50,21 @@ class Scope:
     def require(self, any_of: Sequence[Fact], by: str, location: ir.Location) -> None:
         """Has one of the facts checked in this block, as early as can be.
 
-        That is at its beginning, or behind the cast that binds the last of the symbols.
+        That is at its beginning, or behind the cast that binds the last of the symbols, and
+        behind what was required there before.
         """
         names = frozenset().union(*(fact.symbols for fact in any_of))
-        binding = [cast for name, cast in self.casts.items() if name in names]
-        if binding:
-            point = ir.InsertionPoint.after(binding[-1])
+        binding = [name for name in self.casts if name in names]
+        anchor = self.casts[binding[-1]].result if binding else None
+        if anchor in self._required:
+            point = ir.InsertionPoint.after(self._required[anchor])
+        elif anchor is not None:
+            point = ir.InsertionPoint.after(self.casts[binding[-1]])
         else:
             point = ir.InsertionPoint.at_block_begin(self.block)
         with point, location:
-            self.enter(RequireOp.build(any_of, by))
+            self._required[anchor] = RequireOp.build(any_of, by)
+        self.enter(self._required[anchor])
 
 
 def scoped_ops(function: func.FuncOp) -> Iterator[tuple[ir.OpView, Scope]]:

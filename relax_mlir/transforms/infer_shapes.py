@@ -19,7 +19,7 @@ Source: paper §4.1; TVM `Normalize`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from relax_mlir.analysis.functions import graph_functions
+from relax_mlir.analysis.functions import callees_first, graph_functions
 from relax_mlir.analysis.scopes import Scope, argument_symbols
 from relax_mlir.analysis.signatures import (
     functions_by_name,
@@ -46,7 +46,6 @@ from relax_mlir.dialects.graph import (
     to_mlir,
 )
 from relax_mlir.passes import Pass, PassFailure
-from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Facts
 
 
@@ -59,28 +58,6 @@ class InferShapes(Pass):
         inference = _Inference(functions_by_name(op))
         for function in callees_first(graph_functions(op)):
             inference.function(function)
-
-
-def callees_first(functions: Sequence[func.FuncOp]) -> list[func.FuncOp]:
-    """Orders functions so that each stands behind those that it calls, as far as that can be."""
-    by_name = {function.name.value: function for function in functions}
-    calls = {
-        name: [op.callee_name for op in walk_ops(function, CallOp)]
-        for name, function in by_name.items()
-    }
-    ordered: dict[str, func.FuncOp] = {}
-    entered: set[str] = set()
-
-    def visit(name: str) -> None:
-        if name in by_name and name not in entered:
-            entered.add(name)
-            for callee in calls[name]:
-                visit(callee)
-            ordered[name] = by_name[name]
-
-    for name in by_name:
-        visit(name)
-    return list(ordered.values())
 
 
 @dataclass
