@@ -11,13 +11,12 @@ from typing import TypeVar
 
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.passes import PassFailure, run_upstream
+from relax_mlir.passes import run_upstream
 from relax_mlir.program.nests import Nest, join
 from relax_mlir.program.placement import Placement, place
 from relax_mlir.program.program import Program, Stage, read_program
 from relax_mlir.rewriting import alone
 from relax_mlir.schedule.build.combine import combiner_of
-from relax_mlir.schedule.build.epilogue import Unsupported
 from relax_mlir.schedule.build.evaluate import Evaluator
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.memory import storage_type
@@ -64,17 +63,15 @@ def rewrite(
 ) -> bool:
     """Rewrites a tensor program that `match` finds something in by what `emit` makes of that.
 
-    Returns False, and leaves the function alone, if nothing is found or a part is unsupported.
+    Returns False, and leaves the function alone, if nothing is found. Raises Refusal if a part of
+    what is found is not supported.
     """
-    try:
-        module, program = read_kernel(prim_func)
-        found = match(program)
-        if found is None:
-            return False
-        placement = place(program, inline=False)
-        emit_kernel(prim_func, placement, target, lambda kernel: emit(kernel, found))
-    except (Unsupported, PassFailure):
+    module, program = read_kernel(prim_func)
+    found = match(program)
+    if found is None:
         return False
+    placement = place(program, inline=False)
+    emit_kernel(prim_func, placement, target, lambda kernel: emit(kernel, found))
     del module  # the program refers to it
     return True
 
