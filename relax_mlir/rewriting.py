@@ -148,6 +148,14 @@ def rewrite_greedily(root: ir.Operation | ir.OpView | ir.Module, *patterns: Patt
     return total
 
 
+def defining_op(value: ir.Value, kind: type[AnyOp]) -> AnyOp | None:
+    """The op that makes a value if it is of that class; None for others and block arguments."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or not isinstance(owner.opview, kind):
+        return None
+    return owner.opview
+
+
 def alone(op: ir.Operation | ir.OpView) -> ir.Module:
     """A new module, at the op's location, that holds a copy of the op and nothing else."""
     module = ir.Module.create(op.location)

@@ -89,8 +89,8 @@ def export(case: dict, sizes: dict[str, int], fast_math: str = "none") -> str:
         with ir.InsertionPoint(main.entry_block):
             result = model.run(_Graph(case["dtype"], fast_math), values, values)
             func.ReturnOp([result])
-        kind = ir.FunctionType.get(types, [result.type])
-        main.attributes["function_type"] = ir.TypeAttr.get(kind)
+        signature = ir.FunctionType.get(types, [result.type])
+        main.attributes["function_type"] = ir.TypeAttr.get(signature)
         return str(module)
 
 

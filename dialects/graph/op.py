@@ -1,7 +1,7 @@
 """The base class of operators: one deduction rule serves builder, verifier and inference."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from relax_mlir.bindings import ext, ir
 
@@ -13,6 +13,10 @@ class IntsAttr(ir.Attribute):
     """Constraint "array of 64-bit integers", for which the bindings have no name of their own."""
 
     attr_name = "builtin.dense_array"
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[int]: ...
 
 
 class FlagAttr(ir.Attribute):
@@ -81,7 +85,7 @@ def python_to_attribute(kind: type[ir.Attribute], value: Any) -> ir.Attribute:
         return ir.FloatAttr.get(ir.F64Type.get(), float(value))
     if kind is ShapeAttr:
         return shape_attr(value)
-    return kind.get(value)
+    return kind.get(value)  # type: ignore[attr-defined]  # each class has its own
 
 
 class GraphOp(Graph.Operation):

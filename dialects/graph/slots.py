@@ -89,7 +89,7 @@ class InferredSlotOp(SlotOp):
 
     def slots(self) -> list[ir.Value | None]:
         """The operands."""
-        return self.ins
+        return list[ir.Value | None](self.ins)
 
 
 def _segments(used: int, slots: int) -> ir.Attribute:

@@ -80,6 +80,15 @@ def static_extent(dim: Dim) -> int | None:
     return None if dim is None else dim.value
 
 
+def element_bits(element: ir.Type) -> int:
+    """Width of an element in memory, in bits: a byte at least, 64 for an index."""
+    if isinstance(element, ir.IndexType):
+        return 64
+    if isinstance(element, ir.IntegerType):
+        return max(8, element.width)
+    return ir.FloatType(element).width
+
+
 @dataclass(frozen=True)
 class TensorType:
     """A tensor annotation: dims and element type; `dims` is None where the rank is unknown.

@@ -9,4 +9,12 @@ def dims_of(expression: ir.AffineExpr) -> frozenset[int]:
         return frozenset([expression.position])
     if isinstance(expression, ir.AffineConstantExpr):
         return frozenset()
-    return dims_of(expression.lhs) | dims_of(expression.rhs)
+    lhs, rhs = operands_of(expression)
+    return dims_of(lhs) | dims_of(rhs)
+
+
+def operands_of(expression: ir.AffineExpr) -> tuple[ir.AffineExpr, ir.AffineExpr]:
+    """The operands of a sum, product, quotient or remainder."""
+    binary = ir.AffineAddExpr | ir.AffineMulExpr | ir.AffineModExpr
+    assert isinstance(expression, binary | ir.AffineFloorDivExpr | ir.AffineCeilDivExpr)
+    return expression.lhs, expression.rhs

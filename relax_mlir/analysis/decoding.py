@@ -17,9 +17,10 @@ def decodes(node: Node) -> bool:
     if not pattern_at_most(node.kernel.pattern, "injective") or len(node.outs) != 1:
         return False
     annotations = [annotation_of(value) for value in (*node.ins, *node.outs)]
-    if not all(isinstance(a, TensorType) and a.is_exact for a in annotations):
+    tensors = [a for a in annotations if isinstance(a, TensorType) and a.is_exact]
+    if len(tensors) < len(annotations):
         return False
-    *ins, out = map(_bits, annotations)
+    *ins, out = map(_bits, tensors)
     return at_most(2 * sum(ins, as_expr(0)), out).proved
 
 

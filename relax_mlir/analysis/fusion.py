@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import ir
-from relax_mlir.dialects.graph import annotation_of
+from relax_mlir.dialects.graph import TensorType
 
 from .compute_pattern import at_most, moves_only
 from .dataflow import Dataflow, Node
@@ -175,11 +175,11 @@ def _between(node: Node, sink: Node) -> Iterator[Node]:
 
 def _is_epilogue(node: Node, stages: set[Node]) -> bool:
     """Whether every call works on each element of the first one's output alone."""
-    shape = annotation_of(node.outs[0]).dims
+    shape = TensorType.of(node.outs[0]).dims
     return all(
         at_most(stage.kernel.pattern, "broadcast")
         and len(stage.outs) == 1
-        and annotation_of(stage.outs[0]).dims == shape
+        and TensorType.of(stage.outs[0]).dims == shape
         for stage in stages
     )
 

@@ -6,6 +6,7 @@ text everywhere, so it is looked through once, before the first of them.
 
 from collections.abc import Iterator
 from math import prod
+from typing import Any
 
 from relax_mlir.analysis.functions import FACTS, INOUT, MADE_BY, MADE_FROM, NAME, NUM_INPUTS
 from relax_mlir.bindings import func, ir
@@ -127,10 +128,8 @@ def _check_function(function: ir.Operation) -> None:
 
 
 def _check_facts(attribute: ir.Attribute) -> None:
-    texts = list(attribute) if isinstance(attribute, ir.ArrayAttr) else [attribute]
-    if not isinstance(attribute, ir.ArrayAttr) or not all(
-        isinstance(text, ir.StringAttr) for text in texts
-    ):
+    texts: list[Any] = list(attribute) if isinstance(attribute, ir.ArrayAttr) else [None]
+    if not all(isinstance(text, ir.StringAttr) for text in texts):
         raise _Malformed(f"'{FACTS}' that is {attribute}; expects an array of strings")
     try:
         Facts.parse([text.value for text in texts])

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from relax_mlir.analysis.affine import dims_of
 from relax_mlir.bindings import ir, linalg, tensor
+from relax_mlir.dialects.graph import element_bits
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.symbolic import Expr, const, maximum, minimum, product, sym
 
@@ -182,9 +183,7 @@ def _maps(op: linalg.GenericOp) -> list[ir.AffineMap]:
 
 
 def _element_bytes(element: ir.Type) -> int:
-    if isinstance(element, ir.IndexType):
-        return 8
-    return max(1, element.width // 8)
+    return element_bits(element) // 8
 
 
 def _flops(kernel: PrimFunc, sizes: _Sizes) -> Expr:

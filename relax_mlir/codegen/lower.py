@@ -100,7 +100,7 @@ def replace_fma(module: ir.Module) -> None:
         element = vector.element_type if vector else narrow
         if isinstance(element, ir.F64Type):
             continue
-        wide = ir.F64Type.get() if isinstance(element, ir.F32Type) else ir.F32Type.get()
+        wide: ir.Type = ir.F64Type.get() if isinstance(element, ir.F32Type) else ir.F32Type.get()
         if vector:
             wide = ir.VectorType.get(vector.shape, wide)
         with op.location, ir.InsertionPoint(op):
@@ -261,7 +261,7 @@ def _set_attributes(
 ) -> None:
     """Adds what LLVM cannot know: no exceptions, widths and places of vectors, disjoint buffers."""
     bits = ir.StringAttr.get(str(8 * target.vector_bytes))
-    attributes = [ir.StringAttr.get("nounwind")]
+    attributes: list[ir.Attribute] = [ir.StringAttr.get("nounwind")]
     if target.arch == "x86_64":
         attributes += [
             ir.ArrayAttr.get([ir.StringAttr.get(name), bits])

@@ -169,7 +169,8 @@ class _Outliner:
         with ir.InsertionPoint(entry):
             for value in captured:
                 if value not in mapping:
-                    mapping[value] = value.owner.clone().results[value.result_number]
+                    number = ir.OpResult(value).result_number
+                    mapping[value] = value.owner.clone().results[number]
             start, stride = mapping[lower], mapping[step]
             first = arith.addi(start, arith.muli(begin, stride))
             last = arith.addi(start, arith.muli(end, stride))

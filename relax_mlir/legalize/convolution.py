@@ -130,8 +130,9 @@ def _split_channels(value: ir.Value, groups: int, axis: int) -> ir.Value:
     """`value` with the dim `axis` split into groups and what is in each."""
     type_ = ir.RankedTensorType(value.type)
     sizes = _sizes(value)
-    assert isinstance(sizes[axis], int), "several groups have a constant number of channels"
-    sizes[axis : axis + 1] = [groups, sizes[axis] // groups]
+    channels = sizes[axis]
+    assert isinstance(channels, int), "several groups have a constant number of channels"
+    sizes[axis : axis + 1] = [groups, channels // groups]
     parts = [[i] for i in range(type_.rank + 1)]
     parts[axis : axis + 2] = [[axis, axis + 1]]
     dynamic = ir.ShapedType.get_dynamic_size()

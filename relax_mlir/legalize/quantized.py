@@ -7,6 +7,7 @@ own (b, half, group, place), so that it fuses into what reads the decoded matrix
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from relax_mlir.bindings import arith, ir, linalg, math, tensor
 from relax_mlir.dialects.graph import (
@@ -149,7 +150,7 @@ class _Rounding:
     """
 
     firsts: Callable[[], list[ir.Value]]
-    combine: Body
+    combine: Callable[..., ir.Value | list[ir.Value]]
     factors: tuple[Body, ...]
     number: Body
 
@@ -245,9 +246,7 @@ def dequantize_blocks(op: DequantizeBlocksOp, kernel: KernelBuilder) -> None:
     kernel.finish(_collapse(decoded, out, [0] * (rank - 1) + [3]))
 
 
-def _decode(
-    scheme: Scheme, stored: dict[str, ir.Value], half: ir.Value | None, group: ir.Value | None
-) -> ir.Value:
+def _decode(scheme: Scheme, stored: dict[str, ir.Value], half: Any, group: Any) -> ir.Value:
     """scale * (q - zero) + minimum."""
     f32 = ir.F32Type.get()
     q = stored["data"]

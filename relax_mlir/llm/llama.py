@@ -205,7 +205,7 @@ def _describe_arguments(main: func.FuncOp, names: Sequence[str], caches: Sequenc
     i64 = ir.IntegerType.get_signless(64)
     entries = []
     for name in names:
-        entry = {"graph.name": ir.StringAttr.get(name)}
+        entry: dict[str, ir.Attribute] = {"graph.name": ir.StringAttr.get(name)}
         if name in caches:
             entry["graph.inout"] = ir.IntegerAttr.get(i64, 1 + caches.index(name))
         entries.append(ir.DictAttr.get(entry))

@@ -213,7 +213,7 @@ def _substitute(
     if uses is None:
         return None
     written = tensor.stage.inits[tensor.number].indices
-    loop_use = {e.position: use for e, use in zip(written, uses, strict=True)}
+    loop_use = {ir.AffineDimExpr(e).position: use for e, use in zip(written, uses, strict=True)}
     result = []
     for own in inner:
         if own.plain:
@@ -329,7 +329,7 @@ def _varying(stage: Stage) -> set[ir.Value]:
     """The scalars of a block that change along its last loop; the others are hoisted."""
     if stage.block is None:
         return set()
-    found = set()
+    found: set[ir.Value] = set()
     operands = [*stage.reads, *stage.inits]
     for argument, operand in zip(stage.block.arguments, operands, strict=True):
         if _varies(stage, operand) or (

@@ -11,8 +11,9 @@ casts, mostly.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from relax_mlir.analysis.affine import dims_of
+from relax_mlir.analysis.affine import dims_of, operands_of
 from relax_mlir.bindings import arith, ir
+from relax_mlir.rewriting import defining_op
 
 from .program import (
     Argument,
@@ -234,7 +235,8 @@ def _without_groups(factor: Factor) -> Factor:
     if len(factor.indices) != 4 or not isinstance(factor.indices[1], ir.AffineFloorDivExpr):
         return factor
     panel, group, column, place = factor.indices
-    k, size = group.lhs, ir.AffineConstantExpr(group.rhs).value
+    k, divisor = operands_of(group)
+    size = ir.AffineConstantExpr(divisor).value
     if loop_of(k) is None or place != k % size or factor.tensor.shape[3] != size:
         return factor
     return replace(factor, indices=(panel, k, column, ir.AffineExpr.get_constant(0)))
@@ -253,7 +255,7 @@ def _pairs(stage: Stage, lhs: Factor, rhs: Factor, reduced: list[int]) -> int | 
 
 def _is_bf16(factor: Factor) -> bool:
     """Whether a factor is a bf16 number that has been widened."""
-    wide = _definition(factor.value, arith.ExtFOp)
+    wide = defining_op(factor.value, arith.ExtFOp)
     return wide is not None and isinstance(wide.operands[0].type, ir.BF16Type)
 
 
@@ -311,11 +313,11 @@ def factors_of(stage: Stage, numbers: Numbers = FLOATS) -> dict[int, ir.Value] |
     """What the body multiplies, by the number of the read that it comes from."""
     block = stage.body
     accumulator = block.arguments[2]
-    total = _definition(block.operations[len(block.operations) - 1].operands[0], numbers.add)
+    total = defining_op(block.operations[len(block.operations) - 1].operands[0], numbers.add)
     if total is None:
         return None
     others = [operand for operand in total.operands if operand != accumulator]
-    product = _definition(others[0], numbers.multiply) if len(others) == 1 else None
+    product = defining_op(others[0], numbers.multiply) if len(others) == 1 else None
     if product is None:
         return None
     found: dict[int, ir.Value] = {}
@@ -325,13 +327,6 @@ def factors_of(stage: Stage, numbers: Numbers = FLOATS) -> dict[int, ir.Value] |
             return None
         found[reads.pop()] = operand
     return found if sorted(found) == [0, 1] else None
-
-
-def _definition(value: ir.Value, kind: type) -> ir.OpView | None:
-    if isinstance(value.owner, ir.Block):
-        return None
-    op = value.owner.opview
-    return op if isinstance(op, kind) else None
 
 
 def _block_arguments(value: ir.Value, block: ir.Block) -> set[int] | None:

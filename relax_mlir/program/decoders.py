@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import arith, func, ir, linalg
-from relax_mlir.dialects.graph import DequantizeOp, TensorType, annotation_of
+from relax_mlir.dialects.graph import DequantizeOp, TensorType
 from relax_mlir.dialects.graph.quantized import NEST, PARTS, SCHEMES, Scheme
 from relax_mlir.legalize.kernel import KernelBuilder
 from relax_mlir.legalize.quantized import dequantize
@@ -81,7 +81,7 @@ class _Pattern:
                 func.ReturnOp([])
             assert isinstance(op, DequantizeOp)
             present = [annotations[part] for part in PARTS if part in parts]
-            kernel = KernelBuilder("decoder", present, [annotation_of(op.result)], module.body)
+            kernel = KernelBuilder("decoder", present, [TensorType.of(op.result)], module.body)
             with kernel.insertion_point:
                 dequantize(op, kernel)
         run_upstream(_SIMPLIFY, module.operation)
@@ -103,16 +103,19 @@ class _Pattern:
         for expected, index in zip(self.places[self.parts.index("data")], data, strict=True):
             if not isinstance(index, ir.AffineDimExpr):
                 return None
-            if found.setdefault(expected.position, index.position) != index.position:
+            if (
+                found.setdefault(ir.AffineDimExpr(expected).position, index.position)
+                != index.position
+            ):
                 return None
         if len(found) != 6 or len(set(found.values())) != 6:
             return None
         loops = tuple(found[i] for i in range(6))
         places = [ir.AffineExpr.get_dim(loop) for loop in loops]
         moved = ir.AffineMap.get(num_loops, 0, places)
-        for i, expected in enumerate(self.places):
-            indices = tuple(e.compose(moved).maybe_downcast() for e in expected)
-            if indices != tuple(reads[match.arguments[i]].indices):
+        for i, places_of in enumerate(self.places):
+            composed = tuple(e.compose(moved).maybe_downcast() for e in places_of)
+            if composed != tuple(reads[match.arguments[i]].indices):
                 return None
         return loops
 

@@ -147,7 +147,7 @@ def drop_cast(op: MatchCastOp) -> ir.Value | None:
 
 def join_reshapes(op: ReshapeOp) -> ir.Value | None:
     """A reshape to the same dims, and a reshape of a reshape."""
-    if _says_nothing_new(op.input, annotation_of(op.result)):
+    if _says_nothing_new(op.input, TensorType.of(op.result)):
         return op.input
     inner = _producer(op.input)
     if isinstance(inner, _RESHAPES):
@@ -169,25 +169,25 @@ def join_permutations(op: PermuteDimsOp) -> ir.Value | None:
 
 def drop_broadcast(op: BroadcastToOp) -> ir.Value | None:
     """A broadcast to the operand's own dims."""
-    return op.input if _says_nothing_new(op.input, annotation_of(op.result)) else None
+    return op.input if _says_nothing_new(op.input, TensorType.of(op.result)) else None
 
 
 def drop_astype(op: AstypeOp) -> ir.Value | None:
     """A conversion to the operand's own element type."""
-    return op.input if annotation_of(op.input).element == op.dtype.value else None
+    return op.input if TensorType.of(op.input).element == op.dtype.value else None
 
 
 def drop_slice(op: StridedSliceOp) -> ir.Value | None:
     """A slice of everything: from 0 to the end, with stride 1."""
     whole = all(begin is not None and begin.value == 0 for begin in dims_of_attr(op.begin.dims))
     steps = set(ir.DenseI64ArrayAttr(op.attributes["strides"]))
-    same = _says_nothing_new(op.input, annotation_of(op.result))
+    same = _says_nothing_new(op.input, TensorType.of(op.result))
     return op.input if whole and steps <= {1} and same else None
 
 
 def fold_shape_of(op: ShapeOfOp) -> ir.Value | None:
     """The shape of a tensor whose dims are known."""
-    annotation = annotation_of(op.input)
+    annotation = TensorType.of(op.input)
     return MakeShapeOp.build(dims=annotation.dims).result if annotation.is_exact else None
 
 

@@ -59,7 +59,7 @@ class Row(Generic[AnyOp]):
 
 def is_f32_matmul(op: MatmulOp) -> bool:
     """Rows of f32 times one f32 matrix, all dims known and the contracted ones equal."""
-    types = [annotation_of(value) for value in (op.lhs, op.rhs, op.result)]
+    types = [TensorType.of(value) for value in (op.lhs, op.rhs, op.result)]
     if not all(type_.is_exact and isinstance(type_.element, ir.F32Type) for type_ in types):
         return False
     lhs, rhs = (exact_dims(type_.dims) for type_ in types[:2])
@@ -76,7 +76,7 @@ def matmul_transposed(op: MatmulOp) -> list[ir.Value] | None:
     if not is_f32_matmul(op) or isinstance(op.rhs.owner, ir.Block):
         return None
     transpose = op.rhs.owner.opview
-    if not isinstance(transpose, PermuteDimsOp) or not annotation_of(transpose.input).is_exact:
+    if not isinstance(transpose, PermuteDimsOp) or not TensorType.of(transpose.input).is_exact:
         return None
     return [op.lhs, transpose.input]
 

@@ -42,14 +42,13 @@ from relax_mlir.dialects.graph import (
     TensorType,
     TriuOp,
     WhereOp,
-    annotation_of,
     dims_equal,
     exact_dims,
     known_dims,
 )
 from relax_mlir.passes import Pass
+from relax_mlir.rewriting import defining_op, safe_erase, walk_ops
 from relax_mlir.rewriting import replace as replace_op
-from relax_mlir.rewriting import safe_erase, walk_ops
 from relax_mlir.symbolic import Expr, const, product
 
 Dims: TypeAlias = tuple[Expr, ...]
@@ -111,8 +110,8 @@ class Attention:
     def build(self) -> ir.Value:
         """Emits the operator, and what makes its result that of the last product."""
         query, key = self.scores.product.operands
-        n, d = exact_dims(annotation_of(query).dims)[-2:]
-        m, e = exact_dims(annotation_of(self.value).dims)[-2:]
+        n, d = exact_dims(TensorType.of(query).dims)[-2:]
+        m, e = exact_dims(TensorType.of(self.value).dims)[-2:]
         batch, heads, kv_heads = self._batch, const(self.heads), const(self.kv_heads)
         query = _permuted(_reshaped(query, (batch, heads, n, d)), (0, 2, 1, 3))
         key = _permuted(_reshaped(key, (batch, kv_heads, d, m)), (0, 3, 1, 2))
@@ -131,22 +130,22 @@ class Attention:
         """The mask as the operator takes it: of rank 4, with one dim for the heads."""
         mask, condition = self.scores.mask, self.scores.condition
         if condition is not None:
-            element = annotation_of(self.value).element
-            mask = WhereOp.build(condition, _scalar(0.0, element), _scalar(-math.inf, element))
-            mask = mask.result
+            element = TensorType.of(self.value).element
+            masked = WhereOp.build(condition, _scalar(0.0, element), _scalar(-math.inf, element))
+            mask = masked.result
         if mask is None:
             return None
-        *fronts, n, m = _padded(exact_dims(annotation_of(mask).dims), len(self.fronts) + 2)
+        *fronts, n, m = _padded(exact_dims(TensorType.of(mask).dims), len(self.fronts) + 2)
         heads = product(fronts[1:])
         return _reshaped(mask, (fronts[0] if fronts else _ONE, heads, n, m))
 
 
 def match(product: MatmulOp) -> Attention | None:
     """The attention whose last product this is, or None."""
-    softmax = _maker(product.lhs, SoftmaxOp)
+    softmax = defining_op(product.lhs, SoftmaxOp)
     if softmax is None:
         return None
-    shape = known_dims(annotation_of(softmax.input).dims)
+    shape = known_dims(TensorType.of(softmax.input).dims)
     axis = ir.IntegerAttr(softmax.attributes["axis"]).value
     if shape is None or not 2 <= len(shape) <= 5 or axis not in (-1, len(shape) - 1):
         return None
@@ -165,7 +164,7 @@ def _scores(value: ir.Value, shape: Dims) -> Scores | None:
     op = None if isinstance(value.owner, ir.Block) else value.owner.opview
     if not isinstance(op, MatmulOp | MultiplyOp | DivideOp | AddOp | WhereOp):
         return None
-    if not _are_equal(annotation_of(value).dims, shape):
+    if not _are_equal(TensorType.of(value).dims, shape):
         return None
     found = None
     if isinstance(op, MatmulOp):
@@ -175,7 +174,7 @@ def _scores(value: ir.Value, shape: Dims) -> Scores | None:
     elif isinstance(op, WhereOp):
         inner = _scores(op.x, shape)
         if inner is not None and not inner.is_masked and _number(op.y) == -math.inf:
-            fits = _is_mask(annotation_of(op.condition), shape)
+            fits = _is_mask(TensorType.of(op.condition), shape)
             found = replace(inner, condition=op.condition) if fits else None
     else:
         found = _masked(op.lhs, op.rhs, shape) or _masked(op.rhs, op.lhs, shape)
@@ -201,18 +200,18 @@ def _masked(value: ir.Value, mask: ir.Value, shape: Dims) -> Scores | None:
         return replace(inner, causal=True)
     if inner.mask is not None or inner.condition is not None:
         return None
-    return replace(inner, mask=mask) if _is_mask(annotation_of(mask), shape) else None
+    return replace(inner, mask=mask) if _is_mask(TensorType.of(mask), shape) else None
 
 
 def _is_causal(mask: ir.Value, shape: Dims) -> bool:
     """Whether a mask is 0 up to the diagonal of the scores, and -inf above."""
-    triangle = _maker(mask, TriuOp)
+    triangle = defining_op(mask, TriuOp)
     if triangle is None or ir.IntegerAttr(triangle.attributes["k"]).value != 1:
         return False
-    full = _maker(triangle.input, FullOp)
+    full = defining_op(triangle.input, FullOp)
     if full is None or _number(full.fill_value) != -math.inf:
         return False
-    dims = annotation_of(mask).dims
+    dims = TensorType.of(mask).dims
     return dims is not None and _are_equal(dims[-2:], shape[-2:])
 
 
@@ -231,13 +230,13 @@ def _is_mask(mask: TensorType, shape: Dims) -> bool:
 
 def _heads(first: MatmulOp, last: MatmulOp, shape: Dims) -> tuple[int, int] | None:
     """Heads of queries and of keys, if the operands have the dims of attention."""
-    operands = map(annotation_of, (first.lhs, first.rhs, last.rhs))
+    operands = map(TensorType.of, (first.lhs, first.rhs, last.rhs))
     query, key, value = (known_dims(operand.dims) for operand in operands)
     if query is None or key is None or value is None:
         return None
     if any(len(dims) != len(shape) for dims in (query, key, value)):
         return None
-    if not isinstance(annotation_of(first.lhs).element, ir.F32Type | ir.F16Type | ir.BF16Type):
+    if not isinstance(TensorType.of(first.lhs).element, ir.F32Type | ir.F16Type | ir.BF16Type):
         return None
     for features in (query[-1], value[-1]):
         if not features.value or features.value % _FEATURES:
@@ -264,14 +263,6 @@ def _constants(dims: Dims) -> list[int] | None:
     return values if len(values) == len(dims) else None
 
 
-def _maker(value: ir.Value, kind: type[Op]) -> Op | None:
-    """The op that makes a value, if it is of a kind."""
-    if isinstance(value.owner, ir.Block):
-        return None
-    op = value.owner.opview
-    return op if isinstance(op, kind) else None
-
-
 def _is_used_once(value: ir.Value) -> bool:
     return len(list(value.uses)) == 1
 
@@ -286,7 +277,7 @@ def _padded(dims: Dims, rank: int) -> Dims:
 
 def _number(value: ir.Value) -> float | None:
     """The number that a constant holds everywhere."""
-    op = _maker(value, arith.ConstantOp)
+    op = defining_op(value, arith.ConstantOp)
     if op is None or not isinstance(op.attributes["value"], ir.DenseElementsAttr):
         return None
     elements = ir.DenseElementsAttr(op.attributes["value"])
@@ -300,7 +291,7 @@ def _scalar(number: float, element: ir.Type) -> ir.Value:
 
 
 def _reshaped(value: ir.Value, dims: tuple[Dim, ...]) -> ir.Value:
-    if _are_equal(annotation_of(value).dims, dims):
+    if _are_equal(TensorType.of(value).dims, dims):
         return value
     return ReshapeOp.build(value, shape=dims).result
 

@@ -40,7 +40,7 @@ from relax_mlir.dialects.graph import (
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
 from relax_mlir.legalize.kernel import KernelBuilder, dim, empty, index
 from relax_mlir.passes import Pass, PassFailure, run_upstream
-from relax_mlir.rewriting import is_unused, safe_erase, walk_ops
+from relax_mlir.rewriting import defining_op, is_unused, safe_erase, walk_ops
 from relax_mlir.symbolic import Expr, as_expr
 
 PLACEHOLDER = "__fused"
@@ -99,27 +99,19 @@ def _restore_outputs(kernel: PrimFunc) -> None:
     block = kernel.op.entry_block
     terminator = block.operations[len(block.operations) - 1]
     for value, out in zip(terminator.operands, kernel.outs, strict=True):
-        source = _owner(value, tensor.CastOp)
+        source = defining_op(value, tensor.CastOp)
         value = source.source if source is not None else value
-        loops = _owner(value, linalg.GenericOp)
+        loops = defining_op(value, linalg.GenericOp)
         if loops is None:
             continue
         position = len(loops.inputs) + list(loops.results).index(value)
         old = loops.operands[position]
-        if _owner(old, tensor.EmptyOp) is not None and plain_type(out.type) == old.type:
+        if defining_op(old, tensor.EmptyOp) is not None and plain_type(out.type) == old.type:
             with ir.InsertionPoint(loops), loops.location:
                 loops.operation.operands[position] = cast(out, old.type)
             for dead in (old, *old.owner.operands):
                 if not isinstance(dead.owner, ir.Block) and is_unused(dead.owner):
                     safe_erase(dead.owner)
-
-
-def _owner(value: ir.Value, kind: type) -> ir.OpView | None:
-    """The op that computes the value, if it is of a kind."""
-    if isinstance(value.owner, ir.Block):
-        return None
-    op = value.owner.opview
-    return op if isinstance(op, kind) else None
 
 
 def merge(function: func.FuncOp, kernels: dict[str, PrimFunc]) -> Merged:
@@ -134,8 +126,8 @@ def merge(function: func.FuncOp, kernels: dict[str, PrimFunc]) -> Merged:
     with function.location:
         builder = KernelBuilder(
             PLACEHOLDER,
-            [annotation_of(a) for a in kept],
-            [annotation_of(value) for value in memory.returned],
+            [TensorType.of(a) for a in kept],
+            [TensorType.of(value) for value in memory.returned],
             block,
         )
         with builder.insertion_point:
@@ -255,8 +247,8 @@ class _Inliner:
         """The output argument that a result is computed into, or a new tensor."""
         if value in self.targets:
             return self.targets[value]
-        annotation = annotation_of(value)
-        dims = known_dims(annotation.dims) if isinstance(annotation, TensorType) else None
+        annotation = TensorType.of(value)
+        dims = known_dims(annotation.dims)
         if dims is None:
             raise PassFailure(call, f"has '{value.type}', whose dims are not all known")
         extents = [

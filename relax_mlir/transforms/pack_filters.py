@@ -190,8 +190,8 @@ def _panel_sums(use: linalg.GenericOp, packed: ir.Value, columns: int) -> ir.Val
     blocks = fill(scalar(f32, 0), empty([sizes[0], count, columns, *sizes[2:]], f32))
     window = use.attributes["indexing_maps"][0].value
     # Loops from the filter on move behind the panel: one more loop in front of them.
-    moved = [ir.AffineExpr.get_dim(i if i < 1 else i + 1) for i in range(LOOPS)]
-    moved = ir.AffineMap.get(LOOPS + 1, 0, moved)
+    loops = [ir.AffineExpr.get_dim(i if i < 1 else i + 1) for i in range(LOOPS)]
+    moved = ir.AffineMap.get(LOOPS + 1, 0, loops)
     maps = [
         affine_map(LOOPS + 1, [e.compose(moved) for e in window.results]),
         affine_map(LOOPS + 1, [1, 7, 6, 5, 2]),

@@ -42,7 +42,7 @@ from relax_mlir.legalize.kernel import (
     scalar,
 )
 from relax_mlir.passes import Pass
-from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
+from relax_mlir.rewriting import SymbolNames, defining_op, safe_erase, walk_ops
 from relax_mlir.schedule.cpu.isa.dot import GroupStep
 from relax_mlir.schedule.cpu.isa.multiply_add import has_pairs
 from relax_mlir.schedule.cpu.product.layouts import (
@@ -240,24 +240,17 @@ def _multiplies_integers(product: linalg.GenericOp) -> tuple[bool, bool] | None:
     """Whether left and right are signed, if both are widened to be multiplied and added up."""
     block = product.regions[0].blocks[0]
     last = block.operations[len(block.operations) - 1]
-    total = _definition(last.operands[0], arith.AddIOp)
+    total = defining_op(last.operands[0], arith.AddIOp)
     terms = [x for x in total.operands if x != block.arguments[2]] if total else []
-    factors = _definition(terms[0], arith.MulIOp) if len(terms) == 1 else None
+    factors = defining_op(terms[0], arith.MulIOp) if len(terms) == 1 else None
     signs: dict[int, bool] = {}
     for factor in factors.operands if factors else ():
         for kind in (arith.ExtSIOp, arith.ExtUIOp):
-            wide = _definition(factor, kind)
+            wide = defining_op(factor, kind)
             if wide is not None and wide.operands[0] in block.arguments:
                 number = ir.BlockArgument(wide.operands[0]).arg_number
                 signs[number] = kind is arith.ExtSIOp
     return (signs[0], signs[1]) if sorted(signs) == [0, 1] else None
-
-
-def _definition(value: ir.Value, kind: type) -> ir.OpView | None:
-    """The op of a kind that computes a value."""
-    if isinstance(value.owner, ir.Block) or not isinstance(value.owner.opview, kind):
-        return None
-    return value.owner.opview
 
 
 def _multiplies_bf16(product: linalg.GenericOp) -> bool:
@@ -268,7 +261,7 @@ def _multiplies_bf16(product: linalg.GenericOp) -> bool:
 
 
 def _is_widened_bf16(value: ir.Value) -> bool:
-    wide = _definition(value, arith.ExtFOp)
+    wide = defining_op(value, arith.ExtFOp)
     return wide is not None and isinstance(wide.operands[0].type, ir.BF16Type)
 
 
@@ -373,13 +366,14 @@ def _panel_maps(
     p, j, step, one = range(len(outer), len(outer) + 4)
     size = groups.size
     k = ir.AffineExpr.get_dim(step)
+    right: list[ir.AffineExpr | int]
     loops, left, right = one, k, [p, step, j]
     if size > 1 and by_group:
         place = ir.AffineExpr.get_dim(one)
         loops, left, right = one + 1, k * size + place, [p, step, j, one]
     elif size > 1:
         right = [p, ir.AffineExpr.get_floor_div(k, size), j, k % size]
-    maps = ([*outer, left], right, [*outer, p, j])
+    maps: tuple[Sequence[ir.AffineExpr | int], ...] = ([*outer, left], right, [*outer, p, j])
     return [affine_map(loops, results) for results in maps], loops
 
 

@@ -28,6 +28,7 @@ from relax_mlir.dialects.graph import (
     AllocTensorOp,
     TensorType,
     annotation_of,
+    element_bits,
     known_dims,
 )
 from relax_mlir.passes import Pass, PassFailure
@@ -79,15 +80,6 @@ def size_in_bytes(annotation: TensorType) -> Expr:
     return (count + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
 
 
-def element_bits(element: ir.Type) -> int:
-    """Width of an element in memory, in bits; index is 64."""
-    if isinstance(element, ir.IndexType):
-        return 64
-    if isinstance(element, ir.IntegerType):
-        return max(8, element.width)
-    return ir.FloatType(element).width
-
-
 def plan(temporaries: Sequence[Interval], facts: Facts | None) -> list[Block]:
     """Assigns each temporary a block so that no two live at once share one.
 
@@ -99,7 +91,7 @@ def plan(temporaries: Sequence[Interval], facts: Facts | None) -> list[Block]:
     chosen: list[Block] = []
     for interval in temporaries:
         try:
-            size = size_in_bytes(annotation_of(interval.allocation.result))
+            size = size_in_bytes(TensorType.of(interval.allocation.result))
         except ValueError as error:
             raise PassFailure(interval.allocation, str(error)) from None
         free = [

@@ -65,7 +65,6 @@ from relax_mlir.dialects.graph import (
     StridedSliceOp,
     TakeOp,
     TensorType,
-    annotation_of,
     exact_dims,
     static_extent,
 )
@@ -273,9 +272,12 @@ class _Rewriter:
     def _decode(self, matrix: _Matrix, parts: dict[str, ir.Value]) -> None:
         """Makes what reads a weight read its parts instead."""
         for reader in matrix.readers:
-            read = self._product if isinstance(reader, MatmulOp) else self._rows
+            present = [parts.get(name) for name in PARTS]
             with ir.InsertionPoint(reader), reader.location:
-                result = read(reader, matrix, [parts.get(name) for name in PARTS])
+                if isinstance(reader, MatmulOp):
+                    result = self._product(reader, matrix, present)
+                elif isinstance(reader, TakeOp):
+                    result = self._rows(reader, matrix, present)
                 result = _as_element(result, TensorType.of(reader.result).element)
             result.set_type(reader.result.type)
             reader.result.replace_all_uses_with(result)
@@ -398,6 +400,6 @@ def _behind(value: ir.Value) -> ir.InsertionPoint:
 
 def _as_element(value: ir.Value, element: ir.Type) -> ir.Value:
     """The tensor in another float type."""
-    if annotation_of(value).element == element:
+    if TensorType.of(value).element == element:
         return value
     return AstypeOp.build(value, dtype=element).result

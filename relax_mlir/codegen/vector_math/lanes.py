@@ -10,6 +10,7 @@ is a constant of its type, the same in every lane. Comparisons are of floats, fa
 import math as pymath
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from relax_mlir.bindings import arith, ir, math, vector
 
@@ -23,12 +24,12 @@ class Lanes:
     value: ir.Value
 
     @property
-    def type(self) -> ir.Type:
+    def type(self) -> Any:
         """The MLIR type, a scalar's or a vector's."""
         return self.value.type
 
     @property
-    def element(self) -> ir.Type:
+    def element(self) -> Any:
         """The MLIR type of one lane."""
         kind = self.type
         return kind.element_type if isinstance(kind, ir.VectorType) else kind
@@ -95,7 +96,7 @@ class Lanes:
             return _constant(kind, float(self.splat))
         if not self.is_float:
             return Lanes(arith.sitofp(kind, self.value))
-        build = arith.extf if element.width > self.width else arith.truncf
+        build = arith.extf if ir.FloatType(element).width > self.width else arith.truncf
         return Lanes(build(kind, self.value))
 
     def narrowed(self, element: ir.Type) -> "Lanes":
@@ -182,11 +183,11 @@ class Lanes:
         return self._compare("NE", other)
 
 
-def _constant(kind: ir.Type, number: Number) -> Lanes:
+def _constant(kind: Any, number: Any) -> Lanes:
     """The number in every lane of a type; integers may be written with or without a sign."""
     element = kind.element_type if isinstance(kind, ir.VectorType) else kind
     if isinstance(element, ir.FloatType):
-        attribute = ir.FloatAttr.get(element, number)
+        attribute: ir.Attribute = ir.FloatAttr.get(element, number)
     else:
         bits = number & ((1 << element.width) - 1)
         signed = bits - (1 << element.width) if bits >> (element.width - 1) else bits

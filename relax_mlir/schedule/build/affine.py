@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from relax_mlir.analysis.affine import operands_of
 from relax_mlir.bindings import arith, ir, scf
 
 from . import loops
@@ -36,8 +37,9 @@ def evaluate(expression: ir.AffineExpr, dims: Sequence[IndexLane], lanes: int) -
         return dims[expression.position]
     if isinstance(expression, ir.AffineConstantExpr):
         return Uniform(expression.value)
-    a = resolve(evaluate(expression.lhs, dims, lanes), lanes)
-    b = resolve(evaluate(expression.rhs, dims, lanes), lanes)
+    lhs, rhs = operands_of(expression)
+    a = resolve(evaluate(lhs, dims, lanes), lanes)
+    b = resolve(evaluate(rhs, dims, lanes), lanes)
     if isinstance(expression, ir.AffineAddExpr):
         return plus(a, b, lanes)
     if isinstance(expression, ir.AffineMulExpr):
@@ -48,7 +50,7 @@ def evaluate(expression: ir.AffineExpr, dims: Sequence[IndexLane], lanes: int) -
     if isinstance(expression, ir.AffineFloorDivExpr):
         return quotient(a, value_of(b), lanes)
     if isinstance(expression, ir.AffineCeilDivExpr):
-        return quotient(plus(a, Uniform(value_of(b) - 1), lanes), value_of(b), lanes)
+        return quotient(plus(a, Uniform(loops.sub(value_of(b), 1)), lanes), value_of(b), lanes)
     raise AssertionError(f"affine expression {expression} of a linalg op has a symbol")
 
 
@@ -186,11 +188,12 @@ def add(a: Lane, b: Lane) -> Lane | None:
     if isinstance(b, Uniform):
         known = _known(other)
         align = math.gcd(a.align, known.align)
-        return Ramp(base, a.step, align, a.nonnegative and known.nonnegative)
+        return Ramp(loops.value(base), a.step, align, a.nonnegative and known.nonnegative)
     if not isinstance(a.step, int) or not isinstance(b.step, int):
         return None
     step = a.step + b.step
-    return Ramp(base, step, math.gcd(a.align, b.align), a.nonnegative and b.nonnegative)
+    align = math.gcd(a.align, b.align)
+    return Ramp(loops.value(base), step, align, a.nonnegative and b.nonnegative)
 
 
 def scale(a: Lane, factor: Index | None) -> Lane | None:
@@ -201,17 +204,17 @@ def scale(a: Lane, factor: Index | None) -> Lane | None:
     if isinstance(a, Uniform):
         return Uniform(_mul(a.value, constant if constant is not None else factor))
     if constant is not None and isinstance(a.step, int):
-        base = _mul(a.base, constant)
+        base = loops.value(_mul(a.base, constant))
         step = a.step * constant
         return Ramp(base, step, max(1, a.align * abs(constant)), a.nonnegative and constant >= 0)
     if not isinstance(a.base.type, ir.IndexType):
         return None
-    return Ramp(_mul(a.base, factor), loops.mul(a.step, factor))
+    return Ramp(loops.value(_mul(a.base, factor)), loops.mul(a.step, factor))
 
 
-def split(a: Lane, divisor: Index, lanes: int, remainder: bool) -> Lane | None:
-    """a // divisor or a % divisor, if `a` is a Ramp that passes no multiple of the divisor."""
-    divisor = constant_of(divisor)
+def split(a: Lane, by: Index, lanes: int, remainder: bool) -> Lane | None:
+    """a // by or a % by, if `a` is a Ramp that passes no multiple of that divisor."""
+    divisor = constant_of(by)
     if not isinstance(a, Ramp) or divisor is None or not a.nonnegative:
         return None
     # base and the multiples of divisor are all multiples of the gcd: none lies between lanes.

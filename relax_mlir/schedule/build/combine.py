@@ -19,7 +19,7 @@ from relax_mlir.bindings import arith, ir, linalg, vector
 from relax_mlir.program.program import Stage
 
 from .body import emit_op
-from .lanes import Lane, Uniform, Varying, to_vector, value_of, vector_type
+from .lanes import Lane, Uniform, Varying, scalar, to_vector, value_of, vector_type
 
 _INFINITY = float("inf")
 _FLOAT_NEUTRAL = {
@@ -144,6 +144,7 @@ class Combiner:
     def _compare(self, held: Sequence[Lane], offered: Sequence[Lane], lanes: int) -> Lane:
         known = dict(zip(self.terms, offered, strict=True))
         known |= dict(zip(self.accumulators, held, strict=True))
+        assert self.condition is not None, "what has no condition is not compared"
         return self._emit_slice(self.condition, known, lanes)
 
     def _emit_slice(self, value: ir.Value, known: dict[ir.Value, Lane], lanes: int) -> Lane:
@@ -284,6 +285,6 @@ def across(
         first, second = ([wrap(pair[i]) for pair in pairs] for i in (0, 1))
         both = None if where is None else (wrap(where[0]), wrap(where[1]))
         results, position = combiner.combine(first, second, both, lanes)
-        lanes_of = [value_of(result) for result in results]
-        positions = None if position is None else value_of(position)
+        lanes_of = [scalar(result) for result in results]
+        positions = None if position is None else scalar(position)
     return [Uniform(x) for x in lanes_of]

@@ -3,7 +3,7 @@
     sums (scratch)  ->  vector of sums  ->  stages, elementwise  ->  outputs
 
 Every stage that depends on a sum works on the element that the sum is for; a program that uses
-sums in any other way (transposed, gathered, reduced) is refused.
+sums in any other way (transposed, gathered, reduced) is `Unsupported` here.
 """
 
 from collections.abc import Sequence
@@ -30,10 +30,13 @@ from .kernel import Kernel
 from .lanes import Lane, Ramp, Uniform, Varying, vector_type
 from .loops import Index
 from .memory import load, prefetch, row_major, store
-from .refusal import Refusal
 
 MOST_COPIED = 8
 """Ops of an epilogue that is emitted for each vector of a tile."""
+
+
+class Unsupported(Exception):
+    """The program, or a part of it, is none that the rule at hand can schedule."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ class _Point:
             result = contraction.stage.results[0]
             self.values[result] = self._sum(number, result.element)
             written = contraction.stage.inits[0].indices
-            self.indices[result] = tuple(loop_lanes[e.position] for e in written)
+            self.indices[result] = tuple(loop_lanes[ir.AffineDimExpr(e).position] for e in written)
         self._store([c.stage.results[0] for c in epilogue.contractions])
         for stage in epilogue.stages:
             own = self._bind(stage)
@@ -207,14 +210,15 @@ class _Point:
             for expression, index in zip(operand.indices, at, strict=True):
                 loop = loop_of(expression)
                 if loop is None:
-                    constant = isinstance(expression, ir.AffineConstantExpr)
-                    if not constant or index != Uniform(expression.value):
-                        raise Refusal("a sum is read at another place")
+                    if not isinstance(expression, ir.AffineConstantExpr):
+                        raise Unsupported
+                    if index != Uniform(expression.value):
+                        raise Unsupported
                 elif bound.setdefault(loop, index) != index:
-                    raise Refusal("sums are read at two places")
+                    raise Unsupported
         for loop, extent in enumerate(stage.extents):
             if loop not in bound and extent != 1:
-                raise Refusal("a loop of the epilogue is no loop of the product")
+                raise Unsupported
         return [bound.get(loop, Uniform(0)) for loop in range(len(stage.extents))]
 
     def _index_of(self, tensor: Tensor) -> tuple[IndexLane, ...] | None:
@@ -233,7 +237,7 @@ class _Point:
     def _slice(self, tensor: Slice, source: Sequence[IndexLane]) -> tuple[IndexLane, ...]:
         window = tensor.window
         if any(x != 0 for x in window.offsets) or any(x != 1 for x in window.strides):
-            raise Refusal("a slice of the product does not begin at its first element")
+            raise Unsupported
         return tuple(lane for i, lane in enumerate(source) if i not in window.dropped)
 
     def _reshape(self, tensor: Reshape, source: Sequence[IndexLane]) -> tuple[IndexLane, ...]:
@@ -299,7 +303,7 @@ class _Point:
         """One element a lane of a tensor."""
         if self._index_of(tensor) is not None:
             if self.indices[tensor] != at:
-                raise Refusal("a sum is read at another place than it is computed for")
+                raise Unsupported
             return self.values[tensor]
         kernel, lanes = self.epilogue.kernel, self.epilogue.lanes
         if isinstance(tensor, Splat):
@@ -310,12 +314,12 @@ class _Point:
             stage = tensor.stage
             loop_of_dim = [loop_of(e) for e in stage.inits[tensor.number].indices]
             if sorted(loop_of_dim, key=str) != sorted(range(len(stage.extents)), key=str):
-                raise Refusal("the epilogue permutes what it computes itself")
+                raise Unsupported
             own = [at[loop_of_dim.index(loop)] for loop in range(len(stage.extents))]
             return self._compute(stage, own)[tensor.number]
         view = kernel.view(tensor)
         if view is None:
-            raise Refusal("what the epilogue reads has gaps in memory")
+            raise Unsupported
         if self.only_fetches:
             if at in self.indices.values():
                 prefetch(view, at, lanes, False)

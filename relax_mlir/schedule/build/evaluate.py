@@ -156,7 +156,7 @@ class Evaluator:
         stage = source.stage
         own: list[IndexLane] = [Uniform(0)] * len(stage.extents)
         for expression, index in zip(stage.inits[0].indices, indices, strict=True):
-            own[expression.position] = index
+            own[ir.AffineDimExpr(expression).position] = index
         values = self.evaluate(stage, own, point, ())
         return values(yielded(stage)[0])
 
@@ -269,7 +269,7 @@ class Evaluator:
             return self.read(source, at, point)
 
         return emit_values(
-            stage.block, [*operands, *accumulators], point.lanes,
+            stage.body, [*operands, *accumulators], point.lanes,
             indices=[resolve(index, point.lanes) for index in indices] if stage.uses_index else (),
             extract=extract, captured=self.kernel.scalars, mask=point.mask,
         )  # fmt: skip

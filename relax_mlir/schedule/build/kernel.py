@@ -1,5 +1,6 @@
 """The scheduled function while it is emitted: scalars, extents and memory of a tensor program."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import arith, ir, memref
@@ -16,13 +17,16 @@ from relax_mlir.program.program import (
     Stage,
     Tensor,
     Window,
+    all_known,
 )
 from relax_mlir.target import Target
 
 from . import loops
-from .lanes import Uniform, value_of
+from .lanes import Uniform, scalar
 from .loops import Index
 from .memory import View, load, row_major, storage_type
+
+DIMS = Sequence[Sequence[str]]
 
 
 @dataclass
@@ -37,6 +41,7 @@ class Kernel:
     target: Target
     buffers: list[ir.Value]
     symbols: dict[str, ir.Value]
+    dim_names: DIMS
     constants: ir.InsertionPoint
     scalars: dict[ir.Value, ir.Value] = field(default_factory=dict)
     _sizes: dict[Tensor, tuple[Index, ...]] = field(default_factory=dict)
@@ -55,8 +60,8 @@ class Kernel:
         return self._sizes[tensor]
 
     def _find_sizes(self, tensor: Tensor) -> tuple[Index, ...]:
-        if None not in tensor.shape:
-            return tensor.shape
+        if (known := all_known(tensor.shape)) is not None:
+            return tuple(known)
         if isinstance(tensor, Argument):
             return tuple(self._argument_size(tensor, i) for i in range(len(tensor.shape)))
         if isinstance(tensor, Empty):
@@ -81,9 +86,9 @@ class Kernel:
         return tensor.stage.reads[0].tensor if is_copy else dest
 
     def _argument_size(self, tensor: Argument, dim: int) -> Index:
-        if tensor.shape[dim] is not None:
-            return tensor.shape[dim]
-        name = self.placement.program.dim_names[tensor.position][dim]
+        if (known := tensor.shape[dim]) is not None:
+            return known
+        name = self.dim_names[tensor.position][dim]
         if name not in self.symbols or not name:
             found = memref.dim(self.buffers[tensor.position], loops.value(dim))
             if not name:
@@ -102,8 +107,8 @@ class Kernel:
 
     def extent(self, stage: Stage, loop: int) -> Index:
         """The number of iterations of a loop."""
-        if stage.extents[loop] is not None:
-            return stage.extents[loop]
+        if (known := stage.extents[loop]) is not None:
+            return known
         for operand in [*stage.reads, *stage.inits]:
             for position, expression in enumerate(operand.indices):
                 if isinstance(expression, ir.AffineDimExpr) and expression.position == loop:
@@ -212,17 +217,18 @@ class Kernel:
 
     def allocate(self, count: Index, element: ir.Type) -> ir.Value:
         """A 1-D scratch buffer; the caller frees it."""
-        static = isinstance(count, int)
-        size = count if static else ir.ShapedType.get_dynamic_size()
-        kind = ir.MemRefType.get([size], storage_type(element))
-        return memref.alloc(kind, [] if static else [count], [])
+        return loops.flat_buffer(count, storage_type(element))
 
     def _constant(self, tensor: Constant) -> ir.Value:
-        kind = ir.MemRefType.get(tensor.shape, storage_type(tensor.element))
+        shape = all_known(tensor.shape)
+        assert shape is not None, "the extents of a constant are known"
+        kind = ir.MemRefType.get(shape, storage_type(tensor.element))
         value = tensor.value
         if storage_type(tensor.element) != tensor.element:
-            elements = [ir.IntegerAttr.get(kind.element_type, int(x)) for x in value]
-            value_type = ir.RankedTensorType.get(tensor.shape, kind.element_type)
+            elements = [
+                ir.IntegerAttr.get(kind.element_type, int(x)) for x in ir.DenseElementsAttr(value)
+            ]
+            value_type = ir.RankedTensorType.get(shape, kind.element_type)
             value = ir.DenseElementsAttr.get(elements, value_type)
         with self.constants:
             count = len(list(self.constants.block.operations))
@@ -238,17 +244,19 @@ class Kernel:
         name = op.operation.name
         if name == "tensor.dim":
             tensor = self.placement.program.tensors[op.operands[0]]
-            size = self.sizes(tensor)[self.number(op.operands[1])]
+            dim = self.number(op.operands[1])
+            assert isinstance(dim, int), "a tensor program asks for known dims"
+            size = self.sizes(tensor)[dim]
             self.scalars[op.results[0]] = loops.value(size)
         elif name == "tensor.extract":
             tensor = self.placement.program.tensors[op.operands[0]]
             if isinstance(tensor, Splat):
-                self.scalars[op.results[0]] = self.splat(tensor).value
+                self.scalars[op.results[0]] = loops.value(self.splat(tensor).value)
                 return
             view = self.prepare(tensor)
             assert view is not None, "the host part reads from memory"
             indices = [Uniform(self.number(x)) for x in list(op.operands)[1:]]
-            self.scalars[op.results[0]] = value_of(load(view, indices, 1))
+            self.scalars[op.results[0]] = scalar(load(view, indices, 1))
         else:
             operands = [self.scalars.get(value, value) for value in op.operands]
             attributes = {key: op.attributes[key] for key in op.attributes}

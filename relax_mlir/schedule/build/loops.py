@@ -235,12 +235,18 @@ def if_else(
             scf.YieldOp([])
 
 
+def flat_buffer(count: Index, element: ir.Type) -> ir.Value:
+    """A 1-D buffer of `count` elements, which the caller frees."""
+    if isinstance(count, int):
+        return memref.alloc(ir.MemRefType.get([count], element), [], [])
+    kind = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], element)
+    return memref.alloc(kind, [count], [])
+
+
 @contextmanager
 def scratch(count: Index, element: ir.Type) -> Iterator[ir.Value]:
     """A 1-D buffer of `count` elements that lives as long as the `with` block."""
-    static = isinstance(count, int)
-    kind = ir.MemRefType.get([count if static else ir.ShapedType.get_dynamic_size()], element)
-    buffer = memref.alloc(kind, [] if static else [count], [])
+    buffer = flat_buffer(count, element)
     yield buffer
     memref.dealloc(buffer)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import arith, ir, memref
+from relax_mlir.dialects.graph import element_bits
 from relax_mlir.program.nests import Cluster, Nest
 from relax_mlir.program.program import Stage
 from relax_mlir.schedule.build import loops
@@ -221,7 +222,7 @@ class ClusterEmitter:
         """Fetches the same part of the next row, each line once; behind the last row nothing."""
         for stage, access in self.plan.ahead.get(self.cluster, ()):
             view = self.evaluator.kernel.memory(access.tensor)
-            if self.number * point.lanes * view.element.width // 8 % _LINE:
+            if self.number * point.lanes * element_bits(view.element) // 8 % _LINE:
                 continue
             row = self.plan.nest.common[-1]
             here = value_of(resolve(point.index[row], point.lanes))
@@ -288,7 +289,7 @@ class ClusterEmitter:
         values = emitter.evaluate(stage, indices, point, [wrap(x) for x in held[:count]])
         found = [values(value) for value in yielded(stage)]
         combiner = self._combiner(stage)
-        if combiner is not None and len(held) > count:
+        if combiner is not None and combiner.condition is not None and len(held) > count:
             chosen = values(combiner.condition)
             here = self._position(stage, point)
             pair = [to_vector(lane, point.lanes) for lane in (chosen, here)]

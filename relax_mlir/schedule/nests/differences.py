@@ -38,9 +38,9 @@ def _tensor_of(stage: Stage, value: ir.Value) -> Tensor | None:
         if not isinstance(value.owner.opview, arith.ExtFOp):
             return None
         value = value.owner.operands[0]
-    if value.owner != stage.block or value.arg_number >= len(stage.reads):
+    if value.owner != stage.block or ir.BlockArgument(value).arg_number >= len(stage.reads):
         return None
-    tensor = stage.reads[value.arg_number].tensor
+    tensor = stage.reads[ir.BlockArgument(value).arg_number].tensor
     while isinstance(tensor, Reshape):
         tensor = tensor.source
     return tensor

@@ -60,7 +60,8 @@ def unrolled(
         found: Carried = []
         with evaluator.stores_at_end():
             for number in range(UNROLL):
-                found += body(loops.add(base, number * lanes), number, list(held))
+                at = loops.value(loops.add(base, number * lanes))
+                found += body(at, number, list(held))
         return found
 
     return loops.for_range(start, stop, lanes * UNROLL, step, carried)
@@ -76,7 +77,8 @@ def paired(
         found = list(held)
         with evaluator.stores_at_end():
             for number in range(2):
-                found = body(loops.add(base, number * lanes), number, found)
+                at = loops.value(loops.add(base, number * lanes))
+                found = body(at, number, found)
         return found
 
     return loops.for_range(start, stop, lanes * 2, step, carried)
@@ -97,7 +99,7 @@ class ShortRow:
     def walk(self, lanes: int, body: LaneBody, carried: Carried) -> Carried:
         """Emits `body(base, mask, carried)` for one vector after the other."""
         for number in range(self.vectors):
-            is_part = self.rest is not None and number == self.vectors - 1
-            keep = loops.mask(self.rest, lanes) if is_part else None
+            is_last = number == self.vectors - 1
+            keep = loops.mask(self.rest, lanes) if is_last and self.rest is not None else None
             carried = body(loops.value(number * lanes), keep, carried)
         return carried

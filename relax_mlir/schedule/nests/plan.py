@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from math import prod
 
 from relax_mlir.bindings import ir
+from relax_mlir.dialects.graph import element_bits
 from relax_mlir.program.access import Access, Inlining, Use, root_of, uses_of
 from relax_mlir.program.nests import Cluster, Nest, clusters, estimate
 from relax_mlir.program.placement import Placement
 from relax_mlir.program.program import Argument, Computed, Operand, Stage, Window, all_known
-from relax_mlir.schedule.build.memory import storage_type
 from relax_mlir.target import Target
 
 _UNIFORM_COST = 0.3
@@ -185,7 +185,7 @@ def _width(element: ir.Type) -> int:
         return 4
     if isinstance(element, ir.FloatType):
         return max(4, element.width // 8)
-    return max(1, storage_type(element).width // 8)
+    return element_bits(element) // 8
 
 
 def _inner_axis(

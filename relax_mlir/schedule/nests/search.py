@@ -139,9 +139,11 @@ def _is_loaded(stage: Stage, value: ir.Value, inlining: Inlining) -> bool:
     """Whether a scalar of the block is an element of memory, so that it is the same each time."""
     while isinstance(_defining(value), arith.ExtFOp):
         value = value.owner.operands[0]
-    if not isinstance(value.owner, ir.Block) or value.arg_number >= len(stage.reads):
+    if not isinstance(value.owner, ir.Block) or ir.BlockArgument(value).arg_number >= len(
+        stage.reads
+    ):
         return False
-    return not inlining.is_inlined(root_of(stage.reads[value.arg_number].tensor))
+    return not inlining.is_inlined(root_of(stage.reads[ir.BlockArgument(value).arg_number].tensor))
 
 
 def _element(x: ir.Value) -> ir.Type:

@@ -1,6 +1,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from torch_mlir import ir  # noqa: TID251
+
 Operand: Any
 Result: Any
 Region: Any
@@ -21,13 +23,13 @@ class Dialect(metaclass=_Declared):
 
     def __init_subclass__(cls, *, name: str) -> None: ...
 
-    class Attribute(_Member):
+    class Attribute(_Member, ir.Attribute):
         def __init_subclass__(cls, *, name: str) -> None: ...
 
-    class Type(_Member):
+    class Type(_Member, ir.Type):
         def __init_subclass__(cls, *, name: str) -> None: ...
 
-    class Operation(_Member):
+    class Operation(_Member, ir.OpView):
         def __init_subclass__(
             cls, *, name: str | None = None, traits: Sequence[type] = ()
         ) -> None: ...

@@ -203,7 +203,9 @@ class RowBlock:
     def _turn_mask(self, at: Index, start: Index, count: Index) -> None:
         """The same for a vector of rows."""
         p, mask, last = self.problem, self.mask, sub(self.held, 1)
+        buffer = self.state.mask
         assert mask is not None
+        assert buffer is not None
         places = [self._place(minimum(add(at, i), last)) for i in range(p.lanes)]
         rows = [mask.row(self.sequence, head, query) for query, head in places]
 
@@ -212,7 +214,7 @@ class RowBlock:
             begins = [add(row, start, key) for row in rows]
             loaded = [mask.reader.load(begin, p.lanes, keep) for begin in begins]
             for i, x in enumerate(transpose(loaded)):
-                store(x, self.state.mask, add(mul(add(key, i), ROWS), at))
+                store(x, buffer, add(mul(add(key, i), ROWS), at))
 
         for_range(0, count, p.lanes, square)
 

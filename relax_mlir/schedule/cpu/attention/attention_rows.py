@@ -91,7 +91,7 @@ def emit_rows(
             begin, end = minimum(begin, lengths.length), minimum(end, lengths.length)
         with ExitStack() as stack:
             held = group * _KEYS
-            sizes = [(group * problem.depth, f32), (group * width, f32)]
+            sizes: list[tuple[int, ir.Type]] = [(group * problem.depth, f32), (group * width, f32)]
             sizes += [(held * problem.lanes, f32), (held, f32)]
             sizes += [(held, ir.BF16Type.get() if problem.pairs else f32), (group, f32)]
             scaled, sums, products, scores, weights, factors = (

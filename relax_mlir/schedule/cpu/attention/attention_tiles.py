@@ -50,7 +50,8 @@ def emit_tiles(
         shared = floor_div(number, blocks)
         block = _folded(mod(number, blocks), blocks)
         slot = add(mul(shared, blocks), block)
-        sequence, head = 0, shared
+        sequence: Index = 0
+        head: Index = shared
         if problem.batched:
             sequence, head = floor_div(shared, problem.kv_heads), mod(shared, problem.kv_heads)
         first = mul(block, ROWS)

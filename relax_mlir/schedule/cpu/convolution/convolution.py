@@ -29,9 +29,9 @@ from relax_mlir.program.contraction import (
 )
 from relax_mlir.program.program import Computed, Operand, Program, Stage, all_known
 from relax_mlir.schedule.build.block import Epilogue
+from relax_mlir.schedule.build.epilogue import Unsupported
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import Index, add, ceil_div, if_else, mul, scratch
-from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
 from relax_mlir.schedule.cpu.product.matmul import (
     convert_of,
@@ -218,13 +218,15 @@ def _take_padding(stage: Stage, number: int, value: ir.Value) -> tuple[int, int,
         return 0, 0, False
     insertion, window = tensor.stage, tensor.stage.window
     offsets = window.offsets
-    plain = all(isinstance(x, int) for x in offsets) and not window.dropped
-    if not plain or any(offsets[:-2]) or any(x != 1 for x in window.strides):
+    above, left = offsets[-2:]
+    if not isinstance(above, int) or not isinstance(left, int) or window.dropped:
+        return None
+    if any(offsets[:-2]) or any(x != 1 for x in window.strides):
         return None
     if constant_of(insertion.inits[0].tensor) != 0 or not _keeps_zero(stage, number, value):
         return None
     stage.reads[number] = Operand(insertion.reads[0].tensor, operand.indices)
-    return offsets[-2], offsets[-1], True
+    return above, left, True
 
 
 def _keeps_zero(stage: Stage, number: int, value: ir.Value) -> bool:
@@ -245,7 +247,7 @@ def _emit(kernel: Kernel, tiling: Tiling, convolution: Convolution) -> None:
     problem = _problem(kernel, tiling, convolution, shape)
     view = kernel.view(convolution.filters.tensor)
     if view is None or not view.whole:
-        raise Refusal("the filters have gaps in memory")
+        raise Unsupported
     convert = convert_of(kernel, stage, convolution.filters)
     flat = None
     if convolution.is_pointwise and kernel.memory(convolution.image.tensor).whole:
@@ -309,7 +311,7 @@ def _problem(
     contraction = convolution.contraction
     view = kernel.view(convolution.image.tensor)
     if view is None or not isinstance(view.strides[-1], int) or view.strides[-1] != 1:
-        raise Refusal("channels of the image are not side by side in memory")
+        raise Unsupported
     convert = convert_of(kernel, contraction.stage, convolution.image)
 
     def image(batch: Sequence[Index]) -> Image:

@@ -248,7 +248,7 @@ class _Tile:
         some = replace(block, row=add(block.row, first))
         problem.epilogue.fetch(some, sub(last, first), 1)
 
-    def _is_outside(self, v: Index) -> tuple[ir.Value, ir.Value]:
+    def _is_outside(self, v: Index) -> tuple[bool | ir.Value, bool | ir.Value]:
         """Whether column `v` of the first window is left of the image; the last, right of it."""
         problem, (_, column) = self.tiles.problem, self.tiles.place
         left, step = problem.padding[1], problem.strides[1]

@@ -16,10 +16,12 @@ Needs: named linalg ops generalised. Leaves: a scheduled kernel, or the function
 from dataclasses import dataclass
 
 from relax_mlir.bindings import ir
+from relax_mlir.dialects.graph import element_bits
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.contraction import loop_of, loops_of
 from relax_mlir.program.program import Argument, Computed, Operand, Program, Splat, Stage, all_known
 from relax_mlir.schedule.build.body import emit_body
+from relax_mlir.schedule.build.epilogue import Unsupported
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.lanes import Uniform, Varying, to_vector
 from relax_mlir.schedule.build.loops import (
@@ -41,7 +43,6 @@ from relax_mlir.schedule.build.loops import (
     sub,
 )
 from relax_mlir.schedule.build.memory import View, storage_type
-from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.build.strided import load_strided
 from relax_mlir.schedule.cpu.product.matmul import prepare_program
 from relax_mlir.schedule.nests.emit import rewrite
@@ -148,11 +149,13 @@ def _take_padding(stage: Stage) -> tuple[int, int] | None:
         return None
     offsets = insertion.window.offsets
     same = _fill_of(insertion) == _fill_of(stage)
-    plain = all(isinstance(x, int) for x in offsets) and not any(offsets[:-2])
-    if not same or not plain or any(x != 1 for x in insertion.window.strides):
+    above, left = offsets[-2:]
+    if not isinstance(above, int) or not isinstance(left, int) or any(offsets[:-2]):
+        return None
+    if not same or any(x != 1 for x in insertion.window.strides):
         return None
     stage.reads[0] = Operand(insertion.reads[0].tensor, operand.indices)
-    return offsets[-2], offsets[-1]
+    return above, left
 
 
 @dataclass(frozen=True)
@@ -168,16 +171,16 @@ class _Emitter:
 
     @staticmethod
     def of(kernel: Kernel, pooling: Pooling) -> "_Emitter":
-        """Emits what all loops use. Raises Refusal for memory that has gaps."""
+        """Emits what all loops use. Raises Unsupported for memory that has gaps."""
         prepare_program(kernel)
         stage = pooling.stage
         image, result = kernel.view(stage.reads[0].tensor), kernel.view(stage.results[0])
         if image is None or result is None or not (image.whole and result.whole):
-            raise Refusal("the image or the result has gaps in memory")
+            raise Unsupported
         element = stage.results[0].element
         if storage_type(element) != element:
-            raise Refusal("the result is of predicates")
-        lanes = kernel.target.vector_bytes // max(4, element.width // 8)
+            raise Unsupported
+        lanes = kernel.target.vector_bytes // max(4, element_bits(element) // 8)
         start = to_vector(_start_of(kernel, stage), lanes)
         return _Emitter(kernel, pooling, image, result, lanes, start)
 
@@ -217,7 +220,7 @@ class _Emitter:
 
     def _better(self, x: ir.Value, best: ir.Value) -> ir.Value:
         """The better of two vectors, as the body has it."""
-        block = self.pooling.stage.block
+        block = self.pooling.stage.body
         unused = _start_of(self.kernel, self.pooling.stage)
         found = emit_body(
             block, [Varying(x), unused, Varying(best)], self.lanes, captured=self.kernel.scalars

@@ -121,7 +121,9 @@ class _Winograd:
     @property
     def u_slab(self) -> int:
         """Numbers of u before the next of the 16: a line more, so that they are in other sets."""
-        return self.problem.channels * self.tiling.columns + self.tiling.lanes
+        channels = self.problem.channels
+        assert isinstance(channels, int), "Winograd's kernels are for known channels"
+        return channels * self.tiling.columns + self.tiling.lanes
 
     @property
     def m_slab(self) -> int:
@@ -133,7 +135,9 @@ class _Winograd:
         tiling, problem = self.tiling, self.problem
         tiles = mul(*problem.batch, *self.grid)
         vectors = ceil_div(tiles, tiling.lanes)
-        fitting = max(TILE_ELEMENTS // (PRODUCTS * problem.channels * self.width), 1) * VECTORS
+        channels = problem.channels
+        assert isinstance(channels, int), "Winograd's kernels are for known channels"
+        fitting = max(TILE_ELEMENTS // (PRODUCTS * channels * self.width), 1) * VECTORS
         wanted = minimum(TASKS, ceil_div(vectors, VECTORS))
         blocks = maximum(ceil_div(vectors, fitting), wanted)
         panels, group, groups = share_panels(tiling, problem, blocks, GROUP_TASKS)

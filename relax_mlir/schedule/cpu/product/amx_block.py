@@ -134,7 +134,7 @@ class TileBlock:
         """Emits the copy of the last stretch of the panel."""
         if self.tail is None:
             return
-        kind = ir.MemRefType(self.tail.type)
+        tail, kind = self.tail, ir.MemRefType(self.tail.type)
         width = LANES * self.per_lane
         row_type = vector_type(width, kind.element_type)
         zero = ir.DenseElementsAttr.get_splat(row_type, zero_attr(kind.element_type))
@@ -145,7 +145,7 @@ class TileBlock:
         def each(row: ir.Value, numbers: Callable[[Index], ir.Value]) -> None:
             for v in range(COLUMNS):
                 at = add(mul(row, COLUMNS * width), v * width)
-                store(numbers(at), self.tail, at)
+                store(numbers(at), tail, at)
 
         def copied(at: Index) -> ir.Value:
             return load(self.right.buffer, add(self.right.offset, first, at), width)

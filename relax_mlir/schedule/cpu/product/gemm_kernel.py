@@ -246,7 +246,9 @@ class _Gemm:
         if self.step.pairs and not (isinstance(lhs.depth, int) and lhs.depth % per_lane == 0):
             return False
         line = LINE_BYTES * per_lane // 4
-        if self.tiling.in_tiles and (stride % line or self.problem.depth % amx.LANES):
+        depth = self.problem.depth
+        whole = isinstance(depth, int) and depth % amx.LANES == 0
+        if self.tiling.in_tiles and (stride % line or not whole):
             return False
         return self._fit_sets(stride, min(self.tiling.rows, 16))
 
@@ -464,8 +466,8 @@ class _Tiles:
         all_rows = both(less(tiling.rows - 1, block.rows), self.is_last)
         all_columns = less(tiling.columns - 1, block.columns)
         columns = self.gemm.problem.columns
-        if isinstance(block.columns, int):
-            if_else(all_rows, lambda: in_registers(block.columns), others)
+        if isinstance(known := block.columns, int):
+            if_else(all_rows, lambda: in_registers(known), others)
         elif self.vectors < tiling.vectors:
             others()
         elif isinstance(columns, int):

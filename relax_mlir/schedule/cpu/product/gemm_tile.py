@@ -220,7 +220,7 @@ class Left:
 
     buffer: ir.Value
     offset: Index
-    stride: int
+    stride: Index
     pitch: int = 1
 
     def at(self, row: Index) -> "Left":

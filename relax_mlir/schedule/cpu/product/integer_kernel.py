@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from relax_mlir.bindings import arith, ir, memref
+from relax_mlir.dialects.graph import element_bits
 from relax_mlir.schedule.build.block import Block
 from relax_mlir.schedule.build.loops import (
     Index,
@@ -411,7 +412,7 @@ class _Tiles:
             linear = add(mul(linear, extent), index)
         row = add(mul(linear, problem.rows), block.row)
         for view in problem.outputs:
-            line = LINE_BITS // view.element.width
+            line = LINE_BITS // element_bits(view.element)
             for r in range(tiling.rows):
                 at = add(view.offset, mul(add(row, r), problem.columns), block.column)
                 for part in range(0, tiling.columns, line):

@@ -83,7 +83,7 @@ def copy_rows(
     step: MultiplyAdd,
     target: ir.Value,
     start: Index,
-    stride: int,
+    stride: Index,
 ) -> None:
     """Copies `rows` rows of `depth` steps, from step k on, to `target`.
 
@@ -111,7 +111,7 @@ class _RowCopy:
     step: MultiplyAdd
     target: ir.Value
     start: Index
-    stride: int
+    stride: Index
 
     def along_k(self, i: ir.Value, last: Index) -> None:
         """Copies row i, whose numbers are neighbours; `last` is the last row that there is."""
@@ -126,7 +126,7 @@ class _RowCopy:
 
         def several(j: ir.Value) -> None:
             for part in range(COPIED_AT_ONCE):
-                copy(add(j, part * lanes))
+                copy(value(add(j, part * lanes)))
 
         full = sub(self.depth, mod(self.depth, COPIED_AT_ONCE * lanes))
         for_range(0, full, COPIED_AT_ONCE * lanes, several)

@@ -107,7 +107,7 @@ class _Split:
     pitch: Index
     panels: Index
     group: Index
-    stride: Index
+    stride: int
 
     @staticmethod
     def of(problem: Problem, in_tiles: bool, at_once: int) -> "_Split":
@@ -131,10 +131,10 @@ class _Split:
         if at_once > 1:
             # So many rows and panels fill the registers: a known stride needs none.
             if isinstance(panels, int):
-                limit = min(limit, round_up(2 * panels // TASKS, at_once))
+                limit = min(limit, -(-(2 * panels // TASKS) // at_once) * at_once)
                 worthwhile = min(worthwhile, panels)
             stride = _odd(max(limit, worthwhile))
-        return _Split(parts, half, height, pitch, panels, group, mul(stride, PANEL))
+        return _Split(parts, half, height, pitch, panels, group, mul(stride, PANEL))  # type: ignore[arg-type]  # an index that this kernel's epilogue takes
 
     @property
     def groups(self) -> Index:

@@ -19,6 +19,7 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.contraction import Contraction, Factor, constant_of, loop_of, loops_of
 from relax_mlir.program.decoders import Decoder, find_decoder
 from relax_mlir.program.program import Argument, Computed, Program, Reshape, Stage, Tensor
+from relax_mlir.rewriting import defining_op
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import mul
 from relax_mlir.schedule.cpu.isa.amx import has_tiles
@@ -102,10 +103,10 @@ class _Matcher:
     def product(self) -> tuple[ir.Value, ir.Value] | None:
         """The factors a, b of a body that yields total + a * b."""
         block = self.stage.body
-        total = _op(block.operations[len(block.operations) - 1].operands[0], arith.AddFOp)
+        total = defining_op(block.operations[len(block.operations) - 1].operands[0], arith.AddFOp)
         accumulator = block.arguments[len(self.stage.reads)]
         terms = [x for x in total.operands if x != accumulator] if total else []
-        product = _op(terms[0], arith.MulFOp) if len(terms) == 1 else None
+        product = defining_op(terms[0], arith.MulFOp) if len(terms) == 1 else None
         return tuple(product.operands) if product else None
 
     def _argument(self, value: ir.Value) -> int | None:
@@ -150,6 +151,7 @@ class _Matcher:
             source = self.stage.reads[plain].tensor
             if isinstance(source, Computed):
                 return self._left_of_producer(source.stage, plain, loops)
+            reads: list[tuple[ir.Value | None, tuple[int, ...], type[ir.Type]]]
             reads = [(value, loops, ir.F32Type)]
         else:
             by_block = loops[: -len(_SPLIT)]
@@ -183,22 +185,14 @@ class _Matcher:
         return _Matcher(producer)._left(yielded, tuple(written))
 
 
-def _op(value: ir.Value, kind: type) -> ir.OpView | None:
-    """The op of a kind that computes a value."""
-    if isinstance(value.owner, ir.Block):
-        return None
-    op = value.owner.opview
-    return op if isinstance(op, kind) else None
-
-
 def _blocks_of(value: ir.Value) -> tuple[ir.Value | None, ...]:
     """The number q, the scale and maybe the offset of q * scale + offset; None for another form."""
-    total = _op(value, arith.AddFOp)
+    total = defining_op(value, arith.AddFOp)
     terms = list(total.operands) if total else [value]
-    product = next((x for x in terms if _op(x, arith.MulFOp)), None)
+    product = next((x for x in terms if defining_op(x, arith.MulFOp)), None)
     if product is None:
         return (None,)
-    integer = next((x for x in product.owner.operands if _op(x, arith.SIToFPOp)), None)
+    integer = next((x for x in product.owner.operands if defining_op(x, arith.SIToFPOp)), None)
     if integer is None:
         return (None,)
     scale = next(x for x in product.owner.operands if x != integer)
@@ -220,7 +214,7 @@ def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
     left = Left(*map(kernel.memory, found.left))
     parts = {name: kernel.memory(tensor).base for name, tensor in found.right.items()}
     right = Panels(found.scheme, found.blocks, parts, target)
-    factor = Factor(found.left[0], (), found.decoders, 0, None)
+    factor = Factor(found.left[0], (), found.decoders, 0, stage.results[0].op.results[0])
     contraction = Contraction(stage, factor, factor, (), found.rows, found.columns, -1, True, 0.0)
     epilogue = epilogue_of(kernel, Tiling.of(target), [contraction], shape)
     columns = kept_columns(kernel, [contraction], shape)

@@ -1,1 +1,0 @@
-"""Means to test compiled code."""
