@@ -148,3 +148,27 @@ def remark(location: ir.Location, message: str) -> None:
         print(diagnostic, file=sys.stderr)
     else:
         found.append(diagnostic)
+
+
+_DETAILED: ContextVar[bool] = ContextVar("detailed", default=False)
+
+
+@contextmanager
+def detailed(wanted: bool = True) -> Iterator[None]:
+    """Lets remarks on how something is compiled, which only some want, be made meanwhile."""
+    token = _DETAILED.set(wanted)
+    try:
+        yield
+    finally:
+        _DETAILED.reset(token)
+
+
+def wants_details() -> bool:
+    """Whether remarks on how something is compiled are wanted."""
+    return _DETAILED.get()
+
+
+def detail(location: ir.Location, message: str) -> None:
+    """A remark on how something is compiled, if it is wanted: see `detailed`."""
+    if wants_details():
+        remark(location, message)

@@ -18,6 +18,7 @@ from relax_mlir import cache
 from relax_mlir.analysis.instructions import declaration
 from relax_mlir.bindings import ir
 from relax_mlir.codegen import Build
+from relax_mlir.diagnostics import wants_details
 from relax_mlir.dialects.tir import prim_funcs
 from relax_mlir.fingerprint import compiler_fingerprint
 from relax_mlir.passes import Pipeline, Timing
@@ -56,7 +57,7 @@ class Kernels:
         name = prim_func.name
         key = repr((text, target, fuse, self._build.opt_level, compiler_fingerprint())).encode()
         path = cache.lookup(key, SUFFIX)
-        if path is not None:
+        if path is not None and not wants_details():
             declared, _, data = path.read_bytes().partition(_END)
             self._build.add_object(name, data)
             return ir.Operation.parse(declared.decode()).operation

@@ -1,10 +1,11 @@
 """What a module holds: graph functions, tensor programs, and their argument annotations."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from relax_mlir.bindings import func, ir
-from relax_mlir.dialects.graph import ShapeValueType, TensorType, shape_value_dims
+from relax_mlir.dialects.graph import CallOp, ShapeValueType, TensorType, shape_value_dims
 from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Facts
 
 INOUT = "graph.inout"
@@ -13,6 +14,8 @@ MADE_BY, MADE_FROM = "graph.made_by", "graph.made_from"
 """On a parameter: the function that makes it, and the places of those that it is made from."""
 FACTS = "graph.facts"
 NUM_INPUTS = "graph.num_inputs"
+NOINLINE = "graph.noinline"
+"""On a private function: it is called, not copied into its callers."""
 PRIMITIVE = "graph.primitive"
 """Marks a private graph function whose calls of tensor programs become one."""
 
@@ -24,6 +27,24 @@ def graph_functions(module: ir.Operation | ir.OpView) -> list[func.FuncOp]:
         for op in module.regions[0].blocks[0].operations
         if isinstance(op, func.FuncOp) and not op.is_external and not PrimFunc.is_prim_func(op)
     ]
+
+
+def callees_first(functions: Sequence[func.FuncOp]) -> list[func.FuncOp]:
+    """Orders functions so that each stands behind those that it calls, as far as that can be."""
+    by_name = {function.name.value: function for function in functions}
+    ordered: dict[str, func.FuncOp] = {}
+    entered: set[str] = set()
+    for first in by_name:
+        stack = [first]
+        while stack:
+            name = stack[-1]
+            if name in entered:
+                ordered.setdefault(name, by_name[stack.pop()])
+                continue
+            entered.add(name)
+            callees = [call.callee_name for call in walk_ops(by_name[name], CallOp)]
+            stack += [n for n in reversed(callees) if n in by_name and n not in entered]
+    return list(ordered.values())
 
 
 def is_public(function: func.FuncOp) -> bool:

@@ -1,10 +1,11 @@
 """Symbols of whole functions: which ones occur, and replacing them everywhere."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     Annotation,
+    Dim,
     RequireOp,
     ShapeAttr,
     annotation_of,
@@ -24,18 +25,32 @@ FUNCTION_TYPE = "function_type"
 
 def used_symbols(root: ir.Operation | ir.OpView) -> set[str]:
     """Symbols in annotations, shapes and facts of an op and all that is nested in it."""
-    found: set[str] = set()
     ops: list[ir.OpView] = walk_ops(root)
-    for op in ops:
-        for value in _values(op):
-            for dim in dims_of(annotation_of(value)):
-                found |= dim.symbols if dim is not None else set()
-        for _, attribute in _shapes(op):
-            for dim in dims_of_attr(attribute.dims):
-                found |= dim.symbols if dim is not None else set()
-        for _, facts in _facts(op):
-            found |= facts.symbols
+    known: dict[ir.Type, frozenset[str]] = {}
+    return set().union(*(own_symbols(op, known) for op in ops))
+
+
+def own_symbols(op: ir.OpView, known: dict[ir.Type, frozenset[str]] | None = None) -> set[str]:
+    """Symbols in annotations, shapes and facts of an op; those of its blocks' arguments are its.
+
+    `known` remembers what was found in types.
+    """
+    found: set[str] = set()
+    known = {} if known is None else known
+    for value in _values(op):
+        type_ = value.type
+        if type_ not in known:
+            known[type_] = _symbols_of(dims_of(annotation_of(type_)))
+        found |= known[type_]
+    for _, attribute in _shapes(op):
+        found |= _symbols_of(dims_of_attr(attribute.dims))
+    for _, facts in _facts(op):
+        found |= facts.symbols
     return found
+
+
+def _symbols_of(dims: Iterable[Dim]) -> frozenset[str]:
+    return frozenset().union(*(dim.symbols for dim in dims if dim is not None))
 
 
 def rename_symbols(root: ir.Operation | ir.OpView, values: Mapping[str, Expr]) -> None:

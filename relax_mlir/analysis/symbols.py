@@ -3,7 +3,7 @@
 A dim `n` binds n; `2*n + 1` binds it by exact division, once no other symbol of it is left.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.dialects.graph import Annotation, Dim, ShapeValueType, TensorType, shape_value_dims
@@ -34,9 +34,13 @@ def symbols_of(annotations: Iterable[Annotation]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def bindings(annotations: Sequence[Annotation]) -> dict[str, Binding]:
-    """How each symbol can be read off values with these annotations; a plain dim is preferred."""
+def bindings(annotations: Sequence[Annotation], bound: Iterable[str] = ()) -> dict[str, Binding]:
+    """How each symbol can be read off values with these annotations; a plain dim is preferred.
+
+    Those that are bound already are left out.
+    """
     found: dict[str, Binding] = {}
+    known = set(bound)
     places = [
         (index, axis, dim)
         for index, annotation in enumerate(annotations)
@@ -48,16 +52,17 @@ def bindings(annotations: Sequence[Annotation]) -> dict[str, Binding]:
     while changed:
         changed = False
         for index, axis, dim in places:
-            name = unbound_symbol(dim, found)
+            name = unbound_symbol(dim, known)
             solution = solve(dim, name) if name is not None else None
             if name is not None and solution is not None:
                 factor, offset = solution
                 found[name] = Binding(index, axis, _constant(factor), offset)
+                known.add(name)
                 changed = True
     return found
 
 
-def unbound_symbol(dim: Expr, bound: Mapping[str, object]) -> str | None:
+def unbound_symbol(dim: Expr, bound: Container[str]) -> str | None:
     """The one symbol of an expression that is not bound, or None if there is not exactly one."""
     free = [name for name in dim.symbols if name not in bound]
     return free[0] if len(free) == 1 else None

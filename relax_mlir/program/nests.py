@@ -77,7 +77,7 @@ class Nest:
 
 def join(nest: Nest, stage: Stage, placement: Placement) -> bool:
     """Adds the stage to the nest if its loops fit and that saves memory traffic."""
-    found = _bind(nest, stage, placement.inlining)
+    found = _bind(nest, stage, placement)
     if found is None:
         return False
     bound, common = found
@@ -90,12 +90,16 @@ def join(nest: Nest, stage: Stage, placement: Placement) -> bool:
     return True
 
 
-def _bind(nest: Nest, stage: Stage, inlining: Inlining) -> tuple[dict[int, int], set[int]] | None:
-    """The stage's loops as axes of the nest, and the common axes that are left."""
+def _bind(nest: Nest, stage: Stage, placement: Placement) -> tuple[dict[int, int], set[int]] | None:
+    """The stage's loops as axes of the nest, and the common axes that are left.
+
+    A loop becomes an axis only if their extents are proved equal: the nest runs over those of the
+    axis, and reads and writes the tensors of the stage there.
+    """
     bound: dict[int, int] = {}
     common = set(nest.common)
-    linked = False
-    for access in inlining.reads(stage):
+    linked, same = False, placement.extents.equal
+    for access in placement.inlining.reads(stage):
         tensor = access.tensor
         if not isinstance(tensor, Computed) or tensor.stage not in nest.axes:
             continue
@@ -105,12 +109,14 @@ def _bind(nest: Nest, stage: Stage, inlining: Inlining) -> tuple[dict[int, int],
         written = uses_of(tensor.stage.inits[tensor.number].indices)
         for own, use in zip(written, access.uses, strict=True):
             for axis in nest.use_axes(tensor.stage, own):
-                if not own.plain or use.dim is None or bound.get(use.dim, axis) != axis:
-                    common.discard(axis)
-                    if use.dim is not None:
-                        common.discard(bound.get(use.dim, axis))
-                else:
-                    bound[use.dim] = axis
+                loop = use.dim
+                fits = own.plain and loop is not None and bound.get(loop, axis) == axis
+                if loop is not None and fits and same(stage, loop, *nest.origin[axis]):
+                    bound[loop] = axis
+                    continue
+                common.discard(axis)
+                if loop is not None:
+                    common.discard(bound.get(loop, axis))
     parallel = {axis for loop, axis in bound.items() if not stage.reduces[loop]}
     return (bound, common & parallel) if linked else None
 

@@ -8,8 +8,10 @@ A tensor that cannot be computed where it is wanted is copied there by a stage o
 """
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from .access import Inlining, Use, inline_producers, root_of, uses_of
+from .extents import Extents
 from .program import (
     Argument,
     Computed,
@@ -43,6 +45,11 @@ class Placement:
     program: Program
     inlining: Inlining
     spots: dict[Computed, Spot] = field(default_factory=dict)
+
+    @cached_property
+    def extents(self) -> Extents:
+        """Which loops have equal extents; asked once all stages are there."""
+        return Extents(self.program)
 
     def spot(self, tensor: Tensor) -> Spot | None:
         """The memory of a tensor, if that is an argument or was decided."""

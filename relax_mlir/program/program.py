@@ -9,11 +9,13 @@
 Nothing here emits code; extents that only run time knows are None.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
+from relax_mlir.dialects.graph import TensorType
+from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes.base import PassFailure
 
 T = TypeVar("T")
@@ -160,9 +162,15 @@ class Stage:
 
 @dataclass
 class Program:
-    """A tensor program in order: scalar ops and stages, and what it returns."""
+    """A tensor program in order: scalar ops and stages, and what it returns.
+
+    `dim_names` are the symbolic extents of each tensor argument as canonical text, empty where
+    unknown; `sym_names` the symbols that index arguments stand for.
+    """
 
     op: func.FuncOp
+    dim_names: Sequence[Sequence[str]]
+    sym_names: dict[ir.Value, str]
     items: list[ir.OpView | Stage] = field(default_factory=list)
     tensors: dict[ir.Value, Tensor] = field(default_factory=dict)
     arguments: list[Argument] = field(default_factory=list)
@@ -174,13 +182,18 @@ class Program:
         return [item for item in self.items if isinstance(item, Stage)]
 
 
-def read_program(op: func.FuncOp, num_outs: int) -> Program:
+def read_program(op: func.FuncOp, origin: PrimFunc) -> Program:
     """Reads a function whose named linalg ops are generalised; raises PassFailure at an unknown op.
 
-    Its tensor arguments are inputs, then `num_outs` outputs; scalars come last.
+    `origin` is the tensor program that it is a copy of, with the names of dims.
     """
-    program = Program(op)
-    tensors = [a for a in op.entry_block.arguments if isinstance(a.type, ir.RankedTensorType)]
+    arguments = list(op.entry_block.arguments)
+    tensors = [a for a in arguments if isinstance(a.type, ir.RankedTensorType)]
+    scalars = [a for a in arguments if isinstance(a.type, ir.IndexType)]
+    named = [a for a in origin.arguments if isinstance(a.type, ir.RankedTensorType)]
+    dim_names = [["" if d is None else str(d) for d in TensorType.of(a).dims or ()] for a in named]
+    program = Program(op, dim_names, dict(zip(scalars, origin.sym_names, strict=True)))
+    num_outs = origin.num_outs
     for position, value in enumerate(tensors):
         out = position - (len(tensors) - num_outs)
         argument = Argument(*_kind(value), op, position, out if out >= 0 else None)

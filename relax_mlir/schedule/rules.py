@@ -1,14 +1,19 @@
 """The ordered table of schedule rules: the first that takes a tensor program schedules it.
 
 A rule is a function `(kernel, target, fuse) -> bool` that replaces the tensor program by loops over
-memrefs and returns True, or leaves it as it is and returns False. The name of the rule that was
-used stays on the kernel as `tir.schedule`.
+memrefs and returns True, or leaves it as it is: then it returns False if the program is of another
+kind than its own, and raises Refusal, or PassFailure at an op, if it is of that kind but has a part
+that the rule cannot schedule. Such reasons become remarks. The name of the rule that was used stays
+on the kernel as `tir.schedule`.
 """
 
 from collections.abc import Callable
 
 from relax_mlir.bindings import ir
+from relax_mlir.diagnostics import detail
 from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.passes import PassFailure
+from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.cpu.attention import attention
 from relax_mlir.schedule.cpu.convolution import convolution, pooling
 from relax_mlir.schedule.cpu.product.integer_matmul import schedule_integer_matmul
@@ -55,12 +60,22 @@ def schedule(kernel: PrimFunc, target: Target, fuse: bool = True) -> str:
     is one nest of loops with what is computed from its sums, which only exist a tile at a time.
     Raises PassFailure at an op that no rule can schedule.
     """
-    name, module = kernel.name, kernel.op.operation.parent
+    name, module, location = kernel.name, kernel.op.operation.parent, kernel.op.location
     kernel = Unscheduled(kernel.op)
+    reasons: list[str] = []
     for rule_name, rule in RULES:
-        if rule(kernel, target, fuse):
-            _mark(module, name, rule_name)
-            return rule_name
+        try:
+            if not rule(kernel, target, fuse):
+                continue
+        except (Refusal, PassFailure) as reason:
+            if (rule_name, rule) == RULES[-1]:
+                raise
+            reasons.append(f"{rule_name}: {reason}")
+            continue
+        for text in reasons:
+            detail(location, f"kernel '{name}': {text}; scheduled as {rule_name}")
+        _mark(module, name, rule_name)
+        return rule_name
     raise AssertionError("the last rule takes every program or fails")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from relax_mlir import dialects
 from relax_mlir.bindings import ir
-from relax_mlir.diagnostics import MAX_COLUMNS, Diagnostic, collecting, parse_module
+from relax_mlir.diagnostics import MAX_COLUMNS, Diagnostic, collecting, detailed, parse_module
 from relax_mlir.errors import CompileError, UsageError
 from relax_mlir.passes import Pipeline, Timing, describe, load_passes, own_passes
 from relax_mlir.passes.names import among
@@ -56,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
     outputs: list[str | bytes] = []
     failed = False
     for chunk in _chunks(source, args.split_input_file):
-        output, diagnostics = _process(chunk, pipeline, args, timing)
+        with detailed(args.remarks):
+            output, diagnostics = _process(chunk, pipeline, args, timing)
         failed |= _report(args, chunk, diagnostics)
         if output is not None:
             outputs.append(output)

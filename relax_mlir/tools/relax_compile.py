@@ -40,6 +40,7 @@ def arguments() -> argparse.ArgumentParser:
         "pipeline, as in mlir-legalize-ops",
     )
     add("--print-pipeline", action="store_true", help="print the passes and what each ensures")
+    add("--remarks", action="store_true", help="compile afresh and tell which rules refused what")
     add("--stats", action="store_true", help="compile afresh and tell where the time went")
     return parser
 
@@ -77,19 +78,22 @@ def _shared_object(args: argparse.Namespace) -> bytes:
     # MLIR takes 0.2 s to import, so it waits until the command line is known to be right.
     from relax_mlir.codegen import BuildStats
     from relax_mlir.compiler import Source, compile_to_bytes, compile_to_file
+    from relax_mlir.diagnostics import detailed
     from relax_mlir.passes import Timing
     from relax_mlir.target import Target
 
     text = _text(args.input)
     target = Target.parse(args.target)
-    if not args.stats:
+    if not (args.stats or args.remarks):
         use_cache, scheme = not args.no_cache, args.quantize
         path = compile_to_file(text, target, args.opt_level, use_cache, quantize=scheme)
         return path.read_bytes()
     timing, stats = Timing(), BuildStats()
     source = Source(text, args.input)
-    data = compile_to_bytes(source, target, args.opt_level, timing, stats, args.quantize)
-    print(f"{timing.report()}\ncode generation: {stats}\n{len(data)} bytes", file=sys.stderr)
+    with detailed(args.remarks):
+        data = compile_to_bytes(source, target, args.opt_level, timing, stats, args.quantize)
+    if args.stats:
+        print(f"{timing.report()}\ncode generation: {stats}\n{len(data)} bytes", file=sys.stderr)
     return data
 
 
@@ -97,7 +101,7 @@ def _stage(args: argparse.Namespace) -> str:
     """The module after the passes up to the stage that is asked for."""
     from relax_mlir.bindings import ir
     from relax_mlir.codegen import build_llvm
-    from relax_mlir.diagnostics import parse_module
+    from relax_mlir.diagnostics import detailed, parse_module
     from relax_mlir.dialects import make_context
     from relax_mlir.passes import Pipeline
     from relax_mlir.target import Target
@@ -106,7 +110,7 @@ def _stage(args: argparse.Namespace) -> str:
     passes = pipeline(args.target, args.opt_level, quantize=args.quantize)
     prefix = passes if args.emit == "llvm" else _prefix(passes, args.emit)
     text = _text(args.input)
-    with make_context(), ir.Location.unknown():
+    with make_context(), ir.Location.unknown(), detailed(args.remarks):
         module = parse_module(text)
         Pipeline.parse(prefix).run(module)
         return build_llvm(module, target) if args.emit == "llvm" else f"{module}\n"

@@ -47,6 +47,7 @@ def arguments() -> argparse.ArgumentParser:
     add("--mlir-print-ir-after", type=_names, default=(), metavar="PASSES", help="by name")
     add("--mlir-print-ir-after-change", action="store_true", help="print what a pass changed")
     add("--mlir-print-ir-module-scope", action="store_true", help="print whole modules there")
+    add("--remarks", action="store_true", help="tell which schedule rules refused what")
     add("--mlir-timing", action="store_true", help="print how long each pass took")
     ask = parser.add_argument_group("asking")
     add = ask.add_argument

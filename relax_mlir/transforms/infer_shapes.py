@@ -7,7 +7,8 @@
 
 Each operator's own rule is applied once, in program order. A call is deduced from the callee's
 signature alone, its symbols unified with the arguments'; functions come after those that they
-call, so that a finer result of a callee counts. Results of scf ops are what all branches yield.
+call, so that a finer result of a callee counts. Results of scf ops are what all branches yield,
+as far as it is known outside: a symbol that a branch binds stays in the branch.
 
 Fails where a rule refuses its operands, or contradicts what is written.
 
@@ -18,11 +19,13 @@ Source: paper §4.1; TVM `Normalize`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from relax_mlir.analysis.functions import graph_functions
+from relax_mlir.analysis.functions import callees_first, graph_functions
+from relax_mlir.analysis.scopes import Scope, argument_symbols
 from relax_mlir.analysis.signatures import (
     functions_by_name,
     parameter_types,
     result_types,
+    substitute,
     unify,
     update_results,
 )
@@ -43,7 +46,7 @@ from relax_mlir.dialects.graph import (
     to_mlir,
 )
 from relax_mlir.passes import Pass, PassFailure
-from relax_mlir.rewriting import walk_ops
+from relax_mlir.symbolic import Facts
 
 
 @dataclass(frozen=True)
@@ -57,38 +60,17 @@ class InferShapes(Pass):
             inference.function(function)
 
 
-def callees_first(functions: Sequence[func.FuncOp]) -> list[func.FuncOp]:
-    """Orders functions so that each stands behind those that it calls, as far as that can be."""
-    by_name = {function.name.value: function for function in functions}
-    calls = {
-        name: [op.callee_name for op in walk_ops(function, CallOp)]
-        for name, function in by_name.items()
-    }
-    ordered: dict[str, func.FuncOp] = {}
-    entered: set[str] = set()
-
-    def visit(name: str) -> None:
-        if name in by_name and name not in entered:
-            entered.add(name)
-            for callee in calls[name]:
-                visit(callee)
-            ordered[name] = by_name[name]
-
-    for name in by_name:
-        visit(name)
-    return list(ordered.values())
-
-
 @dataclass
 class _Inference:
     functions: dict[str, func.FuncOp]
 
     def function(self, function: func.FuncOp) -> None:
         """Refines the body, then the results of the signature."""
-        self.block(function.entry_block)
+        block = function.entry_block
+        self.block(block, Scope(block, argument_symbols(function), Facts()))
         update_results(function)
 
-    def block(self, block: ir.Block) -> None:
+    def block(self, block: ir.Block, scope: Scope) -> None:
         """Refines the ops of a block in order, nested ones included."""
         for op in block.operations:
             if isinstance(op, MatchCastOp):
@@ -101,7 +83,8 @@ class _Inference:
                 if op.has_rule():
                     self._refine(op, _infer(op))
             else:
-                self._structured(op)
+                self._structured(op, scope)
+            scope.enter(op)
 
     def _refine(self, op: ir.OpView, deduced: Sequence[Annotation]) -> None:
         """Joins deduced annotations into the results' own."""
@@ -128,17 +111,17 @@ class _Inference:
         if all(map(compatible, written, deduced)):
             self._refine(op, deduced)
 
-    def _structured(self, op: ir.OpView) -> None:
+    def _structured(self, op: ir.OpView, scope: Scope) -> None:
         """Refines regions, then the results from what they yield."""
         if isinstance(op, scf.ForOp | scf.WhileOp):
             _coerce_carried(op)
         for region in op.operation.regions:
             for block in region.blocks:
-                self.block(block)
+                self.block(block, scope.inside(op, block))
         if isinstance(op, scf.ForOp | scf.WhileOp):
             _coerce_ends(op)
         elif isinstance(op, scf.IfOp | scf.ExecuteRegionOp | scf.IndexSwitchOp):
-            _join_branches(op)
+            _join_branches(op, scope.symbols)
 
 
 def _infer(op: GraphOp) -> list[Annotation]:
@@ -165,14 +148,20 @@ def _terminators(op: ir.OpView) -> list[ir.OpView]:
     return [end for end in ends if isinstance(end, scf.YieldOp)]
 
 
-def _join_branches(op: ir.OpView) -> None:
-    """Gives each result what all branches agree on, and casts what they yield to it."""
+def _join_branches(op: ir.OpView, bound: frozenset[str]) -> None:
+    """Gives each result what all branches agree on, and casts what they yield to it.
+
+    Dims of symbols that are not `bound` outside of the branches are unknown there.
+    """
     ends = _terminators(op)
     for index, result in enumerate(op.results):
         yielded = [annotation_of(end.operands[index]) for end in ends]
         common = yielded[0]
         for other in yielded[1:]:
             common = _coarser(common, other)
+        common = substitute(
+            common, lambda dim: dim if dim is not None and dim.symbols <= bound else None
+        )
         result.set_type(to_mlir(join(annotation_of(result), common)))
     for end in ends:
         _coerce(end, [result.type for result in op.results])

@@ -6,20 +6,29 @@
     %1 = "graph.multiply"(%a, %b)
 
 The callee's symbols become what the arguments say they are. Symbols that its own casts bind get
-names that the caller does not use; a parameter that is finer than its argument becomes a
-match_cast, which checks at run time. Functions that run as one kernel (`graph.primitive`) stay.
+names that the caller does not use. A parameter that is finer than its argument becomes a
+match_cast, a fact of the callee a `graph.require` in its name: both are checked at run time.
+Functions that run as one kernel (`graph.primitive`), and private ones with `graph.noinline`, stay.
 Private functions that nothing calls any more are erased.
 
-Needs: calls that agree with their signatures (`relax-verify`). Leaves: `graph.call` of primitive
-functions only. Fails on recursion.
+Needs: calls that agree with their signatures (`relax-verify`). Leaves: `graph.call` of functions
+that stay only. Fails on recursion.
 Source: TVM `InlinePrivateFunctions`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from relax_mlir.analysis.functions import PRIMITIVE, graph_functions, is_public
+from relax_mlir.analysis.functions import (
+    NOINLINE,
+    PRIMITIVE,
+    callees_first,
+    facts_of,
+    graph_functions,
+    is_public,
+)
 from relax_mlir.analysis.rename import rename_symbols, used_symbols
+from relax_mlir.analysis.scopes import scoped_ops
 from relax_mlir.analysis.signatures import parameter_types, unify
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
@@ -42,37 +51,54 @@ class InlineFunctions(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Inlines every call of a graph function with a body, innermost functions first."""
-        functions = {
-            function.name.value: function
-            for function in graph_functions(op)
-            if PRIMITIVE not in function.attributes
-        }
+        functions = callees_first(graph_functions(op))
+        copied = {f.name.value: f for f in functions if not _stays(f)}
         done: set[str] = set()
-        for name in functions:
-            _inline_into(name, functions, done, [])
+        for function in functions:
+            names = _Names(function)
+            for call in walk_ops(function, CallOp):
+                callee = call.callee_name
+                if callee in copied and callee not in done:
+                    raise PassFailure(
+                        call, f"calls '@{callee}' recursively, which cannot be inlined"
+                    )
+                if callee in copied:
+                    _inline(call, copied[callee], names)
+            done.add(function.name.value)
         called = {call.callee_name for call in walk_ops(op, CallOp)}
-        for name, function in functions.items():
+        for name, function in copied.items():
             if not is_public(function) and name not in called:
                 safe_erase(function)
 
 
-def _inline_into(
-    name: str, functions: Mapping[str, func.FuncOp], done: set[str], path: list[str]
-) -> None:
-    if name in done:
-        return
-    for call in walk_ops(functions[name], CallOp):
-        callee = call.callee_name
-        if callee not in functions:
-            continue
-        if callee in (*path, name):
-            raise PassFailure(call, f"calls '@{callee}' recursively, which cannot be inlined")
-        _inline_into(callee, functions, done, [*path, name])
-        _inline(call, functions[callee], functions[name])
-    done.add(name)
+def _stays(function: func.FuncOp) -> bool:
+    attributes = function.attributes
+    return PRIMITIVE in attributes or (NOINLINE in attributes and not is_public(function))
 
 
-def _inline(call: CallOp, callee: func.FuncOp, caller: func.FuncOp) -> None:
+@dataclass
+class _Names:
+    """The symbols of a function, and new ones beside them."""
+
+    function: func.FuncOp
+    _taken: set[str] | None = None
+
+    def fresh(self, names: Iterable[str]) -> dict[str, Expr]:
+        """New names for symbols, none of which is taken."""
+        if self._taken is None:
+            self._taken = used_symbols(self.function)
+        found: dict[str, Expr] = {}
+        for name in sorted(names):
+            new, count = name, 0
+            while new in self._taken:
+                count += 1
+                new = f"{name}_{count}"
+            self._taken.add(new)
+            found[name] = sym(new)
+        return found
+
+
+def _inline(call: CallOp, callee: func.FuncOp, names: _Names) -> None:
     """Replaces one call by a copy of the callee's body."""
     arguments = call.ins
     parameters = parameter_types(callee)
@@ -81,11 +107,12 @@ def _inline(call: CallOp, callee: func.FuncOp, caller: func.FuncOp) -> None:
             call, f"passes {len(arguments)} operands to '@{callee.name.value}' of {len(parameters)}"
         )
     values = unify(parameters, [annotation_of(value) for value in arguments]).values
-    values.update(_fresh(used_symbols(callee) - values.keys(), used_symbols(caller)))
+    values.update(names.fresh(used_symbols(callee) - values.keys()))
     with ir.InsertionPoint(call), call.location:
-        copy = callee.operation.clone()
+        copy = callee.operation.clone().opview
+        _require_facts(copy)
         rename_symbols(copy, values)
-        block = copy.regions[0].blocks[0]
+        block = copy.entry_block
         for parameter, value in zip(block.arguments, arguments, strict=True):
             parameter.replace_all_uses_with(_as(value, annotation_of(parameter)))
         *body, terminator = list(block.operations)
@@ -94,7 +121,7 @@ def _inline(call: CallOp, callee: func.FuncOp, caller: func.FuncOp) -> None:
         for op in body:
             op.operation.detach_from_parent()
             ir.InsertionPoint(call).insert(op)
-        copy.erase()
+        copy.operation.erase()
         for old, new in zip(call.outs, results, strict=True):
             same = new.type == old.type
             new = new if same else MatchCastOp.build(new, old.type).result
@@ -102,18 +129,14 @@ def _inline(call: CallOp, callee: func.FuncOp, caller: func.FuncOp) -> None:
     safe_erase(call)
 
 
-def _fresh(names: set[str], taken: set[str]) -> dict[str, Expr]:
-    """New names for symbols, none of which is taken."""
-    found: dict[str, Expr] = {}
-    used = set(taken)
-    for name in sorted(names):
-        new, count = name, 0
-        while new in used:
-            count += 1
-            new = f"{name}_{count}"
-        used.add(new)
-        found[name] = sym(new)
-    return found
+def _require_facts(function: func.FuncOp) -> None:
+    """Has the function's facts checked in its body, where their symbols are bound."""
+    facts = facts_of(function)
+    if not len(facts):
+        return
+    *_, (_, scope) = scoped_ops(function)
+    for fact in facts:
+        scope.require([fact], f"@{function.name.value}", function.location)
 
 
 def _as(value: ir.Value, annotation: Annotation) -> ir.Value:

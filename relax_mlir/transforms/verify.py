@@ -14,7 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.analysis.functions import FACTS, INOUT, argument_attribute, facts_of
-from relax_mlir.analysis.rename import used_symbols
+from relax_mlir.analysis.rename import own_symbols
+from relax_mlir.analysis.scopes import (
+    Scope,
+    argument_symbols,
+    bound_by,
+    runs_once,
+    scoped_ops,
+)
 from relax_mlir.analysis.signatures import (
     functions_by_name,
     kind_conflict,
@@ -22,7 +29,7 @@ from relax_mlir.analysis.signatures import (
     result_types,
     unify,
 )
-from relax_mlir.analysis.symbols import bindings, symbols_of
+from relax_mlir.analysis.symbols import symbols_of
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     Annotation,
@@ -44,7 +51,7 @@ from relax_mlir.dialects.lib import RULES, FunctionOp
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import walk_ops
-from relax_mlir.symbolic import SymbolicError, parse
+from relax_mlir.symbolic import Facts, SymbolicError, parse
 
 Report = Callable[[ir.OpView, str], None]
 NUM_OUTS = "tir.num_outs"
@@ -79,7 +86,7 @@ class _Checker:
 
     def graph_function(self, function: func.FuncOp) -> None:
         """Checks the ops of a graph function, then what holds of it as a whole."""
-        broken = False
+        broken = _has_branches(function)
         for op in walk_ops(function, GraphOp):
             try:
                 op.check()
@@ -230,34 +237,66 @@ def _check_inplace(op: CallTirInplaceOp) -> None:
                     )
 
 
+def _has_branches(function: func.FuncOp) -> bool:
+    """Reports ops whose regions are more than one block: control flow is structured."""
+    ops: list[ir.OpView] = walk_ops(function)
+    found = [op for op in ops if any(len(region.blocks) > 1 for region in op.operation.regions)]
+    for op in found:
+        report(op, "has a region of several blocks; control flow of graph functions is scf")
+    return bool(found)
+
+
 def _check_signature(function: func.FuncOp) -> None:
-    """Checks facts, in-place arguments, and that every symbol is bound."""
-    arguments = [annotation_of(argument) for argument in function.arguments]
-    bound = set(bindings(arguments))
-    casts = walk_ops(function, MatchCastOp)
-    bound |= set(bindings([*arguments, *(annotation_of(cast.result) for cast in casts)]))
+    """Checks facts, in-place arguments, and that symbols are bound where they are used."""
     try:
         facts = facts_of(function)
     except SymbolicError as error:
         report(function, f"has a malformed '{FACTS}': {error}")
         return
-    for fact in facts.items:
-        for name in sorted((fact.lhs.symbols | fact.rhs.symbols) - bound):
-            report(function, f"states '{fact}', but nothing binds the symbol '{name}'")
-    for name in sorted(set(symbols_of(arguments)) - bound):
+    unbound = set(symbols_of(map(annotation_of, function.arguments))) - argument_symbols(function)
+    for name in sorted(unbound):
         report(function, f"has the symbol '{name}', which no argument binds")
-        bound.add(name)
-    if not used_symbols(function) <= bound:
-        _report_unbound(function, bound)
+    always = _check_symbols(function, unbound)
+    for fact in facts.items:
+        for name in sorted(fact.symbols - always - unbound):
+            report(function, f"states '{fact}', but nothing binds the symbol '{name}'")
     _check_inout(function)
 
 
-def _report_unbound(function: func.FuncOp, bound: set[str]) -> None:
-    reported = set(bound)
-    for op in walk_ops(function, GraphOp):
-        for name in sorted(used_symbols(op) - reported):
-            report(op, f"uses the symbol '{name}', which nothing binds")
-            reported.add(name)
+def _check_symbols(function: func.FuncOp, reported: set[str]) -> frozenset[str]:
+    """Reports each symbol that is used where nothing binds it; returns those of the whole body."""
+    outer = Scope(function.entry_block, frozenset(), Facts())
+    types: dict[ir.Type, frozenset[str]] = {}
+    unbound: list[tuple[ir.OpView, str]] = []
+    casts: dict[str, ir.Block] = {}
+    seen = set(reported)
+    for op, scope in scoped_ops(function):
+        outer = scope if scope.block == function.entry_block else outer
+        bound = scope.symbols
+        if isinstance(op, MatchCastOp):
+            new = bound_by(op, bound)
+            casts.update(dict.fromkeys(new, scope.block))
+            bound |= new
+        if runs_once(op):
+            continue  # its results are values of its block
+        for name in sorted(own_symbols(op, types) - bound - seen):
+            unbound.append((op, name))
+            seen.add(name)
+    for op, name in unbound:
+        report(op, f"uses the symbol '{name}'{_why_unbound(op, casts.get(name))}")
+    return outer.symbols
+
+
+def _why_unbound(op: ir.OpView, binds: ir.Block | None) -> str:
+    """Why a symbol that a cast of that block binds is not bound at the op."""
+    if binds is None:
+        return ", which nothing binds"
+    block = op.operation.block
+    while block != binds and not isinstance(block.owner.opview, func.FuncOp):
+        block = block.owner.operation.block
+    if block == binds:
+        return " before the match_cast that binds it"
+    return " outside of the region that binds it"
 
 
 def _check_inout(function: func.FuncOp) -> None:

@@ -99,3 +99,29 @@ func.func @regions(%c: i1, %n: index, %x: tensor<?x3xf32, #graph.shape<["n", 3]>
   }
   return
 }
+
+// Each branch binds a k of its own, which nobody knows outside; n is bound before.
+// CHECK-LABEL: func @branches_bind(
+// CHECK:         scf.if(%{{.*}}) : tensor<n x ? x f32>
+// CHECK-COUNT-2: graph.match_cast(%{{.*}}) : tensor<n x ? x f32>
+// CHECK:         graph.exp(%{{.*}}) : tensor<n x ? x f32>
+// CHECK:         graph.exp(%{{.*}}) : tensor<n x m x f32>
+func.func @branches_bind(%c: i1, %x: tensor<?x?xf32, #graph.shape<["n", "?"]>>) {
+  %0 = scf.if %c -> tensor<?x?xf32> {
+    %a = "graph.match_cast"(%x) : (tensor<?x?xf32, #graph.shape<["n", "?"]>>) -> tensor<?x?xf32, #graph.shape<["n", "k"]>>
+    %b = "graph.exp"(%a) : (tensor<?x?xf32, #graph.shape<["n", "k"]>>) -> tensor<?x?xf32>
+    scf.yield %b : tensor<?x?xf32>
+  } else {
+    %a = "graph.match_cast"(%x) : (tensor<?x?xf32, #graph.shape<["n", "?"]>>) -> tensor<?x?xf32, #graph.shape<["n", "k"]>>
+    %b = "graph.exp"(%a) : (tensor<?x?xf32, #graph.shape<["n", "k"]>>) -> tensor<?x?xf32>
+    scf.yield %b : tensor<?x?xf32>
+  }
+  %1 = "graph.exp"(%0) : (tensor<?x?xf32>) -> tensor<?x?xf32>
+  %2 = scf.execute_region -> tensor<?x?xf32> no_inline {
+    %a = "graph.match_cast"(%x) : (tensor<?x?xf32, #graph.shape<["n", "?"]>>) -> tensor<?x?xf32, #graph.shape<["n", "m"]>>
+    %b = "graph.exp"(%a) : (tensor<?x?xf32, #graph.shape<["n", "m"]>>) -> tensor<?x?xf32>
+    scf.yield %b : tensor<?x?xf32>
+  } {graph.dataflow}
+  %3 = "graph.exp"(%2) : (tensor<?x?xf32>) -> tensor<?x?xf32>
+  return
+}

@@ -92,3 +92,55 @@ func.func @public(%x: !v) -> !v {
 func.func private @fused(%x: !v) -> !v attributes {graph.primitive} {
   return %x : !v
 }
+
+// -----
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#in2  = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+// Facts of the callee are required at each call, in its name, as soon as their symbols are bound.
+// CHECK-LABEL: func @facts(
+// CHECK-NEXT:    graph.require m mod 3 == 0  by @thirds
+// CHECK-NEXT:    graph.require 4*m <= 48  by @thirds
+// CHECK-NEXT:    graph.match_cast(%arg1) : tensor<k x f32>
+// CHECK-NEXT:    graph.require k <= 4*m  by @thirds
+// CHECK-NEXT:    graph.exp
+// CHECK-NEXT:    scf.if
+// CHECK-NEXT:      graph.require 2 == 0  by @thirds
+func.func @facts(%x: tensor<?xf32, #graph.shape<["4*m"]>>, %y: tensor<?xf32>, %z: tensor<5xf32>, %c: i1) {
+  %0 = "graph.call"(%x, %y) {callee = @thirds, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<?xf32, #graph.shape<["4*m"]>>, tensor<?xf32>) -> tensor<?xf32>
+  scf.if %c {
+    %1 = "graph.call"(%z, %y) {callee = @thirds, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<5xf32>, tensor<?xf32>) -> tensor<?xf32>
+  }
+  return
+}
+func.func private @thirds(%x: tensor<?xf32, #graph.shape<["n"]>>, %y: tensor<?xf32>) -> tensor<?xf32>
+    attributes {graph.facts = ["n mod 3 == 0", "k <= n", "n <= 48"]} {
+  %0 = "graph.match_cast"(%y) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["k"]>>
+  %1 = "graph.exp"(%0) : (tensor<?xf32, #graph.shape<["k"]>>) -> tensor<?xf32>
+  return %1 : tensor<?xf32>
+}
+
+// -----
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!v = tensor<?xf32, #graph.shape<["n"]>>
+// A function that is to be called is not copied, but what it calls is copied into it.
+// CHECK-LABEL: func @negative_noinline(
+// CHECK-NEXT:    graph.call @called(%arg0)
+// CHECK-LABEL: func private @called(
+// CHECK-NEXT:    graph.exp
+// CHECK-NOT:   func private @copied
+func.func @negative_noinline(%x: !v) -> !v {
+  %0 = "graph.call"(%x) {callee = @called, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!v) -> !v
+  return %0 : !v
+}
+func.func private @called(%x: !v) -> !v attributes {graph.noinline} {
+  %0 = "graph.call"(%x) {callee = @copied, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!v) -> !v
+  return %0 : !v
+}
+func.func private @copied(%x: !v) -> !v {
+  %0 = "graph.exp"(%x) : (!v) -> !v
+  return %0 : !v
+}

@@ -217,3 +217,93 @@ func.func private @negative_results(%x: tensor<4xf32>, %out: tensor<4xf32>) -> t
 func.func private @negative_count(%out: tensor<4xf32>) -> tensor<4xf32> attributes {tir.prim_func, tir.num_outs = 2 : i64} {
   return %out : tensor<4xf32>
 }
+
+// -----
+
+// A cast binds a symbol from there on, in its block and in what is nested in it.
+!k = tensor<?xf32, #graph.shape<["k"]>>
+func.func @symbolic_scopes(%x: tensor<?xf32>, %y: tensor<?xf32>, %c: i1) -> (tensor<?xf32>, !k) {
+  %0 = scf.if %c -> tensor<?xf32> {
+    %1 = "graph.match_cast"(%x) : (tensor<?xf32>) -> !k
+    %2 = scf.if %c -> !k {
+      scf.yield %1 : !k
+    } else {
+      %3 = "graph.exp"(%1) : (!k) -> !k
+      scf.yield %3 : !k
+    }
+    %4 = "graph.match_cast"(%2) : (!k) -> tensor<?xf32>
+    scf.yield %4 : tensor<?xf32>
+  } else {
+    %1 = "graph.match_cast"(%y) : (tensor<?xf32>) -> !k
+    %2 = "graph.match_cast"(%1) : (!k) -> tensor<?xf32>
+    scf.yield %2 : tensor<?xf32>
+  }
+  // A dataflow block runs once: what it binds is bound behind it too.
+  %5 = scf.execute_region -> !k no_inline {
+    %6 = "graph.match_cast"(%0) : (tensor<?xf32>) -> !k
+    scf.yield %6 : !k
+  } {graph.dataflow}
+  %7 = "graph.exp"(%5) : (!k) -> !k
+  return %0, %7 : tensor<?xf32>, !k
+}
+
+func.func @negative_before(%x: tensor<?xf32>, %s: tensor<f32>) -> !k {
+  // expected-error @below {{'graph.full' op uses the symbol 'k' before the match_cast that binds it}}
+  %0 = "graph.full"(%s) {shape = #graph.shape<["k"]>} : (tensor<f32>) -> !k
+  %1 = "graph.match_cast"(%x) : (tensor<?xf32>) -> !k
+  return %0 : !k
+}
+
+func.func @negative_outside(%x: tensor<?xf32>, %c: i1) -> !k {
+  // expected-error @below {{'scf.if' op uses the symbol 'k' outside of the region that binds it}}
+  %0 = scf.if %c -> !k {
+    %1 = "graph.match_cast"(%x) : (tensor<?xf32>) -> !k
+    scf.yield %1 : !k
+  } else {
+    %1 = "graph.match_cast"(%x) : (tensor<?xf32>) -> !k
+    scf.yield %1 : !k
+  }
+  return %0 : !k
+}
+
+func.func @negative_other_branch(%x: tensor<?xf32>, %c: i1, %s: tensor<f32>) {
+  scf.if %c {
+    %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> !k
+  } else {
+    // expected-error @below {{'graph.full' op uses the symbol 'k' outside of the region that binds it}}
+    %0 = "graph.full"(%s) {shape = #graph.shape<["k"]>} : (tensor<f32>) -> !k
+  }
+  return
+}
+
+func.func @negative_carried(%x: tensor<?xf32>, %y: !k, %c: i1, %lb: index, %s: tensor<f32>) {
+  scf.for %i = %lb to %lb step %lb {
+    %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["m"]>>
+  }
+  // expected-error @below {{'graph.make_shape' op uses the symbol 'm' outside of the region that binds it}}
+  %1 = "graph.make_shape"() {dims = #graph.shape<["m"]>} : () -> !graph.shape_value<["m"]>
+  return
+}
+
+// What the function states is checked at its entry, or where its own block binds the symbol.
+// expected-error @below {{states 'k <= 4', but nothing binds the symbol 'k'}}
+func.func @negative_fact_of_branch(%x: tensor<?xf32>, %c: i1) attributes {graph.facts = ["k <= 4"]} {
+  scf.if %c {
+    %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> !k
+  }
+  return
+}
+
+func.func @negative_required(%x: tensor<?xf32>) {
+  // expected-error @below {{'graph.require' op uses the symbol 'k' before the match_cast that binds it}}
+  "graph.require"() {any_of = ["k <= 4"], by = "@f"} : () -> ()
+  %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> !k
+  return
+}
+
+// expected-error @below {{'func.func' op has a region of several blocks; control flow of graph functions is scf}}
+func.func @negative_blocks(%x: !k) -> !k {
+  cf.br ^next(%x : !k)
+^next(%y: !k):
+  return %y : !k
+}

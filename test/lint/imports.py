@@ -32,7 +32,7 @@ RANKS = [
     {"transforms"},
     {"pipelines", "kernels"},
     {"compiler"},
-    {"frontends", "machine", "profile", "llm"},
+    {"frontends", "machine", "profile", "llm", "testing"},
     {"tools"},
 ]
 RANK = {part: rank for rank, parts in enumerate(RANKS) for part in parts}

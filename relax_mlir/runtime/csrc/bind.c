@@ -10,8 +10,8 @@ typedef struct {
   RxContext* context;
   const RxFunction* info;
   const DLTensor* args;
-  int64_t* symbols;
-  uint8_t *bound, *said; /* per symbol: it has a value; the text names its value */
+  int64_t* symbols; /* -1: no value yet */
+  uint8_t* said;    /* per symbol: the text names its value */
   Origin* origins;
   int32_t num_unbound;
 } Binding;
@@ -37,12 +37,26 @@ static void say_dtype(RxContext* context, int32_t code, int32_t bits, int32_t la
   if (lanes != 1) say(context, "x%d", lanes);
 }
 
-/* The first dim whose stride is not row-major without gaps, or -1. */
+/* Bytes of a tensor, dims of 0 left out: no stride is longer. -1: beyond an int64, or a negative dim.
+ */
+static int64_t span_bytes(int32_t bits, int32_t ndim, const int64_t* dims) {
+  int64_t bytes = (bits + 7) / 8;
+  for (int32_t d = 0; d < ndim; d++)
+    if (dims[d] < 0 || (dims[d] && __builtin_mul_overflow(bytes, dims[d], &bytes))) return -1;
+  return bytes;
+}
+
+static int has_elements(const DLTensor* tensor) {
+  for (int32_t d = 0; d < tensor->ndim; d++)
+    if (!tensor->shape[d]) return 0;
+  return 1;
+}
+
+/* The first dim whose stride is not row-major without gaps, or -1. The span fits an int64. */
 static int32_t gap_dim(const DLTensor* tensor, int64_t* want) {
   int64_t stride = 1;
-  for (int32_t d = 0; d < tensor->ndim; d++)
-    if (tensor->shape[d] == 0) return -1;
-  for (int32_t d = tensor->ndim - 1; tensor->strides && d >= 0; d--) {
+  if (!tensor->strides || !has_elements(tensor)) return -1;
+  for (int32_t d = tensor->ndim - 1; d >= 0; d--) {
     *want = stride;
     if (tensor->shape[d] != 1 && tensor->strides[d] != stride) return d;
     stride *= tensor->shape[d];
@@ -71,26 +85,48 @@ static int32_t check_kind(RxContext* context, const DLTensor* tensor, int32_t co
     say(context, " is expected");
   } else if (ndim >= 0 && tensor->ndim != ndim) {
     say(context, "rank is %d, but %d is expected", tensor->ndim, ndim);
+  } else if (tensor->ndim < 0 || tensor->ndim > RX_MAX_RANK) {
+    say(context, "rank is %d, but 0 to %d are supported", tensor->ndim, RX_MAX_RANK);
   } else {
     return 0;
   }
   return 1;
 }
 
-/* Checks strides and the data pointer; the text goes on after "argument 0 'x': ". */
+static void say_dims(RxContext* context, int32_t ndim, const int64_t* dims) {
+  say(context, "dims [");
+  for (int32_t d = 0; d < ndim; d++) say(context, d ? ", %lld" : "%lld", (long long)dims[d]);
+  say(context, "]");
+}
+
+/* Checks that no dim is negative, and that strides and bytes fit 63 bits, also where there are no
+ * elements: kernels compute them all the same. The text goes on after "argument 0: ". */
+static int32_t check_dims(RxContext* context, int32_t bits, int32_t ndim, const int64_t* dims) {
+  if (span_bytes(bits, ndim, dims) >= 0) return 0;
+  for (int32_t d = 0; d < ndim; d++) {
+    if (dims[d] >= 0) continue;
+    say(context, "dim %d is %lld, but a dim must not be negative", d, (long long)dims[d]);
+    return 1;
+  }
+  say_dims(context, ndim, dims);
+  say(context, " of %d bits span more than 2^63 - 1 bytes", bits);
+  return 1;
+}
+
+/* Checks dims, strides and the data pointer; the text goes on after "argument 0 'x': ". */
 static int32_t check_layout(RxContext* context, const DLTensor* tensor) {
-  int64_t want = 0, elements = 1;
-  int32_t gap = gap_dim(tensor, &want);
+  int64_t want = 0;
   int32_t bytes = tensor->dtype.bits / 8;
-  for (int32_t d = 0; d < tensor->ndim; d++) elements *= tensor->shape[d];
+  if (check_dims(context, tensor->dtype.bits, tensor->ndim, tensor->shape)) return 1;
+  int32_t gap = gap_dim(tensor, &want);
   if (gap >= 0) {
     say(context, "stride of dim %d is %lld, but %lld is expected (row-major without gaps)", gap,
         (long long)tensor->strides[gap], (long long)want);
   } else if (tensor->byte_offset) {
     say(context, "byte_offset is %llu, but 0 is expected (add it to data)",
         (unsigned long long)tensor->byte_offset);
-  } else if (!tensor->data && elements) {
-    say(context, "data is null, but there are %lld elements", (long long)elements);
+  } else if (!tensor->data && has_elements(tensor)) {
+    say(context, "data is null, but there are elements");
   } else if (bytes > 1 && (uintptr_t)tensor->data % (uintptr_t)bytes) {
     say(context, "data is at address %p, but a multiple of %d is expected", tensor->data, bytes);
   } else {
@@ -162,7 +198,6 @@ static void say_symbols(const Binding* binding, RxDim dim, const char** separato
 
 static void bind_symbol(Binding* binding, int32_t symbol, int64_t value, int32_t i, int32_t d) {
   binding->symbols[symbol] = value;
-  binding->bound[symbol] = 1;
   binding->origins[symbol] = (Origin){i, d};
   binding->num_unbound--;
 }
@@ -171,7 +206,7 @@ static void bind_symbol(Binding* binding, int32_t symbol, int64_t value, int32_t
 static int32_t bind_plain(Binding* binding, int32_t i, int32_t d) {
   RxDim dim = binding->info->args[i].dims[d];
   int64_t value = actual_dim(binding, i, d);
-  if (!is_symbol(dim) || binding->bound[dim.program[1]]) return 0;
+  if (!is_symbol(dim) || binding->symbols[dim.program[1]] >= 0) return 0;
   if (value < 0) {
     say_dim(binding, i, d);
     say(binding->context, ", but '%s' must not be negative",
@@ -182,39 +217,56 @@ static int32_t bind_plain(Binding* binding, int32_t i, int32_t d) {
   return 0;
 }
 
+static void say_dim_and_program(const Binding* binding, int32_t i, int32_t d) {
+  say_dim(binding, i, d);
+  say(binding->context, ", but '");
+  print_dim(binding->context, binding->info->symbols, binding->info->args[i].dims[d]);
+  say(binding->context, "' ");
+}
+
 /* Binds the symbol without a value in a*s + b by exact division. */
 static int32_t bind_linear(Binding* binding, int32_t i, int32_t d) {
   RxDim dim = binding->info->args[i].dims[d];
   int64_t value = actual_dim(binding, i, d);
-  Scope scope = {binding->symbols, binding->bound, -1};
+  int32_t symbol;
+  Wide rest, quotient = -1;
   if (!dim.count || is_const(dim)) return 0;
-  Linear linear = evaluate(&scope, dim);
+  Linear linear = evaluate(binding->symbols, dim, &symbol);
   if (linear.fault || linear.a <= 0) return 0;
-  int64_t rest = value - linear.b;
-  if (rest < 0 || rest % linear.a) {
-    say_dim(binding, i, d);
-    say(binding->context, ", but '");
-    print_dim(binding->context, binding->info->symbols, dim);
-    say(binding->context, "' cannot be %lld for any integer %s >= 0", (long long)value,
-        binding->info->symbols[scope.unbound]);
-    return 1;
+  if (!__builtin_sub_overflow(value, linear.b, &rest) && rest >= 0 && !modulo(rest, linear.a))
+    quotient = divide_wide(rest, linear.a);
+  if (quotient >= 0 && fits_int64(quotient)) {
+    bind_symbol(binding, symbol, (int64_t)quotient, i, d);
+    return 0;
   }
-  bind_symbol(binding, scope.unbound, rest / linear.a, i, d);
-  return 0;
+  const char* name = binding->info->symbols[symbol];
+  say_dim_and_program(binding, i, d);
+  if (quotient < 0) {
+    say(binding->context, "cannot be %lld for any integer %s >= 0", (long long)value, name);
+  } else {
+    say(binding->context, "needs %s = ", name);
+    say_wide(binding->context, quotient);
+    say(binding->context, ", beyond 2^63 - 1");
+  }
+  return 1;
 }
 
-static void say_mismatch(const Binding* binding, int32_t i, int32_t d, int64_t want) {
+static const char* if_beyond(Wide value) {
+  return fits_int64(value) ? "" : value < 0 ? ", below -2^63" : ", beyond 2^63 - 1";
+}
+
+static void say_mismatch(const Binding* binding, int32_t i, int32_t d, Wide want) {
   RxDim dim = binding->info->args[i].dims[d];
   RxContext* context = binding->context;
   const char* separator = " (";
-  say_dim(binding, i, d);
   if (is_const(dim)) {
+    say_dim(binding, i, d);
     say(context, ", but %lld is expected", (long long)want);
     return;
   }
-  say(context, ", but '");
-  print_dim(context, binding->info->symbols, dim);
-  say(context, "' is %lld", (long long)want);
+  say_dim_and_program(binding, i, d);
+  say(context, "is ");
+  say_wide(context, want);
   if (is_symbol(dim)) {
     say(context, " (");
     say_origin(binding, (int32_t)dim.program[1]);
@@ -222,20 +274,16 @@ static void say_mismatch(const Binding* binding, int32_t i, int32_t d, int64_t w
     return;
   }
   say_symbols(binding, dim, &separator);
-  if (separator[0] == ',') say(context, ")");
+  say(context, "%s%s", separator[0] == ',' ? ")" : "", if_beyond(want));
 }
 
 static int32_t check_dim(Binding* binding, int32_t i, int32_t d) {
   RxDim dim = binding->info->args[i].dims[d];
-  Scope scope = {binding->symbols, binding->bound, -1};
   if (!dim.count) return 0;
-  Linear want = evaluate(&scope, dim);
-  if (scope.unbound >= 0 && !want.fault) want.fault = undetermined;
+  Linear want = evaluate_known(binding->symbols, dim);
   if (want.fault) {
-    say_dim(binding, i, d);
-    say(binding->context, ", but '");
-    print_dim(binding->context, binding->info->symbols, dim);
-    say(binding->context, "' %s", want.fault);
+    say_dim_and_program(binding, i, d);
+    say(binding->context, "%s", want.fault);
     return 1;
   }
   if (actual_dim(binding, i, d) == want.b) return 0;
@@ -243,7 +291,7 @@ static int32_t check_dim(Binding* binding, int32_t i, int32_t d) {
   return 1;
 }
 
-static int holds(int32_t relation, int64_t x, int64_t y) {
+static int holds(int32_t relation, Wide x, Wide y) {
   switch (relation) {
     case RX_EQ:
       return x == y;
@@ -259,18 +307,26 @@ static int holds(int32_t relation, int64_t x, int64_t y) {
   return x != y;
 }
 
+static void say_fault(const Binding* binding, RxDim side, const char* fault) {
+  if (!fault) return;
+  say(binding->context, "; '");
+  print_dim(binding->context, binding->info->symbols, side);
+  say(binding->context, "' %s", fault);
+}
+
 static int32_t check_fact(Binding* binding, const RxFact* fact) {
-  Scope scope = {binding->symbols, binding->bound, -1};
-  Linear lhs = evaluate(&scope, fact->lhs);
-  int open = scope.unbound >= 0;
-  Linear rhs = evaluate(&scope, fact->rhs);
-  if (open || scope.unbound >= 0) return 0;
+  int32_t unbound[2];
+  Linear lhs = evaluate(binding->symbols, fact->lhs, &unbound[0]);
+  Linear rhs = evaluate(binding->symbols, fact->rhs, &unbound[1]);
+  if (unbound[0] >= 0 || unbound[1] >= 0) return 0;
   if (!lhs.fault && !rhs.fault && holds(fact->relation, lhs.b, rhs.b)) return 0;
   const char* separator = ", but ";
   clear_error(binding->context);
   say(binding->context, "'%s' requires %s", binding->info->name, fact->text);
   say_symbols(binding, fact->lhs, &separator);
   say_symbols(binding, fact->rhs, &separator);
+  say_fault(binding, fact->lhs, lhs.fault);
+  say_fault(binding, fact->rhs, rhs.fault);
   return 1;
 }
 
@@ -311,12 +367,11 @@ static int bind_quickly(const RxFunction* info, const DLTensor* args, int is_che
 static int32_t bind_slowly(RxContext* context, const RxFunction* info, const DLTensor* args,
                            int64_t* symbols) {
   int64_t number = info->num_symbols;
-  Origin* origins = rx_scratch_push(number * (int64_t)(sizeof(Origin) + 2));
-  uint8_t* bound = (uint8_t*)(origins + number);
-  memset(bound, 0, (size_t)(2 * number));
+  Origin* origins = rx_scratch_push(number * (int64_t)(sizeof(Origin) + 1));
+  uint8_t* said = (uint8_t*)(origins + number);
+  memset(said, 0, (size_t)number);
   for (int64_t s = 0; s < number; s++) symbols[s] = -1;
-  Binding binding = {context, info,           args,    symbols,
-                     bound,   bound + number, origins, info->num_symbols};
+  Binding binding = {context, info, args, symbols, said, origins, info->num_symbols};
   int32_t failed = solve(&binding);
   rx_scratch_pop(origins);
   return failed;

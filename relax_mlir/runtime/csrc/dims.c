@@ -1,73 +1,120 @@
-/* Symbolic dims: evaluation, solving and printing of postfix programs. */
+/* Symbolic dims: evaluation, solving and printing of postfix programs.
+ *
+ * Symbols and dims are integers of [0, 2^63). What is computed from them is exact, in 128 bits, so
+ * that nothing is compared modulo 2^64; what does not fit those is a fault.
+ */
+
+typedef __int128 Wide;
 
 /* A value a*s + b, where s is the only symbol without a value; `fault` says why there is none. */
 typedef struct {
-  int64_t a, b;
+  Wide a, b;
   const char* fault;
 } Linear;
 
-typedef struct {
-  const int64_t* symbols;
-  const uint8_t* bound; /* per symbol: it has a value */
-  int32_t unbound;      /* the symbol without a value that was met, or -1 */
-} Scope;
-
 static const char undetermined[] = "does not determine its symbols";
 static const char bad_divisor[] = "divides by a number that is not positive";
+static const char beyond_wide[] = "is beyond 2^127";
 static const char malformed[] = "is malformed";
 
-static int64_t floor_div(int64_t x, int64_t y) { return x / y - (x % y < 0); } /* y > 0 */
+static int fits_int64(Wide value) { return value == (int64_t)value; }
+
+/* Long division: the C library has none of 128 bits. x >= 0, y > 0. */
+static Wide divide_wide(Wide x, Wide y) {
+  if (fits_int64(x) && fits_int64(y)) return (int64_t)x / (int64_t)y;
+  unsigned __int128 rest = 0, quotient = 0;
+  for (int bit = 126; bit >= 0; bit--) {
+    rest = rest << 1 | (unsigned)(x >> bit & 1);
+    if (rest < (unsigned __int128)y) continue;
+    rest -= (unsigned __int128)y;
+    quotient |= (unsigned __int128)1 << bit;
+  }
+  return (Wide)quotient;
+}
+
+/* For y > 0. */
+static Wide floor_div(Wide x, Wide y) { return x < 0 ? ~divide_wide(~x, y) : divide_wide(x, y); }
+static Wide modulo(Wide x, Wide y) {
+  return x < 0 ? y - 1 - modulo(~x, y) : x - y * divide_wide(x, y);
+}
+
+static Linear faulty(const char* fault) { return (Linear){0, 0, fault}; }
+
+static Linear add(Linear x, Linear y) {
+  Linear sum = {.fault = NULL};
+  if (__builtin_add_overflow(x.a, y.a, &sum.a) || __builtin_add_overflow(x.b, y.b, &sum.b))
+    return faulty(beyond_wide);
+  return sum;
+}
+
+static Linear subtract(Linear x, Linear y) {
+  Linear rest = {.fault = NULL};
+  if (__builtin_sub_overflow(x.a, y.a, &rest.a) || __builtin_sub_overflow(x.b, y.b, &rest.b))
+    return faulty(beyond_wide);
+  return rest;
+}
+
+static Linear multiply(Linear x, Linear y) {
+  if (x.a && y.a) return faulty(undetermined);
+  Linear product = {.fault = NULL};
+  Wide a = x.a ? x.a : y.a, by = x.a ? y.b : x.b;
+  if (__builtin_mul_overflow(a, by, &product.a) || __builtin_mul_overflow(x.b, y.b, &product.b))
+    return faulty(beyond_wide);
+  return product;
+}
 
 static Linear combine(int64_t opcode, Linear x, Linear y) {
   if (x.fault) return x;
   if (y.fault) return y;
-  switch (opcode) {
-    case RX_ADD:
-      return (Linear){x.a + y.a, x.b + y.b, NULL};
-    case RX_SUB:
-      return (Linear){x.a - y.a, x.b - y.b, NULL};
-    case RX_MUL:
-      if (x.a && y.a) return (Linear){0, 0, undetermined};
-      return (Linear){x.a * y.b + y.a * x.b, x.b * y.b, NULL};
-  }
-  if (x.a || y.a) return (Linear){0, 0, undetermined};
+  if (opcode == RX_ADD) return add(x, y);
+  if (opcode == RX_SUB) return subtract(x, y);
+  if (opcode == RX_MUL) return multiply(x, y);
+  if (x.a || y.a) return faulty(undetermined);
+  if ((opcode == RX_FLOORDIV || opcode == RX_MOD) && y.b <= 0) return faulty(bad_divisor);
   switch (opcode) {
     case RX_FLOORDIV:
-      return y.b <= 0 ? (Linear){0, 0, bad_divisor} : (Linear){0, floor_div(x.b, y.b), NULL};
+      return (Linear){0, floor_div(x.b, y.b), NULL};
     case RX_MOD:
-      return y.b <= 0 ? (Linear){0, 0, bad_divisor}
-                      : (Linear){0, x.b - y.b * floor_div(x.b, y.b), NULL};
+      return (Linear){0, modulo(x.b, y.b), NULL};
     case RX_MIN:
       return x.b < y.b ? x : y;
     case RX_MAX:
       return x.b > y.b ? x : y;
   }
-  return (Linear){0, 0, malformed};
-}
-
-static Linear symbol_value(Scope* scope, int32_t symbol) {
-  if (scope->bound[symbol]) return (Linear){0, scope->symbols[symbol], NULL};
-  if (scope->unbound >= 0 && scope->unbound != symbol) return (Linear){0, 0, undetermined};
-  scope->unbound = symbol;
-  return (Linear){1, 0, NULL};
+  return faulty(malformed);
 }
 
 /* Evaluates the expression that ends at *end and moves *end to its start. */
-static Linear evaluate_back(Scope* scope, const int64_t* program, int64_t* end) {
-  if (*end < 2) return (Linear){0, 0, malformed};
+static Linear evaluate_back(const int64_t* symbols, const int64_t* program, int64_t* end,
+                            int32_t* unbound) {
+  if (*end < 2) return faulty(malformed);
   *end -= 2;
   int64_t opcode = program[*end], operand = program[*end + 1];
   if (opcode == RX_CONST) return (Linear){0, operand, NULL};
-  if (opcode == RX_SYMBOL) return symbol_value(scope, (int32_t)operand);
-  Linear y = evaluate_back(scope, program, end);
-  Linear x = evaluate_back(scope, program, end);
+  if (opcode == RX_SYMBOL && symbols[operand] >= 0) return (Linear){0, symbols[operand], NULL};
+  if (opcode == RX_SYMBOL) {
+    if (*unbound >= 0 && *unbound != operand) return faulty(undetermined);
+    *unbound = (int32_t)operand;
+    return (Linear){1, 0, NULL};
+  }
+  Linear y = evaluate_back(symbols, program, end, unbound);
+  Linear x = evaluate_back(symbols, program, end, unbound);
   return combine(opcode, x, y);
 }
 
-static Linear evaluate(Scope* scope, RxDim dim) {
+/* The value of a dim under `symbols`, of which those below 0 have no value; *unbound is the one of
+ * these that it mentions, or -1. */
+static Linear evaluate(const int64_t* symbols, RxDim dim, int32_t* unbound) {
   int64_t end = dim.count;
-  scope->unbound = -1;
-  return evaluate_back(scope, dim.program, &end);
+  *unbound = -1;
+  return evaluate_back(symbols, dim.program, &end, unbound);
+}
+
+/* The same where every symbol needs a value. */
+static Linear evaluate_known(const int64_t* symbols, RxDim dim) {
+  int32_t unbound;
+  Linear value = evaluate(symbols, dim, &unbound);
+  return unbound >= 0 && !value.fault ? faulty(undetermined) : value;
 }
 
 static int is_symbol(RxDim dim) { return dim.count == 2 && dim.program[0] == RX_SYMBOL; }
@@ -78,6 +125,20 @@ static int64_t start_of(const int64_t* program, int64_t end) {
   int64_t opcode = program[end - 2];
   if (opcode == RX_CONST || opcode == RX_SYMBOL) return end - 2;
   return start_of(program, start_of(program, end - 2));
+}
+
+/* The C library has no format for 128 bits. */
+static void say_wide(RxContext* context, Wide value) {
+  char digits[48];
+  int at = sizeof digits - 1;
+  unsigned __int128 rest = value < 0 ? -(unsigned __int128)value : (unsigned __int128)value;
+  digits[at] = 0;
+  do {
+    Wide tenth = divide_wide((Wide)(rest >> 1), 5);
+    digits[--at] = (char)('0' + (int)(rest - 10 * (unsigned __int128)tenth));
+    rest = (unsigned __int128)tenth;
+  } while (rest);
+  say(context, value < 0 ? "-%s" : "%s", digits + at);
 }
 
 static const char* const infix[] = {[RX_ADD] = " + ",
@@ -92,7 +153,7 @@ static void print_back(RxContext* context, const char* const* names, const int64
                        int64_t end, int level, int64_t negated) {
   int64_t opcode = program[end - 2], operand = program[end - 1];
   if (opcode == RX_CONST) {
-    say(context, "%lld", (long long)(end - 2 == negated ? -operand : operand));
+    say_wide(context, end - 2 == negated ? -(Wide)operand : operand);
     return;
   }
   if (opcode == RX_SYMBOL) {

@@ -27,10 +27,10 @@ static int64_t round_up(int64_t bytes, int64_t unit) {
                     : (int64_t)(((uint64_t)bytes + (uint64_t)unit - 1) & ~(uint64_t)(unit - 1));
 }
 
-/* NULL when there is no memory or the size is beyond an address space. */
+/* NULL when there is no memory or the size is negative or beyond an address space. */
 static void* allocate(int64_t bytes) {
   int64_t unit = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
-  if (bytes > MOST_BYTES) return NULL;
+  if (bytes < 0 || bytes > MOST_BYTES) return NULL;
   bytes = round_up(bytes, unit);
   void* data = aligned_alloc((size_t)unit, (size_t)bytes);
   if (!data) return NULL;

@@ -52,6 +52,8 @@ typedef struct {
   uint16_t lanes;
 } DLDataType;
 
+enum { RX_MAX_RANK = 32 };
+
 enum { RX_INT = 0, RX_UINT = 1, RX_FLOAT = 2, RX_BFLOAT = 4, RX_COMPLEX = 5, RX_BOOL = 6 };
 
 typedef struct {
@@ -134,7 +136,8 @@ RX_API const char* rx_metadata(void);
 /* ---- Tables that generated code passes
  * ---------------------------------------------------------------------- */
 
-/* An expression in postfix order: pairs (opcode, operand), the operand of an operator being 0. */
+/* An expression in postfix order: pairs (opcode, operand), the operand of an operator being 0. It is
+ * computed exactly; symbols and dims are integers of [0, 2^63). */
 enum { RX_CONST, RX_SYMBOL, RX_ADD, RX_SUB, RX_MUL, RX_FLOORDIV, RX_MOD, RX_MIN, RX_MAX };
 
 typedef struct {
@@ -178,7 +181,7 @@ typedef struct {
 
 /* Checks number, device, dtype, rank, layout, dims and facts of the arguments and writes the value
  * of each symbol. A dim that is one unbound symbol binds it; `a*s + b` with a > 0 and one unbound
- * symbol binds it by exact division; other dims are compared. A symbol that no argument mentions
+ * symbol binds it by exact division; other dims are compared, without wrapping. A symbol that no argument mentions
  * gets -1, and facts on it are left to the caller. */
 int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args, int32_t num_args,
                 int32_t num_results, int64_t* symbols);

@@ -1,13 +1,5 @@
 /* Results of graph functions: the caller's buffers or new ones. */
 
-/* Bytes of a result, or -1 if they do not fit an int64. */
-static int64_t byte_count(int32_t bits, int32_t ndim, const int64_t* dims) {
-  int64_t bytes = bits / 8;
-  for (int32_t d = 0; d < ndim; d++)
-    if (dims[d] < 0 || __builtin_mul_overflow(bytes, dims[d], &bytes)) return -1;
-  return bytes;
-}
-
 /* The text goes on after "result 0: ". */
 static int32_t check_buffer(RxContext* context, const DLTensor* result, int32_t code, int32_t bits,
                             int32_t ndim, const int64_t* dims) {
@@ -29,6 +21,31 @@ static int32_t check_result(RxContext* context, const DLTensor* result, int32_t 
   return check_buffer(context, result, code, bits, ndim, dims);
 }
 
+/* NULL, with a text, if a dim is negative or there is no memory. */
+static void* allocate_result(RxContext* context, int32_t index, int32_t bits, int32_t ndim,
+                             const int64_t* dims) {
+  int64_t span = span_bytes(bits, ndim, dims), bytes = span;
+  for (int32_t d = 0; d < ndim; d++) {
+    if (dims[d] < 0) {
+      clear_error(context);
+      say(context, "result %d: ", index);
+      check_dims(context, bits, ndim, dims);
+      return NULL;
+    }
+    if (!dims[d]) bytes = 0;
+  }
+  void* data = span < 0 ? NULL : allocate(bytes);
+  if (data) return data;
+  say_lack(context);
+  say(context, "result %d of ", index);
+  say_dims(context, ndim, dims);
+  if (span < 0)
+    say(context, ", more than 2^63 - 1 bytes");
+  else
+    say(context, ", %lld bytes", (long long)bytes);
+  return NULL;
+}
+
 void* rx_result(RxContext* context, DLTensor* results, int32_t index, int32_t code, int32_t bits,
                 int32_t ndim, const int64_t* dims) {
   DLTensor* result = &results[index];
@@ -36,16 +53,8 @@ void* rx_result(RxContext* context, DLTensor* results, int32_t index, int32_t co
     int32_t failed = check_result(context, result, index, code, bits, ndim, dims);
     return failed ? NULL : result->data;
   }
-  int64_t bytes = byte_count(bits, ndim, dims);
-  void* data = bytes < 0 ? NULL : allocate(bytes);
-  if (!data) {
-    say_lack(context);
-    say(context, "result %d of dims [", index);
-    for (int32_t d = 0; d < ndim; d++) say(context, d ? ", %lld" : "%lld", (long long)dims[d]);
-    say(context, "]");
-    if (bytes >= 0) say(context, ", %lld bytes", (long long)bytes);
-    return NULL;
-  }
+  void* data = allocate_result(context, index, bits, ndim, dims);
+  if (!data) return NULL;
   for (int32_t d = 0; d < ndim; d++) result->shape[d] = dims[d];
   *result =
       (DLTensor){data, {1, 0}, ndim, {(uint8_t)code, (uint8_t)bits, 1}, result->shape, NULL, 0};

@@ -3,7 +3,7 @@
     sums (scratch)  ->  vector of sums  ->  stages, elementwise  ->  outputs
 
 Every stage that depends on a sum works on the element that the sum is for; a program that uses
-sums in any other way (transposed, gathered, reduced) is `Unsupported` here.
+sums in any other way (transposed, gathered, reduced) is refused.
 """
 
 from collections.abc import Sequence
@@ -30,13 +30,10 @@ from .kernel import Kernel
 from .lanes import Lane, Ramp, Uniform, Varying, vector_type
 from .loops import Index
 from .memory import load, prefetch, row_major, store
+from .refusal import Refusal
 
 MOST_COPIED = 8
 """Ops of an epilogue that is emitted for each vector of a tile."""
-
-
-class Unsupported(Exception):
-    """The program, or a part of it, is none that the rule at hand can schedule."""
 
 
 @dataclass(frozen=True)
@@ -211,14 +208,14 @@ class _Point:
                 loop = loop_of(expression)
                 if loop is None:
                     if not isinstance(expression, ir.AffineConstantExpr):
-                        raise Unsupported
+                        raise Refusal("a sum is read at another place")
                     if index != Uniform(expression.value):
-                        raise Unsupported
+                        raise Refusal("a sum is read at another place")
                 elif bound.setdefault(loop, index) != index:
-                    raise Unsupported
+                    raise Refusal("sums are read at two places")
         for loop, extent in enumerate(stage.extents):
             if loop not in bound and extent != 1:
-                raise Unsupported
+                raise Refusal("a loop of the epilogue is no loop of the product")
         return [bound.get(loop, Uniform(0)) for loop in range(len(stage.extents))]
 
     def _index_of(self, tensor: Tensor) -> tuple[IndexLane, ...] | None:
@@ -237,7 +234,7 @@ class _Point:
     def _slice(self, tensor: Slice, source: Sequence[IndexLane]) -> tuple[IndexLane, ...]:
         window = tensor.window
         if any(x != 0 for x in window.offsets) or any(x != 1 for x in window.strides):
-            raise Unsupported
+            raise Refusal("a slice of the product does not begin at its first element")
         return tuple(lane for i, lane in enumerate(source) if i not in window.dropped)
 
     def _reshape(self, tensor: Reshape, source: Sequence[IndexLane]) -> tuple[IndexLane, ...]:
@@ -303,7 +300,7 @@ class _Point:
         """One element a lane of a tensor."""
         if self._index_of(tensor) is not None:
             if self.indices[tensor] != at:
-                raise Unsupported
+                raise Refusal("a sum is read at another place than it is computed for")
             return self.values[tensor]
         kernel, lanes = self.epilogue.kernel, self.epilogue.lanes
         if isinstance(tensor, Splat):
@@ -314,12 +311,12 @@ class _Point:
             stage = tensor.stage
             loop_of_dim = [loop_of(e) for e in stage.inits[tensor.number].indices]
             if sorted(loop_of_dim, key=str) != sorted(range(len(stage.extents)), key=str):
-                raise Unsupported
+                raise Refusal("the epilogue permutes what it computes itself")
             own = [at[loop_of_dim.index(loop)] for loop in range(len(stage.extents))]
             return self._compute(stage, own)[tensor.number]
         view = kernel.view(tensor)
         if view is None:
-            raise Unsupported
+            raise Refusal("what the epilogue reads has gaps in memory")
         if self.only_fetches:
             if at in self.indices.values():
                 prefetch(view, at, lanes, False)

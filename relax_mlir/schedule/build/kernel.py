@@ -1,6 +1,5 @@
 """The scheduled function while it is emitted: scalars, extents and memory of a tensor program."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import arith, ir, memref
@@ -26,8 +25,6 @@ from .lanes import Uniform, scalar
 from .loops import Index
 from .memory import View, load, row_major, storage_type
 
-DIMS = Sequence[Sequence[str]]
-
 
 @dataclass
 class Kernel:
@@ -41,7 +38,6 @@ class Kernel:
     target: Target
     buffers: list[ir.Value]
     symbols: dict[str, ir.Value]
-    dim_names: DIMS
     constants: ir.InsertionPoint
     scalars: dict[ir.Value, ir.Value] = field(default_factory=dict)
     _sizes: dict[Tensor, tuple[Index, ...]] = field(default_factory=dict)
@@ -88,7 +84,7 @@ class Kernel:
     def _argument_size(self, tensor: Argument, dim: int) -> Index:
         if (known := tensor.shape[dim]) is not None:
             return known
-        name = self.dim_names[tensor.position][dim]
+        name = self.placement.program.dim_names[tensor.position][dim]
         if name not in self.symbols or not name:
             found = memref.dim(self.buffers[tensor.position], loops.value(dim))
             if not name:

@@ -10,15 +10,13 @@ from functools import cached_property
 from typing import TypeVar
 
 from relax_mlir.bindings import func, ir
-from relax_mlir.dialects.graph import TensorType
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.passes import PassFailure, run_upstream
+from relax_mlir.passes import run_upstream
 from relax_mlir.program.nests import Nest, join
 from relax_mlir.program.placement import Placement, place
 from relax_mlir.program.program import Program, Stage, read_program
 from relax_mlir.rewriting import alone
 from relax_mlir.schedule.build.combine import combiner_of
-from relax_mlir.schedule.build.epilogue import Unsupported
 from relax_mlir.schedule.build.evaluate import Evaluator
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.memory import storage_type
@@ -54,7 +52,7 @@ def read_kernel(prim_func: PrimFunc) -> tuple[ir.Module, Program]:
     """A copy of the tensor program without encodings, in a module of its own, and its stages."""
     known = prim_func if isinstance(prim_func, Unscheduled) else Unscheduled(prim_func.op)
     module = alone(known.prepared.body.operations[0])
-    return module, read_program(module.body.operations[0], prim_func.num_outs)
+    return module, read_program(module.body.operations[0], prim_func)
 
 
 def rewrite(
@@ -65,17 +63,15 @@ def rewrite(
 ) -> bool:
     """Rewrites a tensor program that `match` finds something in by what `emit` makes of that.
 
-    Returns False, and leaves the function alone, if nothing is found or a part is unsupported.
+    Returns False, and leaves the function alone, if nothing is found. Raises Refusal if a part of
+    what is found is not supported.
     """
-    try:
-        module, program = read_kernel(prim_func)
-        found = match(program)
-        if found is None:
-            return False
-        placement = place(program, inline=False)
-        emit_kernel(prim_func, placement, target, lambda kernel: emit(kernel, found))
-    except (Unsupported, PassFailure):
+    module, program = read_kernel(prim_func)
+    found = match(program)
+    if found is None:
         return False
+    placement = place(program, inline=False)
+    emit_kernel(prim_func, placement, target, lambda kernel: emit(kernel, found))
     del module  # the program refers to it
     return True
 
@@ -164,7 +160,7 @@ def emit_kernel(
         end = func.ReturnOp([])
     with ir.InsertionPoint(end), prim_func.op.location:
         kernel = Kernel(
-            placement, target, buffers, symbols, _dim_names(prim_func),
+            placement, target, buffers, symbols,
             ir.InsertionPoint.at_block_begin(module.body),
         )  # fmt: skip
         kernel.scalars.update(zip(old_scalars, names, strict=True))
@@ -197,9 +193,3 @@ def _buffer_type(type_: ir.Type) -> ir.Type:
         return type_
     kind = ir.RankedTensorType(type_)
     return ir.MemRefType.get(kind.shape, storage_type(kind.element_type))
-
-
-def _dim_names(prim_func: PrimFunc) -> list[list[str]]:
-    """The symbolic extents of each tensor argument as canonical text, empty where unknown."""
-    tensors = [a for a in prim_func.arguments if isinstance(a.type, ir.RankedTensorType)]
-    return [["" if d is None else str(d) for d in TensorType.of(a).dims or ()] for a in tensors]

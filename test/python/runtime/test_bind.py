@@ -224,3 +224,36 @@ def test_a_refused_call_leaves_the_executable_usable(exe):
     with pytest.raises(ExecutionError):
         exe["double"](zeros(7))
     np.testing.assert_array_equal(exe["double"](zeros(8)), [4])
+
+
+HOSTILE_DIMS = [
+    ((3, -4), "dim 1 is -4, but a dim must not be negative"),
+    ((0, -(1 << 63)), f"dim 1 is {-(1 << 63)}, but a dim must not be negative"),
+    ((1 << 32, 1 << 32), f"dims [{1 << 32}, {1 << 32}] of 32 bits span more than 2^63 - 1 bytes"),
+    ((1 << 61, 1), f"dims [{1 << 61}, 1] of 32 bits span more than 2^63 - 1 bytes"),
+    ((1 << 62, 0), f"dims [{1 << 62}, 0] of 32 bits span more than 2^63 - 1 bytes"),
+]
+
+
+@pytest.mark.parametrize(("dims", "text"), HOSTILE_DIMS)
+def test_refuses_dims_that_no_tensor_has(exe, dims, text):
+    call = exe["matmul"].bind(zeros(3, 4), zeros(4, 4))
+    call._args[0].shape[0], call._args[0].shape[1] = dims
+    with pytest.raises(ExecutionError) as raised:
+        call.run()
+    assert str(raised.value) == f"argument 0 'x': {text}"
+
+
+def test_the_greatest_dims_of_an_empty_tensor(exe):
+    call = exe["matmul"].bind(zeros(3, 0), zeros(0, 4))
+    call._args[0].shape[0] = (1 << 61) - 1
+    np.testing.assert_array_equal(call.run(), [(1 << 61) - 1, 0])
+
+
+@pytest.mark.parametrize("rank", [-1, 33, 1 << 30])
+def test_refuses_ranks_that_no_tensor_has(exe, rank):
+    call = exe["coarse"].bind(zeros(1, 2), zeros(1, 2))
+    call._args[0].ndim = rank
+    with pytest.raises(ExecutionError) as raised:
+        call.run()
+    assert str(raised.value) == f"argument 0 'x': rank is {rank}, but 0 to 32 are supported"

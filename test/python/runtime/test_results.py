@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from c_module import CFunction, Output, Tensor, build_module, shape
 
-from relax_mlir.errors import ExecutionError
+from relax_mlir.errors import ExecutionError, OutOfMemoryError
 from relax_mlir.executable import Executable, load
 
 ADD_ONE = """
@@ -47,6 +47,14 @@ HUGE = """
   if (!rx_result(context, results, 0, RX_INT, 8, 2, (int64_t[]){n, m})) return 1;
 """
 
+HUGE_EMPTY = """
+  if (!rx_result(context, results, 0, RX_INT, 8, 3, (int64_t[]){n, m, k})) return 1;
+"""
+
+SHRUNK = """
+  if (!rx_result(context, results, 0, RX_INT, 8, 2, (int64_t[]){0, n - 4})) return 1;
+"""
+
 HUGE_ARENA = """
   if (!rx_arena(context, n)) return 1;
 """
@@ -69,6 +77,13 @@ FUNCTIONS = [
         "update", [Tensor("c", "f32", ["n"], inout=True)], [Output("f32", ["n"], 0)], body=UPDATE
     ),
     CFunction("huge", [shape("dims", ["n", "m"])], [Output("i8", ["n", "m"])], body=HUGE),
+    CFunction(
+        "huge_empty",
+        [shape("dims", ["n", "m", "k"])],
+        [Output("i8", ["n", "m", "k"])],
+        body=HUGE_EMPTY,
+    ),
+    CFunction("shrunk", [shape("dims", ["n"])], [Output("i8", [0, "n - 4"])], body=SHRUNK),
     CFunction("huge_arena", [shape("dims", ["n"])], body=HUGE_ARENA),
     CFunction("halves", [], [Output("f16", [2]), Output("bf16", [2])], body=HALVES),
     CFunction("nothing"),
@@ -184,10 +199,26 @@ def test_out_of_memory(exe):
         ExecutionError, match=r"^out of memory: result 0 of dims \[1048576, .*\], \d{19} bytes$"
     ):
         exe["huge"]((1 << 20, 1 << 40))
-    with pytest.raises(ExecutionError, match=r"^out of memory: result 0 of dims [^b]*$"):
-        exe["huge"]((1 << 40, 1 << 40))
-    with pytest.raises(ExecutionError, match=r"^out of memory: the function needs an arena of 72"):
+    for dims in ((1 << 40, 1 << 40), (0, 1 << 40, 1 << 40), (1 << 62, 2)):
+        named = ", ".join(map(str, dims))
+        with pytest.raises(OutOfMemoryError) as error:
+            exe["huge" if len(dims) == 2 else "huge_empty"](dims)
+        assert str(error.value) == (
+            f"out of memory: result 0 of dims [{named}], more than 2^63 - 1 bytes"
+        )
+    assert exe["huge_empty"]((0, 1 << 40, 1 << 22)).shape == (0, 1 << 40, 1 << 22)
+    with pytest.raises(
+        OutOfMemoryError, match=r"^out of memory: the function needs an arena of 72"
+    ):
         exe["huge_arena"]((1 << 56,))
+
+
+def test_a_negative_dim_of_a_result(exe):
+    with pytest.raises(ExecutionError) as error:
+        exe["shrunk"]((3,))
+    assert type(error.value) is ExecutionError
+    assert str(error.value) == "result 0: dim 1 is -1, but a dim must not be negative"
+    assert exe["shrunk"]((4,)).shape == (0, 0)
 
 
 def test_the_arena_is_kept(tmp_path):

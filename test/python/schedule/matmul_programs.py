@@ -10,6 +10,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.codegen import build_shared
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.cpu.product.matmul import schedule_matmul
 from relax_mlir.target import Target
 
@@ -72,7 +73,10 @@ def schedule(text: str, target: Target = NATIVE) -> str | None:
     """The text of the scheduled module, or None if the rule does not take it."""
     with make_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
-        if not schedule_matmul(PrimFunc(module.body.operations[0]), target):
+        try:
+            if not schedule_matmul(PrimFunc(module.body.operations[0]), target):
+                return None
+        except Refusal:
             return None
         module.operation.verify()
         return str(module)

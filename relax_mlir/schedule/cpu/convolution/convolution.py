@@ -29,9 +29,9 @@ from relax_mlir.program.contraction import (
 )
 from relax_mlir.program.program import Computed, Operand, Program, Stage, all_known
 from relax_mlir.schedule.build.block import Epilogue
-from relax_mlir.schedule.build.epilogue import Unsupported
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import Index, add, ceil_div, if_else, mul, scratch
+from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
 from relax_mlir.schedule.cpu.product.matmul import (
     convert_of,
@@ -247,7 +247,7 @@ def _emit(kernel: Kernel, tiling: Tiling, convolution: Convolution) -> None:
     problem = _problem(kernel, tiling, convolution, shape)
     view = kernel.view(convolution.filters.tensor)
     if view is None or not view.whole:
-        raise Unsupported
+        raise Refusal("the filters have gaps in memory")
     convert = convert_of(kernel, stage, convolution.filters)
     flat = None
     if convolution.is_pointwise and kernel.memory(convolution.image.tensor).whole:
@@ -311,7 +311,7 @@ def _problem(
     contraction = convolution.contraction
     view = kernel.view(convolution.image.tensor)
     if view is None or not isinstance(view.strides[-1], int) or view.strides[-1] != 1:
-        raise Unsupported
+        raise Refusal("channels of the image are not side by side in memory")
     convert = convert_of(kernel, contraction.stage, convolution.image)
 
     def image(batch: Sequence[Index]) -> Image:

@@ -21,7 +21,6 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.contraction import loop_of, loops_of
 from relax_mlir.program.program import Argument, Computed, Operand, Program, Splat, Stage, all_known
 from relax_mlir.schedule.build.body import emit_body
-from relax_mlir.schedule.build.epilogue import Unsupported
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.lanes import Uniform, Varying, to_vector
 from relax_mlir.schedule.build.loops import (
@@ -43,6 +42,7 @@ from relax_mlir.schedule.build.loops import (
     sub,
 )
 from relax_mlir.schedule.build.memory import View, storage_type
+from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.build.strided import load_strided
 from relax_mlir.schedule.cpu.product.matmul import prepare_program
 from relax_mlir.schedule.nests.emit import rewrite
@@ -171,15 +171,15 @@ class _Emitter:
 
     @staticmethod
     def of(kernel: Kernel, pooling: Pooling) -> "_Emitter":
-        """Emits what all loops use. Raises Unsupported for memory that has gaps."""
+        """Emits what all loops use. Raises Refusal for memory that has gaps."""
         prepare_program(kernel)
         stage = pooling.stage
         image, result = kernel.view(stage.reads[0].tensor), kernel.view(stage.results[0])
         if image is None or result is None or not (image.whole and result.whole):
-            raise Unsupported
+            raise Refusal("the image or the result has gaps in memory")
         element = stage.results[0].element
         if storage_type(element) != element:
-            raise Unsupported
+            raise Refusal("the result is of predicates")
         lanes = kernel.target.vector_bytes // max(4, element_bits(element) // 8)
         start = to_vector(_start_of(kernel, stage), lanes)
         return _Emitter(kernel, pooling, image, result, lanes, start)

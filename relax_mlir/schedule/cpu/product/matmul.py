@@ -28,7 +28,7 @@ from relax_mlir.program.program import (
 )
 from relax_mlir.schedule.build.affine import evaluate, resolve
 from relax_mlir.schedule.build.body import emit_body, emit_op
-from relax_mlir.schedule.build.epilogue import Epilogue, Unsupported
+from relax_mlir.schedule.build.epilogue import Epilogue
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.lanes import Lane, Uniform, Varying, to_vector, value_of, vector_type
 from relax_mlir.schedule.build.loops import (
@@ -41,6 +41,7 @@ from relax_mlir.schedule.build.loops import (
     mul,
     zero_attr,
 )
+from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.cpu.isa import amx
 from relax_mlir.schedule.cpu.isa.multiply_add import has_pairs, round_to_bf16
 from relax_mlir.schedule.nests.emit import rewrite
@@ -244,7 +245,7 @@ def prepare_program(kernel: Kernel) -> None:
     for item in program.items:
         if not isinstance(item, Stage):
             if item.operation.name == "tensor.extract":
-                raise Unsupported
+                raise Refusal("an index is read from a tensor")
             kernel.run_scalar(item)
             continue
         for operand in [*item.reads, *item.inits]:
@@ -316,7 +317,7 @@ def kept_extent(
 ) -> Index:
     """The extent of `loops`: where weights are packed, what a slice of the result keeps of `axis`.
 
-    Raises Unsupported if slices keep different extents.
+    Raises Refusal if slices keep different extents.
     """
     everything = mul(1, *(shape[loop] for loop in loops))
     if not contractions[0].packed:
@@ -333,7 +334,7 @@ def kept_extent(
             if tensor in results:
                 kept.append(size)
     if any(size != kept[0] for size in kept):
-        raise Unsupported
+        raise Refusal("slices of the product have different extents")
     return kept[0] if kept else everything
 
 
@@ -352,7 +353,7 @@ def matrix_of(
     """
     view = kernel.view(factor.tensor)
     if view is None:
-        raise Unsupported
+        raise Refusal("a side has gaps in memory")
     row: Index = 0
     if rows:
         position = factor.position(rows[-1])
@@ -363,7 +364,7 @@ def matrix_of(
     if contraction.packed and factor is contraction.rhs:
         row, depth = view.strides[0], view.strides[1]
     elif not any(isinstance(stride, int) and stride == 1 for stride in (row, depth)):
-        raise Unsupported
+        raise Refusal("neither rows nor depth of a side are side by side in memory")
     extent = mul(1, *(shape[loop] for loop in rows))
     length = mul(shape[contraction.depth], 2 if contraction.counts_pairs else 1)
 

@@ -1,0 +1,100 @@
+"""Where symbols are bound and what holds of them there.
+
+    func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>, %y: tensor<?xf32>, %c: i1) {   n
+      %0 = scf.if %c -> tensor<?xf32> {
+        %1 = "graph.match_cast"(%y) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["k"]>>
+        ...                                                                                 n, k
+      } else {
+        ...                                                                                 n
+      }
+
+An argument binds its symbols in the whole function, a match_cast from there on, in its block and
+in what is nested in it. Facts hold likewise: those of the function everywhere, a `graph.require`
+from there on. The region of an `scf.execute_region` runs once, so it is part of the block around.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from relax_mlir.bindings import func, ir, scf
+from relax_mlir.dialects.graph import MatchCastOp, RequireOp, annotation_of
+from relax_mlir.symbolic import Fact, Facts
+
+from .functions import facts_of
+from .symbols import bindings
+
+
+@dataclass
+class Scope:
+    """What is bound and holds at a point of a block; `casts` are those of the block, in order."""
+
+    block: ir.Block
+    symbols: frozenset[str]
+    facts: Facts
+    casts: dict[str, MatchCastOp] = field(default_factory=dict)
+    _required: dict[ir.Value | None, RequireOp] = field(default_factory=dict)
+
+    def enter(self, op: ir.OpView) -> None:
+        """Goes on behind an op."""
+        if isinstance(op, MatchCastOp):
+            names = bound_by(op, self.symbols)
+            self.symbols |= names
+            self.casts.update(dict.fromkeys(names, op))
+        elif isinstance(op, RequireOp) and len(op.facts) == 1:
+            self.facts += Facts(op.facts)
+
+    def inside(self, op: ir.OpView, block: ir.Block) -> "Scope":
+        """The scope of a block in the op: of its own, unless the block runs once."""
+        return self if runs_once(op) else Scope(block, self.symbols, self.facts)
+
+    def require(self, any_of: Sequence[Fact], by: str, location: ir.Location) -> None:
+        """Has one of the facts checked in this block, as early as can be.
+
+        That is at its beginning, or behind the cast that binds the last of the symbols, and
+        behind what was required there before.
+        """
+        names = frozenset().union(*(fact.symbols for fact in any_of))
+        binding = [name for name in self.casts if name in names]
+        anchor = self.casts[binding[-1]].result if binding else None
+        if anchor in self._required:
+            point = ir.InsertionPoint.after(self._required[anchor])
+        elif anchor is not None:
+            point = ir.InsertionPoint.after(self.casts[binding[-1]])
+        else:
+            point = ir.InsertionPoint.at_block_begin(self.block)
+        with point, location:
+            self._required[anchor] = RequireOp.build(any_of, by)
+        self.enter(self._required[anchor])
+
+
+def scoped_ops(function: func.FuncOp) -> Iterator[tuple[ir.OpView, Scope]]:
+    """Visits the ops of a function in program order, each with the scope in front of it.
+
+    The scope goes along: what the visitor adds to it holds from there on.
+    """
+    block = function.entry_block
+    yield from _visit(block, Scope(block, argument_symbols(function), facts_of(function)))
+
+
+def _visit(block: ir.Block, scope: Scope) -> Iterator[tuple[ir.OpView, Scope]]:
+    for op in list(block.operations):
+        yield op, scope
+        scope.enter(op)
+        for region in op.operation.regions:
+            for inner in region.blocks:
+                yield from _visit(inner, scope.inside(op, inner))
+
+
+def argument_symbols(function: func.FuncOp) -> frozenset[str]:
+    """The symbols that the arguments of a function bind."""
+    return frozenset(bindings([annotation_of(argument) for argument in function.arguments]))
+
+
+def bound_by(cast: MatchCastOp, bound: frozenset[str]) -> frozenset[str]:
+    """The symbols that a cast binds where `bound` are bound already."""
+    return frozenset(bindings([annotation_of(cast.result)], bound))
+
+
+def runs_once(op: ir.OpView) -> bool:
+    """Whether the op is a region that runs exactly once, as a dataflow block does."""
+    return isinstance(op, scf.ExecuteRegionOp) and len(op.operation.regions[0].blocks) == 1

@@ -1,0 +1,122 @@
+"""Which loops of a program have equal extents.
+
+    %d = tensor.dim %x, %c0 : tensor<?x18xf32>        "n", for an argument whose dim has that name
+    %e = arith.muli %d, %c2                           2*n
+    linalg.generic ins(%x) outs(%y)                   loops equate the extents that they run over
+
+Stages may share a loop only where this is proved: a loop over another stage's extent would leave
+its own tensors. What is not proved counts as different.
+"""
+
+from dataclasses import dataclass, field
+
+from relax_mlir.bindings import arith, ir, tensor
+from relax_mlir.symbolic import Expr, const, parse, product, sym
+
+from .program import Argument, Computed, Empty, Place, Program, Reshape, Slice, Splat, Stage, Tensor
+
+_ARITHMETIC = {
+    arith.AddIOp: Expr.__add__,
+    arith.SubIOp: Expr.__sub__,
+    arith.MulIOp: Expr.__mul__,
+}
+
+
+@dataclass
+class Extents:
+    """The extents of a program as expressions, and which of them are equal."""
+
+    program: Program
+    _opaque: dict[object, Expr] = field(default_factory=dict)
+    _parents: dict[Expr, Expr] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for stage in self.program.stages:
+            for loop in range(len(stage.extents)):
+                first, *others = self._shown(stage, loop) or [const(0)]
+                for other in others:
+                    self._equate(first, other)
+
+    def equal(self, stage: Stage, loop: int, other: Stage, other_loop: int) -> bool:
+        """Whether two loops are proved to have one extent."""
+        first, second = self._shown(stage, loop), self._shown(other, other_loop)
+        return bool(first and second) and self._find(first[0]) == self._find(second[0])
+
+    def _shown(self, stage: Stage, loop: int) -> list[Expr]:
+        """The extents that a loop runs over: its own if it is static, and those of operands."""
+        own = stage.extents[loop]
+        found = [] if own is None else [const(own)]
+        # An insertion writes only a part of what it extends.
+        operands = stage.reads if stage.window is not None else [*stage.reads, *stage.inits]
+        for operand in operands:
+            if isinstance(operand.tensor, Empty) and not operand.tensor.sizes:
+                continue
+            for axis, index in enumerate(operand.indices):
+                if isinstance(index, ir.AffineDimExpr) and index.position == loop:
+                    found.append(self._of(operand.tensor, axis))
+        return found
+
+    def _of(self, tensor_: Tensor, axis: int) -> Expr:
+        """One extent of a tensor."""
+        extent = tensor_.shape[axis]
+        if extent is not None:
+            return const(extent)
+        if isinstance(tensor_, Argument):
+            name = self.program.dim_names[tensor_.position][axis]
+            return parse(name) if name else self._unknown((tensor_, axis))
+        if isinstance(tensor_, Empty) and tensor_.sizes:
+            return self._number(tensor_.sizes[axis])
+        if isinstance(tensor_, Splat) and tensor_.like is not None:
+            return self._of(tensor_.like, axis)
+        if isinstance(tensor_, Computed) and tensor_.stage.block is not None:
+            return self._of(tensor_.stage.inits[tensor_.number].tensor, axis)
+        if isinstance(tensor_, Computed):
+            stage = tensor_.stage
+            whole = stage.reads[0] if stage.window is None else stage.inits[0]
+            return self._of(whole.tensor, axis)
+        if isinstance(tensor_, Slice):
+            kept = [
+                s for i, s in enumerate(tensor_.window.sizes) if i not in tensor_.window.dropped
+            ]
+            return self._number(kept[axis])
+        if isinstance(tensor_, Reshape) and tensor_.sizes is not None:
+            return self._number(tensor_.sizes[axis])
+        if isinstance(tensor_, Reshape):
+            return product(self._of(tensor_.source, i) for i in tensor_.groups[axis])
+        return self._unknown((tensor_, axis))
+
+    def _number(self, place: Place) -> Expr:
+        """An index of the program."""
+        if isinstance(place, int):
+            return const(place)
+        if isinstance(place.owner, ir.Block):
+            name = self.program.sym_names.get(place)
+            return self._unknown(place) if name is None else parse(name)
+        op = place.owner.opview
+        if isinstance(op, arith.ConstantOp):
+            return const(ir.IntegerAttr(op.attributes["value"]).value)
+        if isinstance(op, tensor.DimOp):
+            axis = self._number(op.operands[1]).value
+            source = self.program.tensors.get(op.operands[0])
+            if axis is not None and source is not None and axis < len(source.shape):
+                return self._of(source, axis)
+        if type(op) in _ARITHMETIC:
+            return _ARITHMETIC[type(op)](*map(self._number, op.operands))
+        return self._unknown(place)
+
+    def _unknown(self, key: object) -> Expr:
+        """A symbol for what has no name."""
+        return self._opaque.setdefault(key, sym(f"_unknown_{len(self._opaque)}"))
+
+    def _find(self, expr: Expr) -> Expr:
+        while expr in self._parents:
+            expr = self._parents[expr]
+        return expr
+
+    def _equate(self, a: Expr, b: Expr) -> None:
+        a, b = self._find(a), self._find(b)
+        if a != b:
+            if b.value is not None:
+                a, b = b, a
+            if b.value is None:
+                self._parents[b] = a

@@ -1,0 +1,1 @@
+"""Means to test compiled code."""
