@@ -5,10 +5,14 @@ LLVM's is used if it is found, or named by the environment variable FILECHECK.
 """
 
 # ruff: noqa: F821 - lit defines `config` and `lit_config`
+import atexit
 import os
 import platform
 import shutil
+import subprocess
 import sys
+import tempfile
+import time
 
 import lit.formats
 
@@ -21,8 +25,9 @@ def tool(*names):
     return next(filter(None, (shutil.which(name, path=path) for name in names)), None)
 
 
-filecheck = os.environ.get("FILECHECK") or tool("FileCheck", "FileCheck-22", "filecheck")
-if filecheck is None:
+filecheck = os.environ.get("FILECHECK") or tool("FileCheck", "FileCheck-22")
+filecheck_is_llvm = filecheck is not None
+if not filecheck_is_llvm and not tool("filecheck"):
     lit_config.fatal("neither FileCheck nor filecheck is found; try: pip install filecheck")
 mlir_opt = os.environ.get("MLIR_OPT") or tool("mlir-opt", "mlir-opt-22")
 
@@ -45,11 +50,32 @@ config.environment["OPENBLAS_NUM_THREADS"] = "1"  # NumPy starts threads, which 
 # Set for each tool again, since lit's own `cat` overwrites it for the commands that follow.
 python = f"env PYTHONPATH={python_path} {sys.executable}"
 
+
+def resident():
+    """Starts the process that runs our tools, and returns the command to call it by."""
+    path = os.path.join(tempfile.mkdtemp(prefix="lit-"), "socket")
+    script = os.path.join(root, "test", "lib", "resident.py")
+    environment = {**os.environ, "PYTHONPATH": python_path, "OPENBLAS_NUM_THREADS": "1"}
+    server = subprocess.Popen(
+        [sys.executable, script, "serve", path], stdin=subprocess.PIPE, env=environment
+    )
+    atexit.register(shutil.rmtree, os.path.dirname(path))
+    while not os.path.exists(path):
+        if server.poll() is not None:
+            lit_config.fatal("the process that runs the tools could not be started")
+        time.sleep(0.02)
+    atexit.register(server.stdin.close)  # which ends it, as does the end of this process
+    return f"{sys.executable} -I -S {script} call {path}"
+
+
+call = resident()
+if not filecheck_is_llvm:
+    filecheck = f"{call} FileCheck"
 # A tool's name counts as a word of a command only, not as a part of a path.
 for name, command in {
-    "relax-opt": f"{python} -m relax_mlir.tools.relax_opt",
-    "relax-compile": f"{python} -m relax_mlir.tools.relax_compile",
-    "relax-run": f"{python} -m relax_mlir.tools.relax_run",
+    "relax-opt": f"{call} relax-opt",
+    "relax-compile": f"{call} relax-compile",
+    "relax-run": f"{call} relax-run",
     "FileCheck": f"{filecheck} --enable-var-scope",
     "exits": f"{sys.executable} {root}/test/lib/exits.py",
     "mlir-opt": mlir_opt or "mlir-opt",
