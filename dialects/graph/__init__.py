@@ -48,7 +48,7 @@ from .manipulate import (
     SqueezeOp,
     normalize_axis,
 )
-from .memory import AllocStorageOp, AllocTensorOp, CallDpsOp, ViewOp
+from .memory import AllocStorageOp, AllocTensorOp, CallDpsOp, CopyOp, ViewOp
 from .nn import GeluOp, GeluTanhOp, LayerNormOp, ReluOp, RmsNormOp, SiluOp, SoftmaxOp
 from .op import (
     Annotation,
@@ -164,6 +164,7 @@ __all__ = [
     "CompareOp",
     "ConcatOp",
     "Conv2dOp",
+    "CopyOp",
     "CopysignOp",
     "CosOp",
     "CoshOp",

@@ -68,7 +68,7 @@ class KvAppendOp(InferredOp, name="nn_kv_append", traits=[ext.Pure]):
         key, value             : tensor<n, kv_heads, d>
         new_key_cache[h, position + i, j] = key[i, h, j], the rest as it was; likewise values
 
-    The caches must not be read afterwards under their old names: they are updated in place.
+    The caches are updated in place, unless their old contents are needed later.
 
     C1  all operands have rank 3 and one element type
     C2  kv_heads and d are not provably different

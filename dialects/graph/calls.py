@@ -59,11 +59,11 @@ class CallTirOp(_Call, name="call_tir", traits=[ext.Pure]):
 
 
 class CallTirInplaceOp(_Call, name="call_tir_inplace", traits=[ext.Pure]):
-    """Runs a tensor program that writes some of its outputs into inputs.
+    """Runs a tensor program that updates some of its inputs.
 
-    `inplace_indices[i]` is the operand that result i is computed into, or -1 for a fresh
-    output. Such an operand reaches the callee only as output i. The op is functional: the
-    operand must not be read afterwards.
+    `inplace_indices[i]` is the operand that result i is the updated value of, or -1 for a fresh
+    output. Such an operand reaches the callee only as output i. The op is functional: the operand
+    keeps its value, and `relax-lower-calls` shares its memory where nobody can tell, else copies.
 
     C1  the callee is a function with the attribute `tir.prim_func`
     C2  operands and results agree with the callee's parameters

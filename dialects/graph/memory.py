@@ -1,4 +1,4 @@
-"""Explicit memory after planning: storage, tensors in it, views, kernel calls (paper §4.3)."""
+"""Explicit memory: storage, tensors in it, views, copies, calls of kernels (paper §4.3)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 from relax_mlir.bindings import ext, ir
 
 from .dialect import ShapeAttr, StorageType
-from .op import Annotation, GraphOp, to_mlir
+from .op import Annotation, GraphOp, annotation_of, compatible, to_mlir
 from .slots import SlotOp
-from .types import Dim, dims_of_attr, shape_attr
+from .types import Dim, ShapeError, dims_of_attr, shape_attr
 
 
 class _Allocates(ir.MemoryEffectsOpInterface):
@@ -20,7 +20,11 @@ class _Allocates(ir.MemoryEffectsOpInterface):
 
 
 class AllocStorageOp(GraphOp, name="alloc_storage", traits=[_Allocates]):
-    """Takes a block of `size` bytes (one expression) for the duration of the call."""
+    """Takes `size` bytes (one expression) until the call of the function ends.
+
+    It may stand wherever its symbols are known. In the body of a loop it lasts for the round:
+    nothing that is carried on or used behind the loop lies in it.
+    """
 
     result: ext.Result[StorageType]
     size: ShapeAttr
@@ -82,6 +86,28 @@ class ViewOp(GraphOp, name="view", traits=[ext.Pure]):
         return ir.Operation.create(
             cls.OPERATION_NAME, results=[to_mlir(annotation)], operands=[value]
         ).opview
+
+
+class CopyOp(GraphOp, name="copy"):
+    """Copies the elements of a tensor into the memory of another one.
+
+    Both may be the same memory, but do not overlap otherwise.
+
+    C1  the two annotations are not provably different
+    """
+
+    input: ext.Operand[Any]
+    destination: ext.Operand[Any]
+
+    @classmethod
+    def build(cls, value: ir.Value, destination: ir.Value) -> "CopyOp":
+        """Creates the copy at the insertion point."""
+        return ir.Operation.create(cls.OPERATION_NAME, operands=[value, destination]).opview
+
+    def check(self) -> None:
+        """Raises ShapeError if the destination cannot hold the tensor."""
+        if not compatible(annotation_of(self.input), annotation_of(self.destination)):  # C1
+            raise ShapeError(f"copies '{self.input.type}' into '{self.destination.type}'")
 
 
 class CallDpsOp(SlotOp, name="call_dps"):

@@ -677,6 +677,11 @@ module {
       %1 = irdl.any
       irdl.results(result: %1)
     }
+    irdl.operation @copy {
+      %0 = irdl.any
+      %1 = irdl.any
+      irdl.operands(input: %0, destination: %1)
+    }
     irdl.operation @call_dps {
       %0 = irdl.any
       %1 = irdl.any

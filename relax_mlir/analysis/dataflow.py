@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import ir
-from relax_mlir.dialects.graph import CallTirInplaceOp, CallTirOp, MatchCastOp
+from relax_mlir.dialects.graph import CallTirInplaceOp, CallTirOp
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.rewriting import walk_ops
 
-RESHAPE = "tir.reshape"
+from .memory import RESHAPE, Memory
+
 Call = CallTirOp | CallTirInplaceOp
 
 
@@ -45,59 +46,45 @@ class Dataflow:
 
     nodes: list[Node] = field(default_factory=list)
     producer: dict[ir.Value, Node] = field(default_factory=dict)
-    _roots: dict[ir.Value, ir.Value] = field(default_factory=dict)
     _updates: dict[ir.Value, list[int]] = field(default_factory=dict)
+    _memory: Memory = field(default_factory=lambda: Memory({}))
 
     @staticmethod
     def of(block: ir.Block, kernels: Mapping[str, PrimFunc]) -> "Dataflow":
         """Reads a block; calls of other functions than `kernels` count as unknown users."""
         graph = Dataflow()
+        graph._memory = Memory({name: kernel.op for name, kernel in kernels.items()})
         for position, op in enumerate(block.operations):
             kernel = kernels.get(op.callee_name) if isinstance(op, Call) else None
             if kernel is None:
-                graph._add_other(op, position)
+                for value in used_values(op):
+                    if value in graph.producer:
+                        graph.producer[value].escapes = True
             else:
                 graph._add_call(op, position, kernel)
+            for update in walk_ops(op, CallTirInplaceOp):
+                graph._note_update(update, position)
         return graph
 
     def _add_call(self, op: Call, position: int, kernel: PrimFunc) -> None:
-        indices = op.inplace if isinstance(op, CallTirInplaceOp) else ()
         node = Node(op, position, kernel, op.ins, op.outs)
-        node.inplace = frozenset(index for index in indices if index >= 0)
+        node.inplace = frozenset(self._memory.updated(op).values())
         for value in node.ins:
             user_of = self.producer.get(value)
             if user_of is not None and node not in user_of.users:
                 user_of.users.append(node)
-        for number, value in enumerate(node.outs):
-            self.producer[value] = node
-            if number < len(indices) and indices[number] >= 0:
-                root = self.root(node.ins[indices[number]])
-                self._roots[value] = root
-                self._updates.setdefault(root, []).append(position)
-            elif node.is_reshape:
-                self._roots[value] = self.root(node.ins[0])
+        self.producer.update(dict.fromkeys(node.outs, node))
         self.nodes.append(node)
 
-    def _add_other(self, op: ir.OpView, position: int) -> None:
-        for value in used_values(op):
-            if value in self.producer:
-                self.producer[value].escapes = True
-        if isinstance(op, MatchCastOp):
-            self._roots[op.result] = self.root(op.input)
-        for update in walk_ops(op, CallTirInplaceOp) if len(op.operation.regions) else ():
-            ins = update.ins
-            for index in update.inplace:
-                if index >= 0:
-                    self._updates.setdefault(self.root(ins[index]), []).append(position)
-
-    def root(self, value: ir.Value) -> ir.Value:
-        """The value whose memory this one shares: seen through updates, reshapes and casts."""
-        return self._roots.get(value, value)
+    def _note_update(self, op: CallTirInplaceOp, position: int) -> None:
+        for value in self._memory.effects(op).writes:
+            for root in self._memory.roots(value):
+                self._updates.setdefault(root, []).append(position)
 
     def overwritten(self, value: ir.Value, begin: int, end: int) -> bool:
         """Whether a call behind position `begin` and up to `end` writes into the value's memory."""
-        updates = self._updates.get(self.root(value), ())
-        return any(begin < position <= end for position in updates)
+        updates = (self._updates.get(root, ()) for root in self._memory.roots(value))
+        return any(begin < position <= end for positions in updates for position in positions)
 
     def post_dominators(self) -> dict[Node, Node | None]:
         """For each call the first one that all paths from it to a use elsewhere go through."""

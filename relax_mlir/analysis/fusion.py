@@ -16,7 +16,7 @@ are stored then, and multiplied as such.
 
 Since all paths from a call lead into its group, nothing is computed twice and no cycle can arise.
 A call that updates an operand in place ends its group, and no read moves behind an update of what
-it reads.
+it reads: that would cost a copy.
 
 Source: paper Algorithm 2; TVM `FuseOps`.
 """
@@ -150,12 +150,20 @@ class Fusion:
             return False
         if len(group.inputs()) > MAX_INS or len(group.outputs()) > MAX_OUTS:
             return False
+        if not all(map(_updates_apart, members)):
+            return False
         end = group.end
         return not any(
             self.graph.overwritten(value, node.position, end)
             for node in members
             for value in node.reads
         )
+
+
+def _updates_apart(node: Node) -> bool:
+    """Whether what a call updates in place is nothing else to it: a kernel has one name for it."""
+    updated = [node.ins[index] for index in node.inplace]
+    return len(set(updated)) == len(updated) and set(updated).isdisjoint(node.reads)
 
 
 def _is_matmul(node: Node) -> bool:

@@ -1,60 +1,152 @@
-"""When the memory of each tensor of a graph function is last needed."""
+"""Which tensors are in use where, over the regions of a graph function.
 
+Ops and blocks are numbered in program order; what is nested in an op comes behind it and before
+the next one. A loop may come round again: what it uses and does not define is in use throughout.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from relax_mlir.bindings import func
-from relax_mlir.dialects.graph import AllocTensorOp, ViewOp
+from relax_mlir.bindings import func, ir, scf
+
+from .memory import Memory, is_tensor
 
 
 @dataclass(frozen=True)
-class Interval:
-    """An allocation and the positions in its block between which its memory is in use."""
+class Lifetime:
+    """The positions between which memory is in use, both included."""
 
-    allocation: AllocTensorOp
     begin: int
     end: int
 
 
-@dataclass(frozen=True)
 class Liveness:
-    """Lifetimes of the allocations of one block, and those that outlive it."""
+    """Lifetimes of the memory of a function, by its roots.
 
-    intervals: tuple[Interval, ...]
-    escaping: frozenset[int]
-    """Indices into `intervals` of tensors that the function returns, themselves or as views."""
-
-
-def liveness(function: func.FuncOp) -> Liveness:
-    """Computes lifetimes over the entry block; a view keeps the memory it looks at alive.
-
-    Ops with regions count as one position: whatever is used inside is in use throughout.
+    Make a new one after a change of the IR.
     """
-    operations = list(function.entry_block.operations)
-    owner: dict[object, int] = {}
-    allocations: list[AllocTensorOp] = []
-    begin: list[int] = []
-    end: list[int] = []
-    escaping = set()
-    for position, op in enumerate(operations):
-        used = [owner[value] for value in _operands(op) if value in owner]
-        for index in used:
-            end[index] = position
-        if isinstance(op, ViewOp) and used:
-            owner[op.result] = used[0]
-        elif isinstance(op, AllocTensorOp):
-            owner[op.result] = len(allocations)
-            allocations.append(op)
-            begin.append(position)
-            end.append(position)
-        elif op.operation.name == "func.return":
-            escaping.update(used)
-    return Liveness(tuple(map(Interval, allocations, begin, end)), frozenset(escaping))
+
+    def __init__(self, function: func.FuncOp, memory: Memory) -> None:
+        self.memory = memory
+        self._first: dict[ir.Operation | ir.Block, int] = {}
+        self._last: dict[ir.Operation, int] = {}
+        self._sharing: dict[ir.Value, list[ir.Value]] = {}
+        self._number(function.operation)
+
+    def _number(self, op: ir.Operation) -> None:
+        self._first[op] = self._last[op] = len(self._first)
+        for region in op.regions:
+            for block in region.blocks:
+                self._first[block] = len(self._first)
+                self._note(block.arguments)
+                for inner in block.operations:
+                    self._number(inner.operation)
+        self._last[op] = len(self._first) - 1
+        self._note(op.results)
+
+    def _note(self, values: Iterable[ir.Value]) -> None:
+        for value in filter(is_tensor, values):
+            for root in self.memory.roots(value):
+                self._sharing.setdefault(root, []).append(value)
+
+    def position(self, op: ir.OpView) -> int:
+        """The number of an op."""
+        return self._first[op.operation]
+
+    def sharing(self, root: ir.Value) -> list[ir.Value]:
+        """The values that may be the memory of a root, itself included, in program order."""
+        return self._sharing[root]
+
+    def lifetime(self, root: ir.Value) -> Lifetime:
+        """From the first definition to the last use of a value that may be the root's memory."""
+        begin = self._defined(root)
+        end = begin
+        for value in self.sharing(root):
+            begin = min(begin, self._defined(value))
+            home = _home(value)
+            for use in value.uses:
+                end = max(end, self._end_of_use(use.owner.operation, home))
+        return Lifetime(begin, end)
+
+    def _defined(self, value: ir.Value) -> int:
+        if isinstance(value, ir.BlockArgument):
+            return self._first[value.owner]
+        return self._last[value.owner.operation]
+
+    def _end_of_use(self, user: ir.Operation, home: ir.Block) -> int:
+        """Where a use ends of a value that `home` defines: behind the loops that are inside."""
+        end = self._first[user]
+        while user.block != home:
+            user = user.parent.operation
+            if not _runs_once(user):
+                end = self._last[user]
+        return end
+
+    def outlives_loop(self, root: ir.Value, op: ir.OpView) -> bool:
+        """Whether memory is in use outside of a loop that the op is in."""
+        end, ancestor = self.lifetime(root).end, _parent(op.operation)
+        while ancestor is not None:
+            if not _runs_once(ancestor) and self._last[ancestor] < end:
+                return True
+            ancestor = _parent(ancestor)
+        return False
+
+    def used_after(self, value: ir.Value, op: ir.OpView) -> ir.OpView | None:
+        """A use after `op` of a tensor that was defined before it; None if there is none.
+
+        What the op itself reads is no such use, unless a loop comes round to it.
+        """
+        home, position = _home(value), op.operation
+        if not _is_in(position, home):
+            return None  # who comes to `home` again defines the value anew
+        if self._defined(value) >= self._first[_member(position, home)]:
+            return None
+        uses = (use.owner for use in value.uses)
+        return next((use for use in uses if self._follows(use.operation, position, home)), None)
+
+    def _follows(self, user: ir.Operation, op: ir.Operation, block: ir.Block) -> bool:
+        """Whether `user` may run after `op` before `block`, which both are in, begins again."""
+        there, here = _member(user, block), _member(op, block)
+        if there != here:
+            return self._first[there] > self._first[here]
+        if here in (op, user):
+            return False
+        if not _runs_once(here):
+            return True
+        own, others = ([b for b in _blocks(here) if _is_in(o, b)] for o in (op, user))
+        return own == others and self._follows(user, op, own[0])
 
 
-def _operands(op) -> list:
-    found = list(op.operation.operands)
-    for region in op.operation.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                found += _operands(inner)
-    return found
+def _runs_once(op: ir.Operation) -> bool:
+    """Whether each block in an op runs at most once when the op does."""
+    branches = isinstance(op.opview, scf.IfOp | scf.IndexSwitchOp | scf.ExecuteRegionOp)
+    return branches and all(len(region.blocks) <= 1 for region in op.regions)
+
+
+def _home(value: ir.Value) -> ir.Block:
+    """The block that defines a value."""
+    return value.owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
+
+
+def _blocks(op: ir.Operation) -> list[ir.Block]:
+    return [block for region in op.regions for block in region.blocks]
+
+
+def _is_in(op: ir.Operation, block: ir.Block) -> bool:
+    """Whether an op stands in a block or is nested in an op that does."""
+    current: ir.Operation | None = op
+    while current is not None and current.block != block:
+        current = _parent(current)
+    return current is not None
+
+
+def _member(op: ir.Operation, block: ir.Block) -> ir.Operation:
+    """The op of the block that is, or holds, the given one."""
+    while op.block != block:
+        op = op.parent.operation
+    return op
+
+
+def _parent(op: ir.Operation) -> ir.Operation | None:
+    parent = op.parent
+    return None if parent is None or isinstance(parent.opview, func.FuncOp) else parent.operation

@@ -9,11 +9,13 @@ from relax_mlir.analysis.functions import (
     inout_arguments,
     signature_symbols,
 )
+from relax_mlir.analysis.memory import Memory, returned_allocations
 from relax_mlir.bindings import arith, func, ir
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
     AllocTensorOp,
     CallDpsOp,
+    CopyOp,
     Dim,
     MakeShapeOp,
     MatchCastOp,
@@ -73,7 +75,7 @@ class _Emitter:
     def emit(self) -> str:
         self._bind_arguments()
         operations = list(self.function.entry_block.operations)
-        self.returned = self._returned_allocations(operations[-1])
+        self.returned = returned_allocations(self.function, Memory({}))
         for op in operations:
             self._emit_op(op)
         return self.out.text()
@@ -139,20 +141,12 @@ class _Emitter:
         except ValueError as error:
             raise PassFailure(self.function, str(error)) from None
 
-    def _returned_allocations(self, terminator: ir.OpView) -> dict[ir.Value, int]:
-        """Maps fresh allocations to the result that they, or a view of them, are."""
-        returned: dict[ir.Value, int] = {}
-        for index, value in enumerate(terminator.operands):
-            base = _viewed(value)
-            if isinstance(_producer(base), AllocTensorOp):
-                returned.setdefault(base, index)
-        return returned
-
     def _emit_op(self, op: ir.OpView) -> None:
         emitters: dict[type, Callable[[Any], None]] = {
             AllocStorageOp: self._alloc_storage,
             AllocTensorOp: self._alloc_tensor,
             ViewOp: self._view,
+            CopyOp: self._copy,
             CallDpsOp: self._call,
             MatchCastOp: self._match_cast,
             RequireOp: self._require,
@@ -181,6 +175,8 @@ class _Emitter:
         return tuple(self._expression(op, dim) for dim in annotation.dims)
 
     def _alloc_storage(self, op: AllocStorageOp) -> None:
+        if self.storages:
+            raise PassFailure(op, "takes a second storage; host code has one for each function")
         size = self.out.as_i64(self._expression(op, op.bytes))
         pointer = self.out.call("rx_arena", [("%ctx", POINTER), (size, "i64")], POINTER)
         self.out.fail_if_null(pointer)
@@ -220,6 +216,16 @@ class _Emitter:
         source = self.tensors[op.input]
         self.tensors[op.result] = HostTensor(
             source.pointer, self._dims(op, annotation), annotation.element
+        )
+
+    def _copy(self, op: CopyOp) -> None:
+        self._memcpy(self.tensors[op.destination].pointer, self.tensors[op.input])
+
+    def _memcpy(self, pointer: str, tensor: HostTensor) -> None:
+        size = self.out.byte_size(tensor)
+        self.out.value(
+            f"llvm.call @memcpy({pointer}, {tensor.pointer}, {size}) :"
+            f" ({POINTER}, {POINTER}, i64) -> {POINTER}"
         )
 
     def _constant(self, op: arith.ConstantOp) -> None:
@@ -312,13 +318,8 @@ class _Emitter:
             tensor = self.tensors[value]
             if index in inout:
                 self._return_inout(op, index, value, inout[index])
-            elif self.returned.get(_viewed(value)) != index:
-                pointer = self._result(index, tensor.element, tensor.dims)
-                size = out.byte_size(tensor)
-                out.value(
-                    f"llvm.call @memcpy({pointer}, {tensor.pointer}, {size}) :"
-                    f" ({POINTER}, {POINTER}, i64) -> {POINTER}"
-                )
+            elif index not in self.returned.values():
+                self._memcpy(self._result(index, tensor.element, tensor.dims), tensor)
         out.line(
             f"func.call @rx_count_kernels({out.integer(self.num_kernels, 'i64')}) : (i64) -> ()"
         )
@@ -355,18 +356,6 @@ def _nearest(fact: Fact) -> Expr:
         ">": maximum(lhs, rhs + 1),
         "!=": lhs + 1 - minimum(maximum(lhs - rhs, rhs - lhs), 1),
     }[fact.op]
-
-
-def _producer(value: ir.Value) -> ir.OpView | None:
-    """Returns the op that makes a value, None for an argument."""
-    return None if isinstance(value.owner, ir.Block) else value.owner.opview
-
-
-def _viewed(value: ir.Value) -> ir.Value:
-    """Follows views to the tensor whose memory they show."""
-    while isinstance(producer := _producer(value), ViewOp):
-        value = producer.input
-    return value
 
 
 def _dense_text(op: arith.ConstantOp, type_: ir.RankedTensorType, element: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from relax_mlir.analysis.memory import RESHAPE
 from relax_mlir.bindings import arith, ir, tensor
 from relax_mlir.dialects.graph import (
     BroadcastToOp,
@@ -17,9 +18,6 @@ from relax_mlir.dialects.graph import (
 from relax_mlir.symbolic import Expr
 
 from .kernel import PARALLEL, KernelBuilder, affine_map, dim, elementwise, generic, index
-
-RESHAPE = "tir.reshape"
-"""Marks a program that only renames dims, so that a call of it can be a view."""
 
 
 def permute_dims(op: PermuteDimsOp, kernel: KernelBuilder) -> None:

@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.analysis.functions import PRIMITIVE, graph_functions
+from relax_mlir.analysis.memory import Memory
 from relax_mlir.analysis.symbols import Binding, bindings
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
 from relax_mlir.dialects.graph import (
@@ -158,26 +159,22 @@ class _Memory:
     def of(function: func.FuncOp) -> "_Memory":
         operations = function.entry_block.operations
         terminator = operations[len(operations) - 1]
-        roots: dict[ir.Value, ir.Value] = {}
-        for call in operations:
-            if isinstance(call, CallTirInplaceOp):
-                ins = call.ins
-                for value, position in zip(call.outs, call.inplace, strict=True):
-                    if position >= 0:
-                        roots[value] = roots.get(ins[position], ins[position])
         returned = list(terminator.operands)
-        result_roots = [roots.get(value, value) for value in returned]
-        if len(set(result_roots)) < len(result_roots):
+        memory = Memory({})  # what only reshapes is copied here
+        roots = [root for value in returned for root in memory.roots(value)]
+        if len(set(roots)) < len(roots):
             raise PassFailure(terminator, "returns a value twice")
         arguments = list(function.arguments)
-        for value, root in roots.items():
-            if root in arguments and root not in result_roots:
-                raise PassFailure(value.owner, "updates an argument, which is not returned")
-        updated = [a for a in arguments if a in result_roots]
+        for call in operations:
+            for written in memory.effects(call).writes:
+                for root in memory.roots(written):
+                    if root in arguments and root not in roots:
+                        raise PassFailure(call, "updates an argument, which is not returned")
+        updated = [a for a in arguments if a in roots]
         for argument in updated:
             if argument in returned:
                 raise PassFailure(terminator, "returns an argument as it is")
-        return _Memory(returned, result_roots, updated)
+        return _Memory(returned, roots, updated)
 
 
 @dataclass

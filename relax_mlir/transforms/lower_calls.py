@@ -5,34 +5,51 @@
     %y = "graph.alloc_tensor"() : () -> tensor<4xf32>
     "graph.call_dps"(%x, %y) {callee = @exp}
 
-A call of a kernel that only reshapes becomes a view; `call_tir_inplace` writes into its
-operands, which must not be read afterwards, and may be an argument only if `graph.inout` says so.
-Dataflow blocks are dissolved first, since order matters from here on.
+A call of a kernel that only reshapes becomes a view, and `call_tir_inplace` writes into its
+operands. Up to here values are only values; from here on they are memory, whose order of reads and
+writes matters. So that all values stay what they were, tensors are copied
 
-Needs: no operator that is not a call. Leaves: no `call_tir`, `call_tir_inplace` or
-`call_dps_library`. Source: paper §4.3; TVM `CallTIRRewrite`.
+    before an update in place   if the old contents are needed later, or by the call itself, or are
+                                not ours to write: an argument without `graph.inout`, a constant
+    around a loop               if it carries what each round makes anew
+    at the return               if `graph.inout` promises memory that does not hold the result
+
+and nowhere else; a remark tells of each copy of the first kind. Regions that run once, as dataflow
+blocks do, are dissolved.
+
+Needs: no operator that is not a call; control flow by `scf`. Leaves: no `call_tir`,
+`call_tir_inplace` or `call_dps_library`, and no memory that is carried into the next round of the
+loop that allocates it. Source: paper §4.3; TVM `CallTIRRewrite`; MLIR one-shot bufferization.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import UnionType
 
 from relax_mlir.analysis.functions import graph_functions, inout_arguments
+from relax_mlir.analysis.liveness import Liveness
+from relax_mlir.analysis.memory import Memory, is_tensor
+from relax_mlir.analysis.scopes import runs_once
+from relax_mlir.analysis.signatures import functions_by_name
 from relax_mlir.bindings import arith, func, ir, scf
+from relax_mlir.diagnostics import remark
 from relax_mlir.dialects.graph import (
     AllocTensorOp,
     CallDpsLibraryOp,
     CallDpsOp,
+    CallOp,
     CallTirInplaceOp,
     CallTirOp,
-    MatchCastOp,
+    CopyOp,
+    TensorType,
     ViewOp,
     annotation_of,
 )
-from relax_mlir.dialects.tir import prim_funcs
 from relax_mlir.passes import Pass, PassFailure
-from relax_mlir.rewriting import safe_erase
+from relax_mlir.rewriting import safe_erase, walk_ops
 
-RESHAPE = "tir.reshape"
-DATAFLOW = "graph.dataflow"
+Call = CallTirOp | CallTirInplaceOp | CallDpsLibraryOp
+Loop = scf.ForOp | scf.WhileOp
 
 
 @dataclass(frozen=True)
@@ -41,79 +58,224 @@ class LowerCalls(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Rewrites every graph function of the module."""
-        reshapes = {p.name for p in prim_funcs(op) if RESHAPE in p.op.attributes}
+        functions = functions_by_name(op)
         for function in graph_functions(op):
-            dissolve_dataflow(function.entry_block)
-            for call in list(function.entry_block.operations):
-                if isinstance(call, CallTirOp) and call.callee_name in reshapes:
-                    _to_view(call)
-                elif isinstance(call, CallTirOp | CallDpsLibraryOp):
-                    _to_dps(call, [-1] * len(call.outs))
-                elif isinstance(call, CallTirInplaceOp):
-                    _check_overwritten(function, call)
-                    _to_dps(call, call.inplace)
+            for region_op in walk_ops(function, scf.ExecuteRegionOp):
+                if runs_once(region_op):
+                    _dissolve(region_op)
+            for updating in _in_program_order(function, CallTirInplaceOp | CallOp | Loop):
+                _copy_updated(updating, function, functions)
+            for loop in walk_ops(function, scf.ForOp, scf.WhileOp):
+                _carry_in_buffers(loop, functions)
+            _copy_back(function, functions)
+            _lower(function, Memory(functions))
 
 
-def dissolve_dataflow(block: ir.Block) -> None:
-    """Moves the ops of dataflow blocks in front of them and erases the blocks."""
-    for region_op in list(block.operations):
-        if not isinstance(region_op, scf.ExecuteRegionOp) or DATAFLOW not in region_op.attributes:
-            continue
-        *body, terminator = list(region_op.regions[0].blocks[0].operations)
-        for op in body:
-            op.move_before(region_op)
-        for result, value in zip(region_op.results, list(terminator.operands)):
-            result.replace_all_uses_with(value)
-        safe_erase(region_op)
+def _dissolve(region_op: scf.ExecuteRegionOp) -> None:
+    """Moves the ops of a region that runs once in front of it and erases it."""
+    *body, terminator = list(region_op.regions[0].blocks[0].operations)
+    for op in body:
+        op.move_before(region_op)
+    for result, value in zip(region_op.results, list(terminator.operands)):
+        result.replace_all_uses_with(value)
+    safe_erase(region_op)
 
 
-def _check_overwritten(function: func.FuncOp, call: CallTirInplaceOp) -> None:
-    """Refuses to write into what is the caller's, a constant, or read afterwards."""
-    inout = inout_arguments(function).values()
-    for index in filter(lambda index: index >= 0, call.inplace):
-        value = call.ins[index]
-        for use in value.uses:
-            if _is_later(use.owner.operation, call.operation):
-                note = (use.owner, "it is read here")
-                raise PassFailure(call, f"overwrites operand {index}, which is read later", [note])
-        origin = _origin(value)
-        if isinstance(origin, ir.BlockArgument) and origin.arg_number not in inout:
-            raise PassFailure(
-                call, f"overwrites argument {origin.arg_number}, which is not marked graph.inout"
-            )
-        if isinstance(origin, ir.OpResult) and isinstance(origin.owner.opview, arith.ConstantOp):
-            raise PassFailure(call, f"overwrites operand {index}, which is a constant")
+def _in_program_order(function: func.FuncOp, kind: UnionType) -> list[ir.OpView]:
+    """The ops of some classes, each before what is nested in it."""
+    found: list[ir.OpView] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if isinstance(op.opview, kind):
+            found.append(op.opview)
+        return ir.WalkResult.ADVANCE
+
+    function.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
 
 
-def _is_later(op: ir.Operation, call: ir.Operation) -> bool:
-    return op.block == call.block and call.is_before_in_block(op)
-
-
-def _origin(value: ir.Value) -> ir.Value:
-    """The value whose memory this one is."""
-    while isinstance(value, ir.OpResult) and isinstance(value.owner.opview, ViewOp | MatchCastOp):
-        value = value.owner.opview.input
-    return value
-
-
-def _to_view(call: CallTirOp) -> None:
-    with ir.InsertionPoint(call), call.location:
-        view = ViewOp.build(call.ins[0], annotation_of(call.outs[0]))
-    call.outs[0].replace_all_uses_with(view.result)
-    safe_erase(call)
-
-
-def _to_dps(
-    call: CallTirOp | CallTirInplaceOp | CallDpsLibraryOp, inplace: list[int] | tuple[int, ...]
+def _copy_updated(
+    op: ir.OpView, function: func.FuncOp, functions: Mapping[str, func.FuncOp]
 ) -> None:
+    """Has an op update copies of the operands whose own memory it must not write to.
+
+    A loop takes a copy once of what its rounds would have to copy each.
+    """
+    for index in _updated_operands(op, Memory(functions)):
+        liveness = Liveness(function, Memory(functions))
+        reason = _why_not_in_place(op, index, function, liveness)
+        if reason is not None:
+            name, value = op.operation.name, op.operation.operands[index]
+            op.operation.operands[index] = _copy(op, value)
+            remark(op.location, f"'{name}' copies operand {index} of '{value.type}', {reason}")
+
+
+def _updated_operands(op: ir.OpView, memory: Memory) -> list[int]:
+    """The operands that an op writes to, if it does so in place."""
+    if not isinstance(op, Loop):
+        return list(memory.updated(op).values())
+    calls = walk_ops(op, CallTirInplaceOp, CallOp)
+    updated = [call.ins[index] for call in calls for index in memory.updated(call).values()]
+    return [
+        slot.entering
+        for slot in _carried(op)
+        if any(memory.may_alias(slot.argument, value) for value in updated)
+    ]
+
+
+def _why_not_in_place(
+    op: ir.OpView, index: int, function: func.FuncOp, liveness: Liveness
+) -> str | None:
+    """Who needs an operand's memory as it is; None if the op may write there."""
+    memory, operands = liveness.memory, list(op.operation.operands)
+    roots = memory.roots(operands[index])
+    writable = [function.arguments[number] for number in inout_arguments(function).values()]
+    for root in roots:
+        if isinstance(root, ir.BlockArgument) and root not in writable:
+            return f"since argument {root.arg_number} is not marked graph.inout"
+        if isinstance(root, ir.OpResult) and isinstance(root.owner.opview, arith.ConstantOp):
+            return "since it is a constant"
+    for other, value in enumerate(operands):
+        if other != index and is_tensor(value) and not roots.isdisjoint(memory.roots(value)):
+            return f"since operand {other} may be the same memory"
+    for value in dict.fromkeys(value for root in roots for value in liveness.sharing(root)):
+        user = liveness.used_after(value, op)
+        if user is not None:
+            return f"since '{user.operation.name}' needs the old contents later"
+    return None
+
+
+def _copy(before: ir.OpView, value: ir.Value) -> ir.Value:
+    """A new tensor with the contents that `value` has before an op."""
+    annotation = TensorType.of(value)
+    if not annotation.is_exact:
+        raise PassFailure(before, f"needs a copy of '{value.type}', whose size is not known")
+    with ir.InsertionPoint(before), before.location:
+        new = AllocTensorOp.build(annotation).result
+        CopyOp.build(value, new)
+    return new
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """A tensor that a loop carries.
+
+    An operand of the loop enters it; each round passes on an operand of the block's end.
+    """
+
+    argument: ir.BlockArgument
+    entering: int
+    end: ir.OpView
+    passed_on: int
+
+
+def _carried(loop: ir.OpView) -> Iterator[_Slot]:
+    blocks = [region.blocks[0] for region in loop.operation.regions]
+    operations, arguments = blocks[-1].operations, blocks[0].arguments
+    end = operations[len(operations) - 1]
+    count = len(end.operands)
+    for index in range(count):
+        argument = arguments[len(arguments) - count + index]
+        if is_tensor(argument):
+            yield _Slot(argument, len(loop.operation.operands) - count + index, end, index)
+
+
+def _carry_in_buffers(loop: ir.OpView, functions: Mapping[str, func.FuncOp]) -> None:
+    """Has a loop carry what its rounds make anew in memory of its own.
+
+    A round would make it where the next one still reads what the last one made.
+    """
+    memory = Memory(functions)
+    slots = [
+        slot
+        for slot in _carried(loop)
+        if any(_is_inside(root, loop) for root in memory.roots(slot.end.operands[slot.passed_on]))
+    ]
+    if not slots:
+        return
+    end = slots[0].end
+    passed: list[tuple[ir.Value, ir.Value]] = []
+    for slot in slots:
+        buffer = _copy(loop, loop.operation.operands[slot.entering])
+        loop.operation.operands[slot.entering] = buffer
+        passed.append((end.operands[slot.passed_on], buffer))
+        end.operation.operands[slot.passed_on] = buffer
+    memory = Memory(functions)
+    passed = [(value, buffer) for value, buffer in passed if memory.roots(value) != {buffer}]
+    overwritten = {buffer for _, buffer in passed}
+    sources = [
+        value if memory.roots(value).isdisjoint(overwritten - {buffer}) else _copy(end, value)
+        for value, buffer in passed
+    ]
+    with ir.InsertionPoint(end), end.location:
+        for source, (_, buffer) in zip(sources, passed):
+            CopyOp.build(source, buffer)
+
+
+def _is_inside(root: ir.Value, loop: ir.OpView) -> bool:
+    """Whether a round of the loop makes the memory."""
+    if isinstance(root, ir.BlockArgument):
+        return False
+    op = root.owner.operation
+    while op is not None and op != loop.operation:
+        op = op.parent
+        op = None if op is None else op.operation
+    return op is not None
+
+
+def _copy_back(function: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> None:
+    """Copies results into the arguments that they are the updated values of, if they are not."""
+    operations = function.entry_block.operations
+    end = operations[len(operations) - 1]
+    memory = Memory(functions)
+    late: dict[int, ir.Value] = {}
+    for result, number in inout_arguments(function).items():
+        argument = function.arguments[number]
+        if not 0 <= result < len(end.operands):
+            raise PassFailure(
+                function,
+                f"has argument {number} updated as result {result}, of {len(end.operands)}",
+            )
+        if memory.roots(end.operands[result]) != {argument}:
+            late[result] = argument
+    for index, value in enumerate(end.operands):
+        overwritten = {argument for result, argument in late.items() if result != index}
+        if is_tensor(value) and not memory.roots(value).isdisjoint(overwritten):
+            end.operation.operands[index] = _copy(end, value)
+    with ir.InsertionPoint(end), end.location:
+        for result, argument in late.items():
+            value = end.operands[result]
+            CopyOp.build(value, argument)
+            end.operation.operands[result] = _as(argument, value.type)
+
+
+def _as(value: ir.Value, type_: ir.Type) -> ir.Value:
+    """The same memory under a type, at the insertion point."""
+    return value if value.type == type_ else ViewOp.build(value, annotation_of(type_)).result
+
+
+def _lower(function: func.FuncOp, memory: Memory) -> None:
+    """Replaces each call that returns tensors, once they may be written where they are to be."""
+    calls: list[Call] = [*walk_ops(function, CallTirOp), *walk_ops(function, CallTirInplaceOp)]
+    for call in [*calls, *walk_ops(function, CallDpsLibraryOp)]:
+        is_reshape, updated = memory.is_reshape(call), memory.updated(call)
+        with ir.InsertionPoint(call), call.location:
+            if is_reshape:
+                results = [ViewOp.build(call.ins[0], annotation_of(call.outs[0])).result]
+            else:
+                results = _call_dps(call, updated)
+        for old, new in zip(call.outs, results, strict=True):
+            old.replace_all_uses_with(new)
+        safe_erase(call)
+
+
+def _call_dps(call: Call, updated: Mapping[int, int]) -> list[ir.Value]:
+    """Builds the call that fills its results; returns them."""
     ins = call.ins
-    with ir.InsertionPoint(call), call.location:
-        outs = [
-            AllocTensorOp.build(annotation_of(out)).result if index < 0 else ins[index]
-            for out, index in zip(call.outs, inplace)
-        ]
-        sources = [value for index, value in enumerate(ins) if index not in inplace]
-        CallDpsOp.build(call.callee_name, sources, outs, call.symbol_arguments)
-    for old, new in zip(call.outs, outs):
-        old.replace_all_uses_with(new)
-    safe_erase(call)
+    outs = [
+        ins[updated[index]] if index in updated else AllocTensorOp.build(annotation_of(out)).result
+        for index, out in enumerate(call.outs)
+    ]
+    sources = [value for index, value in enumerate(ins) if index not in updated.values()]
+    CallDpsOp.build(call.callee_name, sources, outs, call.symbol_arguments)
+    return [_as(out, result.type) for out, result in zip(outs, call.outs)]

@@ -1,4 +1,4 @@
-"""Places the temporaries of each graph function in one arena, reusing memory by proof.
+"""Places the temporaries of each graph function in few storages, reusing memory by proof.
 
     %a = "graph.alloc_tensor"() : () -> tensor<?x4xf32, #graph.shape<["n", 4]>>
     %b = "graph.alloc_tensor"() : () -> tensor<?x4xf32, #graph.shape<["n", 4]>>
@@ -7,25 +7,31 @@
     %a = "graph.alloc_tensor"(%s) {offset = #graph.shape<[0]>} : ...
     %b = "graph.alloc_tensor"(%s) {offset = #graph.shape<[0]>} : ...   // %a is dead by then
 
-Sizes are bytes, symbolic, rounded up to the alignment. A block is reused if it is proved large
-enough, or if it is proved smaller and can be grown. What the function returns stays a fresh
-allocation. Greedy in program order, not optimal. With `reuse=false` each tensor has a block of
-its own.
+A storage is taken as soon as the symbols of its size are known: at the entry, and one more behind
+each `graph.match_cast` whose symbols a tensor's size needs. Sizes are bytes, symbolic, rounded up
+to the alignment. A block is reused if it is proved large enough, or if it is proved smaller and can
+be grown. What the function returns stays a fresh allocation. Greedy in program order, not optimal.
+With `reuse=false` each tensor has a block of its own. With `static=true` a size that the facts
+bound is the bound, so that the storage is as large in every call.
 
-Needs: explicit allocation (`relax-lower-calls`). Leaves: at most one storage per function, and
-no other allocation but those that are returned.
+Needs: explicit allocation (`relax-lower-calls`). Leaves: no allocation outside of a storage but
+those that are returned. What is placed already stays where it is.
 Source: paper Algorithm 3; TVM `StaticPlanBlockMemory`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from relax_mlir.analysis.functions import facts_of, graph_functions
-from relax_mlir.analysis.liveness import Interval, liveness
+from relax_mlir.analysis.functions import graph_functions
+from relax_mlir.analysis.liveness import Lifetime, Liveness
+from relax_mlir.analysis.memory import Memory, returned_allocations
+from relax_mlir.analysis.scopes import bound_by, scoped_ops
+from relax_mlir.analysis.signatures import functions_by_name
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
     AllocTensorOp,
+    MatchCastOp,
     TensorType,
     annotation_of,
     element_bits,
@@ -33,7 +39,7 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import safe_erase
-from relax_mlir.symbolic import Expr, Facts, at_most, const, product
+from relax_mlir.symbolic import Expr, Facts, at_most, bounds, const, product
 
 ALIGNMENT = 64
 """Bytes; a cache line, and the widest vector."""
@@ -41,31 +47,118 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class PlanMemory(Pass):
-    """Places the temporaries of each graph function in one arena, reusing memory by proof."""
+    """Places the temporaries of each graph function in few storages, reusing memory by proof."""
 
     reuse: bool = True
+    static: bool = False
 
     def run(self, op: ir.Operation) -> None:
         """Plans every graph function of the module."""
+        functions = functions_by_name(op)
         for function in graph_functions(op):
-            lifetimes = liveness(function)
-            temporaries = [
-                interval
-                for index, interval in enumerate(lifetimes.intervals)
-                if index not in lifetimes.escaping and not interval.allocation.operands
-            ]
-            if temporaries:
-                facts = facts_of(function) if self.reuse else None
-                _place(function, temporaries, plan(temporaries, facts))
+            for place in _places(function, Memory(functions), self.static):
+                if place.temporaries:
+                    place.take(plan(place.temporaries, place.facts if self.reuse else None))
+
+
+@dataclass(frozen=True)
+class Temporary:
+    """An allocation that needs `size` bytes while it lives."""
+
+    allocation: AllocTensorOp
+    size: Expr
+    lifetime: Lifetime
 
 
 @dataclass
-class Block:
-    """A piece of the arena: its size in bytes, and the position after which it is free."""
+class Place:
+    """Where a storage can be taken: behind a cast, or at the entry; and what it is to hold.
 
-    size: Expr
-    free_after: int
-    offset: Expr = field(default_factory=lambda: const(0))
+    The facts are those that are checked by then, whatever checks others later.
+    """
+
+    function: func.FuncOp
+    cast: MatchCastOp | None
+    facts: Facts
+    temporaries: list[Temporary] = field(default_factory=list)
+
+    def take(self, blocks: Sequence["Block"]) -> None:
+        """Takes the storage, and moves each temporary to its block."""
+        distinct = list({id(block): block for block in blocks}.values())
+        total = const(0)
+        for block in distinct:
+            total = total + block.size
+        if self.cast is None:
+            point = ir.InsertionPoint.at_block_begin(self.function.entry_block)
+        else:
+            point = ir.InsertionPoint.after(self.cast)
+        with point, self.function.location:
+            storage = AllocStorageOp.build(total).result
+        for temporary, block in zip(self.temporaries, blocks, strict=True):
+            old = temporary.allocation
+            with ir.InsertionPoint(old), old.location:
+                new = AllocTensorOp.build(annotation_of(old.result), storage, block.offset)
+            old.result.replace_all_uses_with(new.result)
+            safe_erase(old)
+
+
+def _places(function: func.FuncOp, memory: Memory, static: bool) -> list[Place]:
+    """The places of a function, each with the temporaries whose size is known there first.
+
+    Raises PassFailure at an allocation that cannot be placed.
+    """
+    liveness, returned = Liveness(function, memory), returned_allocations(function, memory)
+    places: dict[MatchCastOp | None, Place] = {}
+    binder: dict[str, MatchCastOp | None] = {}
+    for op, scope in scoped_ops(function):
+        if not places:
+            binder = dict.fromkeys(scope.symbols)
+            places[None] = Place(function, None, _checked(scope.facts, scope.symbols))
+        if isinstance(op, MatchCastOp):
+            new = bound_by(op, scope.symbols)
+            binder.update(dict.fromkeys(new, op))
+            places[op] = Place(function, op, _checked(scope.facts, scope.symbols | new))
+        elif isinstance(op, AllocTensorOp) and not op.operands and op.result not in returned:
+            size = _size(op, _checked(scope.facts, scope.symbols) if static else None)
+            if not size.symbols <= scope.symbols:
+                names = ", ".join(sorted(size.symbols - scope.symbols))
+                raise PassFailure(op, f"has a size of {size} bytes, but {names} is not bound")
+            casts = [cast for name in size.symbols if (cast := binder[name]) is not None]
+            cast = max(casts, key=liveness.position, default=None)
+            lifetime = liveness.lifetime(op.result)
+            _check_loops(op, cast, liveness)
+            places[cast].temporaries.append(Temporary(op, size, lifetime))
+    return list(places.values())
+
+
+def _checked(facts: Facts, symbols: frozenset[str]) -> Facts:
+    """The facts that are checked as soon as the symbols are known: a later check is too late."""
+    return Facts(tuple(fact for fact in facts if fact.symbols <= symbols))
+
+
+def _size(allocation: AllocTensorOp, facts: Facts | None) -> Expr:
+    """The size in bytes; or what it is at most under the facts, if they are given and bound it."""
+    try:
+        size = size_in_bytes(TensorType.of(allocation.result))
+    except ValueError as error:
+        raise PassFailure(allocation, str(error)) from None
+    most = None if facts is None else bounds(size, facts)[1]
+    return size if most is None else _aligned(const(max(0, most)))
+
+
+def _check_loops(allocation: AllocTensorOp, cast: MatchCastOp | None, liveness: Liveness) -> None:
+    """Raises PassFailure at memory that rounds of a loop would share, or that it would not keep."""
+    for value in liveness.sharing(allocation.result):
+        if liveness.used_after(value, allocation) is not None:
+            raise PassFailure(
+                allocation, "is still in use when a loop comes round to it; run relax-lower-calls"
+            )
+    if cast is not None and liveness.outlives_loop(allocation.result, cast):
+        raise PassFailure(allocation, "is used behind the loop that binds the symbols of its size")
+
+
+def _aligned(size: Expr) -> Expr:
+    return (size + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
 
 
 def size_in_bytes(annotation: TensorType) -> Expr:
@@ -76,34 +169,38 @@ def size_in_bytes(annotation: TensorType) -> Expr:
     dims = known_dims(annotation.dims)
     if dims is None:
         raise ValueError(f"has the unknown size of '{annotation}'")
-    count = product(dims) * max(1, element_bits(annotation.element) // 8)
-    return (count + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
+    return _aligned(product(dims) * max(1, element_bits(annotation.element) // 8))
 
 
-def plan(temporaries: Sequence[Interval], facts: Facts | None) -> list[Block]:
+@dataclass
+class Block:
+    """A piece of a storage: its size in bytes, and the position after which it is free."""
+
+    size: Expr
+    free_after: int
+    offset: Expr = field(default_factory=lambda: const(0))
+
+
+def plan(temporaries: Sequence[Temporary], facts: Facts | None) -> list[Block]:
     """Assigns each temporary a block so that no two live at once share one.
 
-    Two blocks are compared by proof under `facts`; None turns reuse off. Raises PassFailure at
-    an allocation of unknown size.
+    Two blocks are compared by proof under `facts`; None turns reuse off.
     """
     known = facts or Facts()
     blocks: list[Block] = []
     chosen: list[Block] = []
-    for interval in temporaries:
-        try:
-            size = size_in_bytes(TensorType.of(interval.allocation.result))
-        except ValueError as error:
-            raise PassFailure(interval.allocation, str(error)) from None
+    for temporary in temporaries:
+        size, lifetime = temporary.size, temporary.lifetime
         free = [
-            block for block in blocks if facts is not None and block.free_after < interval.begin
+            block for block in blocks if facts is not None and block.free_after < lifetime.begin
         ]
         block = _fitting(free, size, known)
         if block is None:
-            block = Block(size, interval.end)
+            block = Block(size, lifetime.end)
             blocks.append(block)
         elif at_most(block.size, size, known).proved:
             block.size = size
-        block.free_after = interval.end
+        block.free_after = lifetime.end
         chosen.append(block)
     offset = const(0)
     for block in blocks:
@@ -126,18 +223,3 @@ def _fitting(free: Sequence[Block], size: Expr, facts: Facts) -> Block | None:
         if grows and (best is None or at_most(best.size, block.size, facts).proved):
             best = block
     return best
-
-
-def _place(function: func.FuncOp, temporaries: Sequence[Interval], blocks: Sequence[Block]) -> None:
-    distinct = list({id(block): block for block in blocks}.values())
-    total = const(0)
-    for block in distinct:
-        total = total + block.size
-    with ir.InsertionPoint.at_block_begin(function.entry_block), function.location:
-        storage = AllocStorageOp.build(total).result
-    for interval, block in zip(temporaries, blocks):
-        old = interval.allocation
-        with ir.InsertionPoint(old), old.location:
-            new = AllocTensorOp.build(annotation_of(old.result), storage, block.offset)
-        old.result.replace_all_uses_with(new.result)
-        safe_erase(old)

@@ -227,14 +227,6 @@ def _check_inplace(op: CallTirInplaceOp) -> None:
     for out, index in zip(outs, inplace):
         if index >= 0 and not compatible(annotation_of(ins[index]), annotation_of(out)):  # C4
             raise ShapeError(f"computes '{out.type}' into operand {index} of '{ins[index].type}'")
-    for index in used:
-        for use in ins[index].uses:
-            other = use.owner.operation
-            if other != op.operation and other.block == op.operation.block:
-                if op.operation.is_before_in_block(other):
-                    raise ShapeError(
-                        f"updates operand {index} in place, but '{other.name}' reads it afterwards"
-                    )
 
 
 def _has_branches(function: func.FuncOp) -> bool:

@@ -1,58 +1,47 @@
 // RUN: relax-opt %s --split-input-file --verify-diagnostics --pass-pipeline='relax-lower-calls'
 
-func.func private @fill(%out: tensor<4xf32>) -> tensor<4xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
-  %zero = arith.constant 0.0 : f32
-  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<4xf32>) -> tensor<4xf32>
-  return %0 : tensor<4xf32>
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#in2  = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+#out2 = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>
+#no   = #graph.shape<[]>
+
+func.func private @fill(%out: tensor<?xf32>) -> tensor<?xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  return %out : tensor<?xf32>
 }
 
-func.func @argument_of_the_caller(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{'graph.call_tir_inplace' op overwrites argument 0, which is not marked graph.inout}}
-  %0 = "graph.call_tir_inplace"(%x) {callee = @fill, inplace_indices = array<i64: 0>, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf32>) -> tensor<4xf32>
-  return %0 : tensor<4xf32>
-}
-
-// -----
-
-func.func private @fill(%out: tensor<4xf32>) -> tensor<4xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
-  %zero = arith.constant 0.0 : f32
-  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<4xf32>) -> tensor<4xf32>
-  return %0 : tensor<4xf32>
-}
-
-func.func @view_of_an_argument(%x: tensor<2x2xf32>) -> tensor<4xf32> {
-  %flat = "graph.view"(%x) : (tensor<2x2xf32>) -> tensor<4xf32>
-  // expected-error @below {{overwrites argument 0, which is not marked graph.inout}}
-  %0 = "graph.call_tir_inplace"(%flat) {callee = @fill, inplace_indices = array<i64: 0>, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf32>) -> tensor<4xf32>
-  return %0 : tensor<4xf32>
+func.func @copy_of_unknown_size(%x: tensor<?xf32>) -> tensor<?xf32> {
+  // expected-error @below {{'graph.call_tir_inplace' op needs a copy of 'tensor<?xf32>', whose size is not known}}
+  %0 = "graph.call_tir_inplace"(%x) {callee = @fill, inplace_indices = array<i64: 0>, sym_args = #no, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
 }
 
 // -----
 
-func.func private @fill(%out: tensor<4xf32>) -> tensor<4xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
-  %zero = arith.constant 0.0 : f32
-  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<4xf32>) -> tensor<4xf32>
-  return %0 : tensor<4xf32>
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#in2  = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+#out2 = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>
+#no   = #graph.shape<[]>
+
+func.func private @exp(%x: tensor<?xf32>, %out: tensor<?xf32>) -> tensor<?xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  return %out : tensor<?xf32>
 }
 
-func.func @constant() -> tensor<4xf32> {
-  %x = arith.constant dense<1.0> : tensor<4xf32>
-  // expected-error @below {{overwrites operand 0, which is a constant}}
-  %0 = "graph.call_tir_inplace"(%x) {callee = @fill, inplace_indices = array<i64: 0>, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf32>) -> tensor<4xf32>
-  return %0 : tensor<4xf32>
+func.func @loop_carries_unknown_size(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> {
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 1 : index
+  // expected-error @below {{'scf.for' op needs a copy of 'tensor<?xf32>', whose size is not known}}
+  %2 = scf.for %i = %0 to %n step %1 iter_args(%a = %x) -> tensor<?xf32> {
+    %3 = "graph.call_tir"(%a) {callee = @exp, sym_args = #no, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<?xf32>) -> tensor<?xf32>
+    scf.yield %3 : tensor<?xf32>
+  }
+  return %2 : tensor<?xf32>
 }
 
 // -----
 
-func.func private @fill(%out: tensor<4xf32>) -> tensor<4xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
-  %zero = arith.constant 0.0 : f32
-  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<4xf32>) -> tensor<4xf32>
-  return %0 : tensor<4xf32>
-}
-
-func.func @read_afterwards(%x: tensor<4xf32> {graph.inout = 0 : i64}) -> (tensor<4xf32>, tensor<4xf32>) {
-  // expected-error @below {{overwrites operand 0, which is read later}}
-  %0 = "graph.call_tir_inplace"(%x) {callee = @fill, inplace_indices = array<i64: 0>, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf32>) -> tensor<4xf32>
-  // expected-note @below {{it is read here}}
-  return %0, %x : tensor<4xf32>, tensor<4xf32>
+// expected-error @below {{'func.func' op has argument 0 updated as result 1, of 1}}
+func.func @no_such_result(%x: tensor<4xf32> {graph.inout = 1 : i64}) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
 }
