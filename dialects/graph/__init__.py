@@ -1,5 +1,6 @@
 """The `graph` dialect: pure, symbolically shaped tensor operators and calls (paper §3.1-3.3)."""
 
+from .assumed import Broadcast, assumptions
 from .attention import AttentionOp, BatchedAttentionOp, KvAppendOp, RotaryOp
 from .binary import (
     AddOp,
@@ -30,6 +31,7 @@ from .binary import (
     RightShiftOp,
     SubtractOp,
 )
+from .broadcasting import broadcast
 from .calls import CallDpsLibraryOp, CallOp, CallTirInplaceOp, CallTirOp
 from .convolution import Conv2dOp, MaxPool2dOp
 from .create import ArangeOp, FullOp, TrilOp, TriuOp
@@ -77,8 +79,6 @@ from .types import (
     Dim,
     ShapeError,
     TensorType,
-    assumptions,
-    broadcast,
     dims_differ,
     dims_equal,
     dims_of_attr,
@@ -154,6 +154,7 @@ __all__ = [
     "BitwiseNotOp",
     "BitwiseOrOp",
     "BitwiseXorOp",
+    "Broadcast",
     "BroadcastToOp",
     "CallDpsLibraryOp",
     "CallDpsOp",

@@ -6,10 +6,11 @@ from typing import Any
 from relax_mlir.bindings import ext, ir
 from relax_mlir.symbolic import const
 
+from .assumed import assume
 from .dialect import ShapeAttr
 from .elementwise import require_float, require_one_element_type
 from .op import FlagAttr, InferredOp
-from .types import Dim, ShapeError, TensorType, assume, dims_differ, static_extent
+from .types import Dim, ShapeError, TensorType, dims_differ, static_extent
 
 
 def _require_rank(annotation: TensorType, rank: int, what: str) -> None:

@@ -6,9 +6,10 @@ from typing import Any
 from relax_mlir.bindings import ext, ir
 from relax_mlir.symbolic import at_most
 
+from .assumed import assume
 from .elementwise import require_float, require_number, require_one_element_type
 from .op import InferredOp, IntsAttr
-from .types import Dim, ShapeError, TensorType, assume, dims_differ
+from .types import Dim, ShapeError, TensorType, dims_differ
 
 
 class Conv2dOp(InferredOp, name="nn_conv2d", traits=[ext.Pure]):

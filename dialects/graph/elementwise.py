@@ -4,8 +4,9 @@ from typing import Any
 
 from relax_mlir.bindings import ext, ir
 
+from .broadcasting import broadcast
 from .op import InferredOp
-from .types import ShapeError, TensorType, broadcast
+from .types import ShapeError, TensorType
 
 FLOATS = (ir.F16Type, ir.BF16Type, ir.F32Type, ir.F64Type)
 
@@ -59,13 +60,9 @@ def require_one_element_type(*annotations: TensorType) -> None:
 
 def broadcast_types(*annotations: TensorType) -> TensorType:
     """Broadcasts the dims; the element type is the first one's."""
-    result = annotations[0]
-    for other in annotations[1:]:
-        if result.dims is None or other.dims is None:
-            result = TensorType(None, result.element)
-        else:
-            result = TensorType(broadcast(result.dims, other.dims), result.element)
-    return result
+    shapes = [annotation.dims for annotation in annotations if annotation.dims is not None]
+    known = len(shapes) == len(annotations)
+    return TensorType(broadcast(*shapes) if known else None, annotations[0].element)
 
 
 class UnaryOp(InferredOp, traits=[ext.Pure]):

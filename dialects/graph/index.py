@@ -6,12 +6,13 @@ from typing import Any
 from relax_mlir.bindings import ext, ir
 from relax_mlir.symbolic import const, minimum, product
 
+from .assumed import assume
 from .create import range_length
 from .dialect import ShapeAttr
 from .elementwise import is_integer
 from .manipulate import normalize_axis
 from .op import InferredOp, IntsAttr
-from .types import Dim, ShapeError, TensorType, as_dims, assume, known_dims
+from .types import Dim, ShapeError, TensorType, as_dims, known_dims
 
 
 class TakeOp(InferredOp, name="take", traits=[ext.Pure]):

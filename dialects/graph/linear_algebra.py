@@ -4,9 +4,10 @@ from typing import Any
 
 from relax_mlir.bindings import ext
 
+from .broadcasting import broadcast
 from .elementwise import require_number, require_one_element_type
 from .op import InferredOp
-from .types import ShapeError, TensorType, broadcast, dims_differ
+from .types import ShapeError, TensorType, dims_differ
 
 
 class MatmulOp(InferredOp, name="matmul", traits=[ext.Pure]):

@@ -6,6 +6,7 @@ from typing import Any
 from relax_mlir.bindings import ext, ir
 from relax_mlir.symbolic import Expr, const, product
 
+from .broadcasting import broadcasts_to
 from .dialect import ShapeAttr
 from .elementwise import require_one_element_type
 from .op import InferredOp, IntsAttr
@@ -15,7 +16,6 @@ from .types import (
     ShapeError,
     TensorType,
     as_dims,
-    broadcast,
     dims_differ,
     join_dims,
     known_dims,
@@ -157,8 +157,8 @@ class BroadcastToOp(InferredOp, name="broadcast_to", traits=[ext.Pure]):
         if input.dims is not None:
             if len(input.dims) > len(dims):  # C2
                 raise ShapeError(f"cannot broadcast '{input}' to the lower rank of '{result}'")
-            reached = broadcast(input.dims, dims)
-            if any(map(dims_differ, reached, dims)):
+            last = dims[len(dims) - len(input.dims) :]
+            if not all(map(broadcasts_to, input.dims, last)):
                 raise ShapeError(f"cannot broadcast '{input}' to '{result}'")
         return result
 

@@ -1,13 +1,12 @@
 """Annotations as Python data: dims, tensor types, shape values, and rules on them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.bindings import ir
-from relax_mlir.symbolic import Expr, Fact, as_expr, const, differ, equal
+from relax_mlir.symbolic import Expr, as_expr, const, differ, equal
 
+from .assumed import assume
 from .dialect import ShapeAttr, ShapeValueType
 
 Dim = Expr | None
@@ -170,43 +169,19 @@ class TensorType:
         return "tensor<" + " x ".join([*dims, str(self.element)]) + ">"
 
 
-_ASSUMED: ContextVar[list[Fact] | None] = ContextVar("assumed", default=None)
-
-
-@contextmanager
-def assumptions() -> Iterator[list[Fact]]:
-    """Collects what rules within the block take for granted: neither refused nor plain to see.
-
-    A kernel reads beyond its operands if such a fact does not hold when it runs.
-    """
-    found: list[Fact] = []
-    token = _ASSUMED.set(found)
-    try:
-        yield found
-    finally:
-        _ASSUMED.reset(token)
-
-
-def assume(lhs: Dim | int, relation: str, rhs: Dim) -> None:
-    """Notes that a rule takes a relation of two dims for granted; unknown dims are let pass."""
-    found = _ASSUMED.get()
-    if found is None or lhs is None or rhs is None or lhs == rhs:
-        return
-    found.append(Fact(as_expr(lhs), relation, rhs))
-
-
 def dims_differ(a: Dim, b: Dim) -> bool:
     """True only if the two dims are proved different for every value of their symbols.
 
     Rules ask this of dims that must agree: where it is False, they go on as if they did.
     """
-    if _proved_different(a, b):
+    if proved_different(a, b):
         return True
     assume(a, "==", b)
     return False
 
 
-def _proved_different(a: Dim, b: Dim) -> bool:
+def proved_different(a: Dim, b: Dim) -> bool:
+    """True only if the two dims are proved different; nothing is taken for granted if not."""
     return a is not None and b is not None and differ(a, b).proved
 
 
@@ -222,33 +197,3 @@ def join_dims(a: Dim, b: Dim) -> Dim:
     if b is None or a.value is not None:
         return a
     return b if b.value is not None else a
-
-
-def broadcast(a: Sequence[Dim], b: Sequence[Dim]) -> tuple[Dim, ...]:
-    """Broadcasts two shapes as NumPy does, aligned at the last dim.
-
-    Where neither equality nor a 1 can be proved, the dim is unknown. Raises ShapeError if two
-    dims are proved different and neither can be 1.
-    """
-    rank = max(len(a), len(b))
-    one = const(1)
-    left, right = (one,) * (rank - len(a)) + tuple(a), (one,) * (rank - len(b)) + tuple(b)
-    return tuple(_broadcast_dim(x, y) for x, y in zip(left, right))
-
-
-def _broadcast_dim(x: Dim, y: Dim) -> Dim:
-    one = const(1)
-    if y == one:
-        return x
-    if x == one:
-        return y
-    if dims_equal(x, y):
-        return x
-    if all(_proved_different(*pair) for pair in ((x, y), (x, one), (y, one))):
-        raise ShapeError(f"cannot broadcast dim {x} with dim {y}")
-    if _ASSUMED.get() is not None:
-        # Kernels repeat only what is written as 1, so the dims have to agree.
-        assume(x, "==", y)
-        return x if y is None or y.value is None else y
-    # A static dim other than 1 decides the result whatever the other one is.
-    return next((dim for dim in (x, y) if dim is not None and dim.value is not None), None)

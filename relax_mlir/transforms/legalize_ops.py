@@ -26,6 +26,7 @@ from relax_mlir.dialects.graph import (
     annotation_of,
 )
 from relax_mlir.legalize import KernelBuilder, legalizations
+from relax_mlir.legalize.broadcasting import repeat_operands
 from relax_mlir.legalize.convolution import fast_math_of
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import SymbolNames, safe_erase
@@ -104,6 +105,7 @@ class _Kernels:
         with op.location:
             builder = KernelBuilder(name, in_types, out_types, self.block)
             with builder.insertion_point:
+                repeat_operands(op, builder)
                 legalizations()[type(op)](op, builder)
         return _Kernel(name, builder.sym_args)
 

@@ -1,4 +1,4 @@
-"""States what operators take for granted about dims as facts of their function.
+"""States what operators take for granted about dims, where it has to hold.
 
     func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>,
                     %y: tensor<?xf32, #graph.shape<["m"]>>) { %0 = "graph.add"(%x, %y) ... }
@@ -6,88 +6,170 @@
     func.func @main(...) attributes {graph.facts = ["n == m"]} { ... }
 
 A rule refuses dims that can never fit. Dims that may or may not fit are let pass, and kernels rely
-on them: they would read beyond their operands. Such relations become facts, which are checked at
-each call, unless they follow from those that are stated already. Dims of results must not be
-negative either.
+on them: they would read beyond their operands. Such a relation becomes a fact of the function,
+which is checked at each call, if the op always runs and the arguments bind the symbols. Otherwise
+it becomes a `graph.require` in the op's block, as early as its symbols are bound there; so do
+dims that broadcast at run time, of which one of several relations has to hold, and facts of
+functions that are called. Nothing is stated that follows from what holds there already.
 
-Needs: a verified module without calls of graph functions. Leaves: facts that all assumptions of
-operators and of calls follow from. Fails where one contradicts the facts.
+Needs: a verified module. Leaves: facts and requirements that all assumptions of operators and of
+calls follow from. Fails where one contradicts the facts.
 Source: paper §4.1 (checks at run time where nothing is proved).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from relax_mlir.analysis.functions import FACTS, facts_of, graph_functions, is_public
-from relax_mlir.analysis.signatures import functions_by_name, unify
+from relax_mlir.analysis.functions import (
+    FACTS,
+    PRIMITIVE,
+    callees_first,
+    facts_of,
+    graph_functions,
+)
+from relax_mlir.analysis.scopes import Scope, argument_symbols, scoped_ops
+from relax_mlir.analysis.signatures import (
+    functions_by_name,
+    parameter_types,
+    result_types,
+    unify,
+)
+from relax_mlir.analysis.symbols import symbols_of
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
+    Broadcast,
     CallDpsLibraryOp,
+    CallOp,
     CallTirInplaceOp,
     CallTirOp,
     GraphOp,
+    RequireOp,
     TensorType,
     annotation_of,
     assumptions,
+    compatible,
 )
 from relax_mlir.dialects.graph.types import dims_differ
 from relax_mlir.dialects.lib import RULES
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes import Pass, PassFailure
-from relax_mlir.rewriting import walk_ops
+from relax_mlir.rewriting import safe_erase
 from relax_mlir.symbolic import Fact, Facts, as_expr, holds
 
-OPPOSITE = {"==": "!=", "<=": ">"}
+OPPOSITE = {"==": "!=", "!=": "==", "<=": ">", ">": "<=", "<": ">=", ">=": "<"}
+AnyOf = tuple[Fact, ...]
 
 
 @dataclass(frozen=True)
 class StateAssumptions(Pass):
-    """States what operators take for granted about dims as facts of their function."""
+    """States what operators take for granted about dims, where it has to hold."""
 
     def run(self, op: ir.Operation) -> None:
-        """Adds to the facts of every public graph function."""
+        """Adds facts and requirements to every graph function, callees first."""
         functions = functions_by_name(op)
-        for function in filter(is_public, graph_functions(op)):
-            before = facts_of(function)
-            after = _with_assumptions(function, before, functions)
-            if len(after) > len(before):
-                texts = [ir.StringAttr.get(str(fact)) for fact in after]
-                function.attributes[FACTS] = ir.ArrayAttr.get(texts)
+        for function in callees_first(graph_functions(op)):
+            if PRIMITIVE not in function.attributes:
+                _Assumptions(function).state(functions)
 
 
-def _with_assumptions(
-    function: func.FuncOp, facts: Facts, functions: dict[str, func.FuncOp]
-) -> Facts:
-    known: set[Fact] = set()
-    for op in walk_ops(function, GraphOp):
-        for fact in assumed_by(op, functions):
-            if fact in known:
-                continue
-            known.add(fact)
-            if holds(fact, facts).proved:
-                continue
-            if holds(Fact(fact.lhs, OPPOSITE[fact.op], fact.rhs), facts).proved:
-                given = f" given {' and '.join(map(str, facts))}" if len(facts) else ""
-                raise PassFailure(op, f"needs {fact}, which cannot be{given}")
-            facts += Facts((fact,))
-    return facts
+@dataclass
+class _Assumptions:
+    """What one function takes for granted; `known` holds what needs no second look in a block."""
+
+    function: func.FuncOp
+    stated: list[Fact] = field(default_factory=list)
+    known: set[tuple[ir.Block, AnyOf]] = field(default_factory=set)
+
+    def state(self, functions: dict[str, func.FuncOp]) -> None:
+        """States it in the function's facts, and in its body."""
+        entry = self.function.entry_block
+        self.bound = argument_symbols(self.function)
+        proved: list[RequireOp] = []
+        for op, scope in scoped_ops(self.function):
+            if isinstance(op, RequireOp):
+                if _open(op, op.facts, scope.facts) is None:
+                    proved.append(op)
+            elif isinstance(op, GraphOp):
+                for any_of in assumed_by(op, functions):
+                    self._require(op, any_of, scope, scope.block == entry)
+        for op in proved:
+            safe_erase(op)
+        if self.stated:
+            facts = (*facts_of(self.function), *self.stated)
+            texts = [ir.StringAttr.get(str(fact)) for fact in facts]
+            self.function.attributes[FACTS] = ir.ArrayAttr.get(texts)
+
+    def _require(self, op: GraphOp, any_of: AnyOf, scope: Scope, always: bool) -> None:
+        if (scope.block, any_of) in self.known:
+            return
+        self.known.add((scope.block, any_of))
+        left = _open(op, any_of, scope.facts)
+        if left is None:
+            return
+        symbols = frozenset().union(*(fact.symbols for fact in left))
+        if always and len(left) == 1 and symbols <= self.bound and not isinstance(op, CallOp):
+            self.stated += left
+            scope.facts += Facts(left)
+        else:
+            called = isinstance(op, CallOp | CallTirOp | CallTirInplaceOp)
+            by = f"@{op.callee_name}" if called else op.operation.name
+            scope.require(left, by, op.location)
 
 
-def assumed_by(op: GraphOp, functions: dict[str, func.FuncOp]) -> Iterator[Fact]:
-    """What has to hold when the op runs, for its kernel to stay within its operands."""
+def _open(op: GraphOp, any_of: AnyOf, facts: Facts) -> AnyOf | None:
+    """Those of the relations that may hold; None if one follows from the facts.
+
+    Raises PassFailure if none of them can hold.
+    """
+    if any(holds(fact, facts).proved for fact in any_of):
+        return None
+    opposites = [Fact(fact.lhs, OPPOSITE[fact.op], fact.rhs) for fact in any_of]
+    left = [f for f, no in zip(any_of, opposites) if not holds(no, facts).proved]
+    if not left:
+        given = f" given {' and '.join(map(str, facts))}" if len(facts) else ""
+        needs = " or ".join(map(str, any_of))
+        raise PassFailure(op, f"needs {needs}, which cannot be{given}")
+    return tuple(dict.fromkeys(left))
+
+
+def assumed_by(op: GraphOp, functions: dict[str, func.FuncOp]) -> Iterator[AnyOf]:
+    """What has to hold when the op runs, for its kernel to stay within its operands.
+
+    Of each tuple, one fact has to.
+    """
     with assumptions() as found:
         op.check()
         if isinstance(op, CallTirOp | CallTirInplaceOp):
             _check_call(op, functions[op.callee_name])
+        elif isinstance(op, CallOp):
+            found += list(_called(op, functions[op.callee_name]))
         elif isinstance(op, CallDpsLibraryOp):
             _check_library_call(op)
-    yield from found
+    for item in found:
+        yield from item.requirements if isinstance(item, Broadcast) else [(item,)]
     for result in op.results:
         annotation = annotation_of(result)
         if isinstance(annotation, TensorType):
             for dim in annotation.dims or ():
                 if dim is not None and dim.value is None:
-                    yield Fact(as_expr(0), "<=", dim)
+                    yield (Fact(as_expr(0), "<=", dim),)
+
+
+def _called(op: CallOp, callee: func.FuncOp) -> Iterator[Fact]:
+    """Facts of a graph function as the caller sees them; its signature is held against the call."""
+    if PRIMITIVE in callee.attributes:
+        return
+    unification = unify(parameter_types(callee), [annotation_of(value) for value in op.ins])
+    for annotation, value in zip(result_types(callee), op.outs):
+        compatible(unification.annotation(annotation), annotation_of(value))
+    for fact in facts_of(callee):
+        missing = sorted(fact.symbols - unification.values.keys())
+        if not missing:
+            yield fact.substitute(unification.values)
+        elif fact.symbols <= set(symbols_of(parameter_types(callee))):
+            raise PassFailure(
+                op, f"passes nothing that shows '{missing[0]}' of '@{op.callee_name}', for '{fact}'"
+            )
 
 
 def _check_library_call(op: CallDpsLibraryOp) -> None:

@@ -13,15 +13,28 @@ func.func @forward(%x: tensor<?x4xf32, #graph.shape<["n", 4]>>, %w: tensor<4x8xf
 
 // -----
 
-// What is written and finer stays; what cannot be deduced is coarse, no error.
-// CHECK-LABEL: func @negative_coarse(
-// CHECK-NEXT:    %0 = graph.add(%arg0, %arg1) : tensor<? x f32>
+// What is written and finer stays. Dims that broadcast at run time reach one that is right in each
+// case; of many operands it has each dim once. A static dim decides.
+// CHECK-LABEL: func @broadcast(
+// CHECK-NEXT:    %0 = graph.add(%arg0, %arg1) : tensor<max(m, n)*min(m, n, 1) x f32>
 // CHECK-NEXT:    %1 = graph.add(%arg0, %arg1) : tensor<n x f32>
 // CHECK-NEXT:    %2 = graph.add(%arg2, %arg1) : tensor<8 x f32>
-func.func @negative_coarse(%x: tensor<?xf32, #graph.shape<["n"]>>, %y: tensor<?xf32, #graph.shape<["m"]>>, %z: tensor<8xf32>) {
+// CHECK-NEXT:    %3 = graph.add(%0, %arg1) : tensor<max(m, n)*min(m, n, 1) x f32>
+func.func @broadcast(%x: tensor<?xf32, #graph.shape<["n"]>>, %y: tensor<?xf32, #graph.shape<["m"]>>, %z: tensor<8xf32>) {
   %0 = "graph.add"(%x, %y) : (tensor<?xf32, #graph.shape<["n"]>>, tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32>
   %1 = "graph.add"(%x, %y) : (tensor<?xf32, #graph.shape<["n"]>>, tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32, #graph.shape<["n"]>>
   %2 = "graph.add"(%z, %y) : (tensor<8xf32>, tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32>
+  %3 = "graph.add"(%0, %y) : (tensor<?xf32>, tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32>
+  return
+}
+
+// -----
+
+// What cannot be deduced is coarse, no error.
+// CHECK-LABEL: func @negative_coarse(
+// CHECK-NEXT:    %0 = graph.add(%arg0, %arg1) : tensor<? x f32>
+func.func @negative_coarse(%x: tensor<?xf32, #graph.shape<["n"]>>, %y: tensor<?xf32>) {
+  %0 = "graph.add"(%x, %y) : (tensor<?xf32, #graph.shape<["n"]>>, tensor<?xf32>) -> tensor<?xf32>
   return
 }
 

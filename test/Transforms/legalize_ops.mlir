@@ -36,6 +36,17 @@ func.func @broadcast_symbolic(%x: tensor<?x1xf32, #graph.shape<["n", 1]>>, %y: t
   return %0 : tensor<?x?xf32, #graph.shape<["n", "m"]>>
 }
 
+// An operand whose dim may be 1 at run time is read at its last element from there on; others are
+// read as they lie.
+// CHECK-LABEL: func.func @broadcast_at_run_time
+func.func @broadcast_at_run_time(%x: !x, %y: tensor<?xf32, #graph.shape<["m"]>>, %z: tensor<?xf32, #graph.shape<["k"]>>) {
+  // CHECK: callee = @add_1,
+  %0 = "graph.add"(%y, %z) : (tensor<?xf32, #graph.shape<["m"]>>, tensor<?xf32, #graph.shape<["k"]>>) -> tensor<?xf32, #graph.shape<["max(k, m)*min(k, m, 1)"]>>
+  // CHECK: callee = @add_2,
+  %1 = "graph.add"(%y, %z) : (tensor<?xf32, #graph.shape<["m"]>>, tensor<?xf32, #graph.shape<["k"]>>) -> tensor<?xf32, #graph.shape<["m"]>>
+  return
+}
+
 // What no tensor argument has as a dim is an index argument.
 // CHECK-LABEL: func.func @slice_symbolic
 func.func @slice_symbolic(%x: !x, %r: !graph.shape_value<["r"]>) -> tensor<?x8xf32, #graph.shape<["r", 8]>> {
@@ -104,6 +115,18 @@ func.func @negative_shape_values(%x: !x) -> !graph.shape_value<["n", 8]> {
 // CHECK-SAME:      ins(%[[PLAIN_A]], %[[B]] : tensor<?x8xf32>, tensor<8x4xf32>) outs(%[[ZERO]] : tensor<?x4xf32>)
 // CHECK:         %[[RESULT:.*]] = tensor.cast %[[SUMS]]
 // CHECK-NEXT:    return %[[RESULT]]
+
+// CHECK-LABEL: func.func private @add_1
+// CHECK:         %[[OUT:.*]] = tensor.cast %arg2
+// CHECK:         %[[REACHED:.*]] = tensor.dim %[[OUT]]
+// CHECK:         %[[LAST:.*]] = arith.subi %{{.*}}, %c1
+// CHECK-NEXT:    tensor.empty(%[[REACHED]])
+// CHECK-NEXT:    linalg.generic {{.*}}iterator_types = ["parallel"]}
+// CHECK:           %[[I:.*]] = linalg.index 0
+// CHECK-NEXT:      %[[AT:.*]] = arith.minsi %[[I]], %[[LAST]]
+// CHECK-NEXT:      tensor.extract %{{.*}}[%[[AT]]]
+// CHECK-LABEL: func.func private @add_2
+// CHECK-NOT:     tensor.extract
 
 // CHECK-LABEL: func.func private @strided_slice
 // CHECK-SAME:    %[[BEGIN:[a-z0-9]*]]: index {tir.sym = "n - r"})

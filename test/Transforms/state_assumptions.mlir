@@ -55,7 +55,7 @@ func.func @attention(%q: tensor<?x2x4xf32, #graph.shape<["n", 2, 4]>>, %k: tenso
 func.func private @k(%x: !n, %y: !n) -> !n attributes {tir.prim_func, tir.num_outs = 1 : i64} {
   return %y : !n
 }
-func.func @call(%x: !n) -> !m attributes {graph.facts = []} {
+func.func @call(%x: !n, %s: !graph.shape_value<["m"]>) -> !m attributes {graph.facts = []} {
   %0 = "graph.call_tir"(%x) {callee = @k, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (!n) -> !m
   return %0 : !m
 }
@@ -66,6 +66,40 @@ func.func @call(%x: !n) -> !m attributes {graph.facts = []} {
 func.func @lookup(%x: !m, %ids: tensor<?xi32, #graph.shape<["n"]>>) -> !n {
   %0 = "graph.take"(%x, %ids) {axis = 0 : i64} : (!m, tensor<?xi32, #graph.shape<["n"]>>) -> !n
   return %0 : !n
+}
+
+// Where nothing says that the dims agree, they broadcast, and the op says of which that is required.
+// CHECK-LABEL: func @broadcast
+// CHECK-NEXT:    graph.require n == m or n == 1 or m == 1  by graph.add
+// CHECK-NEXT:    graph.add
+// CHECK-NEXT:    graph.add
+func.func @broadcast(%x: !n, %y: !m) -> tensor<?xf32> {
+  %0 = "graph.add"(%x, %y) : (!n, !m) -> tensor<?xf32>
+  %1 = "graph.add"(%x, %y) : (!n, !m) -> tensor<?xf32, #graph.shape<["max(m, n)*min(m, n, 1)"]>>
+  return %0 : tensor<?xf32>
+}
+
+// Each of three dims is 1 or the others'; one that is static and not 1 decides.
+// CHECK-LABEL: func @broadcast_three
+// CHECK-SAME:    facts k == 4 {
+// CHECK-NEXT:    graph.require n == m or n == 1 or m == 1  by graph.where
+// CHECK-NEXT:    graph.require n == k or n == 1 or k == 1  by graph.where
+// CHECK-NEXT:    graph.require m == k or m == 1 or k == 1  by graph.where
+// CHECK-NEXT:    graph.where
+func.func @broadcast_three(%c: tensor<?xi1, #graph.shape<["k"]>>, %x: !n, %y: !m, %z: tensor<4xf32>) {
+  %0 = "graph.where"(%c, %x, %y) : (tensor<?xi1, #graph.shape<["k"]>>, !n, !m) -> tensor<?xf32>
+  %1 = "graph.where"(%c, %z, %z) : (tensor<?xi1, #graph.shape<["k"]>>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// What can not be is left out: n + 2 is never 1.
+// CHECK-LABEL: func @broadcast_to
+// CHECK-NEXT:    graph.require n == m or n == 1  by graph.broadcast_to
+// CHECK-NEXT:    graph.require m == n + 2 or m == 1  by graph.add
+func.func @broadcast_to(%x: !n, %y: !m, %z: tensor<?xf32, #graph.shape<["n + 2"]>>) {
+  %0 = "graph.broadcast_to"(%x) {shape = #graph.shape<["m"]>} : (!n) -> !m
+  %1 = "graph.add"(%y, %z) : (!m, tensor<?xf32, #graph.shape<["n + 2"]>>) -> tensor<?xf32>
+  return
 }
 
 // What a library takes for granted of its operands, and of the result that the call states.
@@ -94,6 +128,62 @@ func.func @negative_plain_to_see(%x: !n) -> !n {
   return %0 : !n
 }
 
+// What a branch takes for granted is asked of it alone, and of what a cast binds behind the cast.
+// CHECK-LABEL: func @branch
+// CHECK-SAME:    facts n <= 64 {
+// CHECK-NEXT:    graph.add
+// CHECK-NEXT:    scf.if
+// CHECK-NEXT:      graph.require n == m  by graph.add
+// CHECK-NEXT:      graph.match_cast
+// CHECK-NEXT:      graph.require i == n  by graph.add
+// CHECK-NEXT:      graph.add
+// CHECK-NEXT:      graph.add
+// CHECK:         } {
+// CHECK-NEXT:      graph.require k == n  by graph.add
+// CHECK:         graph.match_cast
+// CHECK-NEXT:    graph.require j == n  by graph.add
+// CHECK-NEXT:    graph.add
+func.func @branch(%x: !n, %y: !m, %w: tensor<?xf32>, %v: tensor<?xf32, #graph.shape<["k"]>>, %c: i1) attributes {graph.facts = ["n <= 64"]} {
+  %0 = "graph.add"(%x, %x) : (!n, !n) -> !n
+  scf.if %c {
+    %1 = "graph.match_cast"(%w) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["i"]>>
+    %2 = "graph.add"(%1, %x) : (tensor<?xf32, #graph.shape<["i"]>>, !n) -> !n
+    %3 = "graph.add"(%x, %y) : (!n, !m) -> !n
+  } else {
+    %1 = "graph.add"(%v, %x) : (tensor<?xf32, #graph.shape<["k"]>>, !n) -> !n
+  }
+  %4 = "graph.match_cast"(%w) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["j"]>>
+  %5 = "graph.add"(%4, %x) : (tensor<?xf32, #graph.shape<["j"]>>, !n) -> !n
+  return
+}
+
+// What is required already, or follows, is not required again.
+// CHECK-LABEL: func @negative_required
+// CHECK-SAME:    facts n == m {
+// CHECK-NOT:     graph.require
+// CHECK:         return
+func.func @negative_required(%x: !n, %y: !m) -> !n attributes {graph.facts = ["n == m"]} {
+  "graph.require"() {any_of = ["n == 1", "n <= m"], by = "@f"} : () -> ()
+  %0 = "graph.add"(%x, %y) : (!n, !m) -> !n
+  return %0 : !n
+}
+
+// A function that stays a call states what it needs, and each call requires it.
+// CHECK-LABEL: func @caller
+// CHECK-NEXT:    graph.require k mod 2 == 0  by @callee
+// CHECK-NEXT:    graph.require k == 8  by @callee
+// CHECK-NEXT:    graph.call
+// CHECK-LABEL: func private @callee
+// CHECK-SAME:    facts n mod 2 == 0, n == m {
+func.func @caller(%x: tensor<?xf32, #graph.shape<["k"]>>, %y: tensor<8xf32>) {
+  %0 = "graph.call"(%x, %y) {callee = @callee, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (tensor<?xf32, #graph.shape<["k"]>>, tensor<8xf32>) -> tensor<?xf32, #graph.shape<["k"]>>
+  return
+}
+func.func private @callee(%x: !n, %y: !m) -> !n attributes {graph.noinline, graph.facts = ["n mod 2 == 0"]} {
+  %0 = "graph.add"(%x, %y) : (!n, !m) -> !n
+  return %0 : !n
+}
+
 // -----
 
 !n = tensor<?xf32, #graph.shape<["n"]>>
@@ -101,4 +191,13 @@ func.func @negative_contradiction(%x: !n) -> tensor<4x4xf32> attributes {graph.f
   // expected-error @below {{'graph.reshape' op needs n == 16, which cannot be given n <= 8}}
   %0 = "graph.reshape"(%x) {shape = #graph.shape<[4, 4]>} : (!n) -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+!n = tensor<?xf32, #graph.shape<["n"]>>
+func.func @negative_required_contradiction(%x: !n) attributes {graph.facts = ["n <= 8"]} {
+  // expected-error @below {{'graph.require' op needs n == 9 or n > 10, which cannot be given n <= 8}}
+  "graph.require"() {any_of = ["n == 9", "n > 10"], by = "@f"} : () -> ()
+  return
 }

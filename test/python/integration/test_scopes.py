@@ -1,5 +1,7 @@
 """Facts and symbols where they belong: checked when compiled functions are called."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -63,3 +65,64 @@ def test_facts_of_a_function_are_checked_where_it_is_called(level):
         np.testing.assert_array_equal(main(x), x[: n // 2])
     with pytest.raises(ExecutionError, match="@half requires m mod 2 == 0"):
         main(ones(5))
+
+
+BROADCAST = """
+!n = tensor<?x4xf32, #graph.shape<["n", 4]>>
+!k = tensor<?x4xf32, #graph.shape<["k", 4]>>
+!m = tensor<?x1xf32, #graph.shape<["m", 1]>>
+!a = tensor<?x2x3xf32, #graph.shape<["a", 2, 3]>>
+!b = tensor<?x3x2xf32, #graph.shape<["b", 3, 2]>>
+func.func @add(%x: !n, %y: !k) -> tensor<?x4xf32> {
+  %0 = "graph.add"(%x, %y) : (!n, !k) -> tensor<?x4xf32>
+  %1 = "graph.exp"(%0) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  return %1 : tensor<?x4xf32>
+}
+func.func @where(%x: !n, %y: !k, %z: !m) -> tensor<?x4xf32> {
+  %0 = "graph.greater"(%x, %z) : (!n, !m) -> tensor<?x4xi1>
+  %1 = "graph.where"(%0, %x, %y) : (tensor<?x4xi1>, !n, !k) -> tensor<?x4xf32>
+  return %1 : tensor<?x4xf32>
+}
+func.func @matmul(%x: !a, %y: !b) -> tensor<?x2x2xf32> {
+  %0 = "graph.matmul"(%x, %y) : (!a, !b) -> tensor<?x2x2xf32>
+  return %0 : tensor<?x2x2xf32>
+}
+func.func @broadcast_to(%x: !n, %s: !graph.shape_value<["k"]>) -> tensor<3x?x4xf32> {
+  %0 = "graph.broadcast_to"(%x) {shape = #graph.shape<[3, "k", 4]>} : (!n) -> tensor<3x?x4xf32>
+  return %0 : tensor<3x?x4xf32>
+}
+"""
+REFERENCES = {
+    "add": lambda x, y: np.exp(x + y),
+    "where": lambda x, y, z: np.where(x > z, x, y),
+    "matmul": np.matmul,
+}
+BESIDE = {"add": ((4,), (4,)), "where": ((4,), (4,), (1,)), "matmul": ((2, 3), (3, 2))}
+
+
+@pytest.mark.parametrize("level", OPT_LEVELS)
+def test_dims_of_unknown_relation_broadcast_at_run_time(level):
+    exe = relax_mlir.compile(BROADCAST, opt_level=level)
+    random = np.random.default_rng(level)
+    for name, reference in REFERENCES.items():
+        for dims in itertools.product((0, 1, 2, 17), repeat=len(BESIDE[name])):
+            arrays = [
+                random.standard_normal((dim, *beside)).astype(np.float32)
+                for dim, beside in zip(dims, BESIDE[name])
+            ]
+            if len({*dims} - {1}) < 2:
+                expected = reference(*(array.astype(np.float64) for array in arrays))
+                np.testing.assert_allclose(exe[name](*arrays), expected, rtol=1e-5, atol=1e-6)
+            else:
+                with pytest.raises(ExecutionError, match=r"graph\.\w+ requires \w == \w or "):
+                    exe[name](*arrays)
+
+
+@pytest.mark.parametrize("level", OPT_LEVELS)
+def test_one_repeats_to_a_target_that_is_known_at_run_time(level):
+    broadcast_to = relax_mlir.compile(BROADCAST, opt_level=level)["broadcast_to"]
+    for n, k in ((1, 0), (1, 1), (1, 9), (9, 9), (0, 0)):
+        x = np.arange(4 * n, dtype=np.float32).reshape(n, 4)
+        np.testing.assert_array_equal(broadcast_to(x, [k]), np.broadcast_to(x, (3, k, 4)))
+    with pytest.raises(ExecutionError, match=r"graph\.broadcast_to requires n == k or n == 1"):
+        broadcast_to(ones(2, 4), [3])
