@@ -77,7 +77,7 @@ class Program:
         self._free = sorted(named - bound)
         with make_context(), ir.Location.unknown():
             module, self._results = _build(op, specs, self._free, attributes)
-            self._run = _Loops(module) if route == "loops" else _Compiled(module, int(route[1]))
+            self._run = _ROUTES[route](module)
 
     def __call__(self, *arrays: np.ndarray, **symbols: int) -> Any:
         """Runs the program; returns one array, or a tuple of them."""
@@ -140,6 +140,19 @@ def _build(
     assert module.operation.verify()
     annotations = [graph.TensorType.of(type_) for type_ in outs]
     return module, [(a.dims, str(a.element)) for a in annotations]
+
+
+class _Interpreted:
+    """Runs a module's operator, or the tensor program that it is legalised to, in NumPy."""
+
+    def __init__(self, module: ir.Module, is_legal: bool) -> None:
+        if is_legal:
+            Pipeline.parse("relax-legalize-ops").run(module, verify=True)
+        self._main = relax_mlir.interpret(module)["main"]
+
+    def __call__(self, arrays: list, free: list[int], _: Mapping[str, int]) -> list[np.ndarray]:
+        results = self._main(*arrays, *([free] if free else []))
+        return list(results) if isinstance(results, list | tuple) else [results]
 
 
 class _Compiled:
@@ -206,6 +219,15 @@ class _Loops:
             in_place = (returned[start + 1], returned[start + 2]) == (array.ctypes.data, 0)
             assert in_place, "a result is not computed into its output"
         return outs
+
+
+_ROUTES: dict[str, Callable[[ir.Module], Callable]] = {
+    "operator": lambda module: _Interpreted(module, is_legal=False),
+    "program": lambda module: _Interpreted(module, is_legal=True),
+    "loops": _Loops,
+    "O0": lambda module: _Compiled(module, 0),
+    "O2": lambda module: _Compiled(module, 2),
+}
 
 
 def _lower(module: ir.Module, kernel: func.FuncOp) -> None:
