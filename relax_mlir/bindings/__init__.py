@@ -3,7 +3,9 @@
 from torch_mlir import ir, passmanager
 from torch_mlir._mlir_libs import _mlir
 from torch_mlir.dialects import (
+    affine,
     arith,
+    bufferization,
     ext,
     func,
     irdl,
@@ -22,7 +24,9 @@ from . import linalg
 _mlir.globals.dialect_search_modules = [__name__, "torch_mlir.dialects", "relax_mlir.dialects"]
 
 __all__ = [
+    "affine",
     "arith",
+    "bufferization",
     "ext",
     "func",
     "ir",
