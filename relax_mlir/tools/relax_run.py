@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relax_mlir.errors import UsageError
-from relax_mlir.tools.cli import guard
+from relax_mlir.tools.cli import described, guard
 from relax_mlir.tools.files import write_output
 
 if TYPE_CHECKING:  # NumPy takes 0.1 s to import, so it waits until the command line is right
@@ -34,14 +34,12 @@ MAX_SHOWN = 20
 
 def arguments() -> argparse.ArgumentParser:
     """The command line; built without importing NumPy, so that `--help` is quick."""
-    parser = argparse.ArgumentParser(
-        prog="relax-run",
-        description="Calls a function of a module that relax-compile wrote, or interprets MLIR.",
-        epilog="An input is FILE.npy, 'random:2x3xf32' (or zeros:, ones:), or integers as in 3,4 "
+    parser = described(
+        "Calls a function of a module that relax-compile wrote, or interprets MLIR.",
+        "relax-run",
+        "An input is FILE.npy, 'random:2x3xf32' (or zeros:, ones:), or integers as in 3,4 "
         "for a shape or a vector.\n"
         "Exit status: 0 success, 1 the call failed, 2 wrong usage.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("module", help="the shared object; with --interpret, MLIR text")
