@@ -22,6 +22,7 @@ from relax_mlir.dialects.graph import (
     shape_value_dims,
 )
 from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.rewriting import walk_ops
 from relax_mlir.target import Target
 
 from .library import slot_name
@@ -59,20 +60,14 @@ def _function(function: func.FuncOp) -> dict:
         {**_value(type_), "alias": inout.get(index)}
         for index, type_ in enumerate(function.type.results)
     ]
-    calls = Counter(
-        op.callee_name for op in function.entry_block.operations if isinstance(op, CallDpsOp)
-    )
+    calls = Counter(op.callee_name for op in walk_ops(function, CallDpsOp))
     return {
         "arguments": arguments,
         "results": results,
         "facts": [str(fact) for fact in facts_of(function)],
         "calls": dict(calls),
         "sites": describe_sites(function),
-        "arena_bytes": [
-            str(op.bytes)
-            for op in function.entry_block.operations
-            if isinstance(op, AllocStorageOp)
-        ],
+        "arena_bytes": [str(op.bytes) for op in walk_ops(function, AllocStorageOp)],
     }
 
 

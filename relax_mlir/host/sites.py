@@ -7,6 +7,7 @@ from relax_mlir.analysis.work import BYTES, FLOPS
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import CallDpsOp, TensorType, known_dims
 from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Expr, const, parse, product
 
 from .dtypes import dlpack_dtype
@@ -22,7 +23,7 @@ def describe_sites(function: func.FuncOp) -> list[dict[str, str | None]]:
         for op in function.operation.parent.regions[0].blocks[0].operations
         if isinstance(op, func.FuncOp | FunctionOp)
     }
-    calls = [op for op in function.entry_block.operations if isinstance(op, CallDpsOp)]
+    calls = walk_ops(function, CallDpsOp)
     called = {call.callee_name: kernels.get(call.callee_name) for call in calls}
     units = {
         name: unit_of(kernel) if isinstance(kernel, func.FuncOp) else F32

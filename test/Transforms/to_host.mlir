@@ -2,17 +2,21 @@
 
 // Arguments are checked, the result's memory is asked for, the kernel is called on both.
 // CHECK-LABEL: func.func @rx_fn_main
-// CHECK-SAME:    (%[[CTX:[a-z0-9]*]]: !llvm.ptr, %[[ARGS:[a-z0-9]*]]: !llvm.ptr
+// CHECK-SAME:    (%[[CTX:[a-z0-9]*]]: !llvm.ptr, %[[ARGS:[a-z0-9]*]]: !llvm.ptr, %{{.*}}: i32, %[[RESULTS:[a-z0-9]*]]: !llvm.ptr
 // CHECK:         call @rx_bind(%[[CTX]]
 // CHECK:         cf.cond_br %{{.*}}, ^[[FAIL:bb[0-9]*]], ^
-// CHECK:         call @rx_result(
-// CHECK:         call @call.copy(%[[X:.*]], %[[N:.*]], %[[Y:.*]], %[[N]]) : (!llvm.ptr, index, !llvm.ptr, index) -> ()
+// CHECK:         %[[N:.*]] = llvm.load
+// CHECK:         %[[Y:.*]] = call @rx_result(%[[CTX]], %[[RESULTS]]
+// CHECK:         cf.cond_br %{{.*}}, ^[[FAIL]], ^
+// CHECK:         %[[X:.*]] = llvm.load %[[ARGS]]
+// CHECK:         call @call.copy(%[[X]], %[[N]], %[[Y]], %[[N]]) : (!llvm.ptr, i64, !llvm.ptr, i64) -> ()
+// CHECK:         return %c0_i32
 // CHECK:       ^[[FAIL]]:
-// CHECK:         return
+// CHECK:         return %c1_i32
 
 // Memrefs are made for the kernel in one place.
 // CHECK-LABEL: func.func private @call.copy
-// CHECK-SAME:    (%{{.*}}: !llvm.ptr, %{{.*}}: index, %{{.*}}: !llvm.ptr, %{{.*}}: index) {
+// CHECK-SAME:    (%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64) {
 // CHECK:         %[[IN:.*]] = builtin.unrealized_conversion_cast {{.*}} to memref<?xf32>
 // CHECK:         %[[OUT:.*]] = builtin.unrealized_conversion_cast {{.*}} to memref<?xf32>
 // CHECK:         call @copy(%[[IN]], %[[OUT]]) : (memref<?xf32>, memref<?xf32>) -> ()
@@ -32,17 +36,14 @@ func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.
 
 // Dims that a kernel knows are not passed, symbols are. What is called from many places stays apart.
 // CHECK-LABEL: func.func @rx_fn_main
-// CHECK:         %[[FOUR:.*]] = arith.constant 4 : index
-// CHECK:         call @call.grow_(%{{.*}}, %{{.*}}, %[[FOUR]]) : (!llvm.ptr, !llvm.ptr, index) -> ()
-// CHECK-COUNT-4: call @call.grow_(%{{.*}}) : (!llvm.ptr, !llvm.ptr, index) -> ()
+// CHECK:         call @call.grow_(%{{.*}}, %{{.*}}, %c4_i64) : (!llvm.ptr, !llvm.ptr, i64) -> ()
+// CHECK-COUNT-4: call @call.grow_(%{{.*}}) : (!llvm.ptr, !llvm.ptr, i64) -> ()
 // CHECK:         call @call.call.grow(%{{.*}}, %{{.*}}) : (!llvm.ptr, !llvm.ptr) -> ()
 
 // CHECK-LABEL: func.func private @call.grow_
-// CHECK-SAME:    (%[[P:.*]]: !llvm.ptr, %[[Q:.*]]: !llvm.ptr, %[[S:.*]]: index) attributes {llvm.no_inline} {
-// CHECK-DAG:     %[[ROWS:.*]] = arith.constant 4 : index
-// CHECK-DAG:     %[[COLUMNS:.*]] = arith.constant 2 : index
-// CHECK:         arith.muli %{{.*}}, %[[COLUMNS]] : index
-// CHECK:         call @grow(%{{.*}}, %{{.*}}, %[[S]]) : (memref<4x2xf32>, memref<4x2xf32>, index) -> ()
+// CHECK-SAME:    (%[[P:.*]]: !llvm.ptr, %[[Q:.*]]: !llvm.ptr, %[[S:.*]]: i64) attributes {llvm.no_inline} {
+// CHECK:         %[[N:.*]] = arith.index_cast %[[S]] : i64 to index
+// CHECK:         call @grow(%{{.*}}, %{{.*}}, %[[N]]) : (memref<4x2xf32>, memref<4x2xf32>, index) -> ()
 // CHECK-LABEL: func.func private @call.call.grow
 // CHECK-NOT:     no_inline
 // CHECK:         call @call.grow(%{{.*}}, %{{.*}}) : (memref<4x2xf32>, memref<4x2xf32>) -> ()
@@ -76,7 +77,7 @@ func.func private @negative_not_scheduled(%x: tensor<4xf32>, %y: tensor<4xf32>) 
 // -----
 
 func.func @negative_operator(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{cannot be host code; run relax-legalize-ops and relax-lower-calls first}}
+  // expected-error @below {{'graph.exp' op cannot be host code, which is made of arith.constant, graph.alloc_storage}}
   %0 = "graph.exp"(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }

@@ -6,8 +6,7 @@
 enum { ERROR_SIZE = 1024 };
 
 struct RxContext {
-  char* arena;
-  int64_t arena_bytes;
+  Arena arena;
   RxCall* call;         /* until rx_bind; NULL: called by itself */
   int32_t lacks_memory; /* the error is that there was none */
   int32_t error_length;
@@ -32,8 +31,7 @@ RxContext* rx_create(void) {
 
 void rx_destroy(RxContext* context) {
   if (!context) return;
-  tally(RX_ARENA_BYTES, -context->arena_bytes);
-  free(context->arena);
+  free_arena(&context->arena);
   free(context);
   pthread_mutex_lock(&contexts_lock);
   if (--num_contexts == 0) {
@@ -74,25 +72,14 @@ int32_t rx_fail(RxContext* context, const char* message) {
   return 1;
 }
 
-int32_t rx_check_dim(RxContext* context, const char* what, int64_t got, int64_t want) {
-  if (got == want) return 0;
-  clear_error(context);
-  say(context, "%s is %lld, but %lld is expected", what, (long long)got, (long long)want);
-  return 1;
+void* rx_arena(RxContext* context, int64_t bytes) {
+  void* data = take(&context->arena, bytes);
+  if (data) return data;
+  say_lack(context);
+  say(context, "the function needs %lld bytes for temporaries", (long long)bytes);
+  return NULL;
 }
 
-void* rx_arena(RxContext* context, int64_t bytes) {
-  if (context->arena && bytes <= context->arena_bytes) return context->arena;
-  free(context->arena);
-  tally(RX_ARENA_BYTES, -context->arena_bytes);
-  context->arena_bytes = 0;
-  context->arena = allocate(bytes);
-  if (!context->arena) {
-    say_lack(context);
-    say(context, "the function needs an arena of %lld bytes", (long long)bytes);
-    return NULL;
-  }
-  context->arena_bytes = bytes;
-  tally(RX_ARENA_BYTES, bytes);
-  return context->arena;
-}
+void* rx_arena_mark(RxContext* context) { return mark(&context->arena); }
+
+void rx_arena_release(RxContext* context, void* mark) { release(&context->arena, mark); }

@@ -4,6 +4,8 @@
 
 #include "memory.c"
 
+#include "arena.c"
+
 #include "context.c"
 
 #include "tiles.c"
@@ -13,6 +15,8 @@
 #include "bind.c"
 
 #include "bind_quickly.c"
+
+#include "inside.c"
 
 #include "result.c"
 
