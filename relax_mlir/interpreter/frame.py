@@ -30,6 +30,7 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.dialects.graph.op import attribute_to_python
 from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.errors import ExecutionError
 from relax_mlir.symbolic import Expr, Fact, SymbolicError
 
@@ -93,11 +94,20 @@ class Steps:
 
 
 class Code:
-    """The functions of a module; blocks are read when they run first."""
+    """The functions of a module; blocks are read when they run first.
 
-    def __init__(self, module: ir.Operation | ir.OpView) -> None:
+    Of kernels that are scheduled, the programs of `before` stand for what they are to compute.
+    """
+
+    def __init__(self, module: ir.Operation | ir.OpView, before: Code | None = None) -> None:
         operations = module.regions[0].blocks[0].operations
         self.functions = {op.name.value: op for op in operations if isinstance(op, func.FuncOp)}
+        self.uses_before = False
+        for name, function in self.functions.items() if before is not None else ():
+            is_kernel = PrimFunc.is_prim_func(function) and PrimFunc(function).is_scheduled
+            if is_kernel and before is not None and name in before.functions:
+                self.functions[name] = before.functions[name]
+                self.uses_before = True
         self.libraries = {
             op.attributes["sym_name"].value: op for op in operations if isinstance(op, FunctionOp)
         }

@@ -9,6 +9,7 @@ import numpy as np
 
 from relax_mlir.analysis.functions import argument_name, graph_functions, is_public
 from relax_mlir.analysis.malformed import malformed
+from relax_mlir.analysis.symbols import symbols_of
 from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import compile_error
 from relax_mlir.dialects.graph import (
@@ -31,8 +32,10 @@ from .frame import Code, Frame
 class Interpreted:
     """A module: `module["main"]` is a function of it, `module.functions` are their names."""
 
-    def __init__(self, module: ir.Module | ir.Operation) -> None:
+    def __init__(self, module: ir.Module | ir.Operation, before: Interpreted | None = None) -> None:
         """Copies the module, which may change afterwards.
+
+        `before` is the module before kernels were scheduled, which are taken for what they were.
 
         Raises CompileError if it holds what cannot be read.
         """
@@ -41,7 +44,8 @@ class Interpreted:
             self._module = module.operation.clone()
             if found := malformed(self._module):
                 raise compile_error(found)
-            self._code = Code(self._module)
+            self._code: Code = Code(self._module, None if before is None else before._code)
+            self._before = before if self._code.uses_before else None  # must live as long
             self._functions = {
                 op.name.value: Function(self, self._code.signature(op))
                 for op in graph_functions(self._module)
@@ -80,6 +84,7 @@ class Function:
             for index, type_ in enumerate(function.type.results)
         )
         self.facts = tuple(map(str, signature.facts))
+        self.symbols = tuple(symbols_of(signature.annotations))
 
     def __call__(self, *arrays: Any, threads: int | None = None) -> Any:
         """Runs the function once; see `Call.run`. `threads` has no effect."""

@@ -33,6 +33,12 @@ def arguments() -> argparse.ArgumentParser:
         metavar="BOOL",
         help="verify the IR after each pass (default: true)",
     )
+    add(
+        "--check-equivalent-after-each",
+        action="store_true",
+        help="interpret the module before and after each pass, and name the pass after which "
+        "a result differs",
+    )
     show = parser.add_argument_group("printing")
     add = show.add_argument
     add("--mlir-print-op-generic", action="store_true", help="print the generic form of every op")
