@@ -10,7 +10,7 @@ import numpy as np
 from relax_mlir.analysis.functions import argument_name, graph_functions, is_public
 from relax_mlir.analysis.malformed import malformed
 from relax_mlir.analysis.symbols import symbols_of
-from relax_mlir.bindings import ir
+from relax_mlir.bindings import func, ir
 from relax_mlir.diagnostics import compile_error
 from relax_mlir.dialects.graph import (
     Annotation,
@@ -85,6 +85,11 @@ class Function:
         )
         self.facts = tuple(map(str, signature.facts))
         self.symbols = tuple(symbols_of(signature.annotations))
+
+    @property
+    def operation(self) -> func.FuncOp:
+        """The function in the module."""
+        return self._signature.function
 
     def __call__(self, *arrays: Any, threads: int | None = None) -> Any:
         """Runs the function once; see `Call.run`. `threads` has no effect."""

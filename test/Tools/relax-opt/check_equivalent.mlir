@@ -11,7 +11,7 @@
 // CHECK-LABEL: func.func @main
 // CHECK:         "graph.call_dps"
 
-// SWAPPED: check_equivalent.mlir:{{[0-9]+}}:1: error: the pass 'test-swap-subtraction' changes what @main computes for n = 1: result 0 at [0, 0] is
+// SWAPPED: check_equivalent.mlir:{{[0-9]+}}:1: error: after 'test-swap-subtraction', @main differs for n = 1: result 0 at [0, 0] is
 
 // Two tensors on the same bytes: a kernel would write over what it reads.
 // PLAN: error: after 'test-plan-in-one-place', @main fails for n = 1: {{.*}} 'graph.call_dps' op writes to operand {{[0-9]}} and reads it as operand

@@ -13,7 +13,8 @@ from relax_mlir.errors import CompileError, ExecutionError, UsageError
 from relax_mlir.interpreter import interpret
 from relax_mlir.interpreter.frame import function_of_operator
 
-CACHE = Path(__file__).parents[2] / "Integration" / "decode_step.mlir"
+MODULES = Path(__file__).parents[2] / "Integration"
+CACHE = MODULES / "decode_step.mlir"
 SCALED = """
 !x = tensor<?x3xf32, #graph.shape<["n", 3]>>
 !half = tensor<?xbf16, #graph.shape<["2*n"]>>
@@ -133,6 +134,15 @@ def test_a_module_is_copied() -> None:
         module.body.operations[0].erase()
         del module
     assert interpreted["main"](X, Y, (2, 1))[0][0, 0] == 2
+
+
+def test_library_functions_are_called_by_their_convention() -> None:
+    random = np.random.default_rng(0)
+    x, w = random.standard_normal((3, 64)), random.standard_normal((64, 32))
+    found = interpret(MODULES / "figure_5_calls.mlir")["main"](
+        x.astype(np.float32), w.astype(np.float32)
+    )
+    np.testing.assert_allclose(found, -(x @ w), rtol=1e-4, atol=1e-4)
 
 
 def test_what_is_wrong_is_located() -> None:

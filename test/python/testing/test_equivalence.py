@@ -130,9 +130,7 @@ def test_functions_of_every_kind_are_compared() -> None:
         with pytest.raises(PassFailure) as failure:
             checker.check("some-pass", wrong)
     text = failure.value.diagnostic.message
-    assert text.startswith(
-        "the pass 'some-pass' changes what @cast computes for ? = 1: result 0 at"
-    )
+    assert text.startswith("after 'some-pass', @cast differs for ? = 1: result 0 at [0] is ")
 
 
 def test_a_function_that_is_gone_is_told() -> None:
