@@ -92,9 +92,16 @@ class Builder:
         """Ends the current block by a jump."""
         cf.BranchOp(list(operands), block, ip=self.at)
 
-    def branch_if(self, condition: ir.Value, then: ir.Block, otherwise: ir.Block) -> None:
-        """Ends the current block by a jump to one of two blocks that take no arguments."""
-        cf.CondBranchOp(condition, [], [], then, otherwise, ip=self.at)
+    def branch_if(
+        self,
+        condition: ir.Value,
+        then: ir.Block,
+        otherwise: ir.Block,
+        operands: Sequence[ir.Value] = (),
+    ) -> None:
+        """Ends the current block by a jump to one of two blocks, which take the same operands."""
+        handed = list(operands)
+        cf.CondBranchOp(condition, handed, handed, then, otherwise, ip=self.at)
 
     def fail_if(self, condition: ir.Value) -> None:
         """Leaves the function with an error if the condition, an `i1`, is true."""

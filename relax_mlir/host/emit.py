@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from relax_mlir.bindings import arith, ir
+from relax_mlir.bindings import arith, ir, scf, tensor
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
     AllocTensorOp,
@@ -15,6 +15,7 @@ from relax_mlir.dialects.graph import (
     ViewOp,
 )
 
+from . import control
 from .calls import call_dps
 from .checks import match_cast, require
 from .function import Emitter
@@ -30,5 +31,11 @@ EMITTERS: Mapping[type[ir.OpView], Emitter] = {
     RequireOp: require,
     ShapeOfOp: lambda host, op: None,
     ViewOp: view,
+    arith.CmpIOp: control.compare,
     arith.ConstantOp: constant,
+    scf.ForOp: control.for_,
+    scf.IfOp: control.if_,
+    scf.IndexSwitchOp: control.index_switch,
+    scf.WhileOp: control.while_,
+    tensor.DimOp: control.dim,
 }

@@ -6,6 +6,8 @@ _POINTER = "!llvm.ptr"
 _SIGNATURES = {
     "rx_bind": f"({_POINTER}, {_POINTER}, {_POINTER}, i32, i32, {_POINTER}) -> i32",
     "rx_arena": f"({_POINTER}, i64) -> {_POINTER}",
+    "rx_arena_mark": f"({_POINTER}) -> {_POINTER}",
+    "rx_arena_release": f"({_POINTER}, {_POINTER}) -> ()",
     "rx_result": f"({_POINTER}, {_POINTER}, i32, i32, i32, i32, {_POINTER}) -> {_POINTER}",
     "rx_result_alias": f"({_POINTER}, {_POINTER}, i32, {_POINTER}) -> i32",
     "rx_match_cast": f"({_POINTER}, {_POINTER}, {_POINTER}, {_POINTER}) -> i32",

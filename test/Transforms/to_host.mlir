@@ -68,6 +68,100 @@ func.func @main(%x: tensor<4x2xf32>) -> tensor<4x2xf32> {
 
 // -----
 
+// A symbol that a cast binds is a dim of what is cast; nothing is checked. What depends on it comes
+// behind, and leaves the function if 64 bits do not hold it.
+// CHECK-LABEL: func.func @rx_fn_main
+// CHECK-NOT:     call @rx_match_cast
+// CHECK:         %[[FIELD:.*]] = llvm.getelementptr %arg1[0, 7]
+// CHECK:         %[[SHAPE:.*]] = llvm.load %[[FIELD]] : !llvm.ptr -> !llvm.ptr
+// CHECK:         %[[K:.*]] = llvm.load %[[SHAPE]] : !llvm.ptr -> i64
+// CHECK:         %[[BOTH:.*]] = "llvm.intr.smul.with.overflow"(%[[K]], %c4_i64)
+// CHECK:         %[[FLAG:.*]] = llvm.extractvalue %[[BOTH]][1]
+// CHECK:         %[[BYTES:.*]] = llvm.extractvalue %[[BOTH]][0]
+// CHECK:         cf.cond_br %[[FLAG]], ^[[COLD:bb[0-9]*]], ^
+// CHECK:         call @rx_arena(%arg0, %[[BYTES]])
+// CHECK:         return %c0_i32
+// CHECK:       ^[[COLD]]:
+// CHECK:         call @rx_refuse_sizes(%arg0
+// CHECK:         cf.br ^[[FAIL:bb[0-9]*]]
+// CHECK:       ^[[FAIL]]:
+// CHECK:         return %c1_i32
+func.func private @copy(%x: memref<?xf32>, %y: memref<?xf32>)
+    attributes {tir.prim_func, tir.scheduled, tir.num_outs = 1 : i64} {
+  return
+}
+func.func @main(%x: tensor<?xf32>) {
+  %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["k"]>>
+  %s = "graph.alloc_storage"() {size = #graph.shape<["4*k"]>} : () -> !graph.storage
+  %1 = "graph.alloc_tensor"(%s) {offset = #graph.shape<[0]>, operandSegmentSizes = array<i32: 1>} : (!graph.storage) -> tensor<?xf32, #graph.shape<["k"]>>
+  "graph.call_dps"(%0, %1) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<?xf32, #graph.shape<["k"]>>, tensor<?xf32, #graph.shape<["k"]>>) -> ()
+  return
+}
+
+// -----
+
+// Facts bound what needs no check.
+// CHECK-LABEL: func.func @rx_fn_main
+// CHECK:         %[[N:.*]] = llvm.load
+// CHECK:         %[[BYTES:.*]] = arith.muli %[[N]], %c4_i64 : i64
+// CHECK-NOT:     overflow
+// CHECK:         call @rx_arena(%arg0, %[[BYTES]])
+func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>) attributes {graph.facts = ["n <= 2048"]} {
+  %s = "graph.alloc_storage"() {size = #graph.shape<["4*n"]>} : () -> !graph.storage
+  return
+}
+
+// -----
+
+// What a cast has to compute or compare, and what a fact says, the runtime looks at.
+// CHECK-LABEL: func.func @rx_fn_main
+// CHECK:         call @rx_match_cast(%arg0
+// CHECK:         cf.cond_br %{{.*}}, ^[[FAIL:bb[0-9]*]], ^
+// CHECK:         %[[K:.*]] = llvm.load
+// CHECK:         llvm.store %[[K]]
+// CHECK:         call @rx_require(%arg0
+// CHECK:         cf.cond_br %{{.*}}, ^[[FAIL]], ^
+func.func @main(%x: tensor<?xf32>) {
+  %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["2*k"]>>
+  "graph.require"() {any_of = ["k >= 1"], by = "graph.add"} : () -> ()
+  return
+}
+
+// -----
+
+// A branch computes what it alone needs, and is left like any other place.
+// CHECK-LABEL: func.func @rx_fn_main
+// CHECK:         %[[N:.*]] = llvm.load
+// CHECK-NOT:     overflow
+// CHECK:         %[[SHORT:.*]] = arith.cmpi slt, %[[N]], %c4_i64
+// CHECK:         cf.cond_br %[[SHORT]], ^[[THEN:bb[0-9]*]], ^[[ELSE:bb[0-9]*]]
+// CHECK:       ^[[THEN]]:
+// CHECK:         "llvm.intr.smul.with.overflow"(%[[N]], %c8_i64)
+// CHECK:         call @rx_arena(%arg0
+// CHECK:         cf.cond_br %{{.*}}, ^[[FAIL:bb[0-9]*]], ^
+// CHECK:         cf.br ^[[AFTER:bb[0-9]*]](
+// CHECK:       ^[[ELSE]]:
+// CHECK:         cf.br ^[[AFTER]](
+// CHECK:       ^[[AFTER]](%{{.*}}: !llvm.ptr):
+// CHECK:         return %c0_i32
+// CHECK:       ^[[FAIL]]:
+func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>) {
+  %zero = arith.constant 0 : index
+  %four = arith.constant 4 : index
+  %n = tensor.dim %x, %zero : tensor<?xf32, #graph.shape<["n"]>>
+  %is_short = arith.cmpi slt, %n, %four : index
+  %r = scf.if %is_short -> tensor<?xf32, #graph.shape<["n"]>> {
+    %s = "graph.alloc_storage"() {size = #graph.shape<["8*n"]>} : () -> !graph.storage
+    %0 = "graph.alloc_tensor"(%s) {offset = #graph.shape<["4*n"]>, operandSegmentSizes = array<i32: 1>} : (!graph.storage) -> tensor<?xf32, #graph.shape<["n"]>>
+    scf.yield %0 : tensor<?xf32, #graph.shape<["n"]>>
+  } else {
+    scf.yield %x : tensor<?xf32, #graph.shape<["n"]>>
+  }
+  return
+}
+
+// -----
+
 // expected-error @below {{is not scheduled; run relax-schedule before relax-to-host}}
 func.func private @negative_not_scheduled(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32>
     attributes {tir.prim_func, tir.num_outs = 1 : i64} {
@@ -77,7 +171,7 @@ func.func private @negative_not_scheduled(%x: tensor<4xf32>, %y: tensor<4xf32>) 
 // -----
 
 func.func @negative_operator(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{'graph.exp' op cannot be host code, which is made of arith.constant, graph.alloc_storage}}
+  // expected-error @below {{'graph.exp' op cannot be host code, which is made of arith.cmpi, arith.constant, graph.alloc_storage}}
   %0 = "graph.exp"(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
@@ -96,4 +190,32 @@ func.func @negative_unbound_symbol() -> tensor<?xf32, #graph.shape<["n"]>> {
   // expected-error @below {{uses the symbol 'n', which nothing binds}}
   %0 = "graph.alloc_tensor"() {offset = #graph.shape<[0]>, operandSegmentSizes = array<i32: 0>} : () -> tensor<?xf32, #graph.shape<["n"]>>
   return %0 : tensor<?xf32, #graph.shape<["n"]>>
+}
+
+// -----
+
+func.func @negative_constant_beyond_64_bits(%x: tensor<?xf32, #graph.shape<["n"]>>) {
+  // expected-error @below {{uses '9999999999999999999*n', which has a constant beyond 64 bits}}
+  %s = "graph.alloc_storage"() {size = #graph.shape<["9999999999999999999*n"]>} : () -> !graph.storage
+  return
+}
+
+// -----
+
+func.func @negative_dim_not_constant(%x: tensor<?xf32, #graph.shape<["n"]>>) {
+  %zero = arith.constant 0 : index
+  %n = tensor.dim %x, %zero : tensor<?xf32, #graph.shape<["n"]>>
+  // expected-error @below {{asks for a dim that is not constant}}
+  %m = tensor.dim %x, %n : tensor<?xf32, #graph.shape<["n"]>>
+  return
+}
+
+// -----
+
+func.func @negative_loop_of_integers(%x: tensor<4xf32>) {
+  %zero = arith.constant 0 : i32
+  // expected-error @below {{counts in another type than index, which host code does not}}
+  scf.for %i = %zero to %zero step %zero : i32 {
+  }
+  return
 }
