@@ -4,9 +4,9 @@
       ->
     func.func @rx_fn_main(ctx, args, num_args, results, num_results) -> i32
 
-The code has the arguments checked against a table (rank, dtype, dims, facts), computes the
-symbols once, takes one arena from the runtime, calls the kernels, and hands out results. No
-interpreter runs between kernels.
+The code has the arguments checked against a table (rank, dtype, dims, facts), computes what
+follows from their symbols, takes memory from the runtime's arena, calls the kernels, and hands out
+results. Regions become blocks and branches. No interpreter runs between kernels.
 
 Needs: scheduled kernels (`relax-schedule`), explicit calls (`relax-lower-calls`), planned memory
 (`relax-plan-memory`). Leaves: only kernels, host functions and LLVM globals.

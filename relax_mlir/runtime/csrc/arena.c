@@ -1,19 +1,21 @@
 /* The memory of a context's temporaries: a stack of chunks, which never move while they are in use.
  *
- * Chunks stay when what lies in them is released; several that are empty become one, so that a call
- * or a round of a loop that takes as much as the one before allocates nothing.
+ * Chunks stay when what lies in them is released; several that are empty become one that is as large
+ * as what they ever held at a time. So a call, or a round of a loop, that takes as much as the one
+ * before allocates nothing.
  */
 
 typedef struct Chunk {
   struct Chunk* below;
-  char* data;          /* this header follows the data */
-  int64_t size, used;  /* multiples of ALIGNMENT */
-  int64_t bytes;       /* that were asked for */
+  char* data;         /* this header follows the data */
+  int64_t size, used; /* multiples of ALIGNMENT */
+  int64_t bytes;      /* that were asked for */
 } Chunk;
 
 typedef struct {
   Chunk* top;
-  int64_t wanted; /* the size of the next chunk, at least: that of the empty ones that were freed */
+  int64_t used, most; /* of all chunks: now, and ever */
+  int64_t wanted;     /* the size of the next chunk, at least */
 } Arena;
 
 /* Rounds up to a multiple of ALIGNMENT. */
@@ -51,7 +53,7 @@ __attribute__((cold, noinline)) static Chunk* grow(Arena* arena, int64_t bytes) 
 }
 
 /* Memory until `release`; NULL: there is none. */
-static void* take(Arena* arena, int64_t bytes) {
+static void* arena_take(Arena* arena, int64_t bytes) {
   Chunk* chunk = arena->top;
   if (!chunk || (uint64_t)bytes > (uint64_t)(chunk->size - chunk->used)) {
     chunk = grow(arena, bytes);
@@ -59,28 +61,31 @@ static void* take(Arena* arena, int64_t bytes) {
   }
   char* data = chunk->data + chunk->used;
   chunk->used += aligned(bytes);
+  arena->used += aligned(bytes);
+  if (arena->most < arena->used) arena->most = arena->used;
   return data;
 }
 
 /* What to release to: NULL where there is no chunk. */
-static char* mark(const Arena* arena) {
+static char* arena_mark(const Arena* arena) {
   return arena->top ? arena->top->data + arena->top->used : NULL;
 }
 
-static int holds_mark(const Chunk* chunk, const char* mark) {
+static int is_in(const Chunk* chunk, const char* mark) {
   return mark >= chunk->data && mark <= chunk->data + chunk->size;
 }
 
+static void shrink(Arena* arena, Chunk* chunk, int64_t used) {
+  arena->used -= chunk->used - used;
+  chunk->used = used;
+}
+
 /* Gives back what was taken since the mark. */
-static void release(Arena* arena, char* mark) {
+static void arena_release(Arena* arena, char* mark) {
   Chunk* chunk = arena->top;
-  int64_t emptied = 0;
-  for (; chunk && !holds_mark(chunk, mark); chunk = chunk->below) {
-    chunk->used = 0;
-    emptied += chunk->bytes;
-  }
-  if (chunk) chunk->used = mark - chunk->data;
+  for (; chunk && !is_in(chunk, mark); chunk = chunk->below) shrink(arena, chunk, 0);
+  if (chunk) shrink(arena, chunk, mark - chunk->data);
   if (arena->top == chunk || arena->top->below == chunk) return;
   while (arena->top != chunk) free_top(arena);
-  arena->wanted = emptied;
+  arena->wanted = arena->most - arena->used;
 }

@@ -73,13 +73,13 @@ int32_t rx_fail(RxContext* context, const char* message) {
 }
 
 void* rx_arena(RxContext* context, int64_t bytes) {
-  void* data = take(&context->arena, bytes);
+  void* data = arena_take(&context->arena, bytes);
   if (data) return data;
   say_lack(context);
   say(context, "the function needs %lld bytes for temporaries", (long long)bytes);
   return NULL;
 }
 
-void* rx_arena_mark(RxContext* context) { return mark(&context->arena); }
+void* rx_arena_mark(RxContext* context) { return arena_mark(&context->arena); }
 
-void rx_arena_release(RxContext* context, void* mark) { release(&context->arena, mark); }
+void rx_arena_release(RxContext* context, void* mark) { arena_release(&context->arena, mark); }
