@@ -172,7 +172,9 @@ def _answers(args: argparse.Namespace, loaded: dict[str, str]) -> Iterator[str]:
     if args.list_passes:
         yield "Passes of relax-mlir:\n"
         for name, file in own_passes().items():
-            yield f"  {name:32}{describe(file)}\n"
+            summary, options = describe(file)
+            yield f"  {name:32}{summary}\n"
+            yield from (f"    {{{option}}}\n" for option in options)
         for name, origin in loaded.items():
             yield f"  {name:32}from {origin}\n"
         yield "\nEvery pass of MLIR can stand in a pipeline too:\n"
