@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from relax_mlir.bindings import arith, builtin, func, ir, llvm
+from relax_mlir.rewriting import SymbolNames
 
 from .builder import Builder
 from .runtime import Runtime
@@ -23,10 +24,10 @@ FEW_CALLS = 4
 
 
 class Adaptors:
-    """The adaptors of a module's kernels; `write` adds those that are called to `block`."""
+    """The adaptors of a module's kernels, under new names; `write` adds those that are called."""
 
-    def __init__(self, block: ir.Block, kernels: Mapping[str, func.FuncOp]) -> None:
-        self._block, self._kernels = block, kernels
+    def __init__(self, kernels: Mapping[str, func.FuncOp], names: SymbolNames) -> None:
+        self._kernels, self._new_names = kernels, names
         self._types: dict[str, list[ir.Type]] = {}
         self._names: dict[str, str] = {}
         self._calls: Counter[str] = Counter()
@@ -48,21 +49,16 @@ class Adaptors:
     def name(self, kernel: str) -> str:
         """The name of the adaptor, to be called once more."""
         if kernel not in self._names:
-            self._names[kernel] = self._unused(f"call.{kernel}")
+            self._names[kernel] = self._new_names.fresh(f"call.{kernel}")
         self._calls[kernel] += 1
         return self._names[kernel]
 
-    def write(self, runtime: Runtime) -> None:
+    def write(self, block: ir.Block, runtime: Runtime) -> None:
         """Writes the adaptors whose names were asked for."""
         for kernel, name in self._names.items():
-            adaptor = _adaptor(self._block, runtime, name, kernel, self._types[kernel])
+            adaptor = _adaptor(block, runtime, name, kernel, self._types[kernel])
             if self._calls[kernel] > FEW_CALLS:
                 adaptor.attributes["llvm.no_inline"] = ir.UnitAttr.get()
-
-    def _unused(self, name: str) -> str:
-        while name in self._kernels or name in self._names.values():
-            name += "_"
-        return name
 
 
 def _adaptor(

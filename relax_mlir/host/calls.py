@@ -1,4 +1,4 @@
-"""What calls become: of kernels by way of adaptors, of library functions by way of pointers."""
+"""What calls become: kernels are called by way of adaptors, library functions by pointers."""
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph import CallDpsOp
@@ -7,18 +7,23 @@ from relax_mlir.passes import PassFailure
 
 from .function import HostFunction
 from .library import CONVENTIONS, slot_name
+from .private import call_private
 
 
 def call_dps(host: HostFunction, op: CallDpsOp) -> None:
-    """Calls a kernel or a library function, as a span of time that the runtime may record."""
+    """Calls a graph function; or a kernel or a library function, as a span that may be recorded."""
+    graph = host.module.functions.get(op.callee_name)
+    if graph is not None:
+        call_private(host, op, graph)
+        return
     library = host.module.libraries.get(op.callee_name)
-    site = host.out.integer(host.next_site(), host.out.i32)
-    host.out.call_runtime("rx_span_begin", [site])
+    host.out.call_runtime("rx_span_begin", [host.next_site()])
     if library is None:
         _call_kernel(host, op)
     else:
         _call_library(host, op, library)
     host.out.call_runtime("rx_span_end", [])
+    host.count_call()
 
 
 def _call_kernel(host: HostFunction, op: CallDpsOp) -> None:

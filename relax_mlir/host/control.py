@@ -16,11 +16,10 @@ the arena gives in a round of a loop ends with the round.
 from collections.abc import Sequence
 
 from relax_mlir.bindings import arith, ir, scf, tensor
-from relax_mlir.dialects.graph import AllocStorageOp
 from relax_mlir.passes import PassFailure
-from relax_mlir.rewriting import walk_ops
 
 from .function import HostFunction
+from .memory import mark_arena, release_arena
 from .scope import HostTensor, Size
 
 
@@ -134,10 +133,10 @@ def for_(host: HostFunction, op: scf.ForOp) -> None:
     out.enter(body)
     host.scope.scalars[index] = at
     passed.define(arguments)
-    mark = _mark(host, op)
+    mark = mark_arena(host, op)
     with host.region(block, host.scope.inside()) as terminator:
         operands = passed.operands(terminator.operands)
-    _release(host, mark)
+    release_arena(host, mark)
     # The last step may be a part of one: 64 bits hold the upper end, but not more for sure.
     left = arith.subi(upper, at, ip=out.at)
     next_ = arith.addi(at, arith.minsi(step, left, ip=out.at), ip=out.at)
@@ -155,7 +154,7 @@ def while_(host: HostFunction, op: scf.WhileOp) -> None:
     out.branch(head, entering.operands(op.operands))
     out.enter(head)
     entering.define(head.arguments)
-    mark = _mark(host, op)
+    mark = mark_arena(host, op)
     with host.region(before, host.scope.inside()) as terminator:
         condition = host.scalar(op, terminator.operands[0])
         handed = leaving.operands(list(terminator.operands)[1:])
@@ -165,25 +164,11 @@ def while_(host: HostFunction, op: scf.WhileOp) -> None:
     leaving.define(body.arguments)
     with host.region(after, host.scope.inside()) as terminator:
         operands = entering.operands(terminator.operands)
-    _release(host, mark)
+    release_arena(host, mark)
     out.branch(head, operands)
     out.enter(done)
-    _release(host, mark)
+    release_arena(host, mark)
     Passed(host, op, op.results).define(done.arguments)
-
-
-def _mark(host: HostFunction, op: ir.OpView) -> ir.Value | None:
-    """What the arena gave so far; None if an op takes nothing of it."""
-    if not walk_ops(op, AllocStorageOp):
-        return None
-    (mark,) = host.out.call_runtime("rx_arena_mark", [host.out.context])
-    return mark
-
-
-def _release(host: HostFunction, mark: ir.Value | None) -> None:
-    """Gives back what the arena gave since the mark."""
-    if mark is not None:
-        host.out.call_runtime("rx_arena_release", [host.out.context, mark])
 
 
 def dim(host: HostFunction, op: tensor.DimOp) -> None:

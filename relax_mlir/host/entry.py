@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from relax_mlir.analysis.functions import (
     argument_name,
     facts_of,
-    inout_arguments,
     signature_symbols,
 )
 from relax_mlir.bindings import func, ir
@@ -21,6 +20,7 @@ from .builder import Builder
 from .dtypes import dlpack_dtype
 from .emit import EMITTERS
 from .function import HostFunction, HostModule
+from .memory import return_results
 from .scope import HostTensor
 from .tables import KIND_SHAPE, KIND_TENSOR, Argument
 
@@ -44,7 +44,7 @@ def emit_entry(graph: func.FuncOp, module: HostModule) -> None:
         host = HostFunction(graph, out, module, _Descriptors(out), EMITTERS)
         symbols, facts = _bind(host)
         with host.region(graph.entry_block, host.scope.inside(symbols, facts)) as terminator:
-            _return(host, terminator)
+            return_results(host, terminator)
         host.scope.close(module.table, host.name)
         out.finish()
 
@@ -127,20 +127,3 @@ def _argument(graph: func.FuncOp, index: int) -> Argument:
     except ValueError as error:
         raise PassFailure(graph, str(error)) from None
     return Argument(name, KIND_TENSOR, code, bits, annotation.dims)
-
-
-def _return(host: HostFunction, op: func.ReturnOp) -> None:
-    """Hands out what is not in the memory of its result yet."""
-    inout, in_place = inout_arguments(host.graph), host.returned.values()
-    for index, value in enumerate(op.operands):
-        if index in inout:
-            argument = host.graph.arguments[inout[index]]
-            if host.memory.roots(value) != {argument}:
-                name = argument_name(host.graph, inout[index])
-                other = f"something else than the updated argument '{name}'"
-                raise PassFailure(op, f"returns as result {index} {other}")
-            host.border.return_argument(index, inout[index])
-        elif index not in in_place:
-            tensor = host.tensor(value)
-            dims = host.integers(op, tensor.dims)
-            host.copy(op, tensor, host.border.result(index, tensor.element, dims))

@@ -6,14 +6,15 @@ scope at the point that is reached, and where values are.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from relax_mlir.analysis.memory import Memory, returned_allocations
-from relax_mlir.bindings import func, ir
+from relax_mlir.bindings import arith, func, ir
 from relax_mlir.dialects.graph import Dim, TensorType
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.passes import PassFailure
+from relax_mlir.rewriting import SymbolNames
 from relax_mlir.symbolic import Expr, Fact
 
 from .adaptor import Adaptors
@@ -38,14 +39,29 @@ class Border(Protocol):
 
 
 @dataclass(frozen=True)
+class Callee:
+    """A function that others call: its name, and how many sites of calls of kernels it has."""
+
+    name: str
+    num_sites: int
+
+
+@dataclass(frozen=True)
 class HostModule:
-    """What host functions share, and the module that they are put into."""
+    """What host functions share, and the module that they are put into.
+
+    `functions` are the graph functions; `callees` what became of those that others call, None while
+    one is on its way; `names` are those that are taken.
+    """
 
     module: ir.Module
     table: Globals
     runtime: Runtime
     adaptors: Adaptors
+    names: SymbolNames
     libraries: Mapping[str, FunctionOp]
+    functions: Mapping[str, func.FuncOp]
+    callees: dict[str, Callee | None] = field(default_factory=dict)
 
     @property
     def block(self) -> ir.Block:
@@ -59,8 +75,9 @@ Emitter = Callable[["HostFunction", Any], None]
 class HostFunction:
     """The graph function `graph` on its way to host code, which goes to `out`.
 
-    `returned` are the tensors that are allocated as results, each with its index; `open_facts` are
-    facts of the function about symbols that are not all known yet.
+    Sites are numbered from `first_site` on. `returned` are the tensors that are allocated as
+    results, each with its index; `open_facts` are facts of the function about symbols that are not
+    all known yet.
     """
 
     def __init__(
@@ -70,6 +87,7 @@ class HostFunction:
         module: HostModule,
         border: Border,
         emitters: Mapping[type[ir.OpView], Emitter],
+        first_site: ir.Value | None = None,
     ) -> None:
         self.graph, self.out, self.module, self.border = graph, out, module, border
         self.name: str = graph.name.value
@@ -78,7 +96,8 @@ class HostFunction:
         self.memory = Memory({})
         self.returned = returned_allocations(graph, self.memory)
         self.num_sites = 0
-        self._emitters = emitters
+        self.emitters = emitters
+        self._first_site = first_site
         self._annotations: dict[ir.Type, TensorType] = {}
         self._num_calls = 0
 
@@ -103,17 +122,23 @@ class HostFunction:
         self._num_calls, self.open_facts = num_calls, open_facts
 
     def _emit(self, op: ir.OpView) -> None:
-        emit = self._emitters.get(type(op))
+        emit = self.emitters.get(type(op))
         if emit is None:
-            known = ", ".join(sorted(kind.OPERATION_NAME for kind in self._emitters))
+            known = ", ".join(sorted(kind.OPERATION_NAME for kind in self.emitters))
             raise PassFailure(op, f"cannot be host code, which is made of {known}")
         emit(self, op)
 
-    def next_site(self) -> int:
-        """Counts a call of a kernel; sites are numbered in program order."""
-        self.num_sites += 1
+    def next_site(self, count: int = 1) -> ir.Value:
+        """The number of the next site, of as many, an `i32`; they are numbered in program order."""
+        number = self.out.integer(self.num_sites, self.out.i32)
+        self.num_sites += count
+        if self._first_site is None:
+            return number
+        return arith.addi(self._first_site, number, ip=self.out.at)
+
+    def count_call(self) -> None:
+        """Counts a call of a kernel in the block at hand."""
         self._num_calls += 1
-        return self.num_sites - 1
 
     # Values.
 

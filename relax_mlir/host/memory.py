@@ -3,9 +3,11 @@
 from array import array
 from collections.abc import Sequence
 
-from relax_mlir.bindings import arith, ir
+from relax_mlir.analysis.functions import argument_name, inout_arguments
+from relax_mlir.bindings import arith, func, ir
 from relax_mlir.dialects.graph import AllocStorageOp, AllocTensorOp, CopyOp, ViewOp
 from relax_mlir.passes import PassFailure
+from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import const
 
 from .dtypes import memory_type
@@ -49,6 +51,37 @@ def copy(host: HostFunction, op: CopyOp) -> None:
     """Copies bytes."""
     source, target = host.tensor(op.input), host.tensor(op.destination)
     host.copy(op, source, target.pointer)
+
+
+def return_results(host: HostFunction, op: func.ReturnOp) -> None:
+    """Hands out what is not in the memory of its result yet."""
+    inout, in_place = inout_arguments(host.graph), host.returned.values()
+    for index, value in enumerate(op.operands):
+        if index in inout:
+            argument = host.graph.arguments[inout[index]]
+            if host.memory.roots(value) != {argument}:
+                name = argument_name(host.graph, inout[index])
+                other = f"something else than the updated argument '{name}'"
+                raise PassFailure(op, f"returns as result {index} {other}")
+            host.border.return_argument(index, inout[index])
+        elif index not in in_place:
+            tensor = host.tensor(value)
+            dims = host.integers(op, tensor.dims)
+            host.copy(op, tensor, host.border.result(index, tensor.element, dims))
+
+
+def mark_arena(host: HostFunction, op: ir.OpView) -> ir.Value | None:
+    """What the arena gave so far; None if an op takes nothing of it."""
+    if not walk_ops(op, AllocStorageOp):
+        return None
+    (mark,) = host.out.call_runtime("rx_arena_mark", [host.out.context])
+    return mark
+
+
+def release_arena(host: HostFunction, mark: ir.Value | None) -> None:
+    """Gives back what the arena gave since the mark."""
+    if mark is not None:
+        host.out.call_runtime("rx_arena_release", [host.out.context, mark])
 
 
 def constant(host: HostFunction, op: arith.ConstantOp) -> None:

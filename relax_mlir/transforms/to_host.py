@@ -31,7 +31,7 @@ from relax_mlir.host.metadata import metadata_text
 from relax_mlir.host.runtime import Runtime
 from relax_mlir.host.tables import Globals
 from relax_mlir.passes import Pass, PassFailure
-from relax_mlir.rewriting import safe_erase
+from relax_mlir.rewriting import SymbolNames, safe_erase
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ToHost(Pass):
     target: str = "native"
 
     def run(self, op: ir.Operation) -> None:
-        """Rewrites every public graph function; private ones must have been inlined."""
+        """Rewrites every public graph function, and those that they call."""
         block = op.regions[0].blocks[0]
         kernels = {
             inner.name.value: inner
@@ -53,11 +53,11 @@ class ToHost(Pass):
         functions = graph_functions(op)
         for function in filter(is_public, functions):
             _check_entry(function)
-        metadata = metadata_text(functions, list(kernels), libraries, self.target)
-        host = _host_module(kernels, libraries)
+        host = _host_module(kernels, libraries, functions, SymbolNames(block))
         for function in filter(is_public, functions):
             emit_entry(function, host)
-        host.adaptors.write(host.runtime)
+        host.adaptors.write(host.block, host.runtime)
+        metadata = metadata_text(block, functions, list(kernels), libraries, self.target)
         _write_metadata(host, metadata)
         for function in [*functions, *libraries]:
             safe_erase(function)
@@ -88,15 +88,22 @@ def _require_scheduled(kernels: dict[str, func.FuncOp]) -> None:
             raise PassFailure(kernel, "is not scheduled; run relax-schedule before relax-to-host")
 
 
-def _host_module(kernels: Mapping[str, func.FuncOp], libraries: Sequence[FunctionOp]) -> HostModule:
+def _host_module(
+    kernels: Mapping[str, func.FuncOp],
+    libraries: Sequence[FunctionOp],
+    functions: Sequence[func.FuncOp],
+    names: SymbolNames,
+) -> HostModule:
     """An empty module for host code, but for the addresses of library functions."""
     module = ir.Module.create()
     host = HostModule(
         module,
         Globals(module.body, "rx_data", any(map(uses_tiles, kernels.values()))),
         Runtime(module.body),
-        Adaptors(module.body, kernels),
+        Adaptors(kernels, names),
+        names,
         {library.sym_name.value: library for library in libraries},
+        {function.name.value: function for function in functions},
     )
     for library in libraries:
         _write_slot(host.block, slot_name(library.sym_name.value))

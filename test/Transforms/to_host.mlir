@@ -36,11 +36,11 @@ func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.
 
 // Dims that a kernel knows are not passed, symbols are. What is called from many places stays apart.
 // CHECK-LABEL: func.func @rx_fn_main
-// CHECK:         call @call.grow_(%{{.*}}, %{{.*}}, %c4_i64) : (!llvm.ptr, !llvm.ptr, i64) -> ()
-// CHECK-COUNT-4: call @call.grow_(%{{.*}}) : (!llvm.ptr, !llvm.ptr, i64) -> ()
+// CHECK:         call @call.grow_1(%{{.*}}, %{{.*}}, %c4_i64) : (!llvm.ptr, !llvm.ptr, i64) -> ()
+// CHECK-COUNT-4: call @call.grow_1(%{{.*}}) : (!llvm.ptr, !llvm.ptr, i64) -> ()
 // CHECK:         call @call.call.grow(%{{.*}}, %{{.*}}) : (!llvm.ptr, !llvm.ptr) -> ()
 
-// CHECK-LABEL: func.func private @call.grow_
+// CHECK-LABEL: func.func private @call.grow_1
 // CHECK-SAME:    (%[[P:.*]]: !llvm.ptr, %[[Q:.*]]: !llvm.ptr, %[[S:.*]]: i64) attributes {llvm.no_inline} {
 // CHECK:         %[[N:.*]] = arith.index_cast %[[S]] : i64 to index
 // CHECK:         call @grow(%{{.*}}, %{{.*}}, %[[N]]) : (memref<4x2xf32>, memref<4x2xf32>, index) -> ()
@@ -158,6 +158,46 @@ func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>) {
     scf.yield %x : tensor<?xf32, #graph.shape<["n"]>>
   }
   return
+}
+
+// -----
+
+// A function that is called takes addresses and symbols; sites of its calls follow the caller's.
+// CHECK-LABEL: func.func @rx_fn_main
+// CHECK:         call @rx_span_begin(%c0_i32)
+// CHECK:         %[[STATUS:.*]] = call @host.callee(%arg0, %c1_i32, %[[X:.*]], %[[N:.*]], %[[Y:.*]]) : (!llvm.ptr, i32, !llvm.ptr, i64, !llvm.ptr) -> i32
+// CHECK:         arith.cmpi ne, %[[STATUS]], %c0_i32
+// CHECK:         call @rx_span_begin(%c2_i32)
+
+// What it takes of the arena, it gives back.
+// CHECK-LABEL: func.func private @host.callee
+// CHECK-SAME:    (%[[CTX:.*]]: !llvm.ptr, %[[SITE:.*]]: i32, %[[X:.*]]: !llvm.ptr, %[[N:.*]]: i64, %[[Y:.*]]: !llvm.ptr) -> i32 {
+// CHECK:         %[[MARK:.*]] = call @rx_arena_mark(%[[CTX]])
+// CHECK:         call @rx_arena(%[[CTX]]
+// CHECK:         %[[AT:.*]] = arith.addi %[[SITE]], %c0_i32
+// CHECK:         call @rx_span_begin(%[[AT]])
+// CHECK:         call @call.copy(%[[X]], %[[N]], %[[Y]], %[[N]])
+// CHECK:         call @rx_count_kernels(%c1_i64
+// CHECK:         call @rx_arena_release(%[[CTX]], %[[MARK]])
+// CHECK:         return %c0_i32
+!n = tensor<?xf32, #graph.shape<["n"]>>
+!m = tensor<?xf32, #graph.shape<["m"]>>
+func.func private @copy(%x: memref<?xf32>, %y: memref<?xf32>)
+    attributes {tir.prim_func, tir.scheduled, tir.num_outs = 1 : i64} {
+  return
+}
+func.func private @callee(%x: !n) -> !n {
+  %s = "graph.alloc_storage"() {size = #graph.shape<["4*n"]>} : () -> !graph.storage
+  %0 = "graph.alloc_tensor"() {offset = #graph.shape<[0]>, operandSegmentSizes = array<i32: 0>} : () -> !n
+  "graph.call_dps"(%x, %0) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!n, !n) -> ()
+  return %0 : !n
+}
+func.func @main(%x: !m) -> !m {
+  %0 = "graph.alloc_tensor"() {offset = #graph.shape<[0]>, operandSegmentSizes = array<i32: 0>} : () -> !m
+  "graph.call_dps"(%x, %0) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!m, !m) -> ()
+  "graph.call_dps"(%x, %0) {callee = @callee, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!m, !m) -> ()
+  "graph.call_dps"(%x, %0) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!m, !m) -> ()
+  return %0 : !m
 }
 
 // -----
