@@ -11,106 +11,27 @@ What the shared object offers is described in `runtime/csrc/relax_runtime.h`.
 
 import ctypes
 import json
+import operator
 import os
 import platform
 import tempfile
-import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from relax_mlir.errors import ExecutionError, OutOfMemoryError, UsageError
+from relax_mlir.runtime.interface import COUNTERS, MAX_THREADS, OUT_OF_MEMORY, SPAN, Call, declare
 from relax_mlir.runtime.libraries import architecture, find_function, is_cut_off
-from relax_mlir.runtime.tensors import DLTensor, Slot, TensorError, describe, own
+from relax_mlir.runtime.overlaps import Span, first_overlap, overlap_with, span
+from relax_mlir.runtime.results import FreshResult, Plan
+from relax_mlir.runtime.signature import Argument, Result, arguments_of, results_of
+from relax_mlir.runtime.tensors import DLTensor, Kept, Slot, TensorError, describe
 from relax_mlir.target import lacking
 
 __all__ = ["Argument", "BoundCall", "Executable", "Function", "Result", "load"]
-
-COUNTERS = ("allocations", "kernels", "parallel_regions", "arena_bytes")
-
-OUT_OF_MEMORY = 2  # RX_OUT_OF_MEMORY
-
-
-class _Call(ctypes.Structure):
-    """RxCall of relax_runtime.h."""
-
-    _fields_ = (
-        ("context", ctypes.c_void_p),
-        ("entry", ctypes.c_void_p),
-        ("args", ctypes.c_void_p),
-        ("results", ctypes.c_void_p),
-        ("num_args", ctypes.c_int32),
-        ("num_results", ctypes.c_int32),
-        ("known", ctypes.c_int32),
-        ("symbols", ctypes.c_int64 * 6),
-    )
-
-
-# One recorded kernel call: RxSpan of relax_runtime.h.
-SPAN = np.dtype([("site", "<i4"), ("pad", "<i4"), ("begin", "<i8"), ("end", "<i8")])
-
-# Room for the dims of a result whose rank is not known before the call.
-MAX_RANK = 32
-
-Dims = tuple[int | str | None, ...] | None
-
-
-@dataclass(frozen=True)
-class Argument:
-    """An argument of a compiled function.
-
-    `kind` is "tensor" or "shape", `dtype` MLIR's element type, `dims` numbers and expressions over
-    symbols, None for one that is not known (all None: any rank). An `inout` argument is updated
-    in place.
-    """
-
-    name: str
-    kind: str
-    dtype: str
-    dims: Dims
-    inout: bool
-
-    def __str__(self) -> str:
-        inout = "inout " if self.inout else ""
-        kind = "shape" if self.kind == "shape" else self.dtype
-        return f"{inout}{self.name}: {kind}{_brackets(self.dims)}"
-
-    def slot(self) -> Slot:
-        """What the runtime expects of it."""
-        return Slot(self.dtype, is_shape=self.kind == "shape", is_written=self.inout)
-
-
-@dataclass(frozen=True)
-class Result:
-    """A result of a compiled function; `alias` is the index of the argument it is, if it is one."""
-
-    kind: str
-    dtype: str
-    dims: Dims
-    alias: int | None
-
-    def __str__(self) -> str:
-        return f"{'shape' if self.kind == 'shape' else self.dtype}{_brackets(self.dims)}"
-
-    @property
-    def room(self) -> int:
-        """Number of dims to make room for."""
-        if self.kind == "shape":
-            return 1
-        return MAX_RANK if self.dims is None else len(self.dims)
-
-
-def _brackets(dims: Dims) -> str:
-    known = () if dims is None else ("?" if dim is None else str(dim) for dim in dims)
-    return "[...]" if dims is None else f"[{', '.join(known)}]"
-
-
-def _dims(dims: Sequence[int | str | None] | None) -> Dims:
-    return None if dims is None else tuple(dims)
 
 
 def load(path: str | os.PathLike) -> "Executable":
@@ -125,13 +46,12 @@ def load(path: str | os.PathLike) -> "Executable":
 class Executable:
     """A loaded module: `exe["main"]` is a function of it, `exe.functions` are their names.
 
-    Calls of one executable run one after the other, also from several threads; each call may use
-    several threads itself.
+    Calls from several threads run at the same time, and each may use several threads itself: all
+    executables of a process share one pool of them. A forked child may call what its parent called.
     """
 
     def __init__(self, path: str | os.PathLike) -> None:
         self.path = Path(path).resolve()
-        self._lock = threading.Lock()
         try:
             # Kept open, so that `save` works after a cache has removed the file.
             self._file = self.path.open("rb")
@@ -144,7 +64,7 @@ class Executable:
                     f"cannot run '{path}': it is compiled for {made_for}, but this machine is "
                     f"{platform.machine()}"
                 )
-            self._library = _declare(ctypes.CDLL(str(self.path)))
+            self._library = declare(ctypes.CDLL(str(self.path)))
         except OSError as error:
             raise ExecutionError(f"cannot load '{path}': {error.strerror or error}") from error
         except AttributeError as error:
@@ -155,8 +75,10 @@ class Executable:
         _connect_libraries(self._library, self._metadata.get("libraries", ()))
         self._context = self._library.rx_create()
         if not self._context:
-            raise ExecutionError("out of memory")
-        weakref.finalize(self, self._library.rx_destroy, self._context)
+            raise OutOfMemoryError("out of memory: a context of the executable")
+        # At the end of the process, daemon threads may be in calls.
+        weakref.finalize(self, self._library.rx_destroy, self._context).atexit = False
+        self._threads = 0
         self._functions = {
             name: Function(self, name, signature)
             for name, signature in self._metadata["functions"].items()
@@ -174,13 +96,20 @@ class Executable:
 
     @property
     def threads(self) -> int:
-        """Threads of a call; by default all CPUs of the process, or RELAX_NUM_THREADS."""
-        return self._library.rx_get_threads()
+        """Threads of a call; by default all CPUs of the process, or RELAX_NUM_THREADS.
+
+        Loops get those that other calls do not use at that moment. 0 restores the default, and
+        more than 256 are 256.
+
+        Raises:
+            UsageError: a number is set that is no integer or negative.
+        """
+        return self._threads or self._library.rx_get_threads()
 
     @threads.setter
     def threads(self, number: int) -> None:
-        """Sets the threads of later calls; 0 restores the default."""
-        self._library.rx_set_threads(number)
+        self._threads = _thread_count(number)
+        self._library.rx_set_context_threads(self._context, self._threads)
 
     def counters(self) -> dict[str, int]:
         """Work since the module was loaded.
@@ -194,20 +123,22 @@ class Executable:
         """Starts to record a span of time per kernel call, at most `capacity`; 0 stops it.
 
         Raises:
-            ExecutionError: out of memory.
+            UsageError: `capacity` is no integer or negative.
+            OutOfMemoryError: there is no memory for so many.
         """
-        if self._library.rx_profile(capacity):
-            raise ExecutionError(f"out of memory: recording {capacity} spans")
+        number = _natural("capacity", capacity)
+        if self._library.rx_profile(min(number, 2**63 - 1)):
+            raise OutOfMemoryError(f"out of memory: recording {number} spans")
 
     def spans(self) -> np.ndarray:
-        """Returns what was recorded since `record`: an array of site, begin, end.
+        """Returns what was recorded since `record`: an array of site, call, begin, end.
 
-        `site` indexes `metadata["functions"][name]["sites"]`; times are nanoseconds of the
-        monotonic clock.
+        `site` indexes `metadata["functions"][name]["sites"]`; spans of one call of a function have
+        the same `call`; times are nanoseconds of the monotonic clock.
         """
-        number = self._library.rx_num_spans()
-        data = ctypes.string_at(self._library.rx_spans(), number * SPAN.itemsize) if number else b""
-        return np.frombuffer(data, SPAN)
+        copies = np.empty(self._library.rx_spans(None, 0), SPAN)
+        number = self._library.rx_spans(copies.ctypes.data, len(copies))
+        return copies[:number]
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the shared object to `path`, replacing a file there in one step.
@@ -236,28 +167,6 @@ class Executable:
     def __repr__(self) -> str:
         functions = "".join(f"\n  {function}" for function in self._functions.values())
         return f"<Executable '{self.path}'{functions}>"
-
-
-def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
-    """Gives the runtime's functions their C types; AttributeError if one is missing."""
-    pointer, int32 = ctypes.c_void_p, ctypes.c_int32
-    for name, result, arguments in (
-        ("rx_create", pointer, ()),
-        ("rx_destroy", None, (pointer,)),
-        ("rx_last_error", ctypes.c_char_p, (pointer,)),
-        ("rx_set_threads", None, (int32,)),
-        ("rx_get_threads", int32, ()),
-        ("rx_call", int32, None),  # converting one pointer, as it is, takes half the time
-        ("rx_counter", ctypes.c_int64, (int32,)),
-        ("rx_free", None, (pointer,)),
-        ("rx_metadata", ctypes.c_char_p, ()),
-        ("rx_profile", int32, (ctypes.c_int64,)),
-        ("rx_num_spans", ctypes.c_int64, ()),
-        ("rx_spans", pointer, ()),
-    ):
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
 
 
 def _check_machine(path: str | os.PathLike, metadata: Mapping[str, Any]) -> None:
@@ -294,14 +203,11 @@ class Function:
     def __init__(self, executable: Executable, name: str, signature: Mapping[str, Any]) -> None:
         self.executable = executable
         self.name = name
-        self.arguments = tuple(
-            Argument(arg["name"], arg["kind"], arg["dtype"], _dims(arg["dims"]), arg["inout"])
-            for arg in signature["arguments"]
-        )
-        self.results = tuple(
-            Result(result["kind"], result["dtype"], _dims(result["dims"]), result["alias"])
-            for result in signature["results"]
-        )
+        self.arguments = arguments_of(signature)
+        self.results = results_of(signature)
+        release = executable._library.rx_release
+        self._fresh = [FreshResult(result, release) for result in self.results]
+        self._plans: dict[tuple[int, ...], Plan] = {}
         self.facts = tuple(signature["facts"])
         entry = getattr(executable._library, f"rx_fn_{name}")
         self._entry = ctypes.cast(entry, ctypes.c_void_p).value
@@ -319,10 +225,21 @@ class Function:
             results: one buffer per result that is filled by each run, or None where each run
                 makes a new array; None for all.
 
+        Arguments that are updated in place, and buffers, are writable arrays without gaps that
+        share no memory with each other or with an argument. The buffer of a result that is an
+        argument updated in place is that argument.
+
         Raises:
-            ExecutionError: a wrong number of values, or one that is no array.
+            ExecutionError: a wrong number of values, one that is no array, or arrays that share
+                memory to which the call writes; the text names argument or result.
         """
         return BoundCall(self, arrays, results)
+
+    def _plan(self, *lent: int) -> Plan:
+        """What is done for the results if there are buffers for some."""
+        if lent not in self._plans:
+            self._plans[lent] = Plan(self._fresh, self.results, lent)
+        return self._plans[lent]
 
     def __str__(self) -> str:
         arguments = ", ".join(map(str, self.arguments))
@@ -335,36 +252,38 @@ class Function:
 class BoundCall:
     """A call whose arguments are described once, and checked at the first run.
 
-    `run` costs about 0.4 microseconds of Python.
+    `run` costs about 0.4 microseconds of Python. If several threads run one call, or set its
+    arguments, they do it one after the other.
     """
 
     def __init__(
         self, function: Function, arrays: Sequence[Any], results: Sequence[Any] | None
     ) -> None:
-        self._function = function
-        self._library, self._context = function.executable._library, function.executable._context
-        self._call = _Call()
+        library = function.executable._library
         _check_number(function.name, "argument", len(arrays), len(function.arguments))
-        if results is None:
-            results = (None,) * len(function.results)
-        _check_number(function.name, "result", len(results), len(function.results))
-        self._values = list(arrays)
-        self._kept: list[object] = [None] * len(arrays)
+        buffers = (None,) * len(function.results) if results is None else tuple(results)
+        _check_number(function.name, "result", len(buffers), len(function.results))
+        self._function, self._library = function, library
+        self._values, self._buffers = list(arrays), buffers
         self._args = (DLTensor * len(arrays))()
-        for index, array in enumerate(arrays):
-            self._describe(index, array)
-        self._results = (DLTensor * len(results))()
-        self._buffers = list(results)
-        self._rooms = [self._prepare_result(i, buffer) for i, buffer in enumerate(results)]
-        self._without_buffer = tuple(i for i, buffer in enumerate(results) if buffer is None)
-        self._packed = None if self._without_buffer else self._pack({})
-        self._call.context, self._call.entry = self._context, function._entry
-        self._call.args = ctypes.addressof(self._args)
-        self._call.results = ctypes.addressof(self._results)
-        self._call.num_args, self._call.num_results = len(arrays), len(results)
-        self._enter, self._operand = self._library.rx_call, ctypes.byref(self._call)
-        self._acquire = function.executable._lock.acquire
-        self._release = function.executable._lock.release
+        self._results = (DLTensor * len(buffers))()
+        # What descriptors point to, by the address of the dims, which is of one descriptor only.
+        described = map(self._describe_argument, range(len(arrays)), self._args, arrays)
+        self._kept = {ctypes.addressof(kept[1]): kept for kept in described}
+        self._lent = [self._describe_buffer(i, buffer) for i, buffer in enumerate(buffers)]
+        self._spans = self._separate_spans()
+        self._call = Call(
+            function.executable._context,
+            function._entry,
+            ctypes.addressof(self._args),
+            ctypes.addressof(self._results),
+            len(arrays),
+            len(buffers),
+        )
+        self._enter, self._operand = library.rx_call, ctypes.byref(self._call)
+        self._plan = function._plan(*(i for i, kept in enumerate(self._lent) if kept))
+        self._packed = None if self._plan.fresh else self._plan.values(buffers, arrays, ())
+        self._is_lent_all = not self._plan.fresh and not self._plan.updated
 
     @property
     def function(self) -> Function:
@@ -376,38 +295,76 @@ class BoundCall:
         """The arguments, as they were given."""
         return tuple(self._values)
 
-    def _prepare_result(self, index: int, buffer: Any) -> object:
-        """Describes a buffer, or makes room for the dims of a result without one."""
-        result, tensor = self._function.results[index], self._results[index]
-        if buffer is None:
-            room = (ctypes.c_int64 * result.room)()
-            tensor.shape = room
-            return room
+    def _describe_argument(self, index: int, tensor: DLTensor, array: Any) -> Kept:
         try:
-            return describe(tensor, buffer, Slot(result.dtype, is_written=True))
+            return describe(tensor, array, self._function.arguments[index].slot())
+        except TensorError as error:
+            raise ExecutionError(f"{self._label(index)}: {error}") from error
+
+    def _describe_buffer(self, index: int, buffer: Any) -> Kept | None:
+        if buffer is None:
+            return None
+        slot = Slot(self._function.results[index].dtype, is_written=True)
+        try:
+            return describe(self._results[index], buffer, slot)
         except TensorError as error:
             raise ExecutionError(f"result {index}: {error}") from error
+
+    def _label(self, number: int) -> str:
+        """How messages call an array: arguments are numbered before results."""
+        arguments = self._function.arguments
+        if number >= len(arguments):
+            return f"result {number - len(arguments)}"
+        name = arguments[number].name
+        return f"argument {number} '{name}'" if name else f"argument {number}"
+
+    def _separate_spans(self) -> list[Span]:
+        """Where the arrays lie, if some are written to; refuses those that overlap."""
+        arguments, results = self._function.arguments, self._function.results
+        if not any(argument.inout for argument in arguments) and not any(self._lent):
+            return []
+        spans = [span(self._args[i], a.inout, i) for i, a in enumerate(arguments)]
+        for i, tensor in enumerate(self._results):
+            alias = results[i].alias
+            if self._lent[i] and (alias is None or self._args[alias].data != tensor.data):
+                spans.append(span(tensor, True, len(arguments) + i))
+        overlap = first_overlap(spans)
+        if overlap:
+            self._refuse_overlap(*overlap)
+        return spans
+
+    def _refuse_overlap(self, first: int, second: int) -> NoReturn:
+        first, second = sorted((first, second))
+        raise ExecutionError(
+            f"{self._label(second)}: shares memory with {self._label(first)}, but what is written "
+            "to needs memory of its own"
+        )
 
     def set(self, index: int, array: Any) -> None:
         """Replaces argument `index` of later runs.
 
         Raises:
-            ExecutionError: the value is no array, or cannot be updated in place.
+            ExecutionError: the value is no array, cannot be updated in place, or shares memory to
+                which the call writes.
         """
-        with self._function.executable._lock:  # a run of another thread reads the descriptor
-            self._call.known = 0  # RX_NOTHING
-            self._describe(index, array)
-
-    def _describe(self, index: int, array: Any) -> None:
-        argument = self._function.arguments[index]
-        try:
-            kept = describe(self._args[index], array, argument.slot())
-        except TensorError as error:
-            raise ExecutionError(f"argument {index} '{argument.name}': {error}") from error
-        self._values[index], self._kept[index] = array, kept
+        tensor = DLTensor()
+        kept = self._describe_argument(index, tensor, array)
+        if self._spans:
+            new = span(tensor, self._function.arguments[index].inout, index)
+            other = overlap_with(new, self._spans)
+            if other is not None:
+                self._refuse_overlap(index, other)
+            self._spans[index] = new
+        # Whatever interrupts this, an array is kept as long as the descriptor is of it.
+        self._kept[ctypes.addressof(kept[1])] = kept
+        self._library.rx_exchange_argument(self._operand, index, ctypes.byref(tensor))
+        self._kept.pop(ctypes.addressof(tensor.shape.contents), None)
+        self._values[index] = array
+        if not self._plan.fresh:
+            self._packed = self._plan.values(self._buffers, self._values, ())
 
     def run(self, threads: int | None = None) -> Any:
-        """Runs the call, on `threads` threads if given.
+        """Runs the call, on `threads` threads if given, on those of the executable if that is 0.
 
         Returns:
             The result, a tuple of them if there are several, None if there are none. A result with
@@ -417,51 +374,38 @@ class BoundCall:
         Raises:
             ExecutionError: the runtime refused the arguments or the buffers.
             OutOfMemoryError: there is no memory for a result, for temporaries, or in a kernel.
+            UsageError: `threads` is no integer or negative.
         """
-        self._acquire()  # with a `with` block, this would take twice as long
-        try:
-            status = self._enter(self._operand) if threads is None else self._run_on(threads)
-            fresh = self._take_fresh(status) if self._without_buffer else None
-            if status:
-                text = self._library.rx_last_error(self._context).decode(errors="replace")
-        finally:
-            self._release()
+        if threads is not None or not self._is_lent_all:
+            return self._run(0 if threads is None else _thread_count(threads))
+        status = self._enter(self._operand)
         if status:
-            raise (OutOfMemoryError if status == OUT_OF_MEMORY else ExecutionError)(text)
-        return self._packed if fresh is None else self._pack(fresh)
+            self._fail(status)
+        return self._packed
 
-    def _run_on(self, threads: int) -> int:
-        previous = self._library.rx_get_threads()
-        self._library.rx_set_threads(threads)
-        try:
-            return self._enter(self._operand)
-        finally:
-            self._library.rx_set_threads(previous)
+    def _run(self, threads: int) -> Any:
+        owners, rooms = self._plan.owners()
+        status = self._library.rx_call_on(self._operand, threads, rooms)
+        if status:
+            self._fail(status)
+        return self._plan.values(self._buffers, self._values, owners) if owners else self._packed
 
-    def _take_fresh(self, status: int) -> dict[int, np.ndarray]:
-        """The new arrays by index; none if the call failed, whose allocations are released."""
-        fresh = {}
-        free = self._library.rx_free
-        for i in self._without_buffer:
-            tensor = self._results[i]
-            if self._function.results[i].alias is None:
-                if status:
-                    free(tensor.data)
-                else:
-                    fresh[i] = own(tensor, free)
-            tensor.data = None
-        return fresh
+    def _fail(self, status: int) -> NoReturn:
+        text = self._library.rx_last_error(self._call.context).decode(errors="replace")
+        raise (OutOfMemoryError if status == OUT_OF_MEMORY else ExecutionError)(text)
 
-    def _pack(self, fresh: dict[int, np.ndarray]) -> Any:
-        values = []
-        for i, result in enumerate(self._function.results):
-            if i in fresh:
-                values.append(fresh[i])
-            elif self._buffers[i] is not None or result.alias is None:
-                values.append(self._buffers[i])
-            else:
-                values.append(self._values[result.alias])
-        return values[0] if len(values) == 1 else tuple(values) or None
+
+def _thread_count(threads: object) -> int:
+    return min(_natural("threads", threads), MAX_THREADS)
+
+
+def _natural(name: str, number: object) -> int:
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise UsageError(f"{name} is {number!r}; expects an integer of 0 or more")
+    found = operator.index(number)
+    if found < 0:
+        raise UsageError(f"{name} is {found}; expects an integer of 0 or more")
+    return found
 
 
 def _check_number(function: str, what: str, got: int, want: int) -> None:

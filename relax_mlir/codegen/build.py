@@ -23,6 +23,7 @@ from relax_mlir.codegen.separate import separate_kernels
 from relax_mlir.codegen.split import split_module, with_linkage
 from relax_mlir.codegen.vector_math import expand_math
 from relax_mlir.runtime import bitcode_path
+from relax_mlir.runtime.build import PROCESS
 from relax_mlir.target import Target
 
 LONG_HOST_CODE = 100_000
@@ -97,7 +98,9 @@ class Build:
         with self._stats.stage("llvm"):
             data = self._objects.finished()
         with self._stats.stage("link"):
-            return link_shared(data, [*exports, *_public(data[0])])
+            public = _public(data[0])
+            unique = [name for name in public if name.startswith(PROCESS)]
+            return link_shared(data, [*exports, *public], unique=unique)
 
     def _prepare(self, module: ir.Module) -> None:
         prepare(module, self.target, self._stats)

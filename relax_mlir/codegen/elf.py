@@ -16,7 +16,7 @@ Source: System V ABI, edition 4.1, chapter 5 (program loading and dynamic linkin
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.codegen.elf_file import Output, SymbolRow, write_file
@@ -27,10 +27,12 @@ from relax_mlir.codegen.elf_object import (
     EXECUTE,
     FINI_ARRAY,
     FUNCTION,
+    GLOBAL,
     INIT_ARRAY,
     LOCAL,
     NOBITS,
     TLS,
+    UNIQUE,
     WEAK,
     WRITE,
     LinkError,
@@ -45,9 +47,15 @@ _SLOT_COUNT = {Need.SLOT: 1, Need.TLS_STATIC: 1}  # all others take two
 
 
 def link_shared(
-    objects: Sequence[bytes], exports: Sequence[str], soname: str | None = None
+    objects: Sequence[bytes],
+    exports: Sequence[str],
+    soname: str | None = None,
+    unique: Collection[str] = (),
 ) -> bytes:
     """The bytes of a shared object made of relocatable ones, with `exports` as its symbols.
+
+    Those exports that are `unique` too are variables that a process has once: all shared objects
+    with one of that name use the one that was loaded first, which is never unloaded.
 
     Raises LinkError if an object is not position-independent, names an unknown relocation, a
     symbol is defined twice, an export is not defined, or a reference is neither defined nor in
@@ -60,7 +68,8 @@ def link_shared(
         raise LinkError(
             f"objects are for ELF machines {sorted(machines)}; one of {known} is linked"
         )
-    return _Link(MACHINES[machines.pop()], read, tuple(dict.fromkeys(exports)), soname).run()
+    names = tuple(dict.fromkeys(exports))
+    return _Link(MACHINES[machines.pop()], read, names, soname, frozenset(unique)).run()
 
 
 @dataclass(frozen=True)
@@ -91,6 +100,7 @@ class _Link:
     objects: list[Object]
     exports: tuple[str, ...]
     soname: str | None
+    unique: frozenset[str]
     globals: dict[str, Symbol] = field(default_factory=dict)
     undefined: dict[str, Symbol] = field(default_factory=dict)
     imports: tuple[str, ...] = ()
@@ -151,8 +161,12 @@ class _Link:
             )
         self.imports = tuple(name for name in self.undefined if name not in unknown)
 
-    def _imported(self, symbol: Symbol) -> bool:
-        return not symbol.defined and symbol.name in self.imports
+    def _is_unique(self, symbol: Symbol) -> bool:
+        return symbol.binding != LOCAL and symbol.name in self.unique
+
+    def _found_by_loader(self, symbol: Symbol) -> bool:
+        """Whether the loader is asked for a symbol by its name."""
+        return self._is_unique(symbol) if symbol.defined else symbol.name in self.imports
 
     # Relocations
 
@@ -177,17 +191,19 @@ class _Link:
                     f"section '{section.name}' is read-only, but holds the address of "
                     f"'{_called(symbol)}'"
                 )
-            if symbol.section is not None:
-                entry = (self.machine.dynamic.relative, symbol, relocation.addend)
-            elif not symbol.defined:
-                entry = (self.machine.dynamic.absolute, symbol, relocation.addend)
+            if not symbol.defined or self._is_unique(symbol):
+                type = self.machine.dynamic.absolute
+            elif symbol.section is not None:
+                type = self.machine.dynamic.relative
             else:
                 return
-            self.dynamic.append(_Dynamic(entry[0], section, relocation.offset, *entry[1:]))
-        elif need is Need.ADDRESS and not symbol.defined:
+            self.dynamic.append(
+                _Dynamic(type, section, relocation.offset, symbol, relocation.addend)
+            )
+        elif need is Need.ADDRESS and (not symbol.defined or self._is_unique(symbol)):
             raise LinkError(
-                f"'{section.name}' reads '{symbol.name}' of the C library directly; "
-                "position-independent code reads it through a slot"
+                f"'{section.name}' reads '{symbol.name}' directly, which may lie in another "
+                "library; position-independent code reads it through a slot"
             )
 
     def _kind(self, section: Section, relocation: Relocation) -> tuple[Need, str]:
@@ -212,9 +228,9 @@ class _Link:
             if (
                 need is Need.SLOT
                 and symbol is not None
-                and (symbol.section is not None or self._imported(symbol))
+                and (symbol.section is not None or self._found_by_loader(symbol))
             ):
-                type = kinds.relative if symbol.section is not None else kinds.slot
+                type = kinds.slot if self._found_by_loader(symbol) else kinds.relative
             elif need in (Need.TLS_PAIR, Need.TLS_MODULE):
                 type, symbol = kinds.tls_module, None
             elif need is Need.TLS_STATIC:
@@ -226,7 +242,9 @@ class _Link:
             self.dynamic.append(_Dynamic(type, None, 8 * word, symbol, 0))
         # Absent weak symbols are zero, which needs no work.
         self.dynamic = [
-            d for d in self.dynamic if not d.symbol or d.symbol.defined or self._imported(d.symbol)
+            d
+            for d in self.dynamic
+            if not d.symbol or d.symbol.defined or self._found_by_loader(d.symbol)
         ]
         self.dynamic.sort(key=lambda d: d.type != kinds.relative)
 
@@ -234,7 +252,9 @@ class _Link:
 
     def _write(self, outputs: dict[str, Output]) -> bytes:
         rows = [SymbolRow(name, None) for name in self.imports]
-        rows += [SymbolRow(name, self.globals[name]) for name in self.exports]
+        for name in self.exports:
+            binding = UNIQUE if name in self.unique else GLOBAL
+            rows.append(SymbolRow(name, self.globals[name], binding))
         outputs[".plt"] = Output(".plt", flags=EXECUTE, align=16)
         outputs[".plt"].size = self.machine.stub_size * len(self.stubs)
         outputs[".got"] = Output(".got", flags=WRITE, align=16)
@@ -284,7 +304,7 @@ class _Link:
         symbol, kinds = entry.symbol, self.machine.dynamic
         if symbol is None:
             return 0, entry.type, entry.addend
-        if not symbol.defined:
+        if self._found_by_loader(symbol):
             return indices[symbol.name], entry.type, entry.addend
         base = tls if entry.type in (kinds.tls_static, kinds.tls_descriptor) else 0
         return 0, entry.type, entry.addend + symbol.address - base

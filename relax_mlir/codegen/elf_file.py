@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from relax_mlir.codegen.elf_machine import Machine
 from relax_mlir.codegen.elf_object import (
     ALLOC,
+    GLOBAL,
+    LOCAL,
     NOBITS,
+    UNIQUE,
     WRITE,
     LinkError,
     Section,
@@ -20,6 +23,7 @@ from relax_mlir.codegen.elf_object import (
 _SYMBOL_SIZE, _RELOCATION_SIZE, _ENTRY_SIZE, _SEGMENT_SIZE, _HEADER_SIZE = 24, 24, 16, 56, 64
 _SHT = {"PROGBITS": 1, "SYMTAB": 2, "STRTAB": 3, "RELA": 4, "HASH": 5, "DYNAMIC": 6, "DYNSYM": 11}
 _BIND_NOW, _STATIC_TLS = 0x8, 0x10
+_GNU = 3  # ELFOSABI_GNU
 
 _READ = (".dynsym", ".dynstr", ".hash", ".rela.dyn", ".rodata")
 _CODE = (".text", ".plt")
@@ -49,6 +53,7 @@ class SymbolRow:
 
     name: str
     symbol: Symbol | None
+    binding: int = GLOBAL
 
 
 def align_up(value: int, alignment: int) -> int:
@@ -89,7 +94,7 @@ def write_file(
     numbers = image.numbers()
     symbols = bytearray(_SYMBOL_SIZE)
     for name, row in zip(names, rows, strict=True):
-        symbols += _symbol(name, 1, row.symbol, numbers)
+        symbols += _symbol(name, row.binding, row.symbol, numbers)
     image.put(".dynsym", symbols)
     image.put(".dynstr", strings.data)
     image.put(".hash", _hash_table([row.name for row in rows]))
@@ -160,10 +165,10 @@ class Image:
         numbers, strings = self.numbers(), _Strings()
         table = bytearray(_SYMBOL_SIZE)
         local = [s for s in self.local_symbols if id(s.section) in numbers]
-        exported = [row.symbol for row in self.rows if row.symbol is not None]
-        for binding, symbols in ((0, local), (1, exported)):
-            for symbol in symbols:
-                table += _symbol(strings.add(symbol.name), binding, symbol, numbers)
+        bound = [(LOCAL, symbol) for symbol in local]
+        bound += [(row.binding, row.symbol) for row in self.rows if row.symbol is not None]
+        for binding, symbol in bound:
+            table += _symbol(strings.add(symbol.name), binding, symbol, numbers)
         for output, content in (
             (Output(".symtab", _SHT["SYMTAB"], 0, 8, entry=_SYMBOL_SIZE, link=".strtab"), table),
             (Output(".strtab", _SHT["STRTAB"]), strings.data),
@@ -180,7 +185,7 @@ class Image:
             "<16sHHIQQQIHHHHHH",
             self.data,
             0,
-            b"\x7fELF\x02\x01\x01",
+            b"\x7fELF\x02\x01\x01" + bytes([_GNU if self._uses_gnu() else 0]),
             3,  # shared object
             self.machine.number,
             1,
@@ -209,6 +214,10 @@ class Image:
                 end - start,
                 align,
             )
+
+    def _uses_gnu(self) -> bool:
+        """Whether the loader has to know a binding that the ABI leaves to systems."""
+        return any(row.binding == UNIQUE for row in self.rows)
 
 
 class _Strings:

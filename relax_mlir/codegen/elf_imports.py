@@ -16,9 +16,9 @@ sprintf sscanf stat stderr stdin stdout strcasecmp strcat strchr strcmp strcpy s
 strerror_r strlen strncat strncmp strncpy strnlen strrchr strstr strtod strtof strtok_r strtol
 strtoll strtoul strtoull syscall sysconf time unlink usleep vfprintf vprintf vsnprintf vsprintf
 write __assert_fail __cxa_atexit __cxa_finalize __cxa_thread_atexit_impl __errno_location
-__fprintf_chk __isoc99_sscanf __memcpy_chk __memmove_chk __memset_chk __printf_chk __sched_cpualloc
-__sched_cpucount __sched_cpufree __snprintf_chk __sprintf_chk __stack_chk_fail __strcpy_chk
-__vsnprintf_chk _setjmp longjmp
+__fprintf_chk __isoc99_sscanf __memcpy_chk __memmove_chk __memset_chk __printf_chk __register_atfork
+__sched_cpualloc __sched_cpucount __sched_cpufree __snprintf_chk __sprintf_chk __stack_chk_fail
+__strcpy_chk __vsnprintf_chk _setjmp longjmp
 """
 _THREADS = """
 pthread_atfork pthread_attr_destroy pthread_attr_init pthread_attr_setaffinity_np

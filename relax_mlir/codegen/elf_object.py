@@ -12,7 +12,7 @@ from relax_mlir.errors import CompileError
 NOBITS, INIT_ARRAY, FINI_ARRAY = 8, 14, 15
 WRITE, ALLOC, EXECUTE, TLS = 0x1, 0x2, 0x4, 0x400
 # Symbol bindings, types, section indices.
-LOCAL, GLOBAL, WEAK = 0, 1, 2
+LOCAL, GLOBAL, WEAK, UNIQUE = 0, 1, 2, 10
 OBJECT, FUNCTION = 1, 2
 UNDEFINED, ABSOLUTE, COMMON, EXTENDED = 0, 0xFFF1, 0xFFF2, 0xFFFF
 

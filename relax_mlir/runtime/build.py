@@ -6,6 +6,7 @@ before anything is installed.
 """
 
 import argparse
+import hashlib
 import importlib.util
 import re
 import subprocess
@@ -40,6 +41,18 @@ FLAGS = (
     "-Wno-unused-command-line-argument",
 )
 
+# What the modules of a process share lies in a variable of this name: modules with other sources of
+# it have one of their own.
+SHARED = ("memory.c", "process.c", "thread.c", "scratch.c", "pool.c")
+PROCESS = "rx_process_"
+
+
+def process_symbol() -> str:
+    """The name of the variable that the modules of a process share."""
+    sources = b"".join((SOURCES / name).read_bytes() for name in SHARED)
+    return PROCESS + hashlib.sha256(sources).hexdigest()[:16]
+
+
 # Attributes that tie a function to a CPU. Without them it is compiled for, and can be inlined into,
 # whatever the module it is linked into is compiled for.
 CPU_ATTRIBUTE = re.compile(r' ?"(?:target-cpu|target-features|tune-cpu)"="[^"]*"')
@@ -68,7 +81,9 @@ def _build_one(directory: Path, target: str) -> Path:
     # A directory next to the result, so that the final rename stays within one file system.
     with tempfile.TemporaryDirectory(dir=directory) as scratch:
         text, result = Path(scratch, "runtime.ll"), Path(scratch, "runtime.bc")
-        _compile(target, *FLAGS, "-S", "-emit-llvm", str(SOURCES / "runtime.c"), "-o", str(text))
+        define = f"-DRX_PROCESS={process_symbol()}"
+        source = str(SOURCES / "runtime.c")
+        _compile(target, *FLAGS, define, "-S", "-emit-llvm", source, "-o", str(text))
         text.write_text(CPU_ATTRIBUTE.sub("", text.read_text()))
         _compile(target, "-c", "-emit-llvm", str(text), "-o", str(result))
         result.replace(path)

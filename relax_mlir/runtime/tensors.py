@@ -1,11 +1,11 @@
-"""Arrays as DLPack descriptors, and results as NumPy arrays that own their memory."""
+"""Arrays as DLPack descriptors."""
 
 import ctypes
 import functools
 import importlib.util
 import operator
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ CPU = 1
 
 _CODE_OF_KIND = {"i": INT, "u": UINT, "f": FLOAT, "c": COMPLEX, "b": BOOL}
 _KIND_OF_CODE = {code: kind for kind, code in _CODE_OF_KIND.items()}
+
+MAX_RANK = 32  # RX_MAX_RANK
 
 # MLIR's element types that Python numbers can be converted to.
 _NUMPY_OF_ELEMENT: dict[str, np.dtype] = {
@@ -46,6 +48,22 @@ class DLTensor(ctypes.Structure):
     )
 
 
+class _Versioned(ctypes.Structure):
+    """`DLManagedTensorVersioned`."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", DLTensor),
+    )
+
+
+_READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
+
+
 class TensorError(Exception):
     """A value cannot be an argument or result; the text goes on after "argument 0: "."""
 
@@ -63,7 +81,11 @@ class Slot:
     is_written: bool = False
 
 
-def describe(tensor: DLTensor, value: Any, slot: Slot) -> object:
+Kept = tuple[object, ctypes.Array]
+"""What a descriptor points to, its dims last."""
+
+
+def describe(tensor: DLTensor, value: Any, slot: Slot) -> Kept:
     """Fills `tensor` with a view of `value`; returns what must stay alive as long as it is used.
 
     `value` is a NumPy array, an object with `__dlpack__`, a number (for rank 0 or a shape value),
@@ -73,10 +95,16 @@ def describe(tensor: DLTensor, value: Any, slot: Slot) -> object:
     Raises:
         TensorError: the value is none of these, or cannot be written to.
     """
+    if type(value) is np.ndarray:
+        return _describe_numpy(tensor, value, slot)
+    if isinstance(value, np.ma.MaskedArray):
+        raise TensorError("an array with a value for each element is expected, but it is masked")
     if isinstance(value, np.ndarray):
         return _describe_numpy(tensor, value, slot)
-    if hasattr(value, "__dlpack__"):
+    if hasattr(type(value), "__dlpack__"):
         return _describe_dlpack(tensor, value, slot)
+    if slot.is_written:
+        raise TensorError(f"an array (NumPy or DLPack) is expected, but got {type(value).__name__}")
     if slot.is_shape:
         return _describe_numpy(tensor, _shape_values(value), slot)
     if isinstance(value, bool | int | float | np.generic):
@@ -87,9 +115,13 @@ def describe(tensor: DLTensor, value: Any, slot: Slot) -> object:
 def _shape_values(value: Any) -> np.ndarray:
     values = value if isinstance(value, Sequence) else (value,)
     try:
-        return np.array([operator.index(dim) for dim in values], dtype=np.int64)
+        integers = [operator.index(dim) for dim in values]
     except TypeError:
         raise TensorError(f"integers are expected, but got {value!r}") from None
+    for index, integer in enumerate(integers):
+        if not -(2**63) <= integer < 2**63:
+            raise TensorError(f"value {index} is {integer}, beyond 64 bits")
+    return np.array(integers, dtype=np.int64)
 
 
 def _scalar(value: Any, slot: Slot) -> np.ndarray:
@@ -107,7 +139,7 @@ def _scalar(value: Any, slot: Slot) -> np.ndarray:
         raise TensorError(f"{value!r} is out of the range of {slot.element}") from None
 
 
-def _describe_numpy(tensor: DLTensor, array: np.ndarray, slot: Slot) -> object:
+def _describe_numpy(tensor: DLTensor, array: np.ndarray, slot: Slot) -> Kept:
     flags, dtype = array.flags, array.dtype
     if slot.is_written and not flags.writeable:
         raise TensorError("an array that can be written to is expected, but it is read-only")
@@ -158,31 +190,74 @@ def _dtype_code(dtype: np.dtype, element: str) -> int:
     return _CODE_OF_KIND[dtype.kind]
 
 
+_is_capsule = ctypes.pythonapi.PyCapsule_IsValid
+_is_capsule.argtypes = (ctypes.py_object, ctypes.c_char_p)
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 _capsule_pointer.restype = ctypes.c_void_p
 
 
-def _describe_dlpack(tensor: DLTensor, value: Any, slot: Slot) -> object:
-    try:
-        capsule = value.__dlpack__()
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise TensorError(f"the {type(value).__name__} cannot be exported: {error}") from error
+def _describe_dlpack(tensor: DLTensor, value: Any, slot: Slot) -> Kept:
     # A capsule that nobody consumes frees its tensor when it dies, so holding it is enough.
-    source = DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
-    if not _is_compact(source):
+    capsule, source, is_read_only = _export(value)
+    dims = _exported_dims(source)
+    if slot.is_written and is_read_only:
+        raise TensorError("an array that can be written to is expected, but it is read-only")
+    if not _is_compact(source, dims):
         if slot.is_written:
             raise TensorError("is written to, so a row-major array without gaps is expected")
-        if source.device_type == CPU and source.code in _KIND_OF_CODE:
-            return _describe_numpy(tensor, np.ascontiguousarray(np.from_dlpack(value)), slot)
+        if source.device_type == CPU and source.code in (*_KIND_OF_CODE, BFLOAT):
+            kept = _describe_numpy(tensor, _copy(source, dims), slot)
+            tensor.code = source.code
+            return kept
+    own_dims = _dims_type(len(dims))(*dims)
     ctypes.pointer(tensor)[0] = source
     tensor.data = (source.data or 0) + source.byte_offset
+    if not tensor.data and 0 in dims:
+        tensor.data = _NOWHERE  # as a buffer, it would stand for none
     tensor.byte_offset = 0
-    return capsule
+    tensor.shape = own_dims  # those of the exporter may change
+    if _is_compact(source, dims):
+        tensor.strides = None
+    return capsule, own_dims
 
 
-def _is_compact(tensor: DLTensor) -> bool:
+_NOWHERE = 64
+
+
+def _export(value: Any) -> tuple[object, DLTensor, bool]:
+    """The capsule that an object exports, the tensor in it, and whether that is read-only."""
+    name = type(value).__name__
+    try:
+        try:
+            capsule = value.__dlpack__(max_version=(1, 0))
+        except TypeError:  # of a version of the protocol without versions
+            capsule = value.__dlpack__()
+    except Exception as error:
+        raise TensorError(f"the {name} cannot be exported: {error}") from error
+    if _is_capsule(capsule, b"dltensor"):
+        return capsule, DLTensor.from_address(_capsule_pointer(capsule, b"dltensor")), False
+    if not _is_capsule(capsule, b"dltensor_versioned"):
+        raise TensorError(f"the {name} exports no DLPack tensor, or one that was taken before")
+    managed = _Versioned.from_address(_capsule_pointer(capsule, b"dltensor_versioned"))
+    if managed.major != 1:
+        raise TensorError(f"the {name} exports DLPack {managed.major}, but 1 is expected")
+    return capsule, managed.tensor, bool(managed.flags & _READ_ONLY)
+
+
+def _exported_dims(tensor: DLTensor) -> list[int]:
+    if not 0 <= tensor.ndim <= MAX_RANK:
+        raise TensorError(f"rank is {tensor.ndim}, but 0 to {MAX_RANK} are supported")
+    if tensor.ndim and not tensor.shape:
+        raise TensorError("has no dims")
     dims = tensor.shape[: tensor.ndim]
+    for index, dim in enumerate(dims):
+        if dim < 0:
+            raise TensorError(f"dim {index} is {dim}, but a dim must not be negative")
+    return dims
+
+
+def _is_compact(tensor: DLTensor, dims: Sequence[int]) -> bool:
     if not tensor.strides or 0 in dims:
         return True
     stride = 1
@@ -193,31 +268,27 @@ def _is_compact(tensor: DLTensor) -> bool:
     return True
 
 
-class _Owner:
-    """Memory that the runtime allocated; an array made from it keeps it alive."""
+class _Exported:
+    """Memory with gaps, for NumPy; the elements are unsigned integers of their size."""
 
-    def __init__(self, interface: dict, free: Callable[[int], None]) -> None:
-        self.__array_interface__ = interface
-        self._free = free
+    def __init__(self, tensor: DLTensor, dims: Sequence[int]) -> None:
+        size = tensor.bits // 8
+        strides = tensor.strides[: tensor.ndim]
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (tensor.data + tensor.byte_offset, True),
+            "shape": tuple(dims),
+            "strides": tuple(size * stride for stride in strides),
+            "typestr": f"{'|' if size == 1 else '<'}{_KIND_OF_CODE.get(tensor.code, 'u')}{size}",
+        }
 
-    def __del__(self) -> None:
-        self._free(self.__array_interface__["data"][0])
 
-
-def own(tensor: DLTensor, free: Callable[[int], None]) -> np.ndarray:
-    """The array that takes over a result's memory; `free` is called with its address at the end.
-
-    bf16 becomes `ml_dtypes.bfloat16` if that package is installed, else uint16 with the same bits.
-    """
-    kind = _KIND_OF_CODE.get(tensor.code, "u")
-    interface = {
-        "version": 3,
-        "data": (tensor.data, False),
-        "shape": tuple(tensor.shape[: tensor.ndim]),
-        "typestr": f"{'|' if tensor.bits == 8 else '<'}{kind}{tensor.bits // 8}",
-    }
-    array = np.asarray(_Owner(interface, free))
-    return array.view(bfloat16()) if tensor.code == BFLOAT else array
+def _copy(tensor: DLTensor, dims: Sequence[int]) -> np.ndarray:
+    """A copy without gaps."""
+    try:
+        return np.ascontiguousarray(np.asarray(_Exported(tensor, dims)))
+    except (TypeError, ValueError) as error:
+        raise TensorError(f"cannot be copied: {error}") from error
 
 
 @functools.cache

@@ -43,7 +43,6 @@ from relax_mlir.dialects.graph import (
     CallTirInplaceOp,
     CallTirOp,
     GraphOp,
-    MatchCastOp,
     RequireOp,
     TensorType,
     annotation_of,
@@ -90,7 +89,7 @@ class _Assumptions:
             if isinstance(op, RequireOp):
                 if _open(op, op.facts, scope.facts) is None:
                     proved.append(op)
-            elif isinstance(op, GraphOp) and not isinstance(op, MatchCastOp):
+            elif isinstance(op, GraphOp):
                 for any_of in assumed_by(op, functions):
                     self._require(op, any_of, scope, scope.block == entry)
         for op in proved:

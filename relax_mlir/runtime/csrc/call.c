@@ -2,32 +2,81 @@
 
 typedef struct {
   const RxCall* call;
+  RxContext* context;
   int32_t failed;
 } Running;
 
-static void run_call(void* data) {
+static void run_entry(void* data) {
   Running* running = data;
   const RxCall* call = running->call;
   running->failed =
-      call->entry(call->context, call->args, call->num_args, call->results, call->num_results);
+      call->entry(running->context, call->args, call->num_args, call->results, call->num_results);
 }
 
-int32_t rx_call(RxCall* call) {
-  RxContext* context = call->context;
-  Running running = {call, 0};
-  if (rx_get_threads() < 1) {
-    clear_error(context);
-    say(context, "RELAX_NUM_THREADS is '%s'; expects a number of threads, 1 or more",
-        getenv("RELAX_NUM_THREADS"));
-    return RX_ERROR;
-  }
+static int32_t run_call(Thread* thread, RxContext* context, RxCall* call, RxFresh* const* fresh) {
+  Running running = {call, context, 0};
   context->call = call;
-  int64_t lack = attempt(run_call, &running);
+  context->fresh = fresh;
+  int64_t lack = attempt(thread, run_entry, &running);
+  context->fresh = NULL;
   if (lack) {
     say_lack(context);
     say(context, "a kernel needs %lld bytes of scratch memory", (long long)lack);
+  }
+  if (!lack && !running.failed) return RX_OK;
+  return context->lacks_memory ? RX_OUT_OF_MEMORY : RX_ERROR;
+}
+
+/* Makes the call, whose lock the thread has, on `threads` threads. */
+static int32_t call_on(Thread* thread, RxCall* call, int32_t threads, RxFresh* const* fresh) {
+  RxContext* context = take_context(call->context);
+  if (!context) {
+    static const char text[] = "out of memory: a context of the call";
+    memcpy(thread->error, text, sizeof text);
     return RX_OUT_OF_MEMORY;
   }
-  if (running.failed) return context->lacks_memory ? RX_OUT_OF_MEMORY : RX_ERROR;
-  return RX_OK;
+  int32_t outer = thread->threads;
+  thread->threads = threads;
+  start_spans(thread);
+  int32_t status = run_call(thread, context, call, fresh);
+  thread->threads = outer;
+  if (status) memcpy(thread->error, context->error, ERROR_SIZE);
+  give_context(context);
+  return status;
+}
+
+int32_t rx_call_on(RxCall* call, int32_t threads, RxFresh* const* fresh) {
+  Thread* thread = own_thread();
+  if (!thread) return RX_OUT_OF_MEMORY; /* rx_last_error says so */
+  thread->called = call->context;
+  thread->error[0] = 0;
+  if (threads <= 0) threads = call->context->threads;
+  if (threads <= 0) threads = rx_get_threads();
+  if (threads < 1) {
+    snprintf(thread->error, ERROR_SIZE,
+             "RELAX_NUM_THREADS is '%s'; expects a number of threads, 1 or more",
+             getenv("RELAX_NUM_THREADS"));
+    return RX_ERROR;
+  }
+  if (take_lock(&call->lock)) call->known = RX_NOTHING;
+  int32_t status = call_on(thread, call, at_most_all(threads), fresh);
+  give_lock(&call->lock);
+  return status;
+}
+
+int32_t rx_call(RxCall* call) { return rx_call_on(call, 0, NULL); }
+
+void rx_exchange_argument(RxCall* call, int32_t index, DLTensor* tensor) {
+  take_lock(&call->lock);
+  DLTensor* argument = &call->args[index];
+  DLTensor before = *argument, after = *tensor;
+  /* A child that is forked meanwhile finds a rank that is refused. */
+  argument->ndim = after.ndim = -1;
+  atomic_thread_fence(memory_order_seq_cst);
+  *argument = after;
+  atomic_thread_fence(memory_order_seq_cst);
+  argument->ndim = tensor->ndim;
+  *tensor = before;
+  call->known = RX_NOTHING;
+  give_lock(&call->lock);
 }

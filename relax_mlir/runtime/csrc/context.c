@@ -1,47 +1,72 @@
-/* Contexts: the error text and the arena of one caller. */
-#include <pthread.h>
+/* Contexts: the arena and the error text of one call, and the contexts beside it for calls that overlap. */
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { ERROR_SIZE = 1024 };
-
 struct RxContext {
-  Arena arena;
-  RxCall* call;         /* until rx_bind; NULL: called by itself */
-  int32_t lacks_memory; /* the error is that there was none */
+  char* arena;
+  int64_t arena_bytes;
+  RxCall* call;            /* until rx_bind; NULL: called by itself */
+  RxFresh* const* fresh;   /* where rx_call wants new results; NULL: in their descriptors */
+  int32_t lacks_memory;    /* the error is that there was none */
+  int32_t threads;         /* of calls; 0: what rx_set_threads says */
+  _Atomic int32_t is_busy; /* a call has it */
+  RxContext* _Atomic next; /* made for calls that overlapped with one of this context */
   int32_t error_length;
   char error[ERROR_SIZE];
 };
 
-static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
-static int64_t num_contexts;
-
-static void end_workers(void);
-static void free_scratch(void);
+static RxContext* new_context(void) {
+  RxContext* context = calloc(1, sizeof *context);
+  if (context) tally(RX_ALLOCATIONS, 1);
+  return context;
+}
 
 RxContext* rx_create(void) {
-  RxContext* context = calloc(1, sizeof *context);
-  if (!context) return NULL;
-  tally(RX_ALLOCATIONS, 1);
-  pthread_mutex_lock(&contexts_lock);
-  num_contexts++;
-  pthread_mutex_unlock(&contexts_lock);
+  RxContext* context = new_context();
+  if (context) atomic_fetch_add(&RX_PROCESS.num_contexts, 1);
   return context;
 }
 
 void rx_destroy(RxContext* context) {
   if (!context) return;
-  free_arena(&context->arena);
-  free(context);
-  pthread_mutex_lock(&contexts_lock);
-  if (--num_contexts == 0) {
-    end_workers();
-    free_scratch();
+  for (RxContext* next; context; context = next) {
+    next = atomic_load(&context->next);
+    tally(RX_ARENA_BYTES, -context->arena_bytes);
+    free(context->arena);
+    free(context);
   }
-  pthread_mutex_unlock(&contexts_lock);
+  if (atomic_fetch_sub(&RX_PROCESS.num_contexts, 1) == 1) free_own_thread();
 }
 
-const char* rx_last_error(RxContext* context) { return context ? context->error : "out of memory"; }
+/* A context for a call: this one, or one beside it that no other call has; NULL: no memory. What a
+ * call had that a fork left behind stays busy. */
+static RxContext* take_context(RxContext* first) {
+  for (RxContext* context = first; context; context = atomic_load(&context->next))
+    if (!atomic_load_explicit(&context->is_busy, memory_order_relaxed) &&
+        !atomic_exchange_explicit(&context->is_busy, 1, memory_order_acquire))
+      return context;
+  RxContext* context = new_context();
+  if (!context) return NULL;
+  context->is_busy = 1;
+  RxContext* next = atomic_load(&first->next);
+  do context->next = next;
+  while (!atomic_compare_exchange_weak(&first->next, &next, context));
+  return context;
+}
+
+static void give_context(RxContext* context) {
+  atomic_store_explicit(&context->is_busy, 0, memory_order_release);
+}
+
+const char* rx_last_error(RxContext* context) {
+  const Thread* thread = context ? own_thread() : NULL;
+  if (!thread) return "out of memory";
+  return thread->called == context ? thread->error : context->error;
+}
+
+void rx_set_context_threads(RxContext* context, int32_t threads) {
+  context->threads = threads < 0 ? 0 : threads;
+}
 
 static void clear_error(RxContext* context) {
   context->lacks_memory = 0;
@@ -72,14 +97,25 @@ int32_t rx_fail(RxContext* context, const char* message) {
   return 1;
 }
 
-void* rx_arena(RxContext* context, int64_t bytes) {
-  void* data = arena_take(&context->arena, bytes);
-  if (data) return data;
-  say_lack(context);
-  say(context, "the function needs %lld bytes for temporaries", (long long)bytes);
-  return NULL;
+int32_t rx_check_dim(RxContext* context, const char* what, int64_t got, int64_t want) {
+  if (got == want) return 0;
+  clear_error(context);
+  say(context, "%s is %lld, but %lld is expected", what, (long long)got, (long long)want);
+  return 1;
 }
 
-void* rx_arena_mark(RxContext* context) { return arena_mark(&context->arena); }
-
-void rx_arena_release(RxContext* context, void* mark) { arena_release(&context->arena, mark); }
+void* rx_arena(RxContext* context, int64_t bytes) {
+  if (context->arena && bytes <= context->arena_bytes) return context->arena;
+  free(context->arena);
+  tally(RX_ARENA_BYTES, -context->arena_bytes);
+  context->arena_bytes = 0;
+  context->arena = allocate(bytes);
+  if (!context->arena) {
+    say_lack(context);
+    say(context, "the function needs an arena of %lld bytes", (long long)bytes);
+    return NULL;
+  }
+  context->arena_bytes = bytes;
+  tally(RX_ARENA_BYTES, bytes);
+  return context->arena;
+}

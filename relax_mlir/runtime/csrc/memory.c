@@ -41,3 +41,8 @@ static void* allocate(int64_t bytes) {
 }
 
 void rx_free(void* data) { free(data); }
+
+void rx_release(RxFresh* fresh) {
+  free(fresh->data);
+  fresh->data = NULL;
+}

@@ -1,53 +1,57 @@
 /* The thread pool: workers spin briefly for the next region, then sleep on a futex.
  *
- * Each worker owns one word. The caller posts a region to the workers it wants, works itself, and
- * at the end takes back what a worker has not begun: a sleeping or preempted worker never holds up
- * a region.
+ * A process has one pool, of which several regions may have workers at the same time: a caller claims
+ * those that are free, in a word of bits. Each worker owns one word of its state. The caller posts its
+ * region to the workers it claimed, works itself, and at the end takes back what a worker has not
+ * begun: a sleeping or preempted worker never holds up a region.
  *
  *     IDLE --caller--> POSTED --worker--> RUNNING --worker--> IDLE
  *     ASLEEP --caller--> POSTED (and a wake-up)      POSTED --caller--> IDLE (taken back)
- *     IDLE --worker, after spinning--> ASLEEP        any --caller--> EXIT
+ *     IDLE --worker, after spinning--> ASLEEP
  *
  * Cores may share no cache: then a line that one wrote and the other reads takes 0.2 us. What a
  * worker needs to begin is in the line of its state, and the caller does not wait for any before it
  * works.
  */
-#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/syscall.h>
-
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
-#endif
 
 enum { MAX_THREADS = 256, SPIN = 3000, JOIN_SPIN = 256, CHUNKS_PER_THREAD = 16 };
-enum { IDLE, POSTED, RUNNING, ASLEEP, EXIT };
+enum { WORD_BITS = 64, WORDS = MAX_THREADS / WORD_BITS };
+enum { IDLE, POSTED, RUNNING, ASLEEP };
+
+typedef struct Region Region;
 
 /* One thread's part of a region: iterations that lie side by side, and probably what they read does
- * too. The caller's share comes first and has no state. Machines fetch pairs of lines. */
+ * too. Machines fetch pairs of lines. */
 typedef struct {
-  _Alignas(2 * ALIGNMENT) _Atomic uint32_t state;
-  _Atomic int32_t caller_cpu; /* when it woke the worker */
-  int32_t num_shares;
+  _Alignas(2 * ALIGNMENT) _Atomic uint32_t state; /* of the worker */
+  _Atomic int32_t caller_cpu;                     /* when it woke the worker */
+  Region* region;
   RxTask task;
   void* data;
   int64_t chunk;
   _Atomic int64_t next; /* first iteration that nobody took */
   int64_t end;
+  int32_t index; /* in the region */
 } Share;
 
-typedef struct {
-  _Alignas(ALIGNMENT) _Atomic uint32_t busy; /* owned by a region */
-  int32_t num_workers;
-  pid_t pid;
+/* A loop that several threads run, on the stack of its caller. */
+struct Region {
+  Share own; /* the caller's */
+  int32_t num_shares;
   _Atomic int64_t lack; /* bytes of scratch memory that a thread did not get; 0: none */
-  Share shares[MAX_THREADS];
-  pthread_t threads[MAX_THREADS];
-} Pool;
+  Share* shares[MAX_THREADS];
+};
 
-static Pool* _Atomic pool;
-static int wiped_on_fork;
+struct Pool {
+  _Alignas(2 * ALIGNMENT) _Atomic uint64_t unclaimed[WORDS]; /* a bit for each worker */
+  _Atomic int32_t num_workers;
+  _Atomic int32_t is_growing;
+  int32_t num_cpus;
+  Share workers[MAX_THREADS];
+};
+
 static _Atomic int32_t num_threads; /* 0: not decided yet */
 
 static void relax_cpu(void) {
@@ -58,26 +62,26 @@ static void relax_cpu(void) {
 #endif
 }
 
-static void futex(_Atomic uint32_t* word, int operation, uint32_t value) {
-  syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
+static int32_t at_most_all(int64_t threads) {
+  return threads < MAX_THREADS ? (int32_t)threads : MAX_THREADS;
+}
+
+static int32_t count_cpus(void) {
+  cpu_set_t cpus;
+  return sched_getaffinity(0, sizeof cpus, &cpus) ? 1 : at_most_all(CPU_COUNT(&cpus));
 }
 
 /* 0 where the environment asks for no number of threads. */
 static int32_t default_threads(void) {
   const char* text = getenv("RELAX_NUM_THREADS");
-  cpu_set_t cpus;
-  if (text && *text) {
-    char* end;
-    long wanted = strtol(text, &end, 10);
-    return *end || wanted < 1 ? 0 : wanted < MAX_THREADS ? (int32_t)wanted : MAX_THREADS;
-  }
-  if (sched_getaffinity(0, sizeof cpus, &cpus)) return 1;
-  return CPU_COUNT(&cpus);
+  if (!text || !*text) return count_cpus();
+  char* end;
+  long wanted = strtol(text, &end, 10);
+  return *end || wanted < 1 ? 0 : at_most_all(wanted);
 }
 
 void rx_set_threads(int32_t threads) {
-  if (threads <= 0) threads = default_threads();
-  if (threads > MAX_THREADS) threads = MAX_THREADS;
+  threads = threads > 0 ? at_most_all(threads) : default_threads();
   atomic_store_explicit(&num_threads, threads, memory_order_relaxed);
 }
 
@@ -96,25 +100,23 @@ static void work_on(Share* share) {
   for (;;) {
     int64_t begin = atomic_fetch_add_explicit(&share->next, chunk, memory_order_relaxed);
     if (begin >= last) return;
-    task(data, begin, begin + chunk < last ? begin + chunk : last);
+    task(data, begin, last - begin > chunk ? begin + chunk : last);
   }
 }
 
-typedef struct {
-  Share* shares;
-  int32_t own, count;
-} Part;
-
 /* Works on the share of the thread's own, in order, then helps with the others. */
 static void work(void* data) {
-  const Part* part = data;
-  for (int32_t i = 0; i < part->count; i++) work_on(&part->shares[(part->own + i) % part->count]);
+  Share* own = data;
+  work_on(own);
+  const Region* region = own->region;
+  for (int32_t i = 1; i < region->num_shares; i++)
+    work_on(region->shares[(own->index + i) % region->num_shares]);
 }
 
-static void take_part(Pool* p, int32_t own) {
-  Part part = {p->shares, own, p->shares[own].num_shares};
-  int64_t lack = attempt(work, &part);
-  if (lack) atomic_store(&p->lack, lack);
+static void take_part(Share* own) {
+  Thread* thread = own_thread();
+  int64_t lack = thread ? attempt(thread, work, own) : (int64_t)sizeof *thread;
+  if (lack) atomic_store(&own->region->lack, lack);
 }
 
 /* Leaves the core of the caller, where the system may have woken this thread, for tens of
@@ -147,60 +149,87 @@ static uint32_t await_post(Share* share) {
   return seen;
 }
 
-static void* worker_main(void* argument) {
+static void* run_worker(void* argument) {
   Share* share = argument;
+  Thread* thread = own_thread();
+  if (thread) thread->in_region = 1; /* always */
   for (;;) {
     uint32_t seen = await_post(share);
-    if (seen == EXIT) return NULL;
     if (seen != POSTED || !atomic_compare_exchange_strong(&share->state, &seen, RUNNING)) continue;
-    Pool* p = atomic_load_explicit(&pool, memory_order_relaxed);
-    take_part(p, (int32_t)(share - p->shares));
+    take_part(share);
     atomic_store_explicit(&share->state, IDLE, memory_order_release);
   }
 }
 
-/* The pool's memory reads as zero in a forked child, which has no workers: it starts its own. */
-static Pool* make_pool(void) {
-  pthread_mutex_lock(&contexts_lock);
-  Pool* p = atomic_load(&pool);
-  if (!p) {
-    p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) p = NULL;
-    if (p) wiped_on_fork = !madvise(p, sizeof *p, MADV_WIPEONFORK);
-    atomic_store(&pool, p);
-  }
-  pthread_mutex_unlock(&contexts_lock);
-  return p;
+/* The pool; NULL: no memory. */
+static Pool* get_pool(void) {
+  Pool* pool = atomic_load_explicit(&RX_PROCESS.pool, memory_order_acquire);
+  if (pool) return pool;
+  void* fresh = mmap(NULL, sizeof *pool, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (fresh == MAP_FAILED) return NULL;
+  ((Pool*)fresh)->num_cpus = count_cpus();
+  if (atomic_compare_exchange_strong(&RX_PROCESS.pool, &pool, fresh)) return fresh;
+  munmap(fresh, sizeof *pool);
+  return pool; /* another thread's */
 }
 
-/* The pool, owned by the caller; NULL while it is in use. */
-static Pool* take_pool(void) {
-  Pool* p = atomic_load_explicit(&pool, memory_order_acquire);
-  if (!p && !(p = make_pool())) return NULL;
-  if (!wiped_on_fork && p->pid != getpid()) {
-    p->pid = getpid();
-    p->num_workers = 0;
-    p->busy = 0;
-  }
-  if (atomic_load_explicit(&p->busy, memory_order_relaxed)) return NULL;
-  return atomic_exchange_explicit(&p->busy, 1, memory_order_acquire) ? NULL : p;
+static void forget_workers(void) {
+  Pool* pool = atomic_load(&RX_PROCESS.pool);
+  if (!pool) return;
+  for (int word = 0; word < WORDS; word++) atomic_store(&pool->unclaimed[word], 0);
+  atomic_store(&pool->num_workers, 0);
+  atomic_store(&pool->is_growing, 0);
 }
 
-/* Starts workers up to the number wanted; returns how many there are to use. */
-static int32_t ensure_workers(Pool* p, int32_t wanted) {
+/* Adds up to `wanted` workers that are free to the region. */
+static void claim_workers(Pool* pool, Region* region, int32_t wanted) {
+  for (int word = 0; word < WORDS && wanted > 0; word++) {
+    uint64_t seen = atomic_load_explicit(&pool->unclaimed[word], memory_order_relaxed), rest, taken;
+    int32_t count;
+    do {
+      for (count = 0, rest = seen; rest && count < wanted; count++) rest &= rest - 1;
+      taken = seen ^ rest; /* the lowest bits, so that the same workers are taken again */
+    } while (taken && !atomic_compare_exchange_weak_explicit(&pool->unclaimed[word], &seen, rest,
+                                                             memory_order_acquire,
+                                                             memory_order_relaxed));
+    for (; taken; taken &= taken - 1, wanted--)
+      region->shares[region->num_shares++] =
+          &pool->workers[word * WORD_BITS + __builtin_ctzll(taken)];
+  }
+}
+
+static void release_workers(Pool* pool, const Region* region) {
+  uint64_t taken[WORDS] = {0};
+  for (int32_t i = 1; i < region->num_shares; i++) {
+    int64_t worker = region->shares[i] - pool->workers;
+    taken[worker / WORD_BITS] |= (uint64_t)1 << worker % WORD_BITS;
+  }
+  for (int word = 0; word < WORDS; word++)
+    if (taken[word])
+      atomic_fetch_or_explicit(&pool->unclaimed[word], taken[word], memory_order_release);
+}
+
+/* Starts workers for a region that got fewer than `wanted`: as many as there are CPUs, the caller's
+ * left out, or as one region wants. */
+static void start_workers(Pool* pool, Region* region, int32_t wanted) {
+  int32_t most = wanted >= pool->num_cpus ? wanted : pool->num_cpus - 1;
   sigset_t all, old;
-  if (p->num_workers >= wanted) return wanted;
+  if (atomic_load_explicit(&pool->num_workers, memory_order_relaxed) >= most) return;
+  if (atomic_exchange(&pool->is_growing, 1)) return; /* by another caller */
   /* Signals belong to the host program's threads. */
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
-  while (p->num_workers < wanted) {
-    int32_t own = p->num_workers + 1;
-    atomic_store(&p->shares[own].state, IDLE);
-    if (pthread_create(&p->threads[own], NULL, worker_main, &p->shares[own])) break;
-    p->num_workers = own;
+  while (region->num_shares <= wanted && pool->num_workers < most) {
+    Share* share = &pool->workers[pool->num_workers];
+    pthread_t thread;
+    atomic_store(&share->state, IDLE);
+    if (pthread_create(&thread, NULL, RX_PROCESS.run_worker, share)) break;
+    pthread_detach(thread);
+    pool->num_workers++;
+    region->shares[region->num_shares++] = share;
   }
   pthread_sigmask(SIG_SETMASK, &old, NULL);
-  return p->num_workers < wanted ? p->num_workers : wanted;
+  atomic_store(&pool->is_growing, 0);
 }
 
 /* Without waiting for the line, which the worker has; what goes wrong for one that falls asleep at
@@ -228,27 +257,15 @@ static void join(Share* share) {
   }
 }
 
-static void end_workers(void) {
-  Pool* p = atomic_load(&pool);
-  if (!p) return;
-  if (!wiped_on_fork && p->pid != getpid()) p->num_workers = 0;
-  for (int32_t i = 1; i <= p->num_workers; i++) {
-    atomic_store(&p->shares[i].state, EXIT);
-    futex(&p->shares[i].state, FUTEX_WAKE_PRIVATE, 1);
-  }
-  for (int32_t i = 1; i <= p->num_workers; i++) pthread_join(p->threads[i], NULL);
-  munmap(p, sizeof *p);
-  atomic_store(&pool, NULL);
-}
-
 /* A share for each thread, taken in chunks: a thread that is held up leaves some to others. */
-static void divide(Pool* p, RxTask task, void* data, int64_t count, int64_t grain,
-                   int32_t threads) {
+static void divide(Region* region, RxTask task, void* data, int64_t count, int64_t grain) {
+  int32_t threads = region->num_shares;
   int64_t size = count / threads, rest = count % threads, begin = 0;
   int64_t chunk = size / CHUNKS_PER_THREAD + 1;
   for (int32_t i = 0; i < threads; i++) {
-    Share* share = &p->shares[i];
-    share->num_shares = threads;
+    Share* share = region->shares[i];
+    share->region = region;
+    share->index = i;
     share->task = task;
     share->data = data;
     share->chunk = chunk < grain ? grain : chunk;
@@ -258,23 +275,40 @@ static void divide(Pool* p, RxTask task, void* data, int64_t count, int64_t grai
   }
 }
 
+/* Threads that may help with a loop of so many grains. */
+static int32_t helpers_for(const Thread* thread, int64_t grains) {
+  if (!thread || thread->in_region) return 0;
+  int32_t threads = thread->threads ? thread->threads : rx_get_threads();
+  return (threads < grains ? threads : (int32_t)grains) - 1;
+}
+
+/* Runs the loop on the threads of a region whose workers are claimed. */
+static void run_region(Thread* thread, Region* region, RxTask task, void* data, int64_t count,
+                       int64_t grain) {
+  region->shares[0] = &region->own;
+  region->lack = 0;
+  divide(region, task, data, count, grain);
+  thread->in_region = 1;
+  for (int32_t i = 1; i < region->num_shares; i++) post(region->shares[i]);
+  take_part(&region->own);
+  for (int32_t i = 1; i < region->num_shares; i++) join(region->shares[i]);
+  thread->in_region = 0;
+}
+
 void rx_parallel_for(RxTask task, void* data, int64_t count, int64_t grain) {
-  if (count <= 0) return;
-  int64_t threads = count <= grain ? 1 : rx_get_threads();
-  Pool* p = threads == 1 ? NULL : take_pool();
-  if (!p) {
-    task(data, 0, count);
+  Thread* thread = count > grain ? own_thread() : NULL;
+  int32_t helpers = count > grain ? helpers_for(thread, (count - 1) / grain + 1) : 0;
+  Pool* pool = helpers > 0 ? get_pool() : NULL;
+  Region region;
+  region.num_shares = 1;
+  if (pool) claim_workers(pool, &region, helpers);
+  if (pool && region.num_shares <= helpers) start_workers(pool, &region, helpers);
+  if (region.num_shares == 1) {
+    if (count > 0) task(data, 0, count);
     return;
   }
-  int64_t wanted = count / grain + (count % grain != 0);
-  int32_t helpers = ensure_workers(p, (int32_t)(threads < wanted ? threads : wanted) - 1);
-  divide(p, task, data, count, grain, helpers + 1);
-  for (int32_t i = 1; i <= helpers; i++) post(&p->shares[i]);
-  take_part(p, 0);
-  for (int32_t i = 1; i <= helpers; i++) join(&p->shares[i]);
-  counters[RX_PARALLEL_REGIONS]++;
-  int64_t lack = p->lack;
-  p->lack = 0;
-  atomic_store_explicit(&p->busy, 0, memory_order_release);
-  if (lack) escape(own_stack(), lack);
+  run_region(thread, &region, task, data, count, grain);
+  release_workers(pool, &region);
+  tally(RX_PARALLEL_REGIONS, 1);
+  if (region.lack) escape(thread, region.lack);
 }

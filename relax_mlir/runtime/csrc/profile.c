@@ -1,8 +1,11 @@
 /* Spans of time of the kernels of host functions, recorded on request. */
 #include <time.h>
 
+static uint32_t spans_lock;
+static _Atomic int64_t span_capacity; /* 0: nothing is recorded */
+static _Atomic int32_t num_calls;
+static int64_t num_spans;
 static RxSpan* spans;
-static int64_t span_capacity, num_spans;
 
 static int64_t now_ns(void) {
   struct timespec time;
@@ -11,25 +14,50 @@ static int64_t now_ns(void) {
 }
 
 int32_t rx_profile(int64_t capacity) {
-  free(spans);
-  num_spans = span_capacity = 0;
-  spans = capacity > 0 ? malloc((size_t)capacity * sizeof *spans) : NULL;
-  if (capacity > 0 && !spans) return 1;
-  span_capacity = capacity;
-  return 0;
+  int is_possible = capacity < MOST_BYTES / (int64_t)sizeof *spans;
+  RxSpan* fresh = NULL;
+  if (capacity > 0 && is_possible) fresh = malloc((size_t)capacity * sizeof *spans);
+  take_lock(&spans_lock);
+  RxSpan* before = spans;
+  num_spans = num_calls = span_capacity = 0;
+  spans = fresh;
+  span_capacity = fresh ? capacity : 0;
+  give_lock(&spans_lock);
+  free(before);
+  return capacity > 0 && !fresh;
 }
 
-int64_t rx_num_spans(void) { return num_spans; }
+int64_t rx_spans(RxSpan* copies, int64_t capacity) {
+  take_lock(&spans_lock);
+  int64_t number = num_spans;
+  if (number < capacity) capacity = number;
+  if (capacity > 0) memcpy(copies, spans, (size_t)capacity * sizeof *spans);
+  give_lock(&spans_lock);
+  return number;
+}
 
-const RxSpan* rx_spans(void) { return spans; }
+static int is_recording(void) {
+  return atomic_load_explicit(&span_capacity, memory_order_relaxed) != 0;
+}
+
+/* Before a call: its spans are told from those of calls that overlap. */
+static void start_spans(Thread* thread) {
+  thread->span = (RxSpan){.call = is_recording() ? atomic_fetch_add(&num_calls, 1) : 0};
+}
 
 void rx_span_begin(int32_t site) {
-  if (num_spans >= span_capacity) return;
-  spans[num_spans].site = site;
-  spans[num_spans].begin = now_ns();
+  Thread* thread = is_recording() ? own_thread() : NULL;
+  if (!thread) return;
+  thread->span.site = site;
+  thread->span.begin = now_ns();
 }
 
 void rx_span_end(void) {
-  if (num_spans >= span_capacity) return;
-  spans[num_spans++].end = now_ns();
+  Thread* thread = is_recording() ? own_thread() : NULL;
+  if (!thread || !thread->span.begin) return; /* recording has just begun */
+  thread->span.end = now_ns();
+  take_lock(&spans_lock);
+  if (num_spans < span_capacity) spans[num_spans++] = thread->span;
+  give_lock(&spans_lock);
+  thread->span.begin = 0;
 }

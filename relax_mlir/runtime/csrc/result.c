@@ -49,12 +49,19 @@ static void* allocate_result(RxContext* context, int32_t index, int32_t bits, in
 void* rx_result(RxContext* context, DLTensor* results, int32_t index, int32_t code, int32_t bits,
                 int32_t ndim, const int64_t* dims) {
   DLTensor* result = &results[index];
-  if (result->data) {
+  RxFresh* fresh = context->fresh ? context->fresh[index] : NULL;
+  if (!fresh && result->data) {
     int32_t failed = check_result(context, result, index, code, bits, ndim, dims);
     return failed ? NULL : result->data;
   }
   void* data = allocate_result(context, index, bits, ndim, dims);
   if (!data) return NULL;
+  if (fresh) {
+    fresh->data = data; /* first: the memory has an owner now */
+    fresh->ndim = ndim;
+    for (int32_t d = 0; d < ndim; d++) fresh->dims[d] = dims[d];
+    return data;
+  }
   for (int32_t d = 0; d < ndim; d++) result->shape[d] = dims[d];
   *result =
       (DLTensor){data, {1, 0}, ndim, {(uint8_t)code, (uint8_t)bits, 1}, result->shape, NULL, 0};
@@ -64,12 +71,16 @@ void* rx_result(RxContext* context, DLTensor* results, int32_t index, int32_t co
 int32_t rx_result_alias(RxContext* context, DLTensor* results, int32_t index,
                         const DLTensor* argument) {
   DLTensor* result = &results[index];
+  if (context->fresh && context->fresh[index]) return 0; /* the caller knows */
   if (result->data && result->data != argument->data) {
     clear_error(context);
     say(context, "result %d: is an argument updated in place, so no buffer of its own is expected",
         index);
     return 1;
   }
+  if (result->data)
+    return check_result(context, result, index, argument->dtype.code, argument->dtype.bits,
+                        argument->ndim, argument->shape);
   for (int32_t d = 0; d < argument->ndim; d++) result->shape[d] = argument->shape[d];
   *result = (DLTensor){
       argument->data, argument->device, argument->ndim, argument->dtype, result->shape, NULL, 0};

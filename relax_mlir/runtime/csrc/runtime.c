@@ -4,7 +4,9 @@
 
 #include "memory.c"
 
-#include "arena.c"
+#include "process.c"
+
+#include "thread.c"
 
 #include "context.c"
 
@@ -16,18 +18,16 @@
 
 #include "bind_quickly.c"
 
-#include "inside.c"
-
 #include "result.c"
 
 #include "scratch.c"
 
 #include "pool.c"
 
-#include "call.c"
-
 #include "memref.c"
 
 #include "half.c"
 
 #include "profile.c"
+
+#include "call.c"

@@ -88,7 +88,6 @@ FUNCTIONS: dict[str, Callable[..., int]] = {
     "pthread_setspecific": _set_specific,
     "sched_getaffinity": lambda *_: -1,  # so that there is one thread
     **dict.fromkeys(
-        ("getenv", "getpid", "madvise", "pthread_key_create", "pthread_key_delete"), _nothing
+        ("getenv", "madvise", "munmap", "pthread_key_create", "__register_atfork"), _nothing
     ),
-    **dict.fromkeys(("pthread_mutex_lock", "pthread_mutex_unlock", "munmap"), _nothing),
 }

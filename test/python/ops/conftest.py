@@ -3,11 +3,18 @@
 import os
 
 import pytest
+from harness import ROUTES
 
 
-@pytest.fixture(params=["operator", "program"])
+@pytest.fixture(params=["loops", "O2"])
 def route(request: pytest.FixtureRequest) -> str:
-    """What the operator means, and what the tensor program computes that it is legalised to."""
+    """Two routes, for programs of one stage."""
+    return request.param
+
+
+@pytest.fixture(params=ROUTES)
+def any_route(request: pytest.FixtureRequest) -> str:
+    """Every route, for programs of several stages."""
     return request.param
 
 

@@ -14,9 +14,15 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
+from relax_mlir.codegen.elf import link_shared
+from relax_mlir.codegen.elf_object import GLOBAL, read_object
+from relax_mlir.codegen.llvm import Source, compile_sources
 from relax_mlir.runtime import bitcode_path
+from relax_mlir.runtime.build import PROCESS
+from relax_mlir.target import Target
 
 CSRC = bitcode_path(platform.machine()).parent.parent / "csrc"
 ZIG = (sys.executable, "-m", "ziglang")
@@ -93,17 +99,33 @@ def build_module(
     parts += [_define(function) for function in functions]
     parts.append(f"const char *rx_metadata(void) {{ return {json.dumps(json.dumps(metadata))}; }}")
     source.write_text("\n".join(parts))
-    objects = [directory / "module.o", directory / "runtime.o"]
+    made = directory / "module.o"
+    flags = ("-O2", "-fPIC", "-fno-sanitize=all", "-fno-stack-protector")
     target = f"{platform.machine()}-linux-gnu.2.17"
-    for file, made in zip((source, bitcode_path(platform.machine())), objects, strict=True):
-        _run("cc", "-target", target, "-O2", "-fPIC", f"-I{CSRC}", "-c", str(file), "-o", str(made))
+    command = (*ZIG, "cc", "-target", target, *flags, f"-I{CSRC}", "-c", source, "-o", made)
+    subprocess.run(command, check=True)
+    objects = [_runtime(), made.read_bytes()]
+    exports = [name for data in objects for name in _public(data)]
+    unique = [name for name in exports if name.startswith(PROCESS)]
     result = directory / "module.so"
-    _run("ld.lld", "-shared", *map(str, objects), "-o", str(result))
+    result.write_bytes(link_shared(objects, exports, unique=unique))
     return result
 
 
-def _run(*arguments: str) -> None:
-    subprocess.run([*ZIG, *arguments], check=True)
+@cache
+def _runtime() -> bytes:
+    """The runtime as an object."""
+    source = Source("", bitcode_path(platform.machine()).read_bytes())
+    return compile_sources([source], Target.parse("native"), 3)[0]
+
+
+def _public(data: bytes) -> list[str]:
+    """The symbols that an object offers to other libraries."""
+    return [
+        symbol.name
+        for symbol in read_object(data).symbols
+        if symbol.binding == GLOBAL and symbol.defined and not symbol.hidden
+    ]
 
 
 def _signature(function: CFunction) -> dict:

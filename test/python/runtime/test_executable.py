@@ -15,7 +15,7 @@ from c_module import CFunction, Output, Tensor, build_module, shape
 
 from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import Executable, load
-from relax_mlir.runtime import bitcode_path, tensors
+from relax_mlir.runtime import bitcode_path, results, tensors
 from relax_mlir.runtime.build import BuildError, build
 
 SUM = """
@@ -204,7 +204,7 @@ def test_bfloat16(exe, monkeypatch):
     assert got.dtype == ml_dtypes.bfloat16
     np.testing.assert_array_equal(got, x)
     np.testing.assert_array_equal(exe["echo"](x.view(np.uint16)), x)
-    monkeypatch.setattr(tensors, "bfloat16", lambda: np.dtype(np.uint16))
+    monkeypatch.setattr(results, "bfloat16", lambda: np.dtype(np.uint16))
     np.testing.assert_array_equal(exe["echo"](x), x.view(np.uint16))
 
 

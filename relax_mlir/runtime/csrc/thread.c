@@ -1,0 +1,61 @@
+/* The state of each thread, shared by the modules that it calls. */
+#include <setjmp.h>
+
+enum { ERROR_SIZE = 1024 };
+
+/* A block of a thread's scratch stack. */
+typedef struct Block {
+  struct Block* below;
+  int64_t size, used; /* of the bytes after the header */
+  char padding[ALIGNMENT - sizeof(void*) - 2 * sizeof(int64_t)];
+} Block;
+
+/* Where a thread goes on when it runs out of scratch memory, and the block that was in use then. */
+typedef struct Escape {
+  jmp_buf place;
+  Block* block;
+  int64_t used;
+  struct Escape* outer;
+} Escape;
+
+typedef struct {
+  Block* top;
+  Escape* escape;          /* the innermost; NULL outside of `attempt` */
+  int64_t lack;            /* bytes of scratch memory that there were not */
+  int32_t threads;         /* of the call that runs; 0: what rx_set_threads says */
+  int32_t in_region;       /* loops run in place */
+  RxSpan span;             /* of the kernel that runs, while spans are recorded */
+  const RxContext* called; /* of the last rx_call, */
+  char error[ERROR_SIZE];  /* and its text */
+} Thread;
+
+static void free_thread(void* pointer) {
+  Thread* thread = pointer;
+  for (Block *block = thread->top, *below; block; block = below) {
+    below = block->below;
+    free(block);
+  }
+  free(thread);
+}
+
+__attribute__((cold, noinline)) static Thread* new_thread(void) {
+  Thread* thread = RX_PROCESS.has_key ? calloc(1, sizeof *thread) : NULL;
+  if (thread && pthread_setspecific(RX_PROCESS.key, thread)) {
+    free(thread);
+    thread = NULL;
+  }
+  if (thread) tally(RX_ALLOCATIONS, 1);
+  return thread;
+}
+
+/* NULL: no memory. */
+static Thread* own_thread(void) {
+  Thread* thread = RX_PROCESS.has_key ? pthread_getspecific(RX_PROCESS.key) : NULL;
+  return thread ? thread : new_thread();
+}
+
+/* Frees the calling thread's state, which is made anew when it is needed. */
+static void free_own_thread(void) {
+  Thread* thread = RX_PROCESS.has_key ? pthread_getspecific(RX_PROCESS.key) : NULL;
+  if (thread && !pthread_setspecific(RX_PROCESS.key, NULL)) free_thread(thread);
+}

@@ -1,0 +1,79 @@
+"""What a compiled function takes and returns, as the metadata of its module says."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from relax_mlir.runtime.tensors import MAX_RANK, Slot
+
+Dims = tuple[int | str | None, ...] | None
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a compiled function.
+
+    `kind` is "tensor" or "shape", `dtype` MLIR's element type, `dims` numbers and expressions over
+    symbols, None for one that is not known (all None: any rank). An `inout` argument is updated
+    in place.
+    """
+
+    name: str
+    kind: str
+    dtype: str
+    dims: Dims
+    inout: bool
+
+    def __str__(self) -> str:
+        inout = "inout " if self.inout else ""
+        kind = "shape" if self.kind == "shape" else self.dtype
+        return f"{inout}{self.name}: {kind}{_brackets(self.dims)}"
+
+    def slot(self) -> Slot:
+        """What the runtime expects of it."""
+        return Slot(self.dtype, is_shape=self.kind == "shape", is_written=self.inout)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result of a compiled function; `alias` is the index of the argument it is, if it is one."""
+
+    kind: str
+    dtype: str
+    dims: Dims
+    alias: int | None
+
+    def __str__(self) -> str:
+        return f"{'shape' if self.kind == 'shape' else self.dtype}{_brackets(self.dims)}"
+
+    @property
+    def room(self) -> int:
+        """Number of dims to make room for."""
+        if self.kind == "shape":
+            return 1
+        return MAX_RANK if self.dims is None else len(self.dims)
+
+
+def arguments_of(signature: Mapping[str, Any]) -> tuple[Argument, ...]:
+    """The arguments of a function that the metadata describes."""
+    return tuple(
+        Argument(arg["name"], arg["kind"], arg["dtype"], _dims(arg["dims"]), arg["inout"])
+        for arg in signature["arguments"]
+    )
+
+
+def results_of(signature: Mapping[str, Any]) -> tuple[Result, ...]:
+    """The results of a function that the metadata describes."""
+    return tuple(
+        Result(result["kind"], result["dtype"], _dims(result["dims"]), result["alias"])
+        for result in signature["results"]
+    )
+
+
+def _brackets(dims: Dims) -> str:
+    known = () if dims is None else ("?" if dim is None else str(dim) for dim in dims)
+    return "[...]" if dims is None else f"[{', '.join(known)}]"
+
+
+def _dims(dims: Sequence[int | str | None] | None) -> Dims:
+    return None if dims is None else tuple(dims)
