@@ -1,6 +1,7 @@
 """A compiler for tensor programs with symbolic shapes, on MLIR.
 
     exe = relax_mlir.compile("model.mlir")         # an Executable; exe["main"](x)
+    exe = relax_mlir.interpret("model.mlir")       # the same in NumPy, slowly: what it has to give
     exe = relax_mlir.load("model.so")              # what `exe.save` or relax-compile wrote
     model = relax_mlir.llm.load("smollm2")         # a language model
 
@@ -14,16 +15,18 @@ if TYPE_CHECKING:
     from relax_mlir import llm
     from relax_mlir.compiler import compile
     from relax_mlir.executable import Executable, load
+    from relax_mlir.interpreter import interpret
 
 __version__ = "0.1.0"
 
 _MODULE_OF = {
     "compile": "relax_mlir.compiler",
+    "interpret": "relax_mlir.interpreter",
     "load": "relax_mlir.executable",
     "Executable": "relax_mlir.executable",
 }
 
-__all__ = ["Executable", "__version__", "compile", "llm", "load"]
+__all__ = ["Executable", "__version__", "compile", "interpret", "llm", "load"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from relax_mlir.bindings import func, ir, llvm
@@ -18,18 +17,11 @@ from relax_mlir.host.library import slot_name
 from relax_mlir.kernels import Kernels
 from relax_mlir.passes import Pipeline, Timing
 from relax_mlir.pipelines import OPT_LEVELS, pipeline
+from relax_mlir.source import Source, read_source
 from relax_mlir.target import Target
 
 HOST_PREFIX = "rx_"
 LIBRARY_PREFIX = slot_name("")
-
-
-@dataclass(frozen=True)
-class Source:
-    """The text of a module and the name that diagnostics give it."""
-
-    text: str
-    name: str
 
 
 def compile(
@@ -122,25 +114,6 @@ def _host_symbols(module: ir.Module) -> list[str]:
         if type(op) in prefixes
     ]
     return [name for name, prefix in symbols if name.startswith(prefix)]
-
-
-def read_source(source: "ir.Module | str | os.PathLike") -> Source:
-    """Returns the text of a module given in any of the accepted ways.
-
-    A string is a path if it ends in `.mlir` and has one line, text otherwise. Raises UsageError
-    if the file cannot be read.
-    """
-    if isinstance(source, ir.Module):
-        return Source(str(source), "module")
-    if isinstance(source, str) and (
-        not source.rstrip().endswith(".mlir") or "\n" in source.strip()
-    ):
-        return Source(source, "text")
-    try:
-        return Source(Path(source).read_text(), str(source))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
-        raise UsageError(f"cannot read '{source}': {reason}") from None
 
 
 def cache_key(text: str, target: Target, passes: str) -> bytes:

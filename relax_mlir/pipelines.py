@@ -33,9 +33,10 @@ class Step:
 STEPS = (
     Step("relax-infer-shapes", "every annotation is as fine as the rules can make it"),
     Step("relax-verify", "every rule of the dialects holds, so later passes need no checks"),
+    Step("relax-inline-functions", "graph functions call kernels, and functions that stay"),
+    Step("relax-name-dims", "every dim is an expression over symbols that are bound"),
     Step("relax-fuse-attention", "attention that was written out is one operator", 2),
     Step("relax-canonicalize-bindings", "no cast, reshape or permutation is redundant", 1),
-    Step("relax-inline-functions", "graph functions call kernels only"),
     Step(
         "relax-quantize{{scheme={quantize}}}",
         "weights are numbers of few bits, decoded where they are read",

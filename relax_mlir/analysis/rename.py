@@ -1,5 +1,6 @@
-"""Symbols of whole functions: which ones occur, and replacing them everywhere."""
+"""Symbols of whole functions: which ones occur, new ones, and replacing them everywhere."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from relax_mlir.bindings import func, ir
@@ -14,7 +15,7 @@ from relax_mlir.dialects.graph import (
     to_mlir,
 )
 from relax_mlir.rewriting import walk_ops
-from relax_mlir.symbolic import Expr, Facts
+from relax_mlir.symbolic import Expr, Facts, sym
 
 from .functions import FACTS
 from .signatures import substitute
@@ -28,6 +29,26 @@ def used_symbols(root: ir.Operation | ir.OpView) -> set[str]:
     ops: list[ir.OpView] = walk_ops(root)
     known: dict[ir.Type, frozenset[str]] = {}
     return set().union(*(own_symbols(op, known) for op in ops))
+
+
+class FreshSymbols:
+    """Symbols that a function does not use yet."""
+
+    def __init__(self, function: ir.Operation | ir.OpView) -> None:
+        self._function = function
+        self._taken: set[str] | None = None
+
+    def __call__(self, base: str) -> Expr:
+        """A symbol of that name, or else with a number behind it; taken from then on."""
+        if self._taken is None:
+            self._taken = used_symbols(self._function)
+        base = re.sub(r"[^A-Za-z0-9_]", "_", base)
+        name, count = base, 0
+        while name in self._taken:
+            count += 1
+            name = f"{base}_{count}"
+        self._taken.add(name)
+        return sym(name)
 
 
 def own_symbols(op: ir.OpView, known: dict[ir.Type, frozenset[str]] | None = None) -> set[str]:
@@ -56,28 +77,39 @@ def _symbols_of(dims: Iterable[Dim]) -> frozenset[str]:
 def rename_symbols(root: ir.Operation | ir.OpView, values: Mapping[str, Expr]) -> None:
     """Replaces symbols by expressions in an op and all that is nested in it, all at once."""
     known: dict[ir.Type, ir.Type] = {}
+    ops: list[ir.OpView] = walk_ops(root)
+    for op in ops:
+        rename_own_symbols(op, values, known)
+
+
+def rename_own_symbols(
+    op: ir.OpView, values: Mapping[str, Expr], known: dict[ir.Type, ir.Type] | None = None
+) -> None:
+    """Replaces symbols in an op itself, its blocks' arguments included.
+
+    `known` remembers types, for one and the same `values`.
+    """
+    known = {} if known is None else known
 
     def change(type_: ir.Type) -> ir.Type:
         if type_ not in known:
             known[type_] = to_mlir(_substituted(annotation_of(type_), values))
         return known[type_]
 
-    ops: list[ir.OpView] = walk_ops(root)
-    for op in ops:
-        for value in _values(op):
-            new = change(value.type)
-            if new != value.type:
-                value.set_type(new)
-        for name, attribute in list(_shapes(op)):
-            dims = [d if d is None else d.substitute(values) for d in dims_of_attr(attribute.dims)]
-            op.attributes[name] = shape_attr(dims)
-        for name, facts in list(_facts(op)):
-            texts = [ir.StringAttr.get(str(fact)) for fact in facts.substitute(values)]
-            op.attributes[name] = ir.ArrayAttr.get(texts)
-        if isinstance(op, func.FuncOp):
-            type_ = op.type
-            inputs, results = ([change(t) for t in ts] for ts in (type_.inputs, type_.results))
-            op.attributes[FUNCTION_TYPE] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
+    for value in _values(op):
+        new = change(value.type)
+        if new != value.type:
+            value.set_type(new)
+    for name, attribute in list(_shapes(op)):
+        dims = [d if d is None else d.substitute(values) for d in dims_of_attr(attribute.dims)]
+        op.attributes[name] = shape_attr(dims)
+    for name, facts in list(_facts(op)):
+        texts = [ir.StringAttr.get(str(fact)) for fact in facts.substitute(values)]
+        op.attributes[name] = ir.ArrayAttr.get(texts)
+    if isinstance(op, func.FuncOp):
+        type_ = op.type
+        inputs, results = ([change(t) for t in ts] for ts in (type_.inputs, type_.results))
+        op.attributes[FUNCTION_TYPE] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
 
 
 def _substituted(annotation: Annotation, values: Mapping[str, Expr]) -> Annotation:

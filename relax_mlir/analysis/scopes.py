@@ -21,7 +21,7 @@ from relax_mlir.dialects.graph import MatchCastOp, RequireOp, annotation_of
 from relax_mlir.symbolic import Fact, Facts
 
 from .functions import facts_of
-from .symbols import bindings
+from .symbols import bindings, dims_of
 
 
 @dataclass
@@ -40,6 +40,7 @@ class Scope:
             names = bound_by(op, self.symbols)
             self.symbols |= names
             self.casts.update(dict.fromkeys(names, op))
+            self.facts += asserted_by(op)
         elif isinstance(op, RequireOp) and len(op.facts) == 1:
             self.facts += Facts(op.facts)
 
@@ -93,6 +94,18 @@ def argument_symbols(function: func.FuncOp) -> frozenset[str]:
 def bound_by(cast: MatchCastOp, bound: frozenset[str]) -> frozenset[str]:
     """The symbols that a cast binds where `bound` are bound already."""
     return frozenset(bindings([annotation_of(cast.result)], bound))
+
+
+def asserted_by(cast: MatchCastOp) -> Facts:
+    """What a cast checks of dims that are known already."""
+    pairs = zip(dims_of(annotation_of(cast.input)), dims_of(annotation_of(cast.result)))
+    return Facts(
+        tuple(
+            Fact(target, "==", source)
+            for source, target in pairs
+            if source is not None and target is not None and source != target
+        )
+    )
 
 
 def runs_once(op: ir.OpView) -> bool:

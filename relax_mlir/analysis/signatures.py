@@ -56,13 +56,15 @@ class Unification:
 
 def substitute(annotation: Annotation, change: Callable[[Dim], Dim]) -> Annotation:
     """The annotation with each of its dims changed."""
+    return substitute_axes(annotation, lambda _, dim: change(dim))
+
+
+def substitute_axes(annotation: Annotation, change: Callable[[int, Dim], Dim]) -> Annotation:
+    """The annotation with each of its dims changed, by its axis."""
+    dims = [change(axis, dim) for axis, dim in enumerate(dims_of(annotation))]
     if isinstance(annotation, TensorType):
-        if annotation.dims is None:
-            return annotation
-        return TensorType(tuple(map(change, annotation.dims)), annotation.element)
-    if isinstance(annotation, ShapeValueType):
-        return shape_value_type([change(dim) for dim in dims_of(annotation)])
-    return annotation
+        return annotation if annotation.dims is None else annotation.with_dims(dims)
+    return shape_value_type(dims) if isinstance(annotation, ShapeValueType) else annotation
 
 
 def unify(parameters: Sequence[Annotation], arguments: Sequence[Annotation]) -> Unification:

@@ -3,7 +3,11 @@
 from torch_mlir import ir, passmanager
 from torch_mlir._mlir_libs import _mlir
 from torch_mlir.dialects import (
+    affine,
     arith,
+    bufferization,
+    builtin,
+    cf,
     ext,
     func,
     irdl,
@@ -22,7 +26,11 @@ from . import linalg
 _mlir.globals.dialect_search_modules = [__name__, "torch_mlir.dialects", "relax_mlir.dialects"]
 
 __all__ = [
+    "affine",
     "arith",
+    "bufferization",
+    "builtin",
+    "cf",
     "ext",
     "func",
     "ir",

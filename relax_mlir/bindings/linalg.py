@@ -11,4 +11,5 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 else:
+    from torch_mlir._mlir_libs._mlirDialectsLinalg import get_indexing_maps as get_indexing_maps
     from torch_mlir.dialects._linalg_ops_gen import *

@@ -1,4 +1,4 @@
-"""Element types as the host sees them: DLPack codes, memory types, names."""
+"""Element types as the host sees them: DLPack codes, types in memory."""
 
 from relax_mlir.bindings import ir
 
@@ -20,6 +20,13 @@ def dlpack_dtype(element: ir.Type) -> tuple[int, int]:
     raise ValueError(f"element type {element} cannot cross the host's border")
 
 
-def memory_type(element: ir.Type) -> str:
-    """Returns the text of the type an element is stored as: `i1` takes a byte."""
-    return "i8" if str(element) == "i1" else str(element)
+def byte_width(element: ir.Type) -> int:
+    """Bytes of an element in memory; raises ValueError as `dlpack_dtype` does."""
+    return dlpack_dtype(element)[1] // 8
+
+
+def memory_type(element: ir.Type) -> ir.Type:
+    """The type of an element in LLVM's memory: a boolean takes a byte, integers have no sign."""
+    if isinstance(element, ir.IndexType | ir.IntegerType):
+        return ir.IntegerType.get_signless(8 * byte_width(element))
+    return element

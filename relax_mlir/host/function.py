@@ -1,191 +1,240 @@
-"""Writes one host function: checks arguments, computes symbols, takes memory, calls kernels.
+"""One host function in the making: walks the regions of a graph function, op by op.
 
-    func.func @rx_fn_main(%ctx: !llvm.ptr, %args: !llvm.ptr, %num_args: i32,
-                          %results: !llvm.ptr, %num_results: i32) -> i32
-
-It is straight-line code but for exits to one failure block. Text is the builder: the parts
-(descriptors, address arithmetic) are long in any other form.
+What each kind of op becomes stands in `emit.EMITTERS`. Here is what they share: the builder, the
+scope at the point that is reached, and where values are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from relax_mlir.bindings import ir
-from relax_mlir.symbolic import Expr
+from relax_mlir.analysis.memory import Memory, returned_allocations
+from relax_mlir.bindings import arith, func, ir
+from relax_mlir.dialects.graph import Dim, TensorType
+from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.passes import PassFailure
+from relax_mlir.rewriting import SymbolNames
+from relax_mlir.symbolic import Expr, Fact
 
-from .dtypes import memory_type
+from .adaptor import Adaptors
+from .builder import Builder
+from .dtypes import byte_width
+from .runtime import Runtime
+from .scope import HostTensor, Scope, Size
+from .tables import INTEGER, Argument, Globals
 
-POINTER = "!llvm.ptr"
-DL_TENSOR = "!llvm.struct<(ptr, i32, i32, i32, i8, i8, i16, ptr, ptr, i64)>"
-"""DLTensor of dlpack.h: data, device, ndim, dtype, shape, strides, byte offset."""
 
-DATA, SHAPE, BYTE_OFFSET = 0, 7, 9
+class Border(Protocol):
+    """How tensors come into a host function, and out of it."""
+
+    def argument(self, index: int, annotation: TensorType) -> HostTensor:
+        """An argument that is a tensor of that annotation."""
+
+    def result(self, index: int, element: ir.Type, dims: Sequence[ir.Value]) -> ir.Value:
+        """The memory of a result of those dims."""
+
+    def return_argument(self, index: int, argument: int) -> None:
+        """Makes an argument that was updated in place a result."""
 
 
 @dataclass(frozen=True)
-class HostTensor:
-    """A tensor at run time: where it is, and the SSA names of its dims."""
-
-    pointer: str
-    dims: tuple[str, ...]
-    element: ir.Type
-
-
-@dataclass
-class HostFunction:
-    """The text of a host function under construction.
-
-    `symbols` maps a symbol to the SSA name of its value (an `index`).
-    """
+class Callee:
+    """A function that others call: its name, and how many sites of calls of kernels it has."""
 
     name: str
-    symbols: dict[str, str] = field(default_factory=dict)
-    lines: list[str] = field(default_factory=list)
-    _names: int = 0
-    _blocks: int = 0
-    _expressions: dict[Expr, str] = field(default_factory=dict)
+    num_sites: int
 
-    def value(self, text: str) -> str:
-        """Appends an operation with one result; returns the result's name."""
-        self._names += 1
-        name = f"%v{self._names}"
-        self.lines.append(f"  {name} = {text}")
-        return name
 
-    def line(self, text: str) -> None:
-        """Appends an operation without results."""
-        self.lines.append(f"  {text}")
+@dataclass(frozen=True)
+class HostModule:
+    """What host functions share, and the module that they are put into.
 
-    def integer(self, value: int, type_: str = "index") -> str:
-        """A constant of an integer type."""
-        return self.value(f"arith.constant {value} : {type_}")
+    `functions` are the graph functions; `callees` what became of those that others call, None while
+    one is on its way; `names` are those that are taken.
+    """
 
-    def null(self) -> str:
-        """The null pointer."""
-        return self.value(f"llvm.mlir.zero : {POINTER}")
+    module: ir.Module
+    table: Globals
+    runtime: Runtime
+    adaptors: Adaptors
+    names: SymbolNames
+    libraries: Mapping[str, FunctionOp]
+    functions: Mapping[str, func.FuncOp]
+    callees: dict[str, Callee | None] = field(default_factory=dict)
 
-    def address(self, name: str) -> str:
-        """The address of a global."""
-        return self.value(f"llvm.mlir.addressof @{name} : {POINTER}")
+    @property
+    def block(self) -> ir.Block:
+        """Where functions and tables are put."""
+        return self.module.body
 
-    def as_i64(self, index: str) -> str:
-        """An index as a 64-bit integer."""
-        return self.value(f"arith.index_cast {index} : index to i64")
 
-    def as_index(self, integer: str) -> str:
-        """A 64-bit integer as an index."""
-        return self.value(f"arith.index_cast {integer} : i64 to index")
+Emitter = Callable[["HostFunction", Any], None]
 
-    def array_of_i64(self, length: int) -> str:
-        """Stack room for `length` 64-bit integers."""
-        count = self.integer(max(1, length), "i64")
-        return self.value(f"llvm.alloca {count} x i64 : (i64) -> {POINTER}")
 
-    def element_pointer(self, base: str, index: int, type_: str) -> str:
-        """The address of element `index` of an array of `type_`."""
-        return self.value(f"llvm.getelementptr {base}[{index}] : ({POINTER}) -> {POINTER}, {type_}")
+class HostFunction:
+    """The graph function `graph` on its way to host code, which goes to `out`.
 
-    def load(self, pointer: str, type_: str) -> str:
-        """Loads a scalar."""
-        return self.value(f"llvm.load {pointer} : {POINTER} -> {type_}")
+    Sites are numbered from `first_site` on. `returned` are the tensors that are allocated as
+    results, each with its index; `open_facts` are facts of the function about symbols that are not
+    all known yet.
+    """
 
-    def store(self, value: str, pointer: str, type_: str) -> None:
-        """Stores a scalar."""
-        self.line(f"llvm.store {value}, {pointer} : {type_}, {POINTER}")
+    def __init__(
+        self,
+        graph: func.FuncOp,
+        out: Builder,
+        module: HostModule,
+        border: Border,
+        emitters: Mapping[type[ir.OpView], Emitter],
+        first_site: ir.Value | None = None,
+    ) -> None:
+        self.graph, self.out, self.module, self.border = graph, out, module, border
+        self.name: str = graph.name.value
+        self.scope = Scope(out, {})
+        self.open_facts: list[Fact] = []
+        self.memory = Memory({})
+        self.returned = returned_allocations(graph, self.memory)
+        self.num_sites = 0
+        self.emitters = emitters
+        self._first_site = first_site
+        self._annotations: dict[ir.Type, TensorType] = {}
+        self._num_calls = 0
 
-    def call(self, callee: str, arguments: Sequence[tuple[str, str]], result: str) -> str:
-        """Calls a function of the runtime; arguments are (name, type)."""
-        names = ", ".join(name for name, _ in arguments)
-        types = ", ".join(type_ for _, type_ in arguments)
-        return self.value(f"func.call @{callee}({names}) : ({types}) -> {result}")
+    # Control flow.
 
-    def fail_if(self, condition: str) -> None:
-        """Leaves the function with an error if the condition, an `i1`, is true."""
-        self._blocks += 1
-        self.line(f"cf.cond_br {condition}, ^fail, ^next{self._blocks}")
-        self.lines.append(f"^next{self._blocks}:")
+    @contextmanager
+    def region(self, block: ir.Block, scope: Scope) -> Iterator[ir.OpView]:
+        """Emits the ops of a block in a scope that just began, and yields its terminator."""
+        outer, num_calls, open_facts = self.scope, self._num_calls, list(self.open_facts)
+        self.scope, self._num_calls = scope, 0
+        *operations, terminator = block.operations
+        for op in operations:
+            with op.location:
+                self._emit(op)
+        with terminator.location:
+            yield terminator
+            if self._num_calls:
+                self.out.call_runtime("rx_count_kernels", [self.out.integer(self._num_calls)])
+        while self.scope is not outer:
+            self.scope.close(self.module.table, self.name)
+            self.scope = self.scope.outer
+        self._num_calls, self.open_facts = num_calls, open_facts
 
-    def fail_unless_zero(self, status: str) -> None:
-        """Leaves with an error unless a status of the runtime is 0."""
-        zero = self.integer(0, "i32")
-        self.fail_if(self.value(f"arith.cmpi ne, {status}, {zero} : i32"))
+    def _emit(self, op: ir.OpView) -> None:
+        emit = self.emitters.get(type(op))
+        if emit is None:
+            known = ", ".join(sorted(kind.OPERATION_NAME for kind in self.emitters))
+            raise PassFailure(op, f"cannot be host code, which is made of {known}")
+        emit(self, op)
 
-    def fail_if_null(self, pointer: str) -> None:
-        """Leaves with an error if the runtime gave no memory."""
-        self.fail_if(self.value(f'llvm.icmp "eq" {pointer}, {self.null()} : {POINTER}'))
+    def next_site(self, count: int = 1) -> ir.Value:
+        """The number of the next site, of as many, an `i32`; they are numbered in program order."""
+        number = self.out.integer(self.num_sites, self.out.i32)
+        self.num_sites += count
+        if self._first_site is None:
+            return number
+        return arith.addi(self._first_site, number, ip=self.out.at)
 
-    def descriptor_field(self, base: str, index: int, position: int, type_: str) -> str:
-        """Loads a field of element `index` of an array of DLTensor."""
-        types = f"({POINTER}) -> {POINTER}, {DL_TENSOR}"
-        pointer = self.value(f"llvm.getelementptr {base}[{index}, {position}] : {types}")
-        return self.load(pointer, type_)
+    def count_call(self) -> None:
+        """Counts a call of a kernel in the block at hand."""
+        self._num_calls += 1
 
-    def argument_pointer(self, index: int) -> str:
-        """The address of an argument's first element."""
-        data = self.descriptor_field("%args", index, DATA, POINTER)
-        offset = self.descriptor_field("%args", index, BYTE_OFFSET, "i64")
-        return self.offset_pointer(data, offset)
+    # Values.
 
-    def argument_dims(self, index: int, rank: int) -> tuple[str, ...]:
-        """The dims that an argument has at run time."""
-        shape = self.descriptor_field("%args", index, SHAPE, POINTER)
-        pointers = [self.element_pointer(shape, axis, "i64") for axis in range(rank)]
-        return tuple(self.as_index(self.load(pointer, "i64")) for pointer in pointers)
+    def tensor(self, value: ir.Value) -> HostTensor:
+        """Where a tensor is."""
+        tensors = self.scope.tensors
+        if value not in tensors:
+            index = ir.BlockArgument(value).arg_number
+            tensors[value] = self.border.argument(index, self.annotation(value))
+        return tensors[value]
 
-    def offset_pointer(self, pointer: str, offset: str) -> str:
-        """A pointer moved by a number of bytes, an i64."""
-        return self.value(
-            f"llvm.getelementptr {pointer}[{offset}] : ({POINTER}, i64) -> {POINTER}, i8"
-        )
+    def scalar(self, op: ir.OpView, value: ir.Value) -> ir.Value:
+        """An integer, a boolean, or an index, which has 64 bits."""
+        found = self.scope.scalars.get(value)
+        if found is None:
+            raise PassFailure(op, f"needs a value of type '{value.type}', which host code has not")
+        return found
 
-    def expression(self, expr: Expr) -> str:
-        """Computes an expression over the known symbols as an `index`.
+    def define(self, value: ir.Value, tensor: HostTensor) -> None:
+        """Says where a tensor is from here on."""
+        self.scope.tensors[value] = tensor
 
-        Raises KeyError with the name of a symbol that has no value.
+    def annotation(self, value: ir.Value) -> TensorType:
+        """The annotation of a tensor."""
+        if value.type not in self._annotations:
+            self._annotations[value.type] = TensorType.of(value)
+        return self._annotations[value.type]
+
+    def result(self, index: int) -> ir.Value:
+        """What the function returns as a result."""
+        operations = self.graph.entry_block.operations
+        return operations[len(operations) - 1].operands[index]
+
+    def copy(self, op: ir.OpView, source: HostTensor, target: ir.Value) -> None:
+        """Copies a tensor to an address."""
+        factors = [self.out.integer(byte_width(source.element)), *self.integers(op, source.dims)]
+        self.out.copy(target, source.pointer, self.out.product(factors))
+
+    # Integers.
+
+    def dims(self, op: ir.OpView, value: ir.Value) -> tuple[Expr, ...]:
+        """The dims that the annotation of a tensor says.
+
+        Raises PassFailure at the op if one of them is not known there.
         """
-        if expr not in self._expressions:
-            self._expressions[expr] = expr.lower(
-                const=self.integer,
-                symbol=lambda name: self.symbols[name],
-                add=lambda a, b: self.value(f"arith.addi {a}, {b} : index"),
-                mul=lambda a, b: self.value(f"arith.muli {a}, {b} : index"),
-                floordiv=lambda a, b: self.value(f"arith.floordivsi {a}, {b} : index"),
-                mod=self._modulo,
-                min=lambda a, b: self.value(f"arith.minsi {a}, {b} : index"),
-                max=lambda a, b: self.value(f"arith.maxsi {a}, {b} : index"),
-            )
-        return self._expressions[expr]
+        dims = self.annotation(value).dims
+        if dims is None:
+            raise PassFailure(op, "has a rank that is not known; assert it with graph.match_cast")
+        return tuple(self.known(op, dim) for dim in dims)
 
-    def _modulo(self, a: str, b: str) -> str:
-        quotient = self.value(f"arith.floordivsi {a}, {b} : index")
-        whole = self.value(f"arith.muli {quotient}, {b} : index")
-        return self.value(f"arith.subi {a}, {whole} : index")
+    def known(self, op: ir.OpView, size: Dim) -> Expr:
+        """An expression over symbols that are known; raises PassFailure at the op otherwise."""
+        if size is None:
+            raise PassFailure(op, "has a dim that is not known; assert it with graph.match_cast")
+        unknown = size.symbols - self.scope.symbols.keys()
+        if unknown:
+            raise PassFailure(op, f"uses the symbol '{min(unknown)}', which nothing binds")
+        return size
 
-    def byte_size(self, tensor: HostTensor) -> str:
-        """Bytes of a tensor, as an i64."""
-        total = self.integer(int_bytes(memory_type(tensor.element)), "i64")
-        for dim in tensor.dims:
-            total = self.value(f"arith.muli {total}, {self.as_i64(dim)} : i64")
-        return total
+    def integer(self, op: ir.OpView, size: Size | None, kind: int = INTEGER) -> ir.Value:
+        """The value of a size, an `i64`; `kind` is as for `Scope.integer`."""
+        if isinstance(size, ir.Value):
+            return size
+        try:
+            return self.scope.integer(self.known(op, size), kind)
+        except OverflowError:
+            raise _too_large(op, size) from None
 
-    def text(self) -> str:
-        """The function's text."""
-        head = (
-            f"func.func @{self.name}(%ctx: {POINTER}, %args: {POINTER}, %num_args: i32,"
-            f" %results: {POINTER}, %num_results: i32) -> i32 {{"
-        )
-        tail = [
-            "  %success = arith.constant 0 : i32",
-            "  func.return %success : i32",
-            "^fail:",
-            "  %failure = arith.constant 1 : i32",
-            "  func.return %failure : i32",
-            "}",
-        ]
-        return "\n".join([head, *self.lines, *tail])
+    def require_natural(self, op: ir.OpView, dims: Sequence[Expr]) -> None:
+        """Refuses, at run time, dims that are negative."""
+        for dim in dims:
+            try:
+                self.scope.require_natural(dim)
+            except OverflowError:
+                raise _too_large(op, dim) from None
+
+    def described(
+        self,
+        op: ir.OpView,
+        name: str,
+        arguments: Sequence[Argument],
+        symbols: Sequence[str],
+        facts: Sequence[Fact],
+        **numbers: int,
+    ) -> ir.Value:
+        """The address of an `RxFunction`: see `Globals.function`."""
+        try:
+            table = self.module.table.function(name, arguments, symbols, facts, **numbers)
+        except OverflowError:
+            raise PassFailure(op, "has a dim or a fact with a constant beyond 64 bits") from None
+        return self.out.address(table)
+
+    def integers(self, op: ir.OpView, sizes: Sequence[Size | None]) -> list[ir.Value]:
+        """The values of several sizes."""
+        return [self.integer(op, size) for size in sizes]
 
 
-def int_bytes(type_: str) -> int:
-    """Bytes of a scalar type, from its text."""
-    digits = "".join(filter(str.isdigit, type_))
-    return 8 if type_ == "index" else int(digits) // 8
+def _too_large(op: ir.OpView, size: Dim) -> PassFailure:
+    return PassFailure(op, f"uses '{size}', which has a constant beyond 64 bits")

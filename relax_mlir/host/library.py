@@ -1,67 +1,38 @@
 """Calling conventions of external libraries: how a library call becomes C arguments."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
-POINTER = "!llvm.ptr"
+from relax_mlir.bindings import arith, ir, llvm
+
+from .builder import Builder
+
 ROW_MAJOR, NO_TRANSPOSE, TRANSPOSE = 101, 111, 112
 
+Operand = tuple[ir.Value, Sequence[ir.Value]]
+"""A tensor argument: its pointer and its dims."""
 
-class Writer(Protocol):
-    """What a convention needs of the function being written."""
-
-    def value(self, text: str) -> str:
-        """Appends an operation with one result; returns the result's name."""
-
-    def line(self, text: str) -> None:
-        """Appends an operation without results."""
-
-
-class Tensor(Protocol):
-    """A tensor argument: the pointer's and the dims' SSA names."""
-
-    @property
-    def pointer(self) -> str:
-        """The pointer's name."""
-
-    @property
-    def dims(self) -> Sequence[str]:
-        """The dims' names."""
-
-
-Convention = Callable[[Writer, str, Sequence[Tensor]], None]
+Convention = Callable[[Builder, ir.Value, Sequence[Operand]], None]
+"""Appends the call of a C function, given as a pointer, with tensors."""
 
 
 def _cblas_gemm(transpose_rhs: bool) -> Convention:
     """`cblas_sgemm` with 64-bit integers: rows of `lhs` and all its leading dims are one m."""
 
-    def emit(writer: Writer, function: str, tensors: Sequence[Tensor]) -> None:
-        lhs, rhs, out = tensors
-        *rows, k = lhs.dims
-        n = rhs.dims[0] if transpose_rhs else rhs.dims[1]
-        m = writer.value("arith.constant 1 : index")
-        for row in rows:
-            m = writer.value(f"arith.muli {m}, {row} : index")
-        sizes = [writer.value(f"arith.index_cast {size} : index to i64") for size in (m, n, k)]
-        one_i64 = writer.value("arith.constant 1 : i64")
+    def emit(out: Builder, function: ir.Value, tensors: Sequence[Operand]) -> None:
+        (lhs, (*rows, k)), (rhs, rhs_dims), (result, _) = tensors
+        m, n = out.product(rows), rhs_dims[0 if transpose_rhs else 1]
         # BLAS refuses a leading dim of 0, even of an empty matrix.
-        ldb, ldc, lda = (
-            writer.value(f"arith.maxsi {size}, {one_i64} : i64")
-            for size in (sizes[2] if transpose_rhs else sizes[1], sizes[1], sizes[2])
+        lda, ldb, ldc = (
+            arith.maxsi(size, out.integer(1), ip=out.at)
+            for size in (k, k if transpose_rhs else n, n)
         )
         order, left, right = (
-            writer.value(f"arith.constant {flag} : i32")
+            out.integer(flag, out.i32)
             for flag in (ROW_MAJOR, NO_TRANSPOSE, TRANSPOSE if transpose_rhs else NO_TRANSPOSE)
         )
-        one = writer.value("arith.constant 1.0 : f32")
-        zero = writer.value("arith.constant 0.0 : f32")
-        arguments = [order, left, right, *sizes, one, lhs.pointer, lda, rhs.pointer, ldb]
-        arguments += [zero, out.pointer, ldc]
-        types = ["i32"] * 3 + ["i64"] * 3 + ["f32", POINTER, "i64", POINTER, "i64"]
-        types += ["f32", POINTER, "i64"]
-        writer.line(
-            f"llvm.call {function}({', '.join(arguments)}) : !llvm.ptr, ({', '.join(types)}) -> ()"
-        )
+        one, zero = out.real(1.0), out.real(0.0)
+        arguments = [order, left, right, m, n, k, one, lhs, lda, rhs, ldb, zero, result, ldc]
+        llvm.CallOp(None, [function, *arguments], [], [], ip=out.at)
 
     return emit
 

@@ -16,29 +16,31 @@ from relax_mlir.analysis.functions import (
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
-    CallDpsOp,
     ShapeValueType,
     TensorType,
     shape_value_dims,
 )
 from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.rewriting import walk_ops
 from relax_mlir.target import Target
 
 from .library import slot_name
-from .sites import describe_sites
+from .sites import Site, Sites
 
 
 def metadata_text(
+    block: ir.Block,
     functions: Sequence[func.FuncOp],
     kernels: Sequence[str],
     libraries: Sequence[FunctionOp],
     target: str,
 ) -> str:
-    """Describes functions (arguments, results, facts, calls), kernels and libraries."""
+    """Describes functions (arguments, results, facts, calls), kernels and libraries of a module."""
     public = [function for function in functions if is_public(function)]
+    sites = Sites(block)
     return json.dumps(
         {
-            "functions": {f.name.value: _function(f) for f in public},
+            "functions": {f.name.value: _function(f, sites.of(f)) for f in public},
             "kernels": list(kernels),
             "libraries": [_library(library) for library in libraries],
             "target": target,
@@ -47,7 +49,7 @@ def metadata_text(
     )
 
 
-def _function(function: func.FuncOp) -> dict:
+def _function(function: func.FuncOp, sites: Sequence[Site]) -> dict:
     inout = inout_arguments(function)
     aliased = set(inout.values())
     arguments = []
@@ -59,20 +61,13 @@ def _function(function: func.FuncOp) -> dict:
         {**_value(type_), "alias": inout.get(index)}
         for index, type_ in enumerate(function.type.results)
     ]
-    calls = Counter(
-        op.callee_name for op in function.entry_block.operations if isinstance(op, CallDpsOp)
-    )
     return {
         "arguments": arguments,
         "results": results,
         "facts": [str(fact) for fact in facts_of(function)],
-        "calls": dict(calls),
-        "sites": describe_sites(function),
-        "arena_bytes": [
-            str(op.bytes)
-            for op in function.entry_block.operations
-            if isinstance(op, AllocStorageOp)
-        ],
+        "calls": dict(Counter(site.kernel for site in sites)),
+        "sites": [site.described() for site in sites],
+        "arena_bytes": [str(op.bytes) for op in walk_ops(function, AllocStorageOp)],
     }
 
 

@@ -1,50 +1,90 @@
 """What each call of a host function does: its kernel, bytes and floating-point operations."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from relax_mlir.analysis.instructions import F32, unit_of
+from relax_mlir.analysis.signatures import parameter_types, unify
 from relax_mlir.analysis.work import BYTES, FLOPS
 from relax_mlir.bindings import func, ir
-from relax_mlir.dialects.graph import CallDpsOp, TensorType, known_dims
+from relax_mlir.dialects.graph import CallDpsOp, TensorType, annotation_of, known_dims
 from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Expr, const, parse, product
 
 from .dtypes import dlpack_dtype
+from .private import passed_arguments
 
 
-def describe_sites(function: func.FuncOp) -> list[dict[str, str | None]]:
-    """One description per call, in order; counts are expressions over the function's symbols.
+@dataclass(frozen=True)
+class Site:
+    """A call of a kernel, in a unit of arithmetic; counts are over the function's symbols.
 
     A count is None where the kernel does not say it; bytes are then those of all tensors.
     """
-    kernels = {
-        op.attributes["sym_name"].value: op
-        for op in function.operation.parent.regions[0].blocks[0].operations
-        if isinstance(op, func.FuncOp | FunctionOp)
-    }
-    calls = [op for op in function.entry_block.operations if isinstance(op, CallDpsOp)]
-    called = {call.callee_name: kernels.get(call.callee_name) for call in calls}
-    units = {
-        name: unit_of(kernel) if isinstance(kernel, func.FuncOp) else F32
-        for name, kernel in called.items()
-    }
-    return [_site(call, kernels, units[call.callee_name]) for call in calls]
+
+    kernel: str
+    bytes: Expr | None
+    flops: Expr | None
+    unit: str
+
+    def described(self) -> dict[str, str | None]:
+        """The site as JSON has it."""
+        counts = {"bytes": self.bytes, "flops": self.flops}
+        texts = {name: None if n is None else str(n) for name, n in counts.items()}
+        return {"kernel": self.kernel, **texts, "unit": self.unit}
+
+    def seen_from(self, values: Mapping[str, Expr]) -> "Site":
+        """The site as a caller sees it that passes `values`; what it cannot tell is None."""
+        moved, flops = (
+            count.substitute(values)
+            if count is not None and count.symbols <= values.keys()
+            else None
+            for count in (self.bytes, self.flops)
+        )
+        return replace(self, bytes=moved, flops=flops)
 
 
-def _site(call: CallDpsOp, kernels: Mapping[str, ir.OpView], unit: str) -> dict[str, str | None]:
-    kernel = kernels.get(call.callee_name)
-    if isinstance(kernel, FunctionOp):
-        flops, moved = _library_flops(call), None
-    else:
-        passed = _passed(call)
-        flops, moved = (_count(kernel, name, passed) for name in (FLOPS, BYTES))
-    moved = _whole_bytes(call) if moved is None else moved
-    return {
-        "kernel": call.callee_name,
-        "bytes": None if moved is None else str(moved),
-        "flops": None if flops is None else str(flops),
-        "unit": unit,
-    }
+class Sites:
+    """The sites of the functions of a module."""
+
+    def __init__(self, block: ir.Block) -> None:
+        self._symbols = {
+            op.attributes["sym_name"].value: op
+            for op in block.operations
+            if isinstance(op, func.FuncOp | FunctionOp)
+        }
+        self._units: dict[str, str] = {}
+        self._known: dict[str, list[Site]] = {}
+
+    def of(self, function: func.FuncOp) -> list[Site]:
+        """The sites of a graph function in program order, with those of functions it calls."""
+        name = function.name.value
+        if name not in self._known:
+            calls = walk_ops(function, CallDpsOp)
+            self._known[name] = [site for call in calls for site in self._sites(call)]
+        return self._known[name]
+
+    def _sites(self, call: CallDpsOp) -> list[Site]:
+        callee = self._symbols.get(call.callee_name)
+        if not isinstance(callee, func.FuncOp) or PrimFunc.is_prim_func(callee):
+            return [self._site(call, callee)]
+        arguments = [annotation_of(value) for value in passed_arguments(call, callee)]
+        values = unify(parameter_types(callee), arguments).values
+        return [site.seen_from(values) for site in self.of(callee)]
+
+    def _site(self, call: CallDpsOp, kernel: func.FuncOp | FunctionOp | None) -> Site:
+        name = call.callee_name
+        if name not in self._units:
+            self._units[name] = unit_of(kernel) if isinstance(kernel, func.FuncOp) else F32
+        if isinstance(kernel, FunctionOp):
+            flops, moved = _library_flops(call), None
+        else:
+            passed = _passed(call)
+            flops, moved = (_count(kernel, count, passed) for count in (FLOPS, BYTES))
+        moved = _whole_bytes(call) if moved is None else moved
+        return Site(name, moved, flops, self._units[name])
 
 
 def _passed(call: CallDpsOp) -> dict[str, Expr]:

@@ -1,30 +1,31 @@
 """Static tables of the runtime as LLVM globals: argument descriptions, strings, constants.
 
-The layout is that of `runtime/csrc/relax_runtime.h`. Text is the simplest builder for nested
-constants; equal strings and programs are written once.
+The layout is that of `runtime/csrc/relax_runtime.h`. Tables of the same content are written once.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
+from relax_mlir.bindings import ir, llvm
 from relax_mlir.dialects.graph import Dim
-from relax_mlir.symbolic import Fact
+from relax_mlir.symbolic import Expr, Fact
 
-POINTER = "!llvm.ptr"
-DIM = "!llvm.struct<(i64, ptr)>"
-ARGUMENT = "!llvm.struct<(ptr, i32, i32, i32, i32, ptr)>"
-FACT = "!llvm.struct<(struct<(i64, ptr)>, struct<(i64, ptr)>, i32, i32, ptr)>"
-FUNCTION = "!llvm.struct<(ptr, i32, i32, i32, i32, ptr, ptr, ptr, i64, ptr, i32, i32)>"
+DIM = "struct<(i64, ptr)>"
+ARGUMENT = "struct<(ptr, array<4 x i32>, ptr)>"
+FACT = f"struct<({DIM}, {DIM}, array<2 x i32>, ptr)>"
+FUNCTION = "struct<(ptr, array<4 x i32>, ptr, ptr, ptr, i64, ptr, array<2 x i32>)>"
+SIZE = f"struct<({DIM}, array<2 x i32>)>"
+SIZES = "struct<(ptr, array<2 x i32>, ptr, ptr)>"
+"""Tables of the runtime; neighbouring fields of 32 bits are an array of them."""
+
 RELATIONS = {"==": 0, "<=": 1, "<": 2, ">=": 3, ">": 4, "!=": 5}
-
 KIND_TENSOR, KIND_SHAPE = 0, 1
-_ESCAPES = {byte: f"\\{byte:02X}" for byte in range(256) if not 32 <= byte < 127 or byte in b'"\\'}
+INTEGER, DIMENSION, BYTES = 0, 1, 2
 
-
-Scalar = tuple[str, int | str | None]
-"""A field of a table: its type, and an integer or a global's name, None for null."""
-Row = Sequence[Scalar | tuple[str, Sequence[Scalar]]]
-"""The fields of a table's row; "dim" has those of an `RxDim`, "self" is all of the row."""
+Field: TypeAlias = int | str | tuple[int, ...] | list | None
+"""A 64-bit integer, the address of a global, null, 32-bit integers, or a struct of fields."""
 
 
 @dataclass(frozen=True)
@@ -63,159 +64,181 @@ def program(dim: Dim, symbols: Sequence[str]) -> tuple[int, ...]:
     )
 
 
-@dataclass
 class Globals:
-    """Collects the text of LLVM globals; every method returns the global's name or `null`.
+    """Writes LLVM globals into a block; every method returns the global's name, or None for null.
 
     `uses_tiles` says whether any kernel needs the system's leave to use tile registers.
     """
 
-    prefix: str
-    uses_tiles: bool = False
-    lines: list[str] = field(default_factory=list)
-    _known: dict[object, str] = field(default_factory=dict)
+    def __init__(self, block: ir.Block, prefix: str, uses_tiles: bool = False) -> None:
+        self.prefix, self.uses_tiles = prefix, uses_tiles
+        self._at = ir.InsertionPoint(block)
+        self._names: dict[object, str] = {}
+        self._private = ir.Attribute.parse("#llvm.linkage<private>")
 
     def string(self, text: str) -> str:
         """A zero-terminated string."""
         data = text.encode() + b"\0"
-        escaped = data.decode("latin-1").translate(_ESCAPES)
-        return self._add(("string", text), f'("{escaped}")')
+        return self._constant(data, f"array<{len(data)} x i8>", ir.StringAttr.get(data))
 
     def integers(self, values: Sequence[int]) -> str | None:
         """An array of 64-bit integers; None if it is empty."""
         if not values:
             return None
-        count, listed = len(values), ", ".join(map(str, values))
-        body = f"(dense<[{listed}]> : tensor<{count}xi64>) : !llvm.array<{count} x i64>"
-        return self._add(("integers", tuple(values)), body)
+        data = array("q", values)
+        value = ir.DenseElementsAttr.get(data)
+        return self._constant(tuple(values), f"array<{len(values)} x i64>", value)
 
     def dims(self, dims: Sequence[Dim], symbols: Sequence[str]) -> str | None:
         """An array of `RxDim`."""
-        rows = [_dim_fields(self, dim, symbols) for dim in dims]
-        return self._structs(DIM, rows)
+        return self._rows(DIM, [self._dim(dim, symbols) for dim in dims])
 
     def arguments(self, arguments: Sequence[Argument], symbols: Sequence[str]) -> str | None:
         """An array of `RxArg`."""
-        rows: list[Row] = []
-        for argument in arguments:
-            rank = -1 if argument.dims is None else len(argument.dims)
-            rows.append(
+        return self._rows(
+            ARGUMENT,
+            [
                 [
-                    ("ptr", self.string(argument.name)),
-                    ("i32", argument.kind),
-                    ("i32", argument.code),
-                    ("i32", argument.bits),
-                    ("i32", rank),
-                    ("ptr", self.dims(argument.dims or (), symbols)),
+                    self.string(argument.name),
+                    (argument.kind, argument.code, argument.bits, _rank(argument)),
+                    self.dims(argument.dims or (), symbols),
                 ]
-            )
-        return self._structs(ARGUMENT, rows)
+                for argument in arguments
+            ],
+        )
 
     def facts(self, facts: Sequence[Fact], symbols: Sequence[str]) -> str | None:
-        """An array of `RxFact`; the sides are nested structs, flattened by position."""
-        rows: list[Row] = []
-        for fact in facts:
-            rows.append(
+        """An array of `RxFact`."""
+        return self._rows(
+            FACT,
+            [
                 [
-                    ("dim", _dim_fields(self, fact.lhs, symbols)),
-                    ("dim", _dim_fields(self, fact.rhs, symbols)),
-                    ("i32", RELATIONS[fact.op]),
-                    ("i32", 0),
-                    ("ptr", self.string(str(fact))),
+                    self._dim(fact.lhs, symbols),
+                    self._dim(fact.rhs, symbols),
+                    (RELATIONS[fact.op], 0),
+                    self.string(str(fact)),
                 ]
-            )
-        return self._structs(FACT, rows)
+                for fact in facts
+            ],
+        )
 
     def function(
         self,
         name: str,
         arguments: Sequence[Argument],
-        num_results: int,
         symbols: Sequence[str],
         facts: Sequence[Fact],
+        num_results: int = 0,
+        is_cast: int = 0,
     ) -> str:
-        """One `RxFunction` with everything it points to."""
-        names: list[Row] = [[("self", self.string(symbol))] for symbol in symbols]
+        """One `RxFunction` with everything it points to.
+
+        Raises OverflowError if a dim or a fact has a constant beyond 64 bits.
+        """
         open_ = [i for i, argument in enumerate(arguments) if _mentions_symbols(argument)]
-        row: Row = [
-            ("ptr", self.string(name)),
-            ("i32", len(arguments)),
-            ("i32", num_results),
-            ("i32", len(symbols)),
-            ("i32", len(facts)),
-            ("ptr", self.arguments(arguments, symbols)),
-            ("ptr", self._structs(POINTER, names)),
-            ("ptr", self.facts(facts, symbols)),
-            ("i64", len(open_)),
-            ("ptr", self.integers(open_)),
-            ("i32", int(self.uses_tiles)),
-            ("i32", 0),
-        ]
-        return self._array(FUNCTION, [row])
+        return self._table(
+            FUNCTION,
+            [
+                self.string(name),
+                (len(arguments), num_results, len(symbols), len(facts)),
+                self.arguments(arguments, symbols),
+                self._names_of(symbols),
+                self.facts(facts, symbols),
+                len(open_),
+                self.integers(open_),
+                (int(self.uses_tiles), is_cast),
+            ],
+        )
 
-    def constant(self, attribute: str, llvm_type: str) -> str:
+    def sizes(self, function: str, sizes: Mapping[Expr, int], symbols: Sequence[str]) -> str:
+        """One `RxSizes`: expressions, each with its kind, such as `BYTES`."""
+        rows: list[Field] = [[self._dim(size, symbols), (kind, 0)] for size, kind in sizes.items()]
+        return self._table(
+            SIZES,
+            [
+                self.string(function),
+                (len(sizes), len(symbols)),
+                self._rows(SIZE, rows),
+                self._names_of(symbols),
+            ],
+        )
+
+    def constant(self, value: ir.Attribute, type_: ir.Type) -> str:
         """A dense constant, aligned for vectors."""
-        suffix = f"({attribute}) {{alignment = 64 : i64}} : {llvm_type}"
-        return self._add(("constant", attribute), suffix)
+        if value not in self._names:
+            self._new_global(value, type_, value=value, alignment=64)
+        return self._names[value]
 
-    def _add(self, key: object, body: str) -> str:
-        if key not in self._known:
-            self._known[key] = f"{self.prefix}_{len(self._known)}"
-            self.lines.append(f"llvm.mlir.global private constant @{self._known[key]}{body}")
-        return self._known[key]
+    def _names_of(self, symbols: Sequence[str]) -> str | None:
+        return self._rows("ptr", [self.string(symbol) for symbol in symbols])
 
-    def _structs(self, row_type: str, rows: Sequence[Row]) -> str | None:
+    def _dim(self, dim: Dim, symbols: Sequence[str]) -> Field:
+        code = program(dim, symbols)
+        return [len(code), self.integers(code)]
+
+    def _table(self, row_type: str, row: Field) -> str:
+        """One struct."""
+        name = self._rows(row_type, [row])
+        assert name is not None
+        return name
+
+    def _rows(self, row_type: str, rows: list[Field]) -> str | None:
         """An array of structs; None if it is empty."""
-        return self._array(row_type, rows) if rows else None
+        if not rows:
+            return None
+        key = (row_type, repr(rows))
+        if key not in self._names:
+            kind = ir.Type.parse(f"!llvm.array<{len(rows)} x {row_type}>")
+            _Initialiser(self._new_global(key, kind), kind).fill(rows)
+        return self._names[key]
 
-    def _array(self, row_type: str, rows: Sequence[Row]) -> str:
-        """Writes an array of structs whose initialiser inserts one field after another."""
-        array = f"!llvm.array<{len(rows)} x {row_type.removeprefix('!llvm.')}>"
-        body = _Initialiser(array)
-        for index, row in enumerate(rows):
-            for position, (kind, value) in enumerate(row):
-                if isinstance(value, Sequence) and not isinstance(value, str):
-                    for inner, (inner_kind, inner_value) in enumerate(value):
-                        body.insert(inner_kind, inner_value, [index, position, inner])
-                elif kind == "self":
-                    body.insert("ptr", value, [index])
-                else:
-                    body.insert(kind, value, [index, position])
-        return self._add(("structs", len(self._known)), f"() : {array} {{\n{body.text()}\n}}")
+    def _constant(self, key: object, type_: str, value: ir.Attribute) -> str:
+        if key not in self._names:
+            self._new_global(key, ir.Type.parse(f"!llvm.{type_}"), value=value)
+        return self._names[key]
+
+    def _new_global(self, key: object, type_: ir.Type, **attributes: Any) -> llvm.GlobalOp:
+        name = self._names[key] = f"{self.prefix}_{len(self._names)}"
+        return llvm.GlobalOp(type_, name, self._private, constant=True, ip=self._at, **attributes)
+
+
+def _rank(argument: Argument) -> int:
+    return -1 if argument.dims is None else len(argument.dims)
 
 
 def _mentions_symbols(argument: Argument) -> bool:
     return any(dim is not None and dim.symbols for dim in argument.dims or ())
 
 
-def _dim_fields(table: Globals, dim: Dim, symbols: Sequence[str]) -> list[Scalar]:
-    code = program(dim, symbols)
-    return [("i64", len(code)), ("ptr", table.integers(code))]
-
-
 class _Initialiser:
-    """The region of a global: a chain of `llvm.insertvalue`."""
+    """The region of a global: zero, with one field after another inserted."""
 
-    def __init__(self, array: str) -> None:
-        self.array = array
-        self.lines = [f"  %0 = llvm.mlir.undef : {array}"]
-        self.current = "%0"
+    def __init__(self, op: llvm.GlobalOp, type_: ir.Type) -> None:
+        self._at = ir.InsertionPoint(op.operation.regions[0].blocks.append())
+        self._value = llvm.ZeroOp(type_, ip=self._at).res
+        self._made: dict[object, ir.Value] = {}
 
-    def insert(self, kind: str, value: int | str | None, path: Sequence[int]) -> None:
-        """Inserts an integer, the address of a global, or null (None)."""
-        number = len(self.lines)
-        where = "[" + ", ".join(map(str, path)) + "]"
-        if kind != "ptr":
-            self.lines.append(f"  %v{number} = llvm.mlir.constant({value} : {kind}) : {kind}")
-        elif value is None:
-            self.lines.append(f"  %v{number} = llvm.mlir.zero : !llvm.ptr")
-        else:
-            self.lines.append(f"  %v{number} = llvm.mlir.addressof @{value} : !llvm.ptr")
-        self.lines.append(
-            f"  %r{number} = llvm.insertvalue %v{number}, {self.current}{where} : {self.array}"
-        )
-        self.current = f"%r{number}"
+    def fill(self, rows: list[Field]) -> None:
+        """Writes an array of structs."""
+        self._insert(rows, [])
+        llvm.ReturnOp(arg=self._value, ip=self._at)
 
-    def text(self) -> str:
-        """The region's text."""
-        return "\n".join([*self.lines, f"  llvm.return {self.current} : {self.array}"])
+    def _insert(self, field: Field, path: list[int]) -> None:
+        if isinstance(field, list):
+            for index, inner in enumerate(field):
+                self._insert(inner, [*path, index])
+        elif field:
+            if field not in self._made:
+                self._made[field] = self._scalar(field)
+            made = self._made[field]
+            self._value = llvm.InsertValueOp(self._value, made, path, ip=self._at).res
+
+    def _scalar(self, field: int | str | tuple[int, ...]) -> ir.Value:
+        if isinstance(field, str):
+            return llvm.AddressOfOp(llvm.PointerType.get(), field, ip=self._at).res
+        if isinstance(field, int):
+            i64 = ir.IntegerType.get_signless(64)
+            return llvm.ConstantOp(i64, ir.IntegerAttr.get(i64, field), ip=self._at).res
+        kind = ir.Type.parse(f"!llvm.array<{len(field)} x i32>")
+        value = ir.DenseElementsAttr.get(array("i", field))
+        return llvm.ConstantOp(kind, value, ip=self._at).res

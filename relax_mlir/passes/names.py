@@ -28,10 +28,24 @@ def own_passes() -> dict[str, Path]:
     return {PREFIX + file.stem.replace("_", "-"): file for file in files}
 
 
-def describe(file: Path) -> str:
-    """The first line of a pass's module docstring; nothing is imported."""
-    text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
-    return text.partition("\n")[0]
+def describe(file: Path) -> tuple[str, list[str]]:
+    """The first line of a pass's module docstring, and its options; nothing is imported.
+
+    An option is told with its type and, unless it has to be given, its default.
+    """
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    (cls,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and _is_pass(node))
+    options = [
+        f"{ast.unparse(node.target).replace('_', '-')}: {ast.unparse(node.annotation)}"
+        + (f" = {ast.unparse(node.value)}" if node.value else "")
+        for node in cls.body
+        if isinstance(node, ast.AnnAssign)
+    ]
+    return (ast.get_docstring(tree) or "").partition("\n")[0], options
+
+
+def _is_pass(node: ast.ClassDef) -> bool:
+    return any(isinstance(base, ast.Name) and base.id == "Pass" for base in node.bases)
 
 
 def import_file(file: Path) -> str:

@@ -6,7 +6,7 @@ A list without an anchor is for `builtin.module`. An anchor may nest; what stand
 every op of that name directly below. Names of this package's passes win over upstream's.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -43,13 +43,15 @@ class Pipeline:
         stream: TextIO | None = None,
         timing: Timing | None = None,
         reproducer: bool = False,
+        after_each: Callable[[str, ir.Operation], None] | None = None,
     ) -> None:
         """Runs the passes on a module in place.
 
         `verify` checks the IR after each pass. `print_before` and `print_after` name the passes to
         print the IR around (True: all), `print_after_change` those that changed it; `stream` takes
         these texts (None: standard error). `reproducer` leaves a file that replays a failing pass
-        and tells the command.
+        and tells the command. `after_each` is called with the name of each pass and the module that
+        it leaves, and may raise PassFailure.
 
         Raises CompileError with the located diagnostics of the pass that failed; the module is
         then in no defined state. A bug in a pass shows as the exception it is.
@@ -69,6 +71,7 @@ class Pipeline:
             stream=stream,
             timing=timing,
             reproducer=reproducer,
+            after_each=after_each,
         ).run(self.root, op)
 
     def __str__(self) -> str:

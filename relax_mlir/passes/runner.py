@@ -1,11 +1,11 @@
 """Runs a parsed pipeline: drives our passes, hands runs of upstream passes to MLIR.
 
 A maximal run of upstream passes goes to one native pass manager, unless each pass has to be seen
-alone, to be timed or to print the IR around it.
+alone, to be timed, looked at or to print the IR around it.
 """
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import chain
@@ -42,6 +42,7 @@ class Runner:
     stream: TextIO | None = None
     timing: Timing | None = None
     reproducer: bool = False
+    after_each: Callable[[str, ir.Operation], None] | None = None
     _managers: dict[tuple[str, Batch], passmanager.PassManager] = field(default_factory=dict)
 
     def run(self, pipeline: Nested, root: ir.Operation) -> None:
@@ -72,7 +73,7 @@ class Runner:
     @property
     def _each_alone(self) -> bool:
         prints = self.print_before or self.print_after or self.print_after_change
-        return bool(prints) or self.timing is not None
+        return bool(prints) or self.timing is not None or self.after_each is not None
 
     def _batches(self, elements: Sequence[Element]) -> Iterator[Batch]:
         """Joins neighbouring upstream elements, unless each has to be seen alone."""
@@ -166,6 +167,11 @@ class Runner:
         wanted = _names(self.print_after, name)
         if wanted or (self.print_after_change and before != _text(shown)):
             self._print(f"After {name}", op, shown)
+        if self.after_each is not None:
+            try:
+                self.after_each(name, root)
+            except PassFailure as failure:
+                raise _Failed([failure.diagnostic]) from None
 
     def _print(self, title: str, op: ir.Operation, shown: ir.Operation) -> None:
         where = ""

@@ -42,6 +42,14 @@ class Extents:
         first, second = self._shown(stage, loop), self._shown(other, other_loop)
         return bool(first and second) and self._find(first[0]) == self._find(second[0])
 
+    def is_whole(self, part: Slice, axis: int) -> bool:
+        """Whether a slice is proved to have all of what its source has along an axis of it."""
+        window = part.window
+        at = [i for i in range(len(window.sizes)) if i not in window.dropped][axis]
+        begins = (window.offsets[at], window.strides[at]) == (0, 1)
+        same = self._find(self._of(part, axis)) == self._find(self._of(part.source, at))
+        return begins and same
+
     def _shown(self, stage: Stage, loop: int) -> list[Expr]:
         """The extents that a loop runs over: its own if it is static, and those of operands."""
         own = stage.extents[loop]

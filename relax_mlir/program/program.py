@@ -218,7 +218,7 @@ def _read(program: Program, op: ir.OpView) -> None:
     elif _is_scalar(op):
         program.items.append(op)
     else:
-        raise PassFailure(op, "has no CPU schedule")
+        raise PassFailure(op, "has no form that vectors are made of")
 
 
 def _is_scalar(op: ir.OpView) -> bool:

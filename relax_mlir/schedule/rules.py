@@ -7,7 +7,7 @@ that the rule cannot schedule. Such reasons become remarks. The name of the rule
 on the kernel as `tir.schedule`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import detail
@@ -19,10 +19,10 @@ from relax_mlir.schedule.cpu.convolution import convolution, pooling
 from relax_mlir.schedule.cpu.product.integer_matmul import schedule_integer_matmul
 from relax_mlir.schedule.cpu.product.matmul import schedule_matmul
 from relax_mlir.schedule.cpu.quantized.quantized_matmul import schedule_quantized_matmul
-from relax_mlir.schedule.nests.emit import Unscheduled
+from relax_mlir.schedule.nests.emit import Unscheduled, read_kernel
 from relax_mlir.target import Target
 
-from .nests import elementwise, fallback, row_reduction
+from .nests import elementwise, fallback, row_reduction, scalar
 
 Rule = Callable[[PrimFunc, Target, bool], bool]
 
@@ -49,6 +49,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("row_reduction", row_reduction.schedule),
     ("elementwise", elementwise.schedule),
     ("fallback", fallback.schedule),
+    ("scalar", scalar.schedule),
 )
 """Name and rule, in the order in which they are tried; the last one takes every program."""
 
@@ -63,20 +64,34 @@ def schedule(kernel: PrimFunc, target: Target, fuse: bool = True) -> str:
     name, module, location = kernel.name, kernel.op.operation.parent, kernel.op.location
     kernel = Unscheduled(kernel.op)
     reasons: list[str] = []
-    for rule_name, rule in RULES:
+    for rule_name, rule in _rules(kernel, reasons):
         try:
             if not rule(kernel, target, fuse):
                 continue
         except (Refusal, PassFailure) as reason:
             if (rule_name, rule) == RULES[-1]:
                 raise
-            reasons.append(f"{rule_name}: {reason}")
+            reasons.append(f"{rule_name}: {_text(reason)}")
             continue
         for text in reasons:
             detail(location, f"kernel '{name}': {text}; scheduled as {rule_name}")
         _mark(module, name, rule_name)
         return rule_name
     raise AssertionError("the last rule takes every program or fails")
+
+
+def _rules(kernel: Unscheduled, reasons: list[str]) -> Sequence[tuple[str, Rule]]:
+    """The rules that may take a program: the last one alone, and a reason, if others cannot."""
+    try:
+        read_kernel(kernel)
+    except PassFailure as reason:
+        reasons.append(_text(reason))
+        return RULES[-1:]
+    return RULES
+
+
+def _text(reason: Refusal | PassFailure) -> str:
+    return reason.diagnostic.message if isinstance(reason, PassFailure) else str(reason)
 
 
 def _mark(module: ir.Operation, name: str, rule_name: str) -> None:

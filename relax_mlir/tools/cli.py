@@ -11,10 +11,12 @@ Any other exception is a bug and shows its traceback.
 import argparse
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib import metadata
 
+import relax_mlir
 from relax_mlir.errors import CompileError, RelaxError, UsageError
 from relax_mlir.tools.files import silence_stdout
 
@@ -28,13 +30,43 @@ EXTRA_OF = {
 """Packages that not every installation has, and the extra that brings them."""
 
 
-def described(text: str | None) -> argparse.ArgumentParser:
-    """A parser of options, written out in full, whose help begins with the text as it stands."""
-    return argparse.ArgumentParser(
+def described(
+    text: str | None, tool: str | None = None, epilog: str | None = None
+) -> argparse.ArgumentParser:
+    """A parser of options, written out in full, whose help begins with the text as it stands.
+
+    That of a `tool` of this package has `--version` too.
+    """
+    parser = argparse.ArgumentParser(
+        prog=tool,
         description=text,
+        epilog=epilog,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    if tool is not None:
+        parser.add_argument("--version", action=_Version, help="print the versions and exit")
+    return parser
+
+
+class _Version(argparse.Action):
+    """Prints the version of the package and of what it compiles with, and exits."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"{parser.prog} {relax_mlir.__version__} ({', '.join(_compiles_with())})")
+        parser.exit()
+
+
+def _compiles_with() -> Iterator[str]:
+    """The packages that bring MLIR and LLVM, each with its version."""
+    for package, brings in (("torch-mlir", "MLIR"), ("llvmlite", "LLVM")):
+        try:
+            yield f"{brings} of {package} {metadata.version(package)}"
+        except metadata.PackageNotFoundError:
+            yield f"no {package}"
 
 
 def guard(tool: str, body: Callable[[], int], source: str = "-") -> int:

@@ -26,7 +26,15 @@ def read_input(name: str) -> str | bytes:
     try:
         return data.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        raise UsageError(f"cannot read '{name}': neither UTF-8 text nor MLIR bytecode") from None
+        raise UsageError(f"cannot read '{name}': {_kind(name)}") from None
+
+
+def _kind(name: str) -> str:
+    """What a file is that holds no module."""
+    from relax_mlir.source import MODELS  # brings MLIR
+
+    kind = MODELS.get(Path(name).suffix.lower())
+    return f"it is {kind}, and no MLIR" if kind else "neither UTF-8 text nor MLIR bytecode"
 
 
 def write_output(name: str, data: str | bytes) -> None:

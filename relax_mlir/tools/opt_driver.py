@@ -18,6 +18,7 @@ from relax_mlir.passes import Pipeline, Timing, describe, load_passes, own_passe
 from relax_mlir.passes.names import among
 from relax_mlir.passes.reproducer import split_reproducer
 from relax_mlir.passes.upstream import UPSTREAM_DIALECTS, UPSTREAM_PASSES
+from relax_mlir.testing.equivalence import Equivalence
 from relax_mlir.tools.expectations import unmet
 from relax_mlir.tools.files import read_input, write_output
 from relax_mlir.tools.pretty import pretty
@@ -92,6 +93,7 @@ def _process(
         try:
             with timed("(parse)"):
                 module = parse_module(source)
+            after_each = Equivalence(module).check if args.check_equivalent_after_each else None
             pipeline.run(
                 module,
                 verify=args.verify_each,
@@ -100,7 +102,8 @@ def _process(
                 print_after_change=args.mlir_print_ir_after_change,
                 print_module_scope=args.mlir_print_ir_module_scope,
                 timing=timing,
-                reproducer=not args.verify_diagnostics,
+                reproducer=not args.verify_diagnostics and after_each is None,
+                after_each=after_each,
             )
             with timed("(print)"):
                 return _print(module, args), found
@@ -169,7 +172,9 @@ def _answers(args: argparse.Namespace, loaded: dict[str, str]) -> Iterator[str]:
     if args.list_passes:
         yield "Passes of relax-mlir:\n"
         for name, file in own_passes().items():
-            yield f"  {name:32}{describe(file)}\n"
+            summary, options = describe(file)
+            yield f"  {name:32}{summary}\n"
+            yield from (f"    {{{option}}}\n" for option in options)
         for name, origin in loaded.items():
             yield f"  {name:32}from {origin}\n"
         yield "\nEvery pass of MLIR can stand in a pipeline too:\n"

@@ -3,16 +3,15 @@
 import argparse
 import sys
 
-from relax_mlir.tools.cli import guard, integers
+from relax_mlir.tools.cli import described, guard, integers
 
 
 def arguments() -> argparse.ArgumentParser:
     """The command line; built without importing NumPy or MLIR, so that `--help` is quick."""
-    parser = argparse.ArgumentParser(
-        prog="relax-bench-machine",
-        description="Measures the limits of this machine: bytes read and operations per second.",
-        epilog="Exit status: 0 success, 2 wrong usage.",
-        allow_abbrev=False,
+    parser = described(
+        "Measures the limits of this machine: bytes read and operations per second.",
+        "relax-bench-machine",
+        "Exit status: 0 success, 2 wrong usage.",
     )
     add = parser.add_argument
     add("--threads", type=integers, default=[], metavar="N,...", help="default: 1 and all CPUs")

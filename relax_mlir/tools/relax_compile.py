@@ -6,7 +6,7 @@ from pathlib import Path
 
 from relax_mlir.errors import UsageError
 from relax_mlir.pipelines import OPT_LEVELS, narrate, pipeline
-from relax_mlir.tools.cli import add_compile_options, guard
+from relax_mlir.tools.cli import add_compile_options, described, guard
 from relax_mlir.tools.files import read_input, write_output
 
 STAGE_PREFIX = "mlir-"
@@ -14,12 +14,11 @@ STAGE_PREFIX = "mlir-"
 
 def arguments() -> argparse.ArgumentParser:
     """The command line; built without importing MLIR, so that `--help` is quick."""
-    parser = argparse.ArgumentParser(
-        prog="relax-compile",
-        description="Compiles an MLIR module to a shared object that relax-run, Python and C "
+    parser = described(
+        "Compiles an MLIR module to a shared object that relax-run, Python and C "
         "programs can load.",
-        epilog="Exit status: 0 success, 1 the module is wrong, 2 wrong usage.",
-        allow_abbrev=False,
+        "relax-compile",
+        "Exit status: 0 success, 1 the module is wrong, 2 wrong usage.",
     )
     add = parser.add_argument
     add("input", nargs="?", default="-", help="MLIR text or bytecode; '-' is standard input")

@@ -3,18 +3,17 @@
 import argparse
 import sys
 
-from relax_mlir.tools.cli import add_compile_options, guard, integers
+from relax_mlir.tools.cli import add_compile_options, described, guard, integers
 
 MODEL_HELP = "a packaged model, a GGUF file, or a Hugging Face folder (default: smollm2)"
 
 
 def arguments() -> argparse.ArgumentParser:
     """The command line; built without importing NumPy or MLIR, so that `--help` is quick."""
-    parser = argparse.ArgumentParser(
-        prog="relax-llm",
-        description="Runs language models that relax-mlir compiles for this machine.",
-        epilog="Exit status: 0 success, 1 the model is damaged or cannot run, 2 wrong usage.",
-        allow_abbrev=False,
+    parser = described(
+        "Runs language models that relax-mlir compiles for this machine.",
+        "relax-llm",
+        "Exit status: 0 success, 1 the model is damaged or cannot run, 2 wrong usage.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 

@@ -3,18 +3,16 @@
 import argparse
 import sys
 
-from relax_mlir.tools.cli import guard
+from relax_mlir.tools.cli import described, guard
 
 
 def arguments() -> argparse.ArgumentParser:
     """The command line; built without importing MLIR, so that `--help` is quick."""
-    parser = argparse.ArgumentParser(
-        prog="relax-opt",
-        description="Reads MLIR, runs passes of relax-mlir and of MLIR itself over it, prints it.",
-        epilog="A pass is a flag too: --relax-fuse-ops --canonicalize='max-iterations=3'\n"
+    parser = described(
+        "Reads MLIR, runs passes of relax-mlir and of MLIR itself over it, prints it.",
+        "relax-opt",
+        "A pass is a flag too: --relax-fuse-ops --canonicalize='max-iterations=3'\n"
         "Exit status: 0 success, 1 the IR is wrong or a pass failed, 2 wrong usage.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("input", nargs="?", default="-", help="MLIR text or bytecode; '-' is standard input")
@@ -34,6 +32,12 @@ def arguments() -> argparse.ArgumentParser:
         default=True,
         metavar="BOOL",
         help="verify the IR after each pass (default: true)",
+    )
+    add(
+        "--check-equivalent-after-each",
+        action="store_true",
+        help="interpret the module before and after each pass, and name the pass after which "
+        "a result differs",
     )
     show = parser.add_argument_group("printing")
     add = show.add_argument

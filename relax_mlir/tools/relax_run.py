@@ -1,4 +1,4 @@
-"""`relax-run`: calls a function of a compiled module with arrays from files or the command line."""
+"""`relax-run`: calls a function of a module with arrays from files or the command line."""
 
 import argparse
 import io
@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relax_mlir.errors import UsageError
-from relax_mlir.tools.cli import guard
+from relax_mlir.tools.cli import described, guard
 from relax_mlir.tools.files import write_output
 
 if TYPE_CHECKING:  # NumPy takes 0.1 s to import, so it waits until the command line is right
     import numpy as np
 
-    from relax_mlir.executable import Argument, Function
+    from relax_mlir import interpreter
+    from relax_mlir.executable import Argument, Executable, Function
 
 FILLED = re.compile(r"(zeros|ones|random):((?:\d+x)*)([a-z]+\d+)")
 INTEGERS = re.compile(r"-?\d+(,-?\d+)*")
@@ -33,17 +34,20 @@ MAX_SHOWN = 20
 
 def arguments() -> argparse.ArgumentParser:
     """The command line; built without importing NumPy, so that `--help` is quick."""
-    parser = argparse.ArgumentParser(
-        prog="relax-run",
-        description="Calls a function of a module that relax-compile wrote.",
-        epilog="An input is FILE.npy, 'random:2x3xf32' (or zeros:, ones:), or integers as in 3,4 "
+    parser = described(
+        "Calls a function of a module that relax-compile wrote, or interprets MLIR.",
+        "relax-run",
+        "An input is FILE.npy, 'random:2x3xf32' (or zeros:, ones:), or integers as in 3,4 "
         "for a shape or a vector.\n"
         "Exit status: 0 success, 1 the call failed, 2 wrong usage.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     add = parser.add_argument
-    add("module", help="the shared object")
+    add("module", help="the shared object; with --interpret, MLIR text")
+    add(
+        "--interpret",
+        action="store_true",
+        help="run MLIR text in NumPy without compiling it, to see what it means",
+    )
     add("--function", default="main", metavar="NAME", help="the function to call (default: main)")
     add("--input", action="append", default=[], metavar="INPUT", help="the next argument")
     add("--output", action="append", default=[], metavar="FILE.npy", help="the next result's file")
@@ -57,7 +61,7 @@ def arguments() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """Runs the tool on a command line; returns its exit status."""
     args = arguments().parse_args(argv)
-    return guard("relax-run", lambda: run(args))
+    return guard("relax-run", lambda: run(args), args.module)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,12 +72,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--threads is {args.threads}; expects 1 or more")
     if args.seed < 0:
         raise UsageError(f"--seed is {args.seed}; expects 0 or more")
-    from relax_mlir.executable import load
-
-    if not Path(args.module).is_file():
-        reason = "is a directory" if Path(args.module).is_dir() else "no such file"
-        raise UsageError(f"cannot read '{args.module}': {reason}")
-    executable = load(args.module)
+    executable = _interpret(args.module) if args.interpret else _load(args.module)
     if args.list:
         write_output("-", "".join(f"{executable[name]}\n" for name in executable.functions))
         return 0
@@ -94,7 +93,29 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _inputs(function: "Function", texts: Sequence[str], seed: int) -> list[Any]:
+def _load(name: str) -> "Executable":
+    from relax_mlir.executable import load
+
+    if not Path(name).is_file():
+        reason = "is a directory" if Path(name).is_dir() else "no such file"
+        raise UsageError(f"cannot read '{name}': {reason}")
+    return load(name)
+
+
+def _interpret(name: str) -> "interpreter.Interpreted":
+    from relax_mlir.bindings import ir
+    from relax_mlir.diagnostics import parse_module
+    from relax_mlir.dialects import make_context
+    from relax_mlir.interpreter import interpret
+    from relax_mlir.tools.files import read_input
+
+    with make_context(), ir.Location.unknown():
+        return interpret(parse_module(read_input(name)))
+
+
+def _inputs(
+    function: "Function | interpreter.Function", texts: Sequence[str], seed: int
+) -> list[Any]:
     import numpy as np
 
     if len(texts) != len(function.arguments):
@@ -112,7 +133,7 @@ def _inputs(function: "Function", texts: Sequence[str], seed: int) -> list[Any]:
 def _read(text: str, argument: "Argument", generator: "np.random.Generator") -> Any:
     """The value of an input: see `epilog`."""
     if text.endswith(".npy"):
-        return _load(text, argument)
+        return _read_array(text, argument)
     if filled := FILLED.fullmatch(text):
         dims = [int(dim) for dim in filled[2].split("x")[:-1]]
         if filled[3] not in DTYPES:
@@ -129,7 +150,7 @@ def _read(text: str, argument: "Argument", generator: "np.random.Generator") -> 
     )
 
 
-def _load(name: str, argument: "Argument") -> "np.ndarray":
+def _read_array(name: str, argument: "Argument") -> "np.ndarray":
     import numpy as np
 
     try:
@@ -180,7 +201,7 @@ def _fill(
 
 
 def _call(
-    function: "Function", inputs: list[Any], threads: int | None, repeat: int
+    function: "Function | interpreter.Function", inputs: list[Any], threads: int | None, repeat: int
 ) -> tuple[tuple, list[float]]:
     import time
 
@@ -194,7 +215,9 @@ def _call(
     return results if isinstance(results, tuple) else (results,), seconds
 
 
-def _write(function: "Function", results: Sequence["np.ndarray"], names: list[str]) -> None:
+def _write(
+    function: "Function | interpreter.Function", results: Sequence["np.ndarray"], names: list[str]
+) -> None:
     """Saves the results that have a file name, and prints the others."""
     import numpy as np
 

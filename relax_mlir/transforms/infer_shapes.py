@@ -16,7 +16,7 @@ Needs: nothing. Leaves: every annotation as fine as the rules can make it.
 Source: paper §4.1; TVM `Normalize`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.analysis.functions import callees_first, graph_functions
@@ -32,6 +32,7 @@ from relax_mlir.analysis.signatures import (
 from relax_mlir.bindings import func, ir, scf
 from relax_mlir.dialects.graph import (
     Annotation,
+    CallDpsLibraryOp,
     CallOp,
     CallTirInplaceOp,
     CallTirOp,
@@ -45,7 +46,9 @@ from relax_mlir.dialects.graph import (
     join,
     to_mlir,
 )
+from relax_mlir.dialects.lib import RULES, FunctionOp
 from relax_mlir.passes import Pass, PassFailure
+from relax_mlir.rewriting import replace
 from relax_mlir.symbolic import Facts
 
 
@@ -55,14 +58,21 @@ class InferShapes(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Refines every graph function of the module, callees first."""
-        inference = _Inference(functions_by_name(op))
+        inference = Inference(op)
         for function in callees_first(graph_functions(op)):
             inference.function(function)
 
 
-@dataclass
-class _Inference:
-    functions: dict[str, func.FuncOp]
+class Inference:
+    """Refines graph functions of a module."""
+
+    def __init__(self, module: ir.Operation) -> None:
+        self.functions = functions_by_name(module)
+        self.libraries = {
+            op.sym_name.value: op
+            for op in module.regions[0].blocks[0].operations
+            if isinstance(op, FunctionOp)
+        }
 
     def function(self, function: func.FuncOp) -> None:
         """Refines the body, then the results of the signature."""
@@ -72,19 +82,30 @@ class _Inference:
 
     def block(self, block: ir.Block, scope: Scope) -> None:
         """Refines the ops of a block in order, nested ones included."""
-        for op in block.operations:
-            if isinstance(op, MatchCastOp):
-                self._refine(op, [annotation_of(op.input)])
-            elif isinstance(op, CallOp):
-                self._call(op, op.ins)
-            elif isinstance(op, CallTirOp | CallTirInplaceOp):
-                self._call(op, _kernel_ins(op))
-            elif isinstance(op, GraphOp):
-                if op.has_rule():
-                    self._refine(op, _infer(op))
-            else:
-                self._structured(op, scope)
-            scope.enter(op)
+        for op in list(block.operations):
+            self.op(op, scope)
+
+    def op(self, op: ir.OpView, scope: Scope) -> bool:
+        """Refines an op, what is nested in it, and the scope behind it; whether the op stays."""
+        if isinstance(op, MatchCastOp):
+            _check(op)
+            self._refine(op, [annotation_of(op.input)])
+            if op.input.type == op.result.type:
+                replace(op, op.input)
+                return False
+        elif isinstance(op, CallOp):
+            self._call(op, op.ins)
+        elif isinstance(op, CallTirOp | CallTirInplaceOp):
+            self._call(op, _kernel_ins(op))
+        elif isinstance(op, CallDpsLibraryOp):
+            self._library_call(op)
+        elif isinstance(op, GraphOp):
+            if op.has_rule():
+                self._refine(op, _infer(op))
+        else:
+            self._structured(op, scope)
+        scope.enter(op)
+        return True
 
     def _refine(self, op: ir.OpView, deduced: Sequence[Annotation]) -> None:
         """Joins deduced annotations into the results' own."""
@@ -103,13 +124,27 @@ class _Inference:
     def _call(self, op: ir.OpView, ins: Sequence[ir.Value]) -> None:
         """Deduces a call from the signature; `relax-verify` says what is wrong with the call."""
         function = self.functions.get(op.callee_name)
-        if function is None or len(op.results) != len(function.type.results):
+        if function is None:
             return
         unification = unify(parameter_types(function), [annotation_of(value) for value in ins])
         deduced = [unification.annotation(type_) for type_ in result_types(function)]
+        self._refine_if_right(op, lambda: deduced)
+
+    def _refine_if_right(self, op: ir.OpView, rule: Callable[[], list[Annotation]]) -> None:
+        try:
+            deduced = rule()
+        except ShapeError:
+            return
         written = [annotation_of(result) for result in op.results]
-        if all(map(compatible, written, deduced)):
+        if len(written) == len(deduced) and all(map(compatible, written, deduced)):
             self._refine(op, deduced)
+
+    def _library_call(self, op: CallDpsLibraryOp) -> None:
+        """Deduces a call from its convention, if that has a rule."""
+        library = self.libraries.get(op.callee_name)
+        rule = None if library is None else RULES.get(library.convention.value)
+        if rule is not None:
+            self._refine_if_right(op, lambda: [rule([TensorType.of(value) for value in op.ins])])
 
     def _structured(self, op: ir.OpView, scope: Scope) -> None:
         """Refines regions, then the results from what they yield."""
@@ -122,6 +157,13 @@ class _Inference:
             _coerce_ends(op)
         elif isinstance(op, scf.IfOp | scf.ExecuteRegionOp | scf.IndexSwitchOp):
             _join_branches(op, scope.symbols)
+
+
+def _check(cast: MatchCastOp) -> None:
+    try:
+        cast.check()
+    except ShapeError as error:
+        raise PassFailure(cast, str(error)) from None
 
 
 def _infer(op: GraphOp) -> list[Annotation]:

@@ -16,7 +16,6 @@ that stay only. Fails on recursion.
 Source: TVM `InlinePrivateFunctions`.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from relax_mlir.analysis.functions import (
@@ -27,7 +26,7 @@ from relax_mlir.analysis.functions import (
     graph_functions,
     is_public,
 )
-from relax_mlir.analysis.rename import rename_symbols, used_symbols
+from relax_mlir.analysis.rename import FreshSymbols, rename_symbols, used_symbols
 from relax_mlir.analysis.scopes import scoped_ops
 from relax_mlir.analysis.signatures import parameter_types, unify
 from relax_mlir.bindings import func, ir
@@ -42,7 +41,6 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import safe_erase, walk_ops
-from relax_mlir.symbolic import Expr, sym
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class InlineFunctions(Pass):
         copied = {f.name.value: f for f in functions if not _stays(f)}
         done: set[str] = set()
         for function in functions:
-            names = _Names(function)
+            fresh = FreshSymbols(function)
             for call in walk_ops(function, CallOp):
                 callee = call.callee_name
                 if callee in copied and callee not in done:
@@ -63,7 +61,7 @@ class InlineFunctions(Pass):
                         call, f"calls '@{callee}' recursively, which cannot be inlined"
                     )
                 if callee in copied:
-                    _inline(call, copied[callee], names)
+                    _inline(call, copied[callee], fresh)
             done.add(function.name.value)
         called = {call.callee_name for call in walk_ops(op, CallOp)}
         for name, function in copied.items():
@@ -76,29 +74,7 @@ def _stays(function: func.FuncOp) -> bool:
     return PRIMITIVE in attributes or (NOINLINE in attributes and not is_public(function))
 
 
-@dataclass
-class _Names:
-    """The symbols of a function, and new ones beside them."""
-
-    function: func.FuncOp
-    _taken: set[str] | None = None
-
-    def fresh(self, names: Iterable[str]) -> dict[str, Expr]:
-        """New names for symbols, none of which is taken."""
-        if self._taken is None:
-            self._taken = used_symbols(self.function)
-        found: dict[str, Expr] = {}
-        for name in sorted(names):
-            new, count = name, 0
-            while new in self._taken:
-                count += 1
-                new = f"{name}_{count}"
-            self._taken.add(new)
-            found[name] = sym(new)
-        return found
-
-
-def _inline(call: CallOp, callee: func.FuncOp, names: _Names) -> None:
+def _inline(call: CallOp, callee: func.FuncOp, fresh: FreshSymbols) -> None:
     """Replaces one call by a copy of the callee's body."""
     arguments = call.ins
     parameters = parameter_types(callee)
@@ -107,14 +83,15 @@ def _inline(call: CallOp, callee: func.FuncOp, names: _Names) -> None:
             call, f"passes {len(arguments)} operands to '@{callee.name.value}' of {len(parameters)}"
         )
     values = unify(parameters, [annotation_of(value) for value in arguments]).values
-    values.update(names.fresh(used_symbols(callee) - values.keys()))
+    own = sorted(used_symbols(callee) - values.keys())
+    values.update({name: fresh(name) for name in own})
     with ir.InsertionPoint(call), call.location:
         copy = callee.operation.clone().opview
         _require_facts(copy)
         rename_symbols(copy, values)
         block = copy.entry_block
         for parameter, value in zip(block.arguments, arguments, strict=True):
-            parameter.replace_all_uses_with(_as(value, annotation_of(parameter)))
+            parameter.replace_all_uses_with(passed(value, annotation_of(parameter)))
         *body, terminator = list(block.operations)
         results = list(terminator.operands)
         terminator.operation.erase()
@@ -139,7 +116,7 @@ def _require_facts(function: func.FuncOp) -> None:
         scope.require([fact], f"@{function.name.value}", function.location)
 
 
-def _as(value: ir.Value, annotation: Annotation) -> ir.Value:
+def passed(value: ir.Value, annotation: Annotation) -> ir.Value:
     """The value under the parameter's annotation, checked at run time where that is finer."""
     own = annotation_of(value)
     if not isinstance(annotation, TensorType) or not isinstance(own, TensorType):

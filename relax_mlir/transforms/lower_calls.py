@@ -17,9 +17,11 @@ writes matters. So that all values stay what they were, tensors are copied
 and nowhere else; a remark tells of each copy of the first kind. Regions that run once, as dataflow
 blocks do, are dissolved.
 
-Needs: no operator that is not a call; control flow by `scf`. Leaves: no `call_tir`,
-`call_tir_inplace` or `call_dps_library`, and no memory that is carried into the next round of the
-loop that allocates it. Source: paper §4.3; TVM `CallTIRRewrite`; MLIR one-shot bufferization.
+A call of a graph function that was not inlined fills its results as well.
+
+Needs: no operator that is not a call; control flow by `scf`. Leaves: no call but `call_dps`, and no
+memory that is carried into the next round of the loop that allocates it.
+Source: paper §4.3; TVM `CallTIRRewrite`; MLIR one-shot bufferization.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,7 +50,7 @@ from relax_mlir.dialects.graph import (
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import safe_erase, walk_ops
 
-Call = CallTirOp | CallTirInplaceOp | CallDpsLibraryOp
+Call = CallTirOp | CallTirInplaceOp | CallDpsLibraryOp | CallOp
 Loop = scf.ForOp | scf.WhileOp
 
 
@@ -257,7 +259,7 @@ def _as(value: ir.Value, type_: ir.Type) -> ir.Value:
 def _lower(function: func.FuncOp, memory: Memory) -> None:
     """Replaces each call that returns tensors, once they may be written where they are to be."""
     calls: list[Call] = [*walk_ops(function, CallTirOp), *walk_ops(function, CallTirInplaceOp)]
-    for call in [*calls, *walk_ops(function, CallDpsLibraryOp)]:
+    for call in [*calls, *walk_ops(function, CallDpsLibraryOp), *walk_ops(function, CallOp)]:
         is_reshape, updated = memory.is_reshape(call), memory.updated(call)
         with ir.InsertionPoint(call), call.location:
             if is_reshape:
@@ -271,11 +273,17 @@ def _lower(function: func.FuncOp, memory: Memory) -> None:
 
 def _call_dps(call: Call, updated: Mapping[int, int]) -> list[ir.Value]:
     """Builds the call that fills its results; returns them."""
-    ins = call.ins
+    ins, symbols = call.ins, () if isinstance(call, CallOp) else call.symbol_arguments
+    for out in call.outs if isinstance(call, CallOp) else ():
+        if not TensorType.of(out).is_exact:
+            name = f"@{call.callee_name}"
+            raise PassFailure(
+                call, f"returns '{out.type}', whose dims '{name}' alone knows; have it inlined"
+            )
     outs = [
         ins[updated[index]] if index in updated else AllocTensorOp.build(annotation_of(out)).result
         for index, out in enumerate(call.outs)
     ]
     sources = [value for index, value in enumerate(ins) if index not in updated.values()]
-    CallDpsOp.build(call.callee_name, sources, outs, call.symbol_arguments)
+    CallDpsOp.build(call.callee_name, sources, outs, symbols)
     return [_as(out, result.type) for out, result in zip(outs, call.outs)]

@@ -43,6 +43,7 @@ from relax_mlir.dialects.graph import (
     CallTirInplaceOp,
     CallTirOp,
     GraphOp,
+    MatchCastOp,
     RequireOp,
     TensorType,
     annotation_of,
@@ -89,7 +90,7 @@ class _Assumptions:
             if isinstance(op, RequireOp):
                 if _open(op, op.facts, scope.facts) is None:
                     proved.append(op)
-            elif isinstance(op, GraphOp):
+            elif isinstance(op, GraphOp) and not isinstance(op, MatchCastOp):
                 for any_of in assumed_by(op, functions):
                     self._require(op, any_of, scope, scope.block == entry)
         for op in proved:

@@ -4,9 +4,9 @@
       ->
     func.func @rx_fn_main(ctx, args, num_args, results, num_results) -> i32
 
-The code has the arguments checked against a table (rank, dtype, dims, facts), computes the
-symbols once, takes one arena from the runtime, calls the kernels, and hands out results. No
-interpreter runs between kernels.
+The code has the arguments checked against a table (rank, dtype, dims, facts), computes what
+follows from their symbols, takes memory from the runtime's arena, calls the kernels, and hands out
+results. Regions become blocks and branches. No interpreter runs between kernels.
 
 Needs: scheduled kernels (`relax-schedule`), explicit calls (`relax-lower-calls`), planned memory
 (`relax-plan-memory`). Leaves: only kernels, host functions and LLVM globals.
@@ -14,34 +14,24 @@ Source: paper §4.7; TVM `VMShapeLower`, whose shape heap are SSA values here.
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.analysis.functions import argument_name, graph_functions, is_public
 from relax_mlir.analysis.instructions import uses_tiles
-from relax_mlir.bindings import func, ir
+from relax_mlir.bindings import func, ir, llvm
 from relax_mlir.dialects.graph import ShapeValueType
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.host.adaptor import Adaptors
-from relax_mlir.host.emit import emit_function
+from relax_mlir.host.entry import emit_entry
+from relax_mlir.host.function import HostModule
 from relax_mlir.host.library import slot_name
 from relax_mlir.host.metadata import metadata_text
+from relax_mlir.host.runtime import Runtime
 from relax_mlir.host.tables import Globals
 from relax_mlir.passes import Pass, PassFailure
-from relax_mlir.rewriting import safe_erase
-
-POINTER = "!llvm.ptr"
-RUNTIME = {
-    "rx_bind": f"({POINTER}, {POINTER}, {POINTER}, i32, i32, {POINTER}) -> i32",
-    "rx_arena": f"({POINTER}, i64) -> {POINTER}",
-    "rx_result": f"({POINTER}, {POINTER}, i32, i32, i32, i32, {POINTER}) -> {POINTER}",
-    "rx_result_alias": f"({POINTER}, {POINTER}, i32, {POINTER}) -> i32",
-    "rx_check_dim": f"({POINTER}, {POINTER}, i64, i64) -> i32",
-    "rx_count_kernels": "(i64) -> ()",
-    "rx_span_begin": "(i32) -> ()",
-    "rx_span_end": "() -> ()",
-}
-"""What host code calls, with its type."""
+from relax_mlir.rewriting import SymbolNames, safe_erase
 
 
 @dataclass(frozen=True)
@@ -51,7 +41,7 @@ class ToHost(Pass):
     target: str = "native"
 
     def run(self, op: ir.Operation) -> None:
-        """Rewrites every public graph function; private ones must have been inlined."""
+        """Rewrites every public graph function, and those that they call."""
         block = op.regions[0].blocks[0]
         kernels = {
             inner.name.value: inner
@@ -63,17 +53,17 @@ class ToHost(Pass):
         functions = graph_functions(op)
         for function in filter(is_public, functions):
             _check_entry(function)
-        metadata = metadata_text(functions, list(kernels), libraries, self.target)
-        table = Globals("rx_data", any(map(uses_tiles, kernels.values())))
-        adaptors, texts = Adaptors(kernels), []
-        for function in functions:
-            if is_public(function):
-                texts.append(emit_function(function, libraries, table, adaptors))
-        texts += adaptors.texts
-        texts.append(_metadata_function(table, metadata))
-        _append(block, "\n".join([*_declarations(kernels, libraries), *table.lines, *texts]))
+        host = _host_module(kernels, libraries, functions, SymbolNames(block))
+        for function in filter(is_public, functions):
+            emit_entry(function, host)
+        host.adaptors.write(host.block, host.runtime)
+        metadata = metadata_text(block, functions, list(kernels), libraries, self.target)
+        _write_metadata(host, metadata)
         for function in [*functions, *libraries]:
             safe_erase(function)
+        for new in list(host.block.operations):
+            new.operation.detach_from_parent()
+            block.append(new)
 
 
 def _check_entry(function: func.FuncOp) -> None:
@@ -98,44 +88,40 @@ def _require_scheduled(kernels: dict[str, func.FuncOp]) -> None:
             raise PassFailure(kernel, "is not scheduled; run relax-schedule before relax-to-host")
 
 
-def _declarations(kernels: dict[str, func.FuncOp], libraries: list[FunctionOp]) -> list[str]:
-    lines = [f"func.func private @{name}{type_}" for name, type_ in RUNTIME.items()]
-    lines.append(f"llvm.func @memcpy({POINTER}, {POINTER}, i64) -> {POINTER}")
-    for name, kernel in kernels.items():
-        lines.append(f"func.func private @{name}{_signature(kernel)}")
-    return lines + [slot for library in libraries for slot in _library_slot(library)]
-
-
-def _signature(kernel: func.FuncOp) -> str:
-    type_ = kernel.type
-    return "(" + ", ".join(map(str, type_.inputs)) + ") -> ()"
-
-
-def _library_slot(library: FunctionOp) -> list[str]:
-    name = slot_name(library.sym_name.value)
-    return [
-        f"llvm.mlir.global external @{name}() : {POINTER} {{",
-        f"  %0 = llvm.mlir.zero : {POINTER}",
-        f"  llvm.return %0 : {POINTER}",
-        "}",
-    ]
-
-
-def _metadata_function(table: Globals, metadata: str) -> str:
-    name = table.string(metadata)
-    return (
-        f"func.func @rx_metadata() -> {POINTER} {{\n"
-        f"  %0 = llvm.mlir.addressof @{name} : {POINTER}\n"
-        f"  func.return %0 : {POINTER}\n}}"
+def _host_module(
+    kernels: Mapping[str, func.FuncOp],
+    libraries: Sequence[FunctionOp],
+    functions: Sequence[func.FuncOp],
+    names: SymbolNames,
+) -> HostModule:
+    """An empty module for host code, but for the addresses of library functions."""
+    module = ir.Module.create()
+    host = HostModule(
+        module,
+        Globals(module.body, "rx_data", any(map(uses_tiles, kernels.values()))),
+        Runtime(module.body),
+        Adaptors(kernels, names),
+        names,
+        {library.sym_name.value: library for library in libraries},
+        {function.name.value: function for function in functions},
     )
+    for library in libraries:
+        _write_slot(host.block, slot_name(library.sym_name.value))
+    return host
 
 
-def _append(block: ir.Block, text: str) -> None:
-    """Parses the new ops and moves those that are no mere declarations of kernels."""
-    existing = {op.name.value for op in block.operations if isinstance(op, func.FuncOp)}
-    parsed = ir.Module.parse(text)
-    for op in list(parsed.body.operations):
-        if isinstance(op, func.FuncOp) and op.name.value in existing:
-            continue
-        op.detach_from_parent()
-        block.append(op)
+def _write_slot(block: ir.Block, name: str) -> None:
+    """A pointer that the loader sets."""
+    pointer, external = llvm.PointerType.get(), ir.Attribute.parse("#llvm.linkage<external>")
+    slot = llvm.GlobalOp(pointer, name, external, ip=ir.InsertionPoint(block))
+    with ir.InsertionPoint(slot.operation.regions[0].blocks.append()):
+        llvm.ReturnOp(arg=llvm.ZeroOp(pointer).res)
+
+
+def _write_metadata(host: HostModule, text: str) -> None:
+    """The function that returns the description of the module."""
+    type_ = ir.FunctionType.get([], [llvm.PointerType.get()])
+    function = func.FuncOp("rx_metadata", type_, ip=ir.InsertionPoint(host.block))
+    with ir.InsertionPoint(function.add_entry_block()):
+        address = llvm.AddressOfOp(llvm.PointerType.get(), host.table.string(text)).res
+        func.ReturnOp([address])

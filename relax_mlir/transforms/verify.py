@@ -30,6 +30,7 @@ from relax_mlir.analysis.signatures import (
     unify,
 )
 from relax_mlir.analysis.symbols import symbols_of
+from relax_mlir.analysis.tensor_programs import unsupported
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     Annotation,
@@ -196,6 +197,8 @@ class _Checker:
             results = ", ".join(map(str, op.type.results))
             outs = ", ".join(str(out.type) for out in kernel.outs)
             report(op, f"returns ({results}), but its outputs are ({outs})")
+        for part, reason in unsupported(op):
+            report(part.opview, reason)
 
 
 def _check_arguments(

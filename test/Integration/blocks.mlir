@@ -2,6 +2,8 @@
 // RUN: relax-run %t.so --list | FileCheck %s --check-prefix=LIST
 // RUN: relax-run %t.so --input ones:32xf32 | FileCheck %s
 // RUN: exits 1 relax-run %t.so --input ones:31xf32 2>&1 | FileCheck %s --check-prefix=FACT
+// RUN: relax-run --interpret %s --list | FileCheck %s --check-prefix=LIST
+// RUN: relax-run --interpret %s --input ones:32xf32 | FileCheck %s
 
 // A fact about a symbol makes a reshape by division exact, and is checked at every call.
 

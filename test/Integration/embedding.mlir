@@ -1,5 +1,6 @@
 // RUN: relax-compile %s -O1 -o %t.so
 // RUN: relax-run %t.so --input 0,10,3 --input ones:11x7xf32 | FileCheck %s
+// RUN: relax-run --interpret %s --input 0,10,3 --input ones:11x7xf32 | FileCheck %s
 
 // Mixed element types: a lookup, a comparison, a choice, a position.
 

@@ -1,6 +1,8 @@
 // RUN: relax-compile %s -o %t.so
 // RUN: relax-run %t.so --input ones:3xf32 --input 2,3,4 | FileCheck %s
 // RUN: exits 1 relax-run %t.so --input ones:3xf32 --input ones:4xf32 2>&1 | FileCheck %s --check-prefix=WRONG
+// RUN: relax-run --interpret %s --input ones:3xf32 --input 2,3,4 | FileCheck %s
+// RUN: exits 1 relax-run --interpret %s --input ones:3xf32 --input ones:4xf32 2>&1 | FileCheck %s --check-prefix=WRONG
 
 // Two tensors of unknown length: a cast names the first length and asserts it of the second.
 

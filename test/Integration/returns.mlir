@@ -1,5 +1,6 @@
 // RUN: relax-compile %s -O0 -o %t.so
 // RUN: relax-run %t.so --input ones:1x4xf32 | FileCheck %s
+// RUN: relax-run --interpret %s --input ones:1x4xf32 | FileCheck %s
 
 // What a function returns: an argument, a constant, one value twice, a view of another result.
 

@@ -50,3 +50,18 @@ func.func @negative_no_calls(%x: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK-NEXT: return
   return %x : tensor<4xf32>
 }
+
+// A graph function fills its results too; what it updates is a destination as it stands.
+// CHECK-LABEL: func.func @caller
+// CHECK-SAME:    (%[[X:[a-z0-9]*]]: tensor<4xf32>, %[[C:[a-z0-9]*]]: tensor<4xf32>
+func.func @caller(%x: tensor<4xf32>, %c: tensor<4xf32> {graph.inout = 1 : i64}) -> (tensor<4xf32>, tensor<4xf32>) {
+  // CHECK-NEXT: %[[Y:.*]] = "graph.alloc_tensor"()
+  // CHECK-NEXT: "graph.call_dps"(%[[X]], %[[C]], %[[Y]])
+  // CHECK-SAME:   callee = @callee, num_outs = 2
+  // CHECK-NEXT: return %[[Y]], %[[C]]
+  %0:2 = "graph.call"(%c, %x) {callee = @callee, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %0#1, %0#0 : tensor<4xf32>, tensor<4xf32>
+}
+func.func private @callee(%c: tensor<4xf32> {graph.inout = 0 : i64}, %x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  return %c, %x : tensor<4xf32>, tensor<4xf32>
+}

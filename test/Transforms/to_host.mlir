@@ -2,17 +2,21 @@
 
 // Arguments are checked, the result's memory is asked for, the kernel is called on both.
 // CHECK-LABEL: func.func @rx_fn_main
-// CHECK-SAME:    (%[[CTX:[a-z0-9]*]]: !llvm.ptr, %[[ARGS:[a-z0-9]*]]: !llvm.ptr
+// CHECK-SAME:    (%[[CTX:[a-z0-9]*]]: !llvm.ptr, %[[ARGS:[a-z0-9]*]]: !llvm.ptr, %{{.*}}: i32, %[[RESULTS:[a-z0-9]*]]: !llvm.ptr
 // CHECK:         call @rx_bind(%[[CTX]]
 // CHECK:         cf.cond_br %{{.*}}, ^[[FAIL:bb[0-9]*]], ^
-// CHECK:         call @rx_result(
-// CHECK:         call @call.copy(%[[X:.*]], %[[N:.*]], %[[Y:.*]], %[[N]]) : (!llvm.ptr, index, !llvm.ptr, index) -> ()
+// CHECK:         %[[N:.*]] = llvm.load
+// CHECK:         %[[Y:.*]] = call @rx_result(%[[CTX]], %[[RESULTS]]
+// CHECK:         cf.cond_br %{{.*}}, ^[[FAIL]], ^
+// CHECK:         %[[X:.*]] = llvm.load %[[ARGS]]
+// CHECK:         call @call.copy(%[[X]], %[[N]], %[[Y]], %[[N]]) : (!llvm.ptr, i64, !llvm.ptr, i64) -> ()
+// CHECK:         return %c0_i32
 // CHECK:       ^[[FAIL]]:
-// CHECK:         return
+// CHECK:         return %c1_i32
 
 // Memrefs are made for the kernel in one place.
 // CHECK-LABEL: func.func private @call.copy
-// CHECK-SAME:    (%{{.*}}: !llvm.ptr, %{{.*}}: index, %{{.*}}: !llvm.ptr, %{{.*}}: index) {
+// CHECK-SAME:    (%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64) {
 // CHECK:         %[[IN:.*]] = builtin.unrealized_conversion_cast {{.*}} to memref<?xf32>
 // CHECK:         %[[OUT:.*]] = builtin.unrealized_conversion_cast {{.*}} to memref<?xf32>
 // CHECK:         call @copy(%[[IN]], %[[OUT]]) : (memref<?xf32>, memref<?xf32>) -> ()
@@ -32,17 +36,14 @@ func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.
 
 // Dims that a kernel knows are not passed, symbols are. What is called from many places stays apart.
 // CHECK-LABEL: func.func @rx_fn_main
-// CHECK:         %[[FOUR:.*]] = arith.constant 4 : index
-// CHECK:         call @call.grow_(%{{.*}}, %{{.*}}, %[[FOUR]]) : (!llvm.ptr, !llvm.ptr, index) -> ()
-// CHECK-COUNT-4: call @call.grow_(%{{.*}}) : (!llvm.ptr, !llvm.ptr, index) -> ()
+// CHECK:         call @call.grow_1(%{{.*}}, %{{.*}}, %c4_i64) : (!llvm.ptr, !llvm.ptr, i64) -> ()
+// CHECK-COUNT-4: call @call.grow_1(%{{.*}}) : (!llvm.ptr, !llvm.ptr, i64) -> ()
 // CHECK:         call @call.call.grow(%{{.*}}, %{{.*}}) : (!llvm.ptr, !llvm.ptr) -> ()
 
-// CHECK-LABEL: func.func private @call.grow_
-// CHECK-SAME:    (%[[P:.*]]: !llvm.ptr, %[[Q:.*]]: !llvm.ptr, %[[S:.*]]: index) attributes {llvm.no_inline} {
-// CHECK-DAG:     %[[ROWS:.*]] = arith.constant 4 : index
-// CHECK-DAG:     %[[COLUMNS:.*]] = arith.constant 2 : index
-// CHECK:         arith.muli %{{.*}}, %[[COLUMNS]] : index
-// CHECK:         call @grow(%{{.*}}, %{{.*}}, %[[S]]) : (memref<4x2xf32>, memref<4x2xf32>, index) -> ()
+// CHECK-LABEL: func.func private @call.grow_1
+// CHECK-SAME:    (%[[P:.*]]: !llvm.ptr, %[[Q:.*]]: !llvm.ptr, %[[S:.*]]: i64) attributes {llvm.no_inline} {
+// CHECK:         %[[N:.*]] = arith.index_cast %[[S]] : i64 to index
+// CHECK:         call @grow(%{{.*}}, %{{.*}}, %[[N]]) : (memref<4x2xf32>, memref<4x2xf32>, index) -> ()
 // CHECK-LABEL: func.func private @call.call.grow
 // CHECK-NOT:     no_inline
 // CHECK:         call @call.grow(%{{.*}}, %{{.*}}) : (memref<4x2xf32>, memref<4x2xf32>) -> ()
@@ -67,6 +68,140 @@ func.func @main(%x: tensor<4x2xf32>) -> tensor<4x2xf32> {
 
 // -----
 
+// A symbol that a cast binds is a dim of what is cast; nothing is checked. What depends on it comes
+// behind, and leaves the function if 64 bits do not hold it.
+// CHECK-LABEL: func.func @rx_fn_main
+// CHECK-NOT:     call @rx_match_cast
+// CHECK:         %[[FIELD:.*]] = llvm.getelementptr %arg1[0, 7]
+// CHECK:         %[[SHAPE:.*]] = llvm.load %[[FIELD]] : !llvm.ptr -> !llvm.ptr
+// CHECK:         %[[K:.*]] = llvm.load %[[SHAPE]] : !llvm.ptr -> i64
+// CHECK:         %[[BOTH:.*]] = "llvm.intr.smul.with.overflow"(%[[K]], %c4_i64)
+// CHECK:         %[[FLAG:.*]] = llvm.extractvalue %[[BOTH]][1]
+// CHECK:         %[[BYTES:.*]] = llvm.extractvalue %[[BOTH]][0]
+// CHECK:         cf.cond_br %[[FLAG]], ^[[COLD:bb[0-9]*]], ^
+// CHECK:         call @rx_arena(%arg0, %[[BYTES]])
+// CHECK:         return %c0_i32
+// CHECK:       ^[[COLD]]:
+// CHECK:         call @rx_refuse_sizes(%arg0
+// CHECK:         cf.br ^[[FAIL:bb[0-9]*]]
+// CHECK:       ^[[FAIL]]:
+// CHECK:         return %c1_i32
+func.func private @copy(%x: memref<?xf32>, %y: memref<?xf32>)
+    attributes {tir.prim_func, tir.scheduled, tir.num_outs = 1 : i64} {
+  return
+}
+func.func @main(%x: tensor<?xf32>) {
+  %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["k"]>>
+  %s = "graph.alloc_storage"() {size = #graph.shape<["4*k"]>} : () -> !graph.storage
+  %1 = "graph.alloc_tensor"(%s) {offset = #graph.shape<[0]>, operandSegmentSizes = array<i32: 1>} : (!graph.storage) -> tensor<?xf32, #graph.shape<["k"]>>
+  "graph.call_dps"(%0, %1) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<?xf32, #graph.shape<["k"]>>, tensor<?xf32, #graph.shape<["k"]>>) -> ()
+  return
+}
+
+// -----
+
+// Facts bound what needs no check.
+// CHECK-LABEL: func.func @rx_fn_main
+// CHECK:         %[[N:.*]] = llvm.load
+// CHECK:         %[[BYTES:.*]] = arith.muli %[[N]], %c4_i64 : i64
+// CHECK-NOT:     overflow
+// CHECK:         call @rx_arena(%arg0, %[[BYTES]])
+func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>) attributes {graph.facts = ["n <= 2048"]} {
+  %s = "graph.alloc_storage"() {size = #graph.shape<["4*n"]>} : () -> !graph.storage
+  return
+}
+
+// -----
+
+// What a cast has to compute or compare, and what a fact says, the runtime looks at.
+// CHECK-LABEL: func.func @rx_fn_main
+// CHECK:         call @rx_match_cast(%arg0
+// CHECK:         cf.cond_br %{{.*}}, ^[[FAIL:bb[0-9]*]], ^
+// CHECK:         %[[K:.*]] = llvm.load
+// CHECK:         llvm.store %[[K]]
+// CHECK:         call @rx_require(%arg0
+// CHECK:         cf.cond_br %{{.*}}, ^[[FAIL]], ^
+func.func @main(%x: tensor<?xf32>) {
+  %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["2*k"]>>
+  "graph.require"() {any_of = ["k >= 1"], by = "graph.add"} : () -> ()
+  return
+}
+
+// -----
+
+// A branch computes what it alone needs, and is left like any other place.
+// CHECK-LABEL: func.func @rx_fn_main
+// CHECK:         %[[N:.*]] = llvm.load
+// CHECK-NOT:     overflow
+// CHECK:         %[[SHORT:.*]] = arith.cmpi slt, %[[N]], %c4_i64
+// CHECK:         cf.cond_br %[[SHORT]], ^[[THEN:bb[0-9]*]], ^[[ELSE:bb[0-9]*]]
+// CHECK:       ^[[THEN]]:
+// CHECK:         "llvm.intr.smul.with.overflow"(%[[N]], %c8_i64)
+// CHECK:         call @rx_arena(%arg0
+// CHECK:         cf.cond_br %{{.*}}, ^[[FAIL:bb[0-9]*]], ^
+// CHECK:         cf.br ^[[AFTER:bb[0-9]*]](
+// CHECK:       ^[[ELSE]]:
+// CHECK:         cf.br ^[[AFTER]](
+// CHECK:       ^[[AFTER]](%{{.*}}: !llvm.ptr):
+// CHECK:         return %c0_i32
+// CHECK:       ^[[FAIL]]:
+func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>) {
+  %zero = arith.constant 0 : index
+  %four = arith.constant 4 : index
+  %n = tensor.dim %x, %zero : tensor<?xf32, #graph.shape<["n"]>>
+  %is_short = arith.cmpi slt, %n, %four : index
+  %r = scf.if %is_short -> tensor<?xf32, #graph.shape<["n"]>> {
+    %s = "graph.alloc_storage"() {size = #graph.shape<["8*n"]>} : () -> !graph.storage
+    %0 = "graph.alloc_tensor"(%s) {offset = #graph.shape<["4*n"]>, operandSegmentSizes = array<i32: 1>} : (!graph.storage) -> tensor<?xf32, #graph.shape<["n"]>>
+    scf.yield %0 : tensor<?xf32, #graph.shape<["n"]>>
+  } else {
+    scf.yield %x : tensor<?xf32, #graph.shape<["n"]>>
+  }
+  return
+}
+
+// -----
+
+// A function that is called takes addresses and symbols; sites of its calls follow the caller's.
+// CHECK-LABEL: func.func @rx_fn_main
+// CHECK:         call @rx_span_begin(%c0_i32)
+// CHECK:         %[[STATUS:.*]] = call @host.callee(%arg0, %c1_i32, %[[X:.*]], %[[N:.*]], %[[Y:.*]]) : (!llvm.ptr, i32, !llvm.ptr, i64, !llvm.ptr) -> i32
+// CHECK:         arith.cmpi ne, %[[STATUS]], %c0_i32
+// CHECK:         call @rx_span_begin(%c2_i32)
+
+// What it takes of the arena, it gives back.
+// CHECK-LABEL: func.func private @host.callee
+// CHECK-SAME:    (%[[CTX:.*]]: !llvm.ptr, %[[SITE:.*]]: i32, %[[X:.*]]: !llvm.ptr, %[[N:.*]]: i64, %[[Y:.*]]: !llvm.ptr) -> i32 {
+// CHECK:         %[[MARK:.*]] = call @rx_arena_mark(%[[CTX]])
+// CHECK:         call @rx_arena(%[[CTX]]
+// CHECK:         %[[AT:.*]] = arith.addi %[[SITE]], %c0_i32
+// CHECK:         call @rx_span_begin(%[[AT]])
+// CHECK:         call @call.copy(%[[X]], %[[N]], %[[Y]], %[[N]])
+// CHECK:         call @rx_count_kernels(%c1_i64
+// CHECK:         call @rx_arena_release(%[[CTX]], %[[MARK]])
+// CHECK:         return %c0_i32
+!n = tensor<?xf32, #graph.shape<["n"]>>
+!m = tensor<?xf32, #graph.shape<["m"]>>
+func.func private @copy(%x: memref<?xf32>, %y: memref<?xf32>)
+    attributes {tir.prim_func, tir.scheduled, tir.num_outs = 1 : i64} {
+  return
+}
+func.func private @callee(%x: !n) -> !n {
+  %s = "graph.alloc_storage"() {size = #graph.shape<["4*n"]>} : () -> !graph.storage
+  %0 = "graph.alloc_tensor"() {offset = #graph.shape<[0]>, operandSegmentSizes = array<i32: 0>} : () -> !n
+  "graph.call_dps"(%x, %0) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!n, !n) -> ()
+  return %0 : !n
+}
+func.func @main(%x: !m) -> !m {
+  %0 = "graph.alloc_tensor"() {offset = #graph.shape<[0]>, operandSegmentSizes = array<i32: 0>} : () -> !m
+  "graph.call_dps"(%x, %0) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!m, !m) -> ()
+  "graph.call_dps"(%x, %0) {callee = @callee, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!m, !m) -> ()
+  "graph.call_dps"(%x, %0) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!m, !m) -> ()
+  return %0 : !m
+}
+
+// -----
+
 // expected-error @below {{is not scheduled; run relax-schedule before relax-to-host}}
 func.func private @negative_not_scheduled(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32>
     attributes {tir.prim_func, tir.num_outs = 1 : i64} {
@@ -76,7 +211,7 @@ func.func private @negative_not_scheduled(%x: tensor<4xf32>, %y: tensor<4xf32>) 
 // -----
 
 func.func @negative_operator(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{cannot be host code; run relax-legalize-ops and relax-lower-calls first}}
+  // expected-error @below {{'graph.exp' op cannot be host code, which is made of arith.cmpi, arith.constant, graph.alloc_storage}}
   %0 = "graph.exp"(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
@@ -95,4 +230,32 @@ func.func @negative_unbound_symbol() -> tensor<?xf32, #graph.shape<["n"]>> {
   // expected-error @below {{uses the symbol 'n', which nothing binds}}
   %0 = "graph.alloc_tensor"() {offset = #graph.shape<[0]>, operandSegmentSizes = array<i32: 0>} : () -> tensor<?xf32, #graph.shape<["n"]>>
   return %0 : tensor<?xf32, #graph.shape<["n"]>>
+}
+
+// -----
+
+func.func @negative_constant_beyond_64_bits(%x: tensor<?xf32, #graph.shape<["n"]>>) {
+  // expected-error @below {{uses '9999999999999999999*n', which has a constant beyond 64 bits}}
+  %s = "graph.alloc_storage"() {size = #graph.shape<["9999999999999999999*n"]>} : () -> !graph.storage
+  return
+}
+
+// -----
+
+func.func @negative_dim_not_constant(%x: tensor<?xf32, #graph.shape<["n"]>>) {
+  %zero = arith.constant 0 : index
+  %n = tensor.dim %x, %zero : tensor<?xf32, #graph.shape<["n"]>>
+  // expected-error @below {{asks for a dim that is not constant}}
+  %m = tensor.dim %x, %n : tensor<?xf32, #graph.shape<["n"]>>
+  return
+}
+
+// -----
+
+func.func @negative_loop_of_integers(%x: tensor<4xf32>) {
+  %zero = arith.constant 0 : i32
+  // expected-error @below {{counts in another type than index, which host code does not}}
+  scf.for %i = %zero to %zero step %zero : i32 {
+  }
+  return
 }

@@ -307,3 +307,22 @@ func.func @negative_blocks(%x: !k) -> !k {
 ^next(%y: !k):
   return %y : !k
 }
+
+// -----
+
+func.func private @negative_body(%x: tensor<4x4xf32>, %out: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  // expected-error @below {{'linalg.softmax' op cannot be in a tensor program; expects ops of affine, arith}}
+  %0 = linalg.softmax dimension(1) ins(%x : tensor<4x4xf32>) outs(%out : tensor<4x4xf32>) -> tensor<4x4xf32>
+  // expected-error @below {{'arith.constant' op has a result of 'i128'; expects numbers}}
+  %wide = arith.constant 1 : i128
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op is a tensor program of several blocks; expects one}}
+func.func private @negative_blocks(%out: tensor<4xf32>) -> tensor<4xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  cf.br ^end
+^end:
+  return %out : tensor<4xf32>
+}

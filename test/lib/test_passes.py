@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir
+from relax_mlir.dialects.graph import AllocTensorOp, SubtractOp
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import rewrite_greedily, rewrite_walk, safe_erase, walk_ops
 
@@ -99,3 +100,23 @@ class TestRewrite(Pass):
         patterns = {"addition-to-product": addition_to_product, "swap-operands": swap_operands}
         rewrite = rewrite_greedily if self.greedy else rewrite_walk
         rewrite(op, patterns[self.pattern])
+
+
+@dataclass(frozen=True)
+class TestSwapSubtraction(Pass):
+    """Takes subtraction for commutative: each `graph.subtract` gets its operands in turn."""
+
+    def run(self, op: ir.Operation) -> None:
+        for child in walk_ops(op, SubtractOp):
+            lhs, rhs = child.lhs, child.rhs
+            child.operation.operands[0], child.operation.operands[1] = rhs, lhs
+
+
+@dataclass(frozen=True)
+class TestPlanInOnePlace(Pass):
+    """Moves each tensor to the beginning of its storage, as if no two were live at once."""
+
+    def run(self, op: ir.Operation) -> None:
+        for child in walk_ops(op, AllocTensorOp):
+            if len(child.operation.operands):
+                child.attributes["offset"] = ir.Attribute.parse("#graph.shape<[0]>")

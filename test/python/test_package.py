@@ -1,12 +1,21 @@
 """The package's front door: light to import, names on first use."""
 
+import re
 import subprocess
 import sys
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import relax_mlir
+
+PROJECT = Path(__file__).resolve().parents[2]
+TOOLS = dict(
+    re.findall(r'^(relax-[\w-]+) = "([\w.]+):main"', (PROJECT / "pyproject.toml").read_text(), re.M)
+)
 
 
 @pytest.mark.parametrize(
@@ -44,3 +53,19 @@ def test_compile_and_call(tmp_path):
     np.testing.assert_array_equal(exe["main"](x), x + x)
     exe.save(tmp_path / "module.so")
     np.testing.assert_array_equal(relax_mlir.load(tmp_path / "module.so")["main"](x), x + x)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_version(tool, capsys):
+    with pytest.raises(SystemExit) as end:
+        import_module(TOOLS[tool]).main(["--version"])
+    assert end.value.code == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"{tool} {relax_mlir.__version__} (")
+    assert version("torch-mlir") in said
+    assert version("llvmlite") in said
+
+
+def test_licence():
+    assert "Apache License" in (PROJECT / "LICENSE").read_text()
+    assert 'license = "Apache-2.0"' in (PROJECT / "pyproject.toml").read_text()

@@ -1,7 +1,7 @@
 /* Entry of a graph function: checks the arguments and gives each symbol its value. */
 #include <string.h>
 
-/* Where a symbol got its value. */
+/* Where a symbol got its value; arg -1: before, so that nobody here knows. */
 typedef struct {
   int32_t arg, dim;
 } Origin;
@@ -17,6 +17,10 @@ typedef struct {
 } Binding;
 
 static void say_argument(RxContext* context, const RxFunction* info, int32_t i) {
+  if (info->is_cast) {
+    say(context, "match_cast");
+    return;
+  }
   say(context, "argument %d", i);
   if (info->args[i].name && info->args[i].name[0]) say(context, " '%s'", info->args[i].name);
 }
@@ -175,11 +179,14 @@ static void say_dim(const Binding* binding, int32_t i, int32_t d) {
       (long long)actual_dim(binding, i, d));
 }
 
-static void say_origin(const Binding* binding, int32_t symbol) {
+/* Appends where a symbol got its value, between two texts, if that is known. */
+static void say_origin(const Binding* binding, int32_t symbol, const char* before,
+                       const char* after) {
   Origin origin = binding->origins[symbol];
-  say(binding->context, "from ");
+  if (origin.arg < 0) return;
+  say(binding->context, "%sfrom ", before);
   say_argument(binding->context, binding->info, origin.arg);
-  say(binding->context, ", %s %d", dim_word(&binding->info->args[origin.arg]), origin.dim);
+  say(binding->context, ", %s %d%s", dim_word(&binding->info->args[origin.arg]), origin.dim, after);
 }
 
 /* Appends "n = 3 from argument 0 'x', dim 0" for each symbol of the program that is not said yet.
@@ -189,9 +196,9 @@ static void say_symbols(const Binding* binding, RxDim dim, const char** separato
     int64_t symbol = dim.program[at + 1];
     if (dim.program[at] != RX_SYMBOL || binding->said[symbol]) continue;
     binding->said[symbol] = 1;
-    say(binding->context, "%s%s = %lld ", *separator, binding->info->symbols[symbol],
+    say(binding->context, "%s%s = %lld", *separator, binding->info->symbols[symbol],
         (long long)binding->symbols[symbol]);
-    say_origin(binding, (int32_t)symbol);
+    say_origin(binding, (int32_t)symbol, " ", "");
     *separator = ", ";
   }
 }
@@ -268,9 +275,7 @@ static void say_mismatch(const Binding* binding, int32_t i, int32_t d, Wide want
   say(context, "is ");
   say_wide(context, want);
   if (is_symbol(dim)) {
-    say(context, " (");
-    say_origin(binding, (int32_t)dim.program[1]);
-    say(context, ")");
+    say_origin(binding, (int32_t)dim.program[1], " (", ")");
     return;
   }
   say_symbols(binding, dim, &separator);
@@ -363,15 +368,19 @@ static int32_t check_number(RxContext* context, const char* function, const char
 static int bind_quickly(const RxFunction* info, const DLTensor* args, int is_checked,
                         int64_t* symbols);
 
-/* Solves with a text for what is wrong. */
+/* Solves with a text for what is wrong; symbols of a cast may have values. */
 static int32_t bind_slowly(RxContext* context, const RxFunction* info, const DLTensor* args,
                            int64_t* symbols) {
   int64_t number = info->num_symbols;
   Origin* origins = rx_scratch_push(number * (int64_t)(sizeof(Origin) + 1));
   uint8_t* said = (uint8_t*)(origins + number);
   memset(said, 0, (size_t)number);
-  for (int64_t s = 0; s < number; s++) symbols[s] = -1;
-  Binding binding = {context, info, args, symbols, said, origins, info->num_symbols};
+  Binding binding = {context, info, args, symbols, said, origins, 0};
+  for (int64_t s = 0; s < number; s++) {
+    if (!info->is_cast) symbols[s] = -1;
+    origins[s].arg = -1;
+    binding.num_unbound += symbols[s] < 0;
+  }
   int32_t failed = solve(&binding);
   rx_scratch_pop(origins);
   return failed;
@@ -392,6 +401,7 @@ int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args
   context->call = NULL;
   int32_t known = call ? call->known : RX_NOTHING;
   clear_error(context);
+  arena_release(&context->arena, NULL);
   if (known == RX_SYMBOLS_KEPT) {
     for (int32_t s = 0; s < info->num_symbols; s++) symbols[s] = call->symbols[s];
     return 0;

@@ -32,14 +32,18 @@ static int accept_facts(const RxFunction* info, const int64_t* symbols) {
   return 1;
 }
 
-/* Gives symbols their values and checks dims and facts; only of the arguments that mention symbols
- * if `is_checked`. 0: something is wrong, or not so simple. */
-static int bind_quickly(const RxFunction* info, const DLTensor* args, int is_checked,
-                        int64_t* symbols) {
+/* Gives symbols that have none their values, and checks dims and facts; only of the arguments that
+ * mention symbols if `is_checked`. 0: something is wrong, or not so simple. */
+static int accept(const RxFunction* info, const DLTensor* args, int is_checked, int64_t* symbols) {
   int64_t number = is_checked ? info->num_open : info->num_args;
-  for (int32_t s = 0; s < info->num_symbols; s++) symbols[s] = -1;
   for (int is_compound = 0; is_compound < 2; is_compound++)
     for (int64_t i = 0; i < number; i++)
       if (!accept_dims(info, args, is_checked ? info->open[i] : i, is_compound, symbols)) return 0;
   return accept_facts(info, symbols);
+}
+
+static int bind_quickly(const RxFunction* info, const DLTensor* args, int is_checked,
+                        int64_t* symbols) {
+  for (int32_t s = 0; s < info->num_symbols; s++) symbols[s] = -1;
+  return accept(info, args, is_checked, symbols);
 }

@@ -3,8 +3,7 @@
 #include <stdio.h>
 
 struct RxContext {
-  char* arena;
-  int64_t arena_bytes;
+  Arena arena;
   RxCall* call;            /* until rx_bind; NULL: called by itself */
   RxFresh* const* fresh;   /* where rx_call wants new results; NULL: in their descriptors */
   int32_t lacks_memory;    /* the error is that there was none */
@@ -31,8 +30,7 @@ void rx_destroy(RxContext* context) {
   if (!context) return;
   for (RxContext* next; context; context = next) {
     next = atomic_load(&context->next);
-    tally(RX_ARENA_BYTES, -context->arena_bytes);
-    free(context->arena);
+    free_arena(&context->arena);
     free(context);
   }
   if (atomic_fetch_sub(&RX_PROCESS.num_contexts, 1) == 1) free_own_thread();
@@ -97,25 +95,14 @@ int32_t rx_fail(RxContext* context, const char* message) {
   return 1;
 }
 
-int32_t rx_check_dim(RxContext* context, const char* what, int64_t got, int64_t want) {
-  if (got == want) return 0;
-  clear_error(context);
-  say(context, "%s is %lld, but %lld is expected", what, (long long)got, (long long)want);
-  return 1;
+void* rx_arena(RxContext* context, int64_t bytes) {
+  void* data = arena_take(&context->arena, bytes);
+  if (data) return data;
+  say_lack(context);
+  say(context, "the function needs %lld bytes for temporaries", (long long)bytes);
+  return NULL;
 }
 
-void* rx_arena(RxContext* context, int64_t bytes) {
-  if (context->arena && bytes <= context->arena_bytes) return context->arena;
-  free(context->arena);
-  tally(RX_ARENA_BYTES, -context->arena_bytes);
-  context->arena_bytes = 0;
-  context->arena = allocate(bytes);
-  if (!context->arena) {
-    say_lack(context);
-    say(context, "the function needs an arena of %lld bytes", (long long)bytes);
-    return NULL;
-  }
-  context->arena_bytes = bytes;
-  tally(RX_ARENA_BYTES, bytes);
-  return context->arena;
-}
+void* rx_arena_mark(RxContext* context) { return arena_mark(&context->arena); }
+
+void rx_arena_release(RxContext* context, void* mark) { arena_release(&context->arena, mark); }

@@ -201,8 +201,24 @@ typedef struct {
   int64_t num_open;
   const int64_t* open; /* indices of the arguments whose dims or values mention symbols */
   int32_t uses_tiles;  /* kernels use the tile registers of AMX */
-  int32_t pad;
+  int32_t is_cast;     /* a match_cast of the only argument, where symbols may have values already */
 } RxFunction;
+
+enum { RX_INTEGER, RX_DIMENSION, RX_BYTES };
+
+typedef struct {
+  RxDim size;
+  int32_t kind; /* RX_INTEGER: any; RX_DIMENSION: not negative; RX_BYTES: of memory */
+  int32_t pad;
+} RxSize;
+
+/* Expressions that a function computes in 64 bits, each step of which has to fit. */
+typedef struct {
+  const char* name; /* of the function */
+  int32_t num_sizes, num_symbols;
+  const RxSize* sizes;
+  const char* const* symbols;
+} RxSizes;
 
 /* ---- For generated code
  * -------------------------------------------------------------------------------------- */
@@ -214,9 +230,13 @@ typedef struct {
 int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args, int32_t num_args,
                 int32_t num_results, int64_t* symbols);
 
-/* The context's arena, 64-byte aligned, at least `bytes` long; what it held is lost when it grows.
- * NULL: no memory. */
+/* Memory of the context's arena, 64-byte aligned, until rx_bind or a release to an earlier mark. NULL:
+ * no memory. */
 void* rx_arena(RxContext* context, int64_t bytes);
+
+/* What rx_arena gives from now on ends with the release. */
+void* rx_arena_mark(RxContext* context);
+void rx_arena_release(RxContext* context, void* mark);
 
 /* Memory for a result: the caller's buffer, checked, or a new one described in results[index]. NULL
  * on error. */
@@ -228,11 +248,18 @@ void* rx_result(RxContext* context, DLTensor* results, int32_t index, int32_t co
 int32_t rx_result_alias(RxContext* context, DLTensor* results, int32_t index,
                         const DLTensor* argument);
 
+/* Binds, as rx_bind does, those symbols of a cast that are -1 by the dims of its tensor, and checks the
+ * other dims and the facts. Nonzero on error. */
+int32_t rx_match_cast(RxContext* context, const RxFunction* info, int64_t* dims, int64_t* symbols);
+
+/* Fails unless one of the facts holds, which `info->name` requires. */
+int32_t rx_require(RxContext* context, const RxFunction* info, const int64_t* symbols);
+
+/* Sets the error text to which of the sizes cannot be; at least one of them cannot. */
+void rx_refuse_sizes(RxContext* context, const RxSizes* info, const int64_t* symbols);
+
 /* Sets the error text; returns 1, so that generated code can return it. */
 int32_t rx_fail(RxContext* context, const char* message);
-
-/* Fails with "<what> is <got>, but <want> is expected" unless the two are equal. */
-int32_t rx_check_dim(RxContext* context, const char* what, int64_t got, int64_t want);
 
 /* Adds to the counter of kernels; one call per function is enough. */
 void rx_count_kernels(int64_t number);

@@ -4,6 +4,8 @@
 
 #include "memory.c"
 
+#include "arena.c"
+
 #include "process.c"
 
 #include "thread.c"
@@ -17,6 +19,8 @@
 #include "bind.c"
 
 #include "bind_quickly.c"
+
+#include "inside.c"
 
 #include "result.c"
 

@@ -76,6 +76,7 @@ void rx_scratch_pop(void* data) {
          ((char*)data < block_data(block) || (char*)data >= block_data(block) + block->size))
     block = block->below;
   if (!block) return;
+  for (Block* above = thread->top; above != block; above = above->below) above->used = 0;
   block->used = (char*)data - block_data(block);
   free_empty(thread);
 }

@@ -31,15 +31,22 @@ class Part:
 IndexLane = Lane | Part
 
 
-def evaluate(expression: ir.AffineExpr, dims: Sequence[IndexLane], lanes: int) -> IndexLane:
-    """The value of an affine expression, given those of its dims."""
+def evaluate(
+    expression: ir.AffineExpr,
+    dims: Sequence[IndexLane],
+    lanes: int,
+    symbols: Sequence[IndexLane] = (),
+) -> IndexLane:
+    """The value of an affine expression, given those of its dims and symbols."""
     if isinstance(expression, ir.AffineDimExpr):
         return dims[expression.position]
+    if isinstance(expression, ir.AffineSymbolExpr):
+        return symbols[expression.position]
     if isinstance(expression, ir.AffineConstantExpr):
         return Uniform(expression.value)
     lhs, rhs = operands_of(expression)
-    a = resolve(evaluate(lhs, dims, lanes), lanes)
-    b = resolve(evaluate(rhs, dims, lanes), lanes)
+    a = resolve(evaluate(lhs, dims, lanes, symbols), lanes)
+    b = resolve(evaluate(rhs, dims, lanes, symbols), lanes)
     if isinstance(expression, ir.AffineAddExpr):
         return plus(a, b, lanes)
     if isinstance(expression, ir.AffineMulExpr):
@@ -51,7 +58,18 @@ def evaluate(expression: ir.AffineExpr, dims: Sequence[IndexLane], lanes: int) -
         return quotient(a, value_of(b), lanes)
     if isinstance(expression, ir.AffineCeilDivExpr):
         return quotient(plus(a, Uniform(loops.sub(value_of(b), 1)), lanes), value_of(b), lanes)
-    raise AssertionError(f"affine expression {expression} of a linalg op has a symbol")
+    raise AssertionError(f"unknown affine expression {expression}")
+
+
+def is_linear(expression: ir.AffineExpr) -> bool:
+    """Whether it multiplies and divides by constants only, none of them by a symbol."""
+    leaf = ir.AffineDimExpr | ir.AffineSymbolExpr | ir.AffineConstantExpr
+    if isinstance(expression, leaf):
+        return True
+    lhs, rhs = operands_of(expression)
+    if not isinstance(expression, ir.AffineAddExpr):
+        return is_linear(lhs) and isinstance(rhs, ir.AffineConstantExpr)
+    return is_linear(lhs) and is_linear(rhs)
 
 
 def resolve(lane: IndexLane, lanes: int) -> Lane:

@@ -11,10 +11,10 @@ Work on values that all lanes share stays scalar; index arithmetic stays a `Ramp
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from relax_mlir.bindings import arith, ir, linalg, tensor
+from relax_mlir.bindings import affine, arith, ir, linalg, tensor
 from relax_mlir.passes.base import PassFailure
 
-from .affine import add, scale, split
+from .affine import add, evaluate, is_linear, resolve, scale, split
 from .lanes import Lane, Ramp, Uniform, Varying, scalar, splat, to_vector, vector_type
 
 Extract = Callable[[tensor.ExtractOp, list[Lane]], Lane]
@@ -105,11 +105,22 @@ class _Emitter:
         operands = [self.read(value) for value in op.operands]
         if isinstance(op, linalg.IndexOp):
             result = self.indices[op.attributes["dim"].value]
+        elif isinstance(op, affine.AffineApplyOp):
+            result = self._affine(op, operands)
         elif isinstance(op, tensor.ExtractOp) and self.extract is not None:
             result = self.extract(op, operands[1:])
         else:
             result = self.apply(op, operands)
         self.values[op.results[0]] = result
+
+    def _affine(self, op: affine.AffineApplyOp, operands: list[Lane]) -> Lane:
+        """What an affine map makes of indices, as fusion across reshapes writes it."""
+        map_ = op.attributes["map"].value
+        dims, symbols = operands[: map_.n_dims], operands[map_.n_dims :]
+        (expression,) = map_.results
+        if not is_linear(expression):
+            raise PassFailure(op, "multiplies or divides by a symbol")
+        return resolve(evaluate(expression, dims, self.lanes, symbols), self.lanes)
 
     def apply(self, op: ir.OpView, operands: list[Lane]) -> Lane:
         name = op.operation.name

@@ -27,7 +27,8 @@ from .vectorize import NestEmitter
 
 SCHEDULED = "tir.scheduled"
 _PREPARE = (
-    "builtin.module(func.func(linalg-generalize-named-ops),canonicalize,cse,"
+    "builtin.module(convert-tensor-to-linalg,convert-elementwise-to-linalg,"
+    "func.func(linalg-generalize-named-ops),canonicalize,cse,"
     "func.func(linalg-generalize-named-ops))"
 )
 _CLEAN = "builtin.module(canonicalize,cse,loop-invariant-code-motion,canonicalize)"
@@ -43,7 +44,7 @@ class Unscheduled(PrimFunc):
     def prepared(self) -> ir.Module:
         """The program in a module of its own, without encodings and named ops."""
         module = alone(self.op)
-        _strip(module)
+        strip_encodings(module)
         run_upstream(_PREPARE, module.operation)
         return module
 
@@ -76,7 +77,7 @@ def rewrite(
     return True
 
 
-def _strip(module: ir.Module) -> None:
+def strip_encodings(module: ir.Module) -> None:
     """Takes the encodings off all tensor types; casts between them become no-ops."""
     function = module.body.operations[0]
 

@@ -1,6 +1,8 @@
 // RUN: relax-opt --list-passes | FileCheck %s --check-prefix=PASSES
 // PASSES: Passes of relax-mlir:
 // PASSES-NEXT: relax-{{[a-z-]+ +[A-Z]}}
+// PASSES: relax-fuse-ops {{ +[A-Z]}}
+// PASSES-NEXT: {max-size: int = 256}
 // PASSES: Every pass of MLIR can stand in a pipeline too:
 // PASSES: canonicalize, 
 // PASSES: one-shot-bufferize

@@ -101,6 +101,28 @@ def test_parts_of_what_is_computed(level: int) -> None:
             run(main, [x], [take(produce(x))], n % 2 == 0, 1 + n // 16)
 
 
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_computes_with_indices_is_reshaped(level: int) -> None:
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            main = func.FuncOp("main", ([], []))
+            block = main.add_entry_block()
+        with ir.InsertionPoint(block):
+            x = graph.ArangeOp.build(bounds=[0, 60, 1], dtype=ir.F32Type.get()).result
+            split = graph.ReshapeOp.build(x, shape=[const(3), const(4), const(5)]).result
+            split = graph.NegativeOp.build(split).result
+            joined = graph.ReshapeOp.build(split, shape=[const(12), const(5)]).result
+            results = [split, graph.SquareOp.build(joined).result]
+            func.ReturnOp(results)
+        kinds = ir.FunctionType.get([], [result.type for result in results])
+        main.attributes["function_type"] = ir.TypeAttr.get(kinds)
+        text = str(module)
+    split, joined = relax_mlir.compile(text, opt_level=level)["main"]()
+    np.testing.assert_array_equal(split, -np.arange(60.0).reshape(3, 4, 5))
+    np.testing.assert_array_equal(joined, np.arange(60.0).reshape(12, 5) ** 2)
+
+
 def check(seed: int, levels: tuple[int, ...], count: int) -> None:
     """Compiles a chain at each level and runs it at `count` sizes."""
     chain, choice = Chain(seed), random.Random(seed)

@@ -40,6 +40,7 @@ SEGMENTS = (
     "operandSegmentSizes = array<i32: 1" + ", 0" * 31 + ">, "
     "resultSegmentSizes = array<i32: 1" + ", 0" * 7 + ">"
 )
+TWO = SEGMENTS.replace("1, 0", "1, 1", 1)
 CALLED = f"""
 !n = tensor<?xf32, #graph.shape<["n"]>>
 !m = tensor<?xf32, #graph.shape<["m"]>>
@@ -126,3 +127,76 @@ def test_one_repeats_to_a_target_that_is_known_at_run_time(level):
         np.testing.assert_array_equal(broadcast_to(x, [k]), np.broadcast_to(x, (3, k, 4)))
     with pytest.raises(ExecutionError, match=r"graph\.broadcast_to requires n == k or n == 1"):
         broadcast_to(ones(2, 4), [3])
+
+
+COARSE = f"""
+!u = tensor<?xf32>
+!uu = tensor<?x?xf32>
+!k = tensor<?xf32, #graph.shape<["k"]>>
+!kk = tensor<?xf32, #graph.shape<["2*k"]>>
+func.func private @same(%x: !k, %y: !k) -> !u {{
+  %0 = "graph.subtract"(%x, %y) : (!k, !k) -> !u
+  return %0 : !u
+}}
+func.func @finer(%x: !u {{graph.name = "x"}}, %y: !u {{graph.name = "y"}}) -> !u {{
+  %0 = "graph.call"(%x, %y) {{callee = @same, {TWO}}} : (!u, !u) -> !u
+  return %0 : !u
+}}
+func.func @chain(%x: !uu, %w: !uu, %b: !u) -> !uu {{
+  %0 = "graph.matmul"(%x, %w) : (!uu, !uu) -> !uu
+  %1 = "graph.add"(%0, %b) : (!uu, !u) -> !uu
+  %2 = "graph.nn_softmax"(%1) {{axis = 1 : i64}} : (!uu) -> !uu
+  %3 = "graph.multiply"(%2, %1) : (!uu, !uu) -> !uu
+  return %3 : !uu
+}}
+func.func @even(%x: !u) -> !k {{
+  %0 = "graph.match_cast"(%x) : (!u) -> tensor<*xf32>
+  %1 = "graph.match_cast"(%0) : (tensor<*xf32>) -> !graph.object
+  %2 = "graph.match_cast"(%1) : (!graph.object) -> !kk
+  %3 = "graph.strided_slice"(%2) {{axes = array<i64: 0>, begin = #graph.shape<[0]>,
+      end = #graph.shape<["k"]>, strides = array<i64: 1>}} : (!kk) -> !k
+  return %3 : !k
+}}
+"""
+
+
+@pytest.fixture(scope="module", params=OPT_LEVELS, ids=lambda level: f"O{level}")
+def coarse(request: pytest.FixtureRequest) -> relax_mlir.Executable:
+    return relax_mlir.compile(COARSE, opt_level=request.param)
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    powers = np.exp(x - x.max(axis=1, keepdims=True, initial=-np.inf))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(("n", "k", "m"), [(0, 3, 5), (1, 1, 1), (17, 0, 3), (7, 33, 15)])
+def test_functions_of_coarse_arguments(coarse, n, k, m):
+    random = np.random.default_rng(n)
+    x, w = (random.standard_normal(dims).astype(np.float32) for dims in ((n, k), (k, m)))
+    for length in {1, m}:
+        b = random.standard_normal(length).astype(np.float32)
+        total = x.astype(np.float64) @ w + b
+        np.testing.assert_allclose(coarse["chain"](x, w, b), softmax(total) * total, 1e-4, 1e-5)
+
+
+def test_coarse_arguments_have_to_fit(coarse):
+    with pytest.raises(ExecutionError, match=r"graph\.add requires arg1_1 == arg2_0 or"):
+        coarse["chain"](ones(2, 3), ones(3, 4), ones(6))
+    with pytest.raises(ExecutionError, match="'chain' requires arg0_1 == arg1_0"):
+        coarse["chain"](ones(2, 3), ones(4, 4), ones(4))
+
+
+def test_parameters_finer_than_arguments_are_checked(coarse):
+    for n in (0, 1, 9):
+        np.testing.assert_array_equal(coarse["finer"](ones(n), ones(n)), 0 * ones(n))
+    with pytest.raises(ExecutionError, match="'k', is 3, but 2 is expected"):
+        coarse["finer"](ones(2), ones(3))
+
+
+def test_symbols_that_casts_bind(coarse):
+    for k in (0, 1, 5):
+        x = np.arange(2 * k, dtype=np.float32)
+        np.testing.assert_array_equal(coarse["even"](x), x[:k])
+    with pytest.raises(ExecutionError, match=r"'2\*k'"):
+        coarse["even"](ones(5))

@@ -3,18 +3,11 @@
 import os
 
 import pytest
-from harness import ROUTES
 
 
-@pytest.fixture(params=["loops", "O2"])
+@pytest.fixture(params=["operator", "program"])
 def route(request: pytest.FixtureRequest) -> str:
-    """Two routes, for programs of one stage."""
-    return request.param
-
-
-@pytest.fixture(params=ROUTES)
-def any_route(request: pytest.FixtureRequest) -> str:
-    """Every route, for programs of several stages."""
+    """What the operator means, and what the tensor program computes that it is legalised to."""
     return request.param
 
 

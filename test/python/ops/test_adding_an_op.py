@@ -34,11 +34,12 @@ def test_the_page_adds_an_operator(tmp_path: Path) -> None:
         else:
             shutil.copy(source, target)
     page = (ROOT / "docs" / "adding_an_op.md").read_text()
-    (invalid, operator, program, numbers) = [text for _, text in BLOCK.findall(page)]
+    (invalid, operator, meaning, program, numbers) = [text for _, text in BLOCK.findall(page)]
     dialect = tmp_path / "dialects" / "graph"
     for path, text in (
         (dialect / "nn.py", operator),
         (dialect / "__init__.py", f"from .nn import {OPERATOR}\n"),
+        (tmp_path / "relax_mlir" / "interpreter" / "operators" / "nn.py", meaning),
         (tmp_path / "relax_mlir" / "legalize" / "nn.py", program),
         (tmp_path / "test" / "python" / "ops" / "test_nn.py", numbers),
     ):

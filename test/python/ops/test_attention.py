@@ -53,7 +53,7 @@ CASES = [(1, 0), (1, 1), (1, 6), (5, 0), (3, 4), (7, 0), (2, 15), (17, 3)]
     ("heads", "groups", "d", "causal"),
     [(4, 2, 8, True), (4, 2, 8, False), (3, 3, 5, True), (6, 1, 16, True)],
 )
-def test_attention(heads, groups, d, causal, dtype: str, any_route: str) -> None:
+def test_attention(heads, groups, d, causal, dtype: str, route: str) -> None:
     cache = spec(dtype, groups, "c", d)
     program = Program(
         graph.AttentionOp,
@@ -63,7 +63,7 @@ def test_attention(heads, groups, d, causal, dtype: str, any_route: str) -> None
         position=("m",),
         scale=d**-0.5,
         causal=causal,
-        route=any_route,
+        route=route,
     )
     for n, m in CASES:
         capacity = n + m + 3
@@ -75,7 +75,7 @@ def test_attention(heads, groups, d, causal, dtype: str, any_route: str) -> None
         _assert_near(program(query, keys, values, m=m), expected, dtype)
 
 
-def test_attention_of_f64(any_route: str) -> None:
+def test_attention_of_f64(route: str) -> None:
     cache = spec("f64", 2, 16, 4)
     program = Program(
         graph.AttentionOp,
@@ -85,7 +85,7 @@ def test_attention_of_f64(any_route: str) -> None:
         position=(5,),
         scale=0.5,
         causal=True,
-        route=any_route,
+        route=route,
     )
     query, keys, values = (
         floats((3, 4, 4), "f64"),

@@ -22,8 +22,8 @@ def assert_near(actual: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_matmul(dtype: str, any_route: str) -> None:
-    program = Program(graph.MatmulOp, spec(dtype, "m", "k"), spec(dtype, "k", "n"), route=any_route)
+def test_matmul(dtype: str, route: str) -> None:
+    program = Program(graph.MatmulOp, spec(dtype, "m", "k"), spec(dtype, "k", "n"), route=route)
     for m, k, n in SIZES:
         x, y = numbers((m, k), dtype), numbers((k, n), dtype)
         assert_near(program(x, y), x, y)
@@ -38,8 +38,8 @@ def test_matmul_of_integers(dtype: str, route: str) -> None:
 
 
 @pytest.mark.parametrize(("k", "n"), [(64, 64), (48, 17), (1, 3), (33, 1)])
-def test_matmul_by_static_weights(k: int, n: int, any_route: str) -> None:
-    program = Program(graph.MatmulOp, spec("f32", "m", k), spec("f32", k, n), route=any_route)
+def test_matmul_by_static_weights(k: int, n: int, route: str) -> None:
+    program = Program(graph.MatmulOp, spec("f32", "m", k), spec("f32", k, n), route=route)
     for m in (0, 1, 2, 7, 16, 33):
         x, y = numbers((m, k), "f32"), numbers((k, n), "f32")
         assert_near(program(x, y), x, y)
@@ -59,16 +59,16 @@ def test_matmul_by_static_weights(k: int, n: int, any_route: str) -> None:
         (("m", "2*k"), ("2*k", "n"), {"m": 2, "k": 3, "n": 4}),
     ],
 )
-def test_batched_matmul(lhs, rhs, symbols, any_route: str) -> None:
-    program = Program(graph.MatmulOp, spec("f32", *lhs), spec("f32", *rhs), route=any_route)
+def test_batched_matmul(lhs, rhs, symbols, route: str) -> None:
+    program = Program(graph.MatmulOp, spec("f32", *lhs), spec("f32", *rhs), route=route)
     x, y = (
         numbers([eval(str(dim), {}, dict(symbols)) for dim in dims], "f32") for dims in (lhs, rhs)
     )
     assert_near(program(x, y, **symbols), x, y)
 
 
-def test_infinities_and_nans_reach_their_rows_and_columns(any_route: str) -> None:
-    program = Program(graph.MatmulOp, spec("f32", "m", "k"), spec("f32", "k", "n"), route=any_route)
+def test_infinities_and_nans_reach_their_rows_and_columns(route: str) -> None:
+    program = Program(graph.MatmulOp, spec("f32", "m", "k"), spec("f32", "k", "n"), route=route)
     x, y = np.ones((5, 9), np.float32), np.ones((9, 17), np.float32)
     x[1, 3], y[4, 2] = np.nan, np.inf
     with np.errstate(invalid="ignore"):

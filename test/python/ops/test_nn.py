@@ -24,22 +24,22 @@ def _softmax(x: np.ndarray, axis: int) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("axis", [-1, 0])
-def test_softmax(axis: int, dtype: str, any_route: str) -> None:
-    program = Program(graph.SoftmaxOp, spec(dtype, "n", "m"), axis=axis, route=any_route)
+def test_softmax(axis: int, dtype: str, route: str) -> None:
+    program = Program(graph.SoftmaxOp, spec(dtype, "n", "m"), axis=axis, route=route)
     for n, m in SIZES:
         x = floats((n, m), dtype, -9, 9)
         _assert_near(program(x), _softmax(wide(x), axis), dtype)
 
 
-def test_softmax_of_inner_axis(any_route: str) -> None:
-    program = Program(graph.SoftmaxOp, spec("f32", 2, "n", "m"), axis=1, route=any_route)
+def test_softmax_of_inner_axis(route: str) -> None:
+    program = Program(graph.SoftmaxOp, spec("f32", 2, "n", "m"), axis=1, route=route)
     for n, m in SIZES:
         x = floats((2, n, m), "f32")
         _assert_near(program(x), _softmax(wide(x), 1), "f32")
 
 
-def test_softmax_does_not_overflow_and_takes_masks(any_route: str) -> None:
-    program = Program(graph.SoftmaxOp, spec("f32", "n", "m"), axis=1, route=any_route)
+def test_softmax_does_not_overflow_and_takes_masks(route: str) -> None:
+    program = Program(graph.SoftmaxOp, spec("f32", "n", "m"), axis=1, route=route)
     x = np.array([[1e4, 1e4, -1e4], [3e38, 0, 1], [-np.inf, 2, 2]], np.float32)
     _assert_near(program(x), _softmax(wide(x), 1), "f32")
 
@@ -56,9 +56,9 @@ def _layer_norm(x, weight, bias, epsilon: float) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("columns", ["m", 48])
-def test_rms_norm(columns, dtype: str, any_route: str) -> None:
+def test_rms_norm(columns, dtype: str, route: str) -> None:
     specs = spec(dtype, "n", columns), spec(dtype, columns)
-    program = Program(graph.RmsNormOp, *specs, epsilon=1e-5, route=any_route)
+    program = Program(graph.RmsNormOp, *specs, epsilon=1e-5, route=route)
     for n, m in SIZES:
         m = m if columns == "m" else columns
         x, weight = floats((n, m), dtype), floats((m,), dtype, 0.5, 2)
@@ -66,9 +66,9 @@ def test_rms_norm(columns, dtype: str, any_route: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_layer_norm(dtype: str, any_route: str) -> None:
+def test_layer_norm(dtype: str, route: str) -> None:
     specs = spec(dtype, "n", "m"), spec(dtype, "m"), spec(dtype, "m")
-    program = Program(graph.LayerNormOp, *specs, epsilon=1e-3, route=any_route)
+    program = Program(graph.LayerNormOp, *specs, epsilon=1e-3, route=route)
     for n, m in SIZES:
         x, weight = floats((n, m), dtype), floats((m,), dtype, 0.5, 2)
         bias = floats((m,), dtype)[::-1].copy()

@@ -42,12 +42,10 @@ def check(scheme: str, found: tuple[np.ndarray, ...], values: np.ndarray) -> Non
 
 @pytest.mark.parametrize("scheme", ROUNDED)
 @pytest.mark.parametrize("axis", [0, 1])
-def test_numbers_of_rows(scheme: str, axis: int, any_route: str) -> None:
+def test_numbers_of_rows(scheme: str, axis: int, route: str) -> None:
     k = 3 * SCHEMES[scheme].group
     dims = ("n", k) if axis else (k, "n")
-    program = Program(
-        graph.QuantizeOp, spec("f32", *dims), scheme=scheme, axis=axis, route=any_route
-    )
+    program = Program(graph.QuantizeOp, spec("f32", *dims), scheme=scheme, axis=axis, route=route)
     for rows in ROWS:
         values = matrix(rows, k)
         check(scheme, program(np.ascontiguousarray(values if axis else values.T)), values)

@@ -20,6 +20,7 @@ class Packed:
 
     def __init__(self, op: type, scheme: str) -> None:
         self.op, self.parts = op, list(SCHEMES[scheme].parts(1, 8))
+        self.OPERATION_NAME = op.OPERATION_NAME
 
     def declared_attributes(self) -> dict[str, type]:
         """Those of the operator."""
@@ -78,9 +79,9 @@ def decoded(scheme: str, parts: dict[str, np.ndarray]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_dequantize(scheme: str, any_route: str) -> None:
+def test_dequantize(scheme: str, route: str) -> None:
     op = Packed(graph.DequantizeOp, scheme)
-    program = Program(op, *panels(scheme, "p", 8), scheme=scheme, route=any_route)
+    program = Program(op, *panels(scheme, "p", 8), scheme=scheme, route=route)
     for panel in (0, 1, 5):
         parts = random_panels(scheme, panel, 8)
         expected = decoded(scheme, parts).astype(np.float32)
@@ -104,10 +105,10 @@ def test_numbers_without_minimum_decode_exactly(scheme: str, route: str) -> None
 @pytest.mark.parametrize(
     ("scheme", "index"), [*product(BY_BLOCK, ["i32", "i64"]), *product(BY_GROUP, ["i64"])]
 )
-def test_dequantize_rows(scheme: str, index: str, any_route: str) -> None:
+def test_dequantize_rows(scheme: str, index: str, route: str) -> None:
     specs = [spec(index, "n"), *panels(scheme, "p", 16)]
     op = Packed(graph.DequantizeRowsOp, scheme)
-    program = Program(op, *specs, scheme=scheme, route=any_route)
+    program = Program(op, *specs, scheme=scheme, route=route)
     for panel, count in ((1, 1), (3, 17), (2, 0)):
         parts = random_panels(scheme, panel, 16)
         rows = RANDOM.integers(0, 16 * panel, count).astype(NUMPY[index])
@@ -146,8 +147,8 @@ def quantized_blocks(lead: tuple, route: str, symmetric: bool) -> Iterator[tuple
 
 
 @pytest.mark.parametrize("lead", LEADS)
-def test_quantize_blocks_between_extremes(lead: tuple, any_route: str) -> None:
-    for blocks, (values, scale, offset) in quantized_blocks(lead, any_route, symmetric=False):
+def test_quantize_blocks_between_extremes(lead: tuple, route: str) -> None:
+    for blocks, (values, scale, offset) in quantized_blocks(lead, route, symmetric=False):
         low, high = blocks.min(-1), blocks.max(-1)
         np.testing.assert_array_equal(scale, (high - low) / np.float32(254))
         middle = low + scale.astype(np.float64) * 127
@@ -186,8 +187,8 @@ def test_what_is_not_finite_shows(symmetric: bool, route: str) -> None:
 
 
 @pytest.mark.parametrize("lead", LEADS)
-def test_quantize_blocks(lead: tuple, any_route: str) -> None:
-    for blocks, (values, scale) in quantized_blocks(lead, any_route, symmetric=True):
+def test_quantize_blocks(lead: tuple, route: str) -> None:
+    for blocks, (values, scale) in quantized_blocks(lead, route, symmetric=True):
         greatest = np.abs(blocks).max(-1)
         np.testing.assert_array_equal(scale, greatest / np.float32(127))
         factor = np.float32(127) / greatest
@@ -212,9 +213,9 @@ def test_quantize_blocks_of_zero_and_ties(route: str) -> None:
 
 @pytest.mark.parametrize("has_offset", [False, True])
 @pytest.mark.parametrize("lead", LEADS)
-def test_dequantize_blocks(lead: tuple, has_offset: bool, any_route: str) -> None:
+def test_dequantize_blocks(lead: tuple, has_offset: bool, route: str) -> None:
     specs = [spec("i8", *lead, 64), *[spec("f32", *lead, 2)] * (1 + has_offset)]
-    program = Program(graph.DequantizeBlocksOp, *specs, route=any_route)
+    program = Program(graph.DequantizeBlocksOp, *specs, route=route)
     for sizes in SIZES:
         shape = [sizes.get(dim, dim) for dim in lead]
         values = RANDOM.integers(-128, 128, (*shape, 64)).astype(np.int8)

@@ -86,10 +86,7 @@ def _name(op: type) -> str:
     return op.OPERATION_NAME.removeprefix("graph.")
 
 
-@pytest.mark.parametrize(
-    ("dtype", "route"),
-    [("f32", "loops"), ("f64", "loops"), *((dtype, "O2") for dtype in FLOATS)],
-)
+@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("op", FUNCTIONS, ids=_name)
 def test_functions(op: type, dtype: str, route: str) -> None:
     reference, low, high, ulps = FUNCTIONS[op]

@@ -31,7 +31,7 @@ TWO = """
   int64_t *out = rx_result(context, results, 0, RX_INT, 64, 0, NULL);
   if (!out) return 1;
   *out = n;
-  if (rx_check_dim(context, "the length", n, 3)) return 1;
+  if (n != 3) return rx_fail(context, "the length is not 3");
   uint8_t *flags = rx_result(context, results, 1, RX_BOOL, 8, 1, &n);
   if (!flags) return 1;
   for (int64_t i = 0; i < n; i++) flags[i] = i == 1;
@@ -164,7 +164,7 @@ def test_several_results_of_unknown_rank(exe):
 def test_a_failure_after_a_result(exe):
     call = exe["two"].bind(np.zeros(4, np.float32))
     for _ in range(2):
-        with pytest.raises(ExecutionError, match=r"^the length is 4, but 3 is expected$"):
+        with pytest.raises(ExecutionError, match=r"^the length is not 3$"):
             call.run()
     call.set(0, np.zeros(3, np.float32))
     assert call.run()[0] == 3
@@ -207,9 +207,7 @@ def test_out_of_memory(exe):
             f"out of memory: result 0 of dims [{named}], more than 2^63 - 1 bytes"
         )
     assert exe["huge_empty"]((0, 1 << 40, 1 << 22)).shape == (0, 1 << 40, 1 << 22)
-    with pytest.raises(
-        OutOfMemoryError, match=r"^out of memory: the function needs an arena of 72"
-    ):
+    with pytest.raises(OutOfMemoryError, match=r"^out of memory: the function needs 72\d* bytes"):
         exe["huge_arena"]((1 << 56,))
 
 

@@ -4,10 +4,13 @@ import io
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import relax_mlir
+from relax_mlir.errors import UsageError
 from relax_mlir.tools import relax_compile, relax_run
 
 MODULE = """
@@ -205,3 +208,18 @@ def test_a_number_of_threads_that_is_none(folder, value):
     assert found.stderr == (
         f"relax-run: RELAX_NUM_THREADS is '{value}'; expects a number of threads, 1 or more\n"
     )
+
+
+def test_models_of_other_frameworks(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("model.onnx").write_bytes(b"\x08\x09\xff\x00")
+    said = "cannot read 'model.onnx': it is an ONNX model, and no MLIR"
+    assert relax_compile.main(["model.onnx"]) == 2
+    assert said in capsys.readouterr().err
+    for source in ("model.onnx", Path("model.onnx"), Path("missing/model.onnx")):
+        with pytest.raises(UsageError, match="it is an ONNX model, and no MLIR"):
+            relax_mlir.compile(source)
+    with pytest.raises(UsageError, match=r"a language model; relax_mlir\.llm\.load takes it"):
+        relax_mlir.compile("Model.GGUF")
+    with pytest.raises(UsageError, match="cannot compile an object of type bytes; expects"):
+        relax_mlir.compile(b"module {}")

@@ -15,6 +15,7 @@ from relax_mlir.analysis.affine import dims_of
 from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.graph import element_bits
 from relax_mlir.dialects.tir import ZERO_PADDED, PrimFunc
+from relax_mlir.program.access import root_of
 from relax_mlir.program.contraction import Contraction, Factor, find_contractions
 from relax_mlir.program.program import (
     Argument,
@@ -317,10 +318,12 @@ def kept_extent(
 ) -> Index:
     """The extent of `loops`: where weights are packed, what a slice of the result keeps of `axis`.
 
-    Raises Refusal if slices keep different extents.
+    Raises Refusal if slices keep different extents, or a part of another axis.
     """
     everything = mul(1, *(shape[loop] for loop in loops))
-    if not contractions[0].packed:
+    packed = contractions[0].packed
+    _check_slices(kernel, axis if packed else None)
+    if not packed:
         return everything
     results = {c.stage.results[0] for c in contractions}
     kept = []
@@ -336,6 +339,25 @@ def kept_extent(
     if any(size != kept[0] for size in kept):
         raise Refusal("slices of the product have different extents")
     return kept[0] if kept else everything
+
+
+def _check_slices(kernel: Kernel, axis: int | None) -> None:
+    """Refuses slices of what is computed that keep a part of an axis other than `axis`.
+
+    The epilogue stores all of a block of sums.
+    """
+    placement = kernel.placement
+    for stage in placement.program.stages:
+        for operand in stage.reads:
+            tensor = operand.tensor
+            while isinstance(tensor, Slice | Reshape):
+                if isinstance(tensor, Slice) and isinstance(root_of(tensor), Computed):
+                    rank, source = len(tensor.shape), tensor.source
+                    whole = (placement.extents.is_whole(tensor, i) for i in range(rank))
+                    kept = all(x or i - rank == axis for i, x in enumerate(whole))
+                    if not kept or any(source.shape[i] != 1 for i in tensor.window.dropped):
+                        raise Refusal("a slice keeps a part of what is computed")
+                tensor = tensor.source
 
 
 def matrix_of(

@@ -1,0 +1,65 @@
+"""What a tensor program may hold: one rule, for the verifier and the last schedule rule.
+
+Ops of linalg, tensor, scf, arith, math and of the dialects that these become (affine, index,
+bufferization, memref, ub), on tensors, memrefs and scalars of numbers; in one block.
+"""
+
+from collections.abc import Iterator
+
+from relax_mlir.bindings import func, ir
+
+DIALECTS = (
+    "affine", "arith", "bufferization", "index", "linalg", "math", "memref", "scf", "tensor", "ub",
+)  # fmt: skip
+WITHOUT_LOOPS = {
+    f"{dialect}.{name}"
+    for dialect, names in {
+        "affine": ("dma_start", "dma_wait"),
+        "arith": ("flush_denormals",),
+        "linalg": ("pack", "softmax", "unpack", "winograd_filter_transform",
+                   "winograd_input_transform", "winograd_output_transform"),
+        "memref": ("alloca_scope", "atomic_rmw", "dma_start", "dma_wait", "generic_atomic_rmw",
+                   "get_global", "realloc", "reinterpret_cast", "extract_aligned_pointer_as_index"),
+        "tensor": ("gather", "scatter"),
+        "ub": ("unreachable",),
+    }.items()
+    for name in names
+}  # fmt: skip
+"""Ops of these dialects that no loops are made of, or that reach outside of the program."""
+
+
+def unsupported(function: func.FuncOp) -> Iterator[tuple[ir.Operation, str]]:
+    """The ops of a tensor program that cannot be in one, each with the reason."""
+    if len(function.regions[0].blocks) != 1:
+        yield function.operation, "is a tensor program of several blocks; expects one"
+        return
+    for op in _walk(function.operation):
+        reason = _reason(op)
+        if reason is not None:
+            yield op, reason
+
+
+def _walk(op: ir.Operation) -> Iterator[ir.Operation]:
+    for region in op.regions:
+        for block in region.blocks:
+            for child in block.operations:
+                yield child.operation
+                yield from _walk(child.operation)
+
+
+def _reason(op: ir.Operation) -> str | None:
+    dialect = op.name.partition(".")[0]
+    if op.name != "func.return" and (dialect not in DIALECTS or op.name in WITHOUT_LOOPS):
+        return f"cannot be in a tensor program; expects ops of {', '.join(DIALECTS)}"
+    for value in op.results:
+        if not _is_number(value.type):
+            return f"has a result of '{value.type}'; expects numbers, or tensors or memrefs of them"
+    return None
+
+
+def _is_number(type_: ir.Type) -> bool:
+    if isinstance(type_, ir.RankedTensorType | ir.MemRefType):
+        type_ = type_.element_type
+    if isinstance(type_, ir.IntegerType):
+        return type_.is_signless and type_.width in (1, 8, 16, 32, 64)
+    return isinstance(type_, ir.IndexType | ir.F16Type | ir.BF16Type | ir.F32Type | ir.F64Type)

@@ -1,0 +1,201 @@
+"""Builds the body of one function of host code: constants, memory, calls, blocks.
+
+Integers are `i64` unless a type is given. Control flow is blocks and branches, never a region, so
+that whatever fails, however deep inside, branches to the one failure block of the function.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from relax_mlir.bindings import arith, cf, func, ir, llvm
+
+from .runtime import Runtime
+
+DYNAMIC = -(1 << 31)
+"""Stands for an index that is an operand, in `llvm.getelementptr`."""
+
+
+class Builder:
+    """Appends ops to a function, which returns a status, 0 for success, or nothing.
+
+    Constants and stack memory go to the entry block, so that they are valid in every other one.
+    """
+
+    def __init__(self, function: func.FuncOp, runtime: Runtime) -> None:
+        self.function = function
+        self.runtime = runtime
+        self.i1, self.i32, self.i64 = map(ir.IntegerType.get_signless, (1, 32, 64))
+        self.pointer = llvm.PointerType.get()
+        self._entry = function.add_entry_block()
+        self._body = self._entry.create_after()
+        self._failure: ir.Block | None = None
+        self._constants: dict[object, ir.Value] = {}
+        self._stack: ir.Value | None = None
+        self._stack_length = 0
+        self.enter(self._body)
+
+    @property
+    def arguments(self) -> Sequence[ir.Value]:
+        """The arguments of the function."""
+        return self._entry.arguments
+
+    @property
+    def context(self) -> ir.Value:
+        """The context of the call, which functions that can fail take first."""
+        return self._entry.arguments[0]
+
+    def finish(self) -> None:
+        """Ends the function; the current block succeeds."""
+        returns_status = bool(self.function.type.results)
+        func.ReturnOp([self.integer(0, self.i32)] if returns_status else [], ip=self.at)
+        if self._failure is not None:
+            self.enter(self._failure)
+            func.ReturnOp([self.integer(1, self.i32)], ip=self.at)
+        if self._stack is not None:
+            length = self._stack.owner.operands[0].owner
+            length.attributes["value"] = ir.IntegerAttr.get(self.i64, self._stack_length)
+        self.enter(self._entry)
+        self.branch(self._body)
+
+    # Blocks.
+
+    def new_block(self, argument_types: Sequence[ir.Type] = ()) -> ir.Block:
+        """An empty block behind the current one."""
+        locations = [ir.Location.current] * len(argument_types)
+        return self.block.create_after(*argument_types, arg_locs=locations)
+
+    def new_cold_block(self) -> ir.Block:
+        """An empty block out of the way of what runs, just in front of the failure block."""
+        return self.failure.create_before()
+
+    @property
+    def failure(self) -> ir.Block:
+        """The block that returns a failure, the last one."""
+        if self._failure is None:
+            self._failure = self.block.region.blocks.append()
+        return self._failure
+
+    def enter(self, block: ir.Block) -> None:
+        """Goes on at the end of a block."""
+        self.block = block
+        self.at = ir.InsertionPoint(block)
+
+    @contextmanager
+    def inserting(self, block: ir.Block) -> Iterator[None]:
+        """Appends to another block for the duration of the `with` block."""
+        before = self.block
+        self.enter(block)
+        yield
+        self.enter(before)
+
+    def branch(self, block: ir.Block, operands: Sequence[ir.Value] = ()) -> None:
+        """Ends the current block by a jump."""
+        cf.BranchOp(list(operands), block, ip=self.at)
+
+    def branch_if(
+        self,
+        condition: ir.Value,
+        then: ir.Block,
+        otherwise: ir.Block,
+        operands: Sequence[ir.Value] = (),
+    ) -> None:
+        """Ends the current block by a jump to one of two blocks, which take the same operands."""
+        handed = list(operands)
+        cf.CondBranchOp(condition, handed, handed, then, otherwise, ip=self.at)
+
+    def fail_if(self, condition: ir.Value) -> None:
+        """Leaves the function with an error if the condition, an `i1`, is true."""
+        goes_on = self.new_block()
+        self.branch_if(condition, self.failure, goes_on)
+        self.enter(goes_on)
+
+    def fail_unless_zero(self, status: ir.Value) -> None:
+        """Leaves with an error unless a status, an `i32`, is 0."""
+        self.fail_if(self.compare("ne", status, self.integer(0, self.i32)))
+
+    def fail_if_null(self, pointer: ir.Value) -> None:
+        """Leaves with an error if the runtime gave no memory."""
+        null = self._constant("null", lambda ip: llvm.ZeroOp(self.pointer, ip=ip).res)
+        self.fail_if(llvm.ICmpOp(llvm.ICmpPredicate.eq, pointer, null, ip=self.at).res)
+
+    # Numbers.
+
+    def integer(self, value: int, type_: ir.Type | None = None) -> ir.Value:
+        """A constant of an integer type."""
+        kind = type_ or self.i64
+        return self._constant((value, kind), lambda ip: arith.ConstantOp(kind, value, ip=ip).result)
+
+    def real(self, value: float) -> ir.Value:
+        """A constant of 32 bits floating point."""
+        f32 = ir.F32Type.get()
+        return self._constant((value, f32), lambda ip: arith.ConstantOp(f32, value, ip=ip).result)
+
+    def compare(self, predicate: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+        """Compares signed integers: "eq", "ne", "slt", "sle", "sgt" or "sge"."""
+        return arith.cmpi(getattr(arith.CmpIPredicate, predicate), lhs, rhs, ip=self.at)
+
+    def product(self, factors: Sequence[ir.Value]) -> ir.Value:
+        """The product of integers that is known to fit, such as the elements of a tensor."""
+        total = self.integer(1) if not factors else factors[0]
+        for factor in factors[1:]:
+            total = arith.muli(total, factor, ip=self.at)
+        return total
+
+    # Memory.
+
+    def address(self, name: str) -> ir.Value:
+        """The address of a global."""
+        return self._constant(name, lambda ip: llvm.AddressOfOp(self.pointer, name, ip=ip).res)
+
+    def stack(self, length: int) -> ir.Value:
+        """Memory for `length` integers, which whoever asks next may overwrite."""
+        self._stack_length = max(self._stack_length, length, 1)
+        if self._stack is None:
+            with self.inserting(self._entry):
+                count = arith.ConstantOp(self.i64, 1, ip=self.at).result
+                self._stack = llvm.AllocaOp(self.pointer, count, self.i64, ip=self.at).res
+        return self._stack
+
+    def field(self, base: ir.Value, indices: Sequence[int], type_: ir.Type) -> ir.Value:
+        """The address of an element of an array of `type_`, or of a field in it."""
+        if not any(indices):
+            return base
+        return llvm.GEPOp(self.pointer, base, [], list(indices), type_, None, ip=self.at).res
+
+    def at_offset(self, pointer: ir.Value, offset: ir.Value) -> ir.Value:
+        """A pointer moved by a number of bytes."""
+        byte = ir.IntegerType.get_signless(8)
+        return llvm.GEPOp(self.pointer, pointer, [offset], [DYNAMIC], byte, None, ip=self.at).res
+
+    def load(self, pointer: ir.Value, type_: ir.Type) -> ir.Value:
+        """Loads a scalar."""
+        return llvm.LoadOp(type_, pointer, ip=self.at).res
+
+    def load_integer(self, base: ir.Value, index: int) -> ir.Value:
+        """Loads an element of an array of integers."""
+        return self.load(self.field(base, [index], self.i64), self.i64)
+
+    def store_integers(self, values: Sequence[ir.Value], base: ir.Value) -> None:
+        """Stores integers one after another."""
+        for index, value in enumerate(values):
+            llvm.StoreOp(value, self.field(base, [index], self.i64), ip=self.at)
+
+    def copy(self, target: ir.Value, source: ir.Value, size: ir.Value) -> None:
+        """Copies a number of bytes."""
+        llvm.MemcpyOp(target, source, size, False, ip=self.at)
+
+    # Calls.
+
+    def call(self, callee: str, operands: Sequence[ir.Value], results: Sequence[ir.Type]) -> list:
+        """Calls a function of the module; returns its results."""
+        return list(func.CallOp(list(results), callee, list(operands), ip=self.at).results)
+
+    def call_runtime(self, callee: str, operands: Sequence[ir.Value]) -> list:
+        """Calls a function of the runtime; returns its results."""
+        return self.call(callee, operands, self.runtime.results(callee))
+
+    def _constant(self, key: object, make: Callable[[ir.InsertionPoint], ir.Value]) -> ir.Value:
+        """What `make` adds to the entry block, once."""
+        if key not in self._constants:
+            self._constants[key] = make(ir.InsertionPoint(self._entry))
+        return self._constants[key]

@@ -1,0 +1,52 @@
+"""What calls become: kernels are called by way of adaptors, library functions by pointers."""
+
+from relax_mlir.bindings import ir
+from relax_mlir.dialects.graph import CallDpsOp
+from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.passes import PassFailure
+
+from .function import HostFunction
+from .library import CONVENTIONS, slot_name
+from .private import call_private
+
+
+def call_dps(host: HostFunction, op: CallDpsOp) -> None:
+    """Calls a graph function; or a kernel or a library function, as a span that may be recorded."""
+    graph = host.module.functions.get(op.callee_name)
+    if graph is not None:
+        call_private(host, op, graph)
+        return
+    library = host.module.libraries.get(op.callee_name)
+    host.out.call_runtime("rx_span_begin", [host.next_site()])
+    if library is None:
+        _call_kernel(host, op)
+    else:
+        _call_library(host, op, library)
+    host.out.call_runtime("rx_span_end", [])
+    host.count_call()
+
+
+def _call_kernel(host: HostFunction, op: CallDpsOp) -> None:
+    adaptors, tensors = host.module.adaptors, [host.tensor(value) for value in op.ins]
+    symbols = op.symbol_arguments
+    try:
+        open_dims = adaptors.open_dims(op.callee_name, len(tensors), len(symbols))
+    except ValueError as error:
+        raise PassFailure(op, str(error)) from None
+    operands: list[ir.Value] = []
+    for tensor, axes in zip(tensors, open_dims, strict=True):
+        operands += [tensor.pointer, *host.integers(op, [tensor.dims[axis] for axis in axes])]
+    operands += host.integers(op, symbols)
+    host.out.call(adaptors.name(op.callee_name), operands, [])
+
+
+def _call_library(host: HostFunction, op: CallDpsOp, library: FunctionOp) -> None:
+    convention = library.convention.value
+    if convention not in CONVENTIONS:
+        known = ", ".join(CONVENTIONS)
+        raise PassFailure(library, f"has convention '{convention}'; known are {known}")
+    out = host.out
+    function = out.load(out.address(slot_name(op.callee_name)), out.pointer)
+    tensors = [host.tensor(value) for value in op.ins]
+    operands = [(tensor.pointer, host.integers(op, tensor.dims)) for tensor in tensors]
+    CONVENTIONS[convention](out, function, operands)

@@ -1,0 +1,86 @@
+"""What casts and required facts become: calls of the runtime, which explains what does not hold."""
+
+from collections.abc import Sequence
+
+from relax_mlir.analysis.scopes import bound_by
+from relax_mlir.bindings import ir
+from relax_mlir.dialects.graph import Dim, MatchCastOp, RequireOp
+from relax_mlir.passes import PassFailure
+from relax_mlir.symbolic import Fact, Facts, SymbolicError, sym
+
+from .function import HostFunction
+from .scope import HostTensor
+from .tables import KIND_TENSOR, Argument
+
+UNBOUND = -1
+"""The value of a symbol that a cast is to bind."""
+
+
+def match_cast(host: HostFunction, op: MatchCastOp) -> None:
+    """Binds the symbols that are new here, and checks the other dims and the facts on them."""
+    source, wanted = host.tensor(op.input), host.annotation(op.result).dims
+    if wanted is None:
+        host.define(op.result, source)
+        return
+    new = bound_by(op, frozenset(host.scope.symbols))
+    known = host.scope.symbols.keys() | new
+    facts = [fact for fact in host.open_facts if fact.symbols <= known]
+    open_dims = [
+        None if dim == size else dim for dim, size in zip(wanted, source.dims, strict=True)
+    ]
+    plain = {str(dim): size for dim, size in zip(open_dims, source.dims) if str(dim) in new}
+    if facts or len(plain) < sum(dim is not None for dim in open_dims):
+        symbols = _bind(host, op, source, open_dims, new, facts)
+    else:
+        symbols = {name: host.integer(op, size) for name, size in plain.items()}
+    if symbols or facts:
+        host.open_facts = [fact for fact in host.open_facts if fact not in facts]
+        host.scope = host.scope.inside(symbols, Facts(tuple(facts)))
+    dims = tuple(
+        size if dim is None else dim for dim, size in zip(wanted, source.dims, strict=True)
+    )
+    host.define(op.result, HostTensor(source.pointer, dims, source.element))
+
+
+def _bind(
+    host: HostFunction,
+    op: MatchCastOp,
+    source: HostTensor,
+    dims: Sequence[Dim],
+    new: frozenset[str],
+    facts: Sequence[Fact],
+) -> dict[str, ir.Value]:
+    """Has the runtime check dims, None for one that fits, and facts; returns the new symbols."""
+    out = host.out
+    mentioned = [dim for dim in dims if dim is not None]
+    mentioned += [side for fact in facts for side in (fact.lhs, fact.rhs)]
+    symbols = sorted(frozenset().union(*(expr.symbols for expr in mentioned)))
+    values = [
+        out.integer(UNBOUND) if name in new else host.integer(op, sym(name)) for name in symbols
+    ]
+    row = Argument("", KIND_TENSOR, 0, 0, tuple(dims))
+    info = host.described(op, host.name, [row], symbols, facts, is_cast=1)
+    extents = out.stack(len(dims) + len(symbols))
+    out.store_integers([*host.integers(op, source.dims), *values], extents)
+    bound = out.field(extents, [len(dims)], out.i64)
+    (status,) = out.call_runtime("rx_match_cast", [out.context, info, extents, bound])
+    out.fail_unless_zero(status)
+    return {name: out.load_integer(bound, symbols.index(name)) for name in sorted(new)}
+
+
+def require(host: HostFunction, op: RequireOp) -> None:
+    """Checks that one of the facts holds; from there on a single one is taken for granted."""
+    try:
+        facts = op.facts
+    except (SymbolicError, ValueError) as error:
+        raise PassFailure(op, f"has malformed facts: {error}") from None
+    symbols = sorted(Facts(facts).symbols)
+    values = [host.integer(op, sym(name)) for name in symbols]
+    out = host.out
+    info = host.described(op, op.by.value, [], symbols, facts)
+    known = out.stack(len(symbols))
+    out.store_integers(values, known)
+    (status,) = out.call_runtime("rx_require", [out.context, info, known])
+    out.fail_unless_zero(status)
+    if len(facts) == 1:
+        host.scope = host.scope.inside({}, Facts(facts))

@@ -1,0 +1,129 @@
+"""What allocations, views and constants become: pointers."""
+
+from array import array
+from collections.abc import Sequence
+
+from relax_mlir.analysis.functions import argument_name, inout_arguments
+from relax_mlir.bindings import arith, func, ir
+from relax_mlir.dialects.graph import AllocStorageOp, AllocTensorOp, CopyOp, ViewOp
+from relax_mlir.passes import PassFailure
+from relax_mlir.rewriting import walk_ops
+from relax_mlir.symbolic import const
+
+from .dtypes import memory_type
+from .function import HostFunction
+from .scope import HostTensor
+from .tables import BYTES
+
+
+def alloc_storage(host: HostFunction, op: AllocStorageOp) -> None:
+    """Takes memory of the context's arena."""
+    size = host.integer(op, op.bytes, BYTES)
+    (pointer,) = host.out.call_runtime("rx_arena", [host.out.context, size])
+    host.out.fail_if_null(pointer)
+    host.scope.scalars[op.result] = pointer
+
+
+def alloc_tensor(host: HostFunction, op: AllocTensorOp) -> None:
+    """A place in a storage, or the memory of the result that the tensor is."""
+    dims, element = host.dims(op, op.result), host.annotation(op.result).element
+    host.require_natural(op, dims)
+    if op.operands:
+        offset = host.integer(op, op.byte_offset, BYTES)
+        storage = host.scope.scalars[op.operands[0]]
+        pointer = storage if op.byte_offset == 0 else host.out.at_offset(storage, offset)
+    elif op.result in host.returned:
+        index = host.returned[op.result]
+        shape = host.dims(op, host.result(index))
+        pointer = host.border.result(index, element, host.integers(op, shape))
+    else:
+        raise PassFailure(op, "is not planned; run relax-plan-memory before relax-to-host")
+    host.define(op.result, HostTensor(pointer, dims, element))
+
+
+def view(host: HostFunction, op: ViewOp) -> None:
+    """The same pointer."""
+    dims, element = host.dims(op, op.result), host.annotation(op.result).element
+    host.define(op.result, HostTensor(host.tensor(op.input).pointer, dims, element))
+
+
+def copy(host: HostFunction, op: CopyOp) -> None:
+    """Copies bytes."""
+    source, target = host.tensor(op.input), host.tensor(op.destination)
+    host.copy(op, source, target.pointer)
+
+
+def return_results(host: HostFunction, op: func.ReturnOp) -> None:
+    """Hands out what is not in the memory of its result yet."""
+    inout, in_place = inout_arguments(host.graph), host.returned.values()
+    for index, value in enumerate(op.operands):
+        if index in inout:
+            argument = host.graph.arguments[inout[index]]
+            if host.memory.roots(value) != {argument}:
+                name = argument_name(host.graph, inout[index])
+                other = f"something else than the updated argument '{name}'"
+                raise PassFailure(op, f"returns as result {index} {other}")
+            host.border.return_argument(index, inout[index])
+        elif index not in in_place:
+            tensor = host.tensor(value)
+            dims = host.integers(op, tensor.dims)
+            host.copy(op, tensor, host.border.result(index, tensor.element, dims))
+
+
+def mark_arena(host: HostFunction, op: ir.OpView) -> ir.Value | None:
+    """What the arena gave so far; None if an op takes nothing of it."""
+    if not walk_ops(op, AllocStorageOp):
+        return None
+    (mark,) = host.out.call_runtime("rx_arena_mark", [host.out.context])
+    return mark
+
+
+def release_arena(host: HostFunction, mark: ir.Value | None) -> None:
+    """Gives back what the arena gave since the mark."""
+    if mark is not None:
+        host.out.call_runtime("rx_arena_release", [host.out.context, mark])
+
+
+def constant(host: HostFunction, op: arith.ConstantOp) -> None:
+    """A global for a tensor, an integer for an index or a boolean."""
+    type_, value = op.result.type, op.attributes["value"]
+    if isinstance(type_, ir.IndexType | ir.IntegerType):
+        kind = host.out.i64 if isinstance(type_, ir.IndexType) else type_
+        host.scope.scalars[op.result] = host.out.integer(ir.IntegerAttr(value).value, kind)
+    elif isinstance(type_, ir.RankedTensorType):
+        pointer = host.out.address(host.module.table.constant(*_stored(op, type_, value)))
+        dims = tuple(map(const, type_.shape))
+        host.define(op.result, HostTensor(pointer, dims, type_.element_type))
+    else:
+        raise PassFailure(op, f"is a constant of type '{type_}', not a tensor")
+
+
+def _stored(
+    op: arith.ConstantOp, type_: ir.RankedTensorType, value: ir.Attribute
+) -> tuple[ir.Attribute, ir.Type]:
+    """A constant tensor as LLVM's memory has it, and the type of that."""
+    element = memory_type(type_.element_type)
+    nested = str(element)
+    for extent in reversed(type_.shape):
+        nested = f"array<{extent} x {nested}>"
+    kind = ir.Type.parse(f"!llvm.{nested}") if type_.rank else element
+    if type_.rank and element == type_.element_type:
+        return value, kind
+    if not isinstance(value, ir.DenseElementsAttr):
+        raise PassFailure(op, f"is no dense constant, which '{type_}' needs")
+    if element != type_.element_type:
+        value = _as_integers(value, type_.shape, ir.IntegerType(element))
+    return value if type_.rank else value.get_splat_value(), kind
+
+
+def _as_integers(
+    value: ir.DenseElementsAttr, shape: Sequence[int], element: ir.IntegerType
+) -> ir.DenseElementsAttr:
+    """A dense constant of booleans, indices or unsigned integers as integers without sign."""
+    if value.is_splat:
+        tensor = ir.RankedTensorType.get(shape, element)
+        splat = int(ir.IntegerAttr(value.get_splat_value()).value)
+        return ir.DenseElementsAttr.get_splat(tensor, ir.IntegerAttr.get(element, splat))
+    mask, code = (1 << element.width) - 1, {8: "B", 16: "H", 32: "I", 64: "Q"}[element.width]
+    data = array(code, (int(x) & mask for x in ir.DenseIntElementsAttr(value)))
+    return ir.DenseElementsAttr.get(data, shape=shape, type=element)

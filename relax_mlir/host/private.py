@@ -1,0 +1,162 @@
+"""Graph functions that others call: addresses and symbols go in, results go where the caller says.
+
+    func.func private @host.f(%context, %site: i32,
+                              %address and dims that no annotation says, of each tensor argument,
+                              %symbol of each symbol of the arguments,
+                              %address of each result that is no updated argument) -> i32
+
+There are no tables: the caller shows that arguments and results agree with the signature. What the
+function takes of the arena it gives back. Its calls of kernels have the sites from `%site` on.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from relax_mlir.analysis.functions import facts_of, inout_arguments, signature_symbols
+from relax_mlir.analysis.signatures import parameter_types, result_types, unify
+from relax_mlir.bindings import func, ir
+from relax_mlir.dialects.graph import Annotation, CallDpsOp, Dim, TensorType, annotation_of
+from relax_mlir.passes import PassFailure
+from relax_mlir.symbolic import equal
+
+from .builder import Builder
+from .function import Callee, HostFunction
+from .memory import mark_arena, release_arena, return_results
+from .scope import HostTensor, Size
+
+
+def call_private(host: HostFunction, op: CallDpsOp, graph: func.FuncOp) -> None:
+    """Calls a graph function of the module, which is emitted at its first call."""
+    arguments, inout = passed_arguments(op, graph), inout_arguments(graph)
+    parameters = parameter_types(graph)
+    found = unify(parameters, [annotation_of(value) for value in arguments])
+    operands: list[ir.Value] = []
+    for parameter, value in zip(parameters, arguments, strict=True):
+        if isinstance(parameter, TensorType):
+            _check(host, op, parameter, found.annotation(parameter), value)
+            tensor = host.tensor(value)
+            operands += [tensor.pointer, *host.integers(op, _unnamed(parameter, tensor.dims))]
+    for symbol in signature_symbols(graph):
+        if symbol not in found.values:
+            raise PassFailure(op, f"does not tell '{symbol}' of '@{graph.name.value}'")
+        operands.append(host.integer(op, found.values[symbol]))
+    for index, (declared, value) in enumerate(zip(result_types(graph), op.destinations)):
+        if index not in inout:
+            _check(host, op, declared, found.annotation(declared), value)
+            operands.append(host.tensor(value).pointer)
+    callee = _callee(host, op, graph)
+    site = host.next_site(callee.num_sites)
+    (status,) = host.out.call(callee.name, [host.out.context, site, *operands], [host.out.i32])
+    host.out.fail_unless_zero(status)
+
+
+def passed_arguments(op: CallDpsOp, graph: func.FuncOp) -> list[ir.Value]:
+    """What a call passes for each parameter; what is updated stands among the destinations.
+
+    Raises PassFailure if the numbers do not agree.
+    """
+    updated = {argument: result for result, argument in inout_arguments(graph).items()}
+    count, sources = len(graph.arguments), iter(op.sources)
+    if len(op.sources) + len(updated) != count or len(op.destinations) != len(graph.type.results):
+        raise PassFailure(op, f"does not agree with the signature of '@{graph.name.value}'")
+    return [
+        op.destinations[updated[index]] if index in updated else next(sources)
+        for index in range(count)
+    ]
+
+
+def _check(
+    host: HostFunction, op: CallDpsOp, declared: Annotation, wanted: Annotation, value: ir.Value
+) -> None:
+    """Refuses a tensor whose dims are not shown to be those that the signature wants."""
+    dims = zip(_dims(declared), _dims(wanted), _dims(host.annotation(value)), strict=True)
+    for said, want, have in dims:
+        if said is None:
+            continue
+        if want is None or have is None or not equal(want, have, host.scope.facts).proved:
+            raise PassFailure(op, f"passes '{value.type}', which is not shown to be '{declared}'")
+
+
+def _dims(annotation: Annotation) -> Sequence[Dim]:
+    return annotation.dims or () if isinstance(annotation, TensorType) else ()
+
+
+def _unnamed(declared: TensorType, dims: Sequence[Size]) -> list[Size]:
+    """The dims of a tensor that its declaration does not say."""
+    return [have for dim, have in zip(declared.dims or (), dims, strict=True) if dim is None]
+
+
+def _callee(host: HostFunction, op: CallDpsOp, graph: func.FuncOp) -> Callee:
+    """The host function of a graph function."""
+    name, callees = graph.name.value, host.module.callees
+    if name not in callees:
+        callees[name] = None
+        callees[name] = _emit(host, graph)
+    callee = callees[name]
+    if callee is None:
+        raise PassFailure(op, f"calls '@{name}' recursively, which host code cannot")
+    return callee
+
+
+def _emit(caller: HostFunction, graph: func.FuncOp) -> Callee:
+    module, symbols = caller.module, signature_symbols(graph)
+    border, caller_out = _Pointers(graph), caller.out
+    name = module.names.fresh(f"host.{graph.name.value}")
+    pointer, i32, i64 = caller_out.pointer, caller_out.i32, caller_out.i64
+    passed = border.types(len(symbols), pointer, i64)
+    type_ = ir.FunctionType.get([pointer, i32, *passed], [i32])
+    op = func.FuncOp(name, type_, visibility="private", ip=ir.InsertionPoint(module.block))
+    with graph.location:
+        out = Builder(op, module.runtime)
+        host = HostFunction(graph, out, module, border, caller.emitters, out.arguments[1])
+        values = border.take(iter(list(out.arguments)[2:]), symbols)
+        host.open_facts = [fact for fact in facts_of(graph) if not fact.symbols <= values.keys()]
+        mark = mark_arena(host, graph)
+        with host.region(graph.entry_block, host.scope.inside(values)) as terminator:
+            return_results(host, terminator)
+        release_arena(host, mark)
+        host.scope.close(module.table, host.name)
+        out.finish()
+    return Callee(name, host.num_sites)
+
+
+class _Pointers:
+    """Arguments and results as addresses, and dims that no annotation says."""
+
+    def __init__(self, graph: func.FuncOp) -> None:
+        self._parameters = parameter_types(graph)
+        self._num_results, self._inout = len(graph.type.results), inout_arguments(graph)
+        self._arguments: dict[int, HostTensor] = {}
+        self._results: dict[int, ir.Value] = {}
+
+    def types(self, num_symbols: int, pointer: ir.Type, integer: ir.Type) -> list[ir.Type]:
+        """Types of what is passed."""
+        found: list[ir.Type] = []
+        for parameter in self._parameters:
+            if isinstance(parameter, TensorType):
+                found += [pointer, *(integer for dim in parameter.dims or () if dim is None)]
+        num_pointers = self._num_results - len(self._inout)
+        return [*found, *[integer] * num_symbols, *[pointer] * num_pointers]
+
+    def take(self, passed: Iterator[ir.Value], symbols: Sequence[str]) -> dict[str, ir.Value]:
+        """Says what values of those types are; returns the symbols."""
+        for index, parameter in enumerate(self._parameters):
+            if isinstance(parameter, TensorType):
+                pointer = next(passed)
+                dims = tuple(next(passed) if d is None else d for d in parameter.dims or ())
+                self._arguments[index] = HostTensor(pointer, dims, parameter.element)
+        values = {symbol: next(passed) for symbol in symbols}
+        for index in range(self._num_results):
+            if index not in self._inout:
+                self._results[index] = next(passed)
+        return values
+
+    def argument(self, index: int, annotation: TensorType) -> HostTensor:
+        """What was passed."""
+        return self._arguments[index]
+
+    def result(self, index: int, element: ir.Type, dims: Sequence[ir.Value]) -> ir.Value:
+        """What was passed; the caller knows the dims."""
+        return self._results[index]
+
+    def return_argument(self, index: int, argument: int) -> None:
+        """The caller knows."""

@@ -1,0 +1,35 @@
+"""What host code calls of the C runtime; `runtime/csrc/relax_runtime.h` says what it does."""
+
+from relax_mlir.bindings import func, ir
+
+_POINTER = "!llvm.ptr"
+_SIGNATURES = {
+    "rx_bind": f"({_POINTER}, {_POINTER}, {_POINTER}, i32, i32, {_POINTER}) -> i32",
+    "rx_arena": f"({_POINTER}, i64) -> {_POINTER}",
+    "rx_arena_mark": f"({_POINTER}) -> {_POINTER}",
+    "rx_arena_release": f"({_POINTER}, {_POINTER}) -> ()",
+    "rx_result": f"({_POINTER}, {_POINTER}, i32, i32, i32, i32, {_POINTER}) -> {_POINTER}",
+    "rx_result_alias": f"({_POINTER}, {_POINTER}, i32, {_POINTER}) -> i32",
+    "rx_match_cast": f"({_POINTER}, {_POINTER}, {_POINTER}, {_POINTER}) -> i32",
+    "rx_require": f"({_POINTER}, {_POINTER}, {_POINTER}) -> i32",
+    "rx_refuse_sizes": f"({_POINTER}, {_POINTER}, {_POINTER}) -> ()",
+    "rx_count_kernels": "(i64) -> ()",
+    "rx_span_begin": "(i32) -> ()",
+    "rx_span_end": "() -> ()",
+}
+
+
+class Runtime:
+    """Declares in a module what is called of the runtime."""
+
+    def __init__(self, block: ir.Block) -> None:
+        self._block = block
+        self._results: dict[str, list[ir.Type]] = {}
+
+    def results(self, name: str) -> list[ir.Type]:
+        """The result types of a function, which is declared from now on."""
+        if name not in self._results:
+            type_ = ir.FunctionType(ir.Type.parse(_SIGNATURES[name]))
+            func.FuncOp(name, type_, visibility="private", ip=ir.InsertionPoint(self._block))
+            self._results[name] = list(type_.results)
+        return self._results[name]

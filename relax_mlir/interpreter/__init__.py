@@ -1,0 +1,35 @@
+"""Runs modules in NumPy, without compiling them: an account of what programs mean.
+
+    module = relax_mlir.interpret("model.mlir")
+    y = module["main"](x, weight)                  # as with an Executable
+
+It takes modules at any stage before kernels are scheduled: operators, calls, tensor programs, and
+planned memory. Operators are computed in float64, or in integers that wrap, and rounded once;
+tensor programs as they are written, element types included. Nothing is shared with legalisation,
+fusion, schedules or code generation, so that each can be held against it.
+"""
+
+import os
+
+from relax_mlir.bindings import ir
+from relax_mlir.diagnostics import parse_module
+from relax_mlir.dialects import make_context
+from relax_mlir.source import read_source
+
+from .module import Call, Function, Interpreted
+
+__all__ = ["Call", "Function", "Interpreted", "interpret"]
+
+
+def interpret(source: "ir.Module | str | os.PathLike") -> Interpreted:
+    """Makes the functions of a module callable, without compiling them.
+
+    `source` is a module, its text, or the path of a file that holds the text.
+
+    Raises CompileError with located diagnostics if the module is wrong, UsageError for a missing
+    file. What cannot be interpreted is refused when it is to run.
+    """
+    if isinstance(source, ir.Module):
+        return Interpreted(source)
+    with make_context(), ir.Location.unknown():
+        return Interpreted(parse_module(read_source(source).text))

@@ -1,0 +1,183 @@
+"""Calls between functions and levels, casts, and explicit memory.
+
+Memory is real: tensors in a storage share its bytes, so a plan that places two live tensors on the
+same bytes gives wrong numbers here too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relax_mlir.bindings import func
+from relax_mlir.dialects.graph import (
+    AllocStorageOp,
+    AllocTensorOp,
+    CallDpsLibraryOp,
+    CallDpsOp,
+    CallOp,
+    CallTirInplaceOp,
+    CallTirOp,
+    CopyOp,
+    MatchCastOp,
+    RequireOp,
+    TensorType,
+    ViewOp,
+    exact_dims,
+)
+from relax_mlir.errors import ExecutionError
+from relax_mlir.interpreter import library
+from relax_mlir.interpreter.binding import Place, bind
+from relax_mlir.interpreter.elements import GARBAGE, garbage, stored_dtype
+from relax_mlir.interpreter.elements import stored as read
+from relax_mlir.interpreter.frame import Code, Frame
+
+__all__ = ["read"]
+
+
+def match_cast(frame: Frame, op: MatchCastOp, x: np.ndarray) -> np.ndarray:
+    """The same memory; binds the symbols that are new here, checks the other dims."""
+    dims = TensorType.of(op.result).dims or ()
+    bind(
+        [
+            Place(dim, x.shape[axis], f"match_cast: dim {axis}, '{dim}',")
+            for axis, dim in enumerate(dims)
+            if dim is not None
+        ],
+        frame.symbols,
+    )
+    for fact in frame.signature.facts:
+        frame.symbols.require(fact, frame.signature.name)
+    return x
+
+
+def require(frame: Frame, op: RequireOp) -> list[Any]:
+    """Goes on if one of the facts holds."""
+    if not any(fact.evaluate(frame.symbols) for fact in op.facts):
+        facts = " or ".join(map(str, op.facts))
+        known = frame.symbols.told(*op.facts)
+        raise ExecutionError(f"'{op.attributes['by'].value}' requires {facts}, but {known}")
+    return []
+
+
+def run_function(code: Code, function: func.FuncOp, operands: Sequence[Any]) -> list[Any]:
+    """Runs a graph function or a tensor program on its arguments."""
+    signature = code.signature(function)
+    frame = Frame(code, signature, symbols=signature.bind(operands))
+    return frame.run(function.entry_block, operands)
+
+
+def run_program(
+    code: Code,
+    name: str,
+    ins: Sequence[np.ndarray],
+    outs: Sequence[np.ndarray],
+    numbers: Sequence[int],
+) -> list[np.ndarray]:
+    """Runs a tensor program; what it returns has the dims of `outs`."""
+    function = code.functions.get(name)
+    if function is None or function.is_external:
+        raise ValueError(f"calls '@{name}', which has no body")
+    results = run_function(code, function, [*ins, *outs, *numbers])
+    for index, (result, out) in enumerate(zip(results, outs, strict=True)):
+        if result.shape != out.shape:
+            raise ValueError(
+                f"has result {index} of dims {list(out.shape)}, but '@{name}' "
+                f"returns {list(result.shape)}"
+            )
+    return results
+
+
+def _fresh(frame: Frame, annotation: TensorType) -> np.ndarray:
+    return garbage(frame.evaluate(exact_dims(annotation.dims)), annotation.element)
+
+
+def call(frame: Frame, op: CallOp, *operands: Any) -> list[Any]:
+    """Runs a graph function."""
+    return run_function(frame.code, frame.code.functions[op.callee_name], operands)
+
+
+def call_tir(frame: Frame, op: CallTirOp, *operands: np.ndarray) -> list[np.ndarray]:
+    """Runs a tensor program on new outputs."""
+    outs = [_fresh(frame, TensorType.of(out)) for out in op.outs]
+    numbers = frame.evaluate(op.symbol_arguments)
+    return run_program(frame.code, op.callee_name, operands, outs, numbers)
+
+
+def call_tir_inplace(frame: Frame, op: CallTirInplaceOp, *operands: np.ndarray) -> list[Any]:
+    """Runs a tensor program on outputs that hold what operands did."""
+    outs = [
+        _fresh(frame, TensorType.of(out)) if index < 0 else operands[index]
+        for out, index in zip(op.outs, op.inplace, strict=True)
+    ]
+    ins = [x for index, x in enumerate(operands) if index not in op.inplace]
+    numbers = frame.evaluate(op.symbol_arguments)
+    return run_program(frame.code, op.callee_name, ins, outs, numbers)
+
+
+def call_dps_library(frame: Frame, op: CallDpsLibraryOp, *operands: np.ndarray) -> list[np.ndarray]:
+    """Does what the library's function does."""
+    return _call_library(frame.code, op.callee_name, operands)
+
+
+def _call_library(code: Code, name: str, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
+    convention = code.libraries[name].convention.value
+    function = getattr(library, convention, None)
+    if function is None:
+        raise ValueError(f"calls by the convention '{convention}', which is not known")
+    return function(*operands)
+
+
+def alloc_storage(frame: Frame, op: AllocStorageOp) -> np.ndarray:
+    """Bytes."""
+    (size,) = frame.evaluate([op.bytes])
+    return np.full(size, GARBAGE, np.uint8)
+
+
+def alloc_tensor(frame: Frame, op: AllocTensorOp, storage: np.ndarray | None = None) -> np.ndarray:
+    """A tensor in a storage, or in memory of its own."""
+    annotation = TensorType.of(op.result)
+    if storage is None:
+        return _fresh(frame, annotation)
+    dtype, shape = stored_dtype(annotation.element), frame.evaluate(exact_dims(annotation.dims))
+    (offset,), size = frame.evaluate([op.byte_offset]), math.prod(shape) * dtype.itemsize
+    if offset < 0 or offset + size > storage.size:
+        raise ValueError(f"takes bytes {offset} to {offset + size} of {storage.size}")
+    return storage[offset : offset + size].view(dtype).reshape(shape)
+
+
+def view(frame: Frame, op: ViewOp, x: np.ndarray) -> np.ndarray:
+    """The same memory under other dims."""
+    seen = x.reshape(frame.evaluate(exact_dims(TensorType.of(op.result).dims)))
+    assert seen.size == 0 or np.may_share_memory(seen, x)
+    return seen
+
+
+def copy(frame: Frame, op: CopyOp, x: np.ndarray, destination: np.ndarray) -> list[Any]:
+    """Writes a tensor to the memory of another one."""
+    if x.shape != destination.shape:
+        raise ValueError(f"copies dims {list(x.shape)} to {list(destination.shape)}")
+    destination[...] = x
+    return []
+
+
+def call_dps(frame: Frame, op: CallDpsOp, *operands: np.ndarray) -> list[Any]:
+    """Runs a kernel and writes its results to the last operands."""
+    first = len(op.sources)
+    for written, out in enumerate(operands[first:], first):
+        for other, x in enumerate(operands):
+            if other != written and np.may_share_memory(out, x):
+                does = "reads" if other < first else "also writes"
+                raise ValueError(f"writes to operand {written} and {does} it as operand {other}")
+    ins, outs = operands[:first], operands[first:]
+    if op.callee_name in frame.code.libraries:
+        results = _call_library(frame.code, op.callee_name, ins)
+    else:
+        numbers = frame.evaluate(op.symbol_arguments)
+        results = run_program(frame.code, op.callee_name, ins, outs, numbers)
+    for result, out in zip(results, outs, strict=True):
+        out[...] = result
+    return []

@@ -1,0 +1,50 @@
+"""Control flow, on single values."""
+
+from typing import Any
+
+import numpy as np
+
+from relax_mlir.bindings import ir, scf
+from relax_mlir.interpreter.elements import stored as read
+from relax_mlir.interpreter.frame import Frame
+
+__all__ = ["read"]
+
+
+def execute_region(frame: Frame, op: scf.ExecuteRegionOp) -> list[Any]:
+    """Runs the region."""
+    return frame.nested().run(op.regions[0].blocks[0])
+
+
+def if_(frame: Frame, op: scf.IfOp, condition: np.bool_) -> list[Any]:
+    """Runs one of two regions."""
+    region = op.regions[0 if condition else 1]
+    return frame.nested().run(region.blocks[0]) if len(region.blocks) else []
+
+
+def for_(frame: Frame, op: scf.ForOp, lower: int, upper: int, step: int, *carried: Any) -> Any:
+    """Runs the body for lower, lower + step, ... below upper."""
+    if step <= 0:
+        raise ValueError(f"has the step {step}, which is not positive")
+    block, values = op.regions[0].blocks[0], list(carried)
+    for index in range(int(lower), int(upper), int(step)):
+        values = frame.nested().run(block, [index, *values])
+    return values
+
+
+def while_(frame: Frame, op: scf.WhileOp, *carried: Any) -> list[Any]:
+    """Runs the second region as long as the first says so."""
+    before, after = (region.blocks[0] for region in op.regions)
+    values = list(carried)
+    while True:
+        condition, *values = frame.nested().run(before, values)
+        if not condition:
+            return values
+        values = frame.nested().run(after, values)
+
+
+def index_switch(frame: Frame, op: ir.OpView, index: int) -> list[Any]:
+    """Runs the region of the case that the index is, or the first one."""
+    cases = list(ir.DenseI64ArrayAttr(op.attributes["cases"]))
+    region = op.regions[1 + cases.index(index) if index in cases else 0]
+    return frame.nested().run(region.blocks[0])

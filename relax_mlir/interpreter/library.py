@@ -1,0 +1,13 @@
+"""The calling conventions of library functions, in NumPy."""
+
+import numpy as np
+
+
+def cblas_sgemm_nn(lhs: np.ndarray, rhs: np.ndarray) -> list[np.ndarray]:
+    """lhs f32[rows.., k] times rhs f32[k, n]."""
+    return [np.matmul(lhs, rhs)]
+
+
+def cblas_sgemm_nt(lhs: np.ndarray, rhs: np.ndarray) -> list[np.ndarray]:
+    """lhs f32[rows.., k] times the transpose of rhs f32[n, k]."""
+    return [np.matmul(lhs, rhs.T)]

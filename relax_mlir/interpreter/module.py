@@ -1,0 +1,227 @@
+"""A module whose functions are called as those of an `Executable`, but are interpreted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relax_mlir.analysis.functions import argument_name, graph_functions, is_public
+from relax_mlir.analysis.malformed import malformed
+from relax_mlir.analysis.symbols import symbols_of
+from relax_mlir.bindings import func, ir
+from relax_mlir.diagnostics import compile_error
+from relax_mlir.dialects.graph import (
+    Annotation,
+    Dim,
+    ShapeValueType,
+    TensorType,
+    annotation_of,
+    shape_value_dims,
+)
+from relax_mlir.errors import ExecutionError
+from relax_mlir.executable import Argument, Result
+from relax_mlir.runtime.tensors import DLTensor, TensorError, bfloat16, describe
+
+from .binding import Signature
+from .elements import UnknownElement, stored_dtype
+from .frame import Code, Frame
+
+
+class Interpreted:
+    """A module: `module["main"]` is a function of it, `module.functions` are their names."""
+
+    def __init__(self, module: ir.Module | ir.Operation, before: Interpreted | None = None) -> None:
+        """Copies the module, which may change afterwards.
+
+        `before` is the module before kernels were scheduled, which are taken for what they were.
+
+        Raises CompileError if it holds what cannot be read.
+        """
+        self._context = module.context
+        with self._context, ir.Location.unknown():
+            self._module = module.operation.clone()
+            if found := malformed(self._module):
+                raise compile_error(found)
+            self._code: Code = Code(self._module, None if before is None else before._code)
+            self._before = before if self._code.uses_before else None  # must live as long
+            self._functions = {
+                op.name.value: Function(self, self._code.signature(op))
+                for op in graph_functions(self._module)
+                if is_public(op)
+            }
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Names of the functions that can be called."""
+        return tuple(self._functions)
+
+    def __getitem__(self, name: str) -> Function:
+        try:
+            return self._functions[name]
+        except KeyError:
+            known = ", ".join(f"'{known}'" for known in self._functions) or "none"
+            raise KeyError(f"no function '{name}', the module has {known}") from None
+
+    def __repr__(self) -> str:
+        functions = "".join(f"\n  {function}" for function in self._functions.values())
+        return f"<Interpreted{functions}>"
+
+
+class Function:
+    """A function of an interpreted module, with the interface of an executable's."""
+
+    def __init__(self, module: Interpreted, signature: Signature) -> None:
+        self.module, self.name, self._signature = module, signature.name, signature
+        function, written = signature.function, set(signature.inout.values())
+        self.arguments = tuple(
+            Argument(argument_name(function, index), *_described(annotation), index in written)
+            for index, annotation in enumerate(signature.annotations)
+        )
+        self.results = tuple(
+            Result(*_described(annotation_of(type_)), signature.inout.get(index))
+            for index, type_ in enumerate(function.type.results)
+        )
+        self.facts = tuple(map(str, signature.facts))
+        self.symbols = tuple(symbols_of(signature.annotations))
+
+    @property
+    def operation(self) -> func.FuncOp:
+        """The function in the module."""
+        return self._signature.function
+
+    def __call__(self, *arrays: Any, threads: int | None = None) -> Any:
+        """Runs the function once; see `Call.run`. `threads` has no effect."""
+        return self.bind(*arrays).run()
+
+    def bind(self, *arrays: Any, results: Sequence[Any] | None = None) -> Call:
+        """Prepares calls with these arguments; see `relax_mlir.executable.Function.bind`."""
+        return Call(self, arrays, results)
+
+    def __str__(self) -> str:
+        arguments = ", ".join(map(str, self.arguments))
+        return f"{self.name}({arguments}) -> ({', '.join(map(str, self.results))})"
+
+    def __repr__(self) -> str:
+        return f"<Function {self}>"
+
+
+class Call:
+    """A call of an interpreted function."""
+
+    def __init__(
+        self, function: Function, arrays: Sequence[Any], results: Sequence[Any] | None
+    ) -> None:
+        self.function, self.values = function, tuple(arrays)
+        _check_number(function.name, "argument", len(arrays), len(function.arguments))
+        self._buffers = (None,) * len(function.results) if results is None else tuple(results)
+        _check_number(function.name, "result", len(self._buffers), len(function.results))
+        self._arguments = [
+            _read(array, argument, f"argument {index} '{argument.name}'")
+            for index, (array, argument) in enumerate(zip(arrays, function.arguments, strict=True))
+        ]
+
+    def run(self, threads: int | None = None) -> Any:
+        """Runs the call; `threads` has no effect.
+
+        Returns:
+            The result, a tuple of them if there are several, None if there are none. A result that
+            is an argument updated in place is that argument, others are arrays of their own.
+
+        Raises:
+            ExecutionError: the arguments are refused, or the function fails.
+            CompileError: the function holds an op that cannot be interpreted.
+        """
+        function = self.function
+        signature, code = function._signature, function.module._code
+        frame = Frame(code, signature, symbols=signature.bind(self._arguments))
+        with function.module._context, ir.Location.unknown(), np.errstate(all="ignore"):
+            found = frame.run(signature.function.entry_block, self._arguments)
+        values = [self._result(index, value) for index, value in enumerate(found)]
+        return values[0] if len(values) == 1 else tuple(values) or None
+
+    def _result(self, index: int, value: Any) -> Any:
+        result, buffer = self.function.results[index], self._buffers[index]
+        if result.alias is not None:
+            self._arguments[result.alias][...] = value
+            return self.values[result.alias]
+        if result.kind == "shape":
+            value = np.array(value, np.int64)
+        if buffer is not None:
+            target = _read(buffer, Argument(str(index), *_of(result), True), f"result {index}")
+            if target.shape != value.shape:
+                want, got = list(value.shape), list(target.shape)
+                raise ExecutionError(f"result {index}: dims are {got}, but {want} are expected")
+            target[...] = value
+            return buffer
+        copy = np.array(value, order="C")
+        return copy.view(bfloat16()) if result.dtype == "bf16" else copy
+
+
+def _of(result: Result) -> tuple[str, str, Any]:
+    return result.kind, result.dtype, result.dims
+
+
+def _described(annotation: Annotation) -> tuple[str, str, Any]:
+    """Kind, element type and dims, as `Argument` has them."""
+    if isinstance(annotation, ShapeValueType):
+        return "shape", "i64", _dims(shape_value_dims(annotation))
+    if isinstance(annotation, TensorType):
+        return "tensor", str(annotation.element), _dims(annotation.dims)
+    return "object", str(annotation), None
+
+
+def _dims(dims: Sequence[Dim] | None) -> tuple[int | str | None, ...] | None:
+    if dims is None:
+        return None
+    return tuple(d if d is None else str(d) if d.value is None else d.value for d in dims)
+
+
+def _check_number(function: str, what: str, got: int, want: int) -> None:
+    if got != want:
+        plural = "" if want == 1 else "s"
+        raise ExecutionError(f"'{function}' has {want} {what}{plural}, but got {got}")
+
+
+class _Memory:
+    """An array that a descriptor describes, and what keeps it alive."""
+
+    def __init__(self, interface: dict[str, Any], keeps: object) -> None:
+        self.__array_interface__, self._keeps = interface, keeps
+
+
+def _read(value: Any, argument: Argument, where: str) -> Any:
+    """A view of an argument, read-only unless it is updated; integers of a shape.
+
+    Raises ExecutionError if it is no array, or not of the type and rank of the annotation.
+    """
+    tensor = DLTensor()
+    try:
+        keeps = describe(tensor, value, argument.slot())
+        dtype = stored_dtype(argument.dtype)
+    except (TensorError, UnknownElement) as error:
+        raise ExecutionError(f"{where}: {error}") from error
+    shape = tuple(tensor.shape[: tensor.ndim])
+    codes = {"i": 0, "u": 1, "f": 2, "b": 6}
+    code = 4 if argument.dtype == "bf16" else codes[dtype.kind]
+    if (tensor.code, tensor.bits) != (code, 8 * dtype.itemsize):
+        got = getattr(value, "dtype", type(value).__name__)
+        want = "bfloat16" if code == 4 else dtype.name
+        raise ExecutionError(f"{where}: dtype is {got}, but {want} is expected")
+    rank = 1 if argument.kind == "shape" else None if argument.dims is None else len(argument.dims)
+    if rank is not None and len(shape) != rank:
+        raise ExecutionError(f"{where}: rank is {len(shape)}, but {rank} is expected")
+    if 0 in shape:
+        array = np.empty(shape, dtype)
+    else:
+        data = (tensor.data, not argument.inout)
+        array = np.asarray(
+            _Memory({"version": 3, "data": data, "shape": shape, "typestr": dtype.str}, keeps)
+        )
+    if argument.kind != "shape":
+        return array
+    if argument.dims is not None and len(array) != len(argument.dims):
+        count = len(argument.dims)
+        raise ExecutionError(f"{where}: number of values is {len(array)}, but {count} is expected")
+    return tuple(map(int, array))

@@ -1,0 +1,32 @@
+"""Operators that select elements."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from relax_mlir.interpreter.elements import stored as read
+
+__all__ = ["read"]
+
+
+def take(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
+    """Slices by index, which is clamped to the axis."""
+    last = np.int64(x.shape[axis] - 1)
+    return np.take(x, np.clip(indices.astype(np.int64), 0, max(last, 0)), axis)
+
+
+def strided_slice(
+    x: np.ndarray,
+    *,
+    axes: Sequence[int],
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int],
+) -> np.ndarray:
+    """Elements begin, begin + stride, ... below end of each listed axis."""
+    where = [slice(None)] * x.ndim
+    for axis, first, last, stride in zip(axes, begin, end, strides, strict=True):
+        if not 0 <= first <= last <= x.shape[axis]:
+            raise ValueError(f"cannot slice {first} to {last} of dim {axis} of {x.shape[axis]}")
+        where[axis] = slice(first, last, stride)
+    return x[tuple(where)]

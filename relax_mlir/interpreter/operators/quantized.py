@@ -1,0 +1,106 @@
+"""Operators on block-quantised tensors."""
+
+import numpy as np
+
+from relax_mlir import panels
+from relax_mlir.dialects.graph.quantized import BLOCK, NEST, PANEL, PARTS, SCHEMES
+from relax_mlir.interpreter.elements import exact as read
+
+__all__ = ["read"]
+
+_SMALLEST = np.float32(1e-36)
+
+
+def quantize(matrix: np.ndarray, *, scheme: str, axis: int) -> list[np.ndarray]:
+    """Each group of numbers rounded by factors of its own, in f32."""
+    rows = matrix if axis else matrix.T
+    return list(panels.quantize(np.ascontiguousarray(rows, np.float32), scheme).values())
+
+
+def dequantize(*parts: np.ndarray | None, scheme: str) -> np.ndarray:
+    """The matrix, all rows of the last panel included."""
+    return _decoded(scheme, *parts)
+
+
+def dequantize_rows(indices: np.ndarray, *parts: np.ndarray | None, scheme: str) -> np.ndarray:
+    """Rows by index, which is clamped to the rows there are."""
+    matrix = _decoded(scheme, *parts)
+    last = np.int64(len(matrix) - 1)
+    return matrix[np.clip(indices.astype(np.int64), 0, max(last, 0))]
+
+
+def _decoded(scheme: str, *operands: np.ndarray | None) -> np.ndarray:
+    """scale * (q - zero) + minimum."""
+    kind, parts = SCHEMES[scheme], dict(zip(PARTS, operands, strict=False))
+    data = parts["data"]
+    assert data is not None
+    panel_count, blocks = data.shape[:2]
+    number = _numbers(data, parts.get("high"), kind.bits) - kind.zero
+
+    def factor(name: str) -> np.ndarray:
+        """[panels, blocks, halves or 1, rows]."""
+        found = parts[name]
+        assert found is not None
+        found = np.repeat(found.astype(np.float64), kind.shared, 1)
+        found = found if found.ndim == 4 else found[:, :, None]
+        if not kind.is_nested:
+            return found
+        outer = parts[f"outer_{name}"]
+        assert outer is not None
+        return found * np.repeat(outer, NEST, 1)[:, :, None]
+
+    # [panels, blocks, halves, groups, rows, 4]
+    values = number * factor("scale")[:, :, :, None, :, None]
+    if kind.has_minimum:
+        values = values + factor("minimum")[:, :, :, None, :, None]
+    by_row = values.transpose(0, 4, 1, 2, 3, 5)
+    return by_row.reshape(panel_count * PANEL, blocks * BLOCK)
+
+
+def _numbers(data: np.ndarray, high: np.ndarray | None, bits: int) -> np.ndarray:
+    """What each number's bits say, [panels, blocks, halves, groups, rows, 4]."""
+    if bits == 8:
+        return data.astype(np.float64)
+    byte = data.view(np.uint8).astype(np.int64)
+    number = np.stack([byte & 15, byte >> 4], 2)
+    half, group = (np.arange(n).reshape(shape) for n, shape in ((2, (2, 1, 1, 1)), (4, (4, 1, 1))))
+    if high is not None:
+        above = high.view(np.uint8).astype(np.int64)
+        if bits == 5:
+            above = above[:, :, None, None] >> (4 * half + group) & 1
+        else:
+            above = above[:, :, :, None] >> (2 * group) & 3
+        number = number | above << 4
+    return number.astype(np.float64)
+
+
+def quantize_blocks(x: np.ndarray, *, symmetric: bool) -> list[np.ndarray]:
+    """8 bits and f32 factors by blocks of 32, in f32."""
+    blocks = x.astype(np.float32).reshape(*x.shape[:-1], x.shape[-1] // BLOCK, BLOCK)
+    high, low = blocks.max(-1), blocks.min(-1)
+    if symmetric:
+        width = np.abs(blocks).max(-1)
+        scale = width / np.float32(127)
+        steps, factors = _steps(blocks, 127, width), [scale]
+    else:
+        width = high - low
+        scale = width / np.float32(254)
+        steps = _steps(blocks - low[..., None], 254, width) - np.float32(127)
+        factors = [scale, low + scale * np.float32(127)]
+    values = np.where(np.isfinite(steps), steps, 0).astype(np.int8).reshape(x.shape)
+    return [values, *factors]
+
+
+def _steps(x: np.ndarray, levels: int, width: np.ndarray) -> np.ndarray:
+    """x in steps of which `levels` are `width`, half to even; x itself where that is 0."""
+    limit = np.float32(levels)
+    factor = limit / np.where(width < _SMALLEST, limit, width)
+    return np.rint(x * factor[..., None])
+
+
+def dequantize_blocks(
+    values: np.ndarray, scale: np.ndarray, offset: np.ndarray | None = None
+) -> np.ndarray:
+    """values * scale of their block, plus its offset."""
+    blocks = values.reshape(*scale.shape, BLOCK) * scale[..., None]
+    return (blocks if offset is None else blocks + offset[..., None]).reshape(values.shape)

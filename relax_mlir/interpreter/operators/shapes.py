@@ -1,0 +1,19 @@
+"""Shapes as values: tuples of integers."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from relax_mlir.interpreter.elements import stored as read
+
+__all__ = ["read"]
+
+
+def shape_of(x: np.ndarray) -> tuple[int, ...]:
+    """The dims of a tensor."""
+    return x.shape
+
+
+def make_shape(*, dims: Sequence[int]) -> tuple[int, ...]:
+    """Expressions, evaluated."""
+    return tuple(dims)

@@ -1,0 +1,91 @@
+/* The memory of a context's temporaries: a stack of chunks, which never move while they are in use.
+ *
+ * Chunks stay when what lies in them is released; several that are empty become one that is as large
+ * as what they ever held at a time. So a call, or a round of a loop, that takes as much as the one
+ * before allocates nothing.
+ */
+
+typedef struct Chunk {
+  struct Chunk* below;
+  char* data;         /* this header follows the data */
+  int64_t size, used; /* multiples of ALIGNMENT */
+  int64_t bytes;      /* that were asked for */
+} Chunk;
+
+typedef struct {
+  Chunk* top;
+  int64_t used, most; /* of all chunks: now, and ever */
+  int64_t wanted;     /* the size of the next chunk, at least */
+} Arena;
+
+/* Rounds up to a multiple of ALIGNMENT. */
+static int64_t aligned(int64_t bytes) { return (bytes + ALIGNMENT - 1) & -(int64_t)ALIGNMENT; }
+
+static void free_top(Arena* arena) {
+  Chunk* chunk = arena->top;
+  arena->top = chunk->below;
+  tally(RX_ARENA_BYTES, -chunk->bytes);
+  free(chunk->data);
+}
+
+static void free_arena(Arena* arena) {
+  while (arena->top) free_top(arena);
+}
+
+static Chunk* push_chunk(Arena* arena, int64_t bytes) {
+  int64_t size = aligned(bytes);
+  char* data = allocate(size + (int64_t)sizeof(Chunk));
+  if (!data) return NULL;
+  Chunk* chunk = (Chunk*)(data + size);
+  *chunk = (Chunk){arena->top, data, size, 0, bytes};
+  tally(RX_ARENA_BYTES, bytes);
+  return arena->top = chunk;
+}
+
+/* A new chunk on top, in place of empty ones that are too small. */
+__attribute__((cold, noinline)) static Chunk* grow(Arena* arena, int64_t bytes) {
+  if (bytes < 0 || bytes > MOST_BYTES) return NULL;
+  while (arena->top && !arena->top->used) free_top(arena);
+  int64_t wanted = arena->wanted;
+  arena->wanted = 0;
+  Chunk* chunk = wanted > bytes ? push_chunk(arena, wanted) : NULL;
+  return chunk ? chunk : push_chunk(arena, bytes);
+}
+
+/* Memory until `release`; NULL: there is none. */
+static void* arena_take(Arena* arena, int64_t bytes) {
+  Chunk* chunk = arena->top;
+  if (!chunk || (uint64_t)bytes > (uint64_t)(chunk->size - chunk->used)) {
+    chunk = grow(arena, bytes);
+    if (!chunk) return NULL;
+  }
+  char* data = chunk->data + chunk->used;
+  chunk->used += aligned(bytes);
+  arena->used += aligned(bytes);
+  if (arena->most < arena->used) arena->most = arena->used;
+  return data;
+}
+
+/* What to release to: NULL where there is no chunk. */
+static char* arena_mark(const Arena* arena) {
+  return arena->top ? arena->top->data + arena->top->used : NULL;
+}
+
+static int is_in(const Chunk* chunk, const char* mark) {
+  return mark >= chunk->data && mark <= chunk->data + chunk->size;
+}
+
+static void shrink(Arena* arena, Chunk* chunk, int64_t used) {
+  arena->used -= chunk->used - used;
+  chunk->used = used;
+}
+
+/* Gives back what was taken since the mark. */
+static void arena_release(Arena* arena, char* mark) {
+  Chunk* chunk = arena->top;
+  for (; chunk && !is_in(chunk, mark); chunk = chunk->below) shrink(arena, chunk, 0);
+  if (chunk) shrink(arena, chunk, mark - chunk->data);
+  if (arena->top == chunk || arena->top->below == chunk) return;
+  while (arena->top != chunk) free_top(arena);
+  arena->wanted = arena->most - arena->used;
+}

@@ -1,0 +1,255 @@
+"""The rule for everything else: MLIR's own bufferization and scalar loops, on one thread.
+
+    scf.for ... iter_args(%acc = %out)          scf.for
+      %x = tensor.extract %t[%i]          ->      %x = memref.load %t[%i]
+      tensor.insert %x into %acc[%i]              memref.store %x, %out[%i]
+
+Loops, branches, padding, computed places, named ops without a general form: whatever bufferizes.
+Slow, but right; the rules before it are quick. What is in memory between ops is scratch memory.
+
+Needs: a tensor program. Leaves: a scheduled kernel; fails at an op that MLIR cannot bufferize.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from relax_mlir.analysis.tensor_programs import unsupported
+from relax_mlir.bindings import arith, bufferization, func, ir, memref, tensor
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.passes import PassFailure, run_upstream
+from relax_mlir.rewriting import alone
+from relax_mlir.schedule.build import loops
+from relax_mlir.schedule.build.memory import storage_type
+from relax_mlir.target import Target
+
+from .emit import SCHEDULED, strip_encodings
+
+_ON_TENSORS = "builtin.module(func.func(canonicalize,cse),convert-elementwise-to-linalg)"
+_BUFFERIZE = "builtin.module(one-shot-bufferize,func.func(canonicalize,cse))"
+_TO_LOOPS = (
+    "builtin.module(func.func(convert-linalg-to-loops,scf-forall-to-for,"
+    "scf-parallel-for-to-nested-fors,affine-expand-index-ops,lower-affine,"
+    "loop-invariant-code-motion,canonicalize,cse))"
+)
+_WIDEN = (
+    "builtin.module(math-extend-to-supported-types{extra-types=f64 target-type=f32},"
+    "arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},"
+    "func.func(canonicalize,cse))"
+)
+_LOOPS = ("scf.for", "scf.while")
+
+
+def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
+    """Schedules any program that bufferizes; raises PassFailure at an op that does not."""
+    for op, reason in unsupported(prim_func.op):
+        raise PassFailure(op, reason)
+    _ = prim_func.op.context.dialects["bufferization"]  # loads it
+    try:
+        module = _bufferized(prim_func, carries_copies=False)
+    except ir.MLIRError:
+        # Loops that exchange what they carry need a copy of it.
+        module = _bufferized_or_refused(prim_func)
+    _use_one_memory(module)
+    for text in (_TO_LOOPS, _WIDEN):
+        run_upstream(text, module.operation)
+    _rename_constants(module, prim_func.name)
+    function = ir.SymbolTable(module.operation)[prim_func.name]
+    _copy_by_loops(function)
+    _allocate_from_scratch(function)
+    module.operation.verify()
+    with ir.InsertionPoint(prim_func.op):
+        for op in module.body.operations:
+            op.operation.clone()
+    prim_func.op.operation.erase()
+    return True
+
+
+def _bufferized_or_refused(prim_func: PrimFunc) -> ir.Module:
+    try:
+        return _bufferized(prim_func, carries_copies=True)
+    except ir.MLIRError as error:
+        first = error.error_diagnostics[0]
+        raise PassFailure(first.location, f"{first.message}, so it has no CPU schedule") from None
+
+
+def _bufferized(prim_func: PrimFunc, carries_copies: bool) -> ir.Module:
+    """The program on memrefs, in a module of its own."""
+    module = alone(prim_func.op)
+    strip_encodings(module)
+    function = module.body.operations[0]
+    with prim_func.op.location:
+        _take_memory(function, prim_func.num_outs)
+        if carries_copies:
+            _copy_what_loops_carry(function)
+    run_upstream(_ON_TENSORS, module.operation)
+    run_upstream(_BUFFERIZE, module.operation)
+    return module
+
+
+def _take_memory(function: func.FuncOp, num_outs: int) -> None:
+    """Makes the tensor arguments memrefs, and lets the results be computed into the last ones."""
+    block = function.entry_block
+    tensors = [a for a in block.arguments if isinstance(a.type, ir.RankedTensorType)]
+    outs = tensors[len(tensors) - num_outs :]
+    for argument in tensors:
+        # Of several outputs, one may be computed from what another one held.
+        _read_memory(block, argument, writable=num_outs == 1 and argument in outs)
+    terminator = block.operations[len(block.operations) - 1]
+    with ir.InsertionPoint(terminator):
+        values = list(terminator.operands)
+        if num_outs > 1:
+            values = [bufferization.alloc_tensor(x.type, [], copy=x) for x in values]
+        for value, out in zip(values, outs, strict=True):
+            _write_memory(value, out)
+        func.ReturnOp([])
+    terminator.operation.erase()
+    kinds = [a.type for a in block.arguments]
+    attributes = function.operation.attributes
+    attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
+    if "res_attrs" in attributes:
+        del attributes["res_attrs"]
+    attributes[SCHEDULED] = ir.UnitAttr.get()
+
+
+def _read_memory(block: ir.Block, argument: ir.Value, writable: bool) -> None:
+    """Puts a tensor that is in the argument's memory in the place of the argument."""
+    kind = ir.RankedTensorType(argument.type)
+    stored = storage_type(kind.element_type)
+    holder = ir.RankedTensorType.get(kind.shape, stored)
+    argument.set_type(ir.MemRefType.get(kind.shape, stored))
+    with ir.InsertionPoint.at_block_begin(block):
+        made = bufferization.to_tensor(holder, argument, restrict=True, writable=writable)
+        reader = made.owner.operation
+        if stored != kind.element_type:
+            zero = arith.constant(stored, 0)
+            zeros = tensor.splat(holder, zero, _dims(made, kind))
+            made = arith.cmpi(arith.CmpIPredicate.ne, made, zeros)
+    argument.replace_all_uses_except(made, reader)
+
+
+def _dims(value: ir.Value, kind: ir.RankedTensorType) -> list[ir.Value]:
+    """The dynamic extents of a tensor."""
+    return [
+        tensor.dim(value, loops.value(axis))
+        for axis in range(kind.rank)
+        if kind.is_dynamic_dim(axis)
+    ]
+
+
+def _write_memory(value: ir.Value, out: ir.Value) -> None:
+    """Lets a tensor be computed into memory."""
+    kind = ir.RankedTensorType(value.type)
+    stored = storage_type(kind.element_type)
+    if stored != kind.element_type:
+        value = arith.extui(ir.RankedTensorType.get(kind.shape, stored), value)
+    bufferization.materialize_in_destination(None, value, out, restrict=True, writable=True)
+
+
+def _copy_what_loops_carry(function: func.FuncOp) -> None:
+    """Computes what a loop hands to its next iteration where it lay in the last one.
+
+    scf.yield %b, %a   ->   copies of %b and %a first, each then into the memory of an argument
+    """
+    for op in list(_walk(function.operation)):
+        if op.name not in _LOOPS:
+            continue
+        for region in op.regions:
+            block = region.blocks[0]
+            terminator = block.operations[len(block.operations) - 1].operation
+            skipped = 1 if op.name == "scf.for" else 0
+            arguments = list(block.arguments)[skipped:]
+            first = 1 if terminator.name == "scf.condition" else 0
+            with ir.InsertionPoint(terminator):
+                _copy_into(terminator, first, arguments)
+
+
+def _copy_into(terminator: ir.Operation, first: int, arguments: Sequence[ir.Value]) -> None:
+    copies: dict[int, ir.Value] = {}
+    values = list(terminator.operands)[first:]
+    for i, (value, argument) in enumerate(zip(values, arguments, strict=False)):
+        if isinstance(value.type, ir.RankedTensorType) and value.type == argument.type:
+            copies[i] = bufferization.alloc_tensor(value.type, [], copy=value)
+    for i, copy in copies.items():
+        terminator.operands[first + i] = bufferization.materialize_in_destination(
+            copy.type, copy, arguments[i]
+        )
+
+
+def _walk(op: ir.Operation) -> Iterator[ir.Operation]:
+    """The ops inside of another one, inner ones first."""
+    for region in op.regions:
+        for block in region.blocks:
+            for child in block.operations:
+                yield from _walk(child.operation)
+                yield child.operation
+
+
+def _copy_by_loops(function: func.FuncOp) -> None:
+    """Replaces `memref.copy`, for which strided memory would need a function of a library."""
+    for op in [op for op in _walk(function.operation) if op.name == "memref.copy"]:
+        source, target = op.operands
+        with ir.InsertionPoint(op), op.location:
+            _copy(source, target, [])
+        op.erase()
+
+
+def _copy(source: ir.Value, target: ir.Value, indices: list[ir.Value]) -> None:
+    rank = ir.MemRefType(source.type).rank
+    if len(indices) == rank:
+        memref.store(memref.load(source, indices), target, indices)
+        return
+    extent = loops.dim(source, len(indices))
+    loops.for_range(0, extent, 1, lambda i: _copy(source, target, [*indices, i]))
+
+
+def _allocate_from_scratch(function: func.FuncOp) -> None:
+    """Takes all memory from the scratch stack, and frees it where an iteration or the kernel ends.
+
+    What is carried to the next iteration lies in memory from outside of the loop.
+    """
+    blocks: dict[ir.Block, None] = {}
+    for op in list(_walk(function.operation)):
+        if op.name == "memref.dealloc":
+            op.erase()
+        elif op.name in ("memref.alloc", "memref.alloca"):
+            blocks[_scope_of(op)] = None
+            if op.name == "memref.alloca":
+                with ir.InsertionPoint(op), op.location:
+                    made = memref.alloc(op.results[0].type, list(op.operands), [])
+                op.results[0].replace_all_uses_with(made)
+                op.erase()
+    kind = ir.MemRefType.get([1], ir.IntegerType.get_signless(8))
+    for block in blocks:
+        with ir.InsertionPoint.at_block_begin(block), function.location:
+            mark = memref.alloc(kind, [], [])
+        with ir.InsertionPoint.at_block_terminator(block), function.location:
+            memref.dealloc(mark)
+
+
+def _scope_of(op: ir.Operation) -> ir.Block:
+    """The body of the innermost loop around an op, or of the function."""
+    block = op.block
+    while block.owner.operation.name not in (*_LOOPS, "func.func"):
+        block = block.owner.operation.block
+    return block
+
+
+def _use_one_memory(module: ir.Module) -> None:
+    """Drops memory spaces: a CPU has one."""
+    for op in list(_walk(module.operation)):
+        arguments = [a for region in op.regions for block in region.blocks for a in block.arguments]
+        for value in [*op.results, *arguments]:
+            if isinstance(value.type, ir.MemRefType) and value.type.memory_space is not None:
+                kind = ir.MemRefType(value.type)
+                value.set_type(ir.MemRefType.get(kind.shape, kind.element_type, kind.layout))
+        if op.name == "memref.memory_space_cast":
+            op.results[0].replace_all_uses_with(op.operands[0])
+            op.erase()
+
+
+def _rename_constants(module: ir.Module, kernel: str) -> None:
+    """Gives constants names that no other kernel has."""
+    for number, op in enumerate(module.body.operations):
+        if isinstance(op, memref.GlobalOp):
+            new = f"{kernel}_constant_{number}"
+            ir.SymbolTable.replace_all_symbol_uses(op.sym_name.value, new, module.operation)
+            op.operation.attributes["sym_name"] = ir.StringAttr.get(new)

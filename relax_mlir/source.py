@@ -1,0 +1,58 @@
+"""Modules as the ways in take them: a module, its text, or the path of a file."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from relax_mlir.bindings import ir
+from relax_mlir.errors import UsageError
+
+MODELS = {
+    ".onnx": "an ONNX model",
+    ".pb": "a TensorFlow model",
+    ".tflite": "a TensorFlow Lite model",
+    ".pt": "a PyTorch model",
+    ".pth": "a PyTorch model",
+    ".pt2": "a PyTorch program",
+    ".gguf": "a language model; relax_mlir.llm.load takes it",
+    ".safetensors": "a file of weights",
+}
+"""What files with these endings are, none of which holds a module."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a module and the name that diagnostics give it."""
+
+    text: str
+    name: str
+
+
+def read_source(source: "ir.Module | str | os.PathLike") -> Source:
+    """Returns the text of a module given in any of the accepted ways.
+
+    A string is a path if it has one line and ends in `.mlir` or as a file of another kind, text
+    otherwise. Raises UsageError if the file cannot be read, or is of another kind.
+    """
+    if isinstance(source, ir.Module):
+        return Source(str(source), "module")
+    if not isinstance(source, str | os.PathLike):
+        raise UsageError(
+            f"cannot compile an object of type {type(source).__name__}; expects an ir.Module, MLIR "
+            "text, or the path of a file of it"
+        )
+    suffix = Path(str(source).strip()).suffix.lower() if _is_path(source) else ""
+    if suffix in MODELS:
+        raise UsageError(f"cannot read '{source}': it is {MODELS[suffix]}, and no MLIR")
+    if isinstance(source, str) and suffix != ".mlir":
+        return Source(source, "text")
+    try:
+        return Source(Path(source).read_text(), str(source))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        raise UsageError(f"cannot read '{source}': {reason}") from None
+
+
+def _is_path(source: "str | os.PathLike") -> bool:
+    """Whether the source may be a path: text of MLIR has several lines, or other characters."""
+    return not isinstance(source, str) or ("\n" not in source.strip() and len(source) < 4096)

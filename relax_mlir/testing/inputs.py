@@ -1,0 +1,42 @@
+"""Random arguments for a function, from its signature and values of its symbols."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from relax_mlir.executable import Argument
+from relax_mlir.interpreter.elements import round_to, stored_dtype
+from relax_mlir.symbolic import as_expr
+
+UNKNOWN = "?"
+"""The name under which sizes say how long a dim is that is not named."""
+
+
+def dims_of(argument: Argument, sizes: Mapping[str, int]) -> list[int]:
+    """The dims of an argument, or the values of a shape; one of any rank has rank 1."""
+    unknown = sizes.get(UNKNOWN, 3)
+    dims = (None,) if argument.dims is None else argument.dims
+    return [unknown if dim is None else as_expr(dim).evaluate(sizes) for dim in dims]
+
+
+def arguments(
+    signature: Sequence[Argument], sizes: Mapping[str, int], random: np.random.Generator
+) -> list[Any]:
+    """Normal numbers for floats, integers from -8 to 64 or of all of i8, and truth values.
+
+    bf16 comes as its bits in uint16.
+    """
+    return [_argument(argument, dims_of(argument, sizes), random) for argument in signature]
+
+
+def _argument(argument: Argument, dims: Sequence[int], random: np.random.Generator) -> Any:
+    if argument.kind == "shape":
+        return list(dims)
+    dtype = stored_dtype(argument.dtype)
+    if dtype.kind == "b":
+        return random.integers(0, 2, dims).astype(dtype)
+    if argument.dtype.endswith("f16") or dtype.kind == "f":
+        return round_to(random.standard_normal(dims), argument.dtype)
+    low, high = (-128, 127) if dtype.itemsize == 1 else (-8, 64)
+    return random.integers(low if dtype.kind == "i" else 0, high, dims).astype(dtype)

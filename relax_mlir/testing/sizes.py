@@ -1,0 +1,67 @@
+"""Sizes to run a function with: values of symbols that its facts allow, where things go wrong.
+
+valuations(["m", "n"], Facts.parse(["m <= n", "n <= 40"]))
+-> [{"m": 0, "n": 0}, {"m": 1, "n": 1}, {"m": 5, "n": 7}, {"m": 16, "n": 17}, ...]
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice, product
+from math import log2
+from random import Random
+
+from relax_mlir.symbolic import Facts
+
+SMALL = (0, 1, 2, 3, 5, 7, 8, 9, 13, 15, 16, 17, 31, 33)
+"""Nothing, one, primes, and powers of two with their neighbours."""
+TARGETS: tuple[Sequence[int], ...] = ((0,), (1,), (7, 5, 3, 13, 2), (16, 17, 15, 8), (33, 31, 9))
+MAX_TRIED = 4000
+_NUMBER = re.compile(r"\d+")
+
+
+def valuations(
+    symbols: Sequence[str],
+    facts: Facts,
+    accepts: Callable[[Mapping[str, int]], bool] = lambda values: True,
+    count: int = 8,
+) -> list[dict[str, int]]:
+    """At most `count` different values of the symbols that satisfy the facts and are accepted.
+
+    Numbers in the facts are bounds: they are tried too, and so are their neighbours. None are found
+    where the facts allow only others.
+    """
+    if not symbols:
+        return [{}] if accepts({}) else []
+    bounds = [int(text) for fact in facts for text in _NUMBER.findall(str(fact))]
+    near = sorted({value for bound in bounds for value in (bound - 1, bound, bound + 1, 2 * bound)})
+    candidates = sorted({*SMALL, *(value for value in near if value >= 0)})
+    allowed = [
+        values
+        for values in _assignments(symbols, candidates)
+        if facts.evaluate(values) and accepts(values)
+    ]
+    targets = [
+        *TARGETS,
+        *([value] for bound in bounds if bound > 1 for value in (bound, bound - 1)),
+    ]
+    found: list[dict[str, int]] = []
+    for target in targets:
+        wanted = {name: target[i % len(target)] for i, name in enumerate(symbols)}
+        nearest = min(allowed, key=lambda values: _distance(values, wanted), default=None)
+        if nearest is not None and nearest not in found:
+            found.append(nearest)
+    return found[:count]
+
+
+def _assignments(symbols: Sequence[str], candidates: Sequence[int]) -> list[dict[str, int]]:
+    """All of them, or where these are too many a sample with those where all are the same."""
+    if len(candidates) ** len(symbols) <= MAX_TRIED:
+        return [dict(zip(symbols, values)) for values in product(candidates, repeat=len(symbols))]
+    random = Random(0)
+    same = [dict.fromkeys(symbols, value) for value in candidates]
+    others = ({name: random.choice(candidates) for name in symbols} for _ in iter(int, 1))
+    return [*same, *islice(others, MAX_TRIED)]
+
+
+def _distance(values: Mapping[str, int], wanted: Mapping[str, int]) -> float:
+    return sum(abs(log2(values[name] + 1) - log2(wanted[name] + 1)) for name in wanted)

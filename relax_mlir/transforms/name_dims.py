@@ -1,0 +1,241 @@
+"""Gives every dim a name or an expression, so that sizes can be computed.
+
+    func.func @main(%x: tensor<?x4xf32> {graph.name = "x"}, ...) {
+      %0 = "graph.exp"(%x) : (tensor<?x4xf32>) -> tensor<?x?xf32>
+      %1 = scf.if ... -> tensor<?xf32>
+      ->
+    func.func @main(%x: tensor<?x4xf32, #graph.shape<["x_0", 4]>> {graph.name = "x"}, ...) {
+      %0 = "graph.exp"(%x) : ... -> tensor<?x4xf32, #graph.shape<["x_0", 4]>>
+      %1 = scf.if ... -> tensor<?xf32>
+      %2 = "graph.match_cast"(%1) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["if_0"]>>
+
+An unknown dim of an argument becomes a symbol, which each call binds, that of the cast which
+names it if there is one; operators are deduced anew from there. What nothing tells, dims of what
+regions yield, of what loops carry, and of what functions return, a match_cast binds where the
+value appears. A function that stays a call takes arguments under the annotations of its
+parameters, which are checked. A cast of what was cast to `!graph.object` is one of the value
+itself. Regions that bind the same name get names that differ.
+
+Needs: nothing. Leaves: known dims of every tensor. Fails at a tensor of unknown rank, and at a
+`!graph.object`, which compiled code cannot hold.
+Source: paper §3.1 (coarse annotations are legal anywhere), §3.2.
+"""
+
+from dataclasses import dataclass
+
+from relax_mlir.analysis.functions import (
+    PRIMITIVE,
+    argument_name,
+    callees_first,
+    graph_functions,
+)
+from relax_mlir.analysis.rename import FUNCTION_TYPE, FreshSymbols
+from relax_mlir.analysis.scopes import Scope, argument_symbols, bound_by, scoped_ops
+from relax_mlir.analysis.signatures import (
+    Unification,
+    parameter_types,
+    result_types,
+    substitute,
+    substitute_axes,
+    unify,
+)
+from relax_mlir.analysis.symbols import dims_of, symbols_of
+from relax_mlir.analysis.unique_symbols import make_symbols_unique
+from relax_mlir.bindings import func, ir
+from relax_mlir.dialects.graph import (
+    Annotation,
+    CallOp,
+    GraphOp,
+    MatchCastOp,
+    ObjectType,
+    TensorType,
+    annotation_of,
+    to_mlir,
+)
+from relax_mlir.passes import Pass, PassFailure
+from relax_mlir.rewriting import is_unused, safe_erase, walk_ops
+from relax_mlir.symbolic import Expr
+
+from .infer_shapes import Inference
+from .inline_functions import passed
+
+
+@dataclass(frozen=True)
+class NameDims(Pass):
+    """Gives every dim a name or an expression, so that sizes can be computed."""
+
+    def run(self, op: ir.Operation) -> None:
+        """Names dims of every graph function, callees first."""
+        naming = _Naming(op)
+        for function in callees_first(graph_functions(op)):
+            if PRIMITIVE not in function.attributes:
+                naming.function(function)
+
+
+class _Naming(Inference):
+    """Refines functions, and names what stays unknown."""
+
+    fresh: FreshSymbols
+
+    def function(self, function: func.FuncOp) -> None:
+        """Names the arguments, then what the body leaves unknown."""
+        make_symbols_unique(function)
+        for cast in walk_ops(function, MatchCastOp):
+            _see_through_objects(cast)
+        self.fresh = FreshSymbols(function)
+        names = _names_by_casts(function)
+        for index, argument in enumerate(function.arguments):
+            _check_argument(function, index, argument)
+            annotation = substitute_axes(
+                annotation_of(argument), lambda axis, dim: dim or names.get((argument, axis))
+            )
+            argument.set_type(to_mlir(self._named(annotation, argument_name(function, index))))
+        types = [argument.type for argument in function.arguments]
+        type_ = ir.FunctionType.get(types, function.type.results)
+        function.attributes[FUNCTION_TYPE] = ir.TypeAttr.get(type_)
+        super().function(function)
+        _drop_objects(function)
+
+    def _named(self, annotation: Annotation, base: str) -> Annotation:
+        """The annotation with a new symbol for each unknown dim."""
+        return substitute_axes(annotation, lambda axis, dim: dim or self.fresh(f"{base}_{axis}"))
+
+    def block(self, block: ir.Block, scope: Scope) -> None:
+        """Names what enters a region, then goes on."""
+        owner = block.owner.opview
+        if not isinstance(owner, func.FuncOp):
+            for argument in block.arguments:
+                self._bind(owner, argument, ir.InsertionPoint.at_block_begin(block), scope)
+        super().block(block, scope)
+
+    def op(self, op: ir.OpView, scope: Scope) -> bool:
+        """Refines an op, and binds the dims of its results that nothing tells."""
+        wanted: list[Annotation] = []
+        if isinstance(op, CallOp) and op.callee_name in self.functions:
+            wanted = self._pass_arguments(op, self.functions[op.callee_name], scope)
+        if not super().op(op, scope):
+            return False
+        for index, result in enumerate(list(op.results)):
+            point = ir.InsertionPoint.after(op)
+            self._bind(op, result, point, scope, wanted[index] if wanted else None)
+        return True
+
+    def _pass_arguments(self, call: CallOp, callee: func.FuncOp, scope: Scope) -> list[Annotation]:
+        """Casts arguments to what the parameters say; returns what is declared of the results.
+
+        The results keep what the signature tells of them, the rest is for a cast to check.
+        """
+        if PRIMITIVE in callee.attributes:
+            return []
+        parameters = parameter_types(callee)
+        values = unify(parameters, [annotation_of(value) for value in call.ins]).values
+        for name in symbols_of(parameters):
+            if name not in values:
+                values[name] = self.fresh(name)
+        for index, (value, parameter) in enumerate(zip(call.ins, parameters)):
+            annotation = substitute(parameter, lambda dim: dim and dim.substitute(values))
+            with ir.InsertionPoint(call), call.location:
+                cast = passed(value, annotation)
+            if cast != value:
+                call.operation.operands[index] = cast
+                scope.enter(cast.owner.opview)
+        told = Unification(values)
+        wanted = [annotation_of(result) for result in call.outs]
+        for result, annotation in zip(call.outs, result_types(callee)):
+            result.set_type(to_mlir(_as_told(annotation_of(result), told.annotation(annotation))))
+        return wanted
+
+    def _bind(
+        self,
+        op: ir.OpView,
+        value: ir.Value,
+        point: ir.InsertionPoint,
+        scope: Scope,
+        wanted: Annotation | None = None,
+    ) -> None:
+        """Casts a value to known dims, unless they are known; `wanted` is declared of it."""
+        annotation = annotation_of(value)
+        if _is_unknown(annotation) and not isinstance(op, MatchCastOp):
+            raise PassFailure(op, f"has '{value.type}', which compiled code cannot hold")
+        users = [use.owner.opview for use in value.uses]
+        if None not in dims_of(annotation) or all(isinstance(u, MatchCastOp) for u in users):
+            return
+        is_tensor = isinstance(annotation, TensorType)
+        if not is_tensor or (isinstance(op, GraphOp) and not isinstance(op, CallOp)):
+            raise PassFailure(op, f"has '{value.type}', whose dims nothing tells")
+        base = op.callee_name if isinstance(op, CallOp) else op.operation.name.split(".")[-1]
+        named = self._named(annotation if wanted is None else wanted, base)
+        with point, op.location:
+            cast = MatchCastOp.build(value, to_mlir(named))
+        value.replace_all_uses_except(cast.result, [cast.operation])
+        scope.enter(cast)
+
+
+def _check_argument(function: func.FuncOp, index: int, argument: ir.Value) -> None:
+    if _is_unknown(annotation_of(argument)):
+        raise PassFailure(
+            function,
+            f"has argument {index} '{argument_name(function, index)}' of '{argument.type}', "
+            "not a ranked tensor or a shape",
+        )
+
+
+def _names_by_casts(function: func.FuncOp) -> dict[tuple[ir.Value, int], Expr]:
+    """What casts of arguments, which always run, call the arguments' unknown dims."""
+    names: dict[tuple[ir.Value, int], Expr] = {}
+    bound = argument_symbols(function)
+    for op, scope in scoped_ops(function):
+        if not isinstance(op, MatchCastOp) or scope.block != function.entry_block:
+            continue
+        new = bound_by(op, scope.symbols)
+        if op.input not in list(function.arguments):
+            continue
+        for axis, (source, target) in enumerate(
+            zip(dims_of(annotation_of(op.input)), dims_of(annotation_of(op.result)))
+        ):
+            key = (op.input, axis)
+            if source is None and target is not None and key not in names:
+                if target.symbols & new and target.symbols <= bound | new:
+                    names[key] = target
+                    bound |= target.symbols
+    return names
+
+
+def _is_unknown(annotation: Annotation) -> bool:
+    """Whether not even a rank is known."""
+    if isinstance(annotation, TensorType):
+        return annotation.dims is None
+    return isinstance(annotation, ObjectType)
+
+
+def _as_told(written: Annotation, told: Annotation) -> Annotation:
+    """What is written, but for dims that the signature does not tell."""
+    if not isinstance(written, TensorType) or not isinstance(told, TensorType):
+        return written
+    if written.dims is None or told.dims is None or len(written.dims) != len(told.dims):
+        return told
+    dims = tuple(None if b is None else a for a, b in zip(written.dims, told.dims))
+    return TensorType(dims, written.element)
+
+
+def _see_through_objects(cast: MatchCastOp) -> None:
+    """Has a cast take what was cast to an object, or to a tensor of unknown rank."""
+    source = cast.input
+    while _is_unknown(annotation_of(source)) and not isinstance(source.owner, ir.Block):
+        inner = source.owner.opview
+        if not isinstance(inner, MatchCastOp):
+            break
+        source = inner.input
+    if source != cast.input:
+        cast.operation.operands[0] = source
+
+
+def _drop_objects(function: func.FuncOp) -> None:
+    """Erases casts to objects that nothing uses any more; fails at one that is used."""
+    for cast in reversed(walk_ops(function, MatchCastOp)):
+        if _is_unknown(annotation_of(cast.result)):
+            if not is_unused(cast):
+                raise PassFailure(
+                    cast, f"has '{cast.result.type}', which compiled code cannot hold"
+                )
+            safe_erase(cast)

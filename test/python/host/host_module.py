@@ -1,0 +1,55 @@
+"""Modules from calls of kernels that are written by hand, past the passes on graphs and tensors."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from relax_mlir.bindings import func, ir
+from relax_mlir.codegen import build_shared
+from relax_mlir.dialects import make_context
+from relax_mlir.executable import Executable, load
+from relax_mlir.passes import Pipeline
+from relax_mlir.target import Target
+
+KERNEL = "attributes {tir.prim_func, tir.scheduled, tir.num_outs = 1 : i64}"
+
+
+def build(text: str, folder: Path, passes: str = "relax-to-host") -> Executable:
+    """Runs passes on the text, the last of which makes host code, and loads what is built of it."""
+    target = Target.parse("native")
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        Pipeline.parse(f"builtin.module({passes})").run(module)
+        exports = [
+            op.name.value
+            for op in module.body.operations
+            if isinstance(op, func.FuncOp) and op.name.value.startswith(("rx_fn_", "rx_metadata"))
+        ]
+        data = build_shared(module, target, exports)
+    path = folder / "module.so"
+    path.write_bytes(data)
+    return load(path)
+
+
+def segments(operands: int, results: int = 0) -> str:
+    """The attributes that say how many operands and results a call has."""
+    counts = [[int(i < n) for i in range(most)] for n, most in ((operands, 32), (results, 8))]
+    ins, outs = (", ".join(map(str, count)) for count in counts)
+    return f"operandSegmentSizes = array<i32: {ins}>, resultSegmentSizes = array<i32: {outs}>"
+
+
+def call(kernel: str, tensors: Sequence[str], types: Sequence[str], symbols: str = "") -> str:
+    """The text of a call of a kernel that writes its last tensor."""
+    return (
+        f'"graph.call_dps"({", ".join(tensors)}) {{callee = @{kernel}, num_outs = 1 : i64, '
+        f"sym_args = #graph.shape<[{symbols}]>, {segments(len(tensors))}}} : "
+        f"({', '.join(types)}) -> ()"
+    )
+
+
+def allocate(type_: str, storage: str = "", offset: str = "0") -> str:
+    """The text of an allocation of a tensor, in a storage or by itself."""
+    held = "!graph.storage" if storage else ""
+    return (
+        f'"graph.alloc_tensor"({storage}) {{offset = #graph.shape<[{offset}]>, '
+        f"operandSegmentSizes = array<i32: {int(bool(storage))}>}} : ({held}) -> {type_}"
+    )

@@ -1,0 +1,175 @@
+"""Each operator with operands of every kind that it takes, for what compares many of them.
+
+    for case in cases("f32"): case.op, case.specs, case.attributes, case.arrays(sizes)
+
+Dims are n and m, for which `SIZES` has values. Elements stay where the operator is defined and
+results do not overflow.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from harness import FLOATS, INTEGERS, Spec, floats, integers, spec
+from test_binary import ARITHMETIC, BITWISE, COMPARE, FLOAT_ONLY, LOGICAL
+from test_quantized import Packed, panels
+from test_unary import FUNCTIONS, PREDICATES
+
+from relax_mlir.dialects import graph
+from relax_mlir.dialects.graph.quantized import ROUNDED, SCHEMES
+from relax_mlir.symbolic import as_expr
+
+SIZES = ({"n": 0, "m": 3}, {"n": 1, "m": 1}, {"n": 7, "m": 5}, {"n": 33, "m": 16})
+TOLERANCE = {"f64": 1e-13, "f32": 4e-6, "f16": 2e-3, "bf16": 1.6e-2}
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operator with the annotations of its operands and its attributes.
+
+    Results are compared with `ulps`, or to a tolerance of their type if there are none; integers
+    and truth values are the same. `low` and `high` bound the elements.
+    """
+
+    op: Any
+    specs: Sequence[Spec]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    ulps: float | None = None
+    low: float = -3
+    high: float = 3
+
+    @property
+    def name(self) -> str:
+        """Of a function that has no other operator."""
+        texts = [str(value) for value in self.attributes.values() if isinstance(value, str)]
+        kinds = [item.dtype for item in self.specs]
+        return "_".join([self.op.OPERATION_NAME.partition(".")[2], *texts, *kinds])
+
+    def arrays(self, sizes: Mapping[str, int]) -> list[np.ndarray]:
+        """Repeatable operands; no two of one shape are the same."""
+        return [
+            self._array([as_expr(dim).evaluate(sizes) for dim in item.dims], item.dtype, number)
+            for number, item in enumerate(self.specs)
+        ]
+
+    def _array(self, shape: Sequence[int], dtype: str, number: int) -> np.ndarray:
+        values = (
+            floats(shape, dtype, self.low, self.high) if dtype in FLOATS else integers(shape, dtype)
+        )
+        return np.roll(values.reshape(-1), 3 * number).reshape(shape)
+
+
+def cases(dtype: str) -> Iterator[Case]:
+    """Every operator that takes elements of a type."""
+    yield from _element_wise(dtype)
+    yield from _movements(dtype)
+    if dtype != "i1":
+        yield from _reductions(dtype)
+    if dtype in FLOATS:
+        yield from _networks(dtype)
+    if dtype == "f32":
+        yield from _quantised()
+
+
+def _element_wise(dtype: str) -> Iterator[Case]:
+    x, half = spec(dtype, "n", "m"), dtype in ("f16", "bf16")
+    if dtype in FLOATS:
+        for op, (_, low, high, ulps) in FUNCTIONS.items():
+            yield Case(op, [x], {}, 1 if half else ulps, low, high)
+        for op in PREDICATES:
+            yield Case(op, [x])
+        for op, (_, ulps) in (ARITHMETIC | FLOAT_ONLY).items():
+            # A sum of logarithms that is near 0 is only as exact as what cancels.
+            cancels = op is graph.LogaddexpOp
+            yield Case(op, [x, x], {}, None if cancels else 1 if half else ulps)
+        yield Case(graph.PowerOp, [x, x], {}, 1 if half else 4, 0.1, 4)
+    elif dtype in INTEGERS:
+        for op in (graph.AbsOp, graph.NegativeOp, graph.SignOp, graph.SquareOp, graph.ReluOp):
+            yield Case(op, [x])
+        for op in (*ARITHMETIC, graph.PowerOp, graph.LeftShiftOp, graph.RightShiftOp):
+            yield Case(op, [x, x])
+    if dtype not in FLOATS:
+        yield Case(graph.BitwiseNotOp, [x])
+        for op in BITWISE:
+            yield Case(op, [x, spec(dtype, "m")])
+    if dtype == "i1":
+        yield Case(graph.LogicalNotOp, [x])
+        for op in LOGICAL:
+            yield Case(op, [x, x])
+    else:
+        for op in (graph.FloorDivideOp, graph.RemainderOp):
+            yield Case(op, [x, spec(dtype, "n", 1)], {}, 1, 0.5, 9)
+    for op in COMPARE:
+        yield Case(op, [x, spec(dtype, "m")])
+    yield Case(graph.WhereOp, [spec("i1", "n", 1), x, spec(dtype, "m")])
+    for target in (*FLOATS, *INTEGERS, "i1"):
+        yield Case(graph.AstypeOp, [x], {"dtype": target}, 0)
+
+
+def _movements(dtype: str) -> Iterator[Case]:
+    x, cube = spec(dtype, "n", "m"), spec(dtype, "n", 4, "m")
+    yield Case(graph.PermuteDimsOp, [cube], {"axes": (2, 0, 1)})
+    yield Case(graph.ReshapeOp, [cube], {"shape": (2, "2*n*m")})
+    yield Case(graph.ExpandDimsOp, [x], {"axes": (0, -1)})
+    yield Case(graph.SqueezeOp, [spec(dtype, 1, "n", 1)], {"axes": (0, 2)})
+    yield Case(graph.BroadcastToOp, [spec(dtype, "n", 1)], {"shape": (2, "n", 3)})
+    yield Case(graph.ConcatOp, [cube, spec(dtype, "n", 1, "m"), cube], {"axis": 1})
+    yield Case(graph.SplitOp, [cube], {"sizes": (1, 3), "axis": 1})
+    yield Case(graph.TakeOp, [cube, spec("i64", 2, 3)], {"axis": 1})
+    slices = {"axes": (0, 1), "begin": (0, 1), "end": ("n", 4), "strides": (2, 2)}
+    yield Case(graph.StridedSliceOp, [cube], slices)
+    yield Case(graph.FullOp, [spec(dtype)], {"shape": (3, 5)})
+    yield Case(graph.TrilOp, [cube], {"k": -1})
+    yield Case(graph.TriuOp, [cube], {"k": 1})
+    if dtype != "i1":
+        yield Case(graph.ArangeOp, [], {"bounds": (-3, 30, 4), "dtype": dtype}, 0)
+
+
+def _reductions(dtype: str) -> Iterator[Case]:
+    cube, span = spec(dtype, "n", 4, "m"), {"axes": (0, 2), "keepdims": False}
+    yield Case(graph.SumOp, [cube], span)
+    yield Case(graph.ProdOp, [cube], {"axes": (1,), "keepdims": True})
+    yield Case(graph.MaxOp, [cube], span, 0)
+    yield Case(graph.MinOp, [cube], {"axes": (), "keepdims": True}, 0)
+    for op in (graph.ArgmaxOp, graph.ArgminOp):
+        yield Case(op, [cube], {"axis": -1, "keepdims": False})
+    yield Case(graph.MatmulOp, [spec(dtype, 2, "n", "m"), spec(dtype, "m", 9)])
+    window = {"strides": (2, 1), "padding": (1, 0, 1, 2), "dilation": (1, 2)}
+    image = spec(dtype, 2, 4, 9, 17)
+    yield Case(graph.MaxPool2dOp, [image], {"window": (3, 2), **window}, 0)
+    if dtype in FLOATS:
+        yield Case(graph.MeanOp, [cube], {"axes": (1, 2), "keepdims": False})
+        yield Case(graph.Conv2dOp, [image, spec(dtype, 6, 2, 3, 2)], {**window, "groups": 2})
+
+
+def _networks(dtype: str) -> Iterator[Case]:
+    x, weight = spec(dtype, "n", "m"), spec(dtype, "m")
+    yield Case(graph.SoftmaxOp, [x], {"axis": -1})
+    yield Case(graph.RmsNormOp, [x, weight], {"epsilon": 1e-5})
+    yield Case(graph.LayerNormOp, [x, weight, weight], {"epsilon": 1e-2})
+    heads, table = spec(dtype, "n", 4, 8), spec(dtype, "n", 4)
+    yield Case(graph.RotaryOp, [heads, table, table])
+    cache, new = spec(dtype, 2, "n + 5", 8), spec(dtype, "n", 2, 8)
+    yield Case(graph.KvAppendOp, [cache, cache, new, new], {"position": (3,)})
+    settings = {"scale": 0.35, "causal": True}
+    yield Case(graph.AttentionOp, [heads, cache, cache], {"position": (3,), **settings})
+    query, keys = spec(dtype, 2, "n", 4, 8), spec(dtype, 2, "m", 2, 8)
+    mask = spec(dtype, 2, 1, 1, "m")
+    settings["causal"] = False
+    yield Case(graph.BatchedAttentionOp, [query, keys, keys, mask], settings)
+
+
+def _quantised() -> Iterator[Case]:
+    for scheme in ROUNDED:
+        matrix = spec("f32", "n", SCHEMES[scheme].group)
+        yield Case(graph.QuantizeOp, [matrix], {"scheme": scheme, "axis": 1}, 0)
+    x = spec("f32", "n", 64)
+    yield Case(graph.QuantizeBlocksOp, [x], {"symmetric": False})
+    values, factors = spec("i8", "n", 64), spec("f32", "n", 2)
+    yield Case(graph.DequantizeBlocksOp, [values, factors, factors], {}, 2)
+    for scheme in SCHEMES:
+        parts = panels(scheme, "n", 8)
+        yield Case(Packed(graph.DequantizeOp, scheme), parts, {"scheme": scheme})
+    rows, parts = spec("i32", "m"), panels("q5_k", 2, 8)
+    yield Case(Packed(graph.DequantizeRowsOp, "q5_k"), [rows, *parts], {"scheme": "q5_k"})
