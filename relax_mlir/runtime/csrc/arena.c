@@ -89,3 +89,13 @@ static void arena_release(Arena* arena, char* mark) {
   while (arena->top != chunk) free_top(arena);
   arena->wanted = arena->most - arena->used;
 }
+
+/* Gives back everything. */
+static void arena_empty(Arena* arena) {
+  Chunk* chunk = arena->top;
+  if (!chunk) return;
+  if (chunk->below)
+    arena_release(arena, NULL);
+  else
+    arena->used = chunk->used = 0;
+}

@@ -401,7 +401,7 @@ int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args
   context->call = NULL;
   int32_t known = call ? call->known : RX_NOTHING;
   clear_error(context);
-  arena_release(&context->arena, NULL);
+  arena_empty(&context->arena);
   if (known == RX_SYMBOLS_KEPT) {
     for (int32_t s = 0; s < info->num_symbols; s++) symbols[s] = call->symbols[s];
     return 0;
