@@ -1,5 +1,6 @@
 """Shared objects made by our linker load, bind and run as those of a system linker do."""
 
+import _ctypes
 import ctypes
 import struct
 import threading
@@ -319,3 +320,41 @@ def test_shared_objects_are_not_relocatable() -> None:
     data = link_shared(objects("define void @f() { ret void }"), ["f"])
     with pytest.raises(LinkError, match="ELF type 3, but 1"):
         link_shared([data], ["f"])
+
+
+UNIQUE = """
+@once = global i32 5
+@holder = constant ptr @once
+define i32 @bump() {
+  %v = load i32, ptr @once
+  %r = add i32 %v, 1
+  store i32 %r, ptr @once
+  ret i32 %r
+}
+define ptr @held() {
+  %p = load ptr, ptr @holder
+  ret ptr %p
+}
+"""
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_variable_that_a_process_has_once(level: int) -> None:
+    name = f"once_{level}_in_this_process"
+    text = UNIQUE.replace("@once", f"@{name}")
+    data = link_shared(objects(text, level=level), ["bump", "held", name], unique=[name])
+    first, second = load(data), load(data)
+    other = load(link_shared(objects(text, level=level), ["bump", name]))
+    assert [first.bump(), second.bump(), first.bump(), other.bump()] == [6, 7, 8, 6]
+    for library in (first, second):
+        library.held.restype = ctypes.c_void_p
+        assert library.held() == ctypes.addressof(ctypes.c_int32.in_dll(first, name))
+    assert ctypes.c_int32.in_dll(second, name).value == 8
+    _ctypes.dlclose(first._handle)  # its variable stays
+    assert second.bump() == 9
+
+
+def test_a_variable_of_a_process_is_read_through_a_slot() -> None:
+    text = "@once = hidden global i32 5\ndefine i32 @get() {\n  %v = load i32, ptr @once\n"
+    with pytest.raises(LinkError, match="reads 'once' directly, which may lie in another library"):
+        link_shared(objects(text + "  ret i32 %v\n}"), ["get", "once"], unique=["once"])
