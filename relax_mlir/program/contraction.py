@@ -8,7 +8,7 @@ side (they are one m then). f and g, given by the body or by stages before it, l
 casts, mostly.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from relax_mlir.analysis.affine import dims_of, operands_of
@@ -28,22 +28,14 @@ from .program import (
     all_known,
 )
 
-
-@dataclass(frozen=True)
-class Numbers:
-    """What is multiplied: the types of elements, and the ops of a sum of products.
-
-    With `groups`, the right side may be [panels, k / g, columns, g]: g neighbours along k together.
-    """
-
-    elements: tuple[type, ...]
-    add: type
-    multiply: type
-    groups: bool = False
+FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type, ir.F64Type)
 
 
-FLOATS = Numbers((ir.F32Type, ir.F16Type, ir.BF16Type), arith.AddFOp, arith.MulFOp)
-INTEGERS = Numbers((ir.IntegerType,), arith.AddIOp, arith.MulIOp, groups=True)
+def is_number(element: ir.Type) -> bool:
+    """Whether elements of a type can be multiplied: floats and integers, but no predicates."""
+    return isinstance(element, FLOATS) or (
+        isinstance(element, ir.IntegerType) and element.width > 1
+    )
 
 
 @dataclass(frozen=True)
@@ -98,19 +90,19 @@ class Contraction:
 
 
 def find_contractions(
-    program: Program, panel: int, numbers: Numbers = FLOATS
+    program: Program, panel: Callable[[ir.Type], int]
 ) -> list[Contraction] | None:
     """The contractions of a program that multiplies matrices and then works elementwise.
 
-    `panel` is the width of packed weights. None if the program is of another kind; several
-    contractions have one left side and the same loops.
+    `panel` is the width of packed weights by the element type of the sums. None if the program is
+    of another kind; several contractions have one left side and the same loops.
     """
     found: list[Contraction] = []
     for stage in program.stages:
         if stage.window is not None or stage.gathers:
             return None
         if stage.has_reduction:
-            contraction = match_contraction(stage, panel, numbers)
+            contraction = match_contraction(stage, panel(stage.results[0].element))
             if contraction is None:
                 return None
             found.append(contraction)
@@ -121,54 +113,39 @@ def find_contractions(
 
 def _alike(a: Contraction, b: Contraction) -> bool:
     """Whether two contractions can share loops and their copy of the left side."""
-    roles_a = (
-        a.batch,
-        a.rows,
-        a.columns,
-        a.depth,
-        a.packed,
-        a.pairs,
-        a.bf16,
-        a.counts_pairs,
-        a.initial,
-        a.stage.extents,
+    same_roles = replace(a, stage=b.stage, lhs=b.lhs, rhs=b.rhs) == b
+    same_left = all(
+        getattr(a.lhs, name) == getattr(b.lhs, name) for name in ("tensor", "indices", "casts")
     )
-    roles_b = (
-        b.batch,
-        b.rows,
-        b.columns,
-        b.depth,
-        b.packed,
-        b.pairs,
-        b.bf16,
-        b.counts_pairs,
-        b.initial,
-        b.stage.extents,
-    )
-    left_a = (a.lhs.tensor, a.lhs.indices, a.lhs.casts, str(a.lhs.value))
-    left_b = (b.lhs.tensor, b.lhs.indices, b.lhs.casts, str(b.lhs.value))
     outputs = a.stage.inits[0].indices == b.stage.inits[0].indices
-    return roles_a == roles_b and left_a == left_b and outputs
+    return (
+        same_roles
+        and same_left
+        and str(a.lhs.value) == str(b.lhs.value)
+        and a.stage.extents == b.stage.extents
+        and a.stage.results[0].element == b.stage.results[0].element
+        and outputs
+    )
 
 
-def match_contraction(stage: Stage, panel: int, numbers: Numbers = FLOATS) -> Contraction | None:
+def match_contraction(stage: Stage, panel: int) -> Contraction | None:
     """The stage as a multiplication of matrices, or None."""
     if len(stage.reads) != 2 or len(stage.inits) != 1 or stage.block is None:
         return None
     out = stage.inits[0]
     initial = constant_of(out.tensor)
-    values = factors_of(stage, numbers)
-    if initial is None or values is None or not isinstance(out.tensor.element, numbers.elements):
+    values = factors_of(stage)
+    if initial is None or values is None:
         return None
     places = loops_of(out.indices)
     if places is None or len(set(places)) != len(places):
         return None
-    sides = all_known(factor_of(stage, number, values[number], numbers) for number in range(2))
+    sides = all_known(factor_of(stage, number, values[number]) for number in range(2))
     if sides is None:
         return None
     plain = [_without_groups(side) for side in sides]
     grouped = [old for new, old in zip(plain, sides, strict=True) if new is not old]
-    in_pairs = bool(grouped) and not numbers.groups
+    in_pairs = bool(grouped) and isinstance(out.tensor.element, FLOATS)
     if in_pairs and not (all(map(_is_bf16, sides)) and grouped[0].tensor.shape[3] == 2):
         return None
     return _assign(stage, plain, places, initial, panel, in_pairs)
@@ -309,15 +286,19 @@ def constant_of(tensor: Tensor) -> float | None:
     return scalar.value if isinstance(scalar, ir.FloatAttr | ir.IntegerAttr) else None
 
 
-def factors_of(stage: Stage, numbers: Numbers = FLOATS) -> dict[int, ir.Value] | None:
-    """What the body multiplies, by the number of the read that it comes from."""
-    block = stage.body
+def factors_of(stage: Stage) -> dict[int, ir.Value] | None:
+    """What the body multiplies and adds up, by the number of the read that it comes from."""
+    block, element = stage.body, stage.results[0].element
+    if not is_number(element):
+        return None
+    is_float = isinstance(element, FLOATS)
+    sum_, product_ = (arith.AddFOp, arith.MulFOp) if is_float else (arith.AddIOp, arith.MulIOp)
     accumulator = block.arguments[2]
-    total = defining_op(block.operations[len(block.operations) - 1].operands[0], numbers.add)
+    total = defining_op(block.operations[len(block.operations) - 1].operands[0], sum_)
     if total is None:
         return None
     others = [operand for operand in total.operands if operand != accumulator]
-    product = defining_op(others[0], numbers.multiply) if len(others) == 1 else None
+    product = defining_op(others[0], product_) if len(others) == 1 else None
     if product is None:
         return None
     found: dict[int, ir.Value] = {}
@@ -346,9 +327,7 @@ def _block_arguments(value: ir.Value, block: ir.Block) -> set[int] | None:
     return found
 
 
-def factor_of(
-    stage: Stage, number: int, value: ir.Value, numbers: Numbers = FLOATS
-) -> Factor | None:
+def factor_of(stage: Stage, number: int, value: ir.Value) -> Factor | None:
     """A read of the contraction, followed through elementwise stages down to memory."""
     operand = stage.reads[number]
     casts: list[Stage] = []
@@ -370,7 +349,7 @@ def factor_of(
     while isinstance(root, Slice | Reshape):
         root = root.source
     is_input = isinstance(root, Argument) and root.out is None
-    if not is_input or not isinstance(tensor.element, numbers.elements):
+    if not is_input or not is_number(tensor.element):
         return None
     return Factor(tensor, operand.indices, tuple(casts), number, value)
 

@@ -16,7 +16,6 @@ from relax_mlir.passes import PassFailure
 from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.cpu.attention import attention
 from relax_mlir.schedule.cpu.convolution import convolution, pooling
-from relax_mlir.schedule.cpu.product.integer_matmul import schedule_integer_matmul
 from relax_mlir.schedule.cpu.product.matmul import schedule_matmul
 from relax_mlir.schedule.cpu.quantized.quantized_matmul import schedule_quantized_matmul
 from relax_mlir.schedule.nests.emit import Unscheduled, read_kernel
@@ -31,10 +30,6 @@ def _matmul(kernel: PrimFunc, target: Target, fuse: bool) -> bool:
     return schedule_matmul(kernel, target)
 
 
-def _integer_matmul(kernel: PrimFunc, target: Target, fuse: bool) -> bool:
-    return schedule_integer_matmul(kernel, target)
-
-
 def _quantized_matmul(kernel: PrimFunc, target: Target, fuse: bool) -> bool:
     return schedule_quantized_matmul(kernel, target)
 
@@ -42,7 +37,6 @@ def _quantized_matmul(kernel: PrimFunc, target: Target, fuse: bool) -> bool:
 RULES: tuple[tuple[str, Rule], ...] = (
     ("quantized_matmul", _quantized_matmul),
     ("matmul", _matmul),
-    ("integer_matmul", _integer_matmul),
     ("convolution", convolution.schedule),
     ("pooling", pooling.schedule),
     ("attention", attention.schedule),

@@ -43,7 +43,7 @@ from relax_mlir.legalize.kernel import (
 )
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import SymbolNames, defining_op, safe_erase, walk_ops
-from relax_mlir.schedule.cpu.isa.dot import GroupStep
+from relax_mlir.schedule.cpu.isa.int8_groups import Int8Groups
 from relax_mlir.schedule.cpu.isa.multiply_add import has_pairs
 from relax_mlir.schedule.cpu.product.layouts import (
     ALONE,
@@ -232,8 +232,8 @@ def _groups(product: linalg.GenericOp, target: Target, in_pairs: bool) -> Groups
     signs = _multiplies_integers(product)
     if (left, right, total) != (i8, i8, i32) or signs is None:
         return None
-    step = GroupStep.of(target, *signs)
-    return None if step is None else Groups(step.group, bool(step.moves_right(signs[1])))
+    step = Int8Groups.of(target, *signs)
+    return None if step is None else Groups(step.group, bool(step.biases_right(signs[1])))
 
 
 def _multiplies_integers(product: linalg.GenericOp) -> tuple[bool, bool] | None:

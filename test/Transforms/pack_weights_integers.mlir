@@ -30,8 +30,9 @@
 // The first tile of a panel asks for what lies 8 KiB ahead, the others for what they load anyway.
 // LOOPS:         %[[NUMBERS:.*]] = memref.collapse_shape {{.*}} : memref<2x26x32x4xi8> into memref<6656xi8>
 // LOOPS:         %[[AHEAD:.*]] = arith.select %{{.*}}, %c8192, %c0 : index
+// LOOPS:         %[[FIRST:.*]] = arith.addi %{{.*}}, %[[AHEAD]] : index
 // LOOPS:         scf.for
-// LOOPS:           %[[AT:.*]] = arith.addi %{{.*}}, %[[AHEAD]] : index
+// LOOPS:           %[[AT:.*]] = arith.addi %[[FIRST]], %{{.*}} : index
 // LOOPS:           memref.prefetch %[[NUMBERS]][%[[AT]]], read, locality<2>, data : memref<6656xi8>
 
 // A machine without dot products reads the weights as they lie.

@@ -12,7 +12,7 @@
 // Rows of the left side are added up while they are copied: the sums start from -128 times that,
 // since the other side is moved to unsigned numbers while it is packed. 28 sums stay in registers.
 // CHECK-LABEL: func.func private @product
-// CHECK-SAME:    tir.schedule = "integer_matmul"
+// CHECK-SAME:    tir.schedule = "matmul"
 // CHECK:         %[[FACTOR:.*]] = arith.constant dense<-128> : vector<16xi32>
 // CHECK:         scf.parallel
 // CHECK:           llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
@@ -42,7 +42,7 @@
 
 // From five rows on, in tile registers, from the same panels: tiles begin with rows of equal numbers.
 // TILES-LABEL: func.func private @product
-// TILES-SAME:    tir.schedule = "integer_matmul"
+// TILES-SAME:    tir.schedule = "matmul"
 // TILES:         arith.cmpi ult, %{{.*}}, %c5
 // TILES:         scf.parallel
 // TILES-COUNT-8:   llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
@@ -52,7 +52,7 @@
 // TILES:         scf.parallel
 // TILES:           llvm.call_intrinsic "llvm.x86.ldtilecfg"
 // TILES:           llvm.call_intrinsic "llvm.x86.tileloadd64"(%c0_i8, %{{.*}}, %c64_i64)
-// TILES:           llvm.call_intrinsic "llvm.x86.tileloadd64"(%c4_i8, %{{.*}}, %c128_i64)
+// TILES:           llvm.call_intrinsic "llvm.x86.tileloadd64"(%c4_i8, %{{.*}}, %c64_i64)
 // TILES:           llvm.call_intrinsic "llvm.x86.tileloadd64"(%c6_i8, %{{.*}}, %c128_i64)
 // TILES:           llvm.call_intrinsic "llvm.x86.tdpbsud"(%c0_i8, %c4_i8, %c6_i8)
 // TILES:           llvm.call_intrinsic "llvm.x86.tilestored64"(%c0_i8, %{{.*}}, %c128_i64)
@@ -72,8 +72,12 @@
 // SDOT-COUNT-28: llvm.call_intrinsic "llvm.aarch64.neon.sdot"
 // SDOT-NOT:      linalg
 
+// Without such instructions elements are widened to 32 bits while they are packed.
 // PLAIN-LABEL: func.func private @product
-// PLAIN-NOT:     tir.schedule = "integer_matmul"
+// PLAIN-SAME:    tir.schedule = "matmul"
+// PLAIN:         arith.extsi %{{.*}} : vector<4xi8> to vector<4xi32>
+// PLAIN:         arith.muli %{{.*}} : vector<4xi32>
+// PLAIN-NOT:     linalg
 func.func private @product(%x: tensor<?x64xi8>, %w: tensor<96x64xi8>, %y: tensor<?x96xi32>) -> tensor<?x96xi32>
     attributes {tir.prim_func, tir.num_outs = 1 : i64} {
   %zero = arith.constant 0 : i32

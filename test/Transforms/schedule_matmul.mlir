@@ -83,8 +83,11 @@ func.func private @one_row(%x: tensor<1x64xf32>, %w: tensor<96x64xf32>, %out: te
   return %c : tensor<1x96xf32>
 }
 
-// Integers are no business of this rule.
-// CHECK-NOT:   tir.schedule = "matmul"
+// Integers are multiplied and added modulo their width, in tiles of the same size.
+// CHECK-SAME:    tir.schedule = "matmul"
+// CHECK:         else
+// CHECK-COUNT-28:  arith.muli %{{.*}} : vector<16xi32>
+// CHECK:           scf.yield
 func.func private @integers(%x: tensor<?x64xi32>, %w: tensor<96x64xi32>, %out: tensor<?x96xi32>) -> tensor<?x96xi32>
     attributes {tir.prim_func, tir.num_outs = 1 : i64} {
   %zero = arith.constant 0 : i32

@@ -175,7 +175,8 @@ class _Point:
             at = loops.add(self.block.start, loops.mul(self.i, self.block.stride), self.j)
             x = loops.load(self.block.buffers[number], at, self.epilogue.lanes)
         if ir.VectorType(x.type).element_type != element:
-            x = arith.truncf(vector_type(self.epilogue.lanes, element), x)
+            narrow = arith.truncf if isinstance(element, ir.FloatType) else arith.trunci
+            x = narrow(vector_type(self.epilogue.lanes, element), x)
         return Varying(x)
 
     def _loop_lanes(self) -> list[IndexLane]:

@@ -144,7 +144,7 @@ def test_sums_are_scaled_and_rounded_in_place(n, k, target):
 def run(text: str, x: np.ndarray, w: np.ndarray, shape: tuple[int, ...], target: str) -> np.ndarray:
     """What a tensor program makes of its sides, scheduled by the rule for integers."""
     kernel = built(text, True, target)
-    assert kernel.rule == "integer_matmul"
+    assert kernel.rule == "matmul"
     out, memory = guarded(shape, np.int32)
     kernel(x, w, out)
     assert_guarded(memory)
@@ -208,24 +208,38 @@ def test_batches():
     np.testing.assert_array_equal(found, exact(x, w) + 7)
 
 
+# What is no group of 8-bit elements is multiplied element by element, or by another rule.
 OTHERS = {
-    "i64 sums": body().replace("i32", "i64"),
-    "16-bit sums": body().replace("i32", "i16"),
-    "a zero point on the left": body().replace("muli %l, %f", "muli %f, %f"),
-    "a shift": body(offset=3).replace("arith.addi %r, %o", "arith.shli %r, %o"),
-}
+    "64-bit sums": (body().replace("i32", "i64"), "i64", lambda x, w: x @ w.T),
+    "16-bit sums": (body().replace("i32", "i16"), "i16", lambda x, w: x @ w.T),
+    "a shift": (
+        body(offset=3).replace("arith.addi %r, %o", "arith.shli %r, %o"),
+        "i32", lambda x, w: x @ (w << 3).T,
+    ),
+    "squares of one side": (
+        body().replace("muli %l, %f", "muli %f, %f"), "i32",
+        lambda x, w: 0 * x[:, :1] + (w * w).sum(1),
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_programs_take_another_rule(name):
-    element = {"i64 sums": "i64", "16-bit sums": "i16"}.get(name, "i32")
-    sides = (("tensor<4x8xi8>", "m, k"), ("tensor<5x8xi8>", "n, k"))
-    out = (f"tensor<4x5x{element}>", "m, n")
-    text = tensor_program(OTHERS[name], *sides, out, "mnk")
+def test_products_of_other_forms(name):
+    text, element, expected = OTHERS[name]
+    sides = (("tensor<4x9xi8>", "m, k"), ("tensor<35x9xi8>", "n, k"))
+    text = tensor_program(text, *sides, (f"tensor<4x35x{element}>", "m, n"), "mnk")
     text = text.replace("7 : i32", f"7 : {element}").replace(
         "(%zero : i32)", f"(%zero : {element})"
     )
-    assert built(text).rule != "integer_matmul"
+    rng = np.random.default_rng(11)
+    x, w = random_bytes(rng, 4, 9), random_bytes(rng, 35, 9)
+    kind = np.dtype({"i64": np.int64, "i16": np.int16, "i32": np.int32}[element])
+    out = np.zeros((4, 35), kind)
+    kernel = built(text)
+    kernel(x, w, out)
+    assert (kernel.rule == "matmul") == (name != "squares of one side")
+    wide = expected(x.astype(np.int64), w.astype(np.int64)) + 7
+    np.testing.assert_array_equal(out, wide.astype(kind))
 
 
 @pytest.mark.parametrize("target", MAIN)
@@ -246,7 +260,7 @@ def test_products_that_share_a_left_side(target):
     ins = [("%first", out, own), ("%last", out, own)]
     lines += [generic("%z", ins, [("%y0", out, own)], "pp", multiplied), "return %z"]
     kernel = built(program([left, right, right], [out], "\n".join(lines)), True, target)
-    assert kernel.rule == "integer_matmul"
+    assert kernel.rule == "matmul"
     rng = np.random.default_rng(7)
     for m, n, k in [(3, 33, 100), (37, 45, 130), (41, 70, 6501)]:
         x, a, b = (random_bytes(rng, rows, k) for rows in (m, n, n))

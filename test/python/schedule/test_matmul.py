@@ -458,8 +458,6 @@ def test_sums_may_start_from_a_number():
 
 
 REFUSED = {
-    "integers": matmul_text("nk")
-    .replace("f32", "i32").replace("mulf", "muli").replace("addf", "addi").replace("0.0", "0"),
     "another_sum": matmul_text("nk").replace("addf", "maximumf"),
     "another_product": matmul_text("nk").replace("mulf", "subf"),
     "elementwise_only": function(

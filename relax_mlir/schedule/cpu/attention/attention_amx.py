@@ -51,7 +51,7 @@ from relax_mlir.schedule.cpu.isa.amx import (
     load_tile,
     store_tile,
 )
-from relax_mlir.schedule.cpu.isa.multiply_add import MultiplyAdd, round_to_bf16
+from relax_mlir.schedule.cpu.isa.multiply_add import Bf16Pairs, round_to_bf16
 from relax_mlir.schedule.cpu.isa.pointers import pointer
 from relax_mlir.schedule.cpu.product.gemm_tile import Left
 
@@ -207,7 +207,7 @@ class TileKeys:
         total = arith.mulf(load(state.total, at, LANES), change)
         ones = splat(1.0, LANES * _PAIR, ir.BF16Type.get())
         for pair in pairs:
-            total = MultiplyAdd(LANES, True)(ones, pair, total)
+            total = Bf16Pairs(LANES)(ones, pair, total)
         store(total, state.total, at)
         self._keep_turned(pairs, at)
 

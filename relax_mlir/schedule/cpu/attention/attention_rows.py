@@ -40,7 +40,8 @@ from relax_mlir.schedule.build.loops import (
 )
 from relax_mlir.schedule.build.loops import mask as keep_lanes
 from relax_mlir.schedule.cpu.isa.multiply_add import (
-    MultiplyAdd,
+    Bf16Pairs,
+    float_step,
     interleave,
     load_pair,
     round_to_bf16,
@@ -240,7 +241,7 @@ class _Rows:
     def _dot(self, row: Sequence[ir.Value], keys: Sequence[ir.Value]) -> ir.Value:
         """Products of two rows of vectors, summed by lane."""
         p = self.problem
-        step = MultiplyAdd(p.lanes, p.pairs)
+        step = float_step(p.lanes, p.pairs)
         total = splat(0.0, p.lanes, ir.F32Type.get())
         for x, y in zip(row, keys, strict=True):
             total = step(x, y, total)
@@ -399,7 +400,7 @@ class _Rows:
                 load(self.values.buffer, add(at, column), 2 * p.lanes) for at in (first, second)
             ]
             found += interleave(*halves)
-        step = MultiplyAdd(p.lanes, pairs=True)
+        step = Bf16Pairs(p.lanes)
         added = []
         for n, r in enumerate(rows):
             x = load_pair(self.weights, add(key, r * _KEYS), p.lanes)

@@ -32,7 +32,7 @@ from relax_mlir.schedule.build.loops import (
     sub,
     value,
 )
-from relax_mlir.schedule.cpu.isa.multiply_add import MultiplyAdd, load_pair, round_to_bf16
+from relax_mlir.schedule.cpu.isa.multiply_add import float_step, load_pair, round_to_bf16
 from relax_mlir.schedule.cpu.product.gemm_tile import Left
 
 from .attention_block import ROWS, RowBlock, greater, pair_values
@@ -192,7 +192,7 @@ class VectorKeys:
         pairs = vector.shuffle(*rounded, order)
         store(pairs, self.weights, add(mul(key, ROWS), mul(place, 2)))
         ones = splat(1.0, 2 * p.lanes, ir.BF16Type.get())
-        return MultiplyAdd(p.lanes, p.pairs)(ones, pairs, total)
+        return float_step(p.lanes, p.pairs)(ones, pairs, total)
 
     def _products(
         self,
@@ -206,8 +206,8 @@ class VectorKeys:
         buffer, begin_of = keys
         begins = [begin_of(add(key, k)) for k in range(height)]
 
-        fma = MultiplyAdd(p.lanes, p.pairs)
-        deep = fma.per_lane
+        fma = float_step(p.lanes, p.pairs)
+        deep = fma.group
 
         def step(d: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             at = [mul(add(mul(d, ROWS), place), deep) for place in places]
@@ -262,8 +262,8 @@ class VectorKeys:
         columns: Sequence[int],
     ) -> None:
         p, s = self.rows.problem, self.rows.state
-        fma = MultiplyAdd(p.lanes, p.pairs)
-        deep, vectors = fma.per_lane, len(columns)
+        fma = float_step(p.lanes, p.pairs)
+        deep, vectors = fma.group, len(columns)
         rows = [add(row, r) for r in range(height)]
         places = [[add(mul(r, p.width), column) for column in columns] for r in rows]
 

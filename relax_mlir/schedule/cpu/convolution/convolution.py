@@ -33,13 +33,13 @@ from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import Index, add, ceil_div, if_else, mul, scratch
 from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
-from relax_mlir.schedule.cpu.product.matmul import (
+from relax_mlir.schedule.cpu.product.packing import Matrix
+from relax_mlir.schedule.cpu.product.sides import (
     convert_of,
     epilogue_of,
     kept_extent,
     prepare_program,
 )
-from relax_mlir.schedule.cpu.product.packing import Matrix
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Target
 
@@ -52,6 +52,8 @@ from .winograd_kernel import can_emit_winograd, emit_winograd, pays_winograd
 
 ALGEBRAIC = ("reassoc", "nnan", "ninf")
 """Fast-math flags that let products be taken of sums of numbers, in place of sums of products."""
+_SUMS = (ir.F32Type, ir.F16Type, ir.BF16Type)
+"""Element types whose sums are computed in f32."""
 LEAST_FILTERS = 8
 """Filters of a group that are worth lanes of their own."""
 
@@ -109,6 +111,8 @@ def match(program: Program, panel: int) -> Convolution | None:
     if len(reducing) != 1 or len(reducing[0].reads) != 2 or len(reducing[0].inits) != 1:
         return None
     stage = reducing[0]
+    if not isinstance(stage.results[0].element, _SUMS):
+        return None
     initial = constant_of(stage.inits[0].tensor)
     values = factors_of(stage) if stage.block is not None else None
     if initial is None or values is None:
@@ -248,7 +252,7 @@ def _emit(kernel: Kernel, tiling: Tiling, convolution: Convolution) -> None:
     view = kernel.view(convolution.filters.tensor)
     if view is None or not view.whole:
         raise Refusal("the filters have gaps in memory")
-    convert = convert_of(kernel, stage, convolution.filters)
+    convert = convert_of(kernel, stage, convolution.filters, ir.F32Type.get())
     flat = None
     if convolution.is_pointwise and kernel.memory(convolution.image.tensor).whole:
         joined = replace(contraction, batch=contraction.batch[:-1], columns=convolution.places)
@@ -312,7 +316,7 @@ def _problem(
     view = kernel.view(convolution.image.tensor)
     if view is None or not isinstance(view.strides[-1], int) or view.strides[-1] != 1:
         raise Refusal("channels of the image are not side by side in memory")
-    convert = convert_of(kernel, contraction.stage, convolution.image)
+    convert = convert_of(kernel, contraction.stage, convolution.image, ir.F32Type.get())
 
     def image(batch: Sequence[Index]) -> Image:
         offset = view.offset

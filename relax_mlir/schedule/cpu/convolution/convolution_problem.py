@@ -30,6 +30,7 @@ from relax_mlir.schedule.build.loops import (
     unravel,
     value,
 )
+from relax_mlir.schedule.cpu.isa.multiply_add import MultiplyAdd
 from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
 from relax_mlir.schedule.cpu.product.packing import LINE_BITS, Matrix, copy_panel
 
@@ -191,7 +192,8 @@ def pack_filters(
         start = mul(number, stride)
         room = mul(round_up(problem.depth, lanes), tiling.columns)
         with scratch(room, ir.F32Type.get()) as plain:
-            copy_panel(source, row, 0, problem.depth, lanes, tiling.vectors, plain, 0)
+            step = MultiplyAdd(lanes)
+            copy_panel(step, source, row, 0, problem.depth, tiling.vectors, plain)
 
             def channel(c: ir.Value) -> None:
                 for tap in range(taps):

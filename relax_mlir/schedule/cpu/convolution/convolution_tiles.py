@@ -229,7 +229,7 @@ class _Tile:
         # The first rows of an image read the filters from memory.
         if self.height >= FETCHING_ROWS:
             for v in range(0, vectors, tiling.vectors_per_line):
-                ahead = value(add(at, AHEAD + v * lanes))
+                ahead = value(add(at, AHEAD // 4 + v * lanes))
                 memref.prefetch(filters.buffer, [ahead], False, 2, True)
         result = list(held)
         for r in inside:

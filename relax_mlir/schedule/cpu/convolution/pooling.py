@@ -44,7 +44,7 @@ from relax_mlir.schedule.build.loops import (
 from relax_mlir.schedule.build.memory import View, storage_type
 from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.build.strided import load_strided
-from relax_mlir.schedule.cpu.product.matmul import prepare_program
+from relax_mlir.schedule.cpu.product.sides import prepare_program
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Target
 

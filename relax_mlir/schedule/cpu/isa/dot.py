@@ -2,9 +2,7 @@
 
     sums[i] += sum over j < 4 of weights[4 i + j] * values[4 i + j]
 
-`Dot` is for numbers that are scaled in blocks. `GroupStep` is the step of a plain product of
-matrices, which is exact for all 8-bit numbers: where `Dot` would have to drop bits (`vpmaddubsw`
-saturates), it multiplies two 16-bit numbers a lane by `vpmaddwd`.
+They are for numbers that are scaled in blocks; a plain product of matrices is `int8_groups`.
 
     avx512vnni, avxvnni    vpdpbusd                  weights are unsigned
     avx2                   vpmaddubsw, vpmaddwd      weights are below 128, or signed; see `Sum`
@@ -16,11 +14,9 @@ Source: Intel intrinsics guide; Arm architecture reference manual; LLVM `Intrins
 
 from dataclasses import dataclass
 
-from relax_mlir.bindings import arith, ir, llvm, memref, vector
-from relax_mlir.schedule.build.loops import Index, broadcast, splat_integer, value, vector_type
+from relax_mlir.bindings import arith, ir, llvm, vector
+from relax_mlir.schedule.build.loops import splat_integer, vector_type
 from relax_mlir.target import Target
-
-from .pointers import load_behind
 
 _MOST_16, _MOST_VALUE = 32767, 127
 """The greatest sum in 16 bits, and the greatest magnitude of a value."""
@@ -165,91 +161,6 @@ class WeightSum:
     def _ones(kind: ir.Type) -> ir.Value:
         vectors = ir.VectorType(kind)
         return splat_integer(1, vectors.shape[0], vectors.element_type)
-
-
-_PAIRS = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}
-
-
-@dataclass(frozen=True)
-class GroupStep:
-    """The step of a product of 8-bit matrices for `lanes` sums: `group` neighbours along k a lane.
-
-        sums[i] += sum over j < group of left[j] * right[group * i + j]
-
-    `left` and `right` say whether the numbers of a side are signed, as they are multiplied: what is
-    stored may have to be moved by 128, see `moves_right`. A vector of either side is kept as
-    `lanes` integers of 32 bits, or as the 8-bit numbers where it lies in panels.
-    """
-
-    name: str
-    lanes: int
-    group: int
-    left: bool
-    right: bool
-
-    @staticmethod
-    def of(target: Target, left: bool, right: bool) -> "GroupStep | None":
-        """The step of a target for sides that are stored as signed numbers, or as unsigned ones."""
-        dot, lanes = Dot.of(target), target.f32_lanes
-        if dot is not None and dot.lanes == lanes and dot.name == "vpdpbusd":
-            return GroupStep(dot.name, lanes, 4, left, not left)
-        if target.arch == "aarch64":
-            return GroupStep(dot.name, lanes, 4, True, True) if dot is not None and left else None
-        return GroupStep("vpmaddwd", lanes, 2, left, right)
-
-    def moves_right(self, signed: bool) -> int:
-        """What has to be added to the right side, which is stored `signed` or not: its top bit."""
-        return 128 * (signed - self.right)
-
-    @property
-    def width(self) -> int:
-        """Numbers of one side in a vector."""
-        return self.group * self.lanes
-
-    def pack(self, numbers: ir.Value) -> ir.Value:
-        """A vector of 8-bit numbers of the left side as `lanes` groups."""
-        i32 = ir.IntegerType.get_signless(32)
-        return vector.bitcast(vector_type(self.lanes, i32), self._widened(numbers, self.left))
-
-    def left_at(self, buffer: ir.Value, at: Index) -> ir.Value:
-        """One packed group of the left side in every lane."""
-        return self._unpacked(broadcast(memref.load(buffer, [value(at)]), self.lanes))
-
-    def left_behind(self, address: ir.Value, offset: int) -> ir.Value:
-        """The same, so many bytes behind an address of `own_register`."""
-        i32 = ir.IntegerType.get_signless(32)
-        return self._unpacked(broadcast(load_behind(address, offset, i32), self.lanes))
-
-    def right_of(self, numbers: ir.Value) -> ir.Value:
-        """A vector of 8-bit numbers of the right side, as it is multiplied."""
-        return self._widened(numbers, self.right)
-
-    def __call__(self, left: ir.Value, right: ir.Value, sums: ir.Value) -> ir.Value:
-        """The next sums."""
-        if self.name == "vpmaddwd":
-            name = f"llvm.x86.{_PAIRS[self.lanes]}"
-            return arith.addi(sums, _call(name, sums.type, left, right))
-        if self.name == "sdot":
-            return _call("llvm.aarch64.neon.sdot", sums.type, sums, left, right)
-        name = f"llvm.x86.avx512.vpdpbusd.{32 * self.lanes}"
-        return _call(name, sums.type, sums, *((right, left) if self.left else (left, right)))
-
-    def add_up(self, packed: ir.Value, sums: ir.Value) -> ir.Value:
-        """Adds the numbers of each packed group of the left side to `sums`."""
-        bits = 8 * (4 // self.group)
-        ones = splat_integer(1, self.width, ir.IntegerType.get_signless(bits))
-        return self(self._unpacked(packed), ones, sums)
-
-    def _widened(self, numbers: ir.Value, signed: bool) -> ir.Value:
-        if self.name != "vpmaddwd":
-            return numbers
-        wide = vector_type(self.width, ir.IntegerType.get_signless(16))
-        return (arith.extsi if signed else arith.extui)(wide, numbers)
-
-    def _unpacked(self, packed: ir.Value) -> ir.Value:
-        bits = 8 * (4 // self.group)
-        kind = vector_type(self.width, ir.IntegerType.get_signless(bits))
-        return vector.bitcast(kind, packed)
 
 
 def _call(name: str, result: ir.Type, *operands: ir.Value) -> ir.Value:

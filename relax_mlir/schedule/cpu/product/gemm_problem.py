@@ -6,6 +6,7 @@ from enum import Enum, auto
 
 from relax_mlir.schedule.build.block import Epilogue
 from relax_mlir.schedule.build.loops import Index, floor_div, mul, unravel
+from relax_mlir.schedule.cpu.isa.step import Step
 
 from .gemm_tile import Panel
 from .packing import Matrix
@@ -29,10 +30,11 @@ class Problem:
 
     `lhs(batch)` and `rhs[p](batch)` are the matrices at one index; with `packed` the right sides
     are panels [number of panels, depth, columns] of which the matrix describes the first
-    (`row_stride` is then the distance of two panels). With `pairs`, numbers are bf16, `depth`
-    counts steps (see `MultiplyAdd`), and panels are of pairs [number of panels, depth, columns, 2].
-    Where `widening` says how, only packed panels are, and are made f32 numbers. Where lines of
-    a result's rows displace one another in a cache, it `collides`.
+    (`row_stride` is then the distance of two panels). `depth` counts steps along k; with groups of
+    several elements, panels are [number of panels, depth, columns, group]. Sums begin at `initial`,
+    and `factor` times the sum of a row of the left side. Where `widening` says how, packed panels
+    are of pairs of bf16 elements, and are made f32 elements. Where lines of a result's rows
+    displace one another in a cache, it `collides`.
     """
 
     batch: tuple[Index, ...]
@@ -44,7 +46,8 @@ class Problem:
     packed: bool
     initial: float
     epilogue: Epilogue
-    pairs: bool = False
+    step: Step
+    factor: int = 0
     widening: Widening | None = None
     collides: bool = False
 

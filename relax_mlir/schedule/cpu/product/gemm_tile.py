@@ -11,9 +11,8 @@ Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplicatio
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
-from relax_mlir.bindings import arith, ir, memref
+from relax_mlir.bindings import ir, memref
 from relax_mlir.schedule.build.block import Block, Epilogue
 from relax_mlir.schedule.build.loops import (
     Index,
@@ -29,20 +28,20 @@ from relax_mlir.schedule.build.loops import (
     mod,
     mul,
     pick,
-    splat,
     sub,
     value,
     vector_type,
 )
 from relax_mlir.schedule.cpu.isa import amx
-from relax_mlir.schedule.cpu.isa.multiply_add import MultiplyAdd, halves
+from relax_mlir.schedule.cpu.isa.multiply_add import Bf16Pairs, halves
 from relax_mlir.schedule.cpu.isa.pointers import again, load_behind, own_register
+from relax_mlir.schedule.cpu.isa.step import Step
 from relax_mlir.target import Target
 
 FETCHING_ROWS = 6
 """Least height of a tile that asks for its panel ahead: lower ones are slower on Zen 4."""
-AHEAD = 2048
-"""How far ahead of what is multiplied: lanes, of four bytes, of a panel of packed weights."""
+AHEAD = 8192
+"""How many bytes ahead of what is multiplied a panel of packed weights is prefetched."""
 NEAR_AHEAD = 1024
 """The same of numbers, where few rows of a product convert them and cannot wait for memory."""
 LOADED = 4
@@ -57,18 +56,21 @@ class Tiling:
     """How many accumulators of the result a tile keeps in registers, and how long it runs.
 
     A tile is `rows` by `vectors * lanes`; some `block_k` values of k pass before accumulators go
-    back to memory. There is no code for tiles of less than `least_rows`. With `in_tiles`, sums are
-    in the registers of `amx` and not in vectors. Tiles of `fetching_rows` and more ask for packed
-    weights ahead. `unroll` is for tiles that fill registers, see `unroll_of`. A single row reads
-    panels of packed weights at `row_places` in turn; with `helps_reading`, few rows read one so.
-    Convolutions copy images row by row, or channel by channel and ask for `channels_ahead`.
+    back to memory, or `most_k` if that is all. There is no code for tiles of less than
+    `least_rows`. With `in_tiles`, sums are in the registers of `amx` and not in vectors. Tiles of
+    `fetching_rows` and more ask for packed weights ahead. `unroll` is for tiles that fill
+    registers, see `unroll_of`. A single row reads panels of packed weights at `row_places` in turn;
+    with `helps_reading`, few rows read one so. Convolutions copy images row by row, or channel by
+    channel and ask for `channels_ahead`.
     """
 
     lanes: int
+    vector_bytes: int
     registers: int
     rows: int
     vectors: int = 2
     block_k: int = 1536
+    most_k: int = 3072
     least_rows: int = 1
     in_tiles: bool = False
     fetching_rows: int = FETCHING_ROWS
@@ -78,11 +80,14 @@ class Tiling:
     channels_ahead: int = 0
 
     @staticmethod
-    def of(target: Target) -> "Tiling":
-        """The largest tile that leaves registers for the right side and one broadcast."""
-        registers = target.num_vector_registers
+    def of(target: Target, bits: int = 32) -> "Tiling":
+        """The largest tile that leaves registers for the right side and one broadcast.
+
+        Sums have so many bits.
+        """
+        registers, lanes = target.num_vector_registers, 8 * target.vector_bytes // bits
         rows = 14 if registers == 32 else 6
-        tiling = Tiling(target.f32_lanes, registers, rows)
+        tiling = Tiling(lanes, target.vector_bytes, registers, rows)
         if target.is_early_zen:
             # As many places as have sums in 16 registers.
             return replace(tiling, helps_reading=True, row_places=4)
@@ -116,10 +121,10 @@ class Tiling:
     def is_operand(self, row: int, sums: int) -> bool:
         """Whether each vector of a tile of so many sums reads a row's number for itself.
 
-        That is one instruction in place of two, if vectors of 16 lanes are multiplied. Loads are
+        That is one instruction in place of two, if vectors of 64 bytes are multiplied. Loads are
         limited as well, so that other rows are read once.
         """
-        is_full = self.lanes == 16 and self.unroll_of(sums) is not None
+        is_full = self.vector_bytes == 64 and self.unroll_of(sums) is not None
         return is_full and row % LOADED != LOADED - 1
 
     @property
@@ -141,12 +146,7 @@ class Tiling:
     @property
     def has_masks(self) -> bool:
         """Whether masked stores cost no more than others."""
-        return self.lanes == 16
-
-    @property
-    def most_k(self) -> int:
-        """Values of k that are taken at once rather than in two blocks."""
-        return 2 * self.block_k
+        return self.vector_bytes == 64
 
     @property
     def columns(self) -> int:
@@ -155,8 +155,8 @@ class Tiling:
 
     @property
     def vectors_per_line(self) -> int:
-        """Vectors, of four bytes for each lane, that begin in a cache line."""
-        return max(LINE_BYTES // (4 * self.lanes), 1)
+        """Vectors that begin in a cache line."""
+        return LINE_BYTES // self.vector_bytes
 
     @property
     def heights(self) -> tuple[int, ...]:
@@ -233,7 +233,7 @@ class Tile:
     """Code for a tile of `height` rows and `vectors` vectors of a panel's columns."""
 
     tiling: Tiling
-    step: MultiplyAdd
+    step: Step
     height: int
     vectors: int
 
@@ -267,11 +267,11 @@ class Tile:
                 result[own] = step(add(k, mul(place, part)), result[own])
             return result
 
-        zero = splat(0.0, self.tiling.lanes, ir.F32Type.get())
+        zero = self.step.splat(0)
         main = depth if places == 1 else sub(depth, mod(depth, places))
         sums = [*initial, *[zero] * (count * (apart - 1))]
         # In a longer body LLVM reorders loads, and bf16 comes from memory more slowly.
-        as_it_is = self.step.pairs and places > 1
+        as_it_is = isinstance(self.step, Bf16Pairs) and places > 1
         repeats = 1 if as_it_is else self.tiling.repeats(count, places)
         end, stride = (part, 1) if in_parts else (main, places)
         sums = for_range(0, end, stride, steps, sums, repeats)
@@ -280,14 +280,14 @@ class Tile:
             total = for_range(main, depth, 1, lambda k, *s: step(k, s), total)
             for u in range(1, apart):
                 part_sums = sums[u * count : (u + 1) * count]
-                total = [arith.addf(a, b) for a, b in zip(total, part_sums, strict=True)]
+                total = [self.step.add(a, b) for a, b in zip(total, part_sums, strict=True)]
         return total
 
     def step_along(
         self, k: Index, left: Left, rows: Sequence[Index], right: Panel, sums: Sequence[ir.Value]
     ) -> list[ir.Value]:
         """The next sums, one load along k further."""
-        width = self.step.per_lane * self.tiling.lanes * right.steps
+        width = self.step.width * right.steps
         at = mul(k, self.tiling.vectors * width)
         if self.tiling.fetches(self.height, right.converts):
             for v in range(0, self.vectors, self.tiling.vectors_per_line):
@@ -295,9 +295,10 @@ class Tile:
         held = (self.height * self.apart + right.steps) * self.vectors
         for number in range(right.steps):
             places = [add(at, v * width) for v in range(self.vectors)]
-            vectors = [
+            loaded = [
                 right.load(place, width, number, held < self.tiling.registers) for place in places
             ]
+            vectors = [self.step.right_of(x) for x in loaded]
             start = add(left.offset, mul(k, right.steps * left.pitch), number * left.pitch)
             operands = left_operands(self.step, self.tiling, left.buffer, start, rows, self.vectors)
             result = []
@@ -308,18 +309,8 @@ class Tile:
         return list(sums)
 
 
-class LeftStep(Protocol):
-    """How one number of the left side, or a group of them, is read into every lane."""
-
-    def left_at(self, buffer: ir.Value, at: Index) -> ir.Value:
-        """The one at an offset of a buffer."""
-
-    def left_behind(self, address: ir.Value, offset: int) -> ir.Value:
-        """The one so many bytes behind an address of `own_register`."""
-
-
 def left_operands(
-    step: LeftStep,
+    step: Step,
     tiling: Tiling,
     buffer: ir.Value,
     start: Index,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from relax_mlir.bindings import arith, ir, memref, vector
+from relax_mlir.bindings import ir, memref, vector
 from relax_mlir.schedule.build.block import Block
 from relax_mlir.schedule.build.loops import (
     Index,
@@ -32,15 +32,15 @@ from relax_mlir.schedule.build.loops import (
     round_up,
     scratch,
     splat,
+    splat_integer,
     store,
     sub,
     value,
 )
-from relax_mlir.schedule.cpu.isa.multiply_add import MultiplyAdd
 
 from .gemm_problem import Problem
 from .gemm_tile import Tiling
-from .packing import Matrix, copy_rows
+from .packing import Matrix, RowCopy
 
 MOST_ROWS = {True: 64, False: 12}
 """Rows up to which these kernels beat packing the right side, by whether it is [n, k]."""
@@ -86,8 +86,8 @@ def emit_gemv(tiling: Tiling, problem: Problem) -> None:
             columns = minimum(sub(problem.columns, column), width)
             with ExitStack() as stack:
                 size = mul(problem.rows, stride)
-                f32 = ir.F32Type.get()
-                buffers = [stack.enter_context(scratch(size, f32)) for _ in problem.rhs]
+                total = problem.step.total
+                buffers = [stack.enter_context(scratch(size, total)) for _ in problem.rhs]
                 for buffer, rhs in zip(buffers, problem.rhs, strict=True):
                     strip = _Strip(
                         tiling, problem, left(index, batch), rhs(batch), column, columns, buffer,
@@ -117,16 +117,16 @@ def left_rows(
     The result takes the number of a matrix of the batch, and its index.
     """
     first = problem.lhs([0] * len(problem.batch))
-    if not first.convert and first.k_is_innermost and not problem.pairs:
+    step = problem.step
+    if not first.convert and first.k_is_innermost and step.group == 1:
         return lambda _, batch: problem.lhs(batch)
-    step = MultiplyAdd(tiling.lanes, problem.pairs)
     stride = round_up(problem.depth, tiling.lanes)
     size = mul(round_up(problem.rows, tiling.lanes), stride)
     buffer = stack.enter_context(scratch(mul(problem.batch_size, size), step.storage))
 
     def copy(index: ir.Value) -> None:
         source, start = problem.lhs(problem.batch_index(index)), mul(index, size)
-        copy_rows(source, 0, problem.rows, 0, problem.depth, step, buffer, start, stride)
+        RowCopy(step, buffer, start, stride, problem.depth).copy(source, 0, problem.rows)
 
     parallel_range(problem.batch_size, 1, copy)
     return lambda index, _: Matrix(buffer, mul(index, size), stride, 1, problem.rows, problem.depth)
@@ -147,14 +147,15 @@ class _Strip:
 
     def sum_along_k(self) -> None:
         """For weights that are contiguous along k; writes whole groups of columns."""
-        most = (self.tiling.registers - SIDE_BY_SIDE - 1) // SIDE_BY_SIDE - 1
+        beside = min(SIDE_BY_SIDE, self.tiling.lanes)
+        most = (self.tiling.registers - beside - 1) // beside - 1
         rows = self.lhs.rows
         groups = ceil_div(rows, most)
         least, longer = floor_div(rows, maximum(groups, 1)), mod(rows, maximum(groups, 1))
 
         def columns(j: ir.Value) -> None:
             last = sub(self.rhs.rows, 1)
-            wanted = [minimum(add(self.column, j, c), last) for c in range(SIDE_BY_SIDE)]
+            wanted = [minimum(add(self.column, j, c), last) for c in range(beside)]
             starts = [self.rhs.at(row, 0) for row in wanted]
 
             # The first `longer` groups have one row more.
@@ -165,7 +166,7 @@ class _Strip:
 
             for_range(0, groups, 1, group)
 
-        for_range(0, self.columns, SIDE_BY_SIDE, columns)
+        for_range(0, self.columns, beside, columns)
 
     def _by_count(self, count: Index, least: int, most: int, emit: Callable[[int], None]) -> None:
         """Emits `emit(count)` for a count that is known only when it runs."""
@@ -178,7 +179,7 @@ class _Strip:
     def sum_along_n(self) -> None:
         """For weights that are contiguous along n."""
         lanes, depth = self.tiling.lanes, self.lhs.depth
-        initial = splat(self.problem.initial, lanes, ir.F32Type.get())
+        initial = self.problem.step.splat(self.problem.initial)
 
         def fill(i: ir.Value) -> None:
             start = mul(i, self.stride)
@@ -207,15 +208,15 @@ class _Strip:
     def _dots(self, starts: Sequence[Index], row: Index, rows: int, j: ir.Value) -> None:
         """sums[row + i, j + c] for `rows` rows and the weights from each of `starts` on."""
         lanes, depth = self.tiling.lanes, self.lhs.depth
-        step = MultiplyAdd(lanes, self.problem.pairs)
+        step = self.problem.step
         count = rows * len(starts)
         unroll = -(-LEAST_SUMS // count)
         ahead = add(starts[0], mul(self.rhs.row_stride, len(starts)))
-        whole = floor_div(self.rhs.depth, step.per_lane)
+        whole = floor_div(self.rhs.depth, step.group)
         main = sub(whole, mod(whole, unroll * lanes))
 
         def one(k: Index, sums: Sequence[ir.Value], keep: bool) -> list[ir.Value]:
-            width, at = lanes * step.per_lane, mul(k, step.per_lane)
+            width, at = lanes * step.group, mul(k, step.group)
             some = mask(sub(self.rhs.depth, at), width) if keep else None
             right = [self.rhs.load(add(start, at), width, some) for start in starts]
             self.rhs.prefetch(add(ahead, mul(at, len(starts))), len(starts) * width)
@@ -233,18 +234,25 @@ class _Strip:
                 result += one(add(k, u * lanes), sums[u * count : (u + 1) * count], False)
             return result
 
-        zero = splat(0.0, lanes, ir.F32Type.get())
+        zero = step.splat(0)
         parts = for_range(0, main, unroll * lanes, several, [zero] * (count * unroll))
         total = parts[:count]
         for u in range(1, unroll):
             part = parts[u * count : (u + 1) * count]
-            total = [arith.addf(a, b) for a, b in zip(total, part, strict=True)]
+            total = [step.add(a, b) for a, b in zip(total, part, strict=True)]
         total = for_range(main, depth, lanes, lambda k, *sums: one(k, sums, True), total)
-        initial = splat(self.problem.initial, len(starts), ir.F32Type.get())
+        initial = self._initial(len(starts))
         for i in range(rows):
-            across = add_across(total[i * len(starts) : (i + 1) * len(starts)])
+            across = add_across(total[i * len(starts) : (i + 1) * len(starts)], step.add)
             at = add(mul(add(row, i), self.stride), j)
-            store(arith.addf(initial, across), self.sums, at)
+            store(step.add(initial, across), self.sums, at)
+
+    def _initial(self, count: int) -> ir.Value:
+        """What so many sums begin with."""
+        number, total = self.problem.initial, self.problem.step.total
+        if isinstance(total, ir.FloatType):
+            return splat(number, count, total)
+        return splat_integer(int(number), count, total)
 
     def _accumulate(self, starts: Sequence[Index], k: ir.Value, row: Index, rows: int) -> None:
         """Adds lhs[row + i, k + u] * (weights from starts[u] on) to the sums of `rows` rows."""
@@ -262,7 +270,7 @@ class _Strip:
             for place, own in zip(places, factors, strict=True):
                 total = load(sums, add(place, j), lanes)
                 for x, y in zip(own, right, strict=True):
-                    total = vector.fma(x, y, total)
+                    total = self.problem.step(x, y, total)
                 store(total, sums, add(place, j))
 
         # Masks at the end alone: without instructions for them, each lane takes a branch.
@@ -272,7 +280,10 @@ class _Strip:
         if_else(less(0, rest), lambda: along(whole, mask(rest, lanes)))
 
 
-def add_across(vectors: Sequence[ir.Value]) -> ir.Value:
+Add = Callable[[ir.Value, ir.Value], ir.Value]
+
+
+def add_across(vectors: Sequence[ir.Value], plus: Add) -> ir.Value:
     """The sum of the lanes of each vector, side by side; their number is a power of two.
 
     Two vectors become one that holds half as many partial sums of each, in halves, and so on.
@@ -282,7 +293,7 @@ def add_across(vectors: Sequence[ir.Value]) -> ir.Value:
     runs = 1  # runs of partial sums in each vector, one for each of the original ones
     while len(found) > 1:
         found = [
-            _halved(found[i], found[i + len(found) // 2], lanes, runs)
+            _halved(found[i], found[i + len(found) // 2], lanes, runs, plus)
             for i in range(len(found) // 2)
         ]
         runs *= 2
@@ -291,12 +302,12 @@ def add_across(vectors: Sequence[ir.Value]) -> ir.Value:
         size = lanes // runs
         low = [r * size + i for r in range(runs) for i in range(size // 2)]
         high = [r * size + i for r in range(runs) for i in range(size // 2, size)]
-        total = arith.addf(vector.shuffle(total, total, low), vector.shuffle(total, total, high))
+        total = plus(vector.shuffle(total, total, low), vector.shuffle(total, total, high))
         lanes //= 2
     return total
 
 
-def _halved(a: ir.Value, b: ir.Value, lanes: int, runs: int) -> ir.Value:
+def _halved(a: ir.Value, b: ir.Value, lanes: int, runs: int, plus: Add) -> ir.Value:
     """The runs of a and b, interleaved, each added up to half its length."""
     size = lanes // runs
     low, high = [], []
@@ -304,4 +315,4 @@ def _halved(a: ir.Value, b: ir.Value, lanes: int, runs: int) -> ir.Value:
         for start in (0, lanes):
             low += [start + r * size + i for i in range(size // 2)]
             high += [start + r * size + i for i in range(size // 2, size)]
-    return arith.addf(vector.shuffle(a, b, low), vector.shuffle(a, b, high))
+    return plus(vector.shuffle(a, b, low), vector.shuffle(a, b, high))

@@ -30,11 +30,9 @@ from relax_mlir.schedule.build.loops import (
     mul,
     parallel_range,
     scratch,
-    splat,
     store,
     sub,
 )
-from relax_mlir.schedule.cpu.isa.multiply_add import MultiplyAdd
 
 from .gemm_problem import Problem, packed_panel
 from .gemm_tile import Left, Tile, Tiling
@@ -115,7 +113,8 @@ class _Row:
         columns, problem, panels = self.tiling.columns, self.problem, self.panels
         size = panels.count * columns
         with ExitStack() as stack:
-            buffers = [stack.enter_context(scratch(size, ir.F32Type.get())) for _ in problem.rhs]
+            total = problem.step.total
+            buffers = [stack.enter_context(scratch(size, total)) for _ in problem.rhs]
             for side, buffer in zip(problem.rhs, buffers, strict=True):
                 for n, x in enumerate(self._sums(side(self.batch))):
                     store(x, buffer, n * self.tiling.lanes)
@@ -130,11 +129,11 @@ class _Row:
     def _sums(self, side: Matrix) -> list[ir.Value]:
         """The sums of each panel, vector by vector."""
         tiling, problem = self.tiling, self.problem
-        step, lhs = MultiplyAdd(tiling.lanes, problem.pairs), self.left(self.index, self.batch)
+        step, lhs = problem.step, self.left(self.index, self.batch)
         rights = [packed_panel(problem, side, panel, 0) for panel in self.panels]
         left = Left(lhs.buffer, lhs.at(0, 0), 0)
         tile = Tile(tiling, step, 1, tiling.vectors)
-        initial = [splat(problem.initial, tiling.lanes, ir.F32Type.get())] * tiling.vectors
+        initial = [step.splat(problem.initial)] * tiling.vectors
         if len(rights) == 1:
             return tile.sums(problem.depth, left, 0, rights[0], initial)
 

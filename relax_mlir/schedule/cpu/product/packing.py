@@ -1,14 +1,17 @@
-"""Copies blocks of matrices into the layouts that the matmul kernels read.
+"""Copies blocks of matrices into the layouts that the micro-kernels read.
 
 A block of the left side is copied row by row, so that one row follows another at a fixed distance
 that is no multiple of a power of two (rows of a large matrix would fall into one cache set). A
-block of the right side becomes a panel: for each k the `columns` values of one tile side by side.
+block of the right side becomes a panel: for each step along k the elements, or groups of them, of
+all columns of a register block side by side. Past the end of k, rows have zeros, so that what a
+panel has there does not matter.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from relax_mlir.bindings import ir, memref
+from relax_mlir.bindings import ir, memref, vector
 from relax_mlir.schedule.build.loops import (
     Index,
     add,
@@ -16,23 +19,26 @@ from relax_mlir.schedule.build.loops import (
     choose,
     floor_div,
     for_range,
+    if_else,
     less,
     load,
     mask,
     minimum,
     mod,
     mul,
+    pick,
     round_up,
     store,
     sub,
     value,
 )
 from relax_mlir.schedule.build.transposes import transpose
-from relax_mlir.schedule.cpu.isa.multiply_add import MultiplyAdd, halves, interleave
+from relax_mlir.schedule.cpu.isa.multiply_add import halves
+from relax_mlir.schedule.cpu.isa.step import Step
 
 LINE_BITS = 512
 SQUARES_AHEAD = 8
-"""How far ahead of the square that is transposed the rows are fetched."""
+"""How far ahead of the square that is transposed the rows are prefetched."""
 COPIED_AT_ONCE = 4
 """Vectors of a row that are copied in one step, without masks."""
 
@@ -42,7 +48,7 @@ class Matrix:
     """Rows (of m or n) by k of a flat buffer.
 
     Element (row, k) is at `offset + row * row_stride + k * k_stride`; one stride is 1. `convert`
-    turns loaded vectors into what is multiplied (see `multiply_add`); None where they are that.
+    turns loaded vectors into what is multiplied (see `Step`); None where they are that.
     """
 
     buffer: ir.Value
@@ -74,110 +80,148 @@ class Matrix:
             memref.prefetch(self.buffer, [value(add(offset, at))], False, 2, True)
 
 
-def copy_rows(
-    source: Matrix,
-    row: Index,
-    rows: Index,
-    k: Index,
-    depth: Index,
-    step: MultiplyAdd,
-    target: ir.Value,
-    start: Index,
-    stride: Index,
-) -> None:
-    """Copies `rows` rows of `depth` steps, from step k on, to `target`.
+class RowSums(Protocol):
+    """What is made of the sums of the rows of the left side while they are copied."""
 
-    Row after row is at distance `stride`, and filled up with zeros to a multiple of the lanes; rows
-    past the end of the source repeat its last one.
-    """
-    k = mul(k, step.per_lane)
-    depth = minimum(mul(depth, step.per_lane), sub(source.depth, k))
-    copy = _RowCopy(source, row, k, depth, step, target, start, stride)
-    if source.k_is_innermost:
-        last = sub(source.rows, 1)
-        for_range(0, rows, 1, lambda i: copy.along_k(i, last))
-    else:
-        for_range(0, floor_div(add(rows, step.lanes - 1), step.lanes), 1, copy.along_rows)
+    def begin(self) -> list[ir.Value]:
+        """What a sum begins with."""
+
+    def add_up(self, packed: ir.Value, sums: Sequence[ir.Value]) -> list[ir.Value]:
+        """The sums with packed elements of a row added, a lane each."""
+
+    def finish(self, sums: Sequence[ir.Value], row: Index) -> None:
+        """Takes the sums of a row, all of whose lanes are to be added up."""
+
+    def finish_rows(self, sums: Sequence[ir.Value], row: Index, lanes: int) -> None:
+        """Takes the sums of as many rows as there are lanes, from a row on, a lane each."""
+
+
+class NoSums:
+    """Nothing is made of them."""
+
+    def begin(self) -> list[ir.Value]:
+        """See `RowSums`."""
+        return []
+
+    def add_up(self, packed: ir.Value, sums: Sequence[ir.Value]) -> list[ir.Value]:
+        """See `RowSums`."""
+        return []
+
+    def finish(self, sums: Sequence[ir.Value], row: Index) -> None:
+        """See `RowSums`."""
+
+    def finish_rows(self, sums: Sequence[ir.Value], row: Index, lanes: int) -> None:
+        """See `RowSums`."""
+
+
+NO_SUMS = NoSums()
 
 
 @dataclass(frozen=True)
-class _RowCopy:
-    """What `copy_rows` copies; `k` and `depth` count numbers, not steps."""
+class RowCopy:
+    """Where rows of the left side are copied to, in blocks of `k_block` steps along k.
 
-    source: Matrix
-    row: Index
-    k: Index
-    depth: Index
-    step: MultiplyAdd
+    Step k of row r is at `target[start + (k // k_block) * pitch + r * stride + k % k_block]`, and a
+    row of a block is filled up with zeros to a multiple of the lanes.
+    """
+
+    step: Step
     target: ir.Value
     start: Index
     stride: Index
+    k_block: Index
+    k_blocks: Index = 1
+    pitch: Index = 0
+    sums: RowSums = NO_SUMS
 
-    def along_k(self, i: ir.Value, last: Index) -> None:
-        """Copies row i, whose numbers are neighbours; `last` is the last row that there is."""
-        source, lanes = self.source, self.step.lanes
-        begin = source.at(minimum(add(self.row, i), last), self.k)
-        to = add(self.start, mul(i, self.stride))
+    def copy(self, source: Matrix, row: Index, rows: Index) -> None:
+        """Copies `rows` rows from `row` on; rows past the end of the source repeat its last one.
 
-        def copy(j: ir.Value, keep: ir.Value | None = None) -> None:
-            loaded = source.load(add(begin, j), lanes, keep)
-            packed = self.step.pack(loaded)
-            store(packed, self.target, add(to, floor_div(j, self.step.per_lane)))
+        A source whose rows are neighbours in memory is copied in whole vectors of rows.
+        """
+        if source.k_is_innermost:
+            for_range(0, rows, 1, lambda i: self._row(source, row, i))
+        else:
+            lanes = self.step.lanes
+            for_range(0, ceil_div(rows, lanes), 1, lambda i: self._rows(source, row, mul(i, lanes)))
 
-        def several(j: ir.Value) -> None:
-            for part in range(COPIED_AT_ONCE):
-                copy(value(add(j, part * lanes)))
+    def _row(self, source: Matrix, row: Index, i: ir.Value) -> None:
+        """Copies row `row + i`, whose elements are neighbours."""
+        step, width = self.step, self.step.copied
+        begin = source.at(minimum(add(row, i), sub(source.rows, 1)), 0)
+        start = add(self.start, mul(i, self.stride))
 
-        full = sub(self.depth, mod(self.depth, COPIED_AT_ONCE * lanes))
-        for_range(0, full, COPIED_AT_ONCE * lanes, several)
-        for_range(full, self._filled, lanes, lambda j: copy(j, mask(sub(self.depth, j), lanes)))
+        def block(kb: Index, *sums: ir.Value) -> list[ir.Value]:
+            first = mul(kb, self.k_block, step.group)
+            depth = minimum(mul(self.k_block, step.group), sub(source.depth, first))
+            to = add(start, mul(kb, self.pitch))
 
-    def along_rows(self, block: ir.Value) -> None:
-        """Copies as many rows as there are lanes, which are neighbours."""
-        source, step, lanes = self.source, self.step, self.step.lanes
+            def copy(
+                j: Index, sums: Sequence[ir.Value], keep: ir.Value | None = None
+            ) -> list[ir.Value]:
+                packed = step.pack(source.load(add(begin, first, j), width, keep))
+                store(packed, self.target, add(to, floor_div(j, step.group)))
+                return self.sums.add_up(packed, sums)
 
-        def squares(j: ir.Value) -> None:
-            begin = mul(block, lanes)
-            count = sub(source.rows, add(self.row, begin))
-            limit = sub(source.depth, 1)
+            def several(j: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+                for part in range(COPIED_AT_ONCE):
+                    sums = tuple(copy(add(j, part * width), sums))
+                return list(sums)
 
-            def column(i: int) -> ir.Value:
-                at = add(self.k, j, i)
-                there = choose(less(at, source.depth), value(count), value(0))
-                first = source.at(add(self.row, begin), minimum(at, limit))
-                return source.load(first, lanes, mask(there, lanes))
+            def last(j: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+                return copy(j, sums, mask(sub(depth, j), width))
 
-            vectors = [column(i) for i in range(lanes)]
-            for i, v in enumerate(transpose(vectors)):
-                to = add(self.start, mul(add(begin, i), self.stride), floor_div(j, step.per_lane))
-                store(step.pack(v), self.target, to)
+            full = sub(depth, mod(depth, COPIED_AT_ONCE * width))
+            found = for_range(0, full, COPIED_AT_ONCE * width, several, sums)
+            whole = sub(depth, mod(depth, width))
+            found = for_range(full, whole, width, lambda j, *sums: copy(j, sums), found)
+            return for_range(whole, round_up(depth, step.width), width, last, found)
 
-        for_range(0, self._filled, lanes, squares)
+        sums = for_range(0, self.k_blocks, 1, block, self.sums.begin())
+        self.sums.finish(sums, i)
 
-    @property
-    def _filled(self) -> Index:
-        """The numbers of a row together with the zeros behind them."""
-        return round_up(self.depth, self.step.lanes * self.step.per_lane)
+    def _rows(self, source: Matrix, row: Index, begin: Index) -> None:
+        """Copies a vector of rows from `row + begin` on, of a source that is [k, rows]."""
+        step, lanes = self.step, self.step.lanes
+        start = add(self.start, mul(begin, self.stride))
+
+        def block(kb: Index, *sums: ir.Value) -> list[ir.Value]:
+            first = mul(kb, self.k_block)
+            depth = minimum(self.k_block, sub(ceil_div(source.depth, step.group), first))
+            to = add(start, mul(kb, self.pitch))
+
+            def square(j: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+                columns, found = [], list(sums)
+                for i in range(lanes):
+                    group = _across(step, source, add(row, begin), add(first, j, i), True)
+                    columns.append(step.pack(group))
+                    found = self.sums.add_up(columns[-1], found)
+                for i, x in enumerate(transpose(columns)):
+                    store(x, self.target, add(to, mul(i, self.stride), j))
+                return found
+
+            return for_range(0, depth, lanes, square, sums)
+
+        sums = for_range(0, self.k_blocks, 1, block, self.sums.begin())
+        self.sums.finish_rows(sums, begin, lanes)
 
 
 def copy_panel(
+    step: Step,
     source: Matrix,
     row: Index,
     k: Index,
     depth: Index,
-    lanes: int,
     vectors: int,
     target: ir.Value,
-    start: Index,
-    pairs: bool = False,
+    start: Index = 0,
 ) -> None:
     """Copies `vectors * lanes` rows of `depth` steps, from step k on, to `target` as a panel.
 
     The panel is `depth` rounded up to `lanes` deep. What lies past the last row of the source
-    is unspecified: no kernel stores what it computes from that. With `pairs`, a step is a pair of
-    bf16 numbers, and a last pair of one number gets a zero.
+    is unspecified: no kernel stores what it computes from that.
     """
-    copy = _PanelCopy(source, row, k, vectors, MultiplyAdd(lanes, pairs), target, start)
+    copy = _PanelCopy(step, source, row, k, vectors, target, start)
     copy.from_rows(depth) if source.k_is_innermost else copy.from_columns(depth)
 
 
@@ -190,9 +234,9 @@ def widen_panel(
     vectors: int,
     target: ir.Value,
 ) -> None:
-    """Copies a panel of pairs of bf16 numbers, from number k on, which is even, as f32 numbers.
+    """Copies a panel of pairs of bf16 elements, from element k on, which is even, as f32 elements.
 
-    `target` gets `depth` steps of `vectors * lanes` numbers, or one more if that is odd.
+    `target` gets `depth` steps of `vectors * lanes` elements, or one more if that is odd.
     """
     begin, columns = source.at(panel, floor_div(k, 2)), vectors * lanes
 
@@ -200,70 +244,95 @@ def widen_panel(
         at = mul(pair, 2 * columns)
         for v in range(vectors):
             loaded = load(source.buffer, add(begin, at, 2 * v * lanes), 2 * lanes)
-            for number, x in enumerate(halves(loaded)):
-                store(x, target, add(at, number * columns + v * lanes))
+            for i, x in enumerate(halves(loaded)):
+                store(x, target, add(at, i * columns + v * lanes))
 
     for_range(0, ceil_div(depth, 2), 1, step)
 
 
 @dataclass(frozen=True)
 class _PanelCopy:
-    """What `copy_panel` copies; a vector is `width` numbers of the panel."""
+    """What `copy_panel` copies."""
 
+    step: Step
     source: Matrix
     row: Index
     k: Index
     vectors: int
-    step: MultiplyAdd
     target: ir.Value
     start: Index
 
-    @property
-    def width(self) -> int:
-        """Numbers of a vector."""
-        return self.step.lanes * self.step.per_lane
+    def _place(self, j: Index, v: Index) -> Index:
+        """Where a vector of a step along k goes."""
+        return add(self.start, mul(add(mul(j, self.vectors), v), self.step.width))
 
     def from_columns(self, depth: Index) -> None:
         """Copies rows that are neighbours, step by step."""
         source, step, lanes = self.source, self.step, self.step.lanes
-        left = [sub(source.rows, add(self.row, v * lanes)) for v in range(self.vectors)]
 
-        def one(j: ir.Value) -> None:
-            to = add(self.start, mul(j, self.vectors * self.width))
-            at = mul(add(self.k, j), step.per_lane)
+        def one(j: ir.Value, keep: bool) -> None:
             for v in range(self.vectors):
-                parts = []
-                for part in range(step.per_lane):
-                    inside = less(add(at, part), source.depth)
-                    count = choose(inside, value(left[v]), value(0)) if part else left[v]
-                    begin = add(source.at(self.row, add(at, part)), v * lanes)
-                    parts.append(source.load(begin, lanes, mask(count, lanes)))
-                for half, x in enumerate(interleave(*parts) if step.pairs else parts):
-                    store(x, self.target, add(to, v * self.width + half * lanes))
+                x = _across(step, source, add(self.row, v * lanes), add(self.k, j), keep)
+                store(x, self.target, self._place(j, v))
 
-        for_range(0, depth, 1, one)
+        # Masks where rows or k end alone: some machines take a branch for each lane of one.
+        is_whole = less(add(self.row, self.vectors * lanes - 1), source.rows)
+        inside = minimum(depth, sub(floor_div(source.depth, step.group), self.k))
+        full = pick(is_whole, inside, 0)
+        for_range(0, full, 1, lambda j: one(j, False))
+        for_range(full, depth, 1, lambda j: one(j, True))
 
     def from_rows(self, depth: Index) -> None:
         """Copies rows whose steps are neighbours, by squares that are transposed."""
-        source, step, lanes, width = self.source, self.step, self.step.lanes, self.width
+        source, step, lanes, width = self.source, self.step, self.step.lanes, self.step.width
         last = sub(source.rows, 1)
+        first = mul(self.k, step.group)
+        end = minimum(mul(depth, step.group), sub(source.depth, first))
 
         def strip(v: ir.Value) -> None:
             at = add(self.row, mul(v, lanes))
-            first = mul(self.k, step.per_lane)
             begins = [source.at(minimum(add(at, i), last), first) for i in range(lanes)]
-            to = add(self.start, mul(v, width))
 
-            def square(j: ir.Value) -> None:
-                keep = mask(sub(source.depth, add(first, mul(j, step.per_lane))), width)
-                loaded = [source.load(add(b, mul(j, step.per_lane)), width, keep) for b in begins]
+            def square(j: Index, keep: ir.Value | None = None) -> None:
+                loaded = [source.load(add(b, j), width, keep) for b in begins]
                 for b in begins:
-                    ahead = add(b, mul(j, step.per_lane), SQUARES_AHEAD * width)
-                    source.prefetch(ahead, width)
-                for i, column in enumerate(transpose([step.pack(x) for x in loaded])):
-                    place = add(to, mul(add(j, i), self.vectors * width))
-                    store(step.unpack(column), self.target, place)
+                    source.prefetch(add(b, j, SQUARES_AHEAD * width), width)
+                for i, x in enumerate(transpose([step.groups(x) for x in loaded])):
+                    place = self._place(add(floor_div(j, step.group), i), v)
+                    store(step.ungrouped(x), self.target, place)
 
-            for_range(0, depth, lanes, square)
+            if step.has_masks:
+                for_range(0, end, width, lambda j: square(j, mask(sub(end, j), width)))
+                return
+            full = sub(end, mod(end, width))
+            for_range(0, full, width, square)
+            if_else(less(full, end), lambda: square(full, mask(sub(end, full), width)))
 
         for_range(0, self.vectors, 1, strip)
+
+
+def _across(step: Step, source: Matrix, row: Index, k: Index, keep: bool) -> ir.Value:
+    """Step k of as many rows as there are lanes, which are neighbours; `keep` masks the outside."""
+    parts = []
+    for i in range(step.group):
+        at, some = add(mul(k, step.group), i), None
+        if keep:
+            there = choose(less(at, source.depth), value(sub(source.rows, row)), value(0))
+            some = mask(there, step.lanes)
+            at = minimum(at, sub(source.depth, 1))
+        parts.append(source.load(source.at(row, at), step.lanes, some))
+    return _interleaved(parts)
+
+
+def _interleaved(parts: list[ir.Value]) -> ir.Value:
+    """Vectors a, b, .. as a[0], b[0], .., a[1], b[1], .."""
+    while len(parts) > 1:
+        half = len(parts) // 2
+        parts = [_zipped(parts[i], parts[i + half]) for i in range(half)]
+    return parts[0]
+
+
+def _zipped(first: ir.Value, second: ir.Value) -> ir.Value:
+    count = ir.VectorType(first.type).shape[0]
+    order = [x for i in range(count) for x in (i, count + i)]
+    return vector.shuffle(first, second, order)

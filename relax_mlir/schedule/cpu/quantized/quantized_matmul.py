@@ -25,7 +25,7 @@ from relax_mlir.schedule.build.loops import mul
 from relax_mlir.schedule.cpu.isa.amx import has_tiles
 from relax_mlir.schedule.cpu.isa.dot import Dot
 from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
-from relax_mlir.schedule.cpu.product.matmul import epilogue_of, kept_columns, prepare_program
+from relax_mlir.schedule.cpu.product.sides import epilogue_of, kept_columns, prepare_program
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Target
 

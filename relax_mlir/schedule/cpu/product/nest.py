@@ -1,4 +1,4 @@
-"""The matrix multiplication kernel for more than a few rows: blocks of the product, in parallel.
+"""The loop nest of matrix products of more than a few rows: blocks of the product, in parallel.
 
     for each block of rows, or for several where there are few panels
       copy its rows of the left side, in parallel, unless they are read where they lie
@@ -9,6 +9,10 @@
             for each tile of `rows` rows                               (stay in the L2 cache)
               the sums in registers (see `gemm_tile`), and those of the block of k before
               last block of k: the epilogue of the tile, from registers if it is short
+
+What is multiplied is a `Step`: elements of any type, or groups of them. A machine may want 8-bit
+elements of the right side that are biased by 128; sums of a row then begin at so many times the sum
+of the row, which is computed while it is copied (`RowStarts`).
 
 Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
 """
@@ -38,18 +42,17 @@ from relax_mlir.schedule.build.loops import (
     mul,
     parallel_range,
     pick,
-    round_up,
     scratch,
-    splat,
     store,
     sub,
     value,
 )
 from relax_mlir.schedule.cpu.isa import amx
-from relax_mlir.schedule.cpu.isa.multiply_add import MultiplyAdd
 from relax_mlir.schedule.cpu.isa.pointers import pointer
+from relax_mlir.schedule.cpu.isa.step import Step
 
 from .amx_block import PANEL_ROW_BYTES, TileBlock, aligned_rows, tail_for
+from .blocks import COPIED_ROWS, TILES_LEFT_BYTES, WIDE_VECTORS, Blocks, split
 from .gemm_problem import Problem, Widening, packed_panel
 from .gemm_tile import (
     AHEAD,
@@ -62,84 +65,21 @@ from .gemm_tile import (
     each_tile,
     with_epilogue,
 )
-from .packing import copy_panel, copy_rows, widen_panel
+from .packing import NO_SUMS, RowCopy, copy_panel, widen_panel
+from .row_starts import RowStarts
 
-L2_ELEMENTS = 131072
-"""Elements of the left side that one task keeps in the L2 cache (half a megabyte)."""
-SHARED_ELEMENTS = 262144
-"""The same of machines with tile registers, whose L2 caches are larger (one megabyte)."""
-WIDE_LANES = 16
-"""Lanes of machines whose L2 caches hold a block of rows and some panels (one megabyte)."""
-TASKS = 16
-"""Tasks worth having, so that every thread finds as much to do as the others."""
-TASK_PRODUCTS = 131072
-"""Multiply-adds that are worth a task of their own."""
-REGION_TASKS = 256
-"""Tasks worth having between two waits for all threads, of which each waits for half a task."""
-REGION_PRODUCTS = 8388608
-"""Multiply-adds that are worth a parallel region of their own."""
-PANELS = 8
-"""Panels of a task that share a block of k of the left side while it is in the L2 cache."""
-COPIED_ROWS = 16
-"""Rows of the left side that are copied together."""
 COPIES_PER_THREAD = 4
 """Copies that are worth a thread."""
-COPY_ELEMENTS = 4194304
-"""Elements of the left side that are copied before anything is multiplied."""
+COPY_BYTES = 1 << 24
+"""Bytes of the left side that are copied before anything is multiplied."""
 L1_SETS = 64
 MOST_IN_SET = 7
 """Lines that rows need of one set of the L1 cache, which has 8, if they are read where they lie."""
 
 
-@dataclass(frozen=True)
-class _Blocks:
-    """Sizes that are chosen when the kernel runs."""
-
-    tiles: Index  # tiles of rows of a matrix
-    row_blocks: Index
-    row_block: Index  # rows of the largest block
-    panels: Index
-    group: Index  # panels of one task
-    groups: Index
-    k_block: Index
-    k_blocks: Index
-    at_once: Index  # blocks of rows in one parallel region
-
-    @property
-    def copied_rows(self) -> Index:
-        """Rows that a copy of a block of rows has room for."""
-        return add(self.row_block, COPIED_ROWS)
-
-
-def _split(tiling: Tiling, problem: Problem) -> _Blocks:
-    """Cuts rows so that a block fits the cache, k evenly, and columns into tasks worth a call."""
-    height, depth, batch = tiling.rows, problem.depth, problem.batch_size
-    k_blocks = pick(less(tiling.most_k, depth), ceil_div(depth, tiling.block_k), 1)
-    k_block = round_up(ceil_div(depth, k_blocks), tiling.lanes)
-    panels, tiles = ceil_div(problem.columns, tiling.columns), ceil_div(problem.rows, height)
-    some_panels = maximum(panels, 1)
-    strip = mul(maximum(depth, 1), tiling.columns)  # products of one row with a panel
-    kept = SHARED_ELEMENTS if tiling.in_tiles else L2_ELEMENTS
-    fitting = floor_div(kept, mul(maximum(k_block, 512), height))
-    if problem.passes_rows_once and not tiling.in_tiles:
-        fitting = 1
-    wanted = minimum(floor_div(mul(problem.rows, strip, panels), TASK_PRODUCTS), TASKS)
-    wanted = ceil_div(wanted, maximum(mul(some_panels, batch), 1))
-    row_blocks = maximum(minimum(maximum(ceil_div(tiles, fitting), wanted), tiles), 1)
-    row_block = maximum(mul(ceil_div(tiles, row_blocks), height), 1)
-    group = add(floor_div(TASK_PRODUCTS, mul(row_block, strip)), 1)
-    shared = minimum(floor_div(mul(panels, batch, row_blocks), TASKS), PANELS)
-    group = maximum(group, pick(less(1, k_blocks), shared, 1))
-    groups = ceil_div(panels, group)
-    worthwhile = add(floor_div(REGION_PRODUCTS, mul(row_block, strip, some_panels)), 1)
-    at_once = maximum(ceil_div(REGION_TASKS, maximum(groups, 1)), worthwhile)
-    at_once = maximum(minimum(at_once, mul(batch, row_blocks)), 1)
-    return _Blocks(tiles, row_blocks, row_block, panels, group, groups, k_block, k_blocks, at_once)
-
-
 def emit_gemm(tiling: Tiling, problem: Problem) -> None:
     """Emits the whole loop nest at the insertion point."""
-    gemm = _Gemm(tiling, problem, _split(tiling, problem), MultiplyAdd(tiling.lanes, problem.pairs))
+    gemm = _Gemm(tiling, problem, split(tiling, problem))
     if tiling.in_tiles and not problem.batch and gemm.reads_in_place:
         with aligned_rows(problem.lhs(())) as rows:
             replace(gemm, problem=replace(problem, lhs=lambda _: rows)).emit()
@@ -157,13 +97,25 @@ class _Rows:
 
 
 @dataclass(frozen=True)
+class _Copies:
+    """Copies of some blocks of rows, and what their sums begin with."""
+
+    rows: ir.Value
+    starts: ir.Value | None
+
+
+@dataclass(frozen=True)
 class _Gemm:
     """The nest of blocks."""
 
     tiling: Tiling
     problem: Problem
-    blocks: _Blocks
-    step: MultiplyAdd
+    blocks: Blocks
+
+    @property
+    def step(self) -> Step:
+        """What is multiplied."""
+        return self.problem.step
 
     def emit(self) -> None:
         """Emits the loops over blocks of rows, and in parallel over their panels."""
@@ -172,9 +124,15 @@ class _Gemm:
             self._region(0, count, None)
             return
         size = mul(self.blocks.k_blocks, self.blocks.copied_rows, self._stride())
-        fitting = maximum(floor_div(COPY_ELEMENTS, maximum(size, 1)), 1)
+        fitting = maximum(floor_div(COPY_BYTES // self.step.bytes, maximum(size, 1)), 1)
         at_once = minimum(fitting, self.blocks.at_once)
-        with scratch(mul(at_once, size), self.step.storage) as copies:
+        with ExitStack() as stack:
+            rows = stack.enter_context(scratch(mul(at_once, size), self.step.storage))
+            starts = None
+            if self._has_starts:
+                room = mul(at_once, self.blocks.copied_rows, self.step.lanes)
+                starts = stack.enter_context(scratch(room, self.step.total))
+            copies = _Copies(rows, starts)
 
             def region(first: ir.Value) -> None:
                 number = minimum(at_once, sub(count, first))
@@ -183,7 +141,12 @@ class _Gemm:
 
             for_range(0, count, at_once, region)
 
-    def _region(self, first: Index, number: Index, copies: ir.Value | None) -> None:
+    @property
+    def _has_starts(self) -> bool:
+        """Whether what sums begin with is in memory: only from there may tile registers have it."""
+        return bool(self.problem.factor or (self.tiling.in_tiles and self.problem.initial))
+
+    def _region(self, first: Index, number: Index, copies: _Copies | None) -> None:
         """Emits a parallel region for `number` blocks of rows, with all panels."""
         blocks = self.blocks
         panels_pass_by = self._panels_pass_by(number)
@@ -196,7 +159,8 @@ class _Gemm:
             rows = self._rows(add(first, place))
             begin = mul(group, blocks.group)
             panels = (begin, minimum(add(begin, blocks.group), blocks.panels))
-            _Task(self, rows, panels, lambda kb: self._left(rows, place, kb, copies)).emit()
+            starts = self._starts(place, copies)
+            _Task(self, rows, panels, starts, lambda kb: self._left(rows, place, kb, copies)).emit()
 
         parallel_range(mul(number, blocks.groups), 1, multiply)
 
@@ -206,22 +170,29 @@ class _Gemm:
         rows = mul(number, blocks.row_block)
         if tiling.in_tiles:
             # They are so fast that rows have to come from the L2 cache.
-            return less(SHARED_ELEMENTS, mul(rows, blocks.k_blocks, blocks.k_block))
+            most = TILES_LEFT_BYTES // self.step.bytes
+            return less(most, mul(rows, blocks.k_blocks, blocks.k_block))
         # Threads share what is larger, and what is smaller passes by, again and again.
         has_more_rows = less(mul(blocks.panels, tiling.columns), rows)
-        if tiling.lanes < WIDE_LANES:
+        if tiling.vector_bytes < WIDE_VECTORS:
             return has_more_rows
         # Panels pass by once for each block of rows, rows once for each panel.
         return either(has_more_rows, less(2 * tiling.columns - 1, blocks.row_block))
 
-    def _left(self, rows: _Rows, place: Index, kb: Index, copies: ir.Value | None) -> Left:
+    def _left(self, rows: _Rows, place: Index, kb: Index, copies: _Copies | None) -> Left:
         """Rows along a block of k: their copy at a place of the region, or where they lie."""
         if copies is not None:
-            return Left(copies, self._copy_at(place, kb), self._stride())
-        lhs, per_lane = self.problem.lhs(rows.batch), self.step.per_lane
+            return Left(copies.rows, self._copy_at(place, kb), self._stride())
+        lhs, group = self.problem.lhs(rows.batch), self.step.group
         assert isinstance(lhs.row_stride, int)
-        at = lhs.at(rows.first, mul(kb, self.blocks.k_block, per_lane))
-        return Left(lhs.buffer, at, lhs.row_stride, per_lane)
+        at = lhs.at(rows.first, mul(kb, self.blocks.k_block, group))
+        return Left(lhs.buffer, at, lhs.row_stride, group)
+
+    def _starts(self, place: Index, copies: _Copies | None, first: Index = 0) -> RowStarts:
+        """What the sums of a block of rows at a place of the region begin with, from a row on."""
+        buffer = copies.starts if copies is not None else None
+        at = add(mul(place, self.blocks.copied_rows), first)
+        return RowStarts(self.step, self.problem.initial, self.problem.factor, buffer, at)
 
     def _rows(self, number: Index) -> _Rows:
         """A block of rows by its number."""
@@ -239,25 +210,30 @@ class _Gemm:
     @property
     def reads_in_place(self) -> bool:
         """Whether tiles read rows where they lie: as they are multiplied, and spread over sets."""
-        lhs, per_lane = self.problem.lhs([0] * len(self.problem.batch)), self.step.per_lane
+        lhs, group = self.problem.lhs([0] * len(self.problem.batch)), self.step.group
         stride = lhs.row_stride
+        if not self.step.reads_in_place or self._has_starts:
+            return False
         if lhs.convert or not lhs.k_is_innermost or not isinstance(stride, int):
             return False
-        if self.step.pairs and not (isinstance(lhs.depth, int) and lhs.depth % per_lane == 0):
+        if group > 1 and not (isinstance(lhs.depth, int) and lhs.depth % group == 0):
             return False
-        line = LINE_BYTES * per_lane // 4
         depth = self.problem.depth
         whole = isinstance(depth, int) and depth % amx.LANES == 0
-        if self.tiling.in_tiles and (stride % line or not whole):
+        if self.tiling.in_tiles and (stride % self._line or not whole):
             return False
         return self._fit_sets(stride, min(self.tiling.rows, 16))
+
+    @property
+    def _line(self) -> int:
+        """Elements of the left side that a cache line holds."""
+        return LINE_BYTES * self.step.group // self.step.bytes
 
     def _fit_sets(self, stride: int, rows: int) -> bool:
         """Whether the L1 cache holds a line of each of so many rows of the left side."""
         # Machines with tile registers have sets of 12 lines.
         most = 11 if self.tiling.in_tiles else MOST_IN_SET
-        line = LINE_BYTES * self.step.per_lane // 4
-        sets = [r * stride // line % L1_SETS for r in range(rows)]
+        sets = [r * stride // self._line % L1_SETS for r in range(rows)]
         return max(sets.count(s) for s in sets) <= most
 
     @property
@@ -272,7 +248,7 @@ class _Gemm:
     def _stride(self) -> int:
         """Distance of two rows of a copy: an odd number of cache lines."""
         k_block = self.blocks.k_block
-        per_line = LINE_BYTES // 4
+        per_line = LINE_BYTES // self.step.bytes
         lines = -(-(k_block if isinstance(k_block, int) else self.tiling.most_k) // per_line)
         return (lines // 2 * 2 + 1) * per_line
 
@@ -281,25 +257,20 @@ class _Gemm:
         number = add(mul(place, self.blocks.k_blocks), kb)
         return mul(number, self.blocks.copied_rows, self._stride())
 
-    def _copy(self, first: Index, number: Index, target: ir.Value) -> None:
-        """Copies some blocks of rows to `target`, one block of k after the other."""
+    def _copy(self, first: Index, number: Index, copies: _Copies) -> None:
+        """Copies some blocks of rows, and computes what their sums begin with."""
         blocks, problem, stride = self.blocks, self.problem, self._stride()
         groups = ceil_div(blocks.row_block, COPIED_ROWS)
 
         def copy(task: ir.Value) -> None:
             place, begin = floor_div(task, groups), mul(mod(task, groups), COPIED_ROWS)
             rows = self._rows(add(first, place))
-            lhs = problem.lhs(rows.batch)
             here = minimum(COPIED_ROWS, sub(maximum(rows.count, begin), begin))
-
-            def block(kb: ir.Value) -> None:
-                k = mul(kb, blocks.k_block)
-                depth = minimum(blocks.k_block, sub(problem.depth, k))
-                at = add(self._copy_at(place, kb), mul(begin, stride))
-                row = add(rows.first, begin)
-                copy_rows(lhs, row, here, k, depth, self.step, target, at, stride)
-
-            for_range(0, blocks.k_blocks, 1, block)
+            sums = self._starts(place, copies, begin) if self._has_starts else NO_SUMS
+            RowCopy(
+                self.step, copies.rows, add(self._copy_at(place, 0), mul(begin, stride)), stride,
+                blocks.k_block, blocks.k_blocks, mul(blocks.copied_rows, stride), sums,
+            ).copy(problem.lhs(rows.batch), add(rows.first, begin), here)  # fmt: skip
 
         parallel_range(mul(number, groups), COPIES_PER_THREAD, copy)
 
@@ -311,32 +282,31 @@ class _Task:
     gemm: _Gemm
     rows: _Rows
     panels: tuple[Index, Index]
+    starts: RowStarts
     left: Callable[[Index], Left]
 
     def emit(self) -> None:
         """Emits the loops over blocks of k and panels."""
         gemm, blocks = self.gemm, self.gemm.blocks
-        tiling, problem, f32 = gemm.tiling, gemm.problem, ir.F32Type.get()
+        tiling, problem, step = gemm.tiling, gemm.problem, gemm.step
         # With one block of k, sums are done after each tile: the next one takes their place.
         has_several = less(1, blocks.k_blocks)
         kept = pick(has_several, mul(blocks.row_block, blocks.group), tiling.narrow.rows)
         pitch = pick(has_several, tiling.columns, 0)
         with ExitStack() as stack:
             size = mul(kept, tiling.columns)
-            sums = tuple(stack.enter_context(scratch(size, f32)) for _ in problem.rhs)
+            sums = tuple(stack.enter_context(scratch(size, step.total)) for _ in problem.rhs)
             packs: tuple[ir.Value, ...] = ()
             if problem.widening is Widening.ONCE or not problem.packed:
-                size = tiling.most_k * tiling.columns * gemm.step.per_lane
-                element = ir.BF16Type.get() if problem.pairs else f32
-                packs = tuple(stack.enter_context(scratch(size, element)) for _ in problem.rhs)
+                size = tiling.most_k * tiling.columns * step.group
+                packs = tuple(stack.enter_context(scratch(size, step.element)) for _ in problem.rhs)
 
             tails: tuple[ir.Value | None, ...] = tuple(None for _ in problem.rhs)
             if tiling.in_tiles:
                 height = minimum(self.rows.count, amx.ROWS)
                 stack.enter_context(amx.configured(height, height))
-                element = ir.BF16Type.get()
                 tails = tuple(
-                    stack.enter_context(tail_for(problem.depth, gemm.step.per_lane, element))
+                    stack.enter_context(tail_for(problem.depth, step.group, step.element))
                     for _ in problem.rhs
                 )
 
@@ -363,8 +333,9 @@ class _Task:
         is_first, is_last = less(kb, 1), less(blocks.k_blocks, add(kb, 2))
         rights, left = self._rights(p, k, depth, packs), self.left(kb)
         tiles = _Tiles(
-            gemm, tiling, tiling.vectors, is_first, is_last, depth, left, rights, sums, tails
-        )
+            gemm, tiling, tiling.vectors, is_first, is_last, depth, self.starts, left, rights, sums,
+            tails,
+        )  # fmt: skip
         tiles.prepare()
         start = mul(sub(p, self.panels[0]), blocks.row_block, pitch)
 
@@ -399,7 +370,7 @@ class _Task:
     def _rights(self, p: Index, k: Index, depth: Index, packs: tuple[ir.Value, ...]) -> list[Panel]:
         """A panel of each product from k on, packed or made f32 numbers if it is not yet."""
         gemm, tiling = self.gemm, self.gemm.tiling
-        lanes, vectors, pairs = tiling.lanes, tiling.vectors, gemm.problem.pairs
+        lanes, vectors = tiling.lanes, tiling.vectors
         widening, found = gemm.problem.widening, []
         for i, side in enumerate(gemm.problem.rhs):
             rhs = side(self.rows.batch)
@@ -410,7 +381,7 @@ class _Task:
                 widen_panel(rhs, p, k, depth, lanes, vectors, packs[i])
             else:
                 column = mul(p, tiling.columns)
-                copy_panel(rhs, column, k, depth, lanes, vectors, packs[i], 0, pairs)
+                copy_panel(gemm.step, rhs, column, k, depth, vectors, packs[i])
             found.append(Panel(packs[i], 0))
         return found
 
@@ -425,6 +396,7 @@ class _Tiles:
     is_first: bool | ir.Value
     is_last: bool | ir.Value
     depth: Index
+    starts: RowStarts
     left: Left
     rights: Sequence[Panel]
     sums: tuple[ir.Value, ...]
@@ -481,23 +453,31 @@ class _Tiles:
         return Tile(self.tiling, self.gemm.step, height, self.vectors)
 
     def _tile_block(self, product: int) -> TileBlock:
-        right, tail, per_lane = self.rights[product], self.tails[product], self.gemm.step.per_lane
-        return TileBlock(amx.PAIRS, per_lane, self.depth, right, tail)
+        right, tail, step = self.rights[product], self.tails[product], self.gemm.step
+        return TileBlock(step.tile_product, step.group, self.depth, right, tail)
 
     def _in_tiles(self, at: Index, block: Block) -> None:
         """Emits the sums of a block in tile registers."""
         left = self.left.at(at)
         for product, sums in enumerate(self.sums):
 
-            def begin(tile: int, _: Index, place: Index, sums: ir.Value = sums) -> None:
+            def begin(tile: int, row: Index, place: Index, sums: ir.Value = sums) -> None:
                 if_else(
                     self.is_first,
-                    lambda: amx.clear_tile(tile),
+                    lambda: self._start_tile(tile, add(at, row)),
                     lambda: amx.load_tile(tile, pointer(sums, place), PANEL_ROW_BYTES),
                 )
 
             tiles = self._tile_block(product)
             tiles.emit(left, block.rows, block.columns, begin, sums, block.start)
+
+    def _start_tile(self, tile: int, row: Index) -> None:
+        """Loads what the sums of a tile register begin with."""
+        starts = self.starts
+        if starts.buffer is None:
+            amx.clear_tile(tile)
+        else:
+            amx.load_tile(tile, pointer(starts.buffer, starts.at(row)), amx.LANES * amx.LANE_BYTES)
 
     def _by_height(self, at: Index, block: Block, heights: Sequence[int]) -> None:
         """Emits a tile of the least height that has the block's rows."""
@@ -519,12 +499,11 @@ class _Tiles:
         self, tile: Tile, product: int, at: Index, block: Block, last: Index
     ) -> list[ir.Value]:
         """The sums of a product up to here."""
-        lanes = self.gemm.tiling.lanes
-        start = splat(self.gemm.problem.initial, lanes, ir.F32Type.get())
-        before = [
-            choose(self.is_first, start, load(self.sums[product], place, lanes))
-            for place in self._places(tile, block)
-        ]
+        lanes, before = self.gemm.tiling.lanes, []
+        for i, place in enumerate(self._places(tile, block)):
+            row = i // tile.vectors
+            start = self.starts.load(add(at, last if row == tile.height - 1 else row))
+            before.append(choose(self.is_first, start, load(self.sums[product], place, lanes)))
         right = self._fetching(self.rights[product], at, tile.height)
         return tile.sums(self.depth, self.left.at(at), last, right, before)
 
@@ -533,7 +512,8 @@ class _Tiles:
         tiling = self.gemm.tiling
         if not self.gemm.problem.packed:
             return right
-        ahead = NEAR_AHEAD if height < tiling.fetching_rows else AHEAD * self.gemm.step.per_lane
+        step = self.gemm.step
+        ahead = NEAR_AHEAD if height < tiling.fetching_rows else AHEAD // step.bytes * step.group
         return replace(right, ahead=pick(less(at, 1), ahead, 0))
 
     def _keep(self, tile: Tile, total: Sequence[ir.Value], product: int, block: Block) -> None:

@@ -1,0 +1,110 @@
+"""The step of a product of 8-bit matrices: groups of neighbours along k, exact modulo 2^32.
+
+    avx512vnni (64 bytes)  vpdpbusd    four products a lane; one side is signed, one unsigned
+    other x86              vpmaddwd    two products a lane, of elements widened to 16 bits
+    dotprod (aarch64)      sdot        four products a lane, both sides signed
+
+`vpmaddubsw`, which `Dot` uses for numbers that are scaled in blocks, saturates.
+
+Source: Intel intrinsics guide; Arm architecture reference manual; LLVM `Intrinsics*.td`.
+"""
+
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, ir, llvm, vector
+from relax_mlir.schedule.build.loops import splat_integer, vector_type
+from relax_mlir.target import Target
+
+from . import amx
+from .dot import Dot
+from .step import Step
+
+_PAIRS = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}
+
+
+@dataclass(frozen=True)
+class Int8Groups(Step):
+    """The step by an instruction, for groups of `size` elements.
+
+    `left` and `right` say whether a side is signed, as it is multiplied: stored elements may have
+    to be biased by 128, see `biases_right`.
+    """
+
+    name: str
+    size: int
+    left: bool
+    right: bool
+
+    @staticmethod
+    def of(target: Target, left: bool, right: bool) -> "Int8Groups | None":
+        """The step of a target for sides that are stored as signed or as unsigned elements."""
+        dot, lanes = Dot.of(target), target.f32_lanes
+        if dot is not None and dot.lanes == lanes and dot.name == "vpdpbusd":
+            return Int8Groups(lanes, dot.name, 4, left, not left)
+        if target.arch == "aarch64":
+            return Int8Groups(lanes, dot.name, 4, True, True) if dot is not None and left else None
+        return Int8Groups(lanes, "vpmaddwd", 2, left, right)
+
+    def biases_right(self, signed: bool) -> int:
+        """What has to be added to the right side, which is stored `signed` or not: its top bit."""
+        return 128 * (signed - self.right)
+
+    @property
+    def group(self) -> int:
+        """See `Step`."""
+        return self.size
+
+    @property
+    def element(self) -> ir.Type:
+        """See `Step`."""
+        return ir.IntegerType.get_signless(8)
+
+    @property
+    def total(self) -> ir.Type:
+        """See `Step`."""
+        return ir.IntegerType.get_signless(32)
+
+    storage = total
+
+    def pack(self, x: ir.Value) -> ir.Value:
+        """See `Step`."""
+        return vector.bitcast(vector_type(self.lanes, self.storage), self._widened(x, self.left))
+
+    def unpack(self, x: ir.Value) -> ir.Value:
+        """See `Step`."""
+        return vector.bitcast(vector_type(self.width, self._factor), x)
+
+    def right_of(self, x: ir.Value) -> ir.Value:
+        """See `Step`."""
+        return self._widened(x, self.right)
+
+    def __call__(self, left: ir.Value, right: ir.Value, sums: ir.Value) -> ir.Value:
+        """See `Step`."""
+        if self.name == "vpmaddwd":
+            name = f"llvm.x86.{_PAIRS[self.lanes]}"
+            return arith.addi(sums, llvm.call_intrinsic(sums.type, name, [left, right], [], []))
+        operands = [right, left] if self.name == "vpdpbusd" and self.left else [left, right]
+        name = f"llvm.x86.avx512.vpdpbusd.{32 * self.lanes}"
+        if self.name == "sdot":
+            name = "llvm.aarch64.neon.sdot"
+        return llvm.call_intrinsic(sums.type, name, [sums, *operands], [], [])
+
+    @property
+    def ones(self) -> ir.Value:
+        """See `Step`."""
+        return splat_integer(1, self.width, self._factor)
+
+    @property
+    def tile_product(self) -> str:
+        """See `Step`."""
+        return amx.product_name(self.left, self.right) if self.size == amx.LANE_BYTES else ""
+
+    @property
+    def _factor(self) -> ir.Type:
+        """What is multiplied: 8-bit elements, or 16-bit ones."""
+        return ir.IntegerType.get_signless(32 // self.size)
+
+    def _widened(self, x: ir.Value, signed: bool) -> ir.Value:
+        if self.name != "vpmaddwd":
+            return x
+        return (arith.extsi if signed else arith.extui)(vector_type(self.width, self._factor), x)
