@@ -83,4 +83,4 @@ def require(host: HostFunction, op: RequireOp) -> None:
     (status,) = out.call_runtime("rx_require", [out.context, info, known])
     out.fail_unless_zero(status)
     if len(facts) == 1:
-        host.scope = host.scope.inside({}, Facts(facts))
+        host.scope = host.scope.inside(facts=Facts(facts))

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 
 from relax_mlir.analysis.functions import facts_of, inout_arguments, signature_symbols
 from relax_mlir.analysis.signatures import parameter_types, result_types, unify
+from relax_mlir.analysis.symbols import dims_of
 from relax_mlir.bindings import func, ir
-from relax_mlir.dialects.graph import Annotation, CallDpsOp, Dim, TensorType, annotation_of
+from relax_mlir.dialects.graph import Annotation, CallDpsOp, TensorType, annotation_of
 from relax_mlir.passes import PassFailure
 from relax_mlir.symbolic import equal
 
@@ -31,8 +32,8 @@ def call_private(host: HostFunction, op: CallDpsOp, graph: func.FuncOp) -> None:
     found = unify(parameters, [annotation_of(value) for value in arguments])
     operands: list[ir.Value] = []
     for parameter, value in zip(parameters, arguments, strict=True):
+        _check(host, op, parameter, found.annotation(parameter), value)
         if isinstance(parameter, TensorType):
-            _check(host, op, parameter, found.annotation(parameter), value)
             tensor = host.tensor(value)
             operands += [tensor.pointer, *host.integers(op, _unnamed(parameter, tensor.dims))]
     for symbol in signature_symbols(graph):
@@ -67,17 +68,13 @@ def passed_arguments(op: CallDpsOp, graph: func.FuncOp) -> list[ir.Value]:
 def _check(
     host: HostFunction, op: CallDpsOp, declared: Annotation, wanted: Annotation, value: ir.Value
 ) -> None:
-    """Refuses a tensor whose dims are not shown to be those that the signature wants."""
-    dims = zip(_dims(declared), _dims(wanted), _dims(host.annotation(value)), strict=True)
+    """Refuses a tensor or shape whose dims are not shown to be those that the signature wants."""
+    dims = zip(*(dims_of(annotation) for annotation in (declared, wanted, annotation_of(value))))
     for said, want, have in dims:
         if said is None:
             continue
         if want is None or have is None or not equal(want, have, host.scope.facts).proved:
             raise PassFailure(op, f"passes '{value.type}', which is not shown to be '{declared}'")
-
-
-def _dims(annotation: Annotation) -> Sequence[Dim]:
-    return annotation.dims or () if isinstance(annotation, TensorType) else ()
 
 
 def _unnamed(declared: TensorType, dims: Sequence[Size]) -> list[Size]:

@@ -30,10 +30,6 @@ Size: TypeAlias = Expr | ir.Value
 NO_FACTS = Facts()
 
 
-Symbols: TypeAlias = ChainMap[str, ir.Value]
-Expressions: TypeAlias = ChainMap[Expr, ir.Value]
-
-
 @dataclass(frozen=True)
 class HostTensor:
     """A tensor at run time: where it is, and its dims."""
@@ -43,6 +39,8 @@ class HostTensor:
     element: ir.Type
 
 
+Symbols: TypeAlias = ChainMap[str, ir.Value]
+Expressions: TypeAlias = ChainMap[Expr, ir.Value]
 Scalars: TypeAlias = ChainMap[ir.Value, ir.Value]
 Tensors: TypeAlias = ChainMap[ir.Value, HostTensor]
 """What is known outside and inside of a scope; what is added is known inside only."""
@@ -80,9 +78,11 @@ class Scope:
         self._body = out.new_block()
         out.enter(self._body)
 
-    def inside(self, symbols: Mapping[str, ir.Value] = {}, facts: Facts = NO_FACTS) -> "Scope":
+    def inside(
+        self, symbols: Mapping[str, ir.Value] | None = None, facts: Facts = NO_FACTS
+    ) -> "Scope":
         """A scope in this one, which begins at the end of the current block."""
-        return Scope(self._out, symbols, facts, self)
+        return Scope(self._out, symbols or {}, facts, self)
 
     def integer(self, size: Expr, kind: int = INTEGER) -> ir.Value:
         """The value of an expression over the symbols that are known here.
@@ -102,7 +102,7 @@ class Scope:
     def require_natural(self, dim: Expr) -> None:
         """Leaves the function if a dim is negative; raises OverflowError as `integer` does."""
         low, _ = interval_of(dim, self._ranges)
-        if low is not None and low >= 0:
+        if (low is not None and low >= 0) or self._checked.get(dim) == DIMENSION:
             return
         value = self.integer(dim)
         with self._out.inserting(self._head):
