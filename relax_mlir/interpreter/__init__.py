@@ -3,10 +3,11 @@
     module = relax_mlir.interpret("model.mlir")
     y = module["main"](x, weight)                  # as with an Executable
 
-It takes modules at any stage before kernels are scheduled: operators, calls, tensor programs, and
-planned memory. Operators are computed in float64, or in integers that wrap, and rounded once;
-tensor programs as they are written, element types included. Nothing is shared with legalisation,
-fusion, schedules or code generation, so that each can be held against it.
+It takes modules at any stage before host code: operators, calls, tensor programs, planned memory,
+and kernels on vectors, unless they name instructions of a machine. Operators are computed in
+float64, or in integers that wrap, and rounded once; tensor programs and kernels as they are
+written, element types included. No access leaves a tensor unseen. Nothing is shared with
+legalisation, fusion, schedules or code generation, so that each can be held against it.
 """
 
 import os

@@ -5,7 +5,8 @@ each of its values.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,13 @@ STORED: dict[str, np.dtype] = {
     "index": np.dtype(np.int64),
     **{f"{sign}{bits}": np.dtype(f"int{bits}") for sign in ("i", "si") for bits in (8, 16, 32, 64)},
     **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
+    # The bits of masks as one number, an integer of Python.
+    **{f"i{bits}": np.dtype(object) for bits in (2, 4, 128, 256, 512)},
 }
 """The dtype in which each element type is stored."""
+
+Read = Callable[[Any, str], Any]
+"""How an operand of an element type is read: `stored`, `widen` or `exact`."""
 
 GARBAGE = 0x55
 """The bytes of memory that nothing has been written to."""

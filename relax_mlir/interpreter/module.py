@@ -35,7 +35,8 @@ class Interpreted:
     def __init__(self, module: ir.Module | ir.Operation, before: Interpreted | None = None) -> None:
         """Copies the module, which may change afterwards.
 
-        `before` is the module before kernels were scheduled, which are taken for what they were.
+        `before` is the module before a pass, of which kernels that are scheduled are taken for the
+        programs that they were made from, unless the pass has just made them.
 
         Raises CompileError if it holds what cannot be read.
         """
@@ -45,7 +46,7 @@ class Interpreted:
             if found := malformed(self._module):
                 raise compile_error(found)
             self._code: Code = Code(self._module, None if before is None else before._code)
-            self._before = before if self._code.uses_before else None  # must live as long
+            self._before = before if self._code.scheduled else None  # whose programs may be used
             self._functions = {
                 op.name.value: Function(self, self._code.signature(op))
                 for op in graph_functions(self._module)

@@ -72,7 +72,7 @@ class Equivalence:
                 raise PassFailure(place.location, f"after '{passed}', @{name} {difference}")
 
     def _interpreted(self, module: ir.Module | ir.Operation) -> Interpreted:
-        """The module, with kernels that are scheduled as the programs that they were last."""
+        """The module; kernels run once they are scheduled, and then stand for what they were."""
         self._last = Interpreted(module, self._last)
         return self._last
 

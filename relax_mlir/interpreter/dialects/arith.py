@@ -10,6 +10,7 @@ from relax_mlir.interpreter.elements import stored_dtype
 from relax_mlir.interpreter.elements import widen as read
 from relax_mlir.interpreter.frame import Frame
 from relax_mlir.interpreter.operators.datatype import to_integers
+from relax_mlir.interpreter.step import element_of
 
 __all__ = ["read"]
 
@@ -238,4 +239,4 @@ def fptoui(x: Number, *, element: str) -> Number:
 
 def bitcast(frame: Frame, op: arith.BitcastOp, x: Number) -> Number:
     """The same bits as another type."""
-    return np.asarray(x).view(stored_dtype(frame.element(op.result)))
+    return np.asarray(x).view(stored_dtype(element_of(op.result)))

@@ -28,6 +28,7 @@ from relax_mlir.dialects.graph import (
     ViewOp,
     exact_dims,
 )
+from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.errors import ExecutionError
 from relax_mlir.interpreter import library
 from relax_mlir.interpreter.binding import Place, bind
@@ -77,11 +78,16 @@ def run_program(
     outs: Sequence[np.ndarray],
     numbers: Sequence[int],
 ) -> list[np.ndarray]:
-    """Runs a tensor program; what it returns has the dims of `outs`."""
+    """Runs a tensor program; what it returns has the dims of `outs`.
+
+    One that is scheduled writes to `outs`, and returns these.
+    """
     function = code.functions.get(name)
     if function is None or function.is_external:
         raise ValueError(f"calls '@{name}', which has no body")
     results = run_function(code, function, [*ins, *outs, *numbers])
+    if PrimFunc(function).is_scheduled:
+        return list(outs)
     for index, (result, out) in enumerate(zip(results, outs, strict=True)):
         if result.shape != out.shape:
             raise ValueError(
@@ -110,7 +116,7 @@ def call_tir(frame: Frame, op: CallTirOp, *operands: np.ndarray) -> list[np.ndar
 def call_tir_inplace(frame: Frame, op: CallTirInplaceOp, *operands: np.ndarray) -> list[Any]:
     """Runs a tensor program on outputs that hold what operands did."""
     outs = [
-        _fresh(frame, TensorType.of(out)) if index < 0 else operands[index]
+        _fresh(frame, TensorType.of(out)) if index < 0 else operands[index].copy()
         for out, index in zip(op.outs, op.inplace, strict=True)
     ]
     ins = [x for index, x in enumerate(operands) if index not in op.inplace]

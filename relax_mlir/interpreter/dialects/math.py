@@ -11,6 +11,12 @@ from relax_mlir.interpreter.operators.unary import erf_of, erfc_of
 __all__ = ["read"]
 
 
+def cttz(x: Any, *, element: str) -> int:
+    """The number of zeros below the lowest bit that is set; all of them without one."""
+    number, width = int(x), int(element[1:])
+    return (number & -number).bit_length() - 1 if number else width
+
+
 def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
     def compute(*operands: Any) -> Any:
         return function(*(np.asarray(x, np.float64) for x in operands))

@@ -1,5 +1,6 @@
 """Control flow, on single values."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,18 @@ def for_(frame: Frame, op: scf.ForOp, lower: int, upper: int, step: int, *carrie
     for index in range(int(lower), int(upper), int(step)):
         values = frame.nested().run(block, [index, *values])
     return values
+
+
+def parallel(frame: Frame, op: scf.ParallelOp, *bounds: int) -> list[Any]:
+    """Runs the body for each index, the last ones first: no iteration may rely on another."""
+    if len(op.operation.results):
+        raise ValueError("reduces, which is not known")
+    block = op.regions[0].blocks[0]
+    count = len(block.arguments)
+    lower, upper, step = (bounds[i * count : (i + 1) * count] for i in range(3))
+    for at in product(*(reversed(range(*loop)) for loop in zip(lower, upper, step, strict=True))):
+        frame.nested().run(block, at)
+    return []
 
 
 def while_(frame: Frame, op: scf.WhileOp, *carried: Any) -> list[Any]:

@@ -73,14 +73,14 @@ def insert(value: Any, x: np.ndarray, *indices: int) -> np.ndarray:
     return result
 
 
-def _where(
+def parts_of(
     shape: Sequence[int],
     dynamic: Sequence[int],
     offsets: Sequence[int],
     sizes: Sequence[int],
     strides: Sequence[int],
 ) -> tuple[slice, ...]:
-    """The slices of a tensor, which have to lie inside of it."""
+    """The slices of what has these dims; raises ValueError if they leave it."""
     rest = list(dynamic)
     parts = []
     for static in (offsets, sizes, strides):
@@ -107,11 +107,12 @@ def extract_slice(
     result: ir.RankedTensorType,
 ) -> np.ndarray:
     """A part of a tensor; dims of extent 1 that the result does not have are dropped."""
-    part = x[_where(x.shape, dynamic, static_offsets, static_sizes, static_strides)]
-    return part.reshape(_reduced(part.shape, result.shape))
+    part = x[parts_of(x.shape, dynamic, static_offsets, static_sizes, static_strides)]
+    return part.reshape(reduced(part.shape, result.shape))
 
 
-def _reduced(shape: Sequence[int], wanted: Sequence[int]) -> list[int]:
+def reduced(shape: Sequence[int], wanted: Sequence[int]) -> list[int]:
+    """The dims without as many of extent 1 as there are too many."""
     kept: list[int] = []
     surplus = len(shape) - len(wanted)
     for extent in shape:
@@ -133,7 +134,7 @@ def insert_slice(
 ) -> np.ndarray:
     """The tensor with a part replaced."""
     result = x.copy()
-    where = _where(x.shape, dynamic, static_offsets, static_sizes, static_strides)
+    where = parts_of(x.shape, dynamic, static_offsets, static_sizes, static_strides)
     if result[where].size != part.size:
         raise ValueError(f"inserts {part.shape} where there is room for {result[where].shape}")
     result[where] = part.reshape(result[where].shape)

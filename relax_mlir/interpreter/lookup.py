@@ -1,0 +1,72 @@
+"""The function that computes an op, found by the op's name."""
+
+import inspect
+import keyword
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from relax_mlir.bindings import arith, ir
+from relax_mlir.dialects.graph import GraphOp
+
+from .constants import constant_value
+from .elements import Read, stored
+
+TERMINATORS = ("func.return", "scf.yield", "scf.condition", "scf.reduce", "linalg.yield")
+
+
+def find(op: ir.OpView) -> tuple[Callable[..., Any], Read] | None:
+    """The function that computes an op, and how it reads operands; None if nothing is known."""
+    if isinstance(op, arith.ConstantOp):
+        value = constant_value(op.attributes["value"])
+        return lambda: value, stored
+    dialect, _, name = op.operation.name.partition(".")
+    is_operator = isinstance(op, GraphOp) and op.has_rule()
+    module = _module(_family(op) if is_operator else f"dialects.{dialect}")
+    function = _member(module, name) or _member(module, "any_op")
+    return None if function is None else (function, module.read)
+
+
+def function_of_operator(kind: type[GraphOp]) -> Callable[..., Any] | None:
+    """The function that says what an operator means, None if there is none."""
+    return _member(_module(_family(kind)), kind.OPERATION_NAME.partition(".")[2])
+
+
+def is_known(op: ir.OpView) -> bool:
+    """Whether there is a function that computes an op, or it only holds or ends others."""
+    return op.operation.name in (*TERMINATORS, "func.func") or find(op) is not None
+
+
+@cache
+def parameters(function: Callable[..., Any]) -> tuple[bool, list[str]]:
+    """Whether a function takes the frame, and the names of what it takes as keywords."""
+    if isinstance(function, np.ufunc):
+        return False, []
+    try:
+        kinds = {name: p.kind for name, p in inspect.signature(function).parameters.items()}
+    except ValueError:  # one of NumPy's
+        return False, []
+    named = [name for name, kind in kinds.items() if kind is inspect.Parameter.KEYWORD_ONLY]
+    return "frame" in kinds, named
+
+
+def _family(op: ir.OpView | type[GraphOp]) -> str:
+    """The module for the operators of a file of the dialect."""
+    return "operators." + op.__module__.rpartition(".")[2]
+
+
+def _member(module: ModuleType, name: str) -> Callable[..., Any] | None:
+    return getattr(module, f"{name}_" if keyword.iskeyword(name) else name, None)
+
+
+@cache
+def _module(name: str) -> ModuleType:
+    """A module of this package; an empty one if there is none of that name."""
+    if find_spec(f"{__package__}.{name}") is None:
+        return ModuleType(name)
+    return import_module(f"{__package__}.{name}")
