@@ -29,11 +29,14 @@ from relax_mlir.analysis.functions import (
 from relax_mlir.analysis.rename import FreshSymbols, rename_symbols, used_symbols
 from relax_mlir.analysis.scopes import scoped_ops
 from relax_mlir.analysis.signatures import parameter_types, unify
+from relax_mlir.analysis.symbols import dims_of
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     Annotation,
     CallOp,
     MatchCastOp,
+    RequireOp,
+    ShapeValueType,
     TensorType,
     annotation_of,
     dims_equal,
@@ -41,6 +44,7 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import safe_erase, walk_ops
+from relax_mlir.symbolic import Fact
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,7 @@ def _inline(call: CallOp, callee: func.FuncOp, fresh: FreshSymbols) -> None:
         block = copy.entry_block
         for parameter, value in zip(block.arguments, arguments, strict=True):
             parameter.replace_all_uses_with(passed(value, annotation_of(parameter)))
+            _require_shape(value, parameter, call.callee_name)
         *body, terminator = list(block.operations)
         results = list(terminator.operands)
         terminator.operation.erase()
@@ -114,6 +119,16 @@ def _require_facts(function: func.FuncOp) -> None:
     *_, (_, scope) = scoped_ops(function)
     for fact in facts:
         scope.require([fact], f"@{function.name.value}", function.location)
+
+
+def _require_shape(value: ir.Value, parameter: ir.Value, callee: str) -> None:
+    """Has a shape checked that is not shown to be what the parameter says."""
+    if not isinstance(parameter.type, ShapeValueType):
+        return
+    dims = zip(dims_of(annotation_of(value)), dims_of(annotation_of(parameter)))
+    for got, want in dims:
+        if got is not None and want is not None and not dims_equal(got, want):
+            RequireOp.build([Fact(got, "==", want)], f"@{callee}")
 
 
 def passed(value: ir.Value, annotation: Annotation) -> ir.Value:

@@ -144,3 +144,18 @@ func.func private @copied(%x: !v) -> !v {
   %0 = "graph.exp"(%x) : (!v) -> !v
   return %0 : !v
 }
+
+// -----
+
+// A shape has no cast: what the parameter says of it is required.
+// CHECK-LABEL: func @passes_shape(
+// CHECK-NEXT:    graph.require q == p  by @shaped
+// CHECK-NEXT:    graph.exp
+func.func @passes_shape(%x: tensor<?xf32, #graph.shape<["p"]>>, %s: !graph.shape_value<["q"]>) -> tensor<?xf32, #graph.shape<["p"]>> {
+  %0 = "graph.call"(%x, %s) {callee = @shaped, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (tensor<?xf32, #graph.shape<["p"]>>, !graph.shape_value<["q"]>) -> tensor<?xf32, #graph.shape<["p"]>>
+  return %0 : tensor<?xf32, #graph.shape<["p"]>>
+}
+func.func private @shaped(%x: tensor<?xf32, #graph.shape<["n"]>>, %s: !graph.shape_value<["n"]>) -> tensor<?xf32, #graph.shape<["n"]>> {
+  %0 = "graph.exp"(%x) : (tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["n"]>>
+  return %0 : tensor<?xf32, #graph.shape<["n"]>>
+}

@@ -153,6 +153,29 @@ def test_a_result_of_dims_that_the_caller_cannot_know_is_refused(level: int) -> 
         relax_mlir.compile(UNKNOWN, opt_level=level)
 
 
+SHAPE = f"""
+!n = tensor<?xf32, #graph.shape<["n"]>>
+!p = tensor<?xf32, #graph.shape<["p"]>>
+func.func private @f(%x: !n, %s: !graph.shape_value<["n"]>) -> !n ATTRIBUTES {{
+  %0 = "graph.negative"(%x) : (!n) -> !n
+  return %0 : !n
+}}
+func.func @main(%x: !p, %s: !graph.shape_value<["q"]>) -> !p {{
+  %0 = "graph.call"(%x, %s) {{callee = @f, {segments(2, 1)}}}
+      : (!p, !graph.shape_value<["q"]>) -> !p
+  return %0 : !p
+}}"""
+
+
+@pytest.mark.parametrize("attributes", ["", "attributes {graph.noinline}"])
+def test_shapes_that_are_passed_agree(attributes: str) -> None:
+    main = relax_mlir.compile(SHAPE.replace("ATTRIBUTES", attributes), opt_level=0)["main"]
+    x = numbers(3)
+    np.testing.assert_array_equal(main(x, [3]), -x)
+    with pytest.raises(ExecutionError, match=r"^@f requires [pq] == [pq], but p = 3, q = 4$"):
+        main(x, [4])
+
+
 N, M = (f'tensor<?xf32, #graph.shape<["{name}"]>>' for name in "nm")
 BY_HAND = f"""
 func.func private @same(%x: {N}, %y: {N}) -> {N} {{
