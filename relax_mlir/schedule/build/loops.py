@@ -301,6 +301,13 @@ def splat_integer(number: int, lanes: int, element: ir.Type) -> ir.Value:
     )
 
 
+def splat_of(number: float, lanes: int, element: ir.Type) -> ir.Value:
+    """A vector that holds one number, a float or a whole one by the element type, everywhere."""
+    if isinstance(element, ir.FloatType):
+        return splat(number, lanes, element)
+    return splat_integer(int(number), lanes, element)
+
+
 def mask(count: Index, lanes: int, certain: int = 0) -> ir.Value:
     """Lanes below `count`, which is `certain` at least."""
     bit = ir.IntegerType.get_signless(1)

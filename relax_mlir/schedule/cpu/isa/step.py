@@ -15,8 +15,7 @@ from relax_mlir.dialects.graph import element_bits
 from relax_mlir.schedule.build.loops import (
     Index,
     broadcast,
-    splat,
-    splat_integer,
+    splat_of,
     value,
     vector_type,
 )
@@ -106,9 +105,7 @@ class Step(ABC):
 
     def splat(self, number: float) -> ir.Value:
         """Sums that are all one number."""
-        if isinstance(self.total, ir.FloatType):
-            return splat(number, self.lanes, self.total)
-        return splat_integer(int(number), self.lanes, self.total)
+        return splat_of(number, self.lanes, self.total)
 
     def add(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """Sums of sums."""
@@ -121,9 +118,7 @@ class Step(ABC):
     @property
     def ones(self) -> ir.Value:
         """Factors that are all one."""
-        if isinstance(self.element, ir.FloatType):
-            return splat(1, self.width, self.element)
-        return splat_integer(1, self.width, self.element)
+        return splat_of(1, self.width, self.element)
 
     def groups(self, x: ir.Value) -> ir.Value:
         """A vector of elements, one lane for each group: what is transposed to make a panel."""

@@ -8,7 +8,7 @@ left side while it is near, and is read as it lies.
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import ir, memref, vector
 from relax_mlir.schedule.build.block import Block
@@ -31,8 +31,6 @@ from relax_mlir.schedule.build.loops import (
     parallel_range,
     round_up,
     scratch,
-    splat,
-    splat_integer,
     store,
     sub,
     value,
@@ -40,7 +38,8 @@ from relax_mlir.schedule.build.loops import (
 
 from .gemm_problem import Problem
 from .gemm_tile import Tiling
-from .packing import Matrix, RowCopy
+from .packing import NO_SUMS, Matrix, RowCopy
+from .row_starts import RowStarts
 
 MOST_ROWS = {True: 64, False: 12}
 """Rows up to which these kernels beat packing the right side, by whether it is [n, k]."""
@@ -61,7 +60,7 @@ MOST_STRIP = 2048
 
 
 def reads_along_k(problem: Problem) -> bool:
-    """Whether the right side is [n, k]; only then may it be multiplied in pairs here."""
+    """Whether the right side is [n, k]; only then may it be multiplied by groups here."""
     return problem.rhs[0]([0] * len(problem.batch)).k_is_innermost
 
 
@@ -89,10 +88,10 @@ def emit_gemv(tiling: Tiling, problem: Problem) -> None:
                 total = problem.step.total
                 buffers = [stack.enter_context(scratch(size, total)) for _ in problem.rhs]
                 for buffer, rhs in zip(buffers, problem.rhs, strict=True):
+                    rows, starts = left(index, batch)
                     strip = _Strip(
-                        tiling, problem, left(index, batch), rhs(batch), column, columns, buffer,
-                        stride,
-                    )  # fmt: skip
+                        tiling, problem, rows, starts, rhs(batch), column, columns, buffer, stride
+                    )
                     strip.sum_along_k() if along_k else strip.sum_along_n()
                 block = Block(batch, 0, problem.rows, column, columns, tuple(buffers), stride)
                 problem.epilogue(block)
@@ -111,25 +110,37 @@ def _strip(tiling: Tiling, problem: Problem) -> tuple[Index, int]:
 
 def left_rows(
     tiling: Tiling, problem: Problem, stack: ExitStack
-) -> Callable[[Index, Sequence[Index]], Matrix]:
-    """The left side with neighbours along k, as it is multiplied: copied, unless it is like that.
+) -> Callable[[Index, Sequence[Index]], tuple[Matrix, RowStarts]]:
+    """The left side with neighbours along k, as it is multiplied, and what sums of rows begin with.
 
-    The result takes the number of a matrix of the batch, and its index.
+    It is copied, unless it lies like that. The result takes the number of a matrix of the batch,
+    and its index.
     """
-    first = problem.lhs([0] * len(problem.batch))
-    step = problem.step
+    first, step = problem.lhs([0] * len(problem.batch)), problem.step
+    plain = RowStarts(step, problem.initial, problem.factor, None)
     if not first.convert and first.k_is_innermost and step.group == 1:
-        return lambda _, batch: problem.lhs(batch)
-    stride = round_up(problem.depth, tiling.lanes)
-    size = mul(round_up(problem.rows, tiling.lanes), stride)
-    buffer = stack.enter_context(scratch(mul(problem.batch_size, size), step.storage))
+        return lambda _, batch: (problem.lhs(batch), plain)
+    rows, stride = round_up(problem.rows, tiling.lanes), round_up(problem.depth, tiling.lanes)
+    size, count = mul(rows, stride), problem.batch_size
+    buffer = stack.enter_context(scratch(mul(count, size), step.storage))
+    if problem.factor:
+        room = scratch(mul(count, rows, tiling.lanes), step.total)
+        plain = replace(plain, buffer=stack.enter_context(room))
+
+    def starts(index: Index) -> RowStarts:
+        return replace(plain, first=mul(index, rows))
 
     def copy(index: ir.Value) -> None:
         source, start = problem.lhs(problem.batch_index(index)), mul(index, size)
-        RowCopy(step, buffer, start, stride, problem.depth).copy(source, 0, problem.rows)
+        sums = starts(index) if problem.factor else NO_SUMS
+        RowCopy(step, buffer, start, stride, problem.depth, sums=sums).copy(source, 0, problem.rows)
 
-    parallel_range(problem.batch_size, 1, copy)
-    return lambda index, _: Matrix(buffer, mul(index, size), stride, 1, problem.rows, problem.depth)
+    def left(index: Index, _: Sequence[Index]) -> tuple[Matrix, RowStarts]:
+        at = mul(index, size)
+        return Matrix(buffer, at, stride, 1, problem.rows, problem.depth), starts(index)
+
+    parallel_range(count, 1, copy)
+    return left
 
 
 @dataclass(frozen=True)
@@ -139,6 +150,7 @@ class _Strip:
     tiling: Tiling
     problem: Problem
     lhs: Matrix
+    row_starts: RowStarts
     rhs: Matrix
     column: Index
     columns: Index
@@ -218,7 +230,8 @@ class _Strip:
         def one(k: Index, sums: Sequence[ir.Value], keep: bool) -> list[ir.Value]:
             width, at = lanes * step.group, mul(k, step.group)
             some = mask(sub(self.rhs.depth, at), width) if keep else None
-            right = [self.rhs.load(add(start, at), width, some) for start in starts]
+            loaded = [self.rhs.load(add(start, at), width, some) for start in starts]
+            right = [step.right_of(x) for x in loaded]
             self.rhs.prefetch(add(ahead, mul(at, len(starts))), len(starts) * width)
             some = mask(sub(depth, k), lanes) if keep else None
             result = []
@@ -241,18 +254,11 @@ class _Strip:
             part = parts[u * count : (u + 1) * count]
             total = [step.add(a, b) for a, b in zip(total, part, strict=True)]
         total = for_range(main, depth, lanes, lambda k, *sums: one(k, sums, True), total)
-        initial = self._initial(len(starts))
         for i in range(rows):
+            initial = self.row_starts.load(add(row, i), len(starts))
             across = add_across(total[i * len(starts) : (i + 1) * len(starts)], step.add)
             at = add(mul(add(row, i), self.stride), j)
             store(step.add(initial, across), self.sums, at)
-
-    def _initial(self, count: int) -> ir.Value:
-        """What so many sums begin with."""
-        number, total = self.problem.initial, self.problem.step.total
-        if isinstance(total, ir.FloatType):
-            return splat(number, count, total)
-        return splat_integer(int(number), count, total)
 
     def _accumulate(self, starts: Sequence[Index], k: ir.Value, row: Index, rows: int) -> None:
         """Adds lhs[row + i, k + u] * (weights from starts[u] on) to the sums of `rows` rows."""

@@ -47,6 +47,8 @@ MOST_BESIDE = 12
 """Lines of a set of the first-level cache, at most, that rows of a result have there at once."""
 MOST_BESIDE_TILES = 6
 """Rows up to which weights that are not packed are read as they lie, not packed for tiles."""
+INT8_MOST_ROWS = 4
+"""Rows up to which 8-bit integers that lie as [n, k] are not packed."""
 INT8_TILES_BLOCK_K, INT8_TILES_MOST_K = 160, 192
 """Groups of k that tile registers take at once: more, of a panel and a tile, leave the L1 cache."""
 
@@ -207,7 +209,12 @@ class _Rule:
         """Emits a product of 8-bit integers."""
         problem = self._problem(self._shape, int8.step, int8)
         many = replace(self.tiling, block_k=INT8_TILES_BLOCK_K, most_k=INT8_TILES_MOST_K)
-        self._emit_tiles(self.tiling, problem, many)
+        is_plain = not problem.packed and reads_along_k(problem)
+        if_else(
+            is_plain and less(problem.rows, INT8_MOST_ROWS + 1),
+            lambda: emit_gemv(self.tiling, problem),
+            lambda: self._emit_tiles(self.tiling, problem, many),
+        )
 
     def _emit_many(self, tiling: Tiling, problem: Problem, widened: Problem | None = None) -> None:
         """Emits a product; from some rows on `widened`, if given, or in tile registers."""

@@ -38,6 +38,7 @@ from .gemm_problem import Problem, packed_panel
 from .gemm_tile import Left, Tile, Tiling
 from .gemv_kernel import TASK_ELEMENTS, left_rows
 from .packing import Matrix
+from .row_starts import RowStarts
 
 
 def emit_packed_row(tiling: Tiling, problem: Problem) -> None:
@@ -103,7 +104,7 @@ class _Row:
 
     tiling: Tiling
     problem: Problem
-    left: Callable[[Index, Sequence[Index]], Matrix]
+    left: Callable[[Index, Sequence[Index]], tuple[Matrix, RowStarts]]
     index: Index
     batch: tuple[Index, ...]
     panels: Places
@@ -129,11 +130,11 @@ class _Row:
     def _sums(self, side: Matrix) -> list[ir.Value]:
         """The sums of each panel, vector by vector."""
         tiling, problem = self.tiling, self.problem
-        step, lhs = problem.step, self.left(self.index, self.batch)
+        step, (lhs, starts) = problem.step, self.left(self.index, self.batch)
         rights = [packed_panel(problem, side, panel, 0) for panel in self.panels]
         left = Left(lhs.buffer, lhs.at(0, 0), 0)
         tile = Tile(tiling, step, 1, tiling.vectors)
-        initial = [step.splat(problem.initial)] * tiling.vectors
+        initial = [starts.load(0)] * tiling.vectors
         if len(rights) == 1:
             return tile.sums(problem.depth, left, 0, rights[0], initial)
 

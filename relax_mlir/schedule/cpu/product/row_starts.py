@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, vector
-from relax_mlir.schedule.build.loops import Index, add, broadcast, load, mul, store
+from relax_mlir.schedule.build.loops import Index, add, broadcast, load, mul, splat_of, store
 from relax_mlir.schedule.cpu.isa.step import Step
 
 
@@ -54,8 +54,9 @@ class RowStarts:
         """Where the start of a row is."""
         return mul(add(self.first, row), self.step.lanes)
 
-    def load(self, row: Index) -> ir.Value:
-        """What the sums of a row begin with."""
+    def load(self, row: Index, count: int | None = None) -> ir.Value:
+        """What so many sums of a row begin with, or as many as there are lanes."""
+        count = count or self.step.lanes
         if self.buffer is None:
-            return self.step.splat(self.initial)
-        return load(self.buffer, self.at(row), self.step.lanes)
+            return splat_of(self.initial, count, self.step.total)
+        return load(self.buffer, self.at(row), count)
