@@ -43,7 +43,7 @@ FLAGS = (
 
 # What the modules of a process share lies in a variable of this name: modules with other sources of
 # it have one of their own.
-SHARED = ("memory.c", "process.c", "thread.c", "scratch.c", "pool.c")
+SHARED = ("relax_runtime.h", "memory.c", "process.c", "thread.c", "scratch.c", "pool.c")
 PROCESS = "rx_process_"
 
 

@@ -41,8 +41,7 @@ static void say_dtype(RxContext* context, int32_t code, int32_t bits, int32_t la
   if (lanes != 1) say(context, "x%d", lanes);
 }
 
-/* Bytes of a tensor, dims of 0 left out: no stride is longer. -1: beyond an int64, or a negative dim.
- */
+/* Bytes of a tensor, dims of 0 left out: no stride is longer. -1: too many, or a negative dim. */
 static int64_t span_bytes(int32_t bits, int32_t ndim, const int64_t* dims) {
   int64_t bytes = (bits + 7) / 8;
   for (int32_t d = 0; d < ndim; d++)

@@ -1,4 +1,5 @@
-/* Contexts: the arena and the error text of one call, and the contexts beside it for calls that overlap. */
+/* Contexts: the arena and the error text of one call, and the contexts beside it for calls that
+ * overlap. */
 #include <stdarg.h>
 #include <stdio.h>
 

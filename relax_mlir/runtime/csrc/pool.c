@@ -1,9 +1,9 @@
 /* The thread pool: workers spin briefly for the next region, then sleep on a futex.
  *
- * A process has one pool, of which several regions may have workers at the same time: a caller claims
- * those that are free, in a word of bits. Each worker owns one word of its state. The caller posts its
- * region to the workers it claimed, works itself, and at the end takes back what a worker has not
- * begun: a sleeping or preempted worker never holds up a region.
+ * A process has one pool, of which several regions may have workers at the same time: a caller
+ * claims those that are free, in a word of bits. Each worker owns one word of its state. The caller
+ * posts its region to the workers it claimed, works itself, and at the end takes back what a worker
+ * has not begun: a sleeping or preempted worker never holds up a region.
  *
  *     IDLE --caller--> POSTED --worker--> RUNNING --worker--> IDLE
  *     ASLEEP --caller--> POSTED (and a wake-up)      POSTED --caller--> IDLE (taken back)
@@ -165,7 +165,8 @@ static void* run_worker(void* argument) {
 static Pool* get_pool(void) {
   Pool* pool = atomic_load_explicit(&RX_PROCESS.pool, memory_order_acquire);
   if (pool) return pool;
-  void* fresh = mmap(NULL, sizeof *pool, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  int protection = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS;
+  void* fresh = mmap(NULL, sizeof *pool, protection, flags, -1, 0);
   if (fresh == MAP_FAILED) return NULL;
   ((Pool*)fresh)->num_cpus = count_cpus();
   if (atomic_compare_exchange_strong(&RX_PROCESS.pool, &pool, fresh)) return fresh;

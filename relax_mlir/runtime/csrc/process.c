@@ -1,9 +1,9 @@
 /* What all modules of a process share: the pool of threads, and the state of each thread.
  *
- * Every module has this variable, exported with the binding STB_GNU_UNIQUE: the loader takes the one
- * of the module that came first for all of them, also for those that see nothing else of each other,
- * and never unloads that module. So its functions are what the pool's threads run, and what frees the
- * state of a thread that ends. The variable's name says how what it leads to is laid out.
+ * Every module has this variable, exported with the binding STB_GNU_UNIQUE: the loader takes the
+ * one of the module that came first for all of them, also for those that see nothing else of each
+ * other, and never unloads that module. So its functions are what the pool's threads run, and what
+ * frees the state of a thread that ends. The variable's name says how what it leads to is laid out.
  */
 #include <linux/futex.h>
 #include <pthread.h>
@@ -55,8 +55,9 @@ static void futex(void* word, int operation, uint32_t value) {
   syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
 }
 
-/* Takes a lock: 0 while it is free, else twice the generation of its holder, plus 1 if threads wait.
- * Nonzero if its holder was left behind by a fork, so that what it guards may be half written. */
+/* Takes a lock: 0 while it is free, else twice the generation of its holder, plus 1 if threads
+ * wait. Nonzero if its holder was left behind by a fork, so that what it guards may be half
+ * written. */
 static int take_lock(uint32_t* lock) {
   uint32_t own = 2 * RX_PROCESS.generation, seen = 0;
   while (!__atomic_compare_exchange_n(lock, &seen, own, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {

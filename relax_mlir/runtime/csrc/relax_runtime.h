@@ -10,25 +10,26 @@
  *
  *     RxContext *context = rx_create();
  *     float x[6] = {0}, y[6];
- *     int64_t dims[2] = {2, 3}, room[2];
+ *     int64_t dims[2] = {2, 3};
  *     DLTensor arg = {x, {1, 0}, 2, {2, 32, 1}, dims, NULL, 0};
- *     // Or data = NULL and shape = room: then rx_free what the call allocates.
+ *     // Or data = NULL and room for two dims as shape: then rx_free what the call allocates.
  *     DLTensor result = {y, {1, 0}, 2, {2, 32, 1}, dims, NULL, 0};
- *     RxCall call = {context, rx_fn_main, &arg, &result, 1, 1};
+ *     RxCall call = {context, rx_fn_main, &arg, &result, 1, 1, RX_NOTHING, 0, {0}};
  *     if (rx_call(&call)) puts(rx_last_error(context));
  *     rx_destroy(context);
  *
  * Each graph function @f is exported as
  *
  *     int32_t rx_fn_f(RxContext *, const DLTensor *args, int32_t num_args, DLTensor *results,
- * int32_t num_results);
+ *                     int32_t num_results);
  *
- * and returns 0, or nonzero with a text in the context. Called by itself, without rx_call, it ends the
- * process when a kernel runs out of memory, and one context serves one such call at a time.
+ * and returns 0, or nonzero with a text in the context. Called by itself, without rx_call, it ends
+ * the process when a kernel runs out of memory, and one context serves one such call at a time.
  *
  * rx_call may be called from any number of threads, with one context or several. All modules of a
- * process share one pool of threads, which are started when a loop first wants them, and kept. A child
- * that is forked may call what its parent called, also while other threads of the parent are in calls.
+ * process share one pool of threads, which are started when a loop first wants them, and kept. A
+ * child that is forked may call what its parent called, also while other threads of the parent are
+ * in calls.
  */
 #ifndef RELAX_RUNTIME_H
 #define RELAX_RUNTIME_H
@@ -116,8 +117,9 @@ typedef struct {
 } RxFresh;
 RX_API void rx_release(RxFresh* fresh);
 
-/* Makes the call on `threads` threads; 0: those of the context. A result i with fresh[i] is allocated
- * and described there, unless it is an argument updated in place, and results[i] is not looked at. */
+/* Makes the call on `threads` threads; 0: those of the context. A result i with fresh[i] is
+ * allocated and described there, unless it is an argument updated in place, and results[i] is not
+ * looked at. */
 RX_API int32_t rx_call_on(RxCall* call, int32_t threads, RxFresh* const* fresh);
 
 /* Exchanges args[index] and `tensor` when no thread makes the call. */
@@ -136,15 +138,15 @@ enum { RX_ALLOCATIONS, RX_KERNELS, RX_PARALLEL_REGIONS, RX_ARENA_BYTES, RX_NUM_C
 RX_API int64_t rx_counter(int32_t which); /* -1 for an unknown counter */
 
 /* Spans of time: one per call of a kernel, in the order of their ends, from CLOCK_MONOTONIC in
- * nanoseconds. `site` counts the kernel calls of a host function, which the metadata describes, `call`
- * the calls since rx_profile. Recording starts anew with rx_profile and stops when `capacity` spans
- * are full; 0 turns it off. Nonzero when out of memory. */
+ * nanoseconds. `site` counts the kernel calls of a host function, which the metadata describes,
+ * `call` the calls since rx_profile. Recording starts anew with rx_profile and stops when
+ * `capacity` spans are full; 0 turns it off. Nonzero when out of memory. */
 typedef struct {
   int32_t site, call;
   int64_t begin, end;
 } RxSpan;
 RX_API int32_t rx_profile(int64_t capacity);
-RX_API int64_t rx_spans(RxSpan* copies, int64_t capacity); /* how many there are; copies the first */
+RX_API int64_t rx_spans(RxSpan* copies, int64_t capacity); /* the number; copies the first */
 
 RX_API void rx_free(void* data); /* releases a result that the runtime allocated */
 
@@ -164,8 +166,8 @@ RX_API const char* rx_metadata(void);
 /* ---- Tables that generated code passes
  * ---------------------------------------------------------------------- */
 
-/* An expression in postfix order: pairs (opcode, operand), the operand of an operator being 0. It is
- * computed exactly; symbols and dims are integers of [0, 2^63). */
+/* An expression in postfix order: pairs (opcode, operand), the operand of an operator being 0. It
+ * is computed exactly; symbols and dims are integers of [0, 2^63). */
 enum { RX_CONST, RX_SYMBOL, RX_ADD, RX_SUB, RX_MUL, RX_FLOORDIV, RX_MOD, RX_MIN, RX_MAX };
 
 typedef struct {
@@ -225,13 +227,13 @@ typedef struct {
 
 /* Checks number, device, dtype, rank, layout, dims and facts of the arguments and writes the value
  * of each symbol. A dim that is one unbound symbol binds it; `a*s + b` with a > 0 and one unbound
- * symbol binds it by exact division; other dims are compared, without wrapping. A symbol that no argument mentions
- * gets -1, and facts on it are left to the caller. */
+ * symbol binds it by exact division; other dims are compared, without wrapping. A symbol that no
+ * argument mentions gets -1, and facts on it are left to the caller. */
 int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args, int32_t num_args,
                 int32_t num_results, int64_t* symbols);
 
-/* Memory of the context's arena, 64-byte aligned, until rx_bind or a release to an earlier mark. NULL:
- * no memory. */
+/* Memory of the context's arena, 64-byte aligned, until rx_bind or a release to an earlier mark.
+ * NULL: no memory. */
 void* rx_arena(RxContext* context, int64_t bytes);
 
 /* What rx_arena gives from now on ends with the release. */
@@ -248,8 +250,8 @@ void* rx_result(RxContext* context, DLTensor* results, int32_t index, int32_t co
 int32_t rx_result_alias(RxContext* context, DLTensor* results, int32_t index,
                         const DLTensor* argument);
 
-/* Binds, as rx_bind does, those symbols of a cast that are -1 by the dims of its tensor, and checks the
- * other dims and the facts. Nonzero on error. */
+/* Binds, as rx_bind does, those symbols of a cast that are -1 by the dims of its tensor, and checks
+ * the other dims and the facts. Nonzero on error. */
 int32_t rx_match_cast(RxContext* context, const RxFunction* info, int64_t* dims, int64_t* symbols);
 
 /* Fails unless one of the facts holds, which `info->name` requires. */

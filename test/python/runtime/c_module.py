@@ -91,14 +91,7 @@ def build_module(
 ) -> Path:
     """Compiles the functions, links them with the runtime's bitcode, returns the shared object."""
     source = directory / "module.c"
-    metadata = {
-        "functions": {function.name: _signature(function) for function in functions},
-        "libraries": list(libraries),
-    }
-    parts = ['#include "relax_runtime.h"', "#include <string.h>", prelude]
-    parts += [_define(function) for function in functions]
-    parts.append(f"const char *rx_metadata(void) {{ return {json.dumps(json.dumps(metadata))}; }}")
-    source.write_text("\n".join(parts))
+    source.write_text(c_source(functions, prelude, libraries))
     made = directory / "module.o"
     flags = ("-O2", "-fPIC", "-fno-sanitize=all", "-fno-stack-protector")
     target = f"{platform.machine()}-linux-gnu.2.17"
@@ -110,6 +103,20 @@ def build_module(
     result = directory / "module.so"
     result.write_bytes(link_shared(objects, exports, unique=unique))
     return result
+
+
+def c_source(
+    functions: Sequence[CFunction], prelude: str = "", libraries: Sequence[dict] = ()
+) -> str:
+    """The C code of a module."""
+    metadata = {
+        "functions": {function.name: _signature(function) for function in functions},
+        "libraries": list(libraries),
+    }
+    parts = ['#include "relax_runtime.h"', "#include <string.h>", prelude]
+    parts += [_define(function) for function in functions]
+    parts.append(f"const char *rx_metadata(void) {{ return {json.dumps(json.dumps(metadata))}; }}")
+    return "\n".join(parts)
 
 
 @cache
