@@ -13,12 +13,17 @@ from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import detail
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes import PassFailure
+from relax_mlir.program.contraction import find_contractions
+from relax_mlir.program.reading import Unscheduled, read_kernel
 from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.cpu.attention import attention
+from relax_mlir.schedule.cpu.attention.attention_cache import find_operands
 from relax_mlir.schedule.cpu.convolution import convolution, pooling
 from relax_mlir.schedule.cpu.product.matmul import schedule_matmul
-from relax_mlir.schedule.cpu.quantized.quantized_matmul import schedule_quantized_matmul
-from relax_mlir.schedule.nests.emit import Unscheduled, read_kernel
+from relax_mlir.schedule.cpu.quantized.quantized_matmul import (
+    find_decoded,
+    schedule_quantized_matmul,
+)
 from relax_mlir.target import Target
 
 from .nests import elementwise, fallback, row_reduction, scalar
@@ -91,3 +96,20 @@ def _text(reason: Refusal | PassFailure) -> str:
 def _mark(module: ir.Operation, name: str, rule_name: str) -> None:
     scheduled = ir.SymbolTable(module)[name]
     scheduled.operation.attributes["tir.schedule"] = ir.StringAttr.get(rule_name)
+
+
+def reads_decoded(kernel: PrimFunc) -> bool:
+    """Whether a rule for products, or for attention, reads what the program decodes in front of it.
+
+    Others compute the sums of a program, and would decode again for each of them.
+    """
+    try:
+        module, program = read_kernel(kernel)
+    except PassFailure:
+        return False
+    hinted = kernel.schedule_hint is not None and find_operands(program) is not None
+    found = (
+        hinted or find_decoded(program) is not None or bool(find_contractions(program, lambda _: 0))
+    )
+    del module  # the program refers to it
+    return found

@@ -14,7 +14,8 @@
 
 An update in place stays one. Extents of intermediate tensors are computed from those of the
 operands; the values of a shape operand become index arguments. Element-wise loops of the result
-are merged by MLIR's own fusion, which also lets a matmul read a transposed weight as it lies.
+are merged by MLIR's own fusion, which also lets a matmul read a transposed weight as it lies. What
+decodes a factor of a product stays a call of its own, unless a schedule rule can read it there.
 
 Needs: `relax-fuse-ops`. Leaves: no primitive function, and no tensor program that nothing calls.
 Source: paper §4.2 (FuseTensorIR); TVM `FuseTIR`.
@@ -23,6 +24,7 @@ Source: paper §4.2 (FuseTensorIR); TVM `FuseTIR`.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from relax_mlir.analysis.compute_pattern import moves_only
 from relax_mlir.analysis.functions import PRIMITIVE, graph_functions
 from relax_mlir.analysis.memory import Memory
 from relax_mlir.analysis.symbols import Binding, bindings
@@ -42,6 +44,7 @@ from relax_mlir.dialects.tir import PrimFunc, prim_funcs
 from relax_mlir.legalize.kernel import KernelBuilder, dim, empty, index
 from relax_mlir.passes import Pass, PassFailure, run_upstream
 from relax_mlir.rewriting import defining_op, is_unused, safe_erase, walk_ops
+from relax_mlir.schedule.rules import reads_decoded
 from relax_mlir.symbolic import Expr, as_expr
 
 PLACEHOLDER = "__fused"
@@ -60,9 +63,15 @@ class FuseTir(Pass):
         kernels = {kernel.name: kernel for kernel in prim_funcs(op)}
         merged: dict[str, Merged] = {}
         texts: dict[str, str] = {}
+        users: dict[str, list[CallOp]] = {name: [] for name in functions}
+        for call in walk_ops(op, CallOp):
+            if call.callee_name in functions:
+                users[call.callee_name].append(call)
         for name, function in functions.items():
-            result = merge(function, kernels)
-            _simplify(result.kernel)
+            result = _merge(function, kernels)
+            if _hoist_decoders(function, users[name], kernels, PrimFunc(result.kernel)):
+                safe_erase(result.kernel)
+                result = _merge(function, kernels)
             text = result.kernel.operation.get_asm(assume_verified=True)
             if text in texts:
                 safe_erase(result.kernel)
@@ -77,6 +86,69 @@ class FuseTir(Pass):
                 merged[name].kernel.attributes["sym_name"] = ir.StringAttr.get(name)
         if functions:
             erase_unused(op)
+
+
+def _merge(function: func.FuncOp, kernels: dict[str, PrimFunc]) -> "Merged":
+    result = merge(function, kernels)
+    _simplify(result.kernel)
+    return result
+
+
+def _hoist_decoders(
+    function: func.FuncOp, users: Sequence[CallOp], kernels: dict[str, PrimFunc], merged: PrimFunc
+) -> bool:
+    """Moves what decodes for a product in front of the calls, unless a schedule can read it inside.
+
+    Others would decode again for each row of the product. Returns whether the function has changed.
+    """
+    block = function.entry_block
+    members = [op for op in block.operations if isinstance(op, CallTirOp)]
+    sums = next((i for i, call in enumerate(members) if _is_product(kernels[call.callee_name])), 0)
+    decoders = [
+        call
+        for call in members[:sums]
+        if not moves_only(kernels[call.callee_name])
+        and len(call.outs) == 1
+        and all(value.owner == block for value in call.ins)
+    ]
+    if not decoders or reads_decoded(merged):
+        return False
+    old = list(block.arguments)
+    for call in decoders:
+        result = block.add_argument(call.outs[0].type, call.location)
+        call.outs[0].replace_all_uses_with(result)
+    read = {value for op in block.operations if op not in decoders for value in op.operands}
+    kept = [a for a in block.arguments if a in read or _is_shape(a)]
+    for user in users:
+        values = dict(zip(old, user.ins, strict=True))
+        for call, result in zip(decoders, list(block.arguments)[len(old) :], strict=True):
+            values[result] = _copy_before(user, call, values)
+        with ir.InsertionPoint(user), user.location:
+            types = [annotation_of(value) for value in user.outs]
+            new = CallOp.build(user.callee_name, [values[a] for a in kept], types)
+        for out, value in zip(user.outs, new.outs, strict=True):
+            out.replace_all_uses_with(value)
+        safe_erase(user)
+    for call in decoders:
+        safe_erase(call)
+    for i in reversed(range(len(block.arguments))):
+        if block.arguments[i] not in kept:
+            block.erase_argument(i)
+    kinds = ir.FunctionType.get([a.type for a in block.arguments], function.type.results)
+    function.attributes["function_type"] = ir.TypeAttr.get(kinds)
+    return True
+
+
+def _copy_before(user: CallOp, call: CallTirOp, values: dict[ir.Value, ir.Value]) -> ir.Value:
+    """The result of a copy of a call, of other operands, in front of another call."""
+    copy = call.operation.clone(ir.InsertionPoint(user))
+    for i, value in enumerate(call.ins):
+        copy.operands[i] = values[value]
+    return copy.results[0]
+
+
+def _is_product(kernel: PrimFunc) -> bool:
+    return kernel.pattern == "out_fusible" or kernel.schedule_hint is not None
 
 
 @dataclass

@@ -6,7 +6,6 @@ func.func private @k(%x: memref<?x4xf32>, %out: memref<?x4xf32>) attributes {tir
 """
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TypeVar
 
 from relax_mlir.bindings import func, ir
@@ -14,8 +13,8 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes import run_upstream
 from relax_mlir.program.nests import Nest, join
 from relax_mlir.program.placement import Placement, place
-from relax_mlir.program.program import Program, Stage, read_program
-from relax_mlir.rewriting import alone
+from relax_mlir.program.program import Program, Stage
+from relax_mlir.program.reading import read_kernel
 from relax_mlir.schedule.build.combine import combiner_of
 from relax_mlir.schedule.build.evaluate import Evaluator
 from relax_mlir.schedule.build.kernel import Kernel
@@ -26,34 +25,10 @@ from .plan import plan_nest
 from .vectorize import NestEmitter
 
 SCHEDULED = "tir.scheduled"
-_PREPARE = (
-    "builtin.module(convert-tensor-to-linalg,convert-elementwise-to-linalg,"
-    "func.func(linalg-generalize-named-ops),canonicalize,cse,"
-    "func.func(linalg-generalize-named-ops))"
-)
 _CLEAN = "builtin.module(canonicalize,cse,loop-invariant-code-motion,canonicalize)"
 
 Found = TypeVar("Found")
 EmitStages = Callable[[Kernel, list[Nest | ir.OpView]], None]
-
-
-class Unscheduled(PrimFunc):
-    """A tensor program that several rules may read: what they all need is done once."""
-
-    @cached_property
-    def prepared(self) -> ir.Module:
-        """The program in a module of its own, without encodings and named ops."""
-        module = alone(self.op)
-        strip_encodings(module)
-        run_upstream(_PREPARE, module.operation)
-        return module
-
-
-def read_kernel(prim_func: PrimFunc) -> tuple[ir.Module, Program]:
-    """A copy of the tensor program without encodings, in a module of its own, and its stages."""
-    known = prim_func if isinstance(prim_func, Unscheduled) else Unscheduled(prim_func.op)
-    module = alone(known.prepared.body.operations[0])
-    return module, read_program(module.body.operations[0], prim_func)
 
 
 def rewrite(
@@ -75,29 +50,6 @@ def rewrite(
     emit_kernel(prim_func, placement, target, lambda kernel: emit(kernel, found))
     del module  # the program refers to it
     return True
-
-
-def strip_encodings(module: ir.Module) -> None:
-    """Takes the encodings off all tensor types; casts between them become no-ops."""
-    function = module.body.operations[0]
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        arguments = [a for region in op.regions for block in region.blocks for a in block.arguments]
-        for value in [*op.results, *arguments]:
-            value.set_type(_plain(value.type))
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    kind = function.type
-    plain = ir.FunctionType.get([_plain(t) for t in kind.inputs], [_plain(t) for t in kind.results])
-    function.operation.attributes["function_type"] = ir.TypeAttr.get(plain)
-
-
-def _plain(type_: ir.Type) -> ir.Type:
-    if not isinstance(type_, ir.RankedTensorType):
-        return type_
-    kind = ir.RankedTensorType(type_)
-    return ir.RankedTensorType.get(kind.shape, kind.element_type)
 
 
 def group(placement: Placement, fuse: bool = True) -> list[Nest | ir.OpView]:

@@ -13,10 +13,11 @@ Needs: nothing. Leaves: a scheduled kernel, or the function as it was.
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.nests import Nest
 from relax_mlir.program.placement import place
+from relax_mlir.program.reading import read_kernel
 from relax_mlir.target import Target
 
 from .differences import approximate_exponentials
-from .emit import emit_kernel, emit_nests, group, read_kernel
+from .emit import emit_kernel, emit_nests, group
 
 
 def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:

@@ -16,12 +16,13 @@ from relax_mlir.analysis.tensor_programs import unsupported
 from relax_mlir.bindings import arith, bufferization, func, ir, memref, tensor
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes import PassFailure, run_upstream
+from relax_mlir.program.reading import strip_encodings
 from relax_mlir.rewriting import alone
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.memory import storage_type
 from relax_mlir.target import Target
 
-from .emit import SCHEDULED, strip_encodings
+from .emit import SCHEDULED
 
 _ON_TENSORS = "builtin.module(func.func(canonicalize,cse),convert-elementwise-to-linalg)"
 _BUFFERIZE = "builtin.module(one-shot-bufferize,func.func(canonicalize,cse))"

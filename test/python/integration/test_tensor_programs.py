@@ -335,3 +335,58 @@ def test_programs(level: int) -> None:
                 np.testing.assert_allclose(out, expected, tolerance, tolerance, err_msg=name)
             for array in (*ins, *outs):
                 check_guards(array)
+
+
+DECODER = """
+func.func private @decode(%w: tensor<64x20xi8>, %s: tensor<64x5xf32>, %out: tensor<64x40xf32>)
+    -> tensor<64x40xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]} outs(%out : tensor<64x40xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %c2 = arith.constant 2 : index
+    %c4 = arith.constant 4 : index
+    %c8 = arith.constant 8 : index
+    %byte = arith.divui %j, %c2 : index
+    %half = arith.remui %j, %c2 : index
+    %block = arith.divui %j, %c8 : index
+    %b = tensor.extract %w[%i, %byte] : tensor<64x20xi8>
+    %f = tensor.extract %s[%i, %block] : tensor<64x5xf32>
+    %bits = arith.muli %half, %c4 : index
+    %shift = arith.index_cast %bits : index to i8
+    %x = arith.shrui %b, %shift : i8
+    %c15 = arith.constant 15 : i8
+    %y = arith.andi %x, %c15 : i8
+    %z = arith.sitofp %y : i8 to f32
+    %r = arith.mulf %z, %f : f32
+    linalg.yield %r : f32
+  } -> tensor<64x40xf32>
+  return %0 : tensor<64x40xf32>
+}
+func.func @main(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %w: tensor<64x20xi8>,
+                %s: tensor<64x5xf32>) -> tensor<?x40xf32, #graph.shape<["n", 40]>> {
+  %0 = "graph.call_tir"(%w, %s) {callee = @decode, operandSegmentSizes = array<i32: SLOTS>,
+      resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>, sym_args = #graph.shape<[]>}
+      : (tensor<64x20xi8>, tensor<64x5xf32>) -> tensor<64x40xf32>
+  %1 = "graph.matmul"(%x, %0) : (tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x40xf32>)
+      -> tensor<?x40xf32, #graph.shape<["n", 40]>>
+  return %1 : tensor<?x40xf32, #graph.shape<["n", 40]>>
+}""".replace("SLOTS", ", ".join("11" + "0" * 30))
+
+
+@pytest.mark.parametrize("level", range(4))
+def test_a_decoder_written_by_hand(level: int) -> None:
+    """Two numbers of four bits in a byte, as in figure 9 of the paper, and a product with them."""
+    executable = relax_mlir.compile(DECODER, opt_level=level)
+    generator = np.random.default_rng(level)
+    packed = generator.integers(-128, 128, (64, 20)).astype(np.int8)
+    scales = generator.standard_normal((64, 5)).astype(np.float32)
+    bits = packed.view(np.uint8)
+    numbers = np.stack([bits & 15, bits >> 4], -1).reshape(64, 40) * np.repeat(scales, 8, 1)
+    for n in (0, 1, 7, 64):
+        x = generator.standard_normal((n, 64)).astype(np.float32)
+        got = executable["main"](x, packed, scales)
+        np.testing.assert_allclose(got, x.astype(np.float64) @ numbers, 1e-4, 1e-4)
+    # Decoded once, to memory: the product would decode again for each row.
+    assert "decode" in executable.metadata["kernels"]

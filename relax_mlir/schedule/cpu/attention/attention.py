@@ -26,6 +26,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.placement import place
 from relax_mlir.program.program import Program, Stage
+from relax_mlir.program.reading import read_kernel
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import (
     flatten,
@@ -40,7 +41,7 @@ from relax_mlir.schedule.build.loops import (
 from relax_mlir.schedule.cpu.isa.ahead import Ahead
 from relax_mlir.schedule.cpu.isa.amx import has_tiles
 from relax_mlir.schedule.cpu.isa.multiply_add import has_pairs
-from relax_mlir.schedule.nests.emit import emit_kernel, read_kernel
+from relax_mlir.schedule.nests.emit import emit_kernel
 from relax_mlir.target import Target
 
 from .attention_cache import find_batched_operands, find_operands
