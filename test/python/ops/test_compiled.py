@@ -4,10 +4,9 @@ The other tests here compare what operators mean, and the programs they become, 
 shows that code says the same, at sizes where vectors end. One module holds all cases of a type.
 """
 
-import numpy as np
 import pytest
-from cases import SIZES, TOLERANCE, Case, cases
-from harness import FLOATS, INTEGERS, add_function, assert_close, wide
+from cases import SIZES, Case, cases
+from harness import FLOATS, INTEGERS, add_function
 
 import relax_mlir
 from relax_mlir.bindings import ir
@@ -21,21 +20,6 @@ def module_of(found: list[Case]) -> str:
         for case in found:
             add_function(module, case.name, case.op, case.specs, [], case.attributes)
         return str(module)
-
-
-def check(case: Case, got: np.ndarray, want: np.ndarray) -> None:
-    """Holds one result against what it should be."""
-    assert got.dtype == want.dtype
-    assert got.shape == want.shape
-    if got.dtype.kind in "ib":
-        np.testing.assert_array_equal(got, want)
-    elif case.ulps is not None:
-        assert_close(got, wide(want), case.ulps)
-    else:
-        kind = {2: "f16", 4: "f32", 8: "f64"}[got.dtype.itemsize]
-        tolerance = TOLERANCE["bf16" if got.dtype.name == "bfloat16" else kind]
-        scale = np.abs(wide(want)[np.isfinite(wide(want))]).max(initial=1)
-        np.testing.assert_allclose(wide(got), wide(want), rtol=tolerance, atol=tolerance * scale)
 
 
 # What is computed in one way for two types, or is not optimised, is sampled.
@@ -52,17 +36,7 @@ def test_operators(dtype: str, level: int) -> None:
     compiled, meant = relax_mlir.compile(text, opt_level=level), relax_mlir.interpret(text)
     for case in found:
         for sizes in SIZES:
-            arrays = case.arrays(sizes)
-            results = [
-                main(*(array.copy() for array in arrays))
-                for main in (compiled[case.name], meant[case.name])
-            ]
-            got, want = (r if isinstance(r, tuple) else (r,) for r in results)
-            for one, other in zip(got, want, strict=True):
-                try:
-                    check(case, one, other)
-                except AssertionError as error:
-                    raise AssertionError(f"{case.name} at {sizes}: {error}") from None
+            case.compare(compiled[case.name], meant[case.name], sizes)
 
 
 def test_every_operator_is_here() -> None:

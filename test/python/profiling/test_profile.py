@@ -101,3 +101,31 @@ def test_a_trace_holds_each_call_within_the_whole(module, tmp_path):
     for event in kernels:
         assert 0 <= event["ts"] <= event["ts"] + event["dur"] <= whole["dur"]
         assert event["args"]["percent of roof"] > 0
+
+
+BRANCH = """
+!n = tensor<?xf32, #graph.shape<["n"]>>
+func.func @main(%x: !n) -> !n {
+  %zero = arith.constant 0 : index
+  %four = arith.constant 4 : index
+  %n = tensor.dim %x, %zero : !n
+  %c = arith.cmpi slt, %n, %four : index
+  %r = scf.if %c -> !n {
+    %0 = "graph.nn_softmax"(%x) {axis = 0 : i64} : (!n) -> !n
+    scf.yield %0 : !n
+  } else {
+    %0 = "graph.negative"(%x) : (!n) -> !n
+    scf.yield %0 : !n
+  }
+  %1 = "graph.exp"(%r) : (!n) -> !n
+  return %1 : !n
+}
+"""
+
+
+@pytest.mark.parametrize(("n", "kernel"), [(3, "softmax"), (4, "negative")])
+def test_a_profile_has_the_branch_that_ran(n: int, kernel: str) -> None:
+    main = compile(BRANCH, opt_level=0)["main"]
+    found = profile(main.bind(np.ones(n, np.float32)), threads=1)
+    assert [span.kernel for span in found.spans] == [kernel, "exp"]
+    assert [span.flops for span in found.spans][1] == n
