@@ -2,6 +2,7 @@
 
 import inspect
 import keyword
+import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -15,7 +16,7 @@ from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.graph import GraphOp
 
 from .constants import constant_value
-from .elements import Read, stored
+from .elements import Read, exact, stored
 
 TERMINATORS = ("func.return", "scf.yield", "scf.condition", "scf.reduce", "linalg.yield")
 
@@ -26,15 +27,25 @@ def find(op: ir.OpView) -> tuple[Callable[..., Any], Read] | None:
         value = constant_value(op.attributes["value"])
         return lambda: value, stored
     dialect, _, name = op.operation.name.partition(".")
-    is_operator = isinstance(op, GraphOp) and op.has_rule()
-    module = _module(_family(op) if is_operator else f"dialects.{dialect}")
+    if isinstance(op, GraphOp) and op.has_rule():
+        return find_operator(type(op))
+    module = _module(f"{__package__}.dialects.{dialect}")
     function = _member(module, name) or _member(module, "any_op")
     return None if function is None else (function, module.read)
 
 
-def function_of_operator(kind: type[GraphOp]) -> Callable[..., Any] | None:
-    """The function that says what an operator means, None if there is none."""
-    return _member(_module(_family(kind)), kind.OPERATION_NAME.partition(".")[2])
+def find_operator(kind: type[GraphOp]) -> tuple[Callable[..., Any], Read] | None:
+    """The function that says what an operator means, and how it reads operands.
+
+    It is in the file of `operators` that is called as the operator's own file. For an operator from
+    outside of this project it may be beside the class.
+    """
+    name = kind.OPERATION_NAME.partition(".")[2]
+    family = kind.__module__.rpartition(".")[2]
+    for module in (_module(f"{__package__}.operators.{family}"), sys.modules[kind.__module__]):
+        if (function := _member(module, name)) is not None:
+            return function, getattr(module, "read", exact)
+    return None
 
 
 def is_known(op: ir.OpView) -> bool:
@@ -55,18 +66,11 @@ def parameters(function: Callable[..., Any]) -> tuple[bool, list[str]]:
     return "frame" in kinds, named
 
 
-def _family(op: ir.OpView | type[GraphOp]) -> str:
-    """The module for the operators of a file of the dialect."""
-    return "operators." + op.__module__.rpartition(".")[2]
-
-
 def _member(module: ModuleType, name: str) -> Callable[..., Any] | None:
     return getattr(module, f"{name}_" if keyword.iskeyword(name) else name, None)
 
 
 @cache
 def _module(name: str) -> ModuleType:
-    """A module of this package; an empty one if there is none of that name."""
-    if find_spec(f"{__package__}.{name}") is None:
-        return ModuleType(name)
-    return import_module(f"{__package__}.{name}")
+    """A module; an empty one if there is none of that name."""
+    return ModuleType(name) if find_spec(name) is None else import_module(name)

@@ -1,5 +1,8 @@
 """Interpreted modules are called as compiled ones are, and refuse what these refuse."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import ml_dtypes
@@ -11,7 +14,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects import graph, make_context
 from relax_mlir.errors import CompileError, ExecutionError, UsageError
 from relax_mlir.interpreter import interpret
-from relax_mlir.interpreter.lookup import function_of_operator
+from relax_mlir.interpreter.lookup import find_operator
 
 MODULES = Path(__file__).parents[2] / "Integration"
 CACHE = MODULES / "decode_step.mlir"
@@ -44,7 +47,39 @@ def operators() -> list[type]:
 
 @pytest.mark.parametrize("op", operators(), ids=lambda op: op.OPERATION_NAME)
 def test_every_operator_has_a_meaning(op: type) -> None:
-    assert callable(function_of_operator(op))
+    assert find_operator(op) is not None
+
+
+def test_an_operator_from_outside_has_its_meaning_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "own_ops.py").write_text("""
+from typing import Any
+import numpy as np
+from relax_mlir.bindings import ext, ir
+from relax_mlir.dialects.graph import InferredOp
+
+class ScaleOp(InferredOp, name="own_scale"):
+    result: ext.Result[Any]
+    input: ext.Operand[Any]
+    factor: ir.FloatAttr
+
+    @staticmethod
+    def infer_return_type(input, factor):
+        return input
+
+def own_scale(x, *, factor):
+    return x * factor
+""")
+    code = """
+import numpy as np, own_ops, relax_mlir
+text = 'func.func @main(%x: tensor<3xbf16>) -> tensor<3xbf16> {'
+text += ' %0 = "graph.own_scale"(%x) {factor = 0.5 : f64} : (tensor<3xbf16>) -> tensor<3xbf16>'
+main = relax_mlir.interpret(text + ' return %0 : tensor<3xbf16> }')["main"]
+assert main(np.full(3, 0x4000, np.uint16)).astype(np.float32).tolist() == [1, 1, 1]
+"""
+    paths = [str(tmp_path), str(Path(relax_mlir.__file__).parents[1])]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    # An operator that is declared stays so, hence a process of its own.
+    subprocess.run([sys.executable, "-c", code], env=env, check=True)
 
 
 def test_results_have_the_types_and_memory_of_compiled_ones() -> None:
@@ -164,3 +199,39 @@ def test_ops_that_nothing_interprets_are_refused() -> None:
     module = interpret(f"{text}  return %x : tensor<4xf32>\n}}")
     with pytest.raises(CompileError, match=r"2:8: error: 'index.constant' op is unknown to the"):
         module["main"](np.zeros(4, np.float32))
+
+
+BRANCHES = """
+!any = tensor<?xf32>
+!k = tensor<?xf32, #graph.shape<["k"]>>
+func.func @main(%x: !any, %y: !any, %which: tensor<i1>, %times: tensor<i64>) -> !any {
+  %flag = tensor.extract %which[] : tensor<i1>
+  %chosen = scf.if %flag -> !any {
+    %a = "graph.match_cast"(%x) : (!any) -> !k
+    %b = "graph.negative"(%a) : (!k) -> !k
+    %c = tensor.cast %b : !k to !any
+    scf.yield %c : !any
+  } else {
+    %a = "graph.match_cast"(%y) : (!any) -> !k
+    %c = tensor.cast %a : !k to !any
+    scf.yield %c : !any
+  }
+  %n = tensor.extract %times[] : tensor<i64>
+  %count = arith.index_cast %n : i64 to index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %sum = scf.for %i = %c0 to %count step %c1 iter_args(%t = %chosen) -> !any {
+    %next = "graph.add"(%t, %t) : (!any, !any) -> !any
+    scf.yield %next : !any
+  }
+  return %sum : !any
+}
+"""
+
+
+def test_graphs_have_control_flow() -> None:
+    """Each branch binds a symbol of its own; a loop carries a tensor."""
+    main = interpret(BRANCHES)["main"]
+    x, y = np.arange(3, dtype=np.float32), np.arange(5, dtype=np.float32)
+    np.testing.assert_array_equal(main(x, y, np.bool_(True), np.int64(2)), -4 * x)
+    np.testing.assert_array_equal(main(x, y, np.bool_(False), np.int64(0)), y)
