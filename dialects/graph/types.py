@@ -16,7 +16,14 @@ UNKNOWN = "?"
 
 
 class ShapeError(Exception):
-    """Raised by a deduction rule; its text becomes the diagnostic of the op."""
+    """Raised by a deduction rule; its text becomes the diagnostic of the op.
+
+    `location` is the one at hand, where a pass builds an op that breaks a rule.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.location: ir.Location | None = ir.Location.current
 
 
 def dims_to_attr(dims: Sequence[Dim]) -> ir.ArrayAttr:

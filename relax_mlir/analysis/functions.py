@@ -77,7 +77,7 @@ def argument_name(function: func.FuncOp, index: int) -> str:
 def inout_arguments(function: func.FuncOp) -> dict[int, int]:
     """Maps results to the arguments that they are the updated value of (`graph.inout`)."""
     found = {}
-    for index in range(len(function.arguments)):
+    for index in range(len(function.type.inputs)):
         result = argument_attribute(function, index, INOUT)
         if result is not None:
             found[ir.IntegerAttr(result).value] = index

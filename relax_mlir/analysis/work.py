@@ -267,7 +267,10 @@ def _attention_bytes(kernel: PrimFunc, sizes: _Sizes) -> Expr:
     """Queries, results, and of all parts of the caches the rows that are filled."""
     operations = kernel.op.entry_block.operations
     products = (op for op in operations if isinstance(op, linalg.GenericOp) and _sums(op))
-    query = next(products).inputs[0]
+    product = next(products, None)
+    if product is None:
+        raise _Unknown
+    query = product.inputs[0]
     if not isinstance(query.owner, ir.Block) and isinstance(query.owner.opview, tensor.CastOp):
         query = query.owner.opview.source
     if not kernel.sym_args or query not in kernel.ins:

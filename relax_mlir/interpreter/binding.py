@@ -109,8 +109,10 @@ def _check(place: Place, symbols: Symbols) -> None:
     want = place.dim.evaluate(symbols)
     if want == place.extent:
         return
-    if place.dim.value is not None or not place.origin:
+    if place.dim.value is not None:
         raise ExecutionError(f"{place.where} is {place.extent}, but {want} is expected")
+    if not place.origin and str(place.dim) in place.dim.symbols:
+        raise ExecutionError(f"{place.where} is {place.extent}, but '{place.dim}' is {want}")
     known = symbols.told(place.dim)
     raise ExecutionError(f"{place.where} is {place.extent}, but '{place.dim}' is {want} ({known})")
 

@@ -11,15 +11,18 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TextIO
 
+from relax_mlir.analysis.canonical_dims import write_canonically
 from relax_mlir.analysis.malformed import malformed
 from relax_mlir.bindings import ir, passmanager
 from relax_mlir.diagnostics import Diagnostic, collecting, compile_error, diagnostics_of
+from relax_mlir.dialects.graph import ShapeError
 from relax_mlir.passes.base import Pass, PassFailure
-from relax_mlir.passes.elements import Element, Nested, Upstream, is_upstream
+from relax_mlir.passes.elements import Element, Nested, Upstream, find_pass, is_upstream
 from relax_mlir.passes.reproducer import write_reproducer
 from relax_mlir.passes.timing import Timing
 
 Batch = tuple[Element, ...]
+VERIFY = "relax-verify"
 
 
 class _Failed(Exception):
@@ -43,6 +46,7 @@ class Runner:
     timing: Timing | None = None
     reproducer: bool = False
     after_each: Callable[[str, ir.Operation], None] | None = None
+    _verified: bool = False
     _managers: dict[tuple[str, Batch], passmanager.PassManager] = field(default_factory=dict)
 
     def run(self, pipeline: Nested, root: ir.Operation) -> None:
@@ -52,8 +56,10 @@ class Runner:
         """
         batches = list(self._batches(pipeline.elements))
         with root.context:
-            if not is_upstream(pipeline) and (found := malformed(root)):
-                raise compile_error(found)
+            if not is_upstream(pipeline):
+                if found := malformed(root):
+                    raise compile_error(found)
+                write_canonically(root)
             for index, batch in enumerate(batches):
                 before = root.clone() if self.reproducer else None
                 try:
@@ -117,15 +123,23 @@ class Runner:
                 self._run_batch(nested.anchor, batch, child, root)
 
     def _run_pass(self, pass_: Pass, op: ir.Operation) -> None:
+        if pass_.needs_verified and not self._verified:
+            checks = find_pass(VERIFY)
+            assert checks is not None
+            self._run_pass(checks(), op)
         with collecting(op.context, ("error",)) as errors, op.location:
             try:
                 pass_.run(op)
             except PassFailure as failure:
                 raise _Failed([*errors, failure.diagnostic]) from None
+            except ShapeError as error:
+                at = error.location or op.location
+                raise _Failed([*errors, Diagnostic.at(at, "error", str(error))]) from None
             except ir.MLIRError as error:
                 raise _Failed([*errors, *diagnostics_of(error)]) from error
         if errors:
             raise _Failed(errors)
+        self._verified |= pass_.name() == VERIFY
         if self.verify:
             with self._timed("(verify)"):
                 self._verify(pass_.name(), op)

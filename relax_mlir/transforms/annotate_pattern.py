@@ -11,6 +11,7 @@ Source: paper Algorithm 1; TVM `AnnotateTIROpPattern`.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from relax_mlir.analysis.compute_pattern import compute_pattern
 from relax_mlir.bindings import ir
@@ -21,6 +22,8 @@ from relax_mlir.passes import Pass
 @dataclass(frozen=True)
 class AnnotatePattern(Pass):
     """Writes on each tensor program how it may be fused."""
+
+    needs_verified: ClassVar[bool] = True
 
     def run(self, op: ir.Operation) -> None:
         """Annotates every tensor program of the module."""

@@ -18,6 +18,7 @@ Source: TVM `CanonicalizeBindings`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from relax_mlir.analysis.functions import facts_of, graph_functions
 from relax_mlir.analysis.rename import rename_symbols
@@ -52,6 +53,8 @@ _RESHAPES = ReshapeOp | ExpandDimsOp | SqueezeOp
 @dataclass(frozen=True)
 class CanonicalizeBindings(Pass):
     """Removes bindings that say nothing new."""
+
+    needs_verified: ClassVar[bool] = True
 
     def run(self, op: ir.Operation) -> None:
         """Simplifies every graph function of the module."""

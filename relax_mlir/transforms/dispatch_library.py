@@ -16,7 +16,7 @@ Source: paper §4.6, Figure 12 (partial library lowering); TVM `FuseOpsByPattern
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from relax_mlir.analysis.functions import facts_of, graph_functions
 from relax_mlir.bindings import ir
@@ -119,6 +119,8 @@ ROWS = (
 @dataclass(frozen=True)
 class DispatchLibrary(Pass):
     """Lowers the operators that an external library computes well to calls of it."""
+
+    needs_verified: ClassVar[bool] = True
 
     libraries: tuple[str, ...] = ("openblas",)
     functions: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ Source: arXiv 2205.14135; TVM `relax.nn.attention`; ONNX Runtime's attention fus
 
 import math
 from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeVar
+from typing import ClassVar, TypeAlias, TypeVar
 
 from relax_mlir.analysis.functions import graph_functions
 from relax_mlir.bindings import arith, ir
@@ -62,6 +62,8 @@ Op = TypeVar("Op", bound=ir.OpView)
 @dataclass(frozen=True)
 class FuseAttention(Pass):
     """Makes attention that is written out one operator."""
+
+    needs_verified: ClassVar[bool] = True
 
     def run(self, op: ir.Operation) -> None:
         """Rewrites every graph function of the module."""

@@ -12,12 +12,14 @@ Groups with equal calls share one function. Symbols keep their names; those that
 operand shows come in through a last operand, `!graph.shape_value<["m"]>` (paper Figure 8).
 Constants with one element value go into the function.
 
-Needs: `relax-annotate-pattern`. Leaves: calls that `relax-fuse-tir` turns into tensor programs.
+Needs: `relax-annotate-pattern`; programs that are scheduled already stay as they are. Leaves: calls
+that `relax-fuse-tir` turns into tensor programs.
 Source: paper Algorithm 2; TVM `FuseOps`.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from relax_mlir.analysis.compute_pattern import moves_only
 from relax_mlir.analysis.dataflow import Dataflow, Node
@@ -42,6 +44,8 @@ MAX_NAME = 60
 class FuseOps(Pass):
     """Gathers calls of tensor programs that can run as one into private graph functions."""
 
+    needs_verified: ClassVar[bool] = True
+
     max_size: int = 256
 
     def __post_init__(self) -> None:
@@ -50,7 +54,7 @@ class FuseOps(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Fuses within each block of the module's graph functions."""
-        kernels = {kernel.name: kernel for kernel in prim_funcs(op)}
+        kernels = {kernel.name: kernel for kernel in prim_funcs(op) if not kernel.is_scheduled}
         outliner = _Outliner(op)
         for function in graph_functions(op):
             if PRIMITIVE not in function.attributes:

@@ -23,6 +23,7 @@ Source: paper §4.2 (FuseTensorIR); TVM `FuseTIR`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from relax_mlir.analysis.compute_pattern import moves_only
 from relax_mlir.analysis.functions import PRIMITIVE, graph_functions
@@ -56,6 +57,8 @@ HINTS = ("tir.schedule_hint", "tir.attention")
 @dataclass(frozen=True)
 class FuseTir(Pass):
     """Merges the tensor programs that a primitive graph function calls into one."""
+
+    needs_verified: ClassVar[bool] = True
 
     def run(self, op: ir.Operation) -> None:
         """Rewrites every primitive function of the module and the calls of it."""
@@ -297,6 +300,8 @@ class _Inliner:
         kernel = self.kernels.get(call.callee_name)
         if kernel is None:
             raise PassFailure(call, f"calls '@{call.callee_name}', which is no tensor program")
+        if kernel.is_scheduled:
+            raise PassFailure(call, f"calls '@{kernel.name}', which is scheduled: fuse it before")
         ins, outs = call.ins, call.outs
         inplace = call.inplace if isinstance(call, CallTirInplaceOp) else (-1,) * len(outs)
         arguments = [self.values[v] for i, v in enumerate(ins) if i not in inplace]

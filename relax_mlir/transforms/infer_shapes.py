@@ -181,7 +181,7 @@ def _kernel_ins(op: CallTirOp | CallTirInplaceOp) -> list[ir.Value]:
     kept = [value for index, value in enumerate(ins) if index not in inplace]
     if any(index < 0 for index in inplace):
         return kept
-    return kept + [ins[index] for index in inplace]
+    return kept + [ins[index] for index in inplace if index < len(ins)]
 
 
 def _terminators(op: ir.OpView) -> list[ir.OpView]:

@@ -17,6 +17,7 @@ Source: TVM `InlinePrivateFunctions`.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from relax_mlir.analysis.functions import (
     NOINLINE,
@@ -50,6 +51,8 @@ from relax_mlir.symbolic import Fact
 @dataclass(frozen=True)
 class InlineFunctions(Pass):
     """Copies graph functions into those that call them."""
+
+    needs_verified: ClassVar[bool] = True
 
     def run(self, op: ir.Operation) -> None:
         """Inlines every call of a graph function with a body, innermost functions first."""

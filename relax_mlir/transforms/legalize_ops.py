@@ -13,6 +13,7 @@ Source: paper §4.7; TVM `LegalizeOps`.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from relax_mlir.analysis.functions import graph_functions
 from relax_mlir.bindings import func, ir
@@ -36,6 +37,8 @@ from relax_mlir.symbolic import Expr
 @dataclass(frozen=True)
 class LegalizeOps(Pass):
     """Lowers graph operators to calls of tensor programs."""
+
+    needs_verified: ClassVar[bool] = True
 
     allow_unknown: bool = False
 

@@ -21,6 +21,7 @@ Source: TVM `LiftTransformParams`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from relax_mlir.analysis.functions import (
     MADE_BY,
@@ -42,6 +43,8 @@ SUFFIX = "_params"
 @dataclass(frozen=True)
 class LiftParams(Pass):
     """Moves what depends on parameters alone into a function that runs once."""
+
+    needs_verified: ClassVar[bool] = True
 
     def run(self, op: ir.Operation) -> None:
         """Splits every public graph function with parameters that has something to lift."""

@@ -27,6 +27,7 @@ Source: paper §4.3; TVM `CallTIRRewrite`; MLIR one-shot bufferization.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import UnionType
+from typing import ClassVar
 
 from relax_mlir.analysis.functions import graph_functions, inout_arguments
 from relax_mlir.analysis.liveness import Liveness
@@ -57,6 +58,8 @@ Loop = scf.ForOp | scf.WhileOp
 @dataclass(frozen=True)
 class LowerCalls(Pass):
     """Makes allocation explicit: calls that return tensors become calls that fill them."""
+
+    needs_verified: ClassVar[bool] = True
 
     def run(self, op: ir.Operation) -> None:
         """Rewrites every graph function of the module."""

@@ -22,6 +22,7 @@ Source: paper §3.1 (coarse annotations are legal anywhere), §3.2.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from relax_mlir.analysis.functions import (
     PRIMITIVE,
@@ -63,6 +64,8 @@ from .inline_functions import passed
 @dataclass(frozen=True)
 class NameDims(Pass):
     """Gives every dim a name or an expression, so that sizes can be computed."""
+
+    needs_verified: ClassVar[bool] = True
 
     def run(self, op: ir.Operation) -> None:
         """Names dims of every graph function, callees first."""

@@ -13,6 +13,7 @@ Source: TVM `AlterOpImpl` with `LiftTransformParams`.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from relax_mlir.analysis.functions import NUM_INPUTS, graph_functions
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
@@ -45,6 +46,8 @@ LOOPS = 7
 @dataclass(frozen=True)
 class PackFilters(Pass):
     """Turns the filters of convolutions into panels, the layout that kernels read fastest."""
+
+    needs_verified: ClassVar[bool] = True
 
     target: str = "native"
 

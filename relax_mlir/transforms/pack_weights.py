@@ -24,6 +24,7 @@ Source: TVM `AlterOpImpl` with `LiftTransformParams`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from relax_mlir.analysis.functions import NUM_INPUTS, graph_functions
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
@@ -65,6 +66,8 @@ LAYOUTS = {(0, 1): "nk", (1, 0): "kn"}
 @dataclass(frozen=True)
 class PackWeights(Pass):
     """Turns the weights of matmuls into panels, the layout that kernels read fastest."""
+
+    needs_verified: ClassVar[bool] = True
 
     target: str = "native"
 

@@ -21,6 +21,7 @@ Source: paper Algorithm 3; TVM `StaticPlanBlockMemory`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from relax_mlir.analysis.functions import graph_functions
 from relax_mlir.analysis.liveness import Lifetime, Liveness
@@ -48,6 +49,8 @@ ALIGNMENT = 64
 @dataclass(frozen=True)
 class PlanMemory(Pass):
     """Places the temporaries of each graph function in few storages, reusing memory by proof."""
+
+    needs_verified: ClassVar[bool] = True
 
     reuse: bool = True
     static: bool = False

@@ -40,6 +40,7 @@ Source: TVM `relax.transform.LiftTransformParams`, and MLC-LLM's group quantisat
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -91,6 +92,8 @@ FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
 @dataclass(frozen=True)
 class Quantize(Pass):
     """Keeps weights as numbers of few bits, decoded where they are read."""
+
+    needs_verified: ClassVar[bool] = True
 
     scheme: str
     activations: str = "f32"

@@ -14,6 +14,7 @@ Source: paper §4.6 (analysis-based program optimisation); TVM DLight.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from relax_mlir.analysis.work import work_of
 from relax_mlir.bindings import func, ir
@@ -26,6 +27,8 @@ from relax_mlir.target import Target
 @dataclass(frozen=True)
 class Schedule(Pass):
     """Schedules tensor programs for a target."""
+
+    needs_verified: ClassVar[bool] = True
 
     target: str = "native"
     fuse: bool = True

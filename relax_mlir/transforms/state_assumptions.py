@@ -19,6 +19,7 @@ Source: paper §4.1 (checks at run time where nothing is proved).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from relax_mlir.analysis.functions import (
     FACTS,
@@ -45,6 +46,7 @@ from relax_mlir.dialects.graph import (
     GraphOp,
     MatchCastOp,
     RequireOp,
+    ShapeError,
     TensorType,
     annotation_of,
     assumptions,
@@ -64,6 +66,8 @@ AnyOf = tuple[Fact, ...]
 @dataclass(frozen=True)
 class StateAssumptions(Pass):
     """States what operators take for granted about dims, where it has to hold."""
+
+    needs_verified: ClassVar[bool] = True
 
     def run(self, op: ir.Operation) -> None:
         """Adds facts and requirements to every graph function, callees first."""
@@ -139,7 +143,7 @@ def assumed_by(op: GraphOp, functions: dict[str, func.FuncOp]) -> Iterator[AnyOf
     Of each tuple, one fact has to.
     """
     with assumptions() as found:
-        op.check()
+        _check(op)
         if isinstance(op, CallTirOp | CallTirInplaceOp):
             _check_call(op, functions[op.callee_name])
         elif isinstance(op, CallOp):
@@ -154,6 +158,13 @@ def assumed_by(op: GraphOp, functions: dict[str, func.FuncOp]) -> Iterator[AnyOf
             for dim in annotation.dims or ():
                 if dim is not None and dim.value is None:
                     yield (Fact(as_expr(0), "<=", dim),)
+
+
+def _check(op: GraphOp) -> None:
+    try:
+        op.check()
+    except ShapeError as error:
+        raise PassFailure(op, str(error)) from None
 
 
 def _called(op: CallOp, callee: func.FuncOp) -> Iterator[Fact]:

@@ -16,6 +16,7 @@ Source: paper §4.7; TVM `VMShapeLower`, whose shape heap are SSA values here.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from relax_mlir.analysis.functions import argument_name, graph_functions, is_public
 from relax_mlir.analysis.instructions import uses_tiles
@@ -37,6 +38,8 @@ from relax_mlir.rewriting import SymbolNames, safe_erase
 @dataclass(frozen=True)
 class ToHost(Pass):
     """Turns graph functions of explicit calls into native host code."""
+
+    needs_verified: ClassVar[bool] = True
 
     target: str = "native"
 

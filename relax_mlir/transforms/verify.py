@@ -6,7 +6,8 @@ program's form. All errors are reported, each at its op.
 
 A dim that cannot be compared is no error: run time checks it where it matters.
 
-Needs: nothing. Leaves: the module as it is; later passes need no checks.
+Needs: nothing. Leaves: the module as it is; later passes need no checks. Runs by itself before the
+first pass of a pipeline that relies on it.
 Source: paper §4.1; TVM `WellFormed`.
 """
 

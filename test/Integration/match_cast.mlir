@@ -19,4 +19,4 @@ func.func @main(%x: !any {graph.name = "x"}, %y: !any {graph.name = "y"}) -> !k 
 // CHECK:      result 0: 3xf32
 // CHECK-NEXT: [2. 3. 4.]
 
-// WRONG: relax-run: match_cast: dim 0, 'k', is 4, but 3 is expected
+// WRONG: relax-run: match_cast: dim 0 is 4, but 'k' is 3

@@ -26,7 +26,7 @@ func.func private @k(%x: !v, %out: !w) -> !w attributes {tir.prim_func, tir.num_
   return %out : !w
 }
 func.func private @negative_symbol(%x: !v) -> !w attributes {graph.primitive} {
-  // expected-error @below {{'graph.call_tir' op needs the symbol 'm', which no argument shows}}
+  // expected-error @below {{'graph.call_tir' op uses the symbol 'm', which nothing binds}}
   %0 = "graph.call_tir"(%x) {callee = @k, sym_args = #graph.shape<[]>, operandSegmentSizes = #one, resultSegmentSizes = #one_out} : (!v) -> !w
   %1 = "graph.call_tir"(%x) {callee = @k, sym_args = #graph.shape<[]>, operandSegmentSizes = #one, resultSegmentSizes = #one_out} : (!v) -> !w
   return %1 : !w

@@ -17,6 +17,7 @@ func.func private @negative_unknown_scalar_op(%x: tensor<?xf32>, %y: tensor<?xf3
   ^bb0(%a: f32, %b: f32):
     // expected-error @below {{'complex.create' op cannot be in a tensor program}}
     %1 = complex.create %a, %b : complex<f32>
+    // expected-error @below {{'complex.abs' op cannot be in a tensor program}}
     %2 = complex.abs %1 : complex<f32>
     linalg.yield %2 : f32
   } -> tensor<?xf32>

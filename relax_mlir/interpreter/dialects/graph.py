@@ -44,7 +44,7 @@ def match_cast(frame: Frame, op: MatchCastOp, x: np.ndarray) -> np.ndarray:
     dims = TensorType.of(op.result).dims or ()
     bind(
         [
-            Place(dim, x.shape[axis], f"match_cast: dim {axis}, '{dim}',")
+            Place(dim, x.shape[axis], f"match_cast: dim {axis}")
             for axis, dim in enumerate(dims)
             if dim is not None
         ],

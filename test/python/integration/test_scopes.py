@@ -190,7 +190,7 @@ def test_coarse_arguments_have_to_fit(coarse):
 def test_parameters_finer_than_arguments_are_checked(coarse):
     for n in (0, 1, 9):
         np.testing.assert_array_equal(coarse["finer"](ones(n), ones(n)), 0 * ones(n))
-    with pytest.raises(ExecutionError, match="'k', is 3, but 2 is expected"):
+    with pytest.raises(ExecutionError, match="dim 0 is 3, but 'k' is 2"):
         coarse["finer"](ones(2), ones(3))
 
 
