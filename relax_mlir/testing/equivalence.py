@@ -43,6 +43,11 @@ class Equivalence:
         for name in first.functions:
             self._expect(first[name], _function(module, name), None)
 
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The functions that are still compared."""
+        return tuple(self._calls)
+
     def check(self, passed: str, module: ir.Module | ir.Operation) -> None:
         """Holds a module against what it was before the pass of this name.
 

@@ -107,3 +107,40 @@ def test_kv_append(dtype: str, route: str) -> None:
             expected = cache_before.copy()
             expected[:, m : m + n] = added.transpose(1, 0, 2)
             np.testing.assert_array_equal(wide(result), wide(expected))
+
+
+def _batched(query, keys, values, mask, scale: float, causal: bool) -> np.ndarray:
+    """One sequence, query and head at a time."""
+    batch, n, heads, _ = query.shape
+    group = heads // keys.shape[2]
+    result = np.zeros((*query.shape[:3], values.shape[3]))
+    for z, i, h in np.ndindex(batch, n, heads):
+        count = min(i + 1, keys.shape[1]) if causal else keys.shape[1]
+        scores = scale * (keys[z, :count, h // group] @ query[z, i, h])
+        if mask is not None:
+            scores = (
+                scores + np.broadcast_to(mask, (batch, heads, n, keys.shape[1]))[z, h, i, :count]
+            )
+        if count:
+            weights = np.exp(scores - scores.max())
+            result[z, i, h] = weights / weights.sum() @ values[z, :count, h // group]
+    return result
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    ("mask", "causal"),
+    [(None, False), (None, True), (("b", 4, "n", "m"), False), ((1, 1, "n", "m"), False),
+     (("b", 4, 1, 1), True)],
+)  # fmt: skip
+def test_batched_attention(mask, causal: bool, dtype: str, route: str) -> None:
+    specs = [spec(dtype, "b", "n", 4, 5), spec(dtype, "b", "m", 2, 5), spec(dtype, "b", "m", 2, 3)]
+    specs += [] if mask is None else [spec(dtype, *mask)]
+    program = Program(graph.BatchedAttentionOp, *specs, scale=0.4, causal=causal, route=route)
+    for b, n, m in ((1, 1, 1), (2, 3, 7), (1, 5, 2), (0, 2, 3), (3, 0, 4), (2, 3, 0)):
+        extents = {"b": b, "n": n, "m": m}
+        arrays = [floats([extents.get(dim, dim) for dim in item.dims], dtype) for item in specs]
+        query, keys, values, *masks = map(wide, arrays)
+        added = masks[0] if masks else None
+        expected = _batched(query, keys, values, added, 0.4, causal)
+        _assert_near(program(*arrays), expected, dtype)

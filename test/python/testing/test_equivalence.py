@@ -7,6 +7,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
 from relax_mlir.executable import Argument
 from relax_mlir.passes import PassFailure, Pipeline
+from relax_mlir.pipelines import pipeline
 from relax_mlir.symbolic import Facts
 from relax_mlir.testing.compare import Expected, moved
 from relax_mlir.testing.equivalence import Equivalence
@@ -131,6 +132,37 @@ def test_functions_of_every_kind_are_compared() -> None:
             checker.check("some-pass", wrong)
     text = failure.value.diagnostic.message
     assert text.startswith("after 'some-pass', @cast differs for ? = 1: result 0 at [0] is ")
+
+
+WEIGHTED = """
+!x = tensor<?x64xf32, #graph.shape<["n", 64]>>
+!y = tensor<?x32xf32, #graph.shape<["n", 32]>>
+func.func @main(%x: !x, %w: tensor<64x32xf32>) -> !y attributes {graph.num_inputs = 1 : i64} {
+  %0 = "graph.matmul"(%x, %w) : (!x, tensor<64x32xf32>) -> !y
+  %1 = "graph.nn_relu"(%0) : (!y) -> !y
+  return %1 : !y
+}
+"""
+
+
+@pytest.mark.parametrize("quantize", [None, "q8_32"])
+def test_parameters_are_made_for_what_takes_new_ones(
+    quantize: str | None, capsys: pytest.CaptureFixture
+) -> None:
+    """At -O3, `@main` takes what `@main_params` returns, of weights that may be rounded before."""
+    passes = pipeline("x86-64-v3", 3, quantize=quantize)
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(WEIGHTED)
+        checker = Equivalence(module)
+        last: dict[str, int] = {}
+
+        def check(name: str, after: ir.Operation) -> None:
+            checker.check(name, after)
+            last[name] = len(checker.compared)
+
+        Pipeline.parse(passes).run(module, after_each=check)
+    assert last["relax-lift-params"] == last["relax-plan-memory"] == 1
+    assert ("@main is compared anew" in capsys.readouterr().err) == (quantize is not None)
 
 
 def test_a_function_that_is_gone_is_told() -> None:
