@@ -75,7 +75,8 @@ class _Combined(NamedTuple):
 def _combined(nest: Nest, block: ir.Block) -> list[_Combined] | None:
     """How each result is combined; None unless that is all that a body does with old values."""
     outs = list(block.arguments)[len(nest.in_maps) :]
-    if not nest.reductions or len(outs) != nest.num_outs:
+    all_plain = all(plain_dims(map_) is not None for map_ in nest.out_maps)
+    if not nest.reductions or len(outs) != nest.num_outs or not all_plain:
         return None
     found = []
     operations = list(block.operations)

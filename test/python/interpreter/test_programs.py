@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from relax_mlir.errors import ExecutionError
-from relax_mlir.interpreter import interpret
+from relax_mlir.interpreter import interpret, nests
 
 MAPS = """
 #i = affine_map<(i) -> (i)>
@@ -61,8 +61,10 @@ def test_steps_depend_on_one_another() -> None:
     np.testing.assert_array_equal(main(x, np.full(3, 0.25)), expected)
 
 
-def test_maps_may_be_any_affine_ones() -> None:
-    """Windows, a diagonal, a reversed and a divided index."""
+@pytest.mark.parametrize("limit", [1, 5, nests.MAX_ITERATIONS])
+def test_maps_may_be_any_affine_ones(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows, a diagonal, a reversed and a divided index; at once, or in parts."""
+    monkeypatch.setattr(nests, "MAX_ITERATIONS", limit)
     main = program(
         "(%x: tensor<9xi64>, %z: tensor<4x4xi64>, %y: tensor<4xi64>) -> tensor<4xi64>",
         """
@@ -87,6 +89,21 @@ def test_maps_may_be_any_affine_ones() -> None:
         y[i] + sum(x[2 * i + j] * z[i, i] * z[3 - i, i // 2] for j in range(3)) for i in range(4)
     ]
     np.testing.assert_array_equal(main(x, z, y), expected)
+
+
+def test_several_iterations_may_write_to_one_element() -> None:
+    main = program(
+        "(%x: tensor<6xi64>, %y: tensor<3xi64>) -> tensor<3xi64>",
+        """
+  %c = linalg.generic {indexing_maps = [#i, affine_map<(i) -> (i floordiv 2)>],
+      iterator_types = ["reduction"]} ins(%x : tensor<6xi64>) outs(%y : tensor<3xi64>) {
+  ^bb0(%a: i64, %b: i64):
+    %s = arith.addi %a, %b : i64
+    linalg.yield %s : i64
+  } -> tensor<3xi64>
+  return %c : tensor<3xi64>""",
+    )
+    assert main(np.arange(6), np.array([100, 200, 300])).tolist() == [101, 205, 309]
 
 
 @pytest.mark.parametrize("element", ["f32", "i8", "bf16"])
