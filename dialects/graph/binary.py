@@ -17,7 +17,7 @@ from .types import ShapeError, TensorType
 
 
 class AddOp(BinaryOp, name="add"):
-    """The sum.
+    """The sum; integers wrap.
 
     C1  both operands have one element type
     C2  the element type is a number (integer or float)
@@ -26,7 +26,10 @@ class AddOp(BinaryOp, name="add"):
 
 
 class FloorDivideOp(BinaryOp, name="floor_divide"):
-    """The quotient rounded down.
+    """The greatest integer not above the exact quotient, rounded to the type.
+
+    An integer divided by 0 gives 0, the least one by -1 itself. A float divided by 0 is infinite or
+    NaN, a divided infinity NaN.
 
     C1  both operands have one element type
     C2  the element type is a number (integer or float)
@@ -35,7 +38,7 @@ class FloorDivideOp(BinaryOp, name="floor_divide"):
 
 
 class MaximumOp(BinaryOp, name="maximum"):
-    """The greater element; NaN if either is.
+    """The greater element; NaN if either is, 0 of 0 and -0.
 
     C1  both operands have one element type
     C2  the element type is a number (integer or float)
@@ -44,7 +47,7 @@ class MaximumOp(BinaryOp, name="maximum"):
 
 
 class MinimumOp(BinaryOp, name="minimum"):
-    """The smaller element; NaN if either is.
+    """The smaller element; NaN if either is, -0 of 0 and -0.
 
     C1  both operands have one element type
     C2  the element type is a number (integer or float)
@@ -53,7 +56,7 @@ class MinimumOp(BinaryOp, name="minimum"):
 
 
 class MultiplyOp(BinaryOp, name="multiply"):
-    """The product.
+    """The product; integers wrap.
 
     C1  both operands have one element type
     C2  the element type is a number (integer or float)
@@ -62,7 +65,9 @@ class MultiplyOp(BinaryOp, name="multiply"):
 
 
 class PowerOp(BinaryOp, name="power"):
-    """The first operand to the power of the second.
+    """The first operand to the power of the second, with the special values of C's pow.
+
+    Integers wrap, and a negative exponent rounds the quotient towards 0; 0 has none and gives 0.
 
     C1  both operands have one element type
     C2  the element type is a number (integer or float)
@@ -71,7 +76,7 @@ class PowerOp(BinaryOp, name="power"):
 
 
 class RemainderOp(BinaryOp, name="remainder"):
-    """The remainder with the sign of the divisor.
+    """What `floor_divide` leaves of lhs, with the sign of the divisor; an integer modulo 0 gives 0.
 
     C1  both operands have one element type
     C2  the element type is a number (integer or float)
@@ -80,7 +85,7 @@ class RemainderOp(BinaryOp, name="remainder"):
 
 
 class SubtractOp(BinaryOp, name="subtract"):
-    """The difference.
+    """The difference; integers wrap.
 
     C1  both operands have one element type
     C2  the element type is a number (integer or float)
@@ -116,7 +121,7 @@ class DivideOp(FloatBinaryOp, name="divide"):
 
 
 class HypotOp(FloatBinaryOp, name="hypot"):
-    """The length of the hypotenuse.
+    """The length of the hypotenuse; infinite if an operand is, even beside NaN.
 
     C1  both operands have one element type
     C2  the element type is a float
@@ -125,7 +130,7 @@ class HypotOp(FloatBinaryOp, name="hypot"):
 
 
 class LogaddexpOp(FloatBinaryOp, name="logaddexp"):
-    """log(exp(lhs) + exp(rhs)), without overflow.
+    """log(exp(lhs) + exp(rhs)), without overflow or cancellation.
 
     C1  both operands have one element type
     C2  the element type is a float
@@ -248,7 +253,7 @@ class _ShiftOp(BitwiseBinaryOp):
 
 
 class LeftShiftOp(_ShiftOp, name="left_shift"):
-    """Bits of lhs moved up by rhs places; zeros come in.
+    """Bits of lhs moved up by rhs places; zeros come in, nothing else by the width or more.
 
     C1  both operands have one element type
     C2  the element type is an integer
@@ -257,7 +262,7 @@ class LeftShiftOp(_ShiftOp, name="left_shift"):
 
 
 class RightShiftOp(_ShiftOp, name="right_shift"):
-    """Bits of lhs moved down by rhs places; the sign comes in.
+    """Bits of lhs moved down by rhs places; the sign comes in, nothing else by the width or more.
 
     C1  both operands have one element type
     C2  the element type is an integer

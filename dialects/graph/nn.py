@@ -18,7 +18,7 @@ class ReluOp(UnaryOp, name="nn_relu"):
 
 
 class SiluOp(FloatUnaryOp, name="nn_silu"):
-    """x * sigmoid(x).
+    """x * sigmoid(x), which goes to -0 at -infinity.
 
     C1  the element type is a float
 
@@ -27,7 +27,7 @@ class SiluOp(FloatUnaryOp, name="nn_silu"):
 
 
 class GeluOp(FloatUnaryOp, name="nn_gelu"):
-    """x * (1 + erf(x / sqrt(2))) / 2.
+    """x * erfc(-x / sqrt(2)) / 2, which goes to -0 at -infinity.
 
     C1  the element type is a float
 
@@ -36,7 +36,7 @@ class GeluOp(FloatUnaryOp, name="nn_gelu"):
 
 
 class GeluTanhOp(FloatUnaryOp, name="nn_gelu_tanh"):
-    """The tanh approximation of gelu.
+    """x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2, which goes to -0 at -infinity.
 
     C1  the element type is a float
 

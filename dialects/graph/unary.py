@@ -13,28 +13,28 @@ from .types import TensorType
 
 
 class AbsOp(UnaryOp, name="abs"):
-    """Each element becomes the absolute value.
+    """Each element becomes the absolute value; the least integer stays.
 
     C1  the element type is a number (integer or float)
     """
 
 
 class NegativeOp(UnaryOp, name="negative"):
-    """Each element becomes the value with its sign changed.
+    """Each element becomes the value with its sign changed; integers wrap.
 
     C1  the element type is a number (integer or float)
     """
 
 
 class SignOp(UnaryOp, name="sign"):
-    """Each element becomes -1, 0 or 1 by the sign; NaN stays NaN.
+    """Each element becomes -1 or 1 by the sign; zeros and NaN stay.
 
     C1  the element type is a number (integer or float)
     """
 
 
 class SquareOp(UnaryOp, name="square"):
-    """Each element becomes the square.
+    """Each element becomes the square; integers wrap.
 
     C1  the element type is a number (integer or float)
     """

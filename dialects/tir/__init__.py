@@ -1,9 +1,10 @@
 """The `tir` dialect: what marks and describes loop-level tensor programs (paper §3.3)."""
 
 from .dialect import PatternAttr, Tir
-from .prim_func import NOT_POSITIVE, PATTERNS, ZERO_PADDED, PrimFunc, prim_funcs
+from .prim_func import FUNCTION, NOT_POSITIVE, PATTERNS, ZERO_PADDED, PrimFunc, prim_funcs
 
 __all__ = [
+    "FUNCTION",
     "NOT_POSITIVE",
     "PATTERNS",
     "ZERO_PADDED",

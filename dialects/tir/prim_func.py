@@ -13,6 +13,7 @@ SCHEDULED = "tir.scheduled"
 SCHEDULE_HINT = "tir.schedule_hint"
 SYMBOL = "tir.sym"
 NOT_POSITIVE = "tir.not_positive"
+FUNCTION = "tir.function"
 ZERO_PADDED = "tir.zero_padded"
 
 PATTERNS = ("element_wise", "broadcast", "injective", "reduction", "out_fusible", "opaque")

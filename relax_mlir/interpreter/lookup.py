@@ -14,9 +14,11 @@ import numpy as np
 
 from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.graph import GraphOp
+from relax_mlir.dialects.tir import FUNCTION
 
 from .constants import constant_value
 from .elements import Read, exact, stored
+from .operators import nn
 
 TERMINATORS = ("func.return", "scf.yield", "scf.condition", "scf.reduce", "linalg.yield")
 
@@ -26,12 +28,22 @@ def find(op: ir.OpView) -> tuple[Callable[..., Any], Read] | None:
     if isinstance(op, arith.ConstantOp):
         value = constant_value(op.attributes["value"])
         return lambda: value, stored
+    if FUNCTION in op.attributes:
+        return _named(ir.StringAttr(op.attributes[FUNCTION]).value), exact
     dialect, _, name = op.operation.name.partition(".")
     if isinstance(op, GraphOp) and op.has_rule():
         return find_operator(type(op))
     module = _module(f"{__package__}.dialects.{dialect}")
     function = _member(module, name) or _member(module, "any_op")
     return None if function is None else (function, module.read)
+
+
+def _named(function: str) -> Callable[..., Any]:
+    """What an op of plain arithmetic is, from its operands."""
+    if function == "logaddexp":  # what leads to it is as good
+        return np.add
+    activation = getattr(nn, f"nn_{function}")
+    return lambda x, _: activation(x)
 
 
 def find_operator(kind: type[GraphOp]) -> tuple[Callable[..., Any], Read] | None:

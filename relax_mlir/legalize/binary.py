@@ -1,13 +1,14 @@
 """Tensor programs of element-wise operators of two tensors."""
 
 from collections.abc import Callable
+from math import inf, nan
 
 from relax_mlir.bindings import arith, ir, math
 from relax_mlir.dialects import graph
 
 from . import scalars
 from .kernel import KernelBuilder, elementwise, scalar
-from .scalars import from_compute, to_compute
+from .scalars import from_compute, named, to_compute
 
 Body = Callable[[ir.Value, ir.Value], ir.Value]
 
@@ -108,9 +109,32 @@ def floor_divide(op: graph.FloorDivideOp, kernel: KernelBuilder) -> None:
         return arith.SelectOp(_equals(b, 0), zero, negated).result
 
     def body(a: ir.Value, b: ir.Value) -> ir.Value:
-        return integers(a, b) if _is_integer(a) else math.FloorOp(scalars.divide(a, b)).result
+        return integers(a, b) if _is_integer(a) else _floor_of_quotient(a, b)
 
     _zip(kernel, body)
+
+
+def _floor_of_quotient(a: ir.Value, b: ir.Value) -> ir.Value:
+    """The floor of the exact quotient: that of the rounded one is it, or one more.
+
+    What tells is the sign of what the product with the divisor leaves of the dividend.
+    """
+    infinity, zero = scalar(a.type, inf), scalar(a.type, 0)
+    whole = math.FloorOp(scalars.divide(a, b)).result
+    rest = math.FmaOp(scalars.negate(whole), b, a).result
+    rest = arith.SelectOp(_has_magnitude(b, infinity), a, rest).result
+    signed = scalars.multiply(rest, math.CopySignOp(scalar(a.type, 1), b).result)
+    beyond = arith.CmpFOp(arith.CmpFPredicate.OLT, signed, zero).result
+    lower = scalars.subtract(whole, scalar(a.type, 1))
+    whole = arith.SelectOp(beyond, lower, whole).result
+    # An infinity leaves no rest, but by 0 the quotient is an infinity too.
+    divided = arith.CmpFOp(arith.CmpFPredicate.UNE, b, zero).result
+    undefined = arith.AndIOp(_has_magnitude(a, infinity), divided).result
+    return arith.SelectOp(undefined, scalar(a.type, nan), whole).result
+
+
+def _has_magnitude(x: ir.Value, magnitude: ir.Value) -> ir.Value:
+    return arith.CmpFOp(arith.CmpFPredicate.OEQ, math.AbsFOp(x).result, magnitude).result
 
 
 def remainder(op: graph.RemainderOp, kernel: KernelBuilder) -> None:
@@ -178,37 +202,68 @@ def _has_bit(value: ir.Value, place: int) -> ir.Value:
 
 
 def hypot(op: graph.HypotOp, kernel: KernelBuilder) -> None:
-    """max * sqrt(1 + (min / max)^2), which does not overflow early."""
+    """The square root of the sum of squares; infinite if one is, even beside a NaN."""
 
     def body(a: ir.Value, b: ir.Value) -> ir.Value:
-        a, b = math.AbsFOp(a).result, math.AbsFOp(b).result
-        large, small = scalars.maximum(a, b), scalars.minimum(a, b)
-        zero, one = scalar(a.type, 0), scalar(a.type, 1)
-        infinite = arith.CmpFOp(
-            arith.CmpFPredicate.OEQ, arith.MaxNumFOp(a, b).result, scalar(a.type, float("inf"))
-        ).result
-        empty = arith.CmpFOp(arith.CmpFPredicate.OEQ, large, zero).result
-        ratio = scalars.divide(small, arith.SelectOp(empty, one, large).result)
-        root = math.SqrtOp(scalars.add(one, scalars.multiply(ratio, ratio))).result
-        return arith.SelectOp(
-            infinite, scalar(a.type, float("inf")), scalars.multiply(large, root)
-        ).result
+        is_double = isinstance(a.type, ir.F64Type)
+        length = _scaled_length(a, b) if is_double else _length_in_double(a, b)
+        infinity = scalar(a.type, inf)
+        infinite = arith.OrIOp(_has_magnitude(a, infinity), _has_magnitude(b, infinity)).result
+        return arith.SelectOp(infinite, infinity, length).result
 
     _zip(kernel, body)
+
+
+def _length_in_double(a: ir.Value, b: ir.Value) -> ir.Value:
+    """The length in doubles, whose range and precision hold the squares of singles."""
+    a, b = (arith.ExtFOp(ir.F64Type.get(), x).result for x in (a, b))
+    squares = scalars.add(scalars.multiply(a, a), scalars.multiply(b, b))
+    return arith.TruncFOp(ir.F32Type.get(), math.SqrtOp(squares).result).result
+
+
+def _scaled_length(a: ir.Value, b: ir.Value) -> ir.Value:
+    """The length h of doubles, scaled so that squares stay in range, less (h^2 - a^2 - b^2) / 2h.
+
+    Source: arXiv 1904.09481, "fused" algorithm.
+    """
+    a, b = math.AbsFOp(a).result, math.AbsFOp(b).result
+    large, small = scalars.maximum(a, b), scalars.minimum(a, b)
+    factor, back = scalar(a.type, 1), scalar(a.type, 1)
+    for predicate, bound, exponent in (("OGT", 2.0**500, -600), ("OLT", 2.0**-450, 600)):
+        outside = arith.CmpFOp(
+            getattr(arith.CmpFPredicate, predicate), large, scalar(a.type, bound)
+        ).result
+        factor = arith.SelectOp(outside, scalar(a.type, 2.0**exponent), factor).result
+        back = arith.SelectOp(outside, scalar(a.type, 2.0**-exponent), back).result
+    large, small = scalars.multiply(large, factor), scalars.multiply(small, factor)
+    square = scalars.multiply(large, large)
+    root = math.SqrtOp(math.FmaOp(small, small, square).result).result
+    # Differences of exact products, whatever is fused.
+    excess = math.FmaOp(root, root, scalars.negate(square)).result
+    excess = math.FmaOp(scalars.negate(small), small, excess).result
+    lost = math.FmaOp(large, large, scalars.negate(square)).result
+    half = scalars.multiply(scalars.subtract(lost, excess), scalar(a.type, 0.5))
+    empty = arith.CmpFOp(arith.CmpFPredicate.OEQ, root, scalar(a.type, 0)).result
+    divisor = arith.SelectOp(empty, scalar(a.type, 1), root).result
+    return scalars.multiply(scalars.add(root, scalars.divide(half, divisor)), back)
 
 
 def logaddexp(op: graph.LogaddexpOp, kernel: KernelBuilder) -> None:
-    """max + log1p(exp(-|a - b|)); equal infinities stay."""
+    """max + log1p(exp(-|a - b|)), in doubles."""
 
     def body(a: ir.Value, b: ir.Value) -> ir.Value:
+        double, element = ir.F64Type.get(), a.type
+        a, b = (arith.ExtFOp(double, x).result if element != double else x for x in (a, b))
+        # Equal infinities differ by no number.
         same = arith.CmpFOp(arith.CmpFPredicate.OEQ, a, b).result
-        distance = math.AbsFOp(scalars.subtract(a, b)).result
+        difference = scalars.subtract(a, b)
+        difference = arith.SelectOp(same, scalar(double, 0), difference).result
+        distance = math.AbsFOp(difference).result
         tail = math.Log1pOp(scalars.exp(scalars.negate(distance))).result
-        general = scalars.add(scalars.maximum(a, b), tail)
-        log2 = scalar(a.type, 0.6931471805599453)
-        return arith.SelectOp(same, scalars.add(a, log2), general).result
+        result = named("logaddexp", scalars.add(scalars.maximum(a, b), tail))
+        return from_compute(result, element)
 
-    _zip(kernel, body)
+    kernel.finish(elementwise(kernel.ins, kernel.outs[0], body))
 
 
 def left_shift(op: graph.LeftShiftOp, kernel: KernelBuilder) -> None:

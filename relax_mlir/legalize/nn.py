@@ -35,6 +35,7 @@ from .scalars import (
     from_compute,
     maximum,
     multiply,
+    named,
     negate,
     subtract,
     to_compute,
@@ -47,34 +48,32 @@ def relu(op: ReluOp, kernel: KernelBuilder) -> None:
 
 
 def silu(op: SiluOp, kernel: KernelBuilder) -> None:
-    """x * sigmoid(x), which is x / (1 + exp(-x))."""
-    _activation(kernel, lambda x: divide(x, add(scalar(x.type, 1), exp(negate(x)))))
+    """x / (1 + exp(-x))."""
+
+    def body(x: ir.Value) -> ir.Value:
+        return named("silu", divide(x, add(scalar(x.type, 1), exp(negate(x)))))
+
+    _activation(kernel, body)
 
 
 def gelu(op: GeluOp, kernel: KernelBuilder) -> None:
-    """x * (1 + erf(x / sqrt(2))) / 2."""
+    """x * (erfc(-x / sqrt(2)) / 2), in which 1 + erf would cancel below zero."""
 
     def body(x: ir.Value) -> ir.Value:
-        scaled = multiply(x, scalar(x.type, 0.5**0.5))
-        one = scalar(x.type, 1)
-        return multiply(multiply(x, scalar(x.type, 0.5)), add(one, math.ErfOp(scaled).result))
+        tail = math.ErfcOp(multiply(x, scalar(x.type, -(0.5**0.5)))).result
+        return named("gelu", multiply(x, multiply(tail, scalar(x.type, 0.5))))
 
     _activation(kernel, body)
 
 
 def gelu_tanh(op: GeluTanhOp, kernel: KernelBuilder) -> None:
-    """x * (1 + tanh(a)) / 2, a = sqrt(2 / pi) * (x + 0.044715 x^3), which is x / (1 + exp(-2 a)).
-
-    So nothing cancels where a is below zero. -2 a is rounded, so that the exponential may be
-    approximate.
-    """
+    """x / (1 + exp(-2 a)), in which 1 + tanh(a) does not cancel below zero."""
 
     def body(x: ir.Value) -> ir.Value:
         slope = -2 * (2 / pi) ** 0.5
         cubic = multiply(multiply(x, x), scalar(x.type, 0.044715 * slope))
-        angle = multiply(x, add(cubic, scalar(x.type, slope)))
-        power = math.ExpOp(angle, fastmath=arith.FastMathFlags.afn).result
-        return divide(x, add(scalar(x.type, 1), power))
+        power = exp(multiply(x, add(cubic, scalar(x.type, slope))))
+        return named("gelu_tanh", divide(x, add(scalar(x.type, 1), power)))
 
     _activation(kernel, body)
 

@@ -1,6 +1,7 @@
 """Scalar arithmetic on one element, as the bodies of tensor programs use it."""
 
 from relax_mlir.bindings import arith, ir, math
+from relax_mlir.dialects.tir import FUNCTION
 
 from .kernel import scalar
 
@@ -74,3 +75,9 @@ def sigmoid(x: ir.Value) -> ir.Value:
     """1 / (1 + exp(-x))."""
     one = scalar(x.type, 1)
     return divide(one, add(one, exp(negate(x))))
+
+
+def named(function: str, result: ir.Value) -> ir.Value:
+    """A function's value, marked so that it is computed as a whole, without loss of digits."""
+    result.owner.attributes[FUNCTION] = ir.StringAttr.get(function)
+    return result

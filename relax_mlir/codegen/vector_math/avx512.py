@@ -8,29 +8,28 @@ from collections.abc import Callable
 
 from relax_mlir.bindings import ir, llvm, vector
 from relax_mlir.codegen.vector_math.lanes import Lanes
-from relax_mlir.target import Target
 
-_REGISTERS = (16, 8, 4)
+_REGISTER_BITS = (512, 256, 128)
+_SUFFIX = {32: "ps", 64: "pd"}
 _ROUND_DOWN = 1
 _CURRENT_DIRECTION = 4
 
 
-def takes(target: Target, x: Lanes) -> bool:
-    """Whether the target has the instructions, and `x` is singles that fill whole registers."""
-    if target.vector_bytes != 64 or not isinstance(x.type, ir.VectorType):
+def takes(x: Lanes) -> bool:
+    """Whether the target has the instructions, and `x` is floats that fill whole registers."""
+    if x.target.vector_bytes != 64 or not isinstance(x.type, ir.VectorType):
         return False
     kind = ir.VectorType(x.type)
-    whole = kind.rank == 1 and not kind.scalable and kind.shape[0] % _REGISTERS[-1] == 0
-    return whole and isinstance(x.element, ir.F32Type)
+    least = _REGISTER_BITS[-1] // x.width
+    return kind.rank == 1 and not kind.scalable and kind.shape[0] % least == 0
 
 
 def fraction(t: Lanes) -> Lanes:
     """`t - floor(t)`; that of an infinity is 0."""
 
     def reduce(piece: ir.Value, lanes: int) -> ir.Value:
-        bits = 32 * lanes
         operands = [piece, _i32(_ROUND_DOWN), piece, _all_lanes(lanes)]
-        return _call(f"llvm.x86.avx512.mask.reduce.ps.{bits}", operands, bits)
+        return _call("reduce", operands, lanes, t.width)
 
     return _by_register(reduce, t)
 
@@ -39,34 +38,35 @@ def scale(p: Lanes, t: Lanes) -> Lanes:
     """`p * 2^floor(t)`, rounded once."""
 
     def scalef(piece: ir.Value, exponent: ir.Value, lanes: int) -> ir.Value:
-        bits = 32 * lanes
         operands = [piece, exponent, piece, _all_lanes(lanes)]
-        return _call(f"llvm.x86.avx512.mask.scalef.ps.{bits}", operands, bits)
+        return _call("scalef", operands, lanes, p.width)
 
     return _by_register(scalef, p, t)
 
 
 def _by_register(build: Callable[..., ir.Value], *operands: Lanes) -> Lanes:
     """Calls `build` with each register's part of the operands and its lanes; joins the results."""
-    total = operands[0].type.shape[0]
-    lanes = next(lanes for lanes in _REGISTERS if total % lanes == 0)
+    first = operands[0]
+    total = first.type.shape[0]
+    lanes = next(n for bits in _REGISTER_BITS if total % (n := bits // first.width) == 0)
     if total == lanes:
-        return Lanes(build(*(operand.value for operand in operands), lanes))
-    kind = ir.VectorType.get([lanes], operands[0].element)
-    found = operands[0].value
+        return first.wrap(build(*(operand.value for operand in operands), lanes))
+    kind = ir.VectorType.get([lanes], first.element)
+    found = first.value
     for start in range(0, total, lanes):
         parts = [
             vector.extract_strided_slice(kind, operand.value, [start], [lanes], [1])
             for operand in operands
         ]
         found = vector.insert_strided_slice(build(*parts, lanes), found, [start], [1])
-    return Lanes(found)
+    return first.wrap(found)
 
 
-def _call(name: str, operands: list[ir.Value], bits: int) -> ir.Value:
+def _call(name: str, operands: list[ir.Value], lanes: int, width: int) -> ir.Value:
     # Only the forms of whole registers name a rounding mode.
-    if bits == 512:
+    if lanes * width == _REGISTER_BITS[0]:
         operands = [*operands, _i32(_CURRENT_DIRECTION)]
+    name = f"llvm.x86.avx512.mask.{name}.{_SUFFIX[width]}.{lanes * width}"
     return llvm.call_intrinsic(operands[0].type, name, operands, [], [])
 
 

@@ -1,6 +1,6 @@
 """The error function and its complement."""
 
-from relax_mlir.codegen.vector_math.exponential import expand_exp
+from relax_mlir.codegen.vector_math.exponential import exp_of
 from relax_mlir.codegen.vector_math.lanes import (
     Lanes,
     absolute,
@@ -51,12 +51,15 @@ def _near_zero(x: Lanes) -> Lanes:
 
 def _complement(x: Lanes) -> Lanes:
     """erfc(x) of doubles x >= 0: e^(-x^2) P((x - 4) / (x + 4)) / (1 + 2x)."""
-    x = clamp(x, None, 29.0)
-    scaled = polynomial((x - _SCALED_CENTRE) / (x + _SCALED_CENTRE), _SCALED)
+    x = clamp(x, None, 28.0)
+    first, *others = _SCALED
+    t = (x - _SCALED_CENTRE) / (x + _SCALED_CENTRE)
+    rest = t * polynomial(t, others)
     square = x * x
-    lost = fma(x, x, -square)
-    power = expand_exp(-square)
-    return fma(power, -lost, power) * scaled / fma(x, 2.0, 1.0)
+    power = exp_of(-square, fma(-x, x, square))
+    # (first + rest) (1 + fraction), all but the first term rounded to fewer places.
+    scaled = fma(power.fraction, first + rest, rest) + first
+    return power.scale(scaled / fma(x, 2.0, 1.0))
 
 
 def expand_erf(x: Lanes) -> Lanes:
@@ -73,7 +76,7 @@ def expand_erf(x: Lanes) -> Lanes:
 
 
 def expand_erfc(x: Lanes) -> Lanes:
-    """Complementary error function, doubles to 5 ulp; below the least normal number it is 0."""
+    """Complementary error function, doubles to 2 ulp."""
     magnitude = absolute(x)
     far = _complement(magnitude)
     far = select(x < 0.0, 2.0 - far, far)

@@ -7,6 +7,9 @@ instructions for them. Vectors of any shape and scalars of f16, bf16, f32 and f6
 tensors are left alone. Of fast-math flags one is used: `math.exp` and `math.exp2` with `afn` are
 shorter (`_APPROXIMATE`), unless they are of doubles; `tir.not_positive` makes the former shorter
 still.
+
+Expressions that lose digits are replaced as a whole: what `tir.function` names, and reciprocals of
+1 + e^-x. So are conversions to half precision that machines round twice.
 """
 
 import re
@@ -21,10 +24,12 @@ from relax_mlir.codegen.vector_math import (
     hyperbolic,
     inverse_trigonometric,
     logarithm,
+    narrowing,
     power,
     trigonometric,
 )
-from relax_mlir.codegen.vector_math.lanes import Lanes
+from relax_mlir.codegen.vector_math.composite import replace_composites
+from relax_mlir.codegen.vector_math.lanes import Lanes, has_lanes, ops_named
 from relax_mlir.dialects.tir import NOT_POSITIVE
 from relax_mlir.target import Target
 
@@ -81,7 +86,7 @@ _RULES = {
 
 def _clampf(x: Lanes, low: Lanes, high: Lanes) -> Lanes:
     """The number moved into [low, high]; NaN stays."""
-    return Lanes(arith.minimumf(arith.maximumf(x.value, low.value), high.value))
+    return x.wrap(arith.minimumf(arith.maximumf(x.value, low.value), high.value))
 
 
 # Ops that are expanded in the type they have.
@@ -95,19 +100,15 @@ _NEEDS_TABLE = frozenset({"math.sin", "math.cos", "math.sincos", "math.tan"})
 def expand_math(module: ir.Module, target: Target) -> None:
     """Replaces every math op without an instruction of the target, in place.
 
-    Results are within 2.5 units in the last place (f32) of the true ones, 5 for doubles; NaN
-    propagates, overflow is infinity, results of exp and its kin below the least normal number are
-    zero. May add a private constant `rx_two_over_pi` and `scf.if` and `scf.for` ops.
+    Results are within 2 units in the last place of the true ones, subnormal ones too; NaN
+    propagates, overflow is infinity. May add a private constant `rx_two_over_pi` and `scf.if` and
+    `scf.for` ops.
     """
-    found = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if (op.name in _RULES or op.name in _OTHERS) and _is_expanded(op.results[0].type):
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
     with module.context, ir.Location.unknown():
+        replace_composites(module, target)
+        narrowing.round_once(module, target)
+        names = _RULES.keys() | _OTHERS.keys()
+        found = [op for op in ops_named(module, names) if has_lanes(op.results[0].type)]
         if any(op.name in _NEEDS_TABLE for op in found):
             trigonometric.declare_table(module)
         for op in found:
@@ -115,34 +116,26 @@ def expand_math(module: ir.Module, target: Target) -> None:
                 _replace(op, target)
 
 
-def _is_expanded(kind: ir.Type) -> bool:
-    """Whether a type is a scalar or vector of lanes that there are expansions for."""
-    element = kind.element_type if isinstance(kind, ir.ShapedType) else kind
-    if isinstance(kind, ir.ShapedType) and not isinstance(kind, ir.VectorType):
-        return False
-    return not isinstance(element, ir.FloatType) or element.width in (16, 32, 64)
-
-
 def _replace(op: ir.Operation, target: Target) -> None:
     """Puts the expansion of one op in its place."""
-    operands = [Lanes(value) for value in op.operands]
+    operands = [Lanes(value, target) for value in op.operands]
     if op.name in _OTHERS:
         results = [_OTHERS[op.name](*operands)]
     else:
         rule = _RULES[op.name]
         if op.name in _APPROXIMATE and operands[0].width < 64 and _may_approximate(op):
-            rule = _Rule(_approximation(op, target), 32)
+            rule = _Rule(_approximation(op), 32)
         results = _expand_float(rule, operands)
     for old, new in zip(op.results, results, strict=True):
         old.replace_all_uses_with(new.value)
     op.erase()
 
 
-def _approximation(op: ir.Operation, target: Target) -> Expansion:
+def _approximation(op: ir.Operation) -> Expansion:
     """The shorter expansion of an op that has one."""
     if NOT_POSITIVE in op.attributes:
-        return partial(exponential.expand_exp_approximately, target=target, may_be_positive=False)
-    return partial(_APPROXIMATE[op.name], target=target)
+        return partial(exponential.expand_exp_approximately, may_be_positive=False)
+    return _APPROXIMATE[op.name]
 
 
 def _may_approximate(op: ir.Operation) -> bool:

@@ -1,20 +1,22 @@
 """e^x, 2^x and e^x - 1.
 
-e^x = 2^n e^r with x = n ln 2 + r. In `exp` and `exp2` n is rounded down, so that e^r is in [1, 2)
-and the exponent field of 2^n is right over the whole normal range by itself: it becomes that of
-infinity on overflow and that of zero below the least normal number, without a test.
+e^x = 2^n e^r with x = n ln 2 + r, |r| <= ln 2 / 2. The last step multiplies by 2^n and rounds once,
+so that results are right down to the least subnormal number.
 """
+
+from dataclasses import dataclass
 
 from relax_mlir.codegen.vector_math import avx512
 from relax_mlir.codegen.vector_math.lanes import (
     Lanes,
+    absolute,
     clamp,
     copysign,
-    floor,
+    fast_two_sum,
     fma,
     polynomial,
+    select,
 )
-from relax_mlir.target import Target
 
 LOG2E = {32: 1.44269502, 64: 1.4426950408889634}
 # ln 2 as a sum, each part rounded to the format.
@@ -23,24 +25,24 @@ LN2 = {
     64: (0.6931471805599453, 2.3190468138462996e-17),
 }
 
-# (e^r - 1) / r on [-0.001, ln 2 + 0.001]; error of e^r relative: 2^-28.4, 2^-69.
+# (e^r - 1 - r) / r^2 on |r| <= ln 2 / 2; error of e^r - 1 relative: 2^-26.1, 2^-61.6.
 _EXP = {
-    32: (0.999999821, 0.500005543, 0.166611686, 0.0419111811, 0.00779635832, 0.00194726756),
+    32: (0.49999997, 0.166665465, 0.0416674353, 0.00836627278, 0.0013870697),
     64: (
-        *(1.0, 0.5, 0.1666666666666668, 0.04166666666666137, 0.008333333333428207),
-        *(0.0013888888879446443, 0.00019841270428251116, 2.480156315188051e-05),
-        *(2.7557994810712296e-06, 2.754440632979978e-07, 2.521778660462109e-08),
-        *(1.951979042751446e-09, 2.2357986042001542e-10),
+        *(0.5, 0.16666666666666677, 0.041666666666666685, 0.008333333333321811),
+        *(0.0013888888888894393, 0.00019841269885315693, 2.4801587276404355e-05),
+        *(2.7557245157324334e-06, 2.755733215042683e-07, 2.5108693225797187e-08),
+        2.0893076565911536e-09,
     ),
 }
-# (2^r - 1) / r on [-0.001, 1.001]; error of 2^r relative: 2^-28.7, 2^-63.
+# (2^r - 1) / r on |r| <= 1/2; error of 2^r relative: 2^-28.3, 2^-64.3.
 _EXP2 = {
-    32: (0.693147063, 0.240229085, 0.0554861724, 0.0096738413, 0.00124812068, 0.00021571308),
+    32: (0.6931472, 0.24022648, 0.055503596, 0.009618503, 0.0013390997, 0.0001532784),
     64: (
-        *(0.6931471805599453, 0.24022650695910225, 0.05550410866478632, 0.009618129108032145),
-        *(0.0013333558119486373, 0.00015403531532541447, 1.525270184878797e-05),
-        *(1.3216094993852511e-06, 1.0170209208170182e-07, 7.123043021442936e-09),
-        *(4.07157961625051e-10, 3.7218710741023574e-11),
+        *(0.6931471805599453, 0.24022650695910072, 0.05550410866482169, 0.009618129107628328),
+        *(0.0013333558146392404, 0.0001540353039364282, 1.5252733854619597e-05),
+        *(1.3215486593720725e-06, 1.0178051805820853e-07, 7.054974736571824e-09),
+        *(4.456592548579271e-10, 2.562530544911894e-11),
     ),
 }
 # (2^r - 1) / r on [0, 1], exact at both ends, singles only; error of 2^r relative: 2^-23.3.
@@ -51,102 +53,137 @@ _EXP2_SHORT_RANGE = (-126.75, 128.5)
 _EXP2_CENTRED = (0.693147004, 0.240222469, 0.0555070974, 0.00967128575, 0.00132701104)
 # From here on x / ln 2 is rounded to a power below the normal range, which becomes zero.
 _EXP_LEAST = -87.86
-# (e^r - 1 - r) / r^2 on |r| <= ln 2 / 2; error of e^r - 1 relative: 2^-26.1, 2^-61.6.
-_EXPM1 = {
-    32: (0.49999997, 0.166665465, 0.0416674353, 0.00836627278, 0.0013870697),
-    64: (
-        *(0.5, 0.16666666666666677, 0.041666666666666685, 0.008333333333321811),
-        *(0.0013888888888894393, 0.00019841269885315693, 2.4801587276404355e-05),
-        *(2.7557245157324334e-06, 2.755733215042683e-07, 2.5108693225797187e-08),
-        2.0893076565911536e-09,
-    ),
-}
-_HALF_BELOW = {32: -0.5 + 2.0**-25, 64: -0.5 + 2.0**-54}
-# Below the first e^x is less than any normal number, above the second it is infinite.
-_EXP_RANGE = {32: (-88.0, 89.0), 64: (-709.0, 710.0)}
-_EXP2_RANGE = {32: (-127.0, 128.0), 64: (-1023.0, 1024.0)}
+_HALF_BELOW = -0.5 + 2.0**-25
+# Below the first e^x rounds to 0, above the second it is infinite.
+EXP_RANGE = {32: (-104.0, 89.0), 64: (-746.0, 710.0)}
+_EXP2_RANGE = {32: (-151.0, 128.0), 64: (-1076.0, 1024.0)}
 _EXPM1_RANGE = {32: (-18.0, 89.0), 64: (-40.0, 710.0)}
 
 
-def round_to_power(y: Lanes, exponent_offset: int = 0) -> tuple[Lanes, Lanes]:
-    """The nearest integer n to `y`, and 2^(n + offset); exponents in the normal range, or one off.
+@dataclass(frozen=True)
+class Power:
+    """2^n (1 + slope r + tail r^2), n an integer; `shifted` is n with `_shift_of` added."""
 
-    Adding 1.5 * 2^mantissa_bits leaves the integer in the low bits; with the exponent bias added
-    too, a shift makes it the exponent field.
-    """
-    shift = _shift_of(y, exponent_offset)
-    return _parts_of(y + shift, shift)
+    n: Lanes
+    shifted: Lanes
+    r: Lanes
+    slope: float
+    tail: Lanes
+
+    @property
+    def fraction(self) -> Lanes:
+        """What is added to 1, from -0.3 to 0.42."""
+        first = self.r if self.slope == 1.0 else self.r * self.slope
+        return fma(self.r * self.r, self.tail, first)
+
+    @property
+    def mantissa(self) -> Lanes:
+        """1 + fraction, rounded once."""
+        return fma(fma(self.tail, self.r, self.slope), self.r, 1.0)
+
+    def factor(self, offset: int = 0) -> Lanes:
+        """2^(n + offset), if that is a normal number."""
+        bits, bias = self.n.mantissa_bits, self.n.exponent_bias
+        return _as_exponent(self.n + (1.5 * 2.0**bits + bias + offset))
+
+    def plus_one(self, offset: int = 0) -> Lanes:
+        """(1 + this) 2^offset, rounded once; 2^(n + offset) is a normal number."""
+        factor = self.factor(offset)
+        total, lost = fast_two_sum(factor, factor.like(2.0**offset))
+        # One rounding as long as nothing is lost: a power of two times a float is exact.
+        return fma(self.fraction, factor, lost) + total
+
+    def scale(self, x: Lanes, offset: int = 0) -> Lanes:
+        """x 2^(n + offset), rounded once."""
+        if avx512.takes(x):
+            return avx512.scale(x, self.n + float(offset) if offset else self.n)
+        bits = self.shifted.bits()
+        bits = bits + offset if offset else bits
+        half = bits >> 1
+        first, second = (part << x.mantissa_bits for part in (half, bits - half))
+        return x * first.float_from_bits() * second.float_from_bits()
 
 
-def _shift_of(y: Lanes, exponent_offset: int = 0) -> float:
-    return 1.5 * 2.0**y.mantissa_bits + y.exponent_bias + exponent_offset
+def _as_exponent(shifted: Lanes) -> Lanes:
+    """The power of two whose exponent field an integer in the last places is."""
+    return (shifted.bits() << shifted.mantissa_bits).float_from_bits()
 
 
-def _parts_of(shifted: Lanes, shift: float) -> tuple[Lanes, Lanes]:
-    power = (shifted.bits() << shifted.mantissa_bits).float_from_bits()
-    return shifted - shift, power
+def _shift_of(x: Lanes) -> float:
+    """What to add so that an integer is in the last places, with twice the exponent's bias."""
+    return 1.5 * 2.0**x.mantissa_bits + 2 * x.exponent_bias
 
 
-def remainder(x: Lanes, n: Lanes) -> Lanes:
-    """`x - n ln 2`, rounded once or so: the first step is exact."""
-    high, low = LN2[x.width]
-    return fma(n, -low, fma(n, -high, x))
+def exp_of(x: Lanes, low: Lanes | None = None) -> Power:
+    """e^(x + low), for x whose power is in the range of the format, low far below x."""
+    shift = _shift_of(x)
+    shifted = fma(x, LOG2E[x.width], shift)
+    n = shifted - shift
+    high, rest = LN2[x.width]
+    # The first step is exact.
+    r = fma(n, -high, x)
+    r = fma(n, -rest, r if low is None else r + low)
+    return Power(n, shifted, r, 1.0, polynomial(r, _EXP[x.width]))
 
 
-def expand_exp(x: Lanes, exponent_offset: int = 0) -> Lanes:
-    """e^x 2^offset to 1.5 ulp; results below the least normal number are 0, exp(0) is 1."""
-    low, high = _EXP_RANGE[x.width]
-    x = clamp(x, low - 0.69 * exponent_offset, high - 0.69 * exponent_offset)
-    # Just above -0.5: an exact tie at x = 0 must go up.
-    n, power = round_to_power(fma(x, LOG2E[x.width], _HALF_BELOW[x.width]), exponent_offset)
-    return polynomial(remainder(x, n), (1.0, *_EXP[x.width])) * power
+def exp2_of(x: Lanes, low: Lanes | None = None) -> Power:
+    """2^(x + low), for x whose power is in the range of the format, low far below x."""
+    shift = _shift_of(x)
+    shifted = x + shift
+    n = shifted - shift
+    r = x - n if low is None else (x - n) + low
+    slope, *others = _EXP2[x.width]
+    return Power(n, shifted, r, slope, polynomial(r, others))
+
+
+def expand_exp(x: Lanes, offset: int = 0) -> Lanes:
+    """e^x 2^offset to 1 ulp; exp(0) is 1."""
+    low, high = EXP_RANGE[x.width]
+    power = exp_of(clamp(x, low - 0.69 * offset, high - 0.69 * offset))
+    return power.scale(power.mantissa, offset)
 
 
 def expand_exp2(x: Lanes) -> Lanes:
-    """2^x to 1.3 ulp, exact at integers; results below the least normal number are 0."""
-    x = clamp(x, *_EXP2_RANGE[x.width])
-    n = floor(x)
-    _, power = round_to_power(n)
-    return polynomial(x - n, (1.0, *_EXP2[x.width])) * power
+    """2^x to 1 ulp, exact at integers."""
+    power = exp2_of(clamp(x, *_EXP2_RANGE[x.width]))
+    return power.scale(power.mantissa)
 
 
-def expand_exp_approximately(x: Lanes, target: Target, *, may_be_positive: bool = True) -> Lanes:
+def expand_exp_approximately(x: Lanes, *, may_be_positive: bool = True) -> Lanes:
     """e^y of singles to 2.2 ulp, for a y within 2^-23.6 |x| of x; where x <= 0, to 2^-22.4 of e^0.
 
     That is what rounding x once more would do. exp(0) is 1. With AVX-512, six multiplications
     or multiply-adds; elsewhere seven, and results below the least normal number are 0 or next to
     it. Without `may_be_positive`, no x is above zero.
     """
-    if may_be_positive or avx512.takes(target, x):
-        return expand_exp2_approximately(x * LOG2E[32], target)
+    if may_be_positive or avx512.takes(x):
+        return expand_exp2_approximately(x * LOG2E[32])
     # Half as many additions: there is no upper end, where n must be rounded down.
     x = clamp(x, _EXP_LEAST, None)
-    shift = _shift_of(x)
-    n, power = _parts_of(fma(x, LOG2E[32], shift), shift)
-    return polynomial(fma(x, LOG2E[32], -n), (1.0, *_EXP2_CENTRED)) * power
+    shift = 1.5 * 2.0**x.mantissa_bits + x.exponent_bias
+    shifted = fma(x, LOG2E[32], shift)
+    rest = fma(x, LOG2E[32], shift - shifted)
+    return polynomial(rest, (1.0, *_EXP2_CENTRED)) * _as_exponent(shifted)
 
 
-def expand_exp2_approximately(t: Lanes, target: Target) -> Lanes:
+def expand_exp2_approximately(t: Lanes) -> Lanes:
     """2^t of singles to 2.2 ulp; where t <= 0, to 2^-22.4 of 2^0, which is 1.
 
     Elsewhere than with AVX-512, results below the least normal number are 0.
     """
-    if avx512.takes(target, t):
+    if avx512.takes(t):
         return avx512.scale(polynomial(avx512.fraction(t), (1.0, *_EXP2_SHORT)), t)
     t = clamp(t, *_EXP2_SHORT_RANGE)
-    n, power = round_to_power(t + _HALF_BELOW[32])
-    return polynomial(t - n, (1.0, *_EXP2_SHORT)) * power
-
-
-def expm1_parts(x: Lanes, exponent_offset: int = 0) -> tuple[Lanes, Lanes]:
-    """(p, s) with e^x = s (1 + p) / 2^offset, s a power of two and |p| < 0.42; x in range."""
-    n, power = round_to_power(x * LOG2E[x.width], exponent_offset)
-    r = remainder(x, n)
-    return fma(r * r, polynomial(r, _EXPM1[x.width]), r), power
+    shift = 1.5 * 2.0**t.mantissa_bits + t.exponent_bias
+    shifted = (t + _HALF_BELOW) + shift
+    return polynomial(t - (shifted - shift), (1.0, *_EXP2_SHORT)) * _as_exponent(shifted)
 
 
 def expand_expm1(x: Lanes) -> Lanes:
     """e^x - 1 to 1.8 ulp, also where it is small."""
-    p, half = expm1_parts(clamp(x, *_EXPM1_RANGE[x.width]), exponent_offset=-1)
-    total = fma(p, half, half - 0.5)
-    return copysign(total + total, x)
+    power = exp_of(clamp(x, *_EXPM1_RANGE[x.width]))
+    # Half of it: 2^n may be one power beyond the range where the result is not.
+    half = power.factor(-1)
+    total = fma(power.fraction, half, half - 0.5)
+    # What is next to 0 is its own result, and would lose its last place as a half.
+    return copysign(select(absolute(x) < 2.0**-60, x, total + total), x)

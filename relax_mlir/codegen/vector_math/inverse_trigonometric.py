@@ -5,11 +5,14 @@ import math as pymath
 from relax_mlir.codegen.vector_math.lanes import (
     Lanes,
     absolute,
+    clamp,
     copysign,
+    fast_two_sum,
     fma,
     polynomial,
     select,
     sqrt,
+    two_sum,
 )
 
 # pi/2 as a sum of doubles.
@@ -31,33 +34,35 @@ _ATAN = (
 )
 
 
-def _odd(x: Lanes, coefficients: tuple[float, ...]) -> Lanes:
-    """`x + x^3 P(x^2)`."""
-    z = x * x
-    return fma(x * z, polynomial(z, coefficients), x)
+def _asin_parts(magnitude: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """(whether |x| > 1/2, s, asin s - s), s = |x| or sqrt((1 - |x|) / 2).
 
-
-def _asin_parts(magnitude: Lanes) -> tuple[Lanes, Lanes]:
-    """(whether |x| > 1/2, asin of |x| or of sqrt((1 - |x|) / 2)): asin x = pi/2 - 2 asin(that)."""
+    asin |x| is pi/2 - 2 asin s in the second case, where s is a square root that was rounded: what
+    that lost is in the third part.
+    """
     outer = magnitude > 0.5
-    inside = select(outer, sqrt(fma(magnitude, -0.5, 0.5)), magnitude)
-    return outer, _odd(inside, _ASIN)
+    square = fma(magnitude, -0.5, 0.5)
+    root = sqrt(square)
+    root_lost = fma(-root, root, square) / (root + root)
+    root_lost = select(square.equals(0.0), square, root_lost)
+    s = select(outer, root, magnitude)
+    z = s * s
+    return outer, s, fma(s * z, polynomial(z, _ASIN), select(outer, root_lost, 0.0))
 
 
 def expand_asin(x: Lanes) -> Lanes:
     """Inverse sine to 2 ulp; NaN outside [-1, 1]."""
-    magnitude = absolute(x)
-    outer, angle = _asin_parts(magnitude)
+    outer, s, rest = _asin_parts(absolute(x))
     high, low = _HALF_PI
-    far = high - ((angle + angle) - low)
-    return copysign(select(outer, far, angle), x)
+    far = (high - (s + s)) - ((rest + rest) - low)
+    return copysign(select(outer, far, s + rest), x)
 
 
 def expand_acos(x: Lanes) -> Lanes:
     """Inverse cosine to 2 ulp; NaN outside [-1, 1]."""
-    magnitude = absolute(x)
-    outer, angle = _asin_parts(magnitude)
+    outer, s, rest = _asin_parts(absolute(x))
     high, low = _HALF_PI
+    angle = s + rest
     double = angle + angle
     far = select(x < 0.0, 2.0 * high - (double - 2.0 * low), double)
     return select(outer, far, high - (copysign(angle, x) - low))
@@ -69,24 +74,30 @@ def _atan_of_ratio(small: Lanes, large: Lanes) -> Lanes:
     Above tan(pi/8) it is pi/4 + atan((small - large) / (small + large)).
     """
     high = small > large * _TAN_EIGHTH_PI
-    top = select(high, small - large, small)
-    bottom = select(high, small + large, large)
-    angle = _odd(top / bottom, _ATAN)
+    difference, difference_lost = two_sum(small, -large)
+    total, total_lost = fast_two_sum(large, small)
+    top, bottom = select(high, difference, small), select(high, total, large)
+    q = top / bottom
+    # What the quotient and its terms lost, as a share of the angle.
+    rest = fma(-q, bottom, top) + select(high, fma(-q, total_lost, difference_lost), 0.0)
+    z = q * q
+    angle = fma(q * z, polynomial(z, _ATAN), rest / bottom * fma(z, z - 1.0, 1.0)) + q
     offset = select(high, small.like(0.5 * _HALF_PI[0]), 0.0)
     return offset + select(high, angle + 0.5 * _HALF_PI[1], angle)
 
 
 def expand_atan(x: Lanes) -> Lanes:
     """Inverse tangent to 2 ulp."""
-    magnitude = absolute(x)
+    magnitude, one = absolute(x), x.like(1.0)
     steep = magnitude > 1.0
-    small = select(steep, 1.0 / magnitude, magnitude)
-    angle = _atan_of_ratio(small, x.like(1.0))
+    # An infinite quotient's terms would be no numbers.
+    magnitude = clamp(magnitude, None, 2.0**60)
+    angle = _atan_of_ratio(select(steep, one, magnitude), select(steep, magnitude, one))
     return copysign(select(steep, _HALF_PI[0] - (angle - _HALF_PI[1]), angle), x)
 
 
 def expand_atan2(y: Lanes, x: Lanes) -> Lanes:
-    """The angle of the point (x, y), to 3 ulp, with the special values of C's atan2."""
+    """The angle of the point (x, y), to 2 ulp, with the special values of C's atan2."""
     high, low = _HALF_PI
     side, run = absolute(y), absolute(x)
     steep = side > run
@@ -99,6 +110,10 @@ def expand_atan2(y: Lanes, x: Lanes) -> Lanes:
     infinite = large.equals(pymath.inf)
     small = select(infinite, select(small.equals(large), x.like(1.0), small * 0.0), small)
     large = select(infinite, x.like(1.0), large)
+    # Nor may what the smallest numbers are compared with and divided by be rounded away.
+    tiny = large < 1.0e-270
+    small = select(tiny, small * 2.0**200, small)
+    large = select(tiny, large * 2.0**200, large)
     angle = _atan_of_ratio(small, select(large.equals(0.0), large.like(1.0), large))
     angle = select(steep, high - (angle - low), angle)
     left = copysign(x.like(1.0), x) < 0.0

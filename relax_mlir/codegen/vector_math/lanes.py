@@ -8,20 +8,26 @@ is a constant of its type, the same in every lane. Comparisons are of floats, fa
 """
 
 import math as pymath
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from relax_mlir.bindings import arith, ir, math, vector
+from relax_mlir.target import Target
 
 Number = int | float
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """A float, integer or i1 value, scalar or vector of any shape."""
+    """A float, integer or i1 value, scalar or vector of any shape, on a machine."""
 
     value: ir.Value
+    target: Target
+
+    def wrap(self, value: ir.Value) -> "Lanes":
+        """Another value on the same machine."""
+        return Lanes(value, self.target)
 
     @property
     def type(self) -> Any:
@@ -56,18 +62,12 @@ class Lanes:
 
     def like(self, number: Number) -> "Lanes":
         """A constant of this type."""
-        return _constant(self.type, number)
+        return self.wrap(_constant(self.type, number))
 
     @property
     def splat(self) -> Number | None:
         """The number that all lanes of a constant hold; None if this is no such constant."""
-        owner = self.value.owner
-        if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-            return None
-        attribute = owner.attributes["value"]
-        if not isinstance(self.type, ir.VectorType):
-            return attribute.value
-        return attribute.get_splat_value().value if attribute.is_splat else None
+        return splat_of(self.value)
 
     def retyped(self, element: ir.Type) -> ir.Type:
         """This type with other lanes."""
@@ -80,12 +80,12 @@ class Lanes:
     def bits(self) -> "Lanes":
         """The bit patterns of float lanes, integers of the same width."""
         integer = ir.IntegerType.get_signless(self.width)
-        return Lanes(arith.bitcast(self.retyped(integer), self.value))
+        return self.wrap(arith.bitcast(self.retyped(integer), self.value))
 
     def float_from_bits(self) -> "Lanes":
         """The floats whose bit patterns these integers are."""
         element = ir.F32Type.get() if self.width == 32 else ir.F64Type.get()
-        return Lanes(arith.bitcast(self.retyped(element), self.value))
+        return self.wrap(arith.bitcast(self.retyped(element), self.value))
 
     def converted(self, element: ir.Type) -> "Lanes":
         """The same numbers as floats of another type, rounded to nearest if narrower."""
@@ -93,31 +93,31 @@ class Lanes:
             return self
         kind = self.retyped(element)
         if self.splat is not None:
-            return _constant(kind, float(self.splat))
+            return self.wrap(_constant(kind, float(self.splat)))
         if not self.is_float:
-            return Lanes(arith.sitofp(kind, self.value))
+            return self.wrap(arith.sitofp(kind, self.value))
         build = arith.extf if ir.FloatType(element).width > self.width else arith.truncf
-        return Lanes(build(kind, self.value))
+        return self.wrap(build(kind, self.value))
 
     def narrowed(self, element: ir.Type) -> "Lanes":
         """The low bits of integer lanes."""
         if element == self.element:
             return self
-        return Lanes(arith.trunci(self.retyped(element), self.value))
+        return self.wrap(arith.trunci(self.retyped(element), self.value))
 
     def _binary(self, floats, integers, other: "Lanes | Number", swap: bool = False) -> "Lanes":
         other = other if isinstance(other, Lanes) else self.like(other)
         left, right = (other, self) if swap else (self, other)
         build = floats if self.is_float else integers
-        return Lanes(build(left.value, right.value))
+        return self.wrap(build(left.value, right.value))
 
     def _compare(self, predicate: str, other: "Lanes | Number") -> "Lanes":
         other = other if isinstance(other, Lanes) else self.like(other)
         if self.is_float:
             kind = getattr(arith.CmpFPredicate, "O" + predicate)
-            return Lanes(arith.cmpf(kind, self.value, other.value))
+            return self.wrap(arith.cmpf(kind, self.value, other.value))
         kind = getattr(arith.CmpIPredicate, predicate.lower())
-        return Lanes(arith.cmpi(kind, self.value, other.value))
+        return self.wrap(arith.cmpi(kind, self.value, other.value))
 
     def __add__(self, other: "Lanes | Number") -> "Lanes":
         return self._binary(arith.addf, arith.addi, other)
@@ -144,7 +144,7 @@ class Lanes:
         return self._binary(arith.divf, None, other, swap=True)
 
     def __neg__(self) -> "Lanes":
-        return Lanes(arith.negf(self.value))
+        return self.wrap(arith.negf(self.value))
 
     def __and__(self, other: "Lanes | Number") -> "Lanes":
         return self._binary(None, arith.andi, other)
@@ -183,7 +183,18 @@ class Lanes:
         return self._compare("NE", other)
 
 
-def _constant(kind: Any, number: Any) -> Lanes:
+def splat_of(value: ir.Value) -> Any:
+    """The number that all lanes of a constant hold; None if the value is no such constant."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        return None
+    attribute = owner.attributes["value"]
+    if not isinstance(value.type, ir.VectorType):
+        return attribute.value
+    return attribute.get_splat_value().value if attribute.is_splat else None
+
+
+def _constant(kind: Any, number: Any) -> ir.Value:
     """The number in every lane of a type; integers may be written with or without a sign."""
     element = kind.element_type if isinstance(kind, ir.VectorType) else kind
     if isinstance(element, ir.FloatType):
@@ -194,20 +205,20 @@ def _constant(kind: Any, number: Any) -> Lanes:
         attribute = ir.IntegerAttr.get(element, signed)
     if isinstance(kind, ir.VectorType):
         attribute = ir.DenseElementsAttr.get_splat(kind, attribute)
-    return Lanes(arith.constant(kind, attribute))
+    return arith.constant(kind, attribute)
 
 
 def fma(a: Lanes, b: Lanes | Number, c: Lanes | Number) -> Lanes:
     """`a * b + c` of floats, rounded once."""
     b = b if isinstance(b, Lanes) else a.like(b)
     c = c if isinstance(c, Lanes) else a.like(c)
-    return Lanes(math.fma(a.value, b.value, c.value))
+    return a.wrap(math.fma(a.value, b.value, c.value))
 
 
 def select(condition: Lanes, yes: Lanes, no: Lanes | Number) -> Lanes:
     """`yes` where the condition holds, else `no`."""
     no = no if isinstance(no, Lanes) else yes.like(no)
-    return Lanes(arith.select(condition.value, yes.value, no.value))
+    return yes.wrap(arith.select(condition.value, yes.value, no.value))
 
 
 def clamp(x: Lanes, low: float | None, high: float | None) -> Lanes:
@@ -223,32 +234,32 @@ def clamp(x: Lanes, low: float | None, high: float | None) -> Lanes:
 
 def absolute(x: Lanes) -> Lanes:
     """`|x|` of floats."""
-    return Lanes(math.absf(x.value))
+    return x.wrap(math.absf(x.value))
 
 
 def copysign(magnitude: Lanes, sign: Lanes) -> Lanes:
     """`magnitude` with the sign bit of `sign`."""
-    return Lanes(math.copysign(magnitude.value, sign.value))
+    return magnitude.wrap(math.copysign(magnitude.value, sign.value))
 
 
 def sqrt(x: Lanes) -> Lanes:
     """Square root, correctly rounded."""
-    return Lanes(math.sqrt(x.value))
+    return x.wrap(math.sqrt(x.value))
 
 
 def floor(x: Lanes) -> Lanes:
     """The greatest integer not above."""
-    return Lanes(math.floor(x.value))
+    return x.wrap(math.floor(x.value))
 
 
 def truncate(x: Lanes) -> Lanes:
     """The nearest integer towards zero."""
-    return Lanes(math.trunc(x.value))
+    return x.wrap(math.trunc(x.value))
 
 
 def round_even(x: Lanes) -> Lanes:
     """The nearest integer, ties to even."""
-    return Lanes(math.roundeven(x.value))
+    return x.wrap(math.roundeven(x.value))
 
 
 def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
@@ -271,3 +282,48 @@ def any_lane(condition: Lanes) -> ir.Value:
             ir.VectorType.get([pymath.prod(kind.shape)], kind.element_type), lanes
         )
     return vector.reduction(kind.element_type, vector.CombiningKind.OR, lanes)
+
+
+def two_sum(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
+    """The rounded sum and its error; exact."""
+    total = a + b
+    other = total - a
+    return total, (a - (total - other)) + (b - other)
+
+
+def fast_two_sum(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
+    """`two_sum` for |a| >= |b| or a = 0."""
+    total = a + b
+    return total, b - (total - a)
+
+
+def two_product(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
+    """The rounded product and its error; exact unless that is below the range."""
+    product = a * b
+    return product, fma(a, b, -product)
+
+
+def truth_as_integer(condition: Lanes, like: Lanes) -> Lanes:
+    """1 where the i1 condition holds, else 0, as integers of another value's type."""
+    return condition.wrap(arith.extui(like.type, condition.value))
+
+
+def has_lanes(kind: ir.Type) -> bool:
+    """Whether a type is a scalar or vector of lanes that there are expansions for."""
+    element = kind.element_type if isinstance(kind, ir.ShapedType) else kind
+    if isinstance(kind, ir.ShapedType) and not isinstance(kind, ir.VectorType):
+        return False
+    return not isinstance(element, ir.FloatType) or element.width in (16, 32, 64)
+
+
+def ops_named(module: ir.Module, names: Collection[str]) -> list[ir.Operation]:
+    """The ops of some names, in program order."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name in names:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found

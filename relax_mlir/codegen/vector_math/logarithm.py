@@ -96,17 +96,20 @@ def expand_log10(x: Lanes) -> Lanes:
     return _with_edges(x, _sum(e, _LOG10_2[x.width], fraction))
 
 
-def expand_log1p(x: Lanes) -> Lanes:
-    """log(1 + x) to 1.7 ulp, also where it is small.
+def expand_log1p(x: Lanes, low: Lanes | None = None) -> Lanes:
+    """log(1 + x + low) to 1.7 ulp, also where it is small; low is far below x.
 
-    What rounding 1 + x lost is added to f, scaled as the mantissa is.
+    What rounding the sum lost is a share of it that is added to the logarithm.
     """
     u = x + 1.0
     lost = x - (u - 1.0)
+    lost = lost if low is None else lost + low
     e, m = split(u)
     bits = x.mantissa_bits
     scale = (m.bits() - (u.bits() - _ONE_BITS[x.width])).float_from_bits()
     f = m - 1.0
+    # A share of 1 + f: the quotient by that, nearly.
+    share = lost * scale * fma(f, f - 1.0, 1.0)
     # From here on 1 + x is x and the scale may leave the range of exponents.
-    f = select(x < 2.0 ** (bits + 1), fma(lost, scale, f), f)
-    return _with_edges(u, copysign(_sum(e, LN2[x.width], log_of_one_plus(f)), x))
+    share = select(x < 2.0 ** (bits + 1), share, 0.0)
+    return _with_edges(u, copysign(_sum(e, LN2[x.width], log_of_one_plus(f) + share), x))

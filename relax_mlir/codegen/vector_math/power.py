@@ -4,15 +4,18 @@ import math as pymath
 from collections.abc import Callable
 
 from relax_mlir.bindings import arith, ir, scf
-from relax_mlir.codegen.vector_math.exponential import LN2, expand_exp
+from relax_mlir.codegen.vector_math.exponential import EXP_RANGE, LN2, exp_of, expand_exp
 from relax_mlir.codegen.vector_math.lanes import (
     Lanes,
     absolute,
+    clamp,
     copysign,
+    fast_two_sum,
     fma,
     polynomial,
     select,
     truncate,
+    two_product,
 )
 from relax_mlir.codegen.vector_math.logarithm import expand_log, split_any
 
@@ -23,20 +26,9 @@ _LOG_TAIL = (
     *(0.4, 0.2857142857142678, 0.2222222222273276, 0.18181818108122105, 0.15384621543625834),
     *(0.13333017143282974, 0.11774818685123295, 0.10330566436542538, 0.11598376905650683),
 )
-# Constant exponents up to this are products, which are as exact as x^y and far shorter.
-_LARGEST_CHAIN = 8
-
-
-def _fast_two_sum(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
-    """The rounded sum and its error; exact for |a| >= |b| and for a = 0."""
-    total = a + b
-    return total, b - (total - a)
-
-
-def _two_product(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
-    """The rounded product and its error; exact."""
-    product = a * b
-    return product, fma(a, b, -product)
+# Constant exponents whose powers are products: as exact as x^y, and far shorter. Each is rounded.
+_EXACT_CHAINS = range(-2, 5)
+_ROUGH_CHAINS = range(-8, 9)
 
 
 def _log_in_two(x: Lanes) -> tuple[Lanes, Lanes]:
@@ -46,48 +38,49 @@ def _log_in_two(x: Lanes) -> tuple[Lanes, Lanes]:
     bottom_lost = m - (bottom - 1.0)
     s = top / bottom
     s_lost = (fma(-s, bottom, top) - s * bottom_lost) / bottom
-    z, z_lost = _two_product(s, s)
+    z, z_lost = two_product(s, s)
     z_lost = fma(s + s, s_lost, z_lost)
     # 2 s + s z (2/3 + z Q(z)): all but Q in two parts.
-    series, series_lost = _fast_two_sum(x.like(_TWO_THIRDS[0]), z * polynomial(z, _LOG_TAIL))
+    series, series_lost = fast_two_sum(x.like(_TWO_THIRDS[0]), z * polynomial(z, _LOG_TAIL))
     series_lost = series_lost + _TWO_THIRDS[1]
-    cube, cube_lost = _two_product(s, z)
+    cube, cube_lost = two_product(s, z)
     cube_lost = fma(s, z_lost, fma(s_lost, z, cube_lost))
-    term, term_lost = _two_product(cube, series)
+    term, term_lost = two_product(cube, series)
     term_lost = fma(cube, series_lost, fma(cube_lost, series, term_lost))
-    near, near_lost = _fast_two_sum(s + s, term)
+    near, near_lost = fast_two_sum(s + s, term)
     near_lost = near_lost + (term_lost + (s_lost + s_lost))
-    far, far_lost = _two_product(e, x.like(LN2[64][0]))
-    total, lost = _fast_two_sum(far, near)
-    return _fast_two_sum(total, lost + fma(e, LN2[64][1], far_lost + near_lost))
+    far, far_lost = two_product(e, x.like(LN2[64][0]))
+    total, lost = fast_two_sum(far, near)
+    return fast_two_sum(total, lost + fma(e, LN2[64][1], far_lost + near_lost))
 
 
 def _positive_power(x: Lanes, y: Lanes) -> Lanes:
     """x^y of doubles x >= 0 to 2 ulp."""
     high, low = _log_in_two(x)
-    product, lost = _two_product(high, y)
-    near = expand_exp(product)
-    near = fma(near, fma(low, y, lost), near)
-    # At the edges and beyond them the sum is not one of finite numbers; one part is enough there.
-    inside = (near < pymath.inf) & (x > 0.0) & (x < pymath.inf)
-    return select(inside, near, expand_exp(y * expand_log(x)))
+    high = select(x.equals(0.0), x.like(-pymath.inf), high)
+    high = select(x < pymath.inf, high, x)
+    product, lost = two_product(high, y)
+    lost = fma(low, y, lost)
+    # Beyond the range of results the second part may be that of an infinity.
+    inside = clamp(product, *EXP_RANGE[64])
+    power = exp_of(inside, select(inside.equals(product), lost, 0.0))
+    return power.scale(power.mantissa)
 
 
 def expand_powf(x: Lanes, y: Lanes) -> Lanes:
     """x^y, doubles to 2 ulp, with the special values of C's pow."""
-    return _with_signs(x, y, _positive_power)
+    chain = _chain(x, y.splat, _EXACT_CHAINS)
+    return _with_signs(x, y, _positive_power) if chain is None else chain
 
 
 def expand_powf_roughly(x: Lanes, y: Lanes) -> Lanes:
     """`expand_powf` in doubles whose results are rounded to singles: 2^-45."""
-    return _with_signs(x, y, lambda x, y: expand_exp(y * expand_log(x)))
+    chain = _chain(x, y.splat, _ROUGH_CHAINS)
+    return _with_signs(x, y, lambda x, y: expand_exp(y * expand_log(x))) if chain is None else chain
 
 
 def _with_signs(x: Lanes, y: Lanes, positive: Callable[[Lanes, Lanes], Lanes]) -> Lanes:
     """x^y for any x, from a function for x >= 0."""
-    exponent = y.splat
-    if exponent is not None and abs(exponent) <= _LARGEST_CHAIN and exponent == int(exponent):
-        return _chain(x, int(exponent))
     magnitude = absolute(x)
     result = positive(magnitude, y)
     result = select(magnitude.equals(1.0) & y.equals(y), x.like(1.0), result)
@@ -128,23 +121,28 @@ def expand_ipowi(x: Lanes, n: Lanes) -> Lanes:
     low, high, step = (arith.constant(index, bound) for bound in (0, x.width, 1))
     loop = scf.ForOp(low, high, step, [x.like(1).value, x.value, n.value])
     with ir.InsertionPoint(loop.body):
-        power, base, left = (Lanes(value) for value in loop.inner_iter_args)
+        power, base, left = map(x.wrap, loop.inner_iter_args)
         power = select((left & 1).equals(1), power * base, power)
         scf.yield_([power.value, (base * base).value, (left >> 1).value])
-    power = Lanes(loop.results[0])
+    power = x.wrap(loop.results[0])
     negative = (n >> (n.width - 1)).differs(zero)
     sign = select((n & 1).equals(one), x, x.like(1))
     unit = x.equals(1) | x.equals(-1)
     return select(negative, select(unit, sign, 0), power)
 
 
-def _chain(x: Lanes, n: int) -> Lanes:
-    """x^n by squaring, for a constant n."""
-    if n < 0:
-        return 1.0 / _chain(x, -n)
+def _chain(x: Lanes, n: float | None, few: range) -> Lanes | None:
+    """x^n by products, if n is a constant and one of a few integers."""
+    if n is None or n not in few:
+        return None
+    base = 1.0 / x if n < 0 else x
+    return _product(base, int(abs(n)))
+
+
+def _product(x: Lanes, n: int) -> Lanes:
     if n == 0:
         return x.like(1.0)
     if n == 1:
         return x
-    half = _chain(x, n // 2)
+    half = _product(x, n // 2)
     return half * half * x if n % 2 else half * half

@@ -9,10 +9,13 @@ from relax_mlir.codegen.vector_math.lanes import (
     Lanes,
     absolute,
     any_lane,
+    fast_two_sum,
     fma,
     polynomial,
     round_even,
     select,
+    two_product,
+    two_sum,
 )
 
 _TWO_OVER_PI = {32: 0.636619747, 64: 0.6366197723675814}
@@ -60,7 +63,7 @@ _DIGITS_NEEDED = {32: 9, 64: 45}
 
 def expand_sin(x: Lanes) -> Lanes:
     """Sine to 1.5 ulp."""
-    r, quadrant = _reduce(x)
+    r, _, quadrant = _reduce(x)
     result = _on_circle(r, quadrant)
     # -0 and numbers whose cube vanishes.
     return select(x.equals(0.0), x, result)
@@ -68,23 +71,30 @@ def expand_sin(x: Lanes) -> Lanes:
 
 def expand_cos(x: Lanes) -> Lanes:
     """Cosine to 1.5 ulp."""
-    r, quadrant = _reduce(x)
+    r, _, quadrant = _reduce(x)
     return _on_circle(r, quadrant + 1)
 
 
 def expand_sincos(x: Lanes) -> tuple[Lanes, Lanes]:
     """Sine and cosine."""
-    r, quadrant = _reduce(x)
+    r, _, quadrant = _reduce(x)
     sine = select(x.equals(0.0), x, _on_circle(r, quadrant))
     return sine, _on_circle(r, quadrant + 1)
 
 
 def expand_tan(x: Lanes) -> Lanes:
-    """Tangent, doubles to 3 ulp: sin r / cos r, or -cos r / sin r in odd quadrants."""
-    r, quadrant = _reduce(x)
-    sine, cosine = _sin_cos(r)
+    """Tangent, doubles to 2 ulp: sin r / cos r, or -cos r / sin r in odd quadrants."""
+    r, lost, quadrant = _reduce(x)
+    z = r * r
+    sine = fast_two_sum(r, r * z * polynomial(z, _SIN[64]))
+    cosine = fast_two_sum(x.like(1.0), z * polynomial(z, (-0.5, *_COS[64])))
     odd = (quadrant & 1).equals(1)
-    result = select(odd, -cosine, sine) / select(odd, sine, cosine)
+    top, top_lost = (select(odd, -c, s) for s, c in zip(sine, cosine, strict=True))
+    bottom, bottom_lost = (select(odd, s, c) for s, c in zip(sine, cosine, strict=True))
+    ratio = top / bottom
+    rest = fma(-ratio, bottom, top) + fma(-ratio, bottom_lost, top_lost)
+    # The derivative in r is one more than the square, in either case.
+    result = fma(lost, fma(ratio, ratio, 1.0), rest / bottom) + ratio
     return select(x.equals(0.0), x, result)
 
 
@@ -104,31 +114,32 @@ def _on_circle(r: Lanes, quadrant: Lanes) -> Lanes:
     return (chosen.bits() ^ sign).float_from_bits()
 
 
-def _reduce(x: Lanes) -> tuple[Lanes, Lanes]:
-    """(r, quadrant): x = r + n pi/2, |r| <= pi/4 and a little, n = quadrant modulo 4."""
+def _reduce(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """(r, lost, quadrant): x = r + lost + n pi/2, |r| about pi/4 at most, n = quadrant mod 4."""
     magic = 1.5 * 2.0**x.mantissa_bits
     shifted = fma(x, _TWO_OVER_PI[x.width], magic)
     n = shifted - magic
-    r = x
-    for part in _HALF_PI[x.width]:
-        r = fma(n, -part, r)
-    return _with_large(x, r, shifted.bits())
+    first, second, third = _HALF_PI[x.width]
+    # The first step is exact, of the second is kept what is lost.
+    product, product_lost = two_product(n, x.like(second))
+    near, lost = two_sum(fma(n, -first, x), -product)
+    r, lost = fast_two_sum(near, fma(n, -third, lost - product_lost))
+    return _with_large(x, r, lost, shifted.bits())
 
 
-def _with_large(x: Lanes, r: Lanes, quadrant: Lanes) -> tuple[Lanes, Lanes]:
+def _with_large(x: Lanes, r: Lanes, lost: Lanes, quadrant: Lanes) -> tuple[Lanes, Lanes, Lanes]:
     """Puts right the lanes whose number is beyond the limit, if there are any."""
     large = absolute(x) > _LIMIT[x.width]
-    branch = scf.IfOp(any_lane(large), [r.type, quadrant.type], has_else=True)
+    near = r, lost, quadrant
+    branch = scf.IfOp(any_lane(large), [part.type for part in near], has_else=True)
     with ir.InsertionPoint(branch.then_block):
-        far, n = _reduce_large(x.converted(ir.F64Type.get()), _DIGITS_NEEDED[x.width])
-        far = far.converted(x.element)
-        n = n.narrowed(quadrant.element)
-        chosen = select(large, far, r), select(large, n, quadrant)
-        scf.yield_([lanes.value for lanes in chosen])
+        *rest, n = _reduce_large(x.converted(ir.F64Type.get()), _DIGITS_NEEDED[x.width])
+        far = *(part.converted(x.element) for part in rest), n.narrowed(quadrant.element)
+        scf.yield_([select(large, a, b).value for a, b in zip(far, near, strict=True)])
     with ir.InsertionPoint(branch.else_block):
-        scf.yield_([r.value, quadrant.value])
-    first, second = branch.results
-    return Lanes(first), Lanes(second)
+        scf.yield_([part.value for part in near])
+    first, second, third = map(x.wrap, branch.results)
+    return first, second, third
 
 
 def _modulo_four(x: Lanes) -> Lanes:
@@ -136,7 +147,7 @@ def _modulo_four(x: Lanes) -> Lanes:
     return fma(round_even(x * 0.25), -4.0, x)
 
 
-def _reduce_large(x: Lanes, digits: int) -> tuple[Lanes, Lanes]:
+def _reduce_large(x: Lanes, digits: int) -> tuple[Lanes, Lanes, Lanes]:
     """`_reduce` for large doubles: the products of two halves of x with each digit of 2/pi.
 
     Every product is exact, whole turns are dropped from each; the sum keeps its rounding errors.
@@ -150,25 +161,26 @@ def _reduce_large(x: Lanes, digits: int) -> tuple[Lanes, Lanes]:
     zero = x.like(0.0).value
     loop = scf.ForOp(low, stop, step, [zero, zero])
     with ir.InsertionPoint(loop.body):
-        total, lost = (Lanes(value) for value in loop.inner_iter_args)
+        total, lost = map(x.wrap, loop.inner_iter_args)
         digit = memref.load(table, [loop.induction_variable])
         if isinstance(x.type, ir.VectorType):
             digit = vector.broadcast(x.type, digit)
         for half in halves:
-            product = _modulo_four(half * Lanes(digit))
+            product = _modulo_four(half * x.wrap(digit))
             previous, total = total, total + product
             before = total - previous
             lost = lost + ((previous - (total - before)) + (product - before))
             total = _modulo_four(total)
         scf.yield_([total.value, lost.value])
-    total, lost = (Lanes(value) for value in loop.results)
+    total, lost = map(x.wrap, loop.results)
     n = round_even(total)
     exact = total - n
     fraction = exact + lost
     rest = lost - (fraction - exact)
     first, second, _ = _HALF_PI[64]
-    r = fma(fraction, first, fma(fraction, second, rest * first))
-    return r, (n + 1.5 * 2.0**52).bits()
+    product, lost = two_product(fraction, x.like(first))
+    r, lost = fast_two_sum(product, lost + fma(fraction, second, rest * first))
+    return r, lost, (n + 1.5 * 2.0**52).bits()
 
 
 def _table_type() -> ir.Type:

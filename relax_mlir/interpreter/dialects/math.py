@@ -24,6 +24,24 @@ def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
     return compute
 
 
+def _multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """a * b + c, the product in two parts: where both terms nearly cancel, its rounding shows."""
+    product = a * b
+    total = product + c
+    (upper, lower), (high, low) = _halves(a), _halves(b)
+    lost = ((upper * high - product) + upper * low + lower * high) + lower * low
+    part = total - product
+    rest = lost + ((product - (total - part)) + (c - part))
+    return np.where(np.isfinite(rest), total + rest, total)
+
+
+def _halves(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A number as the sum of two whose products with others of their kind are exact."""
+    scaled = x * (2.0**27 + 1)
+    high = scaled - (scaled - x)
+    return high, x - high
+
+
 absf = np.abs
 absi = np.abs
 ceil = np.ceil
@@ -50,7 +68,7 @@ erfc = _in_double(erfc_of)
 exp = _in_double(np.exp)
 exp2 = _in_double(np.exp2)
 expm1 = _in_double(np.expm1)
-fma = _in_double(lambda a, b, c: a * b + c)
+fma = _in_double(_multiply_add)
 log = _in_double(np.log)
 log10 = _in_double(np.log10)
 log1p = _in_double(np.log1p)

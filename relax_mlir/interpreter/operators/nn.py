@@ -15,18 +15,23 @@ def nn_relu(x: np.ndarray) -> np.ndarray:
 
 
 def nn_silu(x: np.ndarray) -> np.ndarray:
-    """x * sigmoid(x)."""
-    return x * sigmoid(x)
+    """x * sigmoid(x); its limit at -infinity."""
+    return _product(x, sigmoid(x))
 
 
 def nn_gelu(x: np.ndarray) -> np.ndarray:
     """x times the normal distribution function, from its complement, so that nothing cancels."""
-    return x * erfc_of(x * -(0.5**0.5)) / 2
+    return _product(x, erfc_of(x * -(0.5**0.5)) / 2)
 
 
 def nn_gelu_tanh(x: np.ndarray) -> np.ndarray:
     """x * (1 + tanh(a)) / 2, which is x * sigmoid(2 * a)."""
-    return x * sigmoid(2 * (2 / np.pi) ** 0.5 * (x + 0.044715 * x**3))
+    return _product(x, sigmoid(2 * (2 / np.pi) ** 0.5 * (x + 0.044715 * x**3)))
+
+
+def _product(x: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """x times a share of it that goes to 0 faster than x to -infinity."""
+    return np.where(x == -np.inf, -0.0, x * share)
 
 
 def nn_softmax(x: np.ndarray, *, axis: int) -> np.ndarray:

@@ -19,8 +19,11 @@ from .lanes import Lane, Ramp, Uniform, Varying, scalar, splat, to_vector, vecto
 
 Extract = Callable[[tensor.ExtractOp, list[Lane]], Lane]
 _NARROW_FLOATS = (ir.F16Type, ir.BF16Type)
-# These move bits and need no arithmetic, so that narrow floats go through them as they are.
-_BIT_OPS = {"arith.select", "arith.bitcast", "arith.extf", "arith.truncf", "arith.constant"}
+# These move bits or convert, so that narrow floats go through them as they are.
+_BIT_OPS = {
+    f"arith.{name}"
+    for name in ("select", "bitcast", "constant", "extf", "truncf", "sitofp", "uitofp")
+}
 _DIVISIONS = {
     f"arith.{name}"
     for name in ("divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui")

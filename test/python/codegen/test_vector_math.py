@@ -6,6 +6,7 @@ Run with `-rP` to see the table of largest errors, in units in the last place.
 import ctypes
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from kernels import NATIVE, RUNNABLE
@@ -86,52 +87,21 @@ class Library:
         return out[:size]
 
 
-def each(function):
-    """A scalar function of Python's, on arrays; errors are NaN or infinity."""
-
-    def apply(x: np.ndarray) -> np.ndarray:
-        def one(number: float) -> float:
-            try:
-                return function(number)
-            except ValueError:
-                return math.nan
-            except OverflowError:
-                return math.inf
-
-        return np.array([one(float(number)) for number in x])
-
-    return apply
+def exact_erfc(x: np.ndarray) -> np.ndarray:
+    """The complementary error function, which has come to its limits at 40 and -40."""
+    with mpmath.workdps(30):
+        values = [mpmath.nstr(mpmath.erfc(min(max(float(number), -40), 40)), 25) for number in x]
+    return np.array(values, np.longdouble)
 
 
-# op -> (reference, largest error of f32, of f64)
-UNARY = {
-    "exp": (np.exp, 1.5, 1.6),
-    "exp2": (np.exp2, 1.25, 1.25),
-    "expm1": (np.expm1, 1.75, 2),
-    "log": (np.log, 1, 1.25),
-    "log2": (np.log2, 1.75, 2),
-    "log10": (np.log10, 1.75, 2),
-    "log1p": (np.log1p, 1.75, 1.75),
-    "sin": (np.sin, 1.6, 1.6),
-    "cos": (np.cos, 1.6, 1.6),
-    "tan": (np.tan, 0.51, 3),
-    "asin": (np.arcsin, 0.51, 2.25),
-    "acos": (np.arccos, 0.51, 1.5),
-    "atan": (np.arctan, 0.51, 2),
-    "sinh": (np.sinh, 0.51, 2.5),
-    "cosh": (np.cosh, 0.51, 2),
-    "tanh": (np.tanh, 2.5, 2.75),
-    "asinh": (np.arcsinh, 0.51, 2.5),
-    "acosh": (np.arccosh, 0.51, 2.5),
-    "atanh": (np.arctanh, 0.51, 2.5),
-    # The reference for doubles has an error of nearly one unit itself.
-    "erf": (each(math.erf), 1.5, 2),
-    "erfc": (each(math.erfc), 0.51, 5.5),
-    "cbrt": (np.cbrt, 0.51, 1),
-}
-BINARY = {"powf": (np.power, 0.51, 2.5), "atan2": (np.arctan2, 0.51, 2.5)}
-FLUSHES = {"exp", "exp2", "erfc", "powf"}
-REDUCED = {"sin", "cos", "tan"}
+# What no operator of the dialect is tested by: op -> reference.
+UNARY = {"exp2": np.exp2, "erfc": exact_erfc, "cbrt": np.cbrt}
+BINARY = {"powf": np.power}
+OTHERS = (
+    *("exp", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos"),
+    *("atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf"),
+)
+BOUND = 2.0
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +109,7 @@ def library(tmp_path_factory) -> Library:
     """Every function on sixteen lanes of f32 and f64."""
     texts, names = [], []
     for kind in ("f32", "f64"):
-        for op in (*UNARY, *BINARY):
+        for op in (*UNARY, *OTHERS, *BINARY):
             names.append(f"{op}_{kind}")
             texts.append(kernel(names[-1], op, kind, (16,), 1 + (op in BINARY)))
     return Library(tmp_path_factory.mktemp("math") / "math.so", "\n".join(texts), names)
@@ -177,41 +147,29 @@ def pairs(dtype: type) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(x).astype(dtype), np.concatenate(y).astype(dtype)
 
 
-def largest_error(got: np.ndarray, want: np.ndarray, flushes: bool = False) -> float:
+def largest_error(got: np.ndarray, want: np.ndarray) -> float:
     """In units in the last place of the result's type; infinite where one alone is NaN."""
     dtype = got.dtype.type
     rounded = want.astype(dtype)
-    tiny = np.finfo(dtype).tiny
-    unit = np.spacing(np.maximum(np.abs(rounded), tiny)).astype(want.dtype)
+    unit = np.spacing(np.maximum(np.abs(rounded), np.finfo(dtype).tiny)).astype(want.dtype)
     error = np.abs(got.astype(want.dtype) - want) / unit
     alike = (got == rounded) | (np.isnan(got) & np.isnan(rounded))
     error = np.where(alike, np.where(np.isfinite(rounded), error, 0), error)
-    if flushes:
-        # The least normal number is itself within the error of what is flushed.
-        error = np.where((got == 0) & (np.abs(want) < tiny * (1 + 1e-6)), 0, error)
     return float(np.where(np.isnan(error), np.inf, error).max())
-
-
-def reference(function, *inputs: np.ndarray) -> np.ndarray:
-    """The function in wider floats than the inputs'; Python's own functions know doubles only."""
-    wide = np.float64 if inputs[0].dtype == np.float32 else np.longdouble
-    if function in (UNARY["erf"][0], UNARY["erfc"][0]):
-        wide = np.float64
-    with np.errstate(all="ignore"):
-        return function(*(x.astype(wide) for x in inputs))
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("op", [*UNARY, *BINARY])
 def test_accuracy(library, op, dtype):
-    function, *bounds = {**UNARY, **BINARY}[op]
     inputs = pairs(dtype) if op in BINARY else (numbers(dtype),)
+    if op == "erfc":  # takes Python's numbers
+        inputs = (inputs[0][::50],)
     got = library(f"{op}_{ELEMENTS[np.dtype(dtype).name]}", *inputs)
-    want = reference(function, *inputs)
-    error = largest_error(got, want, op in FLUSHES)
+    want = {**UNARY, **BINARY}[op](*(x.astype(np.longdouble) for x in inputs))
+    error = largest_error(got, want)
     print(f"{op:6} {np.dtype(dtype).name} {error:.2f} ulp")
-    assert error <= bounds[dtype is np.float64]
+    assert error <= BOUND
     numeric = ~np.isnan(want)
     assert np.array_equal(np.signbit(got)[numeric], np.signbit(want.astype(dtype))[numeric])
 
@@ -287,12 +245,15 @@ def test_values_that_are_exact(library, dtype):
         return float(library(f"{op}_{kind}", *(np.array([number], dtype) for number in x))[0])
 
     largest, least = np.log(np.finfo(dtype).max), np.log(np.finfo(dtype).tiny)
+    subnormal = np.log(np.finfo(dtype).smallest_subnormal)
     assert value("exp", 0) == value("cosh", 0) == value("cos", 0) == value("erfc", 0) == 1
     assert [value("exp2", n) for n in (-126, -1, 3, 127)] == [2.0**-126, 0.5, 8, 2.0**127]
     assert [value("log2", 2.0**n) for n in (-126, -1, 3, 127)] == [-126, -1, 3, 127]
     assert value("exp", largest + 0.01) == math.inf
     assert 0 < value("exp", largest - 0.01) < math.inf
-    assert value("exp", least + 0.01) > 0 == value("exp", least - 0.01)
+    assert value("exp", least - 0.01) > 0
+    assert 0 < value("exp", subnormal + 0.01) < np.finfo(dtype).tiny
+    assert value("exp", subnormal - 1) == 0
     assert [value("tanh", x) for x in (30, -30)] == [value("erf", x) for x in (30, -30)] == [1, -1]
     assert [value("cbrt", x) for x in (27, -64)] == [3, -4]
     assert value("powf", 2, 10) == 1024
@@ -313,28 +274,14 @@ def test_any_shape_gives_the_same_numbers(library, tmp_path, lanes, kind):
         assert np.array_equal(got, library(f"{op}_{kind}", x), equal_nan=True)
 
 
-def test_half_precision_goes_through_single(library, tmp_path):
-    ops = ("exp", "tanh", "log", "sin", "erf", "atan")
-    texts = [kernel(op, op, "f16", (16,), 1) for op in ops]
-    half = Library(tmp_path / "half.so", "\n".join(texts), list(ops))
+def test_half_precision_goes_through_single(tmp_path):
+    functions = {"exp": np.exp, "tanh": np.tanh, "log": np.log, "sin": np.sin, "atan": np.arctan}
+    texts = [kernel(op, op, "f16", (16,), 1) for op in functions]
+    half = Library(tmp_path / "half.so", "\n".join(texts), list(functions))
     x = np.arange(2**16, dtype=np.uint16).view(np.float16)
-    for op in ops:
-        got = half(op, x)
+    for op, function in functions.items():
         with np.errstate(all="ignore"):
-            want = UNARY[op][0](x.astype(np.float64))
-            assert largest_error(got, want) <= 0.51
-
-
-def test_bfloat_goes_through_single(tmp_path):
-    bfloat = Library(tmp_path / "bfloat.so", kernel("tanh", "tanh", "bf16", (16,), 1), ["tanh"])
-    bits = np.arange(0, 2**16, 7, dtype=np.uint16)
-    x = (bits.astype(np.uint32) << 16).view(np.float32)
-    bits = bits[np.isfinite(x)]
-    x = x[np.isfinite(x)]
-    got = (bfloat("tanh", bits).astype(np.uint32) << 16).view(np.float32)
-    want = np.tanh(x.astype(np.float64))
-    # Half a unit in the last place of eight bits, and of the least denormal number.
-    assert np.all(np.abs(got - want) <= np.abs(want) * 2.0**-7.99 + 2.0**-134)
+            assert largest_error(half(op, x), function(x.astype(np.float64))) <= 0.51
 
 
 def test_integer_exponents(tmp_path):
@@ -374,7 +321,7 @@ def test_constant_exponents(tmp_path, exponent):
     }}"""
     power = Library(tmp_path / "power.so", text, ["power"])
     x = np.array([1.5, -1.5, 0.3, -0.9, 2, 1, -1, 1.0000001, -3.7, 12.25], np.float32)
-    assert largest_error(power("power", x), x.astype(np.float64) ** exponent) <= 4
+    assert largest_error(power("power", x), x.astype(np.float64) ** exponent) <= 2
 
 
 def test_clamping(tmp_path):
@@ -418,8 +365,8 @@ def test_sine_and_cosine_at_once(library, tmp_path):
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 def test_nothing_is_called(target, kind):
     stay = ("sqrt", "rsqrt", "floor", "ceil", "trunc", "round", "roundeven", "absf")
-    texts = [kernel(op, op, kind, (16,), 1) for op in (*UNARY, *stay)]
-    texts += [kernel(op, op, kind, (16,), 2) for op in (*BINARY, "copysign")]
+    texts = [kernel(op, op, kind, (16,), 1) for op in (*UNARY, *OTHERS, *stay)]
+    texts += [kernel(op, op, kind, (16,), 2) for op in (*BINARY, "atan2", "copysign")]
     symbols = read_object(compile_object("\n".join(texts), Target.parse(target))).symbols
     undefined = [symbol.name for symbol in symbols if symbol.name and not symbol.defined]
     assert undefined == []

@@ -113,20 +113,16 @@ def test_integer_division(op: type, reference, dtype: str, route: str) -> None:
     assert_close(program(x, y), expected)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_float_floor_divide(dtype: str, route: str) -> None:
-    program = Program(graph.FloorDivideOp, spec(dtype, "n"), spec(dtype, "n"), route=route)
-    x, y = _pairs(np.array([-7.5, -2, -0.5, 0.5, 2, 3, 9, 64.25], NUMPY[dtype]))
-    assert_close(program(x, y), np.floor(wide(x) / wide(y)), 0)
-
-
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_float_remainder(dtype: str, route: str) -> None:
-    program = Program(graph.RemainderOp, spec(dtype, "n"), spec(dtype, "n"), route=route)
-    values = [-7.5, -2, -0.5, 0.5, 2, 3, 9, 64.25, 0.0, -0.0, np.inf, -np.inf, np.nan]
+@pytest.mark.parametrize("op", [graph.FloorDivideOp, graph.RemainderOp], ids=_name)
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_float_division(op: type, dtype: str, route: str) -> None:
+    program = Program(op, spec(dtype, "n"), spec(dtype, "n"), route=route)
+    values = [-7.5, -2, -0.5, 0.1, 0.2, 0.5, 1, 2, 3, 6, 7, 0.7, 9, 64.25, 1e-45]
+    values += [0.0, -0.0, np.inf, -np.inf, np.nan]
     x, y = _pairs(np.array(values, NUMPY[dtype]))
+    reference = np.floor_divide if op is graph.FloorDivideOp else np.remainder
     with np.errstate(all="ignore"):
-        expected = np.remainder(wide(x), wide(y))
+        expected = reference(x, y)
     actual = program(x, y)
     assert_close(actual, expected, 1)
     assert_same_signs(actual, expected)

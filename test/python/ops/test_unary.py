@@ -24,15 +24,20 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
+def _with_limit(x: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """The product, and what it goes to at -infinity."""
+    return np.where(x == -np.inf, -0.0, x * share)
+
+
 def _gelu(x: np.ndarray) -> np.ndarray:
-    return x * (1 + _erf(x / np.sqrt(2))) / 2
+    return _with_limit(x, _erfc(-x / np.sqrt(2)) / 2)
 
 
 def _gelu_tanh(x: np.ndarray) -> np.ndarray:
-    return x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2
+    return _with_limit(x, _sigmoid(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
 
 
-_erf = np.vectorize(math.erf, otypes=[np.float64])
+_erf, _erfc = (np.vectorize(f, otypes=[np.float64]) for f in (math.erf, math.erfc))
 
 # Operator: reference, interval of arguments, bound in units of the last place.
 FUNCTIONS = {
@@ -56,9 +61,9 @@ FUNCTIONS = {
     graph.TanOp: (np.tan, -1.5, 1.5, 4),
     graph.TanhOp: (np.tanh, -9, 9, 4),
     graph.SigmoidOp: (_sigmoid, -20, 20, 4),
-    graph.SiluOp: (lambda x: x * _sigmoid(x), -20, 20, 5),
-    graph.GeluTanhOp: (_gelu_tanh, -2, 3, 64),
-    graph.GeluOp: (_gelu, -2, 3, 64),
+    graph.SiluOp: (lambda x: _with_limit(x, _sigmoid(x)), -20, 20, 4),
+    graph.GeluTanhOp: (_gelu_tanh, -5, 3, 64),
+    graph.GeluOp: (_gelu, -5, 3, 64),
     graph.RsqrtOp: (lambda x: 1 / np.sqrt(x), 0.01, 99, 2),
     graph.SqrtOp: (np.sqrt, 0, 99, 0.5),
     graph.ReciprocalOp: (lambda x: 1 / x, -9, 9, 0.5),

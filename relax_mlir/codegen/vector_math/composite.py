@@ -1,0 +1,83 @@
+"""Expands expressions that lose digits, or leave the range of their type, as a whole.
+
+1 / (1 + exp(-x)), x / (1 + exp(-x))        sigmoid and silu, wherever they are written
+arith.mulf %x, %q {tir.function = "gelu"}   what the attribute names, of the first operand
+arith.addf %m, %l {tir.function = "logaddexp"}, %m = arith.maximumf %a, %b        of %a and %b
+"""
+
+from collections.abc import Callable, Sequence
+
+from relax_mlir.bindings import arith, ir, math
+from relax_mlir.codegen.vector_math import gelu, logaddexp, logistic
+from relax_mlir.codegen.vector_math.lanes import Lanes, has_lanes, ops_named, splat_of
+from relax_mlir.dialects.tir import FUNCTION
+from relax_mlir.target import Target
+
+Function = Callable[..., Lanes]
+
+_NAMED: dict[str, Function] = {
+    "gelu": gelu.expand_gelu,
+    "gelu_tanh": gelu.expand_gelu_tanh,
+    "logaddexp": logaddexp.expand_logaddexp,
+    "silu": logistic.expand_silu,
+}
+
+
+def replace_composites(module: ir.Module, target: Target) -> None:
+    """Replaces the expressions of singles and doubles in a module that there are functions for."""
+    for op in ops_named(module, {"arith.addf", "arith.divf", "arith.mulf"}):
+        found = _function_of(op) if has_lanes(op.results[0].type) else None
+        if found is None:
+            continue
+        function, arguments = found
+        operands = [Lanes(argument, target) for argument in arguments]
+        if operands[0].width not in (32, 64):
+            continue
+        with ir.InsertionPoint(op), op.location:
+            result = function(*operands)
+        op.results[0].replace_all_uses_with(result.value)
+        _erase(op)
+
+
+def _function_of(op: ir.Operation) -> tuple[Function, Sequence[ir.Value]] | None:
+    """The function that an op is the result of, and its arguments."""
+    if FUNCTION in op.attributes:
+        name = ir.StringAttr(op.attributes[FUNCTION]).value
+        first = op.operands[0]
+        if name != "logaddexp":
+            return _NAMED[name], [first]
+        greater = _producer(first, arith.MaximumFOp)
+        return _NAMED[name], [first, first] if greater is None else list(greater.operands)
+    if op.name != "arith.divf" or splat_of(op.operands[0]) != 1.0:
+        return None
+    argument = _logistic_argument(op.operands[1])
+    return None if argument is None else (logistic.expand_sigmoid, [argument])
+
+
+def _logistic_argument(divisor: ir.Value) -> ir.Value | None:
+    """x where a value is 1 + exp(-x)."""
+    total = _producer(divisor, arith.AddFOp)
+    if total is None or 1.0 not in map(splat_of, total.operands):
+        return None
+    others = [x for x in total.operands if splat_of(x) != 1.0]
+    power = _producer(others[0], math.ExpOp) if others else None
+    negative = None if power is None else _producer(power.operand, arith.NegFOp)
+    return None if negative is None else negative.operand
+
+
+def _producer(value: ir.Value, kind: type[ir.OpView]) -> ir.OpView | None:
+    """The op of a class that computes a value, if one does."""
+    if isinstance(value.owner, ir.Block):
+        return None
+    op = value.owner.opview
+    return op if isinstance(op, kind) else None
+
+
+def _erase(op: ir.Operation) -> None:
+    """Erases an op and what was computed for it alone."""
+    producers = [x.owner for x in op.operands if not isinstance(x.owner, ir.Block)]
+    op.erase()
+    for producer in producers:
+        pure = producer.name.startswith(("arith.", "math."))
+        if pure and all(next(iter(x.uses), None) is None for x in producer.results):
+            _erase(producer)
