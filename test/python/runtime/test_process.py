@@ -208,3 +208,43 @@ assert one.threads == 256
 """,
         paths[0],
     )
+
+
+def test_everything_at_the_same_time(paths):
+    """Calls in threads, interrupts, children that call, and an end while threads are in calls."""
+    check(
+        """
+import signal
+armed = interrupts = 0
+def handler(*_):
+    global armed, interrupts
+    if armed:
+        armed, interrupts = 0, interrupts + 1
+        raise KeyboardInterrupt
+def work(module):
+    while True:
+        assert (module["visit"]((997,), threads=3) == 1).all()
+for module in modules[1:]:
+    threading.Thread(target=work, args=(module,), daemon=True).start()
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+call, end = modules[0]["visit"].bind((499,)), time.time() + 1.5
+while time.time() < end:
+    try:
+        armed = 1
+        for _ in range(50):
+            assert (call.run(2) == 1).all()
+        armed = 0
+    except KeyboardInterrupt:
+        pass
+    armed, child = 0, os.fork()
+    if not child:
+        assert (call.run(3) == 1).all() and (modules[3]["visit"]((99,), threads=3) == 1).all()
+        os._exit(0)
+    assert not os.waitpid(child, 0)[1]
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert interrupts > 3, interrupts
+assert (call.run() == 1).all()
+""",
+        *paths,
+    )
