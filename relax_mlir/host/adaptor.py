@@ -12,8 +12,10 @@ places: each kernel's memrefs are made in one place.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 from relax_mlir.bindings import arith, builtin, func, ir, llvm
+from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.rewriting import SymbolNames
 
 from .builder import Builder
@@ -56,39 +58,50 @@ class Adaptors:
     def write(self, block: ir.Block, runtime: Runtime) -> None:
         """Writes the adaptors whose names were asked for."""
         for kernel, name in self._names.items():
-            adaptor = _adaptor(block, runtime, name, kernel, self._types[kernel])
+            adaptor = _adaptor(block, runtime, name, self._kernels[kernel])
             if self._calls[kernel] > FEW_CALLS:
                 adaptor.attributes["llvm.no_inline"] = ir.UnitAttr.get()
 
 
-def _adaptor(
-    block: ir.Block, runtime: Runtime, name: str, kernel: str, types: Sequence[ir.Type]
-) -> func.FuncOp:
-    """The function of that name that calls a kernel of those argument types."""
+def _adaptor(block: ir.Block, runtime: Runtime, name: str, kernel: func.FuncOp) -> func.FuncOp:
+    """The function of that name that calls a kernel, unless no output has an element.
+
+    Kernels of no elements could still have loops without end, around the dim that is 0.
+    """
     pointer, i64 = llvm.PointerType.get(), ir.IntegerType.get_signless(64)
+    types = list(kernel.type.inputs)
+    open_dims = [_open_dims(type_) if isinstance(type_, ir.MemRefType) else [] for type_ in types]
     passed = [
-        [pointer, *(i64 for _ in _open_dims(type_))] if isinstance(type_, ir.MemRefType) else [i64]
-        for type_ in types
+        [pointer if isinstance(type_, ir.MemRefType) else i64, *(i64 for _ in axes)]
+        for type_, axes in zip(types, open_dims, strict=True)
     ]
     signature = ir.FunctionType.get([t for group in passed for t in group], [])
     function = func.FuncOp(name, signature, visibility="private", ip=ir.InsertionPoint(block))
     out = Builder(function, runtime)
     arguments = iter(out.arguments)
+    groups = [[next(arguments) for _ in group] for group in passed]
+    tensors = [group for group, t in zip(groups, types) if isinstance(t, ir.MemRefType)]
+    num_outs = PrimFunc(kernel).num_outs
+    _leave_if_empty(out, [dims for _, *dims in tensors[len(tensors) - num_outs :]])
     values = []
-    for type_ in types:
-        first = next(arguments)
+    for type_, (first, *dims) in zip(types, groups, strict=True):
         if isinstance(type_, ir.MemRefType):
-            opened = {axis: next(arguments) for axis in _open_dims(type_)}
-            dims = [
-                opened[axis] if axis in opened else out.integer(extent)
-                for axis, extent in enumerate(type_.shape)
-            ]
             values.append(_memref(out, first, dims, type_))
         else:
             values.append(arith.index_cast(type_, first, ip=out.at))
-    out.call(kernel, values, [])
+    out.call(kernel.name.value, values, [])
     out.finish()
     return function
+
+
+def _leave_if_empty(out: Builder, outputs: Sequence[Sequence[ir.Value]]) -> None:
+    """Returns if each output has a dim of 0 among those that its type leaves open."""
+    if not all(outputs):
+        return
+    zero = out.integer(0)
+    flags = [[out.compare("eq", dim, zero) for dim in dims] for dims in outputs]
+    empty = [reduce(lambda a, b: arith.ori(a, b, ip=out.at), each) for each in flags]
+    out.leave_if(reduce(lambda a, b: arith.andi(a, b, ip=out.at), empty))
 
 
 def _open_dims(type_: ir.MemRefType) -> list[int]:
@@ -97,10 +110,14 @@ def _open_dims(type_: ir.MemRefType) -> list[int]:
 
 
 def _memref(
-    out: Builder, pointer: ir.Value, dims: Sequence[ir.Value], type_: ir.MemRefType
+    out: Builder, pointer: ir.Value, open_dims: Sequence[ir.Value], type_: ir.MemRefType
 ) -> ir.Value:
-    """Wraps memory as a contiguous memref."""
-    rank, zero = len(dims), out.integer(0)
+    """Wraps memory as a contiguous memref, given the dims that its type leaves open."""
+    rank, zero, opened = type_.rank, out.integer(0), iter(open_dims)
+    dims = [
+        next(opened) if type_.is_dynamic_dim(axis) else out.integer(extent)
+        for axis, extent in enumerate(type_.shape)
+    ]
     arrays = f", array<{rank} x i64>, array<{rank} x i64>" if rank else ""
     descriptor = ir.Type.parse(f"!llvm.struct<(ptr, ptr, i64{arrays})>")
     fields: list[tuple[ir.Value, list[int]]] = [(pointer, [0]), (pointer, [1]), (zero, [2])]

@@ -46,16 +46,19 @@ class Builder:
 
     def finish(self) -> None:
         """Ends the function; the current block succeeds."""
-        returns_status = bool(self.function.type.results)
-        func.ReturnOp([self.integer(0, self.i32)] if returns_status else [], ip=self.at)
+        self._return(0)
         if self._failure is not None:
             self.enter(self._failure)
-            func.ReturnOp([self.integer(1, self.i32)], ip=self.at)
+            self._return(1)
         if self._stack is not None:
             length = self._stack.owner.operands[0].owner
             length.attributes["value"] = ir.IntegerAttr.get(self.i64, self._stack_length)
         self.enter(self._entry)
         self.branch(self._body)
+
+    def _return(self, status: int) -> None:
+        returns_status = bool(self.function.type.results)
+        func.ReturnOp([self.integer(status, self.i32)] if returns_status else [], ip=self.at)
 
     # Blocks.
 
@@ -70,7 +73,7 @@ class Builder:
 
     @property
     def failure(self) -> ir.Block:
-        """The block that returns a failure, the last one."""
+        """The block that returns early, with a failure; the last one."""
         if self._failure is None:
             self._failure = self.block.region.blocks.append()
         return self._failure
@@ -103,20 +106,20 @@ class Builder:
         handed = list(operands)
         cf.CondBranchOp(condition, handed, handed, then, otherwise, ip=self.at)
 
-    def fail_if(self, condition: ir.Value) -> None:
-        """Leaves the function with an error if the condition, an `i1`, is true."""
+    def leave_if(self, condition: ir.Value) -> None:
+        """Leaves the function, if it returns a status with an error, if an `i1` is true."""
         goes_on = self.new_block()
         self.branch_if(condition, self.failure, goes_on)
         self.enter(goes_on)
 
     def fail_unless_zero(self, status: ir.Value) -> None:
         """Leaves with an error unless a status, an `i32`, is 0."""
-        self.fail_if(self.compare("ne", status, self.integer(0, self.i32)))
+        self.leave_if(self.compare("ne", status, self.integer(0, self.i32)))
 
     def fail_if_null(self, pointer: ir.Value) -> None:
         """Leaves with an error if the runtime gave no memory."""
         null = self._constant("null", lambda ip: llvm.ZeroOp(self.pointer, ip=ip).res)
-        self.fail_if(llvm.ICmpOp(llvm.ICmpPredicate.eq, pointer, null, ip=self.at).res)
+        self.leave_if(llvm.ICmpOp(llvm.ICmpPredicate.eq, pointer, null, ip=self.at).res)
 
     # Numbers.
 

@@ -14,12 +14,16 @@
 // CHECK:       ^[[FAIL]]:
 // CHECK:         return %c1_i32
 
-// Memrefs are made for the kernel in one place.
+// Memrefs are made for the kernel in one place, which calls it if there is something to write.
 // CHECK-LABEL: func.func private @call.copy
-// CHECK-SAME:    (%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64) {
+// CHECK-SAME:    (%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %[[M:.*]]: i64) {
+// CHECK:         %[[EMPTY:.*]] = arith.cmpi eq, %[[M]], %c0_i64
+// CHECK:         cf.cond_br %[[EMPTY]], ^[[END:bb[0-9]*]], ^
 // CHECK:         %[[IN:.*]] = builtin.unrealized_conversion_cast {{.*}} to memref<?xf32>
 // CHECK:         %[[OUT:.*]] = builtin.unrealized_conversion_cast {{.*}} to memref<?xf32>
 // CHECK:         call @copy(%[[IN]], %[[OUT]]) : (memref<?xf32>, memref<?xf32>) -> ()
+// CHECK:         return
+// CHECK:       ^[[END]]:
 // CHECK:         return
 // CHECK-LABEL: func.func @rx_metadata
 func.func private @copy(%x: memref<?xf32>, %y: memref<?xf32>)

@@ -44,7 +44,7 @@ func.func @twice(%x: !any, %y: !any) -> !k {
 """
 
 
-@pytest.fixture(scope="module", params=(0, 3), ids=lambda level: f"O{level}")
+@pytest.fixture(scope="module", params=range(4), ids=lambda level: f"O{level}")
 def exe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Executable:
     """The module, where no cast of an argument becomes part of the signature."""
     passes = pipeline("native", request.param).removeprefix("builtin.module(").removesuffix(")")

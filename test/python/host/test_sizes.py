@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from host_module import KERNEL, allocate, build, call
 
@@ -184,3 +185,18 @@ func.func @main(%s: !graph.shape_value<["n", "m"]>) -> tensor<1xi64> {{
     message = r"^'main' needs a dim of '-m \+ n', which is -5 \(m = 8, n = 3\)$"
     with pytest.raises(ExecutionError, match=message):
         exe["main"]([3, 8])
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_a_kernel_without_elements_ends(level: int) -> None:
+    matrix = 'tensor<?x?xf32, #graph.shape<["n", "m"]>>'
+    body = "".join(
+        f'  %{axis} = "graph.nn_softmax"(%x) {{axis = {axis} : i64}} : ({matrix}) -> {matrix}\n'
+        for axis in (0, 1)
+    )
+    text = f"""func.func @main(%x: {matrix}) -> ({matrix}, {matrix}) {{
+{body}  return %0, %1 : {matrix}, {matrix}
+}}"""
+    main = relax_mlir.compile(text, opt_level=level)["main"]
+    for dims in ((2**45, 0), (0, 2**45), (0, 0)):
+        assert [result.shape for result in main(np.zeros(dims, np.float32))] == [dims, dims]
