@@ -12,7 +12,7 @@ LLVM `X86.td`.
 import platform
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -33,6 +33,26 @@ _ZEN_5 = (*_ZEN_4, "avxvnni")
 _SAPPHIRE_RAPIDS = (*(*_ZEN_4, "amx-bf16", "amx-int8", "amx-tile", "avx512fp16", "avxvnni"),)
 _ARMV8 = ("fp-armv8", "neon")
 
+
+@dataclass(frozen=True)
+class Caches:
+    """Bytes of a line, of the first and second level of a core, and of a page.
+
+    `l1_ways` are the lines of a set of the first level, which holds data alone.
+    """
+
+    line: int = 64
+    l1: int = 32 << 10
+    l1_ways: int = 8
+    l2: int = 1 << 20
+    page: int = 4096
+
+    @property
+    def l1_sets(self) -> int:
+        """Sets of the first level."""
+        return self.l1 // (self.l1_ways * self.line)
+
+
 # name -> (architecture, LLVM CPU, features)
 _NAMED = {
     "x86-64": ("x86_64", "x86-64", _LEVEL_1),
@@ -46,8 +66,17 @@ _NAMED = {
     "aarch64": ("aarch64", "generic", _ARMV8),
     "aarch64-v8.2": ("aarch64", "generic", (*_ARMV8, "lse", "rdm", "fullfp16", "dotprod")),
 }
-# Intel's with tile registers.
+# Intel's with tile registers; AMD's before Zen 4.
 _XEONS = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d")
+_EARLY_ZENS = ("znver1", "znver2", "znver3")
+# By LLVM's name of a CPU, or by architecture (Neoverse N1). Other CPUs have the defaults.
+# Source: vendors' software optimization guides.
+_CACHES = {
+    **dict.fromkeys(_EARLY_ZENS, Caches(l2=512 << 10)),
+    "znver5": Caches(l1=48 << 10, l1_ways=12),
+    **dict.fromkeys(_XEONS, Caches(l1=48 << 10, l1_ways=12, l2=2 << 20)),
+    "aarch64": Caches(l1=64 << 10, l1_ways=4),
+}
 _TRIPLES = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
 _ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
@@ -77,7 +106,7 @@ class Target:
     """A CPU to generate code for.
 
     `features` are LLVM's, signed and sorted ("+avx2", "-avx512f"). `vector_bytes` is the width of
-    the vectors that kernels should use: 16, 32 or 64.
+    the vectors that kernels should use: 16, 32 or 64. `caches` are those of one core.
     """
 
     name: str
@@ -86,6 +115,7 @@ class Target:
     cpu: str
     features: tuple[str, ...]
     vector_bytes: int
+    caches: Caches = Caches()
 
     @staticmethod
     def parse(text: str) -> "Target":
@@ -94,9 +124,11 @@ class Target:
         name, changes = match.groups() if match else (text, "")
         if name == "native":
             arch, cpu, features = _native()
+            caches = _native_caches(_caches(arch, cpu))
         elif name in _NAMED:
             arch, cpu, names = _NAMED[name]
             features = tuple(f"+{feature}" for feature in names)
+            caches = _caches(arch, cpu)
         else:
             accepted = ", ".join(["native", *_NAMED])
             raise TargetError(
@@ -109,38 +141,30 @@ class Target:
         if chosen.get("amx-tile") != "+":  # LLVM, too, has the others only with it
             chosen |= {feature: "-" for feature in chosen if feature.startswith("amx-")}
         signed = tuple(sorted(sign + feature for feature, sign in chosen.items()))
-        return Target(text.strip(), arch, _TRIPLES[arch], cpu, signed, _vector_bytes(arch, signed))
+        triple, width = _TRIPLES[arch], _vector_bytes(arch, signed)
+        return Target(text.strip(), arch, triple, cpu, signed, width, caches)
 
     def has(self, feature: str) -> bool:
         """Whether the machine has that feature, by LLVM's name: `has("avx512vnni")`."""
         return f"+{feature}" in self.features
 
     @property
-    def is_xeon(self) -> bool:
-        """Whether it is an Intel server CPU since Sapphire Rapids; a guest may not see its AMX.
+    def family(self) -> str:
+        """What CPUs it is like in what features do not tell: how fast they compute and read memory.
 
-        Its cores fetch little memory by themselves, and begin a product of bf16 pairs every second
-        cycle, but two multiply-adds of f32 vectors in each.
+        "xeon"     Intel's server CPUs since Sapphire Rapids; a guest may not see their AMX
+        "zen5"     AMD's of that name
+        "zen"      AMD's before Zen 4
+        "avx512"   others with vectors of 64 bytes
+        "generic"  all others
         """
-        return self.cpu in _XEONS or self.has("amx-tile")
-
-    @property
-    def is_zen5(self) -> bool:
-        """Whether it is an AMD CPU of that name.
-
-        Its cores begin two products of 64 bytes in a cycle, and two loads. They read memory ahead
-        by themselves up to the end of a page.
-        """
-        return self.cpu == "znver5"
-
-    @property
-    def is_early_zen(self) -> bool:
-        """Whether it is an AMD CPU before Zen 4.
-
-        Its cores read memory faster at several places in turn than at one, or if it is asked for
-        while numbers are decoded.
-        """
-        return self.cpu in ("znver1", "znver2", "znver3")
+        if self.cpu in _XEONS or self.has("amx-tile"):
+            return "xeon"
+        if self.cpu == "znver5":
+            return "zen5"
+        if self.cpu in _EARLY_ZENS:
+            return "zen"
+        return "avx512" if self.vector_bytes == 64 else "generic"
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -171,6 +195,43 @@ def _vector_bytes(arch: str, features: tuple[str, ...]) -> int:
     if arch == "x86_64" and {"+avx512f", "+avx512bw", "+avx512dq", "+avx512vl"} <= set(features):
         return 64
     return 32 if arch == "x86_64" and {"+avx2", "+fma"} <= set(features) else 16
+
+
+def _caches(arch: str, cpu: str) -> Caches:
+    return _CACHES.get(cpu, _CACHES.get(arch, Caches()))
+
+
+@lru_cache(maxsize=1)
+def _native_caches(known: Caches) -> Caches:
+    """The caches of this machine's first core as Linux says; `known` ones where it does not."""
+    folder = Path("/sys/devices/system/cpu/cpu0/cache")
+    found: dict[str, int] = {}
+    try:
+        for index in sorted(folder.glob("index[0-9]*")):
+            level, kind, size, line, ways = (
+                (index / name).read_text(encoding="ascii").strip()
+                for name in (
+                    "level",
+                    "type",
+                    "size",
+                    "coherency_line_size",
+                    "ways_of_associativity",
+                )
+            )
+            if level == "1" and kind == "Data":
+                found |= {"l1": _bytes(size), "line": int(line), "l1_ways": int(ways)}
+            elif level == "2" and kind != "Instruction":
+                found["l2"] = _bytes(size)
+        caches = replace(known, **found)
+        return caches if caches.l1_sets and caches.l2 else known
+    except (OSError, ValueError, ZeroDivisionError):
+        return known
+
+
+def _bytes(size: str) -> int:
+    """The bytes of a size as Linux writes it: "48K"."""
+    units = {"K": 1 << 10, "M": 1 << 20}
+    return int(size.rstrip("KM")) * units.get(size[-1], 1)
 
 
 def lacking(features: Iterable[str]) -> list[str]:

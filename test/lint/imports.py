@@ -25,6 +25,7 @@ RANKS = [
     {"program"},
     {"schedule.build"},
     {"schedule.nests"},
+    {"schedule.cpu.blocking"},
     {"schedule.cpu.isa"},
     {"schedule.cpu.product"},
     {"schedule.cpu.attention", "schedule.cpu.convolution", "schedule.cpu.quantized"},

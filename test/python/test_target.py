@@ -2,12 +2,14 @@
 
 import dataclasses
 import re
+from pathlib import Path
 
 import llvmlite.binding
 import pytest
 
 from relax_mlir import target
-from relax_mlir.target import Target, TargetError
+from relax_mlir.schedule.cpu.blocking import FAMILIES, Blocking
+from relax_mlir.target import Caches, Target, TargetError
 
 
 @pytest.mark.parametrize(
@@ -43,15 +45,12 @@ def test_a_cpu_by_its_name() -> None:
     xeon, zen = Target.parse("sapphirerapids"), Target.parse("znver4")
     assert xeon.cpu == "sapphirerapids"
     assert {"amx-tile", "avx512bf16"} <= set(xeon.needs)
-    assert xeon.is_xeon
-    assert not zen.is_xeon
-    assert not zen.is_zen5
-    assert Target.parse("znver5").is_zen5
-    assert not zen.is_early_zen
-    assert Target.parse("znver3").is_early_zen
+    assert xeon.family == "xeon"
+    assert zen.family == "avx512"
+    assert [Target.parse(f"znver{n}").family for n in (3, 5)] == ["zen", "zen5"]
     # A virtual machine may hide them: the cores are what they are.
     hidden = Target.parse("sapphirerapids+-amx-tile")
-    assert hidden.is_xeon
+    assert hidden.family == "xeon"
     assert not any(feature.startswith("amx") for feature in hidden.needs)
 
 
@@ -113,3 +112,40 @@ def test_features_with_dashes_in_their_names() -> None:
     other = Target.parse("aarch64+-fp-armv8")
     assert other.has("neon")
     assert not other.has("fp-armv8")
+
+
+def test_every_family_has_a_row_of_blockings() -> None:
+    names = ("x86-64-v3", "x86-64-v4", "znver3", "znver4", "znver5", "sapphirerapids", "aarch64")
+    assert {Target.parse(name).family for name in names} == set(FAMILIES)
+    for name in names:
+        blocking = Blocking.of(Target.parse(name))
+        sums = blocking.rows * blocking.vectors
+        assert sums + blocking.vectors + 1 <= blocking.registers
+        assert blocking.left_bytes <= blocking.caches.l2
+        assert 4 * blocking.products.most_k * blocking.columns <= blocking.caches.l2
+
+
+def test_caches_of_named_cpus_are_facts_of_the_target() -> None:
+    xeon, zen = Target.parse("sapphirerapids").caches, Target.parse("znver4").caches
+    assert (xeon.l1, xeon.l1_ways, xeon.l2) == (48 << 10, 12, 2 << 20)
+    assert (zen.l1, zen.l1_ways, zen.l2) == (32 << 10, 8, 1 << 20)
+    assert xeon.l1_sets == zen.l1_sets == 64
+
+
+def test_caches_of_this_machine_are_what_linux_says() -> None:
+    folder = Path("/sys/devices/system/cpu/cpu0/cache")
+    sizes = {
+        (index / "level").read_text().strip(): (index / "size").read_text().strip()
+        for index in folder.glob("index[0-9]*")
+        if (index / "type").read_text().strip() != "Instruction"
+    }
+    caches = Target.parse("native").caches
+    for level, size in (("1", caches.l1), ("2", caches.l2)):
+        if level in sizes:
+            assert f"{size >> 10}K" == sizes[level]
+
+
+def test_caches_that_linux_does_not_tell_are_those_of_the_name(monkeypatch) -> None:
+    monkeypatch.setattr(target.Path, "glob", lambda *_: iter(()))
+    known = Caches(l2=3 << 20)
+    assert target._native_caches.__wrapped__(known) == known

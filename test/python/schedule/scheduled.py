@@ -38,7 +38,7 @@ TARGETS = runnable("native", "x86-64", "x86-64-v3", "x86-64-v4", "aarch64")
 NATIVE = ["native", "native+-amx-tile"] if HERE.has("amx-tile") else ["native"]
 # What such a CPU makes of bf16 when its tile registers are hidden, on machines that can run it.
 HIDDEN = "sapphirerapids+-amx-tile+-avx512fp16+-avxvnni"
-if not HERE.is_xeon:
+if HERE.family != "xeon":
     NATIVE += runnable(HIDDEN)
 # What Zen 5 is made, for machines that have all of its instructions that count.
 ZEN5 = runnable("znver5+-avxvnni")

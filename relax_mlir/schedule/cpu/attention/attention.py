@@ -38,7 +38,7 @@ from relax_mlir.schedule.build.loops import (
     store,
     sub,
 )
-from relax_mlir.schedule.cpu.isa.ahead import Ahead
+from relax_mlir.schedule.cpu.blocking import family_of
 from relax_mlir.schedule.cpu.isa.amx import has_tiles
 from relax_mlir.schedule.cpu.isa.multiply_add import has_pairs
 from relax_mlir.schedule.nests.emit import emit_kernel
@@ -91,7 +91,7 @@ def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem |
     kinds = [cache.element for cache in (operands.query, operands.keys, operands.values)]
     halves = all(isinstance(kind, ir.BF16Type) for kind in (*kinds, out.element))
     pairs = halves and has_pairs(target) and width % 32 == 0 and depth % 32 == 0
-    tiles = pairs and has_tiles(target, "bf16")
+    tiles, reads = pairs and has_tiles(target, "bf16"), family_of(target).attention
     return Problem(
         operands,
         out,
@@ -103,9 +103,9 @@ def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem |
         lanes,
         settings["scale"].value,
         bool(settings["causal"].value),
-        tiles or (pairs and not target.is_xeon),
+        tiles or (pairs and reads.pairs),
         tiles,
-        Ahead.of_cache(target, heads // kv_heads, width),
+        reads.ahead(heads // kv_heads, width),
         target.num_vector_registers,
     )
 

@@ -31,7 +31,7 @@ from relax_mlir.schedule.build.loops import (
     value,
     vector_type,
 )
-from relax_mlir.schedule.cpu.isa.ahead import Ahead
+from relax_mlir.schedule.cpu.blocking import Prefetch
 from relax_mlir.schedule.cpu.product.packing import LINE_BITS
 
 Buffers = Mapping[int, ir.Value]
@@ -104,7 +104,7 @@ class Reader:
         """Of a number in memory."""
         return ir.MemRefType(self.buffer.type).element_type.width
 
-    def fetch(self, ahead: Ahead, offset: Index, width: int, step: int, last: Index) -> None:
+    def fetch(self, ahead: Prefetch, offset: Index, width: int, step: int, last: Index) -> None:
         """Asks for what is wanted some time after the row of `width` numbers at an offset.
 
         Rows are `step` apart, and the last one begins at `last`.

@@ -36,7 +36,7 @@ from relax_mlir.schedule.build.loops import (
     value,
     vector_type,
 )
-from relax_mlir.schedule.cpu.isa.ahead import Ahead
+from relax_mlir.schedule.cpu.blocking import Prefetch
 
 from .attention_cache import Operands, Reader
 
@@ -70,7 +70,7 @@ class Problem:
     causal: bool
     pairs: bool
     tiles: bool
-    ahead: Ahead | None
+    ahead: Prefetch | None
     registers: int
 
     @property

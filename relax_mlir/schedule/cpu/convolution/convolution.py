@@ -32,7 +32,7 @@ from relax_mlir.schedule.build.block import Epilogue
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import Index, add, ceil_div, if_else, mul, scratch
 from relax_mlir.schedule.build.refusal import Refusal
-from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
+from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.schedule.cpu.product.packing import Matrix
 from relax_mlir.schedule.cpu.product.sides import (
     convert_of,
@@ -93,12 +93,12 @@ def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
 
     Returns False, and leaves the function alone, if it is of another kind. `fuse` is not read.
     """
-    tiling = Tiling.of(target)
+    blocking = Blocking.of(target)
     return rewrite(
         prim_func,
         target,
-        lambda program: match(program, tiling.columns),
-        lambda kernel, found: _emit(kernel, tiling, found),
+        lambda program: match(program, blocking.columns),
+        lambda kernel, found: _emit(kernel, blocking, found),
     )
 
 
@@ -242,13 +242,13 @@ def _keeps_zero(stage: Stage, number: int, value: ir.Value) -> bool:
     return wide and value.owner.operands[0] == argument
 
 
-def _emit(kernel: Kernel, tiling: Tiling, convolution: Convolution) -> None:
+def _emit(kernel: Kernel, blocking: Blocking, convolution: Convolution) -> None:
     """Emits the body of the scheduled function."""
     prepare_program(kernel)
     contraction = convolution.contraction
     stage = contraction.stage
     shape = [kernel.extent(stage, loop) for loop in range(len(stage.extents))]
-    problem = _problem(kernel, tiling, convolution, shape)
+    problem = _problem(kernel, blocking, convolution, shape)
     view = kernel.view(convolution.filters.tensor)
     if view is None or not view.whole:
         raise Refusal("the filters have gaps in memory")
@@ -256,12 +256,12 @@ def _emit(kernel: Kernel, tiling: Tiling, convolution: Convolution) -> None:
     flat = None
     if convolution.is_pointwise and kernel.memory(convolution.image.tensor).whole:
         joined = replace(contraction, batch=contraction.batch[:-1], columns=convolution.places)
-        flat = epilogue_of(kernel, tiling, [joined], shape)
+        flat = epilogue_of(kernel, blocking, [joined], shape)
     groups = problem.batch[-1] if convolution.grouped else 1
     if convolution.packed:
-        stride = mul(problem.depth, tiling.columns)
+        stride = mul(problem.depth, blocking.columns)
         filters = Filters(view.base, view.offset, shape[contraction.rows[0]], stride, convert)
-        _emit_kernel(tiling, problem, filters, flat)
+        _emit_kernel(blocking, problem, filters, flat)
         return
 
     def matrix(group: Index) -> Matrix:
@@ -269,19 +269,23 @@ def _emit(kernel: Kernel, tiling: Tiling, convolution: Convolution) -> None:
         at = add(view.offset, mul(group, size) if convolution.grouped else 0)
         return Matrix(view.base, at, problem.depth, 1, problem.filters, problem.depth, convert)
 
-    count = mul(groups, ceil_div(problem.filters, tiling.columns), problem.depth, tiling.columns)
+    count = mul(
+        groups, ceil_div(problem.filters, blocking.columns), problem.depth, blocking.columns
+    )
     with scratch(count, ir.F32Type.get()) as panels:
-        filters = pack_filters(tiling, groups, matrix, panels, problem)
-        _emit_kernel(tiling, problem, filters, flat)
+        filters = pack_filters(blocking, groups, matrix, panels, problem)
+        _emit_kernel(blocking, problem, filters, flat)
 
 
-def _emit_kernel(tiling: Tiling, problem: Problem, filters: Filters, flat: Epilogue | None) -> None:
+def _emit_kernel(
+    blocking: Blocking, problem: Problem, filters: Filters, flat: Epilogue | None
+) -> None:
     """Emits the kernel whose lanes run along places where that pays, else that along filters.
 
     `flat` is the epilogue over places as one dim, for windows of one place.
     """
     if flat is not None and filters.convert is None:
-        pays = fills_vectors(tiling, mul(*problem.places), problem.depth)
+        pays = fills_vectors(blocking, mul(*problem.places), problem.depth)
         dense = replace(problem, epilogue=flat)
         joined = problem
         if problem.strides == (1, 1):  # where a row ends the next one begins
@@ -289,27 +293,27 @@ def _emit_kernel(tiling: Tiling, problem: Problem, filters: Filters, flat: Epilo
             joined = replace(dense, sizes=row, places=row, flat=True)
         if_else(
             pays,
-            lambda: emit_pointwise(tiling, dense, filters),
-            lambda: emit_convolution(tiling, joined, filters),
+            lambda: emit_pointwise(blocking, dense, filters),
+            lambda: emit_convolution(blocking, joined, filters),
         )
-    elif can_emit_winograd(problem):
+    elif can_emit_winograd(blocking, problem):
         if_else(
-            pays_winograd(tiling, problem),
-            lambda: emit_winograd(tiling, problem, filters),
-            lambda: emit_convolution(tiling, problem, filters),
+            pays_winograd(blocking, problem),
+            lambda: emit_winograd(blocking, problem, filters),
+            lambda: emit_convolution(blocking, problem, filters),
         )
-    elif can_emit_rows(problem, filters):
+    elif can_emit_rows(blocking, problem, filters):
         if_else(
-            fits_rows(tiling, problem),
-            lambda: emit_rows(tiling, problem, filters),
-            lambda: emit_convolution(tiling, problem, filters),
+            fits_rows(blocking, problem),
+            lambda: emit_rows(blocking, problem, filters),
+            lambda: emit_convolution(blocking, problem, filters),
         )
     else:
-        emit_convolution(tiling, problem, filters)
+        emit_convolution(blocking, problem, filters)
 
 
 def _problem(
-    kernel: Kernel, tiling: Tiling, convolution: Convolution, shape: Sequence[Index]
+    kernel: Kernel, blocking: Blocking, convolution: Convolution, shape: Sequence[Index]
 ) -> Problem:
     """What the kernel computes, with extents and memory."""
     contraction = convolution.contraction
@@ -339,5 +343,5 @@ def _problem(
         filters=kept_extent(kernel, [contraction], contraction.rows, shape, -3),
         image=image,
         initial=contraction.initial,
-        epilogue=epilogue_of(kernel, tiling, [contraction], shape),
+        epilogue=epilogue_of(kernel, blocking, [contraction], shape),
     )

@@ -2,9 +2,9 @@
 
     copy[row, block of channels, column, channel] = image[channel, row - top, column - left]
 
-A block is as many channels as `Tiling.channels_together` says: one, so that rows are copied as they
-are, or a vector of them, by transposing squares. Of the last block, channels that the image does
-not have are never read.
+A block is as many channels as `Blocking.channels_together` says: one, so that rows are copied as
+they are, or a vector of them, by transposing squares. Of the last block, channels that the image
+does not have are never read.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ from relax_mlir.schedule.build.loops import (
     sub,
 )
 from relax_mlir.schedule.build.transposes import transpose
-from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
+from relax_mlir.schedule.cpu.blocking import Blocking
 
 from .convolution_problem import Image, Problem, above
 
@@ -36,16 +36,16 @@ from .convolution_problem import Image, Problem, above
 class CopiedImage:
     """Where the copy lies, `columns` wide, in a flat buffer of f32 numbers."""
 
-    tiling: Tiling
+    blocking: Blocking
     problem: Problem
     columns: Index
     buffer: ir.Value
 
     @staticmethod
-    def line_of(tiling: Tiling, problem: Problem, columns: Index) -> Index:
+    def line_of(blocking: Blocking, problem: Problem, columns: Index) -> Index:
         """The numbers of a row."""
-        blocks = ceil_div(problem.channels, tiling.channels_together)
-        return mul(blocks, columns, tiling.channels_together)
+        blocks = ceil_div(problem.channels, blocking.channels_together)
+        return mul(blocks, columns, blocking.channels_together)
 
     def copy(self, batch: Sequence[Index], row: Index, column: Index, rows: Index) -> None:
         """Copies what so many rows and all columns see, from a place of the result on.
@@ -53,7 +53,7 @@ class CopiedImage:
         Row i of the copy is row `row * stride + i - top` of the image; others than those of the
         image are not written.
         """
-        problem, together = self.problem, self.tiling.channels_together
+        problem, together = self.problem, self.blocking.channels_together
         pitch, line = self.pitch, self.line
         image = problem.image(batch)
         (height, width), (top, left) = problem.sizes, problem.padding
@@ -63,7 +63,7 @@ class CopiedImage:
         skipped = minimum(above(left, first_column), self.columns) if problem.padded else 0
         right = minimum(self.columns, above(add(width, left), first_column))
         kept = above(right, skipped)
-        ahead = self.tiling.channels_ahead
+        ahead = self.blocking.family.convolutions.channels_ahead
 
         def source(i: Index, c: Index) -> Index:
             start = add(image.offset, mul(c, image.channel_stride))
@@ -93,16 +93,16 @@ class CopiedImage:
     @property
     def pitch(self) -> Index:
         """The numbers of a block of channels in one row."""
-        return mul(self.columns, self.tiling.channels_together)
+        return mul(self.columns, self.blocking.channels_together)
 
     @property
     def line(self) -> Index:
         """See `line_of`."""
-        return self.line_of(self.tiling, self.problem, self.columns)
+        return self.line_of(self.blocking, self.problem, self.columns)
 
     def _one(self, image: Image, source: Index, to: Index, skipped: Index, kept: Index) -> None:
         """Copies a row of a channel: so many columns behind zeros."""
-        lanes = self.tiling.lanes
+        lanes = self.blocking.lanes
         zero = splat(0.0, lanes, ir.F32Type.get())
 
         def fill(j: ir.Value, stop: Index) -> None:
@@ -125,7 +125,7 @@ class CopiedImage:
         Squares reach beyond the last column, into what is written afterwards: the block behind it
         in the same row, or in the next one.
         """
-        lanes = self.tiling.lanes
+        lanes = self.blocking.lanes
         zero = splat(0.0, lanes, ir.F32Type.get())
 
         def fill(j: ir.Value) -> None:
@@ -144,7 +144,7 @@ class CopiedImage:
 
     def _vectors(self, count: Index, emit: Callable[[Index, ir.Value | None], None]) -> None:
         """Whole vectors of so many columns, then the rest with a mask."""
-        lanes = self.tiling.lanes
+        lanes = self.blocking.lanes
         full = sub(count, mod(count, lanes))
         for_range(0, full, lanes, lambda j: emit(j, None))
         if_else(less(full, count), lambda: emit(full, mask(sub(count, full), lanes)))

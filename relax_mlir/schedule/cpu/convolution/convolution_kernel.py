@@ -34,22 +34,18 @@ from relax_mlir.schedule.build.loops import (
     scratch,
     sub,
 )
-from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
+from relax_mlir.schedule.cpu.blocking import Blocking
 
 from .convolution_image import CopiedImage
 from .convolution_problem import (
-    LEAST_ROWS,
-    PATCH_ELEMENTS,
     Filters,
     Problem,
     above,
     find_panel,
+    patch_elements,
     share_panels,
 )
 from .convolution_tiles import TILES, Tiles
-
-TASKS = 8
-"""Tasks worth having, so that every thread finds some."""
 
 
 @dataclass(frozen=True)
@@ -66,54 +62,54 @@ class _Blocks:
     width: Index  # columns of the copied image
 
 
-def _split(tiling: Tiling, problem: Problem) -> _Blocks:
+def _split(blocking: Blocking, problem: Problem) -> _Blocks:
     """Cuts the result so that what a task sees of the image fits the cache, into enough tasks."""
     (high, wide), (down, right) = problem.extents, problem.strides
     height, width = problem.places
-    channels = round_up(maximum(problem.channels, 1), tiling.channels_together)
+    channels = round_up(maximum(problem.channels, 1), blocking.channels_together)
     images = maximum(mul(1, *problem.batch), 1)
-    tile = tiling.rows
-    across = floor_div(above(floor_div(PATCH_ELEMENTS, mul(channels, high)), wide), right)
+    tile, sizes = blocking.rows, blocking.family.convolutions
+    across = floor_div(above(floor_div(patch_elements(blocking), mul(channels, high)), wide), right)
     fitting = mul(maximum(floor_div(add(across, 1), tile), 1), tile)
-    wanted = ceil_div(TASKS, mul(images, maximum(height, 1)))
+    wanted = ceil_div(sizes.tasks, mul(images, maximum(height, 1)))
     wanted = minimum(wanted, ceil_div(width, TILES * tile))
     column_blocks = maximum(maximum(ceil_div(width, fitting), wanted), 1)
     columns = minimum(round_up(ceil_div(width, column_blocks), tile), width)
     columns = maximum(columns, 1)
     column_blocks = ceil_div(width, columns)
     copied = add(mul(sub(columns, 1), right), wide)
-    fitting = floor_div(PATCH_ELEMENTS, mul(channels, copied))
+    fitting = floor_div(patch_elements(blocking), mul(channels, copied))
     fitting = add(floor_div(above(fitting, high), down), 1)
-    wanted = ceil_div(TASKS, mul(images, maximum(column_blocks, 1)))
-    wanted = minimum(wanted, ceil_div(height, LEAST_ROWS))
+    wanted = ceil_div(sizes.tasks, mul(images, maximum(column_blocks, 1)))
+    wanted = minimum(wanted, ceil_div(height, sizes.least_rows))
     row_blocks = maximum(maximum(ceil_div(height, fitting), wanted), 1)
     rows = maximum(ceil_div(height, row_blocks), 1)
     row_blocks = ceil_div(height, rows)
     tasks = maximum(mul(images, row_blocks, column_blocks), 1)
-    shared = share_panels(tiling, problem, tasks, TASKS)
+    shared = share_panels(blocking, problem, tasks, sizes.tasks)
     return _Blocks(rows, row_blocks, columns, column_blocks, *shared, copied)
 
 
-def emit_convolution(tiling: Tiling, problem: Problem, filters: Filters) -> None:
+def emit_convolution(blocking: Blocking, problem: Problem, filters: Filters) -> None:
     """Emits the whole loop nest at the insertion point."""
-    blocks = _split(tiling, problem)
+    blocks = _split(blocking, problem)
     images = mul(1, *problem.batch)
     tasks = mul(images, blocks.row_blocks, blocks.column_blocks, blocks.groups)
-    parallel_range(tasks, 1, lambda task: _Task(tiling, problem, blocks, filters).emit(task))
+    parallel_range(tasks, 1, lambda task: _Task(blocking, problem, blocks, filters).emit(task))
 
 
 @dataclass(frozen=True)
 class _Task:
     """One block of the result of one image, for one group of panels."""
 
-    tiling: Tiling
+    blocking: Blocking
     problem: Problem
     blocks: _Blocks
     filters: Filters
 
     def emit(self, task: ir.Value) -> None:
         """Emits everything that a task does."""
-        problem, blocks, tiling = self.problem, self.blocks, self.tiling
+        problem, blocks, blocking = self.problem, self.blocks, self.blocking
         group = mod(task, blocks.groups)
         rest = floor_div(task, blocks.groups)
         column = mul(mod(rest, blocks.column_blocks), blocks.columns)
@@ -122,28 +118,28 @@ class _Task:
         batch = problem.batch_index(floor_div(rest, blocks.row_blocks))
         rows = minimum(blocks.rows, sub(problem.places[0], row))
         columns = minimum(blocks.columns, sub(problem.places[1], column))
-        f32, lanes = ir.F32Type.get(), tiling.lanes
+        f32, lanes = ir.F32Type.get(), blocking.lanes
         first = mul(group, blocks.group)
         last = minimum(add(first, blocks.group), blocks.panels)
         patch_rows = add(mul(sub(blocks.rows, 1), problem.strides[0]), problem.extents[0])
-        turned_stride = TILES * tiling.rows + lanes
-        line = CopiedImage.line_of(tiling, problem, blocks.width)
-        step = tiling.channels_together * problem.strides[1]
+        turned_stride = TILES * blocking.rows + lanes
+        line = CopiedImage.line_of(blocking, problem, blocks.width)
+        step = blocking.channels_together * problem.strides[1]
         # The last tile may reach beyond the places that there are.
-        room = tiling.rows * step + lanes * tiling.channels_together
+        room = blocking.rows * step + lanes * blocking.channels_together
         with (
             scratch(add(mul(patch_rows, line), room), f32) as patch,
-            scratch(-(-tiling.rows // lanes) * lanes * tiling.columns, f32) as sums,
-            scratch(tiling.columns * turned_stride, f32) as turned,
+            scratch(-(-blocking.rows // lanes) * lanes * blocking.columns, f32) as sums,
+            scratch(blocking.columns * turned_stride, f32) as turned,
         ):
-            image = CopiedImage(tiling, problem, blocks.width, patch)
+            image = CopiedImage(blocking, problem, blocks.width, patch)
             image.copy(batch, row, column, patch_rows)
 
             def panel(p: ir.Value) -> None:
-                at, filter_, kept = find_panel(tiling, problem, self.filters, batch, p)
+                at, filter_, kept = find_panel(blocking, problem, self.filters, batch, p)
 
                 def chunk(y: ir.Value, x: ir.Value) -> None:
-                    count = minimum(sub(columns, x), TILES * tiling.rows)
+                    count = minimum(sub(columns, x), TILES * blocking.rows)
                     place = add(row, y), add(column, x)
                     begin = add(mul(y, problem.strides[0], line), mul(x, step))
                     tiles = Tiles(image, self.filters, place, begin, at, sums)
@@ -153,7 +149,7 @@ class _Task:
                     problem.epilogue(block)
 
                 def chunks(y: ir.Value) -> None:
-                    for_range(0, columns, TILES * tiling.rows, lambda x: chunk(y, x))
+                    for_range(0, columns, TILES * blocking.rows, lambda x: chunk(y, x))
 
                 for_range(0, rows, 1, chunks)
 

@@ -30,14 +30,9 @@ from relax_mlir.schedule.build.loops import (
     unravel,
     value,
 )
+from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.schedule.cpu.isa.multiply_add import MultiplyAdd
-from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
 from relax_mlir.schedule.cpu.product.packing import LINE_BITS, Matrix, copy_panel
-
-PATCH_ELEMENTS = 65536
-"""Elements of the image that one task keeps in the L2 cache (a quarter of a megabyte)."""
-LEAST_ROWS = 7
-"""Rows of the result that are worth a copy of the rows of the image around them."""
 
 
 @dataclass(frozen=True)
@@ -128,28 +123,33 @@ class Problem:
         return unravel(linear, self.batch)
 
 
+def patch_elements(blocking: Blocking) -> int:
+    """Elements of the image that one task keeps in the L2 cache."""
+    return blocking.family.convolutions.patch_bytes // 4
+
+
 def share_panels(
-    tiling: Tiling, problem: Problem, others: Index, tasks: int
+    blocking: Blocking, problem: Problem, others: Index, tasks: int
 ) -> tuple[Index, Index, Index]:
     """Panels of filters, those of one task, and groups of so many.
 
     `others` are the parts, one or more, that the result is cut into besides; `tasks` are wanted.
     """
-    panels = ceil_div(problem.filters, tiling.columns)
+    panels = ceil_div(problem.filters, blocking.columns)
     group = maximum(ceil_div(panels, ceil_div(tasks, others)), 1)
     return panels, group, ceil_div(panels, group)
 
 
 def find_panel(
-    tiling: Tiling, problem: Problem, filters: Filters, batch: Sequence[Index], panel: Index
+    blocking: Blocking, problem: Problem, filters: Filters, batch: Sequence[Index], panel: Index
 ) -> tuple[Index, Index, Index]:
     """Where a panel begins, its first filter, and how many filters it has."""
     number = panel
     if problem.grouped:
-        panels = ceil_div(problem.filters, tiling.columns)
+        panels = ceil_div(problem.filters, blocking.columns)
         number = add(mul(batch[-1], panels), panel)
-    first = mul(panel, tiling.columns)
-    kept = minimum(sub(problem.filters, first), tiling.columns)
+    first = mul(panel, blocking.columns)
+    kept = minimum(sub(problem.filters, first), blocking.columns)
     return add(filters.offset, mul(number, filters.stride)), first, kept
 
 
@@ -174,34 +174,34 @@ def rows_of_window(problem: Problem, row: Index) -> tuple[Index, Index]:
 
 
 def pack_filters(
-    tiling: Tiling,
+    blocking: Blocking,
     groups: Index,
     matrix: Callable[[Index], Matrix],
     out: ir.Value,
     problem: Problem,
 ) -> Filters:
     """Copies the filters of every group, [filters, channels * rows * columns] each, as panels."""
-    count = ceil_div(problem.filters, tiling.columns)
-    stride = mul(problem.depth, tiling.columns)
-    (rows, columns), lanes = problem.window, tiling.lanes
+    count = ceil_div(problem.filters, blocking.columns)
+    stride = mul(problem.depth, blocking.columns)
+    (rows, columns), lanes = problem.window, blocking.lanes
     taps = rows * columns
 
     def panel(number: ir.Value) -> None:
-        row = mul(mod(number, maximum(count, 1)), tiling.columns)
+        row = mul(mod(number, maximum(count, 1)), blocking.columns)
         source = matrix(floor_div(number, maximum(count, 1)))
         start = mul(number, stride)
-        room = mul(round_up(problem.depth, lanes), tiling.columns)
+        room = mul(round_up(problem.depth, lanes), blocking.columns)
         with scratch(room, ir.F32Type.get()) as plain:
             step = MultiplyAdd(lanes)
-            copy_panel(step, source, row, 0, problem.depth, tiling.vectors, plain)
+            copy_panel(step, source, row, 0, problem.depth, blocking.vectors, plain)
 
             def channel(c: ir.Value) -> None:
                 for tap in range(taps):
                     u, v = divmod(tap, columns)
-                    at = mul(add(mul(c, taps), tap), tiling.columns)
+                    at = mul(add(mul(c, taps), tap), blocking.columns)
                     to = add(mul(v * rows + u, problem.channels), c)
-                    to = add(start, mul(to, tiling.columns))
-                    for half in range(0, tiling.columns, lanes):
+                    to = add(start, mul(to, blocking.columns))
+                    for half in range(0, blocking.columns, lanes):
                         store(load(plain, add(at, half), lanes), out, add(to, half))
 
             for_range(0, problem.channels, 1, channel)

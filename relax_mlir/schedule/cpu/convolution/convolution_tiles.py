@@ -32,7 +32,7 @@ from relax_mlir.schedule.build.loops import (
     value,
 )
 from relax_mlir.schedule.build.transposes import transpose
-from relax_mlir.schedule.cpu.product.gemm_tile import AHEAD, FETCHING_ROWS, Tiling
+from relax_mlir.schedule.cpu.blocking import Blocking
 
 from .convolution_image import CopiedImage
 from .convolution_problem import Filters, Problem, rows_of_window
@@ -57,9 +57,9 @@ class Tiles:
     sums: ir.Value
 
     @property
-    def tiling(self) -> Tiling:
+    def blocking(self) -> Blocking:
         """How large tiles are."""
-        return self.image.tiling
+        return self.image.blocking
 
     @property
     def problem(self) -> Problem:
@@ -69,13 +69,13 @@ class Tiles:
     @property
     def step(self) -> int:
         """How far the windows of neighbours in a row are apart in the copied image."""
-        return self.problem.strides[1] * self.tiling.channels_together
+        return self.problem.strides[1] * self.blocking.channels_together
 
     @property
     def heights(self) -> list[int]:
         """The numbers of places that there is code for."""
-        rows = self.tiling.rows
-        if self.tiling.registers == 16:
+        rows = self.blocking.rows
+        if self.blocking.registers == 16:
             return list(range(1, rows + 1))
         return sorted({1, 2, 4, rows // 2, rows * 3 // 4, rows})
 
@@ -104,13 +104,13 @@ class Tiles:
 
         A tile with fewer sums than begin while one is added up waits for itself.
         """
-        rows = self.tiling.rows
-        return ceil_div(count, ceil_div(count, rows)) if self.tiling.registers == 16 else rows
+        rows = self.blocking.rows
+        return ceil_div(count, ceil_div(count, rows)) if self.blocking.registers == 16 else rows
 
     def _turn(self, turned: ir.Value, at: Index, stride: int) -> None:
         """Transposes one tile of sums, [place, filter], to [filter, place]."""
-        lanes, columns = self.tiling.lanes, self.tiling.columns
-        for top in range(0, self.tiling.rows, lanes):
+        lanes, columns = self.blocking.lanes, self.blocking.columns
+        for top in range(0, self.blocking.rows, lanes):
             for left in range(0, columns, lanes):
                 square = [load(self.sums, (top + i) * columns + left, lanes) for i in range(lanes)]
                 for i, x in enumerate(transpose(square)):
@@ -132,9 +132,9 @@ class _Tile:
     def emit(self) -> None:
         """Emits the sums; meanwhile it asks for the memory that they will be stored to."""
         tiles, problem = self.tiles, self.tiles.problem
-        lanes, width = tiles.tiling.lanes, problem.window[1]
+        lanes, width = tiles.blocking.lanes, problem.window[1]
         start = splat(problem.initial, lanes, ir.F32Type.get())
-        held = [start] * (self.height * tiles.tiling.vectors)
+        held = [start] * (self.height * tiles.blocking.vectors)
         rows = rows_of_window(problem, tiles.place[0])
         first = add(tiles.begin, mul(self.at, tiles.step))
         if width == 1:
@@ -155,13 +155,13 @@ class _Tile:
 
         Sides of the image are worth code of their own where they are a large part of a tile.
         """
-        tiling, everything = self.tiles.tiling, range(self.height)
-        borders = (tiling.rows, tiling.rows // 2)
+        blocking, everything = self.tiles.blocking, range(self.height)
+        borders = (blocking.rows, blocking.rows // 2)
         if not self.tiles.problem.padded or self.height not in borders:
             return column(everything)
         left, right = self._is_outside(v)
-        kinds = [ir.VectorType.get([tiling.lanes], ir.F32Type.get())]
-        kinds *= self.height * tiling.vectors
+        kinds = [ir.VectorType.get([blocking.lanes], ir.F32Type.get())]
+        kinds *= self.height * blocking.vectors
         return _choose(
             left,
             kinds,
@@ -181,7 +181,7 @@ class _Tile:
     ) -> list[ir.Value]:
         """The sums with column `v` of the windows `inside`: those rows of it, and channels."""
         tiles, problem = self.tiles, self.tiles.problem
-        together, image = tiles.tiling.channels_together, tiles.image
+        together, image = tiles.blocking.channels_together, tiles.image
         begin = add(first, mul(v, problem.dilation[1], together))
         number, channels = mul(v, problem.window[0], problem.channels), problem.channels
         blocks, rest = floor_div(channels, together), mod(channels, together)
@@ -219,17 +219,17 @@ class _Tile:
     ) -> list[ir.Value]:
         """Adds the products of one number of the windows `inside` and one of each filter."""
         tiles = self.tiles
-        tiling, filters = tiles.tiling, tiles.filters
-        lanes, vectors = tiling.lanes, tiling.vectors
-        at = add(tiles.filters_at, mul(number, tiling.columns))
+        blocking, filters = tiles.blocking, tiles.filters
+        lanes, vectors = blocking.lanes, blocking.vectors
+        at = add(tiles.filters_at, mul(number, blocking.columns))
         panel = []
         for v in range(vectors):
             loaded = load(filters.buffer, add(at, v * lanes), lanes)
             panel.append(filters.convert(loaded) if filters.convert else loaded)
         # The first rows of an image read the filters from memory.
-        if self.height >= FETCHING_ROWS:
-            for v in range(0, vectors, tiling.vectors_per_line):
-                ahead = value(add(at, AHEAD // 4 + v * lanes))
+        if self.height >= blocking.family.convolutions.prefetch_rows:
+            for v in range(0, vectors, blocking.vectors_per_line):
+                ahead = value(add(at, blocking.products.ahead // 4 + v * lanes))
                 memref.prefetch(filters.buffer, [ahead], False, 2, True)
         result = list(held)
         for r in inside:

@@ -29,18 +29,16 @@ from relax_mlir.schedule.build.loops import (
     sub,
     value,
 )
-from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
+from relax_mlir.schedule.cpu.blocking import Blocking
 
 VECTORS = 3
 """Vectors of places in a tile."""
-TURN = 15
-"""Steps of a tile that take as long as it takes other kernels to transpose the sums of a place."""
 
 
-def fills_vectors(tiling: Tiling, places: Index, depth: Index) -> bool | ir.Value:
+def fills_vectors(blocking: Blocking, places: Index, depth: Index) -> bool | ir.Value:
     """Whether lanes that a run of places leaves unused cost less than sums that are transposed."""
-    unused = sub(round_up(places, tiling.lanes), places)
-    return less(mul(unused, depth), mul(places, TURN))
+    unused = sub(round_up(places, blocking.lanes), places)
+    return less(mul(unused, depth), mul(places, blocking.family.convolutions.transpose))
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class PlaceTile:
     `filters` is a buffer of f32 panels, `initial` what sums start with.
     """
 
-    tiling: Tiling
+    blocking: Blocking
     filters: ir.Value
     initial: float
     epilogue: Epilogue
@@ -58,12 +56,12 @@ class PlaceTile:
     @property
     def height(self) -> int:
         """Filters of a tile: with `VECTORS`, sums that leave registers for what is multiplied."""
-        return 8 if self.tiling.registers == 32 else 4
+        return 8 if self.blocking.registers == 32 else 4
 
     @property
     def width(self) -> int:
         """Places of a tile."""
-        return VECTORS * self.tiling.lanes
+        return VECTORS * self.blocking.lanes
 
     @property
     def size(self) -> int:
@@ -72,14 +70,14 @@ class PlaceTile:
 
     def start(self, vectors: int) -> list[ir.Value]:
         """What the sums of so many vectors of places are at first, filter by filter."""
-        zero = splat(self.initial, self.tiling.lanes, ir.F32Type.get())
+        zero = splat(self.initial, self.blocking.lanes, ir.F32Type.get())
         return [zero] * (self.height * vectors)
 
     def step(
         self, places: ir.Value, at: Index, filters_at: Index, held: Sequence[ir.Value]
     ) -> list[ir.Value]:
         """The sums with the products of the places from `at` on and one number of each filter."""
-        lanes, vectors = self.tiling.lanes, len(held) // self.height
+        lanes, vectors = self.blocking.lanes, len(held) // self.height
         right = [load(places, add(at, v * lanes), lanes) for v in range(vectors)]
         found = []
         for f in range(self.height):
@@ -102,7 +100,7 @@ class PlaceTile:
         A block has up to `height` rows and `width` columns, and a buffer of `size` numbers, with
         rows at distance `width`. Short epilogues take whole tiles from registers.
         """
-        epilogue, lanes = self.epilogue, self.tiling.lanes
+        epilogue, lanes = self.epilogue, self.blocking.lanes
 
         def through_memory(vectors: int) -> None:
             for i, x in enumerate(sums(vectors)):

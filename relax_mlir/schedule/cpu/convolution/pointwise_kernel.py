@@ -39,15 +39,15 @@ from relax_mlir.schedule.build.loops import (
     value,
 )
 from relax_mlir.schedule.build.strided import every
-from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
+from relax_mlir.schedule.cpu.blocking import Blocking
 
 from .convolution_problem import (
-    PATCH_ELEMENTS,
     Filters,
     Image,
     Problem,
     above,
     find_panel,
+    patch_elements,
     share_panels,
 )
 from .place_tile import PlaceTile
@@ -56,20 +56,18 @@ FETCHES = 8
 """Parts of a tile's channels, each of which asks for some of the memory of the next tile."""
 LEAST_STRIPS = 2
 """Strips that are worth a task."""
-TASKS = 16
-"""Tasks worth having, so that every thread finds as much to do as the others."""
 
 
-def emit_pointwise(tiling: Tiling, problem: Problem, filters: Filters) -> None:
+def emit_pointwise(blocking: Blocking, problem: Problem, filters: Filters) -> None:
     """Emits the whole loop nest at the insertion point; filters are f32."""
-    _Strips(tiling, problem, filters).emit()
+    _Strips(blocking, problem, filters).emit()
 
 
 @dataclass(frozen=True)
 class _Strips:
     """How filters and places are cut; sizes are chosen when the kernel runs."""
 
-    tiling: Tiling
+    blocking: Blocking
     problem: Problem
     filters: Filters
 
@@ -77,7 +75,7 @@ class _Strips:
     def tile(self) -> PlaceTile:
         """The tiles that a strip is made of."""
         problem = self.problem
-        return PlaceTile(self.tiling, self.filters.buffer, problem.initial, problem.epilogue)
+        return PlaceTile(self.blocking, self.filters.buffer, problem.initial, problem.epilogue)
 
     @property
     def width(self) -> int:
@@ -86,15 +84,15 @@ class _Strips:
 
     def emit(self) -> None:
         """Emits the whole loop nest at the insertion point."""
-        problem = self.problem
+        problem, tasks = self.problem, self.blocking.family.convolutions.row_tasks
         places, channels = mul(*problem.places), maximum(problem.channels, 1)
         images = maximum(mul(1, *problem.batch), 1)
         strips = ceil_div(places, self.width)
-        fitting = maximum(floor_div(PATCH_ELEMENTS, mul(channels, self.width)), 1)
-        wanted = minimum(ceil_div(TASKS, images), ceil_div(strips, LEAST_STRIPS))
+        fitting = maximum(floor_div(patch_elements(self.blocking), mul(channels, self.width)), 1)
+        wanted = minimum(ceil_div(tasks, images), ceil_div(strips, LEAST_STRIPS))
         blocks = maximum(maximum(ceil_div(strips, fitting), wanted), 1)
         others = mul(images, blocks)
-        panels, group, groups = share_panels(self.tiling, problem, others, TASKS)
+        panels, group, groups = share_panels(self.blocking, problem, others, tasks)
         most = ceil_div(strips, blocks)
 
         def task(number: ir.Value) -> None:
@@ -131,7 +129,7 @@ class _Strips:
     def _room(self, strips: Index) -> Index:
         """Numbers of the rows that so many strips are in."""
         rows = mul(2, self.problem.places[1])
-        return 0 if self._is_dense else add(mul(strips, self.width), rows, self.tiling.lanes)
+        return 0 if self._is_dense else add(mul(strips, self.width), rows, self.blocking.lanes)
 
     def _copy(
         self, image: Image, begin: Index, end: Index, line: ir.Value, copied: ir.Value
@@ -140,7 +138,7 @@ class _Strips:
 
         Places that lie apart are gathered in `line` first.
         """
-        places, lanes = mul(*self.problem.places), self.tiling.lanes
+        places, lanes = mul(*self.problem.places), self.blocking.lanes
         step = mul(self.problem.channels, self.width)
 
         def channel(c: ir.Value) -> None:
@@ -171,7 +169,7 @@ class _Strips:
 
         The result is an image of one row that follows the offset; `image` has one channel.
         """
-        problem, lanes = self.problem, self.tiling.lanes
+        problem, lanes = self.problem, self.blocking.lanes
         columns, (down, right) = problem.places[1], problem.strides
         some = maximum(columns, 1)
         top = floor_div(mul(begin, self.width), some)
@@ -208,8 +206,8 @@ class _Strip:
     def emit(self, at: Index, panel: Index) -> None:
         """Emits what a panel makes of the strip that is copied to `at`."""
         strips = self.strips
-        tiling, problem, filters = strips.tiling, strips.problem, strips.filters
-        start, filter_, kept = find_panel(tiling, problem, filters, self.batch, panel)
+        blocking, problem, filters = strips.blocking, strips.problem, strips.filters
+        start, filter_, kept = find_panel(blocking, problem, filters, self.batch, panel)
         count = minimum(sub(mul(*problem.places), self.place), strips.width)
 
         height = strips.tile.height
@@ -240,7 +238,9 @@ class _Strip:
 
         def channel(c: ir.Value, *held: ir.Value) -> list[ir.Value]:
             place = add(at, mul(c, tile.width))
-            return tile.step(self.copied, place, add(filters_at, mul(c, tile.tiling.columns)), held)
+            return tile.step(
+                self.copied, place, add(filters_at, mul(c, tile.blocking.columns)), held
+            )
 
         def part(number: ir.Value, *held: ir.Value) -> list[ir.Value]:
             tile.fetch(following, number, FETCHES)

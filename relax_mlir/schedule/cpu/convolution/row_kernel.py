@@ -43,43 +43,38 @@ from relax_mlir.schedule.build.loops import (
     value,
 )
 from relax_mlir.schedule.build.strided import load_strided
-from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
+from relax_mlir.schedule.cpu.blocking import Blocking
 
 from .convolution_problem import (
-    LEAST_ROWS,
-    PATCH_ELEMENTS,
     Filters,
     Image,
     Problem,
     above,
     find_panel,
+    patch_elements,
     rows_of_window,
     share_panels,
 )
 from .place_tile import PlaceTile, fills_vectors
 
-MOST_PRODUCTS = 256
-"""Products in each place that are few enough for transposing to show."""
-TASKS = 16
-"""Tasks worth having, so that every thread finds as much to do as the others."""
 
-
-def can_emit_rows(problem: Problem, filters: Filters) -> bool:
+def can_emit_rows(blocking: Blocking, problem: Problem, filters: Filters) -> bool:
     """Whether the kernel knows such windows, and places have few products."""
-    few = isinstance(problem.depth, int) and problem.depth <= MOST_PRODUCTS
+    most = blocking.family.convolutions.row_products
+    few = isinstance(problem.depth, int) and problem.depth <= most
     return few and problem.dilation[0] == 1 and filters.convert is None
 
 
-def fits_rows(tiling: Tiling, problem: Problem) -> bool | ir.Value:
+def fits_rows(blocking: Blocking, problem: Problem) -> bool | ir.Value:
     """Whether rows fill their vectors, and those that a window covers fit the cache."""
-    full = fills_vectors(tiling, problem.places[1], problem.depth)
+    full = fills_vectors(blocking, problem.places[1], problem.depth)
     rows = problem.extents[0] + problem.strides[0]
-    return both(full, less(mul(_Rows.line_of(tiling, problem), rows), PATCH_ELEMENTS))
+    return both(full, less(mul(_Rows.line_of(blocking, problem), rows), patch_elements(blocking)))
 
 
-def emit_rows(tiling: Tiling, problem: Problem, filters: Filters) -> None:
+def emit_rows(blocking: Blocking, problem: Problem, filters: Filters) -> None:
     """Emits the whole loop nest at the insertion point."""
-    _Rows(tiling, problem, filters).emit()
+    _Rows(blocking, problem, filters).emit()
 
 
 @dataclass(frozen=True)
@@ -90,42 +85,44 @@ class _Rows:
     phase by phase.
     """
 
-    tiling: Tiling
+    blocking: Blocking
     problem: Problem
     filters: Filters
 
     @staticmethod
-    def pitch_of(tiling: Tiling, problem: Problem) -> Index:
+    def pitch_of(blocking: Blocking, problem: Problem) -> Index:
         """Numbers of a phase: a place for each lane, and what windows reach beyond."""
         reach = (problem.extents[1] - 1) // problem.strides[1]
-        return round_up(add(round_up(problem.places[1], tiling.lanes), reach), tiling.lanes)
+        return round_up(add(round_up(problem.places[1], blocking.lanes), reach), blocking.lanes)
 
     @staticmethod
-    def line_of(tiling: Tiling, problem: Problem) -> Index:
+    def line_of(blocking: Blocking, problem: Problem) -> Index:
         """Numbers of a row of the copied image."""
-        pitch = _Rows.pitch_of(tiling, problem)
+        pitch = _Rows.pitch_of(blocking, problem)
         return mul(pitch, problem.strides[1], problem.channels)
 
     @property
     def tile(self) -> PlaceTile:
         """The tiles that a row is made of."""
         problem = self.problem
-        return PlaceTile(self.tiling, self.filters.buffer, problem.initial, problem.epilogue)
+        return PlaceTile(self.blocking, self.filters.buffer, problem.initial, problem.epilogue)
 
     def emit(self) -> None:
         """Emits the loop over tasks."""
-        problem, tiling, f32 = self.problem, self.tiling, ir.F32Type.get()
+        problem, blocking, f32 = self.problem, self.blocking, ir.F32Type.get()
         (high, _), (down, right) = problem.extents, problem.strides
         height = maximum(problem.places[0], 1)
         images = maximum(mul(1, *problem.batch), 1)
-        line, pitch = self.line_of(tiling, problem), self.pitch_of(tiling, problem)
-        fitting = floor_div(sub(floor_div(PATCH_ELEMENTS, maximum(line, 1)), high), down)
-        wanted = minimum(ceil_div(TASKS, images), ceil_div(height, LEAST_ROWS))
+        line, pitch = self.line_of(blocking, problem), self.pitch_of(blocking, problem)
+        sizes = blocking.family.convolutions
+        fitting = floor_div(patch_elements(blocking), maximum(line, 1))
+        fitting = floor_div(sub(fitting, high), down)
+        wanted = minimum(ceil_div(sizes.row_tasks, images), ceil_div(height, sizes.least_rows))
         row_blocks = maximum(ceil_div(height, add(fitting, 1)), wanted)
         rows = ceil_div(height, row_blocks)
         row_blocks = ceil_div(height, rows)
         others = mul(images, row_blocks)
-        panels, group, groups = share_panels(tiling, problem, others, TASKS)
+        panels, group, groups = share_panels(blocking, problem, others, sizes.row_tasks)
         patch_rows = add(mul(sub(rows, 1), down), high)
 
         def task(number: ir.Value) -> None:
@@ -136,7 +133,7 @@ class _Rows:
             here = minimum(rows, above(problem.places[0], row))
             with (
                 scratch(mul(patch_rows, line), f32) as patch,
-                scratch(add(mul(pitch, right), tiling.lanes), f32) as whole,
+                scratch(add(mul(pitch, right), blocking.lanes), f32) as whole,
                 scratch(self.tile.size, f32) as sums,
             ):
                 self._copy(batch, row, patch_rows, patch, whole)
@@ -158,10 +155,10 @@ class _Rows:
 
         Each row is written to `whole` first, between zeros that stay.
         """
-        problem, tiling = self.problem, self.tiling
-        image, lanes, right = problem.image(batch), tiling.lanes, problem.strides[1]
+        problem, blocking = self.problem, self.blocking
+        image, lanes, right = problem.image(batch), blocking.lanes, problem.strides[1]
         (height, width), (top, left) = problem.sizes, problem.padding
-        pitch = self.pitch_of(tiling, problem)
+        pitch = self.pitch_of(blocking, problem)
         length = mul(pitch, right)
         first = mul(row, problem.strides[0])
         begin = above(top, first)
@@ -190,7 +187,7 @@ class _Rows:
 
     def _copy_line(self, image: Image, source: Index, kept: Index, whole: ir.Value) -> None:
         """Copies a row of the image behind the padding."""
-        lanes, left = self.tiling.lanes, self.problem.padding[1]
+        lanes, left = self.blocking.lanes, self.problem.padding[1]
         full = sub(kept, mod(kept, lanes))
 
         def copy(j: Index, keep: ir.Value | None) -> None:
@@ -214,9 +211,9 @@ class _Panel:
     def emit(self, y: ir.Value) -> None:
         """Emits a row of the block."""
         rows, tile = self.rows, self.rows.tile
-        tiling, problem, filters = rows.tiling, rows.problem, rows.filters
-        line, batch = rows.line_of(tiling, problem), tuple(self.batch)
-        start, filter_, kept = find_panel(tiling, problem, filters, batch, self.panel)
+        blocking, problem, filters = rows.blocking, rows.problem, rows.filters
+        line, batch = rows.line_of(blocking, problem), tuple(self.batch)
+        start, filter_, kept = find_panel(blocking, problem, filters, batch, self.panel)
         place, width = add(self.row, y), problem.places[1]
         begin = mul(y, problem.strides[0], line)
         window_rows = rows_of_window(problem, place)
@@ -265,7 +262,7 @@ class _Panel:
         Meanwhile it asks for the memory of the tile that follows.
         """
         rows, tile, problem = self.rows, self.rows.tile, self.rows.problem
-        pitch, right = rows.pitch_of(rows.tiling, problem), problem.strides[1]
+        pitch, right = rows.pitch_of(rows.blocking, problem), problem.strides[1]
         distance = mul(pitch, right)
         first, last = (mul(u, problem.channels) for u in window_rows)
 
@@ -276,7 +273,7 @@ class _Panel:
             number = mul(v, problem.window[0], problem.channels)
 
             def step(i: ir.Value, *held: ir.Value) -> list[ir.Value]:
-                numbers = add(filters_at, mul(add(number, i), rows.tiling.columns))
+                numbers = add(filters_at, mul(add(number, i), rows.blocking.columns))
                 return tile.step(self.patch, add(begin, mul(i, distance)), numbers, held)
 
             return for_range(first, last, 1, step, held)

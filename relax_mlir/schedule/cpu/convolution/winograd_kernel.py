@@ -44,7 +44,7 @@ from relax_mlir.schedule.build.loops import (
     store,
     sub,
 )
-from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
+from relax_mlir.schedule.cpu.blocking import Blocking
 
 from .convolution_problem import Filters, Image, Problem, above, find_panel, share_panels
 from .place_tile import VECTORS, PlaceTile
@@ -58,44 +58,31 @@ from .winograd_transforms import (
     transform_tiles,
 )
 
-LEAST = 16
-"""Channels, and filters, that are worth transforming tiles for."""
-TILE_COST = 17
-"""Products within an image, of each channel and filter, that take as long as those of a tile."""
-IMAGE_COST = 32
-"""And those that take as long as what small images cost besides."""
-FILTER_COST = 128
-"""And those that take as long as transforming the filter."""
-TILE_ELEMENTS = 98304
-"""Numbers of transformed tiles that one task keeps in the L2 cache (0.4 megabytes)."""
-TASKS = 8
-"""Blocks of tiles worth having, so that every thread finds some."""
-GROUP_TASKS = 4
-"""Tasks that are worth transforming tiles again for another group of panels."""
 
-
-def can_emit_winograd(problem: Problem) -> bool:
+def can_emit_winograd(blocking: Blocking, problem: Problem) -> bool:
     """Whether the kernel may and can compute such windows, and transforming tiles pays."""
     dense = problem.strides == problem.dilation == (1, 1)
     sizes = problem.channels, problem.filters
-    many = all(isinstance(size, int) and size >= LEAST for size in sizes)
+    least = blocking.family.winograd.least
+    many = all(isinstance(size, int) and size >= least for size in sizes)
     known = problem.window == (WINDOW, WINDOW) and problem.initial == 0
     return problem.algebraic and known and dense and many and not problem.grouped
 
 
-def pays_winograd(tiling: Tiling, problem: Problem) -> bool | ir.Value:
+def pays_winograd(blocking: Blocking, problem: Problem) -> bool | ir.Value:
     """Whether products, of padding and unused lanes too, are fewer than those within the image."""
     images = mul(*problem.batch)
-    tiles = round_up(mul(images, *_grid(problem)), tiling.lanes)
+    tiles = round_up(mul(images, *_grid(problem)), blocking.lanes)
     outside = WINDOW - 1 if problem.padded else 0
     inside = (above(mul(size, WINDOW), outside) for size in problem.places)
-    transformed = add(mul(tiles, TILE_COST), mul(images, IMAGE_COST), FILTER_COST)
+    costs = blocking.family.winograd
+    transformed = add(mul(tiles, costs.tile), mul(images, costs.image), costs.filter)
     return less(transformed, mul(images, *inside))
 
 
-def emit_winograd(tiling: Tiling, problem: Problem, filters: Filters) -> None:
+def emit_winograd(blocking: Blocking, problem: Problem, filters: Filters) -> None:
     """Emits the whole loop nest at the insertion point; no dim of the result is empty."""
-    _Winograd(tiling, problem, filters, _grid(problem)).emit()
+    _Winograd(blocking, problem, filters, _grid(problem)).emit()
 
 
 def _grid(problem: Problem) -> tuple[Index, Index]:
@@ -108,7 +95,7 @@ def _grid(problem: Problem) -> tuple[Index, Index]:
 class _Winograd:
     """What all tasks share. Sizes are chosen when the kernel runs."""
 
-    tiling: Tiling
+    blocking: Blocking
     problem: Problem
     filters: Filters
     grid: tuple[Index, Index]
@@ -116,37 +103,39 @@ class _Winograd:
     @property
     def width(self) -> int:
         """Tiles of a strip."""
-        return VECTORS * self.tiling.lanes
+        return VECTORS * self.blocking.lanes
 
     @property
     def u_slab(self) -> int:
         """Numbers of u before the next of the 16: a line more, so that they are in other sets."""
         channels = self.problem.channels
         assert isinstance(channels, int), "Winograd's kernels are for known channels"
-        return channels * self.tiling.columns + self.tiling.lanes
+        return channels * self.blocking.columns + self.blocking.lanes
 
     @property
     def m_slab(self) -> int:
         """Numbers of m before the next of the 16."""
-        return self.tiling.columns * self.width + self.tiling.lanes
+        return self.blocking.columns * self.width + self.blocking.lanes
 
     def emit(self) -> None:
         """Emits the loop over tasks: tiles are shared out by vectors."""
-        tiling, problem = self.tiling, self.problem
+        blocking, problem = self.blocking, self.problem
         tiles = mul(*problem.batch, *self.grid)
-        vectors = ceil_div(tiles, tiling.lanes)
+        vectors = ceil_div(tiles, blocking.lanes)
         channels = problem.channels
         assert isinstance(channels, int), "Winograd's kernels are for known channels"
-        fitting = max(TILE_ELEMENTS // (PRODUCTS * channels * self.width), 1) * VECTORS
-        wanted = minimum(TASKS, ceil_div(vectors, VECTORS))
+        sizes = blocking.family.winograd
+        fitting = max(sizes.tile_bytes // 4 // (PRODUCTS * channels * self.width), 1) * VECTORS
+        wanted = minimum(sizes.tasks, ceil_div(vectors, VECTORS))
         blocks = maximum(ceil_div(vectors, fitting), wanted)
-        panels, group, groups = share_panels(tiling, problem, blocks, GROUP_TASKS)
-        most = mul(ceil_div(vectors, blocks), tiling.lanes)
+        panels, group, groups = share_panels(blocking, problem, blocks, sizes.group_tasks)
+        most = mul(ceil_div(vectors, blocks), blocking.lanes)
 
         def task(number: ir.Value) -> None:
             block, panel = floor_div(number, groups), mul(mod(number, groups), group)
             begin, end = (
-                mul(floor_div(mul(add(block, i), vectors), blocks), tiling.lanes) for i in range(2)
+                mul(floor_div(mul(add(block, i), vectors), blocks), blocking.lanes)
+                for i in range(2)
             )
             part = _Task.of(self, most, begin, minimum(end, tiles))
             part.emit(panel, minimum(add(panel, group), panels))
@@ -173,7 +162,7 @@ class _Task:
     @staticmethod
     def of(winograd: _Winograd, most: Index, begin: Index, end: Index) -> "_Task":
         """One that has `most` tiles or fewer."""
-        lanes, (high, wide) = winograd.tiling.lanes, winograd.grid
+        lanes, (high, wide) = winograd.blocking.lanes, winograd.grid
         # An odd number of lines, so that channels are in other sets of the L1 cache.
         pitch = add(round_up(add(most, lanes), 2 * lanes), lanes)
         slab = add(mul(winograd.problem.channels, pitch), lanes)
@@ -184,22 +173,22 @@ class _Task:
     def emit(self, first: Index, last: Index) -> None:
         """Emits everything that a task does for panels from `first` to `last`."""
         winograd, f32 = self.winograd, ir.F32Type.get()
-        tiling, size = winograd.tiling, mul(*winograd.grid)
+        blocking, size = winograd.blocking, mul(*winograd.grid)
         with (
             scratch(mul(PRODUCTS, self.v_slab), f32) as v,
             scratch(mul(self.lines, self.line), f32) as patch,
             scratch(PRODUCTS * winograd.u_slab, f32) as u,
             scratch(PRODUCTS * winograd.m_slab, f32) as m,
-            scratch(tiling.columns * PLACES * PLACES * winograd.width, f32) as y,
+            scratch(blocking.columns * PLACES * PLACES * winograd.width, f32) as y,
         ):
             self._clear(patch, 0, mul(self.lines, self.line))
             images = floor_div(self.begin, size), ceil_div(self.end, size)
             for_range(*images, 1, lambda image: self._transform(image, patch, v))
 
             def panel(p: ir.Value) -> None:
-                at, filter_, kept = find_panel(tiling, winograd.problem, winograd.filters, (), p)
+                at, filter_, kept = find_panel(blocking, winograd.problem, winograd.filters, (), p)
                 channels = winograd.problem.channels
-                transform_filters(tiling, winograd.filters, channels, at, u, winograd.u_slab)
+                transform_filters(blocking, winograd.filters, channels, at, u, winograd.u_slab)
 
                 def strip(t: ir.Value) -> None:
                     count = minimum(sub(self.end, t), winograd.width)
@@ -219,7 +208,7 @@ class _Task:
 
     def _transform(self, image: Index, patch: ir.Value, v: ir.Value) -> None:
         """Transforms the tiles of an image, channel by channel."""
-        problem, lanes = self.winograd.problem, self.winograd.tiling.lanes
+        problem, lanes = self.winograd.problem, self.winograd.blocking.lanes
         (high, wide), source = self.winograd.grid, problem.image((image,))
         before = mul(image, high)
         top = above(floor_div(self.begin, wide), before)
@@ -249,7 +238,7 @@ class _Task:
 
         What the padding is left of, and right of the image, is zero and stays so.
         """
-        problem, lanes = self.winograd.problem, self.winograd.tiling.lanes
+        problem, lanes = self.winograd.problem, self.winograd.blocking.lanes
         (height, width), (top, left) = problem.sizes, problem.padding
         count = add(count, SIDE - PLACES)
         begin = minimum(above(top, first), count)
@@ -272,7 +261,7 @@ class _Task:
 
     def _clear(self, patch: ir.Value, begin: Index, end: Index) -> None:
         """Writes zeros to whole vectors."""
-        lanes = self.winograd.tiling.lanes
+        lanes = self.winograd.blocking.lanes
         zero = splat(0.0, lanes, ir.F32Type.get())
         for_range(begin, end, lanes, lambda i: store(zero, patch, i))
 
@@ -290,8 +279,8 @@ class _Strip:
     def multiply(self, u: ir.Value, v: ir.Value, m: ir.Value) -> None:
         """m = the sums over channels of u times v."""
         winograd = self.task.winograd
-        lanes, width = winograd.tiling.lanes, winograd.width
-        height = PlaceTile(winograd.tiling, u, 0.0, winograd.problem.epilogue).height
+        lanes, width = winograd.blocking.lanes, winograd.width
+        height = PlaceTile(winograd.blocking, u, 0.0, winograd.problem.epilogue).height
 
         def number(e: ir.Value, vectors: int) -> None:
             def some(f: ir.Value) -> None:
@@ -317,12 +306,12 @@ class _Strip:
     def _sums(self, e: Index, f: Index, vectors: int, u: ir.Value, v: ir.Value) -> list[ir.Value]:
         """The sums of some filters from `f` on and the first vectors of the strip."""
         task, winograd = self.task, self.task.winograd
-        tile = PlaceTile(winograd.tiling, u, 0.0, winograd.problem.epilogue)
+        tile = PlaceTile(winograd.blocking, u, 0.0, winograd.problem.epilogue)
         tiles_at = add(mul(e, task.v_slab), sub(self.tile, task.begin))
         filters_at = add(mul(e, winograd.u_slab), f)
 
         def channel(c: ir.Value, *held: ir.Value) -> list[ir.Value]:
-            number = add(filters_at, mul(c, winograd.tiling.columns))
+            number = add(filters_at, mul(c, winograd.blocking.columns))
             return tile.step(v, add(tiles_at, mul(c, task.pitch)), number, held)
 
         return for_range(0, winograd.problem.channels, 1, channel, tile.start(vectors))
@@ -330,7 +319,7 @@ class _Strip:
     def finish(self, m: ir.Value, y: ir.Value) -> None:
         """The places of the tiles, and what is done with them."""
         winograd = self.task.winograd
-        lanes, width = winograd.tiling.lanes, winograd.width
+        lanes, width = winograd.blocking.lanes, winograd.width
         stride = PLACES * PLACES * width
 
         def filter_(f: ir.Value) -> None:
@@ -347,8 +336,8 @@ class _Strip:
     def _fetch(self, e: Index) -> None:
         """Asks for a sixteenth of the memory that the places will be stored to."""
         winograd = self.task.winograd
-        lanes, epilogue = winograd.tiling.lanes, winograd.problem.epilogue
-        share = -(-winograd.tiling.columns // PRODUCTS)
+        lanes, epilogue = winograd.blocking.lanes, winograd.problem.epilogue
+        share = -(-winograd.blocking.columns // PRODUCTS)
         first = mul(e, share)
         rows = minimum(above(self.kept, first), share)
 

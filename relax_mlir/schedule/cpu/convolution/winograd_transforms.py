@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from relax_mlir.bindings import arith, ir, vector
 from relax_mlir.schedule.build.loops import Index, add, for_range, load, mul, splat, store
 from relax_mlir.schedule.build.strided import every
+from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.schedule.cpu.isa.multiply_add import interleave
-from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
 
 from .convolution_problem import Filters
 
@@ -49,13 +49,13 @@ def _of_result(a: ir.Value, b: ir.Value, c: ir.Value, d: ir.Value) -> list[ir.Va
 
 
 def transform_filters(
-    tiling: Tiling, filters: Filters, channels: Index, source: Index, u: ir.Value, slab: Index
+    blocking: Blocking, filters: Filters, channels: Index, source: Index, u: ir.Value, slab: Index
 ) -> None:
     """Transforms the panel at `source`: number e of channel c and filter f goes to u[e][c][f].
 
     Numbers e are `slab` apart.
     """
-    lanes, columns = tiling.lanes, tiling.columns
+    lanes, columns = blocking.lanes, blocking.columns
 
     def channel(c: ir.Value) -> None:
         def tap(column: int, row: int, first: int) -> ir.Value:

@@ -45,12 +45,13 @@ from relax_mlir.schedule.cpu.isa.amx import (
 )
 from relax_mlir.schedule.cpu.isa.pointers import address, pointer
 
-from .gemm_tile import LINE_BYTES, Left, Panel
+from .gemm_tile import Left, Panel
 from .packing import Matrix
 
 COLUMNS = 2
 """Tiles across a panel."""
-PANEL_ROW_BYTES = COLUMNS * LANES * LANE_BYTES
+TILE_ROW_BYTES = LANES * LANE_BYTES
+PANEL_ROW_BYTES = COLUMNS * TILE_ROW_BYTES
 BLOCK_ROWS = 2 * ROWS
 """Rows of a block."""
 COPIED_ROWS, MOST_COPIED = 16, 1 << 25
@@ -65,8 +66,8 @@ def aligned_rows(matrix: Matrix) -> Iterator[Matrix]:
     number of lines apart, with neighbours along k; too many of them stay where they are.
     """
     kind = ir.MemRefType(matrix.buffer.type)
-    line = LINE_BYTES * 8 // kind.element_type.width
-    rest = mod(address(matrix.buffer, matrix.offset), LINE_BYTES)
+    line = TILE_ROW_BYTES * 8 // kind.element_type.width
+    rest = mod(address(matrix.buffer, matrix.offset), TILE_ROW_BYTES)
     size = mul(matrix.rows, matrix.row_stride)
     is_copied = both(less(0, rest), less(size, MOST_COPIED))
     with scratch(pick(is_copied, size, 0), kind.element_type) as copy:

@@ -10,7 +10,7 @@ Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplicatio
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from relax_mlir.bindings import ir, memref
 from relax_mlir.schedule.build.block import Block, Epilogue
@@ -32,136 +32,11 @@ from relax_mlir.schedule.build.loops import (
     value,
     vector_type,
 )
+from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.schedule.cpu.isa import amx
 from relax_mlir.schedule.cpu.isa.multiply_add import Bf16Pairs, halves
 from relax_mlir.schedule.cpu.isa.pointers import again, load_behind, own_register
 from relax_mlir.schedule.cpu.isa.step import Step
-from relax_mlir.target import Target
-
-FETCHING_ROWS = 6
-"""Least height of a tile that asks for its panel ahead: lower ones are slower on Zen 4."""
-AHEAD = 8192
-"""How many bytes ahead of what is multiplied a panel of packed weights is prefetched."""
-NEAR_AHEAD = 1024
-"""The same of numbers, where few rows of a product convert them and cannot wait for memory."""
-LOADED = 4
-"""Of so many rows of a tile one is loaded before it is multiplied, see `Tiling.is_operand`."""
-PRODUCTS = 24
-"""Multiply-adds in the body of a loop, beside which its own instructions hide."""
-LINE_BYTES = 64
-
-
-@dataclass(frozen=True)
-class Tiling:
-    """How many accumulators of the result a tile keeps in registers, and how long it runs.
-
-    A tile is `rows` by `vectors * lanes`; some `block_k` values of k pass before accumulators go
-    back to memory, or `most_k` if that is all. There is no code for tiles of less than
-    `least_rows`. With `in_tiles`, sums are in the registers of `amx` and not in vectors. Tiles of
-    `fetching_rows` and more ask for packed weights ahead. `unroll` is for tiles that fill
-    registers, see `unroll_of`. A single row reads panels of packed weights at `row_places` in turn;
-    with `helps_reading`, few rows read one so. Convolutions copy images row by row, or channel by
-    channel and ask for `channels_ahead`.
-    """
-
-    lanes: int
-    vector_bytes: int
-    registers: int
-    rows: int
-    vectors: int = 2
-    block_k: int = 1536
-    most_k: int = 3072
-    least_rows: int = 1
-    in_tiles: bool = False
-    fetching_rows: int = FETCHING_ROWS
-    unroll: int | None = None
-    helps_reading: bool = False
-    row_places: int = 1
-    channels_ahead: int = 0
-
-    @staticmethod
-    def of(target: Target, bits: int = 32) -> "Tiling":
-        """The largest tile that leaves registers for the right side and one broadcast.
-
-        Sums have so many bits.
-        """
-        registers, lanes = target.num_vector_registers, 8 * target.vector_bytes // bits
-        rows = 14 if registers == 32 else 6
-        tiling = Tiling(lanes, target.vector_bytes, registers, rows)
-        if target.is_early_zen:
-            # As many places as have sums in 16 registers.
-            return replace(tiling, helps_reading=True, row_places=4)
-        if target.is_zen5:
-            return replace(tiling, row_places=2, channels_ahead=2)
-        # Another thread of the core takes half of the instructions that it begins.
-        return replace(tiling, fetching_rows=1, unroll=2) if target.is_xeon else tiling
-
-    def unroll_of(self, sums: int) -> int | None:
-        """How often the step of a tile of so many sums is repeated, if it fills the registers."""
-        return self.unroll if sums >= self.registers // 2 else None
-
-    def repeats(self, sums: int, places: int) -> int:
-        """How often a step along k, of so many sums at so many places, stands in a loop's body."""
-        return self.unroll_of(sums) or -(-PRODUCTS // (places * sums))
-
-    def places_of(self, height: int, converts: bool) -> int:
-        """At how many places along k a tile of so many rows reads a panel in turn.
-
-        More rows take so long that memory keeps up, and registers that have other uses. What it
-        `converts` is half as long, and places are near each other.
-        """
-        if not self.helps_reading or converts or height == self.rows:
-            return 1
-        return 4 if height < 4 else 2
-
-    def fetches(self, height: int, converts: bool) -> bool:
-        """Whether a tile of so many rows asks for a panel, whose numbers it may convert, ahead."""
-        return height >= self.fetching_rows or (self.helps_reading and converts)
-
-    def is_operand(self, row: int, sums: int) -> bool:
-        """Whether each vector of a tile of so many sums reads a row's number for itself.
-
-        That is one instruction in place of two, if vectors of 64 bytes are multiplied. Loads are
-        limited as well, so that other rows are read once.
-        """
-        is_full = self.vector_bytes == 64 and self.unroll_of(sums) is not None
-        return is_full and row % LOADED != LOADED - 1
-
-    @property
-    def narrow(self) -> "Tiling":
-        """The same for panels of which one vector is used.
-
-        Six sums would wait for their own last addition; twelve leave no registers to read ahead.
-        """
-        return replace(self, rows=8) if self.registers == 16 else self
-
-    @property
-    def channels_together(self) -> int:
-        """How many channels of an image a convolution keeps side by side.
-
-        A tile of few places reads little of each line that holds places of one channel.
-        """
-        return self.lanes if self.registers == 16 else 1
-
-    @property
-    def has_masks(self) -> bool:
-        """Whether masked stores cost no more than others."""
-        return self.vector_bytes == 64
-
-    @property
-    def columns(self) -> int:
-        """Width of a tile and of a panel of packed weights."""
-        return self.vectors * self.lanes
-
-    @property
-    def vectors_per_line(self) -> int:
-        """Vectors that begin in a cache line."""
-        return LINE_BYTES // self.vector_bytes
-
-    @property
-    def heights(self) -> tuple[int, ...]:
-        """Heights of the tiles that there is code for: one row too many costs most of few rows."""
-        return (*range(self.least_rows, min(self.rows, 5) + 1), *range(6, self.rows + 1, 2))
 
 
 @dataclass(frozen=True)
@@ -232,7 +107,7 @@ class Left:
 class Tile:
     """Code for a tile of `height` rows and `vectors` vectors of a panel's columns."""
 
-    tiling: Tiling
+    blocking: Blocking
     step: Step
     height: int
     vectors: int
@@ -251,7 +126,7 @@ class Tile:
         """
         count, apart = self.height * self.vectors, self.apart
         depth = floor_div(depth, right.steps)
-        in_turn = self.tiling.places_of(self.height, right.converts)
+        in_turn = self.blocking.streams_of(self.height, right.converts)
         in_parts, places = in_turn > 1, max(apart, in_turn)
         part = floor_div(depth, places) if in_parts else 1
         rows = [mul(r, left.stride) for r in (*range(self.height - 1), last)]
@@ -272,7 +147,7 @@ class Tile:
         sums = [*initial, *[zero] * (count * (apart - 1))]
         # In a longer body LLVM reorders loads, and bf16 comes from memory more slowly.
         as_it_is = isinstance(self.step, Bf16Pairs) and places > 1
-        repeats = 1 if as_it_is else self.tiling.repeats(count, places)
+        repeats = 1 if as_it_is else self.blocking.repeats(count, places)
         end, stride = (part, 1) if in_parts else (main, places)
         sums = for_range(0, end, stride, steps, sums, repeats)
         total = sums[:count]
@@ -288,19 +163,21 @@ class Tile:
     ) -> list[ir.Value]:
         """The next sums, one load along k further."""
         width = self.step.width * right.steps
-        at = mul(k, self.tiling.vectors * width)
-        if self.tiling.fetches(self.height, right.converts):
-            for v in range(0, self.vectors, self.tiling.vectors_per_line):
+        at = mul(k, self.blocking.vectors * width)
+        if self.blocking.prefetches(self.height, right.converts):
+            for v in range(0, self.vectors, self.blocking.vectors_per_line):
                 right.prefetch(add(at, v * width))
         held = (self.height * self.apart + right.steps) * self.vectors
         for number in range(right.steps):
             places = [add(at, v * width) for v in range(self.vectors)]
             loaded = [
-                right.load(place, width, number, held < self.tiling.registers) for place in places
+                right.load(place, width, number, held < self.blocking.registers) for place in places
             ]
             vectors = [self.step.right_of(x) for x in loaded]
             start = add(left.offset, mul(k, right.steps * left.pitch), number * left.pitch)
-            operands = left_operands(self.step, self.tiling, left.buffer, start, rows, self.vectors)
+            operands = left_operands(
+                self.step, self.blocking, left.buffer, start, rows, self.vectors
+            )
             result = []
             for r, xs in enumerate(operands):
                 own = sums[r * self.vectors : (r + 1) * self.vectors]
@@ -311,7 +188,7 @@ class Tile:
 
 def left_operands(
     step: Step,
-    tiling: Tiling,
+    blocking: Blocking,
     buffer: ir.Value,
     start: Index,
     rows: Sequence[Index],
@@ -319,30 +196,30 @@ def left_operands(
 ) -> Iterator[list[ir.Value]]:
     """Yields what each row of a tile has at one step along k, for each of its vectors.
 
-    Rows are offsets from `start` on. See `Tiling.is_operand` for whether an instruction that
+    Rows are offsets from `start` on. See `Blocking.is_operand` for whether an instruction that
     multiplies reads it from memory by itself.
     """
     addresses: list[ir.Value] = []
-    if tiling.is_operand(0, len(rows) * vectors):
+    if blocking.is_operand(0, len(rows) * vectors):
         first = own_register(buffer, start)
         addresses = [first, *(again(first) for _ in range(vectors - 1))]
     size = ir.MemRefType(buffer.type).element_type.width // 8
     for r, row in enumerate(rows):
-        if isinstance(row, int) and tiling.is_operand(r, len(rows) * vectors):
+        if isinstance(row, int) and blocking.is_operand(r, len(rows) * vectors):
             yield [step.left_behind(address, row * size) for address in addresses]
         else:
             yield [step.left_at(buffer, add(start, row))] * vectors
 
 
-def each_tile(tiling: Tiling, rows: Index, emit: Callable[[Index, Index], None]) -> None:
+def each_tile(blocking: Blocking, rows: Index, emit: Callable[[Index, Index], None]) -> None:
     """Emits `emit(first row, number of rows)` for all rows of a block."""
-    height, count = tiling.rows, ceil_div(rows, tiling.rows)
+    height, count = blocking.rows, ceil_div(rows, blocking.rows)
     rest = mod(rows, height)
     # A last tile of few rows would wait for its columns: it gets some of the tile before. One in
     # tile registers has as many rows as they have at least.
-    least = amx.ROWS if tiling.in_tiles else height // 3
+    least = amx.ROWS if blocking.in_tiles else height // 3
     few = both(both(less(0, rest), less(rest, least)), less(height, rows))
-    moved = pick(few, sub(amx.ROWS, rest) if tiling.in_tiles else least, 0)
+    moved = pick(few, sub(amx.ROWS, rest) if blocking.in_tiles else least, 0)
 
     def one(i: ir.Value) -> None:
         is_last, is_before = less(count, add(i, 2)), less(count, add(i, 3))
@@ -354,24 +231,24 @@ def each_tile(tiling: Tiling, rows: Index, emit: Callable[[Index, Index], None])
 
 
 def with_epilogue(
-    tiling: Tiling,
+    blocking: Blocking,
     epilogue: Epilogue,
     block: Block,
     is_last: bool | ir.Value,
     emit_sums: Callable[[], None],
 ) -> None:
     """Emits the sums of a block, into memory, and where they are the last ones what follows."""
-    columns = tiling.columns
+    columns = blocking.columns
 
     def finish() -> None:
         if_else(
             less(columns - 1, block.columns),
-            lambda: epilogue.of_whole_rows(block, tiling.vectors),
+            lambda: epilogue.of_whole_rows(block, blocking.vectors),
             lambda: epilogue(block),
         )
 
     if not epilogue.is_short:
         rows = value(block.rows)
-        if_else(is_last, lambda: epilogue.fetch(block, rows, tiling.vectors))
+        if_else(is_last, lambda: epilogue.fetch(block, rows, blocking.vectors))
     emit_sums()
     if_else(is_last, finish)

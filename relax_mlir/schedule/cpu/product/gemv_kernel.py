@@ -35,28 +35,11 @@ from relax_mlir.schedule.build.loops import (
     sub,
     value,
 )
+from relax_mlir.schedule.cpu.blocking import Blocking, FewRows
 
 from .gemm_problem import Problem
-from .gemm_tile import Tiling
 from .packing import NO_SUMS, Matrix, RowCopy
 from .row_starts import RowStarts
-
-MOST_ROWS = {True: 64, False: 12}
-"""Rows up to which these kernels beat packing the right side, by whether it is [n, k]."""
-ROWS_AT_ONCE = 4
-"""Rows of the left side that one pass over a piece of a [k, n] right side serves."""
-TASK_ELEMENTS = 16384
-"""Weights that are worth a task of their own."""
-SIDE_BY_SIDE = 4
-"""Rows of an [n, k] right side that are read side by side."""
-LEAST_SUMS = 8
-"""Vectors of sums that hide the latency of an addition."""
-K_AT_ONCE = 8
-"""Rows of a [k, n] right side that are read side by side."""
-STRIPS = 8
-LEAST_STRIP = 256
-MOST_STRIP = 2048
-"""Columns of a [k, n] right side that one task sums up."""
 
 
 def reads_along_k(problem: Problem) -> bool:
@@ -64,19 +47,23 @@ def reads_along_k(problem: Problem) -> bool:
     return problem.rhs[0]([0] * len(problem.batch)).k_is_innermost
 
 
-def emit_gemv(tiling: Tiling, problem: Problem) -> None:
+def emit_gemv(blocking: Blocking, problem: Problem) -> None:
     """Emits the loop over strips of columns, each one task, at the insertion point.
 
-    Needs `problem.packed` to be false, and few rows when it runs: see `MOST_ROWS`.
+    Needs `problem.packed` to be false, and few rows when it runs: see `blocking.FewRows`.
     """
     along_k = reads_along_k(problem)
-    width, stride = (tiling.columns, tiling.columns) if along_k else _strip(tiling, problem)
+    width, stride = (blocking.columns, blocking.columns) if along_k else _strip(blocking, problem)
     strips = ceil_div(problem.columns, width)
     depth = problem.rhs[0]([0] * len(problem.batch)).depth
     depth = depth if isinstance(depth, int) else 512
-    grain = max(1, TASK_ELEMENTS // max(1, depth * tiling.columns)) if along_k else 1
+    grain = (
+        max(1, blocking.family.few_rows.task_elements // max(1, depth * blocking.columns))
+        if along_k
+        else 1
+    )
     with ExitStack() as outer:
-        left = left_rows(tiling, problem, outer)
+        left = left_rows(blocking, problem, outer)
 
         def task(number: ir.Value) -> None:
             index = floor_div(number, strips)
@@ -90,7 +77,7 @@ def emit_gemv(tiling: Tiling, problem: Problem) -> None:
                 for buffer, rhs in zip(buffers, problem.rhs, strict=True):
                     rows, starts = left(index, batch)
                     strip = _Strip(
-                        tiling, problem, rows, starts, rhs(batch), column, columns, buffer, stride
+                        blocking, problem, rows, starts, rhs(batch), column, columns, buffer, stride
                     )
                     strip.sum_along_k() if along_k else strip.sum_along_n()
                 block = Block(batch, 0, problem.rows, column, columns, tuple(buffers), stride)
@@ -99,17 +86,18 @@ def emit_gemv(tiling: Tiling, problem: Problem) -> None:
         parallel_range(mul(problem.batch_size, strips), grain, task)
 
 
-def _strip(tiling: Tiling, problem: Problem) -> tuple[Index, int]:
+def _strip(blocking: Blocking, problem: Problem) -> tuple[Index, int]:
     """Width of a strip of a [k, n] right side, and its bound.
 
     It is wide enough for long streams from memory, and narrow enough for several threads.
     """
-    even = round_up(ceil_div(problem.columns, STRIPS), tiling.lanes)
-    return minimum(maximum(even, LEAST_STRIP), MOST_STRIP), MOST_STRIP
+    few = blocking.family.few_rows
+    even = round_up(ceil_div(problem.columns, few.strips), blocking.lanes)
+    return minimum(maximum(even, few.least_strip), few.most_strip), few.most_strip
 
 
 def left_rows(
-    tiling: Tiling, problem: Problem, stack: ExitStack
+    blocking: Blocking, problem: Problem, stack: ExitStack
 ) -> Callable[[Index, Sequence[Index]], tuple[Matrix, RowStarts]]:
     """The left side with neighbours along k, as it is multiplied, and what sums of rows begin with.
 
@@ -120,11 +108,11 @@ def left_rows(
     plain = RowStarts(step, problem.initial, problem.factor, None)
     if not first.convert and first.k_is_innermost and step.group == 1:
         return lambda _, batch: (problem.lhs(batch), plain)
-    rows, stride = round_up(problem.rows, tiling.lanes), round_up(problem.depth, tiling.lanes)
+    rows, stride = round_up(problem.rows, blocking.lanes), round_up(problem.depth, blocking.lanes)
     size, count = mul(rows, stride), problem.batch_size
     buffer = stack.enter_context(scratch(mul(count, size), step.storage))
     if problem.factor:
-        room = scratch(mul(count, rows, tiling.lanes), step.total)
+        room = scratch(mul(count, rows, blocking.lanes), step.total)
         plain = replace(plain, buffer=stack.enter_context(room))
 
     def starts(index: Index) -> RowStarts:
@@ -147,7 +135,7 @@ def left_rows(
 class _Strip:
     """sums[i, j] = initial + lhs[i, :] . rhs[column + j, :] for all rows i and `columns` j."""
 
-    tiling: Tiling
+    blocking: Blocking
     problem: Problem
     lhs: Matrix
     row_starts: RowStarts
@@ -157,10 +145,15 @@ class _Strip:
     sums: ir.Value
     stride: int
 
+    @property
+    def _few(self) -> FewRows:
+        """How few rows are multiplied."""
+        return self.blocking.family.few_rows
+
     def sum_along_k(self) -> None:
         """For weights that are contiguous along k; writes whole groups of columns."""
-        beside = min(SIDE_BY_SIDE, self.tiling.lanes)
-        most = (self.tiling.registers - beside - 1) // beside - 1
+        beside = min(self._few.beside, self.blocking.lanes)
+        most = (self.blocking.registers - beside - 1) // beside - 1
         rows = self.lhs.rows
         groups = ceil_div(rows, most)
         least, longer = floor_div(rows, maximum(groups, 1)), mod(rows, maximum(groups, 1))
@@ -190,7 +183,7 @@ class _Strip:
 
     def sum_along_n(self) -> None:
         """For weights that are contiguous along n."""
-        lanes, depth = self.tiling.lanes, self.lhs.depth
+        lanes, depth = self.blocking.lanes, self.lhs.depth
         initial = self.problem.step.splat(self.problem.initial)
 
         def fill(i: ir.Value) -> None:
@@ -202,27 +195,29 @@ class _Strip:
             self._row_groups(lambda row, rows: self._accumulate(starts, k, row, rows))
 
         for_range(0, self.lhs.rows, 1, fill)
-        main = sub(depth, mod(depth, K_AT_ONCE))
-        for_range(0, main, K_AT_ONCE, lambda k: several(k, K_AT_ONCE))
+        together = self._few.k_at_once
+        main = sub(depth, mod(depth, together))
+        for_range(0, main, together, lambda k: several(k, together))
         for_range(main, depth, 1, lambda k: several(k, 1))
 
     def _row_groups(self, emit: Callable[[Index, int], None]) -> None:
         """Emits `emit(first row, number of rows)` for all rows, a few at once."""
-        rest = mod(self.lhs.rows, ROWS_AT_ONCE)
+        together = self._few.rows_at_once
+        rest = mod(self.lhs.rows, together)
         full = sub(self.lhs.rows, rest)
-        for_range(0, full, ROWS_AT_ONCE, lambda row: emit(row, ROWS_AT_ONCE))
+        for_range(0, full, together, lambda row: emit(row, together))
 
         def some() -> None:
-            self._by_count(rest, 1, ROWS_AT_ONCE - 1, lambda count: emit(full, count))
+            self._by_count(rest, 1, together - 1, lambda count: emit(full, count))
 
         if_else(less(0, rest), some)
 
     def _dots(self, starts: Sequence[Index], row: Index, rows: int, j: ir.Value) -> None:
         """sums[row + i, j + c] for `rows` rows and the weights from each of `starts` on."""
-        lanes, depth = self.tiling.lanes, self.lhs.depth
+        lanes, depth = self.blocking.lanes, self.lhs.depth
         step = self.problem.step
         count = rows * len(starts)
-        unroll = -(-LEAST_SUMS // count)
+        unroll = -(-self._few.sums // count)
         ahead = add(starts[0], mul(self.rhs.row_stride, len(starts)))
         whole = floor_div(self.rhs.depth, step.group)
         main = sub(whole, mod(whole, unroll * lanes))
@@ -262,7 +257,7 @@ class _Strip:
 
     def _accumulate(self, starts: Sequence[Index], k: ir.Value, row: Index, rows: int) -> None:
         """Adds lhs[row + i, k + u] * (weights from starts[u] on) to the sums of `rows` rows."""
-        lanes, lhs, sums = self.tiling.lanes, self.lhs, self.sums
+        lanes, lhs, sums = self.blocking.lanes, self.lhs, self.sums
 
         def left(i: int, u: int) -> ir.Value:
             at = lhs.at(add(row, i), add(k, u))

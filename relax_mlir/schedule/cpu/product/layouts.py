@@ -25,10 +25,9 @@ from relax_mlir.legalize.kernel import (
     index,
     scalar,
 )
+from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.symbolic import as_expr
 from relax_mlir.target import Target
-
-from .gemm_tile import Tiling
 
 LAYOUTS = ("nk", "kn")
 TOP_BIT = -128
@@ -48,7 +47,7 @@ PAIRS = Groups(2)
 
 def panel_columns(target: Target) -> int:
     """The columns of a panel that the matmul kernels of a target are made for."""
-    return Tiling.of(target).columns
+    return Blocking.of(target).columns
 
 
 def packed_type(

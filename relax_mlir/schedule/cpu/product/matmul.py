@@ -21,36 +21,24 @@ from relax_mlir.program.contraction import FLOATS, Contraction, Factor, find_con
 from relax_mlir.program.program import Computed, Program
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import Index, both, ceil_div, if_else, less, mul
+from relax_mlir.schedule.cpu.blocking import Blocking, family_of
 from relax_mlir.schedule.cpu.isa import amx
 from relax_mlir.schedule.cpu.isa.multiply_add import Bf16Pairs, MultiplyAdd, has_pairs
 from relax_mlir.schedule.cpu.isa.step import Step
 from relax_mlir.schedule.nests.emit import rewrite
-from relax_mlir.target import Target
+from relax_mlir.target import Caches, Target
 
 from .amx_block import BLOCK_ROWS
 from .gemm_problem import Problem, Widening
-from .gemm_tile import LINE_BYTES, Tiling
-from .gemv_kernel import MOST_ROWS, emit_gemv, reads_along_k
+from .gemv_kernel import emit_gemv, reads_along_k
 from .int8_forms import Int8Product, find_int8, flip_top_bits
-from .nest import L1_SETS, emit_gemm
+from .nest import emit_gemm
 from .packed_row import emit_packed_row
 from .packing import Matrix
 from .sides import convert_of, convert_pairs, epilogue_of, kept_columns, matrix_of, prepare_program
 
-FEWEST_IN_TILES = 5
-"""Rows from which on tile registers are faster than vectors."""
-FEWEST_WIDENED = 9
-"""Rows from which on bf16 elements are multiplied as f32 elements, where that is faster."""
-HALF_PAGE = 2048
-"""Bytes from which on rows of a result may displace one another."""
-MOST_BESIDE = 12
-"""Lines of a set of the first-level cache, at most, that rows of a result have there at once."""
-MOST_BESIDE_TILES = 6
-"""Rows up to which weights that are not packed are read as they lie, not packed for tiles."""
-INT8_MOST_ROWS = 4
-"""Rows up to which 8-bit integers that lie as [n, k] are not packed."""
-INT8_TILES_BLOCK_K, INT8_TILES_MOST_K = 160, 192
-"""Groups of k that tile registers take at once: more, of a panel and a tile, leave the L1 cache."""
+MOST_IN_SET = 12
+"""Lines of rows of a result that a set of the first-level cache may get, as rows pass by."""
 
 
 def schedule_matmul(kernel: PrimFunc, target: Target) -> bool:
@@ -64,7 +52,7 @@ def schedule_matmul(kernel: PrimFunc, target: Target) -> bool:
         kernel,
         target,
         lambda program: _find(program, target, means, is_padded),
-        lambda k, found: _Rule(k, found, means, _tiling(target, found.sums)).emit(),
+        lambda k, found: _Rule(k, found, means, _blocking(target, found.sums)).emit(),
     )
 
 
@@ -83,7 +71,8 @@ class _Means:
     def of(target: Target) -> "_Means":
         """Those of a target."""
         tiles = frozenset(unit for unit in ("bf16", "int8") if amx.has_tiles(target, unit))
-        return _Means(has_pairs(target), tiles, target.is_xeon and "bf16" not in tiles)
+        widens = family_of(target).products.widened_from is not None
+        return _Means(has_pairs(target), tiles, widens and "bf16" not in tiles)
 
 
 @dataclass(frozen=True)
@@ -111,13 +100,13 @@ def _kind(sums: ir.Type) -> str:
     return "i64" if ir.IntegerType(sums).width > 32 else "i32"
 
 
-def _tiling(target: Target, sums: ir.Type) -> Tiling:
-    return Tiling.of(target, int(_kind(sums)[1:]))
+def _blocking(target: Target, sums: ir.Type) -> Blocking:
+    return Blocking.of(target, int(_kind(sums)[1:]))
 
 
 def _find(program: Program, target: Target, means: _Means, is_padded: bool) -> _Found | None:
     """The products of a program that works elementwise on them, or None."""
-    contractions = find_contractions(program, lambda sums: _tiling(target, sums).columns)
+    contractions = find_contractions(program, lambda sums: _blocking(target, sums).columns)
     if contractions is None:
         return None
     first = contractions[0]
@@ -139,7 +128,7 @@ class _Rule:
     kernel: Kernel
     found: _Found
     means: _Means
-    tiling: Tiling
+    blocking: Blocking
 
     def emit(self) -> None:
         """Emits the kernels of few rows and of many, and what decides between them."""
@@ -160,83 +149,87 @@ class _Rule:
     @property
     def _plain(self) -> Step:
         """The step of single elements."""
-        return MultiplyAdd(self.tiling.lanes, _kind(self.found.sums))
+        return MultiplyAdd(self.blocking.lanes, _kind(self.found.sums))
 
     @property
     def _pairs(self) -> Step:
         """The step of pairs of bf16 elements."""
-        return Bf16Pairs(self.tiling.lanes)
+        return Bf16Pairs(self.blocking.lanes)
 
     def _emit_plain(self) -> None:
         """Emits a product whose sides lie as they are."""
-        first, tiling, means = self.found.first, self.tiling, self.means
+        first, blocking, means = self.found.first, self.blocking, self.means
         paired = plain = self._problem(self._shape, self._plain)
         if means.pairs and first.bf16 and all(map(_is_stored_bf16, self.found.contractions)):
             paired = self._problem(self._shape, self._pairs)
         along_k = reads_along_k(plain)
-        most = MOST_ROWS[along_k]
+        few = blocking.family.few_rows
+        most = few.most_along_k if along_k else few.most_along_n
         if "bf16" in means.tiles and paired is not plain:
-            most = min(most, MOST_BESIDE_TILES)
+            most = min(most, blocking.family.tiles.unpacked_rows - 1)
         if_else(
             less(plain.rows, most + 1),
-            lambda: emit_gemv(tiling, paired if along_k else plain),
-            lambda: self._emit_many(tiling, plain if means.widens else paired),
+            lambda: emit_gemv(blocking, paired if along_k else plain),
+            lambda: self._emit_many(blocking, plain if means.widens else paired),
         )
 
     def _emit_packed(self) -> None:
         """Emits a product with packed weights, and one of a single row where that may come."""
-        first, tiling, means = self.found.first, self.tiling, self.means
+        first, blocking, means = self.found.first, self.blocking, self.means
         shape = self._shape
         any_rows, widened = self._packed_problem(shape), None
         if means.widens and first.counts_pairs and not _converts(any_rows):
             widened = self._widened(shape, Widening.ONCE)
-        emit_row = emit_packed_row if tiling.row_places > 1 else emit_gemm
+        emit_row = emit_packed_row if blocking.products.row_panels > 1 else emit_gemm
         if any_rows.rows == 1:
-            emit_row(tiling, any_rows)
+            emit_row(blocking, any_rows)
             return
         if isinstance(any_rows.rows, int):
-            self._emit_many(tiling, any_rows, widened)
+            self._emit_many(blocking, any_rows, widened)
             return
         one_row = self._packed_problem([1 if i in first.rows else x for i, x in enumerate(shape)])
         # What follows from the number of rows takes longer to compute than a small product.
         if_else(
             both(less(0, any_rows.rows), less(any_rows.rows, 2)),
-            lambda: emit_row(tiling, one_row),
-            lambda: self._emit_many(replace(tiling, least_rows=2), any_rows, widened),
+            lambda: emit_row(blocking, one_row),
+            lambda: self._emit_many(replace(blocking, least_rows=2), any_rows, widened),
         )
 
     def _emit_int8(self, int8: Int8Product) -> None:
         """Emits a product of 8-bit integers."""
         problem = self._problem(self._shape, int8.step, int8)
-        many = replace(self.tiling, block_k=INT8_TILES_BLOCK_K, most_k=INT8_TILES_MOST_K)
         is_plain = not problem.packed and reads_along_k(problem)
         if_else(
-            is_plain and less(problem.rows, INT8_MOST_ROWS + 1),
-            lambda: emit_gemv(self.tiling, problem),
-            lambda: self._emit_tiles(self.tiling, problem, many),
+            is_plain and less(problem.rows, self.blocking.family.few_rows.most_int8 + 1),
+            lambda: emit_gemv(self.blocking, problem),
+            lambda: self._emit_tiles(self.blocking, problem),
         )
 
-    def _emit_many(self, tiling: Tiling, problem: Problem, widened: Problem | None = None) -> None:
+    def _emit_many(
+        self, blocking: Blocking, problem: Problem, widened: Problem | None = None
+    ) -> None:
         """Emits a product; from some rows on `widened`, if given, or in tile registers."""
-        if widened is None:
-            self._emit_tiles(tiling, problem, tiling)
+        fewest = blocking.products.widened_from
+        if widened is None or fewest is None:
+            self._emit_tiles(blocking, problem)
             return
         if_else(
-            less(problem.rows, FEWEST_WIDENED),
-            lambda: emit_gemm(replace(tiling, rows=FEWEST_WIDENED - 1), problem),
-            lambda: emit_gemm(tiling, widened),
+            less(problem.rows, fewest),
+            lambda: emit_gemm(replace(blocking, rows=fewest - 1), problem),
+            lambda: emit_gemm(blocking, widened),
         )
 
-    def _emit_tiles(self, tiling: Tiling, problem: Problem, many: Tiling) -> None:
-        """Emits a product, from some rows on by `many` in tile registers, if they multiply it."""
+    def _emit_tiles(self, blocking: Blocking, problem: Problem) -> None:
+        """Emits a product, from some rows on in tile registers, if they multiply it."""
         unit = {2: "bf16", amx.LANE_BYTES: "int8"}.get(problem.step.group)
         if unit not in self.means.tiles or _converts(problem):
-            emit_gemm(tiling, problem)
+            emit_gemm(blocking, problem)
             return
+        fewest = blocking.family.tiles.rows
         if_else(
-            less(problem.rows, FEWEST_IN_TILES),
-            lambda: emit_gemm(replace(tiling, rows=FEWEST_IN_TILES - 1), problem),
-            lambda: emit_gemm(replace(many, rows=BLOCK_ROWS, in_tiles=True), problem),
+            less(problem.rows, fewest),
+            lambda: emit_gemm(replace(blocking, rows=fewest - 1), problem),
+            lambda: emit_gemm(blocking.tiled(BLOCK_ROWS, unit == "int8"), problem),
         )
 
     def _packed_problem(self, shape: Sequence[Index]) -> Problem:
@@ -257,7 +250,7 @@ class _Rule:
         self, shape: Sequence[Index], step: Step, int8: Int8Product | None = None
     ) -> Problem:
         """What to compute, by a step."""
-        kernel, tiling, contractions = self.kernel, self.tiling, self.found.contractions
+        kernel, blocking, contractions = self.kernel, self.blocking, self.found.contractions
         first = contractions[0]
 
         def side(c: Contraction, factor: Factor, rows: Sequence[int]) -> Callable[..., Matrix]:
@@ -268,9 +261,9 @@ class _Rule:
                 convert = convert_pairs(kernel, c.stage, factor)
             else:
                 convert = convert_of(kernel, c.stage, factor, step.total)
-            return matrix_of(kernel, tiling, c, factor, rows, shape, convert)
+            return matrix_of(kernel, blocking, c, factor, rows, shape, convert)
 
-        depth, epilogue = shape[first.depth], epilogue_of(kernel, tiling, contractions, shape)
+        depth, epilogue = shape[first.depth], epilogue_of(kernel, blocking, contractions, shape)
         columns = kept_columns(kernel, contractions, shape)
         return Problem(
             batch=tuple(shape[loop] for loop in first.batch),
@@ -284,7 +277,7 @@ class _Rule:
             epilogue=epilogue,
             step=step,
             factor=int8.factor if int8 else 0,
-            collides=rows_collide(columns, epilogue.outputs),
+            collides=rows_collide(blocking.caches, columns, epilogue.outputs),
         )
 
 
@@ -301,18 +294,18 @@ def _is_stored_bf16(contraction: Contraction) -> bool:
     return not factor.casts and half == contraction.stage.body.arguments[factor.number]
 
 
-def rows_collide(columns: Index, outputs: Sequence[Computed]) -> bool:
+def rows_collide(caches: Caches, columns: Index, outputs: Sequence[Computed]) -> bool:
     """Whether lines of an output's rows, known distances apart, are in few sets of a cache."""
     sizes = [element_bits(output.element) // 8 for output in outputs]
-    return isinstance(columns, int) and any(_collide(columns * size) for size in sizes)
+    return isinstance(columns, int) and any(_collide(caches, columns * size) for size in sizes)
 
 
-def _collide(pitch: int) -> bool:
+def _collide(caches: Caches, pitch: int) -> bool:
     """Whether rows so many bytes apart displace lines of one another in the first-level cache.
 
-    Of shorter ones, a block fits the second level.
+    Of rows shorter than half a page, a block fits the second level.
     """
-    if pitch <= HALF_PAGE - LINE_BYTES:
+    if pitch <= caches.page // 2 - caches.line:
         return False
-    sets = [row * pitch // LINE_BYTES % L1_SETS for row in range(2 * L1_SETS)]
-    return max(map(sets.count, sets)) > MOST_BESIDE
+    sets = [row * pitch // caches.line % caches.l1_sets for row in range(2 * caches.l1_sets)]
+    return max(map(sets.count, sets)) > MOST_IN_SET

@@ -47,40 +47,23 @@ from relax_mlir.schedule.build.loops import (
     sub,
     value,
 )
+from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.schedule.cpu.isa import amx
 from relax_mlir.schedule.cpu.isa.pointers import pointer
 from relax_mlir.schedule.cpu.isa.step import Step
 
 from .amx_block import PANEL_ROW_BYTES, TileBlock, aligned_rows, tail_for
-from .blocks import COPIED_ROWS, TILES_LEFT_BYTES, WIDE_VECTORS, Blocks, split
+from .blocks import COPIED_ROWS, Blocks, split
 from .gemm_problem import Problem, Widening, packed_panel
-from .gemm_tile import (
-    AHEAD,
-    LINE_BYTES,
-    NEAR_AHEAD,
-    Left,
-    Panel,
-    Tile,
-    Tiling,
-    each_tile,
-    with_epilogue,
-)
+from .gemm_tile import Left, Panel, Tile, each_tile, with_epilogue
 from .packing import NO_SUMS, RowCopy, copy_panel, widen_panel
 from .row_starts import RowStarts
 
-COPIES_PER_THREAD = 4
-"""Copies that are worth a thread."""
-COPY_BYTES = 1 << 24
-"""Bytes of the left side that are copied before anything is multiplied."""
-L1_SETS = 64
-MOST_IN_SET = 7
-"""Lines that rows need of one set of the L1 cache, which has 8, if they are read where they lie."""
 
-
-def emit_gemm(tiling: Tiling, problem: Problem) -> None:
+def emit_gemm(blocking: Blocking, problem: Problem) -> None:
     """Emits the whole loop nest at the insertion point."""
-    gemm = _Gemm(tiling, problem, split(tiling, problem))
-    if tiling.in_tiles and not problem.batch and gemm.reads_in_place:
+    gemm = _Gemm(blocking, problem, split(blocking, problem))
+    if blocking.in_tiles and not problem.batch and gemm.reads_in_place:
         with aligned_rows(problem.lhs(())) as rows:
             replace(gemm, problem=replace(problem, lhs=lambda _: rows)).emit()
     else:
@@ -108,7 +91,7 @@ class _Copies:
 class _Gemm:
     """The nest of blocks."""
 
-    tiling: Tiling
+    blocking: Blocking
     problem: Problem
     blocks: Blocks
 
@@ -124,7 +107,9 @@ class _Gemm:
             self._region(0, count, None)
             return
         size = mul(self.blocks.k_blocks, self.blocks.copied_rows, self._stride())
-        fitting = maximum(floor_div(COPY_BYTES // self.step.bytes, maximum(size, 1)), 1)
+        fitting = maximum(
+            floor_div(self.blocking.products.copied_bytes // self.step.bytes, maximum(size, 1)), 1
+        )
         at_once = minimum(fitting, self.blocks.at_once)
         with ExitStack() as stack:
             rows = stack.enter_context(scratch(mul(at_once, size), self.step.storage))
@@ -144,7 +129,7 @@ class _Gemm:
     @property
     def _has_starts(self) -> bool:
         """Whether what sums begin with is in memory: only from there may tile registers have it."""
-        return bool(self.problem.factor or (self.tiling.in_tiles and self.problem.initial))
+        return bool(self.problem.factor or (self.blocking.in_tiles and self.problem.initial))
 
     def _region(self, first: Index, number: Index, copies: _Copies | None) -> None:
         """Emits a parallel region for `number` blocks of rows, with all panels."""
@@ -166,18 +151,18 @@ class _Gemm:
 
     def _panels_pass_by(self, number: Index) -> bool | ir.Value:
         """Whether all panels pass by each of `number` blocks of rows, or all blocks each panel."""
-        blocks, tiling = self.blocks, self.tiling
+        blocks, blocking = self.blocks, self.blocking
         rows = mul(number, blocks.row_block)
-        if tiling.in_tiles:
+        if blocking.in_tiles:
             # They are so fast that rows have to come from the L2 cache.
-            most = TILES_LEFT_BYTES // self.step.bytes
+            most = blocking.left_bytes // self.step.bytes
             return less(most, mul(rows, blocks.k_blocks, blocks.k_block))
         # Threads share what is larger, and what is smaller passes by, again and again.
-        has_more_rows = less(mul(blocks.panels, tiling.columns), rows)
-        if tiling.vector_bytes < WIDE_VECTORS:
+        has_more_rows = less(mul(blocks.panels, blocking.columns), rows)
+        if blocking.vector_bytes < blocking.products.panels_pass:
             return has_more_rows
         # Panels pass by once for each block of rows, rows once for each panel.
-        return either(has_more_rows, less(2 * tiling.columns - 1, blocks.row_block))
+        return either(has_more_rows, less(2 * blocking.columns - 1, blocks.row_block))
 
     def _left(self, rows: _Rows, place: Index, kb: Index, copies: _Copies | None) -> Left:
         """Rows along a block of k: their copy at a place of the region, or where they lie."""
@@ -196,7 +181,7 @@ class _Gemm:
 
     def _rows(self, number: Index) -> _Rows:
         """A block of rows by its number."""
-        blocks, problem, height = self.blocks, self.problem, self.tiling.rows
+        blocks, problem, height = self.blocks, self.problem, self.blocking.rows
         block = mod(number, blocks.row_blocks)
 
         def start(block: Index) -> Index:
@@ -220,36 +205,35 @@ class _Gemm:
             return False
         depth = self.problem.depth
         whole = isinstance(depth, int) and depth % amx.LANES == 0
-        if self.tiling.in_tiles and (stride % self._line or not whole):
+        if self.blocking.in_tiles and (stride % self._line or not whole):
             return False
-        return self._fit_sets(stride, min(self.tiling.rows, 16))
+        return self._fit_sets(stride, min(self.blocking.rows, 16))
 
     @property
     def _line(self) -> int:
         """Elements of the left side that a cache line holds."""
-        return LINE_BYTES * self.step.group // self.step.bytes
+        return self.blocking.caches.line * self.step.group // self.step.bytes
 
     def _fit_sets(self, stride: int, rows: int) -> bool:
         """Whether the L1 cache holds a line of each of so many rows of the left side."""
-        # Machines with tile registers have sets of 12 lines.
-        most = 11 if self.tiling.in_tiles else MOST_IN_SET
-        sets = [r * stride // self._line % L1_SETS for r in range(rows)]
-        return max(sets.count(s) for s in sets) <= most
+        return self.blocking.fits_l1_sets([r * stride // self._line for r in range(rows)])
 
     @property
-    def narrow(self) -> Tiling:
+    def narrow(self) -> Blocking:
         """How large tiles are of panels of which one vector is used."""
-        narrow, lhs = self.tiling.narrow, self.problem.lhs([0] * len(self.problem.batch))
+        narrow, lhs = self.blocking.narrow, self.problem.lhs([0] * len(self.problem.batch))
         if not self.reads_in_place:
             return narrow
         assert isinstance(lhs.row_stride, int)
-        return narrow if self._fit_sets(lhs.row_stride, narrow.rows) else self.tiling
+        return narrow if self._fit_sets(lhs.row_stride, narrow.rows) else self.blocking
 
     def _stride(self) -> int:
         """Distance of two rows of a copy: an odd number of cache lines."""
         k_block = self.blocks.k_block
-        per_line = LINE_BYTES // self.step.bytes
-        lines = -(-(k_block if isinstance(k_block, int) else self.tiling.most_k) // per_line)
+        per_line = self.blocking.caches.line // self.step.bytes
+        lines = -(
+            -(k_block if isinstance(k_block, int) else self.blocking.products.most_k) // per_line
+        )
         return (lines // 2 * 2 + 1) * per_line
 
     def _copy_at(self, place: Index, kb: Index) -> Index:
@@ -272,7 +256,7 @@ class _Gemm:
                 blocks.k_block, blocks.k_blocks, mul(blocks.copied_rows, stride), sums,
             ).copy(problem.lhs(rows.batch), add(rows.first, begin), here)  # fmt: skip
 
-        parallel_range(mul(number, groups), COPIES_PER_THREAD, copy)
+        parallel_range(mul(number, groups), self.blocking.products.copies, copy)
 
 
 @dataclass(frozen=True)
@@ -288,21 +272,21 @@ class _Task:
     def emit(self) -> None:
         """Emits the loops over blocks of k and panels."""
         gemm, blocks = self.gemm, self.gemm.blocks
-        tiling, problem, step = gemm.tiling, gemm.problem, gemm.step
+        blocking, problem, step = gemm.blocking, gemm.problem, gemm.step
         # With one block of k, sums are done after each tile: the next one takes their place.
         has_several = less(1, blocks.k_blocks)
-        kept = pick(has_several, mul(blocks.row_block, blocks.group), tiling.narrow.rows)
-        pitch = pick(has_several, tiling.columns, 0)
+        kept = pick(has_several, mul(blocks.row_block, blocks.group), blocking.narrow.rows)
+        pitch = pick(has_several, blocking.columns, 0)
         with ExitStack() as stack:
-            size = mul(kept, tiling.columns)
+            size = mul(kept, blocking.columns)
             sums = tuple(stack.enter_context(scratch(size, step.total)) for _ in problem.rhs)
             packs: tuple[ir.Value, ...] = ()
             if problem.widening is Widening.ONCE or not problem.packed:
-                size = tiling.most_k * tiling.columns * step.group
+                size = blocking.products.most_k * blocking.columns * step.group
                 packs = tuple(stack.enter_context(scratch(size, step.element)) for _ in problem.rhs)
 
             tails: tuple[ir.Value | None, ...] = tuple(None for _ in problem.rhs)
-            if tiling.in_tiles:
+            if blocking.in_tiles:
                 height = minimum(self.rows.count, amx.ROWS)
                 stack.enter_context(amx.configured(height, height))
                 tails = tuple(
@@ -326,15 +310,15 @@ class _Task:
     ) -> None:
         """Emits all rows of one panel along one block of k."""
         gemm, blocks, rows = self.gemm, self.gemm.blocks, self.rows
-        tiling, problem = gemm.tiling, gemm.problem
-        column = mul(p, tiling.columns)
+        blocking, problem = gemm.blocking, gemm.problem
+        column = mul(p, blocking.columns)
         k = mul(kb, blocks.k_block)
         depth = minimum(blocks.k_block, sub(problem.depth, k))
         is_first, is_last = less(kb, 1), less(blocks.k_blocks, add(kb, 2))
         rights, left = self._rights(p, k, depth, packs), self.left(kb)
         tiles = _Tiles(
-            gemm, tiling, tiling.vectors, is_first, is_last, depth, self.starts, left, rights, sums,
-            tails,
+            gemm, blocking, blocking.vectors, is_first, is_last, depth, self.starts, left, rights,
+            sums, tails,
         )  # fmt: skip
         tiles.prepare()
         start = mul(sub(p, self.panels[0]), blocks.row_block, pitch)
@@ -342,35 +326,35 @@ class _Task:
         def of_width(columns: Index, tiles: _Tiles) -> None:
             def tile(at: Index, here: Index) -> None:
                 done = Block(
-                    rows.batch, add(rows.first, at), here, column, columns, sums, tiling.columns,
+                    rows.batch, add(rows.first, at), here, column, columns, sums, blocking.columns,
                     add(start, mul(at, pitch)),
                 )  # fmt: skip
                 tiles.emit(at, done)
 
-            each_tile(tiles.tiling, rows.count, tile)
+            each_tile(tiles.blocking, rows.count, tile)
 
         is_narrow, narrow, wide = self._widths(column)
         if_else(
             is_narrow,
-            lambda: of_width(narrow, replace(tiles, tiling=gemm.narrow, vectors=1)),
+            lambda: of_width(narrow, replace(tiles, blocking=gemm.narrow, vectors=1)),
             lambda: of_width(wide, tiles),
         )
 
     def _widths(self, column: Index) -> tuple[bool | ir.Value, Index, Index]:
         """Whether the panel from a column on needs one vector; its columns if so, and if not."""
-        tiling, columns = self.gemm.tiling, self.gemm.problem.columns
-        here = minimum(sub(columns, column), tiling.columns)
+        blocking, columns = self.gemm.blocking, self.gemm.problem.columns
+        here = minimum(sub(columns, column), blocking.columns)
         if not isinstance(columns, int):
-            return not tiling.in_tiles and less(here, tiling.lanes + 1), here, here
-        rest = columns % tiling.columns
-        has_narrow = not tiling.in_tiles and 0 < rest <= tiling.lanes
-        is_last = less(columns, add(column, tiling.columns)) if columns > rest else True
-        return has_narrow and is_last, rest, tiling.columns if has_narrow or not rest else here
+            return not blocking.in_tiles and less(here, blocking.lanes + 1), here, here
+        rest = columns % blocking.columns
+        has_narrow = not blocking.in_tiles and 0 < rest <= blocking.lanes
+        is_last = less(columns, add(column, blocking.columns)) if columns > rest else True
+        return has_narrow and is_last, rest, blocking.columns if has_narrow or not rest else here
 
     def _rights(self, p: Index, k: Index, depth: Index, packs: tuple[ir.Value, ...]) -> list[Panel]:
         """A panel of each product from k on, packed or made f32 numbers if it is not yet."""
-        gemm, tiling = self.gemm, self.gemm.tiling
-        lanes, vectors = tiling.lanes, tiling.vectors
+        gemm, blocking = self.gemm, self.gemm.blocking
+        lanes, vectors = blocking.lanes, blocking.vectors
         widening, found = gemm.problem.widening, []
         for i, side in enumerate(gemm.problem.rhs):
             rhs = side(self.rows.batch)
@@ -380,7 +364,7 @@ class _Task:
             if widening:
                 widen_panel(rhs, p, k, depth, lanes, vectors, packs[i])
             else:
-                column = mul(p, tiling.columns)
+                column = mul(p, blocking.columns)
                 copy_panel(gemm.step, rhs, column, k, depth, vectors, packs[i])
             found.append(Panel(packs[i], 0))
         return found
@@ -391,7 +375,7 @@ class _Tiles:
     """Tiles of one panel of each product along one block of k, of so many vectors of it."""
 
     gemm: _Gemm
-    tiling: Tiling
+    blocking: Blocking
     vectors: int
     is_first: bool | ir.Value
     is_last: bool | ir.Value
@@ -404,20 +388,22 @@ class _Tiles:
 
     def prepare(self) -> None:
         """Emits what is done once for all tiles."""
-        if self.gemm.tiling.in_tiles:
+        if self.gemm.blocking.in_tiles:
             for product in range(len(self.rights)):
                 self._tile_block(product).copy_tail()
 
     def emit(self, at: Index, block: Block) -> None:
         """Emits the tile from row `at` on, which `block` describes, and what is done with it."""
-        tiling, epilogue = self.tiling, self.gemm.problem.epilogue
+        blocking, epilogue = self.blocking, self.gemm.problem.epilogue
 
-        if tiling.in_tiles:
-            with_epilogue(tiling, epilogue, block, self.is_last, partial(self._in_tiles, at, block))
+        if blocking.in_tiles:
+            with_epilogue(
+                blocking, epilogue, block, self.is_last, partial(self._in_tiles, at, block)
+            )
             return
 
         def others() -> None:
-            self._by_height(at, block, tiling.heights)
+            self._by_height(at, block, blocking.heights)
             if_else(self.is_last, lambda: epilogue(block))
 
         if not epilogue.is_short:
@@ -427,30 +413,30 @@ class _Tiles:
             return
 
         def in_registers(columns: int) -> None:
-            whole, last_row = self._tile(tiling.rows), tiling.rows - 1
+            whole, last_row = self._tile(blocking.rows), blocking.rows - 1
             *before, last = range(len(self.rights))
-            epilogue.fetch(block, tiling.rows, self.vectors)
+            epilogue.fetch(block, blocking.rows, self.vectors)
             for product in before:
                 self._keep(whole, self._sums(whole, product, at, block, last_row), product, block)
             sums = self._sums(whole, last, at, block, last_row)
-            epilogue.in_registers(block, sums, tiling.rows, columns)
+            epilogue.in_registers(block, sums, blocking.rows, columns)
 
-        all_rows = both(less(tiling.rows - 1, block.rows), self.is_last)
-        all_columns = less(tiling.columns - 1, block.columns)
+        all_rows = both(less(blocking.rows - 1, block.rows), self.is_last)
+        all_columns = less(blocking.columns - 1, block.columns)
         columns = self.gemm.problem.columns
         if isinstance(known := block.columns, int):
             if_else(all_rows, lambda: in_registers(known), others)
-        elif self.vectors < tiling.vectors:
+        elif self.vectors < blocking.vectors:
             others()
         elif isinstance(columns, int):
-            some, rest = partial(in_registers, tiling.columns), columns % tiling.columns
+            some, rest = partial(in_registers, blocking.columns), columns % blocking.columns
             either_width = partial(if_else, all_columns, some, lambda: in_registers(rest))
             if_else(all_rows, either_width, others)
         else:
-            if_else(both(all_rows, all_columns), lambda: in_registers(tiling.columns), others)
+            if_else(both(all_rows, all_columns), lambda: in_registers(blocking.columns), others)
 
     def _tile(self, height: int) -> Tile:
-        return Tile(self.tiling, self.gemm.step, height, self.vectors)
+        return Tile(self.blocking, self.gemm.step, height, self.vectors)
 
     def _tile_block(self, product: int) -> TileBlock:
         right, tail, step = self.rights[product], self.tails[product], self.gemm.step
@@ -499,7 +485,7 @@ class _Tiles:
         self, tile: Tile, product: int, at: Index, block: Block, last: Index
     ) -> list[ir.Value]:
         """The sums of a product up to here."""
-        lanes, before = self.gemm.tiling.lanes, []
+        lanes, before = self.gemm.blocking.lanes, []
         for i, place in enumerate(self._places(tile, block)):
             row = i // tile.vectors
             start = self.starts.load(add(at, last if row == tile.height - 1 else row))
@@ -509,11 +495,14 @@ class _Tiles:
 
     def _fetching(self, right: Panel, at: Index, height: int) -> Panel:
         """A panel that the first tile, which reads it from memory, asks for ahead."""
-        tiling = self.gemm.tiling
+        blocking = self.gemm.blocking
         if not self.gemm.problem.packed:
             return right
         step = self.gemm.step
-        ahead = NEAR_AHEAD if height < tiling.fetching_rows else AHEAD // step.bytes * step.group
+        products = blocking.products
+        ahead = products.ahead // step.bytes * step.group
+        if height < products.prefetch_rows:
+            ahead = products.near_ahead
         return replace(right, ahead=pick(less(at, 1), ahead, 0))
 
     def _keep(self, tile: Tile, total: Sequence[ir.Value], product: int, block: Block) -> None:
@@ -524,5 +513,5 @@ class _Tiles:
     def _places(self, tile: Tile, block: Block) -> list[Index]:
         """Where the vectors of a tile's sums are kept."""
         rows, vectors = range(tile.height), range(tile.vectors)
-        lanes = self.gemm.tiling.lanes
+        lanes = self.gemm.blocking.lanes
         return [add(block.start, r * block.stride + v * lanes) for r in rows for v in vectors]

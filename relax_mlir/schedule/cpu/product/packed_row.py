@@ -8,7 +8,7 @@
 
 Neighbouring numbers read what follows, so that each place is as long as a quarter of the weights.
 Panels behind the last quarter are taken one by one. How many places there are is the machine's
-`Tiling.row_places`.
+`Products.row_panels`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,25 +33,28 @@ from relax_mlir.schedule.build.loops import (
     store,
     sub,
 )
+from relax_mlir.schedule.cpu.blocking import Blocking
 
 from .gemm_problem import Problem, packed_panel
-from .gemm_tile import Left, Tile, Tiling
-from .gemv_kernel import TASK_ELEMENTS, left_rows
+from .gemm_tile import Left, Tile
+from .gemv_kernel import left_rows
 from .packing import Matrix
 from .row_starts import RowStarts
 
 
-def emit_packed_row(tiling: Tiling, problem: Problem) -> None:
+def emit_packed_row(blocking: Blocking, problem: Problem) -> None:
     """Emits the loop over panels at the insertion point. Needs one row, and packed weights."""
-    places = tiling.row_places
-    panels = ceil_div(problem.columns, tiling.columns)
+    places = blocking.products.row_panels
+    panels = ceil_div(problem.columns, blocking.columns)
     depth = problem.depth if isinstance(problem.depth, int) else 512
-    grain = max(1, TASK_ELEMENTS // max(1, places * depth * tiling.columns))
+    grain = max(
+        1, blocking.family.few_rows.task_elements // max(1, places * depth * blocking.columns)
+    )
     with ExitStack() as stack:
-        left = left_rows(tiling, problem, stack)
+        left = left_rows(blocking, problem, stack)
 
         def row(index: Index, panels: Places) -> None:
-            _Row(tiling, problem, left, index, problem.batch_index(index), panels).emit()
+            _Row(blocking, problem, left, index, problem.batch_index(index), panels).emit()
 
         each_place(panels, places, problem.batch_size, grain, row)
 
@@ -102,7 +105,7 @@ def each_place(
 class _Row:
     """The row of one matrix of the batch times some panels."""
 
-    tiling: Tiling
+    blocking: Blocking
     problem: Problem
     left: Callable[[Index, Sequence[Index]], tuple[Matrix, RowStarts]]
     index: Index
@@ -111,14 +114,14 @@ class _Row:
 
     def emit(self) -> None:
         """Emits the row times the panels, and what is done with the sums."""
-        columns, problem, panels = self.tiling.columns, self.problem, self.panels
+        columns, problem, panels = self.blocking.columns, self.problem, self.panels
         size = panels.count * columns
         with ExitStack() as stack:
             total = problem.step.total
             buffers = [stack.enter_context(scratch(size, total)) for _ in problem.rhs]
             for side, buffer in zip(problem.rhs, buffers, strict=True):
                 for n, x in enumerate(self._sums(side(self.batch))):
-                    store(x, buffer, n * self.tiling.lanes)
+                    store(x, buffer, n * self.blocking.lanes)
 
             def finish(number: ir.Value) -> None:
                 column, start = mul(panels.at(number), columns), mul(number, columns)
@@ -129,19 +132,19 @@ class _Row:
 
     def _sums(self, side: Matrix) -> list[ir.Value]:
         """The sums of each panel, vector by vector."""
-        tiling, problem = self.tiling, self.problem
+        blocking, problem = self.blocking, self.problem
         step, (lhs, starts) = problem.step, self.left(self.index, self.batch)
         rights = [packed_panel(problem, side, panel, 0) for panel in self.panels]
         left = Left(lhs.buffer, lhs.at(0, 0), 0)
-        tile = Tile(tiling, step, 1, tiling.vectors)
-        initial = [starts.load(0)] * tiling.vectors
+        tile = Tile(blocking, step, 1, blocking.vectors)
+        initial = [starts.load(0)] * blocking.vectors
         if len(rights) == 1:
             return tile.sums(problem.depth, left, 0, rights[0], initial)
 
         def along(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             found = []
             for n, right in enumerate(rights):
-                own = sums[n * tiling.vectors : (n + 1) * tiling.vectors]
+                own = sums[n * blocking.vectors : (n + 1) * blocking.vectors]
                 found += tile.step_along(k, left, [0], right, own)
             return found
 

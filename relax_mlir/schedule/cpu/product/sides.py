@@ -22,9 +22,9 @@ from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.lanes import Lane, Uniform, Varying, to_vector, value_of, vector_type
 from relax_mlir.schedule.build.loops import Index, add, mul, zero_attr
 from relax_mlir.schedule.build.refusal import Refusal
+from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.schedule.cpu.isa.multiply_add import round_to_bf16
 
-from .gemm_tile import Tiling
 from .packing import Matrix
 
 
@@ -54,7 +54,7 @@ def _prepare_sizes(kernel: Kernel, tensor: Tensor) -> None:
 
 
 def epilogue_of(
-    kernel: Kernel, tiling: Tiling, contractions: Sequence[Contraction], shape: Sequence[Index]
+    kernel: Kernel, blocking: Blocking, contractions: Sequence[Contraction], shape: Sequence[Index]
 ) -> Epilogue:
     """The stages behind the contractions."""
     program = kernel.placement.program
@@ -68,8 +68,8 @@ def epilogue_of(
         stages=[stage for stage in program.stages if stage not in done],
         outputs=outputs,
         shape=shape,
-        lanes=tiling.lanes,
-        always_mask=tiling.has_masks,
+        lanes=blocking.lanes,
+        always_mask=blocking.has_masks,
     )
 
 
@@ -133,7 +133,7 @@ def _check_slices(kernel: Kernel, axis: int | None) -> None:
 
 def matrix_of(
     kernel: Kernel,
-    tiling: Tiling,
+    blocking: Blocking,
     contraction: Contraction,
     factor: Factor,
     rows: Sequence[int],
@@ -167,7 +167,7 @@ def matrix_of(
             lanes[loop] = Uniform(index)
         offset = view.offset
         for expression, stride in zip(factor.indices, view.strides, strict=True):
-            place = resolve(evaluate(expression, lanes, tiling.lanes), tiling.lanes)
+            place = resolve(evaluate(expression, lanes, blocking.lanes), blocking.lanes)
             offset = add(offset, mul(value_of(place), stride))
         return Matrix(view.base, offset, row, depth, extent, length, convert)
 

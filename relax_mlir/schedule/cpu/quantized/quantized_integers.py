@@ -47,47 +47,25 @@ from relax_mlir.schedule.build.loops import (
     vector_type,
     zero_attr,
 )
+from relax_mlir.schedule.cpu.blocking import Quantized
 from relax_mlir.schedule.cpu.isa.dot import Dot, even_and_odd
-from relax_mlir.target import Target
 
 from .quantized_panels import CopiedRows, Copy, Problem
 from .quantized_row import RowReading, emit_quantized_row
 from .quantized_tiles import TiledRows, copied_rows, scaled_rows, tiled_rows
 from .quantized_weights import Arithmetic, Weights, WideWeights
 
-ROW_BLOCK = 128
-"""Rows whose totals for one panel stay in the L1 cache."""
-HALVED_ROWS = 64
-"""Rows from which on threads share rows rather than panels."""
-ROWS, XEON_ROWS, NARROW_ROWS = (2, 1), (8, 4, 1), (4, 1)
-"""Rows at once of many: 1 waits for its own additions; on Zen 4, 4 ended up slower than 2.
-
-Where a panel is several vectors wide, they all read what a row has, and more rows share weights.
-"""
-ZEN5_ROWS, ZEN5_PANELS, ZEN5_MOST_PANELS = (4, 1), 2, 16
-"""Rows and panels at once where two vectors are multiplied in a cycle, and two loaded: one panel
-would load as often as it multiplies. Panels of a task.
-"""
-FEW_ROWS = 8
-"""Rows up to which there is a tile for each number, where a vector is as wide as a panel."""
-STRETCH = 128
-"""Blocks of k of `ROW_BLOCK` rows, or more of fewer rows, that stay in the L2 cache (512 KiB)."""
-TASK_BYTES, TASK_ROWS = 24576, 16
-"""Weights that are worth a task of their own, for up to so many rows; of more rows, fewer are."""
-TASKS = 24
-"""Tasks worth having, so that every thread finds some."""
-TOTALS, MOST_PANELS = 1024, 32
-"""Vectors of totals that a task keeps (64 KiB), and panels of a task."""
-COPY_ROWS, COPY_BLOCKS = 16, 32
-"""Rows of the left side that a task copies, and blocks of so many rows that are worth a thread."""
+EVEN = 2
+"""Rows of blocks and parts are a multiple of it, so that they may be multiplied together."""
 
 
-def emit_integers(dot: Dot, problem: Problem, in_tiles: bool, target: Target) -> None:
+def emit_integers(dot: Dot, problem: Problem, in_tiles: bool) -> None:
     """Emits the whole loop nest at the insertion point; more than a few rows maybe `in_tiles`."""
-    at_once = ZEN5_PANELS if target.is_zen5 and dot.lanes == PANEL else 1
+    blocking = problem.right.blocking
+    at_once = blocking.panels if dot.lanes == PANEL else 1
     split = _Split.of(problem, in_tiles, at_once)
-    row = RowReading.of(target, problem.right.scheme.bits)
-    _Kernel(dot, problem, split, in_tiles, target.is_xeon, at_once, row).emit()
+    row = RowReading.of(blocking, problem.right.scheme.bits)
+    _Kernel(dot, problem, split, in_tiles, at_once, row).emit()
 
 
 @dataclass(frozen=True)
@@ -112,26 +90,26 @@ class _Split:
     @staticmethod
     def of(problem: Problem, in_tiles: bool, at_once: int) -> "_Split":
         """Blocks of rows of equal height, and enough tasks, of panels that go together."""
-        rows, panels = problem.rows, problem.panels
+        rows, panels, sizes = problem.rows, problem.panels, problem.right.blocking
         parts: Index = 1
         if not in_tiles:
-            parts = add(minimum(floor_div(rows, HALVED_ROWS), 1), 1)
-        half = round_up(ceil_div(rows, parts), ROWS[0])
-        blocks = ceil_div(half, tiled_rows(problem) if in_tiles else ROW_BLOCK)
-        height = round_up(ceil_div(half, maximum(blocks, 1)), ROWS[0])
+            parts = add(minimum(floor_div(rows, sizes.halved_rows), 1), 1)
+        half = round_up(ceil_div(rows, parts), EVEN)
+        blocks = ceil_div(half, tiled_rows(problem) if in_tiles else sizes.row_block)
+        height = round_up(ceil_div(half, maximum(blocks, 1)), EVEN)
         height = maximum(minimum(rows, height), 1)
-        worthwhile = TASK_BYTES // problem.right.bytes
-        least = maximum(floor_div(worthwhile, maximum(floor_div(height, TASK_ROWS), 1)), 1)
-        limit = ZEN5_MOST_PANELS if at_once > 1 else MOST_PANELS
-        most = minimum(maximum(floor_div(TOTALS, height), 1), limit)
-        group = round_up(floor_div(mul(panels, parts), TASKS), at_once)
+        worthwhile = sizes.task_bytes // problem.right.bytes
+        least = maximum(floor_div(worthwhile, maximum(floor_div(height, sizes.task_rows), 1)), 1)
+        limit = sizes.most_panels
+        most = minimum(maximum(floor_div(sizes.totals, height), 1), limit)
+        group = round_up(floor_div(mul(panels, parts), sizes.tasks), at_once)
         group = maximum(minimum(group, most), least)
         pitch = _odd(copied_rows(height)) if in_tiles else _odd(height)
         stride = _odd(group)
         if at_once > 1:
             # So many rows and panels fill the registers: a known stride needs none.
             if isinstance(panels, int):
-                limit = min(limit, -(-(2 * panels // TASKS) // at_once) * at_once)
+                limit = min(limit, -(-(2 * panels // sizes.tasks) // at_once) * at_once)
                 worthwhile = min(worthwhile, panels)
             stride = _odd(max(limit, worthwhile))
         return _Split(parts, half, height, pitch, panels, group, mul(stride, PANEL))  # type: ignore[arg-type]  # an index that this kernel's epilogue takes
@@ -155,7 +133,6 @@ class _Kernel:
     problem: Problem
     split: _Split
     in_tiles: bool
-    is_xeon: bool
     panels_at_once: int
     row: RowReading | None
     """How a single row reads weights, unless it is multiplied as a few rows are."""
@@ -166,6 +143,11 @@ class _Kernel:
         return Arithmetic(self.dot, self.problem)
 
     @property
+    def blocking(self) -> Quantized:
+        """How the target multiplies weights."""
+        return self.problem.right.blocking
+
+    @property
     def scheme(self) -> Scheme:
         """What the weights are."""
         return self.arithmetic.scheme
@@ -173,7 +155,7 @@ class _Kernel:
     @property
     def few_rows(self) -> int:
         """Rows up to which there is a tile for each number."""
-        return FEW_ROWS * self.dot.lanes // PANEL
+        return self.blocking.few_rows * self.dot.lanes // PANEL
 
     @property
     def moved_by(self) -> int:
@@ -183,11 +165,7 @@ class _Kernel:
     @property
     def rows_at_once(self) -> tuple[int, ...]:
         """How many of many rows are multiplied together."""
-        if self.dot.lanes < PANEL:
-            return NARROW_ROWS
-        if self.panels_at_once > 1:
-            return ZEN5_ROWS
-        return XEON_ROWS if self.is_xeon else ROWS
+        return self.blocking.rows if self.dot.lanes == PANEL else self.blocking.rows_narrow
 
     def emit(self) -> None:
         """Emits the loop over batches: a block of rows of each part."""
@@ -216,7 +194,7 @@ class _Kernel:
                 reading = self.row
                 if_else(
                     less(rows, 2),
-                    lambda: emit_quantized_row(self.arithmetic, copy, reading, TASK_BYTES),
+                    lambda: emit_quantized_row(self.arithmetic, copy, reading),
                     lambda: self._tasks(copy, begin),
                 )
 
@@ -259,7 +237,7 @@ class _Kernel:
         """Emits the copy of rows of the left side, and what follows from the sums of blocks."""
         split, blocks = self.split, self.problem.right.blocks
         left, scales = self.problem.left, self.scheme.scales
-        tasks = ceil_div(split.height, COPY_ROWS)
+        tasks = ceil_div(split.height, self.blocking.copied_rows)
 
         def row(part: Index, first: Index, r: ir.Value) -> None:
             own = add(mul(part, split.pitch, blocks), r)
@@ -289,11 +267,11 @@ class _Kernel:
         def task(number: ir.Value) -> None:
             part = floor_div(number, tasks)
             first, count = self._rows(part, begin)
-            r = mul(mod(number, tasks), COPY_ROWS)
-            end = minimum(add(r, COPY_ROWS), count)
+            r = mul(mod(number, tasks), self.blocking.copied_rows)
+            end = minimum(add(r, self.blocking.copied_rows), count)
             for_range(r, end, 1, lambda r: row(part, first, r))
 
-        parallel_range(mul(split.parts, tasks), max(1, COPY_BLOCKS // blocks), task)
+        parallel_range(mul(split.parts, tasks), max(1, self.blocking.copied_blocks // blocks), task)
 
     def _correction(
         self, numbers: ir.Value, part: int, factor: ir.Value, offset: ir.Value | None
@@ -408,7 +386,8 @@ class _Task:
         size = mul(self.rows, self.kernel.split.stride)
         for_range(0, size, lanes, lambda i: store(zero, self.totals, i))
 
-        length = floor_div(STRETCH * ROW_BLOCK, self.rows)
+        sizes = self.kernel.blocking
+        length = floor_div(sizes.stretch * sizes.row_block, self.rows)
 
         def stretch(begin: Index) -> None:
             end = minimum(add(begin, length), blocks)
@@ -426,7 +405,7 @@ class _Task:
                 for_range(first, last, count, partial(panels, count=count))
                 first = last
 
-        if blocks <= STRETCH:
+        if blocks <= sizes.stretch:
             stretch(0)
         else:
             for_range(0, blocks, length, stretch)
@@ -449,7 +428,7 @@ class _Task:
             at = [self._total(add(i, r), *vector) for r in range(count) for vector in vectors]
             totals = [load(self.totals, n, lanes) for n in at]
             copied = self._copied(add(self._place(b), i))
-            if self.kernel.is_xeon or self.kernel.panels_at_once > 1:
+            if self.kernel.blocking.own_addresses:
                 copied = copied.addressed()
             totals = weights.multiply(copied, totals)
             for total, n in zip(totals, at, strict=True):

@@ -42,10 +42,6 @@ from relax_mlir.target import Target
 
 from .quantized_panels import PLACES, Problem
 
-TASK_BYTES = 24576
-"""Weights that are worth a task of their own."""
-ROW_BLOCK = 128
-"""Rows whose sums for one panel stay in the L1 cache."""
 PREFETCH_ROWS = 4
 """Rows up to which memory is what a tile waits for."""
 
@@ -76,14 +72,14 @@ class Tiles:
 
 def emit_quantized(tiles: Tiles, problem: Problem) -> None:
     """Emits the whole loop nest at the insertion point."""
-    panels = problem.panels
-    group = max(1, TASK_BYTES // problem.right.bytes)
+    panels, sizes = problem.panels, problem.right.blocking
+    group = max(1, sizes.task_bytes // problem.right.bytes)
     groups = ceil_div(panels, group)
-    row_blocks = ceil_div(problem.rows, ROW_BLOCK)
+    row_blocks = ceil_div(problem.rows, sizes.row_block)
 
     def task(number: ir.Value) -> None:
-        row = mul(floor_div(number, groups), ROW_BLOCK)
-        rows = minimum(sub(problem.rows, row), ROW_BLOCK)
+        row = mul(floor_div(number, groups), sizes.row_block)
+        rows = minimum(sub(problem.rows, row), sizes.row_block)
         first = mul(mod(number, groups), group)
         last = minimum(add(first, group), panels)
         room = add(rows, tiles.rows)  # the last tile may be higher than what is left

@@ -22,9 +22,9 @@ from relax_mlir.program.program import Argument, Computed, Program, Reshape, Sta
 from relax_mlir.rewriting import defining_op
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import mul
+from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.schedule.cpu.isa.amx import has_tiles
 from relax_mlir.schedule.cpu.isa.dot import Dot
-from relax_mlir.schedule.cpu.product.gemm_tile import Tiling
 from relax_mlir.schedule.cpu.product.sides import epilogue_of, kept_columns, prepare_program
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Target
@@ -216,7 +216,7 @@ def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
     right = Panels(found.scheme, found.blocks, parts, target)
     factor = Factor(found.left[0], (), found.decoders, 0, stage.results[0].op.results[0])
     contraction = Contraction(stage, factor, factor, (), found.rows, found.columns, -1, True, 0.0)
-    epilogue = epilogue_of(kernel, Tiling.of(target), [contraction], shape)
+    epilogue = epilogue_of(kernel, Blocking.of(target), [contraction], shape)
     columns = kept_columns(kernel, [contraction], shape)
     rows = mul(1, *(shape[loop] for loop in found.rows))
     outputs = [kernel.memory(result) for result in epilogue.outputs]
@@ -226,4 +226,4 @@ def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
         emit_quantized(Tiles.of(target), problem)
     else:
         in_tiles = dot.lanes == PANEL and has_tiles(target, "int8")
-        emit_integers(dot, problem, in_tiles, target)
+        emit_integers(dot, problem, in_tiles)

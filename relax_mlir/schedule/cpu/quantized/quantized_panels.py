@@ -20,12 +20,11 @@ from relax_mlir.schedule.build.loops import (
     vector_type,
 )
 from relax_mlir.schedule.build.memory import View
-from relax_mlir.schedule.cpu.isa.ahead import Ahead
+from relax_mlir.schedule.cpu.blocking import Prefetch, Quantized, family_of
 from relax_mlir.schedule.cpu.isa.pointers import load_behind, own_register
 from relax_mlir.target import Target
 
 HALVES, GROUPS, PLACES = 2, 4, 4
-LINE_BYTES = 64
 
 
 @dataclass(frozen=True)
@@ -94,9 +93,14 @@ class Panels:
         sharing = self._sharing(part)
         return mul(add(mul(p, self.blocks // sharing), floor_div(b, sharing)), self.size(part))
 
-    def ahead(self, is_few: bool) -> Ahead:
-        """How far ahead few rows, or many, ask for them."""
-        return Ahead.of_weights(self.target, self.scheme.bits, is_few)
+    @property
+    def blocking(self) -> Quantized:
+        """How the target multiplies them."""
+        return family_of(self.target).quantized
+
+    def ahead(self, is_few: bool) -> Prefetch:
+        """How far ahead few rows, or many, prefetch them."""
+        return self.blocking.ahead(self.scheme.bits, is_few)
 
     def prefetch(self, p: Index, b: Index, panels: Index, is_few: bool) -> None:
         """Asks for the block that comes so many bytes of numbers later."""
@@ -108,7 +112,7 @@ class Panels:
             size = self.size(part)
             if not part.startswith("outer"):
                 first = mul(floor_div(block, self._sharing(part)), size)
-                for line in range(0, size, LINE_BYTES):
+                for line in range(0, size, self.target.caches.line):
                     place = [value(add(first, line))]
                     memref.prefetch(buffer, place, False, ahead.locality, True)
 

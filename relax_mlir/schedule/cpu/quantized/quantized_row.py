@@ -24,8 +24,8 @@ from relax_mlir.schedule.build.loops import (
     store,
     sub,
 )
+from relax_mlir.schedule.cpu.blocking import Quantized
 from relax_mlir.schedule.cpu.product.packed_row import Places, each_place
-from relax_mlir.target import Target
 
 from .quantized_panels import CopiedRows, Copy
 from .quantized_weights import Arithmetic, Weights
@@ -33,36 +33,29 @@ from .quantized_weights import Arithmetic, Weights
 
 @dataclass(frozen=True)
 class RowReading:
-    """At how many places weights are read in turn, and whether they are asked for ahead of each."""
+    """How many panels are read in turn, and whether weights are prefetched from each."""
 
-    places: int
-    asks: bool = False
+    panels: int
+    prefetches: bool = False
 
     @staticmethod
-    def of(target: Target, bits: int) -> "RowReading | None":
-        """For numbers of so many bits; None where one row is multiplied as a few rows are."""
-        if target.is_early_zen:
-            return RowReading(3)  # as many as have sums in 16 registers
-        if target.is_zen5:
-            # Narrow numbers come in several streams already, too slow for it to read far ahead.
-            return RowReading(2) if bits == 8 else RowReading(1, asks=True)
-        return None
+    def of(blocking: Quantized, bits: int) -> "RowReading | None":
+        """For weights of so many bits; None where one row is multiplied as a few rows are."""
+        panels = blocking.row_8 if bits == 8 else blocking.row
+        if panels is None:
+            return None
+        return RowReading(panels, blocking.row_prefetches and bits < 8)
 
 
-def emit_quantized_row(
-    arithmetic: Arithmetic, copy: Copy, reading: RowReading, task_bytes: int
-) -> None:
-    """Emits the loop over panels at the insertion point; the copy is of one row.
-
-    So many bytes of weights are worth a thread.
-    """
+def emit_quantized_row(arithmetic: Arithmetic, copy: Copy, reading: RowReading) -> None:
+    """Emits the loop over panels at the insertion point; the copy is of one row."""
     problem = arithmetic.problem
-    grain = max(1, task_bytes // (reading.places * problem.right.bytes))
+    grain = max(1, problem.right.blocking.task_bytes // (reading.panels * problem.right.bytes))
 
     def row(_: Index, panels: Places) -> None:
         _Row(arithmetic, copy, reading, panels).emit()
 
-    each_place(problem.panels, reading.places, 1, grain, row)
+    each_place(problem.panels, reading.panels, 1, grain, row)
 
 
 @dataclass(frozen=True)
@@ -94,7 +87,7 @@ class _Row:
         problem, right = arithmetic.problem, arithmetic.problem.right
 
         def block(b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
-            if self.reading.asks:
+            if self.reading.prefetches:
                 for panel in self.panels:
                     right.prefetch(panel, b, problem.panels, is_few=True)
             row = CopiedRows(self.copy, b, arithmetic.scheme.scales)

@@ -47,8 +47,6 @@ from relax_mlir.schedule.cpu.isa.pointers import pointer
 
 from .quantized_panels import PLACES, Copy, Problem, integers
 
-MOST_ROWS, LEFT_BYTES = 256, 1 << 20
-"""Rows for which a panel is decoded once, if so many bytes of them stay in the L2 cache."""
 SIGNED = amx.product_name(left=True, right=True)
 AHEAD, KEPT = 1, 2
 """Blocks that are multiplied before one is scaled: what a tile stored is there late. Their sums."""
@@ -62,8 +60,9 @@ ROW_BYTES = PLACES * PANEL
 
 def tiled_rows(problem: Problem) -> int:
     """Rows that are worth a block of their own."""
-    fitting = LEFT_BYTES // (problem.right.blocks * BLOCK)
-    return max(min(fitting // amx.ROWS * amx.ROWS, MOST_ROWS), 4 * amx.ROWS)
+    fitting = problem.right.target.caches.l2 // 2 // (problem.right.blocks * BLOCK)
+    most = problem.right.blocking.tile_rows
+    return max(min(fitting // amx.ROWS * amx.ROWS, most), 4 * amx.ROWS)
 
 
 def copied_rows(rows: Index) -> Index:
