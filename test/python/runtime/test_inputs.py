@@ -210,6 +210,21 @@ def test_numbers(exe, name, value):
     assert call.run(np.int64(2)) == 6
 
 
+@pytest.mark.parametrize("index", [-1, 1, 1 << 40, "0", None, 0.5])
+def test_an_argument_that_there_is_not(exe, index):
+    call = exe["sum"].bind(ONES)
+    with pytest.raises(ExecutionError) as error:
+        call.set(index, ONES)
+    assert str(error.value) == f"'sum' has 1 arguments, none is {index!r}"
+    assert call.run() == 6
+
+
+@pytest.mark.parametrize("results", [5, np.zeros(()), "x", iter([None])])
+def test_buffers_that_are_no_list(exe, results):
+    with pytest.raises(ExecutionError, match=r"^results is of type \w+; expects a list: a buffer "):
+        exe["sum"].bind(ONES, results=results)
+
+
 def test_many_threads_and_spans(exe):
     assert exe["sum"](ONES, threads=1 << 80) == 6
     for capacity in (1 << 43, 1 << 61, 1 << 63, 1 << 80):
