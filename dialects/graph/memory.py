@@ -6,7 +6,7 @@ from typing import Any
 from relax_mlir.bindings import ext, ir
 
 from .dialect import ShapeAttr, StorageType
-from .op import Annotation, GraphOp, annotation_of, compatible, to_mlir
+from .op import Annotation, GraphOp, IntsAttr, annotation_of, compatible, to_mlir
 from .slots import SlotOp
 from .types import Dim, ShapeError, dims_of_attr, shape_attr
 
@@ -113,13 +113,18 @@ class CopyOp(GraphOp, name="copy"):
 class CallDpsOp(SlotOp, name="call_dps"):
     """Calls a kernel or library function in destination-passing style: writes its last tensors.
 
-    What `call_tir`, `call_tir_inplace` and `call_dps_library` become once allocation is
-    explicit: inputs, then outputs, then one index per entry of `sym_args`.
+    What `call_tir`, `call_tir_inplace`, `call_dps_library` and `call` become once allocation is
+    explicit: inputs, then outputs, then one index per entry of `sym_args`. `updates` are the
+    outputs, by number, whose old contents the callee may need: it changes those, and fills others.
+
+    C1  no more outputs than operands
+    C2  `updates` has numbers of outputs, each once
     """
 
     callee: ir.FlatSymbolRefAttr = ext.attribute(kw_only=True)
     num_outs: ir.IntegerAttr = ext.attribute(kw_only=True)
     sym_args: ShapeAttr = ext.attribute(kw_only=True)
+    updates: IntsAttr = ext.attribute(kw_only=True)
 
     @classmethod
     def build(
@@ -128,14 +133,28 @@ class CallDpsOp(SlotOp, name="call_dps"):
         ins: Sequence[ir.Value],
         outs: Sequence[ir.Value],
         sym_args: Sequence[Dim | int | str] = (),
+        updates: Sequence[int] = (),
     ) -> "CallDpsOp":
         """Creates the call at the insertion point."""
         attributes = {
             "callee": ir.FlatSymbolRefAttr.get(callee),
             "num_outs": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(outs)),
             "sym_args": shape_attr(sym_args),
+            "updates": ir.DenseI64ArrayAttr.get(list(updates)),
         }
         return cls.create([*ins, *outs], [], attributes)
+
+    def check(self) -> None:
+        """Raises ShapeError if an output is named that there is not."""
+        count, updates = self.attributes["num_outs"].value, list(self._updates)
+        if not 0 <= count <= len(self.ins):  # C1
+            raise ShapeError(f"has 'num_outs' {count} of {len(self.ins)} operands")
+        if len(set(updates)) < len(updates) or not set(updates) <= set(range(count)):  # C2
+            raise ShapeError(f"has 'updates' {updates} of {count} outputs")
+
+    @property
+    def _updates(self) -> ir.DenseI64ArrayAttr:
+        return ir.DenseI64ArrayAttr(self.attributes["updates"])
 
     @property
     def callee_name(self) -> str:
@@ -146,6 +165,11 @@ class CallDpsOp(SlotOp, name="call_dps"):
     def destinations(self) -> list[ir.Value]:
         """The tensors that are written."""
         return self.ins[len(self.ins) - self.attributes["num_outs"].value :]
+
+    @property
+    def updated(self) -> list[ir.Value]:
+        """The destinations that are changed."""
+        return [self.destinations[number] for number in self._updates]
 
     @property
     def sources(self) -> list[ir.Value]:

@@ -719,8 +719,8 @@ module {
       %32 = irdl.base "#builtin.symbol_ref" 
       %33 = irdl.base "#builtin.integer" 
       %34 = irdl.base @graph::@shape 
-      irdl.attributes {"callee" = %32, "num_outs" = %33, "sym_args" = %34}
-      %35 = irdl.any
+      %35 = irdl.base "#builtin.dense_array" 
+      irdl.attributes {"callee" = %32, "num_outs" = %33, "sym_args" = %34, "updates" = %35}
       %36 = irdl.any
       %37 = irdl.any
       %38 = irdl.any
@@ -728,7 +728,8 @@ module {
       %40 = irdl.any
       %41 = irdl.any
       %42 = irdl.any
-      irdl.results(out0: optional %35, out1: optional %36, out2: optional %37, out3: optional %38, out4: optional %39, out5: optional %40, out6: optional %41, out7: optional %42)
+      %43 = irdl.any
+      irdl.results(out0: optional %36, out1: optional %37, out2: optional %38, out3: optional %39, out4: optional %40, out5: optional %41, out6: optional %42, out7: optional %43)
     }
     irdl.operation @nn_relu {
       %0 = irdl.any

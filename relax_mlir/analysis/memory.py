@@ -125,7 +125,7 @@ class Memory:
     def effects(self, op: ir.OpView) -> Effects:
         """What an op reads and writes itself; an update in place does both to its operand."""
         if isinstance(op, CallDpsOp):
-            return Effects(op.sources, op.destinations)
+            return Effects([*op.sources, *op.updated], op.destinations)
         if isinstance(op, CopyOp):
             return Effects([op.input], [op.destination])
         if isinstance(op, _ONLY_DIMS | _REGIONS | _ENDS) or self.is_reshape(op):

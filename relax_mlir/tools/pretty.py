@@ -96,10 +96,7 @@ class _Printer:
         names = ", ".join(self._name(result) for result in op.results)
         types = ", ".join(show_type(result.type) for result in op.results)
         symbol = self._symbol(op)
-        hidden = (
-            HIDDEN | {"callee", "sym_args"} | ({"value"} if op.name == "arith.constant" else set())
-        )
-        attributes = self._attributes(op, hidden)
+        attributes = self._attributes(op, _hidden(op))
         if op.name == "arith.constant":
             body = f"constant {_short(op.attributes['value'])}{attributes}"
         elif op.name == "func.return":
@@ -141,6 +138,16 @@ class _Printer:
             if key not in hidden
         ]
         return " {" + ", ".join(shown) + "}" if shown else ""
+
+
+def _hidden(op: ir.Operation) -> set[str]:
+    """The attributes that are shown elsewhere, or say nothing."""
+    hidden = HIDDEN | {"callee", "sym_args"}
+    if op.name == "arith.constant":
+        hidden.add("value")
+    if "updates" in op.attributes and not len(ir.DenseI64ArrayAttr(op.attributes["updates"])):
+        hidden.add("updates")
+    return hidden
 
 
 def _requirement(op: ir.Operation) -> str:

@@ -288,5 +288,5 @@ def _call_dps(call: Call, updated: Mapping[int, int]) -> list[ir.Value]:
         for index, out in enumerate(call.outs)
     ]
     sources = [value for index, value in enumerate(ins) if index not in updated.values()]
-    CallDpsOp.build(call.callee_name, sources, outs, symbols)
+    CallDpsOp.build(call.callee_name, sources, outs, symbols, sorted(updated))
     return [_as(out, result.type) for out, result in zip(outs, call.outs)]

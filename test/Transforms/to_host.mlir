@@ -32,7 +32,7 @@ func.func private @copy(%x: memref<?xf32>, %y: memref<?xf32>)
 }
 func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["n"]>> {
   %0 = "graph.alloc_tensor"() {offset = #graph.shape<[0]>, operandSegmentSizes = array<i32: 0>} : () -> tensor<?xf32, #graph.shape<["n"]>>
-  "graph.call_dps"(%x, %0) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<?xf32, #graph.shape<["n"]>>, tensor<?xf32, #graph.shape<["n"]>>) -> ()
+  "graph.call_dps"(%x, %0) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, updates = array<i64>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<?xf32, #graph.shape<["n"]>>, tensor<?xf32, #graph.shape<["n"]>>) -> ()
   return %0 : tensor<?xf32, #graph.shape<["n"]>>
 }
 
@@ -61,12 +61,12 @@ func.func private @call.grow(%x: memref<4x2xf32>, %y: memref<4x2xf32>)
 }
 func.func @main(%x: tensor<4x2xf32>) -> tensor<4x2xf32> {
   %0 = "graph.alloc_tensor"() {offset = #graph.shape<[0]>, operandSegmentSizes = array<i32: 0>} : () -> tensor<4x2xf32>
-  "graph.call_dps"(%x, %0) {callee = @grow, num_outs = 1 : i64, sym_args = #graph.shape<[4]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
-  "graph.call_dps"(%x, %0) {callee = @grow, num_outs = 1 : i64, sym_args = #graph.shape<[4]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
-  "graph.call_dps"(%x, %0) {callee = @grow, num_outs = 1 : i64, sym_args = #graph.shape<[4]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
-  "graph.call_dps"(%x, %0) {callee = @grow, num_outs = 1 : i64, sym_args = #graph.shape<[4]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
-  "graph.call_dps"(%x, %0) {callee = @grow, num_outs = 1 : i64, sym_args = #graph.shape<[4]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
-  "graph.call_dps"(%x, %0) {callee = @call.grow, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
+  "graph.call_dps"(%x, %0) {callee = @grow, num_outs = 1 : i64, sym_args = #graph.shape<[4]>, updates = array<i64>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
+  "graph.call_dps"(%x, %0) {callee = @grow, num_outs = 1 : i64, sym_args = #graph.shape<[4]>, updates = array<i64>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
+  "graph.call_dps"(%x, %0) {callee = @grow, num_outs = 1 : i64, sym_args = #graph.shape<[4]>, updates = array<i64>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
+  "graph.call_dps"(%x, %0) {callee = @grow, num_outs = 1 : i64, sym_args = #graph.shape<[4]>, updates = array<i64>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
+  "graph.call_dps"(%x, %0) {callee = @grow, num_outs = 1 : i64, sym_args = #graph.shape<[4]>, updates = array<i64>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
+  "graph.call_dps"(%x, %0) {callee = @call.grow, num_outs = 1 : i64, sym_args = #graph.shape<[]>, updates = array<i64>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> ()
   return %0 : tensor<4x2xf32>
 }
 
@@ -98,7 +98,7 @@ func.func @main(%x: tensor<?xf32>) {
   %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["k"]>>
   %s = "graph.alloc_storage"() {size = #graph.shape<["4*k"]>} : () -> !graph.storage
   %1 = "graph.alloc_tensor"(%s) {offset = #graph.shape<[0]>, operandSegmentSizes = array<i32: 1>} : (!graph.storage) -> tensor<?xf32, #graph.shape<["k"]>>
-  "graph.call_dps"(%0, %1) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<?xf32, #graph.shape<["k"]>>, tensor<?xf32, #graph.shape<["k"]>>) -> ()
+  "graph.call_dps"(%0, %1) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, updates = array<i64>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<?xf32, #graph.shape<["k"]>>, tensor<?xf32, #graph.shape<["k"]>>) -> ()
   return
 }
 
@@ -193,14 +193,14 @@ func.func private @copy(%x: memref<?xf32>, %y: memref<?xf32>)
 func.func private @callee(%x: !n) -> !n {
   %s = "graph.alloc_storage"() {size = #graph.shape<["4*n"]>} : () -> !graph.storage
   %0 = "graph.alloc_tensor"() {offset = #graph.shape<[0]>, operandSegmentSizes = array<i32: 0>} : () -> !n
-  "graph.call_dps"(%x, %0) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!n, !n) -> ()
+  "graph.call_dps"(%x, %0) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, updates = array<i64>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!n, !n) -> ()
   return %0 : !n
 }
 func.func @main(%x: !m) -> !m {
   %0 = "graph.alloc_tensor"() {offset = #graph.shape<[0]>, operandSegmentSizes = array<i32: 0>} : () -> !m
-  "graph.call_dps"(%x, %0) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!m, !m) -> ()
-  "graph.call_dps"(%x, %0) {callee = @callee, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!m, !m) -> ()
-  "graph.call_dps"(%x, %0) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!m, !m) -> ()
+  "graph.call_dps"(%x, %0) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, updates = array<i64>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!m, !m) -> ()
+  "graph.call_dps"(%x, %0) {callee = @callee, num_outs = 1 : i64, sym_args = #graph.shape<[]>, updates = array<i64>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!m, !m) -> ()
+  "graph.call_dps"(%x, %0) {callee = @copy, num_outs = 1 : i64, sym_args = #graph.shape<[]>, updates = array<i64>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!m, !m) -> ()
   return %0 : !m
 }
 

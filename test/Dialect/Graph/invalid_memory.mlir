@@ -1,5 +1,30 @@
 // RUN: relax-opt %s --verify-diagnostics --relax-verify
 
+#in2  = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#none = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>
+
+func.func private @k(%x: tensor<4xf32>, %out: tensor<4xf32>) -> tensor<4xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  return %out : tensor<4xf32>
+}
+
+func.func @call_dps_c1(%x: tensor<4xf32>, %out: tensor<4xf32>) {
+  // expected-error @below {{'graph.call_dps' op has 'num_outs' 3 of 2 operands}}
+  "graph.call_dps"(%x, %out) {callee = @k, num_outs = 3 : i64, sym_args = #graph.shape<[]>, updates = array<i64>, operandSegmentSizes = #in2, resultSegmentSizes = #none} : (tensor<4xf32>, tensor<4xf32>) -> ()
+  return
+}
+
+func.func @call_dps_c2(%x: tensor<4xf32>, %out: tensor<4xf32>) {
+  // expected-error @below {{'graph.call_dps' op has 'updates' [1] of 1 outputs}}
+  "graph.call_dps"(%x, %out) {callee = @k, num_outs = 1 : i64, sym_args = #graph.shape<[]>, updates = array<i64: 1>, operandSegmentSizes = #in2, resultSegmentSizes = #none} : (tensor<4xf32>, tensor<4xf32>) -> ()
+  return
+}
+
+func.func @call_dps_c2_twice(%x: tensor<4xf32>, %out: tensor<4xf32>) {
+  // expected-error @below {{'graph.call_dps' op has 'updates' [0, 0] of 1 outputs}}
+  "graph.call_dps"(%x, %out) {callee = @k, num_outs = 1 : i64, sym_args = #graph.shape<[]>, updates = array<i64: 0, 0>, operandSegmentSizes = #in2, resultSegmentSizes = #none} : (tensor<4xf32>, tensor<4xf32>) -> ()
+  return
+}
+
 func.func @copy_c1(%x: tensor<4xf32>, %out: tensor<5xf32>) {
   // expected-error @below {{'graph.copy' op copies 'tensor<4xf32>' into 'tensor<5xf32>'}}
   "graph.copy"(%x, %out) : (tensor<4xf32>, tensor<5xf32>) -> ()

@@ -1,0 +1,82 @@
+"""Pieces of memory with symbolic bounds: whether one is inside of another, whether two meet.
+
+What is neither proved nor refuted under the facts is tried on sizes that they allow.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+
+from relax_mlir.symbolic import Expr, Fact, Facts, SymbolicError, as_expr, at_most
+
+Sizes = dict[str, int]
+"""A value for each symbol."""
+
+ATTEMPTS = 300
+USUAL = (0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 64, 100, 127, 1000)
+
+
+@dataclass(frozen=True)
+class ByteRange:
+    """`size` bytes from `offset` on; the facts hold whenever they are in use."""
+
+    offset: Expr
+    size: Expr
+    facts: Facts
+
+    @property
+    def end(self) -> Expr:
+        """The offset of the first byte behind it."""
+        return self.offset + self.size
+
+    def __str__(self) -> str:
+        return f"[{self.offset}, {self.end})"
+
+
+def leaves(inner: ByteRange, size: Expr) -> Sizes | None:
+    """Sizes with which a range is not within the first `size` bytes; None if there are none."""
+    claims = ((as_expr(0), inner.offset), (inner.end, size))
+    verdicts = [at_most(low, high, inner.facts) for low, high in claims]
+    for verdict in verdicts:
+        if verdict.refuted:
+            return verdict.counterexample
+    if all(verdict.proved for verdict in verdicts):
+        return None
+    symbols = inner.offset.symbols | inner.size.symbols | size.symbols
+    for sizes in _samples(inner.facts, symbols):
+        if any(low.evaluate(sizes) > high.evaluate(sizes) for low, high in claims):
+            return sizes
+    return None
+
+
+@lru_cache(maxsize=8192)
+def meet(a: ByteRange, b: ByteRange) -> Sizes | None:
+    """Sizes with which two ranges have a byte in common; None if there are none."""
+    facts = a.facts + b.facts
+    if at_most(a.end, b.offset, facts).proved or at_most(b.end, a.offset, facts).proved:
+        return None
+    zero = as_expr(0)
+    relations = ((a.size, zero), (b.size, zero), (a.end, b.offset), (b.end, a.offset))
+    first = Facts(tuple(Fact(high, ">", low) for high, low in relations[:-1]))
+    verdict = at_most(*relations[-1], facts + first)
+    if not verdict.unknown:
+        return verdict.counterexample
+    for sizes in _samples(
+        facts, frozenset().union(*(e.symbols for pair in relations for e in pair))
+    ):
+        if all(high.evaluate(sizes) > low.evaluate(sizes) for high, low in relations):
+            return sizes
+    return None
+
+
+def _samples(facts: Facts, symbols: frozenset[str]) -> Iterator[Sizes]:
+    """Values of the symbols that the facts allow, the same in every process."""
+    names, random = sorted(symbols | facts.symbols), Random(0)
+    for _ in range(ATTEMPTS):
+        sizes = {name: random.choice(USUAL) for name in names}
+        try:
+            if facts.evaluate(sizes):
+                yield sizes
+        except SymbolicError:  # of a divisor that is 0
+            continue

@@ -1,0 +1,319 @@
+"""Replays a memory plan and refuses it if a tensor is not what it should be; changes nothing.
+
+Follows who wrote last to the bytes of each tensor, through branches and round loops, and asks
+
+    every tensor     does it lie inside of its storage?
+    every read       is the tensor written, and by nobody else since?
+    every write      is the memory ours to write, and none that the op reads or writes as well?
+
+A storage that is taken in a loop ends with the round. Bytes are compared by proof under the facts;
+what cannot be proved is tried on sizes that the facts allow. It knows nothing of lifetimes, which
+is how plans are made, so it finds what is wrong with those.
+
+Needs: explicit allocation. Leaves: the module as it is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from relax_mlir.analysis.byte_ranges import ByteRange, Sizes, leaves, meet
+from relax_mlir.analysis.functions import graph_functions, inout_arguments
+from relax_mlir.analysis.memory import Memory, is_tensor
+from relax_mlir.analysis.rename import used_symbols
+from relax_mlir.analysis.scopes import Scope, bound_by, scoped_ops
+from relax_mlir.analysis.signatures import functions_by_name
+from relax_mlir.bindings import arith, func, ir, scf
+from relax_mlir.dialects.graph import (
+    AllocStorageOp,
+    AllocTensorOp,
+    CopyOp,
+    Dim,
+    MatchCastOp,
+    TensorType,
+    element_bits,
+    known_dims,
+)
+from relax_mlir.passes import Pass, PassFailure
+from relax_mlir.rewriting import walk_ops
+from relax_mlir.symbolic import Expr, Facts, product, sym
+
+
+@dataclass(frozen=True)
+class CheckMemoryPlan(Pass):
+    """Replays a memory plan and refuses it if a tensor is not what it should be."""
+
+    def run(self, op: ir.Operation) -> None:
+        """Checks every graph function of the module."""
+        functions = functions_by_name(op)
+        for function in graph_functions(op):
+            replay = _Replay(function, Memory(functions), _ranges(function))
+            replay.block(function.entry_block, _State())
+
+
+def _ranges(function: func.FuncOp) -> dict[ir.Value, ByteRange]:
+    """Where the tensors that lie in storages do.
+
+    Symbols of one name that are bound in two places are two symbols.
+
+    Raises PassFailure at a tensor that does not lie inside of its storage.
+    """
+    taken, names = used_symbols(function), dict[str, Expr]()
+    bound: set[str] = set()
+    found: dict[ir.Value, ByteRange] = {}
+    storages: dict[ir.Value, Expr] = {}
+    for op, scope in scoped_ops(function):
+        bound = bound or set(scope.symbols)
+        if isinstance(op, MatchCastOp):
+            for name in bound_by(op, scope.symbols):
+                if name in bound:
+                    names[name] = sym(_fresh(name, taken))
+                bound.add(name)
+        elif isinstance(op, AllocStorageOp):
+            storages[op.result] = _expression(op, op.bytes, scope).substitute(names)
+        elif isinstance(op, AllocTensorOp) and op.operands:
+            storage = _storage(op.result)
+            place = ByteRange(
+                _expression(op, op.byte_offset, scope).substitute(names),
+                _expression(op, _bytes(op), scope).substitute(names),
+                _known(scope).substitute(names),
+            )
+            if storage not in storages:
+                raise PassFailure(op, "lies in a storage that is not allocated in this function")
+            size = storages[storage]
+            outside = leaves(place, size)
+            if outside is not None:
+                note = (storage.owner, f"it has {size} bytes")
+                text = f"lies at bytes {place}, beyond its storage{_with(outside)}"
+                raise PassFailure(op, text, [note])
+            found[op.result] = place
+    return found
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    """A symbol's name that is not taken; it is from then on."""
+    count = 1
+    while f"{name}_{count}" in taken:
+        count += 1
+    taken.add(f"{name}_{count}")
+    return f"{name}_{count}"
+
+
+def _known(scope: Scope) -> Facts:
+    """The facts that are checked by now."""
+    return Facts(tuple(fact for fact in scope.facts if fact.symbols <= scope.symbols))
+
+
+def _storage(tensor: ir.Value) -> ir.Value:
+    """What a tensor lies in that is planned."""
+    return tensor.owner.opview.operands[0]
+
+
+def _expression(op: ir.OpView, dim: Dim, scope: Scope) -> Expr:
+    """A size or an offset, computed where the op stands."""
+    if dim is None:
+        raise PassFailure(op, "has a size or an offset that is not known")
+    for name in sorted(dim.symbols - scope.symbols):
+        raise PassFailure(op, f"uses the symbol '{name}', which is not bound here")
+    return dim
+
+
+def _bytes(op: AllocTensorOp) -> Expr:
+    annotation = TensorType.of(op.result)
+    dims = known_dims(annotation.dims)
+    if dims is None:
+        raise PassFailure(op, f"has the unknown size of '{annotation}'")
+    return product(dims) * (element_bits(annotation.element) // 8)
+
+
+def _with(sizes: Sizes) -> str:
+    return " with " + ", ".join(f"{k} = {v}" for k, v in sorted(sizes.items())) if sizes else ""
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """What can be read of a tensor, and who has taken its memory."""
+
+    unwritten: bool = True
+    lost_to: frozenset[ir.Value] = frozenset()
+
+    def lost(self, taker: ir.Value) -> "_Contents":
+        """The same once another one has written to its memory."""
+        return replace(self, lost_to=self.lost_to | {taker})
+
+    def join(self, other: "_Contents") -> "_Contents":
+        """What it may have after either of two ways."""
+        return _Contents(self.unwritten or other.unwritten, self.lost_to | other.lost_to)
+
+
+class _State(dict[ir.Value, _Contents]):
+    """The values at a point of the program whose memory is allocated by then."""
+
+    def define(self, value: ir.Value, *ways: tuple["_State", ir.Value]) -> None:
+        """A value is what one of others was, each in the state behind its way."""
+        for state, source in ways:
+            if source in state:
+                known = self.get(value)
+                self[value] = state[source] if known is None else known.join(state[source])
+
+    def lose(self, value: ir.Value, taker: ir.Value) -> None:
+        """A value's memory is another one's from now on."""
+        self[value] = self[value].lost(taker)
+
+
+@dataclass
+class _Replay:
+    """One function; each method goes on from a state, which it changes to that behind."""
+
+    function: func.FuncOp
+    memory: Memory
+    ranges: Mapping[ir.Value, ByteRange]
+
+    def block(self, block: ir.Block, state: _State) -> ir.OpView:
+        """Replays the ops of a block; returns its end."""
+        for op in block.operations:
+            if isinstance(op, AllocStorageOp):
+                self._end_storage(op, state)
+            elif isinstance(op, AllocTensorOp):
+                self._allocate(op, state)
+            elif isinstance(op, scf.IfOp | scf.IndexSwitchOp | scf.ExecuteRegionOp):
+                self._branches(op, state)
+            elif len(op.operation.regions):
+                self._loop(op, state)
+            else:
+                self._op(op, state)
+        return op
+
+    def _branches(self, op: ir.OpView, state: _State) -> None:
+        ways: list[tuple[_State, ir.OpView]] = []
+        for block in (block for region in op.operation.regions for block in region.blocks):
+            way = _State(state)
+            ways.append((way, self.block(block, way)))
+        skipped = isinstance(op, scf.IfOp) and len(ways) == 1
+        outer = [_State(state)] if skipped else []
+        outer += [way for way, _ in ways]
+        for value in list(state):
+            del state[value]
+            state.define(value, *((way, value) for way in outer))
+        for index, result in enumerate(op.results):
+            state.define(result, *((way, end.operands[index]) for way, end in ways))
+
+    def _loop(self, op: ir.OpView, state: _State) -> None:
+        """Rounds until another one changes nothing."""
+        blocks = [region.blocks[0] for region in op.operation.regions]
+        carried = [(a, self.memory.sources(a)) for a in blocks[0].arguments if is_tensor(a)]
+        head = _State(state)
+        for argument, sources in carried:
+            head.define(argument, *((state, source) for source in (sources or ())[:1]))
+        before: _State | None = None
+        while before != head:
+            before, way = _State(head), _State(head)
+            end = self.block(blocks[0], way)
+            behind = _State(way)
+            if isinstance(op, scf.WhileOp):
+                for argument, value in zip(
+                    blocks[1].arguments, list(end.operands)[1:], strict=True
+                ):
+                    way.define(argument, (way, value))
+                self.block(blocks[1], way)
+            for storage in walk_ops(op, AllocStorageOp):
+                self._end_storage(storage, way)
+                self._end_storage(storage, behind)
+            for value in state:
+                head.define(value, (way, value))
+            for argument, sources in carried:
+                head.define(argument, *((way, source) for source in (sources or ())[1:]))
+        last = behind if isinstance(op, scf.WhileOp) else head
+        state.update((value, last[value]) for value in list(state))
+        for index, result in enumerate(op.results):
+            if isinstance(op, scf.ForOp):
+                state.define(result, (head, blocks[0].arguments[index + 1]))
+            else:
+                state.define(result, *((last, v) for v in self.memory.sources(result) or ()))
+
+    def _end_storage(self, storage: AllocStorageOp, state: _State) -> None:
+        """What lies in the storage of before loses its memory."""
+        inside = {tensor for tensor in self.ranges if _storage(tensor) == storage.result}
+        for value in state:
+            if not inside.isdisjoint(self.memory.roots(value)):
+                state.lose(value, storage.result)
+
+    def _allocate(self, op: AllocTensorOp, state: _State) -> None:
+        """A tensor of an earlier round loses its memory to that of this one."""
+        for value in state:
+            if op.result in self.memory.roots(value):
+                state.lose(value, op.result)
+        state[op.result] = _Contents()
+
+    def _op(self, op: ir.OpView, state: _State) -> None:
+        """Checks what an op reads, then what it writes."""
+        effects = self.memory.effects(op)
+        for value in effects.reads:
+            self._check("reads", op, value, state)
+            if value in state and state[value].unwritten:
+                text = f"reads a tensor of '{value.type}' that may be unwritten"
+                raise PassFailure(op, text, self._notes(value))
+        for value in effects.writes:
+            self._check("updates", op, value, state)
+            others = list(filter(is_tensor, op.operands))
+            others.remove(value)
+            for root in self.memory.roots(value):
+                self._check_ours(op, root)
+                self._check_apart(op, root, others)
+        for value in effects.writes:
+            self._write(self.memory.roots(value), state)
+        for result in filter(is_tensor, op.results):
+            state.define(result, *((state, v) for v in self.memory.sources(result) or ()))
+
+    def _write(self, written: frozenset[ir.Value], state: _State) -> None:
+        """Who shares a byte with what is written loses its memory to it."""
+        for value in state:
+            roots = self.memory.roots(value)
+            if len(written) == 1 and roots == written:
+                state[value] = replace(state[value], unwritten=False)
+            for root in written:
+                if any(self._meet(root, other) is not None for other in roots - written):
+                    state.lose(value, root)
+
+    def _meet(self, a: ir.Value, b: ir.Value) -> Sizes | None:
+        """Sizes with which two tensors share a byte; None if they never do."""
+        if a not in self.ranges or b not in self.ranges or _storage(a) != _storage(b):
+            return None
+        return meet(self.ranges[a], self.ranges[b])
+
+    def _check(self, does: str, op: ir.OpView, value: ir.Value, state: _State) -> None:
+        """Raises PassFailure if a tensor's memory may be another one's."""
+        lost_to = state[value].lost_to if value in state else frozenset[ir.Value]()
+        if lost_to:
+            takers = [
+                self._note(tensor, "the other one") for tensor in self.ranges if tensor in lost_to
+            ]
+            takers = takers or [(t.owner, "its storage is taken anew") for t in lost_to]
+            text = f"{does} a tensor of '{value.type}', whose memory has been given to another one"
+            raise PassFailure(op, text, [*self._notes(value), takers[0]])
+
+    def _notes(self, value: ir.Value) -> list[tuple[ir.OpView, str]]:
+        """Where the tensors lie that a value may be."""
+        roots = self.memory.roots(value)
+        return [self._note(tensor, "it") for tensor in self.ranges if tensor in roots]
+
+    def _note(self, tensor: ir.Value, what: str) -> tuple[ir.OpView, str]:
+        return tensor.owner, f"{what} lies at bytes {self.ranges[tensor]}"
+
+    def _check_ours(self, op: ir.OpView, root: ir.Value) -> None:
+        """Raises PassFailure if memory must not be written."""
+        if isinstance(root, ir.BlockArgument):
+            if root.arg_number not in inout_arguments(self.function).values():
+                number = root.arg_number
+                raise PassFailure(op, f"writes to argument {number}, which is not graph.inout")
+        elif isinstance(root.owner.opview, arith.ConstantOp):
+            raise PassFailure(op, "writes to a constant", [(root.owner, "it is this one")])
+
+    def _check_apart(self, op: ir.OpView, root: ir.Value, others: list[ir.Value]) -> None:
+        """Raises PassFailure if an op has the memory that it writes for something else, too."""
+        for other in (other for value in others for other in self.memory.roots(value)):
+            if other == root:
+                if not isinstance(op, CopyOp):
+                    raise PassFailure(op, f"has the tensor of '{root.type}' that it writes twice")
+            elif (sizes := self._meet(root, other)) is not None:
+                text = f"writes '{root.type}' over '{other.type}', which it needs{_with(sizes)}"
+                raise PassFailure(op, text, [self._note(root, "one"), self._note(other, "one")])
