@@ -40,6 +40,7 @@ def describe(file: Path) -> tuple[str, list[str]]:
         + (f" = {ast.unparse(node.value)}" if node.value else "")
         for node in cls.body
         if isinstance(node, ast.AnnAssign)
+        and not ast.unparse(node.annotation).startswith("ClassVar")
     ]
     return (ast.get_docstring(tree) or "").partition("\n")[0], options
 
