@@ -235,6 +235,30 @@ def if_else(
             scf.YieldOp([])
 
 
+def least_fitting(
+    count: Index,
+    sizes: Sequence[int],
+    emit: Callable[[int], object],
+    otherwise: Callable[[], object] | None = None,
+    unit: int = 1,
+) -> None:
+    """Emits `emit(size)` for the least of ascending sizes of which `unit` times that hold `count`.
+
+    The last one is taken for all else, unless there is something to do `otherwise`.
+    """
+    if not sizes:
+        assert otherwise is not None
+        otherwise()
+        return
+    size, *larger = sizes
+    fits = not larger and otherwise is None
+    if_else(
+        fits or less(count, size * unit + 1),
+        lambda: emit(size),
+        lambda: least_fitting(count, larger, emit, otherwise, unit),
+    )
+
+
 def flat_buffer(count: Index, element: ir.Type) -> ir.Value:
     """A 1-D buffer of `count` elements, which the caller frees."""
     if isinstance(count, int):

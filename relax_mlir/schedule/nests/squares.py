@@ -93,14 +93,16 @@ class Squares:
             # What is narrower than a square begins at lane 0.
             loops.if_else(
                 loops.less(extent, lanes),
-                lambda: _by_count(extent, heights, partial(along, lanes)),
-                lambda: _by_count(width, widths, partial(self._part, point, first, 0, None)),
+                lambda: loops.least_fitting(extent, heights, partial(along, lanes)),
+                lambda: loops.least_fitting(
+                    width, widths, partial(self._part, point, first, 0, None)
+                ),
             )
 
         loops.if_else(
             loops.less(width, lanes),
             narrow,
-            lambda: _by_count(extent, heights, partial(along, None)),
+            lambda: loops.least_fitting(extent, heights, partial(along, None)),
         )
 
     def _part(
@@ -139,10 +141,3 @@ class Squares:
                 **point.index, self.axis: tile.rows[i], self.lane_axis: tile.column,
             }  # fmt: skip
             self.row(Point(self.lanes, mask, index, tile=tile, row=i))
-
-
-def _by_count(count: Index, counts: Sequence[int], emit: Callable[[int], object]) -> None:
-    """Emits `emit` for the least of the counts that is not below a count."""
-    least, *more = counts
-    is_least = loops.less(count, least + 1) if more else True
-    loops.if_else(is_least, lambda: emit(least), lambda: _by_count(count, more, emit))

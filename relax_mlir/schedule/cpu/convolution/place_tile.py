@@ -20,6 +20,7 @@ from relax_mlir.schedule.build.loops import (
     broadcast,
     floor_div,
     if_else,
+    least_fitting,
     less,
     load,
     mul,
@@ -108,9 +109,8 @@ class PlaceTile:
                 store(x, block.buffers[0], row * self.width + v * lanes)
             epilogue(block)
 
-        def by_width(vectors: int = 1) -> None:
-            fits = vectors == VECTORS or less(block.columns, vectors * lanes + 1)
-            if_else(fits, lambda: through_memory(vectors), lambda: by_width(vectors + 1))
+        def by_width() -> None:
+            least_fitting(block.columns, range(1, VECTORS + 1), through_memory, unit=lanes)
 
         def in_registers() -> None:
             epilogue.in_registers(block, sums(VECTORS), self.height)

@@ -31,6 +31,7 @@ from relax_mlir.schedule.build.loops import (
     floor_div,
     for_range,
     if_else,
+    least_fitting,
     less,
     mask,
     maximum,
@@ -293,15 +294,10 @@ class _Strip:
             self._fetch(e)
             for_range(0, self.kept, height, some)
 
-        def by_width(vectors: int = 1) -> None:
-            fits = vectors == VECTORS or less(self.count, vectors * lanes + 1)
-            if_else(
-                fits,
-                lambda: for_range(0, PRODUCTS, 1, lambda e: number(e, vectors)),
-                lambda: by_width(vectors + 1),
-            )
+        def products(vectors: int) -> None:
+            for_range(0, PRODUCTS, 1, lambda e: number(e, vectors))
 
-        by_width()
+        least_fitting(self.count, range(1, VECTORS + 1), products, unit=lanes)
 
     def _sums(self, e: Index, f: Index, vectors: int, u: ir.Value, v: ir.Value) -> list[ir.Value]:
         """The sums of some filters from `f` on and the first vectors of the strip."""

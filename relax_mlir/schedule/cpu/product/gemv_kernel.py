@@ -21,6 +21,7 @@ from relax_mlir.schedule.build.loops import (
     floor_div,
     for_range,
     if_else,
+    least_fitting,
     less,
     load,
     mask,
@@ -167,19 +168,13 @@ class _Strip:
             def group(g: ir.Value) -> None:
                 row = add(mul(g, least), minimum(g, longer))
                 count = add(least, choose(less(g, longer), value(1), value(0)))
-                self._by_count(count, 1, most, lambda rows: self._dots(starts, row, rows, j))
+                least_fitting(
+                    count, range(1, most + 1), lambda rows: self._dots(starts, row, rows, j)
+                )
 
             for_range(0, groups, 1, group)
 
         for_range(0, self.columns, beside, columns)
-
-    def _by_count(self, count: Index, least: int, most: int, emit: Callable[[int], None]) -> None:
-        """Emits `emit(count)` for a count that is known only when it runs."""
-        if_else(
-            True if least == most else less(count, least + 1),
-            lambda: emit(least),
-            lambda: self._by_count(count, least + 1, most, emit),
-        )
 
     def sum_along_n(self) -> None:
         """For weights that are contiguous along n."""
@@ -208,7 +203,7 @@ class _Strip:
         for_range(0, full, together, lambda row: emit(row, together))
 
         def some() -> None:
-            self._by_count(rest, 1, together - 1, lambda count: emit(full, count))
+            least_fitting(rest, range(1, together), lambda count: emit(full, count))
 
         if_else(less(0, rest), some)
 

@@ -34,6 +34,7 @@ from relax_mlir.schedule.build.loops import (
     floor_div,
     for_range,
     if_else,
+    least_fitting,
     less,
     load,
     maximum,
@@ -403,7 +404,7 @@ class _Tiles:
             return
 
         def others() -> None:
-            self._by_height(at, block, blocking.heights)
+            least_fitting(block.rows, blocking.heights, partial(self._to_memory, at, block))
             if_else(self.is_last, lambda: epilogue(block))
 
         if not epilogue.is_short:
@@ -465,21 +466,12 @@ class _Tiles:
         else:
             amx.load_tile(tile, pointer(starts.buffer, starts.at(row)), amx.LANES * amx.LANE_BYTES)
 
-    def _by_height(self, at: Index, block: Block, heights: Sequence[int]) -> None:
-        """Emits a tile of the least height that has the block's rows."""
-
-        def emit() -> None:
-            tile = self._tile(heights[0])
-            last_row = sub(block.rows, 1) if heights[0] > 1 else 0
-            for product in range(len(self.rights)):
-                sums = self._sums(tile, product, at, block, last_row)
-                self._keep(tile, sums, product, block)
-
-        if_else(
-            True if len(heights) == 1 else less(block.rows, heights[0] + 1),
-            emit,
-            lambda: self._by_height(at, block, heights[1:]),
-        )
+    def _to_memory(self, at: Index, block: Block, height: int) -> None:
+        """Emits a tile of a height, whose sums go to memory."""
+        tile = self._tile(height)
+        last_row = sub(block.rows, 1) if height > 1 else 0
+        for product in range(len(self.rights)):
+            self._keep(tile, self._sums(tile, product, at, block, last_row), product, block)
 
     def _sums(
         self, tile: Tile, product: int, at: Index, block: Block, last: Index

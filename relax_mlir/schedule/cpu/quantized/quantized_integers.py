@@ -31,6 +31,7 @@ from relax_mlir.schedule.build.loops import (
     floor_div,
     for_range,
     if_else,
+    least_fitting,
     less,
     load,
     maximum,
@@ -331,18 +332,17 @@ class _Task:
 
     def emit(self) -> None:
         """Emits loops for a few rows, of which there is a tile for each number, and for more."""
+        least = 1 if self.kernel.row is None else 2
+        least_fitting(
+            self.rows, range(least, self.kernel.few_rows + 1), self._emit_few, self._emit_more
+        )
 
-        def height(rows: int) -> None:
-            if rows > self.kernel.few_rows:
-                if self.kernel.in_tiles:
-                    self._emit_in_tiles()
-                else:
-                    self._emit_many()
-            else:
-                exact = less(self.rows, rows + 1)
-                if_else(exact, lambda: self._emit_few(rows), lambda: height(rows + 1))
-
-        height(1 if self.kernel.row is None else 2)
+    def _emit_more(self) -> None:
+        """Emits rows of which there is no tile for each number."""
+        if self.kernel.in_tiles:
+            self._emit_in_tiles()
+        else:
+            self._emit_many()
 
     def _emit_few(self, rows: int) -> None:
         """Panel after panel, with totals in registers."""

@@ -27,6 +27,7 @@ from relax_mlir.schedule.build.loops import (
     floor_div,
     for_range,
     if_else,
+    least_fitting,
     less,
     minimum,
     mod,
@@ -103,14 +104,9 @@ def _emit_rows(tiles: Tiles, rows: Index, tile: Callable[[int, Index], None]) ->
     full = sub(rows, rest)
     for_range(0, full, tiles.rows, lambda i: tile(tiles.rows, i))
 
-    def remainder(heights: Sequence[int]) -> None:
-        if_else(
-            True if len(heights) == 1 else less(rest, heights[0] + 1),
-            lambda: tile(heights[0], full),
-            lambda: remainder(heights[1:]),
-        )
-
-    if_else(less(0, rest), lambda: remainder(tiles.heights))
+    if_else(
+        less(0, rest), lambda: least_fitting(rest, tiles.heights, lambda height: tile(height, full))
+    )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ scaled, which takes most of the time. See `quantized_integers` for the nest arou
 is added to the totals.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +27,7 @@ from relax_mlir.schedule.build.loops import (
     floor_div,
     for_range,
     if_else,
+    least_fitting,
     less,
     load,
     maximum,
@@ -121,7 +122,10 @@ class TiledRows:
                     self._multiply(decoded, sums, row, height, j)
 
                 for_range(0, last, amx.ROWS, lambda row: tile(row, amx.ROWS))
-                if_else(less(last, self.rows), lambda: _rounded(few, partial(tile, last)))
+                if_else(
+                    less(last, self.rows),
+                    lambda: least_fitting(few, range(STEP, amx.ROWS, STEP), partial(tile, last)),
+                )
 
             for_range(0, self.count, 1, panel)
 
@@ -249,15 +253,6 @@ class TiledRows:
         if others:
             total = vector.fma(others[0], broadcast(self.copy.correction(place), PANEL), total)
         return total
-
-
-def _rounded(rows: Index, emit: Callable[[int], None], height: int = STEP) -> None:
-    """Emits `emit(height)` for the least height that so many rows fit in, less than a tile's."""
-    if height + STEP == amx.ROWS:
-        emit(height)
-    else:
-        fits, higher = less(rows, height + 1), height + STEP
-        if_else(fits, lambda: emit(height), lambda: _rounded(rows, emit, higher))
 
 
 def _less(numbers: ir.Value, zero: int) -> ir.Value:
