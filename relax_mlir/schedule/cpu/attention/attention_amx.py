@@ -53,7 +53,7 @@ from relax_mlir.schedule.cpu.isa.amx import (
 )
 from relax_mlir.schedule.cpu.isa.multiply_add import Bf16Pairs, round_to_bf16
 from relax_mlir.schedule.cpu.isa.pointers import pointer
-from relax_mlir.schedule.cpu.product.gemm_tile import Left
+from relax_mlir.schedule.cpu.product.micro_kernel import Left
 
 from .attention_block import ROWS as BLOCK_ROWS
 from .attention_block import RowBlock, greater, pair_values

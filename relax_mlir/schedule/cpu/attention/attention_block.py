@@ -34,7 +34,7 @@ from relax_mlir.schedule.build.loops import (
 from relax_mlir.schedule.build.loops import mask as keep_lanes
 from relax_mlir.schedule.build.transposes import transpose
 from relax_mlir.schedule.cpu.isa.multiply_add import interleave
-from relax_mlir.schedule.cpu.product.gemm_tile import Left
+from relax_mlir.schedule.cpu.product.micro_kernel import Left
 
 from .attention_cache import Reader
 from .attention_parts import Lengths, Mask, Parts, Problem, finish_row

@@ -33,7 +33,7 @@ from relax_mlir.schedule.build.loops import (
     value,
 )
 from relax_mlir.schedule.cpu.isa.multiply_add import float_step, load_pair, round_to_bf16
-from relax_mlir.schedule.cpu.product.gemm_tile import Left
+from relax_mlir.schedule.cpu.product.micro_kernel import Left
 
 from .attention_block import ROWS, RowBlock, greater, pair_values
 from .attention_cache import Reader

@@ -45,7 +45,7 @@ from relax_mlir.schedule.cpu.isa.amx import (
 )
 from relax_mlir.schedule.cpu.isa.pointers import address, pointer
 
-from .gemm_tile import Left, Panel
+from .micro_kernel import Left, Panel
 from .packing import Matrix
 
 COLUMNS = 2

@@ -16,7 +16,7 @@ from relax_mlir.schedule.build.loops import (
 )
 from relax_mlir.schedule.cpu.blocking import Blocking
 
-from .gemm_problem import Problem
+from .product import Product
 
 COPIED_ROWS = 16
 """Rows of the left side that are copied together."""
@@ -42,23 +42,23 @@ class Blocks:
         return add(self.row_block, COPIED_ROWS)
 
 
-def split(blocking: Blocking, problem: Problem) -> Blocks:
+def split(blocking: Blocking, product: Product) -> Blocks:
     """Cuts rows so that a block fits the cache, k evenly, and columns into tasks worth a call."""
-    height, depth, batch = blocking.rows, problem.depth, problem.batch_size
+    height, depth, batch = blocking.rows, product.depth, product.batch_size
     products = blocking.products
     k_blocks = pick(
         less(blocking.products.most_k, depth), ceil_div(depth, blocking.products.k_block), 1
     )
-    k_block = round_up(ceil_div(depth, k_blocks), blocking.lanes)
-    panels, tiles = ceil_div(problem.columns, blocking.columns), ceil_div(problem.rows, height)
+    k_block = round_up(ceil_div(depth, k_blocks), max(blocking.lanes, product.k_unit))
+    panels, tiles = ceil_div(product.columns, blocking.columns), ceil_div(product.rows, height)
     some_panels = maximum(panels, 1)
     strip = mul(maximum(depth, 1), blocking.columns)  # products of one row with a panel
     fitting = floor_div(
-        blocking.left_bytes // problem.step.bytes, mul(maximum(k_block, 512), height)
+        blocking.left_bytes // product.step.bytes, mul(maximum(k_block, 512), height)
     )
-    if problem.passes_rows_once and not blocking.in_tiles:
+    if product.passes_rows_once and not blocking.in_tiles:
         fitting = 1
-    wanted = floor_div(mul(problem.rows, strip, panels), products.task_products)
+    wanted = floor_div(mul(product.rows, strip, panels), products.task_products)
     wanted = minimum(wanted, products.tasks)
     wanted = ceil_div(wanted, maximum(mul(some_panels, batch), 1))
     row_blocks = maximum(minimum(maximum(ceil_div(tiles, fitting), wanted), tiles), 1)

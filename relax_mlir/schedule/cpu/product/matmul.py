@@ -1,6 +1,6 @@
 """The rule for matrix multiplications: recognises them, with what is computed from the product.
 
-    %z = linalg.fill                                  few rows     gemv_kernel: stream the weights
+    %z = linalg.fill                                  few rows     few_rows: stream the weights
     %c = linalg.generic (contraction) -> %z     ->    else         nest: tiles in registers
     %o = linalg.generic (elementwise) %c, %bias       both then:   epilogue on a block of sums
     return %o
@@ -11,7 +11,7 @@ Elements are floats or integers of any width. Sums of f16 and bf16 are f32, thos
 Needs: named linalg ops generalised. Leaves: a scheduled kernel, or the function as it was.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import ir
@@ -29,13 +29,21 @@ from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Caches, Target
 
 from .amx_block import BLOCK_ROWS
-from .gemm_problem import Problem, Widening
-from .gemv_kernel import emit_gemv, reads_along_k
+from .few_rows import emit_few_rows, reads_along_k
 from .int8_forms import Int8Product, find_int8, flip_top_bits
-from .nest import emit_gemm
+from .nest import emit_product
+from .operands import Operand, Packed, Pairs, Unpacked
 from .packed_row import emit_packed_row
-from .packing import Matrix
-from .sides import convert_of, convert_pairs, epilogue_of, kept_columns, matrix_of, prepare_program
+from .product import Product
+from .sides import (
+    Convert,
+    convert_of,
+    convert_pairs,
+    epilogue_of,
+    kept_columns,
+    matrix_of,
+    prepare_program,
+)
 
 MOST_IN_SET = 12
 """Lines of rows of a result that a set of the first-level cache may get, as rows pass by."""
@@ -169,7 +177,7 @@ class _Rule:
             most = min(most, blocking.family.tiles.unpacked_rows - 1)
         if_else(
             less(plain.rows, most + 1),
-            lambda: emit_gemv(blocking, paired if along_k else plain),
+            lambda: emit_few_rows(blocking, paired if along_k else plain),
             lambda: self._emit_many(blocking, plain if means.widens else paired),
         )
 
@@ -178,9 +186,9 @@ class _Rule:
         first, blocking, means = self.found.first, self.blocking, self.means
         shape = self._shape
         any_rows, widened = self._packed_problem(shape), None
-        if means.widens and first.counts_pairs and not _converts(any_rows):
-            widened = self._widened(shape, Widening.ONCE)
-        emit_row = emit_packed_row if blocking.products.row_panels > 1 else emit_gemm
+        if means.widens and first.counts_pairs and not any_rows.converts:
+            widened = self._widened(shape, once=True)
+        emit_row = emit_packed_row if blocking.products.row_panels > 1 else emit_product
         if any_rows.rows == 1:
             emit_row(blocking, any_rows)
             return
@@ -197,94 +205,95 @@ class _Rule:
 
     def _emit_int8(self, int8: Int8Product) -> None:
         """Emits a product of 8-bit integers."""
-        problem = self._problem(self._shape, int8.step, int8)
-        is_plain = not problem.packed and reads_along_k(problem)
+        product = self._problem(self._shape, int8.step, int8)
+        is_plain = not self.found.first.packed and reads_along_k(product)
         if_else(
-            is_plain and less(problem.rows, self.blocking.family.few_rows.most_int8 + 1),
-            lambda: emit_gemv(self.blocking, problem),
-            lambda: self._emit_tiles(self.blocking, problem),
+            is_plain and less(product.rows, self.blocking.family.few_rows.most_int8 + 1),
+            lambda: emit_few_rows(self.blocking, product),
+            lambda: self._emit_tiles(self.blocking, product),
         )
 
     def _emit_many(
-        self, blocking: Blocking, problem: Problem, widened: Problem | None = None
+        self, blocking: Blocking, product: Product, widened: Product | None = None
     ) -> None:
         """Emits a product; from some rows on `widened`, if given, or in tile registers."""
         fewest = blocking.products.widened_from
         if widened is None or fewest is None:
-            self._emit_tiles(blocking, problem)
+            self._emit_tiles(blocking, product)
             return
         if_else(
-            less(problem.rows, fewest),
-            lambda: emit_gemm(replace(blocking, rows=fewest - 1), problem),
-            lambda: emit_gemm(blocking, widened),
+            less(product.rows, fewest),
+            lambda: emit_product(replace(blocking, rows=fewest - 1), product),
+            lambda: emit_product(blocking, widened),
         )
 
-    def _emit_tiles(self, blocking: Blocking, problem: Problem) -> None:
+    def _emit_tiles(self, blocking: Blocking, product: Product) -> None:
         """Emits a product, from some rows on in tile registers, if they multiply it."""
-        unit = {2: "bf16", amx.LANE_BYTES: "int8"}.get(problem.step.group)
-        if unit not in self.means.tiles or _converts(problem):
-            emit_gemm(blocking, problem)
+        unit = {2: "bf16", amx.LANE_BYTES: "int8"}.get(product.step.group)
+        if unit not in self.means.tiles or product.converts:
+            emit_product(blocking, product)
             return
         fewest = blocking.family.tiles.rows
         if_else(
-            less(problem.rows, fewest),
-            lambda: emit_gemm(replace(blocking, rows=fewest - 1), problem),
-            lambda: emit_gemm(blocking.tiled(BLOCK_ROWS, unit == "int8"), problem),
+            less(product.rows, fewest),
+            lambda: emit_product(replace(blocking, rows=fewest - 1), product),
+            lambda: emit_product(blocking.tiled(BLOCK_ROWS, unit == "int8"), product),
         )
 
-    def _packed_problem(self, shape: Sequence[Index]) -> Problem:
+    def _packed_problem(self, shape: Sequence[Index]) -> Product:
         """What to compute with packed weights."""
         if not self.found.first.pairs:
             return self._problem(shape, self._plain)
         if self.means.pairs:
             return self._problem(shape, self._pairs)
-        return self._widened(shape, Widening.IN_REGISTERS)
+        return self._widened(shape, once=False)
 
-    def _widened(self, shape: Sequence[Index], widening: Widening) -> Problem:
+    def _widened(self, shape: Sequence[Index], once: bool) -> Product:
         """What to compute with panels of pairs, as f32 elements."""
         elements, paired = (self._problem(shape, step) for step in (self._plain, self._pairs))
-        depth = mul(paired.depth, 2)
-        return replace(elements, rhs=paired.rhs, depth=depth, widening=widening)
+        lanes, vectors = self.blocking.lanes, self.blocking.vectors
+        sides = [side for side in paired.rhs if isinstance(side, Packed)]
+        rhs = tuple(Pairs(side.side, lanes, vectors, once) for side in sides)
+        return replace(elements, rhs=rhs, depth=mul(paired.depth, 2))
 
     def _problem(
         self, shape: Sequence[Index], step: Step, int8: Int8Product | None = None
-    ) -> Problem:
+    ) -> Product:
         """What to compute, by a step."""
         kernel, blocking, contractions = self.kernel, self.blocking, self.found.contractions
         first = contractions[0]
 
-        def side(c: Contraction, factor: Factor, rows: Sequence[int]) -> Callable[..., Matrix]:
-            convert: Callable[[ir.Value], ir.Value] | None = None
+        def convert(c: Contraction, factor: Factor) -> Convert | None:
             if int8 is not None:
-                convert = flip_top_bits if int8.is_biased and factor is c.rhs else None
-            elif isinstance(step, Bf16Pairs):
-                convert = convert_pairs(kernel, c.stage, factor)
-            else:
-                convert = convert_of(kernel, c.stage, factor, step.total)
-            return matrix_of(kernel, blocking, c, factor, rows, shape, convert)
+                return flip_top_bits if int8.is_biased and factor is c.rhs else None
+            if isinstance(step, Bf16Pairs):
+                return convert_pairs(kernel, c.stage, factor)
+            return convert_of(kernel, c.stage, factor, step.total)
+
+        def right(c: Contraction) -> Operand:
+            own = convert(c, c.rhs)
+            side = matrix_of(kernel, blocking, c, c.rhs, c.columns, shape, own)
+            if c.packed:
+                return Packed(side, own is not None)
+            return Unpacked(step, blocking.vectors, side)
 
         depth, epilogue = shape[first.depth], epilogue_of(kernel, blocking, contractions, shape)
         columns = kept_columns(kernel, contractions, shape)
-        return Problem(
+        return Product(
             batch=tuple(shape[loop] for loop in first.batch),
             rows=mul(1, *(shape[loop] for loop in first.rows)),
             columns=columns,
             depth=depth if first.counts_pairs else ceil_div(depth, step.group),
-            lhs=side(first, first.lhs, first.rows),
-            rhs=tuple(side(c, c.rhs, c.columns) for c in contractions),
-            packed=first.packed,
+            lhs=matrix_of(
+                kernel, blocking, first, first.lhs, first.rows, shape, convert(first, first.lhs)
+            ),
+            rhs=tuple(map(right, contractions)),
             initial=first.initial,
             epilogue=epilogue,
             step=step,
             factor=int8.factor if int8 else 0,
             collides=rows_collide(blocking.caches, columns, epilogue.outputs),
         )
-
-
-def _converts(problem: Problem) -> bool:
-    """Whether packed weights are not what is multiplied."""
-    sides = (side([0] * len(problem.batch)) for side in problem.rhs)
-    return problem.packed and any(side.convert for side in sides)
 
 
 def _is_stored_bf16(contraction: Contraction) -> bool:

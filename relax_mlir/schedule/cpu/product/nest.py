@@ -7,7 +7,7 @@
           for each panel of the group, `columns` wide
             take the panel from packed weights, or pack it             (stays in the L2 cache)
             for each tile of `rows` rows                               (stay in the L2 cache)
-              the sums in registers (see `gemm_tile`), and those of the block of k before
+              the sums in registers (see `micro_kernel`), and those of the block of k before
               last block of k: the epilogue of the tile, from registers if it is short
 
 What is multiplied is a `Step`: elements of any type, or groups of them. A machine may want 8-bit
@@ -55,20 +55,20 @@ from relax_mlir.schedule.cpu.isa.step import Step
 
 from .amx_block import PANEL_ROW_BYTES, TileBlock, aligned_rows, tail_for
 from .blocks import COPIED_ROWS, Blocks, split
-from .gemm_problem import Problem, Widening, packed_panel
-from .gemm_tile import Left, Panel, Tile, each_tile, with_epilogue
-from .packing import NO_SUMS, RowCopy, copy_panel, widen_panel
+from .micro_kernel import Left, MicroKernel, Panel, each_register_block, with_epilogue
+from .packing import NO_SUMS, RowCopy
+from .product import Product
 from .row_starts import RowStarts
 
 
-def emit_gemm(blocking: Blocking, problem: Problem) -> None:
+def emit_product(blocking: Blocking, product: Product) -> None:
     """Emits the whole loop nest at the insertion point."""
-    gemm = _Gemm(blocking, problem, split(blocking, problem))
-    if blocking.in_tiles and not problem.batch and gemm.reads_in_place:
-        with aligned_rows(problem.lhs(())) as rows:
-            replace(gemm, problem=replace(problem, lhs=lambda _: rows)).emit()
+    nest = _Nest(blocking, product, split(blocking, product))
+    if blocking.in_tiles and not product.batch and nest.reads_in_place:
+        with aligned_rows(product.lhs(())) as rows:
+            replace(nest, product=replace(product, lhs=lambda _: rows)).emit()
     else:
-        gemm.emit()
+        nest.emit()
 
 
 @dataclass(frozen=True)
@@ -89,21 +89,21 @@ class _Copies:
 
 
 @dataclass(frozen=True)
-class _Gemm:
+class _Nest:
     """The nest of blocks."""
 
     blocking: Blocking
-    problem: Problem
+    product: Product
     blocks: Blocks
 
     @property
     def step(self) -> Step:
         """What is multiplied."""
-        return self.problem.step
+        return self.product.step
 
     def emit(self) -> None:
         """Emits the loops over blocks of rows, and in parallel over their panels."""
-        count = mul(self.problem.batch_size, self.blocks.row_blocks)
+        count = mul(self.product.batch_size, self.blocks.row_blocks)
         if self.reads_in_place:
             self._region(0, count, None)
             return
@@ -130,7 +130,7 @@ class _Gemm:
     @property
     def _has_starts(self) -> bool:
         """Whether what sums begin with is in memory: only from there may tile registers have it."""
-        return bool(self.problem.factor or (self.blocking.in_tiles and self.problem.initial))
+        return bool(self.product.factor or (self.blocking.in_tiles and self.product.initial))
 
     def _region(self, first: Index, number: Index, copies: _Copies | None) -> None:
         """Emits a parallel region for `number` blocks of rows, with all panels."""
@@ -169,7 +169,7 @@ class _Gemm:
         """Rows along a block of k: their copy at a place of the region, or where they lie."""
         if copies is not None:
             return Left(copies.rows, self._copy_at(place, kb), self._stride())
-        lhs, group = self.problem.lhs(rows.batch), self.step.group
+        lhs, group = self.product.lhs(rows.batch), self.step.group
         assert isinstance(lhs.row_stride, int)
         at = lhs.at(rows.first, mul(kb, self.blocks.k_block, group))
         return Left(lhs.buffer, at, lhs.row_stride, group)
@@ -178,25 +178,25 @@ class _Gemm:
         """What the sums of a block of rows at a place of the region begin with, from a row on."""
         buffer = copies.starts if copies is not None else None
         at = add(mul(place, self.blocks.copied_rows), first)
-        return RowStarts(self.step, self.problem.initial, self.problem.factor, buffer, at)
+        return RowStarts(self.step, self.product.initial, self.product.factor, buffer, at)
 
     def _rows(self, number: Index) -> _Rows:
         """A block of rows by its number."""
-        blocks, problem, height = self.blocks, self.problem, self.blocking.rows
+        blocks, product, height = self.blocks, self.product, self.blocking.rows
         block = mod(number, blocks.row_blocks)
 
         def start(block: Index) -> Index:
             tile = floor_div(mul(block, blocks.tiles), blocks.row_blocks)
-            return minimum(mul(tile, height), problem.rows)
+            return minimum(mul(tile, height), product.rows)
 
         first = start(block)
-        batch = problem.batch_index(floor_div(number, blocks.row_blocks))
+        batch = product.batch_index(floor_div(number, blocks.row_blocks))
         return _Rows(batch, first, sub(start(add(block, 1)), first))
 
     @property
     def reads_in_place(self) -> bool:
         """Whether tiles read rows where they lie: as they are multiplied, and spread over sets."""
-        lhs, group = self.problem.lhs([0] * len(self.problem.batch)), self.step.group
+        lhs, group = self.product.lhs([0] * len(self.product.batch)), self.step.group
         stride = lhs.row_stride
         if not self.step.reads_in_place or self._has_starts:
             return False
@@ -204,7 +204,7 @@ class _Gemm:
             return False
         if group > 1 and not (isinstance(lhs.depth, int) and lhs.depth % group == 0):
             return False
-        depth = self.problem.depth
+        depth = self.product.depth
         whole = isinstance(depth, int) and depth % amx.LANES == 0
         if self.blocking.in_tiles and (stride % self._line or not whole):
             return False
@@ -222,7 +222,7 @@ class _Gemm:
     @property
     def narrow(self) -> Blocking:
         """How large tiles are of panels of which one vector is used."""
-        narrow, lhs = self.blocking.narrow, self.problem.lhs([0] * len(self.problem.batch))
+        narrow, lhs = self.blocking.narrow, self.product.lhs([0] * len(self.product.batch))
         if not self.reads_in_place:
             return narrow
         assert isinstance(lhs.row_stride, int)
@@ -244,7 +244,7 @@ class _Gemm:
 
     def _copy(self, first: Index, number: Index, copies: _Copies) -> None:
         """Copies some blocks of rows, and computes what their sums begin with."""
-        blocks, problem, stride = self.blocks, self.problem, self._stride()
+        blocks, product, stride = self.blocks, self.product, self._stride()
         groups = ceil_div(blocks.row_block, COPIED_ROWS)
 
         def copy(task: ir.Value) -> None:
@@ -255,7 +255,7 @@ class _Gemm:
             RowCopy(
                 self.step, copies.rows, add(self._copy_at(place, 0), mul(begin, stride)), stride,
                 blocks.k_block, blocks.k_blocks, mul(blocks.copied_rows, stride), sums,
-            ).copy(problem.lhs(rows.batch), add(rows.first, begin), here)  # fmt: skip
+            ).copy(product.lhs(rows.batch), add(rows.first, begin), here)  # fmt: skip
 
         parallel_range(mul(number, groups), self.blocking.products.copies, copy)
 
@@ -264,7 +264,7 @@ class _Gemm:
 class _Task:
     """One block of rows times one group of panels."""
 
-    gemm: _Gemm
+    nest: _Nest
     rows: _Rows
     panels: tuple[Index, Index]
     starts: RowStarts
@@ -272,27 +272,27 @@ class _Task:
 
     def emit(self) -> None:
         """Emits the loops over blocks of k and panels."""
-        gemm, blocks = self.gemm, self.gemm.blocks
-        blocking, problem, step = gemm.blocking, gemm.problem, gemm.step
+        nest, blocks = self.nest, self.nest.blocks
+        blocking, product, step = nest.blocking, nest.product, nest.step
         # With one block of k, sums are done after each tile: the next one takes their place.
         has_several = less(1, blocks.k_blocks)
         kept = pick(has_several, mul(blocks.row_block, blocks.group), blocking.narrow.rows)
         pitch = pick(has_several, blocking.columns, 0)
         with ExitStack() as stack:
             size = mul(kept, blocking.columns)
-            sums = tuple(stack.enter_context(scratch(size, step.total)) for _ in problem.rhs)
+            sums = tuple(stack.enter_context(scratch(size, step.total)) for _ in product.rhs)
             packs: tuple[ir.Value, ...] = ()
-            if problem.widening is Widening.ONCE or not problem.packed:
+            if product.packs:
                 size = blocking.products.most_k * blocking.columns * step.group
-                packs = tuple(stack.enter_context(scratch(size, step.element)) for _ in problem.rhs)
+                packs = tuple(stack.enter_context(scratch(size, step.element)) for _ in product.rhs)
 
-            tails: tuple[ir.Value | None, ...] = tuple(None for _ in problem.rhs)
+            tails: tuple[ir.Value | None, ...] = tuple(None for _ in product.rhs)
             if blocking.in_tiles:
                 height = minimum(self.rows.count, amx.ROWS)
                 stack.enter_context(amx.configured(height, height))
                 tails = tuple(
-                    stack.enter_context(tail_for(problem.depth, step.group, step.element))
-                    for _ in problem.rhs
+                    stack.enter_context(tail_for(product.depth, step.group, step.element))
+                    for _ in product.rhs
                 )
 
             def block(kb: ir.Value) -> None:
@@ -310,21 +310,21 @@ class _Task:
         tails: tuple[ir.Value | None, ...],
     ) -> None:
         """Emits all rows of one panel along one block of k."""
-        gemm, blocks, rows = self.gemm, self.gemm.blocks, self.rows
-        blocking, problem = gemm.blocking, gemm.problem
+        nest, blocks, rows = self.nest, self.nest.blocks, self.rows
+        blocking, product = nest.blocking, nest.product
         column = mul(p, blocking.columns)
         k = mul(kb, blocks.k_block)
-        depth = minimum(blocks.k_block, sub(problem.depth, k))
+        depth = minimum(blocks.k_block, sub(product.depth, k))
         is_first, is_last = less(kb, 1), less(blocks.k_blocks, add(kb, 2))
         rights, left = self._rights(p, k, depth, packs), self.left(kb)
-        tiles = _Tiles(
-            gemm, blocking, blocking.vectors, is_first, is_last, depth, self.starts, left, rights,
+        tiles = _RegisterBlocks(
+            nest, blocking, blocking.vectors, is_first, is_last, depth, self.starts, left, rights,
             sums, tails,
         )  # fmt: skip
         tiles.prepare()
         start = mul(sub(p, self.panels[0]), blocks.row_block, pitch)
 
-        def of_width(columns: Index, tiles: _Tiles) -> None:
+        def of_width(columns: Index, tiles: _RegisterBlocks) -> None:
             def tile(at: Index, here: Index) -> None:
                 done = Block(
                     rows.batch, add(rows.first, at), here, column, columns, sums, blocking.columns,
@@ -332,18 +332,18 @@ class _Task:
                 )  # fmt: skip
                 tiles.emit(at, done)
 
-            each_tile(tiles.blocking, rows.count, tile)
+            each_register_block(tiles.blocking, rows.count, tile)
 
         is_narrow, narrow, wide = self._widths(column)
         if_else(
             is_narrow,
-            lambda: of_width(narrow, replace(tiles, blocking=gemm.narrow, vectors=1)),
+            lambda: of_width(narrow, replace(tiles, blocking=nest.narrow, vectors=1)),
             lambda: of_width(wide, tiles),
         )
 
     def _widths(self, column: Index) -> tuple[bool | ir.Value, Index, Index]:
         """Whether the panel from a column on needs one vector; its columns if so, and if not."""
-        blocking, columns = self.gemm.blocking, self.gemm.problem.columns
+        blocking, columns = self.nest.blocking, self.nest.product.columns
         here = minimum(sub(columns, column), blocking.columns)
         if not isinstance(columns, int):
             return not blocking.in_tiles and less(here, blocking.lanes + 1), here, here
@@ -354,28 +354,16 @@ class _Task:
 
     def _rights(self, p: Index, k: Index, depth: Index, packs: tuple[ir.Value, ...]) -> list[Panel]:
         """A panel of each product from k on, packed or made f32 numbers if it is not yet."""
-        gemm, blocking = self.gemm, self.gemm.blocking
-        lanes, vectors = blocking.lanes, blocking.vectors
-        widening, found = gemm.problem.widening, []
-        for i, side in enumerate(gemm.problem.rhs):
-            rhs = side(self.rows.batch)
-            if gemm.problem.packed and widening is not Widening.ONCE:
-                found.append(packed_panel(gemm.problem, rhs, p, k))
-                continue
-            if widening:
-                widen_panel(rhs, p, k, depth, lanes, vectors, packs[i])
-            else:
-                column = mul(p, blocking.columns)
-                copy_panel(gemm.step, rhs, column, k, depth, vectors, packs[i])
-            found.append(Panel(packs[i], 0))
-        return found
+        batch, rooms = self.rows.batch, packs or [None] * len(self.nest.product.rhs)
+        sides = zip(self.nest.product.rhs, rooms, strict=True)
+        return [side.panel(batch, p, k, depth, room) for side, room in sides]
 
 
 @dataclass(frozen=True)
-class _Tiles:
+class _RegisterBlocks:
     """Tiles of one panel of each product along one block of k, of so many vectors of it."""
 
-    gemm: _Gemm
+    nest: _Nest
     blocking: Blocking
     vectors: int
     is_first: bool | ir.Value
@@ -389,13 +377,13 @@ class _Tiles:
 
     def prepare(self) -> None:
         """Emits what is done once for all tiles."""
-        if self.gemm.blocking.in_tiles:
-            for product in range(len(self.rights)):
-                self._tile_block(product).copy_tail()
+        if self.nest.blocking.in_tiles:
+            for side in range(len(self.rights)):
+                self._tile_block(side).copy_tail()
 
     def emit(self, at: Index, block: Block) -> None:
         """Emits the tile from row `at` on, which `block` describes, and what is done with it."""
-        blocking, epilogue = self.blocking, self.gemm.problem.epilogue
+        blocking, epilogue = self.blocking, self.nest.product.epilogue
 
         if blocking.in_tiles:
             with_epilogue(
@@ -414,17 +402,17 @@ class _Tiles:
             return
 
         def in_registers(columns: int) -> None:
-            whole, last_row = self._tile(blocking.rows), blocking.rows - 1
+            whole, last_row = self._micro_kernel(blocking.rows), blocking.rows - 1
             *before, last = range(len(self.rights))
             epilogue.fetch(block, blocking.rows, self.vectors)
-            for product in before:
-                self._keep(whole, self._sums(whole, product, at, block, last_row), product, block)
+            for side in before:
+                self._keep(whole, self._sums(whole, side, at, block, last_row), side, block)
             sums = self._sums(whole, last, at, block, last_row)
             epilogue.in_registers(block, sums, blocking.rows, columns)
 
         all_rows = both(less(blocking.rows - 1, block.rows), self.is_last)
         all_columns = less(blocking.columns - 1, block.columns)
-        columns = self.gemm.problem.columns
+        columns = self.nest.product.columns
         if isinstance(known := block.columns, int):
             if_else(all_rows, lambda: in_registers(known), others)
         elif self.vectors < blocking.vectors:
@@ -436,17 +424,17 @@ class _Tiles:
         else:
             if_else(both(all_rows, all_columns), lambda: in_registers(blocking.columns), others)
 
-    def _tile(self, height: int) -> Tile:
-        return Tile(self.blocking, self.gemm.step, height, self.vectors)
+    def _micro_kernel(self, height: int) -> MicroKernel:
+        return MicroKernel(self.blocking, self.nest.step, height, self.vectors)
 
-    def _tile_block(self, product: int) -> TileBlock:
-        right, tail, step = self.rights[product], self.tails[product], self.gemm.step
+    def _tile_block(self, side: int) -> TileBlock:
+        right, tail, step = self.rights[side], self.tails[side], self.nest.step
         return TileBlock(step.tile_product, step.group, self.depth, right, tail)
 
     def _in_tiles(self, at: Index, block: Block) -> None:
         """Emits the sums of a block in tile registers."""
         left = self.left.at(at)
-        for product, sums in enumerate(self.sums):
+        for side, sums in enumerate(self.sums):
 
             def begin(tile: int, row: Index, place: Index, sums: ir.Value = sums) -> None:
                 if_else(
@@ -455,7 +443,7 @@ class _Tiles:
                     lambda: amx.load_tile(tile, pointer(sums, place), PANEL_ROW_BYTES),
                 )
 
-            tiles = self._tile_block(product)
+            tiles = self._tile_block(side)
             tiles.emit(left, block.rows, block.columns, begin, sums, block.start)
 
     def _start_tile(self, tile: int, row: Index) -> None:
@@ -468,42 +456,44 @@ class _Tiles:
 
     def _to_memory(self, at: Index, block: Block, height: int) -> None:
         """Emits a tile of a height, whose sums go to memory."""
-        tile = self._tile(height)
+        kernel = self._micro_kernel(height)
         last_row = sub(block.rows, 1) if height > 1 else 0
-        for product in range(len(self.rights)):
-            self._keep(tile, self._sums(tile, product, at, block, last_row), product, block)
+        for side in range(len(self.rights)):
+            self._keep(kernel, self._sums(kernel, side, at, block, last_row), side, block)
 
     def _sums(
-        self, tile: Tile, product: int, at: Index, block: Block, last: Index
+        self, kernel: MicroKernel, side: int, at: Index, block: Block, last: Index
     ) -> list[ir.Value]:
         """The sums of a product up to here."""
-        lanes, before = self.gemm.blocking.lanes, []
-        for i, place in enumerate(self._places(tile, block)):
-            row = i // tile.vectors
-            start = self.starts.load(add(at, last if row == tile.height - 1 else row))
-            before.append(choose(self.is_first, start, load(self.sums[product], place, lanes)))
-        right = self._fetching(self.rights[product], at, tile.height)
-        return tile.sums(self.depth, self.left.at(at), last, right, before)
+        lanes, before = self.nest.blocking.lanes, []
+        for i, place in enumerate(self._places(kernel, block)):
+            row = i // kernel.vectors
+            start = self.starts.load(add(at, last if row == kernel.height - 1 else row))
+            before.append(choose(self.is_first, start, load(self.sums[side], place, lanes)))
+        right = self._fetching(self.rights[side], at, kernel.height)
+        return kernel.sums(self.depth, self.left.at(at), last, right, before)
 
     def _fetching(self, right: Panel, at: Index, height: int) -> Panel:
         """A panel that the first tile, which reads it from memory, asks for ahead."""
-        blocking = self.gemm.blocking
-        if not self.gemm.problem.packed:
+        blocking = self.nest.blocking
+        if self.nest.product.packs:
             return right
-        step = self.gemm.step
+        step = self.nest.step
         products = blocking.products
         ahead = products.ahead // step.bytes * step.group
         if height < products.prefetch_rows:
             ahead = products.near_ahead
         return replace(right, ahead=pick(less(at, 1), ahead, 0))
 
-    def _keep(self, tile: Tile, total: Sequence[ir.Value], product: int, block: Block) -> None:
+    def _keep(
+        self, kernel: MicroKernel, total: Sequence[ir.Value], side: int, block: Block
+    ) -> None:
         """Stores the sums of a product."""
-        for x, place in zip(total, self._places(tile, block), strict=True):
-            store(x, self.sums[product], place)
+        for x, place in zip(total, self._places(kernel, block), strict=True):
+            store(x, self.sums[side], place)
 
-    def _places(self, tile: Tile, block: Block) -> list[Index]:
+    def _places(self, kernel: MicroKernel, block: Block) -> list[Index]:
         """Where the vectors of a tile's sums are kept."""
-        rows, vectors = range(tile.height), range(tile.vectors)
-        lanes = self.gemm.blocking.lanes
+        rows, vectors = range(kernel.height), range(kernel.vectors)
+        lanes = self.nest.blocking.lanes
         return [add(block.start, r * block.stride + v * lanes) for r in rows for v in vectors]

@@ -35,28 +35,29 @@ from relax_mlir.schedule.build.loops import (
 )
 from relax_mlir.schedule.cpu.blocking import Blocking
 
-from .gemm_problem import Problem, packed_panel
-from .gemm_tile import Left, Tile
-from .gemv_kernel import left_rows
+from .few_rows import left_rows
+from .micro_kernel import Left, MicroKernel
+from .operands import Operand
 from .packing import Matrix
+from .product import Product
 from .row_starts import RowStarts
 
 
-def emit_packed_row(blocking: Blocking, problem: Problem) -> None:
+def emit_packed_row(blocking: Blocking, product: Product) -> None:
     """Emits the loop over panels at the insertion point. Needs one row, and packed weights."""
     places = blocking.products.row_panels
-    panels = ceil_div(problem.columns, blocking.columns)
-    depth = problem.depth if isinstance(problem.depth, int) else 512
+    panels = ceil_div(product.columns, blocking.columns)
+    depth = product.depth if isinstance(product.depth, int) else 512
     grain = max(
         1, blocking.family.few_rows.task_elements // max(1, places * depth * blocking.columns)
     )
     with ExitStack() as stack:
-        left = left_rows(blocking, problem, stack)
+        left = left_rows(blocking, product, stack)
 
         def row(index: Index, panels: Places) -> None:
-            _Row(blocking, problem, left, index, problem.batch_index(index), panels).emit()
+            _Row(blocking, product, left, index, product.batch_index(index), panels).emit()
 
-        each_place(panels, places, problem.batch_size, grain, row)
+        each_place(panels, places, product.batch_size, grain, row)
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class _Row:
     """The row of one matrix of the batch times some panels."""
 
     blocking: Blocking
-    problem: Problem
+    product: Product
     left: Callable[[Index, Sequence[Index]], tuple[Matrix, RowStarts]]
     index: Index
     batch: tuple[Index, ...]
@@ -114,39 +115,39 @@ class _Row:
 
     def emit(self) -> None:
         """Emits the row times the panels, and what is done with the sums."""
-        columns, problem, panels = self.blocking.columns, self.problem, self.panels
+        columns, product, panels = self.blocking.columns, self.product, self.panels
         size = panels.count * columns
         with ExitStack() as stack:
-            total = problem.step.total
-            buffers = [stack.enter_context(scratch(size, total)) for _ in problem.rhs]
-            for side, buffer in zip(problem.rhs, buffers, strict=True):
-                for n, x in enumerate(self._sums(side(self.batch))):
+            total = product.step.total
+            buffers = [stack.enter_context(scratch(size, total)) for _ in product.rhs]
+            for side, buffer in zip(product.rhs, buffers, strict=True):
+                for n, x in enumerate(self._sums(side)):
                     store(x, buffer, n * self.blocking.lanes)
 
             def finish(number: ir.Value) -> None:
                 column, start = mul(panels.at(number), columns), mul(number, columns)
-                here, sums = minimum(sub(problem.columns, column), columns), tuple(buffers)
-                problem.epilogue(Block(self.batch, 0, 1, column, here, sums, columns, start))
+                here, sums = minimum(sub(product.columns, column), columns), tuple(buffers)
+                product.epilogue(Block(self.batch, 0, 1, column, here, sums, columns, start))
 
             for_range(0, panels.count, 1, finish)
 
-    def _sums(self, side: Matrix) -> list[ir.Value]:
+    def _sums(self, side: Operand) -> list[ir.Value]:
         """The sums of each panel, vector by vector."""
-        blocking, problem = self.blocking, self.problem
-        step, (lhs, starts) = problem.step, self.left(self.index, self.batch)
-        rights = [packed_panel(problem, side, panel, 0) for panel in self.panels]
+        blocking, product = self.blocking, self.product
+        step, (lhs, starts) = product.step, self.left(self.index, self.batch)
+        rights = [side.panel(self.batch, p, 0, product.depth, None) for p in self.panels]
         left = Left(lhs.buffer, lhs.at(0, 0), 0)
-        tile = Tile(blocking, step, 1, blocking.vectors)
+        kernel = MicroKernel(blocking, step, 1, blocking.vectors)
         initial = [starts.load(0)] * blocking.vectors
         if len(rights) == 1:
-            return tile.sums(problem.depth, left, 0, rights[0], initial)
+            return kernel.sums(product.depth, left, 0, rights[0], initial)
 
         def along(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             found = []
             for n, right in enumerate(rights):
                 own = sums[n * blocking.vectors : (n + 1) * blocking.vectors]
-                found += tile.step_along(k, left, [0], right, own)
+                found += kernel.step_along(k, left, [0], right, own)
             return found
 
-        steps = floor_div(problem.depth, rights[0].steps)
+        steps = floor_div(product.depth, rights[0].steps)
         return for_range(0, steps, 1, along, initial * len(rights))

@@ -25,7 +25,11 @@ from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.schedule.cpu.isa.multiply_add import round_to_bf16
 
+from .operands import Side
 from .packing import Matrix
+
+Convert = Callable[[ir.Value], ir.Value]
+"""Turns a vector of loaded elements into what is multiplied."""
 
 
 def prepare_program(kernel: Kernel) -> None:
@@ -138,8 +142,8 @@ def matrix_of(
     factor: Factor,
     rows: Sequence[int],
     shape: Sequence[Index],
-    convert: Callable[[ir.Value], ir.Value] | None,
-) -> Callable[[Sequence[Index]], Matrix]:
+    convert: Convert | None,
+) -> Side:
     """One side of the product, as a function of the index of the batch.
 
     `convert` turns loaded elements into numbers to multiply; None where they are that.
@@ -188,9 +192,7 @@ def _is_output(kernel: Kernel, result: Computed) -> bool:
     return result not in program.tensors.values()
 
 
-def convert_of(
-    kernel: Kernel, stage: Stage, factor: Factor, wanted: ir.Type
-) -> Callable[[ir.Value], ir.Value] | None:
+def convert_of(kernel: Kernel, stage: Stage, factor: Factor, wanted: ir.Type) -> Convert | None:
     """What turns loaded elements of a factor into `wanted` ones to multiply; None if nothing."""
     argument = stage.body.arguments[factor.number]
     if not factor.casts and factor.value == argument and factor.tensor.element == wanted:
@@ -207,9 +209,7 @@ def convert_of(
     return convert
 
 
-def convert_pairs(
-    kernel: Kernel, stage: Stage, factor: Factor
-) -> Callable[[ir.Value], ir.Value] | None:
+def convert_pairs(kernel: Kernel, stage: Stage, factor: Factor) -> Convert | None:
     """What turns loaded elements of a factor into bf16 numbers; None if they are."""
     f32 = ir.F32Type.get()
     argument = stage.body.arguments[factor.number]

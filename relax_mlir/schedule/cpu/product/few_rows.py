@@ -38,25 +38,37 @@ from relax_mlir.schedule.build.loops import (
 )
 from relax_mlir.schedule.cpu.blocking import Blocking, FewRows
 
-from .gemm_problem import Problem
+from .operands import Operand, Unpacked
 from .packing import NO_SUMS, Matrix, RowCopy
+from .product import Product
 from .row_starts import RowStarts
 
 
-def reads_along_k(problem: Problem) -> bool:
+def reads_along_k(product: Product) -> bool:
     """Whether the right side is [n, k]; only then may it be multiplied by groups here."""
-    return problem.rhs[0]([0] * len(problem.batch)).k_is_innermost
+    return _first(product).k_is_innermost
 
 
-def emit_gemv(blocking: Blocking, problem: Problem) -> None:
+def _first(product: Product) -> Matrix:
+    """The first right side at the first index of the batch."""
+    return _matrix(product.rhs[0], [0] * len(product.batch))
+
+
+def _matrix(operand: Operand, batch: Sequence[Index]) -> Matrix:
+    """A right side at an index of the batch."""
+    assert isinstance(operand, Unpacked)
+    return operand.side(batch)
+
+
+def emit_few_rows(blocking: Blocking, product: Product) -> None:
     """Emits the loop over strips of columns, each one task, at the insertion point.
 
-    Needs `problem.packed` to be false, and few rows when it runs: see `blocking.FewRows`.
+    Needs right sides that lie as they are, and few rows when it runs: see `blocking.FewRows`.
     """
-    along_k = reads_along_k(problem)
-    width, stride = (blocking.columns, blocking.columns) if along_k else _strip(blocking, problem)
-    strips = ceil_div(problem.columns, width)
-    depth = problem.rhs[0]([0] * len(problem.batch)).depth
+    along_k = reads_along_k(product)
+    width, stride = (blocking.columns, blocking.columns) if along_k else _strip(blocking, product)
+    strips = ceil_div(product.columns, width)
+    depth = _first(product).depth
     depth = depth if isinstance(depth, int) else 512
     grain = (
         max(1, blocking.family.few_rows.task_elements // max(1, depth * blocking.columns))
@@ -64,55 +76,63 @@ def emit_gemv(blocking: Blocking, problem: Problem) -> None:
         else 1
     )
     with ExitStack() as outer:
-        left = left_rows(blocking, problem, outer)
+        left = left_rows(blocking, product, outer)
 
         def task(number: ir.Value) -> None:
             index = floor_div(number, strips)
-            batch = problem.batch_index(index)
+            batch = product.batch_index(index)
             column = mul(mod(number, strips), width)
-            columns = minimum(sub(problem.columns, column), width)
+            columns = minimum(sub(product.columns, column), width)
             with ExitStack() as stack:
-                size = mul(problem.rows, stride)
-                total = problem.step.total
-                buffers = [stack.enter_context(scratch(size, total)) for _ in problem.rhs]
-                for buffer, rhs in zip(buffers, problem.rhs, strict=True):
+                size = mul(product.rows, stride)
+                total = product.step.total
+                buffers = [stack.enter_context(scratch(size, total)) for _ in product.rhs]
+                for buffer, rhs in zip(buffers, product.rhs, strict=True):
                     rows, starts = left(index, batch)
                     strip = _Strip(
-                        blocking, problem, rows, starts, rhs(batch), column, columns, buffer, stride
+                        blocking,
+                        product,
+                        rows,
+                        starts,
+                        _matrix(rhs, batch),
+                        column,
+                        columns,
+                        buffer,
+                        stride,
                     )
                     strip.sum_along_k() if along_k else strip.sum_along_n()
-                block = Block(batch, 0, problem.rows, column, columns, tuple(buffers), stride)
-                problem.epilogue(block)
+                block = Block(batch, 0, product.rows, column, columns, tuple(buffers), stride)
+                product.epilogue(block)
 
-        parallel_range(mul(problem.batch_size, strips), grain, task)
+        parallel_range(mul(product.batch_size, strips), grain, task)
 
 
-def _strip(blocking: Blocking, problem: Problem) -> tuple[Index, int]:
+def _strip(blocking: Blocking, product: Product) -> tuple[Index, int]:
     """Width of a strip of a [k, n] right side, and its bound.
 
     It is wide enough for long streams from memory, and narrow enough for several threads.
     """
     few = blocking.family.few_rows
-    even = round_up(ceil_div(problem.columns, few.strips), blocking.lanes)
+    even = round_up(ceil_div(product.columns, few.strips), blocking.lanes)
     return minimum(maximum(even, few.least_strip), few.most_strip), few.most_strip
 
 
 def left_rows(
-    blocking: Blocking, problem: Problem, stack: ExitStack
+    blocking: Blocking, product: Product, stack: ExitStack
 ) -> Callable[[Index, Sequence[Index]], tuple[Matrix, RowStarts]]:
     """The left side with neighbours along k, as it is multiplied, and what sums of rows begin with.
 
     It is copied, unless it lies like that. The result takes the number of a matrix of the batch,
     and its index.
     """
-    first, step = problem.lhs([0] * len(problem.batch)), problem.step
-    plain = RowStarts(step, problem.initial, problem.factor, None)
+    first, step = product.lhs([0] * len(product.batch)), product.step
+    plain = RowStarts(step, product.initial, product.factor, None)
     if not first.convert and first.k_is_innermost and step.group == 1:
-        return lambda _, batch: (problem.lhs(batch), plain)
-    rows, stride = round_up(problem.rows, blocking.lanes), round_up(problem.depth, blocking.lanes)
-    size, count = mul(rows, stride), problem.batch_size
+        return lambda _, batch: (product.lhs(batch), plain)
+    rows, stride = round_up(product.rows, blocking.lanes), round_up(product.depth, blocking.lanes)
+    size, count = mul(rows, stride), product.batch_size
     buffer = stack.enter_context(scratch(mul(count, size), step.storage))
-    if problem.factor:
+    if product.factor:
         room = scratch(mul(count, rows, blocking.lanes), step.total)
         plain = replace(plain, buffer=stack.enter_context(room))
 
@@ -120,13 +140,13 @@ def left_rows(
         return replace(plain, first=mul(index, rows))
 
     def copy(index: ir.Value) -> None:
-        source, start = problem.lhs(problem.batch_index(index)), mul(index, size)
-        sums = starts(index) if problem.factor else NO_SUMS
-        RowCopy(step, buffer, start, stride, problem.depth, sums=sums).copy(source, 0, problem.rows)
+        source, start = product.lhs(product.batch_index(index)), mul(index, size)
+        sums = starts(index) if product.factor else NO_SUMS
+        RowCopy(step, buffer, start, stride, product.depth, sums=sums).copy(source, 0, product.rows)
 
     def left(index: Index, _: Sequence[Index]) -> tuple[Matrix, RowStarts]:
         at = mul(index, size)
-        return Matrix(buffer, at, stride, 1, problem.rows, problem.depth), starts(index)
+        return Matrix(buffer, at, stride, 1, product.rows, product.depth), starts(index)
 
     parallel_range(count, 1, copy)
     return left
@@ -137,7 +157,7 @@ class _Strip:
     """sums[i, j] = initial + lhs[i, :] . rhs[column + j, :] for all rows i and `columns` j."""
 
     blocking: Blocking
-    problem: Problem
+    product: Product
     lhs: Matrix
     row_starts: RowStarts
     rhs: Matrix
@@ -179,7 +199,7 @@ class _Strip:
     def sum_along_n(self) -> None:
         """For weights that are contiguous along n."""
         lanes, depth = self.blocking.lanes, self.lhs.depth
-        initial = self.problem.step.splat(self.problem.initial)
+        initial = self.product.step.splat(self.product.initial)
 
         def fill(i: ir.Value) -> None:
             start = mul(i, self.stride)
@@ -210,7 +230,7 @@ class _Strip:
     def _dots(self, starts: Sequence[Index], row: Index, rows: int, j: ir.Value) -> None:
         """sums[row + i, j + c] for `rows` rows and the weights from each of `starts` on."""
         lanes, depth = self.blocking.lanes, self.lhs.depth
-        step = self.problem.step
+        step = self.product.step
         count = rows * len(starts)
         unroll = -(-self._few.sums // count)
         ahead = add(starts[0], mul(self.rhs.row_stride, len(starts)))
@@ -266,7 +286,7 @@ class _Strip:
             for place, own in zip(places, factors, strict=True):
                 total = load(sums, add(place, j), lanes)
                 for x, y in zip(own, right, strict=True):
-                    total = self.problem.step(x, y, total)
+                    total = self.product.step(x, y, total)
                 store(total, sums, add(place, j))
 
         # Masks at the end alone: without instructions for them, each lane takes a branch.

@@ -104,7 +104,7 @@ class Left:
 
 
 @dataclass(frozen=True)
-class Tile:
+class MicroKernel:
     """Code for a tile of `height` rows and `vectors` vectors of a panel's columns."""
 
     blocking: Blocking
@@ -211,7 +211,9 @@ def left_operands(
             yield [step.left_at(buffer, add(start, row))] * vectors
 
 
-def each_tile(blocking: Blocking, rows: Index, emit: Callable[[Index, Index], None]) -> None:
+def each_register_block(
+    blocking: Blocking, rows: Index, emit: Callable[[Index, Index], None]
+) -> None:
     """Emits `emit(first row, number of rows)` for all rows of a block."""
     height, count = blocking.rows, ceil_div(rows, blocking.rows)
     rest = mod(rows, height)
