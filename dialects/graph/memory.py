@@ -6,7 +6,7 @@ from typing import Any
 from relax_mlir.bindings import ext, ir
 
 from .dialect import ShapeAttr, StorageType
-from .op import Annotation, GraphOp, IntsAttr, annotation_of, compatible, to_mlir
+from .op import Annotation, GraphOp, IntsAttr, annotation_of, compatible, read_attribute, to_mlir
 from .slots import SlotOp
 from .types import Dim, ShapeError, dims_of_attr, shape_attr
 
@@ -19,11 +19,19 @@ class _Allocates(ir.MemoryEffectsOpInterface):
         effects.append(ir.MemoryEffect.Allocate, op.results[0])
 
 
+def _require_one(op: GraphOp, name: str) -> None:
+    count = len(dims_of_attr(ShapeAttr(op.attributes[name]).dims))
+    if count != 1:
+        raise ShapeError(f"expects one expression as '{name}', but got {count}")
+
+
 class AllocStorageOp(GraphOp, name="alloc_storage", traits=[_Allocates]):
     """Takes `size` bytes (one expression) until the call of the function ends.
 
     It may stand wherever its symbols are known. In the body of a loop it lasts for the round:
     nothing that is carried on or used behind the loop lies in it.
+
+    C1  `size` is one expression
     """
 
     result: ext.Result[StorageType]
@@ -36,6 +44,10 @@ class AllocStorageOp(GraphOp, name="alloc_storage", traits=[_Allocates]):
             cls.OPERATION_NAME, results=[StorageType.get()], attributes={"size": shape_attr([size])}
         ).opview
 
+    def check(self) -> None:
+        """Raises ShapeError if the size is no single expression."""
+        _require_one(self, "size")  # C1
+
     @property
     def bytes(self) -> Dim:
         """Size in bytes."""
@@ -47,6 +59,8 @@ class AllocTensorOp(GraphOp, name="alloc_tensor", traits=[_Allocates]):
 
     Without a storage it is a fresh allocation; one that the function returns stays so, since
     the caller owns it.
+
+    C1  `offset` is one expression
     """
 
     result: ext.Result[Any]
@@ -67,6 +81,10 @@ class AllocTensorOp(GraphOp, name="alloc_tensor", traits=[_Allocates]):
             operands=[] if storage is None else [storage],
             attributes={"offset": shape_attr([offset])},
         ).opview
+
+    def check(self) -> None:
+        """Raises ShapeError if the offset is no single expression."""
+        _require_one(self, "offset")  # C1
 
     @property
     def byte_offset(self) -> Dim:
@@ -146,15 +164,15 @@ class CallDpsOp(SlotOp, name="call_dps"):
 
     def check(self) -> None:
         """Raises ShapeError if an output is named that there is not."""
-        count, updates = self.attributes["num_outs"].value, list(self._updates)
+        count, updates = self.attributes["num_outs"].value, self._updates
         if not 0 <= count <= len(self.ins):  # C1
             raise ShapeError(f"has 'num_outs' {count} of {len(self.ins)} operands")
         if len(set(updates)) < len(updates) or not set(updates) <= set(range(count)):  # C2
-            raise ShapeError(f"has 'updates' {updates} of {count} outputs")
+            raise ShapeError(f"has 'updates' {list(updates)} of {count} outputs")
 
     @property
-    def _updates(self) -> ir.DenseI64ArrayAttr:
-        return ir.DenseI64ArrayAttr(self.attributes["updates"])
+    def _updates(self) -> Sequence[int]:
+        return read_attribute("updates", IntsAttr, self.attributes["updates"])
 
     @property
     def callee_name(self) -> str:

@@ -63,7 +63,8 @@ def attribute_to_python(attribute: ir.Attribute) -> Any:
     return attribute
 
 
-def _read_attribute(name: str, kind: type[ir.Attribute], attribute: ir.Attribute) -> Any:
+def read_attribute(name: str, kind: type[ir.Attribute], attribute: ir.Attribute) -> Any:
+    """An attribute as Python data; raises ShapeError if it is of another kind."""
     if kind is IntsAttr and not isinstance(attribute, ir.DenseI64ArrayAttr):
         raise ShapeError(f"expects '{name}' to be an array of i64, but got {attribute}")
     if kind is FlagAttr and not isinstance(attribute, ir.BoolAttr):
@@ -136,7 +137,7 @@ class GraphOp(Graph.Operation):
                 raise ShapeError(f"expects a tensor, but got '{annotation}'")
         declared = cls.declared_attributes()
         values = {
-            name: _read_attribute(name, declared[name], attribute)
+            name: read_attribute(name, declared[name], attribute)
             for name, attribute in attributes.items()
         }
         return list(as_sequence(cls.infer_return_type(*annotations, **values)))

@@ -1,11 +1,20 @@
 """The `tir` dialect: what marks and describes loop-level tensor programs (paper §3.3)."""
 
 from .dialect import PatternAttr, Tir
-from .prim_func import FUNCTION, NOT_POSITIVE, PATTERNS, ZERO_PADDED, PrimFunc, prim_funcs
+from .prim_func import (
+    FUNCTION,
+    NOT_POSITIVE,
+    NUM_OUTS,
+    PATTERNS,
+    ZERO_PADDED,
+    PrimFunc,
+    prim_funcs,
+)
 
 __all__ = [
     "FUNCTION",
     "NOT_POSITIVE",
+    "NUM_OUTS",
     "PATTERNS",
     "ZERO_PADDED",
     "PatternAttr",

@@ -96,7 +96,7 @@ def _adaptor(block: ir.Block, runtime: Runtime, name: str, kernel: func.FuncOp) 
 
 def _leave_if_empty(out: Builder, outputs: Sequence[Sequence[ir.Value]]) -> None:
     """Returns if each output has a dim of 0 among those that its type leaves open."""
-    if not all(outputs):
+    if not outputs or not all(outputs):
         return
     zero = out.integer(0)
     flags = [[out.compare("eq", dim, zero) for dim in dims] for dims in outputs]

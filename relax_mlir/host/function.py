@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from relax_mlir.analysis.memory import Memory, returned_allocations
 from relax_mlir.bindings import arith, func, ir
-from relax_mlir.dialects.graph import Dim, TensorType
+from relax_mlir.dialects.graph import Dim, ShapeError, TensorType
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.passes import PassFailure
 from relax_mlir.rewriting import SymbolNames
@@ -162,9 +162,12 @@ class HostFunction:
         self.scope.tensors[value] = tensor
 
     def annotation(self, value: ir.Value) -> TensorType:
-        """The annotation of a tensor."""
+        """The annotation of a tensor; raises PassFailure at the value if it is none."""
         if value.type not in self._annotations:
-            self._annotations[value.type] = TensorType.of(value)
+            try:
+                self._annotations[value.type] = TensorType.of(value)
+            except ShapeError:
+                raise PassFailure(value, f"has the type '{value.type}', not a tensor") from None
         return self._annotations[value.type]
 
     def result(self, index: int) -> ir.Value:

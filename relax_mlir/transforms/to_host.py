@@ -23,7 +23,7 @@ from relax_mlir.analysis.instructions import uses_tiles
 from relax_mlir.bindings import func, ir, llvm
 from relax_mlir.dialects.graph import ShapeValueType
 from relax_mlir.dialects.lib import FunctionOp
-from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.dialects.tir import NUM_OUTS, PrimFunc
 from relax_mlir.host.adaptor import Adaptors
 from relax_mlir.host.entry import emit_entry
 from relax_mlir.host.function import HostModule
@@ -51,7 +51,8 @@ class ToHost(Pass):
             for inner in block.operations
             if isinstance(inner, func.FuncOp) and PrimFunc.is_prim_func(inner)
         }
-        _require_scheduled(kernels)
+        for kernel in kernels.values():
+            _check_kernel(kernel)
         libraries = [inner for inner in block.operations if isinstance(inner, FunctionOp)]
         functions = graph_functions(op)
         for function in filter(is_public, functions):
@@ -85,10 +86,20 @@ def _check_entry(function: func.FuncOp) -> None:
             raise PassFailure(function, f"has result {index} of '{type_}', not a ranked tensor")
 
 
-def _require_scheduled(kernels: dict[str, func.FuncOp]) -> None:
-    for kernel in kernels.values():
-        if not PrimFunc(kernel).is_scheduled:
-            raise PassFailure(kernel, "is not scheduled; run relax-schedule before relax-to-host")
+def _check_kernel(kernel: func.FuncOp) -> None:
+    """Raises PassFailure if a kernel cannot be called by host code."""
+    if not PrimFunc(kernel).is_scheduled:
+        raise PassFailure(kernel, "is not scheduled; run relax-schedule before relax-to-host")
+    types = kernel.type.inputs
+    tensors = [isinstance(type_, ir.MemRefType) for type_ in types]
+    indices = [isinstance(type_, ir.IndexType) for type_ in types]
+    if not all(a or b for a, b in zip(tensors, indices)) or indices != sorted(indices):
+        raise PassFailure(kernel, "must take memrefs, then indices")
+    num_outs = kernel.attributes[NUM_OUTS] if NUM_OUTS in kernel.attributes else None
+    if not isinstance(num_outs, ir.IntegerAttr) or not 0 <= num_outs.value <= sum(tensors):
+        raise PassFailure(
+            kernel, f"has {sum(tensors)} tensors, so '{NUM_OUTS}' cannot be {num_outs}"
+        )
 
 
 def _host_module(

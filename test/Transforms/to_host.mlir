@@ -214,6 +214,22 @@ func.func private @negative_not_scheduled(%x: tensor<4xf32>, %y: tensor<4xf32>) 
 
 // -----
 
+// expected-error @below {{has 2 tensors, so 'tir.num_outs' cannot be 3 : i64}}
+func.func private @negative_too_many_outputs(%x: memref<4xf32>, %y: memref<4xf32>)
+    attributes {tir.prim_func, tir.scheduled, tir.num_outs = 3 : i64} {
+  return
+}
+
+// -----
+
+// expected-error @below {{must take memrefs, then indices}}
+func.func private @negative_index_first(%n: index, %y: memref<4xf32>)
+    attributes {tir.prim_func, tir.scheduled, tir.num_outs = 1 : i64} {
+  return
+}
+
+// -----
+
 func.func @negative_operator(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{'graph.exp' op cannot be host code, which is made of arith.cmpi, arith.constant, graph.alloc_storage}}
   %0 = "graph.exp"(%x) : (tensor<4xf32>) -> tensor<4xf32>

@@ -25,6 +25,24 @@ func.func @call_dps_c2_twice(%x: tensor<4xf32>, %out: tensor<4xf32>) {
   return
 }
 
+func.func @call_dps_c2_kind(%x: tensor<4xf32>, %out: tensor<4xf32>) {
+  // expected-error @below {{'graph.call_dps' op expects 'updates' to be an array of i64, but got array<i32: 0>}}
+  "graph.call_dps"(%x, %out) {callee = @k, num_outs = 1 : i64, sym_args = #graph.shape<[]>, updates = array<i32: 0>, operandSegmentSizes = #in2, resultSegmentSizes = #none} : (tensor<4xf32>, tensor<4xf32>) -> ()
+  return
+}
+
+func.func @alloc_storage_c1() {
+  // expected-error @below {{'graph.alloc_storage' op expects one expression as 'size', but got 0}}
+  %0 = "graph.alloc_storage"() {size = #graph.shape<[]>} : () -> !graph.storage
+  return
+}
+
+func.func @alloc_tensor_c1() {
+  // expected-error @below {{'graph.alloc_tensor' op expects one expression as 'offset', but got 2}}
+  %0 = "graph.alloc_tensor"() {offset = #graph.shape<[0, 1]>, operandSegmentSizes = array<i32: 0>} : () -> tensor<4xf32>
+  return
+}
+
 func.func @copy_c1(%x: tensor<4xf32>, %out: tensor<5xf32>) {
   // expected-error @below {{'graph.copy' op copies 'tensor<4xf32>' into 'tensor<5xf32>'}}
   "graph.copy"(%x, %out) : (tensor<4xf32>, tensor<5xf32>) -> ()
