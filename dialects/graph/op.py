@@ -239,6 +239,8 @@ def compatible(a: Annotation, b: Annotation) -> bool:
 
 def join(a: Annotation, b: Annotation) -> Annotation:
     """Returns the finer annotation, dim by dim; `a` wins between two equally fine ones."""
+    if isinstance(to_mlir(a), ObjectType):
+        return b
     if not isinstance(a, TensorType) or not isinstance(b, TensorType) or b.dims is None:
         return a
     if a.dims is None:

@@ -22,8 +22,10 @@ from typing import ClassVar
 
 from relax_mlir.analysis.functions import facts_of, graph_functions
 from relax_mlir.analysis.rename import rename_symbols
+from relax_mlir.analysis.scopes import argument_symbols, runs_once
 from relax_mlir.analysis.signatures import update_results
-from relax_mlir.analysis.symbols import bindings, dims_of
+from relax_mlir.analysis.symbols import dims_of
+from relax_mlir.analysis.unique_symbols import make_symbols_unique
 from relax_mlir.bindings import ext, func, ir
 from relax_mlir.dialects.graph import (
     AstypeOp,
@@ -59,6 +61,7 @@ class CanonicalizeBindings(Pass):
     def run(self, op: ir.Operation) -> None:
         """Simplifies every graph function of the module."""
         for function in graph_functions(op):
+            make_symbols_unique(function)
             unify_fresh_symbols(function)
             rewrite_greedily(
                 function,
@@ -79,26 +82,44 @@ def unify_fresh_symbols(function: func.FuncOp) -> None:
 
     Raises PassFailure at a cast that contradicts those before it, or the function's facts.
     """
-    bound = set(bindings([annotation_of(argument) for argument in function.arguments]))
     facts = [str(fact) for fact in facts_of(function).items]
     values: dict[str, Expr] = {}
-    for cast in walk_ops(function, MatchCastOp):
-        known = annotation_of(cast.input)
-        asserted = annotation_of(cast.result)
-        pairs = list(zip(dims_of(known), dims_of(asserted)))
-        for axis, (source, target) in enumerate(pairs):
-            if target is None:
-                continue
-            target = target.substitute(values)
-            if source is not None:
-                source = source.substitute(values)
-                if str(target) in target.symbols and str(target) not in bound:
-                    values[str(target)] = source
-                    continue
-                _assert_equal(cast, axis, source, target, facts)
-            bound |= target.symbols
+    _unify(function.entry_block, set(argument_symbols(function)), facts, values)
     if values:
         rename_symbols(function, _resolved(values))
+
+
+def _unify(block: ir.Block, bound: set[str], facts: list[str], values: dict[str, Expr]) -> None:
+    """Adds to the values what the casts of a block, and of those in it, say of symbols.
+
+    What is bound and holds in a region stays there.
+    """
+    for op in block.operations:
+        if isinstance(op, MatchCastOp):
+            _unify_cast(op, bound, facts, values)
+        for region in op.operation.regions:
+            for inner in region.blocks:
+                if runs_once(op):
+                    _unify(inner, bound, facts, values)
+                else:
+                    _unify(inner, set(bound), list(facts), values)
+
+
+def _unify_cast(
+    cast: MatchCastOp, bound: set[str], facts: list[str], values: dict[str, Expr]
+) -> None:
+    pairs = zip(dims_of(annotation_of(cast.input)), dims_of(annotation_of(cast.result)))
+    for axis, (source, target) in enumerate(pairs):
+        if target is None:
+            continue
+        target = target.substitute(values)
+        if source is not None:
+            source = source.substitute(values)
+            if str(target) in target.symbols and str(target) not in bound:
+                values[str(target)] = source
+                continue
+            _assert_equal(cast, axis, source, target, facts)
+        bound |= target.symbols
 
 
 def _assert_equal(
@@ -128,10 +149,12 @@ def _same(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
     return len(a) == len(b) and all(map(dims_equal, a, b))
 
 
-def _says_nothing_new(value: ir.Value, annotation: TensorType) -> bool:
-    """Whether the value is known to have the annotation."""
-    own = annotation_of(value)
-    if not isinstance(own, TensorType) or own.element != annotation.element:
+def _says_nothing_new(value: ir.Value, result: ir.Value) -> bool:
+    """Whether the value is known to have the annotation of the result."""
+    own, annotation = annotation_of(value), annotation_of(result)
+    if not isinstance(own, TensorType) or not isinstance(annotation, TensorType):
+        return False
+    if own.element != annotation.element:
         return False
     if own.dims is None or annotation.dims is None:
         return False
@@ -142,15 +165,12 @@ def drop_cast(op: MatchCastOp) -> ir.Value | None:
     """A cast to what is known already."""
     if op.input.type == op.result.type:
         return op.input
-    annotation = annotation_of(op.result)
-    if isinstance(annotation, TensorType) and _says_nothing_new(op.input, annotation):
-        return op.input
-    return None
+    return op.input if _says_nothing_new(op.input, op.result) else None
 
 
 def join_reshapes(op: ReshapeOp) -> ir.Value | None:
     """A reshape to the same dims, and a reshape of a reshape."""
-    if _says_nothing_new(op.input, TensorType.of(op.result)):
+    if _says_nothing_new(op.input, op.result):
         return op.input
     inner = _producer(op.input)
     if isinstance(inner, _RESHAPES):
@@ -172,7 +192,7 @@ def join_permutations(op: PermuteDimsOp) -> ir.Value | None:
 
 def drop_broadcast(op: BroadcastToOp) -> ir.Value | None:
     """A broadcast to the operand's own dims."""
-    return op.input if _says_nothing_new(op.input, TensorType.of(op.result)) else None
+    return op.input if _says_nothing_new(op.input, op.result) else None
 
 
 def drop_astype(op: AstypeOp) -> ir.Value | None:
@@ -184,7 +204,7 @@ def drop_slice(op: StridedSliceOp) -> ir.Value | None:
     """A slice of everything: from 0 to the end, with stride 1."""
     whole = all(begin is not None and begin.value == 0 for begin in dims_of_attr(op.begin.dims))
     steps = set(ir.DenseI64ArrayAttr(op.attributes["strides"]))
-    same = _says_nothing_new(op.input, TensorType.of(op.result))
+    same = _says_nothing_new(op.input, op.result)
     return op.input if whole and steps <= {1} and same else None
 
 

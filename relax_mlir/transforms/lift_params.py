@@ -11,31 +11,40 @@
 
 The new function takes the old parameters and returns the new ones, in the order in which
 `@main` takes them; the caller keeps its results. A parameter that is used as it is is returned
-as it is. To make one after the other, so that not all old and new ones are in memory at once, there
-is also a function for each way of making one (not for each parameter): the arguments of `@main` say
-which makes them, and from which of the old parameters.
+as it is, and so is one that nothing else shows a symbol of. To make one after the other, so that
+not all old and new ones are in memory at once, there is also a function for each way of making one
+(not for each parameter): the arguments of `@main` say which makes them, and from which of the old
+parameters. Facts of parameters alone are facts of these functions too.
+
+What depends on constants alone is made with the parameters. A function that updates a parameter in
+place stays as it is: what is updated is no parameter. Names that are taken get a number.
 
 Needs: calls of tensor programs. Leaves: no call in `@main` whose operands are all parameters.
 Source: TVM `LiftTransformParams`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import (
+    FACTS,
     MADE_BY,
     MADE_FROM,
     NAME,
     NUM_INPUTS,
     argument_name,
+    facts_of,
     graph_functions,
+    inout_arguments,
     is_public,
 )
-from relax_mlir.bindings import func, ir
-from relax_mlir.dialects.graph import CallTirOp, annotation_of
+from relax_mlir.analysis.rename import used_symbols
+from relax_mlir.analysis.symbols import bindings, symbols_of
+from relax_mlir.bindings import arith, func, ir
+from relax_mlir.dialects.graph import CallTirOp, RequireOp, annotation_of
 from relax_mlir.passes import Pass
-from relax_mlir.rewriting import safe_erase
+from relax_mlir.rewriting import SymbolNames, is_unused, safe_erase
 
 SUFFIX = "_params"
 
@@ -48,60 +57,188 @@ class LiftParams(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Splits every public graph function with parameters that has something to lift."""
+        names = SymbolNames(op.regions[0].blocks[0])
         for function in graph_functions(op):
             if is_public(function) and NUM_INPUTS in function.attributes:
                 lifted = liftable(function)
                 if lifted:
-                    _split(function, lifted)
+                    _Split(function, lifted, names).run()
 
 
 def liftable(function: func.FuncOp) -> list[CallTirOp]:
-    """Returns the calls that depend on parameters alone, in program order."""
-    fixed = set(function.arguments[function.attributes[NUM_INPUTS].value :])
+    """Returns the calls that depend on parameters and constants alone, in program order."""
+    first = function.attributes[NUM_INPUTS].value
+    if any(index >= first for index in inout_arguments(function).values()):
+        return []
+    parameters = list(function.arguments)[first:]
+    bound = bindings([annotation_of(value) for value in parameters]).keys()
+    fixed: set[ir.Value] = set(parameters)
+    splats: set[ir.Value] = set()
     found = []
     for op in function.entry_block.operations:
-        lifts = isinstance(op, CallTirOp) and op.ins and not op.symbol_arguments
-        if lifts and all(value in fixed for value in op.ins):
-            found.append(op)
-            fixed.update(op.outs)
+        if isinstance(op, arith.ConstantOp):
+            (splats if _is_splat(op) else fixed).add(op.result)
+        elif isinstance(op, CallTirOp) and not op.symbol_arguments:
+            known = all(value in fixed or value in splats for value in op.ins)
+            shown = bound >= set(symbols_of(map(annotation_of, op.outs)))
+            if known and shown and not fixed.isdisjoint(op.ins):
+                found.append(op)
+                fixed.update(op.outs)
     return found
 
 
-def _split(function: func.FuncOp, lifted: Sequence[CallTirOp]) -> None:
-    parameters = list(function.arguments)[function.attributes[NUM_INPUTS].value :]
-    candidates = [*parameters, *(result for call in lifted for result in call.outs)]
-    moved = {call.operation for call in lifted}
-    kept = [
-        value for value in candidates if any(use.owner.operation not in moved for use in value.uses)
-    ]
-    _write_params_function(function, function.name.value + SUFFIX, parameters, lifted, kept)
-    ways: dict[object, str] = {}
-    described = [_describe(function, parameters, lifted, value, ways) for value in kept]
-    _replace_parameters(function, parameters, lifted, kept, described)
+def _is_splat(constant: arith.ConstantOp) -> bool:
+    """Whether it takes no memory: what only repeats a number is not kept."""
+    value = constant.attributes["value"]
+    return not isinstance(value, ir.DenseElementsAttr) or value.is_splat
 
 
-def _describe(
-    function: func.FuncOp,
-    parameters: Sequence[ir.Value],
-    lifted: Sequence[CallTirOp],
-    value: ir.Value,
-    ways: dict[object, str],
-) -> ir.DictAttr:
-    """The attributes of a new parameter; adds the function that makes it if no other does."""
-    calls = _calls_behind(value, lifted)
-    used = [p for p in parameters if p == value or any(p in call.ins for call in calls)]
-    places = [parameters.index(p) for p in used]
-    entry: dict[str, ir.Attribute] = {
-        NAME: ir.StringAttr.get(_name(function, value)),
-        MADE_FROM: ir.DenseI64ArrayAttr.get(places),
-    }
-    if calls:
-        way = _way(used, calls, value)
-        if way not in ways:
-            ways[way] = f"{function.name.value}{SUFFIX}_{len(ways)}"
-            _write_params_function(function, ways[way], used, calls, [value])
-        entry[MADE_BY] = ir.StringAttr.get(ways[way])
-    return ir.DictAttr.get(entry)
+class _Split:
+    """One function on its way to take what another one makes of its parameters."""
+
+    def __init__(
+        self, function: func.FuncOp, lifted: Sequence[CallTirOp], names: SymbolNames
+    ) -> None:
+        self.function, self.lifted, self.names = function, lifted, names
+        self.first = function.attributes[NUM_INPUTS].value
+        self.parameters = list(function.arguments)[self.first :]
+        self.ways: dict[object, str] = {}
+
+    def run(self) -> None:
+        """Adds the functions that make parameters, and has this one take them."""
+        kept = self._kept()
+        name = self.function.name.value + SUFFIX
+        self._write_function(self.names.fresh(name), self.parameters, self.lifted, kept)
+        described = [self._describe(value) for value in kept]
+        self._replace_parameters(kept, described)
+
+    def _kept(self) -> list[ir.Value]:
+        """The values that the function takes: those it uses, and those that bind its symbols."""
+        moved = {call.operation for call in self.lifted}
+        made = [result for call in self.lifted for result in call.outs]
+        kept = [
+            value
+            for value in (*self.parameters, *made)
+            if any(use.owner.operation not in moved for use in value.uses)
+        ]
+        inputs = list(self.function.arguments)[: self.first]
+        shown = bindings([annotation_of(value) for value in (*inputs, *kept)])
+        hidden = self._symbols() - shown.keys()
+        for parameter in self.parameters if hidden else ():
+            if parameter not in kept and hidden & set(symbols_of([annotation_of(parameter)])):
+                kept.append(parameter)
+        order = {value: index for index, value in enumerate((*self.parameters, *made))}
+        return sorted(kept, key=lambda value: order[value])
+
+    def _symbols(self) -> set[str]:
+        """The symbols of the arguments that what stays uses."""
+        moved = {call.operation for call in self.lifted}
+        stays = [op for op in self.function.entry_block.operations if op.operation not in moved]
+        used = set(facts_of(self.function).symbols).union(*map(used_symbols, stays))
+        return used & set(bindings([annotation_of(a) for a in self.function.arguments]))
+
+    def _describe(self, value: ir.Value) -> ir.DictAttr:
+        """The attributes of a new parameter; adds the function that makes it if no other does."""
+        calls = _calls_behind(value, self.lifted)
+        used = [p for p in self.parameters if p == value or any(p in call.ins for call in calls)]
+        places = [self.parameters.index(p) for p in used]
+        entry: dict[str, ir.Attribute] = {
+            NAME: ir.StringAttr.get(self._name(value)),
+            MADE_FROM: ir.DenseI64ArrayAttr.get(places),
+        }
+        if calls:
+            way = _way(used, calls, value)
+            if way not in self.ways:
+                name = f"{self.function.name.value}{SUFFIX}_{len(self.ways)}"
+                self.ways[way] = self.names.fresh(name)
+                self._write_function(self.ways[way], used, calls, [value])
+            entry[MADE_BY] = ir.StringAttr.get(self.ways[way])
+        return ir.DictAttr.get(entry)
+
+    def _name(self, value: ir.Value) -> str:
+        """Name of a new parameter: that of the old one it is, or was made from."""
+        arguments = list(self.function.arguments)
+        if value in arguments:
+            return argument_name(self.function, arguments.index(value))
+        if isinstance(value.owner.opview, arith.ConstantOp):
+            return "constant"
+        call = value.owner.opview
+        return f"{self._name(call.ins[0])}.{call.callee_name}"
+
+    def _write_function(
+        self,
+        name: str,
+        parameters: Sequence[ir.Value],
+        lifted: Sequence[CallTirOp],
+        kept: Sequence[ir.Value],
+    ) -> None:
+        """Adds a function of that name, which computes new parameters from old ones."""
+        function = self.function
+        types = ([value.type for value in parameters], [value.type for value in kept])
+        with ir.InsertionPoint(function), function.location:
+            new = func.FuncOp(name, types)
+        arguments = list(function.arguments)
+        new.arg_attrs = [
+            ir.DictAttr.get(
+                {NAME: ir.StringAttr.get(argument_name(function, arguments.index(value)))}
+            )
+            for value in parameters
+        ]
+        known = dict(zip(parameters, new.add_entry_block().arguments))
+        bound = bindings([annotation_of(value) for value in parameters]).keys()
+        facts = [fact for fact in facts_of(function) if fact.symbols <= bound]
+        if facts:
+            texts = [ir.StringAttr.get(str(fact)) for fact in facts]
+            new.attributes[FACTS] = ir.ArrayAttr.get(texts)
+        point = ir.InsertionPoint(new.entry_block)
+        with point, function.location:
+            for check in _requirements(function, bound):
+                check.operation.clone(point)
+            for call in lifted:
+                for value in call.ins:
+                    if value not in known:
+                        known[value] = value.owner.clone(point).results[0]
+                ins = [known[value] for value in call.ins]
+                copy = CallTirOp.build(call.callee_name, ins, [annotation_of(v) for v in call.outs])
+                known.update(zip(call.outs, copy.outs))
+            func.ReturnOp([known[value] for value in kept])
+
+    def _replace_parameters(
+        self, kept: Sequence[ir.Value], described: Sequence[ir.DictAttr]
+    ) -> None:
+        """Makes the function take the new parameters in place of the old ones."""
+        function, first = self.function, self.first
+        block = function.entry_block
+        old = list(function.arg_attrs)[:first] if function.arg_attrs else []
+        entries = [ir.DictAttr(entry) for entry in old] or [ir.DictAttr.get({})] * first
+        for value in kept:
+            argument = block.add_argument(value.type, function.location)
+            value.replace_all_uses_except(argument, [call.operation for call in self.lifted])
+        constants = [v.owner for call in self.lifted for v in call.ins if _is_constant(v)]
+        for call in reversed(self.lifted):
+            safe_erase(call)
+        for constant in dict.fromkeys(constants):
+            if is_unused(constant):
+                safe_erase(constant)
+        for _ in self.parameters:
+            block.erase_argument(first)
+        inputs = [argument.type for argument in block.arguments]
+        type_ = ir.FunctionType.get(inputs, list(function.type.results))
+        function.attributes["function_type"] = ir.TypeAttr.get(type_)
+        function.arg_attrs = [*entries, *described]
+
+
+def _is_constant(value: ir.Value) -> bool:
+    return not isinstance(value.owner, ir.Block) and isinstance(
+        value.owner.opview, arith.ConstantOp
+    )
+
+
+def _requirements(function: func.FuncOp, bound: Set[str]) -> Iterator[RequireOp]:
+    """What the function's own block requires of symbols that are bound."""
+    for op in function.entry_block.operations:
+        if isinstance(op, RequireOp) and all(fact.symbols <= bound for fact in op.facts):
+            yield op
 
 
 def _calls_behind(value: ir.Value, lifted: Sequence[CallTirOp]) -> list[CallTirOp]:
@@ -116,72 +253,12 @@ def _calls_behind(value: ir.Value, lifted: Sequence[CallTirOp]) -> list[CallTirO
 
 def _way(used: Sequence[ir.Value], calls: Sequence[CallTirOp], value: ir.Value) -> object:
     """What two parameters have in common that the same function makes."""
-    number = {each: place for place, each in enumerate(used)}
+    number: dict[ir.Value, object] = {each: place for place, each in enumerate(used)}
     steps = []
     for call in calls:
+        for each in call.ins:
+            if _is_constant(each):
+                number[each] = each.owner.attributes["value"]
         steps.append((call.callee_name, tuple(number[operand] for operand in call.ins)))
-        number.update({out: len(number) + place for place, out in enumerate(call.outs)})
+        number.update({out: (len(steps), place) for place, out in enumerate(call.outs)})
     return tuple(each.type for each in used), tuple(steps), number[value]
-
-
-def _name(function: func.FuncOp, value: ir.Value) -> str:
-    """Name of a new parameter: that of the old one it is, or was made from."""
-    arguments = list(function.arguments)
-    if value in arguments:
-        return argument_name(function, arguments.index(value))
-    call = value.owner.opview
-    return f"{_name(function, call.ins[0])}.{call.callee_name}"
-
-
-def _write_params_function(
-    function: func.FuncOp,
-    name: str,
-    parameters: Sequence[ir.Value],
-    lifted: Sequence[CallTirOp],
-    kept: Sequence[ir.Value],
-) -> None:
-    """Adds a function of that name, which computes new parameters from old ones."""
-    types = ([value.type for value in parameters], [value.type for value in kept])
-    with ir.InsertionPoint(function), function.location:
-        new = func.FuncOp(name, types)
-    arguments = list(function.arguments)
-    new.arg_attrs = [
-        ir.DictAttr.get({NAME: ir.StringAttr.get(argument_name(function, arguments.index(value)))})
-        for value in parameters
-    ]
-    known = dict(zip(parameters, new.add_entry_block().arguments))
-    with ir.InsertionPoint(new.entry_block), function.location:
-        for call in lifted:
-            ins = [known[value] for value in call.ins]
-            copy = CallTirOp.build(call.callee_name, ins, [annotation_of(v) for v in call.outs])
-            known.update(zip(call.outs, copy.outs))
-        func.ReturnOp([known[value] for value in kept])
-
-
-def _replace_parameters(
-    function: func.FuncOp,
-    parameters: Sequence[ir.Value],
-    lifted: Sequence[CallTirOp],
-    kept: Sequence[ir.Value],
-    described: Sequence[ir.DictAttr],
-) -> None:
-    """Makes the function take the new parameters in place of the old ones."""
-    block, first = function.entry_block, function.attributes[NUM_INPUTS].value
-    attributes = list(function.arg_attrs)[:first] if function.arg_attrs else [{}] * first
-    for value in kept:
-        argument = block.add_argument(value.type, function.location)
-        value.replace_all_uses_except(argument, [call.operation for call in lifted])
-    for call in reversed(lifted):
-        safe_erase(call)
-    for _ in parameters:
-        block.erase_argument(first)
-    inputs = [argument.type for argument in block.arguments]
-    type_ = ir.FunctionType.get(inputs, list(function.type.results))
-    function.attributes["function_type"] = ir.TypeAttr.get(type_)
-    function.arg_attrs = [
-        *(
-            ir.DictAttr(a) if isinstance(a, ir.Attribute) else ir.DictAttr.get({})
-            for a in attributes
-        ),
-        *described,
-    ]

@@ -139,6 +139,8 @@ class _Packer:
         """Whether a call reads nothing but single elements of a weight."""
         if not isinstance(call, CallTirOp) or call.ins.count(weight) != 1:
             return False
+        if call.callee_name not in self.kernels:
+            return False  # a packed kernel, which reads the weight on its other side too
         argument = self.kernels[call.callee_name].ins[call.ins.index(weight)]
         reads = [use.owner.opview for use in argument.uses]
         extents = ir.RankedTensorType(argument.type)

@@ -93,3 +93,35 @@ func.func @shapes(%x: tensor<?x4xf32, #graph.shape<["n", 4]>>, %y: tensor<?xf32>
   %3 = "graph.exp"(%y) : (tensor<?xf32>) -> tensor<?xf32>
   return %0, %1, %2 : !graph.shape_value<["n", 4]>, !graph.shape_value<["n", 4]>, !graph.shape_value<["?"]>
 }
+
+// -----
+
+// A symbol, and what a cast says, belong to the region of the cast: each branch has a k of its own,
+// and may assert what the other one denies.
+// CHECK-LABEL: func @regions(
+// CHECK-NEXT:    scf.if
+// CHECK-NEXT:      graph.exp(%arg1) : tensor<n x f32>
+// CHECK-NEXT:      graph.match_cast(%arg1) : tensor<m x f32>
+// CHECK:         } {
+// CHECK-NEXT:      graph.negative(%arg2) : tensor<m x f32>
+// CHECK-NEXT:      graph.match_cast(%arg1) : tensor<m + 1 x f32>
+!n = tensor<?xf32, #graph.shape<["n"]>>
+!m = tensor<?xf32, #graph.shape<["m"]>>
+!k = tensor<?xf32, #graph.shape<["k"]>>
+#in1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>
+func.func private @use(!k)
+func.func @regions(%c: i1, %x: !n, %y: !m) {
+  scf.if %c {
+    %0 = "graph.match_cast"(%x) : (!n) -> !k
+    %1 = "graph.exp"(%0) : (!k) -> !k
+    %2 = "graph.match_cast"(%x) : (!n) -> !m
+    "graph.call"(%1) {callee = @use, operandSegmentSizes = #in1, resultSegmentSizes = #out} : (!k) -> ()
+  } else {
+    %0 = "graph.match_cast"(%y) : (!m) -> !k
+    %1 = "graph.negative"(%0) : (!k) -> !k
+    %2 = "graph.match_cast"(%x) : (!n) -> tensor<?xf32, #graph.shape<["m + 1"]>>
+    "graph.call"(%1) {callee = @use, operandSegmentSizes = #in1, resultSegmentSizes = #out} : (!k) -> ()
+  }
+  return
+}

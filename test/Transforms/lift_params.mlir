@@ -31,3 +31,30 @@ func.func @negative_depends_on_input(%x: tensor<4xf32>, %a: tensor<4xf32>) -> te
   %0 = "graph.add"(%x, %a) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// What is made of constants is a parameter too, and what shows a symbol stays one. Facts of
+// parameters hold where they are read.
+// CHECK-LABEL: func.func @known_params(
+// CHECK-SAME:    %[[V:[a-z0-9]*]]: tensor<?xf32
+// CHECK-SAME:    graph.facts = ["n <= 8"]
+// CHECK-NEXT:    "graph.require"() {any_of = ["n == 4", "n == 8"]
+// CHECK-NEXT:    %[[C:.*]] = arith.constant
+// CHECK-NEXT:    %[[E:.*]] = "graph.call_tir"(%[[C]]) {callee = @exp
+// CHECK-NEXT:    %[[M:.*]] = "graph.call_tir"(%[[V]]) {callee = @max
+// CHECK-NEXT:    return %[[V]], %[[E]], %[[M]]
+// CHECK-LABEL: func.func @known(
+// CHECK-SAME:    graph.name = "arg1"
+// CHECK-SAME:    graph.name = "constant.exp
+// CHECK-SAME:    graph.name = "arg1.max
+// CHECK-NEXT:    "graph.require"
+// CHECK-NEXT:    "graph.call_tir"(%{{.*}}) {callee = @broadcast_to
+!n = tensor<?xf32, #graph.shape<["n"]>>
+func.func @known(%x: tensor<f32>, %v: !n) -> (tensor<2xf32>, tensor<f32>, !n)
+    attributes {graph.num_inputs = 1 : i64, graph.facts = ["n <= 8"]} {
+  "graph.require"() {any_of = ["n == 4", "n == 8"], by = "@f"} : () -> ()
+  %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %0 = "graph.exp"(%c) : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = "graph.max"(%v) {axes = array<i64: 0>, keepdims = false} : (!n) -> tensor<f32>
+  %2 = "graph.broadcast_to"(%x) {shape = #graph.shape<["n"]>} : (tensor<f32>) -> !n
+  return %0, %1, %2 : tensor<2xf32>, tensor<f32>, !n
+}

@@ -1,9 +1,13 @@
 """Parameters laid out ahead of the calls: `@main_params`, then `@main`, against float64."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from relax_mlir.compiler import compile
+from relax_mlir.errors import ExecutionError
+from relax_mlir.executable import Executable
 
 MODULE = """
 !x = tensor<?x{k}xf32, #graph.shape<["n", {k}]>>
@@ -138,3 +142,112 @@ def test_rows_of_several_dims_times_packed_weights(width: int) -> None:
         x = generator.standard_normal((b, n, width)).astype(np.float32)
         expected = x.astype(np.float64) @ w.astype(np.float64) + c
         np.testing.assert_allclose(exe["main"](x, *parameters), expected, atol=2e-5, rtol=1e-5)
+
+
+def compare_levels(text: str, reference: Callable, inputs: list, parameters: list) -> Executable:
+    """Compares -O0 and -O3 with a reference in float64; returns the executable of -O3."""
+    expected = reference(*(array.astype(np.float64) for array in (*inputs, *parameters)))
+    for level in (0, 3):
+        executable = compile(text, opt_level=level)
+        made = parameters
+        if "main_params" in executable.functions:
+            made = executable["main_params"](*parameters)
+            made = made if isinstance(made, tuple) else (made,)
+        found = executable["main"](*inputs, *made)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    return executable
+
+
+def arrays(*shapes: tuple[int, ...]) -> list[np.ndarray]:
+    random = np.random.default_rng(0)
+    return [random.standard_normal(shape).astype(np.float32) for shape in shapes]
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    powers = np.exp(x - x.max())
+    return powers / powers.sum()
+
+
+def test_a_weight_times_itself():
+    text = """
+    !w = tensor<5x5xf32>
+    func.func @main(%x: !w, %w: !w) -> !w attributes {graph.num_inputs = 1 : i64} {
+      %0 = "graph.matmul"(%w, %w) : (!w, !w) -> !w
+      %1 = "graph.matmul"(%x, %0) : (!w, !w) -> !w
+      return %1 : !w
+    }"""
+    compare_levels(text, lambda x, w: x @ w @ w, *([array] for array in arrays((5, 5), (5, 5))))
+
+
+def test_names_that_are_taken():
+    text = """
+    !w = tensor<5x5xf32>
+    func.func @main(%x: !w, %w: !w) -> !w attributes {graph.num_inputs = 1 : i64} {
+      %0 = "graph.matmul"(%x, %w) : (!w, !w) -> !w
+      return %0 : !w
+    }
+    func.func @main_params(%x: !w) -> !w {
+      %0 = "graph.negative"(%x) : (!w) -> !w
+      return %0 : !w
+    }"""
+    executable = compile(text, opt_level=3)
+    x, w = arrays((5, 5), (5, 5))
+    np.testing.assert_array_equal(executable["main_params"](x), -x)
+    made = executable["main_params_1"](w)
+    np.testing.assert_allclose(executable["main"](x, made), x @ w, rtol=1e-4, atol=1e-5)
+
+
+def test_constants_are_made_with_the_parameters():
+    text = """
+    !v = tensor<4xf32>
+    func.func @main(%x: !v) -> !v attributes {graph.num_inputs = 1 : i64} {
+      %c = arith.constant dense<[0.5, 0.25, 1.0, -1.0]> : !v
+      %0 = "graph.exp"(%c) : (!v) -> !v
+      %1 = "graph.nn_softmax"(%0) {axis = 0 : i64} : (!v) -> !v
+      %2 = "graph.add"(%1, %x) : (!v, !v) -> !v
+      return %2 : !v
+    }"""
+    constant = np.array([0.5, 0.25, 1.0, -1.0])
+    executable = compare_levels(text, lambda x: softmax(np.exp(constant)) + x, arrays((4,)), [])
+    assert [argument.name for argument in executable["main"].arguments][1].startswith("constant.")
+
+
+HIDDEN = """
+!n = tensor<?xf32, #graph.shape<["n"]>>
+!k = tensor<?xf32, #graph.shape<["k"]>>
+!s = tensor<f32>
+func.func @main(%x: tensor<1xf32>, %v: !n, %w: !k) -> !n attributes {graph.num_inputs = 1 : i64} {
+  %0 = "graph.add"(%v, %w) : (!n, !k) -> !n
+  %1 = "graph.nn_softmax"(%0) {axis = 0 : i64} : (!n) -> !n
+  %2 = "graph.max"(%1) {axes = array<i64: 0>, keepdims = false} : (!n) -> !s
+  %3 = "graph.broadcast_to"(%x) {shape = #graph.shape<["n"]>} : (tensor<1xf32>) -> !n
+  %4 = "graph.multiply"(%3, %2) : (!n, !s) -> !n
+  return %4 : !n
+}
+"""
+
+
+def test_a_symbol_that_only_a_parameter_shows():
+    def reference(x: np.ndarray, v: np.ndarray, w: np.ndarray) -> np.ndarray:
+        return np.full(len(v), softmax(v + w).max() * x[0])
+
+    executable = compare_levels(HIDDEN, reference, arrays((1,)), arrays((7,), (7,)))
+    with pytest.raises(ExecutionError, match="'main_params' requires n == k"):
+        executable["main_params"](*arrays((7,), (6,)))
+
+
+def test_what_is_updated_in_place_is_no_parameter():
+    text = """
+    !v = tensor<2x8x4xf32>
+    !k = tensor<1x2x4xf32>
+    func.func @main(%k: !k, %c: !v {graph.inout = 0 : i64}, %d: !v {graph.inout = 1 : i64})
+        -> (!v, !v) attributes {graph.num_inputs = 1 : i64} {
+      %0:2 = "graph.nn_kv_append"(%c, %d, %k, %k) {position = #graph.shape<[3]>}
+          : (!v, !v, !k, !k) -> (!v, !v)
+      return %0#0, %0#1 : !v, !v
+    }"""
+    executable = compile(text, opt_level=3)
+    assert executable.functions == ("main",)
+    key, first, second = arrays((1, 2, 4), (2, 8, 4), (2, 8, 4))
+    executable["main"](key, first, second)
+    np.testing.assert_array_equal(first[:, 3], key[0])

@@ -81,7 +81,7 @@ def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem |
     kv_heads = operands.keys.argument.shape[2 if batched else 0]
     if heads is None or width is None or depth is None or kv_heads is None:
         return None
-    if not isinstance(out.element, _FLOATS):
+    if not isinstance(out.element, _FLOATS) or 0 in out.shape:
         return None
     lanes = target.f32_lanes
     while lanes > 2 and (width % lanes or depth % lanes):
