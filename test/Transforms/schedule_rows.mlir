@@ -90,3 +90,33 @@ func.func @sums(%x: tensor<577x129xf32>) -> tensor<129xf32> {
   %y = "graph.sum"(%x) {axes = array<i64: 0>, keepdims = false} : (tensor<577x129xf32>) -> tensor<129xf32>
   return %y : tensor<129xf32>
 }
+
+// A long sum is one of blocks: before the next block its part goes to a total, and what that rounds away
+// to another one. A sum of one block is that block's.
+// V4-LABEL: func.func private @sum_2(
+// V4:         %[[PARTS:.*]]:3 = scf.for %[[FIRST:[^ ]*]] = {{.*}} step %c2048 iter_args(
+// V4:           scf.if
+// V4:             %[[TOTAL:.*]] = arith.addf
+// V4-NEXT:        %[[MOVED:.*]] = arith.subf %[[TOTAL]],
+// V4-NEXT:        arith.subf %{{.*}}, %[[MOVED]]
+// V4-NEXT:        arith.addf
+// V4:           scf.for {{.*}} step %c64 iter_args(
+// V4:         scf.if
+// V4:           arith.cmpf ord
+// V4:           arith.addf %[[PARTS]]#1,
+// V4:         vector.create_mask
+func.func @long_sum(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<f32> {
+  %y = "graph.sum"(%x) {axes = array<i64: 0>, keepdims = false}
+    : (tensor<?xf32, #graph.shape<["n"]>>) -> tensor<f32>
+  return %y : tensor<f32>
+}
+
+// As many numbers as one block has at most need none.
+// V4-LABEL: func.func private @sum_3(
+// V4-NOT:     arith.cmpf ord
+// V4:         return
+func.func @negative_long_sum(%x: tensor<2048xf32>) -> tensor<f32> {
+  %y = "graph.sum"(%x) {axes = array<i64: 0>, keepdims = false}
+    : (tensor<2048xf32>) -> tensor<f32>
+  return %y : tensor<f32>
+}

@@ -31,7 +31,17 @@ from relax_mlir.schedule.build.lanes import (
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.memory import row_major
 
-from .lane_loops import UNROLL, Carried, LaneBody, ShortRow, paired, unrolled, vector_range
+from .cascade import BLOCK, OUTER_BLOCK, ROWS, in_blocks, is_sum
+from .lane_loops import (
+    UNROLL,
+    Carried,
+    LaneBody,
+    ShortRow,
+    masked_rest,
+    paired,
+    unrolled,
+    vector_range,
+)
 from .plan import Plan, fills_registers
 from .search import Search, order_of
 
@@ -117,24 +127,59 @@ class ClusterEmitter:
                 return self._short_row(self.short, along, carried)
             if self.short is not None:
                 return self.short.walk(lanes, along, carried)
-            begin: Index = 0
-            if is_simple:
-                begin = loops.sub(extent, loops.mod(extent, lanes * UNROLL))
-                carried = self._unrolled(begin, along, carried)
-            return vector_range(begin, extent, lanes, along, carried)
+            return self._along_lanes(extent, along, carried, is_simple)
 
         def step(i: ir.Value, *c: ir.Value) -> Carried:
             inside = point.at(axis, Uniform(i))
             return self._loops(rest, lane_axis, inside, list(c), body, is_straight)
 
-        return loops.for_range(0, extent, 1, step, carried)
+        def some(start: Index, stop: Index, c: Carried) -> Carried:
+            return loops.for_range(start, stop, 1, step, c)
 
-    def _unrolled(self, stop: Index, body: LaneBody, carried: Carried) -> Carried:
+        block = OUTER_BLOCK if rest else ROWS
+        return in_blocks(0, extent, block, self._sums(carried), carried, some)
+
+    def _along_lanes(
+        self, extent: Index, body: LaneBody, carried: Carried, is_simple: bool
+    ) -> Carried:
+        """All vectors of an extent, several at a time if bodies are simple."""
+        lanes, sums = self.plan.lanes, self._sums(carried)
+        if is_simple:
+            together = lanes * UNROLL
+            begin = loops.sub(extent, loops.mod(extent, together))
+
+            def groups(start: Index, stop: Index, c: Carried) -> Carried:
+                return self._unrolled(start, stop, body, c)
+
+            carried = in_blocks(0, begin, together * BLOCK, sums, carried, groups)
+            return vector_range(begin, extent, lanes, body, carried)
+        rest = loops.mod(extent, lanes)
+        end = loops.sub(extent, rest)
+
+        def vectors(start: Index, stop: Index, c: Carried) -> Carried:
+            return vector_range(start, stop, lanes, body, c, exact=True)
+
+        carried = in_blocks(0, end, lanes * BLOCK, sums, carried, vectors)
+        return masked_rest(end, rest, lanes, body, carried)
+
+    def _sums(self, carried: Carried) -> list[bool]:
+        """Which of the values that loops carry are sums of floats, added in any order."""
+        found: list[bool] = []
+        for stage in self.cluster.stages if carried else ():
+            if not stage.has_reduction:
+                continue
+            combiner = self.combiners[stage]
+            ops = (None,) * len(stage.results) if combiner is None else combiner.ops
+            found += [op is not None and is_sum(op) for op in ops]
+            found += [False] * (self._carries(stage) - len(stage.results))
+        return found
+
+    def _unrolled(self, start: Index, stop: Index, body: LaneBody, carried: Carried) -> Carried:
         """Several vectors at a time up to `stop`: all loads first, then all stores.
 
         Reductions have independent sets of accumulators, joined at the end, if registers hold them.
         """
-        if isinstance(stop, int) and stop == 0:
+        if isinstance(stop, int) and stop == start:
             return carried
         count, lanes = len(carried), self.plan.lanes
 
@@ -147,13 +192,13 @@ class ClusterEmitter:
         kernel, stages = self.evaluator.kernel, self.cluster.stages
         is_full = fills_registers(stages, kernel.placement.inlining, kernel.target)
         if carried and is_full:
-            return paired(self.evaluator, 0, stop, lanes, vector, carried)
+            return paired(self.evaluator, start, stop, lanes, vector, carried)
 
         def one(base: ir.Value, number: int, held: Carried) -> Carried:
             return vector(base, number, held[number * count : (number + 1) * count])
 
         fresh = self.fresh * (UNROLL - 1) if carried else []
-        sets = unrolled(self.evaluator, 0, stop, lanes, one, [*carried, *fresh])
+        sets = unrolled(self.evaluator, start, stop, lanes, one, [*carried, *fresh])
         return self._join(sets, count)
 
     def _short_row(self, row: ShortRow, body: LaneBody, carried: Carried) -> Carried:

@@ -29,7 +29,12 @@ def vector_range(
     end = loops.sub(stop, rest)
     if not (isinstance(extent, int) and extent < lanes):
         found = loops.for_range(start, end, lanes, lambda i, *c: body(i, None, list(c)), found)
-    if exact or (isinstance(rest, int) and rest == 0):
+    return found if exact else masked_rest(end, rest, lanes, body, found)
+
+
+def masked_rest(end: Index, rest: Index, lanes: int, body: LaneBody, found: Carried) -> Carried:
+    """One masked vector for the `rest` of an extent behind its full vectors, if there is one."""
+    if isinstance(rest, int) and rest == 0:
         return found
 
     def tail() -> Carried:
