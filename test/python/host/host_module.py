@@ -37,11 +37,19 @@ def segments(operands: int, results: int = 0) -> str:
     return f"operandSegmentSizes = array<i32: {ins}>, resultSegmentSizes = array<i32: {outs}>"
 
 
-def call(kernel: str, tensors: Sequence[str], types: Sequence[str], symbols: str = "") -> str:
-    """The text of a call of a kernel that writes its last tensor."""
+def call(
+    kernel: str,
+    tensors: Sequence[str],
+    types: Sequence[str],
+    symbols: str = "",
+    updates: bool = False,
+) -> str:
+    """The text of a call of a kernel that fills its last tensor, or updates it."""
+    updated = "array<i64: 0>" if updates else "array<i64>"
     return (
         f'"graph.call_dps"({", ".join(tensors)}) {{callee = @{kernel}, num_outs = 1 : i64, '
-        f"sym_args = #graph.shape<[{symbols}]>, {segments(len(tensors))}}} : "
+        f"sym_args = #graph.shape<[{symbols}]>, updates = {updated}, "
+        f"{segments(len(tensors))}}} : "
         f"({', '.join(types)}) -> ()"
     )
 

@@ -59,7 +59,7 @@ func.func @branches(%x: {N}, %y: {OPEN}) -> {OPEN} {{
     %s = {storage("4*k")}
     %1 = {allocate(K, "%s")}
     {double("%0", "%1", K)}
-    {call("add_symbol", ["%1"], [K], '"k"')}
+    {call("add_symbol", ["%1"], [K], '"k"', updates=True)}
     %2 = "graph.match_cast"(%1) : ({K}) -> {OPEN}
     scf.yield %2 : {OPEN}
   }} else {{
