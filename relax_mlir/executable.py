@@ -208,6 +208,7 @@ class Function:
         release = executable._library.rx_release
         self._fresh = [FreshResult(result, release) for result in self.results]
         self._plans: dict[tuple[int, ...], Plan] = {}
+        self._updates = any(argument.inout for argument in self.arguments)
         self.facts = tuple(signature["facts"])
         entry = getattr(executable._library, f"rx_fn_{name}")
         self._entry = ctypes.cast(entry, ctypes.c_void_p).value
@@ -270,7 +271,11 @@ class BoundCall:
         # What descriptors point to, by the address of the dims, which is of one descriptor only.
         described = map(self._describe_argument, range(len(arrays)), self._args, arrays)
         self._kept = {ctypes.addressof(kept[1]): kept for kept in described}
-        self._lent = [self._describe_buffer(i, buffer) for i, buffer in enumerate(buffers)]
+        self._lent = {
+            i: self._describe_buffer(i, buffer)
+            for i, buffer in enumerate(buffers)
+            if buffer is not None
+        }
         self._spans = self._separate_spans()
         self._call = Call(
             function.executable._context,
@@ -281,7 +286,7 @@ class BoundCall:
             len(buffers),
         )
         self._enter, self._operand = library.rx_call, ctypes.byref(self._call)
-        self._plan = function._plan(*(i for i, kept in enumerate(self._lent) if kept))
+        self._plan = function._plan(*self._lent)
         self._packed = None if self._plan.fresh else self._plan.values(buffers, arrays, ())
         self._is_lent_all = not self._plan.fresh and not self._plan.updated
 
@@ -301,9 +306,7 @@ class BoundCall:
         except TensorError as error:
             raise ExecutionError(f"{self._label(index)}: {error}") from error
 
-    def _describe_buffer(self, index: int, buffer: Any) -> Kept | None:
-        if buffer is None:
-            return None
+    def _describe_buffer(self, index: int, buffer: Any) -> Kept:
         slot = Slot(self._function.results[index].dtype, is_written=True)
         try:
             return describe(self._results[index], buffer, slot)
@@ -321,12 +324,12 @@ class BoundCall:
     def _separate_spans(self) -> list[Span]:
         """Where the arrays lie, if some are written to; refuses those that overlap."""
         arguments, results = self._function.arguments, self._function.results
-        if not any(argument.inout for argument in arguments) and not any(self._lent):
+        if not self._function._updates and not self._lent:
             return []
         spans = [span(self._args[i], a.inout, i) for i, a in enumerate(arguments)]
-        for i, tensor in enumerate(self._results):
-            alias = results[i].alias
-            if self._lent[i] and (alias is None or self._args[alias].data != tensor.data):
+        for i in self._lent:
+            tensor, alias = self._results[i], results[i].alias
+            if alias is None or self._args[alias].data != tensor.data:
                 spans.append(span(tensor, True, len(arguments) + i))
         overlap = first_overlap(spans)
         if overlap:
@@ -382,16 +385,14 @@ class BoundCall:
             OutOfMemoryError: there is no memory for a result, for temporaries, or in a kernel.
             UsageError: `threads` is no integer or negative.
         """
-        if threads is not None or not self._is_lent_all:
-            return self._run(0 if threads is None else _thread_count(threads))
-        status = self._enter(self._operand)
-        if status:
-            self._fail(status)
-        return self._packed
-
-    def _run(self, threads: int) -> Any:
-        owners, rooms = self._plan.owners()
-        status = self._library.rx_call_on(self._operand, threads, rooms)
+        if threads is None and self._is_lent_all:
+            status = self._enter(self._operand)  # in two thirds of the time
+            if status:
+                self._fail(status)
+            return self._packed
+        number = 0 if threads is None else _thread_count(threads)
+        owners, rooms = (None, None) if self._is_lent_all else self._plan.owners()
+        status = self._library.rx_call_on(self._operand, number, rooms)
         if status:
             self._fail(status)
         return self._plan.values(self._buffers, self._values, owners) if owners else self._packed
@@ -406,6 +407,8 @@ def _thread_count(threads: object) -> int:
 
 
 def _natural(name: str, number: object) -> int:
+    if type(number) is int and number >= 0:
+        return number
     if isinstance(number, bool) or not hasattr(number, "__index__"):
         raise UsageError(f"{name} is {number!r}; expects an integer of 0 or more")
     found = operator.index(number)

@@ -43,11 +43,11 @@ class FreshResult:
         bf16 becomes `ml_dtypes.bfloat16` if that package is installed, else uint16 with the same
         bits.
         """
-        data, rank, *dims = owner.args[0][:]
+        words = owner.args[0][:]
         owner.__array_interface__ = {
             "version": 3,
-            "data": (data, False),
-            "shape": tuple(dims[:rank]),
+            "data": (words[0], False),
+            "shape": tuple(words[2 : 2 + words[1]]),
             "typestr": self._typestr,
         }
         array = np.asarray(owner)
