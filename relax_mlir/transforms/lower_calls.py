@@ -278,10 +278,11 @@ def _call_dps(call: Call, updated: Mapping[int, int]) -> list[ir.Value]:
     """Builds the call that fills its results; returns them."""
     ins, symbols = call.ins, () if isinstance(call, CallOp) else call.symbol_arguments
     for out in call.outs if isinstance(call, CallOp) else ():
-        if not TensorType.of(out).is_exact:
-            name = f"@{call.callee_name}"
+        if not is_tensor(out) or not TensorType.of(out).is_exact:
             raise PassFailure(
-                call, f"returns '{out.type}', whose dims '{name}' alone knows; have it inlined"
+                call,
+                f"returns '{out.type}', but '@{call.callee_name}', which is not inlined, can "
+                "return tensors of dims that its caller knows only",
             )
     outs = [
         ins[updated[index]] if index in updated else AllocTensorOp.build(annotation_of(out)).result

@@ -45,3 +45,19 @@ func.func @loop_carries_unknown_size(%x: tensor<?xf32>, %n: index) -> tensor<?xf
 func.func @no_such_result(%x: tensor<4xf32> {graph.inout = 1 : i64}) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
+
+// -----
+
+#none = array<i32: 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+
+func.func private @shape() -> !graph.shape_value<[4]> attributes {graph.noinline} {
+  %0 = "graph.make_shape"() {dims = #graph.shape<[4]>} : () -> !graph.shape_value<[4]>
+  return %0 : !graph.shape_value<[4]>
+}
+
+func.func @call_of_a_shape() {
+  // expected-error @below {{'graph.call' op returns '!graph.shape_value<[4]>', but '@shape', which is not inlined, can return tensors}}
+  %0 = "graph.call"() {callee = @shape, operandSegmentSizes = #none, resultSegmentSizes = #out1} : () -> !graph.shape_value<[4]>
+  return
+}
