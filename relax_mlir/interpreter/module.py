@@ -139,6 +139,9 @@ class Call:
         frame = Frame(code, signature, symbols=signature.bind(self._arguments))
         with function.module._context, ir.Location.unknown(), np.errstate(all="ignore"):
             found = frame.run(signature.function.entry_block, self._arguments)
+        if any(argument.inout for argument in function.arguments):
+            # A result may be the old contents of an argument that another result updates.
+            found = [value.copy() if isinstance(value, np.ndarray) else value for value in found]
         values = [self._result(index, value) for index, value in enumerate(found)]
         return values[0] if len(values) == 1 else tuple(values) or None
 

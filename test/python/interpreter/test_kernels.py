@@ -18,7 +18,8 @@ TYPES = """
 def kernel(body: str, symbols: str = ""):
     """A function of two arrays, the second of which the kernel's body writes to."""
     call = "operandSegmentSizes = array<i32: 1, 1" + ", 0" * 30 + ">, resultSegmentSizes = "
-    call += "array<i32: 0" + ", 0" * 7 + ">, num_outs = 1 : i64, sym_args = #graph.shape<[]>"
+    call += "array<i32: 0" + ", 0" * 7 + ">, num_outs = 1 : i64, updates = array<i64>"
+    call += ", sym_args = #graph.shape<[]>"
     text = f"""{TYPES}
 func.func private @kernel(%x: !m, %y: !m) attributes {{tir.prim_func, tir.scheduled,
     tir.num_outs = 1 : i64}} {{

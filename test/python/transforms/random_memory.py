@@ -6,7 +6,8 @@ told by its name (`KERNELS`); all numbers are small integers, so order does not 
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 from memory_machine import Kernel
@@ -50,6 +51,14 @@ ARGUMENTS = (Value("%x", "n"), Value("%y", "m"), Value("%z", "n"), Value("%w", "
 class RandomProgram:
     """A function `main` of `ARGUMENTS`, a condition and a number of rounds, and its kernels."""
 
+    parameters: ClassVar[tuple[Value, ...]] = ARGUMENTS
+    head: ClassVar[tuple[str, ...]] = (
+        "%zero = arith.constant 0 : index",
+        "%one = arith.constant 1 : index",
+    )
+
+    advance: ClassVar[str] = "{new} = arith.addi {old}, %one : index"
+
     seed: int
     size: int = 12
     lines: list[str] = field(default_factory=list)
@@ -58,10 +67,10 @@ class RandomProgram:
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
-        values = list(ARGUMENTS)
+        values = list(self.parameters)
         self.block(values, self.size, 0)
         returned = [self.pick(values) for _ in range(self.random.randint(1, 3))]
-        for index, argument in enumerate(ARGUMENTS):
+        for index, argument in enumerate(self.parameters):
             if self.random.random() < 0.5:
                 self.inout[index] = len(returned)
                 returned.append(self.pick(values, argument.type))
@@ -70,22 +79,25 @@ class RandomProgram:
     @property
     def text(self) -> str:
         """The module."""
-        arguments = ", ".join(
-            f"{a.name}: {a.type}"
-            + (f" {{graph.inout = {self.inout[i]} : i64}}" if i in self.inout else "")
-            for i, a in enumerate(ARGUMENTS)
-        )
         names, types = _listed(self.returned)
         return "\n".join(
             [
                 *_kernels(),
-                f"func.func @main({arguments}, %c: i1, %rounds: index) -> ({types}) {{",
-                "  %zero = arith.constant 0 : index",
-                "  %one = arith.constant 1 : index",
+                f"func.func @main({self.signature}, %c: i1, %rounds: index) -> ({types}) {{",
+                *self.head,
                 *self.lines,
                 f"  return {names} : {types}",
                 "}",
             ]
+        )
+
+    @property
+    def signature(self) -> str:
+        """The tensors that `main` takes, and which results they are the updated values of."""
+        return ", ".join(
+            f"{a.name}: {a.type}"
+            + (f" {{graph.inout = {self.inout[i]} : i64}}" if i in self.inout else "")
+            for i, a in enumerate(self.parameters)
         )
 
     def arguments(self, n: int, m: int, condition: bool, rounds: int) -> list:
@@ -106,6 +118,9 @@ class RandomProgram:
     def fresh(self) -> str:
         self.number += 1
         return f"%v{self.number}"
+
+    def new(self, symbol: str, flat: bool = False) -> Value:
+        return replace(self.parameters[0], name=self.fresh(), symbol=symbol, flat=flat)
 
     def pick(self, values: Sequence[Value], type_: str | None = None) -> Value:
         """A value, of a type if that is given; late ones rather than early ones."""
@@ -138,7 +153,7 @@ class RandomProgram:
 
     def reshape(self, values: list[Value], depth: int) -> None:
         old = self.pick(values)
-        values.append(Value(self.fresh(), old.symbol, not old.flat))
+        values.append(self.new(old.symbol, not old.flat))
         self.emit("unflatten" if old.flat else "flatten", [old], [values[-1]])
 
     def cast(self, values: list[Value], depth: int) -> None:
@@ -146,12 +161,12 @@ class RandomProgram:
         old = self.pick(values)
         symbol = f"k{self.random.randint(0, 5)}"
         is_new = old.symbol and symbol not in {value.symbol for value in values}
-        new = Value(self.fresh(), symbol if is_new else old.symbol, old.flat)
+        new = self.new(symbol if is_new else old.symbol, old.flat)
         self.add(f'{new.name} = "graph.match_cast"({old.name}) : ({old.type}) -> {new.type}')
         values.append(new)
 
     def constant(self, values: list[Value], depth: int) -> None:
-        values.append(Value(self.fresh(), ""))
+        values.append(self.new(""))
         number = self.number % 7
         self.add(f"{values[-1].name} = arith.constant dense<{number}.0> : {values[-1].type}")
 
@@ -183,7 +198,7 @@ class RandomProgram:
         self.add(f"scf.yield {yielded} : {types}", "}")
 
     def repeat(self, values: list[Value], depth: int) -> None:
-        """The same as `count` by scf.while, both parts of which may hold statements."""
+        """A loop both parts of which may hold statements."""
         entering, outer = self.carried(values), list(values)
         names, types = _listed(self.like(entering, values))
         before: list[Value] = []
@@ -205,7 +220,7 @@ class RandomProgram:
         inner = self.nested([*outer, *after], depth)
         yielded, _ = _listed([self.pick(inner, value.type) for value in entering])
         self.add(
-            f"{following} = arith.addi {j}, %one : index",
+            self.advance.format(new=following, old=j),
             f"scf.yield {yielded}, {following} : {types}",
             "}",
         )
@@ -221,7 +236,7 @@ class RandomProgram:
 
     def like(self, models: Sequence[Value], values: list[Value]) -> list[Value]:
         """New values with the types of others, which join the values."""
-        new = [Value(self.fresh(), model.symbol, model.flat) for model in models]
+        new = [self.new(model.symbol, model.flat) for model in models]
         values += new
         return new
 
