@@ -205,6 +205,7 @@ class SplitOp(InferredSlotOp, name="split", traits=[ext.Pure]):
 
     C1  `axis` is in range
     C2  the extents are known and do not provably sum to something else than the dim
+    C3  there is one operand
 
     Source: TVM `relax.split`, with extents in place of cut points so that each result's dim is
     written where it is used.

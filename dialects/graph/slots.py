@@ -6,11 +6,13 @@ once the bindings allow better.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from relax_mlir.bindings import ext, ir
 
-from .op import GraphOp, annotation_of
+from .op import Annotation, GraphOp, annotation_of
 from .types import ShapeError
 
 Slotted = TypeVar("Slotted", bound="SlotOp")
@@ -87,9 +89,28 @@ class InferredSlotOp(SlotOp):
         built = cls.to_attributes(attributes)
         return cls.create(operands, cls.result_types(annotations, built), built)
 
+    @classmethod
+    def apply_rule(
+        cls, annotations: Sequence[Annotation | None], attributes: Mapping[str, ir.Attribute]
+    ) -> list[Annotation]:
+        """As other operators do it; the rule says how many operands there may be."""
+        expected = _num_operands(cls)
+        if expected not in (None, len(annotations)):
+            raise ShapeError(f"expects {expected} operand(s), but got {len(annotations)}")
+        return super().apply_rule(annotations, attributes)
+
     def slots(self) -> list[ir.Value | None]:
         """The operands."""
         return list[ir.Value | None](self.ins)
+
+
+@cache
+def _num_operands(cls: type[InferredSlotOp]) -> int | None:
+    """How many operands the rule of an op takes, None if any number."""
+    parameters = signature(cls.infer_return_type).parameters
+    operands = [parameters[name] for name in parameters.keys() - cls.declared_attributes().keys()]
+    kinds = [parameter.kind for parameter in operands]
+    return None if Parameter.VAR_POSITIONAL in kinds else len(kinds)
 
 
 def _segments(used: int, slots: int) -> ir.Attribute:

@@ -13,11 +13,10 @@ An unknown dim of an argument becomes a symbol, which each call binds, that of t
 names it if there is one; operators are deduced anew from there. What nothing tells, dims of what
 regions yield, of what loops carry, and of what functions return, a match_cast binds where the
 value appears. A function that stays a call takes arguments under the annotations of its
-parameters, which are checked. A cast of what was cast to `!graph.object` is one of the value
-itself. Regions that bind the same name get names that differ.
+parameters, which are checked. Regions that bind the same name get names that differ.
 
-Needs: nothing. Leaves: known dims of every tensor. Fails at a tensor of unknown rank, and at a
-`!graph.object`, which compiled code cannot hold.
+Needs: a verified module. Leaves: known dims of every tensor. Fails at a tensor of unknown rank, and
+at a `!graph.object`, which compiled code cannot hold.
 Source: paper §3.1 (coarse annotations are legal anywhere), §3.2.
 """
 
@@ -54,7 +53,6 @@ from relax_mlir.dialects.graph import (
     to_mlir,
 )
 from relax_mlir.passes import Pass, PassFailure
-from relax_mlir.rewriting import is_unused, safe_erase, walk_ops
 from relax_mlir.symbolic import Expr
 
 from .infer_shapes import Inference
@@ -83,8 +81,6 @@ class _Naming(Inference):
     def function(self, function: func.FuncOp) -> None:
         """Names the arguments, then what the body leaves unknown."""
         make_symbols_unique(function)
-        for cast in walk_ops(function, MatchCastOp):
-            _see_through_objects(cast)
         self.fresh = FreshSymbols(function)
         names = _names_by_casts(function)
         for index, argument in enumerate(function.arguments):
@@ -97,7 +93,6 @@ class _Naming(Inference):
         type_ = ir.FunctionType.get(types, function.type.results)
         function.attributes[FUNCTION_TYPE] = ir.TypeAttr.get(type_)
         super().function(function)
-        _drop_objects(function)
 
     def _named(self, annotation: Annotation, base: str) -> Annotation:
         """The annotation with a new symbol for each unknown dim."""
@@ -158,7 +153,7 @@ class _Naming(Inference):
     ) -> None:
         """Casts a value to known dims, unless they are known; `wanted` is declared of it."""
         annotation = annotation_of(value)
-        if _is_unknown(annotation) and not isinstance(op, MatchCastOp):
+        if _is_unknown(annotation):
             raise PassFailure(op, f"has '{value.type}', which compiled code cannot hold")
         users = [use.owner.opview for use in value.uses]
         if None not in dims_of(annotation) or all(isinstance(u, MatchCastOp) for u in users):
@@ -219,26 +214,3 @@ def _as_told(written: Annotation, told: Annotation) -> Annotation:
         return told
     dims = tuple(None if b is None else a for a, b in zip(written.dims, told.dims))
     return TensorType(dims, written.element)
-
-
-def _see_through_objects(cast: MatchCastOp) -> None:
-    """Has a cast take what was cast to an object, or to a tensor of unknown rank."""
-    source = cast.input
-    while _is_unknown(annotation_of(source)) and not isinstance(source.owner, ir.Block):
-        inner = source.owner.opview
-        if not isinstance(inner, MatchCastOp):
-            break
-        source = inner.input
-    if source != cast.input:
-        cast.operation.operands[0] = source
-
-
-def _drop_objects(function: func.FuncOp) -> None:
-    """Erases casts to objects that nothing uses any more; fails at one that is used."""
-    for cast in reversed(walk_ops(function, MatchCastOp)):
-        if _is_unknown(annotation_of(cast.result)):
-            if not is_unused(cast):
-                raise PassFailure(
-                    cast, f"has '{cast.result.type}', which compiled code cannot hold"
-                )
-            safe_erase(cast)

@@ -85,13 +85,13 @@ func.func private @callee(%x: tensor<?xf32, #graph.shape<["2*n"]>>) -> tensor<?x
 
 // -----
 
-// A cast of an object is one of what became the object.
-// CHECK-LABEL: func @objects(%arg0: tensor<4 x f32>) -> tensor<4 x f32>
-// CHECK-NEXT:    return %arg0
-func.func @objects(%x: tensor<4xf32>) -> tensor<?xf32> {
+// What becomes an object is known all the same.
+// CHECK-LABEL: func @objects(%arg0: tensor<4 x f32>) -> tensor<4 x f32>, tensor<4 x f32>
+// CHECK-NEXT:    return %arg0, %arg0
+func.func @objects(%x: tensor<4xf32>) -> (tensor<?xf32>, !graph.object) {
   %0 = "graph.match_cast"(%x) : (tensor<4xf32>) -> !graph.object
   %1 = "graph.match_cast"(%0) : (!graph.object) -> tensor<?xf32>
-  return %1 : tensor<?xf32>
+  return %1, %0 : tensor<?xf32>, !graph.object
 }
 
 // -----

@@ -14,14 +14,6 @@ func.func @negative_object(%x: !graph.object) {
 
 // -----
 
-func.func @negative_returned(%x: tensor<?xf32>) -> !graph.object {
-  // expected-error @below {{'graph.match_cast' op has '!graph.object', which compiled code cannot hold}}
-  %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> !graph.object
-  return %0 : !graph.object
-}
-
-// -----
-
 func.func @negative_cast(%x: tensor<?xf32>) {
   %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> !graph.object
   // expected-error @below {{'graph.match_cast' op asserts 'tensor<?xf64>', which 'tensor<?xf32, #graph.shape<["arg0_0"]>>' can never be}}

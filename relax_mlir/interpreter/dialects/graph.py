@@ -181,6 +181,8 @@ def call_dps(frame: Frame, op: CallDpsOp, *operands: np.ndarray) -> list[Any]:
     ins, outs = operands[:first], operands[first:]
     if op.callee_name in frame.code.libraries:
         results = _call_library(frame.code, op.callee_name, ins)
+    elif not PrimFunc.is_prim_func(frame.code.functions[op.callee_name]):
+        results = run_function(frame.code, frame.code.functions[op.callee_name], ins)
     else:
         numbers = frame.evaluate(op.symbol_arguments)
         results = run_program(frame.code, op.callee_name, ins, outs, numbers)

@@ -114,6 +114,12 @@ func.func @split_c1(%x: tensor<4xf32>) {
   return
 }
 
+func.func @split_c3(%x: tensor<4xf32>) {
+  // expected-error @below {{'graph.split' op expects 1 operand(s), but got 2}}
+  %0:2 = "graph.split"(%x, %x) {axis = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>, sizes = #graph.shape<[2, 2]>} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+  return
+}
+
 func.func @split_c2(%x: tensor<4xf32>) {
   // expected-error @below {{'graph.split' op splits dim 0 of 4 into extents of 5}}
   %0:2 = "graph.split"(%x) {axis = 0 : i64, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>, sizes = #graph.shape<[2, 3]>} : (tensor<4xf32>) -> (tensor<2xf32>, tensor<3xf32>)

@@ -27,7 +27,7 @@ func.func @static(%x: tensor<2x3x4xf32>, %y: tensor<f32>, %z: tensor<4xf32>, %u:
 func.func @symbolic(%x: tensor<?x?xf32, #graph.shape<["n", "m"]>>, %y: tensor<?x4xf32, #graph.shape<["n", 4]>>, %z: tensor<?x1xf32, #graph.shape<["n", 1]>>, %u: tensor<?x4xf32, #graph.shape<["m", 4]>>, %v: tensor<?x4xf32, #graph.shape<["m + n", 4]>>, %s: !graph.shape_value<["b"]>) {
   // CHECK: "graph.permute_dims"(%{{.*}}) {axes = array<i64: 1, 0>} : (tensor<?x?xf32, #graph.shape<["n", "m"]>>) -> tensor<?x?xf32, #graph.shape<["m", "n"]>>
   %0 = "graph.permute_dims"(%x) {axes = array<i64: 1, 0>} : (tensor<?x?xf32, #graph.shape<["n", "m"]>>) -> tensor<?x?xf32, #graph.shape<["m", "n"]>>
-  // CHECK: "graph.reshape"(%{{.*}}) {shape = #graph.shape<["n*m"]>} : (tensor<?x?xf32, #graph.shape<["n", "m"]>>) -> tensor<?xf32, #graph.shape<["n*m"]>>
+  // CHECK: "graph.reshape"(%{{.*}}) {shape = #graph.shape<["m*n"]>} : (tensor<?x?xf32, #graph.shape<["n", "m"]>>) -> tensor<?xf32, #graph.shape<["m*n"]>>
   %1 = "graph.reshape"(%x) {shape = #graph.shape<["n*m"]>} : (tensor<?x?xf32, #graph.shape<["n", "m"]>>) -> tensor<?xf32, #graph.shape<["n*m"]>>
   // CHECK: "graph.reshape"(%{{.*}}) {shape = #graph.shape<["2*n", 2]>} : (tensor<?x4xf32, #graph.shape<["n", 4]>>) -> tensor<?x2xf32, #graph.shape<["2*n", 2]>>
   %2 = "graph.reshape"(%y) {shape = #graph.shape<["2*n", 2]>} : (tensor<?x4xf32, #graph.shape<["n", 4]>>) -> tensor<?x2xf32, #graph.shape<["2*n", 2]>>

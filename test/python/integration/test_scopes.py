@@ -200,3 +200,41 @@ def test_symbols_that_casts_bind(coarse):
         np.testing.assert_array_equal(coarse["even"](x), x[:k])
     with pytest.raises(ExecutionError, match=r"'2\*k'"):
         coarse["even"](ones(5))
+
+
+BRANCHES = """
+!u = tensor<?xf32>
+!k = tensor<?xf32, #graph.shape<["k"]>>
+func.func @main(%x: !u, %y: !u) -> !u {
+  %zero = arith.constant 0 : index
+  %four = arith.constant 4 : index
+  %n = tensor.dim %x, %zero : !u
+  %is_short = arith.cmpi slt, %n, %four : index
+  %r = scf.if %is_short -> !u {
+    %0 = "graph.match_cast"(%x) : (!u) -> !k
+    %1 = "graph.exp"(%0) : (!k) -> !k
+    %2 = "graph.concat"(%1, %0) {axis = 0 : i64, TWO} : (!k, !k) -> !u
+    scf.yield %2 : !u
+  } else {
+    %0 = "graph.match_cast"(%y) : (!u) -> !k
+    %1 = "graph.exp"(%0) : (!k) -> !k
+    %2 = "graph.add"(%1, %x) : (!k, !u) -> !k
+    %3 = "graph.match_cast"(%2) : (!k) -> !u
+    scf.yield %3 : !u
+  }
+  %s = "graph.negative"(%r) : (!u) -> !u
+  return %s : !u
+}
+""".replace("TWO", TWO)
+
+
+@pytest.mark.parametrize("level", OPT_LEVELS)
+def test_branches_have_symbols_and_facts_of_their_own(level):
+    main = relax_mlir.compile(BRANCHES, opt_level=level)["main"]
+    random = np.random.default_rng(level)
+    for n, m in ((0, 7), (3, 0), (3, 9), (4, 4), (17, 17)):
+        x, y = (random.standard_normal(size).astype(np.float32) for size in (n, m))
+        expected = np.concatenate([np.exp(x), x]) if n < 4 else np.exp(y) + x
+        np.testing.assert_allclose(main(x, y), -expected, rtol=1e-5)
+    with pytest.raises(ExecutionError, match=r"graph\.add requires \w+ == arg0_0, but .*5.*6"):
+        main(ones(5), ones(6))
