@@ -72,7 +72,8 @@ static char* arena_mark(const Arena* arena) {
 }
 
 static int is_in(const Chunk* chunk, const char* mark) {
-  return mark >= chunk->data && mark <= chunk->data + chunk->size;
+  /* A mark at the end is the address of the header behind, so no other chunk has it. */
+  return (uintptr_t)mark - (uintptr_t)chunk->data <= (uintptr_t)chunk->size;
 }
 
 static void shrink(Arena* arena, Chunk* chunk, int64_t used) {
