@@ -10,6 +10,7 @@ casts, mostly.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from relax_mlir.analysis.affine import dims_of, operands_of
 from relax_mlir.bindings import arith, ir
@@ -65,6 +66,34 @@ class Factor:
         return frozenset().union(*map(dims_of, self.indices))
 
 
+class Summed(Protocol):
+    """A stage that adds up products of two sides, and the roles of its result's loops."""
+
+    @property
+    def stage(self) -> Stage:
+        """The stage."""
+
+    @property
+    def before(self) -> tuple[Stage, ...]:
+        """The stages in front of it that belong to it."""
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The loops that are walked one by one."""
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The loops that are walked as rows, outermost first."""
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The loops that are walked as columns, outermost first."""
+
+    @property
+    def packed(self) -> bool:
+        """Whether columns are a panel and the column in it."""
+
+
 @dataclass(frozen=True)
 class Contraction:
     """A stage that multiplies matrices, and the roles of its loops.
@@ -87,6 +116,11 @@ class Contraction:
     pairs: bool = False
     bf16: bool = False
     counts_pairs: bool = False
+
+    @property
+    def before(self) -> tuple[Stage, ...]:
+        """The stages that elements of either side go through."""
+        return (*self.lhs.casts, *self.rhs.casts)
 
 
 def find_contractions(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import arith, ir
-from relax_mlir.program.contraction import Contraction, loop_of
+from relax_mlir.program.contraction import Summed, loop_of
 from relax_mlir.program.program import (
     Computed,
     Empty,
@@ -44,7 +44,7 @@ class Epilogue:
     """
 
     kernel: Kernel
-    contractions: Sequence[Contraction]
+    contractions: Sequence[Summed]
     stages: Sequence[Stage]
     outputs: Sequence[Computed]
     shape: Sequence[Index]

@@ -117,10 +117,11 @@ class FewRows:
 class Quantized:
     """How quantised weights are multiplied.
 
-    Up to `few_rows` rows have a register block for each number of rows. More are in blocks of
-    `row_block`, whose totals for a panel stay in the L1 cache, by stretches of `stretch` blocks of
-    k, which stay in the L2 cache; in tile registers, blocks have `tile_rows` rows at most. From
-    `halved_rows` rows on, threads share rows rather than panels.
+    Up to `few_float_rows` rows of floats decode weights in registers, more to memory, once for all
+    rows. Up to `few_rows` rows of integers have a register block for each number of rows. More are
+    in blocks of `row_block`, whose totals for a panel stay in the L1 cache, by stretches of
+    `stretch` blocks of k, which stay in the L2 cache; in tile registers, blocks have `tile_rows`
+    rows at most. From `halved_rows` rows on, threads share rows rather than panels.
 
     Tasks have `task_bytes` of weights at least for up to `task_rows` rows, fewer for more rows;
     there are `tasks` if that is possible, of up to `most_panels` panels and `totals` vectors of
@@ -137,6 +138,7 @@ class Quantized:
     multiplied as a few rows are.
     """
 
+    few_float_rows: int = 2
     few_rows: int = 8
     row_block: int = 128
     stretch: int = 128
@@ -264,6 +266,7 @@ FAMILIES = {
         """2026-11-24, Zen 4. Weights ahead: of 0.5 to 8 KiB the best; low blocks that prefetch are
         slower. Four rows of quantised weights at once: slower than two. Keys from 448 products
         on.""",
+        quantized=Quantized(few_float_rows=8),
         attention=Attention(keys=Prefetch(8192, 2), work=448),
     ),
     "zen5": Family(
@@ -274,6 +277,7 @@ FAMILIES = {
         channel 1.04 to 1.06.""",
         products=Products(row_panels=2),
         quantized=Quantized(
+            few_float_rows=8,
             rows=(4, 1),
             panels=2,
             most_panels=16,
@@ -298,6 +302,7 @@ FAMILIES = {
         blocks of a megabyte of rows 1.2; tasks 16 times as long: 5 rows of int8 2.4.""",
         products=Products(unroll=2, is_operand=True, prefetch_rows=1, widened_from=9),
         quantized=Quantized(
+            few_float_rows=8,
             rows=(8, 4, 1),
             own_addresses=True,
             few_8=Prefetch(16384, 2, always=True),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from relax_mlir.analysis.affine import dims_of
 from relax_mlir.bindings import arith, ir
 from relax_mlir.program.access import root_of
-from relax_mlir.program.contraction import Contraction, Factor
+from relax_mlir.program.contraction import Contraction, Factor, Summed
 from relax_mlir.program.program import (
     Argument,
     Computed,
@@ -58,12 +58,12 @@ def _prepare_sizes(kernel: Kernel, tensor: Tensor) -> None:
 
 
 def epilogue_of(
-    kernel: Kernel, blocking: Blocking, contractions: Sequence[Contraction], shape: Sequence[Index]
+    kernel: Kernel, blocking: Blocking, contractions: Sequence[Summed], shape: Sequence[Index]
 ) -> Epilogue:
     """The stages behind the contractions."""
     program = kernel.placement.program
     done = {c.stage for c in contractions}
-    done |= {stage for c in contractions for stage in (*c.lhs.casts, *c.rhs.casts)}
+    done |= {stage for c in contractions for stage in c.before}
     outputs = [result for stage in program.stages for result in stage.results]
     outputs = [result for result in outputs if _is_output(kernel, result)]
     return Epilogue(
@@ -77,16 +77,14 @@ def epilogue_of(
     )
 
 
-def kept_columns(
-    kernel: Kernel, contractions: Sequence[Contraction], shape: Sequence[Index]
-) -> Index:
+def kept_columns(kernel: Kernel, contractions: Sequence[Summed], shape: Sequence[Index]) -> Index:
     """The number of columns: those of packed weights that a slice keeps, else all."""
     return kept_extent(kernel, contractions, contractions[0].columns, shape, -1)
 
 
 def kept_extent(
     kernel: Kernel,
-    contractions: Sequence[Contraction],
+    contractions: Sequence[Summed],
     loops: Sequence[int],
     shape: Sequence[Index],
     axis: int,

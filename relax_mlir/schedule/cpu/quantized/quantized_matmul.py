@@ -1,7 +1,7 @@
 """The rule for products with a quantised matrix: recognises decoding inside of the contraction.
 
     %c = linalg.generic over (m.., p, r, b, half, group, place)
-           total + left * (scale * (number(data, half) - zero) + minimum)    ->   quantized_kernel
+           total + left * (scale * (number(data, half) - zero) + minimum)    ->   quantized_floats
     %o = linalg.generic (elementwise) %c, %residual                               + epilogue
 
 The left side is f32, or 8-bit blocks: number * scale, plus an offset maybe.
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.graph.quantized import PANEL, Scheme
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.program.contraction import Contraction, Factor, constant_of, loop_of, loops_of
+from relax_mlir.program.contraction import constant_of, loop_of, loops_of
 from relax_mlir.program.decoders import Decoder, find_decoder
 from relax_mlir.program.program import Argument, Computed, Program, Reshape, Stage, Tensor
 from relax_mlir.rewriting import defining_op
@@ -29,31 +29,31 @@ from relax_mlir.schedule.cpu.product.sides import epilogue_of, kept_columns, pre
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Target
 
+from .quantized_floats import emit_floats
 from .quantized_integers import emit_integers
-from .quantized_kernel import Tiles, emit_quantized
 from .quantized_panels import Left, Panels, Problem
 
 _SPLIT = (2, 4, 4)
 
 
 @dataclass(frozen=True)
-class Decoded:
-    """A contraction whose right side is decoded; `left` and `right` are the tensors that are read.
+class QuantizedProduct:
+    """A contraction whose right side is decoded; see `Summed`.
 
-    `decoders` are stages in front of it that belong to it.
-
-    `left` is f32, or 8-bit numbers, their scale and maybe their offset; `right` are the parts of
-    the matrix.
+    `left` and `right` are the tensors that are read: f32 elements, or 8-bit ones, their scale and
+    maybe their offset; and the parts of the matrix.
     """
 
     stage: Stage
-    decoders: tuple[Stage, ...]
+    before: tuple[Stage, ...]
     rows: tuple[int, ...]
     columns: tuple[int, int]
     blocks: int
     scheme: Scheme
     left: tuple[Tensor, ...]
     right: Mapping[str, Tensor]
+    batch: tuple[int, ...] = ()
+    packed: bool = True
 
 
 def schedule_quantized_matmul(kernel: PrimFunc, target: Target) -> bool:
@@ -64,7 +64,7 @@ def schedule_quantized_matmul(kernel: PrimFunc, target: Target) -> bool:
     return rewrite(kernel, target, find_decoded, lambda k, found: _emit(k, target, found))
 
 
-def find_decoded(program: Program) -> Decoded | None:
+def find_decoded(program: Program) -> QuantizedProduct | None:
     """The one contraction of a program that decodes its right side, if that is its only one."""
     found = None
     for stage in program.stages:
@@ -79,7 +79,7 @@ def find_decoded(program: Program) -> Decoded | None:
     return found
 
 
-def match_decoded(stage: Stage) -> Decoded | None:
+def match_decoded(stage: Stage) -> QuantizedProduct | None:
     """The stage as a product with a decoded matrix, or None."""
     if len(stage.inits) != 1 or stage.block is None or constant_of(stage.inits[0].tensor) != 0:
         return None
@@ -115,7 +115,7 @@ class _Matcher:
             return None
         return ir.BlockArgument(value).arg_number
 
-    def assign(self, left: ir.Value, decoder: Decoder) -> Decoded | None:
+    def assign(self, left: ir.Value, decoder: Decoder) -> QuantizedProduct | None:
         """Gives the loops their roles; None if the left side is of another kind."""
         stage = self.stage
         p, r, b, half, group, place_ = decoder.loops
@@ -138,7 +138,7 @@ class _Matcher:
             return None
         tensors = [operand.tensor for operand in stage.reads]
         before = tuple(t.stage for t in tensors if isinstance(t, Computed))
-        return Decoded(stage, before, rows, (p, r), blocks, decoder.scheme, sources, right)
+        return QuantizedProduct(stage, before, rows, (p, r), blocks, decoder.scheme, sources, right)
 
     def _reads(self, number: int, loops: tuple[int, ...]) -> bool:
         """Whether a read is at these loops."""
@@ -206,7 +206,7 @@ def _is_whole_input(tensor: Tensor) -> bool:
     return isinstance(tensor, Argument) and tensor.out is None
 
 
-def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
+def _emit(kernel: Kernel, target: Target, found: QuantizedProduct) -> None:
     """Emits the body of the scheduled function."""
     prepare_program(kernel)
     stage = found.stage
@@ -214,16 +214,14 @@ def _emit(kernel: Kernel, target: Target, found: Decoded) -> None:
     left = Left(*map(kernel.memory, found.left))
     parts = {name: kernel.memory(tensor).base for name, tensor in found.right.items()}
     right = Panels(found.scheme, found.blocks, parts, target)
-    factor = Factor(found.left[0], (), found.decoders, 0, stage.results[0].op.results[0])
-    contraction = Contraction(stage, factor, factor, (), found.rows, found.columns, -1, True, 0.0)
-    epilogue = epilogue_of(kernel, Blocking.of(target), [contraction], shape)
-    columns = kept_columns(kernel, [contraction], shape)
+    epilogue = epilogue_of(kernel, Blocking.of(target), [found], shape)
+    columns = kept_columns(kernel, [found], shape)
     rows = mul(1, *(shape[loop] for loop in found.rows))
     outputs = [kernel.memory(result) for result in epilogue.outputs]
     problem = Problem(rows, columns, left, right, epilogue, outputs)
     dot = Dot.of(target) if len(found.left) > 1 else None
     if dot is None:
-        emit_quantized(Tiles.of(target), problem)
+        emit_floats(target, problem)
     else:
         in_tiles = dot.lanes == PANEL and has_tiles(target, "int8")
         emit_integers(dot, problem, in_tiles)

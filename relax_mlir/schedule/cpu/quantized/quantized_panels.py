@@ -1,12 +1,12 @@
 """Both sides of a product with a quantised matrix, and how they are read into vectors."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from relax_mlir.bindings import arith, ir, memref, vector
 from relax_mlir.dialects.graph.quantized import BLOCK, NEST, PANEL, Scheme
-from relax_mlir.schedule.build.block import Block
+from relax_mlir.schedule.build.block import Epilogue
 from relax_mlir.schedule.build.loops import (
     Index,
     add,
@@ -171,6 +171,19 @@ class Panels:
             words = [vector.bitcast(kind, x) for x in packed]
             yield half, group, [[self._byte(word, 8 * j) for j in range(PLACES)] for word in words]
 
+    def floats_of(self, p: Index, b: Index, lanes: int) -> Iterator[tuple[int, list[ir.Value]]]:
+        """Yields each k of a block, and a vector of f32 weights for each `lanes` columns."""
+        kind = vector_type(lanes, _f32())
+        scales, minima = self.scales(p, b, lanes), self.minima(p, b, lanes)
+        for half, group, words in self.words_of(p, b, lanes):
+            for place in range(PLACES):
+                numbers = [arith.sitofp(kind, own[place]) for own in words]
+                if minima:
+                    found = list(map(vector.fma, numbers, scales[half], minima))
+                else:
+                    found = list(map(arith.mulf, numbers, scales[half]))
+                yield 16 * half + PLACES * group + place, found
+
     def _byte(self, words: ir.Value, first: int) -> ir.Value:
         """The number in a byte of each word, less the scheme's zero."""
         kind = words.type
@@ -319,7 +332,7 @@ class Problem:
     columns: Index
     left: Left
     right: Panels
-    epilogue: Callable[[Block], None]
+    epilogue: Epilogue
     outputs: Sequence[View] = ()
 
     @property
