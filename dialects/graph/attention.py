@@ -117,8 +117,9 @@ class AttentionOp(InferredOp, name="nn_attention", traits=[ext.Pure]):
         p            = softmax over t of scale * (query[i, h] . key_cache[g, t])
 
     with g = h floordiv (heads / kv_heads) (grouped queries) and t < position + n, or
-    t <= position + i if causal: the caches already hold the n new tokens. Of bf16 tensors, p is
-    rounded to bf16 too; sums are f32.
+    t <= position + i if causal: the caches already hold the n new tokens. What other keys and
+    values hold does not matter, NaN and infinities included. Of bf16 tensors, p is rounded to bf16
+    too; sums are f32.
 
     C1  all operands have rank 3 and one element type, a float
     C2  the head dims are not provably different
@@ -165,9 +166,10 @@ class BatchedAttentionOp(InferredOp, name="nn_batched_attention", traits=[ext.Pu
         result[z, i, h] = sum over t of p[t] * value[z, t, g] : tensor<b, n, heads, e>
         p = softmax over t of scale * (query[z, i, h] . key[z, t, g]) + mask[z, h, i, t]
 
-    with g = h floordiv (heads / kv_heads) (grouped queries), and of t <= i alone if causal. Any dim
-    of the mask may be 1, which is for all. Without keys the result is 0. Of bf16 tensors, p is
-    rounded to bf16 too; sums are f32.
+    with g = h floordiv (heads / kv_heads) (grouped queries), and of t <= i alone if causal: what
+    other keys and values hold does not matter, NaN and infinities included. Any dim of the mask may
+    be 1, which is for all; it is added and hides no NaN, and a row whose scores are all -infinity
+    is NaN. Without keys the result is 0. Of bf16 tensors, p is rounded to bf16 too; sums are f32.
 
     C1  all operands have rank 4 and one element type, a float
     C2  batches, head dims of queries and keys, and keys and values are not provably different

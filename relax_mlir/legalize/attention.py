@@ -1,5 +1,7 @@
 """Tensor programs of transformer blocks."""
 
+from collections.abc import Callable
+
 from relax_mlir.bindings import arith, ir, linalg, math, tensor
 from relax_mlir.dialects.graph import (
     AttentionOp,
@@ -137,7 +139,8 @@ def attention(op: AttentionOp, kernel: KernelBuilder) -> None:
     row, head, column, key = (ir.AffineExpr.get_dim(i) for i in range(4))
     shared = ir.AffineExpr.get_floor_div(head, group)
     maps = [[head, row, key], [shared, key, column], [row, head, column]]
-    mixed = _products(weights, values, empty([row_extent, heads, d], compute), maps)
+    mixed = empty([row_extent, heads, d], compute)
+    mixed = _products(weights, values, mixed, maps, _sees(seen, 0, 3))
     _finish(op, kernel, mixed, "attention")
 
 
@@ -160,7 +163,7 @@ def batched_attention(op: BatchedAttentionOp, kernel: KernelBuilder) -> None:
     batch, row, head, column, key = (ir.AffineExpr.get_dim(i) for i in range(5))
     shared = ir.AffineExpr.get_floor_div(head, group)
     maps = [[batch, head, row, key], [batch, key, shared, column], [batch, row, head, column]]
-    mixed = _products(weights, values, empty_like(out, compute), maps)
+    mixed = _products(weights, values, empty_like(out, compute), maps, _sees(position, 1, 4))
     _finish(op, kernel, mixed, "batched_attention")
 
 
@@ -200,36 +203,57 @@ def _valid(cache: ir.Value, length: ir.Value) -> ir.Value:
     ).result
 
 
-def _accumulate(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
-    return add(total, multiply(to_compute(a), to_compute(b)))
-
-
 def _products(
-    lhs: ir.Value, rhs: ir.Value, out: ir.Value, maps: list[list[ir.AffineExpr]]
+    lhs: ir.Value,
+    rhs: ir.Value,
+    out: ir.Value,
+    maps: list[list[ir.AffineExpr]],
+    is_seen: Callable[[], ir.Value] | None = None,
 ) -> ir.Value:
-    """Products of two tensors, summed over the loop behind those of the output."""
+    """Products of two tensors, summed over the loop behind those of the output.
+
+    Those that are not seen are left out, whatever they are: a weight of 0 does not hide a NaN.
+    """
     count = len(maps[2]) + 1
     zero = fill(scalar(ir.ShapedType(out.type).element_type, 0), out)
     iterators = [PARALLEL] * (count - 1) + [REDUCTION]
     found = [affine_map(count, exprs) for exprs in maps]
-    return generic([lhs, rhs], [zero], found, iterators, _accumulate)[0]
+
+    def accumulate(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
+        product = multiply(to_compute(a), to_compute(b))
+        if is_seen is not None:
+            product = arith.SelectOp(is_seen(), product, scalar(product.type, 0)).result
+        return add(total, product)
+
+    return generic([lhs, rhs], [zero], found, iterators, accumulate)[0]
+
+
+def _sees(position: ir.Value | None, row: int, key: int) -> Callable[[], ir.Value] | None:
+    """Whether a row sees a key, the loops of both given: none behind `position` with the row."""
+    if position is None:
+        return None
+
+    def is_seen() -> ir.Value:
+        last = arith.AddIOp(position, linalg.IndexOp(row).result).result
+        return arith.CmpIOp(arith.CmpIPredicate.sle, linalg.IndexOp(key).result, last).result
+
+    return is_seen
 
 
 def _scale_and_mask(
     scores: ir.Value, scale: float, position: ir.Value | None, *masks: ir.Value
 ) -> ir.Value:
-    """scores * scale + mask; behind key `position + row`, if there is a position, -inf."""
+    """scores * scale + mask; -inf for keys that a row does not see."""
     rank = ir.RankedTensorType(scores.type).rank
+    is_seen = _sees(position, rank - 2, rank - 1)
 
     def body(x: ir.Value, *added: ir.Value) -> ir.Value:
         x = multiply(x, scalar(x.type, scale))
         for mask in added:
             x = add(x, to_compute(mask))
-        if position is None:
+        if is_seen is None:
             return x
-        last = arith.AddIOp(position, linalg.IndexOp(rank - 2).result).result
-        seen = arith.CmpIOp(arith.CmpIPredicate.sle, linalg.IndexOp(rank - 1).result, last).result
-        return arith.SelectOp(seen, x, scalar(x.type, float("-inf"))).result
+        return arith.SelectOp(is_seen(), x, scalar(x.type, float("-inf"))).result
 
     return elementwise([scores, *masks], empty_like(scores), body)
 

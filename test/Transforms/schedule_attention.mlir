@@ -25,6 +25,18 @@ func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
 // CHECK:             llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
 // CHECK-NOT:     tdpbf16ps
 
+// Values that are hidden from some rows of a block are looked at: 0 times them has to be 0.
+// CHECK:             %[[HIDES:.*]] = arith.cmpi ult, %{{.*}}, %{{.*}} : index
+// CHECK-NEXT:        %[[FINITE:.*]] = scf.if %[[HIDES]] -> (i1) {
+// CHECK:               llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
+// CHECK:               arith.cmpf ord
+// CHECK:               vector.reduction <and>
+// CHECK:             scf.if %[[FINITE]] {
+// CHECK:               dpbf16ps
+// CHECK:             } else {
+// CHECK-NOT:           dpbf16ps
+// CHECK:               vector.fma
+
 // Zen 5 is asked for the keys and values of one row a page ahead.
 // AHEAD-LABEL: func.func private @attention(
 // AHEAD:         scf.if

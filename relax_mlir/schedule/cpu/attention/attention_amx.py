@@ -57,6 +57,7 @@ from relax_mlir.schedule.cpu.product.micro_kernel import Left
 
 from .attention_block import ROWS as BLOCK_ROWS
 from .attention_block import RowBlock, greater, pair_values
+from .attention_hidden import add_values
 from .attention_parts import LOWEST, power
 
 _STRIP = 3
@@ -113,7 +114,20 @@ class TileKeys:
         self._score(self.rows.keys_from(start), count)
         self._finish_scores(start, count)
         for_range(0, self.rows.vectors, 1, lambda v: self._weigh(mul(v, LANES)))
-        self._add_values(self.rows.values_from(start), sub(count, 1))
+        values = self.rows.values_from(start)
+        add_values(
+            self.rows,
+            start,
+            count,
+            self.factors,
+            self._weight,
+            lambda: self._add_values(values, sub(count, 1)),
+        )
+
+    def _weight(self, key: Index, row: Index) -> ir.Value:
+        """The weight of a key of the block for a row."""
+        at = add(mul(row, self.COUNT), key)
+        return arith.extf(ir.F32Type.get(), memref.load(self.weights, [value(at)]))
 
     def _score(self, keys: Left, count: Index) -> None:
         """Products of `count` keys, with anything behind them, and all tiles of rows."""

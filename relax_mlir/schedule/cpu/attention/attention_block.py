@@ -8,7 +8,7 @@
 Source: arXiv 2205.14135 (FlashAttention).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -18,8 +18,10 @@ from relax_mlir.schedule.build.loops import (
     add,
     broadcast,
     ceil_div,
+    choose,
     floor_div,
     for_range,
+    less,
     load,
     minimum,
     mod,
@@ -250,16 +252,31 @@ class RowBlock:
 def pair_values(
     values: Left, pairs: Index, last: Index, width: int, lanes: int, target: ir.Value
 ) -> None:
-    """target[key / 2][d] = the numbers of two keys; behind key `last` it is there again."""
+    """target[key / 2][d] = the elements of two keys; behind key `last` there are zeros."""
+    two, half = 2 * lanes, ir.BF16Type.get()
 
-    def one(pair: ir.Value) -> None:
-        begins = [values.at(minimum(add(mul(pair, 2), i), last)).offset for i in range(2)]
-        for column in range(0, width, 2 * lanes):
-            rows = [load(values.buffer, add(begin, column), 2 * lanes) for begin in begins]
+    def keep(pair: ir.Value, keys: Sequence[Callable[[int], ir.Value]]) -> None:
+        for column in range(0, width, two):
+            rows = [key(column) for key in keys]
             for i, x in enumerate(interleave(*rows)):
                 store(x, target, mul(add(mul(pair, width), column + i * lanes), 2))
 
-    for_range(0, pairs, 1, one)
+    def key_at(number: Index) -> Callable[[int], ir.Value]:
+        begin = values.at(number).offset
+        return lambda column: load(values.buffer, add(begin, column), two)
+
+    def whole(pair: ir.Value) -> None:
+        keep(pair, [key_at(add(mul(pair, 2), i)) for i in range(2)])
+
+    def part(pair: ir.Value) -> None:
+        first = mul(pair, 2)
+        is_there, key = less(first, add(last, 1)), key_at(minimum(first, last))
+        zero = splat(0.0, two, half)
+        keep(pair, [lambda column: choose(is_there, key(column), zero), lambda _: zero])
+
+    complete = minimum(pairs, floor_div(add(last, 1), 2))
+    for_range(0, complete, 1, whole)
+    for_range(complete, pairs, 1, part)
 
 
 def greater(top: ir.Value, x: ir.Value) -> ir.Value:

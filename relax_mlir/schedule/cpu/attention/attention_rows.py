@@ -326,19 +326,24 @@ class _Rows:
             factor = broadcast(memref.load(self.factors, [value(r)]), p.lanes)
             before += [arith.mulf(load(self.sums, place, p.lanes), factor) for place in row]
 
-        step = self._add_pair if p.pairs else self._add_key
+        def key(number: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            return self._add_key(start, number, rows, columns, sums)
 
-        def one(number: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            return step(start, count, number, rows, columns, sums)
+        def pair(number: ir.Value, *sums: ir.Value, is_whole: bool = True) -> list[ir.Value]:
+            return self._add_pair(start, number, rows, columns, sums, is_whole)
 
-        after = for_range(0, ceil_div(count, 2 if p.pairs else 1), 1, one, before)
+        if p.pairs:
+            whole, last = floor_div(count, 2), partial(pair, is_whole=False)
+            after = for_range(0, whole, 1, pair, before)
+            after = for_range(whole, ceil_div(count, 2), 1, last, after)
+        else:
+            after = for_range(0, count, 1, key, before)
         for place, x in zip(chain(*places), after, strict=True):
             store(x, self.sums, place)
 
     def _add_key(
         self,
         start: Index,
-        count: Index,
         key: Index,
         rows: Sequence[int],
         columns: Sequence[int],
@@ -381,25 +386,23 @@ class _Rows:
     def _add_pair(
         self,
         start: Index,
-        count: Index,
         number: Index,
         rows: Sequence[int],
         columns: Sequence[int],
         sums: Sequence[ir.Value],
+        is_whole: bool,
     ) -> list[ir.Value]:
-        """The same step for two keys; the last one may be there twice, the second time as zero."""
+        """The same step for two keys, or for one and zeros."""
         p = self.problem
         key = mul(number, 2)
-        pair = [add(start, k) for k in (key, minimum(add(key, 1), sub(count, 1)))]
-        first, second = map(self._value, pair)
-        for at in (first, second):
+        places = [self._value(add(start, k)) for k in (key, add(key, 1))[: 1 + is_whole]]
+        for at in places:
             self._fetch_value(at)
+        zeros = [splat(0.0, 2 * p.lanes, ir.BF16Type.get())] * (2 - len(places))
         found = []
         for column in columns[::2]:
-            halves = [
-                load(self.values.buffer, add(at, column), 2 * p.lanes) for at in (first, second)
-            ]
-            found += interleave(*halves)
+            halves = [load(self.values.buffer, add(at, column), 2 * p.lanes) for at in places]
+            found += interleave(*halves, *zeros)
         step = Bf16Pairs(p.lanes)
         added = []
         for n, r in enumerate(rows):

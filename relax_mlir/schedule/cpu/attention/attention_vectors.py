@@ -37,6 +37,7 @@ from relax_mlir.schedule.cpu.product.micro_kernel import Left
 
 from .attention_block import ROWS, RowBlock, greater, pair_values
 from .attention_cache import Reader
+from .attention_hidden import add_values
 from .attention_parts import LOWEST, Problem, power
 
 _STRIP = 3
@@ -92,6 +93,13 @@ class VectorKeys:
         wide = sub(vectors, mod(vectors, _STRIP))
         for_range(0, wide, _STRIP, lambda v: self._score_strip(keys, v, _STRIP, start, count))
         for_range(wide, vectors, 1, lambda v: self._score_strip(keys, v, 1, start, count))
+        add_values(
+            rows, start, count, self.factor, self._weight, lambda: self._add_all(start, count)
+        )
+
+    def _add_all(self, start: Index, count: Index) -> None:
+        """Adds a block of values from `start` on to the sums of all rows."""
+        rows, p = self.rows, self.rows.problem
         values = rows.values_from(start)
         if p.pairs:
             assert self.values is not None
@@ -101,6 +109,14 @@ class VectorKeys:
         buffer, begin = self._held(values, rows.values, self.values, count, p.width)
         step = p.value_step if self.values is None else p.width
         self._add_values(buffer, begin(0), step, count)
+
+    def _weight(self, key: Index, row: Index) -> ir.Value:
+        """The weight of a key of the block for a row."""
+        if not self.rows.problem.pairs:
+            return memref.load(self.weights, [value(add(mul(key, ROWS), row))])
+        odd = mod(key, 2)
+        at = add(mul(sub(key, odd), ROWS), mul(row, 2), odd)
+        return arith.extf(ir.F32Type.get(), memref.load(self.weights, [value(at)]))
 
     def _held(
         self, lying: Left, reader: Reader, target: ir.Value | None, count: Index, width: int
