@@ -59,7 +59,7 @@ def _bind(
         out.integer(UNBOUND) if name in new else host.integer(op, sym(name)) for name in symbols
     ]
     row = Argument("", KIND_TENSOR, 0, 0, tuple(dims))
-    info = host.described(op, host.name, [row], symbols, facts, is_cast=1)
+    info = host.function_table(op, host.name, [row], symbols, facts, is_cast=1)
     extents = out.stack(len(dims) + len(symbols))
     out.store_integers([*host.integers(op, source.dims), *values], extents)
     bound = out.field(extents, [len(dims)], out.i64)
@@ -77,7 +77,7 @@ def require(host: HostFunction, op: RequireOp) -> None:
     symbols = sorted(Facts(facts).symbols)
     values = [host.integer(op, sym(name)) for name in symbols]
     out = host.out
-    info = host.described(op, op.by.value, [], symbols, facts)
+    info = host.function_table(op, op.by.value, [], symbols, facts)
     known = out.stack(len(symbols))
     out.store_integers(values, known)
     (status,) = out.call_runtime("rx_require", [out.context, info, known])

@@ -105,7 +105,7 @@ def _bind(host: HostFunction) -> tuple[dict[str, ir.Value], Facts]:
     at_entry = Facts(tuple(fact for fact in facts if fact.symbols <= set(symbols)))
     host.open_facts = [fact for fact in facts if fact not in at_entry.items]
     num_declared = len(graph.type.results)
-    info = host.described(
+    info = host.function_table(
         graph, host.name, arguments, symbols, list(at_entry), num_results=num_declared
     )
     values = out.stack(len(symbols))

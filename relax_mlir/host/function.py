@@ -218,7 +218,7 @@ class HostFunction:
             except OverflowError:
                 raise _too_large(op, dim) from None
 
-    def described(
+    def function_table(
         self,
         op: ir.OpView,
         name: str,
