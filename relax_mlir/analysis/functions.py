@@ -47,6 +47,13 @@ def callees_first(functions: Sequence[func.FuncOp]) -> list[func.FuncOp]:
     return list(ordered.values())
 
 
+def called_names(module: ir.Operation) -> set[str]:
+    """The names of the functions that any op of a module calls."""
+    ops: list[ir.OpView] = walk_ops(module)
+    found = [op.attributes["callee"] for op in ops if "callee" in op.attributes]
+    return {ir.FlatSymbolRefAttr(callee).value for callee in found}
+
+
 def is_public(function: func.FuncOp) -> bool:
     """True for an entry function: one that the compiled module exports."""
     attribute = function.attributes

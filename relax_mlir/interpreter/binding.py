@@ -173,6 +173,8 @@ class Signature:
             if index in self._carried:
                 yield Place(self._carried[index], argument, name, name)
                 continue
+            if not dims_of(annotation):
+                continue
             is_shape = isinstance(annotation, ShapeValueType)
             extents, word = (argument, "value") if is_shape else (argument.shape, "dim")
             for axis, dim in enumerate(dims_of(annotation)):

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from relax_mlir.analysis.compute_pattern import moves_only
-from relax_mlir.analysis.functions import PRIMITIVE, graph_functions
+from relax_mlir.analysis.functions import PRIMITIVE, called_names, graph_functions
 from relax_mlir.analysis.memory import Memory
 from relax_mlir.analysis.symbols import Binding, bindings
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
@@ -437,12 +437,7 @@ def _replace_call(call: CallOp, merged: Merged) -> None:
 
 def erase_unused(module: ir.Operation) -> None:
     """Erases the private tensor programs that no op refers to."""
-    ops: list[ir.OpView] = walk_ops(module)
-    used = {
-        ir.FlatSymbolRefAttr(op.attributes["callee"]).value
-        for op in ops
-        if "callee" in op.attributes
-    }
+    used = called_names(module)
     for kernel in prim_funcs(module):
         private = "sym_visibility" in kernel.op.attributes
         if private and kernel.name not in used:

@@ -22,6 +22,7 @@ from typing import ClassVar
 from relax_mlir.analysis.functions import (
     NOINLINE,
     PRIMITIVE,
+    called_names,
     callees_first,
     facts_of,
     graph_functions,
@@ -70,7 +71,7 @@ class InlineFunctions(Pass):
                 if callee in copied:
                     _inline(call, copied[callee], fresh)
             done.add(function.name.value)
-        called = {call.callee_name for call in walk_ops(op, CallOp)}
+        called = called_names(op)
         for name, function in copied.items():
             if not is_public(function) and name not in called:
                 safe_erase(function)

@@ -159,3 +159,19 @@ func.func private @shaped(%x: tensor<?xf32, #graph.shape<["n"]>>, %s: !graph.sha
   %0 = "graph.exp"(%x) : (tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["n"]>>
   return %0 : tensor<?xf32, #graph.shape<["n"]>>
 }
+
+// -----
+
+// What is called in destination-passing style already is called, and stays.
+// CHECK-LABEL: func @negative_lowered(
+// CHECK:         graph.call_dps @lowered(
+// CHECK-LABEL: func private @lowered(
+!v = tensor<?xf32, #graph.shape<["n"]>>
+func.func @negative_lowered(%x: !v) -> !v {
+  %0 = "graph.alloc_tensor"() {offset = #graph.shape<[0]>} : () -> !v
+  "graph.call_dps"(%x, %0) {callee = @lowered, num_outs = 1 : i64, sym_args = #graph.shape<[]>, updates = array<i64>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!v, !v) -> ()
+  return %0 : !v
+}
+func.func private @lowered(%x: !v) -> !v {
+  return %x : !v
+}

@@ -70,6 +70,8 @@ def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
 
 
 def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem | None:
+    if "tir.attention" not in prim_func.op.attributes:
+        return None
     settings = prim_func.op.operation.attributes["tir.attention"]
     batched = prim_func.schedule_hint == BATCHED
     operands = find_batched_operands(program) if batched else find_operands(program)
