@@ -129,6 +129,47 @@ def test_random_expressions_are_exact_or_refused(seed: int, tmp_path: Path) -> N
     assert refused > 100
 
 
+def cast(index: int, dim: Expr) -> str:
+    """A function that returns the `k` for which a dim is that of its second argument."""
+    wanted = f'tensor<?xi8, #graph.shape<["{dim}"]>>'
+    return f"""
+func.func @f{index}(%s: !graph.shape_value<["a", "b"]>, %x: tensor<?xi8>) -> tensor<1xi64> {{
+  %0 = "graph.match_cast"(%x) : (tensor<?xi8>) -> {wanted}
+  %1 = {allocate("tensor<1xi64>")}
+  {call("store", ["%1"], ["tensor<1xi64>"], '"k"')}
+  return %1 : tensor<1xi64>
+}}"""
+
+
+def test_random_casts_bind_what_solves_them(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    dims: list[tuple[int, Expr]] = []
+    while len(dims) < 24:
+        offset = expression(rng, 3)
+        factor = rng.choice((1, 2, 3, 7))
+        if offset.symbols <= {"a", "b"} and all(abs(n) < 2**63 for n in program(offset, SYMBOLS)):
+            dims.append((factor, offset))
+    texts = [cast(i, factor * sym("k") + offset) for i, (factor, offset) in enumerate(dims)]
+    exe = build(STORE + "".join(texts), tmp_path)
+    solved = 0
+    for index, (factor, offset) in enumerate(dims):
+        for _ in range(60):
+            values = [rng.choice([*range(9), *HOSTILE]) for _ in range(2)]
+            extent = rng.randrange(40)
+            try:
+                rest = extent - offset.evaluate(dict(zip("ab", values, strict=True)))
+            except SymbolicError:
+                rest = -1
+            x = np.zeros(extent, np.int8)
+            if rest < 0 or rest % factor or rest // factor >= 2**63:
+                with pytest.raises(ExecutionError, match=r"^match_cast: dim 0 is \d+, but '"):
+                    exe[f"f{index}"](values, x)
+            else:
+                assert exe[f"f{index}"](values, x)[0] == rest // factor
+                solved += 1
+    assert solved > 100
+
+
 TEMPORARIES = """
 !t = tensor<?x?xf32, #graph.shape<["n", "m"]>>
 func.func @main(%s: !graph.shape_value<["n", "m"]> {graph.name = "s"}) -> tensor<f32> {
