@@ -66,9 +66,12 @@ static int32_t at_most_all(int64_t threads) {
   return threads < MAX_THREADS ? (int32_t)threads : MAX_THREADS;
 }
 
+/* Those of the first thread; others may be bound to some. Nonzero if the system does not tell. */
+static int get_cpus(cpu_set_t* cpus) { return sched_getaffinity(getpid(), sizeof *cpus, cpus); }
+
 static int32_t count_cpus(void) {
   cpu_set_t cpus;
-  return sched_getaffinity(0, sizeof cpus, &cpus) ? 1 : at_most_all(CPU_COUNT(&cpus));
+  return get_cpus(&cpus) ? 1 : at_most_all(CPU_COUNT(&cpus));
 }
 
 /* 0 where the environment asks for no number of threads. */
@@ -152,7 +155,9 @@ static uint32_t await_post(Share* share) {
 static void* run_worker(void* argument) {
   Share* share = argument;
   Thread* thread = own_thread();
+  cpu_set_t cpus;
   if (thread) thread->in_region = 1; /* always */
+  if (!get_cpus(&cpus)) sched_setaffinity(0, sizeof cpus, &cpus); /* not as its first caller is */
   for (;;) {
     uint32_t seen = await_post(share);
     if (seen != POSTED || !atomic_compare_exchange_strong(&share->state, &seen, RUNNING)) continue;

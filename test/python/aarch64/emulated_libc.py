@@ -88,6 +88,7 @@ FUNCTIONS: dict[str, Callable[..., int]] = {
     "pthread_setspecific": _set_specific,
     "sched_getaffinity": lambda *_: -1,  # so that there is one thread
     **dict.fromkeys(
-        ("getenv", "madvise", "munmap", "pthread_key_create", "__register_atfork"), _nothing
+        ("getenv", "getpid", "madvise", "munmap", "pthread_key_create", "__register_atfork"),
+        _nothing,
     ),
 }

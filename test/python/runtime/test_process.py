@@ -210,6 +210,24 @@ assert one.threads == 256
     )
 
 
+def test_workers_do_not_inherit_what_a_thread_is_bound_to(paths):
+    check(
+        """
+first = min(os.sched_getaffinity(0))
+def work():
+    os.sched_setaffinity(0, {first})
+    modules[0]["meet"]((3,), threads=3)
+caller = threading.Thread(target=work)
+caller.start(); caller.join()
+modules[0]["meet"]((3,), threads=3)
+for task in os.listdir("/proc/self/task"):
+    assert os.sched_getaffinity(int(task)) == os.sched_getaffinity(0)
+assert load(sys.argv[2]).threads == len(os.sched_getaffinity(0))
+""",
+        *paths,
+    )
+
+
 def test_everything_at_the_same_time(paths):
     """Calls in threads, interrupts, children that call, and an end while threads are in calls."""
     check(
