@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from kernels import build
+from small_kernels import build
 
 from relax_mlir import cache
 from relax_mlir.codegen import BuildStats

@@ -7,7 +7,7 @@ import threading
 
 import llvmlite.binding as llvm_binding
 import pytest
-from kernels import NATIVE, load
+from small_kernels import NATIVE, load
 
 from relax_mlir.codegen.elf import LinkError, link_shared
 from relax_mlir.codegen.elf_imports import library_of

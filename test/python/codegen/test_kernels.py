@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from kernels import NATIVE, build, call
+from small_kernels import NATIVE, build, call
 
 from relax_mlir.target import Target
 

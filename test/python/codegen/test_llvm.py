@@ -4,7 +4,7 @@ import os
 import threading
 
 import pytest
-from kernels import load
+from small_kernels import load
 
 from relax_mlir.codegen import llvm
 from relax_mlir.codegen.elf import link_shared

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kernels import RUNNABLE, build, call
+from small_kernels import RUNNABLE, build, call
 
 from relax_mlir.target import Target
 

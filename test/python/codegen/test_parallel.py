@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from kernels import build, call
+from small_kernels import build, call
 
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.parallel import outline_parallel

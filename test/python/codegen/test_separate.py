@@ -3,7 +3,7 @@
 import ctypes
 
 import numpy as np
-from kernels import build, call
+from small_kernels import build, call
 
 from relax_mlir.bindings import ir
 from relax_mlir.codegen import BuildStats

@@ -2,7 +2,7 @@
 
 import re
 
-from kernels import load
+from small_kernels import load
 
 from relax_mlir.codegen.elf import link_shared
 from relax_mlir.codegen.llvm import Source, compile_sources

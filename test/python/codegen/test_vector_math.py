@@ -9,7 +9,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from kernels import NATIVE, RUNNABLE
+from small_kernels import NATIVE, RUNNABLE
 
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.elf import link_shared

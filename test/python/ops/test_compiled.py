@@ -5,8 +5,8 @@ shows that code says the same, at sizes where vectors end. One module holds all 
 """
 
 import pytest
-from cases import SIZES, Case, cases
 from harness import FLOATS, INTEGERS, add_function
+from operator_cases import SIZES, Case, cases
 
 import relax_mlir
 from relax_mlir.bindings import ir

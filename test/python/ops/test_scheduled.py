@@ -5,8 +5,8 @@ against the ends of its memory.
 """
 
 import pytest
-from cases import Case, cases
 from harness import add_function
+from operator_cases import Case, cases
 
 import relax_mlir
 from relax_mlir.bindings import ir
