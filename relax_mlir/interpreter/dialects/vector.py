@@ -105,6 +105,11 @@ def shuffle(a: np.ndarray, b: np.ndarray, *, mask: Sequence[int]) -> np.ndarray:
     return np.concatenate([np.atleast_1d(a), np.atleast_1d(b)])[list(mask)]
 
 
+def interleave(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Lanes of two vectors in turn."""
+    return np.stack([a, b], -1).reshape(*a.shape[:-1], -1)
+
+
 def bitcast(frame: Frame, op: vector.BitCastOp, x: np.ndarray) -> np.ndarray:
     """The same bits as other elements; a lane of a mask is one bit."""
     dtype = stored_dtype(element_of(op.result))

@@ -43,7 +43,7 @@ def test_profiles_count_what_a_decoder_does(model):
 
 
 def test_profile_on_the_command_line(model, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("relax_mlir.machine.this_machine", lambda refresh: MACHINE)
+    monkeypatch.setattr("relax_mlir.machine.measure.this_machine", lambda refresh: MACHINE)
     trace = tmp_path / "trace.json"
     command = ["bench", model, "--profile", str(trace), "--threads=1", "--rounds=1", "--tg=1"]
     assert relax_llm.main([*command, "--pp=9", "--context=0,5"]) == 0

@@ -85,7 +85,7 @@ def test_results_and_temporaries_that_do_not_fit_into_memory():
     found = subprocess.run(program, env=environment, check=True, capture_output=True, text=True)
     assert found.stdout.splitlines() == [
         "out of memory: result 0 of dims [16777216], 67108864 bytes",
-        "out of memory: the function needs an arena of 67108864 bytes",
+        "out of memory: the function needs 67108864 bytes for temporaries",
     ]
 
 
