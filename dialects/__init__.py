@@ -8,6 +8,8 @@ import threading
 from collections.abc import Sequence
 
 from relax_mlir.bindings import ext, ir, irdl
+from relax_mlir.errors import UsageError
+from relax_mlir.extensions import is_part, load
 
 from .graph import Graph
 from .lib import Lib
@@ -68,6 +70,23 @@ def _load_text(dialect: type[ext.Dialect], text: str) -> None:
     casters += [(ir.DynamicAttr.lookup_typeid(kind.attr_name), kind) for kind in dialect.attributes]
     for type_id, kind in casters:
         ext._cext.register_type_caster(type_id, replace=True)(kind)
+
+
+def load_operators(source: str) -> list[str]:
+    """Makes the operators of a Python file, or of a module or package by its name, known.
+
+    Returns their names. Raises UsageError if there is no such file or module, or no op in it.
+    """
+    loaded = load(source)
+    ops = [op for dialect in ALL for op in dialect.operations if is_part(op.__module__, of=loaded)]
+    if not ops:
+        raise UsageError(f"cannot load operators from '{source}': it declares none")
+    return [op.OPERATION_NAME for op in ops]
+
+
+def operator_modules() -> set[str]:
+    """The names of the Python modules that declare ops of these dialects."""
+    return {op.__module__ for dialect in ALL for op in dialect.operations}
 
 
 def irdl_text(dialect: type[ext.Dialect]) -> str:

@@ -9,9 +9,10 @@ from relax_mlir.cache import cached
 from relax_mlir.codegen import BuildStats, building
 from relax_mlir.codegen.llvm import start_workers
 from relax_mlir.diagnostics import parse_module
-from relax_mlir.dialects import make_context
+from relax_mlir.dialects import make_context, operator_modules
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Executable, load
+from relax_mlir.extensions import fingerprint
 from relax_mlir.fingerprint import compiler_fingerprint
 from relax_mlir.host.library import slot_name
 from relax_mlir.kernels import Kernels
@@ -117,6 +118,10 @@ def _host_symbols(module: ir.Module) -> list[str]:
 
 
 def cache_key(text: str, target: Target, passes: str) -> bytes:
-    """Returns what a compiled module depends on, as bytes."""
+    """Returns what a compiled module depends on, as bytes.
+
+    Operators from outside are known or not whether or not the module has one: a pass may make it.
+    """
     parts = [text, repr(target), passes, compiler_fingerprint()]
-    return "\0".join(parts).encode()
+    outside = fingerprint([*operator_modules(), *Pipeline.parse(passes).modules()])
+    return "\0".join(parts).encode() + outside

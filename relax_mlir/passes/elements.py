@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from pathlib import Path
 
 from relax_mlir.bindings import ir, passmanager
 from relax_mlir.errors import PipelineError, UsageError
+from relax_mlir.extensions import is_part, load
 from relax_mlir.passes.base import Pass
-from relax_mlir.passes.names import PACKAGE, among, import_file, own_passes
+from relax_mlir.passes.names import PACKAGE, among, own_passes
 from relax_mlir.passes.upstream import UPSTREAM_PASSES
 
 MODULE = "builtin.module"
@@ -62,16 +62,17 @@ def parse(text: str) -> Nested:
     return root
 
 
-def load_passes(file: Path) -> list[str]:
-    """Makes the passes of a Python file known, under their class names with hyphens.
+def load_passes(source: str) -> list[str]:
+    """Makes the passes of a Python file, or of a module or package by its name, known.
 
-    Raises UsageError if there is no such file or no pass in it.
+    Returns their names: those of the classes with hyphens. Raises UsageError if there is no such
+    file or module, or no pass in it.
     """
-    if not file.is_file():
-        raise UsageError(f"cannot load passes from '{file}': no such file")
-    classes = Pass.by_module.get(import_file(file), [])
+    loaded = load(source)
+    found = [classes for name, classes in Pass.by_module.items() if is_part(name, of=loaded)]
+    classes = [cls for each in found for cls in each]
     if not classes:
-        raise UsageError(f"cannot load passes from '{file}': no class in it is a Pass")
+        raise UsageError(f"cannot load passes from '{source}': no class in it is a Pass")
     _loaded.update({cls.name(): cls for cls in classes})
     parse.cache_clear()
     return [cls.name() for cls in classes]

@@ -1,9 +1,7 @@
 """The names of passes: derived from files and classes, and the nearest one to a misspelt name."""
 
 import ast
-import importlib.util
 import re
-import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache
@@ -47,18 +45,6 @@ def describe(file: Path) -> tuple[str, list[str]]:
 
 def _is_pass(node: ast.ClassDef) -> bool:
     return any(isinstance(base, ast.Name) and base.id == "Pass" for base in node.bases)
-
-
-def import_file(file: Path) -> str:
-    """Imports a Python file that is no part of the package; returns its module's name."""
-    name = f"relax_mlir_loaded.{file.stem}_{abs(hash(str(file.resolve()))):x}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"'{file}' is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return name
 
 
 def among(name: str, known: Iterable[str]) -> str:

@@ -6,12 +6,13 @@ A list without an anchor is for `builtin.module`. An anchor may nest; what stand
 every op of that name directly below. Names of this package's passes win over upstream's.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TextIO
 
 from relax_mlir.bindings import ir
 from relax_mlir.errors import UsageError
+from relax_mlir.passes.base import Pass
 from relax_mlir.passes.elements import ANY, Nested, parse
 from relax_mlir.passes.runner import Runner
 from relax_mlir.passes.timing import Timing
@@ -74,5 +75,17 @@ class Pipeline:
             after_each=after_each,
         ).run(self.root, op)
 
+    def modules(self) -> set[str]:
+        """The names of the Python modules that the passes are from."""
+        return {type(each).__module__ for each in _passes(self.root)}
+
     def __str__(self) -> str:
         return str(self.root)
+
+
+def _passes(nested: Nested) -> Iterator[Pass]:
+    for element in nested.elements:
+        if isinstance(element, Nested):
+            yield from _passes(element)
+        elif isinstance(element, Pass):
+            yield element

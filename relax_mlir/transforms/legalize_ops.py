@@ -26,7 +26,7 @@ from relax_mlir.dialects.graph import (
     TensorType,
     annotation_of,
 )
-from relax_mlir.legalize import KernelBuilder, legalizations
+from relax_mlir.legalize import KernelBuilder, Legalization, legalization_of
 from relax_mlir.legalize.broadcasting import repeat_operands
 from relax_mlir.legalize.convolution import fast_math_of
 from relax_mlir.passes import Pass, PassFailure
@@ -47,8 +47,8 @@ class LegalizeOps(Pass):
         kernels = _Kernels(op)
         for function in graph_functions(op):
             for operator in _operators(function):
-                if type(operator) in legalizations():
-                    _legalize(operator, kernels)
+                if (lower := legalization_of(type(operator))) is not None:
+                    _legalize(operator, lower, kernels)
                 elif not self.allow_unknown:
                     raise PassFailure(operator, "has no legalization")
 
@@ -84,7 +84,7 @@ class _Kernels:
         self.names = SymbolNames(self.block)
         self.known: dict[tuple, _Kernel] = {}
 
-    def kernel_of(self, op: GraphOp) -> _Kernel:
+    def kernel_of(self, op: GraphOp, lower: Legalization) -> _Kernel:
         """Returns the program of an operator, built unless an equal one is known."""
         key = (
             op.operation.name,
@@ -93,10 +93,10 @@ class _Kernels:
             fast_math_of(op),
         )
         if key not in self.known:
-            self.known[key] = self._build(op)
+            self.known[key] = self._build(op, lower)
         return self.known[key]
 
-    def _build(self, op: GraphOp) -> _Kernel:
+    def _build(self, op: GraphOp, lower: Legalization) -> _Kernel:
         inplace = inplace_of(op) or ()
         in_types = [
             _tensor_type(op, value)
@@ -109,7 +109,7 @@ class _Kernels:
             builder = KernelBuilder(name, in_types, out_types, self.block)
             with builder.insertion_point:
                 repeat_operands(op, builder)
-                legalizations()[type(op)](op, builder)
+                lower(op, builder)
         return _Kernel(name, builder.sym_args)
 
 
@@ -136,8 +136,8 @@ def inplace_of(op: GraphOp) -> tuple[int, ...] | None:
     return getattr(type(op), "inplace_operands", None)
 
 
-def _legalize(op: GraphOp, kernels: _Kernels) -> None:
-    kernel = kernels.kernel_of(op)
+def _legalize(op: GraphOp, lower: Legalization, kernels: _Kernels) -> None:
+    kernel = kernels.kernel_of(op, lower)
     inplace = inplace_of(op)
     values = operands_of(op)
     out_types = [annotation_of(result) for result in op.results]

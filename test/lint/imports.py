@@ -16,7 +16,7 @@ from pathlib import Path
 RANKS = [
     {
         *("bindings", "errors", "symbolic", "target", "runtime", "executable"),
-        *("cache", "fingerprint"),
+        *("cache", "fingerprint", "extensions"),
     },
     {"diagnostics", "dialects", "source"},
     {"analysis", "panels", "passes", "rewriting"},

@@ -26,7 +26,7 @@
 // BOOLEAN: relax-opt: error: argument --verify-each: expected true or false, but got 'perhaps'
 
 // RUN: exits 2 relax-opt %s --load-passes=%t.py 2>&1 | FileCheck %s --check-prefix=LOAD
-// LOAD: relax-opt: cannot load passes from '{{.*}}': no such file
+// LOAD: relax-opt: cannot load '{{.*}}': no such file
 
 // RUN: echo "x = 1" > %t.empty.py
 // RUN: exits 2 relax-opt %s --load-passes=%t.empty.py 2>&1 | FileCheck %s --check-prefix=NOPASS

@@ -26,7 +26,7 @@ func.func @twice(%x: i32) -> (i32, i32) {
 
 @pytest.fixture(autouse=True, scope="module")
 def _test_passes():
-    load_passes(Path(__file__).parents[2] / "lib" / "test_passes.py")
+    load_passes(str(Path(__file__).parents[2] / "lib" / "test_passes.py"))
 
 
 @pytest.fixture

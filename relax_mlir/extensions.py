@@ -1,0 +1,188 @@
+"""Code from outside of this package that takes part in compiling: operators and passes.
+
+A compiled module depends on it as on the compiler itself, so a hash of its sources is part of what
+the cache is asked for. The sources of a module are its own file and those that it imports, anywhere
+in it, but for the standard library, this package, and other packages that are installed.
+
+What is not known for certain is not kept: a module without a file (a notebook, `python -c`), and
+one whose file was changed since this process began, and so may not be what was loaded.
+"""
+
+import ast
+import hashlib
+import importlib
+import importlib.util
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from pathlib import Path
+
+from relax_mlir.errors import UsageError
+
+_OWN = __name__.partition(".")[0]
+
+
+def load(name: str) -> str:
+    """Imports a Python file, or a module by its dotted name, once; returns the module's name.
+
+    Raises UsageError if there is none, or if it cannot be imported.
+    """
+    if not name.endswith(".py"):
+        module = name
+    elif Path(name).is_file():
+        path = Path(name).resolve()
+        module = f"{_OWN}_loaded.{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
+    else:
+        raise UsageError(f"cannot load '{name}': no such file")
+    try:
+        return module if module in sys.modules else _import(name, module)
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == module:
+            raise UsageError(f"cannot load '{name}': no such module, and no .py file") from None
+        raise UsageError(f"cannot load '{name}': {_told(error, name)}") from error
+
+
+def _import(name: str, module: str) -> str:
+    if not name.endswith(".py"):
+        importlib.import_module(module)
+        return module
+    spec = importlib.util.spec_from_file_location(module, Path(name).resolve())
+    assert spec is not None  # it ends in .py
+    assert spec.loader is not None
+    sys.modules[module] = loaded = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(loaded)
+    except BaseException:
+        del sys.modules[module]
+        raise
+    return module
+
+
+def _told(error: Exception, name: str) -> str:
+    """The error and the last line of the file that led to it."""
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: {error.msg}"
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename) == Path(name).resolve()]
+    where = f"line {lines[-1]}: " if lines else ""
+    return f"{where}{type(error).__name__}: {error}"
+
+
+def is_part(module: str, of: str) -> bool:
+    """Whether a module is another one, or one inside of that package."""
+    return f"{module}.".startswith(f"{of}.")
+
+
+def from_outside(modules: Iterable[str]) -> list[str]:
+    """Those names of modules that are not of this package, each once."""
+    return sorted({name for name in modules if name.partition(".")[0] != _OWN})
+
+
+def fingerprint(modules: Iterable[str]) -> bytes:
+    """A hash of the sources of those loaded modules that are from outside.
+
+    Empty if none is; another one each time if it is not certain what was loaded.
+    """
+    names = from_outside(modules)
+    if not names:
+        return b""
+    digest = hashlib.sha256()
+    for path in _sources(names):
+        text = _unchanged(path)
+        if text is None:
+            return os.urandom(digest.digest_size)
+        digest.update(f"{path} {len(text)}\n".encode() + text)
+    return digest.digest()
+
+
+def _sources(names: Iterable[str]) -> list[str]:
+    """The files of modules and of what they import; an empty name for a module without a file."""
+    found: dict[str, str] = {name: _file(name) or "" for name in names}
+    waiting = list(names)
+    while waiting:
+        importing = waiting.pop()
+        for name in _imports(importing, found[importing]):
+            path = None if name in found else _file(name)
+            if path and _takes_part(name, path, importing):
+                found[name] = path
+                waiting.append(name)
+    return sorted(set(found.values()))
+
+
+def _file(name: str) -> str | None:
+    """The file of a module, loaded or not; None if there is none."""
+    if name == "__main__":
+        redefined = sys.flags.interactive or hasattr(sys, "ps1")
+        return None if redefined else getattr(sys.modules[name], "__file__", None)
+    if name in sys.modules:
+        return getattr(sys.modules[name], "__file__", None)
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):  # what a module is asked for need not be a module
+        return None
+    return spec.origin if spec is not None and spec.has_location else None
+
+
+def _takes_part(name: str, path: str, importing: str) -> bool:
+    """Whether an imported module is the user's own, or of the same package as who imports it."""
+    package = name.partition(".")[0]
+    if package == _OWN or package in sys.stdlib_module_names:
+        return False
+    return package == importing.partition(".")[0] or not _INSTALLED.intersection(Path(path).parts)
+
+
+_INSTALLED = {"site-packages", "dist-packages"}
+
+
+def _imports(name: str, path: str) -> Iterator[str]:
+    """The names that the imports in a module's file may be modules under."""
+    text = _read(path) if path.endswith(".py") else None
+    if text is None:
+        return
+    is_package = Path(path).name == "__init__.py"
+    package = name.split(".") if is_package else name.split(".")[:-1]
+    for level, module, members in _import_statements(text):
+        parents = package[: len(package) - level + 1] if level else []
+        base = ".".join([*parents, *([module] if module else [])])
+        parts = base.split(".")
+        yield from (".".join(parts[: i + 1]) for i in range(len(parts)))
+        yield from (f"{base}.{member}" for member in members)
+
+
+@lru_cache
+def _import_statements(text: bytes) -> list[tuple[int, str, tuple[str, ...]]]:
+    """Level, module and members of each import, those inside of functions included."""
+    found: list[tuple[int, str, tuple[str, ...]]] = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found += [(0, alias.name, ()) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            members = tuple(alias.name for alias in node.names)
+            found.append((node.level, node.module or "", members))
+    return found
+
+
+def _unchanged(path: str) -> bytes | None:
+    """What a file holds; None if it cannot be read, or was changed since this process began."""
+    text = _read(path)
+    # The time of the last change of the inode: no program can set it.
+    return None if text is None or os.stat(path).st_ctime > _process_start() else text
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        return Path(path).read_bytes()
+    except OSError:  # nothing is called so, or it is a member of an archive
+        return None
+
+
+@cache
+def _process_start() -> float:
+    """When this process began, in seconds of `time.time`."""
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    ticks = int(fields[19])  # starttime, the 22nd of all fields
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    return time.time() - age
