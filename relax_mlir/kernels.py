@@ -56,9 +56,9 @@ class Kernels:
         (prim_func,) = prim_funcs(program.operation)
         name = prim_func.name
         key = repr((text, target, fuse, self._build.opt_level, compiler_fingerprint())).encode()
-        path = cache.lookup(key, SUFFIX)
-        if path is not None and not wants_details():
-            declared, _, data = path.read_bytes().partition(_END)
+        known = None if wants_details() else cache.read(key, SUFFIX)
+        if known is not None:
+            declared, _, data = known.partition(_END)
             self._build.add_object(name, data)
             return ir.Operation.parse(declared.decode()).operation
         declared = declaration(schedule_one(prim_func, target, fuse)).operation

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from relax_mlir.cache import write_atomically
+from relax_mlir.atomic_files import write_atomically
 from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import BoundCall, Executable
 from relax_mlir.machine.limits import Limits, Machine

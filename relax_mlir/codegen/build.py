@@ -158,9 +158,9 @@ class _Objects:
     def add(self, source: llvm.Source) -> Future[bytes]:
         """Looks a source up, and starts to compile it if there is no object of it."""
         key = repr((source, self._settings)).encode()
-        path = cache.lookup(key, ".o")
-        if path is not None:
-            return self.add_finished(path.read_bytes())
+        known = cache.read(key, ".o")
+        if known is not None:
+            return self.add_finished(known)
         made = self._start(source)
         self._kept.append((key, made))
         return self._added(made)

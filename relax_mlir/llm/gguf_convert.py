@@ -1,6 +1,7 @@
 """GGUF files with the same model in another format, for programs that compute as it is stored."""
 
 import hashlib
+import os
 from pathlib import Path
 
 import gguf
@@ -21,7 +22,7 @@ def converted_file(path: Path, format: str) -> Path:
     target = cache.folder() / "models" / f"{path.stem}-{digest}.{format}.gguf"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_suffix(".partial")
+        partial = target.with_suffix(f".{os.getpid()}.partial")
         _write(gguf.GGUFReader(path), partial, GGMLQuantizationType[format.upper()])
         partial.replace(target)
     return target

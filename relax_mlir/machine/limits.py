@@ -5,9 +5,15 @@ import os
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from math import inf
 from pathlib import Path
 
-from relax_mlir.cache import directory, write_atomically
+from relax_mlir.atomic_files import write_atomically
+from relax_mlir.cache import directory
+from relax_mlir.trusted_files import open_trusted
+
+MAX_BYTES = 1 << 20
+"""More than the file of any machine has."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +68,23 @@ class Machine:
         """Reads what `to_json` wrote; raises ValueError, KeyError or TypeError if it is not."""
         fields = json.loads(text)
         limits = tuple(Limits(**each) for each in fields["limits"])
+        rates = [rate for each in limits for rate in asdict(each).values() if rate is not None]
+        if not rates or not all(type(rate) in (int, float) and 0 < rate < inf for rate in rates):
+            raise ValueError("a rate is no positive number")
         # Older versions, whose peaks were of vectors everywhere, did not write the instructions.
         return Machine(fields["processor"], fields["cpus"], limits, fields["instructions"])
 
 
 def kept_machine() -> Machine | None:
     """The figures of this machine that `keep` wrote, or None."""
+    file = open_trusted(_path())
+    if file is None:
+        return None
+    with file:
+        text = file.read(MAX_BYTES).decode(errors="replace")
     try:
-        known = Machine.from_json(_path().read_text())
-    except (OSError, ValueError, KeyError, TypeError):  # none, or written by another version
+        known = Machine.from_json(text)
+    except (ValueError, KeyError, TypeError, RecursionError):  # written by another version
         return None
     same = (known.processor, known.cpus) == (processor_name(), num_cpus())
     return known if same else None

@@ -16,7 +16,7 @@ from pathlib import Path
 RANKS = [
     {
         *("bindings", "errors", "symbolic", "target", "runtime", "executable"),
-        *("cache", "fingerprint", "extensions"),
+        *("atomic_files", "trusted_files", "cache", "fingerprint", "extensions"),
     },
     {"diagnostics", "dialects", "source"},
     {"analysis", "panels", "passes", "rewriting"},

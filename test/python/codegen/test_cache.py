@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from small_kernels import build
 
-from relax_mlir import cache
+from relax_mlir import atomic_files, cache
 from relax_mlir.codegen import BuildStats
 from relax_mlir.errors import UsageError
 
@@ -61,6 +61,7 @@ def test_what_was_not_used_for_longest_goes_first() -> None:
 def test_the_size_limit_is_kept(monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> None:
     monkeypatch.setenv("RELAX_CACHE_BYTES", "1000")
     monkeypatch.setattr(cache, "_TRIM_EVERY", 1)
+    monkeypatch.setattr(cache, "FRESH_SECONDS", 0)
     newest = [cache.cached(bytes([i]), lambda: bytes(300)) for i in range(8)][-1]
     files = list(own_cache.glob("*/*"))
     assert sum(file.stat().st_size for file in files) <= 1000
@@ -83,16 +84,16 @@ def test_threads_get_whole_files() -> None:
 
 
 def test_files_are_written_in_whole_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "CHUNK_BYTES", 64)
+    monkeypatch.setattr(atomic_files, "CHUNK_BYTES", 64)
     written = []
-    raw = cache.io.FileIO
+    raw = atomic_files.io.FileIO
 
     class Raw(raw):
         def write(self, data: memoryview) -> int:
             written.append((self.tell(), len(data)))
             return super().write(data)
 
-    monkeypatch.setattr(cache.io, "FileIO", Raw)
+    monkeypatch.setattr(atomic_files.io, "FileIO", Raw)
     for sizes in [(), (0,), (1,), (64,), (63, 1, 1), (3, 200, 0, 61, 7), (1000,), (5,) * 40]:
         parts = [secrets.token_bytes(size) for size in sizes]
         written.clear()
