@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from relax_mlir.compiler import compile
     from relax_mlir.executable import Executable, load
     from relax_mlir.interpreter import interpret
+    from relax_mlir.target import Target
 
 __version__ = "0.1.0"
 
@@ -24,9 +25,10 @@ _MODULE_OF = {
     "interpret": "relax_mlir.interpreter",
     "load": "relax_mlir.executable",
     "Executable": "relax_mlir.executable",
+    "Target": "relax_mlir.target",
 }
 
-__all__ = ["Executable", "__version__", "compile", "interpret", "llm", "load"]
+__all__ = ["Executable", "Target", "__version__", "compile", "interpret", "llm", "load"]
 
 
 def __getattr__(name: str) -> Any:

@@ -18,6 +18,7 @@ from relax_mlir.host.library import slot_name
 from relax_mlir.kernels import Kernels
 from relax_mlir.passes import Pipeline, Timing
 from relax_mlir.pipelines import OPT_LEVELS, pipeline
+from relax_mlir.schedule.backends import backend_of
 from relax_mlir.source import Source, read_source
 from relax_mlir.target import Target
 
@@ -64,7 +65,7 @@ def compile_to_file(
         raise UsageError(f"unknown optimisation level {opt_level}; levels are {known}")
     resolved = target if isinstance(target, Target) else Target.parse(target)
     read = read_source(source)
-    passes = pipeline(resolved.name, opt_level, without, libraries, quantize)
+    passes = pipeline(str(resolved), opt_level, without, libraries, quantize)
     key = cache_key(read.text, resolved, passes)
     if not use_cache:
         key += os.urandom(16)
@@ -83,7 +84,7 @@ def compile_to_bytes(
 
     `timing` collects the time of each pass, `stats` that of code generation; `quantize` as above.
     """
-    passes = pipeline(target.name, opt_level, quantize=quantize)
+    passes = pipeline(str(target), opt_level, quantize=quantize)
     return _compile(source, target, passes, timing, stats)
 
 
@@ -97,6 +98,7 @@ def _compile(
     with make_context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = False
         module = parse_module(source.text)
+        backend_of(target)
         start_workers()
         with building(target, stats=stats) as build:
             kernels = Kernels(build, timing)

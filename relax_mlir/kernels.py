@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from relax_mlir import cache
-from relax_mlir.analysis.instructions import declaration
+from relax_mlir.analysis.units import declaration
 from relax_mlir.bindings import ir
 from relax_mlir.codegen import Build
 from relax_mlir.diagnostics import wants_details
@@ -24,6 +24,7 @@ from relax_mlir.fingerprint import compiler_fingerprint
 from relax_mlir.passes import Pipeline, Timing
 from relax_mlir.passes.elements import Nested
 from relax_mlir.rewriting import alone
+from relax_mlir.schedule.backends import backend_of
 from relax_mlir.target import Target
 from relax_mlir.transforms.schedule import Schedule, schedule_one, unscheduled
 
@@ -61,7 +62,7 @@ class Kernels:
             declared, _, data = known.partition(_END)
             self._build.add_object(name, data)
             return ir.Operation.parse(declared.decode()).operation
-        declared = declaration(schedule_one(prim_func, target, fuse)).operation
+        declared = declaration(schedule_one(prim_func, backend_of(target), fuse)).operation
         with self._timing.span("(code of kernels)") if self._timing else nullcontext():
             made = self._build.add_kernel(program, name)
         self._new.append((key, declared.get_asm(use_local_scope=True), made))
@@ -84,12 +85,11 @@ class _ScheduleAndBuild(Schedule):
         return Schedule.name()
 
     def run(self, op: ir.Operation) -> None:
-        target = Target.parse(self.target)
         functions = [prim_func.op for prim_func in unscheduled(op)]
         programs = list(map(alone, functions))
         texts = list(map(str, programs))
         # The largest first: the last to be compiled should be a small one.
         for i in sorted(range(len(texts)), key=lambda i: -len(texts[i])):
-            declared = self.build(programs[i], texts[i], target, self.fuse)
+            declared = self.build(programs[i], texts[i], self.target, self.fuse)
             ir.InsertionPoint(functions[i]).insert(declared)
             functions[i].operation.erase()

@@ -57,7 +57,7 @@ class Build:
         self.target, self.opt_level = target, opt_level
         self._objects, self._stats = objects, objects.stats
         self._kernels: set[str] = set()
-        self._objects.add(llvm.Source("", bitcode_path(target.arch).read_bytes()))
+        self._objects.add(llvm.Source("", bitcode_path(target.host.arch).read_bytes()))
 
     def add_kernel(self, module: ir.Module, name: str) -> Future[bytes]:
         """Starts to compile a scheduled kernel, in a module of its own, which it consumes.
@@ -127,7 +127,7 @@ def prepare(module: ir.Module, target: Target, stats: BuildStats) -> None:
     """Expands math and outlines parallel loops, in place."""
     with stats.stage("math"):
         allow_contraction(module)
-        expand_math(module, target)
+        expand_math(module, target.host)
     with stats.stage("parallel"):
         outline_parallel(module)
 
@@ -135,7 +135,7 @@ def prepare(module: ir.Module, target: Target, stats: BuildStats) -> None:
 def lowered(module: ir.Module, target: Target, stats: BuildStats) -> str:
     """The module as LLVM IR, which it consumes."""
     with stats.stage("lower"):
-        lower_to_llvm(module, target)
+        lower_to_llvm(module, target.host)
     with stats.stage("translate"):
         return llvm.to_llvm_22(to_llvm_ir(module, is_checked=True))
 
@@ -150,8 +150,8 @@ class _Objects:
         opt_level: int,
         stats: BuildStats,
     ) -> None:
-        self._start, self.stats = start, stats
-        self._settings = (target.triple, target.cpu, target.features, opt_level, llvm.version())
+        self._start, self.stats, cpu = start, stats, target.host
+        self._settings = (cpu.triple, cpu.cpu, cpu.features, opt_level, llvm.version())
         self._made: list[Future[bytes]] = []
         self._kept: list[tuple[bytes, Future[bytes]]] = []
 

@@ -82,9 +82,9 @@ def compiling(target: Target, opt_level: int = 3) -> Iterator[Callable[[Source],
 def _compile_one(pool: "_Pool", source: Source, target: Target, opt_level: int) -> bytes:
     job = {
         "text": source.text,
-        "triple": target.triple,
-        "cpu": target.cpu,
-        "features": target.llvm_features,
+        "triple": target.host.triple,
+        "cpu": target.host.cpu,
+        "features": target.host.llvm_features,
         "level": opt_level,
         "quick": source.quick,
         "bitcode": source.bitcode,

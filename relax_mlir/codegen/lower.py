@@ -12,11 +12,12 @@ crashes on it.
 
 from collections.abc import Callable, Iterator
 
-from relax_mlir.bindings import arith, ir, llvm
+from relax_mlir.bindings import ir, llvm
 from relax_mlir.codegen.masked_stores import store_by_parts
+from relax_mlir.codegen.x86 import use_instructions
 from relax_mlir.diagnostics import Diagnostic, compile_error, diagnostics_of
 from relax_mlir.passes import run_upstream
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
 
 # Each entry with what holds from there on.
 PIPELINE = (
@@ -48,8 +49,6 @@ ONLY_FOR = {
     "convert-vector-to-scf{full-unroll}": {"vector.transfer_read", "vector.transfer_write"},
 }
 
-BF16_PRODUCTS = ("llvm.x86.avx512bf16.dpbf16ps.512", "llvm.x86.tdpbf16ps")
-ROUND_TO_BF16 = "llvm.x86.avx512bf16.cvtneps2bf16.512"
 _MULTIPLY_ADD = frozenset({"arith.addf", "arith.subf", "arith.mulf", "arith.negf"})
 _NO_FLAGS = "#arith.fastmath<none>"
 _BRANCHES = frozenset({"llvm.br", "llvm.cond_br"})
@@ -76,71 +75,7 @@ def allow_contraction(module: ir.Module) -> None:
         function.walk(visit)
 
 
-def replace_fma(module: ir.Module) -> None:
-    """Computes fused multiply-adds in a wider type, in place, for machines without them.
-
-        %0 = math.fma %a, %b, %c : f32
-          ->
-        %0 = truncf (extf %a * extf %b + extf %c) : f64 to f32
-
-    The product is exact there, so the result is rounded twice instead of once, which is as good
-    as never seen. Of f64 there is no wider type: these stay, and call the C library.
-    """
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "math.fma":
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for op in found:
-        narrow = op.results[0].type
-        vector = ir.VectorType(narrow) if isinstance(narrow, ir.VectorType) else None
-        element = vector.element_type if vector else narrow
-        if isinstance(element, ir.F64Type):
-            continue
-        wide: ir.Type = ir.F64Type.get() if isinstance(element, ir.F32Type) else ir.F32Type.get()
-        if vector:
-            wide = ir.VectorType.get(vector.shape, wide)
-        with op.location, ir.InsertionPoint(op):
-            a, b, c = (arith.extf(wide, operand) for operand in op.operands)
-            result = arith.truncf(narrow, arith.addf(arith.mulf(a, b), c))
-        op.results[0].replace_all_uses_with(result)
-        op.erase()
-
-
-def round_by_instruction(module: ir.Module) -> None:
-    """Rounds vectors to bf16 by the instruction for it, in place, in products of bf16 numbers.
-
-    It takes subnormal numbers as zero, but so do those products. Elsewhere, ten integer ops keep
-    them.
-    """
-    for function in module.body.operations:
-        found: list[ir.Operation] = []
-        multiplies = False
-
-        def visit(op: ir.Operation, found: list[ir.Operation] = found) -> ir.WalkResult:
-            nonlocal multiplies
-            if op.name == "llvm.call_intrinsic":
-                multiplies |= ir.StringAttr(op.attributes["intrin"]).value in BF16_PRODUCTS
-            elif op.name == "arith.truncf":
-                types = str(op.operands[0].type), str(op.results[0].type)
-                if types == ("vector<16xf32>", "vector<16xbf16>"):
-                    found.append(op)
-            return ir.WalkResult.ADVANCE
-
-        function.operation.walk(visit)
-        for op in found if multiplies else ():
-            with op.location, ir.InsertionPoint(op):
-                rounded = llvm.call_intrinsic(
-                    op.results[0].type, ROUND_TO_BF16, list(op.operands), [], []
-                )
-            op.results[0].replace_all_uses_with(rounded)
-            op.erase()
-
-
-def lower_to_llvm(module: ir.Module, target: Target) -> None:
+def lower_to_llvm(module: ir.Module, cpu: Cpu) -> None:
     """Lowers a module to the LLVM dialect for a target, in place.
 
     Buffers of functions marked `tir.scheduled` are taken not to overlap one another where one of
@@ -151,13 +86,11 @@ def lower_to_llvm(module: ir.Module, target: Target) -> None:
             ir.StringAttr(function.attributes["sym_name"]).value: _data_pointers(function)
             for function in _scheduled(module)
         }
-        if target.arch == "x86_64" and not target.has("fma"):
-            replace_fma(module)
-        if target.vector_bytes == 64 and target.has("avx512bf16"):
-            round_by_instruction(module)
+        if cpu.arch == "x86_64":
+            use_instructions(module, cpu)
         names = _names(module)
         if "vector.maskedstore" in names:
-            store_by_parts(module, target)
+            store_by_parts(module, cpu)
         try:
             module.operation.verify()
             for text, _ in PIPELINE:
@@ -168,7 +101,7 @@ def lower_to_llvm(module: ir.Module, target: Target) -> None:
         _check_lowered(module, _annotate_loop)
         for function in module.body.operations:
             if function.operation.name == "llvm.func" and len(function.regions[0].blocks):
-                _set_attributes(function.operation, target, data_pointers)
+                _set_attributes(function.operation, cpu, data_pointers)
 
 
 def to_llvm_ir(module: ir.Module, is_checked: bool = False) -> str:
@@ -256,19 +189,17 @@ def _data_pointers(function: ir.Operation) -> list[int]:
     return positions
 
 
-def _set_attributes(
-    function: ir.Operation, target: Target, data_pointers: dict[str, list[int]]
-) -> None:
+def _set_attributes(function: ir.Operation, cpu: Cpu, data_pointers: dict[str, list[int]]) -> None:
     """Adds what LLVM cannot know: no exceptions, widths and places of vectors, disjoint buffers."""
-    bits = ir.StringAttr.get(str(8 * target.vector_bytes))
+    bits = ir.StringAttr.get(str(8 * cpu.vector_bytes))
     attributes: list[ir.Attribute] = [ir.StringAttr.get("nounwind")]
-    if target.arch == "x86_64":
+    if cpu.arch == "x86_64":
         attributes += [
             ir.ArrayAttr.get([ir.StringAttr.get(name), bits])
             for name in ("prefer-vector-width", "min-legal-vector-width")
         ]
         # LLVM keeps vectors that it spills on a stack aligned to 16 bytes only: some cross lines.
-        alignment = ir.StringAttr.get(str(target.vector_bytes))
+        alignment = ir.StringAttr.get(str(cpu.vector_bytes))
         attributes.append(ir.ArrayAttr.get([ir.StringAttr.get("alignstack"), alignment]))
     given = function.attributes["passthrough"] if "passthrough" in function.attributes else ()
     function.attributes["passthrough"] = ir.ArrayAttr.get([*given, *attributes])

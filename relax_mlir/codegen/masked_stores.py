@@ -12,15 +12,15 @@ where there is none, LLVM tests each lane. Masks that are not a number of lanes 
 from collections.abc import Sequence
 
 from relax_mlir.bindings import arith, ir, scf, vector
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
 
 _COUNTS = ("vector.create_mask", "vector.constant_mask")
 _PREDICATE = arith.CmpIPredicate
 
 
-def store_by_parts(module: ir.Module, target: Target) -> None:
+def store_by_parts(module: ir.Module, cpu: Cpu) -> None:
     """Rewrites masked stores in place, unless the target has registers for masks."""
-    if target.vector_bytes == 64:
+    if cpu.vector_bytes == 64:
         return
     found: list[ir.OpView] = []
 

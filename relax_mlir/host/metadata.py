@@ -33,7 +33,7 @@ def metadata_text(
     functions: Sequence[func.FuncOp],
     kernels: Sequence[str],
     libraries: Sequence[FunctionOp],
-    target: str,
+    target: Target,
 ) -> str:
     """Describes functions (arguments, results, facts, calls), kernels and libraries of a module."""
     public = [function for function in functions if is_public(function)]
@@ -43,8 +43,8 @@ def metadata_text(
             "functions": {f.name.value: _function(f, sites.of(f)) for f in public},
             "kernels": list(kernels),
             "libraries": [_library(library) for library in libraries],
-            "target": target,
-            "needs": list(Target.parse(target).needs),
+            "target": target.name,
+            "needs": list(target.host.needs),
         }
     )
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from relax_mlir.analysis.instructions import F32, unit_of
 from relax_mlir.analysis.signatures import parameter_types, unify
+from relax_mlir.analysis.units import F32, unit_of
 from relax_mlir.analysis.work import BYTES, FLOPS
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import CallDpsOp, TensorType, annotation_of, known_dims

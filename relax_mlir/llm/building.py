@@ -14,8 +14,7 @@ from relax_mlir.llm.decoder import Decoder, Settings, kept, parameter_kinds
 from relax_mlir.llm.llama import Llama, export
 from relax_mlir.llm.nn import BF16, F32_STORAGE, Parameter, Storage
 from relax_mlir.llm.parameters import File, Memory, Sink, load_parameters
-from relax_mlir.schedule.cpu.isa.dot import Dot
-from relax_mlir.schedule.cpu.isa.multiply_add import has_pairs
+from relax_mlir.schedule.backends import backend_of
 from relax_mlir.target import Target
 
 
@@ -49,7 +48,7 @@ def _tell_of_missing_instructions(settings: Settings) -> None:
     if settings.activations == "f32" or settings.weights == "f32":
         return
     numbers = "bfloat16" if settings.weights == BF16 else "8-bit integers"
-    if not (has_pairs(target) if settings.weights == BF16 else Dot.of(target)):
+    if not backend_of(target).layouts.multiplies("bf16" if settings.weights == BF16 else "int8"):
         warnings.warn(
             f"target '{target.name}' has no instruction that multiplies {numbers}: products are of "
             "float32, which takes longer",

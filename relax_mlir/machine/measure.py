@@ -16,18 +16,10 @@ import numpy as np
 
 from relax_mlir.compiler import compile
 from relax_mlir.executable import BoundCall
+from relax_mlir.schedule.backends import backend_of
 from relax_mlir.target import Target
 
 from .limits import Limits, Machine, keep, kept_machine, num_cpus, processor_name
-from .peak_kernels import (
-    READ_ROW,
-    UNITS,
-    has_unit,
-    instruction,
-    operations,
-    peak_module,
-    read_module,
-)
 
 READ_BYTES = 256 << 20
 TASKS_PER_THREAD = 8
@@ -53,18 +45,15 @@ def measure_machine(threads: Sequence[int] = (), seconds: float = SECONDS) -> Ma
     numbers = sorted({*threads} or {1, cpus})
     target = Target.parse("native")
     reads = [read_call(huge, target) for huge in (False, True)]
-    peaks = {unit: peak_call(unit, target, max(numbers)) for unit in UNITS}
+    known = backend_of(target).peaks
+    peaks = {unit: peak_call(unit, target, max(numbers)) for unit in known.units}
     found = []
     for number in numbers:
-        rates = {
-            unit: made[1] / _best(made[0], number, seconds)
-            for unit, made in peaks.items()
-            if made is not None
-        }
+        rates = {unit: made[1] / _best(made[0], number, seconds) for unit, made in peaks.items()}
         read, huge = (READ_BYTES / _best(call, number, seconds) for call in reads)
         f32, bf16, int8 = rates["f32"], rates.get("bf16"), rates.get("int8")
         found.append(Limits(number, read, huge, f32, bf16, int8))
-    instructions = {unit: instruction(unit, target) for unit in UNITS if has_unit(target, unit)}
+    instructions = {unit: known.instruction(unit) for unit in known.units}
     return Machine(processor_name(), cpus, tuple(found), instructions)
 
 
@@ -86,21 +75,21 @@ def read_call(huge: bool, target: Target) -> BoundCall:
     memory.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
     bytes_ = np.frombuffer(memory, np.uint8)
     begin = -bytes_.ctypes.data % HUGE_PAGE
-    array = bytes_[begin : begin + READ_BYTES].view(np.float32).reshape(-1, READ_ROW)
+    peaks = backend_of(target).peaks
+    array = bytes_[begin : begin + READ_BYTES].view(np.float32).reshape(-1, peaks.row_elements)
     array[:] = 1
-    sums = np.empty((len(array), target.f32_lanes), np.float32)
-    return compile(read_module(target.f32_lanes), target)["main"].bind(array, results=[sums])
+    sums = np.empty((len(array), peaks.lanes), np.float32)
+    return compile(peaks.reading(), target)["main"].bind(array, results=[sums])
 
 
-def peak_call(unit: str, target: Target, threads: int) -> tuple[BoundCall, float] | None:
+def peak_call(unit: str, target: Target, threads: int) -> tuple[BoundCall, float]:
     """A call that does little but multiply and add, and how many operations it does.
 
-    It has work for so many threads; None where the target lacks the unit (of `UNITS`).
+    It has work for so many threads; the unit is one of `Peaks.units`.
     """
-    if not has_unit(target, unit):
-        return None
-    tasks, lanes = TASKS_PER_THREAD * threads, target.f32_lanes
-    call = compile(peak_module(unit, target), target)["main"].bind(
+    peaks = backend_of(target).peaks
+    tasks, lanes = TASKS_PER_THREAD * threads, peaks.lanes
+    call = compile(peaks.computing(unit), target)["main"].bind(
         np.full((tasks, lanes), 1e-3, np.float32), results=[np.empty((tasks, lanes), np.float32)]
     )
-    return call, tasks * operations(unit, target)
+    return call, tasks * peaks.operations(unit)

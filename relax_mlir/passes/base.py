@@ -7,8 +7,9 @@ Nothing is registered by hand. A field is an option, spelt with hyphens in a pip
     max_size: int = 8                relax-fuse-ops{max-size=4}
     names: tuple[str, ...] = ()      relax-fuse-ops{names=a,b}
     verbose: bool = False            relax-fuse-ops{verbose}  or  {verbose=true}
-    target: str = "native"           relax-fuse-ops{target="x86-64 v3"}
+    title: str = ""                  relax-fuse-ops{title="two words"}
     share: float = 0.5               relax-fuse-ops{share=0.25}
+    target: Target = field(...)      relax-fuse-ops{target=x86-64-v3}, by `Target.parse` and `str`
 """
 
 import re
@@ -23,7 +24,7 @@ from relax_mlir.passes.names import among, pass_name
 
 Place: TypeAlias = ir.Operation | ir.OpView | ir.Value | ir.Location
 _OPTION = re.compile(r"""\s*([\w-]+)(?:=("[^"]*"|'[^']*'|\{[^{}]*\}|[^\s{}"']*))?(?=\s|$)""")
-_PLAIN = re.compile(r"[\w.,:/+@*-]+\Z")
+_PLAIN = re.compile(r"[\w.,:/+@*=-]+\Z")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _KINDS = {int: "an integer", float: "a number", bool: "true or false", str: "a text"}
 
@@ -139,12 +140,11 @@ def _parse_value(name: str, key: str, kind: Any, text: str | None) -> Any:
             return True if text is None else _BOOLEANS[text]
         if text is None:
             raise ValueError
-        return kind(text)
+        return kind.parse(text) if hasattr(kind, "parse") else kind(text)
     except (ValueError, KeyError):
         got = "nothing" if text is None else f"'{text}'"
-        raise PipelineError(
-            f"option '{key}' of pass '{name}' is {_KINDS[kind]}, but got {got}"
-        ) from None
+        wanted = _KINDS.get(kind) or f"a {kind.__name__.lower()}"
+        raise PipelineError(f"option '{key}' of pass '{name}' is {wanted}, but got {got}") from None
 
 
 def _print_value(value: Any) -> str:

@@ -35,12 +35,18 @@ def describe(file: Path) -> tuple[str, list[str]]:
     (cls,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and _is_pass(node))
     options = [
         f"{ast.unparse(node.target).replace('_', '-')}: {ast.unparse(node.annotation)}"
-        + (f" = {ast.unparse(node.value)}" if node.value else "")
+        + (f" = {_default(node.value)}" if node.value else "")
         for node in cls.body
         if isinstance(node, ast.AnnAssign)
         and not ast.unparse(node.annotation).startswith("ClassVar")
     ]
     return (ast.get_docstring(tree) or "").partition("\n")[0], options
+
+
+def _default(value: ast.expr) -> str:
+    """A default value, or the name of what makes it."""
+    made = [k.value for k in getattr(value, "keywords", ()) if k.arg == "default_factory"]
+    return ast.unparse(made[0] if made else value)
 
 
 def _is_pass(node: ast.ClassDef) -> bool:

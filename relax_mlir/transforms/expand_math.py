@@ -8,20 +8,20 @@ Needs: nothing. Leaves: math ops that lower to instructions, such as `math.sqrt`
 Source: J.-M. Muller, "Elementary Functions: Algorithms and Implementation".
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.vector_math import expand_math
 from relax_mlir.passes import Pass
-from relax_mlir.target import Target
+from relax_mlir.target import Target, native
 
 
 @dataclass(frozen=True)
 class ExpandMath(Pass):
     """Expands the math functions of the module for a target."""
 
-    target: str = "native"
+    target: Target = field(default_factory=native)
 
     def run(self, op: ir.Operation) -> None:
         """Expands in place."""
-        expand_math(op.opview, Target.parse(self.target))
+        expand_math(op.opview, self.target.host)

@@ -44,8 +44,8 @@ from relax_mlir.dialects.graph import (
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
 from relax_mlir.legalize.kernel import KernelBuilder, dim, empty, index
 from relax_mlir.passes import Pass, PassFailure, run_upstream
+from relax_mlir.program.decoded import reads_decoded
 from relax_mlir.rewriting import defining_op, is_unused, safe_erase, walk_ops
-from relax_mlir.schedule.rules import reads_decoded
 from relax_mlir.symbolic import Expr, as_expr
 
 PLACEHOLDER = "__fused"

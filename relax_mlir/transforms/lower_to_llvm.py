@@ -7,20 +7,20 @@ loops. Leaves: the LLVM dialect alone, which `mlir-translate` turns into LLVM IR
 Source: MLIR, "LLVM IR target".
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.lower import lower_to_llvm
 from relax_mlir.passes import Pass
-from relax_mlir.target import Target
+from relax_mlir.target import Target, native
 
 
 @dataclass(frozen=True)
 class LowerToLlvm(Pass):
     """Lowers the module to the LLVM dialect."""
 
-    target: str = "native"
+    target: Target = field(default_factory=native)
 
     def run(self, op: ir.Operation) -> None:
         """Lowers in place."""
-        lower_to_llvm(op.opview, Target.parse(self.target))
+        lower_to_llvm(op.opview, self.target.host)

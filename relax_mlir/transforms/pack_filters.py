@@ -12,7 +12,7 @@ Needs: fused tensor programs, not scheduled. Leaves: the same results.
 Source: TVM `AlterOpImpl` with `LiftTransformParams`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import NUM_INPUTS, graph_functions
@@ -34,9 +34,9 @@ from relax_mlir.legalize.kernel import (
 )
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
-from relax_mlir.schedule.cpu.product.layouts import panel_columns
+from relax_mlir.schedule.backends import backend_of
 from relax_mlir.symbolic import as_expr
-from relax_mlir.target import Target
+from relax_mlir.target import Target, native
 from relax_mlir.transforms.pack_weights import clone_body, replace_call
 
 LOOPS = 7
@@ -49,11 +49,11 @@ class PackFilters(Pass):
 
     needs_verified: ClassVar[bool] = True
 
-    target: str = "native"
+    target: Target = field(default_factory=native)
 
     def run(self, op: ir.Operation) -> None:
         """Rewrites the calls of every graph function that has parameters."""
-        packer = _Packer(op, panel_columns(Target.parse(self.target)))
+        packer = _Packer(op, backend_of(self.target).layouts.panel_columns)
         for function in graph_functions(op):
             if NUM_INPUTS in function.attributes:
                 parameters = function.arguments[function.attributes[NUM_INPUTS].value :]

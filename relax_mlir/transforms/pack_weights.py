@@ -23,7 +23,7 @@ Source: TVM `AlterOpImpl` with `LiftTransformParams`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import NUM_INPUTS, graph_functions
@@ -44,19 +44,18 @@ from relax_mlir.legalize.kernel import (
 )
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import SymbolNames, defining_op, safe_erase, walk_ops
-from relax_mlir.schedule.cpu.isa.int8_groups import Int8Groups
-from relax_mlir.schedule.cpu.isa.multiply_add import has_pairs
-from relax_mlir.schedule.cpu.product.layouts import (
+from relax_mlir.schedule.backend import Layouts
+from relax_mlir.schedule.backends import backend_of
+from relax_mlir.schedule.build.packed_weights import (
     ALONE,
     PAIRS,
     Groups,
     moved,
     pack_weights_kernel,
     packed_type,
-    panel_columns,
     panel_element,
 )
-from relax_mlir.target import Target
+from relax_mlir.target import Target, native
 
 FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
 LAYOUTS = {(0, 1): "nk", (1, 0): "kn"}
@@ -69,12 +68,11 @@ class PackWeights(Pass):
 
     needs_verified: ClassVar[bool] = True
 
-    target: str = "native"
+    target: Target = field(default_factory=native)
 
     def run(self, op: ir.Operation) -> None:
         """Rewrites the calls of every graph function that has parameters."""
-        target = Target.parse(self.target)
-        packer = _Packer(op, target)
+        packer = _Packer(op, backend_of(self.target).layouts)
         for function in graph_functions(op):
             if NUM_INPUTS not in function.attributes:
                 continue
@@ -100,12 +98,12 @@ class _Product:
 class _Packer:
     """Packs weights of one module, each once, and rewrites kernels, each once."""
 
-    def __init__(self, module: ir.Operation, target: Target) -> None:
+    def __init__(self, module: ir.Operation, layouts: Layouts) -> None:
         self.block = module.regions[0].blocks[0]
-        self.columns = panel_columns(target)
+        self.columns = layouts.panel_columns
         self.kernels = {kernel.name: kernel for kernel in prim_funcs(module)}
         self.names = SymbolNames(self.block)
-        self.products = {name: find_product(k, target) for name, k in self.kernels.items()}
+        self.products = {name: find_product(k, layouts) for name, k in self.kernels.items()}
         self.packed_kernels: dict[tuple[str, _Product], str] = {}
         self.packing: dict[tuple[ir.Type, str, Groups], str] = {}
         self.packed: dict[tuple[ir.Value, str, Groups], ir.Value] = {}
@@ -195,8 +193,8 @@ def replace_call(call: CallTirOp, callee: str, operand: int, packed: ir.Value) -
     safe_erase(call)
 
 
-def find_product(kernel: PrimFunc, target: Target) -> _Product | None:
-    """Returns the kernel's only matrix product if its right side can be packed for the target."""
+def find_product(kernel: PrimFunc, layouts: Layouts) -> _Product | None:
+    """Returns the kernel's only matrix product if its right side can be packed in such layouts."""
     contractions = [
         op
         for op in walk_ops(kernel.op, linalg.GenericOp)
@@ -221,13 +219,13 @@ def find_product(kernel: PrimFunc, target: Target) -> _Product | None:
         return None
     dims = TensorType.of(weight).dims or ()
     k = static_extent(dims[layout.index("k")])
-    in_pairs = k is not None and k > 0 and (k % 2 == 0 or has_pairs(target))
-    groups = _groups(contractions[0], target, in_pairs)
+    in_pairs = k is not None and k > 0 and (k % 2 == 0 or layouts.multiplies("bf16"))
+    groups = _groups(contractions[0], layouts, in_pairs)
     return None if groups is None else _Product(kernel.ins.index(weight), layout, groups)
 
 
-def _groups(product: linalg.GenericOp, target: Target, in_pairs: bool) -> Groups | None:
-    """How the kernels of a target want the right side; None if it cannot be packed."""
+def _groups(product: linalg.GenericOp, layouts: Layouts, in_pairs: bool) -> Groups | None:
+    """How kernels want the right side; None if it cannot be packed."""
     left, right, total = (ir.ShapedType(value.type).element_type for value in product.operands)
     if isinstance(total, ir.F32Type):
         if not isinstance(left, FLOATS) or not isinstance(right, FLOATS):
@@ -237,8 +235,7 @@ def _groups(product: linalg.GenericOp, target: Target, in_pairs: bool) -> Groups
     signs = _multiplies_integers(product)
     if (left, right, total) != (i8, i8, i32) or signs is None:
         return None
-    step = Int8Groups.of(target, *signs)
-    return None if step is None else Groups(step.group, bool(step.biases_right(signs[1])))
+    return layouts.int8_groups(*signs)
 
 
 def _multiplies_integers(product: linalg.GenericOp) -> tuple[bool, bool] | None:

@@ -13,15 +13,17 @@ Needs: tensor programs of linalg, tensor, arith and math ops. Leaves: no tensor 
 Source: paper §4.6 (analysis-based program optimisation); TVM DLight.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from relax_mlir.analysis.work import work_of
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
 from relax_mlir.passes import Pass
+from relax_mlir.schedule.backend import Backend
+from relax_mlir.schedule.backends import backend_of
 from relax_mlir.schedule.rules import schedule
-from relax_mlir.target import Target
+from relax_mlir.target import Target, native
 
 
 @dataclass(frozen=True)
@@ -30,14 +32,17 @@ class Schedule(Pass):
 
     needs_verified: ClassVar[bool] = True
 
-    target: str = "native"
+    target: Target = field(default_factory=native)
     fuse: bool = True
 
     def run(self, op: ir.Operation) -> None:
         """Schedules every tensor program of the module that is not scheduled yet."""
-        target = Target.parse(self.target)
-        for prim_func in unscheduled(op):
-            schedule_one(prim_func, target, self.fuse)
+        backend = backend_of(self.target)
+        for prim_func in prim_funcs(op):
+            if not prim_func.is_scheduled:
+                schedule_one(prim_func, backend, self.fuse)
+            elif not prim_func.op.is_external:
+                backend.tell_instructions(prim_func.op)
 
 
 def unscheduled(module: ir.Operation) -> list[PrimFunc]:
@@ -45,10 +50,11 @@ def unscheduled(module: ir.Operation) -> list[PrimFunc]:
     return [prim_func for prim_func in prim_funcs(module) if not prim_func.is_scheduled]
 
 
-def schedule_one(prim_func: PrimFunc, target: Target, fuse: bool) -> func.FuncOp:
+def schedule_one(prim_func: PrimFunc, backend: Backend, fuse: bool) -> func.FuncOp:
     """The kernel that takes the place of a tensor program."""
     name, module, work = prim_func.name, prim_func.op.operation.parent, work_of(prim_func)
-    schedule(prim_func, target, fuse)
+    schedule(prim_func, backend, fuse)
     kernel = ir.SymbolTable(module)[name]
     work.annotate(kernel)
+    backend.tell_instructions(kernel)
     return kernel

@@ -15,11 +15,11 @@ Source: paper §4.7; TVM `VMShapeLower`, whose shape heap are SSA values here.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import argument_name, graph_functions, is_public
-from relax_mlir.analysis.instructions import uses_tiles
+from relax_mlir.analysis.units import uses_tiles
 from relax_mlir.bindings import func, ir, llvm
 from relax_mlir.dialects.graph import ShapeValueType
 from relax_mlir.dialects.lib import FunctionOp
@@ -33,6 +33,7 @@ from relax_mlir.host.runtime import Runtime
 from relax_mlir.host.tables import Globals
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import SymbolNames, safe_erase
+from relax_mlir.target import Target, native
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class ToHost(Pass):
 
     needs_verified: ClassVar[bool] = True
 
-    target: str = "native"
+    target: Target = field(default_factory=native)
 
     def run(self, op: ir.Operation) -> None:
         """Rewrites every public graph function, and those that they call."""

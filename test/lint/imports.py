@@ -5,9 +5,13 @@ A part is a module or package directly below `relax_mlir`, or a folder below `re
 that has a rank of its own; a part imports parts of its own rank or lower. The runtime side sees
 nothing of the compiler, the frontends only the dialects. Tools may import inside functions, so
 that `--help` stays quick.
+
+Kernels may be made for other machines than CPUs one day: only `schedule/backends.py` imports
+`schedule/cpu`, and parts that are for any machine name neither CPUs nor their instructions.
 """
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -25,10 +29,15 @@ RANKS = [
     {"program"},
     {"schedule.build"},
     {"schedule.nests"},
+    {"schedule.backend"},
     {"schedule.cpu.blocking"},
     {"schedule.cpu.isa"},
     {"schedule.cpu.product"},
-    {"schedule.cpu.attention", "schedule.cpu.convolution", "schedule.cpu.quantized"},
+    {
+        *("schedule.cpu.attention", "schedule.cpu.convolution", "schedule.cpu.quantized"),
+        "schedule.cpu.peak_kernels",
+    },
+    {"schedule.cpu.backend"},
     {"schedule"},
     {"codegen", "host"},
     {"transforms"},
@@ -44,6 +53,13 @@ ONLY = {
     "executable": {"errors", "target", "runtime"},
     "frontends": {"bindings", "errors", "symbolic", "dialects"},
 }
+
+FOR_ANY_MACHINE = (
+    *("analysis", "dialects", "host", "legalize", "llm", "machine", "program"),
+    *("passes.base", "passes.elements", "passes.pipeline", "passes.runner"),
+    *("schedule.backend", "schedule.build", "schedule.nests", "schedule.rules", "transforms"),
+)
+OF_CPUS = re.compile(r"x86|avx|amx|vnni|vpdp|tdpb|neon|sdot|znver|xeon|\bCpu\b|cpu$", re.IGNORECASE)
 
 
 def imported_parts(node: ast.AST, package: list[str]) -> Iterator[str]:
@@ -94,6 +110,10 @@ def check_file(
         yield f"{path}: the part '{here}' has no rank in {Path(__file__).name}"
         return
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    file = ".".join([*package[1:], path.stem])
+    if f"{file}.".startswith(tuple(f"{part}." for part in FOR_ANY_MACHINE)):
+        for line, word in named_cpus(tree):
+            yield f"{path}:{line}: '{word}' is of CPUs, but {here} is for any machine"
     for node in ast.walk(tree):
         for there in imported_parts(node, package):
             place = f"{path}:{node.lineno}"
@@ -104,10 +124,30 @@ def check_file(
             if here == "__init__":
                 continue
             edges.setdefault(here, set()).add(there)
+            if there.startswith("schedule.cpu") and not _may_name_cpus(path, here):
+                yield f"{place}: only relax_mlir/schedule/backends.py may import {there}"
             if RANK[there] > RANK[here] or there not in ONLY.get(here, RANK):
                 yield f"{place}: {here} must not import {there}"
         if isinstance(node, ast.ImportFrom) and node.module == "__future__" and here == "dialects":
             yield f"{path}:{node.lineno}: dialect classes are made from their annotations"
+
+
+def _may_name_cpus(path: Path, here: str) -> bool:
+    return here.startswith("schedule.cpu") or (here == "schedule" and path.stem == "backends")
+
+
+def named_cpus(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The names and texts of a file, but for docstrings, that are of CPUs: line and word."""
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        words = {
+            ast.Name: lambda node: node.id,
+            ast.Attribute: lambda node: node.attr,
+            ast.alias: lambda node: node.name,
+            ast.Constant: lambda node: node.value if node not in texts else "",
+        }.get(type(node), lambda node: "")(node)
+        if isinstance(words, str) and (found := OF_CPUS.search(words)):
+            yield node.lineno, found[0]
 
 
 main(Path(sys.argv[1]))

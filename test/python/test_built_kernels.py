@@ -1,5 +1,6 @@
 """Kernels are scheduled and compiled once, and alone where others have not changed."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 import relax_mlir
 from relax_mlir import kernels
-from relax_mlir.analysis.instructions import declaration, unit_of, uses_tiles
+from relax_mlir.analysis.units import declaration, unit_of, uses_tiles
 from relax_mlir.bindings import func, ir
 from relax_mlir.codegen import BuildStats
 from relax_mlir.compiler import Source, compile_to_bytes, compile_to_file
@@ -15,6 +16,7 @@ from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError
 from relax_mlir.executable import load
 from relax_mlir.passes import PassFailure, Timing
+from relax_mlir.schedule.cpu.isa.instructions import tell_instructions
 from relax_mlir.target import Target
 
 TEXT = """
@@ -89,10 +91,12 @@ def test_a_kernel_depends_on_target_and_options(scheduled: list[str]) -> None:
     build("exp", "sum", level=0)  # without fusion
     assert sorted(scheduled) == ["exp", "sum"]
     scheduled.clear()
-    compile_to_bytes(
-        Source(TEXT.format(first="exp", second="sum"), "t"), Target.parse("aarch64"), 1
-    )
-    assert sorted(scheduled) == ["exp", "sum"]
+    v3 = Target.parse("x86-64-v3")
+    narrow = replace(v3, host=replace(v3.host, vector_bytes=16))
+    for target in (Target.parse("aarch64"), v3, narrow):
+        compile_to_bytes(Source(TEXT.format(first="exp", second="sum"), "t"), target, 1)
+        assert sorted(scheduled) == ["exp", "sum"]
+        scheduled.clear()
 
 
 def test_what_fails_is_not_kept(
@@ -153,6 +157,8 @@ def test_a_declaration_says_what_the_kernel_is() -> None:
     with make_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         plain, tiles = module.body.operations
+        for kernel in (plain, tiles):
+            tell_instructions(kernel)
         found = [declaration(kernel) for kernel in (plain, tiles)]
         again = [ir.Operation.parse(str(kernel)) for kernel in found]
         for both in (found, again):

@@ -2,14 +2,15 @@
 
 import dataclasses
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import llvmlite.binding
 import pytest
 
-from relax_mlir import target
-from relax_mlir.schedule.cpu.blocking import FAMILIES, Blocking
-from relax_mlir.target import Caches, Target, TargetError
+from relax_mlir.schedule.cpu.blocking import FAMILIES, Blocking, family_of
+from relax_mlir.target import Caches, Cpu, Device, Target, TargetError, detect, text
 
 
 @pytest.mark.parametrize(
@@ -30,69 +31,77 @@ from relax_mlir.target import Caches, Target, TargetError
 def test_named_levels(name: str, vector_bytes: int, registers: int) -> None:
     level = Target.parse(name)
     assert level.name == name
-    assert level.vector_bytes == vector_bytes
-    assert level.f32_lanes == vector_bytes // 4
-    assert level.num_vector_registers == registers
-    assert level.triple.startswith(level.arch)
+    assert level.host.vector_bytes == vector_bytes
+    assert level.host.f32_lanes == vector_bytes // 4
+    assert level.host.registers == registers
+    assert level.host.triple.startswith(level.host.arch)
 
 
 def test_levels_grow() -> None:
-    levels = [set(Target.parse(f"x86-64{v}").features) for v in ("", "-v2", "-v3", "-v4")]
+    levels = [set(Target.parse(f"x86-64{v}").host.features) for v in ("", "-v2", "-v3", "-v4")]
     assert levels[0] < levels[1] < levels[2] < levels[3]
 
 
 def test_a_cpu_by_its_name() -> None:
     xeon, zen = Target.parse("sapphirerapids"), Target.parse("znver4")
-    assert xeon.cpu == "sapphirerapids"
-    assert {"amx-tile", "avx512bf16"} <= set(xeon.needs)
-    assert xeon.family == "xeon"
-    assert zen.family == "avx512"
-    assert [Target.parse(f"znver{n}").family for n in (3, 5)] == ["zen", "zen5"]
+    assert xeon.host.cpu == "sapphirerapids"
+    assert {"amx-tile", "avx512bf16"} <= set(xeon.host.needs)
+    assert xeon.host.traits == {"xeon"}
+    assert zen.host.traits == set()
+    assert [Target.parse(f"znver{n}").host.traits for n in (3, 5)] == [{"zen"}, {"zen5"}]
     # A virtual machine may hide them: the cores are what they are.
     hidden = Target.parse("sapphirerapids+-amx-tile")
-    assert hidden.family == "xeon"
-    assert not any(feature.startswith("amx") for feature in hidden.needs)
+    assert hidden.host.traits == {"xeon"}
+    assert not any(feature.startswith("amx") for feature in hidden.host.needs)
 
 
 def test_features_are_added_and_taken_away() -> None:
     less = Target.parse("x86-64-v4+avx512vnni+-avx512vl")
-    assert less.has("avx512vnni")
-    assert not less.has("avx512vl")
-    assert less.vector_bytes == 32
-    assert "-avx512vl" in less.llvm_features.split(",")
+    assert less.host.has("avx512vnni")
+    assert not less.host.has("avx512vl")
+    assert less.host.vector_bytes == 32
+    assert "-avx512vl" in less.host.llvm_features.split(",")
 
 
 def test_native_is_this_machine() -> None:
     native = Target.parse("native")
     assert native == Target.parse("native")
-    assert native.cpu
-    assert all(re.fullmatch(r"[+-]\S+", feature) for feature in native.features)
+    assert native.host.cpu
+    assert all(re.fullmatch(r"[+-]\S+", feature) for feature in native.host.features)
     flags = re.search(r"^(?:flags|Features)\s*:(.*)$", open("/proc/cpuinfo").read(), re.M)
-    if native.arch == "x86_64":
-        assert native.has("avx2") == ("avx2" in flags.group(1).split())
+    if native.host.arch == "x86_64":
+        assert native.host.has("avx2") == ("avx2" in flags.group(1).split())
 
 
-def test_native_on_arm_has_what_linux_names(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def other_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Lets a test change what LLVM and Linux say of this machine."""
+    caches = (detect.native, detect.native_caches, text.read)
+    for cache in caches:
+        cache.cache_clear()
+    yield monkeypatch
+    monkeypatch.undo()
+    for cache in caches:
+        cache.cache_clear()
+
+
+def test_native_on_arm_has_what_linux_names(other_machine: pytest.MonkeyPatch) -> None:
     """Kernels ask for features by name, some of which LLVM tells by the CPU's name alone."""
-    monkeypatch.setattr(target.platform, "machine", lambda: "aarch64")
-    monkeypatch.setattr(target, "host_flags", lambda: {"fp", "asimd", "atomics", "asimddp"})
-    monkeypatch.setattr(llvmlite.binding, "get_host_cpu_name", lambda: "neoverse-n1")
-    monkeypatch.setattr(llvmlite.binding, "get_host_cpu_features", lambda: {"crc": True})
-    target._native.cache_clear()
-    try:
-        native = Target.parse("native")
-    finally:
-        target._native.cache_clear()
-    assert (native.arch, native.cpu) == ("aarch64", "neoverse-n1")
-    assert {"dotprod", "neon", "lse"} <= set(native.needs)
-    assert native.has("crc")
-    assert not native.has("i8mm")
+    other_machine.setattr(detect.platform, "machine", lambda: "aarch64")
+    other_machine.setattr(detect, "host_flags", lambda: {"fp", "asimd", "atomics", "asimddp"})
+    other_machine.setattr(llvmlite.binding, "get_host_cpu_name", lambda: "neoverse-n1")
+    other_machine.setattr(llvmlite.binding, "get_host_cpu_features", lambda: {"crc": True})
+    native = Target.parse("native")
+    assert (native.host.arch, native.host.cpu) == ("aarch64", "neoverse-n1")
+    assert {"dotprod", "neon", "lse"} <= set(native.host.needs)
+    assert native.host.has("crc")
+    assert not native.host.has("i8mm")
 
 
 def test_targets_are_values() -> None:
     assert hash(Target.parse("x86-64-v3")) == hash(Target.parse("x86-64-v3"))
     with pytest.raises(dataclasses.FrozenInstanceError):
-        Target.parse("x86-64-v3").cpu = "i386"
+        Target.parse("x86-64-v3").host = None
 
 
 @pytest.mark.parametrize("name", ["", "x86-64-v9", "riscv64", "x86-64-v3+", "native avx2"])
@@ -103,22 +112,23 @@ def test_unknown_name_lists_the_accepted(name: str) -> None:
 
 def test_features_with_dashes_in_their_names() -> None:
     with_tiles = Target.parse("x86-64-v4+amx-tile+amx-bf16")
-    assert with_tiles.has("amx-tile")
-    assert {"amx-tile", "amx-bf16"} <= set(with_tiles.needs)
+    assert with_tiles.host.has("amx-tile")
+    assert {"amx-tile", "amx-bf16"} <= set(with_tiles.host.needs)
     without = Target.parse("x86-64-v4+amx-tile+amx-bf16+-amx-tile")
-    assert not without.has("amx-tile")
-    assert without.has("avx512vl")
-    assert not without.has("amx-bf16"), "LLVM has it only with amx-tile"
+    assert not without.host.has("amx-tile")
+    assert without.host.has("avx512vl")
+    assert not without.host.has("amx-bf16"), "LLVM has it only with amx-tile"
     other = Target.parse("aarch64+-fp-armv8")
-    assert other.has("neon")
-    assert not other.has("fp-armv8")
+    assert other.host.has("neon")
+    assert not other.host.has("fp-armv8")
 
 
 def test_every_family_has_a_row_of_blockings() -> None:
     names = ("x86-64-v3", "x86-64-v4", "znver3", "znver4", "znver5", "sapphirerapids", "aarch64")
-    assert {Target.parse(name).family for name in names} == set(FAMILIES)
+    found = [family_of(Target.parse(name).host) for name in names]
+    assert all(family in found for family in FAMILIES.values())
     for name in names:
-        blocking = Blocking.of(Target.parse(name))
+        blocking = Blocking.of(Target.parse(name).host)
         sums = blocking.rows * blocking.vectors
         assert sums + blocking.vectors + 1 <= blocking.registers
         assert blocking.left_bytes <= blocking.caches.l2
@@ -126,7 +136,7 @@ def test_every_family_has_a_row_of_blockings() -> None:
 
 
 def test_caches_of_named_cpus_are_facts_of_the_target() -> None:
-    xeon, zen = Target.parse("sapphirerapids").caches, Target.parse("znver4").caches
+    xeon, zen = (Target.parse(name).host.caches for name in ("sapphirerapids", "znver4"))
     assert (xeon.l1, xeon.l1_ways, xeon.l2) == (48 << 10, 12, 2 << 20)
     assert (zen.l1, zen.l1_ways, zen.l2) == (32 << 10, 8, 1 << 20)
     assert xeon.l1_sets == zen.l1_sets == 64
@@ -139,13 +149,83 @@ def test_caches_of_this_machine_are_what_linux_says() -> None:
         for index in folder.glob("index[0-9]*")
         if (index / "type").read_text().strip() != "Instruction"
     }
-    caches = Target.parse("native").caches
+    caches = Target.parse("native").host.caches
     for level, size in (("1", caches.l1), ("2", caches.l2)):
         if level in sizes:
             assert f"{size >> 10}K" == sizes[level]
 
 
 def test_caches_that_linux_does_not_tell_are_those_of_the_name(monkeypatch) -> None:
-    monkeypatch.setattr(target.Path, "glob", lambda *_: iter(()))
+    monkeypatch.setattr(detect.Path, "glob", lambda *_: iter(()))
     known = Caches(l2=3 << 20)
-    assert target._native_caches.__wrapped__(known) == known
+    assert detect.native_caches.__wrapped__(known) == known
+
+
+V3 = Target.parse("x86-64-v3")
+
+
+def changed(target: Target, **fields) -> Target:
+    return replace(target, host=replace(target.host, **fields))
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        (changed(V3, vector_bytes=16), "x86-64-v3+vector-bytes=16"),
+        (changed(V3, vector_bytes=32), "x86-64-v3"),
+        (changed(V3, caches=Caches(l1=48 << 10, l1_ways=12)), "x86-64-v3+l1=49152+l1-ways=12"),
+        (changed(V3, traits=frozenset({"zen", "zen5"})), "x86-64-v3+traits=zen/zen5"),
+        (changed(V3, cpu="znver3"), "x86-64-v3+cpu=znver3"),
+        (
+            changed(V3, features=(*V3.host.features, "+avxvnni", "-bmi3")),
+            "x86-64-v3+avxvnni+-bmi3",
+        ),
+        (changed(V3, features=("+avx2", "+fma")), "x86-64-v3+features=avx2/fma"),
+        (replace(V3, device=Device.parse("cuda:sm_90")), "x86-64-v3@cuda:sm_90"),
+        (replace(Target.parse("x86-64-v3@webgpu"), device=None), "x86-64-v3"),
+        (replace(V3, host=Target.parse("x86-64-v2").host), None),
+        (replace(V3, host=Target.parse("aarch64-v8.2").host), None),
+        (replace(V3, host=Target.parse("sapphirerapids+-amx-tile").host), None),
+    ],
+)
+def test_the_name_of_a_changed_target_says_what_changed(target: Target, text: str | None) -> None:
+    assert text in (None, target.name)
+    assert Target.parse(str(target)) == target
+    assert Target.parse(f" {target} ").host == target.host
+
+
+def test_a_device_alone_has_this_machine_as_its_host() -> None:
+    target = Target.parse("cuda:sm_80")
+    assert target.host == Target.parse("native").host
+    assert (str(target), str(target.device)) == ("cuda:sm_80", "cuda:sm_80")
+    assert str(replace(target, host=V3.host)).endswith("@cuda:sm_80")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("x86-64+vector-bytes=32", "vectors of 32 bytes are none of 'x86-64' .* 4, 8, 16"),
+        ("x86-64-v4+-avx512vl+vector-bytes=64", "they may have 4, 8, 16, 32"),
+        ("x86-64-v3+vector-bytes=24", "vectors of 24 bytes"),
+        ("x86-64-v3+vector-bytes=wide", "'vector-bytes=wide' .* is no number"),
+        ("x86-64-v3+registers=32", "32 vector registers .* 16 to 16"),
+        ("x86-64-v3+l2=0", "no cache is of 'l2=0'"),
+        ("x86-64-v3+l1=64", "an L1 cache of 64 bytes holds no set of 8 lines of 64 bytes"),
+        ("x86-64-v3+width=4", "unknown setting 'width=4' .* 'vector-bytes='"),
+        ("x86-64-v3+arch=riscv64", "no code is made for 'riscv64'"),
+        ("x86-64-v3@cuda:sm_1", "unknown device 'cuda:sm_1'; accepted are cuda:sm_80"),
+        ("z80@webgpu", "unknown target 'z80@webgpu'"),
+    ],
+)
+def test_what_cannot_be_is_refused(name: str, message: str) -> None:
+    with pytest.raises(TargetError, match=message):
+        Target.parse(name)
+
+
+def test_parts_that_cannot_be_are_refused() -> None:
+    with pytest.raises(TargetError, match="vectors of 64 bytes"):
+        changed(V3, vector_bytes=64)
+    with pytest.raises(TargetError, match="architectures are x86_64, aarch64"):
+        Cpu("wasm32", "wasm32-unknown-unknown", "generic", (), 16, 16)
+    with pytest.raises(TargetError, match="unknown target 'mine'"):
+        Target("mine", V3.host)

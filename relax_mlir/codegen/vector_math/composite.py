@@ -11,7 +11,7 @@ from relax_mlir.bindings import arith, ir, math
 from relax_mlir.codegen.vector_math import gelu, logaddexp, logistic
 from relax_mlir.codegen.vector_math.lanes import Lanes, has_lanes, ops_named, splat_of
 from relax_mlir.dialects.tir import FUNCTION
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
 
 Function = Callable[..., Lanes]
 
@@ -23,14 +23,14 @@ _NAMED: dict[str, Function] = {
 }
 
 
-def replace_composites(module: ir.Module, target: Target) -> None:
+def replace_composites(module: ir.Module, cpu: Cpu) -> None:
     """Replaces the expressions of singles and doubles in a module that there are functions for."""
     for op in ops_named(module, {"arith.addf", "arith.divf", "arith.mulf"}):
         found = _function_of(op) if has_lanes(op.results[0].type) else None
         if found is None:
             continue
         function, arguments = found
-        operands = [Lanes(argument, target) for argument in arguments]
+        operands = [Lanes(argument, cpu) for argument in arguments]
         if operands[0].width not in (32, 64):
             continue
         with ir.InsertionPoint(op), op.location:

@@ -31,7 +31,7 @@ from relax_mlir.codegen.vector_math import (
 from relax_mlir.codegen.vector_math.composite import replace_composites
 from relax_mlir.codegen.vector_math.lanes import Lanes, has_lanes, ops_named
 from relax_mlir.dialects.tir import NOT_POSITIVE
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
 
 Expansion = Callable[..., Lanes | tuple[Lanes, ...]]
 
@@ -97,7 +97,7 @@ _OTHERS: dict[str, Callable[..., Lanes]] = {
 _NEEDS_TABLE = frozenset({"math.sin", "math.cos", "math.sincos", "math.tan"})
 
 
-def expand_math(module: ir.Module, target: Target) -> None:
+def expand_math(module: ir.Module, cpu: Cpu) -> None:
     """Replaces every math op without an instruction of the target, in place.
 
     Results are within 2 units in the last place of the true ones, subnormal ones too; NaN
@@ -105,20 +105,20 @@ def expand_math(module: ir.Module, target: Target) -> None:
     `scf.for` ops.
     """
     with module.context, ir.Location.unknown():
-        replace_composites(module, target)
-        narrowing.round_once(module, target)
+        replace_composites(module, cpu)
+        narrowing.round_once(module, cpu)
         names = _RULES.keys() | _OTHERS.keys()
         found = [op for op in ops_named(module, names) if has_lanes(op.results[0].type)]
         if any(op.name in _NEEDS_TABLE for op in found):
             trigonometric.declare_table(module)
         for op in found:
             with ir.InsertionPoint(op), op.location:
-                _replace(op, target)
+                _replace(op, cpu)
 
 
-def _replace(op: ir.Operation, target: Target) -> None:
+def _replace(op: ir.Operation, cpu: Cpu) -> None:
     """Puts the expansion of one op in its place."""
-    operands = [Lanes(value, target) for value in op.operands]
+    operands = [Lanes(value, cpu) for value in op.operands]
     if op.name in _OTHERS:
         results = [_OTHERS[op.name](*operands)]
     else:

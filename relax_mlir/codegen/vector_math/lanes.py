@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from relax_mlir.bindings import arith, ir, math, vector
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
 
 Number = int | float
 
@@ -23,11 +23,11 @@ class Lanes:
     """A float, integer or i1 value, scalar or vector of any shape, on a machine."""
 
     value: ir.Value
-    target: Target
+    cpu: Cpu
 
     def wrap(self, value: ir.Value) -> "Lanes":
         """Another value on the same machine."""
-        return Lanes(value, self.target)
+        return Lanes(value, self.cpu)
 
     @property
     def type(self) -> Any:

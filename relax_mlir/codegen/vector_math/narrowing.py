@@ -16,7 +16,7 @@ from relax_mlir.codegen.vector_math.lanes import (
     select,
     truth_as_integer,
 )
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
 
 _FROM_INTEGERS = {"arith.sitofp": arith.sitofp, "arith.uitofp": arith.uitofp}
 _EXACT_BITS = 16
@@ -24,13 +24,13 @@ _DOUBLE_BITS = 53
 _CUT = 12
 
 
-def round_once(module: ir.Module, target: Target) -> None:
+def round_once(module: ir.Module, cpu: Cpu) -> None:
     """Replaces a module's conversions of doubles and integers to half precision."""
     for op in ops_named(module, {"arith.truncf", *_FROM_INTEGERS}):
         element = _element(op.results[0].type)
         if not has_lanes(op.results[0].type) or ir.FloatType(element).width != 16:
             continue
-        x = Lanes(op.operands[0], target)
+        x = Lanes(op.operands[0], cpu)
         if x.is_float and x.width != 64:
             continue
         with ir.InsertionPoint(op), op.location:

@@ -18,12 +18,12 @@ from relax_mlir.program.program import (
     Window,
     all_known,
 )
-from relax_mlir.target import Target
 
 from . import loops
 from .lanes import Uniform, scalar
 from .loops import Index
 from .memory import View, load, row_major, storage_type
+from .vectors import Vectors
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Kernel:
     """
 
     placement: Placement
-    target: Target
+    vectors: Vectors
     buffers: list[ir.Value]
     symbols: dict[str, ir.Value]
     constants: ir.InsertionPoint

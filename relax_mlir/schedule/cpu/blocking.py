@@ -11,7 +11,7 @@ and van de Geijn, "BLIS: A Framework for Rapidly Instantiating BLAS Functionalit
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from relax_mlir.target import Caches, Target
+from relax_mlir.target import Caches, Cpu
 
 
 @dataclass(frozen=True)
@@ -313,12 +313,13 @@ FAMILIES = {
         attention=Attention(keys=Prefetch(8192, 2, always=True), pairs=False),
     ),
 }
-"""The rows, by `Target.family`."""
+"""The rows, by a trait of CPUs, or by the width of their vectors."""
 
 
-def family_of(target: Target) -> Family:
+def family_of(cpu: Cpu) -> Family:
     """The row of a target."""
-    return FAMILIES[target.family]
+    named = (trait for trait in FAMILIES if trait in cpu.traits)
+    return FAMILIES[next(named, "avx512" if cpu.vector_bytes == 64 else "generic")]
 
 
 @dataclass(frozen=True)
@@ -341,15 +342,15 @@ class Blocking:
     in_tiles: bool = False
 
     @staticmethod
-    def of(target: Target, bits: int = 32) -> "Blocking":
+    def of(cpu: Cpu, bits: int = 32) -> "Blocking":
         """The largest register block that leaves registers for the right side and one broadcast.
 
         Sums have so many bits.
         """
-        family, registers = family_of(target), target.num_vector_registers
-        lanes = 8 * target.vector_bytes // bits
+        family, registers = family_of(cpu), cpu.registers
+        lanes = 8 * cpu.vector_bytes // bits
         rows = 14 if registers == 32 else 6
-        shared = (family, target.caches, target.vector_bytes, registers)
+        shared = (family, cpu.caches, cpu.vector_bytes, registers)
         return Blocking(*shared, lanes, rows, family.products)
 
     def tiled(self, rows: int, is_int8: bool) -> "Blocking":

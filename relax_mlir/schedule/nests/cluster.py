@@ -190,7 +190,7 @@ class ClusterEmitter:
             return found
 
         kernel, stages = self.evaluator.kernel, self.cluster.stages
-        is_full = fills_registers(stages, kernel.placement.inlining, kernel.target)
+        is_full = fills_registers(stages, kernel.placement.inlining, kernel.vectors)
         if carried and is_full:
             return paired(self.evaluator, start, stop, lanes, vector, carried)
 

@@ -19,7 +19,7 @@ from relax_mlir.schedule.build.combine import combiner_of
 from relax_mlir.schedule.build.evaluate import Evaluator
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.memory import storage_type
-from relax_mlir.target import Target
+from relax_mlir.schedule.build.vectors import Vectors
 
 from .plan import plan_nest
 from .vectorize import NestEmitter
@@ -33,7 +33,7 @@ EmitStages = Callable[[Kernel, list[Nest | ir.OpView]], None]
 
 def rewrite(
     prim_func: PrimFunc,
-    target: Target,
+    vectors: Vectors,
     match: Callable[[Program], Found | None],
     emit: Callable[[Kernel, Found], None],
 ) -> bool:
@@ -47,7 +47,7 @@ def rewrite(
     if found is None:
         return False
     placement = place(program, inline=False)
-    emit_kernel(prim_func, placement, target, lambda kernel: emit(kernel, found))
+    emit_kernel(prim_func, placement, vectors, lambda kernel: emit(kernel, found))
     del module  # the program refers to it
     return True
 
@@ -91,13 +91,13 @@ def emit_nests(kernel: Kernel, items: list[Nest | ir.OpView]) -> None:
             continue
         combiners = {s: combiner_of(s, kernel.scalars) for s in item.stages if s.has_reduction}
         ordered = {stage for stage, combiner in combiners.items() if combiner is None}
-        plan = plan_nest(item, kernel.placement, kernel.target, ordered)
+        plan = plan_nest(item, kernel.placement, kernel.vectors, ordered)
         with item.stages[-1].op.location:
             NestEmitter(kernel, plan, combiners, Evaluator(kernel)).emit()
 
 
 def emit_kernel(
-    prim_func: PrimFunc, placement: Placement, target: Target, body: Callable[[Kernel], None]
+    prim_func: PrimFunc, placement: Placement, vectors: Vectors, body: Callable[[Kernel], None]
 ) -> None:
     """Replaces the tensor program by a kernel whose body `body` emits."""
     module = ir.Module.create(prim_func.op.location)
@@ -113,7 +113,7 @@ def emit_kernel(
         end = func.ReturnOp([])
     with ir.InsertionPoint(end), prim_func.op.location:
         kernel = Kernel(
-            placement, target, buffers, symbols,
+            placement, vectors, buffers, symbols,
             ir.InsertionPoint.at_block_begin(module.body),
         )  # fmt: skip
         kernel.scalars.update(zip(old_scalars, names, strict=True))

@@ -15,7 +15,7 @@ from relax_mlir.program.access import Access, Inlining, Use, root_of, uses_of
 from relax_mlir.program.nests import Cluster, Nest, clusters, estimate
 from relax_mlir.program.placement import Placement
 from relax_mlir.program.program import Argument, Computed, Operand, Stage, Window, all_known
-from relax_mlir.target import Target
+from relax_mlir.schedule.build.vectors import Vectors
 
 _UNIFORM_COST = 0.3
 _STRIDED_COST = 16.0
@@ -53,11 +53,11 @@ class Plan:
     ahead_far: bool = False
 
 
-def plan_nest(nest: Nest, placement: Placement, target: Target, ordered: set[Stage]) -> Plan:
+def plan_nest(nest: Nest, placement: Placement, vectors: Vectors, ordered: set[Stage]) -> Plan:
     """The cheapest plan; stages in `ordered` have a reduction that lanes cannot split."""
     inlining = placement.inlining
     found = clusters(nest, inlining)
-    lanes = target.vector_bytes // max(map(_width, nest_types(nest, inlining)))
+    lanes = vectors.lanes(8 * max(map(_width, nest_types(nest, inlining))))
     plan = Plan(nest, found, lanes)
     best = 0.0
     for cluster in found:
@@ -71,7 +71,7 @@ def plan_nest(nest: Nest, placement: Placement, target: Target, ordered: set[Sta
             best, plan.lane_axes = cost, (axis,)
     if plan.lane_axes:
         plan.lane_axes = _joined(nest, found, plan.lane_axes[0], placement)
-        _widen(plan, inlining, target)
+        _widen(plan, inlining, vectors)
         _choose_tile(plan, inlining)
     elif nest.common:
         _fetch_next_row(plan, inlining)
@@ -111,7 +111,7 @@ def _displaces_weights(nest: Nest, cluster: Cluster, axis: int, inlining: Inlini
     return weights > 0 and extent is not None and (weights + 3) * extent * 4 > _FIRST_CACHE
 
 
-def _widen(plan: Plan, inlining: Inlining, target: Target) -> None:
+def _widen(plan: Plan, inlining: Inlining, vectors: Vectors) -> None:
     """Lets reductions across rows work on several vectors of each row at once.
 
     Each row is elsewhere in memory: of short runs, the machine fetches more than is used before
@@ -124,7 +124,7 @@ def _widen(plan: Plan, inlining: Inlining, target: Target) -> None:
     if not wide or not any(stage.has_reduction for stage in stages):
         return
     is_cheap = sum(map(inlining.cost, stages)) <= _CHEAP
-    plan.wide = 4 if target.vector_bytes == 64 else 2 if is_cheap else 8
+    plan.wide = 4 if vectors.bytes == 64 else 2 if is_cheap else 8
     if is_cheap:
         plan.parts = _VECTORS
         plan.lanes *= plan.parts
@@ -151,10 +151,10 @@ def _choose_tile(plan: Plan, inlining: Inlining) -> None:
             return
 
 
-def fills_registers(stages: Sequence[Stage], inlining: Inlining, target: Target) -> bool:
+def fills_registers(stages: Sequence[Stage], inlining: Inlining, vectors: Vectors) -> bool:
     """Whether the constants of a loop leave room for one set of accumulators alone."""
     work = sum(map(inlining.cost, stages))
-    return target.num_vector_registers <= _FEW_REGISTERS and work > _FULL_BODY
+    return vectors.registers <= _FEW_REGISTERS and work > _FULL_BODY
 
 
 def nest_types(nest: Nest, inlining: Inlining) -> list[ir.Type]:

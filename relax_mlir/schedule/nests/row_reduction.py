@@ -14,13 +14,13 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.nests import Nest
 from relax_mlir.program.placement import place
 from relax_mlir.program.reading import read_kernel
-from relax_mlir.target import Target
+from relax_mlir.schedule.build.vectors import Vectors
 
 from .differences import approximate_exponentials
 from .emit import emit_kernel, emit_nests, group
 
 
-def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
+def schedule(prim_func: PrimFunc, vectors: Vectors, fuse: bool) -> bool:
     """Schedules a program whose stages, some of them reductions, all fit into one nest."""
     if not fuse:
         return False
@@ -32,6 +32,6 @@ def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
     items = group(placement)
     if sum(isinstance(item, Nest) for item in items) != 1:
         return False
-    emit_kernel(prim_func, placement, target, lambda kernel: emit_nests(kernel, items))
+    emit_kernel(prim_func, placement, vectors, lambda kernel: emit_nests(kernel, items))
     del module  # the program refers to it
     return True

@@ -20,7 +20,7 @@ from relax_mlir.program.reading import strip_encodings
 from relax_mlir.rewriting import alone
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.memory import storage_type
-from relax_mlir.target import Target
+from relax_mlir.schedule.build.vectors import Vectors
 
 from .emit import SCHEDULED
 
@@ -39,7 +39,7 @@ _WIDEN = (
 _LOOPS = ("scf.for", "scf.while")
 
 
-def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
+def schedule(prim_func: PrimFunc, vectors: Vectors, fuse: bool) -> bool:
     """Schedules any program that bufferizes; raises PassFailure at an op that does not."""
     for op, reason in unsupported(prim_func.op):
         raise PassFailure(op, reason)
@@ -69,7 +69,7 @@ def _bufferized_or_refused(prim_func: PrimFunc) -> ir.Module:
         return _bufferized(prim_func, carries_copies=True)
     except ir.MLIRError as error:
         first = error.error_diagnostics[0]
-        raise PassFailure(first.location, f"{first.message}, so it has no CPU schedule") from None
+        raise PassFailure(first.location, f"{first.message}, so it has no schedule") from None
 
 
 def _bufferized(prim_func: PrimFunc, carries_copies: bool) -> ir.Module:

@@ -22,7 +22,7 @@ from relax_mlir.schedule.build.combine import Combiner, halves
 from relax_mlir.schedule.build.evaluate import Evaluator, Point, yielded
 from relax_mlir.schedule.build.lanes import Ramp, Uniform, scalar, splat, to_vector
 from relax_mlir.schedule.build.loops import Index
-from relax_mlir.target import Target
+from relax_mlir.schedule.build.vectors import Vectors
 
 from .lane_loops import UNROLL, Carried, ShortRow, vector_range
 
@@ -87,15 +87,15 @@ def order_of(stage: Stage, combiner: Combiner | None, inlining: Inlining) -> Ord
     return None
 
 
-def lanes_of(stage: Stage, combiner: Combiner, inlining: Inlining, target: Target) -> int:
+def lanes_of(stage: Stage, combiner: Combiner, inlining: Inlining, vectors: Vectors) -> int:
     """The numbers of one vector of what is compared, of a reduction that has an order."""
     order = order_of(stage, combiner, inlining)
     assert order is not None
-    return _lanes_of(combiner, order, target)
+    return _lanes_of(combiner, order, vectors)
 
 
-def _lanes_of(combiner: Combiner, order: Order, target: Target) -> int:
-    return target.vector_bytes // max(1, combiner.terms[order.number].type.width // 8)
+def _lanes_of(combiner: Combiner, order: Order, vectors: Vectors) -> int:
+    return vectors.lanes(combiner.terms[order.number].type.width)
 
 
 def _order(condition: ir.Value, term: ir.Value, best: ir.Value, number: int) -> Order | None:
@@ -186,7 +186,7 @@ class Search:
 
     @property
     def _lanes(self) -> int:
-        return _lanes_of(self.combiner, self.order, self.evaluator.kernel.target)
+        return _lanes_of(self.combiner, self.order, self.evaluator.kernel.vectors)
 
     def emit(self, extent: Index, firsts: Sequence[ir.Value], short: ShortRow | None) -> Carried:
         """The accumulators behind the row, which begin as `firsts`."""

@@ -18,7 +18,7 @@ from relax_mlir.program.program import Stage
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.combine import Combiner
 from relax_mlir.schedule.build.loops import Index
-from relax_mlir.target import Target
+from relax_mlir.schedule.build.vectors import Vectors
 
 from .lane_loops import UNROLL, ShortRow
 from .plan import Plan
@@ -37,24 +37,24 @@ def row_extent(
     extents: dict[int, Index],
     combiners: dict[Stage, Combiner | None],
     inlining: Inlining,
-    target: Target,
+    vectors: Vectors,
 ) -> tuple[Index, int, int] | None:
     """The one extent of all loops along the lanes, if rows may be short.
 
     With it the number of lanes, and the vectors of the longest row that is.
     """
-    if target.vector_bytes < 32 or plan.lane_axes or not plan.nest.common:
+    if not vectors.has_masks or plan.lane_axes or not plan.nest.common:
         return None
     if sum(map(inlining.cost, plan.nest.stages)) > _MOST_COST:
         return None
-    lanes, most = plan.lanes, MOST_VECTORS if target.vector_bytes == 64 else FEWER_VECTORS
+    lanes, most = plan.lanes, MOST_VECTORS if vectors.bytes == 64 else FEWER_VECTORS
     for stage, combiner in combiners.items():
         if combiner is None:
             return None
         if combiner.needs_places:
             if len(plan.nest.stages) > 1 or order_of(stage, combiner, inlining) is None:
                 return None
-            lanes, most = lanes_of(stage, combiner, inlining, target), UNROLL
+            lanes, most = lanes_of(stage, combiner, inlining, vectors), UNROLL
     found: list[Index] = []
     for cluster in plan.clusters:
         if cluster.axes:

@@ -110,7 +110,7 @@ class NestEmitter:
         assert self.plan.tile_axis is not None
         (lane_axis,) = self.plan.lane_axes
         extent, width = self.extents[self.plan.tile_axis], self.extents[lane_axis]
-        has_masks = self.kernel.target.vector_bytes >= 32
+        has_masks = self.kernel.vectors.has_masks
         return Squares(
             self.plan.lanes, self.plan.tile_axis, lane_axis, extent, width, has_masks, self._row
         )
@@ -271,7 +271,7 @@ class NestEmitter:
         """The least rest that gets a wide vector, and lanes that it then has without any mask."""
         if width == narrow:
             return 1, 0
-        if self.kernel.target.vector_bytes < 64:
+        if self.kernel.vectors.bytes < 64:
             # Masks are vectors as well there, whose parts LLVM does not take one by one.
             return width // 2 + width // 4 // narrow * narrow + 1, 0
         # Each vector with a mask needs one in a register, of which there are seven.
@@ -303,8 +303,8 @@ class NestEmitter:
 
     def _by_length(self, emit: Callable[[ShortRow | None], None]) -> None:
         """Emits code for each length of short rows, if the nest may have them, and for others."""
-        inlining, target = self.kernel.placement.inlining, self.kernel.target
-        found = row_extent(self.plan, self.extents, self.combiners, inlining, target)
+        inlining, vectors = self.kernel.placement.inlining, self.kernel.vectors
+        found = row_extent(self.plan, self.extents, self.combiners, inlining, vectors)
         if found is None:
             emit(None)
         else:

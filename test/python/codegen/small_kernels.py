@@ -15,7 +15,8 @@ NATIVE = Target.parse("native")
 RUNNABLE = [
     name
     for name in ("native", "x86-64", "x86-64-v3", "x86-64-v4", "aarch64")
-    if Target.parse(name).arch == NATIVE.arch and not lacking(Target.parse(name).needs)
+    if Target.parse(name).host.arch == NATIVE.host.arch
+    and not lacking(Target.parse(name).host.needs)
 ]
 """Targets whose code this machine runs."""
 

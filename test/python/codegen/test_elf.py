@@ -242,7 +242,7 @@ def test_no_exports() -> None:
 
 
 def test_the_runtime_links_alone() -> None:
-    runtime = compile_llvm("", NATIVE, bitcode=bitcode_path(NATIVE.arch).read_bytes())
+    runtime = compile_llvm("", NATIVE, bitcode=bitcode_path(NATIVE.host.arch).read_bytes())
     library = load(link_shared([runtime], ["rx_set_threads", "rx_get_threads"]))
     library.rx_set_threads(3)
     assert library.rx_get_threads() == 3
@@ -251,7 +251,7 @@ def test_the_runtime_links_alone() -> None:
 @pytest.mark.parametrize("arch", ["x86-64", "aarch64"])
 def test_the_runtime_imports_known_symbols_only(arch: str) -> None:
     target = Target.parse(arch)
-    runtime = compile_llvm("", target, bitcode=bitcode_path(target.arch).read_bytes())
+    runtime = compile_llvm("", target, bitcode=bitcode_path(target.host.arch).read_bytes())
     undefined = {s.name for s in read_object(runtime).symbols if s.name and not s.defined}
     assert undefined
     assert {name for name in undefined if library_of(name) is None} == set()
@@ -261,7 +261,7 @@ def test_the_runtime_imports_known_symbols_only(arch: str) -> None:
 def test_aarch64_objects_link(level: int) -> None:
     """They are not run here: every relocation is known, and the headers are right."""
     target = Target.parse("aarch64")
-    runtime = compile_llvm("", target, bitcode=bitcode_path(target.arch).read_bytes())
+    runtime = compile_llvm("", target, bitcode=bitcode_path(target.host.arch).read_bytes())
     built = [*objects(DATA, THREAD_LOCAL, level=level, target=target), runtime]
     data = link_shared(built, ["bump", "apply", "tick", "rx_create"])
     assert struct.unpack_from("<H", data, 18)[0] == 183

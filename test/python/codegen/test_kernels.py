@@ -36,7 +36,7 @@ func.func @fma(%x: memref<?xf32>, %y: memref<?xf32>, %out: memref<?xf32>, %a: f3
 
 
 def runs_here(name: str) -> bool:
-    return {f for f in Target.parse(name).features if f[0] == "+"} <= set(NATIVE.features)
+    return {f for f in Target.parse(name).host.features if f[0] == "+"} <= set(NATIVE.host.features)
 
 
 def native_and_below() -> list[str]:

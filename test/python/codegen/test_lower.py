@@ -15,7 +15,7 @@ def lowered(text: str, target: str = "x86-64-v4") -> str:
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         allow_contraction(module)
-        lower_to_llvm(module, Target.parse(target))
+        lower_to_llvm(module, Target.parse(target).host)
         return to_llvm_ir(module)
 
 

@@ -59,9 +59,9 @@ def kernel(name: str, op: str, kind: str, lanes: tuple[int, ...] | None, num_inp
 def compile_object(text: str, target: Target) -> bytes:
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
-        expand_math(module, target)
+        expand_math(module, target.host)
         module.operation.verify()
-        lower_to_llvm(module, target)
+        lower_to_llvm(module, target.host)
         return compile_llvm(to_llvm_ir(module), target)
 
 
@@ -223,11 +223,11 @@ def test_instructions_of_avx512_only_where_it_is(target):
     text = kernel("f", "exp", "f32", (32,), 1).replace("exp %x0", "exp %x0 fastmath<afn>")
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
-        expand_math(module, Target.parse(target))
+        expand_math(module, Target.parse(target).host)
         for name in ("reduce", "scalef"):
             found = str(module).count(f"llvm.x86.avx512.mask.{name}.ps.512")
             assert found == (2 if target == "x86-64-v4" else 0)
-        lower_to_llvm(module, Target.parse(target))
+        lower_to_llvm(module, Target.parse(target).host)
 
 
 def test_doubles_are_never_approximate(library, tmp_path):
@@ -375,19 +375,19 @@ def test_nothing_is_called(target, kind):
 def test_expanding_twice_changes_nothing():
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(kernel("sin", "sin", "f32", (16,), 1))
-        expand_math(module, NATIVE)
+        expand_math(module, NATIVE.host)
         once = str(module)
-        expand_math(module, NATIVE)
+        expand_math(module, NATIVE.host)
         assert str(module) == once
 
 
 def test_functions_added_later_share_the_table():
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(kernel("sin", "sin", "f32", (16,), 1))
-        expand_math(module, NATIVE)
+        expand_math(module, NATIVE.host)
         later = ir.Module.parse(kernel("cos", "cos", "f32", (16,), 1))
         module.body.append(later.body.operations[0].operation.clone())
-        expand_math(module, NATIVE)
+        expand_math(module, NATIVE.host)
         module.operation.verify()
         assert str(module).count("memref.global") == 1
 
@@ -401,7 +401,7 @@ def test_a_square_is_a_product():
     }"""
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
-        expand_math(module, NATIVE)
+        expand_math(module, NATIVE.host)
         assert str(module).count("arith.mulf") == 1
         assert "arith.divf" not in str(module)
 
@@ -414,5 +414,5 @@ def test_tensors_are_left_alone():
     }"""
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
-        expand_math(module, NATIVE)
+        expand_math(module, NATIVE.host)
         assert "math.exp" in str(module)

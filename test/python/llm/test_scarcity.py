@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from tiny_models import CONFIG, random_weights, write_gguf
 
-from relax_mlir import target
 from relax_mlir.compiler import compile_to_file
 from relax_mlir.errors import ExecutionError
 from relax_mlir.llm import load
 from relax_mlir.llm.arrays import aligned_arrays
+from relax_mlir.target import detect
 from relax_mlir.tools.relax_llm import main
 
 MIB = 1 << 20
@@ -151,7 +151,7 @@ def test_instructions_that_the_target_lacks_are_done_without(weights, chosen, nu
 
 
 def test_code_for_another_machine_is_compiled_but_not_run(tiny, monkeypatch, capsys):
-    monkeypatch.setattr(target, "host_flags", lambda: frozenset({"sse2", "pni", "avx"}))
+    monkeypatch.setattr(detect, "host_flags", lambda: frozenset({"sse2", "pni", "avx"}))
     path = compile_to_file(EXP, "x86-64-v3")
     assert path.stat().st_size
     with pytest.raises(ExecutionError, match=r"compiled for x86-64-v3, but this machine has no "):

@@ -127,6 +127,6 @@ def test_sweep(dtype: str, opt_level: int) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 def test_sweep_targets(dtype: str, target: str) -> None:
     parsed, native = Target.parse(target), Target.parse("native")
-    if parsed.arch != native.arch or lacking(parsed.needs):
+    if parsed.host.arch != native.host.arch or lacking(parsed.host.needs):
         pytest.skip("this machine does not run the target's code")
     _check(executable(dtype, 2, target), dtype, MANY)

@@ -67,7 +67,7 @@ def _check(got: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray, dtype: 
     ("dtype", "heads", "kv_heads"), [("f32", 2, 2), ("bf16", 4, 2), ("f16", 3, 1)]
 )
 def test_hidden_keys(dtype: str, heads: int, kv_heads: int, target: str, level: int) -> None:
-    if lacking(Target.parse(target).needs):
+    if lacking(Target.parse(target).host.needs):
         pytest.skip("this machine does not run the target's code")
     module = _modules(dtype, heads, kv_heads, target, level)
     generator = np.random.default_rng(heads)

@@ -9,19 +9,15 @@ from relax_mlir.compiler import compile
 from relax_mlir.machine import limits
 from relax_mlir.machine import measure as machine
 from relax_mlir.machine.limits import Limits, Machine, table
-from relax_mlir.machine.peak_kernels import (
+from relax_mlir.schedule.cpu.isa import amx
+from relax_mlir.schedule.cpu.peak_kernels import (
     CHAINS,
     READ_ROW,
     STEPS,
     TILE_STEPS,
     UNITS,
-    has_unit,
-    instruction,
-    operations,
-    peak_module,
-    read_module,
+    CpuPeaks,
 )
-from relax_mlir.schedule.cpu.isa import amx
 from relax_mlir.target import Target
 from relax_mlir.tools.relax_bench_machine import main
 
@@ -35,16 +31,16 @@ SMALL = Machine(
 
 NATIVE = Target.parse("native")
 TARGETS = [NATIVE]
-if NATIVE.has("amx-tile"):
+if NATIVE.host.has("amx-tile"):
     TARGETS.append(Target.parse("native+-amx-tile"))
 
 
 def run(unit: str, x: np.ndarray, target: Target = NATIVE) -> np.ndarray:
-    return compile(peak_module(unit, target), target)["main"](x)
+    return compile(CpuPeaks(target.host).computing(unit), target)["main"](x)
 
 
 def rows(values: list[float]) -> np.ndarray:
-    lanes = Target.parse("native").f32_lanes
+    lanes = NATIVE.host.f32_lanes
     return np.repeat(np.array(values, np.float32)[:, None], lanes, axis=1)
 
 
@@ -54,14 +50,14 @@ def test_f32_adds_all_the_squares():
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("unit", [unit for unit in UNITS if has_unit(NATIVE, unit)])
+@pytest.mark.parametrize("unit", CpuPeaks(NATIVE.host).units)
 def test_each_unit_adds_all_its_products(unit, target):
     x = rows([1.0, -2.0])
     times = CHAINS * STEPS
-    if amx.has_tiles(target, unit):  # each number is multiplied with those of a row of a tile
+    if amx.has_tiles(target.host, unit):  # each number is multiplied with those of a row of a tile
         times = len(amx.SUMS) * TILE_STEPS * amx.LANES
-    assert operations(unit, target) == times * UNITS[unit].operations * (
-        amx.ROWS * amx.LANES if amx.has_tiles(target, unit) else target.f32_lanes
+    assert CpuPeaks(target.host).operations(unit) == times * UNITS[unit].operations * (
+        amx.ROWS * amx.LANES if amx.has_tiles(target.host, unit) else target.host.f32_lanes
     )
     if unit == "int8":
         products = x.view(np.int8).astype(np.int64) * x.view(np.uint8)
@@ -73,7 +69,9 @@ def test_each_unit_adds_all_its_products(unit, target):
 
 def test_peaks_are_of_tile_registers_where_there_are_any():
     found = {
-        name: [instruction(unit, Target.parse(name)) for unit in ("f32", "bf16", "int8")]
+        name: [
+            CpuPeaks(Target.parse(name).host).instruction(unit) for unit in ("f32", "bf16", "int8")
+        ]
         for name in ("x86-64-v4", "x86-64-v4+amx-tile+amx-int8")
     }
     assert found == {
@@ -90,13 +88,12 @@ def test_the_table_names_instructions():
 
 def test_reading_reads_everything():
     x = np.random.default_rng(0).integers(-8, 9, (3, READ_ROW)).astype(np.float32)
-    sums = compile(read_module(NATIVE.f32_lanes), NATIVE)["main"](x)
+    sums = compile(CpuPeaks(NATIVE.host).reading(), NATIVE)["main"](x)
     np.testing.assert_array_equal(sums.sum(axis=1), x.sum(axis=1))
 
 
 def test_targets_without_the_instructions_have_float32_only():
-    target = Target.parse("x86-64-v3")
-    assert [unit for unit in UNITS if has_unit(target, unit)] == ["f32"]
+    assert CpuPeaks(Target.parse("x86-64-v3").host).units == ["f32"]
 
 
 def test_limits_are_those_of_the_next_smaller_number_of_threads():

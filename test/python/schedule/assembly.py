@@ -19,13 +19,13 @@ def assembly(source: str, target: Target) -> str:
     llvm.initialize_all_asmprinters()
     with make_context(), ir.Location.unknown():
         module = ir.Module.parse(source)
-        Pipeline.parse(pipeline(target.name, 2)).run(module)
+        Pipeline.parse(pipeline(str(target), 2)).run(module)
         text = to_llvm_22(build_llvm(module, target))
-    machine = llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.llvm_features, opt=3
+    machine = llvm.Target.from_triple(target.host.triple).create_target_machine(
+        cpu=target.host.cpu, features=target.host.llvm_features, opt=3
     )
     parsed = llvm.parse_assembly(text)
-    parsed.triple, parsed.data_layout = target.triple, str(machine.target_data)
+    parsed.triple, parsed.data_layout = target.host.triple, str(machine.target_data)
     return machine.emit_assembly(parsed)
 
 

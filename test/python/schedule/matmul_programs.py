@@ -11,7 +11,7 @@ from relax_mlir.codegen import build_shared
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.schedule.build.refusal import Refusal
-from relax_mlir.schedule.cpu.product.matmul import schedule_matmul
+from relax_mlir.schedule.cpu.product import matmul
 from relax_mlir.target import Target
 
 NATIVE = Target.parse("native")
@@ -74,7 +74,7 @@ def schedule(text: str, target: Target = NATIVE) -> str | None:
     with make_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         try:
-            if not schedule_matmul(PrimFunc(module.body.operations[0]), target):
+            if not matmul.schedule(PrimFunc(module.body.operations[0]), target.host, True):
                 return None
         except Refusal:
             return None

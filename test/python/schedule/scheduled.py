@@ -14,6 +14,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.codegen import build_shared
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.tir import prim_funcs
+from relax_mlir.schedule.backends import backend_of
 from relax_mlir.schedule.nests.short_rows import FEWER_VECTORS, MOST_VECTORS
 from relax_mlir.schedule.rules import schedule
 from relax_mlir.target import Target, lacking
@@ -29,23 +30,23 @@ def runnable(*names: str) -> list[str]:
     return [
         name
         for name, target in targets.items()
-        if target.arch == HERE.arch and not lacking(target.needs)
+        if target.host.arch == HERE.host.arch and not lacking(target.host.needs)
     ]
 
 
 TARGETS = runnable("native", "x86-64", "x86-64-v3", "x86-64-v4", "aarch64")
 # With tile registers where there are some, and with vectors alone.
-NATIVE = ["native", "native+-amx-tile"] if HERE.has("amx-tile") else ["native"]
+NATIVE = ["native", "native+-amx-tile"] if HERE.host.has("amx-tile") else ["native"]
 # What such a CPU makes of bf16 when its tile registers are hidden, on machines that can run it.
 HIDDEN = "sapphirerapids+-amx-tile+-avx512fp16+-avxvnni"
-if HERE.family != "xeon":
+if "xeon" not in HERE.host.traits:
     NATIVE += runnable(HIDDEN)
 # What Zen 5 is made, for machines that have all of its instructions that count.
 ZEN5 = runnable("znver5+-avxvnni")
 # A nest over rows has a loop for each number of vectors, whole or not, and one for long rows. Where
 # each long row fetches the next one, there is one more, for a row alone.
-LOOPS_OVER_ROWS = 1 + 2 * {64: MOST_VECTORS, 32: FEWER_VECTORS, 16: 0}[HERE.vector_bytes]
-if HERE.has("amx-tile"):
+LOOPS_OVER_ROWS = 1 + 2 * {64: MOST_VECTORS, 32: FEWER_VECTORS, 16: 0}[HERE.host.vector_bytes]
+if HERE.host.has("amx-tile"):
     # The runtime, which kernels here do without, asks Linux for tile registers: arch_prctl(2).
     ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA = 158, 0x1023, 18
     ctypes.CDLL(None).syscall(ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)
@@ -64,7 +65,7 @@ class Built:
             module = ir.Module.parse(text)
             (prim_func,) = prim_funcs(module.operation)
             self.name = prim_func.name
-            self.rule = schedule(prim_func, Target.parse(target), fuse)
+            self.rule = schedule(prim_func, backend_of(Target.parse(target)), fuse)
             module.operation.verify()
             if not in_order:
                 assert_no_scalar_inner_loop(module.operation)

@@ -334,7 +334,7 @@ def test_heads_that_share_keys():
 
 @pytest.mark.parametrize("target", [NATIVE, AVX2], ids=["native", "avx2"])
 def test_packed_weights(target):
-    columns = 2 * target.f32_lanes
+    columns = 2 * target.host.f32_lanes
     panels, blocks = tensor(None, None, columns), tensor(None, None, columns)
     body = f"""
   %c0 = arith.constant 0 : index

@@ -51,7 +51,7 @@ def test_instructions_of_targets(element: str, name: str, wanted: str, unwanted:
     target = Target.parse(name)
     text = assembly(Program(element).text(), target)
     sums = {r for line in text.splitlines() if re.search(wanted, line) for r in _result(line)}
-    assert len(sums) >= target.num_vector_registers // 2, "sums stay in registers"
+    assert len(sums) >= target.host.registers // 2, "sums stay in registers"
     assert not re.search(unwanted, text)
     assert not re.search(r"(call|bl)\s+llvm\.", text), "an intrinsic that LLVM does not know"
 

@@ -13,8 +13,8 @@ from test_quantized_matmul import check, normal
 
 import relax_mlir
 
-EARLY_ZEN = [] if HERE.family == "zen" else runnable("znver3")
-TARGETS = ["native", *EARLY_ZEN, *([] if HERE.family == "zen5" else ZEN5)]
+EARLY_ZEN = [] if "zen" in HERE.host.traits else runnable("znver3")
+TARGETS = ["native", *EARLY_ZEN, *([] if "zen5" in HERE.host.traits else ZEN5)]
 
 
 @pytest.mark.parametrize("rounds", [True, False])

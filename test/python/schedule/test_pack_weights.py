@@ -8,11 +8,11 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.graph import TensorType
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.schedule.cpu.product.layouts import (
+from relax_mlir.schedule.backends import backend_of
+from relax_mlir.schedule.build.packed_weights import (
     PAIRS,
     pack_weights_kernel,
     packed_type,
-    panel_columns,
 )
 from relax_mlir.schedule.rules import schedule
 from relax_mlir.target import Target
@@ -27,7 +27,7 @@ def test_packing(layout, element):
         weights = TensorType.make([*layout], kind)
         function = pack_weights_kernel("k", weights, 16, module.body, layout)
         del function.attributes["sym_visibility"]
-        schedule(PrimFunc(function), NATIVE)
+        schedule(PrimFunc(function), backend_of(NATIVE))
         library = build(module)
     dtype = {"f32": np.float32, "f16": np.float16}[element]
     random = np.random.default_rng(0)
@@ -46,7 +46,7 @@ def test_packing_in_pairs(layout):
         weights = TensorType.make([33 if x == "n" else 66 for x in layout], ir.F16Type.get())
         function = pack_weights_kernel("k", weights, 16, module.body, layout, groups=PAIRS)
         del function.attributes["sym_visibility"]
-        schedule(PrimFunc(function), NATIVE)
+        schedule(PrimFunc(function), backend_of(NATIVE))
         library = build(module)
     weights = np.random.default_rng(0).standard_normal((33, 66)).astype(np.float16)
     out = np.full((3, 33, 16, 2), 7, np.float16)
@@ -70,5 +70,6 @@ def test_type_of_packed_weights():
 
 
 def test_panel_width_follows_the_vectors():
-    widths = {name: panel_columns(Target.parse(name)) for name in ("x86-64-v4", "x86-64-v3")}
+    names = ("x86-64-v4", "x86-64-v3")
+    widths = {name: backend_of(Target.parse(name)).layouts.panel_columns for name in names}
     assert widths == {"x86-64-v4": 32, "x86-64-v3": 16}

@@ -437,7 +437,7 @@ def test_a_reduction_that_depends_on_the_order_runs_in_order(axis):
     operands = [("%x0", source, "(a, b) -> (a, b)")]
     results = [("%y0", target, f"(a, b) -> ({'ab'[1 - axis]})")]
     text = generic("%r", operands, results, "rp" if axis == 0 else "pr", block) + "\nreturn %r"
-    in_order = axis == 1 and HERE.vector_bytes < 64
+    in_order = axis == 1 and HERE.host.vector_bytes < 64
     kernel = built(program([source], [target], text), in_order=in_order)
     for shape in SHAPES:
         x = numbers(shape, np.float32)

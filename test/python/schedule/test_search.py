@@ -143,7 +143,7 @@ def test_known_lengths(length):
       return %y : tensor<7xi64>
     }}""")
     # Rows of up to four vectors have no loop along them, of up to sixteen one that finds the place.
-    vectors = length / HERE.f32_lanes
+    vectors = length / HERE.host.f32_lanes
     assert ("scf.while" in kernel.text) == (vectors > 4)
     assert ("iter_args" in kernel.text) == (vectors > 16)
     out, memory = guarded((7,), np.dtype(np.int64))

@@ -24,6 +24,7 @@ from dataclasses import replace
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.program.attention import find_batched_operands, find_operands
 from relax_mlir.program.placement import place
 from relax_mlir.program.program import Program, Stage
 from relax_mlir.program.reading import read_kernel
@@ -40,12 +41,13 @@ from relax_mlir.schedule.build.loops import (
 )
 from relax_mlir.schedule.cpu.blocking import family_of
 from relax_mlir.schedule.cpu.isa.amx import has_tiles
+from relax_mlir.schedule.cpu.isa.instructions import vectors_of
 from relax_mlir.schedule.cpu.isa.multiply_add import has_pairs
 from relax_mlir.schedule.nests.emit import emit_kernel
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
 
-from .attention_cache import find_batched_operands, find_operands
 from .attention_parts import Lengths, Mask, Problem
+from .attention_reader import Reader
 from .attention_rows import MOST_ROWS, emit_rows
 from .attention_tiles import emit_tiles
 
@@ -56,20 +58,20 @@ MOST_BESIDE_TILES = 3
 _FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
 
 
-def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
+def schedule(prim_func: PrimFunc, cpu: Cpu, fuse: bool) -> bool:
     """Schedules an attention kernel of f32, f16 or bf16; the head dim must fill vectors."""
     if not fuse or prim_func.schedule_hint not in (HINT, BATCHED):
         return False
     module, program = read_kernel(prim_func)
-    problem = _problem(prim_func, program, target)
+    problem = _problem(prim_func, program, cpu)
     if problem is None:
         return False
-    emit_kernel(prim_func, place(program), target, lambda kernel: _emit(kernel, problem))
+    emit_kernel(prim_func, place(program), vectors_of(cpu), lambda kernel: _emit(kernel, problem))
     del module  # the program refers to it
     return True
 
 
-def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem | None:
+def _problem(prim_func: PrimFunc, program: Program, cpu: Cpu) -> Problem | None:
     if "tir.attention" not in prim_func.op.attributes:
         return None
     settings = prim_func.op.operation.attributes["tir.attention"]
@@ -85,15 +87,15 @@ def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem |
         return None
     if not isinstance(out.element, _FLOATS) or 0 in out.shape:
         return None
-    lanes = target.f32_lanes
+    lanes = cpu.f32_lanes
     while lanes > 2 and (width % lanes or depth % lanes):
         lanes //= 2
     if lanes < 4 or not width or not depth:
         return None
     kinds = [cache.element for cache in (operands.query, operands.keys, operands.values)]
     halves = all(isinstance(kind, ir.BF16Type) for kind in (*kinds, out.element))
-    pairs = halves and has_pairs(target) and width % 32 == 0 and depth % 32 == 0
-    tiles, reads = pairs and has_tiles(target, "bf16"), family_of(target).attention
+    pairs = halves and has_pairs(cpu) and width % 32 == 0 and depth % 32 == 0
+    tiles, reads = pairs and has_tiles(cpu, "bf16"), family_of(cpu).attention
     return Problem(
         operands,
         out,
@@ -108,7 +110,7 @@ def _problem(prim_func: PrimFunc, program: Program, target: Target) -> Problem |
         tiles or (pairs and reads.pairs),
         tiles,
         reads.ahead(heads // kv_heads, width),
-        target.num_vector_registers,
+        cpu.registers,
     )
 
 
@@ -120,7 +122,7 @@ def _emit(kernel: Kernel, problem: Problem) -> None:
     lengths, mask = _lengths(kernel, problem), None
     if problem.operands.mask is not None:
         source = problem.operands.mask
-        mask = Mask.of(source.reader(buffers), kernel.sizes(source.argument))
+        mask = Mask.of(Reader.of(source, buffers), kernel.sizes(source.argument))
     most = MOST_BESIDE_TILES if problem.tiles else MOST_ROWS
     if problem.group > most:
         _with_keys(kernel, problem, lengths, lambda: emit_tiles(problem, buffers, lengths, mask))

@@ -38,8 +38,8 @@ from relax_mlir.schedule.build.transposes import transpose
 from relax_mlir.schedule.cpu.isa.multiply_add import interleave
 from relax_mlir.schedule.cpu.product.micro_kernel import Left
 
-from .attention_cache import Reader
 from .attention_parts import Lengths, Mask, Parts, Problem, finish_row
+from .attention_reader import Reader
 
 ROWS = 48
 
@@ -245,12 +245,12 @@ class RowBlock:
         p, s = self.problem, self.state
         top, total = (memref.load(buffer, [row]) for buffer in (s.top, s.total))
         source = (s.sums, mul(row, p.width))
-        target = self._element(row, p.width)
-        finish_row(p, parts, (slot, part, row), source, top, total, out, target)
+        cpu = self._element(row, p.width)
+        finish_row(p, parts, (slot, part, row), source, top, total, out, cpu)
 
 
 def pair_values(
-    values: Left, pairs: Index, last: Index, width: int, lanes: int, target: ir.Value
+    values: Left, pairs: Index, last: Index, width: int, lanes: int, cpu: ir.Value
 ) -> None:
     """target[key / 2][d] = the elements of two keys; behind key `last` there are zeros."""
     two, half = 2 * lanes, ir.BF16Type.get()
@@ -259,7 +259,7 @@ def pair_values(
         for column in range(0, width, two):
             rows = [key(column) for key in keys]
             for i, x in enumerate(interleave(*rows)):
-                store(x, target, mul(add(mul(pair, width), column + i * lanes), 2))
+                store(x, cpu, mul(add(mul(pair, width), column + i * lanes), 2))
 
     def key_at(number: Index) -> Callable[[int], ir.Value]:
         begin = values.at(number).offset

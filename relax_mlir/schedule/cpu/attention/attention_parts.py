@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, math, memref, vector
 from relax_mlir.dialects.tir import NOT_POSITIVE
+from relax_mlir.program.attention import Operands
 from relax_mlir.program.program import Argument
 from relax_mlir.schedule.build.loops import (
     Index,
@@ -38,7 +39,7 @@ from relax_mlir.schedule.build.loops import (
 )
 from relax_mlir.schedule.cpu.blocking import Prefetch
 
-from .attention_cache import Operands, Reader
+from .attention_reader import Reader
 
 LOWEST = -3.4028234663852886e38
 """The least f32: the greatest score of no keys, so that differences are never of infinities."""
@@ -235,7 +236,7 @@ def finish_row(
     top: ir.Value,
     total: ir.Value,
     out: ir.Value,
-    target: Index,
+    cpu: Index,
 ) -> None:
     """Stores a row of (buffer, offset) as it is known after one part of the keys.
 
@@ -247,7 +248,7 @@ def finish_row(
         factor = broadcast(arith.divf(_number(1.0), total), problem.lanes)
         for at in problem.columns:
             x = arith.mulf(load(buffer, add(begin, at), problem.lanes), factor)
-            _store_out(x, out, add(target, at))
+            _store_out(x, out, add(cpu, at))
 
     def kept() -> None:
         at_row = parts.row(*place)

@@ -48,7 +48,6 @@ from relax_mlir.schedule.cpu.isa.multiply_add import (
 )
 
 from .attention_block import greater
-from .attention_cache import Reader
 from .attention_parts import (
     LOWEST,
     Lengths,
@@ -60,6 +59,7 @@ from .attention_parts import (
     power,
     run_parts,
 )
+from .attention_reader import Reader, readers_of
 
 MOST_ROWS = 8
 _KEYS = 16
@@ -72,7 +72,7 @@ def emit_rows(
     """Emits attention of at most `MOST_ROWS` rows of each sequence, a query at a time."""
     out = buffers[problem.out.position]
     operands = problem.operands
-    readers = operands.readers(buffers)
+    readers = readers_of(operands, buffers)
 
     def slot_of(query: Index, head: Index) -> tuple[Index, Index]:
         slot = add(mul(query, problem.kv_heads), floor_div(head, problem.group))
@@ -99,7 +99,7 @@ def emit_rows(
                 stack.enter_context(scratch(*size)) for size in sizes
             )
             first = add(mul(number, problem.heads), mul(head, group))
-            target = mul(first, width)
+            cpu = mul(first, width)
             cache = problem.first_key(lengths, sequence, head)
             source, first_key = (mul(x, problem.depth) for x in (first, cache))
             first_value = mul(cache, width)
@@ -115,7 +115,7 @@ def emit_rows(
             for r in range(group):
                 finish_row(
                     problem, parts, (slot, part, r), (rows.sums, r * width),
-                    top[r], total[r], out, add(target, r * width),
+                    top[r], total[r], out, add(cpu, r * width),
                 )  # fmt: skip
 
     slots = mul(lengths.batch, lengths.count, problem.kv_heads)

@@ -27,6 +27,7 @@ from relax_mlir.schedule.build.loops import (
 from .attention_amx import TileKeys
 from .attention_block import ROWS, RowBlock, RowState
 from .attention_parts import Lengths, Mask, Parts, Problem, run_parts
+from .attention_reader import readers_of
 from .attention_vectors import VectorKeys
 
 
@@ -35,7 +36,7 @@ def emit_tiles(
 ) -> None:
     """Emits attention by blocks of `ROWS` rows."""
     out = buffers[problem.out.position]
-    readers = problem.operands.readers(buffers)
+    readers = readers_of(problem.operands, buffers)
     rows = mul(lengths.count, problem.group)
     blocks = ceil_div(rows, ROWS)
     kind = TileKeys if problem.tiles else VectorKeys

@@ -36,9 +36,9 @@ from relax_mlir.schedule.cpu.isa.multiply_add import float_step, load_pair, roun
 from relax_mlir.schedule.cpu.product.micro_kernel import Left
 
 from .attention_block import ROWS, RowBlock, greater, pair_values
-from .attention_cache import Reader
 from .attention_hidden import add_values
 from .attention_parts import LOWEST, Problem, power
+from .attention_reader import Reader
 
 _STRIP = 3
 _LOW = 4
@@ -119,23 +119,23 @@ class VectorKeys:
         return arith.extf(ir.F32Type.get(), memref.load(self.weights, [value(at)]))
 
     def _held(
-        self, lying: Left, reader: Reader, target: ir.Value | None, count: Index, width: int
+        self, lying: Left, reader: Reader, cpu: ir.Value | None, count: Index, width: int
     ) -> tuple[ir.Value, Callable[[Index], Index]]:
         """A buffer with the block's keys, of `width` features, and where each of them begins.
 
         Of keys past the end, the last one is repeated.
         """
         lanes, last = self.rows.problem.lanes, sub(count, 1)
-        if target is None:
+        if cpu is None:
             return lying.buffer, lambda key: lying.at(minimum(key, last)).offset
 
         def decode(key: ir.Value) -> None:
             begin = lying.at(key).offset
             for at in range(0, width, lanes):
-                store(reader.load(add(begin, at), lanes), target, add(mul(key, width), at))
+                store(reader.load(add(begin, at), lanes), cpu, add(mul(key, width), at))
 
         for_range(0, count, 1, decode)
-        return target, lambda key: mul(minimum(key, last), width)
+        return cpu, lambda key: mul(minimum(key, last), width)
 
     def _score_strip(
         self,

@@ -33,6 +33,7 @@ from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import Index, add, ceil_div, if_else, mul, scratch
 from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.cpu.blocking import Blocking
+from relax_mlir.schedule.cpu.isa.instructions import vectors_of
 from relax_mlir.schedule.cpu.product.packing import Matrix
 from relax_mlir.schedule.cpu.product.sides import (
     convert_of,
@@ -41,7 +42,7 @@ from relax_mlir.schedule.cpu.product.sides import (
     prepare_program,
 )
 from relax_mlir.schedule.nests.emit import rewrite
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
 
 from .convolution_kernel import emit_convolution
 from .convolution_problem import Filters, Image, Problem, pack_filters
@@ -88,15 +89,15 @@ class Convolution:
         return self.window == (1, 1) and not self.padded
 
 
-def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
+def schedule(prim_func: PrimFunc, cpu: Cpu, fuse: bool) -> bool:
     """Rewrites a tensor program that convolves float images into loops over memrefs.
 
     Returns False, and leaves the function alone, if it is of another kind. `fuse` is not read.
     """
-    blocking = Blocking.of(target)
+    blocking = Blocking.of(cpu)
     return rewrite(
         prim_func,
-        target,
+        vectors_of(cpu),
         lambda program: match(program, blocking.columns),
         lambda kernel, found: _emit(kernel, blocking, found),
     )

@@ -44,9 +44,10 @@ from relax_mlir.schedule.build.loops import (
 from relax_mlir.schedule.build.memory import View, storage_type
 from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.build.strided import load_strided
+from relax_mlir.schedule.cpu.isa.instructions import vectors_of
 from relax_mlir.schedule.cpu.product.sides import prepare_program
 from relax_mlir.schedule.nests.emit import rewrite
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
 
 from .convolution import window_of
 
@@ -72,12 +73,14 @@ class Pooling:
     padding: tuple[int, int]
 
 
-def schedule(prim_func: PrimFunc, target: Target, fuse: bool) -> bool:
+def schedule(prim_func: PrimFunc, cpu: Cpu, fuse: bool) -> bool:
     """Rewrites a tensor program that pools an image into loops over memrefs.
 
     Returns False, and leaves the function alone, if it is of another kind. `fuse` is not read.
     """
-    return rewrite(prim_func, target, match, lambda k, pooling: _Emitter.of(k, pooling).emit())
+    return rewrite(
+        prim_func, vectors_of(cpu), match, lambda k, pooling: _Emitter.of(k, pooling).emit()
+    )
 
 
 def match(program: Program) -> Pooling | None:
@@ -180,7 +183,7 @@ class _Emitter:
         element = stage.results[0].element
         if storage_type(element) != element:
             raise Refusal("the result is of predicates")
-        lanes = kernel.target.vector_bytes // max(4, element_bits(element) // 8)
+        lanes = kernel.vectors.lanes(max(32, element_bits(element)))
         start = to_vector(_start_of(kernel, stage), lanes)
         return _Emitter(kernel, pooling, image, result, lanes, start)
 
@@ -197,13 +200,13 @@ class _Emitter:
 
         def plane(number: ir.Value) -> None:
             source = add(image.offset, mul(number, height, width))
-            target = add(result.offset, mul(number, rows, columns))
+            cpu = add(result.offset, mul(number, rows, columns))
             with scratch(line, image.element) as best:
                 self._fill(best, line)
 
                 def row(y: ir.Value) -> None:
                     self._best_rows(source, y, best)
-                    self._best_columns(best, add(target, mul(y, columns)), columns)
+                    self._best_columns(best, add(cpu, mul(y, columns)), columns)
 
                 for_range(0, rows, 1, row)
 
@@ -255,7 +258,7 @@ class _Emitter:
         for_range(most, full, lanes, lambda j: block(j, 1, None))
         if_else(less(full, width), lambda: block(full, 1, mask(sub(width, full), lanes)))
 
-    def _best_columns(self, best: ir.Value, target: Index, columns: Index) -> None:
+    def _best_columns(self, best: ir.Value, cpu: Index, columns: Index) -> None:
         """Stores the best of the window's columns of the line."""
         pooling, lanes = self.pooling, self.lanes
 
@@ -265,7 +268,7 @@ class _Emitter:
             for v in range(pooling.window[1]):
                 at = add(first, v * pooling.dilation[1])
                 found = self._better(load_strided(best, at, pooling.strides[1], lanes), found)
-            store(found, self.result.base, add(target, x), keep)
+            store(found, self.result.base, add(cpu, x), keep)
 
         full = sub(columns, mod(columns, lanes))
         for_range(0, full, lanes, lambda x: block(x, None))

@@ -13,11 +13,11 @@ Source: Intel intrinsics guide; LLVM `IntrinsicsX86.td`.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from relax_mlir.analysis.instructions import CONFIGURE_TILES
 from relax_mlir.bindings import arith, ir, llvm, vector
 from relax_mlir.schedule.build.loops import Index, scratch, store, value, vector_type
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
 
+from .instructions import CONFIGURE_TILES
 from .pointers import pointer
 
 ROWS, LANES, LANE_BYTES = 16, 16, 4
@@ -30,9 +30,9 @@ TILES = "tir.tiles"
 _CONFIGURATION, _ROW_BYTES, _ROW_COUNTS = 64, 16, 48
 
 
-def has_tiles(target: Target, unit: str) -> bool:
+def has_tiles(cpu: Cpu, unit: str) -> bool:
     """Whether a target multiplies tiles of "bf16" or "int8" numbers."""
-    return target.vector_bytes == 64 and target.has("amx-tile") and target.has(f"amx-{unit}")
+    return cpu.vector_bytes == 64 and cpu.has("amx-tile") and cpu.has(f"amx-{unit}")
 
 
 def product_name(left: bool, right: bool) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, llvm, vector
 from relax_mlir.schedule.build.loops import splat_integer, vector_type
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
 
 _MOST_16, _MOST_VALUE = 32767, 127
 """The greatest sum in 16 bits, and the greatest magnitude of a value."""
@@ -30,16 +30,16 @@ class Dot:
     lanes: int
 
     @staticmethod
-    def of(target: Target) -> "Dot | None":
+    def of(cpu: Cpu) -> "Dot | None":
         """The widest one that the target has, or None."""
-        if target.arch == "aarch64":
-            return Dot("sdot", 4) if target.has("dotprod") else None
-        if target.vector_bytes == 64 and target.has("avx512vnni"):
+        if cpu.arch == "aarch64":
+            return Dot("sdot", 4) if cpu.has("dotprod") else None
+        if cpu.vector_bytes == 64 and cpu.has("avx512vnni"):
             return Dot("vpdpbusd", 16)
-        if not target.has("avx2"):
+        if not cpu.has("avx2"):
             return None
-        short = target.has("avx512vnni") and target.has("avx512vl")
-        return Dot("vpdpbusd" if short or target.has("avxvnni") else "vpmaddubsw", 8)
+        short = cpu.has("avx512vnni") and cpu.has("avx512vl")
+        return Dot("vpdpbusd" if short or cpu.has("avxvnni") else "vpmaddubsw", 8)
 
     @property
     def is_unsigned(self) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, llvm, vector
 from relax_mlir.schedule.build.loops import splat_integer, vector_type
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
 
 from . import amx
 from .dot import Dot
@@ -36,12 +36,12 @@ class Int8Groups(Step):
     right: bool
 
     @staticmethod
-    def of(target: Target, left: bool, right: bool) -> "Int8Groups | None":
+    def of(cpu: Cpu, left: bool, right: bool) -> "Int8Groups | None":
         """The step of a target for sides that are stored as signed or as unsigned elements."""
-        dot, lanes = Dot.of(target), target.f32_lanes
+        dot, lanes = Dot.of(cpu), cpu.f32_lanes
         if dot is not None and dot.lanes == lanes and dot.name == "vpdpbusd":
             return Int8Groups(lanes, dot.name, 4, left, not left)
-        if target.arch == "aarch64":
+        if cpu.arch == "aarch64":
             return Int8Groups(lanes, dot.name, 4, True, True) if dot is not None and left else None
         return Int8Groups(lanes, "vpmaddwd", 2, left, right)
 

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, llvm, vector
 from relax_mlir.schedule.build.loops import Index, broadcast, splat_integer, value, vector_type
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
 
 from . import amx
 from .step import Step
 
 
-def has_pairs(target: Target) -> bool:
+def has_pairs(cpu: Cpu) -> bool:
     """Whether the target multiplies pairs of bf16 elements, in its widest vectors."""
-    return target.vector_bytes == 64 and target.has("avx512bf16")
+    return cpu.vector_bytes == 64 and cpu.has("avx512bf16")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from relax_mlir.program.contraction import Contraction, Factor
 from relax_mlir.program.program import Stage, all_known
 from relax_mlir.schedule.build.loops import splat_integer
 from relax_mlir.schedule.cpu.isa.int8_groups import Int8Groups
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
 
 TOP_BIT = -128
 """As an 8-bit number; flipping it biases signed elements to unsigned ones and back."""
@@ -45,7 +45,7 @@ class Int8Product:
     factor: int
 
 
-def find_int8(contractions: Sequence[Contraction], target: Target) -> Int8Product | None:
+def find_int8(contractions: Sequence[Contraction], cpu: Cpu) -> Int8Product | None:
     """How products are multiplied whose factors are 8-bit integers, or None if they are not."""
     first = contractions[0]
     left = form_of(first.stage, first.lhs)
@@ -53,7 +53,7 @@ def find_int8(contractions: Sequence[Contraction], target: Target) -> Int8Produc
     if left is None or left.offset or rights is None or len(set(rights)) != 1:
         return None
     right = rights[0]
-    step = Int8Groups.of(target, left.signed, right.signed)
+    step = Int8Groups.of(cpu, left.signed, right.signed)
     if step is None:
         return None
     bias = step.biases_right(right.signed)

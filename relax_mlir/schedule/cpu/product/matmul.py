@@ -23,10 +23,11 @@ from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import Index, both, ceil_div, if_else, less, mul
 from relax_mlir.schedule.cpu.blocking import Blocking, family_of
 from relax_mlir.schedule.cpu.isa import amx
+from relax_mlir.schedule.cpu.isa.instructions import vectors_of
 from relax_mlir.schedule.cpu.isa.multiply_add import Bf16Pairs, MultiplyAdd, has_pairs
 from relax_mlir.schedule.cpu.isa.step import Step
 from relax_mlir.schedule.nests.emit import rewrite
-from relax_mlir.target import Caches, Target
+from relax_mlir.target import Caches, Cpu
 
 from .amx_block import BLOCK_ROWS
 from .few_rows import emit_few_rows, reads_along_k
@@ -49,18 +50,18 @@ MOST_IN_SET = 12
 """Lines of rows of a result that a set of the first-level cache may get, as rows pass by."""
 
 
-def schedule_matmul(kernel: PrimFunc, target: Target) -> bool:
+def schedule(kernel: PrimFunc, cpu: Cpu, fuse: bool) -> bool:
     """Rewrites a tensor program that multiplies matrices into loops over memrefs.
 
     Returns False, and leaves the function alone, if it is of another kind.
     """
-    means = _Means.of(target)
+    means = _Means.of(cpu)
     is_padded = ZERO_PADDED in kernel.op.attributes
     return rewrite(
         kernel,
-        target,
-        lambda program: _find(program, target, means, is_padded),
-        lambda k, found: _Rule(k, found, means, _blocking(target, found.sums)).emit(),
+        vectors_of(cpu),
+        lambda program: _find(program, cpu, means, is_padded),
+        lambda k, found: _Rule(k, found, means, _blocking(cpu, found.sums)).emit(),
     )
 
 
@@ -76,11 +77,11 @@ class _Means:
     widens: bool
 
     @staticmethod
-    def of(target: Target) -> "_Means":
+    def of(cpu: Cpu) -> "_Means":
         """Those of a target."""
-        tiles = frozenset(unit for unit in ("bf16", "int8") if amx.has_tiles(target, unit))
-        widens = family_of(target).products.widened_from is not None
-        return _Means(has_pairs(target), tiles, widens and "bf16" not in tiles)
+        tiles = frozenset(unit for unit in ("bf16", "int8") if amx.has_tiles(cpu, unit))
+        widens = family_of(cpu).products.widened_from is not None
+        return _Means(has_pairs(cpu), tiles, widens and "bf16" not in tiles)
 
 
 @dataclass(frozen=True)
@@ -108,13 +109,13 @@ def _kind(sums: ir.Type) -> str:
     return "i64" if ir.IntegerType(sums).width > 32 else "i32"
 
 
-def _blocking(target: Target, sums: ir.Type) -> Blocking:
-    return Blocking.of(target, int(_kind(sums)[1:]))
+def _blocking(cpu: Cpu, sums: ir.Type) -> Blocking:
+    return Blocking.of(cpu, int(_kind(sums)[1:]))
 
 
-def _find(program: Program, target: Target, means: _Means, is_padded: bool) -> _Found | None:
+def _find(program: Program, cpu: Cpu, means: _Means, is_padded: bool) -> _Found | None:
     """The products of a program that works elementwise on them, or None."""
-    contractions = find_contractions(program, lambda sums: _blocking(target, sums).columns)
+    contractions = find_contractions(program, lambda sums: _blocking(cpu, sums).columns)
     if contractions is None:
         return None
     first = contractions[0]
@@ -124,7 +125,7 @@ def _find(program: Program, target: Target, means: _Means, is_padded: bool) -> _
         known = not first.pairs or first.counts_pairs or (means.pairs and is_padded)
         return found if known else None
     if _kind(found.sums) == "i32":
-        found = replace(found, int8=find_int8(contractions, target))
+        found = replace(found, int8=find_int8(contractions, cpu))
     is_grouped = first.packed and len(first.rhs.tensor.shape) == 4
     return None if is_grouped and found.int8 is None else found
 

@@ -38,7 +38,7 @@ from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.schedule.cpu.isa.multiply_add import MultiplyAdd
 from relax_mlir.schedule.cpu.product.nest import emit_product
 from relax_mlir.schedule.cpu.product.product import Product
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
 
 from .decoded_operand import Decoded, left_matrix
 from .quantized_panels import PLACES, Problem
@@ -47,9 +47,9 @@ PREFETCH_ROWS = 4
 """Rows up to which memory is what a register block waits for."""
 
 
-def emit_floats(target: Target, problem: Problem) -> None:
+def emit_floats(cpu: Cpu, problem: Problem) -> None:
     """Emits the whole loop nest at the insertion point."""
-    blocking = Blocking.of(target)
+    blocking = Blocking.of(cpu)
     if_else(
         less(problem.rows, problem.right.blocking.few_float_rows + 1),
         lambda: if_else(less(0, problem.rows), lambda: _emit_few(blocking, problem)),

@@ -245,22 +245,22 @@ class _Kernel:
 
             def block(b: ir.Value) -> None:
                 source = add(mul(add(first, r), blocks), b)
-                target = add(own, mul(b, split.pitch))
+                cpu = add(own, mul(b, split.pitch))
                 numbers = load(left.values.base, left.at(source, 0), BLOCK)
-                store(numbers, copy.values, mul(target, BLOCK))
+                store(numbers, copy.values, mul(cpu, BLOCK))
                 if copy.wide is not None:
                     for n, wide in enumerate(even_and_odd(numbers)):
-                        store(wide, copy.wide, add(mul(target, BLOCK), n * BLOCK // 2))
+                        store(wide, copy.wide, add(mul(cpu, BLOCK), n * BLOCK // 2))
                 factor = left.factor(source)
-                memref.store(factor, copy.factors, [value(target)])
+                memref.store(factor, copy.factors, [value(cpu)])
                 offset = None
                 if copy.offsets is not None:
                     offset = left.offset_of(source)
-                    memref.store(offset, copy.offsets, [value(target)])
+                    memref.store(offset, copy.offsets, [value(cpu)])
                 if copy.corrections is not None:
                     for scale in range(scales):
                         found = self._correction(numbers, scale, factor, offset)
-                        at = value(add(mul(target, scales), scale))
+                        at = value(add(mul(cpu, scales), scale))
                         memref.store(found, copy.corrections, [at])
 
             for_range(0, blocks, 1, block)

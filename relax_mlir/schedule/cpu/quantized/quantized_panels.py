@@ -22,7 +22,7 @@ from relax_mlir.schedule.build.loops import (
 from relax_mlir.schedule.build.memory import View
 from relax_mlir.schedule.cpu.blocking import Prefetch, Quantized, family_of
 from relax_mlir.schedule.cpu.isa.pointers import load_behind, own_register
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
 
 HALVES, GROUPS, PLACES = 2, 4, 4
 
@@ -69,7 +69,7 @@ class Panels:
     scheme: Scheme
     blocks: int
     parts: Mapping[str, ir.Value]
-    target: Target
+    cpu: Cpu
 
     @property
     def bytes(self) -> int:
@@ -96,7 +96,7 @@ class Panels:
     @property
     def blocking(self) -> Quantized:
         """How the target multiplies them."""
-        return family_of(self.target).quantized
+        return family_of(self.cpu).quantized
 
     def ahead(self, is_few: bool) -> Prefetch:
         """How far ahead few rows, or many, prefetch them."""
@@ -112,7 +112,7 @@ class Panels:
             size = self.size(part)
             if not part.startswith("outer"):
                 first = mul(floor_div(block, self._sharing(part)), size)
-                for line in range(0, size, self.target.caches.line):
+                for line in range(0, size, self.cpu.caches.line):
                     place = [value(add(first, line))]
                     memref.prefetch(buffer, place, False, ahead.locality, True)
 

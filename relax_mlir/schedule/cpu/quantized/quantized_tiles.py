@@ -61,7 +61,7 @@ ROW_BYTES = PLACES * PANEL
 
 def tiled_rows(problem: Problem) -> int:
     """Rows that are worth a block of their own."""
-    fitting = problem.right.target.caches.l2 // 2 // (problem.right.blocks * BLOCK)
+    fitting = problem.right.cpu.caches.l2 // 2 // (problem.right.blocks * BLOCK)
     most = problem.right.blocking.tile_rows
     return max(min(fitting // amx.ROWS * amx.ROWS, most), 4 * amx.ROWS)
 

@@ -4,12 +4,11 @@
 %v = tensor.extract_slice %decoded     bf16 widened, or 8-bit numbers times a scale of a block
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from relax_mlir.bindings import arith, ir, memref
-from relax_mlir.dialects.graph.quantized import BLOCK
-from relax_mlir.program.program import (
+from relax_mlir.bindings import arith, ir
+
+from .program import (
     Argument,
     Computed,
     Operand,
@@ -21,20 +20,6 @@ from relax_mlir.program.program import (
     Tensor,
     all_known,
 )
-from relax_mlir.schedule.build.loops import (
-    Index,
-    add,
-    broadcast,
-    floor_div,
-    load,
-    minimum,
-    value,
-    vector_type,
-)
-from relax_mlir.schedule.cpu.blocking import Prefetch
-from relax_mlir.schedule.cpu.product.packing import LINE_BITS
-
-Buffers = Mapping[int, ir.Value]
 
 
 @dataclass(frozen=True)
@@ -53,11 +38,6 @@ class Source:
         """The element type in memory."""
         return self.argument.element
 
-    def reader(self, buffers: Buffers) -> "Reader":
-        """Reads it from flat buffers."""
-        scale = None if self.scale is None else buffers[self.scale.position]
-        return Reader(buffers[self.argument.position], scale)
-
 
 @dataclass(frozen=True)
 class Operands:
@@ -67,57 +47,6 @@ class Operands:
     keys: Source
     values: Source
     mask: Source | None = None
-
-    def readers(self, buffers: Buffers) -> "tuple[Reader, Reader, Reader]":
-        """Reads queries, keys and values from flat buffers."""
-        return self.query.reader(buffers), self.keys.reader(buffers), self.values.reader(buffers)
-
-
-@dataclass(frozen=True)
-class Reader:
-    """Loads f32 vectors from a flat buffer of any float type, or of numbers and their scales."""
-
-    buffer: ir.Value
-    scale: ir.Value | None
-
-    @property
-    def is_f32(self) -> bool:
-        """Whether vectors lie as they are loaded."""
-        return ir.MemRefType(self.buffer.type).element_type == ir.F32Type.get()
-
-    def load(self, offset: Index, lanes: int, keep: ir.Value | None = None) -> ir.Value:
-        """The f32 vector from an offset; a vector of decoded numbers lies in one block.
-
-        Lanes outside of the mask `keep` are not read.
-        """
-        loaded = load(self.buffer, offset, lanes, keep)
-        f32 = ir.F32Type.get()
-        kind = vector_type(lanes, f32)
-        if self.scale is not None:
-            at = value(floor_div(offset, BLOCK))
-            factor = broadcast(memref.load(self.scale, [at]), lanes)
-            return arith.mulf(arith.sitofp(kind, loaded), factor)
-        return loaded if self.is_f32 else arith.extf(kind, loaded)
-
-    @property
-    def bits(self) -> int:
-        """Of a number in memory."""
-        return ir.MemRefType(self.buffer.type).element_type.width
-
-    def fetch(self, ahead: Prefetch, offset: Index, width: int, step: int, last: Index) -> None:
-        """Asks for what is wanted some time after the row of `width` numbers at an offset.
-
-        Rows are `step` apart, and the last one begins at `last`.
-        """
-        distance = -(-ahead.bytes // (width * self.bits // 8)) * step
-        row = minimum(add(offset, distance), last)
-        for at in range(0, width, LINE_BITS // self.bits):
-            memref.prefetch(self.buffer, [value(add(row, at))], False, ahead.locality, True)
-
-    def everywhere(self, offset: Index, lanes: int) -> ir.Value:
-        """The float at an offset, as f32 in every lane."""
-        x = memref.load(self.buffer, [value(offset)])
-        return broadcast(x if self.is_f32 else arith.extf(ir.F32Type.get(), x), lanes)
 
 
 def find_operands(program: Program) -> Operands | None:

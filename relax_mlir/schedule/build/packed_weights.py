@@ -9,7 +9,7 @@ or, for kernels that multiply groups of g neighbours along k (pairs of bf16 numb
     packed[p, k, j, i] = weights[p * columns + j, g * k + i]
 
 What lies past the last row, or past the end of k, is zero. 8-bit integers may be moved by 128:
-their top bit is flipped. `panel_columns` is the width that a target's kernels take.
+their top bit is flipped.
 """
 
 from dataclasses import dataclass
@@ -25,9 +25,7 @@ from relax_mlir.legalize.kernel import (
     index,
     scalar,
 )
-from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.symbolic import as_expr
-from relax_mlir.target import Target
 
 LAYOUTS = ("nk", "kn")
 TOP_BIT = -128
@@ -43,11 +41,6 @@ class Groups:
 
 ALONE = Groups()
 PAIRS = Groups(2)
-
-
-def panel_columns(target: Target) -> int:
-    """The columns of a panel that the matmul kernels of a target are made for."""
-    return Blocking.of(target).columns
 
 
 def packed_type(

@@ -24,9 +24,10 @@ from relax_mlir.schedule.build.loops import (
     store,
     vector_type,
 )
-from relax_mlir.schedule.cpu.isa import amx
-from relax_mlir.schedule.cpu.isa.pointers import pointer
-from relax_mlir.target import Target
+from relax_mlir.target import Cpu
+
+from .isa import amx
+from .isa.pointers import pointer
 
 CHAINS = 12
 STEPS = 1 << 14  # of each accumulator, in a task
@@ -88,35 +89,49 @@ UNITS: Mapping[str, _Unit] = {
 """Arithmetic whose peak is worth knowing."""
 
 
-def has_unit(target: Target, unit: str) -> bool:
-    """Whether a target has the instruction, 512 bits wide where it is a special one."""
-    feature = UNITS[unit].feature
-    return not feature or (target.has(feature) and target.vector_bytes == 64)
+@dataclass(frozen=True)
+class CpuPeaks:
+    """See `Peaks`."""
 
+    cpu: Cpu
 
-def instruction(unit: str, target: Target) -> str:
-    """The instruction that a target's peak is measured with."""
-    return UNITS[unit].tile if amx.has_tiles(target, unit) else UNITS[unit].name
+    @property
+    def units(self) -> list[str]:
+        """See `Peaks`; a special instruction counts where it is 512 bits wide."""
+        is_wide = self.cpu.vector_bytes == 64
+        features = {name: unit.feature for name, unit in UNITS.items()}
+        return [name for name, f in features.items() if not f or (is_wide and self.cpu.has(f))]
 
+    @property
+    def row_elements(self) -> int:
+        """See `Peaks`."""
+        return READ_ROW
 
-def operations(unit: str, target: Target) -> float:
-    """Operations of one task."""
-    sums = STEPS * CHAINS * target.f32_lanes
-    if amx.has_tiles(target, unit):
-        sums = TILE_STEPS * len(amx.SUMS) * amx.ROWS * amx.LANES * amx.LANES
-    return float(sums * UNITS[unit].operations)
+    @property
+    def lanes(self) -> int:
+        """See `Peaks`."""
+        return self.cpu.f32_lanes
 
+    def instruction(self, unit: str) -> str:
+        """See `Peaks`."""
+        return UNITS[unit].tile if amx.has_tiles(self.cpu, unit) else UNITS[unit].name
 
-def peak_module(unit: str, target: Target) -> str:
-    """A module of one function that maps f32[n, lanes] to the same: n tasks."""
-    lanes, is_tiled = target.f32_lanes, amx.has_tiles(target, unit)
-    kernel = _tile_kernel(UNITS[unit]) if is_tiled else _peak_kernel(UNITS[unit], lanes)
-    return _module(kernel, lanes, lanes)
+    def operations(self, unit: str) -> float:
+        """See `Peaks`."""
+        sums = STEPS * CHAINS * self.lanes
+        if amx.has_tiles(self.cpu, unit):
+            sums = TILE_STEPS * len(amx.SUMS) * amx.ROWS * amx.LANES * amx.LANES
+        return float(sums * UNITS[unit].operations)
 
+    def computing(self, unit: str) -> str:
+        """See `Peaks`."""
+        is_tiled = amx.has_tiles(self.cpu, unit)
+        kernel = _tile_kernel(UNITS[unit]) if is_tiled else _peak_kernel(UNITS[unit], self.lanes)
+        return _module(kernel, self.lanes, self.lanes)
 
-def read_module(lanes: int) -> str:
-    """A module of one function that maps f32[n, READ_ROW] to f32[n, lanes]: partial sums."""
-    return _module(_read_kernel(lanes), READ_ROW, lanes)
+    def reading(self) -> str:
+        """See `Peaks`."""
+        return _module(_read_kernel(self.lanes), READ_ROW, self.lanes)
 
 
 def _module(kernel: str, columns: int, lanes: int) -> str:

@@ -1,0 +1,45 @@
+"""What a scheduled kernel computes with, as attributes, which a mere declaration still has.
+
+    func.func private @k(%x: memref<?xbf16>) attributes {tir.scheduled, tir.unit = "bf16"} { ... }
+      ->
+    func.func private @k(memref<?xbf16>) attributes {tir.scheduled, tir.unit = "bf16"}
+
+The backend that schedules a kernel writes them; host code asks.
+"""
+
+from relax_mlir.bindings import func, ir
+
+F32, BF16, INT8 = "f32", "bf16", "int8"
+UNIT = "tir.unit"
+USES_TILES = "tir.uses_tiles"
+_BODILESS = ("sym_name", "sym_visibility", "function_type")
+
+
+def set_unit(kernel: func.FuncOp, unit: str, uses_tiles: bool) -> None:
+    """Writes the arithmetic of a kernel's products, and that it needs leave to use tiles."""
+    if unit != F32:
+        kernel.attributes[UNIT] = ir.StringAttr.get(unit)
+    if uses_tiles:
+        kernel.attributes[USES_TILES] = ir.UnitAttr.get()
+
+
+def unit_of(kernel: func.FuncOp) -> str:
+    """The arithmetic that a kernel's products are made of: "f32", "bf16" or "int8"."""
+    given = kernel.attributes
+    return ir.StringAttr(given[UNIT]).value if UNIT in given else F32
+
+
+def uses_tiles(kernel: func.FuncOp) -> bool:
+    """Whether a kernel configures tile registers, which the runtime has to ask for."""
+    return USES_TILES in kernel.attributes
+
+
+def declaration(kernel: func.FuncOp) -> func.FuncOp:
+    """A declaration of a kernel, in no module yet, with all that is said of it."""
+    found = func.FuncOp(
+        kernel.name.value, kernel.type, visibility="private", loc=kernel.location, ip=False
+    )
+    for name in kernel.attributes:
+        if name not in _BODILESS:
+            found.attributes[name] = kernel.attributes[name]
+    return found

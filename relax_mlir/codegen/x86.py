@@ -1,0 +1,79 @@
+"""Rewrites ops that MLIR lowers alike for any machine by what x86 has: multiply-adds, bf16."""
+
+from relax_mlir.bindings import arith, ir, llvm
+from relax_mlir.target import Cpu
+
+_BF16_PRODUCTS = ("llvm.x86.avx512bf16.dpbf16ps.512", "llvm.x86.tdpbf16ps")
+_ROUND_TO_BF16 = "llvm.x86.avx512bf16.cvtneps2bf16.512"
+
+
+def use_instructions(module: ir.Module, cpu: Cpu) -> None:
+    """Rewrites ops of a module, in place, by what an x86 CPU has or lacks."""
+    if not cpu.has("fma"):
+        _replace_fma(module)
+    if cpu.vector_bytes == 64 and cpu.has("avx512bf16"):
+        _round_by_instruction(module)
+
+
+def _replace_fma(module: ir.Module) -> None:
+    """Computes fused multiply-adds in a wider type, in place, for machines without them.
+
+        %0 = math.fma %a, %b, %c : f32
+          ->
+        %0 = truncf (extf %a * extf %b + extf %c) : f64 to f32
+
+    The product is exact there, so the result is rounded twice instead of once, which is as good
+    as never seen. Of f64 there is no wider type: these stay, and call the C library.
+    """
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "math.fma":
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for op in found:
+        narrow = op.results[0].type
+        vector = ir.VectorType(narrow) if isinstance(narrow, ir.VectorType) else None
+        element = vector.element_type if vector else narrow
+        if isinstance(element, ir.F64Type):
+            continue
+        wide: ir.Type = ir.F64Type.get() if isinstance(element, ir.F32Type) else ir.F32Type.get()
+        if vector:
+            wide = ir.VectorType.get(vector.shape, wide)
+        with op.location, ir.InsertionPoint(op):
+            a, b, c = (arith.extf(wide, operand) for operand in op.operands)
+            result = arith.truncf(narrow, arith.addf(arith.mulf(a, b), c))
+        op.results[0].replace_all_uses_with(result)
+        op.erase()
+
+
+def _round_by_instruction(module: ir.Module) -> None:
+    """Rounds vectors to bf16 by the instruction for it, in place, in products of bf16 numbers.
+
+    It takes subnormal numbers as zero, but so do those products. Elsewhere, ten integer ops keep
+    them.
+    """
+    for function in module.body.operations:
+        found: list[ir.Operation] = []
+        multiplies = False
+
+        def visit(op: ir.Operation, found: list[ir.Operation] = found) -> ir.WalkResult:
+            nonlocal multiplies
+            if op.name == "llvm.call_intrinsic":
+                multiplies |= ir.StringAttr(op.attributes["intrin"]).value in _BF16_PRODUCTS
+            elif op.name == "arith.truncf":
+                types = str(op.operands[0].type), str(op.results[0].type)
+                if types == ("vector<16xf32>", "vector<16xbf16>"):
+                    found.append(op)
+            return ir.WalkResult.ADVANCE
+
+        function.operation.walk(visit)
+        for op in found if multiplies else ():
+            with op.location, ir.InsertionPoint(op):
+                rounded = llvm.call_intrinsic(
+                    op.results[0].type, _ROUND_TO_BF16, list(op.operands), [], []
+                )
+            op.results[0].replace_all_uses_with(rounded)
+            op.erase()

@@ -1,0 +1,26 @@
+"""Whether what a tensor program decodes is read where it is multiplied."""
+
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.passes import PassFailure
+
+from .attention import find_operands
+from .contraction import find_contractions
+from .quantized_product import find_decoded
+from .reading import read_kernel
+
+
+def reads_decoded(kernel: PrimFunc) -> bool:
+    """Whether a rule for products, or for attention, reads what the program decodes in front of it.
+
+    Others compute the sums of a program, and would decode again for each of them.
+    """
+    try:
+        module, program = read_kernel(kernel)
+    except PassFailure:
+        return False
+    hinted = kernel.schedule_hint is not None and find_operands(program) is not None
+    found = (
+        hinted or find_decoded(program) is not None or bool(find_contractions(program, lambda _: 0))
+    )
+    del module  # the program refers to it
+    return found

@@ -1,0 +1,112 @@
+"""A CPU that code is made for: its instructions, vectors, registers, caches, and behaviour."""
+
+from dataclasses import dataclass, fields
+
+from relax_mlir.target.errors import TargetError
+from relax_mlir.target.features import FLAGS
+
+ARCHITECTURES = ("x86_64", "aarch64")
+VECTOR_BYTES = (4, 8, 16, 32, 64)
+LEAST_REGISTERS = 16  # that register blocks are cut for
+
+
+@dataclass(frozen=True)
+class Caches:
+    """Bytes of a line, of the first and second level of a core, and of a page.
+
+    `l1_ways` are the lines of a set of the first level, which holds data alone.
+    """
+
+    line: int = 64
+    l1: int = 32 << 10
+    l1_ways: int = 8
+    l2: int = 1 << 20
+    page: int = 4096
+
+    def __post_init__(self) -> None:
+        for size in fields(self):
+            if getattr(self, size.name) <= 0:
+                text = f"{size.name.replace('_', '-')}={getattr(self, size.name)}"
+                raise TargetError(f"no cache is of '{text}'; sizes are at least 1")
+        if not self.l1_sets:
+            raise TargetError(
+                f"an L1 cache of {self.l1} bytes holds no set of {self.l1_ways} lines of "
+                f"{self.line} bytes"
+            )
+
+    @property
+    def l1_sets(self) -> int:
+        """Sets of the first level."""
+        return self.l1 // (self.l1_ways * self.line)
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """A CPU to generate code for.
+
+    `cpu` and `features` are LLVM's, the latter signed ("+avx2", "-avx512f"); they are sorted.
+    `vector_bytes` is the width of the vectors that kernels use, 4 if it is scalars only, and
+    `registers` the number of vector registers that code may name. `caches` are those of one core.
+    `traits` are what features do not tell, how fast it computes and reads memory: names of
+    rows of tables which say what was measured on CPUs like it.
+
+    Raises TargetError for another architecture than those known, for vectors that the CPU does
+    not have, and for more registers than it has.
+    """
+
+    arch: str
+    triple: str
+    cpu: str
+    features: tuple[str, ...]
+    vector_bytes: int
+    registers: int
+    caches: Caches = Caches()
+    traits: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", tuple(sorted(self.features)))
+        if self.arch not in ARCHITECTURES or not self.triple.startswith(f"{self.arch}-"):
+            raise TargetError(
+                f"no code is made for '{self.arch}' with the triple '{self.triple}'; architectures "
+                f"are {', '.join(ARCHITECTURES)}"
+            )
+        widest, most = widest_vectors(self.arch, self.features)
+        if self.vector_bytes not in VECTOR_BYTES or self.vector_bytes > widest:
+            widths = ", ".join(str(width) for width in VECTOR_BYTES if width <= widest)
+            raise TargetError(
+                f"vectors of {self.vector_bytes} bytes are none of '{self.cpu}' with its features; "
+                f"they may have {widths}"
+            )
+        if not LEAST_REGISTERS <= self.registers <= most:
+            raise TargetError(
+                f"{self.registers} vector registers are none that code for '{self.cpu}' may have: "
+                f"{LEAST_REGISTERS} to {most}"
+            )
+
+    def has(self, feature: str) -> bool:
+        """Whether the CPU has that feature, by LLVM's name: `has("avx512vnni")`."""
+        return f"+{feature}" in self.features
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The features that kernels may use, and that a machine must have to run them."""
+        return tuple(f[1:] for f in self.features if f[0] == "+" and f[1:] in FLAGS)
+
+    @property
+    def llvm_features(self) -> str:
+        """The features as LLVM's target machine reads them: "+avx,+avx2,-avx512f"."""
+        return ",".join(self.features)
+
+    @property
+    def f32_lanes(self) -> int:
+        """The number of f32 values in one vector."""
+        return self.vector_bytes // 4
+
+
+def widest_vectors(arch: str, features: tuple[str, ...]) -> tuple[int, int]:
+    """The bytes of the widest vectors that come with features, and how many registers hold them."""
+    has = {feature[1:] for feature in features if feature[0] == "+"}
+    registers = 32 if arch == "aarch64" or "avx512vl" in has else 16
+    if arch == "x86_64" and {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= has:
+        return 64, registers
+    return (32 if arch == "x86_64" and {"avx2", "fma"} <= has else 16), registers

@@ -1,0 +1,81 @@
+"""This machine: what LLVM and Linux say of it, and which features it lacks."""
+
+import platform
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from relax_mlir.target.cpu import Caches
+from relax_mlir.target.errors import TargetError
+from relax_mlir.target.features import ARM_FLAGS, FLAGS
+from relax_mlir.target.known import NAMED
+
+_ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+
+
+@lru_cache(maxsize=1)
+def native() -> tuple[str, str, tuple[str, ...]]:
+    """Architecture, LLVM's name of the CPU, and signed features of this machine.
+
+    Raises TargetError on a machine that code cannot be made for.
+    """
+    arch = _ARCHITECTURES.get(platform.machine())
+    if arch is None or platform.system() != "Linux":
+        raise TargetError(
+            f"no native target for {platform.system()} on {platform.machine()}; accepted are "
+            + ", ".join(NAMED)
+        )
+    import llvmlite.binding as llvm  # 60 ms, and named targets do without
+
+    features = dict(llvm.get_host_cpu_features())
+    if arch == "aarch64":
+        # LLVM leaves out what comes with the CPU's name, dot products among it.
+        features |= {name: flag in host_flags() for name, flag in ARM_FLAGS.items()}
+    return arch, llvm.get_host_cpu_name(), tuple(("-", "+")[on] + f for f, on in features.items())
+
+
+@lru_cache(maxsize=1)
+def native_caches(known: Caches) -> Caches:
+    """The caches of this machine's first core as Linux says; `known` ones where it does not."""
+    folder = Path("/sys/devices/system/cpu/cpu0/cache")
+    names = ("level", "type", "size", "coherency_line_size", "ways_of_associativity")
+    found: dict[str, int] = {}
+    try:
+        for index in sorted(folder.glob("index[0-9]*")):
+            level, kind, size, line, ways = (
+                (index / name).read_text(encoding="ascii").strip() for name in names
+            )
+            if level == "1" and kind == "Data":
+                found |= {"l1": _bytes(size), "line": int(line), "l1_ways": int(ways)}
+            elif level == "2" and kind != "Instruction":
+                found["l2"] = _bytes(size)
+        return replace(known, **found)
+    except (OSError, ValueError, TargetError):
+        return known
+
+
+def _bytes(size: str) -> int:
+    """The bytes of a size as Linux writes it: "48K"."""
+    units = {"K": 1 << 10, "M": 1 << 20}
+    return int(size.rstrip("KM")) * units.get(size[-1], 1)
+
+
+def lacking(features: Iterable[str]) -> list[str]:
+    """Those of the features, of `Cpu.needs`, that this machine lacks; none if it is not known.
+
+    Reads what Linux says, which takes a tenth of the time that LLVM's answer takes.
+    """
+    flags = host_flags()
+    return [name for name in features if flags and FLAGS.get(name, name) not in flags]
+
+
+@lru_cache(maxsize=1)
+def host_flags() -> frozenset[str]:
+    """The features of this machine's first CPU, by the names of /proc/cpuinfo."""
+    path = Path("/proc/cpuinfo")
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        name, _, value = line.partition(":")
+        if name.strip() in ("flags", "Features"):
+            return frozenset(value.split())
+    return frozenset()

@@ -1,0 +1,58 @@
+"""A device beside the CPU that kernels might run on, as data: there is no backend for any yet."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from relax_mlir.target.errors import TargetError
+
+Api = Literal["cuda", "vulkan", "webgpu"]
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device by the interface that reaches it, and what a workgroup has there.
+
+    `subgroup` is how many invocations run in step, `workgroup` the most in one group, and
+    `shared_bytes` the memory that they share. Of "vulkan" and "webgpu" it is what every device has.
+
+    Source: CUDA programming guide, compute capabilities; Vulkan, required limits; WebGPU, limits.
+    """
+
+    api: Api
+    arch: str
+    subgroup: int
+    workgroup: int
+    shared_bytes: int
+
+    @staticmethod
+    def parse(text: str) -> "Device":
+        """The device of a text such as "cuda:sm_90" or "webgpu"; TargetError if there is none."""
+        if text not in _DEVICES:
+            raise TargetError(f"unknown device '{text}'; accepted are {', '.join(_DEVICES)}")
+        return _DEVICES[text]
+
+    def __str__(self) -> str:
+        """The text that `parse` reads."""
+        return f"{self.api}:{self.arch}" if self.arch else self.api
+
+
+_DEVICES = {
+    str(device): device
+    for device in (
+        Device("cuda", "sm_80", 32, 1024, 163 << 10),
+        Device("cuda", "sm_86", 32, 1024, 99 << 10),
+        Device("cuda", "sm_89", 32, 1024, 99 << 10),
+        Device("cuda", "sm_90", 32, 1024, 227 << 10),
+        Device("vulkan", "", 1, 128, 16 << 10),
+        Device("webgpu", "", 1, 256, 16 << 10),
+    )
+}
+
+
+def split_device(text: str) -> tuple[str, Device | None]:
+    """The text of the CPU in front of a device, and the device: "native@cuda:sm_90"."""
+    if re.match(r"(cuda|vulkan|webgpu)\b", text):
+        return "native", Device.parse(text)
+    host, at, device = text.partition("@")
+    return host, Device.parse(device) if at else None

@@ -1,0 +1,56 @@
+"""Tables of CPUs: those that have a name of ours, and what is known of LLVM's names.
+
+Source: vendors' software optimization guides.
+"""
+
+from relax_mlir.target.cpu import Caches, Cpu, widest_vectors
+from relax_mlir.target.features import (
+    ARMV8,
+    LEVEL_1,
+    LEVEL_2,
+    LEVEL_3,
+    LEVEL_4,
+    SAPPHIRE_RAPIDS,
+    ZEN_4,
+    ZEN_5,
+)
+
+NAMED = {
+    "x86-64": ("x86_64", "x86-64", LEVEL_1),
+    "x86-64-v2": ("x86_64", "x86-64-v2", LEVEL_2),
+    "x86-64-v3": ("x86_64", "x86-64-v3", LEVEL_3),
+    "x86-64-v4": ("x86_64", "x86-64-v4", LEVEL_4),
+    "znver3": ("x86_64", "znver3", LEVEL_3),
+    "znver4": ("x86_64", "znver4", ZEN_4),
+    "znver5": ("x86_64", "znver5", ZEN_5),
+    "sapphirerapids": ("x86_64", "sapphirerapids", SAPPHIRE_RAPIDS),
+    "aarch64": ("aarch64", "generic", ARMV8),
+    "aarch64-v8.2": ("aarch64", "generic", (*ARMV8, "lse", "rdm", "fullfp16", "dotprod")),
+}
+"""Name of a target: architecture, LLVM's name of the CPU, features."""
+
+_TRIPLES = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
+# AMD's before Zen 4; Intel's with tile registers.
+_ZEN = (Caches(l2=512 << 10), "zen")
+_XEON = (Caches(l1=48 << 10, l1_ways=12, l2=2 << 20), "xeon")
+_CPUS: dict[str, tuple[Caches, str]] = {
+    **dict.fromkeys(("znver1", "znver2", "znver3"), _ZEN),
+    "znver5": (Caches(l1=48 << 10, l1_ways=12), "zen5"),
+    **dict.fromkeys(("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d"), _XEON),
+}
+"""LLVM's name of a CPU: its caches and its trait."""
+_ARCHITECTURES = {"aarch64": Caches(l1=64 << 10, l1_ways=4)}  # Neoverse N1
+# A hypervisor may hide the name of a CPU whose features tell which it is.
+_TRAITS_OF_FEATURES = {"+amx-tile": "xeon"}
+
+
+def make_cpu(arch: str, name: str, features: tuple[str, ...], caches: Caches | None = None) -> Cpu:
+    """A CPU by LLVM's name of it and its signed features; other `caches` than those known of it."""
+    vector_bytes, registers = widest_vectors(arch, features)
+    default = _ARCHITECTURES.get(arch, Caches())
+    known, *traits = _CPUS.get(name, (default,))
+    traits += [trait for feature, trait in _TRAITS_OF_FEATURES.items() if feature in features]
+    return Cpu(
+        arch, _TRIPLES[arch], name, features, vector_bytes, registers,
+        known if caches is None else caches, frozenset(traits),
+    )  # fmt: skip

@@ -1,0 +1,119 @@
+"""The text of a target, from which it can be read again whatever was changed about it.
+
+native                              this machine, every feature it has
+x86-64-v4+avx512vnni+-avx512vl      a level, with a feature more and another one less
+x86-64-v4+vector-bytes=32+l2=524288 with vectors and caches other than those known of it
+native@cuda:sm_90                   this machine, and a device
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from functools import lru_cache
+from typing import Any
+
+from relax_mlir.target.cpu import Caches, Cpu
+from relax_mlir.target.detect import native, native_caches
+from relax_mlir.target.device import Device, split_device
+from relax_mlir.target.errors import TargetError
+from relax_mlir.target.known import NAMED, make_cpu
+
+_FEATURE = re.compile(r"-?[a-z0-9.]+(?:-[a-z0-9.]+)*")
+_SETTING = re.compile(r"([a-z0-9-]+)=([^+,@\s]*)")
+_CACHES = {field.name for field in fields(Caches)}
+_SETTINGS = {
+    field.name.replace("_", "-"): field.name
+    for kind in (Cpu, Caches)
+    for field in fields(kind)
+    if field.name != "caches"
+}
+
+
+@lru_cache(maxsize=256)
+def read(text: str) -> tuple[Cpu, Device | None]:
+    """The CPU and the device of a target's text; TargetError if it is none."""
+    host, device = split_device(text)
+    name, *changes = re.split(r"[+,]", host)
+    features = [change for change in changes if "=" not in change]
+    settings = [_SETTING.fullmatch(change) for change in changes if "=" in change]
+    if not all(map(_FEATURE.fullmatch, features)) or name not in ("native", *NAMED):
+        accepted = ", ".join(["native", *NAMED])
+        raise TargetError(
+            f"unknown target '{text}'; accepted are {accepted}, each with '+feature' or "
+            "'+-feature' behind it"
+        )
+    arch, cpu, given = native() if name == "native" else _named(name)
+    made = make_cpu(arch, cpu, _changed(given, features))
+    if name == "native":
+        made = replace(made, caches=native_caches(made.caches))
+    found: dict[str, Any] = {}
+    for setting, change in zip(settings, (c for c in changes if "=" in c), strict=True):
+        key = _SETTINGS.get(setting[1]) if setting else None
+        if setting is None or key is None:
+            raise TargetError(
+                f"unknown setting '{change}' of target '{text}'; settings are "
+                + ", ".join(f"'{known}='" for known in _SETTINGS)
+            )
+        found[key] = _value(key, setting[2], text)
+    return _with(made, found), device
+
+
+def spelled(name: str, host: Cpu, device: Device | None) -> str:
+    """The text of a target that is like that of `name`, but has another CPU or device."""
+    base = split_device(name)[0].partition("+")[0].partition(",")[0]
+    known = set(read(base)[0].features)
+    plain = [f.removeprefix("+") for f in host.features if f not in known]
+    text = "+".join([base, *plain])
+    like, _ = read(text)
+    differing = [
+        f"{key}={_written(_field(host, field))}"
+        for key, field in _SETTINGS.items()
+        if _field(host, field) != _field(like, field)
+    ]
+    text = "+".join([text, *differing])
+    return text if device is None else f"{text}@{device}"
+
+
+def _named(name: str) -> tuple[str, str, tuple[str, ...]]:
+    arch, cpu, names = NAMED[name]
+    return arch, cpu, tuple(f"+{feature}" for feature in names)
+
+
+def _changed(features: Iterable[str], changes: Iterable[str]) -> tuple[str, ...]:
+    """Signed features with some added or taken away."""
+    chosen = {feature[1:]: feature[0] for feature in features}
+    for change in changes:
+        chosen[change.lstrip("-")] = "-" if change.startswith("-") else "+"
+    if chosen.get("amx-tile") != "+":  # LLVM, too, has the others only with it
+        chosen |= {feature: "-" for feature in chosen if feature.startswith("amx-")}
+    return tuple(sorted(sign + feature for feature, sign in chosen.items()))
+
+
+def _value(key: str, text: str, target: str) -> Any:
+    """What a setting is, from its text."""
+    parts = [part for part in text.split("/") if part]
+    if key == "features":
+        return tuple(sorted(part if part[0] == "-" else f"+{part}" for part in parts))
+    if key == "traits":
+        return frozenset(parts)
+    if key in ("arch", "triple", "cpu"):
+        return text
+    if not text.isdecimal():
+        raise TargetError(f"'{key.replace('_', '-')}={text}' of target '{target}' is no number")
+    return int(text)
+
+
+def _with(cpu: Cpu, settings: dict[str, Any]) -> Cpu:
+    caches = {key: value for key, value in settings.items() if key in _CACHES}
+    others = {key: value for key, value in settings.items() if key not in _CACHES}
+    return replace(cpu, caches=replace(cpu.caches, **caches), **others)
+
+
+def _field(cpu: Cpu, name: str) -> Any:
+    return getattr(cpu.caches if name in _CACHES else cpu, name)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, int | str):
+        return str(value)
+    return "/".join(part.removeprefix("+") for part in sorted(value))

@@ -1,0 +1,92 @@
+"""A target whose parts were replaced is what is scheduled for, compiled for, and told of."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import relax_mlir
+from relax_mlir import Target
+from relax_mlir.bindings import ir
+from relax_mlir.codegen import build_llvm
+from relax_mlir.compiler import compile_to_file
+from relax_mlir.dialects import make_context
+from relax_mlir.errors import UsageError
+from relax_mlir.passes import Pipeline
+from relax_mlir.pipelines import pipeline
+
+TEXT = """
+!x = tensor<?x64xf32, #graph.shape<["n", 64]>>
+func.func @main(%x: !x, %w: tensor<64x64xf32>) -> !x attributes {graph.num_inputs = 1 : i64} {
+  %0 = "graph.matmul"(%x, %w) : (!x, tensor<64x64xf32>) -> !x
+  %1 = "graph.nn_softmax"(%0) {axis = 1 : i64} : (!x) -> !x
+  return %1 : !x
+}
+"""
+WIDE = Target.parse("x86-64-v3")
+NARROW = replace(WIDE, host=replace(WIDE.host, vector_bytes=16))
+
+
+def widths(text: str) -> set[int]:
+    return {int(width) for width in re.findall(r"vector<(\d+)xf32>", text)}
+
+
+@pytest.mark.parametrize("level", [0, 2, 3])
+def test_kernels_have_the_vectors_of_the_target(level: int) -> None:
+    found = []
+    for target in (WIDE, NARROW):
+        passes = pipeline(str(target), level)
+        assert str(Pipeline.parse(passes)) == passes
+        with make_context(), ir.Location.unknown():
+            module = ir.Module.parse(TEXT)
+            Pipeline.parse(passes).run(module)
+            found.append(max(widths(str(module))))
+            text = build_llvm(module, target)
+        assert f'"prefer-vector-width"="{8 * target.host.vector_bytes}"' in text
+    assert found == [8, 4]
+
+
+def test_weights_are_packed_for_the_vectors_of_the_target() -> None:
+    columns = []
+    for target in (WIDE, NARROW):
+        found = relax_mlir.compile(TEXT, target, opt_level=3).metadata["functions"]["main"]
+        columns.append(found["arguments"][1]["dims"][-1])
+    assert columns == [16, 8]
+
+
+def test_a_compiled_module_tells_its_target_and_computes() -> None:
+    assert compile_to_file(TEXT, WIDE) != compile_to_file(TEXT, NARROW)
+    executable = relax_mlir.compile(TEXT, NARROW)
+    assert executable.metadata["target"] == "x86-64-v3+vector-bytes=16"
+    x, w = (np.random.default_rng(n).standard_normal((n, 64)).astype(np.float32) for n in (5, 64))
+    exact = np.exp((x.astype(np.float64) @ w) - (x @ w).max(1, keepdims=True))
+    expected = exact / exact.sum(1, keepdims=True)
+    np.testing.assert_allclose(executable["main"](x, w), expected, rtol=1e-4, atol=1e-7)
+
+
+def test_it_needs_what_is_left_of_the_features() -> None:
+    less = replace(WIDE, host=Target.parse("x86-64-v3+-f16c").host)
+    needs = relax_mlir.compile(TEXT, less).metadata["needs"]
+    assert set(relax_mlir.compile(TEXT, WIDE).metadata["needs"]) - set(needs) == {"f16c"}
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_kernels_for_a_device_are_refused(level: int, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no backend for 'webgpu' yet"):
+        relax_mlir.compile(TEXT, "native@webgpu", opt_level=level)
+
+
+def test_the_tool_takes_a_changed_target(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    from relax_mlir.tools import relax_compile
+
+    source, made = tmp_path / "m.mlir", tmp_path / "m.so"
+    source.write_text(TEXT)
+    arguments = [str(source), "-o", str(made)]
+    assert relax_compile.main([*arguments, f"--target={NARROW}"]) == 0
+    assert relax_mlir.load(made).metadata["target"] == str(NARROW)
+    assert relax_compile.main([*arguments, "--target=x86-64-v3+vector-bytes=64"]) == 2
+    assert "they may have 4, 8, 16, 32" in capsys.readouterr().err
+    assert relax_compile.main([*arguments, "--target=cuda:sm_90"]) == 2
+    assert "there is no backend for 'cuda' yet" in capsys.readouterr().err
