@@ -4,6 +4,7 @@ MLIR's error texts end in notes that dump whole operations, megabytes for a modu
 that shows a diagnostic to a person goes through `Diagnostic`, which keeps the first lines only.
 """
 
+import pickle
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,13 +13,18 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from relax_mlir.bindings import ir
+from relax_mlir.bytecode import BytecodeError, written_anew
 from relax_mlir.errors import CompileError
 
 MAX_LINES = 6
 MAX_COLUMNS = 400
 MAX_NESTING = 1000
+NO_TEXT = "the message holds a name that is no UTF-8 text"
+"""What the bindings raise RuntimeError for, where they hand over a message."""
 _POSITION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|->|[<>]=|([{(\[<])|([})\]>])')
+_STRING = re.compile(r'//[^\n]*|"(?:[^"\\]|\\.)*"')
+_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2})")
 _NAME = re.compile(r'^loc\("((?:[^"\\]|\\.)*)"')
 
 
@@ -54,7 +60,11 @@ class Diagnostic:
         """Copies a diagnostic of MLIR, which lives no longer than the handler's call."""
         severity = diagnostic.severity.name.lower()
         notes = [Diagnostic.of(note) for note in diagnostic.notes]
-        return Diagnostic.at(diagnostic.location, severity, diagnostic.message, notes)
+        try:
+            message = diagnostic.message
+        except RuntimeError:
+            message = NO_TEXT
+        return Diagnostic.at(diagnostic.location, severity, message, notes)
 
     @property
     def where(self) -> str:
@@ -77,8 +87,13 @@ def cut(text: str) -> str:
     return "\n".join(lines)
 
 
-def diagnostics_of(error: ir.MLIRError) -> tuple[Diagnostic, ...]:
-    """What an MLIR exception reports; its first line alone if it carries no diagnostic."""
+def diagnostics_of(error: Exception) -> tuple[Diagnostic, ...]:
+    """What an MLIR exception reports; its first line alone if it carries no diagnostic.
+
+    Another exception stands for one whose message the bindings could not make.
+    """
+    if not isinstance(error, ir.MLIRError):
+        return (Diagnostic("error", NO_TEXT, "-"),)
     found = tuple(Diagnostic.of(diagnostic) for diagnostic in error.error_diagnostics)
     return found or (Diagnostic("error", cut(str(error))),)
 
@@ -89,16 +104,49 @@ def compile_error(diagnostics: Sequence[Diagnostic]) -> CompileError:
 
 
 def parse_module(text: str | bytes) -> ir.Module:
-    """Parses and verifies a module in the current context.
+    """Parses and verifies a module, text or bytecode, in the current context.
 
-    Raises CompileError, with located diagnostics, if the text does not parse or verify.
+    Raises CompileError, with located diagnostics, if it does not parse or verify.
     """
     if isinstance(text, str):
         _check_nesting(text)
+    else:
+        text = _read_safely(text)
     try:
         return ir.Module.parse(text)
     except ir.MLIRError as error:
         raise compile_error(diagnostics_of(error)) from None
+    except RuntimeError:
+        raise compile_error([_no_text(text)]) from None
+
+
+def _read_safely(data: bytes) -> bytes:
+    """Bytecode of the same module that MLIR's reader takes without harm; see `bytecode`."""
+    try:
+        return written_anew(data, lambda error: pickle.dumps(diagnostics_of(error)))
+    except BytecodeError as error:
+        if error.report:
+            raise compile_error(pickle.loads(error.report)) from None
+        raise compile_error([Diagnostic("error", str(error), "-")]) from None
+
+
+def _no_text(source: str | bytes) -> Diagnostic:
+    """An error at the first name that is no text, if the source is text itself."""
+    text = source if isinstance(source, str) else ""
+    for match in _STRING.finditer(text):
+        if match[0].startswith("//"):
+            continue
+        raw = _ESCAPE.sub(lambda escape: bytes([int(escape[1], 16)]), match[0].encode())
+        try:
+            raw.decode()
+        except UnicodeDecodeError:
+            return _at_offset(f"{match[0]} is no UTF-8 text", text, match.start())
+    return Diagnostic("error", NO_TEXT, "-")
+
+
+def _at_offset(message: str, text: str, start: int) -> Diagnostic:
+    line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+    return Diagnostic("error", message, "-", line, column)
 
 
 def _check_nesting(text: str) -> None:
@@ -107,10 +155,8 @@ def _check_nesting(text: str) -> None:
     for match in _BRACKET.finditer(text):
         depth += (match[1] is not None) - (match[2] is not None)
         if depth > MAX_NESTING:
-            start = match.start()
-            line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
             message = f"brackets nest deeper than {MAX_NESTING}"
-            raise compile_error([Diagnostic("error", message, "-", line, column)])
+            raise compile_error([_at_offset(message, text, match.start())])
 
 
 @contextmanager

@@ -51,7 +51,7 @@ def called_names(module: ir.Operation) -> set[str]:
     """The names of the functions that any op of a module calls."""
     ops: list[ir.OpView] = walk_ops(module)
     found = [op.attributes["callee"] for op in ops if "callee" in op.attributes]
-    return {ir.FlatSymbolRefAttr(callee).value for callee in found}
+    return {callee.value for callee in found if isinstance(callee, ir.FlatSymbolRefAttr)}
 
 
 def is_public(function: func.FuncOp) -> bool:

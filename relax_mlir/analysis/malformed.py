@@ -6,29 +6,18 @@ text everywhere, so it is looked through once, before the first of them.
 
 from collections.abc import Iterator
 from math import prod
-from typing import Any
 
-from relax_mlir.analysis.functions import FACTS, INOUT, MADE_BY, MADE_FROM, NAME, NUM_INPUTS
+from relax_mlir.analysis.malformed_attributes import Malformed, check_attributes, text_of
 from relax_mlir.bindings import func, ir
 from relax_mlir.diagnostics import Diagnostic
-from relax_mlir.dialects.graph import ShapeAttr, ShapeValueType, TensorType
-from relax_mlir.symbolic import Facts, SymbolicError, parse
+from relax_mlir.dialects.graph import ShapeAttr, ShapeError, ShapeValueType, TensorType
+from relax_mlir.symbolic import SymbolicError, parse
 
 UNKNOWN = "?"
 MAX_BYTES = 2**63 - 1
 WIDEST_ELEMENT = 8
 SIGNED = ("bounds",)
 """Attributes whose expressions are numbers, not extents."""
-ARGUMENT_ATTRIBUTES = {
-    NAME: (ir.StringAttr, "a string"),
-    INOUT: (ir.IntegerAttr, "an integer"),
-    MADE_BY: (ir.StringAttr, "a string"),
-    MADE_FROM: (ir.DenseI64ArrayAttr, "an array of integers"),
-}
-
-
-class _Malformed(Exception):
-    """Says what is wrong with a part of an op; the text goes on after "has "."""
 
 
 def malformed(root: ir.Operation) -> list[Diagnostic]:
@@ -42,6 +31,7 @@ def malformed(root: ir.Operation) -> list[Diagnostic]:
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         try:
+            check_attributes(op)
             for type_ in _types(op):
                 if type_ not in known:
                     _check_type(type_)
@@ -50,10 +40,9 @@ def malformed(root: ir.Operation) -> list[Diagnostic]:
                 if isinstance(attribute, ShapeAttr):
                     least = None if name in SIGNED else 0
                     _check_dims(ShapeAttr(attribute).dims, f"'{name}' that is {attribute}", least)
-            if isinstance(op.opview, func.FuncOp):
-                _check_function(op)
-        except (_Malformed, SymbolicError) as error:
-            message = f"'{op.name}' op has {error}"
+        except (Malformed, SymbolicError, ShapeError) as error:
+            has = "" if isinstance(error, ShapeError) else "has "
+            message = f"'{op.name}' op {has}{error}"
             found.append(Diagnostic.at(op.location, "error", message))
         return ir.WalkResult.ADVANCE
 
@@ -80,7 +69,7 @@ def _check_type(type_: ir.Type) -> None:
             _check_annotation(type_)
         static = prod(dim for axis, dim in enumerate(type_.shape) if not type_.is_dynamic_dim(axis))
         if static * WIDEST_ELEMENT > MAX_BYTES:
-            raise _Malformed(f"the type '{type_}', which no memory can hold")
+            raise Malformed(f"the type '{type_}', which no memory can hold")
 
 
 def _check_annotation(type_: ir.RankedTensorType) -> None:
@@ -88,12 +77,12 @@ def _check_annotation(type_: ir.RankedTensorType) -> None:
     _check_dims(encoding.dims, f"the type '{type_}'")
     names = len(ir.ArrayAttr(encoding.dims))
     if names != type_.rank:
-        raise _Malformed(f"the type '{type_}', which names {names} dims of rank {type_.rank}")
+        raise Malformed(f"the type '{type_}', which names {names} dims of rank {type_.rank}")
     for axis, dim in enumerate(TensorType.of(type_).dims or ()):
         if type_.is_dynamic_dim(axis) or dim is None:
             continue
         if dim.value != type_.shape[axis]:
-            raise _Malformed(f"the type '{type_}', whose extent {type_.shape[axis]} is named {dim}")
+            raise Malformed(f"the type '{type_}', whose extent {type_.shape[axis]} is named {dim}")
 
 
 def _check_dims(dims: ir.Attribute, owner: str, least: int | None = 0) -> None:
@@ -101,37 +90,13 @@ def _check_dims(dims: ir.Attribute, owner: str, least: int | None = 0) -> None:
         if isinstance(dim, ir.IntegerAttr) and (least is None or dim.value >= least):
             continue
         if not isinstance(dim, ir.StringAttr):
-            raise _Malformed(f"{owner}: {dim} is no dim; expects an integer >= 0 or an expression")
-        if dim.value != UNKNOWN:
-            _parsed(dim.value, owner)
+            raise Malformed(f"{owner}: {dim} is no dim; expects an integer >= 0 or an expression")
+        if (text := text_of(dim, owner)) != UNKNOWN:
+            _parsed(text, owner)
 
 
 def _parsed(text: str, owner: str) -> None:
     try:
         parse(text)
     except SymbolicError as error:
-        raise _Malformed(f"{owner}: {error}") from None
-
-
-def _check_function(function: ir.Operation) -> None:
-    attributes = function.attributes
-    if NUM_INPUTS in attributes and not isinstance(attributes[NUM_INPUTS], ir.IntegerAttr):
-        raise _Malformed(f"'{NUM_INPUTS}' that is {attributes[NUM_INPUTS]}; expects an integer")
-    if FACTS in attributes:
-        _check_facts(attributes[FACTS])
-    for index, entry in enumerate(attributes["arg_attrs"] if "arg_attrs" in attributes else ()):
-        for name, (kind, expected) in ARGUMENT_ATTRIBUTES.items():
-            if name in entry and not isinstance(entry[name], kind):
-                raise _Malformed(
-                    f"argument {index} with '{name}' {entry[name]}; expects {expected}"
-                )
-
-
-def _check_facts(attribute: ir.Attribute) -> None:
-    texts: list[Any] = list(attribute) if isinstance(attribute, ir.ArrayAttr) else [None]
-    if not all(isinstance(text, ir.StringAttr) for text in texts):
-        raise _Malformed(f"'{FACTS}' that is {attribute}; expects an array of strings")
-    try:
-        Facts.parse([text.value for text in texts])
-    except SymbolicError as error:
-        raise _Malformed(f"a malformed '{FACTS}': {error}") from None
+        raise Malformed(f"{owner}: {error}") from None

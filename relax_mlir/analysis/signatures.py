@@ -115,7 +115,12 @@ def result_types(function: func.FuncOp) -> list[Annotation]:
 
 
 def update_results(function: func.FuncOp) -> None:
-    """Makes the signature say what the body returns."""
+    """Makes the signature say what the body returns.
+
+    A body of several blocks, which `relax-verify` refuses, is left alone.
+    """
+    if len(function.body.blocks) > 1:
+        return
     operations = function.entry_block.operations
     types = [value.type for value in operations[len(operations) - 1].operands]
     new = ir.FunctionType.get(function.type.inputs, types)

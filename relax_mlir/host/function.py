@@ -146,8 +146,9 @@ class HostFunction:
         """Where a tensor is."""
         tensors = self.scope.tensors
         if value not in tensors:
+            annotation = self.annotation(value)
             index = ir.BlockArgument(value).arg_number
-            tensors[value] = self.border.argument(index, self.annotation(value))
+            tensors[value] = self.border.argument(index, annotation)
         return tensors[value]
 
     def scalar(self, op: ir.OpView, value: ir.Value) -> ir.Value:

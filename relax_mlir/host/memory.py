@@ -30,7 +30,7 @@ def alloc_tensor(host: HostFunction, op: AllocTensorOp) -> None:
     host.require_natural(op, dims)
     if op.operands:
         offset = host.integer(op, op.byte_offset, BYTES)
-        storage = host.scope.scalars[op.operands[0]]
+        storage = host.scalar(op, op.operands[0])
         pointer = storage if op.byte_offset == 0 else host.out.at_offset(storage, offset)
     elif op.result in host.returned:
         index = host.returned[op.result]

@@ -66,6 +66,8 @@ class Pass:
     by_module: ClassVar[dict[str, list[type["Pass"]]]] = {}
     needs_verified: ClassVar[bool] = False
     """Whether the pass relies on the rules of the dialects: `relax-verify` runs before it then."""
+    keeps_verified: ClassVar[bool] = True
+    """Whether the rules hold after the pass if they held before."""
 
     def __init_subclass__(cls) -> None:
         Pass.by_module.setdefault(cls.__module__, []).append(cls)

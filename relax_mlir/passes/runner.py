@@ -20,6 +20,7 @@ from relax_mlir.passes.base import Pass, PassFailure
 from relax_mlir.passes.elements import Element, Nested, Upstream, find_pass, is_upstream
 from relax_mlir.passes.reproducer import write_reproducer
 from relax_mlir.passes.timing import Timing
+from relax_mlir.symbolic import SymbolicError
 
 Batch = tuple[Element, ...]
 VERIFY = "relax-verify"
@@ -132,14 +133,14 @@ class Runner:
                 pass_.run(op)
             except PassFailure as failure:
                 raise _Failed([*errors, failure.diagnostic]) from None
-            except ShapeError as error:
-                at = error.location or op.location
+            except (ShapeError, SymbolicError) as error:
+                at = getattr(error, "location", None) or op.location
                 raise _Failed([*errors, Diagnostic.at(at, "error", str(error))]) from None
             except ir.MLIRError as error:
                 raise _Failed([*errors, *diagnostics_of(error)]) from error
         if errors:
             raise _Failed(errors)
-        self._verified |= pass_.name() == VERIFY
+        self._verified = pass_.keeps_verified and (self._verified or pass_.name() == VERIFY)
         if self.verify:
             with self._timed("(verify)"):
                 self._verify(pass_.name(), op)
@@ -147,7 +148,7 @@ class Runner:
     def _verify(self, name: str, op: ir.Operation) -> None:
         try:
             op.verify()
-        except ir.MLIRError as error:
+        except (ir.MLIRError, RuntimeError) as error:  # the latter of the message
             note = Diagnostic("note", f"found by the verifier after the pass '{name}'")
             raise _Failed([*diagnostics_of(error), note]) from None
 
@@ -159,7 +160,7 @@ class Runner:
             self._managers[anchor, batch] = manager
         try:
             manager.run(op)
-        except ir.MLIRError as error:
+        except (ir.MLIRError, RuntimeError) as error:  # the latter of the message
             raise _Failed(diagnostics_of(error)) from None
 
     def _timed(self, name: str, key: Element | None = None) -> AbstractContextManager[None]:

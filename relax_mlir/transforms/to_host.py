@@ -41,6 +41,7 @@ class ToHost(Pass):
     """Turns graph functions of explicit calls into native host code."""
 
     needs_verified: ClassVar[bool] = True
+    keeps_verified: ClassVar[bool] = False  # host code has blocks that branch
 
     target: Target = field(default_factory=native)
 

@@ -161,9 +161,3 @@ func.func @nn_batched_attention_c4(%x: tensor<3x5x4x8xf32>, %y: tensor<3x7x2x8xf
   %0 = "graph.nn_batched_attention"(%x, %y, %z, %u) {causal = false, operandSegmentSizes = array<i32: 1, 1, 1, 1>, scale = 1.250000e-01 : f64} : (tensor<3x5x4x8xf32>, tensor<3x7x2x8xf32>, tensor<3x7x2x6xf32>, tensor<1x1x7x7xf32>) -> tensor<3x5x4x6xf32>
   return
 }
-
-func.func @negative_flag(%x: tensor<3x4x8xf32>, %y: tensor<2x16x8xf32>, %z: tensor<2x16x8xf32>) {
-  // expected-error @below {{'graph.nn_attention' op expects 'causal' to be true or false, but got 1 : i64}}
-  %0 = "graph.nn_attention"(%x, %y, %z) {causal = 1 : i64, position = #graph.shape<[0]>, scale = 1.250000e-01 : f64} : (tensor<3x4x8xf32>, tensor<2x16x8xf32>, tensor<2x16x8xf32>) -> tensor<3x4x8xf32>
-  return
-}

@@ -53,9 +53,3 @@ func.func @strided_slice_c3_stride(%x: tensor<9x4xf32>) {
   %0 = "graph.strided_slice"(%x) {axes = array<i64: 0>, begin = #graph.shape<[0]>, end = #graph.shape<[1]>, strides = array<i64: 0>} : (tensor<9x4xf32>) -> tensor<1x4xf32>
   return
 }
-
-func.func @negative_array_of_i32(%x: tensor<9x4xf32>) {
-  // expected-error @below {{'graph.strided_slice' op expects 'strides' to be an array of i64, but got array<i32: 1>}}
-  %0 = "graph.strided_slice"(%x) {axes = array<i64: 0>, begin = #graph.shape<[0]>, end = #graph.shape<[1]>, strides = array<i32: 1>} : (tensor<9x4xf32>) -> tensor<1x4xf32>
-  return
-}

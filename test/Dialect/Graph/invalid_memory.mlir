@@ -25,12 +25,6 @@ func.func @call_dps_c2_twice(%x: tensor<4xf32>, %out: tensor<4xf32>) {
   return
 }
 
-func.func @call_dps_c2_kind(%x: tensor<4xf32>, %out: tensor<4xf32>) {
-  // expected-error @below {{'graph.call_dps' op expects 'updates' to be an array of i64, but got array<i32: 0>}}
-  "graph.call_dps"(%x, %out) {callee = @k, num_outs = 1 : i64, sym_args = #graph.shape<[]>, updates = array<i32: 0>, operandSegmentSizes = #in2, resultSegmentSizes = #none} : (tensor<4xf32>, tensor<4xf32>) -> ()
-  return
-}
-
 func.func @alloc_storage_c1() {
   // expected-error @below {{'graph.alloc_storage' op expects one expression as 'size', but got 0}}
   %0 = "graph.alloc_storage"() {size = #graph.shape<[]>} : () -> !graph.storage

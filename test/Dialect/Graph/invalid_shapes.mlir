@@ -47,15 +47,3 @@ func.func @require_c1() {
   "graph.require"() {any_of = [], by = "graph.add"} : () -> ()
   return
 }
-
-func.func @require_c1_malformed(%x: tensor<?xf32, #graph.shape<["n"]>>) {
-  // expected-error @below {{'graph.require' op has a malformed 'any_of'}}
-  "graph.require"() {any_of = ["n =< 4"], by = "graph.add"} : () -> ()
-  return
-}
-
-func.func @require_c1_text() {
-  // expected-error @below {{'graph.require' op has a malformed 'any_of'}}
-  "graph.require"() {any_of = [4], by = "graph.add"} : () -> ()
-  return
-}

@@ -1,0 +1,206 @@
+"""Attributes that an op has but that are of another kind than whoever reads them expects.
+
+Declarations of ops say a class of attributes, and IRDL checks less than that: an array of any
+integers, a reference with any path. Of attributes that no op declares MLIR checks nothing. Names
+may be bytes that are no text.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from relax_mlir.analysis.functions import (
+    FACTS,
+    INOUT,
+    MADE_BY,
+    MADE_FROM,
+    NAME,
+    NUM_INPUTS,
+)
+from relax_mlir.bindings import ext, func, ir
+from relax_mlir.dialects.graph import GraphOp, RequireOp, ShapeAttr, ShapeError
+from relax_mlir.dialects.graph.op import FlagAttr, IntsAttr
+from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.dialects.tir import FUNCTION, NUM_OUTS, PATTERNS
+from relax_mlir.dialects.tir.prim_func import PATTERN, SCHEDULE_HINT, SYMBOL
+from relax_mlir.symbolic import Facts, SymbolicError, parse
+
+Kind = tuple[type[Any], str]
+STRING, INTEGER = (ir.StringAttr, "a string"), (ir.IntegerAttr, "an integer")
+ARGUMENT_ATTRIBUTES: dict[str, Kind] = {
+    NAME: STRING,
+    INOUT: INTEGER,
+    MADE_BY: STRING,
+    MADE_FROM: (ir.DenseI64ArrayAttr, "an array of integers"),
+    SYMBOL: STRING,
+}
+OP_ATTRIBUTES: dict[str, Kind] = {
+    NUM_INPUTS: INTEGER,
+    NUM_OUTS: INTEGER,
+    SCHEDULE_HINT: STRING,
+    FUNCTION: STRING,
+    "tir.grain": INTEGER,
+    "tir.unit": STRING,
+    "tir.schedule": STRING,
+    "tir.tiles": (ir.DenseI64ArrayAttr, "an array of integers"),
+}
+"""What attributes that no op declares have to be, where they are read."""
+_ATTENTION: dict[str, Kind] = {
+    "causal": (ir.BoolAttr, "true or false"),
+    "scale": (ir.FloatAttr, "a float"),
+}
+_KINDS: dict[type[Any], Kind] = {
+    IntsAttr: (ir.DenseI64ArrayAttr, "an array of i64"),
+    FlagAttr: (ir.BoolAttr, "true or false"),
+    ShapeAttr: (ShapeAttr, "dims"),
+    ir.ArrayAttr: (ir.ArrayAttr, "an array"),
+    ir.FlatSymbolRefAttr: (ir.FlatSymbolRefAttr, "the name of a symbol"),
+    ir.FloatAttr: (ir.FloatAttr, "a float"),
+    ir.IntegerAttr: INTEGER,
+    ir.StringAttr: STRING,
+    ir.TypeAttr: (ir.TypeAttr, "a type"),
+}
+"""What the classes that ops declare their attributes with stand for."""
+_BYTES = ("llvm.mlir.global", "llvm.func")
+"""Ops whose strings may be bytes that are no text: constants, and what LLVM is told."""
+
+
+class Malformed(Exception):
+    """Says what is wrong with a part of an op; the text goes on after "has "."""
+
+
+def check_attributes(op: ir.Operation) -> None:
+    """Raises Malformed if an attribute of the op is of another kind than it has to be.
+
+    ShapeError if its declaration says so.
+    """
+    attributes = _entries(op.attributes)
+    for name, attribute in attributes.items():
+        if name != "value" or op.name not in _BYTES:
+            _check_text(attribute, f"'{name}'")
+        if name in OP_ATTRIBUTES:
+            _check_kind(f"'{name}'", attribute, OP_ATTRIBUTES[name])
+    view = op.opview
+    if isinstance(view, GraphOp | FunctionOp):
+        _check_declared(view, attributes)
+    if isinstance(view, func.FuncOp):
+        _check_function(attributes)
+    if isinstance(view, RequireOp):
+        _check_facts("any_of", attributes["any_of"])
+
+
+def _check_kind(name: str, attribute: ir.Attribute, kind: Kind) -> None:
+    if not isinstance(attribute, kind[0]):
+        raise Malformed(f"{name} that is {attribute}; expects {kind[1]}")
+
+
+def text_of(string: ir.StringAttr, owner: str) -> str:
+    """The text of a string; raises Malformed if it is bytes that are none."""
+    try:
+        return string.value_bytes.decode()
+    except UnicodeDecodeError:
+        raise Malformed(f"{owner} with {string}, which is no UTF-8 text") from None
+
+
+def _check_text(attribute: ir.Attribute, owner: str) -> None:
+    """Looks at all strings in an attribute."""
+    if isinstance(attribute, ir.StringAttr):
+        text_of(attribute, owner)
+    elif isinstance(attribute, ir.ArrayAttr):
+        for item in attribute:
+            _check_text(item, owner)
+    elif isinstance(attribute, ir.DictAttr):
+        for entry in _entries(attribute).values():
+            _check_text(entry, owner)
+    elif isinstance(attribute, ir.SymbolRefAttr) and "\\" in (text := str(attribute)):
+        # The bindings end the process where they take such a reference apart.
+        string = text.replace('"', "").replace("@", "")
+        text_of(ir.StringAttr(ir.Attribute.parse(f'"{string}"')), owner)
+
+
+def _entries(attributes: "ir.DictAttr | ir.OpAttributeMap") -> dict[str, ir.Attribute]:
+    try:
+        if isinstance(attributes, ir.DictAttr):
+            return {entry.name: entry.attr for entry in attributes}
+        return dict(attributes.items())
+    except RuntimeError:
+        raise Malformed("an attribute whose name is no UTF-8 text") from None
+
+
+def _check_declared(op: ir.OpView, attributes: dict[str, ir.Attribute]) -> None:
+    fields = (field for field in op._fields if isinstance(field, ext.AttributeDef))
+    for field in fields:
+        attribute, kind = attributes[field.name], field.constraint
+        actual, expected = _KINDS.get(kind, (kind, f"{kind.__name__}"))
+        if not isinstance(attribute, actual):
+            raise ShapeError(f"expects '{field.name}' to be {expected}, but got {attribute}")
+    operands = [field for field in op._fields if isinstance(field, ext.OperandDef)]
+    results = [field for field in op._fields if isinstance(field, ext.ResultDef)]
+    if len(operands) > 1 and op._ODS_OPERAND_SEGMENTS:
+        if "operandSegmentSizes" not in attributes:  # which MLIR can do without, but accessors not
+            raise Malformed("no 'operandSegmentSizes', but optional operands")
+    if op._ODS_OPERAND_SEGMENTS:
+        _check_segments("operandSegmentSizes", attributes, operands, len(op.operands))
+    if op._ODS_RESULT_SEGMENTS:
+        _check_segments("resultSegmentSizes", attributes, results, len(op.results))
+
+
+def _check_segments(
+    name: str, attributes: dict[str, ir.Attribute], fields: list[Any], count: int
+) -> None:
+    """MLIR checks the sizes only where the number of values leaves a choice."""
+    if name not in attributes:
+        return
+    attribute = attributes[name]
+    sizes = list(attribute) if isinstance(attribute, ir.DenseI32ArrayAttr) else []
+    least = [int(field.variadicity == ext.Variadicity.single) for field in fields]
+    fits = len(sizes) == len(fields) and all(a <= b <= 1 for a, b in zip(least, sizes))
+    if not fits or sum(sizes) != count:
+        raise Malformed(f"'{name}' that is {attribute}, for {count} of {len(fields)}")
+
+
+def _check_function(attributes: dict[str, ir.Attribute]) -> None:
+    if FACTS in attributes:
+        _check_facts(FACTS, attributes[FACTS])
+    if PATTERN in attributes:
+        _check_pattern(attributes[PATTERN])
+    for name in ("tir.flops", "tir.bytes"):
+        if name in attributes:
+            _check_kind(f"'{name}'", attributes[name], STRING)
+            _check_expression(ir.StringAttr(attributes[name]).value, f"'{name}'")
+    if "tir.attention" in attributes:
+        _check_kind("'tir.attention'", attributes["tir.attention"], (ir.DictAttr, "a dictionary"))
+        settings = ir.DictAttr(attributes["tir.attention"])
+        for name, kind in _ATTENTION.items():
+            value = settings[name] if name in settings else ir.UnitAttr.get()
+            _check_kind(f"'tir.attention' with '{name}'", value, kind)
+    entries: Iterable[Any] = (
+        ir.ArrayAttr(attributes["arg_attrs"]) if "arg_attrs" in attributes else ()
+    )
+    for index, entry in enumerate(entries):
+        for name, kind in ARGUMENT_ATTRIBUTES.items():
+            if name in entry:
+                _check_kind(f"argument {index} with '{name}'", entry[name], kind)
+
+
+def _check_pattern(attribute: ir.Attribute) -> None:
+    if str(attribute) not in {f'#tir.pattern<"{kind}">' for kind in PATTERNS}:
+        known = ", ".join(PATTERNS)
+        raise Malformed(f"'{PATTERN}' that is {attribute}; expects #tir.pattern<...> of {known}")
+
+
+def _check_expression(text: str, owner: str) -> None:
+    _checked(lambda: parse(text), owner)
+
+
+def _check_facts(name: str, attribute: ir.Attribute) -> None:
+    texts: list[Any] = list(attribute) if isinstance(attribute, ir.ArrayAttr) else [None]
+    if not all(isinstance(text, ir.StringAttr) for text in texts):
+        raise Malformed(f"'{name}' that is {attribute}; expects an array of strings")
+    _checked(lambda: Facts.parse([text.value for text in texts]), f"a malformed '{name}'")
+
+
+def _checked(read: Callable[[], object], owner: str) -> None:
+    try:
+        read()
+    except SymbolicError as error:
+        raise Malformed(f"{owner}: {error}") from None
