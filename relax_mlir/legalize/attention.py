@@ -1,6 +1,6 @@
 """Tensor programs of transformer blocks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from relax_mlir.bindings import arith, ir, linalg, math, tensor
 from relax_mlir.dialects.graph import (
@@ -42,13 +42,10 @@ def rotary(op: RotaryOp, kernel: KernelBuilder) -> None:
     """Rotates both halves of each head at once: the input is read as [n, heads, 2, d/2]."""
     source, cos, sin = kernel.ins
     out = kernel.outs[0]
-    n, heads, d = ir.RankedTensorType(out.type).shape
     split = [[0], [1], [2, 3]]
-    half = d // 2
-    halves = ir.RankedTensorType.get([n, heads, 2, half], ir.ShapedType(out.type).element_type)
-    shape = [dim(out, 0) if n < 0 else n, heads, 2, half]
-    pairs = _expand(source, halves, split, shape)
-    target = _expand(out, halves, split, shape)
+    shape = [_extent(out, 0), _extent(out, 1), 2, _half(out, cos)]
+    pairs = _expand(source, split, shape)
+    target = _expand(out, split, shape)
     other = ir.AffineExpr.get_constant(1) - ir.AffineExpr.get_dim(2)
     maps = [
         affine_map(4, [0, 1, 2, 3]),
@@ -68,13 +65,23 @@ def rotary(op: RotaryOp, kernel: KernelBuilder) -> None:
     kernel.finish(tensor.CollapseShapeOp(out.type, rotated, split).result)
 
 
-def _expand(
-    value: ir.Value, type_: ir.Type, groups: list[list[int]], shape: list[int | ir.Value]
-) -> ir.Value:
-    dynamic = ir.ShapedType.get_dynamic_size()
-    static = [dynamic if isinstance(extent, ir.Value) else extent for extent in shape]
-    sizes = [extent for extent in shape if isinstance(extent, ir.Value)]
+def _half(heads: ir.Value, table: ir.Value) -> int | ir.Value:
+    """Half the last extent of the heads, which is that of a table."""
+    kind = ir.RankedTensorType(heads.type)
+    return _extent(table, 1) if kind.is_dynamic_dim(2) else kind.get_dim_size(2) // 2
+
+
+def _expand(value: ir.Value, groups: list[list[int]], shape: list[int | ir.Value]) -> ir.Value:
+    static, sizes = _mixed(shape)
+    type_ = ir.RankedTensorType.get(static, ir.ShapedType(value.type).element_type)
     return tensor.ExpandShapeOp(type_, value, groups, sizes, static).result
+
+
+def _mixed(extents: Sequence[int | ir.Value]) -> tuple[list[int], list[ir.Value]]:
+    """Extents as attribute and operands."""
+    dynamic = ir.ShapedType.get_dynamic_size()
+    static = [dynamic if isinstance(extent, ir.Value) else extent for extent in extents]
+    return static, [extent for extent in extents if isinstance(extent, ir.Value)]
 
 
 def kv_append(op: KvAppendOp, kernel: KernelBuilder) -> None:
@@ -83,32 +90,22 @@ def kv_append(op: KvAppendOp, kernel: KernelBuilder) -> None:
     position = kernel.symbol(exact_dims(dims_of_attr(op.position.dims))[0])
     results = []
     for new, cache in zip((key, value), kernel.outs):
-        n, heads, d = ir.RankedTensorType(new.type).shape
-        rows = dim(new, 0) if n < 0 else n
-        turned = empty([heads, rows, d], ir.ShapedType(new.type).element_type)
+        extents = [_extent(new, axis) for axis in (1, 0, 2)]
+        turned = empty(extents, ir.ShapedType(new.type).element_type)
         maps = [affine_map(3, [1, 0, 2]), affine_map(3, [0, 1, 2])]
         turned = generic([new], [turned], maps, [PARALLEL] * 3, lambda x, _: x)[0]
-        results.append(_insert_rows(turned, cache, position, rows))
+        results.append(_insert_rows(turned, cache, position, extents))
     kernel.finish(*results)
 
 
 def _insert_rows(
-    rows: ir.Value, cache: ir.Value, position: ir.Value, count: int | ir.Value
+    rows: ir.Value, cache: ir.Value, position: ir.Value, extents: Sequence[int | ir.Value]
 ) -> ir.Value:
-    """Writes `count` rows of dim 1 at `position`."""
+    """Writes rows of the given extents at `position` of dim 1."""
     dynamic = ir.ShapedType.get_dynamic_size()
-    heads, _, d = ir.RankedTensorType(rows.type).shape
-    fixed = isinstance(count, int)
-    moves = isinstance(position, ir.Value)
+    static, sizes = _mixed(extents)
     return tensor.InsertSliceOp(
-        rows,
-        cache,
-        [position] if moves else [],
-        [] if fixed else [count],
-        [],
-        [0, dynamic, 0],
-        [heads, count if fixed else dynamic, d],
-        [1, 1, 1],
+        rows, cache, [position], sizes, [], [0, dynamic, 0], static, [1, 1, 1]
     ).result
 
 
@@ -120,15 +117,13 @@ def attention(op: AttentionOp, kernel: KernelBuilder) -> None:
     query, key_cache, value_cache = kernel.ins
     out = kernel.outs[0]
     position = kernel.symbol(exact_dims(dims_of_attr(op.position.dims))[0])
-    n, heads, d = ir.RankedTensorType(query.type).shape
+    heads = ir.RankedTensorType(query.type).get_dim_size(1)
     kv_heads = ir.RankedTensorType(key_cache.type).get_dim_size(0)
-    rows = dim(query, 0)
-    length = arith.AddIOp(position, rows).result
+    length = arith.AddIOp(position, dim(query, 0)).result
     keys, values = (_valid(cache, length) for cache in (key_cache, value_cache))
     group = heads // kv_heads
     compute = compute_type(ir.ShapedType(out.type).element_type)
-    row_extent = rows if n < 0 else n
-    scores = empty([heads, row_extent, length], compute)
+    scores = empty([heads, _extent(query, 0), length], compute)
     head, row, key, column = (ir.AffineExpr.get_dim(i) for i in range(4))
     shared = ir.AffineExpr.get_floor_div(head, group)
     maps = [[row, head, column], [shared, key, column], [head, row, key]]
@@ -139,7 +134,7 @@ def attention(op: AttentionOp, kernel: KernelBuilder) -> None:
     row, head, column, key = (ir.AffineExpr.get_dim(i) for i in range(4))
     shared = ir.AffineExpr.get_floor_div(head, group)
     maps = [[head, row, key], [shared, key, column], [row, head, column]]
-    mixed = empty([row_extent, heads, d], compute)
+    mixed = empty_like(out, compute)
     mixed = _products(weights, values, mixed, maps, _sees(seen, 0, 3))
     _finish(op, kernel, mixed, "attention")
 
@@ -195,12 +190,9 @@ def _weights(scores: ir.Value, element: ir.Type) -> ir.Value:
 
 def _valid(cache: ir.Value, length: ir.Value) -> ir.Value:
     """The filled part of a cache, [kv_heads, length, d]."""
-    dynamic = ir.ShapedType.get_dynamic_size()
-    heads, _, d = ir.RankedTensorType(cache.type).shape
-    type_ = ir.RankedTensorType.get([heads, dynamic, d], ir.ShapedType(cache.type).element_type)
-    return tensor.ExtractSliceOp(
-        type_, cache, [], [length], [], [0, 0, 0], [heads, dynamic, d], [1, 1, 1]
-    ).result
+    static, sizes = _mixed([_extent(cache, 0), length, _extent(cache, 2)])
+    type_ = ir.RankedTensorType.get(static, ir.ShapedType(cache.type).element_type)
+    return tensor.ExtractSliceOp(type_, cache, [], sizes, [], [0, 0, 0], static, [1, 1, 1]).result
 
 
 def _products(
