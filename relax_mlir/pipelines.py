@@ -35,6 +35,7 @@ STEPS = (
     Step("relax-verify", "every rule of the dialects holds, so later passes need no checks"),
     Step("relax-inline-functions", "graph functions call kernels, and functions that stay"),
     Step("relax-name-dims", "every dim is an expression over symbols that are bound"),
+    Step("relax-state-assumptions", "facts imply that all dims fit; calls check facts"),
     Step("relax-fuse-attention", "attention that was written out is one operator", 2),
     Step("relax-canonicalize-bindings", "no cast, reshape or permutation is redundant", 1),
     Step(
@@ -42,7 +43,6 @@ STEPS = (
         "weights are numbers of few bits, decoded where they are read",
         only_with="quantize",
     ),
-    Step("relax-state-assumptions", "facts imply that all dims fit; calls check facts"),
     Step(
         "relax-dispatch-library{{libraries={libraries}}}",
         "what a library is to compute is a call of it",
