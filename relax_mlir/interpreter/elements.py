@@ -5,7 +5,9 @@ each of its values.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,8 @@ Read = Callable[[Any, str], Any]
 GARBAGE = 0x55
 """The bytes of memory that nothing has been written to."""
 
+FLOATS = ("f64", "f32", "f16", "bf16")
+_NOISE: ContextVar[np.random.Generator | None] = ContextVar("noise", default=None)
 _MANTISSA = 53
 """Bits that float64 holds of an integer."""
 
@@ -86,6 +90,28 @@ def round_to(numbers: np.ndarray, element: ir.Type | str) -> np.ndarray:
         if dtype == np.float16 and numbers.dtype.kind in "iu":
             numbers = _integers_to_odd(numbers)
         return numbers.astype(dtype, copy=False)
+
+
+@contextmanager
+def noisy(random: np.random.Generator) -> Iterator[None]:
+    """Has operators round inexact floats to one of three neighbours: how far does that go?"""
+    token = _NOISE.set(random)
+    try:
+        yield
+    finally:
+        _NOISE.reset(token)
+
+
+def rounded(numbers: np.ndarray, element: ir.Type | str) -> np.ndarray:
+    """What an operator gives: rounded once, or in a `noisy` context perhaps a unit beside that."""
+    found, random = round_to(numbers, element), _NOISE.get()
+    if random is None or str(element) not in FLOATS:
+        return found
+    wide = exact(found, element)
+    moves = np.isfinite(wide) & (wide != 0) & (wide != numbers)
+    bits = np.atleast_1d(found).view(f"i{found.dtype.itemsize}")
+    steps = random.integers(-1, 2, np.shape(bits)).astype(bits.dtype)
+    return (bits + steps * moves).view(found.dtype).reshape(found.shape)
 
 
 def _bfloat16_bits(numbers: np.ndarray) -> np.ndarray:

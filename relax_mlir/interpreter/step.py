@@ -25,7 +25,7 @@ from relax_mlir.dialects.graph.op import attribute_to_python
 from relax_mlir.errors import ExecutionError
 from relax_mlir.symbolic import Expr, Fact, SymbolicError
 
-from .elements import Read, UnknownElement, exact, round_to, stored, stored_dtype, widen
+from .elements import Read, UnknownElement, exact, round_to, rounded, stored, stored_dtype, widen
 from .lookup import find, parameters
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _finisher(value: ir.Value, rounds: bool) -> Finish:
         dtype, check = stored_dtype(element), _with_dims(TensorType.of(type_).dims)
 
         def tensor(result: Any, frame: Frame) -> Any:
-            result = round_to(result, element) if rounds else result
+            result = rounded(result, element) if rounds else result
             assert result.dtype == dtype, (result.dtype, dtype)
             check(result.shape, frame)
             return result

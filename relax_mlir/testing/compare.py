@@ -10,6 +10,8 @@ from relax_mlir.interpreter.elements import exact, round_to
 
 EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
 """The distance from 1 to the next number of each type."""
+NORMAL = {"f64": 2.0**-1022, "f32": 2.0**-126, "f16": 2.0**-14, "bf16": 2.0**-126}
+"""The least number of each type that has all its bits."""
 ULPS = 16
 """Units in the last place by which elements may differ, and of the greatest by which any may."""
 SENSITIVITY = 8
@@ -39,11 +41,14 @@ class Expected:
             movement = np.maximum(movement, moved)
         return Expected(value, element, movement)
 
-    def difference(self, got: np.ndarray, coarsest: str | None = None) -> str | None:
+    def difference(
+        self, got: np.ndarray, coarsest: str | None = None, ulps: int = ULPS
+    ) -> str | None:
         """How a result differs from this one, as a sentence's end; None if it does not.
 
         Integers differ if they are not the same, unless they moved in a trial. `coarsest` is the
-        type of fewest bits that is computed with, by default the result's.
+        type of fewest bits that is computed with, by default the result's, `ulps` how many units
+        of it an element may differ by.
         """
         if got.shape != self.value.shape or got.dtype != self.value.dtype:
             want = f"{self.value.dtype.name}{list(self.value.shape)}"
@@ -51,10 +56,11 @@ class Expected:
         found, wanted = exact(got, self.element), exact(self.value, self.element)
         same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
         if wanted.dtype.kind == "f":
-            unit = ULPS * EPSILON[coarsest or self.element]
+            unit = ulps * EPSILON[coarsest or self.element]
             magnitude = np.abs(wanted[np.isfinite(wanted)])
             with np.errstate(invalid="ignore", over="ignore"):
-                allowed = unit * (np.abs(wanted) + magnitude.max(initial=0) / ULPS)
+                least = magnitude.max(initial=0) / ULPS + NORMAL[self.element]
+                allowed = unit * (np.abs(wanted) + least)
                 near = np.abs(found - wanted) <= allowed + SENSITIVITY * self.movement
             same |= near & np.isfinite(wanted)
         same |= np.isinf(self.movement) | ((wanted.dtype.kind != "f") & (self.movement > 0))

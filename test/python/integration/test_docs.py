@@ -70,7 +70,7 @@ def test_the_readme_runs_what_ci_runs() -> None:
     paragraph = readme[readme.index("In an environment of your own") :].split("\n\n")[0]
     commands = [shown.split() for shown in re.findall(r"`([^`]+)`", paragraph)]
     assert commands.pop(0)[:3] == ["pip", "install", "-e"]
-    assert len(commands) == len(steps) == 5
+    assert len(commands) == len(steps) == 6
     for command, step in zip(commands, steps):
         assert command[0] == step[0]
         assert set(command) <= set(step)

@@ -1,0 +1,189 @@
+"""Checks the programs of some seeds in a row, under several settings; what one worker does."""
+
+import random
+import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from relax_mlir.errors import CompileError, UsageError
+from relax_mlir.target import Target, lacking
+
+from .check import CODE, PASSES, Failure, Setting, compare, meanings, refusal
+from .expected import Meaning
+from .program import Program, program
+
+TARGETS = ("native", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v3+-fma", "native+-avx512vnni")
+INTERPRETER = "interpreter"
+
+
+@dataclass(frozen=True)
+class Work:
+    """Programs of the seeds from `first` on, at `sizes` sizes each.
+
+    All `levels` are taken to planned memory. Machine code is made at `compiled` of them (all if it
+    is negative), for targets and numbers of threads that the seed chooses.
+    """
+
+    first: int
+    count: int
+    sizes: int = 3
+    levels: tuple[int, ...] = (0, 1, 2, 3)
+    compiled: int = 1
+    target: str | None = None
+
+    def settings(self) -> list[Setting]:
+        """Those of the batch."""
+        chance = random.Random(self.first)
+        found = [Setting(level, stage=PASSES) for level in self.levels if level]
+        count = len(self.levels) if self.compiled < 0 else self.compiled
+        for level in sorted(chance.sample(self.levels, min(count, len(self.levels)))):
+            target = self.target or chance.choice(("native", "native", *targets()))
+            found.append(Setting(level, target, chance.choice((1, 1, 2)), CODE))
+        return found
+
+
+@dataclass
+class Outcome:
+    """What became of a batch: failures, programs that every setting refuses, ops, calls."""
+
+    failures: list[Failure] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+    ops: Counter[str] = field(default_factory=Counter)
+    programs: int = 0
+    calls: int = 0
+
+
+def targets() -> list[str]:
+    """The targets that this machine runs."""
+    return [name for name in TARGETS if _runs(name)]
+
+
+def _runs(name: str) -> bool:
+    try:
+        return not lacking(Target.parse(name).host.needs)
+    except UsageError:
+        return False
+
+
+def check(work: Work, begun: Callable[[str], None] = lambda what: None) -> Outcome:
+    """Checks a batch; `begun` is told what begins, for the case that the process ends there."""
+    outcome = Outcome()
+    begun("writing programs")
+    programs = _written(work, outcome)
+    return check_programs(programs, work, outcome, begun)
+
+
+def check_programs(
+    programs: Sequence[Program],
+    work: Work,
+    outcome: Outcome,
+    begun: Callable[[str], None] = lambda what: None,
+) -> Outcome:
+    """Checks programs that are written."""
+    known, refusals = _interpreted(programs, work.sizes, outcome)
+    failed = {failure.seed for failure in outcome.failures}
+    for setting in work.settings():
+        left = [p for p in programs if p.seed not in failed and INTERPRETER not in refusals[p.seed]]
+        begun(str(setting))
+        found = _compared(left, known, setting, refusals)
+        outcome.failures += found
+        failed |= {failure.seed for failure in found}
+        outcome.calls += sum(len(known[p.name].samples) for p in left)
+    _judge_refusals(programs, work, refusals, outcome)
+    outcome.programs += len(programs)
+    for each in programs:
+        outcome.ops += each.ops
+    return outcome
+
+
+def _written(work: Work, outcome: Outcome) -> list[Program]:
+    found = []
+    for seed in range(work.first, work.first + work.count):
+        try:
+            found.append(program(seed))
+        except Exception:
+            outcome.failures.append(Failure(seed, "generator", _trace()))
+    return found
+
+
+def _trace() -> str:
+    return "traceback: " + traceback.format_exc(limit=-4)
+
+
+Refusals = dict[int, dict[str, str]]
+"""Of each seed, what it is refused with under which setting."""
+
+
+def _interpreted(
+    programs: Sequence[Program], sizes: int, outcome: Outcome
+) -> tuple[dict[str, Meaning], Refusals]:
+    refusals: Refusals = {each.seed: {} for each in programs}
+    try:
+        return meanings(programs, sizes), refusals
+    except Exception:
+        known: dict[str, Meaning] = {}
+    for each in programs:
+        try:
+            known |= meanings([each], sizes)
+        except CompileError as error:
+            refusals[each.seed][INTERPRETER] = str(error)
+        except Exception:
+            outcome.failures.append(Failure(each.seed, INTERPRETER, _trace()))
+    return known, refusals
+
+
+def _compared(
+    programs: Sequence[Program],
+    known: dict[str, Meaning],
+    setting: Setting,
+    refusals: Refusals,
+) -> list[Failure]:
+    """Compares a batch, or where it cannot be compiled each of its programs."""
+    if not programs:
+        return []
+    try:
+        return compare(programs, known, setting)
+    except AssertionError as error:
+        if len(programs) == 1:
+            return [Failure(programs[0].seed, str(setting), f"writes: {error}")]
+    except CompileError as error:
+        if len(programs) == 1:
+            refusals[programs[0].seed][str(setting)] = str(error)
+            return []
+    except Exception:
+        if len(programs) == 1:
+            return [Failure(programs[0].seed, str(setting), _trace())]
+    middle = len(programs) // 2
+    halves = (programs[:middle], programs[middle:])
+    return [failure for half in halves for failure in _compared(half, known, setting, refusals)]
+
+
+def _judge_refusals(
+    programs: Sequence[Program], work: Work, refusals: Refusals, outcome: Outcome
+) -> None:
+    """What one setting refuses all have to refuse, with the same words."""
+    for each in programs:
+        found = refusals[each.seed]
+        if not found:
+            continue
+        told = {
+            str(setting): found.get(str(setting)) or refusal(each, setting)
+            for setting in work.settings()
+        }
+        texts = {message(text) for text in told.values()}
+        if len(texts) > 1:
+            text = "; ".join(f"{name}: {message(text)}" for name, text in told.items())
+            outcome.failures.append(Failure(each.seed, "levels", f"disagree: {text}"))
+        else:
+            outcome.refused[texts.pop()] += 1
+
+
+def message(text: str | None) -> str:
+    """The first error of a refusal, without its place."""
+    if text is None:
+        return "accepted"
+    return text.splitlines()[0].partition("error: ")[2] or text.splitlines()[0]
+
+
+__all__ = ["Outcome", "Work", "check", "check_programs", "targets"]

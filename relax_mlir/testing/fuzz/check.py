@@ -1,0 +1,187 @@
+"""Compiles programs, many as one module, and holds each call against what it means.
+
+Arrays lie before or behind pages that no one may touch, so that an access beyond them ends the
+process: see `pool.py`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import relax_mlir
+from relax_mlir.analysis.functions import NUM_INPUTS
+from relax_mlir.bindings import ir
+from relax_mlir.diagnostics import parse_module
+from relax_mlir.dialects import make_context
+from relax_mlir.errors import CompileError, ExecutionError
+from relax_mlir.interpreter.elements import stored_dtype
+from relax_mlir.passes import Pipeline
+from relax_mlir.pipelines import pipeline
+
+from ..guards import check_guards, guarded
+from .expected import Meaning, Sample
+from .program import Program
+
+PARAMS = "_params"
+PASSES, CODE = "passes", "code"
+"""How far programs are taken: to planned memory, which is interpreted, or to machine code."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How programs are compiled and called."""
+
+    level: int
+    target: str = "native"
+    threads: int = 1
+    stage: str = CODE
+
+    def __str__(self) -> str:
+        if self.stage == PASSES:
+            return f"passes of -O{self.level}"
+        return f"-O{self.level} --target={self.target}, threads={self.threads}"
+
+    def compile(self, text: str) -> Any:
+        """What has the public functions of a module; raises CompileError."""
+        if self.stage == PASSES:
+            return _planned(text, self.level)
+        return relax_mlir.compile(text, target=self.target, opt_level=self.level)
+
+
+def _planned(text: str, level: int) -> Any:
+    """The module with kernels as tensor programs, and memory that is planned and replayed."""
+    steps = re.sub(
+        r"relax-schedule(\{[^}]*\})?,|,relax-to-host(\{[^}]*\})?", "", pipeline(opt_level=level)
+    )
+    passes = Pipeline.parse(f"{steps[:-1]},relax-check-memory-plan)")
+    with make_context(), ir.Location.unknown():
+        module = parse_module(text)
+        passes.run(module)
+        return relax_mlir.interpret(module)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A program that is not what it means: under which setting, and how."""
+
+    seed: int
+    setting: str
+    text: str
+
+    @property
+    def kind(self) -> str:
+        """What shrinking has to keep: the first word, and an exception's own."""
+        return f"{self.text.split(':', 1)[0]} {self.text.strip().splitlines()[-1][:12]}"
+
+
+def meanings(programs: Sequence[Program], sizes: int) -> dict[str, Meaning]:
+    """Interprets each program."""
+    module = relax_mlir.interpret("\n".join(program.text for program in programs))
+    return {program.name: Meaning(module[program.name], program, sizes) for program in programs}
+
+
+def refusal(program: Program, setting: Setting) -> str | None:
+    """What the compiler refuses a program with."""
+    try:
+        setting.compile(program.text)
+    except CompileError as error:
+        return str(error)
+    return None
+
+
+def compare(
+    programs: Sequence[Program], known: Mapping[str, Meaning], setting: Setting
+) -> list[Failure]:
+    """Compiles programs that are accepted, and compares each of their calls."""
+    text = "\n".join(program.text for program in programs)
+    module = setting.compile(text)
+    failures = []
+    for program in programs:
+        call = _Call(module, known[program.name], setting.threads)
+        for number, sample in enumerate(known[program.name].samples):
+            found = call.difference(sample, at_end=(program.seed + number) % 4 != 0)
+            if found is not None:
+                failures.append(Failure(program.seed, str(setting), found))
+                break
+    return failures
+
+
+class _Call:
+    """A compiled function that is called as the program was written."""
+
+    def __init__(self, module: Any, meaning: Meaning, threads: int) -> None:
+        name = meaning.function.name
+        self.function, self._threads = module[name], threads
+        self.results = self.function.results
+        self._meaning = meaning
+        self._maker = module[name + PARAMS] if name + PARAMS in module.functions else None
+        attributes = meaning.function.operation.attributes
+        self._count = attributes[NUM_INPUTS].value if self._maker else None
+
+    def difference(self, sample: Sample, at_end: bool) -> str | None:
+        """How a call differs from what it means, or None."""
+        try:
+            arrays = self._parameters([_kept(x, at_end) for x in sample.arrays], at_end)
+            before = [x.copy() if isinstance(x, np.ndarray) else x for x in arrays]
+            found = self._run(arrays, sample, at_end)
+        except ExecutionError as error:
+            if sample.refused is not None:
+                return None
+            return f"refused: {error} for {sample.where}"
+        if sample.refused is not None:
+            return f"not refused: {sample.refused} for {sample.where}"
+        for index, (got, want) in enumerate(zip(found, sample.expected, strict=True)):
+            told = want.difference(got, self._meaning.coarsest, self._meaning.ulps)
+            if told is not None:
+                return f"differs: result {index} {told} for {sample.where}"
+        return self._touched(arrays, before, sample)
+
+    def _parameters(self, arrays: list[Any], at_end: bool) -> list[Any]:
+        """The arguments, with weights laid out if the level wants them so."""
+        if self._maker is None:
+            return arrays
+        made = self._maker(*arrays[self._count :])
+        made = made if isinstance(made, tuple) else (made,)
+        return arrays[: self._count] + [_kept(np.asarray(x), at_end) for x in made]
+
+    def _run(self, arrays: list[Any], sample: Sample, at_end: bool) -> list[np.ndarray]:
+        """Calls into buffers of our own."""
+        buffers = [
+            None
+            if result.alias is not None or not sample.expected
+            else _kept(_garbage(want.value), at_end)
+            for result, want in zip(self.results, sample.expected or self.results, strict=True)
+        ]
+        values = self.function.bind(*arrays, results=buffers).run(self._threads)
+        values = () if values is None else values if isinstance(values, tuple) else (values,)
+        for buffer in buffers:
+            if buffer is not None:
+                check_guards(buffer)
+        return [
+            np.asarray(value).view(stored_dtype(result.dtype))
+            for value, result in zip(values, self.results, strict=True)
+        ]
+
+    def _touched(self, arrays: list[Any], before: list[Any], sample: Sample) -> str | None:
+        for index, (array, old) in enumerate(zip(arrays, before, strict=True)):
+            if not isinstance(array, np.ndarray):
+                continue
+            check_guards(array)
+            inout = self.function.arguments[index].inout
+            if not inout and array.tobytes() != old.tobytes():
+                return f"writes: argument {index} is changed for {sample.where}"
+        return None
+
+
+def _kept(array: Any, at_end: bool) -> Any:
+    """An array between forbidden pages."""
+    if not isinstance(array, np.ndarray):
+        return array
+    return guarded(array, at_end)
+
+
+def _garbage(like: np.ndarray) -> np.ndarray:
+    return np.full(like.nbytes, 0x5A, np.uint8).view(like.dtype).reshape(like.shape)

@@ -1,0 +1,91 @@
+"""What a program means: interpreted at several sizes, with how far results may move."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from relax_mlir.errors import ExecutionError
+from relax_mlir.interpreter import Function
+from relax_mlir.interpreter.elements import noisy, stored_dtype
+
+from ..calls import coarsest_float, sizes_of
+from ..compare import EPSILON, ULPS, Expected, moved
+from ..inputs import arguments
+from .program import Program
+
+ULPS_OF = {"nn_attention": 16, "nn_batched_attention": 16, "nn_softmax": 16, "nn_conv2d": 8}
+"""Units by which operators differ at most where it is more than 2: docs/numerics.md."""
+TRIALS = 2
+"""Calls with arguments that are nearly the same, which show how far results may move."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A call: sizes, arguments, and the results or what it is refused with."""
+
+    sizes: Mapping[str, int]
+    arrays: Sequence[Any]
+    expected: Sequence[Expected]
+    refused: str | None = None
+
+    @property
+    def where(self) -> str:
+        """The sizes, in words."""
+        return ", ".join(f"{name} = {size}" for name, size in self.sizes.items()) or "no symbols"
+
+
+class Meaning:
+    """Samples of an interpreted function."""
+
+    def __init__(self, function: Function, program: Program, count: int) -> None:
+        """Calls it with `count` sizes of those that its facts allow."""
+        self.function, seed = function, program.seed
+        self.ulps = ULPS + sum(ULPS_OF.get(op, 2) * n for op, n in program.ops.items())
+        self.coarsest = coarsest_float(function.operation)
+        chosen = random.Random(seed)
+        sizes = sizes_of(function)
+        picked = chosen.sample(sizes, min(count, len(sizes)))
+        generator = np.random.default_rng(seed)
+        self.samples = [self._sample(size, generator) for size in picked]
+
+    def _sample(self, sizes: Mapping[str, int], generator: np.random.Generator) -> Sample:
+        function = self.function
+        arrays = arguments(function.arguments, sizes, generator)
+        epsilon = EPSILON[self.coarsest] if self.coarsest else 0.0
+        kinds = [argument.dtype for argument in function.arguments]
+        try:
+            found = [results(function, arrays)]
+            for _ in range(TRIALS if self.coarsest else 0):
+                near = [moved(x, kind, generator, epsilon) for x, kind in zip(arrays, kinds)]
+                with noisy(generator):
+                    found.append(results(function, near))
+        except ExecutionError as error:
+            return Sample(sizes, arrays, [], str(error))
+        outs = [result.dtype for result in function.results]
+        expected = [
+            _evened(Expected.of(v[0], kind, v[1:])) for kind, *v in zip(outs, *found, strict=True)
+        ]
+        return Sample(sizes, arrays, expected)
+
+
+def _evened(expected: Expected) -> Expected:
+    """Lets elements move as far as the others: by chance, few trials move some hardly at all."""
+    movement = expected.movement
+    if expected.element not in EPSILON:
+        return expected
+    most = movement[np.isfinite(movement)].max(initial=0) / 2
+    return replace(expected, movement=np.maximum(movement, most))
+
+
+def results(call: Any, arrays: Sequence[Any], copy: Callable[[Any], Any] = np.copy) -> list[Any]:
+    """What a call returns, as stored; arguments are copied, since it may update them."""
+    given = [copy(x) if isinstance(x, np.ndarray) else x for x in arrays]
+    found = call(*given)
+    values = () if found is None else found if isinstance(found, tuple) else (found,)
+    return [
+        np.asarray(value).view(stored_dtype(result.dtype))
+        for value, result in zip(values, call.results, strict=True)
+    ]

@@ -1,0 +1,157 @@
+"""A random program: a public function of random ops, with what it calls."""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from relax_mlir.analysis.functions import FACTS, INOUT, NUM_INPUTS
+from relax_mlir.bindings import func, ir
+from relax_mlir.dialects import make_context
+from relax_mlir.dialects.graph import ShapeError, ShapeValueType, TensorType, annotation_of
+from relax_mlir.symbolic import sym
+
+from .builder import FLOATS, Builder
+from .recipes.table import step
+
+WEIGHTS = {
+    "elementwise": 24,
+    "arithmetic": 12,
+    "movement": 22,
+    "reduction": 12,
+    "product": 7,
+    "call": 8,
+    "shape": 6,
+    "control": 4,
+    "create": 4,
+    "attention": 3,
+    "quantised": 3,
+}
+"""How often families are chosen."""
+ELEMENTS = ("f32",) * 9 + ("f16", "bf16", "f64", "f64", "i32", "i32", "i64", "i8", "i16", "i1")
+MAX_RESULTS = 5
+GROUP = 64
+"""Seeds in a row whose programs have the same few types and dims, and so share kernels."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The ops of a module, as text, whose public function is `name`, and how often it has each."""
+
+    seed: int
+    name: str
+    text: str
+    ops: Counter[str] = field(default_factory=Counter)
+
+
+def program(seed: int, size: int | None = None) -> Program:
+    """The program of a seed; `size` is the number of recipes, by default from 1 to 9."""
+    chance = random.Random(seed)
+    name = f"f{seed}"
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            main = func.FuncOp(name, ([], []))
+        group = seed // GROUP
+        kinds = random.Random(group).sample(ELEMENTS, 3)
+        block = main.add_entry_block()
+        builder = Builder(chance, block, name, module, chance.choice(kinds), group)
+        with ir.InsertionPoint(builder.entry):
+            steps = size or chance.choice([1, 1, 2, 3, 4, 5, 6, 7, 9])
+            for _ in range(steps):
+                _step(builder)
+            results = _results(builder)
+            func.ReturnOp(results)
+        _bind_symbols(builder)
+        _finish(builder, main, results)
+        ops = [op.operation.get_asm(use_local_scope=True) for op in module.body.operations]
+    return Program(seed, name, "\n".join(ops), Counter(builder.used))
+
+
+def _step(builder: Builder) -> None:
+    """A recipe, whose rule may find that the program would be wrong for all sizes."""
+    try:
+        step(builder, WEIGHTS)
+    except ShapeError:
+        builder.used.append("(refused by a rule)")
+
+
+def _results(builder: Builder) -> list[ir.Value]:
+    """What nothing uses, as far as it is not too much, and some tensor."""
+    unused = [v for v in builder.values if not list(v.ir.uses) and v.ir.owner != builder.entry]
+    if len(unused) < 2 and builder.values:
+        unused.append(builder.random.choice(builder.values))
+    chosen = unused[-MAX_RESULTS:] or [builder.argument([3])]
+    return [value.ir for value in chosen]
+
+
+def _bind_symbols(builder: Builder) -> None:
+    """Adds an argument for each symbol that no dim of an argument alone is."""
+    alone: set[str] = set()
+    wanted = {str(symbol) for symbol in builder.symbols}
+    for argument in builder.entry.arguments:
+        annotation = annotation_of(argument)
+        if isinstance(annotation, TensorType):
+            dims = [dim for dim in annotation.dims or () if dim is not None]
+            alone |= set(map(str, dims))
+            wanted |= {name for dim in dims for name in dim.symbols}
+    for name in sorted(wanted - alone):
+        if builder.chance(0.5):
+            shape = ir.Type.parse(f'!graph.shape_value<["{name}"]>')
+            builder.entry.add_argument(shape, ir.Location.unknown())
+        else:
+            builder.argument([sym(name)], "f32")
+
+
+def _finish(builder: Builder, main: func.FuncOp, results: Sequence[ir.Value]) -> None:
+    types = [argument.type for argument in builder.entry.arguments]
+    type_ = ir.FunctionType.get(types, [value.type for value in results])
+    main.attributes["function_type"] = ir.TypeAttr.get(type_)
+    inout = _inout(builder, results)
+    if inout:
+        dicts = [
+            {INOUT: ir.IntegerAttr.get(ir.IntegerType.get_signless(64), inout[index])}
+            if index in inout
+            else {}
+            for index in range(len(types))
+        ]
+        main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(d) for d in dicts])
+    if builder.symbols and builder.chance(0.15):
+        symbol = builder.symbols[0]
+        facts = [[f"{symbol} <= 40"], [f"{symbol} >= 1"], [f"{symbol} mod 4 == 0"]]
+        texts = [ir.StringAttr.get(text) for text in builder.random.choice(facts)]
+        main.attributes[FACTS] = ir.ArrayAttr.get(texts)
+    _mark_weights(builder, main, inout)
+
+
+def _inout(builder: Builder, results: Sequence[ir.Value]) -> dict[int, int]:
+    """Arguments that results are the new contents of."""
+    found: dict[int, int] = {}
+    if not builder.chance(0.25):
+        return found
+    for index, argument in enumerate(builder.entry.arguments):
+        for place, result in enumerate(results):
+            same = result.type == argument.type and not isinstance(
+                annotation_of(result), ShapeValueType
+            )
+            if same and place not in found.values() and index not in found:
+                found[index] = place
+    return found
+
+
+def _mark_weights(builder: Builder, main: func.FuncOp, inout: dict[int, int]) -> None:
+    """Says that the last arguments are weights, if they are of constant dims and float."""
+    arguments = list(builder.entry.arguments)
+    first = len(arguments)
+    while first > 1 and first - 1 not in inout and _is_weight(arguments[first - 1]):
+        first -= 1
+    if first < len(arguments) and builder.chance(0.6):
+        count = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), first)
+        main.attributes[NUM_INPUTS] = count
+
+
+def _is_weight(argument: ir.Value) -> bool:
+    annotation = annotation_of(argument)
+    if not isinstance(annotation, TensorType) or str(annotation.element) not in FLOATS:
+        return False
+    return all(dim is not None and dim.value is not None for dim in annotation.dims or (None,))

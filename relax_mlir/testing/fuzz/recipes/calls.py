@@ -1,0 +1,137 @@
+"""Recipes of calls: graph functions of the module, and tensor programs that are written by hand."""
+
+from typing import Any
+
+from relax_mlir.bindings import func, ir
+from relax_mlir.dialects import graph
+from relax_mlir.symbolic import Expr, as_expr, sym
+
+from ..builder import FLOATS, Builder, Value
+from ..handwritten import TEMPLATES, Template
+from .table import recipe, step
+
+
+@recipe("call", graph.CallOp)
+def call(b: Builder, op: Any) -> None:
+    """A function of random ops, whose symbols are its own."""
+    if b.depth >= 2:
+        return
+    operands = [b.take(lambda v: v.rank > 0) for _ in range(b.random.randint(1, 2))]
+    name = f"{b.name}_callee{sum(used == 'call' for used in b.used)}"
+    made, inner = b.function(f"{name}_{b.depth}")
+    bound: dict[str, Expr] = {}
+    names: dict[Expr, Expr] = {}
+    for operand in operands:
+        for dim in operand.dims:
+            if dim.value is None and dim not in names:
+                names[dim] = sym(f"p{len(names)}")
+                bound[f"p{len(names) - 1}"] = dim
+    inner.symbols = list(names.values())
+    inner.extents = [*inner.symbols, as_expr(1), as_expr(4)]
+    with ir.InsertionPoint(inner.entry):
+        for operand in operands:
+            dims = [names.get(dim, dim) for dim in operand.dims]
+            value = inner.argument(dims, operand.element)
+            inner.values[-1] = Value(
+                value.ir, value.dims, value.element, operand.exact, operand.bound
+            )
+        for _ in range(b.random.randint(1, 3)):
+            step(
+                inner,
+                {"elementwise": 2, "arithmetic": 3, "movement": 3, "reduction": 1, "product": 1},
+            )
+        results = [inner.values[-1]]
+        func.ReturnOp([value.ir for value in results])
+    _finish(made, inner, [value.ir for value in results])
+    if b.chance(0.4):
+        made.attributes["graph.noinline"] = ir.UnitAttr.get()
+    _call(b, op, made, inner, operands, bound, results)
+
+
+def _finish(made: func.FuncOp, inner: Builder, results: list[ir.Value]) -> None:
+    types = [argument.type for argument in inner.entry.arguments]
+    type_ = ir.FunctionType.get(types, [value.type for value in results])
+    made.attributes["function_type"] = ir.TypeAttr.get(type_)
+
+
+def _call(
+    b: Builder,
+    op: Any,
+    made: func.FuncOp,
+    inner: Builder,
+    operands: list[Value],
+    bound: dict[str, Expr],
+    results: list[Value],
+) -> None:
+    """Calls with the operands, and with new arguments for those that the callee made itself."""
+    more = list(inner.entry.arguments)[len(operands) :]
+    for argument in more:
+        annotation = graph.TensorType.of(argument).substitute(bound)
+        operands.append(b.argument(list(annotation.dims or ()), str(annotation.element)))
+    types = [value.annotation.substitute(bound) for value in results]
+    built = op.build(made.name.value, [value.ir for value in operands], types)
+    b.used += inner.used
+    b.results_of(built, all(v.exact for v in results), max(v.bound for v in results))
+
+
+def _program(b: Builder, template: Template, element: str, width: int) -> str:
+    """The program of a template, in the module; its name."""
+    name = f"{b.name}_{template.name}_{element}_{width}"
+    names = {ir.StringAttr(op.attributes["sym_name"]).value for op in b.module.body.operations}
+    if name not in names:
+        text = template.text(name, element, width)
+        parsed = ir.Module.parse(text)
+        for op in list(parsed.body.operations):
+            b.module.body.append(op.operation.clone())
+    return name
+
+
+@recipe("call", graph.CallTirOp)
+def call_tir(b: Builder, op: Any) -> None:
+    """A tensor program with loops of its own."""
+    template = b.random.choice([t for t in TEMPLATES if not t.updates])
+    value = _rows(b, template)
+    operands = [value]
+    for _ in range(template.ins - 1):
+        found = b.pick(lambda v: v.ir.type == value.ir.type)
+        operands.append(found or b.argument(value.dims, value.element))
+    width = value.dims[1].value
+    assert width is not None
+    name = _program(b, template, value.element, width)
+    kind = ir.Type.parse(value.element)
+    types = [
+        graph.TensorType.make([as_expr(d) for d in dims(value.dims[0], width)], kind)
+        for dims in template.outs
+    ]
+    built = op.build(name, [v.ir for v in operands], types)
+    b.results_of(built, False, template.growth * max(v.bound for v in operands))
+
+
+@recipe("call", graph.CallTirInplaceOp)
+def call_tir_inplace(b: Builder, op: Any) -> None:
+    """A tensor program that updates an operand, which may be needed later."""
+    template = b.random.choice([t for t in TEMPLATES if t.updates])
+    old = _rows(b, template)
+    new = b.pick(lambda v: v.ir.type == old.ir.type) or b.argument(old.dims, old.element)
+    width = old.dims[1].value
+    assert width is not None
+    name = _program(b, template, old.element, width)
+    built = op.build(name, [new.ir, old.ir], [1])
+    b.results_of(built, False, template.growth * max(new.bound, old.bound))
+
+
+def _rows(b: Builder, template: Template) -> Value:
+    """A tensor of rank 2 with a known width."""
+    kinds = FLOATS if template.only == "float" else None
+
+    def fits(v: Value) -> bool:
+        known = v.rank == 2 and bool(v.dims[1].value) and v.element != "i1"
+        return known and v.is_float == (kinds is not None)
+
+    found = b.pick(fits)
+    if found is not None:
+        return found
+    element = b.element if (b.element in FLOATS) == (kinds is not None) else None
+    if element in (None, "i1"):
+        element = "f32" if kinds else "i32"
+    return b.argument([b.pick_dim(), b.random.choice([1, 3, 4, 8, 17])], element)

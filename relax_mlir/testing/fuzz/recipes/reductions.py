@@ -1,0 +1,85 @@
+"""Recipes of reductions, softmax and normalisations."""
+
+from typing import Any
+
+from relax_mlir.dialects import graph
+
+from ..builder import Builder, Value, size_of
+from .elementwise import number
+from .table import recipe
+
+
+def _axes(b: Builder, value: Value) -> list[int]:
+    axes = b.random.sample(
+        range(value.rank), b.random.randint(0 if b.chance(0.1) else 1, value.rank)
+    )
+    return [axis - value.rank if b.chance(0.2) else axis for axis in sorted(axes)]
+
+
+def _reduced(value: Value, axes: list[int]) -> int:
+    return size_of([value.dims[axis] for axis in axes or range(value.rank)])
+
+
+def _some(b: Builder) -> Value:
+    value = number(b)
+    return value if value.rank else b.argument(b.pick_dims(2), value.element)
+
+
+@recipe("reduction", graph.SumOp, graph.MeanOp)
+def total(b: Builder, op: Any) -> None:
+    """Over some axes, or all."""
+    value = _some(b)
+    if op is graph.MeanOp and not value.is_float:
+        value = b.floats(lambda v: v.rank > 0)
+    axes = _axes(b, value)
+    grown = value.bound * (_reduced(value, axes) if op is graph.SumOp else 1)
+    b.emit(op, [value], not value.is_float, grown, axes=axes, keepdims=b.chance(0.5))
+
+
+@recipe("reduction", graph.ProdOp)
+def prod(b: Builder, op: Any) -> None:
+    """Of numbers near 1, or of integers."""
+    value = _some(b)
+    if value.is_float:
+        value = b.clamp(value, -1.0625, 1.0625)
+    axes = _axes(b, value)
+    bound = 1.0625 ** min(_reduced(value, axes), 500)
+    b.emit(op, [value], not value.is_float, bound, axes=axes, keepdims=b.chance(0.5))
+
+
+@recipe("reduction", graph.MaxOp, graph.MinOp)
+def extreme(b: Builder, op: Any) -> None:
+    """The greatest or least element."""
+    value = _some(b)
+    b.emit(op, [value], axes=_axes(b, value), keepdims=b.chance(0.5))
+
+
+@recipe("reduction", graph.ArgmaxOp, graph.ArgminOp)
+def place(b: Builder, op: Any) -> None:
+    """Where an exact operand has it; the axis is never empty."""
+    value = b.exact(lambda v: v.rank > 0 and v.element != "i1" and v.bound < 1e20)
+    if value.element == "i1":
+        value = b.argument(b.pick_dims(2), "f32")
+    axis = b.random.randrange(value.rank)
+    b.emit(op, [value], True, 100, axis=axis, keepdims=b.chance(0.5))
+
+
+@recipe("reduction", graph.SoftmaxOp)
+def softmax(b: Builder, op: Any) -> None:
+    """Along any axis."""
+    value = b.floats(lambda v: v.rank > 0)
+    b.emit(op, [value], False, 1, axis=b.random.randrange(value.rank))
+
+
+@recipe("reduction", graph.RmsNormOp, graph.LayerNormOp)
+def norm(b: Builder, op: Any) -> None:
+    """Over the last dim, with parameters that are arguments or computed."""
+    value = b.floats(lambda v: v.rank > 0)
+
+    def parameter() -> Value:
+        found = b.pick(lambda v: v.dims == value.dims[-1:] and v.element == value.element)
+        return found or b.argument(value.dims[-1:], value.element)
+
+    operands = [value, *(parameter() for _ in range(2 if op is graph.LayerNormOp else 1))]
+    epsilon = b.random.choice([0.25, 0.0625])
+    b.emit(op, operands, False, 8 * max(v.bound for v in operands[1:]), epsilon=epsilon)

@@ -1,0 +1,50 @@
+"""Failures as files: made small, and read again."""
+
+from collections import Counter
+from pathlib import Path
+
+from relax_mlir.analysis.functions import is_public
+from relax_mlir.bindings import func, ir
+from relax_mlir.dialects import make_context
+
+from .batch import Work
+from .check import Failure
+from .pool import Tester
+from .program import Program
+from .shrink import shrink
+
+SECONDS = 120.0
+"""What one try may take."""
+
+
+def read(path: Path) -> tuple[str, str]:
+    """The name of the public function of a file, and its text."""
+    text = path.read_text()
+    return public_name(text), text
+
+
+def public_name(text: str) -> str:
+    """The name of the public function of a module."""
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        (name,) = [
+            op.name.value
+            for op in module.body.operations
+            if isinstance(op, func.FuncOp) and is_public(op)
+        ]
+    return name
+
+
+def shrunk(text: str, failure: Failure, work: Work) -> str:
+    """The smallest module found that fails in the same way."""
+    name, tester = public_name(text), Tester()
+
+    def fails(smaller: str) -> bool:
+        program = Program(failure.seed, name, smaller, Counter())
+        found = tester.failures(program, work, SECONDS)
+        return bool(found) and found[0].kind == failure.kind
+
+    try:
+        return shrink(text, fails) if fails(text) else text
+    finally:
+        tester.end()

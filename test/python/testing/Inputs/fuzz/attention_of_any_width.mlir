@@ -1,0 +1,5 @@
+func.func @attention_of_any_width(%q: tensor<?x4x?xf32, #graph.shape<["n", 4, "2*d"]>>, %c: tensor<?x?xf32, #graph.shape<["n", "d"]>>, %s: tensor<?x?xf32, #graph.shape<["n", "d"]>>, %kc: tensor<2x?x?xf32, #graph.shape<[2, "n+3", "2*d"]>>) -> (tensor<?x4x?xf32, #graph.shape<["n", 4, "2*d"]>>, tensor<?x4x?xf32, #graph.shape<["n", 4, "2*d"]>>) {
+  %0 = "graph.nn_rotary"(%q, %c, %s) : (tensor<?x4x?xf32, #graph.shape<["n", 4, "2*d"]>>, tensor<?x?xf32, #graph.shape<["n", "d"]>>, tensor<?x?xf32, #graph.shape<["n", "d"]>>) -> tensor<?x4x?xf32, #graph.shape<["n", 4, "2*d"]>>
+  %4 = "graph.nn_attention"(%0, %kc, %kc) {causal = false, position = #graph.shape<[2]>, scale = 5.000000e-01 : f64} : (tensor<?x4x?xf32, #graph.shape<["n", 4, "2*d"]>>, tensor<2x?x?xf32, #graph.shape<[2, "n+3", "2*d"]>>, tensor<2x?x?xf32, #graph.shape<[2, "n+3", "2*d"]>>) -> tensor<?x4x?xf32, #graph.shape<["n", 4, "2*d"]>>
+  return %0, %4 : tensor<?x4x?xf32, #graph.shape<["n", 4, "2*d"]>>, tensor<?x4x?xf32, #graph.shape<["n", 4, "2*d"]>>
+}

@@ -1,0 +1,127 @@
+"""The fuzzer writes all operators, finds what is wrong, and finds nothing in a few programs."""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relax_mlir.interpreter.elements import exact, noisy, round_to, rounded
+from relax_mlir.testing.fuzz import shrink
+from relax_mlir.testing.fuzz.batch import Outcome, Work, check, check_programs
+from relax_mlir.testing.fuzz.check import PASSES, Setting, compare, meanings
+from relax_mlir.testing.fuzz.pool import checked
+from relax_mlir.testing.fuzz.program import GROUP, Program, program
+from relax_mlir.testing.fuzz.recipes import FAMILIES, NOT_WRITTEN, operators
+from relax_mlir.testing.fuzz.replay import public_name, read
+
+PAST = sorted((Path(__file__).parent / "Inputs" / "fuzz").glob("*.mlir"))
+"""Programs that were wrong once, made small."""
+TYPE = 'tensor<?x4xf32, #graph.shape<["n", 4]>>'
+
+
+def test_every_op_has_a_recipe_or_a_reason() -> None:
+    written = {op for recipes in FAMILIES.values() for op in recipes}
+    assert {cls for cls in operators().values() if cls not in NOT_WRITTEN} <= written
+    assert not written & NOT_WRITTEN.keys()
+
+
+def test_programs_hold_every_op() -> None:
+    wanted = {name for name, cls in operators().items() if cls not in NOT_WRITTEN}
+    wanted |= {"scf.if", "scf.for", "scf.execute_region"}
+    for seed in range(0, 100 * GROUP, GROUP // 4 + 1):
+        wanted -= program(seed).ops.keys()
+        if not wanted:
+            break
+    assert not wanted
+
+
+def test_a_seed_is_one_program() -> None:
+    assert program(77).text == program(77).text != program(78).text
+
+
+def test_a_few_programs() -> None:
+    """The same ones each time; `python -m relax_mlir.testing.fuzz` tries others."""
+    outcome = check(Work(0, 24, sizes=2, levels=(2, 3), compiled=0))
+    assert outcome.failures == []
+    assert (outcome.programs, outcome.calls > 70) == (24, True)
+
+
+def test_programs_that_were_wrong_once() -> None:
+    programs = [Program(i, *read(path), Counter()) for i, path in enumerate(PAST)]
+    assert len(programs) >= 4
+    outcome = check_programs(programs, Work(0, len(programs), compiled=0), Outcome())
+    for level in (0, 2):
+        known = meanings(programs, sizes=4)
+        outcome.failures += compare(programs, known, Setting(level))
+    assert outcome.failures == []
+
+
+def _binary(op: str) -> str:
+    return f"""func.func @f(%x: {TYPE}, %y: {TYPE}) -> ({TYPE}, {TYPE}) {{
+      %0 = "graph.tanh"(%x) : ({TYPE}) -> {TYPE}
+      %1 = "graph.{op}"(%0, %y) : ({TYPE}, {TYPE}) -> {TYPE}
+      %2 = "graph.exp"(%1) : ({TYPE}) -> {TYPE}
+      return %0, %2 : {TYPE}, {TYPE}
+    }}"""
+
+
+def test_what_differs_is_found() -> None:
+    known = meanings([Program(0, "f", _binary("add"))], sizes=3)
+    for setting in (Setting(0), Setting(2, stage=PASSES)):
+        (failure,) = compare([Program(0, "f", _binary("subtract"))], known, setting)
+        assert failure.kind.startswith("differs")
+        assert "result 1 at [0, 0]" in failure.text
+        assert compare([Program(0, "f", _binary("add"))], known, setting) == []
+
+
+def _dies_of_seed_6(work: Work, begun: Callable[[str], None]) -> Outcome:
+    begun("calls")
+    if work.first <= 6 < work.first + work.count:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Outcome(programs=work.count)
+
+
+def test_a_program_that_ends_the_process_is_found() -> None:
+    """The batch of which a worker dies is cut until one program is left."""
+    outcomes = [outcome for _, outcome in checked([Work(6, 2)], 1, _dies_of_seed_6)]
+    assert sum(outcome.programs for outcome in outcomes) == 2
+    found = [failure for outcome in outcomes for failure in outcome.failures]
+    assert [(f.seed, f.kind.split()[0]) for f in found] == [(6, "crash")]
+
+
+def test_shrinking_keeps_what_fails() -> None:
+    """What is left of a program that is to hold `exp` is one operator."""
+    smaller = shrink.shrink(_binary("add"), lambda text: "graph.exp" in text)
+    assert [line.split('"')[1] for line in smaller.splitlines() if '"graph.' in line] == [
+        "graph.exp"
+    ]
+    assert public_name(smaller) == "f"
+
+
+@pytest.mark.parametrize("element", ["f32", "f16", "bf16"])
+def test_noise_moves_inexact_results_by_a_unit(element: str) -> None:
+    numbers = np.concatenate([np.linspace(-3, 3, 101), [0.0, 1.0, np.inf, np.nan]])
+    plain = exact(round_to(numbers, element), element)
+    with noisy(np.random.default_rng(0)):
+        moved = exact(rounded(numbers, element), element)
+    kept = plain == numbers
+    np.testing.assert_array_equal(moved[kept], plain[kept])
+    units = np.spacing(np.abs(plain[~kept]).astype(np.float32)) * {"f32": 1, "f16": 2**13}.get(
+        element, 2**16
+    )
+    inside = np.isfinite(plain[~kept])
+    distance = np.abs(moved[~kept][inside] - plain[~kept][inside])
+    assert (distance <= units[inside]).all()
+    assert (distance > 0).sum() > distance.size // 2
+    assert (rounded(numbers, element) == round_to(numbers, element)).sum() >= 104
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("batch", range(4))
+def test_more_programs(batch: int) -> None:
+    outcome = check(Work(GROUP * (1000 + batch), GROUP, compiled=-1))
+    assert outcome.failures == []
