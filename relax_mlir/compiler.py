@@ -15,7 +15,6 @@ from relax_mlir.executable import Executable, load
 from relax_mlir.extensions import fingerprint
 from relax_mlir.fingerprint import compiler_fingerprint
 from relax_mlir.host.library import slot_name
-from relax_mlir.kernels import Kernels
 from relax_mlir.passes import Pipeline, Timing
 from relax_mlir.pipelines import OPT_LEVELS, pipeline
 from relax_mlir.schedule.backends import backend_of
@@ -65,7 +64,7 @@ def compile_to_file(
         raise UsageError(f"unknown optimisation level {opt_level}; levels are {known}")
     resolved = target if isinstance(target, Target) else Target.parse(target)
     read = read_source(source)
-    passes = pipeline(str(resolved), opt_level, without, libraries, quantize)
+    passes = pipeline(str(resolved), opt_level, without, libraries, quantize, builds=True)
     key = cache_key(read.text, resolved, passes)
     if not use_cache:
         key += os.urandom(16)
@@ -84,7 +83,7 @@ def compile_to_bytes(
 
     `timing` collects the time of each pass, `stats` that of code generation; `quantize` as above.
     """
-    passes = pipeline(str(target), opt_level, quantize=quantize)
+    passes = pipeline(str(target), opt_level, quantize=quantize, builds=True)
     return _compile(source, target, passes, timing, stats)
 
 
@@ -100,12 +99,9 @@ def _compile(
         module = parse_module(source.text)
         backend_of(target)
         start_workers()
-        with building(target, stats=stats) as build:
-            kernels = Kernels(build, timing)
-            kernels.built_by(Pipeline.parse(passes)).run(module, timing=timing)
-            data = build.finish(module, _host_symbols(module))
-            kernels.keep()
-            return data
+        with building(target, stats=stats, timing=timing) as build:
+            Pipeline.parse(passes).run(module, timing=timing)
+            return build.finish(module, _host_symbols(module))
 
 
 def _host_symbols(module: ir.Module) -> list[str]:

@@ -23,6 +23,8 @@ class Step:
     min_level: int = 0
     only_with: str = ""
     """The option of `pipeline` that has to be given."""
+    unless: str = ""
+    """The one that must not be."""
 
     @property
     def name(self) -> str:
@@ -56,7 +58,16 @@ STEPS = (
     Step("relax-pack-filters{{target={target}}}", "and filters too", 3),
     Step("relax-lift-params", "what depends on parameters alone runs once, apart", 3),
     Step("symbol-dce", "no tensor program is unused"),
-    Step("relax-schedule{{target={target}{fuse}}}", "tensor programs are vector loops on memory"),
+    Step(
+        "relax-schedule{{target={target}{fuse}}}",
+        "tensor programs are vector loops on memory",
+        unless="builds",
+    ),
+    Step(
+        "relax-build-kernels{{target={target}{fuse}}}",
+        "what relax-schedule makes of tensor programs is compiled; declarations are left",
+        only_with="builds",
+    ),
     Step("relax-lower-calls", "allocation is explicit, order matters"),
     Step("relax-plan-memory{reuse}", "temporaries live in one arena"),
     Step("relax-to-host{{target={target}}}", "graph functions are native host code"),
@@ -81,6 +92,7 @@ def pipeline(
     without: Sequence[str] = (),
     libraries: Sequence[str] = (),
     quantize: str | None = None,
+    builds: bool = False,
 ) -> str:
     """Returns the text of the pipeline from graph functions to kernels and host code.
 
@@ -89,15 +101,20 @@ def pipeline(
     kept; other options of that pass may follow it. `relax-opt --pass-pipeline` takes the text, and
     `str(Pipeline.parse(...))` gives the same one.
 
+    With `builds`, kernels are compiled as soon as they are scheduled, and leave the module: that is
+    what `relax_mlir.compile` runs.
+
     Raises UsageError if a pass to leave out is not optional.
     """
-    rows = _rows(target, opt_level, without, libraries, quantize)
+    rows = _rows(target, opt_level, without, libraries, quantize, builds)
     return f"builtin.module({','.join(text for text, _ in rows)})"
 
 
-def narrate(target: str = "native", opt_level: int = 2, quantize: str | None = None) -> str:
+def narrate(
+    target: str = "native", opt_level: int = 2, quantize: str | None = None, builds: bool = False
+) -> str:
     """Returns the pipeline as a table for people: one pass a line, with what holds after it."""
-    rows = _rows(target, opt_level, (), (), quantize)
+    rows = _rows(target, opt_level, (), (), quantize, builds)
     width = max(len(text) for text, _ in rows)
     return "\n".join(f"{text:{width}}  {holds}" for text, holds in rows)
 
@@ -108,6 +125,7 @@ def _rows(
     without: Sequence[str],
     libraries: Sequence[str],
     quantize: str | None,
+    builds: bool,
 ) -> list[tuple[str, str]]:
     """Each pass of the pipeline with its options, and what holds after it."""
     for name in without:
@@ -119,6 +137,7 @@ def _rows(
         "target": target,
         "libraries": ",".join(libraries) or None,
         "quantize": quantize,
+        "builds": builds or None,
         "fuse": "" if opt_level else " fuse=false",
         "reuse": "" if plans else "{reuse=false}",
     }
@@ -127,5 +146,6 @@ def _rows(
         for step in STEPS
         if step.min_level <= opt_level
         and (not step.only_with or options[step.only_with] is not None)
+        and (not step.unless or options[step.unless] is None)
         and (step.name not in without or not step.min_level)
     ]

@@ -7,7 +7,8 @@ so that a module that is changed in one place is built in the time of that place
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -16,12 +17,13 @@ from relax_mlir.bindings import ir
 from relax_mlir.codegen import llvm
 from relax_mlir.codegen.elf import link_shared
 from relax_mlir.codegen.elf_object import GLOBAL, read_object
+from relax_mlir.codegen.linkage import with_linkage
 from relax_mlir.codegen.lower import allow_contraction, lower_to_llvm, to_llvm_ir
 from relax_mlir.codegen.names import PREFIX, protect_names
 from relax_mlir.codegen.parallel import outline_parallel
 from relax_mlir.codegen.separate import separate_kernels
-from relax_mlir.codegen.split import split_module, with_linkage
 from relax_mlir.codegen.vector_math import expand_math
+from relax_mlir.passes import Timing
 from relax_mlir.runtime import bitcode_path
 from relax_mlir.runtime.build import PROCESS
 from relax_mlir.target import Target
@@ -53,22 +55,30 @@ class BuildStats:
 class Build:
     """A shared object in the making; `building` makes one of these."""
 
-    def __init__(self, objects: "_Objects", target: Target, opt_level: int) -> None:
+    def __init__(
+        self, objects: "_Objects", target: Target, opt_level: int, timing: Timing | None
+    ) -> None:
         self.target, self.opt_level = target, opt_level
-        self._objects, self._stats = objects, objects.stats
+        self._objects, self._stats, self._timing = objects, objects.stats, timing
         self._kernels: set[str] = set()
+        self._unkept: list[tuple[Future[bytes], Callable[[bytes], object]]] = []
         self._objects.add(llvm.Source("", bitcode_path(target.host.arch).read_bytes()))
 
-    def add_kernel(self, module: ir.Module, name: str) -> Future[bytes]:
+    def add_kernel(
+        self, module: ir.Module, name: str, keep: Callable[[bytes], object] | None = None
+    ) -> None:
         """Starts to compile a scheduled kernel, in a module of its own, which it consumes.
 
-        Returns the object to come. The module that `finish` takes declares the kernel. Raises
-        CompileError, located, if an op cannot be lowered.
+        The module that `finish` takes declares the kernel. `keep` is called with the object once
+        all are there. Raises CompileError, located, if an op cannot be lowered.
         """
         self._kernels.add(name)
-        self._prepare(module)
-        protect_names(module, ())
-        return self._add(module, [PREFIX + name])
+        with self._timing.span("(code of kernels)") if self._timing else nullcontext():
+            prepare(module, self.target, self._stats)
+            protect_names(module, ())
+            made = self._add(module, [PREFIX + name])
+        if keep is not None:
+            self._unkept.append((made, keep))
 
     def add_object(self, name: str, data: bytes) -> None:
         """Adds what `add_kernel` made of a kernel of that name before."""
@@ -82,45 +92,68 @@ class Build:
         cannot be lowered, else if LLVM or the linker refuses.
         """
         exports = [name for name in exports if name not in self._kernels]
-        self._prepare(module)
+        prepare(module, self.target, self._stats)
         with self._stats.stage("separate"):
             references = protect_names(module, exports, self._kernels)
             kernels = separate_kernels(module, exports, references)
         for kernel, names in kernels:
             self._add(kernel, names)
-        rest = lowered(module, self.target, self._stats)
-        if kernels or self._kernels:  # what is left is host code
-            text = with_linkage(rest, (), exports)
-            self._objects.add(llvm.Source(text, quick=len(text) > LONG_HOST_CODE))
-        else:
-            for part in split_module(rest, exports):
-                self._objects.add(llvm.Source(part))
-        with self._stats.stage("llvm"):
-            data = self._objects.finished()
+        text = with_linkage(lowered(module, self.target, self._stats), (), exports)
+        is_host_code = bool(kernels or self._kernels)
+        self._objects.add(llvm.Source(text, quick=is_host_code and len(text) > LONG_HOST_CODE))
+        data = self.keep()
         with self._stats.stage("link"):
             public = _public(data[0])
             unique = [name for name in public if name.startswith(PROCESS)]
             return link_shared(data, [*exports, *public], unique=unique)
 
-    def _prepare(self, module: ir.Module) -> None:
+    def keep(self) -> list[bytes]:
+        """All objects, once they are there; those that were made are put into the cache."""
+        with self._stats.stage("llvm"):
+            data = self._objects.finished()
+        for made, keep in self._unkept:
+            keep(made.result())
+        self._unkept.clear()
+        return data
+
+    def llvm_text(self, module: ir.Module) -> str:
+        """The LLVM IR of a module, which it consumes; raises CompileError as `finish` does."""
         prepare(module, self.target, self._stats)
+        return lowered(module, self.target, self._stats)
 
     def _add(self, kernel: ir.Module, names: Collection[str]) -> Future[bytes]:
         text = with_linkage(lowered(kernel, self.target, self._stats), names)
         return self._objects.add(llvm.Source(text))
 
 
+_current: ContextVar[Build | None] = ContextVar("_current", default=None)
+
+
 @contextmanager
 def building(
-    target: Target, opt_level: int = 3, stats: BuildStats | None = None
+    target: Target,
+    opt_level: int = 3,
+    stats: BuildStats | None = None,
+    timing: Timing | None = None,
 ) -> Iterator[Build]:
-    """Yields a build for a target. `opt_level` (0 to 3) is LLVM's.
+    """Yields a build for a target, which is the current one meanwhile. `opt_level` is LLVM's.
 
-    What has not begun to be compiled when the `with` block ends is dropped.
+    `timing` gets the time in which kernels are lowered. What has not begun to be compiled when the
+    `with` block ends is dropped.
     """
     with llvm.compiling(target, opt_level) as start:
         objects = _Objects(start, target, opt_level, BuildStats() if stats is None else stats)
-        yield Build(objects, target, opt_level)
+        build = Build(objects, target, opt_level, timing)
+        outer = _current.set(build)
+        try:
+            yield build
+        finally:
+            _current.reset(outer)
+
+
+def current_build() -> Build | None:
+    """The build whose `building` this code runs in, if any."""
+    return _current.get()
 
 
 def prepare(module: ir.Module, target: Target, stats: BuildStats) -> None:

@@ -56,7 +56,9 @@ def run(args: argparse.Namespace) -> int:
         known = ", ".join(map(str, OPT_LEVELS))
         raise UsageError(f"unknown optimisation level {args.opt_level}; levels are {known}")
     if args.print_pipeline:
-        write_output(args.output or "-", narrate(args.target, args.opt_level, args.quantize) + "\n")
+        builds = args.emit == "so"
+        text = narrate(args.target, args.opt_level, args.quantize, builds)
+        write_output(args.output or "-", f"{text}\n")
         return 0
     if args.emit == "so":
         write_output(_output(args), _shared_object(args))
@@ -99,7 +101,7 @@ def _shared_object(args: argparse.Namespace) -> bytes:
 def _stage(args: argparse.Namespace) -> str:
     """The module after the passes up to the stage that is asked for."""
     from relax_mlir.bindings import ir
-    from relax_mlir.codegen import build_llvm
+    from relax_mlir.codegen import building
     from relax_mlir.diagnostics import detailed, parse_module
     from relax_mlir.dialects import make_context
     from relax_mlir.passes import Pipeline
@@ -112,7 +114,10 @@ def _stage(args: argparse.Namespace) -> str:
     with make_context(), ir.Location.unknown(), detailed(args.remarks):
         module = parse_module(text)
         Pipeline.parse(prefix).run(module)
-        return build_llvm(module, target) if args.emit == "llvm" else f"{module}\n"
+        if args.emit != "llvm":
+            return f"{module}\n"
+        with building(target) as build:
+            return build.llvm_text(module)
 
 
 def _prefix(passes: str, stage: str) -> str:

@@ -41,7 +41,7 @@ RANKS = [
     {"schedule"},
     {"codegen", "host"},
     {"transforms"},
-    {"pipelines", "kernels"},
+    {"pipelines"},
     {"compiler"},
     {"frontends", "machine", "profile", "llm", "testing"},
     {"tools"},

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import relax_mlir
-from relax_mlir import kernels
 from relax_mlir.analysis.units import declaration, unit_of, uses_tiles
 from relax_mlir.bindings import func, ir
 from relax_mlir.codegen import BuildStats
@@ -15,9 +14,11 @@ from relax_mlir.compiler import Source, compile_to_bytes, compile_to_file
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError
 from relax_mlir.executable import load
-from relax_mlir.passes import PassFailure, Timing
+from relax_mlir.passes import PassFailure, Pipeline, Timing
+from relax_mlir.pipelines import pipeline
 from relax_mlir.schedule.cpu.isa.instructions import tell_instructions
 from relax_mlir.target import Target
+from relax_mlir.transforms import build_kernels
 
 TEXT = """
 !x = tensor<?xf32, #graph.shape<["n"]>>
@@ -41,13 +42,13 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def scheduled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of kernels, as they are scheduled."""
     names: list[str] = []
-    original = kernels.schedule_one
+    original = build_kernels.schedule_one
 
     def schedule_one(prim_func, *others):
         names.append(prim_func.name)
         return original(prim_func, *others)
 
-    monkeypatch.setattr(kernels, "schedule_one", schedule_one)
+    monkeypatch.setattr(build_kernels, "schedule_one", schedule_one)
     return names
 
 
@@ -102,7 +103,7 @@ def test_a_kernel_depends_on_target_and_options(scheduled: list[str]) -> None:
 def test_what_fails_is_not_kept(
     scheduled: list[str], monkeypatch: pytest.MonkeyPatch, own_cache: Path
 ) -> None:
-    original = kernels.schedule_one
+    original = build_kernels.schedule_one
 
     def fails(prim_func, *others):
         if prim_func.name == "sum":
@@ -110,14 +111,14 @@ def test_what_fails_is_not_kept(
         return original(prim_func, *others)
 
     with monkeypatch.context() as patch:
-        patch.setattr(kernels, "schedule_one", fails)
+        patch.setattr(build_kernels, "schedule_one", fails)
         with pytest.raises(CompileError, match="is not wanted"):
             build("exp", "sum")
-    assert not list(own_cache.rglob("*" + kernels.SUFFIX))
+    assert not list(own_cache.rglob("*" + build_kernels.SUFFIX))
     scheduled.clear()
     build("exp", "sum")
     assert sorted(scheduled) == ["exp", "sum"]
-    assert len(list(own_cache.rglob("*" + kernels.SUFFIX))) == 2
+    assert len(list(own_cache.rglob("*" + build_kernels.SUFFIX))) == 2
 
 
 def test_timing_tells_schedules_from_code() -> None:
@@ -125,7 +126,7 @@ def test_timing_tells_schedules_from_code() -> None:
     source = Source(TEXT.format(first="exp", second="sum"), "text")
     compile_to_bytes(source, Target.parse("native"), 1, timing)
     lines = [line.split()[-1] for line in timing.report().splitlines() if line]
-    assert lines.index("kernels)") == lines.index("relax-schedule") + 1
+    assert lines.index("kernels)") == lines.index("relax-build-kernels") + 1
 
 
 def test_host_code_knows_the_kernels_that_were_kept(tmp_path: Path) -> None:
@@ -189,3 +190,20 @@ def test_kernels_of_a_name_of_the_runtime() -> None:
     }}
     """
     np.testing.assert_array_equal(relax_mlir.compile(text)["main"](X), X + X)
+
+
+def test_passes_of_a_compiled_module_can_be_run_one_by_one(scheduled: list[str]) -> None:
+    """As a reproducer does: without a build, the code of kernels goes to the cache."""
+    text, target = TEXT.format(first="exp", second="sum"), Target.parse("native")
+    passes = pipeline(str(target), 1, builds=True)
+    assert "relax-build-kernels" in passes
+    assert "relax-schedule" not in passes
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        Pipeline.parse(passes).run(module)
+        assert "scf.parallel" not in str(module)
+        assert str(module).count("tir.scheduled") == 2
+    assert sorted(scheduled) == ["exp", "sum"]
+    scheduled.clear()
+    compile_to_bytes(Source(text, "text"), target, 1)
+    assert scheduled == []

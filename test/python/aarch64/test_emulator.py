@@ -9,7 +9,7 @@ from emulator import Fault, Machine
 from quantized_programs import Matrix, Product
 
 from relax_mlir.bindings import ir
-from relax_mlir.codegen import build_shared
+from relax_mlir.codegen import building
 from relax_mlir.compiler import compile_to_file
 from relax_mlir.target import Target
 
@@ -27,7 +27,8 @@ func.func @move(%from: memref<?xi32>, %to: memref<?xi32>, %i: index, %j: index)
 def mover() -> Machine:
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(KERNEL)
-        return Machine(build_shared(module, Target.parse("aarch64"), ["move"]), "base")
+        with building(Target.parse("aarch64")) as build:
+            return Machine(build.finish(module, ["move"]), "base")
 
 
 def move(i: int, j: int) -> list[int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from relax_mlir.bindings import ir
-from relax_mlir.codegen import BuildStats, build_shared
+from relax_mlir.codegen import BuildStats, building
 from relax_mlir.dialects import make_context
 from relax_mlir.target import Target, lacking
 
@@ -30,7 +30,8 @@ def build(
 ) -> ctypes.CDLL:
     """The library of the module's functions, loaded."""
     with make_context(), ir.Location.unknown():
-        data = build_shared(ir.Module.parse(text), target, exports, opt_level, stats)
+        with building(target, opt_level, stats) as made:
+            data = made.finish(ir.Module.parse(text), exports)
     return load(data)
 
 

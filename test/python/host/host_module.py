@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from relax_mlir.bindings import func, ir
-from relax_mlir.codegen import build_shared
+from relax_mlir.codegen import building
 from relax_mlir.dialects import make_context
 from relax_mlir.executable import Executable, load
 from relax_mlir.passes import Pipeline
@@ -24,7 +24,8 @@ def build(text: str, folder: Path, passes: str = "relax-to-host") -> Executable:
             for op in module.body.operations
             if isinstance(op, func.FuncOp) and op.name.value.startswith(("rx_fn_", "rx_metadata"))
         ]
-        data = build_shared(module, target, exports)
+        with building(target) as build:
+            data = build.finish(module, exports)
     path = folder / "module.so"
     path.write_bytes(data)
     return load(path)

@@ -10,7 +10,7 @@ import pytest
 import relax_mlir
 from relax_mlir import Target
 from relax_mlir.bindings import ir
-from relax_mlir.codegen import build_llvm
+from relax_mlir.codegen import building
 from relax_mlir.compiler import compile_to_file
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import UsageError
@@ -43,7 +43,8 @@ def test_kernels_have_the_vectors_of_the_target(level: int) -> None:
             module = ir.Module.parse(TEXT)
             Pipeline.parse(passes).run(module)
             found.append(max(widths(str(module))))
-            text = build_llvm(module, target)
+            with building(target) as build:
+                text = build.llvm_text(module)
         assert f'"prefer-vector-width"="{8 * target.host.vector_bytes}"' in text
     assert found == [8, 4]
 

@@ -5,7 +5,7 @@ import re
 import llvmlite.binding as llvm
 
 from relax_mlir.bindings import ir
-from relax_mlir.codegen import build_llvm
+from relax_mlir.codegen import building
 from relax_mlir.codegen.llvm import to_llvm_22
 from relax_mlir.dialects import make_context
 from relax_mlir.passes import Pipeline
@@ -20,7 +20,8 @@ def assembly(source: str, target: Target) -> str:
     with make_context(), ir.Location.unknown():
         module = ir.Module.parse(source)
         Pipeline.parse(pipeline(str(target), 2)).run(module)
-        text = to_llvm_22(build_llvm(module, target))
+        with building(target) as build:
+            text = to_llvm_22(build.llvm_text(module))
     machine = llvm.Target.from_triple(target.host.triple).create_target_machine(
         cpu=target.host.cpu, features=target.host.llvm_features, opt=3
     )

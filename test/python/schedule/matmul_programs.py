@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from relax_mlir.bindings import ir
-from relax_mlir.codegen import build_shared
+from relax_mlir.codegen import building
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.schedule.build.refusal import Refusal
@@ -98,7 +98,8 @@ class Kernel:
 
 def build(module: ir.Module, target: Target = NATIVE) -> ctypes.CDLL:
     """The scheduled module, whose kernel is `k`, built and loaded."""
-    data = build_shared(module, target, ["k"])
+    with building(target) as made:
+        data = made.finish(module, ["k"])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "k.so")
         path.write_bytes(data)

@@ -11,7 +11,7 @@ import numpy as np
 
 from relax_mlir.analysis.vectorization import assert_no_scalar_inner_loop
 from relax_mlir.bindings import ir
-from relax_mlir.codegen import build_shared
+from relax_mlir.codegen import building
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.tir import prim_funcs
 from relax_mlir.schedule.backends import backend_of
@@ -72,7 +72,8 @@ class Built:
             self.text = str(module)
             kernel = ir.SymbolTable(module.operation)[self.name]
             kernel.operation.attributes["sym_visibility"] = ir.StringAttr.get("public")
-            data = build_shared(module, Target.parse(target), [self.name])
+            with building(Target.parse(target)) as build:
+                data = build.finish(module, [self.name])
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "built.so")
             path.write_bytes(data)

@@ -6,13 +6,10 @@ from quantized_programs import Matrix, Product, compiled, rounded
 from scheduled import NATIVE, ZEN5, runnable
 
 from relax_mlir.bindings import ir
-from relax_mlir.codegen import building
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.graph.quantized import BY_BLOCK, BY_GROUP, SCHEMES
-from relax_mlir.kernels import Kernels
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
-from relax_mlir.target import Target
 
 # Vectors of 16 with 8-bit dot products and without them, of 8, and machines that have neither.
 TARGETS = [*NATIVE, *runnable("x86-64-v4", "x86-64-v3", "x86-64-v2")]
@@ -45,11 +42,11 @@ def check(product: Product, matrix: Matrix, x: np.ndarray, target: str, *more: n
 def rule_of(product: Product, target: str) -> set[str]:
     """The schedule rules that the kernels of a product were made by."""
     compiled(product, target)  # which keeps the kernels, so that they are not made again
-    passes = pipeline(target, 2)
+    passes = pipeline(target, 2, builds=True)
     passes = passes[: passes.index(",relax-lower-calls")] + ")"
-    with make_context(), ir.Location.unknown(), building(Target.parse(target)) as build:
+    with make_context(), ir.Location.unknown():
         module = ir.Module.parse(product.text())
-        Kernels(build).built_by(Pipeline.parse(passes)).run(module)
+        Pipeline.parse(passes).run(module)
         kernels = [op.operation for op in module.body.operations]
         return {
             k.attributes["tir.schedule"].value for k in kernels if "tir.schedule" in k.attributes

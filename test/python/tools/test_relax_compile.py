@@ -126,7 +126,7 @@ def test_stats(folder, tmp_path, capsys):
     arguments = [str(folder / "model.mlir"), "-o", str(tmp_path / "m.so"), "--stats"]
     assert relax_compile.main(arguments) == 0
     err = capsys.readouterr().err
-    assert "relax-schedule" in err
+    assert "relax-build-kernels" in err
     assert "code generation: math" in err
 
 

@@ -1,12 +1,13 @@
-"""Parts of LLVM IR that compile apart mean what the whole means."""
+"""Functions are exported, hidden or internal by who names them."""
 
 import re
 
 from small_kernels import load
 
 from relax_mlir.codegen.elf import link_shared
+from relax_mlir.codegen.elf_object import GLOBAL, read_object
+from relax_mlir.codegen.linkage import with_linkage
 from relax_mlir.codegen.llvm import Source, compile_sources
-from relax_mlir.codegen.split import split_module, with_linkage
 from relax_mlir.target import Target
 
 TEXT = """; ModuleID = 'm'
@@ -60,51 +61,24 @@ attributes #0 = { nounwind "prefer-vector-width"="512" }
 """
 
 
-def defined(part: str) -> list[str]:
-    return re.findall(r'^define .*?@("[^"]*"|\w+)', part, re.MULTILINE)
-
-
-def test_exports_and_written_data_are_first_and_callers_stay_with_callees() -> None:
-    parts = split_module(TEXT, ["main"])
-    assert [defined(part) for part in parts] == [
-        ["main", "bump"],
-        ["kernel", "helper"],
-        ['"odd name"'],
-        ["unrelated"],
-    ]
-    assert "declare hidden i32 @kernel(i32 %0)\n" in parts[0]
-    assert "@counter" in parts[0]
-    assert "@slot" in parts[0]
-    assert all("@slot" not in part and "@counter" not in part for part in parts[1:])
-    assert "define hidden i32 @kernel" in parts[1]
-    assert "define internal i32 @helper" in parts[1]
-    assert "@table = private" in parts[1]
-    assert "@shared" in parts[2]
-    assert "@table" in parts[2]
-    assert "@malloc" not in "".join(parts)
-
-
-def test_parts_link_to_the_whole() -> None:
-    target = Target.parse("native")
+def test_what_is_exported_works_and_the_rest_does_not_show() -> None:
     exports = ["main", "bump", "slot"]
-    objects = compile_sources([Source(part) for part in split_module(TEXT, exports)], target)
-    library = load(link_shared(objects, exports))
+    target = Target.parse("native")
+    (object_,) = compile_sources([Source(with_linkage(TEXT, (), exports))], target)
+    shown = {s.name for s in read_object(object_).symbols if s.binding == GLOBAL and s.defined}
+    assert shown == set(exports)
+    library = load(link_shared([object_], exports))
     assert library.main(6) == (6 + 4) * 3
     assert (library.bump(), library.bump()) == (11, 12)
 
 
-def test_a_part_does_not_depend_on_the_others() -> None:
-    alone = split_module(TEXT, ["main"])[3]
-    changed = TEXT.replace("ret i32 %3", "ret i32 %2").replace("i32 9", "i32 9")
-    assert split_module(changed, ["main"])[3] == alone
-    assert split_module(changed, ["main"])[0] != split_module(TEXT, ["main"])[0]
-
-
-def test_nothing_exported() -> None:
-    assert [defined(part) for part in split_module("define void @f() {\n  ret void\n}\n", [])] == [
-        ["f"]
-    ]
-    assert split_module("", []) == []
+def test_parts_call_what_others_define() -> None:
+    first = TEXT.replace("define i32 @unrelated() {\n  ret i32 9\n}", "declare i32 @unrelated()")
+    first = first.replace("ret i32 %3\n", "%4 = call i32 @unrelated()\n  ret i32 %4\n", 1)
+    second = "define private i32 @unrelated() {\n  ret i32 9\n}\n"
+    parts = [with_linkage(first, (), ["main"]), with_linkage(second, ["unrelated"])]
+    objects = compile_sources(list(map(Source, parts)), Target.parse("native"))
+    assert load(link_shared(objects, ["main"])).main(6) == 9
 
 
 def test_one_part_keeps_exports_and_hides_the_rest() -> None:
