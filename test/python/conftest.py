@@ -1,7 +1,12 @@
 """Settings of every Python test."""
 
+import datetime
 import gc
+import os
+from collections import defaultdict
+from zlib import crc32
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from relax_mlir import pipelines
@@ -9,6 +14,11 @@ from relax_mlir import pipelines
 # How long an example takes depends on what else the machine does; what it finds does not.
 settings.register_profile("relax", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("relax")
+
+# Folders of tests that take milliseconds each.
+QUICK = frozenset(
+    "codegen host interpreter numerics ops passes runtime symbolic testing tools transforms".split()
+)
 
 # A session keeps a million objects, which Python would go through time and again.
 gc.set_threshold(50_000, 20, 50)
@@ -18,3 +28,45 @@ for _place, _step in enumerate(pipelines.STEPS, 1):
     if _step.name == "plan-memory":
         _check = pipelines.Step("relax-check-memory-plan", "no two live tensors share a byte")
         pipelines.STEPS = (*pipelines.STEPS[:_place], _check, *pipelines.STEPS[_place:])
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--rotation",
+        default=os.environ.get("RELAX_ROTATION", "today"),
+        help="of tests that take turns: those of day N, of `today` (the default), or `all`",
+    )
+
+
+def pytest_configure(config):
+    """Processes of one run agree on the day, also about midnight."""
+    if config.getoption("--rotation") == "today":
+        days = datetime.datetime.now(datetime.timezone.utc).date().toordinal()
+        config.option.rotation = os.environ.setdefault("RELAX_ROTATION", str(days))
+
+
+def pytest_report_header(config):
+    return f"rotation: {config.getoption('--rotation')}, all of it with --rotation=all"
+
+
+def pytest_collection_modifyitems(config, items):
+    """Marks what is quick, and leaves out tests that take turns on other days.
+
+    What is named on the command line with its parameters runs on any day.
+    """
+    for item in items:
+        if item.path.parent.name in QUICK and item.get_closest_marker("rotate") is None:
+            item.add_marker(pytest.mark.quick)
+    if (rotation := config.getoption("--rotation")) == "all" or "[" in " ".join(config.args):
+        return
+    variants = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("rotate"):
+            variants[item.nodeid.partition("[")[0]].append(item)
+    left = set()
+    for found in variants.values():
+        share = found[0].get_closest_marker("rotate").args[0]
+        found.sort(key=lambda item: crc32(item.nodeid.encode()))  # neighbours have much in common
+        left.update(item for i, item in enumerate(found) if (i - int(rotation)) % share)
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=list(left))

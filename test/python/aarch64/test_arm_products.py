@@ -43,6 +43,7 @@ def test_quantized(target: str, scheme: str, activations: str) -> None:
         assert (np.abs(actual - exact @ matrix.values.T) <= 1e-6 * terms + 1e-30).all()
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize(("target", "element", "opt_level"), FLOATS)
 def test_floats(target: str, element: str, opt_level: int) -> None:
     """Weights as they lie, and, at level 3, in panels; sizes that end within vectors and tiles."""

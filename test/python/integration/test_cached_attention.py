@@ -61,6 +61,7 @@ def _reference(q: np.ndarray, k: np.ndarray, v: np.ndarray, m: int) -> np.ndarra
     return np.einsum("hit,htd->ihd", powers / powers.sum(-1, keepdims=True), v)
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_attention_over_bf16(shape, level):

@@ -91,6 +91,7 @@ def run(main: "relax_mlir.Function", arrays: list, want: list, at_end: bool, thr
         check_guards(array)
 
 
+@pytest.mark.rotate(2)
 @pytest.mark.parametrize("level", LEVELS)
 def test_parts_of_what_is_computed(level: int) -> None:
     executable = relax_mlir.compile(parts_module(), opt_level=level)
@@ -136,6 +137,7 @@ def check(seed: int, levels: tuple[int, ...], count: int) -> None:
                 run(main, arrays, want, number % 2 == 0, 1 + number // 2 % 2)
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_chains(seed: int) -> None:
     check(seed, (0, 2), 4)

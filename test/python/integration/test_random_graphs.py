@@ -31,6 +31,7 @@ def check(graph: RandomGraph, tolerance: float) -> None:
                 np.testing.assert_allclose(value, expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_floats(seed: int) -> None:
     check(RandomGraph(seed, "f32", 20), 2e-4)

@@ -30,6 +30,7 @@ def nbytes(model: LanguageModel) -> int:
     return sum(parameter.nbytes for parameter in model.parameters)
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_format(tmp_path: Path, kind: str) -> None:
     path = write_gguf(tmp_path / "tiny.gguf", random_weights(), kind)
@@ -81,6 +82,7 @@ def test_bfloat16_stays(tmp_path: Path) -> None:
     assert nbytes(model) < 1.1 * path.stat().st_size
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("kind", ["Q8_0", "Q4_0", "Q4_1"])
 def test_rounded_activations_are_close(tmp_path: Path, kind: str) -> None:
     path = write_gguf(tmp_path / "tiny.gguf", random_weights(), kind)
@@ -90,6 +92,7 @@ def test_rounded_activations_are_close(tmp_path: Path, kind: str) -> None:
     assert 1e-4 < error < 2e-2  # rounding to 8 bits shows, and is all that shows
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize(
     "kinds", [("Q4_K",), ("Q5_K",), ("Q6_K",), ("Q4_K", "Q6_K", "Q8_0", "Q5_K")]
 )

@@ -23,6 +23,7 @@ def test_names_are_those_of_the_pass() -> None:
     assert model.SCHEMES.items() <= quantize.NAMES.items()
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("activations", ["f32", "int8"])
 @pytest.mark.parametrize("scheme", model.SCHEMES)
 def test_same_as_weights_that_are_rounded_when_loaded(

@@ -26,6 +26,7 @@ def cache(tmp_path_factory) -> str:
     return str(tmp_path_factory.mktemp("cache"))
 
 
+@pytest.mark.rotate(5)
 @pytest.mark.parametrize("weights", BYTES)
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_a_tied_table_is_held_once(weights, use_cache, cache, tmp_path, monkeypatch):
@@ -61,6 +62,7 @@ class Discarded(BytesIO):
         self.count += sum(map(len, parts))
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("weights", ["f32", "bf16", "q8_0"])
 def test_weights_are_laid_out_one_after_the_other(weights, tmp_path):
     path = write_gguf(tmp_path / "m.gguf", random_weights(LARGE), config=LARGE)

@@ -53,6 +53,7 @@ PLACES = ((0, 0), (1, 0), (1, 1), (1, 62), (1, 63), (1, 64), (1, 511), (2, 127),
 LONG = ((48, 16), (65, 0), (100, 29))
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("fuse", [True, False])
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize(("heads", "kv_heads"), [(9, 3), (4, 4), (8, 1), (4, 2), (7, 1)])
@@ -70,6 +71,7 @@ def test_last_tiles_end_with_their_block(width):
         check(kernel, "f32", 2, 2, width, True, n, 3, n + 3, 3)
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("width", [8, 64, 80, 128])
 def test_attention_of_head_sizes(dtype, width):
@@ -78,6 +80,7 @@ def test_attention_of_head_sizes(dtype, width):
         check(kernel, dtype, 6, 2, width, True, n, m, m + n, m)
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("target", NATIVE)
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("shape", [(9, 3, 64), (8, 1, 96), (3, 3, 32), (5, 1, 160)])
@@ -105,6 +108,7 @@ def test_attention_of_a_head_size_that_fills_no_vector():
 EDGES = (15, 16, 17, 47, 127, 128, 129, 255, 256, 257, 509, 512, 513, 1024, 1025)
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
 @pytest.mark.parametrize(
     "shape", [(9, 3, 64), (2, 2, 96), (8, 1, 32), (32, 1, 32), (4, 1, 256), (64, 64, 16)]
@@ -189,6 +193,7 @@ def test_attention_of_scores_that_rise_with_keys(rise, target):
     np.testing.assert_allclose(out.astype(np.float64), expected, rtol=0, atol=TOLERANCE["bf16"])
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("target", NATIVE)
 @pytest.mark.parametrize("scale", [0.0, -0.2, 0.5])
 def test_attention_at_other_scales(scale, target):

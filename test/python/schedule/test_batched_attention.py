@@ -79,6 +79,7 @@ SIZES = (
 )  # fmt: skip
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize(
     ("dtype", "heads", "kv_heads", "depth", "width"),
     [("f32", 3, 3, 32, 32), ("f32", 4, 2, 16, 48), ("bf16", 4, 2, 64, 32), ("f16", 2, 1, 8, 80)],
@@ -91,6 +92,7 @@ def test_attention_without_a_mask(dtype, heads, kv_heads, depth, width, causal):
         check(kernel, dtype, heads, kv_heads, depth, width, sizes, causal)
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize(
     ("mask", "kv_heads", "dtype", "causal"),
     [

@@ -60,6 +60,7 @@ def rounded(values: np.ndarray) -> np.ndarray:
     return np.ldexp(np.round(mantissa * 256) / 256, exponent)
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("rounds", [True, False])
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("n", "k"), SIZES)
@@ -98,6 +99,7 @@ def as_they_lie(n: int, k: int, layout: str, target: str) -> Executable:
     return compile(text, target)
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("layout", ["nk", "kn"])
 @pytest.mark.parametrize("target", ["native", "x86-64-v3"])
 @pytest.mark.parametrize(("n", "k"), [(7, 101), (33, 64), (40, 1), (5, 31)])
@@ -250,6 +252,7 @@ def test_special_numbers():
     assert (found[4] == 100).all()
 
 
+@pytest.mark.rotate(2)
 @pytest.mark.parametrize("target", TARGETS)
 def test_products_of_unknown_sizes(target):
     """A last stretch of k may be missing, or shorter than what tiles or vectors take at once."""

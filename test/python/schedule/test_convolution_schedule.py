@@ -86,6 +86,7 @@ SIZES = (
 )  # fmt: skip
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("level", [2, 3])
 @pytest.mark.parametrize(("weight", "strides", "padding"), CASES)
 def test_bias_residual_and_relu_are_fused(weight, strides, padding, level) -> None:
@@ -106,6 +107,7 @@ def test_copied_channel_by_channel(target) -> None:
         _check_fused(weight, strides, padding, 3, "none", target)
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("target", runnable("x86-64-v3", "x86-64-v2"))
 @pytest.mark.parametrize("case", [5, 6, 9, *CHANNELS])
 def test_channels_side_by_side(case, target) -> None:

@@ -63,6 +63,7 @@ def test_products_that_share_a_row(n: int, k: int, target: str) -> None:
         assert (np.abs(found - first * second) <= 2.0**-19 * bound).all()
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("scheme", ["q4_0", "q4_1", "q5_1", "q8_0", "q6_k"])
 @pytest.mark.parametrize(("rows", "kept"), [(32, 17), (48, 48), (64, 49), (112, 112)])

@@ -53,6 +53,7 @@ def rule_of(product: Product, target: str) -> set[str]:
         }
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("activations", ["int8", "f32"])
 @pytest.mark.parametrize("scheme", BY_BLOCK)
 @pytest.mark.parametrize("target", TARGETS)
@@ -65,6 +66,7 @@ def test_numbers_of_rows(target: str, scheme: str, activations: str) -> None:
         check(product, matrix, normal(rows, 3 * k), target)
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("activations", ["int8", "f32"])
 @pytest.mark.parametrize(("scheme", "groups"), [*((s, 3) for s in BY_GROUP), ("q4_128", 1)])
 def test_blocks_that_share_a_scale(scheme: str, groups: int, activations: str) -> None:
@@ -76,6 +78,7 @@ def test_blocks_that_share_a_scale(scheme: str, groups: int, activations: str) -
         check(product, matrix, normal(rows, k), "native")
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v2"])
 @pytest.mark.parametrize("scheme", ["q8_64", "q4_128_minimum"])
 def test_shared_scales_on_other_machines(scheme: str, target: str) -> None:
@@ -85,6 +88,7 @@ def test_shared_scales_on_other_machines(scheme: str, target: str) -> None:
         check(product, matrix, normal(rows, k), target)
 
 
+@pytest.mark.rotate(2)
 @pytest.mark.parametrize("target", ZEN5)
 @pytest.mark.parametrize(
     ("scheme", "columns"), [("q8_0", 16), ("q4_0", 32), ("q4_1", 48), ("q6_k", 80), ("q4_1", 784)]
@@ -96,6 +100,7 @@ def test_panels_together(scheme: str, columns: int, target: str) -> None:
         check(product, matrix, normal(rows, k), target)
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("scheme", BY_BLOCK)
 @pytest.mark.parametrize(("rows", "units"), [(16, 1), (16, 8), (400, 1), (112, 5)])
 def test_shapes_of_matrices(rows: int, units: int, scheme: str) -> None:
@@ -105,6 +110,7 @@ def test_shapes_of_matrices(rows: int, units: int, scheme: str) -> None:
         check(product, Matrix.random(scheme, rows, k), normal(count, k), "native")
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("target", ["native", "x86-64-v3"])
 @pytest.mark.parametrize(
     ("scheme", "columns", "units"),
@@ -121,6 +127,7 @@ def test_many_panels_and_long_rows(scheme: str, columns: int, units: int, target
         check(product, matrix, normal(rows, k), target)
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("activations", ["int8", "f32"])
 @pytest.mark.parametrize("scheme", ["q8_0", "q4_0", "q4_1", "q5_1"])
 def test_odd_shapes(scheme: str, activations: str) -> None:
@@ -132,6 +139,7 @@ def test_odd_shapes(scheme: str, activations: str) -> None:
             check(product, matrix, normal(rows, 32), "native")
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("activations", ["int8", "f32"])
 @pytest.mark.parametrize("kept", [1, 15, 17, 31, 33, 47])
 def test_numbers_of_columns(kept: int, activations: str) -> None:
@@ -152,6 +160,7 @@ def test_bias_and_residual(target: str) -> None:
         check(product, Matrix.random("q4_1", 32, 64), normal(rows, 64), target, *more)
 
 
+@pytest.mark.rotate(2)
 @pytest.mark.parametrize("activations", ["int8", "f32"])
 def test_left_sides_of_other_ranks(activations: str) -> None:
     matrix = Matrix.random("q8_0", 32, 64)
@@ -161,6 +170,7 @@ def test_left_sides_of_other_ranks(activations: str) -> None:
         check(product, matrix, normal(*shape, 64), "native")
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("target", ["native", "x86-64-v3"])
 @pytest.mark.parametrize("scheme", BY_BLOCK)
 def test_greatest_numbers(scheme: str, target: str) -> None:
@@ -200,6 +210,7 @@ def test_threads_do_not_change_numbers(activations: str) -> None:
         np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("scheme", BY_BLOCK)
 def test_levels_give_the_same_numbers(scheme: str) -> None:
     k = unit(scheme)

@@ -79,6 +79,7 @@ def constant(dtype, value):
     return f"{value:e}" if "f" in dtype else str(value)
 
 
+@pytest.mark.rotate(2)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("op", FLOAT_OPS)
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -94,6 +95,7 @@ def test_float_reductions(dtype, op, axis):
         np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("op", INTEGER_OPS)
 @pytest.mark.parametrize("dtype", INTEGERS)

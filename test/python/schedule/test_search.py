@@ -75,6 +75,7 @@ def expected(operator: str, x: np.ndarray) -> np.ndarray:
     return getattr(wide, operator)(1)
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("operator", ["argmax", "argmin"])
 @pytest.mark.parametrize("dtype", TYPES)
 def test_first_of_equals(operator, dtype):
@@ -85,6 +86,7 @@ def test_first_of_equals(operator, dtype):
             np.testing.assert_array_equal(places(operator, dtype, x), expected(operator, x))
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("operator", ["argmax", "argmin"])
 @pytest.mark.parametrize("target", TARGETS)
 def test_any_place_in_any_block(operator, target):

@@ -78,6 +78,7 @@ class TestCounts:
         rows = 2 * n * 6 * 8 + 2 * (m + n) * 2 * 8
         assert counted(attend, n=n, m=m, c=capacity) == (6 * pairs * (4 * 8 + 5), 4 * rows)
 
+    @pytest.mark.rotate(4)
     @pytest.mark.parametrize("causal", [False, True])
     def test_attention_counts_pairs_that_see_each_other(self, n, causal):
         query = 'tensor<3x?x4x8xf32, #graph.shape<[3, "n", 4, 8]>>'

@@ -27,6 +27,7 @@ def close(got: np.ndarray, want: np.ndarray) -> None:
     np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 33])
 def test_gated(module: Executable, draw, n: int) -> None:
     x, up, down = draw(n, 24), draw(66, 24), draw(24, 33)

@@ -26,6 +26,7 @@ func.func @main(
 """
 
 
+@pytest.mark.rotate(2)
 @pytest.mark.parametrize(("m", "k"), [(1, 1), (31, 7), (32, 64), (33, 100), (97, 65)])
 @pytest.mark.parametrize("target", ["native", "x86-64-v3"])
 def test_packed_parameters(m, k, target):
@@ -102,6 +103,7 @@ func.func @main(%ids: !i, %w: !w) -> (!f, !y)
 """
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize(("rows", "k"), [(1, 1), (31, 7), (65, 64), (97, 18)])
 @pytest.mark.parametrize("element", ["f32", "bf16"])
 @pytest.mark.parametrize("target", ["native", "x86-64-v3"])

@@ -100,6 +100,7 @@ def activation(x: np.ndarray, kind: str) -> np.ndarray:
     return (steps * (width / np.float32(254)).astype(np.float64) + low).reshape(x.shape)
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("activations", ACTIVATIONS)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_perceptron(scheme: str, activations: str) -> None:
@@ -129,6 +130,7 @@ def test_perceptron(scheme: str, activations: str) -> None:
             assert np.linalg.norm(result - exact) <= share * np.linalg.norm(exact)
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize(("scheme", "activations"), GROUPS)
 def test_longer_groups(scheme: str, activations: str) -> None:
     """One group of k or two for the first product, two or four and an odd width for the second."""
@@ -281,6 +283,7 @@ func.func @main(%x: !x) -> !y {{
 }}"""
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize(
     ("scheme", "level"), [*product(SCHEMES, (0, 2, 3)), ("q8_128", 2), ("q4_64_minimum", 2)]
 )
