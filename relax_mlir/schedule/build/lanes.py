@@ -45,6 +45,14 @@ class Varying:
 Lane = Uniform | Ramp | Varying
 
 
+def lanes_from(base: ir.Value, lanes: int, is_aligned: bool = True) -> Uniform | Ramp:
+    """Lane i is at `base + i`, which is not negative; a single lane is a scalar, and no vector.
+
+    `is_aligned` says that `lanes` divides the base.
+    """
+    return Uniform(base) if lanes == 1 else Ramp(base, 1, lanes if is_aligned else 1, True)
+
+
 def value_of(lane: Lane) -> Index:
     """What lanes that are no Ramp hold: a scalar, or a vector."""
     assert not isinstance(lane, Ramp), "a Ramp is no value"

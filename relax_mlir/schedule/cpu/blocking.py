@@ -348,7 +348,7 @@ class Blocking:
         Sums have so many bits.
         """
         family, registers = family_of(cpu), cpu.registers
-        lanes = 8 * cpu.vector_bytes // bits
+        lanes = max(1, 8 * cpu.vector_bytes // bits)
         rows = 14 if registers == 32 else 6
         shared = (family, cpu.caches, cpu.vector_bytes, registers)
         return Blocking(*shared, lanes, rows, family.products)

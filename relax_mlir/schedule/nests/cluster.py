@@ -23,6 +23,7 @@ from relax_mlir.schedule.build.lanes import (
     Ramp,
     Uniform,
     Varying,
+    lanes_from,
     scalar,
     to_vector,
     value_of,
@@ -43,7 +44,7 @@ from .lane_loops import (
     vector_range,
 )
 from .plan import Plan, fills_registers
-from .search import Search, order_of
+from .search import Search, lanes_of, order_of
 
 _LONG_BODY = 64
 _LINE = 64  # bytes
@@ -119,7 +120,7 @@ class ClusterEmitter:
             lanes = self.plan.lanes
 
             def along(base: ir.Value, mask: ir.Value | None, c: Carried) -> Carried:
-                inside = Point(lanes, mask, point.index).at(axis, Ramp(base, 1, lanes, True))
+                inside = Point(lanes, mask, point.index).at(axis, lanes_from(base, lanes))
                 return body(inside, c)
 
             is_simple = is_straight and is_short(self.evaluator, self.cluster.stages)
@@ -237,13 +238,14 @@ class ClusterEmitter:
             if not stage.has_reduction:
                 continue
             count, end = len(stage.results), at + self._carries(stage)
-            a, b = ([Varying(x) for x in held[at:end]] for held in (first, second))
+            wrap = Uniform if lanes == 1 else Varying
+            a, b = ([wrap(x) for x in held[at:end]] for held in (first, second))
             places = (a[count], b[count]) if len(a) > count else None
             combiner = self._combiner(stage)
             assert combiner is not None, "lanes run along what is reduced"
             results, place = combiner.combine(a[:count], b[:count], places, lanes)
-            found += [to_vector(x, lanes) for x in results]
-            found += [] if place is None else [to_vector(place, lanes)]
+            joined = [*results, *(() if place is None else (place,))]
+            found += [scalar(x) if lanes == 1 else to_vector(x, lanes) for x in joined]
             at = end
         return found
 
@@ -337,8 +339,11 @@ class ClusterEmitter:
         if combiner is not None and combiner.condition is not None and len(held) > count:
             chosen = values(combiner.condition)
             here = self._position(stage, point)
-            pair = [to_vector(lane, point.lanes) for lane in (chosen, here)]
-            found.append(Varying(arith.select(*pair, held[count])))
+            if point.lanes == 1:
+                found.append(Uniform(arith.select(scalar(chosen), scalar(here), held[count])))
+            else:
+                pair = [to_vector(lane, point.lanes) for lane in (chosen, here)]
+                found.append(Varying(arith.select(*pair, held[count])))
         if point.lanes == 1:
             return [scalar(lane) for lane in found]
         vectors = [to_vector(lane, point.lanes) for lane in found]
@@ -396,8 +401,11 @@ class ClusterEmitter:
             return False
         stage = reducing[0]
         combiner = self.combiners[stage]
-        order = order_of(stage, combiner, self.evaluator.kernel.placement.inlining)
+        inlining = self.evaluator.kernel.placement.inlining
+        order = order_of(stage, combiner, inlining)
         if combiner is None or order is None:
+            return False
+        if lanes_of(stage, combiner, inlining, self.evaluator.kernel.vectors) == 1:
             return False
 
         def at(
@@ -424,15 +432,12 @@ class ClusterEmitter:
         for number, first in enumerate(firsts):
             neutral = None if combiner is None else combiner.start(number)
             if neutral is not None:
-                kind = vector_type(lanes, stage.results[number].element)
-                splat = ir.DenseElementsAttr.get_splat(kind, neutral)
-                found.append(arith.constant(kind, splat))
+                found.append(_everywhere(neutral, lanes, stage.results[number].element))
             else:
                 found.append(scalar(first) if lanes == 1 else to_vector(first, lanes))
         if combiner is not None and combiner.needs_places:
-            kind = vector_type(lanes, ir.IndexType.get())
-            before = ir.IntegerAttr.get(ir.IndexType.get(), -1)
-            found.append(arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, before)))
+            index = ir.IndexType.get()
+            found.append(_everywhere(ir.IntegerAttr.get(index, -1), lanes, index))
         return found
 
     def _finish(
@@ -451,6 +456,14 @@ class ClusterEmitter:
         indices = self._indices(stage, point)
         for number, total in enumerate(totals[:count]):
             self._keep(stage, number, total, indices, point)
+
+
+def _everywhere(constant: ir.Attribute, lanes: int, element: ir.Type) -> ir.Value:
+    """A constant in every lane, or as a scalar if there is one."""
+    if lanes == 1:
+        return arith.constant(element, constant)
+    kind = vector_type(lanes, element)
+    return arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, constant))
 
 
 def kept_axes(nest: Nest, stage: Stage) -> list[int]:

@@ -34,7 +34,7 @@ def vector_range(
 
 def masked_rest(end: Index, rest: Index, lanes: int, body: LaneBody, found: Carried) -> Carried:
     """One masked vector for the `rest` of an extent behind its full vectors, if there is one."""
-    if isinstance(rest, int) and rest == 0:
+    if lanes == 1 or (isinstance(rest, int) and rest == 0):
         return found
 
     def tail() -> Carried:

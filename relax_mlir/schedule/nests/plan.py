@@ -71,9 +71,10 @@ def plan_nest(nest: Nest, placement: Placement, vectors: Vectors, ordered: set[S
             best, plan.lane_axes = cost, (axis,)
     if plan.lane_axes:
         plan.lane_axes = _joined(nest, found, plan.lane_axes[0], placement)
-        _widen(plan, inlining, vectors)
-        _choose_tile(plan, inlining)
-    elif nest.common:
+        if lanes > 1:  # else there are no vectors to be wider, or to be transposed
+            _widen(plan, inlining, vectors)
+            _choose_tile(plan, inlining)
+    elif nest.common and lanes > 1:
         _fetch_next_row(plan, inlining)
     return plan
 

@@ -21,7 +21,7 @@ from relax_mlir.schedule.build.affine import Part
 from relax_mlir.schedule.build.combine import Combiner
 from relax_mlir.schedule.build.evaluate import Evaluator, Point
 from relax_mlir.schedule.build.kernel import Kernel
-from relax_mlir.schedule.build.lanes import Ramp, Uniform
+from relax_mlir.schedule.build.lanes import Ramp, Uniform, lanes_from
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.memory import View, row_major
 
@@ -208,7 +208,7 @@ class NestEmitter:
         def vector(
             base: ir.Value, mask: ir.Value | None, lanes: int, is_aligned: bool = True
         ) -> Carried:
-            flat = Ramp(base, 1, lanes if is_aligned else 1, True)
+            flat = lanes_from(base, lanes, is_aligned)
             index = dict(point.index)
             if len(axes) == 1:
                 index[axes[0]] = flat
@@ -219,7 +219,7 @@ class NestEmitter:
 
         lanes = self.plan.lanes
         together = lanes * (UNROLL if self._is_straight() else self.plan.wide)
-        if together > lanes:
+        if together > lanes > 1:
             middle = loops.sub(stop, loops.mod(loops.sub(stop, start), together))
             if self.plan.wide > 1:
                 loops.for_range(start, middle, together, lambda b: vector(b, None, together))
@@ -378,8 +378,8 @@ class NestEmitter:
             if dim is not None and axes[dim] in self.plan.lane_axes:
                 strides[position] = 1
                 lane = point.index[axes[dim]]
-                assert isinstance(lane, Ramp), "rows are kept along one lane axis"
-                offset = loops.sub(0, lane.base)
+                assert isinstance(lane, Ramp | Uniform), "rows are kept along one lane axis"
+                offset = loops.sub(0, lane.base if isinstance(lane, Ramp) else lane.value)
         self.evaluator.rows[result] = View(buffer, result.element, offset, sizes, tuple(strides))
         return buffer
 

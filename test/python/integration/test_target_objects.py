@@ -91,3 +91,36 @@ def test_the_tool_takes_a_changed_target(tmp_path: Path, capsys: pytest.CaptureF
     assert "they may have 4, 8, 16, 32" in capsys.readouterr().err
     assert relax_compile.main([*arguments, "--target=cuda:sm_90"]) == 2
     assert "there is no backend for 'cuda' yet" in capsys.readouterr().err
+
+
+ROWS = """
+!x = tensor<?x?xf32, #graph.shape<["n", "m"]>>
+!n = tensor<?xf32, #graph.shape<["n"]>>
+!i = tensor<?xi64, #graph.shape<["n"]>>
+func.func @main(%x: !x) -> (!x, !i, !n, !n) {
+  %0 = "graph.nn_softmax"(%x) {axis = 1 : i64} : (!x) -> !x
+  %1 = "graph.argmax"(%x) {axis = 1 : i64, keepdims = false} : (!x) -> !i
+  %2 = "graph.sum"(%x) {axes = array<i64: 1>, keepdims = false} : (!x) -> !n
+  %3 = "graph.max"(%x) {axes = array<i64: 1>, keepdims = false} : (!x) -> !n
+  return %0, %1, %2, %3 : !x, !i, !n, !n
+}
+"""
+
+
+@pytest.mark.parametrize("bytes_", [4, 8])
+def test_rows_without_vectors(bytes_: int) -> None:
+    """Kernels are scalar where a vector holds one element, and right where it holds two."""
+    target = f"native+vector-bytes={bytes_}"
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(ROWS)
+        Pipeline.parse(f"relax-legalize-ops,relax-schedule{{target={target}}}").run(module)
+        assert ("vector<" in str(module)) == (bytes_ > 4)
+    run = relax_mlir.compile(ROWS, target)["main"]
+    for n, m in ((1, 1), (3, 2), (2, 129), (5, 4097)):
+        x = np.random.default_rng(m).standard_normal((n, m)).astype(np.float32)
+        softmax, best, total, greatest = run(x)
+        exact = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+        np.testing.assert_allclose(softmax, exact / exact.sum(1, keepdims=True), rtol=2e-6)
+        np.testing.assert_array_equal(best, x.argmax(1))
+        np.testing.assert_array_equal(greatest, x.max(1))
+        np.testing.assert_allclose(total, x.astype(np.float64).sum(1), rtol=1e-5, atol=1e-4)

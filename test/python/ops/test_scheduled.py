@@ -41,6 +41,10 @@ EVEN, ODD, ALL = slice(0, None, 2), slice(1, None, 2), slice(None)
         ("znver4", "f16", ODD),
         ("aarch64", "f32", ODD),
         ("aarch64", "i1", ALL),
+        # Without vectors: one lane, of f64 in registers of f32 as well.
+        ("x86-64+vector-bytes=4", "f32", slice(1, None, 4)),
+        ("x86-64+vector-bytes=4", "i8", EVEN),
+        ("x86-64-v4+vector-bytes=4", "f64", slice(0, None, 4)),
     ],
     ids=lambda x: "" if isinstance(x, slice) else x,
 )

@@ -43,7 +43,7 @@ class Int8Groups(Step):
             return Int8Groups(lanes, dot.name, 4, left, not left)
         if cpu.arch == "aarch64":
             return Int8Groups(lanes, dot.name, 4, True, True) if dot is not None and left else None
-        return Int8Groups(lanes, "vpmaddwd", 2, left, right)
+        return Int8Groups(lanes, "vpmaddwd", 2, left, right) if lanes in _PAIRS else None
 
     def biases_right(self, signed: bool) -> int:
         """What has to be added to the right side, which is stored `signed` or not: its top bit."""
