@@ -20,9 +20,8 @@ from relax_mlir.analysis.work import work_of
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
 from relax_mlir.passes import Pass
-from relax_mlir.schedule.backend import Backend
+from relax_mlir.schedule.backend import Backend, schedule
 from relax_mlir.schedule.backends import backend_of
-from relax_mlir.schedule.rules import schedule
 from relax_mlir.target import Target, native
 
 

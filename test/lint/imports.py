@@ -33,10 +33,7 @@ RANKS = [
     {"schedule.cpu.blocking"},
     {"schedule.cpu.isa"},
     {"schedule.cpu.product"},
-    {
-        *("schedule.cpu.attention", "schedule.cpu.convolution", "schedule.cpu.quantized"),
-        "schedule.cpu.peak_kernels",
-    },
+    {"schedule.cpu.attention", "schedule.cpu.convolution", "schedule.cpu.quantized"},
     {"schedule.cpu.backend"},
     {"schedule"},
     {"codegen", "host"},
@@ -57,7 +54,7 @@ ONLY = {
 FOR_ANY_MACHINE = (
     *("analysis", "dialects", "host", "legalize", "llm", "machine", "program"),
     *("passes.base", "passes.elements", "passes.pipeline", "passes.runner"),
-    *("schedule.backend", "schedule.build", "schedule.nests", "schedule.rules", "transforms"),
+    *("schedule.backend", "schedule.build", "schedule.nests", "transforms"),
 )
 OF_CPUS = re.compile(r"x86|avx|amx|vnni|vpdp|tdpb|neon|sdot|znver|xeon|\bCpu\b|cpu$", re.IGNORECASE)
 

@@ -18,7 +18,7 @@ from .isa.dot import Dot
 from .isa.instructions import tell_instructions, vectors_of
 from .isa.int8_groups import Int8Groups
 from .isa.multiply_add import has_pairs
-from .peak_kernels import CpuPeaks
+from .isa.peak_kernels import CpuPeaks
 from .product import matmul
 from .quantized import quantized_matmul
 

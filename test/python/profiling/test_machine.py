@@ -10,7 +10,7 @@ from relax_mlir.machine import limits
 from relax_mlir.machine import measure as machine
 from relax_mlir.machine.limits import Limits, Machine, table
 from relax_mlir.schedule.cpu.isa import amx
-from relax_mlir.schedule.cpu.peak_kernels import (
+from relax_mlir.schedule.cpu.isa.peak_kernels import (
     CHAINS,
     READ_ROW,
     STEPS,

@@ -14,9 +14,9 @@ from relax_mlir.bindings import ir
 from relax_mlir.codegen import building
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.tir import prim_funcs
+from relax_mlir.schedule.backend import schedule
 from relax_mlir.schedule.backends import backend_of
 from relax_mlir.schedule.nests.short_rows import FEWER_VECTORS, MOST_VECTORS
-from relax_mlir.schedule.rules import schedule
 from relax_mlir.target import Target, lacking
 from relax_mlir.transforms.legalize_ops import LegalizeOps
 

@@ -8,13 +8,13 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.graph import TensorType
 from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.schedule.backend import schedule
 from relax_mlir.schedule.backends import backend_of
 from relax_mlir.schedule.build.packed_weights import (
     PAIRS,
     pack_weights_kernel,
     packed_type,
 )
-from relax_mlir.schedule.rules import schedule
 from relax_mlir.target import Target
 
 

@@ -26,8 +26,8 @@ from relax_mlir.schedule.build.loops import (
 )
 from relax_mlir.target import Cpu
 
-from .isa import amx
-from .isa.pointers import pointer
+from . import amx
+from .pointers import pointer
 
 CHAINS = 12
 STEPS = 1 << 14  # of each accumulator, in a task
