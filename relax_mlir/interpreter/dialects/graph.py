@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from relax_mlir.analysis.functions import inout_arguments
 from relax_mlir.bindings import func
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
@@ -170,6 +171,15 @@ def copy(frame: Frame, op: CopyOp, x: np.ndarray, destination: np.ndarray) -> li
     return []
 
 
+def _passed(
+    callee: func.FuncOp, ins: Sequence[np.ndarray], outs: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """The arguments of a graph function, of which those that it updates are outputs of the call."""
+    updated = {argument: outs[result] for result, argument in inout_arguments(callee).items()}
+    rest = iter(ins)
+    return [updated[i].copy() if i in updated else next(rest) for i in range(len(callee.arguments))]
+
+
 def call_dps(frame: Frame, op: CallDpsOp, *operands: np.ndarray) -> list[Any]:
     """Runs a kernel and writes its results to the last operands."""
     first = len(op.sources)
@@ -182,7 +192,8 @@ def call_dps(frame: Frame, op: CallDpsOp, *operands: np.ndarray) -> list[Any]:
     if op.callee_name in frame.code.libraries:
         results = _call_library(frame.code, op.callee_name, ins)
     elif not PrimFunc.is_prim_func(frame.code.functions[op.callee_name]):
-        results = run_function(frame.code, frame.code.functions[op.callee_name], ins)
+        callee = frame.code.functions[op.callee_name]
+        results = run_function(frame.code, callee, _passed(callee, ins, outs))
     else:
         numbers = frame.evaluate(op.symbol_arguments)
         results = run_program(frame.code, op.callee_name, ins, outs, numbers)
