@@ -124,6 +124,18 @@ class Builder:
         bound = NORMAL if element in FLOATS else 2.0**63
         return self.add(value, exact=True, bound=bound)
 
+    def constant(self, dims: Dims, element: str | None = None) -> Value:
+        """Small whole numbers, where there are few; an argument of the same dims else."""
+        kind = element or self.element
+        if any(dim.value is None for dim in dims) or size_of(dims) > 64 or kind == "i1":
+            return self.argument(dims, element)
+        shape = [dim.value or 0 for dim in dims]
+        type_ = ir.RankedTensorType.get(shape, ir.Type.parse(kind))
+        numbers = [self.random.randint(-5, 5) for _ in range(size_of(dims))]
+        get = ir.FloatAttr.get if kind in FLOATS else ir.IntegerAttr.get
+        dense = ir.DenseElementsAttr.get([get(type_.element_type, n) for n in numbers], type_)
+        return self.add(arith.ConstantOp(type_, dense).result, exact=True, bound=NORMAL)
+
     def add(self, value: ir.Value, exact: bool, bound: float) -> Value:
         """Notes a tensor that is there."""
         annotation = TensorType.of(value)
@@ -146,7 +158,10 @@ class Builder:
     ) -> Value:
         """A value that is accepted, or a new argument of one of the ranks."""
         value = self.pick(accepts) if self.chance(0.85) else None
-        return value or self.argument(self.pick_dims(self.random.choice(ranks)), element)
+        if value is not None:
+            return value
+        dims = self.pick_dims(self.random.choice(ranks))
+        return self.constant(dims, element) if self.chance(0.1) else self.argument(dims, element)
 
     def floats(
         self, accepts: Accepts = lambda value: True, ranks: Sequence[int] = (1, 2, 2, 3)

@@ -50,10 +50,18 @@ class Meaning:
         picked = chosen.sample(sizes, min(count, len(sizes)))
         generator = np.random.default_rng(seed)
         self.samples = [self._sample(size, generator) for size in picked]
+        wrong = [(s, _wrong(s.arrays, chosen)) for s in self.samples[-1:]]
+        self.samples += [self._sample(s.sizes, generator, w) for s, w in wrong if w is not None]
 
-    def _sample(self, sizes: Mapping[str, int], generator: np.random.Generator) -> Sample:
+    def _sample(
+        self,
+        sizes: Mapping[str, int],
+        generator: np.random.Generator,
+        arrays: Sequence[Any] | None = None,
+    ) -> Sample:
         function = self.function
-        arrays = arguments(function.arguments, sizes, generator)
+        if arrays is None:
+            arrays = arguments(function.arguments, sizes, generator)
         epsilon = EPSILON[self.coarsest] if self.coarsest else 0.0
         kinds = [argument.dtype for argument in function.arguments]
         try:
@@ -78,6 +86,21 @@ def _evened(expected: Expected) -> Expected:
         return expected
     most = movement[np.isfinite(movement)].max(initial=0) / 2
     return replace(expected, movement=np.maximum(movement, most))
+
+
+def _wrong(arrays: Sequence[Any], chosen: random.Random) -> list[Any] | None:
+    """The arguments, one of which has one more or one less along an axis; None if none has any."""
+    some = [i for i, x in enumerate(arrays) if isinstance(x, np.ndarray) and x.ndim]
+    if not some:
+        return None
+    index = chosen.choice(some)
+    shape = list(arrays[index].shape)
+    axis = chosen.randrange(len(shape))
+    shape[axis] = max(0, shape[axis] + chosen.choice([-1, 1]))
+    wrong = np.zeros(shape, arrays[index].dtype)
+    kept = tuple(slice(0, min(a, b)) for a, b in zip(shape, arrays[index].shape))
+    wrong[kept] = arrays[index][kept]
+    return [*arrays[:index], wrong, *arrays[index + 1 :]]
 
 
 def results(call: Any, arrays: Sequence[Any], copy: Callable[[Any], Any] = np.copy) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from relax_mlir.analysis.functions import INOUT
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects import graph
 from relax_mlir.symbolic import Expr, as_expr, sym
@@ -41,8 +42,17 @@ def call(b: Builder, op: Any) -> None:
                 {"elementwise": 2, "arithmetic": 3, "movement": 3, "reduction": 1, "product": 1},
             )
         results = [inner.values[-1]]
+        updated = [v for v in inner.values[1:] if v.ir.type == inner.values[0].ir.type]
+        if updated and b.chance(0.5):
+            results = [updated[-1], inner.values[-1]]
         func.ReturnOp([value.ir for value in results])
     _finish(made, inner, [value.ir for value in results])
+    if len(results) > 1:
+        first: dict[str, ir.Attribute] = {
+            INOUT: ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
+        }
+        others: list[dict[str, ir.Attribute]] = [{}] * (len(inner.entry.arguments) - 1)
+        made.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in [first, *others]])
     if b.chance(0.4):
         made.attributes["graph.noinline"] = ir.UnitAttr.get()
     _call(b, op, made, inner, operands, bound, results)

@@ -20,9 +20,9 @@ def _dim(b: Builder) -> ir.Value:
 
 
 def _same(b: Builder, value: Value) -> Value:
-    """A value of the same type, a late one if there is one."""
+    """A value of the same type, one of the last."""
     found = [other for other in b.values if other.ir.type == value.ir.type]
-    return found[-1] if found else value
+    return b.random.choice(found[-3:]) if found else value
 
 
 def _settled(b: Builder, count: int) -> list[Value]:

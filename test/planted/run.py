@@ -1,0 +1,149 @@
+"""Plants the bugs of `bugs.txt`, one by one, in a copy, and says which of them the fuzzer finds.
+
+    python test/planted/run.py --jobs 2                  all; about half a minute each
+    python test/planted/run.py --only symbolic           those of files whose path has that
+
+For each, programs are taken to planned memory first, then to machine code, until one fails.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+ROOT = Path(__file__).resolve().parents[2]
+BUGS = Path(__file__).with_name("bugs.txt")
+CHILD = """
+import sys
+from relax_mlir.testing.fuzz.batch import Work, check
+
+sys.stderr = open("/dev/null", "w")
+passes = [Work(64 * s, 8, 1, (1 + s % 2,), 0) for s in range(3, 3 + {passes})]
+code = [Work(64 * s, 6, 2, (s % 3,), 1) for s in range(20, 20 + {code})]
+works = code + passes if {late} else passes + code
+for number, work in enumerate(works):
+    found = check(work).failures
+    if found:
+        lines = found[0].text.strip().splitlines()
+        print(f"{{found[0].setting}}, seed {{found[0].seed}}: {{lines[0][:80]}}")
+        print(lines[-1][:100] if len(lines) > 1 else "")
+        sys.exit(1)
+"""
+SPREAD = 5
+LATE = ("relax_mlir/schedule/", "relax_mlir/host/", "relax_mlir/codegen/")
+"""What only machine code shows."""
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A text of a file that is replaced; `part` is what it belongs to."""
+
+    part: str
+    path: str
+    old: str
+    new: str
+
+
+def bugs() -> Iterator[Bug]:
+    """The bugs of the list."""
+    part = path = old = ""
+    for line in BUGS.read_text().splitlines():
+        if line.startswith("## "):
+            part = line[3:]
+        elif line.startswith("@ "):
+            path = line[2:]
+        elif line.startswith("- "):
+            old = line[2:]
+        elif line.startswith("+ "):
+            yield Bug(part, path, old, line[2:])
+
+
+def main() -> int:
+    """Runs the command; 1 if fewer than nine in ten are found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only", default="", help="a part of a file's path")
+    parser.add_argument("--passes", type=int, default=16, help="batches to planned memory")
+    parser.add_argument("--code", type=int, default=10, help="batches of machine code")
+    parser.add_argument("--seconds", type=int, default=300, help="for each bug")
+    options = parser.parse_args()
+    listed = [bug for bug in bugs() if options.only in bug.path]
+    # A run that is stopped early has seen all parts.
+    chosen = [bug for start in range(SPREAD) for bug in listed[start::SPREAD]]
+    folders: SimpleQueue[Path] = SimpleQueue()
+    with tempfile.TemporaryDirectory() as scratch:
+        for number in range(options.jobs):
+            folders.put(_copy(Path(scratch) / str(number)))
+        with ThreadPoolExecutor(options.jobs) as pool:
+            found = list(pool.map(lambda bug: _planted(bug, folders, options), chosen))
+    _report(chosen, found)
+    return 0 if sum(found) >= 0.9 * len(found) else 1
+
+
+def _copy(folder: Path) -> Path:
+    for name in ("relax_mlir", "dialects"):
+        shutil.copytree(ROOT / name, folder / name, symlinks=True)
+    return folder
+
+
+def _planted(bug: Bug, folders: "SimpleQueue[Path]", options: argparse.Namespace) -> bool:
+    folder, started = folders.get(), time.monotonic()
+    path = folder / bug.path
+    source = path.read_text()
+    assert source.count(bug.old) == 1, f"{bug.path} has not one '{bug.old}'"
+    path.write_text(source.replace(bug.old, bug.new))
+    try:
+        told = _run(folder, bug.path.startswith(LATE), options)
+    finally:
+        path.write_text(source)
+        folders.put(folder)
+    seconds = time.monotonic() - started
+    print(f"{'found' if told else 'MISSED':7}{seconds:4.0f} s  {bug.path}: {bug.new}", flush=True)
+    print(f"             {told}", flush=True)
+    return bool(told)
+
+
+def _run(folder: Path, late: bool, options: argparse.Namespace) -> str:
+    """How the bug was found, or nothing."""
+    environment = os.environ | {
+        "PYTHONPATH": str(folder),
+        "RELAX_CACHE_DIR": str(folder / "cache"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [
+        sys.executable,
+        "-c",
+        CHILD.format(code=options.code, passes=options.passes, late=late),
+    ]
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True,
+            timeout=options.seconds,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return ""
+    if done.returncode < 0:
+        return f"the process ends with signal {-done.returncode}"
+    return " | ".join(done.stdout.split("\n")[:2]) if done.returncode else ""
+
+
+def _report(chosen: list[Bug], found: list[bool]) -> None:
+    total, hit = Counter(bug.part for bug in chosen), Counter[str]()
+    for bug, is_found in zip(chosen, found, strict=True):
+        hit[bug.part] += is_found
+    for part in total:
+        print(f"{hit[part]:3} of {total[part]:3}  {part}")
+    print(f"{sum(found):3} of {len(found):3}  in all")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
