@@ -31,6 +31,7 @@ class Liveness:
         self._first: dict[ir.Operation | ir.Block, int] = {}
         self._last: dict[ir.Operation, int] = {}
         self._sharing: dict[ir.Value, list[ir.Value]] = {}
+        self._ends: dict[ir.Value, int] = {}
         self._number(function.operation)
 
     def _number(self, op: ir.Operation) -> None:
@@ -63,10 +64,16 @@ class Liveness:
         end = begin
         for value in self.sharing(root):
             begin = min(begin, self._defined(value))
-            home = _home(value)
-            for use in value.uses:
-                end = max(end, self._end_of_use(use.owner.operation, home))
+            end = max(end, self._last_use(value))
         return Lifetime(begin, end)
+
+    def _last_use(self, value: ir.Value) -> int:
+        """Where the last use of a value ends."""
+        if value not in self._ends:
+            home = _home(value)
+            ends = [self._end_of_use(use.owner.operation, home) for use in value.uses]
+            self._ends[value] = max(ends, default=0)
+        return self._ends[value]
 
     def _defined(self, value: ir.Value) -> int:
         if isinstance(value, ir.BlockArgument):
@@ -96,6 +103,8 @@ class Liveness:
 
         What the op itself reads is no such use, unless a loop comes round to it.
         """
+        if self._defined(value) >= self.position(op):
+            return None
         home, position = _home(value), op.operation
         if not _is_in(position, home):
             return None  # who comes to `home` again defines the value anew

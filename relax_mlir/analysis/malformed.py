@@ -16,6 +16,8 @@ from relax_mlir.symbolic import SymbolicError, parse
 UNKNOWN = "?"
 MAX_BYTES = 2**63 - 1
 WIDEST_ELEMENT = 8
+MAX_DEPTH = 100
+"""How deep ops with regions may be nested in each other."""
 SIGNED = ("bounds",)
 """Attributes whose expressions are numbers, not extents."""
 
@@ -26,6 +28,9 @@ def malformed(root: ir.Operation) -> list[Diagnostic]:
     Dims must be integers that are not negative, expressions, or "?", one for each dim of the rank
     and in agreement with the static extents; facts must be relations.
     """
+    if (deep := _deepest(root)) is not None:
+        message = f"'{deep.name}' op has more than {MAX_DEPTH} ops around it"
+        return [Diagnostic.at(deep.location, "error", message)]
     found: list[Diagnostic] = []
     known: set[ir.Type] = set()
 
@@ -48,6 +53,23 @@ def malformed(root: ir.Operation) -> list[Diagnostic]:
 
     root.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found
+
+
+def _deepest(root: ir.Operation) -> ir.Operation | None:
+    """An op that is nested deeper than passes, which call themselves, can go."""
+    level = [root]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child.operation
+            for op in level
+            for region in op.regions
+            for block in region.blocks
+            for child in block.operations
+            if len(child.operation.regions)
+        ]
+        if not level:
+            return None
+    return level[0]
 
 
 def _types(op: ir.Operation) -> Iterator[ir.Type]:

@@ -108,19 +108,14 @@ def _check_text(attribute: ir.Attribute, owner: str) -> None:
     elif isinstance(attribute, ir.ArrayAttr):
         for item in attribute:
             _check_text(item, owner)
-    elif isinstance(attribute, ir.DictAttr):
-        for entry in _entries(attribute).values():
-            _check_text(entry, owner)
-    elif isinstance(attribute, ir.SymbolRefAttr) and "\\" in (text := str(attribute)):
-        # The bindings end the process where they take such a reference apart.
-        string = text.replace('"', "").replace("@", "")
-        text_of(ir.StringAttr(ir.Attribute.parse(f'"{string}"')), owner)
+    elif isinstance(attribute, ir.DictAttr | ir.SymbolRefAttr) and "\\" in (text := str(attribute)):
+        # The bindings end the process where they take such an attribute apart.
+        bare = text.replace('"', "")
+        text_of(ir.StringAttr(ir.Attribute.parse(f'"{bare}"')), owner)
 
 
-def _entries(attributes: "ir.DictAttr | ir.OpAttributeMap") -> dict[str, ir.Attribute]:
+def _entries(attributes: ir.OpAttributeMap) -> dict[str, ir.Attribute]:
     try:
-        if isinstance(attributes, ir.DictAttr):
-            return {entry.name: entry.attr for entry in attributes}
         return dict(attributes.items())
     except RuntimeError:
         raise Malformed("an attribute whose name is no UTF-8 text") from None

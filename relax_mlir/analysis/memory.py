@@ -115,9 +115,13 @@ class Memory:
         return callee is not None and RESHAPE in callee.attributes
 
     def updated(self, op: ir.OpView) -> dict[int, int]:
-        """Maps the results of a call to the operands that they are computed into."""
+        """Maps the results of a call to the operands that they are computed into.
+
+        What is no operand, which `relax-verify` refuses, is left out.
+        """
         if isinstance(op, CallTirInplaceOp):
-            return {result: index for result, index in enumerate(op.inplace) if index >= 0}
+            count = len(op.ins)
+            return {result: index for result, index in enumerate(op.inplace) if 0 <= index < count}
         if isinstance(op, CallOp) and op.callee_name in self.functions:
             return inout_arguments(self.functions[op.callee_name])
         return {}

@@ -3,6 +3,7 @@
 n mod 16 == 0, m == 2*n, n <= 64    ->    n = 16*q, m = 32*q, 64 - 16*q >= 0, q in [0, 4]
 """
 
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -83,16 +84,9 @@ def domain_of(facts: Facts) -> Domain:
 
 
 def _domain_of(facts: Facts) -> Domain:
-    solver = _Solver()
-    waiting = list(facts)
-    while waiting:
-        # A solved symbol may turn another fact into one that can be solved.
-        left = [fact for fact in waiting if not solver.solve(fact.substitute(solver.solved))]
-        if len(left) == len(waiting):
-            break
-        waiting = left
+    solver = _solver_of(facts.items)
     constraints, distinct = list(solver.constraints), []
-    for fact in waiting:
+    for fact in solver.waiting:
         gap = (fact.rhs - fact.lhs).substitute(solver.solved)
         constraints.extend(_inequalities(fact.op, gap))
         if fact.op == "!=":
@@ -103,6 +97,25 @@ def _domain_of(facts: Facts) -> Domain:
     constraints = [c.substitute(solver.solved) for c in constraints]
     domain = Domain(solver.solved, (), tuple(distinct), {}, tuple(solver.quotients))
     return domain.assume(dict.fromkeys(constraints))
+
+
+_solvers: dict[tuple[Fact, ...], "_Solver"] = {}
+"""The latest solvers: facts are mostly those of a moment ago, and one more."""
+_MAX_SOLVERS = 64
+_solving = threading.Lock()
+
+
+def _solver_of(facts: tuple[Fact, ...]) -> "_Solver":
+    """The solver of some facts, which it has taken one by one."""
+    with _solving:
+        known = _solvers.get(facts[:-1])
+        solver = _Solver() if known is None else known.copy()
+        for fact in facts if known is None else facts[-1:]:
+            solver.take(fact)
+        if len(_solvers) >= _MAX_SOLVERS:
+            del _solvers[next(iter(_solvers))]
+        _solvers[facts] = solver
+        return solver
 
 
 def _inequalities(op: str, gap: Expr) -> list[Expr]:
@@ -125,6 +138,28 @@ class _Solver:
         self.solved: dict[str, Expr] = {}
         self.constraints: list[Expr] = []
         self.quotients: list[Quotient] = []
+        self.waiting: list[Fact] = []
+
+    def copy(self) -> "_Solver":
+        """One that goes on alone."""
+        other = _Solver()
+        other.solved = dict(self.solved)
+        other.constraints, other.quotients = list(self.constraints), list(self.quotients)
+        other.waiting = list(self.waiting)
+        return other
+
+    def take(self, fact: Fact) -> None:
+        """Takes a fact: it is solved, or waits."""
+        self.waiting.append(fact)
+        tried = len(self.waiting) - 1
+        while True:
+            # A solved symbol may turn another fact into one that can be solved.
+            left = [f for f in self.waiting[tried:] if not self.solve(f.substitute(self.solved))]
+            solved = len(left) < len(self.waiting) - tried
+            self.waiting[tried:] = left
+            if not solved or not self.waiting:
+                return
+            tried = 0
 
     def solve(self, fact: Fact) -> bool:
         """Whether the fact was turned into a replacement, which then stands for it."""
@@ -190,7 +225,9 @@ class _Solver:
         return True
 
     def replace(self, name: str, value: Expr) -> None:
-        self.solved = {key: old.substitute({name: value}) for key, old in self.solved.items()}
+        for key, old in self.solved.items():
+            if name in old.symbols:
+                self.solved[key] = old.substitute({name: value})
         self.solved[name] = value
 
 

@@ -86,20 +86,18 @@ class Place:
     temporaries: list[Temporary] = field(default_factory=list)
 
     def take(self, blocks: Sequence["Block"]) -> None:
-        """Takes the storage, and moves each temporary to its block."""
-        distinct = list({id(block): block for block in blocks}.values())
-        total = const(0)
-        for block in distinct:
-            total = total + block.size
+        """Takes the storages, and moves each temporary to its block."""
+        ends = {block.storage: block.offset + block.size for block in blocks if block.is_last}
         if self.cast is None:
             point = ir.InsertionPoint.at_block_begin(self.function.entry_block)
         else:
             point = ir.InsertionPoint.after(self.cast)
         with point, self.function.location:
-            storage = AllocStorageOp.build(total).result
+            storages = {number: AllocStorageOp.build(end).result for number, end in ends.items()}
         for temporary, block in zip(self.temporaries, blocks, strict=True):
             old = temporary.allocation
             with ir.InsertionPoint(old), old.location:
+                storage = storages[block.storage]
                 new = AllocTensorOp.build(annotation_of(old.result), storage, block.offset)
             old.result.replace_all_uses_with(new.result)
             safe_erase(old)
@@ -182,6 +180,8 @@ class Block:
     size: Expr
     free_after: int
     offset: Expr = field(default_factory=lambda: const(0))
+    storage: int = 0
+    is_last: bool = True
 
 
 def plan(temporaries: Sequence[Temporary], facts: Facts | None) -> list[Block]:
@@ -205,24 +205,56 @@ def plan(temporaries: Sequence[Temporary], facts: Facts | None) -> list[Block]:
             block.size = size
         block.free_after = lifetime.end
         chosen.append(block)
-    offset = const(0)
-    for block in blocks:
-        block.offset = offset
-        offset = offset + block.size
+    _place(blocks)
     return chosen
+
+
+def _place(blocks: Sequence[Block]) -> None:
+    """Puts blocks one behind the other, in a new storage where offsets grow too long."""
+    storage, offset = 0, const(0)
+    for index, block in enumerate(blocks):
+        block.storage, block.offset = storage, offset
+        offset = offset + block.size
+        block.is_last = index == len(blocks) - 1
+        if len(offset.terms) >= MAX_TERMS:
+            block.is_last = True
+            storage, offset = storage + 1, const(0)
 
 
 def _fitting(free: Sequence[Block], size: Expr, facts: Facts) -> Block | None:
     """The tightest free block that holds `size`, else the largest that can grow to it."""
+    by_size = {block.size: block for block in free}
+    if size in by_size:
+        return by_size[size]
+    latest = list(by_size.values())[-4 * MAX_CANDIDATES :]
+    comparable = [block for block in latest if _comparable(block.size, size, facts)]
+    comparable = comparable[-MAX_CANDIDATES:]
     best: Block | None = None
-    for block in free:
+    for block in comparable:
         fits = at_most(size, block.size, facts).proved
         if fits and (best is None or at_most(block.size, best.size, facts).proved):
             best = block
     if best is not None:
         return best
-    for block in free:
+    for block in comparable:
         grows = at_most(block.size, size, facts).proved
         if grows and (best is None or at_most(best.size, block.size, facts).proved):
             best = block
     return best
+
+
+def _comparable(a: Expr, b: Expr, facts: Facts) -> bool:
+    """Whether a proof that one of two sizes is at most the other one is worth a try.
+
+    It has to know something of each symbol that only the smaller one has.
+    """
+    return any(
+        x.symbols <= y.symbols | facts.symbols or bounds(x, facts)[1] is not None
+        for x, y in ((a, b), (b, a))
+    )
+
+
+MAX_TERMS = 32
+"""Sizes that an offset adds up at most: a sum for each of many would be quadratic."""
+MAX_CANDIDATES = 16
+"""Blocks that a temporary is compared with: each proof may take a millisecond."""

@@ -50,13 +50,13 @@ from relax_mlir.dialects.graph import (
     to_mlir,
 )
 from relax_mlir.dialects.lib import RULES, FunctionOp
-from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.dialects.tir import NUM_OUTS, PrimFunc
+from relax_mlir.dialects.tir.prim_func import SYMBOL
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Facts, SymbolicError, parse
 
 Report = Callable[[ir.OpView, str], None]
-NUM_OUTS = "tir.num_outs"
 
 
 @dataclass(frozen=True)
@@ -192,6 +192,8 @@ class _Checker:
         tensors = [isinstance(a.type, ir.RankedTensorType) for a in kernel.arguments]
         if kinds != sorted(kinds) or not all(a or b for a, b in zip(kinds, tensors)):
             report(op, "must take ranked tensors, then indices")
+        elif len(kernel.sym_names) != len(kernel.sym_args):
+            report(op, f"has {len(kernel.sym_args)} indices, but '{SYMBOL}' names other ones")
         elif kernel.num_outs > len(kernel.ins) + len(kernel.outs) or kernel.num_outs < 1:
             report(op, f"has {sum(tensors)} tensors, but '{NUM_OUTS}' is {kernel.num_outs}")
         elif list(op.type.results) != [out.type for out in kernel.outs]:

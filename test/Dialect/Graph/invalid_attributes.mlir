@@ -101,7 +101,7 @@ func.func private @name_of_attribute() attributes {"\FF" = 1 : i64}
 
 // -----
 
-// expected-error @below {{'func.func' op has 'a' with "b::\FF", which is no UTF-8 text}}
+// expected-error @below {{'func.func' op has 'a' with "@b::@\FF", which is no UTF-8 text}}
 func.func private @reference() attributes {a = @b::@"\FF"}
 
 // -----
@@ -119,3 +119,8 @@ func.func private @dim(!graph.shape_value<["\FF"]>)
 // expected-error @below {{"\FF" is no UTF-8 text}}
 func.func private @"\FF"()
 func.func private @"\FF"()
+
+// -----
+
+// expected-error @below {{'func.func' op has 'arg_attrs' with "{graph.\FF = 1 : i64}", which is no UTF-8 text}}
+func.func private @name_of_argument_attribute(index {"graph.\FF" = 1 : i64})
