@@ -55,7 +55,8 @@ def pytest_collection_modifyitems(config, items):
     What is named on the command line with its parameters runs on any day.
     """
     for item in items:
-        if item.path.parent.name in QUICK and item.get_closest_marker("rotate") is None:
+        slow = item.get_closest_marker("rotate") or item.get_closest_marker("sweep")
+        if item.path.parent.name in QUICK and not slow:
             item.add_marker(pytest.mark.quick)
     if (rotation := config.getoption("--rotation")) == "all" or "[" in " ".join(config.args):
         return
