@@ -28,5 +28,5 @@ class AnnotatePattern(Pass):
     def run(self, op: ir.Operation) -> None:
         """Annotates every tensor program of the module."""
         for kernel in prim_funcs(op):
-            if kernel.pattern is None and not kernel.is_scheduled and not kernel.op.is_external:
+            if kernel.pattern is None and not kernel.is_scheduled:
                 kernel.set_pattern(compute_pattern(kernel))

@@ -183,7 +183,10 @@ class _Checker:
     def prim_func(self, kernel: PrimFunc) -> None:
         """Checks the form of a tensor program: inputs, outputs, indices; one result per output."""
         op = kernel.op
-        if kernel.is_scheduled or op.is_external:
+        if kernel.is_scheduled:
+            return
+        if op.is_external:
+            report(op, "is a tensor program without a body")
             return
         if NUM_OUTS not in op.attributes:
             report(op, f"is a tensor program without '{NUM_OUTS}'")

@@ -98,7 +98,3 @@ func.func private @negative_known(%x: tensor<4xf32>, %out: tensor<4xf32>) -> ten
     attributes {tir.prim_func, tir.num_outs = 1 : i64, tir.pattern = #tir.pattern<"broadcast">} {
   return %out : tensor<4xf32>
 }
-
-// A program of which only the signature is there says nothing.
-// CHECK-DAG: func.func private @negative_declared(index) attributes {tir.prim_func}
-func.func private @negative_declared(index) attributes {tir.prim_func}

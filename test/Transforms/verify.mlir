@@ -326,3 +326,15 @@ func.func private @negative_blocks(%out: tensor<4xf32>) -> tensor<4xf32> attribu
 ^end:
   return %out : tensor<4xf32>
 }
+
+// -----
+
+// expected-error @below {{'func.func' op is a tensor program without a body}}
+func.func private @negative_declared(index) attributes {tir.prim_func}
+
+// -----
+
+// expected-error @below {{'func.func' op has 1 indices, but 'tir.sym' names other ones}}
+func.func private @negative_unnamed(%x: tensor<4xf32>, %i: index) -> tensor<4xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  return %x : tensor<4xf32>
+}

@@ -53,6 +53,8 @@ from .attention_tiles import emit_tiles
 
 HINT = "attention"
 BATCHED = "batched_attention"
+MAX_WIDTH = 1024
+"""Head dims beyond it are for general loops: code grows with the dim, whose sums are registers."""
 MOST_BESIDE_TILES = 3
 """Rows up to which vectors are faster than tile registers."""
 _FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
@@ -85,7 +87,7 @@ def _problem(prim_func: PrimFunc, program: Program, cpu: Cpu) -> Problem | None:
     kv_heads = operands.keys.argument.shape[2 if batched else 0]
     if heads is None or width is None or depth is None or kv_heads is None:
         return None
-    if not isinstance(out.element, _FLOATS) or 0 in out.shape:
+    if not isinstance(out.element, _FLOATS) or 0 in out.shape or max(width, depth) > MAX_WIDTH:
         return None
     lanes = cpu.f32_lanes
     while lanes > 2 and (width % lanes or depth % lanes):

@@ -13,8 +13,9 @@ Where fast-math flags allow it, windows of three by three may be computed by `wi
 Needs: named linalg ops generalised. Leaves: a scheduled kernel, or the function as it was.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.tir import PrimFunc
@@ -56,6 +57,8 @@ ALGEBRAIC = ("reassoc", "nnan", "ninf")
 _SUMS = (ir.F32Type, ir.F16Type, ir.BF16Type)
 """Element types whose sums are computed in f32."""
 LEAST_FILTERS = 8
+MAX_TAPS, MAX_STRIDE = 1024, 64
+"""Larger windows and strides are for general loops: code grows with them here."""
 """Filters of a group that are worth lanes of their own."""
 
 
@@ -87,6 +90,11 @@ class Convolution:
     def is_pointwise(self) -> bool:
         """Whether each place of the result is made of one place of the image."""
         return self.window == (1, 1) and not self.padded
+
+
+def grows_with(window: Sequence[int], steps: Iterable[tuple[int, int]]) -> bool:
+    """Whether code for a window would be too long; `steps` are strides and dilations."""
+    return prod(window) > MAX_TAPS or max(stride for stride, _ in steps) > MAX_STRIDE
 
 
 def schedule(prim_func: PrimFunc, cpu: Cpu, fuse: bool) -> bool:
@@ -152,7 +160,7 @@ def _match_sides(
         return None
     extents = all_known(stage.extents[loop] for loop in (u, v))
     few = group and (stage.extents[rows[-1]] or 0) < LEAST_FILTERS
-    if extents is None or few:
+    if extents is None or few or grows_with(extents, windows):
         return None
     padding = _take_padding(stage, image, values[image])
     if padding is None:

@@ -49,7 +49,7 @@ from relax_mlir.schedule.cpu.product.sides import prepare_program
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Cpu
 
-from .convolution import window_of
+from .convolution import grows_with, window_of
 
 _BEST = ("arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi")
 _GRAIN = 4
@@ -110,8 +110,10 @@ def match(program: Program) -> Pooling | None:
         window_of(e, *pair) for e, pair in zip(image.indices[-2:], pairs, strict=True)
     )
     extents = all_known(stage.extents[loop] for loop in within)
+    if windows is None or extents is None or grows_with(extents, windows):
+        return None
     padding = _take_padding(stage)
-    if windows is None or extents is None or padding is None:
+    if padding is None:
         return None
     if not isinstance(stage.reads[0].tensor, Argument):
         return None
