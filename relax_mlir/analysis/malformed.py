@@ -22,8 +22,8 @@ SIGNED = ("bounds",)
 """Attributes whose expressions are numbers, not extents."""
 
 
-def malformed(root: ir.Operation) -> list[Diagnostic]:
-    """Finds the ops below `root` with a type or an attribute that cannot be read.
+def malformed(root: ir.Operation, types: bool = True) -> list[Diagnostic]:
+    """Finds the ops below `root` with an attribute, or one of its `types`, that cannot be read.
 
     Dims must be integers that are not negative, expressions, or "?", one for each dim of the rank
     and in agreement with the static extents; facts must be relations.
@@ -37,7 +37,7 @@ def malformed(root: ir.Operation) -> list[Diagnostic]:
     def visit(op: ir.Operation) -> ir.WalkResult:
         try:
             check_attributes(op)
-            for type_ in _types(op):
+            for type_ in _types(op) if types else ():
                 if type_ not in known:
                     _check_type(type_)
                     known.add(type_)

@@ -12,7 +12,9 @@ Symbolic dims stand inside the types; constants and long attributes are cut.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from relax_mlir.analysis.malformed import malformed
 from relax_mlir.bindings import ir
+from relax_mlir.diagnostics import compile_error
 from relax_mlir.dialects.graph import (
     ShapeAttr,
     ShapeError,
@@ -28,7 +30,12 @@ MAX_ATTRIBUTE = 60
 
 
 def pretty(root: ir.Operation) -> str:
-    """The short form of an op, a module unless said otherwise."""
+    """The short form of an op, a module unless said otherwise.
+
+    Raises CompileError at attributes that cannot be read; types that cannot are shown as they are.
+    """
+    if found := malformed(root, types=False):
+        raise compile_error(found)
     return "\n".join(_Printer().op(root)) + "\n"
 
 
@@ -37,6 +44,7 @@ class _Printer:
     """Prints ops as lines; values are numbered from 0 in each function."""
 
     names: dict[ir.Value, str] = field(default_factory=dict)
+    numbered: int = 0
 
     def op(self, op: ir.Operation) -> Iterator[str]:
         if op.name == "builtin.module":
@@ -120,7 +128,8 @@ class _Printer:
 
     def _name(self, value: ir.Value, name: str = "") -> str:
         if value not in self.names:
-            self.names[value] = name or f"%{sum(1 for n in self.names.values() if n[1].isdigit())}"
+            self.names[value] = name or f"%{self.numbered}"
+            self.numbered += not name
         return self.names[value]
 
     def _symbol(self, op: ir.Operation) -> str:
@@ -167,7 +176,7 @@ def show_type(type_: ir.Type) -> str:
             dims = ("?" if dim is None else str(dim) for dim in shape_value_dims(type_))
             return f"shape<{', '.join(dims)}>"
         return str(type_)
-    except (ShapeError, SymbolicError):
+    except (ShapeError, SymbolicError, RuntimeError):  # the latter if it is no UTF-8 text
         return str(type_)
 
 
