@@ -12,6 +12,7 @@ import numpy as np
 
 from relax_mlir.llm.fields import Fields
 from relax_mlir.llm.gguf_file import GgufFile
+from relax_mlir.llm.model_files import quoted
 
 # Texts by which tokens that end a turn or a document are known, whatever the file says.
 END_TOKENS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>")
@@ -159,7 +160,7 @@ def _check(config: LlamaConfig, fields: Fields) -> None:
 def _refuse_foreign_gguf(file: GgufFile, fields: Fields) -> None:
     architecture = fields.text("general.architecture")
     if architecture != "llama":
-        raise fields.refuse(f"has architecture {architecture!r}; 'llama' is supported")
+        raise fields.refuse(f"has architecture {quoted(architecture)}; 'llama' is supported")
     if file.metadata.get("split.count", 1) != 1:
         raise fields.refuse("is one part of a split model; merge the parts into one file")
     if file.metadata.get("llama.expert_count", 0):
@@ -174,7 +175,7 @@ def _refuse_foreign_hf(fields: Fields) -> None:
     names = fields.texts("architectures") if fields.values.get("architectures") else []
     names = names or [fields.text("model_type")]
     if not set(names) <= {"LlamaForCausalLM", "llama"}:
-        found = ", ".join(map(repr, names))
+        found = ", ".join(map(quoted, names[:3]))
         raise fields.refuse(f"has architecture {found}; 'LlamaForCausalLM' is supported")
     accepted = {
         "hidden_act": "silu",
@@ -186,7 +187,7 @@ def _refuse_foreign_hf(fields: Fields) -> None:
     for key, allowed in accepted.items():
         value = fields.values.get(key)
         if value is not None and value != allowed:
-            raise fields.refuse(f"'{key}' is {value!r}; {allowed!r} is supported")
+            raise fields.refuse(f"'{key}' is {quoted(value)}; {allowed!r} is supported")
 
 
 def _gguf_end_tokens(fields: Fields) -> frozenset[int]:
@@ -211,7 +212,7 @@ def _gguf_rope_factors(file: GgufFile, fields: Fields, head_dim: int) -> tuple[f
     if kind == "none":
         return None
     if kind != "linear":
-        raise fields.refuse(f"has rope scaling {kind!r}; 'none' and 'linear' are supported")
+        raise fields.refuse(f"has rope scaling {quoted(kind)}; 'none' and 'linear' are supported")
     return (fields.number("llama.rope.scaling.factor"),) * (head_dim // 2)
 
 
@@ -224,7 +225,7 @@ def _hf_rope_factors(scaling: Fields, config: LlamaConfig) -> tuple[float, ...] 
         return (scaling.number("factor"),) * half
     if kind != "llama3":
         accepted = "'default', 'linear' and 'llama3'"
-        raise scaling.refuse(f"has rope scaling {kind!r}; {accepted} are supported")
+        raise scaling.refuse(f"has rope scaling {quoted(kind)}; {accepted} are supported")
     return tuple(_llama3_factor(scaling, config.rope_theta ** (i / half)) for i in range(half))
 
 

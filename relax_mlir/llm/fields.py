@@ -1,13 +1,16 @@
 """Typed access to a model's metadata, so that a damaged file gives an error and not a traceback."""
 
-import json
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from relax_mlir.errors import ModelError
+from relax_mlir.llm.model_files import parse_json, quoted, read_model_file
+
+MAX_NUMBER = sys.float_info.max
+"""An integer may be larger, and is no number then."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +29,9 @@ class Fields:
         """Reads a JSON object from `path`; an `optional` file may be missing."""
         if optional and not path.exists():
             return Fields(str(path), {})
-        try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:  # ValueError: bad UTF-8 or bad JSON
-            raise ModelError(f"{path}: cannot be read: {error}") from error
+        values = parse_json(path, read_model_file(path))
         if not isinstance(values, dict):
-            raise ModelError(f"{path}: is {_short(values)}; expects a JSON object")
+            raise ModelError(f"{path}: is {quoted(values)}; expects a JSON object")
         return Fields(str(path), values)
 
     def refuse(self, message: str) -> ModelError:
@@ -39,17 +39,17 @@ class Fields:
         return ModelError(f"{self.where}: {message}")
 
     def integer(self, key: str, default: int | None = None) -> int:
-        """A positive integer."""
+        """A positive integer below 2^31."""
         value = self._get(key, default)
-        self._require(_is_integer(value) and value > 0, key, value, "a positive integer")
+        holds = _is_integer(value) and 0 < value < 2**31
+        self._require(holds, key, value, "a positive integer below 2^31")
         return value
 
     def number(self, key: str, default: float | None = None) -> float:
         """A positive, finite number."""
         value = self._get(key, default)
         is_number = _is_integer(value) or isinstance(value, float)
-        holds = is_number and value > 0 and math.isfinite(value)
-        self._require(holds, key, value, "a positive number")
+        self._require(is_number and 0 < value <= MAX_NUMBER, key, value, "a positive number")
         return float(value)
 
     def flag(self, key: str, default: bool) -> bool:
@@ -101,13 +101,8 @@ class Fields:
 
     def _require(self, holds: bool, key: str, value: Any, expected: str) -> None:
         if not holds:
-            raise self.refuse(f"'{key}' is {_short(value)}; expects {expected}")
+            raise self.refuse(f"'{key}' is {quoted(value)}; expects {expected}")
 
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -19,12 +19,16 @@ import numpy as np
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
 from relax_mlir.errors import ModelError
+from relax_mlir.llm.model_files import map_model_file, quoted
 from relax_mlir.llm.quantization import FORMATS, RawTensor
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 DEFAULT_ALIGNMENT = 32
 MAX_RANK = 4
+MAX_DIM = 2**31 - 1
+MAX_METADATA_BYTES = 64 << 20
+"""Far above what the largest vocabularies take (16 MB); each byte of it may take 10 in memory."""
 
 STRING, ARRAY = 8, 9
 SCALARS: Mapping[int, np.dtype] = {
@@ -72,19 +76,14 @@ class GgufFile:
 
         Raises ModelError if the file is missing, cut short, or no GGUF file of a known version.
         """
-        try:
-            with path.open("rb") as stream:
-                buffer = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        except (OSError, ValueError) as error:  # ValueError: mmap refuses an empty file
-            raise ModelError(f"{path}: cannot be read: {error}") from error
-        return _parse(path, buffer)
+        return _parse(path, map_model_file(path))
 
     def check_format(self, name: str) -> None:
         """Raises ModelError if tensor `name` is in a format that cannot be decoded."""
         format = self.tensors[name].format
         if format not in FORMATS:
             raise ModelError(
-                f"{self.path}: tensor '{name}' has format {format}; "
+                f"{self.path}: tensor {quoted(name)} has format {format}; "
                 f"supported are {', '.join(FORMATS)}"
             )
 
@@ -107,6 +106,11 @@ class _Cursor:
     def take(self, num_bytes: int, what: str) -> int:
         """Moves over `num_bytes` and returns where they start."""
         start = self.position
+        if start + num_bytes > MAX_METADATA_BYTES and len(self.buffer) > MAX_METADATA_BYTES:
+            raise ModelError(
+                f"{self.path}: {what} ends at byte {start + num_bytes}; metadata and tensor table "
+                f"may take {MAX_METADATA_BYTES} bytes"
+            )
         if num_bytes > len(self.buffer) - start:
             raise ModelError(
                 f"{self.path}: is cut short: {what} needs {num_bytes} bytes at {start}, "
@@ -160,12 +164,14 @@ def _parse(path: Path, buffer: mmap.mmap) -> GgufFile:
     metadata = {}
     for _ in range(num_keys):
         key = cursor.string("a metadata key")
-        metadata[key] = cursor.value(f"'{key}'")
+        if key in metadata:
+            raise ModelError(f"{path}: has the key {quoted(key)} twice")
+        metadata[key] = cursor.value(quoted(key))
     infos = [_tensor_info(cursor) for _ in range(num_tensors)]
     alignment = metadata.get("general.alignment", DEFAULT_ALIGNMENT)
-    if not isinstance(alignment, int) or alignment < 1:
+    if type(alignment) is not int or not 0 < alignment <= MAX_DIM:
         raise ModelError(
-            f"{path}: 'general.alignment' is {alignment!r}; expects a positive integer"
+            f"{path}: 'general.alignment' is {quoted(alignment)}; expects a positive integer"
         )
     data_start = -(-cursor.position // alignment) * alignment
     tensors = {info.name: _placed(info, data_start, path, len(buffer)) for info in infos}
@@ -177,11 +183,15 @@ def _parse(path: Path, buffer: mmap.mmap) -> GgufFile:
 def _tensor_info(cursor: _Cursor) -> GgufTensor:
     """Reads one entry of the tensor table; the offset is still relative to the data section."""
     name = cursor.string("a tensor name")
-    what = f"tensor '{name}'"
+    what = f"tensor {quoted(name)}"
     rank = cursor.integer("<I", what)
     if rank > MAX_RANK:
         raise ModelError(f"{cursor.path}: {what} has rank {rank}; at most {MAX_RANK} is accepted")
     shape = tuple(cursor.integer("<Q", what) for _ in range(rank))[::-1]
+    if not all(0 < dim <= MAX_DIM for dim in shape):
+        raise ModelError(
+            f"{cursor.path}: {what} has shape {shape}; dims of 1 to {MAX_DIM} are accepted"
+        )
     number, offset = cursor.integer("<I", what), cursor.integer("<Q", what)
     try:
         kind = GGMLQuantizationType(number)
@@ -201,7 +211,7 @@ def _placed(info: GgufTensor, data_start: int, path: Path, file_bytes: int) -> G
     offset = data_start + info.offset
     if offset + info.num_bytes > file_bytes:
         raise ModelError(
-            f"{path}: is cut short: tensor '{info.name}' ends at byte {offset + info.num_bytes}, "
-            f"but the file has {file_bytes}"
+            f"{path}: is cut short: tensor {quoted(info.name)} ends at byte "
+            f"{offset + info.num_bytes}, but the file has {file_bytes}"
         )
     return replace(info, offset=offset)

