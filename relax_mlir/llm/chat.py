@@ -17,8 +17,11 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from relax_mlir.errors import ModelError
 from relax_mlir.llm.fields import Fields
 from relax_mlir.llm.gguf_file import GgufFile
+from relax_mlir.llm.isolated import call_isolated
+from relax_mlir.llm.model_files import in_short, read_model_file
 
 Message = Mapping[str, str]
+MAX_TEMPLATE_BYTES = 1 << 20
 
 
 class ChatTemplate:
@@ -28,28 +31,48 @@ class ChatTemplate:
         self, source: str, bos_token: str | None = None, eos_token: str | None = None
     ) -> None:
         """Compiles `source`; raises ModelError if it is no Jinja template."""
-        try:
-            self._template = _environment().from_string(source)
-        except jinja2.TemplateError as error:
-            raise ModelError(f"the chat template cannot be read: {error}") from error
+        self._source = source
         self._tokens = {"bos_token": bos_token or "", "eos_token": eos_token or ""}
+        call_isolated("the chat template", self._check)
 
     def render(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> str:
         """The prompt for `messages`: objects with `role` and `content`.
 
         With `add_generation_prompt` it ends where the assistant's answer begins. The text holds
         the special tokens, so encode it with `add_special_tokens=False`. Raises ModelError if the
-        template refuses the messages.
+        template refuses the messages, or takes more time or memory than any should.
         """
+        return call_isolated(
+            "the chat template", lambda: self._render(messages, add_generation_prompt)
+        )
+
+    def _check(self) -> str:
+        self._compile()
+        return ""
+
+    def _compile(self) -> jinja2.Template:
+        """In the child only: Jinja computes constant expressions as it compiles."""
         try:
-            return self._template.render(
+            return _environment().from_string(self._source)
+        except MemoryError:
+            raise ModelError("the chat template takes too much memory") from None
+        except Exception as error:
+            raise ModelError(f"the chat template cannot be read: {in_short(error)}") from error
+
+    def _render(self, messages: Sequence[Message], add_generation_prompt: bool) -> str:
+        template = self._compile()
+        try:
+            return template.render(
                 messages=[dict(message) for message in messages],
                 add_generation_prompt=add_generation_prompt,
                 tools=None,
                 **self._tokens,
             )
-        except (jinja2.TemplateError, TypeError, ValueError, LookupError, ArithmeticError) as error:
-            raise ModelError(f"the chat template refuses the messages: {error}") from error
+        except MemoryError:
+            raise ModelError("the chat template takes too much memory") from None
+        except Exception as error:
+            message = f"the chat template refuses the messages: {in_short(error)}"
+            raise ModelError(message) from error
 
 
 def gguf_chat_template(file: GgufFile) -> str | None:
@@ -65,7 +88,7 @@ def hugging_face_chat_template(folder: Path) -> str | None:
     """
     path = folder / "chat_template.jinja"
     if path.exists():
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_model_file(path, MAX_TEMPLATE_BYTES).decode("utf-8", errors="replace")
     config = Fields.read_json(folder / "tokenizer_config.json", optional=True)
     several = config.values.get("chat_template")
     if not isinstance(several, list):
