@@ -111,10 +111,11 @@ def _check(place: Place, symbols: Symbols) -> None:
         return
     if place.dim.value is not None:
         raise ExecutionError(f"{place.where} is {place.extent}, but {want} is expected")
-    if not place.origin and str(place.dim) in place.dim.symbols:
-        raise ExecutionError(f"{place.where} is {place.extent}, but '{place.dim}' is {want}")
-    known = symbols.told(place.dim)
-    raise ExecutionError(f"{place.where} is {place.extent}, but '{place.dim}' is {want} ({known})")
+    known = f" ({symbols.told(place.dim)})"
+    if str(place.dim) in place.dim.symbols:
+        origin = symbols.origins.get(str(place.dim))
+        known = f" (from {origin})" if origin and place.origin else ""
+    raise ExecutionError(f"{place.where} is {place.extent}, but '{place.dim}' is {want}{known}")
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,20 @@ BUGS = Path(__file__).with_name("bugs.txt")
 CHILD = """
 import sys
 from relax_mlir.testing.fuzz.batch import Work, check
+from relax_mlir.testing.fuzz.program import weights_of
 
 sys.stderr = open("/dev/null", "w")
-passes = [Work(64 * s, 8, 1, (1 + s % 2,), 0) for s in range(3, 3 + {passes})]
+groups = sorted(range(60), key=lambda g: -min(weights_of(g)["call"], 2 * weights_of(g)["control"]))
+groups = [g for pair in zip(groups, range(60, 120)) for g in pair][: {passes}]
+passes = [Work(64 * g, 10, 2, (1 + i // 2 % 2,), 0) for i, g in enumerate(groups)]
 code = [Work(64 * s, 6, 2, (s % 3,), 1) for s in range(20, 20 + {code})]
 works = code + passes if {late} else passes + code
 for number, work in enumerate(works):
-    found = check(work).failures
+    outcome = check(work)
+    found = outcome.failures
+    if outcome.refused:
+        print("what is right is refused:", next(iter(outcome.refused))[:100])
+        sys.exit(1)
     if found:
         lines = found[0].text.strip().splitlines()
         print(f"{{found[0].setting}}, seed {{found[0].seed}}: {{lines[0][:80]}}")
@@ -74,7 +81,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a part of a file's path")
     parser.add_argument("--passes", type=int, default=16, help="batches to planned memory")
     parser.add_argument("--code", type=int, default=10, help="batches of machine code")
-    parser.add_argument("--seconds", type=int, default=300, help="for each bug")
+    parser.add_argument("--seconds", type=int, default=300, help="for each bug, at most")
     options = parser.parse_args()
     listed = [bug for bug in bugs() if options.only in bug.path]
     # A run that is stopped early has seen all parts.

@@ -144,10 +144,12 @@ class Builder:
         return known
 
     def pick(self, accepts: Accepts = lambda value: True) -> Value | None:
-        """A value, a late one rather than an early one; None if none is accepted."""
+        """A value, a computed and late one rather than another; None if none is accepted."""
         found = [value for value in self.values if accepts(value)]
         if not found:
             return None
+        computed = [value for value in found if value.ir.owner != self.entry]
+        found = computed if computed and self.chance(0.6) else found
         return self.random.choice(found[-RECENT:] if self.chance(0.8) else found)
 
     def take(

@@ -56,10 +56,14 @@ def _planned(text: str, level: int) -> Any:
     steps = re.sub(
         r"relax-schedule(\{[^}]*\})?,|,relax-to-host(\{[^}]*\})?", "", pipeline(opt_level=level)
     )
-    passes = Pipeline.parse(f"{steps[:-1]},relax-check-memory-plan)")
+    passes = Pipeline.parse(steps)
     with make_context(), ir.Location.unknown():
         module = parse_module(text)
         passes.run(module)
+        try:
+            Pipeline.parse("relax-check-memory-plan").run(module)
+        except CompileError as error:
+            raise AssertionError(f"the plan is wrong: {error}") from None
         return relax_mlir.interpret(module)
 
 
@@ -100,7 +104,7 @@ def compare(
     module = setting.compile(text)
     failures = []
     for program in programs:
-        call = _Call(module, known[program.name], setting.threads)
+        call = _Call(module, known[program.name], setting)
         for number, sample in enumerate(known[program.name].samples):
             found = call.difference(sample, at_end=(program.seed + number) % 4 != 0)
             if found is not None:
@@ -112,9 +116,10 @@ def compare(
 class _Call:
     """A compiled function that is called as the program was written."""
 
-    def __init__(self, module: Any, meaning: Meaning, threads: int) -> None:
+    def __init__(self, module: Any, meaning: Meaning, setting: Setting) -> None:
         name = meaning.function.name
-        self.function, self._threads = module[name], threads
+        self.function, self._threads = module[name], setting.threads
+        self._is_code = setting.stage == CODE
         self.results = self.function.results
         self._meaning = meaning
         self._maker = module[name + PARAMS] if name + PARAMS in module.functions else None
@@ -128,9 +133,13 @@ class _Call:
             before = [x.copy() if isinstance(x, np.ndarray) else x for x in arrays]
             found = self._run(arrays, sample, at_end)
         except ExecutionError as error:
-            if sample.refused is not None:
-                return None
-            return f"refused: {error} for {sample.where}"
+            if sample.refused is None:
+                return f"refused: {error} for {sample.where}"
+            if self._is_code:
+                sample.told.append(str(error))
+                if sample.told[0] != str(error):
+                    return f"refused otherwise: {error}, but before: {sample.told[0]}"
+            return None
         if sample.refused is not None:
             return f"not refused: {sample.refused} for {sample.where}"
         for index, (got, want) in enumerate(zip(found, sample.expected, strict=True)):

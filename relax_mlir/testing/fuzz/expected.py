@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ class Sample:
     arrays: Sequence[Any]
     expected: Sequence[Expected]
     refused: str | None = None
+    told: list[str] = field(default_factory=list)
+    """What compiled code refused the call with before."""
 
     @property
     def where(self) -> str:

@@ -45,7 +45,7 @@ class Program:
 
 
 def program(seed: int, size: int | None = None) -> Program:
-    """The program of a seed; `size` is the number of recipes, by default from 1 to 9."""
+    """The program of a seed; `size` is the number of recipes, by default from 1 to 20."""
     chance = random.Random(seed)
     name = f"f{seed}"
     with make_context(), ir.Location.unknown():
@@ -57,9 +57,9 @@ def program(seed: int, size: int | None = None) -> Program:
         block = main.add_entry_block()
         builder = Builder(chance, block, name, module, chance.choice(kinds), group)
         with ir.InsertionPoint(builder.entry):
-            steps = size or chance.choice([1, 1, 2, 3, 4, 5, 6, 7, 9])
+            steps = size or chance.choice([1, 2, 3, 4, 5, 6, 8, 10, 14, 20])
             for _ in range(steps):
-                _step(builder)
+                _step(builder, weights_of(group))
             results = _results(builder)
             func.ReturnOp(results)
         _bind_symbols(builder)
@@ -68,10 +68,20 @@ def program(seed: int, size: int | None = None) -> Program:
     return Program(seed, name, "\n".join(ops), Counter(builder.used))
 
 
-def _step(builder: Builder) -> None:
+def weights_of(group: int) -> dict[str, int]:
+    """How often programs of a group choose each family: some often, some never.
+
+    What is rare in all programs would meet itself in none.
+    """
+    chance = random.Random(f"{group} weights")
+    found = {name: weight * chance.choice([0, 1, 1, 6]) for name, weight in WEIGHTS.items()}
+    return found if any(found.values()) else WEIGHTS
+
+
+def _step(builder: Builder, weights: dict[str, int]) -> None:
     """A recipe, whose rule may find that the program would be wrong for all sizes."""
     try:
-        step(builder, WEIGHTS)
+        step(builder, weights)
     except ShapeError:
         builder.used.append("(refused by a rule)")
 
@@ -127,7 +137,7 @@ def _finish(builder: Builder, main: func.FuncOp, results: Sequence[ir.Value]) ->
 def _inout(builder: Builder, results: Sequence[ir.Value]) -> dict[int, int]:
     """Arguments that results are the new contents of."""
     found: dict[int, int] = {}
-    if not builder.chance(0.25):
+    if not builder.chance(0.6 if "call_tir_inplace" in builder.used else 0.25):
         return found
     for index, argument in enumerate(builder.entry.arguments):
         for place, result in enumerate(results):

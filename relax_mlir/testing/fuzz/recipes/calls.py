@@ -126,8 +126,18 @@ def call_tir_inplace(b: Builder, op: Any) -> None:
     width = old.dims[1].value
     assert width is not None
     name = _program(b, template, old.element, width)
+    seen = _seen_otherwise(b, old) if b.chance(0.4) else None
     built = op.build(name, [new.ir, old.ir], [1])
     b.results_of(built, False, template.growth * max(new.bound, old.bound))
+    if seen is not None:
+        b.emit(graph.NegativeOp, [seen])
+
+
+def _seen_otherwise(b: Builder, value: Value) -> Value:
+    """The same memory under other dims, whose old contents are needed later."""
+    if b.chance(0.5):
+        return b.emit(graph.ExpandDimsOp, [value], axes=[0])
+    return b.emit(graph.ReshapeOp, [value], shape=[value.dims[0] * value.dims[1]])
 
 
 def _rows(b: Builder, template: Template) -> Value:

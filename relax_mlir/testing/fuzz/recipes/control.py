@@ -101,7 +101,7 @@ def _steps(b: Builder) -> None:
                 "movement": 2,
                 "reduction": 1,
                 "product": 1,
-                "call": 1,
+                "call": 3,
             },
         )
 
