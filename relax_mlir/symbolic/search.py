@@ -8,6 +8,8 @@ from relax_mlir.symbolic.domain import Domain
 from relax_mlir.symbolic.expr import Expr, SymbolicError
 
 REPAIRS = 12
+MAX_MOVED = 16
+"""Symbols that a repair tries to move: trying each of many is quadratic."""
 MAX_ASSIGNMENTS = 512
 STEPS = (1, 2, 4, 16, 64, 512)
 
@@ -132,7 +134,7 @@ def _repair(values: Assignment, target: Target, domain: Domain) -> Assignment | 
             if not own:
                 return None
             own = own[turn % len(own) :] + own[: turn % len(own)]
-            if not any(_improve(values, violated, name, domain) for name in own):
+            if not any(_improve(values, violated, name, domain) for name in own[:MAX_MOVED]):
                 return None
     except SymbolicError:
         # A divisor is not positive for these values: they are not allowed.
