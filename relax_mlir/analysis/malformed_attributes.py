@@ -119,6 +119,8 @@ def _entries(attributes: ir.OpAttributeMap) -> dict[str, ir.Attribute]:
         return dict(attributes.items())
     except RuntimeError:
         raise Malformed("an attribute whose name is no UTF-8 text") from None
+    except TypeError as error:  # of a kind that the bindings have no class for
+        raise Malformed(f"an attribute that cannot be read: {error}") from None
 
 
 def _check_declared(op: ir.OpView, attributes: dict[str, ir.Attribute]) -> None:

@@ -10,7 +10,14 @@ _ATTRIBUTES = (
     *(f"{number} : i64" for number in NUMBERS[:12]),
     *(text for text in STRINGS if "FF" not in text),
     *("unit", "true", "[]", "array<i64: 0, 1>", "array<i64: 9223372036854775807>", "@main"),
-    *("array<i64: -1, -1, -1>", "array<i32: 1, 0>", "array<i64: 1, 2, 4, 8>", "[1, 2]", "{}"),
+    *(
+        "array<i64: -1, -1, -1>",
+        "array<i32: 1, 0>",
+        "array<f16: 1.0>",
+        "array<i64: 1, 2, 4, 8>",
+        "[1, 2]",
+        "{}",
+    ),
     *('#graph.shape<["n", 4]>', "#graph.shape<[0]>", '#graph.shape<["q"]>', "#graph.shape<[]>"),
     *("1.0 : f32", "0x7F800000 : f32", "f32", "tensor<4xf32>", "dense<1.0> : tensor<4xf32>"),
 )

@@ -21,7 +21,14 @@ NAMES = (
     *("f32", "f64", "f16", "bf16", "i1", "i8", "i32", "i64", "index", "i4", "i128", "f8E4M3FN"),
     *("none", "tensor<f32>", "tensor<?x4xf32>", "tensor<*xf32>", "memref<4xf32>", "vector<4xf32>"),
     *("complex<f32>", "tuple<>", "!graph.object", '!graph.shape_value<["n"]>', "unit", "true"),
-    *('#graph.shape<["n", 4]>', "array<i64>", "array<i64: 1>", "array<i32: 1, 1>", "dense<1.0>"),
+    *(
+        '#graph.shape<["n", 4]>',
+        "array<i64>",
+        "array<i64: 1>",
+        "array<f16: 1.0>",
+        "array<i32: 1, 1>",
+        "dense<1.0>",
+    ),
     *("[]", "{}", "?", "tensor<4xi8>", "tensor<4x!graph.object>", "tensor<?xf32, 1 : i64>"),
 )
 _VALUES = {"0": NUMBERS, '"': STRINGS, "a": NAMES}

@@ -124,3 +124,8 @@ func.func private @"\FF"()
 
 // expected-error @below {{'func.func' op has 'arg_attrs' with "{graph.\FF = 1 : i64}", which is no UTF-8 text}}
 func.func private @name_of_argument_attribute(index {"graph.\FF" = 1 : i64})
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute that cannot be read: }}
+func.func private @kind_of_array() attributes {a = array<f16: 1.0>}
