@@ -19,14 +19,17 @@ _PREDICATE = arith.CmpIPredicate
 
 
 def store_by_parts(module: ir.Module, cpu: Cpu) -> None:
-    """Rewrites masked stores in place, unless the target has registers for masks."""
-    if cpu.vector_bytes == 64:
-        return
+    """Rewrites masked stores in place; with registers for masks, only those of one known lane.
+
+    Of a vector that was narrowed, LLVM stores one such lane in its width before that.
+    """
+    has_masks = cpu.vector_bytes == 64
     found: list[ir.OpView] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name == "vector.maskedstore" and _can_rewrite(op.opview):
-            found.append(op.opview)
+            if not has_masks or _is_one_lane(op.opview.mask.owner):
+                found.append(op.opview)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
@@ -39,6 +42,12 @@ def store_by_parts(module: ir.Module, cpu: Cpu) -> None:
                 (count,) = ir.DenseI64ArrayAttr(mask.attributes["mask_dim_sizes"])
                 _store_known(op.valueToStore, op.base, op.indices[0], count)
         op.operation.erase()
+
+
+def _is_one_lane(mask: ir.Operation) -> bool:
+    if mask.name != "vector.constant_mask":
+        return False
+    return list(ir.DenseI64ArrayAttr(mask.attributes["mask_dim_sizes"])) == [1]
 
 
 def _can_rewrite(op: ir.OpView) -> bool:
