@@ -51,10 +51,20 @@ def _reason(op: ir.Operation) -> str | None:
     dialect = op.name.partition(".")[0]
     if op.name != "func.return" and (dialect not in DIALECTS or op.name in WITHOUT_LOOPS):
         return f"cannot be in a tensor program; expects ops of {', '.join(DIALECTS)}"
+    if op.name == "tensor.dim" and not _has_known_axis(op):
+        return "asks for an extent at an index that is no constant within the rank"
     for value in op.results:
         if not _is_number(value.type):
             return f"has a result of '{value.type}'; expects numbers, or tensors or memrefs of them"
     return None
+
+
+def _has_known_axis(op: ir.Operation) -> bool:
+    type_, owner = op.operands[0].type, op.operands[1].owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        return False
+    axis = ir.IntegerAttr(owner.attributes["value"]).value
+    return isinstance(type_, ir.RankedTensorType) and 0 <= axis < type_.rank
 
 
 def _is_number(type_: ir.Type) -> bool:
