@@ -24,7 +24,7 @@ def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes |
     Without a `key`, nothing comes from the disk cache, and nothing is kept there. Raises as
     `decoder.decoder_for` does.
     """
-    _tell_of_missing_instructions(settings)
+    _tell_of_missing_instructions(settings, _storage(checkpoint, settings))
     begin = time.perf_counter()
     executable, parameters = compile_decoder(checkpoint, settings, key is not None)
     seconds = time.perf_counter() - begin
@@ -41,14 +41,17 @@ def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes |
     return Decoder(executable, arrays, seconds)
 
 
-def _tell_of_missing_instructions(settings: Settings) -> None:
+def _tell_of_missing_instructions(settings: Settings, storage: Storage) -> None:
     """Warns if products are of float32 since the target multiplies nothing smaller."""
     target = settings.target
     target = target if isinstance(target, Target) else Target.parse(target)
-    if settings.activations == "f32" or settings.weights == "f32":
-        return
-    numbers = "bfloat16" if settings.weights == BF16 else "8-bit integers"
-    if not backend_of(target).layouts.multiplies("bf16" if settings.weights == BF16 else "int8"):
+    schemes = set(storage.schemes.values()) if storage.activations != "f32" else set()
+    layouts, missing = backend_of(target).layouts, []
+    if BF16 in schemes and not layouts.multiplies("bf16"):
+        missing.append("bfloat16")
+    if schemes - {BF16} and not layouts.multiplies("int8"):
+        missing.append("8-bit integers")
+    for numbers in missing:
         warnings.warn(
             f"target '{target.name}' has no instruction that multiplies {numbers}: products are of "
             "float32, which takes longer",

@@ -1,6 +1,6 @@
 """A model on disk, opened: configuration, weights, tokenizer and chat template together."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from relax_mlir.errors import ModelError
@@ -46,7 +46,11 @@ def open_checkpoint(model: str) -> Checkpoint:
             f"{path}: the tokenizer has {tokenizer.vocab_size} tokens, "
             f"but the model {weights.config.vocab_size}"
         )
+    config = weights.config
+    if path.is_dir() and (end := tokenizer.id_of(tokenizer.eos_token or "")) is not None:
+        # The files of a folder need not agree: a tuned model may say it in its tokenizer alone.
+        config = replace(config, eos_ids=config.eos_ids | {end})
     chat = None
     if source is not None:
         chat = ChatTemplate(source, tokenizer.bos_token, tokenizer.eos_token)
-    return Checkpoint(path, weights.config, weights, tokenizer, chat)
+    return Checkpoint(path, config, weights, tokenizer, chat)

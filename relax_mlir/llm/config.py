@@ -20,6 +20,8 @@ CONTROL_TOKEN = 3
 # Far above every model; they keep a damaged file from making us allocate for ever.
 MAX_LAYERS = 1024
 MAX_HEAD_DIM = 4096
+GGUF_FIXED = {"llama.attention.causal": True, "llama.rope.scaling.attn_factor": 1.0}
+"""Entries of GGUF files that change what every architecture computes."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,9 @@ def _refuse_foreign_gguf(file: GgufFile, fields: Fields) -> None:
         raise fields.refuse("is one part of a split model; merge the parts into one file")
     if file.metadata.get("llama.expert_count", 0):
         raise fields.refuse("is a mixture of experts; dense 'llama' models are supported")
+    for key, value in GGUF_FIXED.items():
+        if file.metadata.get(key, value) != value:
+            raise fields.refuse(f"'{key}' is {quoted(file.metadata[key])}; {value!r} is supported")
     embedding = file.tensors.get("token_embd.weight")
     if embedding is None or len(embedding.shape) != 2:
         raise fields.refuse("has no matrix 'token_embd.weight'")
@@ -183,6 +188,7 @@ def _refuse_foreign_hf(fields: Fields) -> None:
         "mlp_bias": False,
         "quantization_config": None,
         "partial_rotary_factor": 1.0,
+        "is_causal": True,
     }
     for key, allowed in accepted.items():
         value = fields.values.get(key)
@@ -203,17 +209,27 @@ def _gguf_end_tokens(fields: Fields) -> frozenset[int]:
 
 
 def _gguf_rope_factors(file: GgufFile, fields: Fields, head_dim: int) -> tuple[float, ...] | None:
-    if "rope_freqs.weight" in file.tensors:
-        factors = file.raw("rope_freqs.weight").to_f32()
-        if factors.shape != (head_dim // 2,) or not (factors > 0).all():
-            raise fields.refuse(f"'rope_freqs.weight' holds no {head_dim // 2} positive numbers")
-        return tuple(factors.tolist())
-    kind = fields.text("llama.rope.scaling.type", "none")
-    if kind == "none":
-        return None
-    if kind != "linear":
+    """Factors of each frequency, if the file has some, times that of all of them."""
+    scale, half = _gguf_rope_scale(fields), head_dim // 2
+    if "rope_freqs.weight" not in file.tensors:
+        return None if scale == 1 else (scale,) * half
+    factors = file.raw("rope_freqs.weight").to_f32()
+    if factors.shape != (half,) or not (factors > 0).all():
+        raise fields.refuse(f"'rope_freqs.weight' holds no {half} positive numbers")
+    return tuple((scale * factors.astype(np.float64)).tolist())
+
+
+def _gguf_rope_scale(fields: Fields) -> float:
+    """By how much all frequencies are divided. Source: llama.cpp `llama_model::load_hparams`."""
+    kind = fields.text("llama.rope.scaling.type", "linear")
+    if kind not in ("none", "linear"):
         raise fields.refuse(f"has rope scaling {quoted(kind)}; 'none' and 'linear' are supported")
-    return (fields.number("llama.rope.scaling.factor"),) * (head_dim // 2)
+    key = "llama.rope.scaling.factor"
+    if fields.values.get(key) is None:
+        key = "llama.rope.scale_linear"  # its name in older files
+    if kind == "none" or fields.values.get(key) == 0:
+        return 1.0
+    return fields.number(key, 1.0)
 
 
 def _hf_rope_factors(scaling: Fields, config: LlamaConfig) -> tuple[float, ...] | None:

@@ -34,7 +34,7 @@ from relax_mlir.target import Target
 class Settings:
     """How a decoder is compiled: see `relax_mlir.llm.load` and `relax_mlir.pipelines.pipeline`."""
 
-    weights: str = "f32"
+    weights: str = "native"
     activations: str = "int8"
     target: str | Target = "native"
     opt_level: int = 3

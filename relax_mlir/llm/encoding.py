@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from relax_mlir.errors import ModelError
 from relax_mlir.llm.quantization import BLOCKS, RawTensor
 from relax_mlir.panels import round_blocks
 
@@ -9,13 +10,22 @@ from relax_mlir.panels import round_blocks
 def to_blocks(raw: RawTensor, format: str) -> RawTensor:
     """The matrix in a format of `BLOCKS`: itself if it is stored so, else rounded.
 
-    Its last dim must be a multiple of 32. See `graph.quantize` for how it is rounded.
+    Its last dim must be a multiple of 32. See `graph.quantize` for how it is rounded. Raises
+    ModelError if a number is too large for scales of float16, or no number.
     """
     if raw.format == format:
         return raw
     rows, columns = raw.shape
     values = raw.to_f32().reshape(rows, columns // 32, 32)
     blocks = np.empty(values.shape[:2], BLOCKS[format])
-    for part, found in round_blocks(values, format.lower()).items():
+    with np.errstate(invalid="ignore"):  # of what is no number
+        parts = round_blocks(values, format.lower())
+    for part, found in parts.items():
+        if part != "data" and not np.isfinite(found).all():
+            greatest = np.abs(values).max()
+            raise ModelError(
+                f"holds {greatest:g}, which {format} cannot keep: its scales are of float16; "
+                "weights of f32 or bf16 can"
+            )
         blocks["q" if part == "data" else part] = found
     return RawTensor(format, raw.shape, blocks)

@@ -9,6 +9,7 @@ import numpy as np
 
 from relax_mlir.llm.sampling import Sampler
 from relax_mlir.llm.session import Session
+from relax_mlir.llm.stopping import StopTexts
 from relax_mlir.llm.tokenizer import Tokenizer
 
 PROMPT_CHUNK = 512
@@ -60,7 +61,11 @@ class Generation:
     """An answer while it is being generated: iterating yields its text, piece by piece.
 
     `tokens` are those generated so far. `stop_reason` is None at first, then "end" (the model
-    ended the text), "length" (as many tokens as were asked for) or "context" (no room for more).
+    ended the text), "stop" (one of the `stop` texts would come next), "length" (as many tokens as
+    were asked for) or "context" (no room for more).
+
+    Another answer may be generated on the same session before this one has come to its end: what
+    the caches do not hold any more is read again. Raises UsageError for an empty stop text.
     """
 
     def __init__(
@@ -72,6 +77,7 @@ class Generation:
         end_ids: Collection[int],
         max_tokens: int | None,
         statistics: Statistics,
+        stop: Sequence[str] = (),
     ) -> None:
         self.session = session
         self.tokens: list[int] = []
@@ -82,6 +88,9 @@ class Generation:
         self._sampler = sampler
         self._end_ids = end_ids
         self._max_tokens = max_tokens
+        self._stop_texts = StopTexts(stop)
+        self._stop_ids = {tokenizer.special_id(text) for text in stop} - {None}
+        self._seen = -1  # changes of the session that are known of
         self._pieces = self._generate()
 
     def __iter__(self) -> Iterator[str]:
@@ -94,28 +103,31 @@ class Generation:
         text = self._tokenizer.stream()
         while (reason := self._limit()) is None:
             token = self._next_token()
-            if token in self._end_ids:
-                reason = "end"
+            if token in self._end_ids or token in self._stop_ids:
+                reason = "end" if token in self._end_ids else "stop"
                 break
             self.tokens.append(token)
-            if piece := text.push(token):
+            if piece := self._stop_texts.push(text.push(token)):
                 yield piece
-        self.stop_reason = reason
-        if rest := text.flush():
+            if self._stop_texts.found:
+                break
+        rest = self._stop_texts.push(text.flush()) + self._stop_texts.flush()
+        self.stop_reason = "stop" if self._stop_texts.found else reason
+        if rest:
             yield rest
 
     def _limit(self) -> str | None:
         """Why no token can follow, if none can."""
         if len(self.tokens) == self._max_tokens:
             return "length"
-        if self.tokens and self.session.length == self.session.capacity:
+        if self.tokens and len(self._prompt) + len(self.tokens) > self.session.capacity:
             return "context"
         return None
 
     def _next_token(self) -> int:
         """Runs the decoder over what it has not seen, the prompt or a token, and samples."""
         begin = time.perf_counter()
-        logits = self.session.append(self.tokens[-1:]) if self.tokens else self._read_prompt()
+        logits = self._logits()
         history = self._prompt + self.tokens if self._sampler.repetition_penalty != 1 else ()
         token = self._sampler.sample(logits[0], history)
         seconds = time.perf_counter() - begin
@@ -126,19 +138,30 @@ class Generation:
             self.statistics.prompt_seconds = seconds
         return token
 
-    def _read_prompt(self) -> np.ndarray:
-        """Appends what the caches do not hold yet; returns the logits behind the prompt."""
-        prompt, session = self._prompt, self.session
+    def _logits(self) -> np.ndarray:
+        """The logits behind the prompt and the tokens so far."""
+        session = self.session
+        if self.tokens and session.changes == self._seen:
+            logits = session.append(self.tokens[-1:])
+        else:  # the first of the answer, or others have used the session since
+            logits = self._read([*self._prompt, *self.tokens])
+        self._seen = session.changes
+        return logits
+
+    def _read(self, tokens: Sequence[int]) -> np.ndarray:
+        """Appends what the caches do not hold; returns the logits behind the tokens."""
+        session = self.session
         # The last token is run again in any case: the caches hold no logits.
-        known = min(common_prefix(session.tokens, prompt), max(len(prompt) - 1, 0))
+        known = min(common_prefix(session.tokens, tokens), max(len(tokens) - 1, 0))
         session.truncate(known)
-        session.check_room(len(prompt) - known)
-        self.statistics.reused_tokens = known
-        self.statistics.prompt_tokens = len(prompt) - known
-        *chunks, last = range(known, len(prompt), PROMPT_CHUNK)
+        session.check_room(len(tokens) - known)
+        if not self.tokens:
+            self.statistics.reused_tokens = known
+            self.statistics.prompt_tokens = len(tokens) - known
+        *chunks, last = range(known, len(tokens), PROMPT_CHUNK)
         for start in chunks:
-            session.append(prompt[start : start + PROMPT_CHUNK])
-        return session.append(prompt[last:])
+            session.append(tokens[start : start + PROMPT_CHUNK])
+        return session.append(tokens[last:])
 
 
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:

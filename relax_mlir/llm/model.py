@@ -39,7 +39,7 @@ CACHES = ("f32", "bf16", "int8")
 
 def load(
     model: str = "smollm2",
-    weights: str = "f32",
+    weights: str = "native",
     threads: int | None = None,
     target: str | Target = "native",
     opt_level: int = 3,
@@ -52,12 +52,12 @@ def load(
 
     Args:
         model: a packaged name ("smollm2"), a GGUF file, or a Hugging Face folder.
-        weights: the type that weights are kept in: "f32"; "bf16", where matrices are rounded to
-            bfloat16, half the bytes; "q8_0", "q4_0" or "q4_1", where they are rounded to 8 or 4
-            bits in blocks of 32, unless the file has them so ("q8_32", "q4_32" and
-            "q4_32_minimum" are the same); or "native", where matrices in one of these formats, in
-            bfloat16, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K stay as they are in the file, and all others
-            become f32, with a warning.
+        weights: the type that weights are kept in: "native", where matrices in bfloat16, Q8_0,
+            Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K stay as they are in the file, and all others
+            become f32, with a warning if that takes more memory; "f32"; "bf16", where they are
+            rounded to bfloat16, half the bytes; "q8_0", "q4_0" or "q4_1", where they are rounded
+            to 8 or 4 bits in blocks of 32, unless the file has them so ("q8_32", "q4_32" and
+            "q4_32_minimum" are the same).
         threads: threads of a call; by default all CPUs of the process.
         target: the machine to compile for; it must be able to run here.
         opt_level: 0, 1, 2 or 3; 3 lays out the weights for the kernels.
@@ -240,6 +240,7 @@ class LanguageModel:
         top_p: float = 1.0,
         repetition_penalty: float = 1.0,
         seed: int | None = None,
+        stop: str | Sequence[str] = (),
         raw: bool = False,
         session: Session | None = None,
     ) -> Generation:
@@ -253,6 +254,7 @@ class LanguageModel:
             top_p: keep the likeliest tokens only, with that probability together.
             repetition_penalty: makes tokens that occurred before less likely.
             seed: makes the draws repeatable.
+            stop: texts that end the answer, which they are not part of.
             raw: let the model continue the text, whatever its chat template.
             session: the caches to use. Tokens that it has in common with the prompt are not run
                 again: give the session of the last answer to go on with a conversation.
@@ -269,4 +271,7 @@ class LanguageModel:
             session = self.session(min(wanted, self.context))
         statistics = replace(self.statistics)
         end_ids = self.config.eos_ids
-        return Generation(session, ids, self.tokenizer, sampler, end_ids, max_tokens, statistics)
+        texts = (stop,) if isinstance(stop, str) else tuple(stop)
+        return Generation(
+            session, ids, self.tokenizer, sampler, end_ids, max_tokens, statistics, texts
+        )

@@ -14,6 +14,7 @@ import numpy as np
 from tqdm import tqdm
 
 from relax_mlir.dialects.graph.quantized import PANEL
+from relax_mlir.errors import ModelError
 from relax_mlir.executable import Executable
 from relax_mlir.llm.arrays import ELEMENTS, Kind, aligned_arrays, as_bytes
 from relax_mlir.llm.nn import BF16, Parameter
@@ -151,16 +152,20 @@ def _make(
 class _Piece:
     """Rows of a weight, and what they fill of the arrays of parameters: `outs`, by part."""
 
+    name: str
     raw: RawTensor
     scheme: str
     outs: Mapping[str, np.ndarray]
 
     def fill(self) -> None:
-        """Decodes or repacks the rows."""
+        """Decodes or repacks the rows; raises ModelError if they cannot be rounded."""
         if self.scheme == BF16:
             self.raw.to_bf16(self.outs["values"])
         elif self.scheme:
-            pack_matrix(self.raw, self.scheme, self.outs)
+            try:
+                pack_matrix(self.raw, self.scheme, self.outs)
+            except ModelError as error:
+                raise ModelError(f"weight '{self.name}' {error}") from None
         else:
             self.raw.to_f32(self.outs["values"])
 
@@ -184,5 +189,5 @@ def _pieces(
                 rows = slice(begin + first // unit, begin + -(-last // unit))
                 outs = {part: array[rows] for part, array in parts.items()}
                 chunk = raw if last - first == length else raw.rows(first, last)
-                yield _Piece(chunk, found[0][0].scheme, outs)
+                yield _Piece(name, chunk, found[0][0].scheme, outs)
             begin += -(-length // unit)

@@ -19,6 +19,7 @@ class Session:
 
     Sessions of one model are independent. Memory for tokens that have not come yet is reserved,
     but not touched: caches lie at its beginning, and are moved apart when they need more room.
+    `changes` counts those of the tokens.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Session:
         self._room = min(capacity, _FIRST_ROOM)
         self._caches = placed(self._memory, self._kinds(self._room))
         self._tokens: list[int] = []
+        self.changes = 0
         # Every call reads these two numbers where they are: cached tokens, rows of logits.
         self._lengths = np.zeros(2, np.int64)
         self._row = np.empty((1, config.vocab_size), np.float32)
@@ -77,6 +79,7 @@ class Session:
         call.set(0, tokens)
         logits = call.run()[0]
         self._tokens.extend(tokens.tolist())
+        self.changes += 1
         return logits
 
     def _step(self, token: int) -> np.ndarray:
@@ -90,6 +93,7 @@ class Session:
         lengths[0], lengths[1] = len(self._tokens), 1
         logits = call.run()[0]
         self._tokens.append(token)
+        self.changes += 1
         return logits
 
     def _check_token(self, token: int) -> None:
@@ -134,6 +138,7 @@ class Session:
         if not 0 <= length <= self.length:
             raise UsageError(f"length is {length}; the session has {self.length} tokens")
         del self._tokens[length:]
+        self.changes += 1
 
     def reset(self) -> None:
         """Forgets all tokens."""

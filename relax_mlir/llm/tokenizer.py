@@ -83,7 +83,7 @@ class Tokenizer:
 
     @staticmethod
     def from_hugging_face(folder: Path) -> "Tokenizer":
-        """Reads `tokenizer.json` (and `tokenizer_config.json`, where there is one) of `folder`.
+        """Reads `tokenizer.json` of `folder`, and the files that name its special tokens, if any.
 
         Raises ModelError if a file is missing or damaged.
         """
@@ -95,8 +95,10 @@ class Tokenizer:
             inner = tokenizers.Tokenizer.from_buffer(data)
         inner.no_truncation()
         inner.no_padding()
-        config = Fields.read_json(folder / "tokenizer_config.json", optional=True)
-        bos, eos = (_token_text(config, f"{key}_token") for key in ENDS)
+        # Older folders name special tokens in a file of their own alone.
+        files = ("tokenizer_config.json", "special_tokens_map.json")
+        configs = [Fields.read_json(folder / file, optional=True) for file in files]
+        bos, eos = (_first_text(configs, f"{key}_token") for key in ENDS)
         return Tokenizer(inner, bos, eos, str(path))
 
     @property
@@ -126,6 +128,11 @@ class Tokenizer:
     def id_of(self, token: str) -> int | None:
         """The id of the token with this text, as the vocabulary writes it."""
         return self.inner.token_to_id(token)
+
+    def special_id(self, token: str) -> int | None:
+        """The id of the token with this text if texts are decoded without it, else None."""
+        id = self.id_of(token)
+        return None if id is None or self.decode([id]) else id
 
     def stream(self, *, skip_special_tokens: bool = True) -> "Detokenizer":
         """A decoder that is fed one id after the other."""
@@ -235,8 +242,13 @@ def _set_frame(inner: tokenizers.Tokenizer, bos: str | None, eos: str | None) ->
         inner.post_processor = processors.TemplateProcessing(frame, special_tokens=special)
 
 
+def _first_text(configs: Iterable[Fields], key: str) -> str | None:
+    """The text of a token in the first of some files that has it."""
+    return next(filter(None, (_token_text(config, key) for config in configs)), None)
+
+
 def _token_text(config: Fields, key: str) -> str | None:
-    """The text of a token in `tokenizer_config.json`: a string, or an object with `content`."""
+    """The text of a token in a file: a string, or an object with `content`."""
     value = config.values.get(key)
     if isinstance(value, dict):
         return config.table(key).text("content")

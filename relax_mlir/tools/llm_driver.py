@@ -3,6 +3,9 @@
 import argparse
 import json
 import sys
+import warnings
+from dataclasses import asdict
+from typing import Any
 
 from relax_mlir import llm
 from relax_mlir.errors import UsageError
@@ -12,19 +15,44 @@ from relax_mlir.llm.decoder import Settings
 from relax_mlir.llm.generation import Generation
 from relax_mlir.llm.inspection import describe
 from relax_mlir.llm.model import LanguageModel, cache_type
-from relax_mlir.llm.session import Session
-
-LEAVE, RESET = "/exit", "/reset"
+from relax_mlir.tools.chat import Chat, stream
 
 
 def generate(args: argparse.Namespace) -> int:
     """Answers one prompt: text to standard output, statistics to standard error."""
+    if args.system is not None and args.raw:
+        raise UsageError("--system and --raw exclude each other")
     model = _load(args, args.threads, args.context)
+    if args.system is not None and model.chat is None:
+        raise UsageError(f"'{args.model}' has no chat template, and takes no --system")
     prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
-    answer = _generation(model, prompt, args, raw=args.raw)
-    _stream(answer)
-    print(f"{answer.statistics}, stopped by {answer.stop_reason}", file=sys.stderr)
+    messages = [{"role": "user", "content": prompt}]
+    if args.system is not None:
+        messages.insert(0, {"role": "system", "content": args.system})
+    answer = model.generate(
+        prompt if args.system is None else messages, raw=args.raw, **sampling(args)
+    )
+    if args.json:
+        print(json.dumps(_as_json(answer), indent=2))
+        return 0
+    stream(answer)
+    if not args.quiet:
+        print(f"{answer.statistics}, stopped by {answer.stop_reason}", file=sys.stderr)
     return 0
+
+
+def _as_json(answer: Generation) -> dict:
+    text = "".join(answer)
+    found = answer.statistics
+    rates = {"prompt_rate": found.prompt_rate, "generation_rate": found.generation_rate}
+    statistics = {**asdict(found), **rates, "peak_bytes": found.peak_bytes}
+    reason = answer.stop_reason
+    return {
+        "text": text,
+        "tokens": answer.tokens,
+        "stop_reason": reason,
+        "statistics": statistics,
+    }
 
 
 def chat(args: argparse.Namespace) -> int:
@@ -32,41 +60,7 @@ def chat(args: argparse.Namespace) -> int:
     model = _load(args, args.threads, args.context)
     if model.chat is None:
         raise UsageError(f"'{args.model}' has no chat template; use relax-llm generate")
-    session = model.session()
-    beginning = [{"role": "system", "content": args.system}] if args.system else []
-    messages = list(beginning)
-    while (line := _ask()) not in (None, LEAVE):
-        if line == RESET:
-            messages = list(beginning)
-        elif line:
-            messages.append({"role": "user", "content": line})
-            try:
-                answer = _turn(model, messages, session, args)
-                messages.append({"role": "assistant", "content": answer})
-            except UsageError as error:  # the conversation has grown too long
-                print(f"{error}; {RESET} starts anew", file=sys.stderr)
-                messages.pop()
-    return 0
-
-
-def _turn(model: LanguageModel, messages: list, session: Session, args: argparse.Namespace) -> str:
-    """Prints the answer to a conversation and returns it; an interrupt cuts it short."""
-    answer = _generation(model, messages, args, session=session)
-    pieces: list[str] = []
-    try:
-        _stream(answer, pieces)
-    except KeyboardInterrupt:
-        print()
-    print(answer.statistics, file=sys.stderr)
-    return "".join(pieces)
-
-
-def _ask() -> str | None:
-    """A line of the user's, None at the end of the input or when interrupted."""
-    try:
-        return input("> " if sys.stdin.isatty() else "").strip()
-    except (EOFError, KeyboardInterrupt):
-        return None
+    return Chat(model, args.system, sampling(args), args.quiet).run()
 
 
 def bench(args: argparse.Namespace) -> int:
@@ -125,6 +119,8 @@ def inspect(args: argparse.Namespace) -> int:
 
 
 def _load(args: argparse.Namespace, threads: int | None, context: int | None) -> LanguageModel:
+    if getattr(args, "quiet", False):
+        warnings.simplefilter("ignore")  # until `cli.guard` takes it back
     if threads is not None and threads < 1:
         raise UsageError(f"--threads is {threads}; expects 1 or more")
     return llm.load(
@@ -140,33 +136,10 @@ def _load(args: argparse.Namespace, threads: int | None, context: int | None) ->
     )
 
 
-def _generation(
-    model: LanguageModel,
-    prompt: str | list,
-    args: argparse.Namespace,
-    raw: bool = False,
-    session: Session | None = None,
-) -> Generation:
-    return model.generate(
-        prompt,
-        max_tokens=args.max_tokens,
-        temperature=args.temperature,
-        top_k=args.top_k,
-        top_p=args.top_p,
-        repetition_penalty=args.repetition_penalty,
-        seed=args.seed,
-        raw=raw,
-        session=session,
-    )
-
-
-def _stream(answer: Generation, pieces: list[str] | None = None) -> None:
-    """Prints the pieces as they come, and collects them."""
-    for piece in answer:
-        print(piece, end="", flush=True)
-        if pieces is not None:
-            pieces.append(piece)
-    print()
+def sampling(args: argparse.Namespace) -> dict[str, Any]:
+    """How an answer is drawn and ended, as `LanguageModel.generate` takes it."""
+    names = ("max_tokens", "temperature", "top_k", "top_p", "repetition_penalty", "seed", "stop")
+    return {name: getattr(args, name) for name in names}
 
 
 COMMANDS = {"generate": generate, "chat": chat, "bench": bench, "inspect": inspect}

@@ -25,8 +25,10 @@ def arguments() -> argparse.ArgumentParser:
     generate = command("generate", "Answers a prompt; the text goes to standard output.")
     generate.add_argument("prompt", help="what to say to the model; '-' reads standard input")
     generate.add_argument("--raw", action="store_true", help="continue the text: no chat template")
-    chat = command("chat", "Holds a conversation: /reset starts anew, /exit or Ctrl-D ends it.")
-    chat.add_argument("--system", metavar="TEXT", help="what the model is told first")
+    generate.add_argument(
+        "--json", action="store_true", help="print the text, why it ended, and times as JSON"
+    )
+    chat = command("chat", "Holds a conversation: /help lists what else there is to say.")
     for parser_ in (generate, chat):
         _add_sampling(parser_)
     bench = command("bench", "Measures tokens per second.")
@@ -54,10 +56,10 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--weights",
-        default="f32",
+        default="native",
         metavar="TYPE",
-        help="f32, the default; bf16, q8_0, q4_0 or q4_1 (also called q8_32, q4_32, "
-        "q4_32_minimum): matrices are rounded to that; native: they stay as they are in the file",
+        help="native, the default: matrices stay as they are in the file; f32; bf16, q8_0, q4_0 or "
+        "q4_1 (also called q8_32, q4_32, q4_32_minimum): they are rounded to that",
     )
     add(
         "--activations",
@@ -76,6 +78,15 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
 
 def _add_sampling(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
+    add("--system", metavar="TEXT", help="what the model is told first")
+    add("--quiet", action="store_true", help="print nothing but the text: no times, no warnings")
+    add(
+        "--stop",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="end an answer before this text; may be given several times",
+    )
     add("--max-tokens", type=int, default=256, metavar="N", help="most tokens of an answer")
     add("--temperature", type=float, default=0.0, metavar="T", help="0, the default, is greedy")
     add("--top-k", type=int, default=0, metavar="K", help="keep the K likeliest tokens; 0: all")

@@ -43,6 +43,15 @@ def test_what_templates_see():
     text = template.render([{"role": "user", "content": "<é>"}])
     assert text == '<s>||[{"role": "user", "content": "<é>"}]|True'
     assert re.fullmatch(r"\d{4}", ChatTemplate("{{ strftime_now('%Y') }}").render([]))
+    sorted_ = "{{ messages | tojson(ensure_ascii=true, sort_keys=true, separators=(',', ':')) }}"
+    assert ChatTemplate(sorted_).render([{"role": "é", "content": "x"}]) == (
+        '[{"content":"x","role":"\\u00e9"}]'
+    )
+    answer = (
+        "{% for m in messages %}\n{% generation %}\n{% set x = m.content %}{{ x }}"
+        "{{ loop.index }}\n{% endgeneration %}\n{% endfor %}{{ x is undefined }}"
+    )
+    assert ChatTemplate(answer).render([{"role": "user", "content": "hi"}]) == "hi1\nTrue"
     loop = (
         "{% for m in messages %}\n  {% if loop.index > 1 %}{% break %}{% endif %}\nx\n{% endfor %}"
     )

@@ -8,6 +8,7 @@ import pytest
 from tiny_models import CONFIG, random_weights, write_gguf, write_hf
 
 from relax_mlir.errors import ModelError
+from relax_mlir.llm.checkpoint import open_checkpoint
 from relax_mlir.llm.config import LlamaConfig
 from relax_mlir.llm.gguf_file import GgufFile
 
@@ -57,6 +58,14 @@ def test_end_tokens_are_united(tmp_path):
     assert LlamaConfig.from_hugging_face(folder).eos_ids == {1, 7, 9}
 
 
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "special_tokens_map.json"])
+def test_the_end_token_of_a_folder_s_tokenizer_ends_too(tmp_path, weights, file):
+    folder = write_hf(tmp_path, weights, eos_token_id=7)
+    (folder / "tokenizer_config.json").unlink()
+    (folder / file).write_text(json.dumps({"eos_token": {"content": "<|im_end|>"}}))
+    assert open_checkpoint(str(folder)).config.eos_ids == {1, 7}
+
+
 def test_inverse_frequencies(tmp_path):
     plain = hf_config(tmp_path).inverse_frequencies()
     assert plain.dtype == np.float32
@@ -98,11 +107,56 @@ def test_gguf_rope_factors(tmp_path, weights):
 
 
 @pytest.mark.parametrize(
+    ("entries", "factor"),
+    [
+        ({"type": "linear"}, None),
+        ({"factor": 4.0}, 4.0),
+        ({"factor": 0.0}, None),
+        ({"type": "none", "factor": 4.0}, None),
+        ({"scale_linear": 4.0}, 4.0),
+        ({"scale_linear": 4.0, "factor": 2.0}, 2.0),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("has_factors", [False, True])
+def test_gguf_rope_scales_as_in_llama_cpp(tmp_path, weights, entries, factor, has_factors):
+    keys = {
+        "type": "llama__rope__scaling__type",
+        "factor": "llama__rope__scaling__factor",
+        "scale_linear": "llama__rope__scale_linear",
+    }
+    each = np.linspace(1, 8, CONFIG.head_dim // 2, dtype=np.float32)
+    stored = {**weights, "rope_freqs": each} if has_factors else weights
+    changes = {keys[name]: value for name, value in entries.items()}
+    config = LlamaConfig.from_gguf(GgufFile.open(write_gguf(tmp_path / "m", stored, **changes)))
+    if factor is None and not has_factors:
+        assert config.rope_factors is None
+    else:
+        expected = (factor or 1.0) * (each if has_factors else np.ones(8))
+        np.testing.assert_array_equal(config.rope_factors, expected)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"llama__attention__causal": False}, "'llama.attention.causal' is False; True is"),
+        ({"llama__rope__scaling__attn_factor": 0.5}, "'llama.rope.scaling.attn_factor' is 0.5"),
+        ({"llama__rope__scaling__type": "yarn"}, "has rope scaling 'yarn'"),
+        ({"llama__rope__scaling__factor": -2.0}, "'llama.rope.scaling.factor' is -2.0; expects"),
+    ],
+)
+def test_gguf_refusals(tmp_path, weights, changes, message):
+    with pytest.raises(ModelError, match=message):
+        LlamaConfig.from_gguf(GgufFile.open(write_gguf(tmp_path / "m.gguf", weights, **changes)))
+
+
+@pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"architectures": ["GPT2LMHeadModel"]}, "has architecture 'GPT2LMHeadModel'"),
         ({"architectures": None, "model_type": "mamba"}, "has architecture 'mamba'"),
         ({"hidden_act": "gelu"}, "'hidden_act' is 'gelu'; 'silu' is supported"),
+        ({"is_causal": False}, "'is_causal' is False; True is supported"),
         ({"attention_bias": True}, "'attention_bias' is True; False is supported"),
         ({"quantization_config": {"bits": 4}}, "'quantization_config' is"),
         ({"rope_scaling": {"rope_type": "yarn"}}, "has rope scaling 'yarn'"),

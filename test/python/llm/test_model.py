@@ -1,6 +1,7 @@
 """The compiled decoder: SmolLM2 against Hugging Face's numbers, tiny models against NumPy."""
 
 import dataclasses
+import itertools
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -20,7 +21,7 @@ LOGITS_TOLERANCE = 5e-3
 
 @pytest.fixture(scope="module")
 def model() -> LanguageModel:
-    return load("smollm2")
+    return load("smollm2", weights="f32")
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +106,7 @@ class TestSmolLM2:
     def test_optimisation_changes_no_result(self, model, golden, opt_level):
         # One element at a time takes a second a token.
         tokens = golden["chat_tokens"][: 4 if opt_level == 0 else None]
-        plain = load("smollm2", opt_level=opt_level).logits(tokens)
+        plain = load("smollm2", weights="f32", opt_level=opt_level).logits(tokens)
         np.testing.assert_array_equal(plain.argmax(-1), golden["chat_argmax"][: len(tokens)])
         np.testing.assert_allclose(model.logits(tokens), plain, rtol=0, atol=1e-3)
 
@@ -187,7 +188,7 @@ class TestTinyModel:
 
     @pytest.mark.parametrize("kind", ["F32", "F16", "Q8_0", "Q4_1"])
     def test_gguf_formats(self, tmp_path, weights, kind):
-        model = load(str(write_gguf(tmp_path / "tiny.gguf", weights, kind)))
+        model = load(str(write_gguf(tmp_path / "tiny.gguf", weights, kind)), weights="f32")
         tokens = tokens_of(9)
         stored = open_checkpoint(str(tmp_path / "tiny.gguf")).weights
         expected = reference_llama.logits(CONFIG, stored.load_f32, tokens, np.float64)
@@ -318,6 +319,37 @@ class TestGenerate:
         fresh = tiny.generate("hello world", raw=True, max_tokens=4)
         list(fresh)
         assert second.tokens == fresh.tokens
+
+    def test_answers_on_one_session_may_be_interleaved(self, tiny):
+        alone = [greedy(tiny, prompt, 9, end_ids=()).tokens for prompt in ([5, 6, 7], [5, 8])]
+        session = tiny.session()
+        answers = [
+            Generation(session, prompt, tiny.tokenizer, Sampler(), (), 9, tiny.statistics)
+            for prompt in ([5, 6, 7], [5, 8])
+        ]
+        for _ in itertools.zip_longest(*answers):
+            pass
+        assert [answer.tokens for answer in answers] == alone
+        answer = Generation(session, [5, 8], tiny.tokenizer, Sampler(), (), 9, tiny.statistics)
+        for _ in answer:
+            session.reset()
+        assert answer.tokens == alone[1]
+
+    def test_stops_at_a_text_or_a_special_token(self, tiny):
+        draw = {"raw": True, "temperature": 2.0, "seed": 3, "max_tokens": 12}
+        whole = "".join(tiny.generate("1", **draw))
+        for begin in range(0, len(whole) - 2, 2):
+            answer = tiny.generate("1", stop=whole[begin : begin + 3], **draw)
+            assert "".join(answer) == whole[: whole.index(whole[begin : begin + 3])]
+            assert answer.stop_reason == "stop"
+        # Texts come without special tokens, which can be named all the same.
+        tokens = greedy(tiny, [5, 6, 7], 20, end_ids=()).tokens
+        special = tiny.tokenizer.special_id("<|im_end|>")
+        assert special == 1
+        assert tiny.tokenizer.special_id("hello") is None
+        answer = tiny.generate("1", stop=["<|im_end|>"], raw=True)
+        assert answer._stop_ids == {special}
+        assert len(tokens) == 20
 
     def test_prompt_does_not_fit(self, tiny):
         with pytest.raises(UsageError, match=r"\d+ new tokens do not fit behind 0 in a context"):

@@ -9,7 +9,7 @@ import reference_llama
 from tiny_models import CONFIG, random_weights, write_gguf
 
 from relax_mlir.dialects.graph.quantized import SCHEMES
-from relax_mlir.errors import UsageError
+from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.llm import LanguageModel, load
 from relax_mlir.llm.checkpoint import open_checkpoint
 from relax_mlir.llm.encoding import to_blocks
@@ -151,6 +151,17 @@ class TestSmolLM2:
         np.testing.assert_array_equal(logits.argmax(-1), golden["text128_argmax"])
         found = logits[-1, golden["text128_last_ids"]]
         np.testing.assert_allclose(found, golden["text128_last"], rtol=0, atol=5e-3)
+
+
+@pytest.mark.parametrize("scheme", ["q8_0", "q4_0", "q4_1"])
+@pytest.mark.parametrize("value", [1e8, -np.inf, np.nan])
+def test_weights_that_scales_cannot_hold_are_refused(tmp_path: Path, scheme: str, value) -> None:
+    weights = random_weights()
+    name = "model.layers.1.mlp.up_proj.weight"
+    weights[name][5, 40] = value
+    path = str(write_gguf(tmp_path / "tiny.gguf", weights))
+    with pytest.raises(ModelError, match=rf"weight '{name}' holds .* {scheme.upper()} cannot keep"):
+        load(path, weights=scheme)
 
 
 @pytest.mark.parametrize("scheme", ["q8_0", "q4_0", "q4_1"])

@@ -58,12 +58,72 @@ def test_chat_remembers_until_it_is_reset(tiny, capsys, monkeypatch):
     assert "from the cache" in third  # the begin of the template
 
 
+def say(monkeypatch, capsys, model: str, lines: list[str], *options: str) -> tuple[str, list[str]]:
+    """What a conversation prints, and its lines on standard error."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines)))
+    assert main(["chat", model, "--max-tokens", "2", *options]) == 0
+    out, err = capsys.readouterr()
+    return out, err.splitlines()
+
+
 def test_chat_goes_on_when_the_context_is_full(tiny, capsys, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.StringIO("1 " * 80 + "\nhello\n"))
-    assert main(["chat", tiny, "--max-tokens", "2"]) == 0
-    first, second = capsys.readouterr().err.splitlines()
-    assert f"in a context of {CONFIG.max_context}; /reset starts anew" in first
-    assert "prompt" in second
+    _, err = say(monkeypatch, capsys, tiny, ["1 " * 80, *["1 1 1"] * 4])
+    assert f"tokens, and the context has {CONFIG.max_context}; ask a shorter one" in err.pop(0)
+    told = [line for line in err if "left out" in line]
+    assert told[0] == "the context is full: 1 question from the beginning left out; " + (
+        "/reset starts anew"
+    )
+    assert len(err) == 4 + len(told)
+
+
+def test_chat_commands(tiny, capsys, monkeypatch, tmp_path):
+    file = tmp_path / "said.json"
+    lines = ["/help", "hello", "1", "/undo", f"/save {file}", "/usr/bin", "/undo", "/undo", "/undo"]
+    lines += ["/rest", "/save", f"/save {tmp_path}/none/said.json", "hello"]
+    out, err = say(monkeypatch, capsys, tiny, lines, "--system", "1 2")
+    help_, rest = err[:5], err[5:]
+    assert [line.split()[0] for line in help_] == ["/reset", "/undo", "/save", "/help", "/exit"]
+    answers = [line for line in rest if "prompt" in line]
+    assert len(answers) == 4
+    assert [line for line in rest if line not in answers] == [
+        "there is nothing to take back",
+        "unknown command '/rest'; did you mean '/reset'?; /help lists them",
+        "name the file: /save FILE",
+        f"cannot write '{tmp_path}/none/said.json': no such file or directory",
+    ]
+    system, question, answer = json.loads(file.read_text())
+    assert system == {"role": "system", "content": "1 2"}
+    assert question == {"role": "user", "content": "hello"}
+    assert out.startswith(answer["content"] + "\n")
+
+
+def test_only_the_text(tiny, capsys, monkeypatch):
+    out, err = say(monkeypatch, capsys, tiny, ["hello", "1 1 1", "1 1 1", "1 1 1"], "--quiet")
+    assert err == []
+    assert main(["generate", tiny, "hello", "--max-tokens", "2", "--quiet"]) == 0
+    assert capsys.readouterr() == (out.split("\n")[0] + "\n", "")
+
+
+def test_json_and_stop(tiny, capsys):
+    command = ["generate", tiny, "1", "--raw", "--seed", "2", "--temperature", "2", "--json"]
+    assert main([*command, "--max-tokens", "9"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert whole["stop_reason"] == "length"
+    assert len(whole["tokens"]) == 9
+    assert whole["statistics"]["steps"] == 8
+    assert whole["statistics"]["prompt_rate"] > 0
+    middle = whole["text"][3:6]
+    assert main([*command, "--stop", "no such text", "--stop", middle]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["stop_reason"] == "stop"
+    assert found["text"] == whole["text"][: whole["text"].index(middle)]
+
+
+def test_a_system_message_comes_first(tiny, capsys):
+    assert main(["generate", tiny, "hello", "--system", "1 2 1 2", "--json"]) == 0
+    longer = json.loads(capsys.readouterr().out)["statistics"]["prompt_tokens"]
+    assert main(["generate", tiny, "hello", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["statistics"]["prompt_tokens"] < longer
 
 
 def test_an_interrupt_stops_the_turn_only(tiny, capsys, monkeypatch):
@@ -144,6 +204,9 @@ def test_programs_take_turns():
         (["generate", "{tiny}", "hi", "--top-p", "0"], 2, "top_p is 0.0; expects a number > 0"),
         (["generate", "{tiny}", "1 " * 80, "--raw"], 2, "new tokens do not fit behind 0"),
         (["generate", "{damaged}", "hi"], 1, "is no GGUF file"),
+        (["generate", "{tiny}", "hi", "--stop", ""], 2, "a stop text is empty"),
+        (["generate", "{tiny}", "hi", "--raw", "--system", "x"], 2, "exclude each other"),
+        (["generate", "{without}", "hi", "--system", "x"], 2, "takes no --system"),
         (["chat", "{without}"], 2, "has no chat template; use relax-llm generate"),
         (["bench", "{tiny}", "--pp", "65"], 2, "the cases need a context of 576 tokens"),
         (["bench", "{tiny}", "--rounds", "0"], 2, "--rounds is 0; expects 1 or more"),

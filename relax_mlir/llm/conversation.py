@@ -1,0 +1,100 @@
+"""A conversation with a model: what was said, and what of it the model still sees.
+
+When the context is full, the oldest questions and their answers are left out, as many as give the
+next answer a quarter of the context: the caches of all that follows are computed anew then, which
+would else happen in every turn.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from relax_mlir.errors import UsageError
+from relax_mlir.llm.chat import Message
+from relax_mlir.llm.generation import Generation
+from relax_mlir.llm.model import LanguageModel
+
+ANSWER_SHARE = 4
+"""One part in so many of the context is for the answer, once questions have to be left out."""
+
+
+class Conversation:
+    """Questions to a model and its answers, on one session.
+
+    `messages` is all that was said, the `system` message first; the model sees them without the
+    first `left_out` questions and answers. Raises UsageError if the model has no chat template.
+    """
+
+    def __init__(self, model: LanguageModel, system: str | None = None) -> None:
+        if model.chat is None:
+            raise UsageError("a conversation needs a chat template, which the model has not")
+        self.model = model
+        self.system = system
+        self.messages: list[Message] = []
+        self.left_out = 0
+        self._session = model.session()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets all that was said; the system message stays."""
+        self.messages = [] if self.system is None else [_message("system", self.system)]
+        self.left_out = 0
+
+    def ask(self, question: str, max_tokens: int | None = 256, **sampling: Any) -> Generation:
+        """The answer to a question, to be iterated over; tell it to `answered` then.
+
+        `sampling` as for `LanguageModel.generate`. Raises UsageError, with the conversation as it
+        was, if the question alone is too long for the context.
+        """
+        asked = [*self.messages, _message("user", question)]
+        left_out = self._left_out(asked, max_tokens)
+        seen = self._seen(asked, left_out)
+        answer = self.model.generate(seen, max_tokens=max_tokens, session=self._session, **sampling)
+        self.messages, self.left_out = asked, left_out
+        return answer
+
+    def answered(self, text: str) -> None:
+        """Adds the text of the answer to the last question."""
+        self.messages.append(_message("assistant", text))
+
+    def undo(self) -> bool:
+        """Takes back the last question and its answer; False if there is none."""
+        places = [i for i, message in enumerate(self.messages) if message["role"] == "user"]
+        if not places:
+            return False
+        del self.messages[places[-1] :]
+        self.left_out = 0  # what has to be is found out with the next question
+        return True
+
+    def _left_out(self, messages: Sequence[Message], max_tokens: int | None) -> int:
+        """How many questions have to be left out for the last one to get an answer."""
+        context, left_out = self._session.capacity, self.left_out
+        questions = sum(message["role"] == "user" for message in messages)
+        wanted = context // ANSWER_SHARE
+        if max_tokens is not None:
+            wanted = min(wanted, max_tokens)
+        length = self._length(messages, left_out)
+        if length + wanted > context:
+            wanted = context // ANSWER_SHARE
+        while length + wanted > context and left_out + 1 < questions:
+            left_out += 1
+            length = self._length(messages, left_out)
+        if length > context:
+            raise UsageError(
+                f"the question takes {length} tokens, and the context has {context}; ask a shorter "
+                "one, or choose a larger context"
+            )
+        return left_out
+
+    def _length(self, messages: Sequence[Message], left_out: int) -> int:
+        return len(self.model.encode(self._seen(messages, left_out)))
+
+    def _seen(self, messages: Sequence[Message], left_out: int) -> list[Message]:
+        """The messages without the first questions and answers."""
+        begin = 0 if self.system is None else 1
+        questions = [i for i, message in enumerate(messages) if message["role"] == "user"]
+        first = questions[left_out] if left_out else begin
+        return [*messages[:begin], *messages[first:]]
+
+
+def _message(role: str, content: str) -> Message:
+    return {"role": role, "content": content}
