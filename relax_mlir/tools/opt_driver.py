@@ -32,6 +32,8 @@ def run(args: argparse.Namespace) -> int:
 
     Raises UsageError on a wrong flag, pipeline or file.
     """
+    for source in args.load_ops:
+        dialects.load_operators(source)
     loaded = {name: file for file in args.load_passes for name in load_passes(file)}
     if args.list_passes or args.show_dialects or args.irdl:
         write_output(args.output, "".join(_answers(args, loaded)))

@@ -38,6 +38,7 @@ def arguments() -> argparse.ArgumentParser:
         help="'so' (default); 'llvm': LLVM IR; 'mlir-PASS': the module after a pass of the "
         "pipeline, as in mlir-legalize-ops",
     )
+    add("--load-ops", action="append", default=[], metavar="FILE.py", help="add a file's operators")
     add("--print-pipeline", action="store_true", help="print the passes and what each ensures")
     add("--remarks", action="store_true", help="compile afresh and tell which rules refused what")
     add("--stats", action="store_true", help="compile afresh and tell where the time went")
@@ -55,6 +56,11 @@ def run(args: argparse.Namespace) -> int:
     if args.opt_level not in OPT_LEVELS:
         known = ", ".join(map(str, OPT_LEVELS))
         raise UsageError(f"unknown optimisation level {args.opt_level}; levels are {known}")
+    if args.load_ops:
+        from relax_mlir.dialects import load_operators  # brings MLIR
+
+        for source in args.load_ops:
+            load_operators(source)
     if args.print_pipeline:
         builds = args.emit == "so"
         text = narrate(args.target, args.opt_level, args.quantize, builds)

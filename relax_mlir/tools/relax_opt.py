@@ -20,6 +20,7 @@ def arguments() -> argparse.ArgumentParser:
     add("--pass-pipeline", metavar="TEXT", help="as in 'builtin.module(relax-fuse-ops,cse)'")
     add("--run-reproducer", action="store_true", help="run the pipeline that the input carries")
     add("--load-passes", action="append", default=[], metavar="FILE.py", help="add a file's passes")
+    add("--load-ops", action="append", default=[], metavar="FILE.py", help="add a file's operators")
     add("--split-input-file", action="store_true", help="take the input apart at '// -----'")
     add(
         "--verify-diagnostics",

@@ -75,6 +75,10 @@ def test_a_changed_operator_is_compiled_anew_and_an_unknown_one_is_refused(tmp_p
     assert done.returncode == 1
     assert "model.mlir:4:8: error: " in done.stderr
     assert "graph.own_times" in done.stderr
+    for tool in (["relax_compile", "-o", "m.so"], ["relax_opt", "--relax-legalize-ops"]):
+        options = ["model.mlir", *tool[1:], "--load-ops", "own_times.py"]
+        done = run(tmp_path, "-m", f"relax_mlir.tools.{tool[0]}", *options)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture
