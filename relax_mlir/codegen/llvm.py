@@ -28,6 +28,7 @@ from relax_mlir.target import Target
 
 MAX_WORKERS = 16  # each takes some 100 MB while it lives
 IDLE_SECONDS = 60.0  # after which a worker leaves
+EXIT_SECONDS = 2.0  # in which a process ends that has closed its pipe
 _WORKER = Path(__file__).with_name("worker.py")
 _MODES = {"preservesign": "preserve-sign", "positivezero": "positive-zero"}
 
@@ -158,11 +159,20 @@ class _Worker:
             pickle.dump(job, self.jobs, protocol=pickle.HIGHEST_PROTOCOL)
             self.jobs.flush()
             return pickle.load(self.answers)
-        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-            status = self.process.wait()
-            if status == 0:
-                return None
-            return {"error": f"the process stopped with status {status}: {self._last_words()}"}
+        except Exception as error:  # pickle raises any when it reads what is none, or half of one
+            return self._failure(error)
+
+    def _failure(self, error: Exception) -> dict[str, Any] | None:
+        """Says why there is no answer; None if the process has left, as it does without jobs."""
+        try:
+            status = self.process.wait(EXIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return {"error": f"the process did not answer as expected: {error!r}"[:300]}
+        if status == 0 and isinstance(error, EOFError | BrokenPipeError):
+            return None
+        return {"error": f"the process stopped with status {status}: {self._last_words()}"}
 
     def _last_words(self) -> str:
         self.log.seek(0)

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from pathlib import Path
 
 import pytest
 from small_kernels import load
@@ -100,6 +101,36 @@ def test_workers_that_left_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None
         for worker in pool.idle:
             assert worker.process.wait(timeout=30) == 0
     pool.close()
+
+
+GARBAGE = "import sys, time; sys.stdout.buffer.write({!r}); sys.stdout.flush(); {}"
+ENDLESS = "time.sleep(99)"
+KILLED = "import os; os.kill(os.getpid(), 9)"
+
+
+@pytest.mark.parametrize(
+    ("data", "then", "message"),
+    [
+        (b"hello, this is no pickle\n", ENDLESS, "did not answer as expected: "),
+        (b"\x80\x05garbage.\n", ENDLESS, "did not answer as expected: "),
+        (b"\x80\x05\x95\xff\x00\x00\x00\x00\x00\x00\x00}", KILLED, "stopped with status -9"),
+        (b"", KILLED, "stopped with status -9: no message"),
+        (b"", "raise MemoryError('too much')", "stopped with status 1: MemoryError: too much"),
+    ],
+)
+def test_workers_that_fail(
+    data: bytes, then: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "worker.py").write_text(GARBAGE.format(data, then))
+    pool = llvm._Pool()
+    with monkeypatch.context() as patch:
+        patch.setattr(llvm, "EXIT_SECONDS", 0.3)
+        patch.setattr(llvm, "_current", [pool])
+        patch.setattr(llvm, "_WORKER", tmp_path / "worker.py")
+        with pytest.raises(CompileError, match=f"cannot compile 'f' for native: the .*{message}"):
+            compile_llvm(GOOD, NATIVE)
+    assert pool.idle == []
+    assert compile_llvm(GOOD, NATIVE)
 
 
 def test_threads_share_the_workers() -> None:
