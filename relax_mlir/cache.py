@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from relax_mlir.atomic_files import UNFINISHED, written_whole
 from relax_mlir.errors import UsageError
 from relax_mlir.trusted_files import check_trusted, digest, make_folder, open_trusted
 
+Part = bytes | memoryview
 DEFAULT_BYTES = 2 << 30
 ABANDONED_SECONDS = 3600
 """After which a file that is being written is taken to have no writer any more."""
@@ -34,8 +35,8 @@ _TRIM_EVERY = 64 << 20
 _since_trim = _TRIM_EVERY  # the first file made looks after what earlier processes left
 
 
-def cached(key: bytes, make: Callable[[], bytes], suffix: str = ".so") -> Path:
-    """The file made from that key: from the cache if it is there, else `make()` is called.
+def cached(key: bytes, make: Callable[[], Iterable[Part]], suffix: str = ".so") -> Path:
+    """The file made from that key: from the cache if it is there, else of the parts of `make()`.
 
     `suffix` is part of the key. Where the cache cannot be written, the file is in a folder of this
     process. Raises UsageError if the cache is not safe, or no folder has room for the file.
@@ -43,11 +44,11 @@ def cached(key: bytes, make: Callable[[], bytes], suffix: str = ".so") -> Path:
     path = lookup(key, suffix)
     if path is not None:
         return path
-    data = make()
-    if (path := store(key, [data], suffix)) is not None:
+    parts = list(make())
+    if (path := store(key, parts, suffix)) is not None:
         return path
     try:
-        return _stored(_temporary(), key, [data], suffix)
+        return _stored(_temporary(), key, parts, suffix)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(

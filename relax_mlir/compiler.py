@@ -8,7 +8,6 @@ from relax_mlir.bindings import func, ir, llvm
 from relax_mlir.cache import cached
 from relax_mlir.codegen import BuildStats, building
 from relax_mlir.codegen.llvm import start_workers
-from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context, operator_modules
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Executable, load
@@ -37,7 +36,7 @@ def compile(
     """Compiles a module for a target and loads it.
 
     `source` is a module, its text, or the path of a file that holds the text. The result is
-    kept in the disk cache under a hash of text, target, passes and versions; a second call
+    kept in the disk cache under a hash of text, data, target, passes and versions; a second call
     loads it from there. `without` names passes to leave out, `libraries` those that may compute
     operators, and `quantize` the scheme that weights are kept in: see `pipelines.pipeline`. With
     the latter, `@main` takes what `@main_quantize` makes of its parameters.
@@ -65,21 +64,21 @@ def compile_to_file(
     resolved = target if isinstance(target, Target) else Target.parse(target)
     read = read_source(source)
     passes = pipeline(str(resolved), opt_level, without, libraries, quantize, builds=True)
-    key = cache_key(read.text, resolved, passes)
+    key = cache_key(read.key, resolved, passes)
     if not use_cache:
         key += os.urandom(16)
     return cached(key, lambda: _compile(read, resolved, passes))
 
 
-def compile_to_bytes(
+def compile_to_parts(
     source: Source,
     target: Target,
     opt_level: int,
     timing: Timing | None = None,
     stats: BuildStats | None = None,
     quantize: str | None = None,
-) -> bytes:
-    """Compiles a module to the bytes of a shared object.
+) -> list[bytes | memoryview]:
+    """Compiles a module to the parts, in order, of a shared object.
 
     `timing` collects the time of each pass, `stats` that of code generation; `quantize` as above.
     """
@@ -93,10 +92,10 @@ def _compile(
     passes: str,
     timing: Timing | None = None,
     stats: BuildStats | None = None,
-) -> bytes:
+) -> list[bytes | memoryview]:
     with make_context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = False
-        module = parse_module(source.text)
+        module = source.parse()
         backend_of(target)
         start_workers()
         with building(target, stats=stats, timing=timing) as build:
@@ -115,11 +114,11 @@ def _host_symbols(module: ir.Module) -> list[str]:
     return [name for name, prefix in symbols if name.startswith(prefix)]
 
 
-def cache_key(text: str, target: Target, passes: str) -> bytes:
-    """Returns what a compiled module depends on, as bytes.
+def cache_key(source: str, target: Target, passes: str) -> bytes:
+    """Returns what a compiled module depends on, as bytes; `source` is its `Source.key`.
 
     Operators from outside are known or not whether or not the module has one: a pass may make it.
     """
-    parts = [text, repr(target), passes, compiler_fingerprint()]
+    parts = [source, repr(target), passes, compiler_fingerprint()]
     outside = fingerprint([*operator_modules(), *Pipeline.parse(passes).modules()])
     return "\0".join(parts).encode() + outside

@@ -147,10 +147,9 @@ class Executable:
             OSError: the file cannot be written.
         """
         target = Path(path)
-        size = os.fstat(self._file.fileno()).st_size
         with tempfile.NamedTemporaryFile(dir=target.absolute().parent, delete=False) as copy:
             try:
-                copy.write(os.pread(self._file.fileno(), size, 0))
+                _copy(self._file.fileno(), copy.fileno())
                 os.fchmod(copy.fileno(), 0o755)
                 os.replace(copy.name, target)
             except BaseException:
@@ -167,6 +166,13 @@ class Executable:
     def __repr__(self) -> str:
         functions = "".join(f"\n  {function}" for function in self._functions.values())
         return f"<Executable '{self.path}'{functions}>"
+
+
+def _copy(source: int, target: int) -> None:
+    """Copies a file, which may be larger than memory."""
+    size, at = os.fstat(source).st_size, 0
+    while at < size:
+        at += os.sendfile(target, source, at, size - at)
 
 
 def _check_machine(path: str | os.PathLike, metadata: Mapping[str, Any]) -> None:

@@ -45,6 +45,7 @@ STEPS = (
         "weights are numbers of few bits, decoded where they are read",
         only_with="quantize",
     ),
+    Step("relax-externalize-constants", "large constants are data, by name"),
     Step(
         "relax-dispatch-library{{libraries={libraries}}}",
         "what a library is to compute is a call of it",

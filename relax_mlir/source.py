@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relax_mlir.bindings import ir
+from relax_mlir.data import Blob, with_data, without_data
+from relax_mlir.diagnostics import Diagnostic, compile_error, parse_module
 from relax_mlir.errors import UsageError
 
 MODELS = {
@@ -22,20 +24,43 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a module and the name that diagnostics give it."""
+    """The text of a module and the name that diagnostics give it.
+
+    `blobs` are the large constants, which the text leaves out.
+    """
 
     text: str
     name: str
+    blobs: tuple[Blob, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What a compiled module depends on of its source: the text, and what constants hold."""
+        return "\0".join([self.text, *(blob.name for blob in self.blobs)])
+
+    def parse(self) -> ir.Module:
+        """The module, in the current context.
+
+        Raises CompileError, with located diagnostics, if the text does not parse or verify.
+        """
+        module = parse_module(self.text)
+        with_data(module, self.blobs)
+        return module
 
 
 def read_source(source: "ir.Module | str | os.PathLike") -> Source:
     """Returns the text of a module given in any of the accepted ways.
 
     A string is a path if it has one line and ends in `.mlir` or as a file of another kind, text
-    otherwise. Raises UsageError if the file cannot be read, or is of another kind.
+    otherwise. Of a module, large constants are not written into the text. Raises UsageError if the
+    file cannot be read, or is of another kind, CompileError if constants have no data.
     """
     if isinstance(source, ir.Module):
-        return Source(str(source), "module")
+        try:
+            text, blobs = without_data(source)
+        except ValueError as error:
+            raise compile_error([Diagnostic("error", f"a constant {error}")]) from None
+        return Source(text, "module", blobs)
     if not isinstance(source, str | os.PathLike):
         raise UsageError(
             f"cannot compile an object of type {type(source).__name__}; expects an ir.Module, MLIR "

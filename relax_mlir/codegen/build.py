@@ -14,8 +14,10 @@ from functools import lru_cache
 
 from relax_mlir import cache
 from relax_mlir.bindings import ir
+from relax_mlir.bindings import llvm as llvm_dialect
 from relax_mlir.codegen import llvm
-from relax_mlir.codegen.elf import link_shared
+from relax_mlir.codegen.elf import link_parts
+from relax_mlir.codegen.elf_data import Data
 from relax_mlir.codegen.elf_object import GLOBAL, read_object
 from relax_mlir.codegen.linkage import with_linkage
 from relax_mlir.codegen.lower import allow_contraction, lower_to_llvm, to_llvm_ir
@@ -23,6 +25,7 @@ from relax_mlir.codegen.names import PREFIX, protect_names
 from relax_mlir.codegen.parallel import outline_parallel
 from relax_mlir.codegen.separate import separate_kernels
 from relax_mlir.codegen.vector_math import expand_math
+from relax_mlir.data import DATA, contents
 from relax_mlir.passes import Timing
 from relax_mlir.runtime import bitcode_path
 from relax_mlir.runtime.build import PROCESS
@@ -85,13 +88,14 @@ class Build:
         self._kernels.add(name)
         self._objects.add_finished(data)
 
-    def finish(self, module: ir.Module, exports: Sequence[str]) -> bytes:
-        """The shared object of all kernels that were added and a module, which it consumes.
+    def finish(self, module: ir.Module, exports: Sequence[str]) -> list[bytes | memoryview]:
+        """The parts of the shared object of all kernels that were added and of a module.
 
-        It exports the functions named and the runtime's own. Raises CompileError: located if an op
-        cannot be lowered, else if LLVM or the linker refuses.
+        It consumes the module, and exports the functions named and the runtime's own. Raises
+        CompileError: located if an op cannot be lowered, else if LLVM or the linker refuses.
         """
         exports = [name for name in exports if name not in self._kernels]
+        constants = _take_constants(module)
         prepare(module, self.target, self._stats)
         with self._stats.stage("separate"):
             references = protect_names(module, exports, self._kernels)
@@ -105,7 +109,7 @@ class Build:
         with self._stats.stage("link"):
             public = _public(data[0])
             unique = [name for name in public if name.startswith(PROCESS)]
-            return link_shared(data, [*exports, *public], unique=unique)
+            return link_parts(data, [*exports, *public], None, unique, constants)
 
     def keep(self) -> list[bytes]:
         """All objects, once they are there; those that were made are put into the cache."""
@@ -215,6 +219,16 @@ class _Objects:
         for key, made in self._kept:
             cache.store(key, [made.result()], ".o")
         return [made.result() for made in self._made]
+
+
+def _take_constants(module: ir.Module) -> Data:
+    """What the linker puts beside the code, by the names of the variables it is for."""
+    found = {}
+    for op in module.body.operations:
+        if isinstance(op, llvm_dialect.GlobalOp) and DATA in op.attributes:
+            found[op.sym_name.value] = contents(op.attributes[DATA])
+            del op.attributes[DATA]
+    return found
 
 
 @lru_cache(maxsize=4)  # one for each kind of machine

@@ -3,13 +3,14 @@
     objects (position-independent, from LLVM)  ->  ET_DYN bytes, ready for dlopen
 
 Definitions bind inside: the objects' references to one another never go through the loader.
-References to the C library are bound when the object is loaded, through read-only slots. The
-addresses are file offsets, so every segment starts on a page of its own.
+References to the C library are bound when the object is loaded, through read-only slots. Addresses
+are file offsets, but for the last segment; each starts on a page of its own.
 
     read        ELF header, .dynsym .dynstr .hash .rela.dyn, constants
     execute     code, stubs that jump to imported functions
     write once  .tdata, initialisers, constants with addresses, .dynamic, .got
     write       .data .bss
+    read        .constants, those that are no part of an object: see `elf_data`
 
 Source: System V ABI, edition 4.1, chapter 5 (program loading and dynamic linking); Drepper,
 "ELF handling for thread-local storage".
@@ -18,12 +19,15 @@ Source: System V ABI, edition 4.1, chapter 5 (program loading and dynamic linkin
 import struct
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
+from relax_mlir.codegen.elf_data import Data, data_object, data_parts
 from relax_mlir.codegen.elf_file import Output, SymbolRow, write_file
 from relax_mlir.codegen.elf_imports import library_of
 from relax_mlir.codegen.elf_machine import MACHINES, Machine, Need
 from relax_mlir.codegen.elf_object import (
     COMMON_NAME,
+    DATA_NAME,
     EXECUTE,
     FINI_ARRAY,
     FUNCTION,
@@ -51,8 +55,22 @@ def link_shared(
     exports: Sequence[str],
     soname: str | None = None,
     unique: Collection[str] = (),
+    data: Data = MappingProxyType({}),
 ) -> bytes:
-    """The bytes of a shared object made of relocatable ones, with `exports` as its symbols.
+    """The bytes of what `link_parts` makes."""
+    return b"".join(link_parts(objects, exports, soname, unique, data))
+
+
+def link_parts(
+    objects: Sequence[bytes],
+    exports: Sequence[str],
+    soname: str | None = None,
+    unique: Collection[str] = (),
+    data: Data = MappingProxyType({}),
+) -> list[bytes | memoryview]:
+    """The parts, in order, of a shared object made of relocatable ones and of constants.
+
+    Its symbols are `exports`; `data` are constants that objects name.
 
     Those exports that are `unique` too are variables that a process has once: all shared objects
     with one of that name use the one that was loaded first, which is never unloaded.
@@ -61,7 +79,7 @@ def link_shared(
     symbol is defined twice, an export is not defined, or a reference is neither defined nor in
     the C library.
     """
-    read = [read_object(data) for data in objects]
+    read = [read_object(object) for object in objects]
     machines = {object.machine for object in read}
     if len(machines) != 1 or not machines <= MACHINES.keys():
         known = ", ".join(map(str, MACHINES))
@@ -69,7 +87,10 @@ def link_shared(
             f"objects are for ELF machines {sorted(machines)}; one of {known} is linked"
         )
     names = tuple(dict.fromkeys(exports))
-    return _Link(MACHINES[machines.pop()], read, names, soname, frozenset(unique)).run()
+    machine = MACHINES[machines.pop()]
+    constants = data_object(machine, data)
+    link = _Link(machine, [*read, constants], names, soname, frozenset(unique))
+    return [link.run(), *data_parts(constants.sections, data)]
 
 
 @dataclass(frozen=True)
@@ -358,6 +379,7 @@ def _outputs(sections: Sequence[Section]) -> dict[str, Output]:
             (".data.rel.ro", 1, WRITE),
             (".data", 1, WRITE),
             (".bss", NOBITS, WRITE),
+            (DATA_NAME, 1, 0),
         )
     }
     for section in sections:
@@ -375,7 +397,7 @@ def _place(section: Section) -> str:
     if section.flags & EXECUTE:
         return ".text"
     if not section.flags & WRITE:
-        return ".rodata"
+        return DATA_NAME if section.name == DATA_NAME else ".rodata"
     if section.type in (INIT_ARRAY, FINI_ARRAY):
         return ".init_array" if section.type == INIT_ARRAY else ".fini_array"
     if section.name.startswith((".ctors", ".dtors", ".preinit_array")):
@@ -391,4 +413,4 @@ def _priority(section: Section) -> int:
     return int(last) if last.isdigit() else 65536
 
 
-__all__ = ["LinkError", "link_shared"]
+__all__ = ["LinkError", "link_parts", "link_shared"]

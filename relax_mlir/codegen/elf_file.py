@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from relax_mlir.codegen.elf_machine import Machine
 from relax_mlir.codegen.elf_object import (
     ALLOC,
+    DATA_NAME,
     GLOBAL,
     LOCAL,
     NOBITS,
@@ -29,11 +30,15 @@ _READ = (".dynsym", ".dynstr", ".hash", ".rela.dyn", ".rodata")
 _CODE = (".text", ".plt")
 _WRITE_ONCE = (".tdata", ".tbss", ".init_array", ".fini_array", ".data.rel.ro", ".dynamic", ".got")
 _WRITE = (".data", ".bss")
+_DATA = (DATA_NAME,)
 
 
 @dataclass(eq=False)
 class Output:
-    """A section of the file; `link` names the section it refers to."""
+    """A section of the file; `link` names the section it refers to.
+
+    `offset` is where it is in the file, if that is not at its address.
+    """
 
     name: str
     type: int = 1
@@ -45,6 +50,7 @@ class Output:
     info: int = 0
     sections: list[Section] = field(default_factory=list)
     address: int = 0
+    offset: int | None = None
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ def write_file(
     end, file_end = _layout(machine, outputs)
     image = Image(machine, outputs, bytearray(file_end), end, local_symbols, list(rows))
     for output in outputs.values():
-        if output.type != NOBITS:
+        if output.type != NOBITS and output.name != DATA_NAME:
             for section in output.sections:
                 image.data[section.address : section.address + len(section.data)] = section.data
     numbers = image.numbers()
@@ -130,7 +136,7 @@ class Image:
         return {id(s): i + 1 for i, output in enumerate(present) for s in output.sections}
 
     def finish(self) -> bytes:
-        """The bytes of the file."""
+        """The bytes of the file, up to those of constants, which begin at a page."""
         self._append_symbols()
         names = _Strings()
         shstrtab = Output(".shstrtab", _SHT["STRTAB"])
@@ -141,6 +147,8 @@ class Image:
         self.data += bytes(align_up(len(self.data), 8) - len(self.data))
         start = len(self.data)
         by_name = {output.name: i + 1 for i, output in enumerate(present)}
+        end = align_up(start + 64 * (len(present) + 1), self.machine.page)
+        self.outputs[DATA_NAME].offset = end
         self.data += bytes(64)
         for name, output in zip(rows, present, strict=True):
             kept = output.name not in (".symtab", ".strtab", ".shstrtab")
@@ -150,7 +158,7 @@ class Image:
                 output.type,
                 output.flags | (ALLOC if kept else 0),
                 output.address if kept else 0,
-                output.address,
+                output.address if output.offset is None else output.offset,
                 output.size,
                 by_name.get(output.link, 0),
                 output.info,
@@ -158,6 +166,8 @@ class Image:
                 output.entry,
             )
         self._headers(start, len(present) + 1)
+        if self.outputs[DATA_NAME].sections:
+            self.data += bytes(end - len(self.data))
         return bytes(self.data)
 
     def _append_symbols(self) -> None:
@@ -200,14 +210,14 @@ class Image:
             section_count,
             section_count - 1,
         )
-        for i, (type, flags, start, file_end, end, align) in enumerate(segments):
+        for i, (type, flags, offset, start, file_end, end, align) in enumerate(segments):
             struct.pack_into(
                 "<IIQQQQQQ",
                 self.data,
                 _HEADER_SIZE + i * _SEGMENT_SIZE,
                 type,
                 flags,
-                start,
+                offset,
                 start,
                 start,
                 file_end - start,
@@ -278,7 +288,7 @@ def _tags(
 def _layout(machine: Machine, outputs: dict[str, Output]) -> tuple[int, int]:
     """Gives addresses to the sections; returns where memory and where the file ends."""
     at = _HEADER_SIZE + 8 * _SEGMENT_SIZE
-    for names in (_READ, _CODE, _WRITE_ONCE, _WRITE):
+    for names in (_READ, _CODE, _WRITE_ONCE, _WRITE, _DATA):
         if names is not _READ:
             at = align_up(at, machine.page)
         for name in names:
@@ -294,19 +304,22 @@ def _layout(machine: Machine, outputs: dict[str, Output]) -> tuple[int, int]:
             output.size = max(output.size, end - output.address)
             if name != ".tbss":  # takes no room here, but in each thread
                 at = output.address + output.size
-    return at, outputs[".bss"].address
+    return outputs[".bss"].address + outputs[".bss"].size, outputs[".bss"].address
 
 
 def _present(outputs: dict[str, Output]) -> list[Output]:
-    order = (*_READ, *_CODE, *_WRITE_ONCE, *_WRITE, ".symtab", ".strtab")
+    order = (*_READ, *_CODE, *_WRITE_ONCE, *_WRITE, *_DATA, ".symtab", ".strtab")
     present = [outputs[name] for name in order if name in outputs]
     return [output for output in present if output.size or output.sections]
 
 
 def _segments(
     machine: Machine, outputs: dict[str, Output], end: int
-) -> list[tuple[int, int, int, int, int, int]]:
-    """The program headers: type, flags, start, end in the file, end in memory, alignment."""
+) -> list[tuple[int, int, int, int, int, int, int]]:
+    """The program headers.
+
+    Type, flags, offset in the file, start, end of what is in the file, end, alignment.
+    """
     page = machine.page
 
     def last(names: Sequence[str]) -> int:
@@ -319,19 +332,24 @@ def _segments(
     dynamic = outputs[".dynamic"]
     after_dynamic = dynamic.address + dynamic.size
     segments = [
-        (1, 4, 0, last(_READ), last(_READ), page),
-        (1, 5, code, last(_CODE), last(_CODE), page),
-        (1, 6, once, file_end, end, page),
-        (2, 6, dynamic.address, after_dynamic, after_dynamic, 8),
-        (0x6474E551, 6, 0, 0, 0, 16),  # the stack is not executable
-        (0x6474E552, 4, once, last(_WRITE_ONCE), data, 1),  # read-only after relocation
+        (1, 4, 0, 0, last(_READ), last(_READ), page),
+        (1, 5, code, code, last(_CODE), last(_CODE), page),
+        (1, 6, once, once, file_end, end, page),
+        (2, 6, dynamic.address, dynamic.address, after_dynamic, after_dynamic, 8),
+        (0x6474E551, 6, 0, 0, 0, 0, 16),  # the stack is not executable
+        (0x6474E552, 4, once, once, last(_WRITE_ONCE), data, 1),  # read-only after relocation
     ]
+    constants = outputs[DATA_NAME]
+    if constants.sections:
+        assert constants.offset is not None
+        stop = constants.address + constants.size
+        segments.append((1, 4, constants.offset, constants.address, stop, stop, page))
     tls = [output for output in (outputs[".tdata"], outputs[".tbss"]) if output.size]
     if tls:
         start = outputs[".tdata"].address
         align = max(output.align for output in tls)
         file_stop = start + outputs[".tdata"].size
-        segments.append((7, 4, start, file_stop, tls[-1].address + tls[-1].size, align))
+        segments.append((7, 4, start, start, file_stop, tls[-1].address + tls[-1].size, align))
     return segments
 
 

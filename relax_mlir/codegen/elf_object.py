@@ -17,6 +17,8 @@ OBJECT, FUNCTION = 1, 2
 UNDEFINED, ABSOLUTE, COMMON, EXTENDED = 0, 0xFFF1, 0xFFF2, 0xFFFF
 
 COMMON_NAME = "COMMON"
+DATA_NAME = ".constants"
+"""Sections of constants that are no part of an object: they are written from where they are."""
 
 _SYMTAB, _RELA, _REL = 2, 4, 9
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")

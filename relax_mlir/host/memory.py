@@ -1,10 +1,12 @@
 """What allocations, views and constants become: pointers."""
 
+import math
 from array import array
 from collections.abc import Sequence
 
 from relax_mlir.analysis.functions import argument_name, inout_arguments
 from relax_mlir.bindings import arith, func, ir
+from relax_mlir.data import LARGE, is_data
 from relax_mlir.dialects.graph import AllocStorageOp, AllocTensorOp, CopyOp, ViewOp
 from relax_mlir.passes import PassFailure
 from relax_mlir.rewriting import walk_ops
@@ -91,11 +93,18 @@ def constant(host: HostFunction, op: arith.ConstantOp) -> None:
         kind = host.out.i64 if isinstance(type_, ir.IndexType) else type_
         host.scope.scalars[op.result] = host.out.integer(ir.IntegerAttr(value).value, kind)
     elif isinstance(type_, ir.RankedTensorType):
-        pointer = host.out.address(host.module.table.constant(*_stored(op, type_, value)))
+        table = host.module.table
+        name = table.data(value) if _is_data(value) else table.constant(*_stored(op, type_, value))
+        pointer = host.out.address(name)
         dims = tuple(map(const, type_.shape))
         host.define(op.result, HostTensor(pointer, dims, type_.element_type))
     else:
         raise PassFailure(op, f"is a constant of type '{type_}', not a tensor")
+
+
+def _is_data(value: ir.Attribute) -> bool:
+    """Whether elements are written beside the code, as they lie in memory."""
+    return is_data(value) or math.prod(ir.ShapedType(value.type).shape) > LARGE
 
 
 def _stored(

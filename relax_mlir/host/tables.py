@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from relax_mlir.bindings import ir, llvm
+from relax_mlir.data import DATA, is_data, name_of
 from relax_mlir.dialects.graph import Dim
 from relax_mlir.symbolic import Expr, Fact
 
@@ -23,6 +24,7 @@ SIZES = "struct<(ptr, array<2 x i32>, ptr, ptr)>"
 RELATIONS = {"==": 0, "<=": 1, "<": 2, ">=": 3, ">": 4, "!=": 5}
 KIND_TENSOR, KIND_SHAPE = 0, 1
 INTEGER, DIMENSION, BYTES = 0, 1, 2
+DATA_PREFIX = "rx_constant_"
 
 Field: TypeAlias = int | str | tuple[int, ...] | list | None
 """A 64-bit integer, the address of a global, null, 32-bit integers, or a struct of fields."""
@@ -167,6 +169,17 @@ class Globals:
         """A dense constant, aligned for vectors."""
         if value not in self._names:
             self._new_global(value, type_, value=value, alignment=64)
+        return self._names[value]
+
+    def data(self, value: ir.Attribute) -> str:
+        """A large constant, which the linker puts beside the code: see `relax_mlir.data`."""
+        if value not in self._names:
+            given = name_of(value) if is_data(value) else f"splat_{len(self._names)}"
+            name = self._names[value] = DATA_PREFIX + given
+            kind = ir.Type.parse("!llvm.array<0 x i8>")
+            linkage = ir.Attribute.parse("#llvm.linkage<external>")
+            made = llvm.GlobalOp(kind, name, linkage, constant=True, ip=self._at)
+            made.attributes[DATA] = value
         return self._names[value]
 
     def _names_of(self, symbols: Sequence[str]) -> str | None:

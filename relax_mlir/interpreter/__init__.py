@@ -13,7 +13,6 @@ legalisation, fusion, schedules or code generation, so that each can be held aga
 import os
 
 from relax_mlir.bindings import ir
-from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
 from relax_mlir.source import read_source
 
@@ -33,4 +32,4 @@ def interpret(source: "ir.Module | str | os.PathLike") -> Interpreted:
     if isinstance(source, ir.Module):
         return Interpreted(source)
     with make_context(), ir.Location.unknown():
-        return Interpreted(parse_module(read_source(source).text))
+        return Interpreted(read_source(source).parse())

@@ -1,22 +1,21 @@
 """Attributes that hold elements, as NumPy has them."""
 
-import re
 from typing import Any
 
 import numpy as np
 
 from relax_mlir.bindings import ir
+from relax_mlir.data import NO_DATA, bytes_of, is_data
 
-from .elements import round_to, stored_dtype
-
-_FLOAT = re.compile(r"0x[0-9A-Fa-f]+|-?[\d.]+(?:[eE][-+]?\d+)?")
-_HEX_STRING = re.compile(r'dense<"0x([0-9A-Fa-f]*)">')
+from .elements import UnknownElement, round_to, stored_dtype
 
 
 def constant_value(attribute: ir.Attribute) -> Any:
     """The stored elements of a tensor, a stored element, or an index as an integer."""
     if isinstance(attribute, ir.DenseElementsAttr):
         return _dense(attribute)
+    if is_data(attribute):
+        return _data(attribute)
     if isinstance(attribute, ir.BoolAttr):
         return np.bool_(attribute.value)
     assert isinstance(attribute, ir.IntegerAttr | ir.FloatAttr), attribute
@@ -33,19 +32,17 @@ def _dense(attribute: ir.DenseElementsAttr) -> np.ndarray:
         value = constant_value(attribute.get_splat_value())
         return np.broadcast_to(np.array(value, dtype), type_.shape)
     if isinstance(element, ir.BF16Type):  # which NumPy does not have, so the bindings neither
-        return _bfloat16(str(attribute)).reshape(type_.shape)
+        return _data(attribute)
     return np.array(attribute, dtype)
 
 
-def _bfloat16(text: str) -> np.ndarray:
-    """Reads `dense<[1.0, 0x7FC0]>` or `dense<"0x803F...">`."""
-    if found := _HEX_STRING.match(text):
-        return np.frombuffer(bytes.fromhex(found[1]), np.uint16)
-    body = text[: text.rindex(":")]
-    return np.array([_bits(number) for number in _FLOAT.findall(body)], np.uint16)
-
-
-def _bits(number: str) -> int:
-    if number.startswith("0x"):
-        return int(number, 16)
-    return int(round_to(np.array(float(number)), "bf16"))
+def _data(attribute: ir.Attribute) -> np.ndarray:
+    """Elements as they lie in memory."""
+    type_ = ir.ShapedType(attribute.type)
+    dtype = stored_dtype(type_.element_type)
+    data = bytes_of(attribute)
+    if data is None:
+        raise UnknownElement(NO_DATA)
+    if dtype.kind == "O":
+        raise UnknownElement(f"has data of {type_.element_type}, which only code writes out")
+    return data.view(dtype).reshape(type_.shape)

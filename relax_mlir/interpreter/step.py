@@ -45,11 +45,11 @@ class Step:
         operator = op if isinstance(op, GraphOp) and op.has_rule() else None
         self.operands = operator.slots() if operator else list(op.operation.operands)
         self.facts: list[Fact] = []
-        found = find(op)
-        if found is None:
-            self._refuse("is unknown to the interpreter")
-        self.function, read = found
         try:
+            found = find(op)
+            if found is None:
+                self._refuse("is unknown to the interpreter")
+            self.function, read = found
             if operator is not None:
                 self.facts = _granted(operator)
             self.needs_frame, names = parameters(self.function)

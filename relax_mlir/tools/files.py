@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from relax_mlir.errors import UsageError
@@ -37,24 +38,26 @@ def _kind(name: str) -> str:
     return f"it is {kind}, and no MLIR" if kind else "neither UTF-8 text nor MLIR bytecode"
 
 
-def write_output(name: str, data: str | bytes) -> None:
-    """Writes to a file, by way of a temporary one beside it, or to standard output.
+def write_output(name: str, data: str | bytes | Iterable[bytes | memoryview]) -> None:
+    """Writes text, bytes or parts to a file, by way of a temporary one, or to standard output.
 
     Raises UsageError if the file cannot be written.
     """
     raw = data.encode("utf-8") if isinstance(data, str) else data
+    parts = [raw] if isinstance(raw, bytes) else raw
     if name == "-":
-        _write_stdout(raw)
+        _write_stdout(parts)
         return
     path = Path(name)
     try:
         if path.exists() and not path.is_file():  # a device or a pipe cannot be renamed over
-            path.write_bytes(raw)
+            with path.open("wb") as file:
+                file.writelines(parts)
             return
         handle, temporary = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(raw)
+                file.writelines(parts)
             os.chmod(temporary, 0o666 & ~_umask())
             os.replace(temporary, path)
         except BaseException:
@@ -64,11 +67,11 @@ def write_output(name: str, data: str | bytes) -> None:
         raise UsageError(f"cannot write '{name}': {_reason(error)}") from None
 
 
-def _write_stdout(raw: bytes) -> None:
+def _write_stdout(parts: Iterable[bytes | memoryview]) -> None:
     if sys.stdout is None:
         raise UsageError("cannot write standard output: it is closed")
     try:
-        sys.stdout.buffer.write(raw)
+        sys.stdout.buffer.writelines(parts)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         silence_stdout()  # the reader has seen enough, as `head` does

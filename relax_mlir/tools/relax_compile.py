@@ -1,7 +1,9 @@
 """`relax-compile`: compiles a module to a shared object, or shows a stage on the way."""
 
 import argparse
+import mmap
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from relax_mlir.errors import UsageError
@@ -81,10 +83,10 @@ def _output(args: argparse.Namespace) -> str:
     return Path(args.input).stem + ".so"
 
 
-def _shared_object(args: argparse.Namespace) -> bytes:
+def _shared_object(args: argparse.Namespace) -> Sequence[bytes | memoryview]:
     # MLIR takes 0.2 s to import, so it waits until the command line is known to be right.
     from relax_mlir.codegen import BuildStats
-    from relax_mlir.compiler import Source, compile_to_bytes, compile_to_file
+    from relax_mlir.compiler import Source, compile_to_file, compile_to_parts
     from relax_mlir.diagnostics import detailed
     from relax_mlir.passes import Timing
     from relax_mlir.target import Target
@@ -94,14 +96,18 @@ def _shared_object(args: argparse.Namespace) -> bytes:
     if not (args.stats or args.remarks):
         use_cache, scheme = not args.no_cache, args.quantize
         path = compile_to_file(text, target, args.opt_level, use_cache, quantize=scheme)
-        return path.read_bytes()
+        with path.open("rb") as file:  # mapped, not read: it may be as large as its constants
+            return [memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))]
     timing, stats = Timing(), BuildStats()
     source = Source(text, args.input)
     with detailed(args.remarks):
-        data = compile_to_bytes(source, target, args.opt_level, timing, stats, args.quantize)
+        parts = compile_to_parts(source, target, args.opt_level, timing, stats, args.quantize)
     if args.stats:
-        print(f"{timing.report()}\ncode generation: {stats}\n{len(data)} bytes", file=sys.stderr)
-    return data
+        print(
+            f"{timing.report()}\ncode generation: {stats}\n{sum(map(len, parts))} bytes",
+            file=sys.stderr,
+        )
+    return parts
 
 
 def _stage(args: argparse.Namespace) -> str:

@@ -45,6 +45,11 @@ def arguments() -> argparse.ArgumentParser:
     add("--mlir-print-op-generic", action="store_true", help="print the generic form of every op")
     add("--mlir-print-debuginfo", action="store_true", help="print locations")
     add("--pretty", action="store_true", help="print a short form for people; not read back")
+    add(
+        "--elide-constants",
+        action="store_true",
+        help="print no elements of large constants; not read back",
+    )
     add("--emit-bytecode", action="store_true", help="write bytecode")
     add("--mlir-print-ir-before-all", action="store_true", help="print the IR before each pass")
     add("--mlir-print-ir-after-all", action="store_true", help="print the IR after each pass")

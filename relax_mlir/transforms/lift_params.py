@@ -42,6 +42,7 @@ from relax_mlir.analysis.functions import (
 from relax_mlir.analysis.rename import used_symbols
 from relax_mlir.analysis.symbols import bindings, symbols_of
 from relax_mlir.bindings import arith, func, ir
+from relax_mlir.data import is_data
 from relax_mlir.dialects.graph import CallTirOp, RequireOp, annotation_of
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import SymbolNames, is_unused, safe_erase
@@ -90,6 +91,8 @@ def liftable(function: func.FuncOp) -> list[CallTirOp]:
 def _is_splat(constant: arith.ConstantOp) -> bool:
     """Whether it takes no memory: what only repeats a number is not kept."""
     value = constant.attributes["value"]
+    if is_data(value):
+        return False
     return not isinstance(value, ir.DenseElementsAttr) or value.is_splat
 
 

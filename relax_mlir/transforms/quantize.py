@@ -52,6 +52,7 @@ from relax_mlir.analysis.functions import (
     is_public,
 )
 from relax_mlir.bindings import arith, func, ir
+from relax_mlir.data import NO_DATA, bytes_of, is_data, stored_width
 from relax_mlir.diagnostics import remark
 from relax_mlir.dialects.graph import (
     AstypeOp,
@@ -225,7 +226,11 @@ class _Rewriter:
 
     def _constant(self, constant: arith.ConstantOp) -> bool:
         elements = constant.attributes["value"]
-        if not isinstance(elements, ir.DenseElementsAttr) or elements.is_splat:
+        if is_data(elements):
+            data = bytes_of(elements)
+            if data is None:
+                raise PassFailure(constant, NO_DATA)
+        elif not isinstance(elements, ir.DenseElementsAttr) or elements.is_splat:
             return False
         matrix = self._find(constant.result, CONSTANT)
         if matrix is None:
@@ -233,7 +238,7 @@ class _Rewriter:
         if isinstance(TensorType.of(constant.result).element, ir.BF16Type):
             remark(constant.location, "'constant' is not quantised: its numbers are bf16")
             return False
-        values = np.array(elements).astype(np.float32)
+        values = _numbers(elements)
         rows = np.ascontiguousarray(values if matrix.axis else values.T)
         with ir.InsertionPoint(constant), constant.location:
             parts = {
@@ -406,3 +411,14 @@ def _as_element(value: ir.Value, element: ir.Type) -> ir.Value:
     if TensorType.of(value).element == element:
         return value
     return AstypeOp.build(value, dtype=element).result
+
+
+def _numbers(elements: ir.Attribute) -> np.ndarray:
+    """The elements of a constant of floats, as f32."""
+    if not is_data(elements):
+        return np.array(elements).astype(np.float32)
+    type_ = ir.ShapedType(elements.type)
+    data = bytes_of(elements)
+    assert data is not None, elements
+    dtype = f"f{stored_width(type_.element_type)}"
+    return data.view(dtype).reshape(type_.shape).astype(np.float32)

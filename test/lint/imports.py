@@ -22,7 +22,7 @@ RANKS = [
         *("bindings", "errors", "symbolic", "target", "runtime", "executable"),
         *("atomic_files", "trusted_files", "cache", "fingerprint", "extensions"),
     },
-    {"bytecode", "diagnostics", "dialects", "source"},
+    {"bytecode", "data", "diagnostics", "dialects", "source"},
     {"analysis", "panels", "passes", "rewriting"},
     {"interpreter"},
     {"legalize"},

@@ -10,7 +10,7 @@ import relax_mlir
 from relax_mlir.analysis.units import declaration, unit_of, uses_tiles
 from relax_mlir.bindings import func, ir
 from relax_mlir.codegen import BuildStats
-from relax_mlir.compiler import Source, compile_to_bytes, compile_to_file
+from relax_mlir.compiler import Source, compile_to_file, compile_to_parts
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError
 from relax_mlir.executable import load
@@ -54,7 +54,7 @@ def scheduled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def build(first: str, second: str, stats: BuildStats | None = None, level: int = 1) -> bytes:
     source = Source(TEXT.format(first=first, second=second), "text")
-    return compile_to_bytes(source, Target.parse("native"), level, stats=stats)
+    return b"".join(compile_to_parts(source, Target.parse("native"), level, stats=stats))
 
 
 def run(data: bytes, tmp_path: Path) -> list[np.ndarray]:
@@ -95,7 +95,7 @@ def test_a_kernel_depends_on_target_and_options(scheduled: list[str]) -> None:
     v3 = Target.parse("x86-64-v3")
     narrow = replace(v3, host=replace(v3.host, vector_bytes=16))
     for target in (Target.parse("aarch64"), v3, narrow):
-        compile_to_bytes(Source(TEXT.format(first="exp", second="sum"), "t"), target, 1)
+        compile_to_parts(Source(TEXT.format(first="exp", second="sum"), "t"), target, 1)
         assert sorted(scheduled) == ["exp", "sum"]
         scheduled.clear()
 
@@ -124,7 +124,7 @@ def test_what_fails_is_not_kept(
 def test_timing_tells_schedules_from_code() -> None:
     timing = Timing()
     source = Source(TEXT.format(first="exp", second="sum"), "text")
-    compile_to_bytes(source, Target.parse("native"), 1, timing)
+    compile_to_parts(source, Target.parse("native"), 1, timing)
     lines = [line.split()[-1] for line in timing.report().splitlines() if line]
     assert lines.index("kernels)") == lines.index("relax-build-kernels") + 1
 
@@ -205,5 +205,5 @@ def test_passes_of_a_compiled_module_can_be_run_one_by_one(scheduled: list[str])
         assert str(module).count("tir.scheduled") == 2
     assert sorted(scheduled) == ["exp", "sum"]
     scheduled.clear()
-    compile_to_bytes(Source(text, "text"), target, 1)
+    compile_to_parts(Source(text, "text"), target, 1)
     assert scheduled == []

@@ -11,7 +11,7 @@ from random import Random
 
 from relax_mlir import dialects
 from relax_mlir.bindings import ir
-from relax_mlir.compiler import compile_to_bytes
+from relax_mlir.compiler import compile_to_parts
 from relax_mlir.diagnostics import collecting, parse_module
 from relax_mlir.errors import CompileError, UsageError
 from relax_mlir.passes import Pipeline, own_passes
@@ -130,7 +130,7 @@ def attempt(given: Input, reached: Callable[[str], object] = lambda _: None) -> 
         if given.passes is None:
             assert isinstance(given.data, str)
             target = Target.parse(TARGET)
-            compile_to_bytes(Source(given.data, "text"), target, given.opt_level)
+            compile_to_parts(Source(given.data, "text"), target, given.opt_level)
         else:
             _optimise(given, reached)
     except CompileError as error:

@@ -28,7 +28,7 @@ def mover() -> Machine:
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(KERNEL)
         with building(Target.parse("aarch64")) as build:
-            return Machine(build.finish(module, ["move"]), "base")
+            return Machine(b"".join(build.finish(module, ["move"])), "base")
 
 
 def move(i: int, j: int) -> list[int]:

@@ -31,7 +31,7 @@ def build(
     """The library of the module's functions, loaded."""
     with make_context(), ir.Location.unknown():
         with building(target, opt_level, stats) as made:
-            data = made.finish(ir.Module.parse(text), exports)
+            data = b"".join(made.finish(ir.Module.parse(text), exports))
     return load(data)
 
 

@@ -27,30 +27,30 @@ def forbidden() -> bytes:
 
 
 def test_a_file_is_made_once() -> None:
-    path = cache.cached(b"key", lambda: b"content")
+    path = cache.cached(b"key", lambda: [b"content"])
     assert path.read_bytes() == b"content"
     assert path.suffix == ".so"
     assert cache.cached(b"key", forbidden) == path
-    assert cache.cached(b"other", lambda: b"more") != path
+    assert cache.cached(b"other", lambda: [b"more"]) != path
     assert cache.lookup(b"key", ".o") is None
 
 
 def test_a_failure_leaves_nothing(own_cache: Path) -> None:
     with pytest.raises(ZeroDivisionError):
-        cache.cached(b"key", lambda: bytes(1 // 0))
+        cache.cached(b"key", lambda: [bytes(1 // 0)])
     assert not list(own_cache.glob("*/*"))
-    assert cache.cached(b"key", lambda: b"later").read_bytes() == b"later"
+    assert cache.cached(b"key", lambda: [b"later"]).read_bytes() == b"later"
 
 
 def test_clear(own_cache: Path) -> None:
-    cache.cached(b"key", lambda: b"content")
+    cache.cached(b"key", lambda: [b"content"])
     cache.clear()
     assert not list(own_cache.glob("*/*"))
-    assert cache.cached(b"key", lambda: b"new").read_bytes() == b"new"
+    assert cache.cached(b"key", lambda: [b"new"]).read_bytes() == b"new"
 
 
 def test_what_was_not_used_for_longest_goes_first() -> None:
-    paths = [cache.cached(bytes([i]), lambda: bytes(100)) for i in range(4)]
+    paths = [cache.cached(bytes([i]), lambda: [bytes(100)]) for i in range(4)]
     for age, path in zip([400, 300, 200, 100], paths, strict=True):
         os.utime(path, (0, 10**9 - age))
     cache.cached(bytes([0]), forbidden)  # the oldest is used again
@@ -62,7 +62,7 @@ def test_the_size_limit_is_kept(monkeypatch: pytest.MonkeyPatch, own_cache: Path
     monkeypatch.setenv("RELAX_CACHE_BYTES", "1000")
     monkeypatch.setattr(cache, "_TRIM_EVERY", 1)
     monkeypatch.setattr(cache, "FRESH_SECONDS", 0)
-    newest = [cache.cached(bytes([i]), lambda: bytes(300)) for i in range(8)][-1]
+    newest = [cache.cached(bytes([i]), lambda: [bytes(300)]) for i in range(8)][-1]
     files = list(own_cache.glob("*/*"))
     assert sum(file.stat().st_size for file in files) <= 1000
     assert newest in files
@@ -73,7 +73,7 @@ def test_threads_get_whole_files() -> None:
 
     def work() -> None:
         for i in range(20):
-            seen.append(cache.cached(bytes([i]), lambda: bytes(1 << 16)).read_bytes())
+            seen.append(cache.cached(bytes([i]), lambda: [bytes(1 << 16)]).read_bytes())
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -123,7 +123,7 @@ def test_a_folder_that_cannot_be_made_is_replaced(
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("RELAX_CACHE_DIR", str(tmp_path / "file" / "cache"))
     with pytest.warns(UserWarning, match="cannot be written"):
-        path = cache.cached(b"key", lambda: b"content")
+        path = cache.cached(b"key", lambda: [b"content"])
     assert path.read_bytes() == b"content"
     assert stat.S_IMODE(path.parent.parent.stat().st_mode) == 0o700
 
@@ -131,7 +131,7 @@ def test_a_folder_that_cannot_be_made_is_replaced(
 def test_a_size_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELAX_CACHE_BYTES", "2 GiB")
     with pytest.raises(UsageError, match="RELAX_CACHE_BYTES is '2 GiB'; expects a number of bytes"):
-        cache.cached(b"key", lambda: bytes(65 << 20))
+        cache.cached(b"key", lambda: [bytes(65 << 20)])
 
 
 def test_a_second_build_compiles_nothing() -> None:

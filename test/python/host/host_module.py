@@ -25,7 +25,7 @@ def build(text: str, folder: Path, passes: str = "relax-to-host") -> Executable:
             if isinstance(op, func.FuncOp) and op.name.value.startswith(("rx_fn_", "rx_metadata"))
         ]
         with building(target) as build:
-            data = build.finish(module, exports)
+            data = b"".join(build.finish(module, exports))
     path = folder / "module.so"
     path.write_bytes(data)
     return load(path)

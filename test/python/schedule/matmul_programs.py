@@ -99,7 +99,7 @@ class Kernel:
 def build(module: ir.Module, target: Target = NATIVE) -> ctypes.CDLL:
     """The scheduled module, whose kernel is `k`, built and loaded."""
     with building(target) as made:
-        data = made.finish(module, ["k"])
+        data = b"".join(made.finish(module, ["k"]))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "k.so")
         path.write_bytes(data)

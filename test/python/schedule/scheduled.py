@@ -73,7 +73,7 @@ class Built:
             kernel = ir.SymbolTable(module.operation)[self.name]
             kernel.operation.attributes["sym_visibility"] = ir.StringAttr.get("public")
             with building(Target.parse(target)) as build:
-                data = build.finish(module, [self.name])
+                data = b"".join(build.finish(module, [self.name]))
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "built.so")
             path.write_bytes(data)

@@ -1,0 +1,174 @@
+"""Elements of constants as memory, by name: they are never printed, parsed or copied.
+
+    %0 = arith.constant dense<[1.0, 2.0, ...]> : tensor<9999xf32>
+      ->
+    %0 = arith.constant dense_resource<data_1f0c...> : tensor<9999xf32>
+
+The name is that of a blob, which MLIR keeps beside the module and which may be anybody's memory:
+a NumPy array, a mapped file, the elements of another attribute. Blobs that are made here are named
+by a hash of their bytes, so that equal ones are one attribute. Elements lie row by row as the
+processor has them: a boolean takes a byte, an index eight, and bfloat16 two.
+
+Source: MLIR's `DenseResourceElementsAttr`; "MLIR Language Reference", dialect resources.
+"""
+
+import ctypes
+import hashlib
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from relax_mlir.bindings import arith, ir
+from relax_mlir.bindings.elements import dense_address, is_resource, resource_memory
+
+LARGE = 256
+"""Elements beyond which a constant is a blob; fewer are written out in the code."""
+
+DATA = "graph.data"
+"""Attribute of a variable in host code: the constant that the linker is to put there."""
+
+NO_DATA = "has no data: the text names a resource, but the bytes of it are not there"
+
+_REFERENCE = "dense_resource<"
+_NAME = re.compile(r'dense_resource<(?:"((?:[^"\\]|\\.)*)"|([^">]*))>')
+
+
+def is_large(attribute: ir.Attribute) -> bool:
+    """Whether an attribute holds more than `LARGE` elements, written out one by one."""
+    if not isinstance(attribute, ir.DenseElementsAttr) or attribute.is_splat:
+        return False
+    return len(attribute) > LARGE
+
+
+def contents(attribute: ir.Attribute) -> np.ndarray:
+    """All elements of a constant that has data, as bytes; a splat's are one that is repeated."""
+    data = bytes_of(attribute)
+    assert data is not None, attribute
+    if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
+        data = np.broadcast_to(data, (math.prod(ir.ShapedType(attribute.type).shape), data.size))
+    return data
+
+
+def is_data(attribute: ir.Attribute) -> bool:
+    """Whether an attribute names a blob."""
+    return is_resource(attribute)
+
+
+def name_of(attribute: ir.Attribute) -> str:
+    """The name of an attribute's blob, which no other blob of the context has."""
+    found = _NAME.match(str(attribute))
+    assert found is not None, attribute
+    return found[1] or found[2]
+
+
+def bytes_of(attribute: ir.Attribute) -> np.ndarray | None:
+    """The elements of a dense attribute or blob: bytes, where MLIR has them; read-only.
+
+    Of a splat it is one element. None if the blob has no bytes, or not as many as its type says.
+    """
+    type_ = ir.ShapedType(attribute.type)
+    count = math.prod(type_.shape)
+    if count == 0:
+        return np.empty(0, np.uint8)
+    if isinstance(attribute, ir.DenseElementsAttr):
+        stored = 1 if attribute.is_splat else count
+        return _memory(
+            attribute, dense_address(attribute), stored * stored_width(type_.element_type)
+        )
+    found = resource_memory(attribute)
+    if found is None or found[1] != count * stored_width(type_.element_type):
+        return None
+    return _memory(attribute, *found)
+
+
+def _memory(attribute: ir.Attribute, address: int, size: int) -> np.ndarray:
+    """That memory, which lives as long as the attribute's context: the array holds it."""
+    block = (ctypes.c_ubyte * size).from_address(address)
+    block.context = attribute.context  # type: ignore[attr-defined]
+    array = np.frombuffer(memoryview(block).cast("B"), np.uint8)
+    array.flags.writeable = False
+    return array
+
+
+def stored_width(element: ir.Type) -> int:
+    """Bytes that MLIR stores an element of a dense attribute in."""
+    if isinstance(element, ir.IndexType):
+        return 8
+    bits = element.width  # type: ignore[attr-defined]
+    return -(-bits // 8)
+
+
+def content_name(data: np.ndarray) -> str:
+    """A name for bytes that no other bytes have."""
+    return "data_" + hashlib.sha256(data.data).hexdigest()[:40]
+
+
+def blob(type_: ir.Type, data: np.ndarray, name: str | None = None) -> ir.Attribute:
+    """An attribute of that tensor type whose elements are those bytes, which are not copied.
+
+    The context keeps the array. `name` is that of its contents, if it is known.
+    """
+    name = name or content_name(data)
+    width = stored_width(ir.ShapedType(type_).element_type)
+    alignment = width & -width
+    flat = data.reshape(-1).view(np.uint8)
+    return ir.DenseResourceElementsAttr.get_from_buffer(flat, name, type_, alignment)  # type: ignore[call-arg]
+
+
+@dataclass(frozen=True)
+class Blob:
+    """The elements of a large constant, apart from any context: their type as text, and bytes."""
+
+    type: str
+    data: np.ndarray
+    name: str
+
+    @staticmethod
+    def of(attribute: ir.Attribute) -> "Blob":
+        """That of an attribute. Raises ValueError if it has no bytes."""
+        data = bytes_of(attribute)
+        if data is None:
+            raise ValueError(NO_DATA)
+        return Blob(str(attribute.type), data, content_name(data))
+
+
+def large_constants(op: ir.Operation) -> list[arith.ConstantOp]:
+    """The constants in an op that are blobs or would better be, in the order of the text."""
+    found: list[arith.ConstantOp] = []
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        if inner.name == "arith.constant":
+            attribute = inner.attributes["value"]
+            if is_large(attribute) or is_data(attribute):
+                found.append(inner.opview)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return found
+
+
+def without_data(module: ir.Module) -> tuple[str, tuple[Blob, ...]]:
+    """The text of a module without its large constants, and these, for `with_data`.
+
+    Raises ValueError if a constant names a blob that is not there.
+    """
+    text = module.operation.get_asm(large_elements_limit=LARGE, large_resource_limit=0)
+    constants = large_constants(module.operation) if _REFERENCE in text else []
+    if text.count(_REFERENCE) != len(constants):  # other attributes are as large: keep them
+        return str(module), ()
+    return text, tuple(Blob.of(op.attributes["value"]) for op in constants)
+
+
+def with_data(module: ir.Module, blobs: Sequence[Blob]) -> None:
+    """Gives a module that was parsed from the text of `without_data` its large constants."""
+    if not blobs:
+        return
+    made: dict[tuple[str, str], ir.Attribute] = {}
+    for op, each in zip(large_constants(module.operation), blobs, strict=True):
+        key = each.type, each.name
+        if key not in made:
+            made[key] = blob(ir.Type.parse(each.type), each.data, each.name)
+        op.attributes["value"] = made[key]
