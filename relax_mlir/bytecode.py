@@ -1,5 +1,6 @@
 """MLIR's bytecode, whose reader writes beyond its memory, or ends the process, at damaged bytes."""
 
+import faulthandler
 import os
 import signal
 import tempfile
@@ -46,6 +47,7 @@ def _read(data: bytes, describe: Callable[[Exception], bytes], result: BinaryIO)
     """What the child does; never returns."""
     status = _FAILED
     try:
+        faulthandler.disable()  # it would print where the parent stood
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         os.dup2(silent, 2)
