@@ -90,11 +90,11 @@ DAMAGES = [truncate, empty, zero, flip_a_bit, append, be_a_link, be_a_pipe]
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_files_are_as_good_as_none(damage) -> None:
-    path = cache.cached(b"key", lambda: bytes(range(256)) * 9)
+    path = cache.cached(b"key", lambda: [bytes(range(256)) * 9])
     damage(path)
     assert cache.lookup(b"key", ".so") is None
     assert cache.read(b"key", ".so") is None
-    again = cache.cached(b"key", lambda: bytes(range(256)) * 9)
+    again = cache.cached(b"key", lambda: [bytes(range(256)) * 9])
     assert again == path
     assert not path.is_symlink()
     assert cache.read(b"key", ".so") == bytes(range(256)) * 9
@@ -114,7 +114,7 @@ def test_modules_are_built_again_from_damaged_files(own_cache: Path) -> None:
 def test_of_large_files_pieces_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trusted_files, "WHOLE_BYTES", 1 << 20)
     data = np.random.default_rng(0).bytes(3 << 20)
-    path = cache.cached(b"key", lambda: data, ".weights")
+    path = cache.cached(b"key", lambda: [data], ".weights")
     assert cache.lookup(b"key", ".weights") == path
     for begin, length in [(0, 4096), (1 << 20, 1 << 20), ((3 << 20) - 4096, 4096)]:
         path.write_bytes(data[:begin] + bytes(length) + data[begin + length :])
@@ -134,19 +134,19 @@ def test_a_folder_that_others_can_write_to_is_refused(own_cache: Path, mode: int
 
 
 def test_inner_folders_and_files_that_others_can_write_to_are_refused() -> None:
-    path = cache.cached(b"key", lambda: b"content")
+    path = cache.cached(b"key", lambda: [b"content"])
     for changed in (path.parent, path):
         mode = changed.stat().st_mode
         changed.chmod(0o777)
         with pytest.raises(UsageError, match=rf"'{changed}' is refused: .*chmod go-w"):
-            cache.cached(b"key", lambda: b"content")
+            cache.cached(b"key", lambda: [b"content"])
         changed.chmod(mode)
     assert cache.read(b"key", ".so") == b"content"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can give files away")
 def test_what_belongs_to_somebody_else_is_refused(own_cache: Path) -> None:
-    path = cache.cached(b"key", lambda: b"content")
+    path = cache.cached(b"key", lambda: [b"content"])
     for changed in (path, path.parent):
         os.chown(changed, SOMEBODY, -1)
         with pytest.raises(UsageError, match=rf"'{changed}' is .* belongs to user {SOMEBODY}, not"):
@@ -161,7 +161,7 @@ def test_what_belongs_to_somebody_else_is_refused(own_cache: Path) -> None:
 def test_folders_are_closed_whatever_the_umask(own_cache: Path) -> None:
     before = os.umask(0)
     try:
-        path = cache.cached(b"key", lambda: b"content")
+        path = cache.cached(b"key", lambda: [b"content"])
         assert cache.lookup(b"key", ".so") == path
     finally:
         os.umask(before)
@@ -180,7 +180,7 @@ def test_a_link_to_a_folder_is_followed_once(own_cache: Path, tmp_path: Path) ->
 
 
 def test_what_is_in_use_or_being_written_stays(own_cache: Path) -> None:
-    path = cache.cached(b"key", lambda: b"content")
+    path = cache.cached(b"key", lambda: [b"content"])
     writing = path.with_name("tmpabc.new")
     left = path.with_name("tmpdef.new")
     for file in (writing, left):
@@ -197,7 +197,7 @@ def test_what_is_in_use_or_being_written_stays(own_cache: Path) -> None:
 
 def test_a_file_that_is_found_meanwhile_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process looks it up after its age was read, and before it would be removed."""
-    path = cache.cached(b"key", lambda: b"content")
+    path = cache.cached(b"key", lambda: [b"content"])
     os.utime(path, (0, 1))
     known = cache._entries("")
     assert cache.lookup(b"key", ".so") == path
@@ -252,7 +252,7 @@ def kill_writers(own_cache: Path, rounds: int, seed: int) -> None:
             assert data is None or data == data[:1] * len(data)
         assert cache.read(b"0", ".so") is not None
         assert cache.read(str(generator.random()).encode(), ".so") is None
-        assert cache.cached(b"mine", lambda: b"content").read_bytes() == b"content"
+        assert cache.cached(b"mine", lambda: [b"content"]).read_bytes() == b"content"
 
 
 def test_killed_writers_leave_a_working_cache(own_cache: Path) -> None:
