@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tiny_models import random_weights, write_gguf, write_hf
 
+from relax_mlir import cache
 from relax_mlir.llm import building, load
 from relax_mlir.llm.arrays import ALIGNMENT, aligned_arrays, as_bytes, placed, room_for
 
@@ -95,6 +96,7 @@ def test_weights_can_be_left_out(folder, model, name, value, monkeypatch):
 
 def test_weights_take_half_of_the_cache_at_most(tmp_path, monkeypatch):
     monkeypatch.setenv("RELAX_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(cache, "FRESH_SECONDS", 0)
     for seed in range(3):
         load(str(write_hf(tmp_path / str(seed), random_weights(seed=seed))))
         found = kept(tmp_path / "cache")
