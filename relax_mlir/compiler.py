@@ -32,6 +32,7 @@ def compile(
     without: Sequence[str] = (),
     libraries: Sequence[str] = (),
     quantize: str | None = None,
+    passes: str | None = None,
 ) -> Executable:
     """Compiles a module for a target and loads it.
 
@@ -39,13 +40,17 @@ def compile(
     kept in the disk cache under a hash of text, data, target, passes and versions; a second call
     loads it from there. `without` names passes to leave out, `libraries` those that may compute
     operators, and `quantize` the scheme that weights are kept in: see `pipelines.pipeline`. With
-    the latter, `@main` takes what `@main_quantize` makes of its parameters.
+    the latter, `@main` takes what `@main_quantize` makes of its parameters. `passes` is the text of
+    a pipeline that runs instead, whatever `opt_level` says; it has to leave host code and kernels,
+    as that of `pipelines.pipeline` does, and its passes are for the same target. For passes of
+    one's own, see `passes.load_passes`.
 
     Raises CompileError with located diagnostics if the module is wrong or cannot be compiled,
-    UsageError for an unknown target, level, pass, library or scheme or a missing file.
+    UsageError for an unknown target, level, pass, library or scheme, a missing file, or `passes`
+    beside what chooses others; PipelineError, which is one, for a text that is no pipeline.
     """
-    path = compile_to_file(source, target, opt_level, use_cache, without, libraries, quantize)
-    return load(path)
+    options = (use_cache, without, libraries, quantize, passes)
+    return load(compile_to_file(source, target, opt_level, *options))
 
 
 def compile_to_file(
@@ -56,6 +61,7 @@ def compile_to_file(
     without: Sequence[str] = (),
     libraries: Sequence[str] = (),
     quantize: str | None = None,
+    passes: str | None = None,
 ) -> Path:
     """Compiles as `compile` does and returns the path of the shared object in the cache."""
     if opt_level not in OPT_LEVELS:
@@ -63,11 +69,16 @@ def compile_to_file(
         raise UsageError(f"unknown optimisation level {opt_level}; levels are {known}")
     resolved = target if isinstance(target, Target) else Target.parse(target)
     read = read_source(source)
-    passes = pipeline(str(resolved), opt_level, without, libraries, quantize, builds=True)
-    key = cache_key(read.key, resolved, passes)
+    if passes is None:
+        chosen = pipeline(str(resolved), opt_level, without, libraries, quantize, builds=True)
+    elif without or libraries or quantize:
+        raise UsageError("passes that are given are all that run; name in them what else is to be")
+    else:
+        chosen = for_target(passes, resolved)
+    key = cache_key(read.key, resolved, chosen)
     if not use_cache:
         key += os.urandom(16)
-    return cached(key, lambda: _compile(read, resolved, passes))
+    return cached(key, lambda: _compile(read, resolved, chosen))
 
 
 def compile_to_parts(
@@ -77,13 +88,29 @@ def compile_to_parts(
     timing: Timing | None = None,
     stats: BuildStats | None = None,
     quantize: str | None = None,
+    passes: str | None = None,
 ) -> list[bytes | memoryview]:
     """Compiles a module to the parts, in order, of a shared object.
 
-    `timing` collects the time of each pass, `stats` that of code generation; `quantize` as above.
+    `timing` collects the time of each pass, `stats` that of code generation; `quantize` and
+    `passes` as above, one of them at most.
     """
-    passes = pipeline(str(target), opt_level, quantize=quantize, builds=True)
-    return _compile(source, target, passes, timing, stats)
+    if passes is None:
+        passes = pipeline(str(target), opt_level, quantize=quantize, builds=True)
+    return _compile(source, target, for_target(passes, target), timing, stats)
+
+
+def for_target(passes: str, target: Target) -> str:
+    """The text of a pipeline, normalised; raises UsageError if a pass is for another target."""
+    parsed = Pipeline.parse(passes)
+    for each in parsed.passes():
+        own = getattr(each, "target", None)
+        if isinstance(own, Target) and str(own) != str(target):
+            raise UsageError(
+                f"the pass '{each.name()}' is for {own}, but the module is compiled for {target}; "
+                f"write {each.name()}{{target={target}}}"
+            )
+    return str(parsed)
 
 
 def _compile(

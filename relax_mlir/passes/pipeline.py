@@ -77,7 +77,11 @@ class Pipeline:
 
     def modules(self) -> set[str]:
         """The names of the Python modules that the passes are from."""
-        return {type(each).__module__ for each in _passes(self.root)}
+        return {type(each).__module__ for each in self.passes()}
+
+    def passes(self) -> Iterator[Pass]:
+        """This package's passes and those that were loaded, in order; not those of MLIR."""
+        return _passes(self.root)
 
     def __str__(self) -> str:
         return str(self.root)

@@ -41,6 +41,13 @@ def arguments() -> argparse.ArgumentParser:
         "pipeline, as in mlir-legalize-ops",
     )
     add("--load-ops", action="append", default=[], metavar="FILE.py", help="add a file's operators")
+    add("--load-passes", action="append", default=[], metavar="FILE.py", help="add a file's passes")
+    add(
+        "--pass-pipeline",
+        metavar="TEXT",
+        help="run these passes and no others, whatever -O says, as in "
+        "'builtin.module(relax-legalize-ops,...,relax-to-host)'",
+    )
     add("--print-pipeline", action="store_true", help="print the passes and what each ensures")
     add("--remarks", action="store_true", help="compile afresh and tell which rules refused what")
     add("--stats", action="store_true", help="compile afresh and tell where the time went")
@@ -58,11 +65,10 @@ def run(args: argparse.Namespace) -> int:
     if args.opt_level not in OPT_LEVELS:
         known = ", ".join(map(str, OPT_LEVELS))
         raise UsageError(f"unknown optimisation level {args.opt_level}; levels are {known}")
-    if args.load_ops:
-        from relax_mlir.dialects import load_operators  # brings MLIR
-
-        for source in args.load_ops:
-            load_operators(source)
+    if args.pass_pipeline is not None and (args.quantize or args.print_pipeline):
+        other = "--quantize" if args.quantize else "--print-pipeline"
+        raise UsageError(f"--pass-pipeline names all passes; it does not go with {other}")
+    _load(args)
     if args.print_pipeline:
         builds = args.emit == "so"
         text = narrate(args.target, args.opt_level, args.quantize, builds)
@@ -73,6 +79,20 @@ def run(args: argparse.Namespace) -> int:
     else:
         write_output(args.output or "-", _stage(args))
     return 0
+
+
+def _load(args: argparse.Namespace) -> None:
+    """Makes the operators and passes of files known."""
+    if args.load_ops:
+        from relax_mlir.dialects import load_operators  # brings MLIR, as the next one does
+
+        for source in args.load_ops:
+            load_operators(source)
+    if args.load_passes:
+        from relax_mlir.passes import load_passes
+
+        for source in args.load_passes:
+            load_passes(source)
 
 
 def _output(args: argparse.Namespace) -> str:
@@ -94,14 +114,15 @@ def _shared_object(args: argparse.Namespace) -> Sequence[bytes | memoryview]:
     text = _text(args.input)
     target = Target.parse(args.target)
     if not (args.stats or args.remarks):
-        use_cache, scheme = not args.no_cache, args.quantize
-        path = compile_to_file(text, target, args.opt_level, use_cache, quantize=scheme)
+        options = {"quantize": args.quantize, "passes": args.pass_pipeline}
+        path = compile_to_file(text, target, args.opt_level, not args.no_cache, **options)
         with path.open("rb") as file:  # mapped, not read: it may be as large as its constants
             return [memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))]
     timing, stats = Timing(), BuildStats()
     source = Source(text, args.input)
     with detailed(args.remarks):
-        parts = compile_to_parts(source, target, args.opt_level, timing, stats, args.quantize)
+        chosen = (args.quantize, args.pass_pipeline)
+        parts = compile_to_parts(source, target, args.opt_level, timing, stats, *chosen)
     if args.stats:
         print(
             f"{timing.report()}\ncode generation: {stats}\n{sum(map(len, parts))} bytes",
@@ -114,13 +135,15 @@ def _stage(args: argparse.Namespace) -> str:
     """The module after the passes up to the stage that is asked for."""
     from relax_mlir.bindings import ir
     from relax_mlir.codegen import building
+    from relax_mlir.compiler import for_target
     from relax_mlir.diagnostics import detailed, parse_module
     from relax_mlir.dialects import make_context
     from relax_mlir.passes import Pipeline
     from relax_mlir.target import Target
 
     target = Target.parse(args.target)
-    passes = pipeline(args.target, args.opt_level, quantize=args.quantize)
+    passes = args.pass_pipeline or pipeline(args.target, args.opt_level, quantize=args.quantize)
+    passes = for_target(passes, target)
     prefix = passes if args.emit == "llvm" else _prefix(passes, args.emit)
     text = _text(args.input)
     with make_context(), ir.Location.unknown(), detailed(args.remarks):

@@ -48,6 +48,13 @@ def arguments() -> argparse.ArgumentParser:
         action="store_true",
         help="run MLIR text in NumPy without compiling it, to see what it means",
     )
+    add(
+        "--load-ops",
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="with --interpret: add a file's operators",
+    )
     add("--function", default="main", metavar="NAME", help="the function to call (default: main)")
     add("--input", action="append", default=[], metavar="INPUT", help="the next argument")
     add("--output", action="append", default=[], metavar="FILE.npy", help="the next result's file")
@@ -72,7 +79,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--threads is {args.threads}; expects 1 or more")
     if args.seed < 0:
         raise UsageError(f"--seed is {args.seed}; expects 0 or more")
-    executable = _interpret(args.module) if args.interpret else _load(args.module)
+    if args.load_ops and not args.interpret:
+        raise UsageError("--load-ops is for --interpret; a compiled module needs no operators")
+    executable = _interpret(args.module, args.load_ops) if args.interpret else _load(args.module)
     if args.list:
         write_output("-", "".join(f"{executable[name]}\n" for name in executable.functions))
         return 0
@@ -102,13 +111,15 @@ def _load(name: str) -> "Executable":
     return load(name)
 
 
-def _interpret(name: str) -> "interpreter.Interpreted":
+def _interpret(name: str, operators: Sequence[str]) -> "interpreter.Interpreted":
     from relax_mlir.bindings import ir
     from relax_mlir.diagnostics import parse_module
-    from relax_mlir.dialects import make_context
+    from relax_mlir.dialects import load_operators, make_context
     from relax_mlir.interpreter import interpret
     from relax_mlir.tools.files import read_input
 
+    for source in operators:
+        load_operators(source)
     with make_context(), ir.Location.unknown():
         return interpret(parse_module(read_input(name)))
 

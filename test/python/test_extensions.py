@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import relax_mlir
@@ -14,6 +15,7 @@ from relax_mlir import compiler, extensions
 from relax_mlir.dialects import load_operators
 from relax_mlir.errors import UsageError
 from relax_mlir.passes import load_passes
+from relax_mlir.pipelines import pipeline
 from relax_mlir.target import Target
 
 OPERATOR = """
@@ -75,7 +77,11 @@ def test_a_changed_operator_is_compiled_anew_and_an_unknown_one_is_refused(tmp_p
     assert done.returncode == 1
     assert "model.mlir:4:8: error: " in done.stderr
     assert "graph.own_times" in done.stderr
-    for tool in (["relax_compile", "-o", "m.so"], ["relax_opt", "--relax-legalize-ops"]):
+    for tool in (
+        ["relax_compile", "-o", "m.so"],
+        ["relax_opt", "--relax-legalize-ops"],
+        ["relax_run", "--interpret", "--list"],
+    ):
         options = ["model.mlir", *tool[1:], "--load-ops", "own_times.py"]
         done = run(tmp_path, "-m", f"relax_mlir.tools.{tool[0]}", *options)
         assert done.returncode == 0, done.stderr
@@ -151,6 +157,29 @@ def test_results_depend_on_the_passes_from_outside_that_run(tmp_path: Path) -> N
     file.write_text(PASS + "    # changed")
     assert key("cse") == without
     assert key(nested) != before
+
+
+DIFFERENCE = """
+!x = tensor<?xf32, #graph.shape<["n"]>>
+func.func @main(%x: !x {graph.name = "x"}, %y: !x {graph.name = "y"}) -> !x {
+  %0 = "graph.subtract"(%x, %y) : (!x, !x) -> !x
+  return %0 : !x
+}
+"""
+
+
+def test_a_pipeline_of_ones_own_is_compiled_and_kept_apart() -> None:
+    load_passes(str(Path(__file__).parents[1] / "lib" / "test_passes.py"))
+    default = pipeline(opt_level=1)
+    swapped = default.replace("relax-legalize-ops", "test-swap-subtraction,relax-legalize-ops")
+    x, y = np.arange(5, dtype=np.float32), np.full(5, 2, np.float32)
+    for passes, expected in ((None, x - y), (default, x - y), (swapped, y - x)):
+        exe = relax_mlir.compile(DIFFERENCE, opt_level=1, passes=passes)
+        np.testing.assert_array_equal(exe["main"](x, y), expected)
+    with pytest.raises(UsageError, match="passes that are given are all that run"):
+        relax_mlir.compile(DIFFERENCE, passes=default, without=["plan-memory"])
+    with pytest.raises(UsageError, match=r"'relax-schedule' is for aarch64.*; write relax-sch"):
+        relax_mlir.compile(DIFFERENCE, passes=pipeline("aarch64"))
 
 
 @pytest.mark.parametrize(
