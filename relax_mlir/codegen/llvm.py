@@ -6,6 +6,7 @@ modules use several cores.
 
 import atexit
 import hashlib
+import io
 import os
 import pickle
 import re
@@ -21,6 +22,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
 
+from relax_mlir.codegen.bounded_pipe import BoundedPipe
 from relax_mlir.codegen.llvm_bfloat import move_as_integers
 from relax_mlir.codegen.llvm_floats import spell_floats
 from relax_mlir.errors import CompileError
@@ -29,6 +31,8 @@ from relax_mlir.target import Target
 MAX_WORKERS = 16  # each takes some 100 MB while it lives
 IDLE_SECONDS = 60.0  # after which a worker leaves
 EXIT_SECONDS = 2.0  # in which a process ends that has closed its pipe
+PIPE_SECONDS = 60.0  # in which it goes on with a job or an answer that it has begun
+MAX_STARTS = 3  # of workers that leave, as if they had no jobs, before they have done one
 _WORKER = Path(__file__).with_name("worker.py")
 _MODES = {"preservesign": "preserve-sign", "positivezero": "positive-zero"}
 
@@ -147,8 +151,9 @@ class _Worker:
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.jobs: IO[bytes] = self.process.stdin
-        self.answers: IO[bytes] = self.process.stdout
+        self.jobs = io.BufferedWriter(BoundedPipe(self.process.stdin, PIPE_SECONDS))
+        self.from_worker = BoundedPipe(self.process.stdout, PIPE_SECONDS)
+        self.answers = io.BufferedReader(self.from_worker)
 
     def ask(self, job: dict[str, Any]) -> dict[str, Any] | None:
         """The answer to a job: an error with LLVM's last words if it stops.
@@ -158,6 +163,7 @@ class _Worker:
         try:
             pickle.dump(job, self.jobs, protocol=pickle.HIGHEST_PROTOCOL)
             self.jobs.flush()
+            self.from_worker.patient = True
             return pickle.load(self.answers)
         except Exception as error:  # pickle raises any when it reads what is none, or half of one
             return self._failure(error)
@@ -192,7 +198,10 @@ class _Worker:
         for stream in (self.jobs, self.answers, self.log):
             try:
                 stream.close()
-            except BrokenPipeError:  # what was still to be sent has no reader any more
+            except (
+                BrokenPipeError,
+                TimeoutError,
+            ):  # what was still to be sent has no reader any more
                 continue
 
 
@@ -212,11 +221,14 @@ class _Pool:
 
     def run(self, job: dict[str, Any]) -> dict[str, Any]:
         """The answer to a job, by a worker that waits for one or a new one."""
-        answer = None
+        answer, starts = None, 0
         while answer is None:
             with self.lock:
                 worker = self.idle.pop() if self.idle else None
-            worker = worker or _Worker()
+            if worker is None:
+                if starts == MAX_STARTS:
+                    return {"error": f"{starts} processes in a row stopped without an answer"}
+                worker, starts = _Worker(), starts + 1
             try:
                 answer = worker.ask(job)
             except BaseException:

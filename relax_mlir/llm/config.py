@@ -213,8 +213,10 @@ def _gguf_rope_factors(file: GgufFile, fields: Fields, head_dim: int) -> tuple[f
     scale, half = _gguf_rope_scale(fields), head_dim // 2
     if "rope_freqs.weight" not in file.tensors:
         return None if scale == 1 else (scale,) * half
-    factors = file.raw("rope_freqs.weight").to_f32()
-    if factors.shape != (half,) or not (factors > 0).all():
+    # The shape first: decoding takes memory for as many elements as the file claims.
+    fits = file.tensors["rope_freqs.weight"].shape == (half,)
+    factors = file.raw("rope_freqs.weight").to_f32() if fits else None
+    if factors is None or not (factors > 0).all():
         raise fields.refuse(f"'rope_freqs.weight' holds no {half} positive numbers")
     return tuple((scale * factors.astype(np.float64)).tolist())
 

@@ -114,7 +114,9 @@ KILLED = "import os; os.kill(os.getpid(), 9)"
         (b"hello, this is no pickle\n", ENDLESS, "did not answer as expected: "),
         (b"\x80\x05garbage.\n", ENDLESS, "did not answer as expected: "),
         (b"\x80\x05\x95\xff\x00\x00\x00\x00\x00\x00\x00}", KILLED, "stopped with status -9"),
+        (b"\x80\x05\x95\xff\x00\x00", ENDLESS, "did not answer as expected: TimeoutError"),
         (b"", KILLED, "stopped with status -9: no message"),
+        (b"", "sys.exit(0)", "3 processes in a row stopped without an answer"),
         (b"", "raise MemoryError('too much')", "stopped with status 1: MemoryError: too much"),
     ],
 )
@@ -125,12 +127,33 @@ def test_workers_that_fail(
     pool = llvm._Pool()
     with monkeypatch.context() as patch:
         patch.setattr(llvm, "EXIT_SECONDS", 0.3)
+        patch.setattr(llvm, "PIPE_SECONDS", 0.3)
         patch.setattr(llvm, "_current", [pool])
         patch.setattr(llvm, "_WORKER", tmp_path / "worker.py")
-        with pytest.raises(CompileError, match=f"cannot compile 'f' for native: the .*{message}"):
+        with pytest.raises(CompileError, match=f"cannot compile 'f' for native: .*{message}"):
             compile_llvm(GOOD, NATIVE)
     assert pool.idle == []
     assert compile_llvm(GOOD, NATIVE)
+
+
+def test_a_worker_that_reads_no_job_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "worker.py").write_text("import time; time.sleep(99)")
+    monkeypatch.setattr(llvm, "EXIT_SECONDS", 0.1)
+    monkeypatch.setattr(llvm, "PIPE_SECONDS", 0.3)
+    monkeypatch.setattr(llvm, "_current", [llvm._Pool()])
+    monkeypatch.setattr(llvm, "_WORKER", tmp_path / "worker.py")
+    with pytest.raises(CompileError, match=r"'f' for native: .*TimeoutError"):
+        compile_llvm(GOOD + "; " + "x" * (1 << 20), NATIVE)
+
+
+def test_an_answer_may_take_longer_than_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llvm, "PIPE_SECONDS", 0.02)  # a worker takes longer to start
+    pool = llvm._Pool()
+    monkeypatch.setattr(llvm, "_current", [pool])
+    assert compile_llvm(GOOD, NATIVE)
+    pool.close()
 
 
 def test_threads_share_the_workers() -> None:

@@ -106,6 +106,15 @@ def test_gguf_rope_factors(tmp_path, weights):
     assert LlamaConfig.from_gguf(GgufFile.open(path)).rope_factors == (2.0,) * 8
 
 
+@pytest.mark.parametrize("shape", [(CONFIG.head_dim // 2 + 1,), (1 << 8, 1 << 8)])
+def test_gguf_rope_factors_of_a_wrong_shape_are_not_read(tmp_path, weights, monkeypatch, shape):
+    stored = {**weights, "rope_freqs": np.ones(shape, np.float32)}
+    file = GgufFile.open(write_gguf(tmp_path / "m.gguf", stored))
+    monkeypatch.setattr(GgufFile, "raw", lambda *_: pytest.fail("was read"))
+    with pytest.raises(ModelError, match=r"m.gguf.*'rope_freqs.weight' holds no 8 positive"):
+        LlamaConfig.from_gguf(file)
+
+
 @pytest.mark.parametrize(
     ("entries", "factor"),
     [
