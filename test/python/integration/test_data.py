@@ -152,3 +152,42 @@ def test_a_constant_of_64_megabytes_takes_no_memory(tmp_path: Path):
     assert data.index(first) % 4096 == 0
     result = relax_mlir.load(path)["main"](np.zeros((1, 1024), np.float32))
     np.testing.assert_array_equal(result.ravel(), np.arange(1 << 24, dtype=np.float32))
+
+
+def test_processes_share_the_pages_of_constants(tmp_path: Path):
+    count = 1 << 18
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(
+            f"""func.func @main(%x: tensor<{count}xf32>) -> tensor<{count}xf32> {{
+              %0 = arith.constant dense<0.0> : tensor<{count}xf32>
+              %1 = "graph.add"(%0, %x) : (tensor<{count}xf32>, tensor<{count}xf32>)
+                -> tensor<{count}xf32>
+              return %1 : tensor<{count}xf32>
+            }}"""
+        )
+        array = np.arange(count, dtype=np.float32)
+        constant = module.body.operations[0].entry_block.operations[0]
+        constant.attributes["value"] = ir.DenseElementsAttr.get(array)
+        path = tmp_path / "shared.so"
+        relax_mlir.compile(module).save(path)
+    made = relax_mlir.load(path)
+    np.testing.assert_array_equal(made["main"](np.zeros(count, np.float32)), array)
+    mapped = [m for m in _mappings(path.stat().st_ino) if m["Size"] >= array.nbytes >> 10]
+    (data,) = mapped
+    assert data["Rss"] >= array.nbytes >> 10  # kB, read by the call
+    assert data["Anonymous"] == 0  # no page is a copy: all are the kernel's of the file
+
+
+def _mappings(inode: int) -> list[dict[str, int]]:
+    """The numbers that the kernel has of each mapping of a file into this process, in kB."""
+    found: list[dict[str, int]] = []
+    wanted = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        words = line.split()
+        if not words[0].endswith(":"):
+            wanted = words[4] == str(inode)
+            if wanted:
+                found.append({})
+        elif wanted and words[-1] == "kB":
+            found[-1][words[0][:-1]] = int(words[1])
+    return found
