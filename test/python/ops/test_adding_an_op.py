@@ -1,4 +1,4 @@
-"""The steps of docs/adding_an_op.md, done to a copy of the sources."""
+"""The steps of docs/adding_an_op.md, done to a copy of the sources and outside of them."""
 
 import os
 import re
@@ -12,16 +12,21 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPERATOR = "LeakyReluOp"
 
 
-def _run(command: list[str], folder: Path) -> None:
+def _run(command: list[str], *path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", *command],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder)},
+        cwd=path[0],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path))},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def _blocks() -> list[str]:
+    page = (ROOT / "docs" / "adding_an_op.md").read_text()
+    return [text for _, text in BLOCK.findall(page)]
 
 
 def test_the_page_adds_an_operator(tmp_path: Path) -> None:
@@ -33,8 +38,7 @@ def test_the_page_adds_an_operator(tmp_path: Path) -> None:
             shutil.copytree(source, target, symlinks=True, ignore=ignored)
         else:
             shutil.copy(source, target)
-    page = (ROOT / "docs" / "adding_an_op.md").read_text()
-    (invalid, operator, meaning, program, numbers) = [text for _, text in BLOCK.findall(page)]
+    invalid, operator, meaning, program, numbers, *_ = _blocks()
     dialect = tmp_path / "dialects" / "graph"
     for path, text in (
         (dialect / "nn.py", operator),
@@ -53,3 +57,15 @@ def test_the_page_adds_an_operator(tmp_path: Path) -> None:
     _run(
         ["pytest", "-q", *files, "-k", "leaky or legalization", "-p", "no:cacheprovider"], tmp_path
     )
+
+
+def test_the_page_adds_an_operator_in_a_package_of_its_own(tmp_path: Path) -> None:
+    operator, numbers = _blocks()[5:]
+    (tmp_path / "own_cube.py").write_text(operator)
+    (tmp_path / "test_cube.py").write_text(numbers)
+    _run(["pytest", "-q", "test_cube.py", "-p", "no:cacheprovider"], tmp_path, ROOT)
+    module = re.search('MODULE = """\n(.*?)"""', numbers, re.DOTALL)
+    assert module is not None
+    (tmp_path / "cube.mlir").write_text(module[1])
+    options = ["cube.mlir", "--load-ops", "own_cube.py"]
+    _run(["relax_mlir.tools.relax_compile", *options, "-O1", "-o", "cube.so"], tmp_path, ROOT)
