@@ -68,8 +68,10 @@ class LowerCalls(Pass):
             for region_op in walk_ops(function, scf.ExecuteRegionOp):
                 if runs_once(region_op):
                     _dissolve(region_op)
+            liveness = Liveness(function, Memory(functions))
             for updating in _in_program_order(function, CallTirInplaceOp | CallOp | Loop):
-                _copy_updated(updating, function, functions)
+                if _copy_updated(updating, function, functions, liveness):
+                    liveness = Liveness(function, Memory(functions))
             for loop in walk_ops(function, scf.ForOp, scf.WhileOp):
                 _carry_in_buffers(loop, functions)
             _copy_back(function, functions)
@@ -100,19 +102,25 @@ def _in_program_order(function: func.FuncOp, kind: UnionType) -> list[ir.OpView]
 
 
 def _copy_updated(
-    op: ir.OpView, function: func.FuncOp, functions: Mapping[str, func.FuncOp]
-) -> None:
+    op: ir.OpView,
+    function: func.FuncOp,
+    functions: Mapping[str, func.FuncOp],
+    liveness: Liveness,
+) -> bool:
     """Has an op update copies of the operands whose own memory it must not write to.
 
-    A loop takes a copy once of what its rounds would have to copy each.
+    A loop takes a copy once of what its rounds would have to copy each. Returns whether there are
+    copies, so that `liveness` no longer holds.
     """
-    for index in _updated_operands(op, Memory(functions)):
-        liveness = Liveness(function, Memory(functions))
+    has_copied = False
+    for index in _updated_operands(op, liveness.memory):
         reason = _why_not_in_place(op, index, function, liveness)
         if reason is not None:
             name, value = op.operation.name, op.operation.operands[index]
             op.operation.operands[index] = _copy(op, value)
             remark(op.location, f"'{name}' copies operand {index} of '{value.type}', {reason}")
+            liveness, has_copied = Liveness(function, Memory(functions)), True
+    return has_copied
 
 
 def _updated_operands(op: ir.OpView, memory: Memory) -> list[int]:
