@@ -79,6 +79,8 @@ for name, command in {
     "FileCheck": f"{filecheck} --enable-var-scope",
     "exits": f"{sys.executable} {root}/test/lib/exits.py",
     "mlir-opt": mlir_opt or "mlir-opt",
+    # Comes with the bindings, and so is of their version; of our dialects it knows nothing.
+    "bindings-opt": tool("torch-mlir-opt") or "torch-mlir-opt",
 }.items():
     config.substitutions.append((rf"(?<![\w/.-]){name}(?![\w/.-])", command))
 config.substitutions += [("%PYTHON", python), ("%ROOT", root)]
