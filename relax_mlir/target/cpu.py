@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 
 from relax_mlir.target.errors import TargetError
 from relax_mlir.target.features import FLAGS
+from relax_mlir.target.implied import contradiction
 
 ARCHITECTURES = ("x86_64", "aarch64")
 VECTOR_BYTES = (4, 8, 16, 32, 64)
@@ -50,8 +51,8 @@ class Cpu:
     `traits` are what features do not tell, how fast it computes and reads memory: names of
     rows of tables which say what was measured on CPUs like it.
 
-    Raises TargetError for another architecture than those known, for vectors that the CPU does
-    not have, and for more registers than it has.
+    Raises TargetError for another architecture than those known, for a feature without one that it
+    implies, for vectors that the CPU does not have, and for more registers than it has.
     """
 
     arch: str
@@ -70,6 +71,9 @@ class Cpu:
                 f"no code is made for '{self.arch}' with the triple '{self.triple}'; architectures "
                 f"are {', '.join(ARCHITECTURES)}"
             )
+        against = contradiction(self.features)
+        if against is not None:
+            raise TargetError("no CPU has '{}' without '{}', which it implies".format(*against))
         widest, most = widest_vectors(self.arch, self.features)
         if self.vector_bytes not in VECTOR_BYTES or self.vector_bytes > widest:
             widths = ", ".join(str(width) for width in VECTOR_BYTES if width <= widest)

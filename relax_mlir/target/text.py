@@ -7,7 +7,6 @@ native@cuda:sm_90                   this machine, and a device
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
@@ -16,6 +15,7 @@ from relax_mlir.target.cpu import Caches, Cpu
 from relax_mlir.target.detect import native, native_caches
 from relax_mlir.target.device import Device, split_device
 from relax_mlir.target.errors import TargetError
+from relax_mlir.target.implied import changed
 from relax_mlir.target.known import NAMED, make_cpu
 
 _FEATURE = re.compile(r"-?[a-z0-9.]+(?:-[a-z0-9.]+)*")
@@ -43,7 +43,7 @@ def read(text: str) -> tuple[Cpu, Device | None]:
             "'+-feature' behind it"
         )
     arch, cpu, given = native() if name == "native" else _named(name)
-    made = make_cpu(arch, cpu, _changed(given, features))
+    made = make_cpu(arch, cpu, changed(arch, given, features))
     if name == "native":
         made = replace(made, caches=native_caches(made.caches))
     found: dict[str, Any] = {}
@@ -77,16 +77,6 @@ def spelled(name: str, host: Cpu, device: Device | None) -> str:
 def _named(name: str) -> tuple[str, str, tuple[str, ...]]:
     arch, cpu, names = NAMED[name]
     return arch, cpu, tuple(f"+{feature}" for feature in names)
-
-
-def _changed(features: Iterable[str], changes: Iterable[str]) -> tuple[str, ...]:
-    """Signed features with some added or taken away."""
-    chosen = {feature[1:]: feature[0] for feature in features}
-    for change in changes:
-        chosen[change.lstrip("-")] = "-" if change.startswith("-") else "+"
-    if chosen.get("amx-tile") != "+":  # LLVM, too, has the others only with it
-        chosen |= {feature: "-" for feature in chosen if feature.startswith("amx-")}
-    return tuple(sorted(sign + feature for feature, sign in chosen.items()))
 
 
 def _value(key: str, text: str, target: str) -> Any:

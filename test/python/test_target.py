@@ -118,9 +118,29 @@ def test_features_with_dashes_in_their_names() -> None:
     assert not without.host.has("amx-tile")
     assert without.host.has("avx512vl")
     assert not without.host.has("amx-bf16"), "LLVM has it only with amx-tile"
-    other = Target.parse("aarch64+-fp-armv8")
-    assert other.host.has("neon")
-    assert not other.host.has("fp-armv8")
+    other = Target.parse("aarch64-v8.2+-fullfp16+-rdm")
+    assert other.host.needs == ("dotprod", "fp-armv8", "lse", "neon")
+
+
+@pytest.mark.parametrize(
+    ("name", "gone"),
+    [
+        ("sapphirerapids+-avx2", "avx2 avx512f avx512bw avx512fp16 avx512vnni avxvnni"),
+        ("znver5+-fma", "fma avx512f avx512bf16 avx512vl"),
+        ("x86-64-v3+-sse4.1", "sse4.1 sse4.2 avx avx2 f16c fma"),
+        ("znver4+-avx512bw", "avx512bw avx512bf16 avx512vbmi2"),
+        ("x86-64-v4+-avx512f+avx2", "avx512f avx512cd"),
+    ],
+)
+def test_with_a_feature_goes_what_implies_it(name: str, gone: str) -> None:
+    """LLVM has no avx512f without fma, and code for both at once ended the process."""
+    assert not set(gone.split()) & set(Target.parse(name).host.needs)
+    assert Target.parse(name).host.has("ssse3")
+
+
+def test_a_feature_brings_what_it_implies() -> None:
+    assert {"avx512f", "fma", "avx2", "avx"} <= set(Target.parse("x86-64+avx512vl").host.needs)
+    assert Target.parse("x86-64-v4+-fma+avx512bw").host.has("fma")
 
 
 def test_every_family_has_a_row_of_blockings() -> None:
@@ -206,6 +226,10 @@ def test_a_device_alone_has_this_machine_as_its_host() -> None:
     [
         ("x86-64+vector-bytes=32", "vectors of 32 bytes are none of 'x86-64' .* 4, 8, 16"),
         ("x86-64-v4+-avx512vl+vector-bytes=64", "they may have 4, 8, 16, 32"),
+        ("x86-64-v4+features=avx512f/-fma", "no CPU has 'avx512f' without 'fma'"),
+        ("x86-64-v4+-sse2", "'\\+-sse2' leaves no 'sse2', which all code has for x86_64"),
+        ("x86-64+-sse", "'\\+-sse' leaves no 'sse'"),
+        ("aarch64+-fp-armv8", "'\\+-fp-armv8' leaves no 'fp-armv8'"),
         ("x86-64-v3+vector-bytes=24", "vectors of 24 bytes"),
         ("x86-64-v3+vector-bytes=wide", "'vector-bytes=wide' .* is no number"),
         ("x86-64-v3+registers=32", "32 vector registers .* 16 to 16"),

@@ -1,0 +1,79 @@
+"""Features that come with others: LLVM has one only with all those that it implies.
+
+To take one away takes away what implies it; code for a CPU with the others alone ends LLVM.
+Source: LLVM `X86.td`, `AArch64Features.td`.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from relax_mlir.target.errors import TargetError
+
+_IMPLIED: Mapping[str, tuple[str, ...]] = {
+    **{"sse2": ("sse",), "sse3": ("sse2",), "ssse3": ("sse3",), "sse4.1": ("ssse3",)},
+    **{"sse4.2": ("sse4.1",), "sse4a": ("sse3",), "fma4": ("avx", "sse4a"), "xop": ("fma4",)},
+    **dict.fromkeys(("aes", "gfni", "pclmul", "sha", "kl"), ("sse2",)),
+    **{"avx": ("sse4.2",), "vpclmulqdq": ("avx", "pclmul"), "vaes": ("avx2", "aes")},
+    **dict.fromkeys(("f16c", "fma", "avx2", "sm3"), ("avx",)),
+    **dict.fromkeys(("avxvnni", "avxifma", "avxneconvert", "avxvnniint8"), ("avx2",)),
+    **dict.fromkeys(("avxvnniint16", "sha512", "sm4"), ("avx2",)),
+    **{"cx16": ("cx8",), "widekl": ("kl",)},
+    **dict.fromkeys(("xsavec", "xsaveopt", "xsaves"), ("xsave",)),
+    "avx512f": ("avx2", "f16c", "fma"),
+    **dict.fromkeys(("avx512bw", "avx512cd", "avx512dq", "avx512ifma"), ("avx512f",)),
+    **dict.fromkeys(("avx512vl", "avx512vnni", "avx512vp2intersect"), ("avx512f",)),
+    "avx512vpopcntdq": ("avx512f",),
+    **dict.fromkeys(("avx512bf16", "avx512bitalg", "avx512fp16"), ("avx512bw",)),
+    **dict.fromkeys(("avx512vbmi", "avx512vbmi2"), ("avx512bw",)),
+    **dict.fromkeys(("amx-bf16", "amx-complex", "amx-fp16", "amx-fp8", "amx-int8"), ("amx-tile",)),
+    **dict.fromkeys(("amx-movrs", "amx-tf32"), ("amx-tile",)),
+    "amx-avx512": ("amx-tile", "avx10.2"),
+    "avx10.2": ("avx10.1",),
+    "avx10.1": (
+        *("avx512bf16", "avx512bitalg", "avx512cd", "avx512dq", "avx512fp16", "avx512ifma"),
+        *("avx512vbmi2", "avx512vbmi", "avx512vl", "avx512vnni", "avx512vpopcntdq"),
+    ),
+    **{"neon": ("fp-armv8",), "fullfp16": ("fp-armv8",), "dotprod": ("neon",), "rdm": ("neon",)},
+    **{"sve": ("fullfp16",), "sve2": ("sve",)},
+}
+_BASE = {"x86_64": ("sse", "sse2"), "aarch64": ("fp-armv8", "neon")}
+"""What functions pass floats in, so no code is without it."""
+
+
+def changed(arch: str, features: Iterable[str], changes: Iterable[str]) -> tuple[str, ...]:
+    """Signed features after changes: "avx2" adds it and what it implies, "-avx2" takes it away.
+
+    What implies a feature that is not there is not there. Raises TargetError if that takes away
+    what all code for the architecture has.
+    """
+    chosen = {feature[1:]: feature[0] for feature in features}
+    for missing in [name for name, sign in chosen.items() if sign == "-"]:
+        _remove(chosen, missing)
+    for change in changes:
+        if not change.startswith("-"):
+            chosen |= dict.fromkeys(_with_implied(change), "+")
+            continue
+        _remove(chosen, change[1:])
+        for base in _BASE[arch]:
+            if chosen.get(base) == "-":
+                raise TargetError(f"'+{change}' leaves no '{base}', which all code has for {arch}")
+    return tuple(sorted(sign + feature for feature, sign in chosen.items()))
+
+
+def contradiction(features: Iterable[str]) -> tuple[str, str] | None:
+    """A feature that is there and one it implies that is taken away; None if there is none."""
+    given = set(features)
+    for name in sorted(feature[1:] for feature in given if feature[0] == "+"):
+        for other in sorted(_with_implied(name)):
+            if f"-{other}" in given:
+                return name, other
+    return None
+
+
+def _with_implied(feature: str) -> set[str]:
+    """The feature and all that it implies."""
+    return {feature}.union(*(_with_implied(other) for other in _IMPLIED.get(feature, ())))
+
+
+def _remove(chosen: dict[str, str], feature: str) -> None:
+    chosen[feature] = "-"
+    chosen |= {name: "-" for name in chosen if feature in _with_implied(name)}
