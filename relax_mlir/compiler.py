@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from relax_mlir.analysis.untrusted import check_untrusted
 from relax_mlir.bindings import func, ir, llvm
 from relax_mlir.cache import cached
 from relax_mlir.codegen import BuildStats, building
@@ -33,6 +34,7 @@ def compile(
     libraries: Sequence[str] = (),
     quantize: str | None = None,
     passes: str | None = None,
+    untrusted: bool = False,
 ) -> Executable:
     """Compiles a module for a target and loads it.
 
@@ -43,13 +45,14 @@ def compile(
     the latter, `@main` takes what `@main_quantize` makes of its parameters. `passes` is the text of
     a pipeline that runs instead, whatever `opt_level` says; it has to leave host code and kernels,
     as that of `pipelines.pipeline` does, and its passes are for the same target. For passes of
-    one's own, see `passes.load_passes`.
+    one's own, see `passes.load_passes`. An `untrusted` module may have operators only, which check
+    what they are given: no libraries, no loops of its own over memory.
 
     Raises CompileError with located diagnostics if the module is wrong or cannot be compiled,
     UsageError for an unknown target, level, pass, library or scheme, a missing file, or `passes`
     beside what chooses others; PipelineError, which is one, for a text that is no pipeline.
     """
-    options = (use_cache, without, libraries, quantize, passes)
+    options = (use_cache, without, libraries, quantize, passes, untrusted)
     return load(compile_to_file(source, target, opt_level, *options))
 
 
@@ -62,6 +65,7 @@ def compile_to_file(
     libraries: Sequence[str] = (),
     quantize: str | None = None,
     passes: str | None = None,
+    untrusted: bool = False,
 ) -> Path:
     """Compiles as `compile` does and returns the path of the shared object in the cache."""
     if opt_level not in OPT_LEVELS:
@@ -69,6 +73,8 @@ def compile_to_file(
         raise UsageError(f"unknown optimisation level {opt_level}; levels are {known}")
     resolved = target if isinstance(target, Target) else Target.parse(target)
     read = read_source(source)
+    if untrusted:
+        check_untrusted(read.text)
     if passes is None:
         chosen = pipeline(str(resolved), opt_level, without, libraries, quantize, builds=True)
     elif without or libraries or quantize:

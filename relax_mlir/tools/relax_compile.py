@@ -50,6 +50,7 @@ def arguments() -> argparse.ArgumentParser:
     )
     add("--print-pipeline", action="store_true", help="print the passes and what each ensures")
     add("--remarks", action="store_true", help="compile afresh and tell which rules refused what")
+    add("--untrusted", action="store_true", help="refuse modules that could do harm")
     add("--stats", action="store_true", help="compile afresh and tell where the time went")
     return parser
 
@@ -68,6 +69,9 @@ def run(args: argparse.Namespace) -> int:
     if args.pass_pipeline is not None and (args.quantize or args.print_pipeline):
         other = "--quantize" if args.quantize else "--print-pipeline"
         raise UsageError(f"--pass-pipeline names all passes; it does not go with {other}")
+    if args.untrusted and (args.load_ops or args.load_passes):
+        other = "--load-ops" if args.load_ops else "--load-passes"
+        raise UsageError(f"{other} runs Python; it does not go with --untrusted")
     _load(args)
     if args.print_pipeline:
         builds = args.emit == "so"
@@ -111,7 +115,7 @@ def _shared_object(args: argparse.Namespace) -> Sequence[bytes | memoryview]:
     from relax_mlir.passes import Timing
     from relax_mlir.target import Target
 
-    text = _text(args.input)
+    text = _text(args)
     target = Target.parse(args.target)
     if not (args.stats or args.remarks):
         options = {"quantize": args.quantize, "passes": args.pass_pipeline}
@@ -145,7 +149,7 @@ def _stage(args: argparse.Namespace) -> str:
     passes = args.pass_pipeline or pipeline(args.target, args.opt_level, quantize=args.quantize)
     passes = for_target(passes, target)
     prefix = passes if args.emit == "llvm" else _prefix(passes, args.emit)
-    text = _text(args.input)
+    text = _text(args)
     with make_context(), ir.Location.unknown(), detailed(args.remarks):
         module = parse_module(text)
         Pipeline.parse(prefix).run(module)
@@ -170,15 +174,20 @@ def _prefix(passes: str, stage: str) -> str:
     return f"builtin.module({','.join(elements[: stems.index(wanted) + 1])})"
 
 
-def _text(name: str) -> str:
-    source = read_input(name)
-    if isinstance(source, str):
-        return source
-    from relax_mlir.diagnostics import parse_module
-    from relax_mlir.dialects import make_context
+def _text(args: argparse.Namespace) -> str:
+    """The text of the module; raises CompileError if it is untrusted and could do harm."""
+    source = read_input(args.input)
+    if isinstance(source, bytes):
+        from relax_mlir.diagnostics import parse_module
+        from relax_mlir.dialects import make_context
 
-    with make_context():
-        return str(parse_module(source))
+        with make_context():
+            source = str(parse_module(source))
+    if args.untrusted:
+        from relax_mlir.analysis.untrusted import check_untrusted
+
+        check_untrusted(source)
+    return source
 
 
 if __name__ == "__main__":

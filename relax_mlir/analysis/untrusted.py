@@ -1,0 +1,60 @@
+"""What stands in a module that could do anything: open libraries, address memory unchecked.
+
+Operators check the arrays that they are given; loops over memory, from which kernels are made, do
+not. So what is not known to be an operator, or structure around some, is refused.
+"""
+
+from relax_mlir.bindings import func, ir
+from relax_mlir.diagnostics import Diagnostic, compile_error, parse_module
+from relax_mlir.dialects import make_context
+from relax_mlir.dialects.tir import PrimFunc
+
+LIBRARIES = ("lib.function", "graph.call_dps_library")
+STRUCTURE = (
+    *("builtin.module", "func.func", "func.return", "arith.constant", "arith.cmpi", "tensor.dim"),
+    *("scf.execute_region", "scf.if", "scf.index_switch", "scf.for", "scf.while"),
+    *("scf.condition", "scf.yield"),
+)
+MEMORY = (
+    *("graph.alloc_storage", "graph.alloc_tensor", "graph.view", "graph.copy"),
+    *("graph.call_dps", "graph.call_tir", "graph.call_tir_inplace"),
+)
+"""What passes make of operators."""
+
+
+def check_untrusted(text: str) -> None:
+    """Raises CompileError, located, if a module, in a context of its own, could do harm."""
+    with make_context(), ir.Location.unknown():
+        if found := untrusted(parse_module(text).operation):
+            raise compile_error(found)
+
+
+def untrusted(root: ir.Operation) -> list[Diagnostic]:
+    """Finds the ops below `root` that are not for modules whose author is not trusted."""
+    found: list[Diagnostic] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        reason = _reason(op)
+        if reason is None:
+            return ir.WalkResult.ADVANCE
+        message = f"'{op.name}' op {reason}; untrusted modules have operators only"
+        found.append(Diagnostic.at(op.location, "error", message))
+        return ir.WalkResult.SKIP
+
+    root.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def _reason(op: ir.Operation) -> str | None:
+    """Why an op is refused, if it is."""
+    if op.name in LIBRARIES:
+        return "opens a library"
+    if isinstance(op.opview, func.FuncOp):
+        name = op.opview.name.value
+        if PrimFunc.is_prim_func(op.opview):
+            return f"'{name}' is a tensor program, which may address any memory"
+        if op.opview.is_external:
+            return f"'{name}' has no body"
+    elif op.name in MEMORY or not (op.name in STRUCTURE or op.name.startswith("graph.")):
+        return "may address any memory"
+    return None

@@ -1,0 +1,76 @@
+"""Modules of others: operators compile, whatever else there is does not."""
+
+import numpy as np
+import pytest
+
+import relax_mlir
+from relax_mlir.bindings import ir
+from relax_mlir.dialects import make_context
+from relax_mlir.errors import CompileError
+
+SEGMENTS = (
+    f"operandSegmentSizes = array<i32: 1{', 0' * 31}>, "
+    f"resultSegmentSizes = array<i32: 1{', 0' * 7}>"
+)
+CALLEE = f"{{callee = @wild, sym_args = #graph.shape<[]>, {SEGMENTS}}}"
+GOOD = f"""
+!x = tensor<?xf32, #graph.shape<["n"]>>
+func.func private @twice(%x: !x) -> !x attributes {{graph.facts = ["n <= 4"]}} {{
+  %0 = "graph.add"(%x, %x) : (!x, !x) -> !x
+  return %0 : !x
+}}
+func.func @main(%x: !x) -> !x {{
+  %0 = scf.execute_region -> !x {{
+    %1 = "graph.call"(%x) {{callee = @twice, {SEGMENTS}}} : (!x) -> !x
+    scf.yield %1 : !x
+  }} {{graph.dataflow}}
+  return %0 : !x
+}}
+"""
+BAD = """
+!x = tensor<4xf32>
+func.func private @wild(%x: !x, %out: !x) -> !x attributes {{
+    tir.prim_func, tir.num_outs = 1 : i64}} {{
+  return %out : !x
+}}
+func.func @main(%x: !x) -> !x {{
+  {}
+  return %0 : !x
+}}
+"""
+OPS = {
+    "graph.call_tir": f'"graph.call_tir"(%x) {CALLEE} : (!x) -> !x',
+    "graph.view": '"graph.view"(%x) : (!x) -> !x',
+    "tensor.insert": "tensor.insert %c into %x[%i] : !x",
+    "graph.call_dps_library": f'"graph.call_dps_library"(%x) {CALLEE} : (!x) -> !x',
+}
+
+
+def test_operators_are_compiled_and_facts_of_others_are_checked() -> None:
+    exe = relax_mlir.compile(GOOD, untrusted=True)
+    np.testing.assert_array_equal(exe["main"](np.ones(3, np.float32)), np.full(3, 2))
+    with pytest.raises(relax_mlir.errors.ExecutionError, match="n <= 4"):
+        exe["main"](np.ones(5, np.float32))
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_what_may_address_memory_is_refused(name: str) -> None:
+    setup = "%c = arith.constant 1.0 : f32\n  %i = arith.constant 99 : index\n  "
+    text = BAD.format(f"{setup}%0 = {OPS[name]}")
+    with pytest.raises(CompileError) as error:
+        relax_mlir.compile(text, untrusted=True)
+    wild, op = error.value.diagnostics
+    assert wild.message.startswith("'func.func' op 'wild' is a tensor program, which may address")
+    assert op.message.startswith(f"'{name}' op ")
+    assert text.splitlines()[op.line - 1].strip().startswith("%0 = ")
+
+
+def test_what_was_compiled_before_is_refused_too() -> None:
+    text = BAD.format(f"%0 = {OPS['graph.call_tir']}")
+    relax_mlir.compile(text)
+    with pytest.raises(CompileError, match="untrusted modules have operators only"):
+        relax_mlir.compile(text, untrusted=True)
+    with make_context():
+        module = ir.Module.parse(text)
+    with pytest.raises(CompileError, match="untrusted modules have operators only"):
+        relax_mlir.compile(module, untrusted=True)
