@@ -50,7 +50,7 @@ from relax_mlir.schedule.build.packed_weights import (
     ALONE,
     PAIRS,
     Groups,
-    moved,
+    biased,
     pack_weights_kernel,
     packed_type,
     panel_element,
@@ -341,7 +341,7 @@ def _panel_product(
     repeat = clone_body(use)
 
     def body(left: ir.Value, right: ir.Value, total: ir.Value) -> list[ir.Value]:
-        return repeat(left, moved(right, groups), total)
+        return repeat(left, biased(right, groups), total)
 
     summed = generic([lhs, packed], [zeros], maps, iterators, body)[0]
     flat_type = ir.RankedTensorType.get(

@@ -283,8 +283,8 @@ def across(
         lanes //= 2
         wrap = Uniform if lanes == 1 else Varying
         first, second = ([wrap(pair[i]) for pair in pairs] for i in (0, 1))
-        both = None if where is None else (wrap(where[0]), wrap(where[1]))
-        results, position = combiner.combine(first, second, both, lanes)
+        indices = None if where is None else (wrap(where[0]), wrap(where[1]))
+        results, position = combiner.combine(first, second, indices, lanes)
         lanes_of = [scalar(result) for result in results]
         positions = None if position is None else scalar(position)
     return [Uniform(x) for x in lanes_of]

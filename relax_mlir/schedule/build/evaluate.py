@@ -307,7 +307,7 @@ def _step_to(number: int, count: Index | None, step: Index) -> Index:
     """The distance to line `number` if it is one of `count`."""
     if count is None:
         return step
-    return loops.choose(loops.less(number, count), loops.value(step), loops.value(0))
+    return loops.select(loops.less(number, count), loops.value(step), loops.value(0))
 
 
 def _unread(operand: Operand) -> Lane:

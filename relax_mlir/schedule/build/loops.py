@@ -6,7 +6,7 @@ functions here fold what they can, so that a kernel with static shapes is emitte
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import TypeAlias, overload
 
 from relax_mlir.bindings import arith, ir, memref, scf, vector
 
@@ -123,7 +123,7 @@ def less(a: Index, b: Index) -> bool | ir.Value:
     return arith.cmpi(arith.CmpIPredicate.ult, value(a), value(b))
 
 
-def both(a: bool | ir.Value, b: bool | ir.Value) -> bool | ir.Value:
+def and_(a: bool | ir.Value, b: bool | ir.Value) -> bool | ir.Value:
     """Whether both hold."""
     if isinstance(a, bool) or isinstance(b, bool):
         known, other = (a, b) if isinstance(a, bool) else (b, a)
@@ -131,7 +131,7 @@ def both(a: bool | ir.Value, b: bool | ir.Value) -> bool | ir.Value:
     return arith.andi(a, b)
 
 
-def either(a: bool | ir.Value, b: bool | ir.Value) -> bool | ir.Value:
+def or_(a: bool | ir.Value, b: bool | ir.Value) -> bool | ir.Value:
     """Whether at least one holds."""
     if isinstance(a, bool) or isinstance(b, bool):
         known, other = (a, b) if isinstance(a, bool) else (b, a)
@@ -139,15 +139,16 @@ def either(a: bool | ir.Value, b: bool | ir.Value) -> bool | ir.Value:
     return arith.ori(a, b)
 
 
-def choose(condition: bool | ir.Value, then: ir.Value, otherwise: ir.Value) -> ir.Value:
-    """One of two values."""
-    if isinstance(condition, bool):
-        return then if condition else otherwise
-    return arith.select(condition, then, otherwise)
+@overload
+def select(condition: bool | ir.Value, then: ir.Value, otherwise: ir.Value) -> ir.Value: ...
 
 
-def pick(condition: bool | ir.Value, then: Index, otherwise: Index) -> Index:
-    """One of two numbers."""
+@overload
+def select(condition: bool | ir.Value, then: Index, otherwise: Index) -> Index: ...
+
+
+def select(condition: bool | ir.Value, then: Index, otherwise: Index) -> Index:
+    """`then` if the condition holds, else `otherwise`: values of any type, or indices."""
     if isinstance(condition, bool):
         return then if condition else otherwise
     return arith.select(condition, value(then), value(otherwise))

@@ -1,15 +1,14 @@
-"""Weights in panels, the layout that matmul kernels read fastest.
+"""Packed weights: the panels that matmul kernels read.
 
     weights[n, k]  ->  packed[ceil(n / columns), k, columns]
     packed[p, k, j] = weights[p * columns + j, k]
 
-or, for kernels that multiply groups of g neighbours along k (pairs of bf16 numbers, and integers),
+or, for kernels that multiply groups of g elements along k (pairs of bf16, 8-bit integers),
 
     weights[n, k]  ->  packed[ceil(n / columns), ceil(k / g), columns, g]
     packed[p, k, j, i] = weights[p * columns + j, g * k + i]
 
-What lies past the last row, or past the end of k, is zero. 8-bit integers may be moved by 128:
-their top bit is flipped.
+Rows and k are padded with zeros. 8-bit integers may be biased by 128: their top bit is flipped.
 """
 
 from dataclasses import dataclass
@@ -33,10 +32,10 @@ TOP_BIT = -128
 
 @dataclass(frozen=True)
 class Groups:
-    """How many neighbours along k lie together, and whether the top bits of numbers are flipped."""
+    """How many elements along k are next to each other, and whether their top bits are flipped."""
 
     size: int = 1
-    is_moved: bool = False
+    is_biased: bool = False
 
 
 ALONE = Groups()
@@ -62,22 +61,22 @@ def packed_type(
 def panel_element(
     packed: ir.Value, row: ir.Value, k: ir.Value, columns: int, groups: Groups
 ) -> ir.Value:
-    """The element of weights[n, k] at `row` and `k`, out of a tensor of `packed_type`."""
+    """The element (row, k) of weights[n, k], read from a tensor of `packed_type`."""
     width = index(columns)
     panel = arith.DivUIOp(row, width).result
     column = arith.RemUIOp(row, width).result
     if groups.size == 1:
         return tensor.ExtractOp(packed, [panel, k, column]).result
     size = index(groups.size)
-    group, place = arith.DivUIOp(k, size).result, arith.RemUIOp(k, size).result
-    return moved(tensor.ExtractOp(packed, [panel, group, column, place]).result, groups)
+    group, position = arith.DivUIOp(k, size).result, arith.RemUIOp(k, size).result
+    return biased(tensor.ExtractOp(packed, [panel, group, column, position]).result, groups)
 
 
-def moved(number: ir.Value, groups: Groups) -> ir.Value:
-    """A number as it is packed, from what it is, or what it is, from how it is packed."""
-    if not groups.is_moved:
-        return number
-    return arith.XOrIOp(number, scalar(number.type, TOP_BIT)).result
+def biased(element: ir.Value, groups: Groups) -> ir.Value:
+    """An element as it is packed, from its value, or the other way round: flips the top bit."""
+    if not groups.is_biased:
+        return element
+    return arith.XOrIOp(element, scalar(element.type, TOP_BIT)).result
 
 
 def pack_weights_kernel(
@@ -113,14 +112,14 @@ def pack_weights_kernel(
             at = {"n": row, "k": k}
             value = tensor.ExtractOp(source, [at[letter] for letter in layout]).result
             zero = scalar(weights.element, 0)
-            return arith.SelectOp(inside, moved(value, groups), zero).result
+            return arith.SelectOp(inside, biased(value, groups), zero).result
 
         result = generic([], [out], [affine_map(rank, range(rank))], [PARALLEL] * rank, element)
         return kernel.finish(*result)
 
 
-def _inside(place: ir.Value, count: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """Whether a place is one of `count`, and the place itself or else the last one."""
-    inside = arith.CmpIOp(arith.CmpIPredicate.ult, place, count).result
+def _inside(position: ir.Value, count: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """Whether a position is below `count`, and the position clamped to the last one."""
+    inside = arith.CmpIOp(arith.CmpIPredicate.ult, position, count).result
     last = arith.SubIOp(count, index(1)).result
-    return inside, arith.MinUIOp(place, last).result
+    return inside, arith.MinUIOp(position, last).result

@@ -46,7 +46,7 @@ def _exchange(rows: list[ir.Value]) -> list[ir.Value]:
         return rows
     pairs = list(zip(rows[::2], rows[1::2], strict=True))
     even, odd = (_exchange([_every_second(*p, _BLOCK, part) for p in pairs]) for part in range(2))
-    return [x for both in zip(even, odd, strict=True) for x in both]
+    return [x for and_ in zip(even, odd, strict=True) for x in and_]
 
 
 def _every_second(a: ir.Value, b: ir.Value, size: int, odd: int) -> ir.Value:

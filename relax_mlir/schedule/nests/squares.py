@@ -62,7 +62,7 @@ class Squares:
             few = loops.less(extent, _FEW_ROWS) if self.has_masks else True
             loops.if_else(few, lambda: emit(gathered), lambda: emit(self._parts))
 
-        fits = loops.both(loops.less(lanes - 1, extent), loops.less(lanes - 1, width))
+        fits = loops.and_(loops.less(lanes - 1, extent), loops.less(lanes - 1, width))
         loops.if_else(fits, squares, parts)
 
     def _whole(self, point: Point, first: Index, start: Index, stop: Index, fetches: bool) -> None:

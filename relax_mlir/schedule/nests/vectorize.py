@@ -247,7 +247,7 @@ class NestEmitter:
             emit = self._whole_or_masked(width, certain, (start, begin, stop), vector)
             loops.if_else(is_used, emit)
             after = loops.minimum(loops.add(begin, width), stop)
-            begin = loops.pick(is_used, after, begin)
+            begin = loops.select(is_used, after, begin)
             width //= 2
 
     def _whole_or_masked(

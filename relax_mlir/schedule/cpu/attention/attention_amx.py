@@ -21,7 +21,6 @@ from relax_mlir.schedule.build.loops import (
     Index,
     add,
     broadcast,
-    choose,
     for_range,
     if_else,
     less,
@@ -30,8 +29,8 @@ from relax_mlir.schedule.build.loops import (
     minimum,
     mod,
     mul,
-    pick,
     scratch,
+    select,
     splat,
     store,
     sub,
@@ -176,8 +175,8 @@ class TileKeys:
 
         if_else(is_few, lambda: for_range(0, count, 1, one))
         copy = memref.cast(keys.buffer.type, self.few)
-        stride = keys.stride if keys.stride == depth else pick(is_few, depth, keys.stride)
-        return Left(choose(is_few, copy, keys.buffer), pick(is_few, 0, keys.offset), stride)
+        stride = keys.stride if keys.stride == depth else select(is_few, depth, keys.stride)
+        return Left(select(is_few, copy, keys.buffer), select(is_few, 0, keys.offset), stride)
 
     def _finish_scores(self, start: Index, count: Index) -> None:
         """Masks scores where any is to be, and scales them if that comes first."""

@@ -18,7 +18,6 @@ from relax_mlir.schedule.build.loops import (
     add,
     broadcast,
     ceil_div,
-    choose,
     floor_div,
     for_range,
     less,
@@ -27,6 +26,7 @@ from relax_mlir.schedule.build.loops import (
     mod,
     mul,
     scratch,
+    select,
     splat,
     store,
     sub,
@@ -272,7 +272,7 @@ def pair_values(
         first = mul(pair, 2)
         is_there, key = less(first, add(last, 1)), key_at(minimum(first, last))
         zero = splat(0.0, two, half)
-        keep(pair, [lambda column: choose(is_there, key(column), zero), lambda _: zero])
+        keep(pair, [lambda column: select(is_there, key(column), zero), lambda _: zero])
 
     complete = minimum(pairs, floor_div(add(last, 1), 2))
     for_range(0, complete, 1, whole)

@@ -39,8 +39,8 @@ from relax_mlir.schedule.cpu.product.packing import Matrix
 from relax_mlir.schedule.cpu.product.sides import (
     convert_of,
     epilogue_of,
-    kept_extent,
     prepare_program,
+    sliced_extent,
 )
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Cpu
@@ -349,7 +349,7 @@ def _problem(
         padding=convolution.padding,
         padded=convolution.padded,
         algebraic=convolution.algebraic,
-        filters=kept_extent(kernel, [contraction], contraction.rows, shape, -3),
+        filters=sliced_extent(kernel, [contraction], contraction.rows, shape, -3),
         image=image,
         initial=contraction.initial,
         epilogue=epilogue_of(kernel, blocking, [contraction], shape),

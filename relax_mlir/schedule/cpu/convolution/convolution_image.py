@@ -2,7 +2,7 @@
 
     copy[row, block of channels, column, channel] = image[channel, row - top, column - left]
 
-A block is as many channels as `Blocking.channels_together` says: one, so that rows are copied as
+A block is as many channels as `Blocking.channel_block` says: one, so that rows are copied as
 they are, or a vector of them, by transposing squares. Of the last block, channels that the image
 does not have are never read.
 """
@@ -44,8 +44,8 @@ class CopiedImage:
     @staticmethod
     def line_of(blocking: Blocking, problem: Problem, columns: Index) -> Index:
         """The numbers of a row."""
-        blocks = ceil_div(problem.channels, blocking.channels_together)
-        return mul(blocks, columns, blocking.channels_together)
+        blocks = ceil_div(problem.channels, blocking.channel_block)
+        return mul(blocks, columns, blocking.channel_block)
 
     def copy(self, batch: Sequence[Index], row: Index, column: Index, rows: Index) -> None:
         """Copies what so many rows and all columns see, from a place of the result on.
@@ -53,7 +53,7 @@ class CopiedImage:
         Row i of the copy is row `row * stride + i - top` of the image; others than those of the
         image are not written.
         """
-        problem, together = self.problem, self.blocking.channels_together
+        problem, together = self.problem, self.blocking.channel_block
         pitch, line = self.pitch, self.line
         image = problem.image(batch)
         (height, width), (top, left) = problem.sizes, problem.padding
@@ -63,7 +63,7 @@ class CopiedImage:
         skipped = minimum(above(left, first_column), self.columns) if problem.padded else 0
         right = minimum(self.columns, above(add(width, left), first_column))
         kept = above(right, skipped)
-        ahead = self.blocking.family.convolutions.channels_ahead
+        ahead = self.blocking.family.convolutions.prefetched_channels
 
         def source(i: Index, c: Index) -> Index:
             start = add(image.offset, mul(c, image.channel_stride))
@@ -93,7 +93,7 @@ class CopiedImage:
     @property
     def pitch(self) -> Index:
         """The numbers of a block of channels in one row."""
-        return mul(self.columns, self.blocking.channels_together)
+        return mul(self.columns, self.blocking.channel_block)
 
     @property
     def line(self) -> Index:

@@ -66,7 +66,7 @@ def _split(blocking: Blocking, problem: Problem) -> _Blocks:
     """Cuts the result so that what a task sees of the image fits the cache, into enough tasks."""
     (high, wide), (down, right) = problem.extents, problem.strides
     height, width = problem.places
-    channels = round_up(maximum(problem.channels, 1), blocking.channels_together)
+    channels = round_up(maximum(problem.channels, 1), blocking.channel_block)
     images = maximum(mul(1, *problem.batch), 1)
     tile, sizes = blocking.rows, blocking.family.convolutions
     across = floor_div(above(floor_div(patch_elements(blocking), mul(channels, high)), wide), right)
@@ -81,7 +81,7 @@ def _split(blocking: Blocking, problem: Problem) -> _Blocks:
     fitting = floor_div(patch_elements(blocking), mul(channels, copied))
     fitting = add(floor_div(above(fitting, high), down), 1)
     wanted = ceil_div(sizes.tasks, mul(images, maximum(column_blocks, 1)))
-    wanted = minimum(wanted, ceil_div(height, sizes.least_rows))
+    wanted = minimum(wanted, ceil_div(height, sizes.min_rows))
     row_blocks = maximum(maximum(ceil_div(height, fitting), wanted), 1)
     rows = maximum(ceil_div(height, row_blocks), 1)
     row_blocks = ceil_div(height, rows)
@@ -124,9 +124,9 @@ class _Task:
         patch_rows = add(mul(sub(blocks.rows, 1), problem.strides[0]), problem.extents[0])
         turned_stride = TILES * blocking.rows + lanes
         line = CopiedImage.line_of(blocking, problem, blocks.width)
-        step = blocking.channels_together * problem.strides[1]
+        step = blocking.channel_block * problem.strides[1]
         # The last tile may reach beyond the places that there are.
-        room = blocking.rows * step + lanes * blocking.channels_together
+        room = blocking.rows * step + lanes * blocking.channel_block
         with (
             scratch(add(mul(patch_rows, line), room), f32) as patch,
             scratch(-(-blocking.rows // lanes) * lanes * blocking.columns, f32) as sums,

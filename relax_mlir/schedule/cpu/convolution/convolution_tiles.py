@@ -69,7 +69,7 @@ class Tiles:
     @property
     def step(self) -> int:
         """How far the windows of neighbours in a row are apart in the copied image."""
-        return self.problem.strides[1] * self.blocking.channels_together
+        return self.problem.strides[1] * self.blocking.channel_block
 
     @property
     def heights(self) -> list[int]:
@@ -181,7 +181,7 @@ class _Tile:
     ) -> list[ir.Value]:
         """The sums with column `v` of the windows `inside`: those rows of it, and channels."""
         tiles, problem = self.tiles, self.tiles.problem
-        together, image = tiles.blocking.channels_together, tiles.image
+        together, image = tiles.blocking.channel_block, tiles.image
         begin = add(first, mul(v, problem.dilation[1], together))
         number, channels = mul(v, problem.window[0], problem.channels), problem.channels
         blocks, rest = floor_div(channels, together), mod(channels, together)
@@ -229,7 +229,7 @@ class _Tile:
         # The first rows of an image read the filters from memory.
         if self.height >= blocking.family.convolutions.prefetch_rows:
             for v in range(0, vectors, blocking.vectors_per_line):
-                ahead = value(add(at, blocking.products.ahead // 4 + v * lanes))
+                ahead = value(add(at, blocking.products.prefetch_bytes // 4 + v * lanes))
                 memref.prefetch(filters.buffer, [ahead], False, 2, True)
         result = list(held)
         for r in inside:

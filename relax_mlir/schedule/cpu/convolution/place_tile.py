@@ -16,7 +16,7 @@ from relax_mlir.schedule.build.block import Block, Epilogue
 from relax_mlir.schedule.build.loops import (
     Index,
     add,
-    both,
+    and_,
     broadcast,
     floor_div,
     if_else,
@@ -116,7 +116,7 @@ class PlaceTile:
             epilogue.in_registers(block, sums(VECTORS), self.height)
 
         if epilogue.is_short:
-            whole = both(less(self.height - 1, block.rows), less(self.width - 1, block.columns))
+            whole = and_(less(self.height - 1, block.rows), less(self.width - 1, block.columns))
             if_else(whole, in_registers, by_width)
         else:
             by_width()

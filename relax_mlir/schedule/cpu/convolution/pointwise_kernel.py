@@ -22,7 +22,6 @@ from relax_mlir.schedule.build.loops import (
     Index,
     add,
     ceil_div,
-    choose,
     floor_div,
     for_range,
     if_else,
@@ -34,6 +33,7 @@ from relax_mlir.schedule.build.loops import (
     mul,
     parallel_range,
     scratch,
+    select,
     store,
     sub,
     value,
@@ -222,8 +222,8 @@ class _Strip:
             is_last = less(problem.filters, add(next_, 1))
             following = replace(
                 block,
-                row=choose(is_last, value(0), value(next_)),
-                column=add(self.place, choose(is_last, value(strips.width), value(0))),
+                row=select(is_last, value(0), value(next_)),
+                column=add(self.place, select(is_last, value(strips.width), value(0))),
             )
             strips.tile.emit(block, lambda n: self._sums(n, at, add(start, f), following))
 

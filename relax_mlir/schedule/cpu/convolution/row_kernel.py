@@ -23,9 +23,8 @@ from relax_mlir.schedule.build.block import Block
 from relax_mlir.schedule.build.loops import (
     Index,
     add,
-    both,
+    and_,
     ceil_div,
-    choose,
     floor_div,
     for_range,
     less,
@@ -37,6 +36,7 @@ from relax_mlir.schedule.build.loops import (
     parallel_range,
     round_up,
     scratch,
+    select,
     splat,
     store,
     sub,
@@ -69,7 +69,7 @@ def fits_rows(blocking: Blocking, problem: Problem) -> bool | ir.Value:
     """Whether rows fill their vectors, and those that a window covers fit the cache."""
     full = fills_vectors(blocking, problem.places[1], problem.depth)
     rows = problem.extents[0] + problem.strides[0]
-    return both(full, less(mul(_Rows.line_of(blocking, problem), rows), patch_elements(blocking)))
+    return and_(full, less(mul(_Rows.line_of(blocking, problem), rows), patch_elements(blocking)))
 
 
 def emit_rows(blocking: Blocking, problem: Problem, filters: Filters) -> None:
@@ -117,7 +117,7 @@ class _Rows:
         sizes = blocking.family.convolutions
         fitting = floor_div(patch_elements(blocking), maximum(line, 1))
         fitting = floor_div(sub(fitting, high), down)
-        wanted = minimum(ceil_div(sizes.row_tasks, images), ceil_div(height, sizes.least_rows))
+        wanted = minimum(ceil_div(sizes.row_tasks, images), ceil_div(height, sizes.min_rows))
         row_blocks = maximum(ceil_div(height, add(fitting, 1)), wanted)
         rows = ceil_div(height, row_blocks)
         row_blocks = ceil_div(height, rows)
@@ -239,14 +239,14 @@ class _Panel:
         tile, width = self.rows.tile, self.rows.problem.places[1]
         is_last = less(kept, add(f, tile.height + 1))
         next_ = add(block.column, tile.width)
-        ends = both(is_last, less(width, add(next_, 1)))
-        column = choose(is_last, value(next_), value(block.column))
+        ends = and_(is_last, less(width, add(next_, 1)))
+        column = select(is_last, value(next_), value(block.column))
         *batch, row = block.batch
         return replace(
             block,
-            batch=(*batch, choose(ends, value(add(row, 1)), value(row))),
-            row=add(block.row, choose(is_last, value(sub(0, f)), value(tile.height))),
-            column=choose(ends, value(0), column),
+            batch=(*batch, select(ends, value(add(row, 1)), value(row))),
+            row=add(block.row, select(is_last, value(sub(0, f)), value(tile.height))),
+            column=select(ends, value(0), column),
         )
 
     def _sums(

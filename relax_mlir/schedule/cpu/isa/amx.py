@@ -2,10 +2,10 @@
 
     sums[m, n] += sum over k, i of left[m, k, i] * right[k, n, i]
 
-Sums have 32 bits; each of up to 16 lanes k is two neighbours i of bf16, or four of 8-bit integers,
-so that a right side is a part of a panel of packed weights as it lies in memory. Four of the tiles
-are for sums, two below two, and two for either side. A thread configures them before it uses them,
-and releases them afterwards, which leaves less to save when the system switches threads.
+Sums have 32 bits; each of up to 16 lanes k is a pair of bf16 elements, or four 8-bit integers, so
+that a tile of the right side is part of a panel of packed weights. Four tiles are for sums, two by
+two, and two for each side. A thread configures the tiles before it uses them, and releases them
+afterwards, so that a context switch has less to save.
 
 Source: Intel intrinsics guide; LLVM `IntrinsicsX86.td`.
 """
@@ -23,44 +23,44 @@ from .pointers import pointer
 ROWS, LANES, LANE_BYTES = 16, 16, 4
 """Rows of a tile, its columns of 32 bits, and their bytes."""
 PAIRS = "tdpbf16ps"
-"""The product of bf16 numbers."""
+"""The instruction that multiplies bf16 elements."""
 SUMS, LEFT, RIGHT = (0, 1, 2, 3), (4, 5), (6, 7)
 TILES = "tir.tiles"
-"""The tiles that an instruction is for, once more."""
+"""The tile operands of an instruction, repeated as an attribute."""
 _CONFIGURATION, _ROW_BYTES, _ROW_COUNTS = 64, 16, 48
 
 
 def has_tiles(cpu: Cpu, unit: str) -> bool:
-    """Whether a target multiplies tiles of "bf16" or "int8" numbers."""
+    """Whether a target multiplies tiles of "bf16" or "int8" elements."""
     return cpu.vector_bytes == 64 and cpu.has("amx-tile") and cpu.has(f"amx-{unit}")
 
 
 def product_name(left: bool, right: bool) -> str:
-    """The product of 8-bit integers of which either side is signed or not."""
+    """The instruction that multiplies 8-bit integers, of which either side may be signed."""
     return "tdpb" + "us"[left] + "us"[right] + "d"
 
 
 @contextmanager
 def configured(upper: Index, lower: Index, steps: int = LANES) -> Iterator[None]:
-    """Within the `with` block, tiles have rows of `upper` and `lower` ones, 1 to 16 of either.
+    """Within the `with` block, tiles have `upper` or `lower` rows, 1 to 16 of either.
 
-    The first two of `SUMS` and the first of `LEFT` have `upper` rows, the others `lower` ones; left
-    sides have `steps` lanes along k.
+    The first two of `SUMS` and the first of `LEFT` have `upper` rows, the others `lower`; left
+    tiles have `steps` lanes along k.
     """
     fixed = [0] * _CONFIGURATION
-    fixed[0] = 1  # the only layout there is
+    fixed[0] = 1  # the only palette there is
     for tile in (*SUMS, *LEFT, *RIGHT):
         width = steps if tile in LEFT else LANES
         fixed[_ROW_BYTES + 2 * tile] = width * LANE_BYTES
         fixed[_ROW_COUNTS + tile] = steps
-    numbers = _constant(fixed, 8)
+    constants = _constant(fixed, 8)
     for rows, tiles in ((upper, (*SUMS[:2], LEFT[0])), (lower, (*SUMS[2:], LEFT[1]))):
         own = [byte - _ROW_COUNTS in tiles for byte in range(_CONFIGURATION)]
         count = arith.index_cast(_integer(8), value(rows))
-        counts = vector.broadcast(numbers.type, count)
-        numbers = arith.select(_constant(own, 1), counts, numbers)
+        counts = vector.broadcast(constants.type, count)
+        constants = arith.select(_constant(own, 1), counts, constants)
     with scratch(_CONFIGURATION, _integer(8)) as configuration:
-        store(numbers, configuration, 0)
+        store(constants, configuration, 0)
         llvm.call_intrinsic(None, CONFIGURE_TILES, [pointer(configuration, 0)], [], [])
         yield
         _call("tilerelease")
@@ -87,9 +87,9 @@ def multiply_tiles(name: str, sums: int, left: int, right: int) -> None:
 
 
 def _call(name: str, tiles: Sequence[int] = (), *operands: ir.Value) -> None:
-    numbers = [arith.constant(_integer(8), tile) for tile in tiles]
-    call = llvm.CallIntrinsicOp(None, f"llvm.x86.{name}", [*numbers, *operands], [], [])
-    # MLIR merges blocks that differ in operands only, but numbers of tiles have to be constants.
+    constants = [arith.constant(_integer(8), tile) for tile in tiles]
+    call = llvm.CallIntrinsicOp(None, f"llvm.x86.{name}", [*constants, *operands], [], [])
+    # MLIR merges blocks that differ only in operands, but tile operands have to be constants.
     call.operation.attributes[TILES] = ir.DenseI64ArrayAttr.get(list(tiles))
 
 
@@ -97,9 +97,9 @@ def _bytes(stride: Index) -> ir.Value:
     return arith.index_cast(_integer(64), value(stride))
 
 
-def _constant(numbers: list[int] | list[bool], bits: int) -> ir.Value:
-    kind = vector_type(len(numbers), _integer(bits))
-    elements = [ir.IntegerAttr.get(_integer(bits), int(number)) for number in numbers]
+def _constant(constants: list[int] | list[bool], bits: int) -> ir.Value:
+    kind = vector_type(len(constants), _integer(bits))
+    elements = [ir.IntegerAttr.get(_integer(bits), int(element)) for element in constants]
     return arith.constant(kind, ir.DenseElementsAttr.get(elements, kind))
 
 

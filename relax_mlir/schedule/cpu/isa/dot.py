@@ -1,12 +1,12 @@
-"""8-bit dot products as the machines have them: four products a lane, added to 32-bit sums.
+"""8-bit dot products of a target: four products a lane, accumulated in 32 bits.
 
     sums[i] += sum over j < 4 of weights[4 i + j] * values[4 i + j]
 
-They are for numbers that are scaled in blocks; a plain product of matrices is `int8_groups`.
+They are for operands with scales of their own for each block; for plain ones see `int8_groups`.
 
     avx512vnni, avxvnni    vpdpbusd                  weights are unsigned
     avx2                   vpmaddubsw, vpmaddwd      weights are below 128, or signed; see `Sum`
-                           vpmaddwd                  of 16-bit numbers, see `even_and_odd`
+                           vpmaddwd                  of 16-bit elements, see `even_and_odd`
     dotprod (aarch64)      sdot                      weights are signed, or below 128
 
 Source: Intel intrinsics guide; Arm architecture reference manual; LLVM `Intrinsics*.td`.
@@ -18,8 +18,8 @@ from relax_mlir.bindings import arith, ir, llvm, vector
 from relax_mlir.schedule.build.loops import splat_integer, vector_type
 from relax_mlir.target import Cpu
 
-_MOST_16, _MOST_VALUE = 32767, 127
-"""The greatest sum in 16 bits, and the greatest magnitude of a value."""
+_MAX_INT16, _MAX_VALUE = 32767, 127
+"""The largest sum in 16 bits, and the largest magnitude of a value."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class Dot:
 
     @property
     def is_unsigned(self) -> bool:
-        """Whether signed weights have to be moved up by 128 first."""
+        """Whether signed weights have to be biased by 128."""
         return self.name == "vpdpbusd"
 
     def __call__(
         self, sums: ir.Value, weights: ir.Value, values: ir.Value, signed: bool
     ) -> ir.Value:
-        """The next sums; `signed` weights are for machines that do not want unsigned ones."""
+        """The next sums; `signed` weights are for instructions that do not need unsigned ones."""
         if self.name == "vpdpbusd":
             name = f"llvm.x86.avx512.vpdpbusd.{32 * self.lanes}"
             return _call(name, sums.type, sums, weights, values)
@@ -57,67 +57,67 @@ class Dot:
             return _call("llvm.aarch64.neon.sdot", sums.type, sums, weights, values)
         return self.widened(sums, self.pairs(weights, values, signed))
 
-    def together(self, bits: int) -> int:
-        """How many `pairs` of weights of so many bits, unsigned if fewer than 8, fit 16 bits."""
+    def max_terms(self, bits: int) -> int:
+        """How many `pairs` of weights of `bits` bits, unsigned if fewer than 8, fit in 16 bits."""
         if self.name != "vpmaddubsw" or bits == 8:
             return 1
-        return _MOST_16 // (2 * _MOST_VALUE * (2**bits - 1))
+        return _MAX_INT16 // (2 * _MAX_VALUE * (2**bits - 1))
 
     def widens(self, bits: int) -> bool:
-        """Whether weights of so many bits that meet many rows are made 16-bit numbers first.
+        """Whether weights of `bits` bits that meet many rows are widened to 16 bits first.
 
-        Signed ones cost one instruction less then, and half as many multiply.
+        For signed weights that saves one instruction a product, and half of the multiplications.
         """
         return self.name == "vpmaddubsw" and bits == 8
 
-    def of_wide(self, sums: ir.Value, weights: ir.Value, values: ir.Value) -> ir.Value:
-        """The next sums of 16-bit numbers, two of each side a lane."""
+    def of_words(self, sums: ir.Value, weights: ir.Value, values: ir.Value) -> ir.Value:
+        """The next sums, of products of 16-bit elements, two a lane."""
         return arith.addi(sums, _call("llvm.x86.avx2.pmadd.wd", sums.type, weights, values))
 
     def pairs(self, weights: ir.Value, values: ir.Value, signed: bool) -> ir.Value:
         """Sums of two products each, in 16 bits: the first half of `vpmaddubsw`'s step."""
         if signed:
-            # |w| * (x with the sign of w): no two products leave 16 bits together.
+            # |w| * (x with the sign of w): the sum of two such products fits in 16 bits.
             values = _call("llvm.x86.avx2.psign.b", values.type, values, weights)
             weights = _call("llvm.x86.avx2.psign.b", weights.type, weights, weights)
-        wide = vector_type(2 * self.lanes, ir.IntegerType.get_signless(16))
-        return _call("llvm.x86.avx2.pmadd.ub.sw", wide, weights, values)
+        words = vector_type(2 * self.lanes, ir.IntegerType.get_signless(16))
+        return _call("llvm.x86.avx2.pmadd.ub.sw", words, weights, values)
 
     def widened(self, sums: ir.Value, pairs: ir.Value) -> ir.Value:
-        """The sums with pairs added: the second half."""
+        """The sums after adding `pairs`: the second half of the step."""
         ones = splat_integer(1, 2 * self.lanes, ir.IntegerType.get_signless(16))
         return arith.addi(sums, _call("llvm.x86.avx2.pmadd.wd", sums.type, pairs, ones))
 
 
-def even_and_odd(numbers: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """Signed bytes as 16-bit numbers, those at even places and those at odd ones.
+def even_and_odd(vectors: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """Signed bytes as 16-bit elements: those at even indices and those at odd ones.
 
-    The four of a lane of 32 bits stay in it, two in either vector.
+    The four bytes of a 32-bit lane stay in that lane, two in each vector.
     """
-    count, i16 = ir.VectorType(numbers.type).shape[0] // 2, ir.IntegerType.get_signless(16)
-    words = vector.bitcast(vector_type(count, i16), numbers)
+    count, i16 = ir.VectorType(vectors.type).shape[0] // 2, ir.IntegerType.get_signless(16)
+    words = vector.bitcast(vector_type(count, i16), vectors)
     eight = splat_integer(8, count, i16)
     return arith.shrsi(arith.shli(words, eight), eight), arith.shrsi(words, eight)
 
 
 class Sum:
-    """Sums that steps are added to one by one, in 16 bits as long as they fit."""
+    """An accumulator for steps, in 16 bits as long as sums fit."""
 
     def __init__(self, dot: Dot, start: ir.Value, bits: int) -> None:
-        """Weights have so many bits; they are unsigned, unless it is 8 and the machine's wish."""
+        """Weights have `bits` bits; only 8-bit ones may be signed, if the target wants that."""
         self._dot, self._total = dot, start
         self._signed = bits == 8 and not dot.is_unsigned
-        self._together = dot.together(bits)
+        self._max_terms = dot.max_terms(bits)
         self._pairs: list[ir.Value] = []
 
     def add(self, weights: ir.Value, values: ir.Value) -> None:
         """Emits a step."""
-        if self._together == 1:
+        if self._max_terms == 1:
             self._total = self._dot(self._total, weights, values, self._signed)
             return
         pairs = self._dot.pairs(weights, values, self._signed)
         self._pairs.append(arith.addi(self._pairs[-1], pairs) if self._pairs else pairs)
-        if len(self._pairs) == self._together:
+        if len(self._pairs) == self._max_terms:
             self.total()
 
     def total(self) -> ir.Value:
@@ -129,22 +129,22 @@ class Sum:
 
 
 class WeightSum:
-    """Sums of weights that are added one vector after the other, four numbers a lane."""
+    """An accumulator for weights themselves, four elements a lane."""
 
     def __init__(self, dot: Dot, start: ir.Value, bits: int) -> None:
-        """Weights are as those of `Sum`."""
+        """Weights are those of `Sum`."""
         self._dot, self._total = dot, start
         self._in_pairs = dot.name == "vpmaddubsw" and bits == 8
-        # Narrow numbers are added up in their bytes first, which more of a machine's units do.
-        self._together = max(_MOST_VALUE // (2**bits - 1), 1)
+        # Narrow elements are added as bytes first, which more execution units can do.
+        self._max_terms = max(_MAX_VALUE // (2**bits - 1), 1)
         self._added: list[ir.Value] = []
 
     def add(self, weights: ir.Value) -> None:
         """Emits an addition."""
-        if self._in_pairs:  # all of a block's are far from leaving 16 bits
+        if self._in_pairs:  # the sums of a block are far below 16 bits
             weights = self._dot.pairs(self._ones(weights.type), weights, False)
         self._added.append(arith.addi(self._added[-1], weights) if self._added else weights)
-        if not self._in_pairs and len(self._added) == self._together:
+        if not self._in_pairs and len(self._added) == self._max_terms:
             self.total()
 
     def total(self) -> ir.Value:

@@ -1,10 +1,10 @@
-"""The step of a product of 8-bit matrices: groups of neighbours along k, exact modulo 2^32.
+"""The step of a product of 8-bit matrices: groups of elements along k, exact modulo 2^32.
 
     avx512vnni (64 bytes)  vpdpbusd    four products a lane; one side is signed, one unsigned
     other x86              vpmaddwd    two products a lane, of elements widened to 16 bits
     dotprod (aarch64)      sdot        four products a lane, both sides signed
 
-`vpmaddubsw`, which `Dot` uses for numbers that are scaled in blocks, saturates.
+`vpmaddubsw`, which `Dot` uses for operands with scales, saturates.
 
 Source: Intel intrinsics guide; Arm architecture reference manual; LLVM `Intrinsics*.td`.
 """
@@ -24,9 +24,9 @@ _PAIRS = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}
 
 @dataclass(frozen=True)
 class Int8Groups(Step):
-    """The step by an instruction, for groups of `size` elements.
+    """The step by one instruction, for groups of `size` elements.
 
-    `left` and `right` say whether a side is signed, as it is multiplied: stored elements may have
+    `left` and `right` say whether a side is signed when it is multiplied: stored elements may have
     to be biased by 128, see `biases_right`.
     """
 
@@ -46,7 +46,7 @@ class Int8Groups(Step):
         return Int8Groups(lanes, "vpmaddwd", 2, left, right) if lanes in _PAIRS else None
 
     def biases_right(self, signed: bool) -> int:
-        """What has to be added to the right side, which is stored `signed` or not: its top bit."""
+        """The bias of a right side that is stored `signed` or not: 128, -128 or 0."""
         return 128 * (signed - self.right)
 
     @property
@@ -101,7 +101,7 @@ class Int8Groups(Step):
 
     @property
     def _factor(self) -> ir.Type:
-        """What is multiplied: 8-bit elements, or 16-bit ones."""
+        """The type of a factor: 8 or 16 bits."""
         return ir.IntegerType.get_signless(32 // self.size)
 
     def _widened(self, x: ir.Value, signed: bool) -> ir.Value:

@@ -1,12 +1,12 @@
-"""Steps of a matrix product: of elements, and of bf16 elements two at a time.
+"""Steps of a matrix product: of single elements, and of pairs of bf16 elements.
 
     sums[i] += left * right[i]                                  a multiply-add
     sums[i] += left[0] * right[i][0] + left[1] * right[i][1]    bf16 pairs: vdpbf16ps
 
-Two neighbours along k make a pair. One pair of the left side is stored as an i32, whose lower half
-is the first element. Sums are f32; the instruction takes subnormal numbers as zero.
+Two elements along k make a pair. A pair of the left side is stored as an i32, whose lower half is
+the first element. Sums are f32; the instruction flushes subnormals to zero.
 
-Without such an instruction a pair becomes two f32 elements, by a shift and a mask: see `halves`.
+Without such an instruction a pair is widened to two f32 elements, by a shift and a mask (`halves`).
 
 Source: Intel intrinsics guide; LLVM `IntrinsicsX86.td`.
 """
@@ -80,7 +80,7 @@ class Bf16Pairs(Step):
 
     @property
     def copied(self) -> int:
-        """As many as `round_to_bf16` rounds at a time."""
+        """As many elements as `round_to_bf16` rounds at a time."""
         return self.lanes
 
     @property
@@ -129,9 +129,9 @@ def load_pair(buffer: ir.Value, at: Index, lanes: int) -> ir.Value:
 def halves(pairs: ir.Value) -> list[ir.Value]:
     """The first elements of a vector of pairs of bf16 elements, and the second ones, as f32."""
     lanes, i32 = ir.VectorType(pairs.type).shape[0] // 2, ir.IntegerType.get_signless(32)
-    both = vector.bitcast(vector_type(lanes, i32), pairs)
-    first = arith.shli(both, splat_integer(16, lanes, i32))
-    second = arith.andi(both, splat_integer(-65536, lanes, i32))
+    words = vector.bitcast(vector_type(lanes, i32), pairs)
+    first = arith.shli(words, splat_integer(16, lanes, i32))
+    second = arith.andi(words, splat_integer(-65536, lanes, i32))
     return [vector.bitcast(vector_type(lanes, ir.F32Type.get()), x) for x in (first, second)]
 
 

@@ -8,35 +8,37 @@ from relax_mlir.schedule.build.loops import Index, add, mul, value
 
 
 def address(buffer: ir.Value, at: Index) -> Index:
-    """The address of an element of a flat buffer, as a number."""
+    """The address of an element of a flat buffer, as an index."""
     size = ir.MemRefType(buffer.type).element_type.width // 8
     return add(memref.extract_aligned_pointer_as_index(buffer), mul(at, size))
 
 
 def pointer(buffer: ir.Value, at: Index) -> ir.Value:
-    """The address of an element of a flat buffer."""
+    """The address of an element of a flat buffer, as a pointer."""
     return llvm.inttoptr(_pointer_type(), arith.index_cast(_i64(), value(address(buffer, at))))
 
 
-def own_register(buffer: ir.Value, at: Index) -> ir.Value:
-    """The address of an element, an i64 that `load_behind` adds constants alone to.
+def opaque_address(buffer: ir.Value, at: Index) -> ir.Value:
+    """The address of an element as an i64 that LLVM knows nothing about.
 
-    LLVM adds a base and an index wherever it can. Intel's cores take an instruction that computes
-    with what it loads for one if they add a constant to a register, and for two else.
+    LLVM would fold it into loads with a base and an index. Intel's cores fuse a load into the
+    instruction that uses it only if the address is one register plus a constant.
     """
-    number = arith.index_cast(_i64(), value(address(buffer, at)))
-    return llvm.inline_asm(_i64(), [number], "", "=r,0")
+    address_value = arith.index_cast(_i64(), value(address(buffer, at)))
+    return llvm.inline_asm(_i64(), [address_value], "", "=r,0")
 
 
-def again(number: ir.Value) -> ir.Value:
-    """The same address, which LLVM takes for another one: it loads behind both."""
-    return llvm.inline_asm(_i64(), [number], "", "=r,0")
+def clone_address(address_value: ir.Value) -> ir.Value:
+    """A copy of the address that LLVM takes for another one: it merges no loads from both."""
+    return llvm.inline_asm(_i64(), [address_value], "", "=r,0")
 
 
-def load_behind(number: ir.Value, offset: int, kind: ir.Type) -> ir.Value:
-    """What lies `offset` bytes behind an address, aligned or not."""
-    place = arith.addi(number, arith.constant(_i64(), offset)) if offset else number
-    return llvm.load(kind, llvm.inttoptr(_pointer_type(), place), alignment=1)
+def load_at_address(address_value: ir.Value, offset: int, kind: ir.Type) -> ir.Value:
+    """Loads from `offset` bytes after an address, aligned or not."""
+    address_value = (
+        arith.addi(address_value, arith.constant(_i64(), offset)) if offset else address_value
+    )
+    return llvm.load(kind, llvm.inttoptr(_pointer_type(), address_value), alignment=1)
 
 
 def _i64() -> ir.Type:

@@ -1,10 +1,10 @@
-"""A step along k of sums of products, in vector registers: what a machine's instruction does.
+"""A step along k of sums of products, in vector registers: the inner product of a kernel.
 
     sums[i] += sum over j < group of left[j] * right[i][j]
 
-`left` is one element of the left side, or a group of neighbours along k, in every lane; `right` has
-an element, or a group, for each lane. Kernels ask a step how both are stored and read, so that one
-nest of loops serves every element type.
+`left` is one element of the left side, or a group of elements along k, broadcast to all lanes;
+`right` has an element, or a group, for each lane. Kernels ask a step how both are stored and
+loaded, so that one nest of loops serves all element types.
 """
 
 from abc import ABC, abstractmethod
@@ -20,7 +20,7 @@ from relax_mlir.schedule.build.loops import (
     vector_type,
 )
 
-from .pointers import load_behind
+from .pointers import load_at_address
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Step(ABC):
     @property
     @abstractmethod
     def storage(self) -> ir.Type:
-        """The type that a lane of the left side, an element or a group, is stored in."""
+        """The type in which an element or group of the left side is stored."""
 
     @property
     @abstractmethod
@@ -60,12 +60,12 @@ class Step(ABC):
 
     @property
     def has_masks(self) -> bool:
-        """Whether masked loads cost no more than others."""
+        """Whether masked loads cost no more than unmasked ones."""
         return self.bytes * self.lanes == 64
 
     @property
     def tile_product(self) -> str:
-        """The same product in tile registers, see `amx.multiply_tiles`; empty if there is none."""
+        """The instruction that does the same on tile registers; empty if there is none."""
         return ""
 
     @property
@@ -75,44 +75,44 @@ class Step(ABC):
 
     @property
     def copied(self) -> int:
-        """Elements of the left side that are loaded, and packed, at a time."""
+        """Elements of the left side that are loaded and packed at a time."""
         return self.width
 
     @property
     def reads_in_place(self) -> bool:
-        """Whether `left_at` also reads elements that lie as they are multiplied, not packed."""
+        """Whether `left_at` also reads the matrix itself, which is not packed."""
         return self.group == 1
 
     def pack(self, x: ir.Value) -> ir.Value:
-        """A vector of elements of the left side as lanes of `storage`."""
+        """Packs a vector of elements of the left side to lanes of `storage`."""
         return x
 
     def unpack(self, x: ir.Value) -> ir.Value:
-        """The factors that lanes of `storage` hold."""
+        """Unpacks lanes of `storage` to factors."""
         return x
 
     def right_of(self, x: ir.Value) -> ir.Value:
-        """The factors of a vector that is loaded from a panel."""
+        """The factors of a vector that was loaded from a panel."""
         return x
 
     def left_at(self, buffer: ir.Value, at: Index) -> ir.Value:
-        """The element or group of the left side at an offset of a buffer, in every lane."""
+        """The element or group of the left side at an offset, broadcast to every lane."""
         return self.unpack(broadcast(memref.load(buffer, [value(at)]), self.lanes))
 
-    def left_behind(self, address: ir.Value, offset: int) -> ir.Value:
-        """The same, so many bytes behind an address of `own_register`."""
-        return self.unpack(broadcast(load_behind(address, offset, self.storage), self.lanes))
+    def left_at_address(self, address: ir.Value, offset: int) -> ir.Value:
+        """The same at so many bytes after an address (`opaque_address`)."""
+        return self.unpack(broadcast(load_at_address(address, offset, self.storage), self.lanes))
 
-    def splat(self, number: float) -> ir.Value:
-        """Sums that are all one number."""
-        return splat_of(number, self.lanes, self.total)
+    def splat(self, element_value: float) -> ir.Value:
+        """Sums that all have one value."""
+        return splat_of(element_value, self.lanes, self.total)
 
     def add(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        """Sums of sums."""
+        """The sums of two vectors of sums."""
         return arith.addf(a, b) if isinstance(self.total, ir.FloatType) else arith.addi(a, b)
 
     def add_up(self, packed: ir.Value, sums: ir.Value) -> ir.Value:
-        """Adds the elements of each packed lane of the left side to `sums`."""
+        """Adds the elements in each packed lane of the left side to `sums`."""
         return self(self.unpack(packed), self.ones, sums)
 
     @property
@@ -121,7 +121,7 @@ class Step(ABC):
         return splat_of(1, self.width, self.element)
 
     def groups(self, x: ir.Value) -> ir.Value:
-        """A vector of elements, one lane for each group: what is transposed to make a panel."""
+        """A vector of elements as one lane for each group, which is transposed to make a panel."""
         kind = ir.VectorType(x.type)
         if self.group == 1:
             return x

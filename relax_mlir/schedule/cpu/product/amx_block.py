@@ -1,12 +1,12 @@
 """A block of a matrix product in tile registers: up to 32 rows of a panel along one block of k.
 
-    sums = those of the block of k before, or what rows begin with, or zero
+    sums = those of the previous block of k, or the initial values of rows, or zero
     for each 16 steps along k
       2 x 2 tiles of sums += 2 tiles of rows * 2 tiles of the panel
 
-A lower tile of less than 16 rows is moved up over the tile above it, whose rows it computes again:
-tiles are never partly filled unless there are fewer rows than that in all. A last stretch of less
-than 16 steps reads the panel from a copy that zeros fill up, and rows that are filled up likewise.
+A lower tile of fewer than 16 rows is shifted up to overlap the upper one, and recomputes its rows:
+tiles are only partly filled if there are fewer than 16 rows in all. A tail of fewer than 16 steps
+reads a zero-padded copy of the panel, and rows that are padded likewise.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,8 +17,7 @@ from relax_mlir.bindings import arith, ir, memref
 from relax_mlir.schedule.build.loops import (
     Index,
     add,
-    both,
-    choose,
+    and_,
     for_range,
     if_else,
     less,
@@ -26,8 +25,8 @@ from relax_mlir.schedule.build.loops import (
     mod,
     mul,
     parallel_range,
-    pick,
     scratch,
+    select,
     store,
     sub,
     vector_type,
@@ -54,23 +53,23 @@ TILE_ROW_BYTES = LANES * LANE_BYTES
 PANEL_ROW_BYTES = COLUMNS * TILE_ROW_BYTES
 BLOCK_ROWS = 2 * ROWS
 """Rows of a block."""
-COPIED_ROWS, MOST_COPIED = 16, 1 << 25
-"""Rows of a copy that are worth a thread, and numbers that are not worth one."""
+COPIED_ROWS, MAX_COPIED = 16, 1 << 25
+"""Rows of a copy that are worth a thread, and elements that are too many to copy."""
 
 
 @contextmanager
 def aligned_rows(matrix: Matrix) -> Iterator[Matrix]:
-    """Rows that begin with cache lines: `matrix`, or a copy if its rows begin within lines.
+    """`matrix`, or a copy of it whose rows are aligned to cache lines if its own are not.
 
-    Tiles of rows that lie across lines load twice as many of them. Rows are to be whole lines, a
-    number of lines apart, with neighbours along k; too many of them stay where they are.
+    Tiles of unaligned rows load twice as many lines. Rows have to be whole lines, a multiple of
+    lines apart and contiguous along k. Matrices that are too large are not copied.
     """
     kind = ir.MemRefType(matrix.buffer.type)
     line = TILE_ROW_BYTES * 8 // kind.element_type.width
     rest = mod(address(matrix.buffer, matrix.offset), TILE_ROW_BYTES)
     size = mul(matrix.rows, matrix.row_stride)
-    is_copied = both(less(0, rest), less(size, MOST_COPIED))
-    with scratch(pick(is_copied, size, 0), kind.element_type) as copy:
+    is_copied = and_(less(0, rest), less(size, MAX_COPIED))
+    with scratch(select(is_copied, size, 0), kind.element_type) as copy:
 
         def row(i: ir.Value) -> None:
             begin, start = matrix.at(i, 0), mul(i, matrix.row_stride)
@@ -80,14 +79,14 @@ def aligned_rows(matrix: Matrix) -> Iterator[Matrix]:
 
             for_range(0, matrix.depth, line, one)
 
-        parallel_range(pick(is_copied, matrix.rows, 0), COPIED_ROWS, row)
-        buffer = choose(is_copied, memref.cast(kind, copy), matrix.buffer)
-        yield replace(matrix, buffer=buffer, offset=pick(is_copied, 0, matrix.offset))
+        parallel_range(select(is_copied, matrix.rows, 0), COPIED_ROWS, row)
+        buffer = select(is_copied, memref.cast(kind, copy), matrix.buffer)
+        yield replace(matrix, buffer=buffer, offset=select(is_copied, 0, matrix.offset))
 
 
 @contextmanager
 def tail_for(depth: Index, per_lane: int, element: ir.Type) -> Iterator[ir.Value | None]:
-    """Room for the last stretch of a panel of `depth` steps, None if there never is one."""
+    """A buffer for the tail of a panel of `depth` steps, None if there never is one."""
     if isinstance(depth, int) and depth % LANES == 0:
         yield None
         return
@@ -96,14 +95,14 @@ def tail_for(depth: Index, per_lane: int, element: ir.Type) -> Iterator[ir.Value
 
 
 Begin = Callable[[int, Index, Index], None]
-"""Loads what a tile begins with, by its number, its first row, and where its sums are kept."""
+"""Loads the initial sums of a tile, given its index, first row, and the offset of its sums."""
 
 
 @dataclass(frozen=True)
 class TileBlock:
-    """The products of a panel by instruction `name`; a number of 32 bits has `per_lane` of them.
+    """The products of a panel by instruction `name`; each 32-bit lane has `per_lane` of them.
 
-    `tail` is the copy of a last stretch of the panel (`copy_tail`), None where there is none.
+    `tail` is the zero-padded copy of the panel's tail (`copy_tail`), None where there is none.
     """
 
     name: str
@@ -119,20 +118,22 @@ class TileBlock:
         columns: Index,
         begin: Begin,
         sums: ir.Value,
-        place: Index,
+        offset: Index,
     ) -> None:
-        """Emits the sums of `rows` by `columns` into `sums`, from an element on, in panel rows."""
+        """Emits the sums of `rows` by `columns` to `sums`, from `offset` on, in rows of a panel."""
 
-        def tiles(high: int, wide: int) -> None:
-            _Tiles(self, left, rows, high, wide, sums, place).emit(begin)
+        def tiles(tile_rows: int, tile_columns: int) -> None:
+            _Tiles(self, left, rows, tile_rows, tile_columns, sums, offset).emit(begin)
 
-        def width(wide: int) -> None:
-            if_else(less(rows, ROWS + 1), lambda: tiles(1, wide), lambda: tiles(2, wide))
+        def width(tile_columns: int) -> None:
+            if_else(
+                less(rows, ROWS + 1), lambda: tiles(1, tile_columns), lambda: tiles(2, tile_columns)
+            )
 
         if_else(less(columns, LANES + 1), lambda: width(1), lambda: width(COLUMNS))
 
     def copy_tail(self) -> None:
-        """Emits the copy of the last stretch of the panel."""
+        """Emits the zero-padded copy of the panel's tail."""
         if self.tail is None:
             return
         tail, kind = self.tail, ir.MemRefType(self.tail.type)
@@ -143,10 +144,10 @@ class TileBlock:
         rest = mod(self.depth, LANES)
         first = mul(sub(self.depth, rest), COLUMNS * width)
 
-        def each(row: ir.Value, numbers: Callable[[Index], ir.Value]) -> None:
+        def each(row: ir.Value, vectors: Callable[[Index], ir.Value]) -> None:
             for v in range(COLUMNS):
                 at = add(mul(row, COLUMNS * width), v * width)
-                store(numbers(at), tail, at)
+                store(vectors(at), tail, at)
 
         def copied(at: Index) -> ir.Value:
             return load(self.right.buffer, add(self.right.offset, first, at), width)
@@ -157,38 +158,38 @@ class TileBlock:
 
 @dataclass(frozen=True)
 class _Tiles:
-    """`high` by `wide` tiles of sums."""
+    """`tile_rows` by `tile_columns` tiles of sums."""
 
     block: TileBlock
     left: Left
     rows: Index
-    high: int
-    wide: int
+    tile_rows: int
+    tile_columns: int
     sums: ir.Value
-    place: Index
+    offset: Index
 
     def emit(self, begin: Begin) -> None:
-        """Emits what sums begin with, the loop over k, and where they go."""
+        """Emits the initial sums, the loop over k, and the stores."""
         block, panel = self.block, self.block.right
-        for row in range(self.high):
-            for v in range(self.wide):
-                begin(COLUMNS * row + v, self._row(row), self._place(row, v))
+        for row in range(self.tile_rows):
+            for v in range(self.tile_columns):
+                begin(COLUMNS * row + v, self._row(row), self._offset(row, v))
         full = sub(block.depth, mod(block.depth, LANES))
         for_range(0, full, LANES, lambda k: self._step(k, panel, k))
         if block.tail is not None:
             rest = Panel(block.tail, 0)
             if_else(less(full, block.depth), lambda: self._step(full, rest, 0))
-        for row in range(self.high):
-            for v in range(self.wide):
-                place = pointer(self.sums, self._place(row, v))
-                store_tile(COLUMNS * row + v, place, PANEL_ROW_BYTES)
+        for row in range(self.tile_rows):
+            for v in range(self.tile_columns):
+                offset = pointer(self.sums, self._offset(row, v))
+                store_tile(COLUMNS * row + v, offset, PANEL_ROW_BYTES)
 
-    def _place(self, row: int, v: int) -> Index:
-        """Where a tile's sums are kept."""
-        return add(self.place, mul(self._row(row), COLUMNS * LANES), v * LANES)
+    def _offset(self, row: int, v: int) -> Index:
+        """Offset of a tile's sums."""
+        return add(self.offset, mul(self._row(row), COLUMNS * LANES), v * LANES)
 
     def _row(self, row: int) -> Index:
-        """The row of the block that a row of tiles begins with."""
+        """The first row of a row of tiles."""
         return sub(self.rows, ROWS) if row else 0
 
     def _step(self, k: Index, panel: Panel, panel_k: Index) -> None:
@@ -204,9 +205,9 @@ class _Tiles:
             at = add(left.offset, mul(self._row(row), left.stride), mul(k, left.pitch))
             load_tile(LEFT[row], pointer(left.buffer, at), left.stride * left_bytes)
 
-        for row in range(self.high):
+        for row in range(self.tile_rows):
             load_left(row)
-            for v in range(self.wide):
+            for v in range(self.tile_columns):
                 if row == 0:
                     load_right(v)
                 multiply_tiles(self.block.name, COLUMNS * row + v, LEFT[row], RIGHT[v])

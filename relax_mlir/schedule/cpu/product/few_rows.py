@@ -1,9 +1,9 @@
-"""The matrix multiplication kernels for few rows: they stream the right side once from memory.
+"""The matrix multiplication kernels for few rows, which stream the right side once from memory.
 
-Weights as [n, k]: a few rows of them side by side, each times a few rows of the left side, with
-vectors of sums along k in registers that are added up across at the end. Weights as [k, n]: a few
-rows side by side, with the sums in the L1 cache. Either way every weight meets all rows of the
-left side while it is near, and is read as it lies.
+For weights [n, k], a few of their rows times a few rows of the left side at a time, with vectors of
+partial sums along k in registers and a horizontal reduction at the end. For weights [k, n], a few
+rows at a time, with the sums in the L1 cache. Weights are not packed, and are used for all rows of
+the left side once they are in the cache.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,6 @@ from relax_mlir.schedule.build.loops import (
     add,
     broadcast,
     ceil_div,
-    choose,
     floor_div,
     for_range,
     if_else,
@@ -32,6 +31,7 @@ from relax_mlir.schedule.build.loops import (
     parallel_range,
     round_up,
     scratch,
+    select,
     store,
     sub,
     value,
@@ -45,7 +45,7 @@ from .row_starts import RowStarts
 
 
 def reads_along_k(product: Product) -> bool:
-    """Whether the right side is [n, k]; only then may it be multiplied by groups here."""
+    """Whether the right side is [n, k]; only then are steps of groups supported here."""
     return _first(product).k_is_innermost
 
 
@@ -63,7 +63,7 @@ def _matrix(operand: Operand, batch: Sequence[Index]) -> Matrix:
 def emit_few_rows(blocking: Blocking, product: Product) -> None:
     """Emits the loop over strips of columns, each one task, at the insertion point.
 
-    Needs right sides that lie as they are, and few rows when it runs: see `blocking.FewRows`.
+    Needs right sides that are not packed, and few rows at run time: see `blocking.FewRows`.
     """
     along_k = reads_along_k(product)
     width, stride = (blocking.columns, blocking.columns) if along_k else _strip(blocking, product)
@@ -78,10 +78,10 @@ def emit_few_rows(blocking: Blocking, product: Product) -> None:
     with ExitStack() as outer:
         left = left_rows(blocking, product, outer)
 
-        def task(number: ir.Value) -> None:
-            index = floor_div(number, strips)
+        def emit_task(task: ir.Value) -> None:
+            index = floor_div(task, strips)
             batch = product.batch_index(index)
-            column = mul(mod(number, strips), width)
+            column = mul(mod(task, strips), width)
             columns = minimum(sub(product.columns, column), width)
             with ExitStack() as stack:
                 size = mul(product.rows, stride)
@@ -104,26 +104,26 @@ def emit_few_rows(blocking: Blocking, product: Product) -> None:
                 block = Block(batch, 0, product.rows, column, columns, tuple(buffers), stride)
                 product.epilogue(block)
 
-        parallel_range(mul(product.batch_size, strips), grain, task)
+        parallel_range(mul(product.batch_size, strips), grain, emit_task)
 
 
 def _strip(blocking: Blocking, product: Product) -> tuple[Index, int]:
-    """Width of a strip of a [k, n] right side, and its bound.
+    """Width of a strip of a [k, n] right side, and its upper bound.
 
-    It is wide enough for long streams from memory, and narrow enough for several threads.
+    It is wide enough for long streams from memory, and narrow enough to occupy several threads.
     """
     few = blocking.family.few_rows
     even = round_up(ceil_div(product.columns, few.strips), blocking.lanes)
-    return minimum(maximum(even, few.least_strip), few.most_strip), few.most_strip
+    return minimum(maximum(even, few.min_strip), few.max_strip), few.max_strip
 
 
 def left_rows(
     blocking: Blocking, product: Product, stack: ExitStack
 ) -> Callable[[Index, Sequence[Index]], tuple[Matrix, RowStarts]]:
-    """The left side with neighbours along k, as it is multiplied, and what sums of rows begin with.
+    """The left side, contiguous along k and converted, and the initial values of its rows' sums.
 
-    It is copied, unless it lies like that. The result takes the number of a matrix of the batch,
-    and its index.
+    It is packed unless it is so already. The result takes the linear index of a matrix in the
+    batch, and its index.
     """
     first, step = product.lhs([0] * len(product.batch)), product.step
     plain = RowStarts(step, product.initial, product.factor, None)
@@ -168,33 +168,33 @@ class _Strip:
 
     @property
     def _few(self) -> FewRows:
-        """How few rows are multiplied."""
+        """The limits and sizes of this kernel."""
         return self.blocking.family.few_rows
 
     def sum_along_k(self) -> None:
-        """For weights that are contiguous along k; writes whole groups of columns."""
-        beside = min(self._few.beside, self.blocking.lanes)
-        most = (self.blocking.registers - beside - 1) // beside - 1
+        """For weights that are contiguous along k; stores whole groups of columns."""
+        columns_at_once = min(self._few.columns_at_once, self.blocking.lanes)
+        max_rows = (self.blocking.registers - columns_at_once - 1) // columns_at_once - 1
         rows = self.lhs.rows
-        groups = ceil_div(rows, most)
+        groups = ceil_div(rows, max_rows)
         least, longer = floor_div(rows, maximum(groups, 1)), mod(rows, maximum(groups, 1))
 
         def columns(j: ir.Value) -> None:
             last = sub(self.rhs.rows, 1)
-            wanted = [minimum(add(self.column, j, c), last) for c in range(beside)]
+            wanted = [minimum(add(self.column, j, c), last) for c in range(columns_at_once)]
             starts = [self.rhs.at(row, 0) for row in wanted]
 
             # The first `longer` groups have one row more.
             def group(g: ir.Value) -> None:
                 row = add(mul(g, least), minimum(g, longer))
-                count = add(least, choose(less(g, longer), value(1), value(0)))
+                count = add(least, select(less(g, longer), value(1), value(0)))
                 least_fitting(
-                    count, range(1, most + 1), lambda rows: self._dots(starts, row, rows, j)
+                    count, range(1, max_rows + 1), lambda rows: self._dots(starts, row, rows, j)
                 )
 
             for_range(0, groups, 1, group)
 
-        for_range(0, self.columns, beside, columns)
+        for_range(0, self.columns, columns_at_once, columns)
 
     def sum_along_n(self) -> None:
         """For weights that are contiguous along n."""
@@ -216,7 +216,7 @@ class _Strip:
         for_range(main, depth, 1, lambda k: several(k, 1))
 
     def _row_groups(self, emit: Callable[[Index, int], None]) -> None:
-        """Emits `emit(first row, number of rows)` for all rows, a few at once."""
+        """Emits `emit(first row, number of rows)` for all rows, a few at a time."""
         together = self._few.rows_at_once
         rest = mod(self.lhs.rows, together)
         full = sub(self.lhs.rows, rest)
@@ -228,12 +228,12 @@ class _Strip:
         if_else(less(0, rest), some)
 
     def _dots(self, starts: Sequence[Index], row: Index, rows: int, j: ir.Value) -> None:
-        """sums[row + i, j + c] for `rows` rows and the weights from each of `starts` on."""
+        """sums[row + i, j + c] for `rows` rows and the weights at each of `starts`."""
         lanes, depth = self.blocking.lanes, self.lhs.depth
         step = self.product.step
         count = rows * len(starts)
         unroll = -(-self._few.sums // count)
-        ahead = add(starts[0], mul(self.rhs.row_stride, len(starts)))
+        next_columns = add(starts[0], mul(self.rhs.row_stride, len(starts)))
         whole = floor_div(self.rhs.depth, step.group)
         main = sub(whole, mod(whole, unroll * lanes))
 
@@ -242,7 +242,7 @@ class _Strip:
             some = mask(sub(self.rhs.depth, at), width) if keep else None
             loaded = [self.rhs.load(add(start, at), width, some) for start in starts]
             right = [step.right_of(x) for x in loaded]
-            self.rhs.prefetch(add(ahead, mul(at, len(starts))), len(starts) * width)
+            self.rhs.prefetch(add(next_columns, mul(at, len(starts))), len(starts) * width)
             some = mask(sub(depth, k), lanes) if keep else None
             result = []
             for i in range(rows):
@@ -271,7 +271,7 @@ class _Strip:
             store(step.add(initial, across), self.sums, at)
 
     def _accumulate(self, starts: Sequence[Index], k: ir.Value, row: Index, rows: int) -> None:
-        """Adds lhs[row + i, k + u] * (weights from starts[u] on) to the sums of `rows` rows."""
+        """Adds lhs[row + i, k + u] * (weights at starts[u]) to the sums of `rows` rows."""
         lanes, lhs, sums = self.blocking.lanes, self.lhs, self.sums
 
         def left(i: int, u: int) -> ir.Value:
@@ -279,17 +279,17 @@ class _Strip:
             return broadcast(memref.load(lhs.buffer, [value(at)]), lanes)
 
         factors = [[left(i, u) for u in range(len(starts))] for i in range(rows)]
-        places = [mul(add(row, i), self.stride) for i in range(rows)]
+        offsets = [mul(add(row, i), self.stride) for i in range(rows)]
 
         def along(j: Index, keep: ir.Value | None = None) -> None:
             right = [self.rhs.load(add(start, j), lanes, keep) for start in starts]
-            for place, own in zip(places, factors, strict=True):
-                total = load(sums, add(place, j), lanes)
+            for offset, own in zip(offsets, factors, strict=True):
+                total = load(sums, add(offset, j), lanes)
                 for x, y in zip(own, right, strict=True):
                     total = self.product.step(x, y, total)
-                store(total, sums, add(place, j))
+                store(total, sums, add(offset, j))
 
-        # Masks at the end alone: without instructions for them, each lane takes a branch.
+        # Masks only at the end: without instructions for them, each lane is a branch.
         rest = mod(self.columns, lanes)
         whole = sub(self.columns, rest)
         for_range(0, whole, lanes, along)
@@ -300,20 +300,20 @@ Add = Callable[[ir.Value, ir.Value], ir.Value]
 
 
 def add_across(vectors: Sequence[ir.Value], plus: Add) -> ir.Value:
-    """The sum of the lanes of each vector, side by side; their number is a power of two.
+    """The horizontal sum of each of 2^n vectors, next to each other in one vector.
 
-    Two vectors become one that holds half as many partial sums of each, in halves, and so on.
+    Each round turns two vectors into one that holds half as many partial sums of each.
     """
     lanes = ir.VectorType(vectors[0].type).shape[0]
-    found = list(vectors)
-    runs = 1  # runs of partial sums in each vector, one for each of the original ones
-    while len(found) > 1:
-        found = [
-            _halved(found[i], found[i + len(found) // 2], lanes, runs, plus)
-            for i in range(len(found) // 2)
+    partial = list(vectors)
+    runs = 1  # runs of partial sums in each vector, one for each original vector
+    while len(partial) > 1:
+        partial = [
+            _halved(partial[i], partial[i + len(partial) // 2], lanes, runs, plus)
+            for i in range(len(partial) // 2)
         ]
         runs *= 2
-    (total,) = found
+    (total,) = partial
     while lanes > runs:
         size = lanes // runs
         low = [r * size + i for r in range(runs) for i in range(size // 2)]
@@ -324,7 +324,7 @@ def add_across(vectors: Sequence[ir.Value], plus: Add) -> ir.Value:
 
 
 def _halved(a: ir.Value, b: ir.Value, lanes: int, runs: int, plus: Add) -> ir.Value:
-    """The runs of a and b, interleaved, each added up to half its length."""
+    """The runs of a and b, interleaved, each reduced to half its length."""
     size = lanes // runs
     low, high = [], []
     for r in range(runs):

@@ -1,13 +1,13 @@
-"""Products of 8-bit integers: what the factors are made of, and the groups that multiply them.
+"""Products of 8-bit integers: the forms of their factors, and the steps that multiply them.
 
-On the left stored elements are widened from 8 bits, signed or not; on the right a constant may be
-added besides: a zero point, or the 128 by which packed weights are biased for some machines.
-That is one factor for the sum of each row of the left side:
+Left elements are widened from 8 bits, signed or not; a constant may be added to right ones: a zero
+point, or the bias of 128 that packed weights have for some machines. Both are corrected by one
+multiple of the sum of each row of the left side:
 
     sum over k of a * (b + c)  =  sum over k of a * (b + s)  +  (c - s) * sum over k of a
 
-where s moves stored elements into the range that the machine multiplies. All of this is exact
-modulo 2^32, whatever k is, and so are sums of fewer bits.
+where s biases stored elements to the range that the instruction takes. All of this is exact modulo
+2^32 for any k, and so are sums of fewer bits.
 """
 
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ from relax_mlir.schedule.cpu.isa.int8_groups import Int8Groups
 from relax_mlir.target import Cpu
 
 TOP_BIT = -128
-"""As an 8-bit number; flipping it biases signed elements to unsigned ones and back."""
+"""As an 8-bit integer; flipping it biases signed elements to unsigned ones and back."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """What a factor is made of: stored 8-bit elements, `signed` or not, and a constant to add."""
+    """The form of a factor: stored 8-bit elements, `signed` or not, plus a constant."""
 
     signed: bool
     offset: int
@@ -37,7 +37,7 @@ class Int8Product:
     """How a machine multiplies products of 8-bit integers.
 
     The right side `is_biased` while it is packed; `factor` times the sum of a row of the left side
-    is what the sums of that row then lack.
+    corrects the sums of that row.
     """
 
     step: Int8Groups
@@ -69,7 +69,7 @@ def flip_top_bits(x: ir.Value) -> ir.Value:
 
 
 def form_of(stage: Stage, factor: Factor) -> Form | None:
-    """What a factor of a contraction is made of, or None if it is of another kind."""
+    """The form of a factor of a contraction, or None if it has no such form."""
     if factor.tensor.element != ir.IntegerType.get_signless(8):
         return None
     known: Form | bool | None = False
@@ -84,7 +84,7 @@ def form_of(stage: Stage, factor: Factor) -> Form | None:
 
 
 def _follow(value: ir.Value, argument: ir.Value, known: Form | bool | None) -> Form | bool | None:
-    """The form of what is computed from an argument that is `known`, or None.
+    """The form of a value that is computed from `argument`, whose form is `known`, or None.
 
     A bool stands for the stored elements: whether their top bit has been flipped.
     """

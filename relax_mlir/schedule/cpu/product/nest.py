@@ -1,18 +1,18 @@
-"""The loop nest of matrix products of more than a few rows: blocks of the product, in parallel.
+"""The loop nest of a matrix product of many rows: cache blocks in parallel, register blocks inside.
 
     for each block of rows, or for several where there are few panels
-      copy its rows of the left side, in parallel, unless they are read where they lie
-      for each group of panels in parallel
+      pack its rows of the left side, in parallel, unless they are read in place
+      for each group of panels, in parallel
         for each block of k
           for each panel of the group, `columns` wide
             take the panel from packed weights, or pack it             (stays in the L2 cache)
-            for each tile of `rows` rows                               (stay in the L2 cache)
-              the sums in registers (see `micro_kernel`), and those of the block of k before
-              last block of k: the epilogue of the tile, from registers if it is short
+            for each register block of `rows` rows                     (stay in the L2 cache)
+              the micro-kernel adds to the sums of the previous block of k
+              after the last block of k: the epilogue, from registers if it is short
 
-What is multiplied is a `Step`: elements of any type, or groups of them. A machine may want 8-bit
-elements of the right side that are biased by 128; sums of a row then begin at so many times the sum
-of the row, which is computed while it is copied (`RowStarts`).
+The inner product is a `Step`: of elements of any type, or of groups of them. Some instructions take
+8-bit elements of the right side biased by 128; the sum of each row of the left side, which corrects
+for the bias, is computed while the row is packed (`RowStarts`).
 
 Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
 """
@@ -27,10 +27,8 @@ from relax_mlir.schedule.build.block import Block
 from relax_mlir.schedule.build.loops import (
     Index,
     add,
-    both,
+    and_,
     ceil_div,
-    choose,
-    either,
     floor_div,
     for_range,
     if_else,
@@ -41,9 +39,10 @@ from relax_mlir.schedule.build.loops import (
     minimum,
     mod,
     mul,
+    or_,
     parallel_range,
-    pick,
     scratch,
+    select,
     store,
     sub,
     value,
@@ -82,7 +81,7 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Copies:
-    """Copies of some blocks of rows, and what their sums begin with."""
+    """Packed copies of some blocks of rows, and the initial values of their sums."""
 
     rows: ir.Value
     starts: ir.Value | None
@@ -98,11 +97,11 @@ class _Nest:
 
     @property
     def step(self) -> Step:
-        """What is multiplied."""
+        """The inner product."""
         return self.product.step
 
     def emit(self) -> None:
-        """Emits the loops over blocks of rows, and in parallel over their panels."""
+        """Emits the loops over blocks of rows and, in parallel, over panels."""
         count = mul(self.product.batch_size, self.blocks.row_blocks)
         if self.reads_in_place:
             self._region(0, count, None)
@@ -121,81 +120,81 @@ class _Nest:
             copies = _Copies(rows, starts)
 
             def region(first: ir.Value) -> None:
-                number = minimum(at_once, sub(count, first))
-                self._copy(first, number, copies)
-                self._region(first, number, copies)
+                block_count = minimum(at_once, sub(count, first))
+                self._copy(first, block_count, copies)
+                self._region(first, block_count, copies)
 
             for_range(0, count, at_once, region)
 
     @property
     def _has_starts(self) -> bool:
-        """Whether what sums begin with is in memory: only from there may tile registers have it."""
+        """Whether initial values are in memory, the only source that tile registers load from."""
         return bool(self.product.factor or (self.blocking.in_tiles and self.product.initial))
 
-    def _region(self, first: Index, number: Index, copies: _Copies | None) -> None:
-        """Emits a parallel region for `number` blocks of rows, with all panels."""
+    def _region(self, first: Index, block_count: Index, copies: _Copies | None) -> None:
+        """Emits a parallel region of `block_count` blocks of rows times all panels."""
         blocks = self.blocks
-        panels_pass_by = self._panels_pass_by(number)
-        inner = pick(panels_pass_by, blocks.groups, number)
+        panels_are_inner = self._panels_are_inner(block_count)
+        inner = select(panels_are_inner, blocks.groups, block_count)
 
         def multiply(task: ir.Value) -> None:
             outer_at, inner_at = floor_div(task, inner), mod(task, inner)
-            place = pick(panels_pass_by, outer_at, inner_at)
-            group = pick(panels_pass_by, inner_at, outer_at)
-            rows = self._rows(add(first, place))
+            slot = select(panels_are_inner, outer_at, inner_at)
+            group = select(panels_are_inner, inner_at, outer_at)
+            rows = self._rows(add(first, slot))
             begin = mul(group, blocks.group)
             panels = (begin, minimum(add(begin, blocks.group), blocks.panels))
-            starts = self._starts(place, copies)
-            _Task(self, rows, panels, starts, lambda kb: self._left(rows, place, kb, copies)).emit()
+            starts = self._starts(slot, copies)
+            _Task(self, rows, panels, starts, lambda kb: self._left(rows, slot, kb, copies)).emit()
 
-        parallel_range(mul(number, blocks.groups), 1, multiply)
+        parallel_range(mul(block_count, blocks.groups), 1, multiply)
 
-    def _panels_pass_by(self, number: Index) -> bool | ir.Value:
-        """Whether all panels pass by each of `number` blocks of rows, or all blocks each panel."""
+    def _panels_are_inner(self, block_count: Index) -> bool | ir.Value:
+        """Whether the loop over panels is inside the one over blocks of rows, or around it."""
         blocks, blocking = self.blocks, self.blocking
-        rows = mul(number, blocks.row_block)
+        rows = mul(block_count, blocks.row_block)
         if blocking.in_tiles:
-            # They are so fast that rows have to come from the L2 cache.
-            most = blocking.left_bytes // self.step.bytes
-            return less(most, mul(rows, blocks.k_blocks, blocks.k_block))
-        # Threads share what is larger, and what is smaller passes by, again and again.
+            # Tile products are so fast that rows have to come from the L2 cache.
+            max_elements = blocking.left_bytes // self.step.bytes
+            return less(max_elements, mul(rows, blocks.k_blocks, blocks.k_block))
+        # Threads share the larger side; the smaller one is read once for each block of the larger.
         has_more_rows = less(mul(blocks.panels, blocking.columns), rows)
-        if blocking.vector_bytes < blocking.products.panels_pass:
+        if blocking.vector_bytes < blocking.products.inner_panels_from:
             return has_more_rows
-        # Panels pass by once for each block of rows, rows once for each panel.
-        return either(has_more_rows, less(2 * blocking.columns - 1, blocks.row_block))
+        # Panels are read once for each block of rows, rows once for each panel.
+        return or_(has_more_rows, less(2 * blocking.columns - 1, blocks.row_block))
 
-    def _left(self, rows: _Rows, place: Index, kb: Index, copies: _Copies | None) -> Left:
-        """Rows along a block of k: their copy at a place of the region, or where they lie."""
+    def _left(self, rows: _Rows, slot: Index, kb: Index, copies: _Copies | None) -> Left:
+        """Rows along block `kb` of k: the copy in a slot of the region, or the matrix itself."""
         if copies is not None:
-            return Left(copies.rows, self._copy_at(place, kb), self._stride())
+            return Left(copies.rows, self._copy_at(slot, kb), self._stride())
         lhs, group = self.product.lhs(rows.batch), self.step.group
         assert isinstance(lhs.row_stride, int)
         at = lhs.at(rows.first, mul(kb, self.blocks.k_block, group))
         return Left(lhs.buffer, at, lhs.row_stride, group)
 
-    def _starts(self, place: Index, copies: _Copies | None, first: Index = 0) -> RowStarts:
-        """What the sums of a block of rows at a place of the region begin with, from a row on."""
+    def _starts(self, slot: Index, copies: _Copies | None, first: Index = 0) -> RowStarts:
+        """The initial sums of the block of rows in a slot of the region, from row `first` on."""
         buffer = copies.starts if copies is not None else None
-        at = add(mul(place, self.blocks.copied_rows), first)
+        at = add(mul(slot, self.blocks.copied_rows), first)
         return RowStarts(self.step, self.product.initial, self.product.factor, buffer, at)
 
-    def _rows(self, number: Index) -> _Rows:
-        """A block of rows by its number."""
+    def _rows(self, index: Index) -> _Rows:
+        """The block of rows with an index, counted over the whole batch."""
         blocks, product, height = self.blocks, self.product, self.blocking.rows
-        block = mod(number, blocks.row_blocks)
+        block = mod(index, blocks.row_blocks)
 
         def start(block: Index) -> Index:
             tile = floor_div(mul(block, blocks.tiles), blocks.row_blocks)
             return minimum(mul(tile, height), product.rows)
 
         first = start(block)
-        batch = product.batch_index(floor_div(number, blocks.row_blocks))
+        batch = product.batch_index(floor_div(index, blocks.row_blocks))
         return _Rows(batch, first, sub(start(add(block, 1)), first))
 
     @property
     def reads_in_place(self) -> bool:
-        """Whether tiles read rows where they lie: as they are multiplied, and spread over sets."""
+        """Whether the left side is read in place: no conversion, and no conflicts of cache sets."""
         lhs, group = self.product.lhs([0] * len(self.product.batch)), self.step.group
         stride = lhs.row_stride
         if not self.step.reads_in_place or self._has_starts:
@@ -212,16 +211,16 @@ class _Nest:
 
     @property
     def _line(self) -> int:
-        """Elements of the left side that a cache line holds."""
+        """Elements of the left side in a cache line."""
         return self.blocking.caches.line * self.step.group // self.step.bytes
 
     def _fit_sets(self, stride: int, rows: int) -> bool:
-        """Whether the L1 cache holds a line of each of so many rows of the left side."""
+        """Whether the L1 cache holds a line of each of `rows` rows of the left side."""
         return self.blocking.fits_l1_sets([r * stride // self._line for r in range(rows)])
 
     @property
     def narrow(self) -> Blocking:
-        """How large tiles are of panels of which one vector is used."""
+        """The blocking of panels of which one vector is used."""
         narrow, lhs = self.blocking.narrow, self.product.lhs([0] * len(self.product.batch))
         if not self.reads_in_place:
             return narrow
@@ -229,35 +228,35 @@ class _Nest:
         return narrow if self._fit_sets(lhs.row_stride, narrow.rows) else self.blocking
 
     def _stride(self) -> int:
-        """Distance of two rows of a copy: an odd number of cache lines."""
+        """Distance between rows of the packed left side: an odd number of cache lines."""
         k_block = self.blocks.k_block
         per_line = self.blocking.caches.line // self.step.bytes
         lines = -(
-            -(k_block if isinstance(k_block, int) else self.blocking.products.most_k) // per_line
+            -(k_block if isinstance(k_block, int) else self.blocking.products.max_k) // per_line
         )
         return (lines // 2 * 2 + 1) * per_line
 
-    def _copy_at(self, place: Index, kb: Index) -> Index:
-        """Where the copy of a block of rows has a block of k."""
-        number = add(mul(place, self.blocks.k_blocks), kb)
-        return mul(number, self.blocks.copied_rows, self._stride())
+    def _copy_at(self, slot: Index, kb: Index) -> Index:
+        """Offset of block `kb` of k in the copy of the block of rows in a slot."""
+        index = add(mul(slot, self.blocks.k_blocks), kb)
+        return mul(index, self.blocks.copied_rows, self._stride())
 
-    def _copy(self, first: Index, number: Index, copies: _Copies) -> None:
-        """Copies some blocks of rows, and computes what their sums begin with."""
+    def _copy(self, first: Index, block_count: Index, copies: _Copies) -> None:
+        """Packs some blocks of rows, and computes the initial values of their sums."""
         blocks, product, stride = self.blocks, self.product, self._stride()
         groups = ceil_div(blocks.row_block, COPIED_ROWS)
 
         def copy(task: ir.Value) -> None:
-            place, begin = floor_div(task, groups), mul(mod(task, groups), COPIED_ROWS)
-            rows = self._rows(add(first, place))
+            slot, begin = floor_div(task, groups), mul(mod(task, groups), COPIED_ROWS)
+            rows = self._rows(add(first, slot))
             here = minimum(COPIED_ROWS, sub(maximum(rows.count, begin), begin))
-            sums = self._starts(place, copies, begin) if self._has_starts else NO_SUMS
+            sums = self._starts(slot, copies, begin) if self._has_starts else NO_SUMS
             RowCopy(
-                self.step, copies.rows, add(self._copy_at(place, 0), mul(begin, stride)), stride,
+                self.step, copies.rows, add(self._copy_at(slot, 0), mul(begin, stride)), stride,
                 blocks.k_block, blocks.k_blocks, mul(blocks.copied_rows, stride), sums,
             ).copy(product.lhs(rows.batch), add(rows.first, begin), here)  # fmt: skip
 
-        parallel_range(mul(number, groups), self.blocking.products.copies, copy)
+        parallel_range(mul(block_count, groups), self.blocking.products.copies, copy)
 
 
 @dataclass(frozen=True)
@@ -274,16 +273,16 @@ class _Task:
         """Emits the loops over blocks of k and panels."""
         nest, blocks = self.nest, self.nest.blocks
         blocking, product, step = nest.blocking, nest.product, nest.step
-        # With one block of k, sums are done after each tile: the next one takes their place.
+        # With one block of k, each register block is done at once, and the next reuses its memory.
         has_several = less(1, blocks.k_blocks)
-        kept = pick(has_several, mul(blocks.row_block, blocks.group), blocking.narrow.rows)
-        pitch = pick(has_several, blocking.columns, 0)
+        saved_rows = select(has_several, mul(blocks.row_block, blocks.group), blocking.narrow.rows)
+        pitch = select(has_several, blocking.columns, 0)
         with ExitStack() as stack:
-            size = mul(kept, blocking.columns)
+            size = mul(saved_rows, blocking.columns)
             sums = tuple(stack.enter_context(scratch(size, step.total)) for _ in product.rhs)
             packs: tuple[ir.Value, ...] = ()
             if product.packs:
-                size = blocking.products.most_k * blocking.columns * step.group
+                size = blocking.products.max_k * blocking.columns * step.group
                 packs = tuple(stack.enter_context(scratch(size, step.element)) for _ in product.rhs)
 
             tails: tuple[ir.Value | None, ...] = tuple(None for _ in product.rhs)
@@ -342,7 +341,7 @@ class _Task:
         )
 
     def _widths(self, column: Index) -> tuple[bool | ir.Value, Index, Index]:
-        """Whether the panel from a column on needs one vector; its columns if so, and if not."""
+        """Whether the panel at a column needs only one vector; its columns if so, and if not."""
         blocking, columns = self.nest.blocking, self.nest.product.columns
         here = minimum(sub(columns, column), blocking.columns)
         if not isinstance(columns, int):
@@ -353,7 +352,7 @@ class _Task:
         return has_narrow and is_last, rest, blocking.columns if has_narrow or not rest else here
 
     def _rights(self, p: Index, k: Index, depth: Index, packs: tuple[ir.Value, ...]) -> list[Panel]:
-        """A panel of each product from k on, packed or made f32 numbers if it is not yet."""
+        """The panel of each product from k on, packed or widened to f32 where it is not yet."""
         batch, rooms = self.rows.batch, packs or [None] * len(self.nest.product.rhs)
         sides = zip(self.nest.product.rhs, rooms, strict=True)
         return [side.panel(batch, p, k, depth, room) for side, room in sides]
@@ -361,7 +360,7 @@ class _Task:
 
 @dataclass(frozen=True)
 class _RegisterBlocks:
-    """Tiles of one panel of each product along one block of k, of so many vectors of it."""
+    """The register blocks of one panel of each product along one block of k."""
 
     nest: _Nest
     blocking: Blocking
@@ -376,13 +375,13 @@ class _RegisterBlocks:
     tails: tuple[ir.Value | None, ...]
 
     def prepare(self) -> None:
-        """Emits what is done once for all tiles."""
+        """Emits what is done once for all register blocks."""
         if self.nest.blocking.in_tiles:
             for side in range(len(self.rights)):
                 self._tile_block(side).copy_tail()
 
     def emit(self, at: Index, block: Block) -> None:
-        """Emits the tile from row `at` on, which `block` describes, and what is done with it."""
+        """Emits the register block from row `at` on, which `block` describes, and its epilogue."""
         blocking, epilogue = self.blocking, self.nest.product.epilogue
 
         if blocking.in_tiles:
@@ -406,11 +405,11 @@ class _RegisterBlocks:
             *before, last = range(len(self.rights))
             epilogue.fetch(block, blocking.rows, self.vectors)
             for side in before:
-                self._keep(whole, self._sums(whole, side, at, block, last_row), side, block)
+                self._store_sums(whole, self._sums(whole, side, at, block, last_row), side, block)
             sums = self._sums(whole, last, at, block, last_row)
             epilogue.in_registers(block, sums, blocking.rows, columns)
 
-        all_rows = both(less(blocking.rows - 1, block.rows), self.is_last)
+        all_rows = and_(less(blocking.rows - 1, block.rows), self.is_last)
         all_columns = less(blocking.columns - 1, block.columns)
         columns = self.nest.product.columns
         if isinstance(known := block.columns, int):
@@ -419,10 +418,10 @@ class _RegisterBlocks:
             others()
         elif isinstance(columns, int):
             some, rest = partial(in_registers, blocking.columns), columns % blocking.columns
-            either_width = partial(if_else, all_columns, some, lambda: in_registers(rest))
-            if_else(all_rows, either_width, others)
+            by_width = partial(if_else, all_columns, some, lambda: in_registers(rest))
+            if_else(all_rows, by_width, others)
         else:
-            if_else(both(all_rows, all_columns), lambda: in_registers(blocking.columns), others)
+            if_else(and_(all_rows, all_columns), lambda: in_registers(blocking.columns), others)
 
     def _micro_kernel(self, height: int) -> MicroKernel:
         return MicroKernel(self.blocking, self.nest.step, height, self.vectors)
@@ -436,18 +435,18 @@ class _RegisterBlocks:
         left = self.left.at(at)
         for side, sums in enumerate(self.sums):
 
-            def begin(tile: int, row: Index, place: Index, sums: ir.Value = sums) -> None:
+            def begin(tile: int, row: Index, offset: Index, sums: ir.Value = sums) -> None:
                 if_else(
                     self.is_first,
                     lambda: self._start_tile(tile, add(at, row)),
-                    lambda: amx.load_tile(tile, pointer(sums, place), PANEL_ROW_BYTES),
+                    lambda: amx.load_tile(tile, pointer(sums, offset), PANEL_ROW_BYTES),
                 )
 
             tiles = self._tile_block(side)
             tiles.emit(left, block.rows, block.columns, begin, sums, block.start)
 
     def _start_tile(self, tile: int, row: Index) -> None:
-        """Loads what the sums of a tile register begin with."""
+        """Loads the initial sums of a tile register."""
         starts = self.starts
         if starts.buffer is None:
             amx.clear_tile(tile)
@@ -455,45 +454,45 @@ class _RegisterBlocks:
             amx.load_tile(tile, pointer(starts.buffer, starts.at(row)), amx.LANES * amx.LANE_BYTES)
 
     def _to_memory(self, at: Index, block: Block, height: int) -> None:
-        """Emits a tile of a height, whose sums go to memory."""
+        """Emits a register block of `height` rows, whose sums are stored to memory."""
         kernel = self._micro_kernel(height)
         last_row = sub(block.rows, 1) if height > 1 else 0
         for side in range(len(self.rights)):
-            self._keep(kernel, self._sums(kernel, side, at, block, last_row), side, block)
+            self._store_sums(kernel, self._sums(kernel, side, at, block, last_row), side, block)
 
     def _sums(
         self, kernel: MicroKernel, side: int, at: Index, block: Block, last: Index
     ) -> list[ir.Value]:
-        """The sums of a product up to here."""
+        """The sums of a product including this block of k."""
         lanes, before = self.nest.blocking.lanes, []
-        for i, place in enumerate(self._places(kernel, block)):
+        for i, offset in enumerate(self._offsets(kernel, block)):
             row = i // kernel.vectors
             start = self.starts.load(add(at, last if row == kernel.height - 1 else row))
-            before.append(choose(self.is_first, start, load(self.sums[side], place, lanes)))
+            before.append(select(self.is_first, start, load(self.sums[side], offset, lanes)))
         right = self._fetching(self.rights[side], at, kernel.height)
         return kernel.sums(self.depth, self.left.at(at), last, right, before)
 
     def _fetching(self, right: Panel, at: Index, height: int) -> Panel:
-        """A panel that the first tile, which reads it from memory, asks for ahead."""
+        """A panel that is prefetched by the first register block, which reads it from memory."""
         blocking = self.nest.blocking
         if self.nest.product.packs:
             return right
         step = self.nest.step
         products = blocking.products
-        ahead = products.ahead // step.bytes * step.group
+        prefetch_distance = products.prefetch_bytes // step.bytes * step.group
         if height < products.prefetch_rows:
-            ahead = products.near_ahead
-        return replace(right, ahead=pick(less(at, 1), ahead, 0))
+            prefetch_distance = products.near_prefetch_distance
+        return replace(right, prefetch_distance=select(less(at, 1), prefetch_distance, 0))
 
-    def _keep(
+    def _store_sums(
         self, kernel: MicroKernel, total: Sequence[ir.Value], side: int, block: Block
     ) -> None:
         """Stores the sums of a product."""
-        for x, place in zip(total, self._places(kernel, block), strict=True):
-            store(x, self.sums[side], place)
+        for x, offset in zip(total, self._offsets(kernel, block), strict=True):
+            store(x, self.sums[side], offset)
 
-    def _places(self, kernel: MicroKernel, block: Block) -> list[Index]:
-        """Where the vectors of a tile's sums are kept."""
+    def _offsets(self, kernel: MicroKernel, block: Block) -> list[Index]:
+        """Offsets of the vectors of a register block's sums."""
         rows, vectors = range(kernel.height), range(kernel.vectors)
         lanes = self.nest.blocking.lanes
         return [add(block.start, r * block.stride + v * lanes) for r in rows for v in vectors]

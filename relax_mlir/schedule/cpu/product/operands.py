@@ -1,4 +1,4 @@
-"""The right side of a product, panel by panel: packed on the way, packed ahead, or widened."""
+"""The right side of a product, panel by panel: packed on the way, packed before, or widened."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from .micro_kernel import Panel
 from .packing import Matrix, copy_panel, widen_panel
 
 Side = Callable[[Sequence[Index]], Matrix]
-"""A matrix for every index of the batch."""
+"""A matrix for each index of the batch."""
 
 
 class Operand(Protocol):
-    """The right side of a product, for every index of the batch."""
+    """The right side of a product, for each index of the batch."""
 
     @property
     def packs(self) -> bool:
@@ -24,21 +24,21 @@ class Operand(Protocol):
 
     @property
     def converts(self) -> bool:
-        """Whether what is loaded from a panel is not what is multiplied."""
+        """Whether elements of a panel are converted before they are multiplied."""
 
     @property
     def k_unit(self) -> int:
-        """Steps along k that a block of k is a multiple of, a power of two."""
+        """Blocks of k are multiples of so many steps, a power of two."""
 
     def panel(
-        self, batch: Sequence[Index], number: Index, k: Index, depth: Index, room: ir.Value | None
+        self, batch: Sequence[Index], index: Index, k: Index, depth: Index, buffer: ir.Value | None
     ) -> Panel:
-        """A panel along `depth` steps from k on; `room` is where it is packed, if it `packs`."""
+        """A panel along `depth` steps from k on; `buffer` is where it is packed, if it `packs`."""
 
 
 @dataclass(frozen=True)
 class Unpacked:
-    """A matrix as it lies, of which panels of `vectors` vectors are packed for a step."""
+    """A matrix in memory, which is packed for a step in panels of `vectors` vectors."""
 
     step: Step
     vectors: int
@@ -48,20 +48,20 @@ class Unpacked:
     k_unit = 1
 
     def panel(
-        self, batch: Sequence[Index], number: Index, k: Index, depth: Index, room: ir.Value | None
+        self, batch: Sequence[Index], index: Index, k: Index, depth: Index, buffer: ir.Value | None
     ) -> Panel:
         """See `Operand`."""
-        assert room is not None
-        column = mul(number, self.vectors * self.step.lanes)
-        copy_panel(self.step, self.side(batch), column, k, depth, self.vectors, room)
-        return Panel(room, 0)
+        assert buffer is not None
+        column = mul(index, self.vectors * self.step.lanes)
+        copy_panel(self.step, self.side(batch), column, k, depth, self.vectors, buffer)
+        return Panel(buffer, 0)
 
 
 @dataclass(frozen=True)
 class Packed:
-    """Panels [panel, k, column, element of the group], packed ahead.
+    """Panels [panel, k, column, element of the group], packed before the call.
 
-    The matrix describes the first one: `row_stride` is the distance of two panels.
+    The matrix describes the first one: `row_stride` is the distance between panels.
     """
 
     side: Side
@@ -70,16 +70,16 @@ class Packed:
     k_unit = 1
 
     def panel(
-        self, batch: Sequence[Index], number: Index, k: Index, depth: Index, room: ir.Value | None
+        self, batch: Sequence[Index], index: Index, k: Index, depth: Index, buffer: ir.Value | None
     ) -> Panel:
         """See `Operand`."""
         side = self.side(batch)
-        return Panel(side.buffer, side.at(number, k), side.convert)
+        return Panel(side.buffer, side.at(index, k), side.convert)
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Panels of pairs of bf16 elements, packed ahead, that are multiplied as f32 elements.
+    """Panels of pairs of bf16 elements, packed before the call, multiplied as f32 elements.
 
     They are widened `once` for all rows, to memory, or in registers for each register block.
     """
@@ -97,11 +97,11 @@ class Pairs:
         return self.once
 
     def panel(
-        self, batch: Sequence[Index], number: Index, k: Index, depth: Index, room: ir.Value | None
+        self, batch: Sequence[Index], index: Index, k: Index, depth: Index, buffer: ir.Value | None
     ) -> Panel:
         """See `Operand`."""
         side = self.side(batch)
-        if room is None:
-            return Panel(side.buffer, side.at(number, floor_div(k, 2)), halved=True)
-        widen_panel(side, number, k, depth, self.lanes, self.vectors, room)
-        return Panel(room, 0)
+        if buffer is None:
+            return Panel(side.buffer, side.at(index, floor_div(k, 2)), halved=True)
+        widen_panel(side, index, k, depth, self.lanes, self.vectors, buffer)
+        return Panel(buffer, 0)

@@ -1,14 +1,13 @@
-"""One row times packed weights, for machines that read memory faster from several places in turn.
+"""One row times packed weights, read in several interleaved streams.
 
-    for each number i below a quarter of the panels, in parallel           (with four places)
+    for each i below a quarter of the panels, in parallel                  (with four streams)
       for each step along k
-        for each quarter of the panels: its panel i                 (from memory, as it lies there)
+        for each quarter of the panels: its panel i                      (streamed from memory)
           sums += left[k] * panel[k, :]                             (in registers)
       the epilogue of each of the panels
 
-Neighbouring numbers read what follows, so that each place is as long as a quarter of the weights.
-Panels behind the last quarter are taken one by one. How many places there are is the machine's
-`Products.row_panels`.
+Consecutive tasks read consecutive panels, so each stream is a quarter of the weights. Panels that
+are left over are read one by one. `Products.row_panels` says how many streams a machine wants.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -45,24 +44,24 @@ from .row_starts import RowStarts
 
 def emit_packed_row(blocking: Blocking, product: Product) -> None:
     """Emits the loop over panels at the insertion point. Needs one row, and packed weights."""
-    places = blocking.products.row_panels
+    streams = blocking.products.row_panels
     panels = ceil_div(product.columns, blocking.columns)
     depth = product.depth if isinstance(product.depth, int) else 512
     grain = max(
-        1, blocking.family.few_rows.task_elements // max(1, places * depth * blocking.columns)
+        1, blocking.family.few_rows.task_elements // max(1, streams * depth * blocking.columns)
     )
     with ExitStack() as stack:
         left = left_rows(blocking, product, stack)
 
-        def row(index: Index, panels: Places) -> None:
+        def row(index: Index, panels: Streams) -> None:
             _Row(blocking, product, left, index, product.batch_index(index), panels).emit()
 
-        each_place(panels, places, product.batch_size, grain, row)
+        each_stream(panels, streams, product.batch_size, grain, row)
 
 
 @dataclass(frozen=True)
-class Places:
-    """Panels that are read in turn: `count` of them, as far apart as `distance` panels."""
+class Streams:
+    """Panels that are read together: `count` of them, `distance` panels apart."""
 
     first: Index
     distance: Index
@@ -70,36 +69,36 @@ class Places:
 
     def __iter__(self) -> Iterator[Index]:
         """The panels."""
-        return iter([self.at(number) for number in range(self.count)])
+        return iter([self.at(index) for index in range(self.count)])
 
-    def at(self, number: Index) -> Index:
+    def at(self, index: Index) -> Index:
         """One of the panels."""
-        return add(self.first, mul(number, self.distance))
+        return add(self.first, mul(index, self.distance))
 
 
-def each_place(
+def each_stream(
     panels: Index,
-    places: int,
+    streams: int,
     batch: Index,
     grain: int,
-    emit: Callable[[Index, Places], None],
+    emit: Callable[[Index, Streams], None],
 ) -> None:
-    """Emits `emit(number of the batch, panels)` for a panel of each place, and for single ones.
+    """Emits `emit(index in the batch, panels)` for each set of panels, and for single ones.
 
-    `grain` times a panel of each place are worth a thread.
+    `grain` sets of panels are worth a thread.
     """
-    each = floor_div(panels, places)
-    tasks = add(each, mod(panels, places))
+    each = floor_div(panels, streams)
+    tasks = add(each, mod(panels, streams))
 
-    def task(number: ir.Value) -> None:
-        index, i = floor_div(number, tasks), mod(number, tasks)
+    def emit_task(task: ir.Value) -> None:
+        index, i = floor_div(task, tasks), mod(task, tasks)
         if_else(
-            places == 1 or (each != 0 and less(i, each)),
-            lambda: emit(index, Places(i, each, places)),
-            lambda: emit(index, Places(add(i, mul(each, places - 1)), 0, 1)),
+            streams == 1 or (each != 0 and less(i, each)),
+            lambda: emit(index, Streams(i, each, streams)),
+            lambda: emit(index, Streams(add(i, mul(each, streams - 1)), 0, 1)),
         )
 
-    parallel_range(mul(batch, tasks), grain, task)
+    parallel_range(mul(batch, tasks), grain, emit_task)
 
 
 @dataclass(frozen=True)
@@ -111,10 +110,10 @@ class _Row:
     left: Callable[[Index, Sequence[Index]], tuple[Matrix, RowStarts]]
     index: Index
     batch: tuple[Index, ...]
-    panels: Places
+    panels: Streams
 
     def emit(self) -> None:
-        """Emits the row times the panels, and what is done with the sums."""
+        """Emits the row times the panels, and the epilogues."""
         columns, product, panels = self.blocking.columns, self.product, self.panels
         size = panels.count * columns
         with ExitStack() as stack:
@@ -124,8 +123,8 @@ class _Row:
                 for n, x in enumerate(self._sums(side)):
                     store(x, buffer, n * self.blocking.lanes)
 
-            def finish(number: ir.Value) -> None:
-                column, start = mul(panels.at(number), columns), mul(number, columns)
+            def finish(index: ir.Value) -> None:
+                column, start = mul(panels.at(index), columns), mul(index, columns)
                 here, sums = minimum(sub(product.columns, column), columns), tuple(buffers)
                 product.epilogue(Block(self.batch, 0, 1, column, here, sums, columns, start))
 
@@ -143,11 +142,11 @@ class _Row:
             return kernel.sums(product.depth, left, 0, rights[0], initial)
 
         def along(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            found = []
+            result = []
             for n, right in enumerate(rights):
                 own = sums[n * blocking.vectors : (n + 1) * blocking.vectors]
-                found += kernel.step_along(k, left, [0], right, own)
-            return found
+                result += kernel.step_along(k, left, [0], right, own)
+            return result
 
         steps = floor_div(product.depth, rights[0].steps)
         return for_range(0, steps, 1, along, initial * len(rights))

@@ -1,10 +1,9 @@
-"""Copies blocks of matrices into the layouts that the micro-kernels read.
+"""Packs blocks of matrices into the layouts that micro-kernels read.
 
-A block of the left side is copied row by row, so that one row follows another at a fixed distance
-that is no multiple of a power of two (rows of a large matrix would fall into one cache set). A
-block of the right side becomes a panel: for each step along k the elements, or groups of them, of
-all columns of a register block side by side. Past the end of k, rows have zeros, so that what a
-panel has there does not matter.
+A block of the left side is copied row by row to rows whose distance is an odd number of cache
+lines, since the rows of a large matrix may map to one cache set. A block of the right side becomes
+a panel: for each step along k the elements, or groups of them, of all columns of a register block.
+Rows of the left side are padded with zeros along k, so the padding of panels is arbitrary.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +15,6 @@ from relax_mlir.schedule.build.loops import (
     Index,
     add,
     ceil_div,
-    choose,
     floor_div,
     for_range,
     if_else,
@@ -26,8 +24,8 @@ from relax_mlir.schedule.build.loops import (
     minimum,
     mod,
     mul,
-    pick,
     round_up,
+    select,
     store,
     sub,
     value,
@@ -37,10 +35,10 @@ from relax_mlir.schedule.cpu.isa.multiply_add import halves
 from relax_mlir.schedule.cpu.isa.step import Step
 
 LINE_BITS = 512
-SQUARES_AHEAD = 8
-"""How far ahead of the square that is transposed the rows are prefetched."""
+PREFETCHED_SQUARES = 8
+"""Prefetch distance of rows, in squares that are transposed."""
 COPIED_AT_ONCE = 4
-"""Vectors of a row that are copied in one step, without masks."""
+"""Vectors of a row that are copied in one iteration, without masks."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Matrix:
     """Rows (of m or n) by k of a flat buffer.
 
     Element (row, k) is at `offset + row * row_stride + k * k_stride`; one stride is 1. `convert`
-    turns loaded vectors into what is multiplied (see `Step`); None where they are that.
+    turns loaded vectors into the factors of a `Step`; None where they are that already.
     """
 
     buffer: ir.Value
@@ -61,7 +59,7 @@ class Matrix:
 
     @property
     def k_is_innermost(self) -> bool:
-        """Whether neighbours in memory are neighbours along k."""
+        """Whether the matrix is contiguous along k."""
         return isinstance(self.k_stride, int) and self.k_stride == 1
 
     def at(self, row: Index, k: Index) -> Index:
@@ -69,35 +67,35 @@ class Matrix:
         return add(self.offset, mul(row, self.row_stride), mul(k, self.k_stride))
 
     def load(self, offset: Index, lanes: int, keep: ir.Value | None = None) -> ir.Value:
-        """A vector to multiply with from an offset; lanes outside of `keep` are not read."""
+        """A vector of factors from `offset` on; lanes outside of the mask `keep` are not read."""
         loaded = load(self.buffer, offset, lanes, keep)
         return self.convert(loaded) if self.convert else loaded
 
     def prefetch(self, offset: Index, count: int) -> None:
-        """Fetches `count` elements from an offset into the L2 cache; they need not exist."""
+        """Prefetches `count` elements from `offset` on into the L2 cache; they need not exist."""
         bits = ir.MemRefType(self.buffer.type).element_type.width
         for at in range(0, count, LINE_BITS // bits):
             memref.prefetch(self.buffer, [value(add(offset, at))], False, 2, True)
 
 
 class RowSums(Protocol):
-    """What is made of the sums of the rows of the left side while they are copied."""
+    """Receives the sums of the rows of the left side while they are packed."""
 
     def begin(self) -> list[ir.Value]:
-        """What a sum begins with."""
+        """The initial values of the sums."""
 
     def add_up(self, packed: ir.Value, sums: Sequence[ir.Value]) -> list[ir.Value]:
-        """The sums with packed elements of a row added, a lane each."""
+        """The sums after adding packed elements of a row, lane by lane."""
 
     def finish(self, sums: Sequence[ir.Value], row: Index) -> None:
-        """Takes the sums of a row, all of whose lanes are to be added up."""
+        """Takes the sums of a row, whose lanes are still to be reduced."""
 
     def finish_rows(self, sums: Sequence[ir.Value], row: Index, lanes: int) -> None:
-        """Takes the sums of as many rows as there are lanes, from a row on, a lane each."""
+        """Takes the sums of `lanes` rows from `row` on, one in each lane."""
 
 
 class NoSums:
-    """Nothing is made of them."""
+    """No sums are computed."""
 
     def begin(self) -> list[ir.Value]:
         """See `RowSums`."""
@@ -119,10 +117,10 @@ NO_SUMS = NoSums()
 
 @dataclass(frozen=True)
 class RowCopy:
-    """Where rows of the left side are copied to, in blocks of `k_block` steps along k.
+    """The destination of rows of the left side, in blocks of `k_block` steps along k.
 
-    Step k of row r is at `target[start + (k // k_block) * pitch + r * stride + k % k_block]`, and a
-    row of a block is filled up with zeros to a multiple of the lanes.
+    Step k of row r is at `target[start + (k // k_block) * pitch + r * stride + k % k_block]`. Each
+    row of a block is padded with zeros to a multiple of the lanes.
     """
 
     step: Step
@@ -137,7 +135,7 @@ class RowCopy:
     def copy(self, source: Matrix, row: Index, rows: Index) -> None:
         """Copies `rows` rows from `row` on; rows past the end of the source repeat its last one.
 
-        A source whose rows are neighbours in memory is copied in whole vectors of rows.
+        A source that is contiguous along rows is copied in whole vectors of rows.
         """
         if source.k_is_innermost:
             for_range(0, rows, 1, lambda i: self._row(source, row, i))
@@ -146,7 +144,7 @@ class RowCopy:
             for_range(0, ceil_div(rows, lanes), 1, lambda i: self._rows(source, row, mul(i, lanes)))
 
     def _row(self, source: Matrix, row: Index, i: ir.Value) -> None:
-        """Copies row `row + i`, whose elements are neighbours."""
+        """Copies row `row + i`, which is contiguous."""
         step, width = self.step, self.step.copied
         begin = source.at(minimum(add(row, i), sub(source.rows, 1)), 0)
         start = add(self.start, mul(i, self.stride))
@@ -181,7 +179,7 @@ class RowCopy:
         self.sums.finish(sums, i)
 
     def _rows(self, source: Matrix, row: Index, begin: Index) -> None:
-        """Copies a vector of rows from `row + begin` on, of a source that is [k, rows]."""
+        """Copies `lanes` rows from `row + begin` on, of a source that is [k, rows]."""
         step, lanes = self.step, self.step.lanes
         start = add(self.start, mul(begin, self.stride))
 
@@ -216,10 +214,10 @@ def copy_panel(
     target: ir.Value,
     start: Index = 0,
 ) -> None:
-    """Copies `vectors * lanes` rows of `depth` steps, from step k on, to `target` as a panel.
+    """Packs `vectors * lanes` rows of `depth` steps, from step k on, into a panel at `target`.
 
-    The panel is `depth` rounded up to `lanes` deep. What lies past the last row of the source
-    is unspecified: no kernel stores what it computes from that.
+    The panel has `depth` steps, rounded up to `lanes`. Columns beyond the last row of the source
+    are arbitrary: what is computed from them is never stored.
     """
     copy = _PanelCopy(step, source, row, k, vectors, target, start)
     copy.from_rows(depth) if source.k_is_innermost else copy.from_columns(depth)
@@ -234,9 +232,9 @@ def widen_panel(
     vectors: int,
     target: ir.Value,
 ) -> None:
-    """Copies a panel of pairs of bf16 elements, from element k on, which is even, as f32 elements.
+    """Widens a panel of pairs of bf16 elements to f32, from element k on, which is even.
 
-    `target` gets `depth` steps of `vectors * lanes` elements, or one more if that is odd.
+    `target` gets `depth` steps of `vectors * lanes` elements, rounded up to an even number.
     """
     begin, columns = source.at(panel, floor_div(k, 2)), vectors * lanes
 
@@ -252,7 +250,7 @@ def widen_panel(
 
 @dataclass(frozen=True)
 class _PanelCopy:
-    """What `copy_panel` copies."""
+    """A call of `copy_panel`."""
 
     step: Step
     source: Matrix
@@ -262,28 +260,28 @@ class _PanelCopy:
     target: ir.Value
     start: Index
 
-    def _place(self, j: Index, v: Index) -> Index:
-        """Where a vector of a step along k goes."""
+    def _offset(self, j: Index, v: Index) -> Index:
+        """Offset of vector `v` of step `j` of the panel."""
         return add(self.start, mul(add(mul(j, self.vectors), v), self.step.width))
 
     def from_columns(self, depth: Index) -> None:
-        """Copies rows that are neighbours, step by step."""
+        """Copies a source that is contiguous along rows, step by step."""
         source, step, lanes = self.source, self.step, self.step.lanes
 
         def one(j: ir.Value, keep: bool) -> None:
             for v in range(self.vectors):
                 x = _across(step, source, add(self.row, v * lanes), add(self.k, j), keep)
-                store(x, self.target, self._place(j, v))
+                store(x, self.target, self._offset(j, v))
 
-        # Masks where rows or k end alone: some machines take a branch for each lane of one.
+        # Masks only at the ends of rows and k: some machines take a branch for each masked lane.
         is_whole = less(add(self.row, self.vectors * lanes - 1), source.rows)
         inside = minimum(depth, sub(floor_div(source.depth, step.group), self.k))
-        full = pick(is_whole, inside, 0)
+        full = select(is_whole, inside, 0)
         for_range(0, full, 1, lambda j: one(j, False))
         for_range(full, depth, 1, lambda j: one(j, True))
 
     def from_rows(self, depth: Index) -> None:
-        """Copies rows whose steps are neighbours, by squares that are transposed."""
+        """Copies a source that is contiguous along k, by transposing squares in registers."""
         source, step, lanes, width = self.source, self.step, self.step.lanes, self.step.width
         last = sub(source.rows, 1)
         first = mul(self.k, step.group)
@@ -296,10 +294,10 @@ class _PanelCopy:
             def square(j: Index, keep: ir.Value | None = None) -> None:
                 loaded = [source.load(add(b, j), width, keep) for b in begins]
                 for b in begins:
-                    source.prefetch(add(b, j, SQUARES_AHEAD * width), width)
+                    source.prefetch(add(b, j, PREFETCHED_SQUARES * width), width)
                 for i, x in enumerate(transpose([step.groups(x) for x in loaded])):
-                    place = self._place(add(floor_div(j, step.group), i), v)
-                    store(step.ungrouped(x), self.target, place)
+                    offset = self._offset(add(floor_div(j, step.group), i), v)
+                    store(step.ungrouped(x), self.target, offset)
 
             if step.has_masks:
                 for_range(0, end, width, lambda j: square(j, mask(sub(end, j), width)))
@@ -312,13 +310,13 @@ class _PanelCopy:
 
 
 def _across(step: Step, source: Matrix, row: Index, k: Index, keep: bool) -> ir.Value:
-    """Step k of as many rows as there are lanes, which are neighbours; `keep` masks the outside."""
+    """Step k of `lanes` contiguous rows; with `keep`, rows and k beyond the source are masked."""
     parts = []
     for i in range(step.group):
         at, some = add(mul(k, step.group), i), None
         if keep:
-            there = choose(less(at, source.depth), value(sub(source.rows, row)), value(0))
-            some = mask(there, step.lanes)
+            count = select(less(at, source.depth), value(sub(source.rows, row)), value(0))
+            some = mask(count, step.lanes)
             at = minimum(at, sub(source.depth, 1))
         parts.append(source.load(source.at(row, at), step.lanes, some))
     return _interleaved(parts)

@@ -1,4 +1,4 @@
-"""What is multiplied: batches of products of matrices that share their left side."""
+"""What a product computes: batches of matrices that are multiplied by the same left side."""
 
 from dataclasses import dataclass
 
@@ -9,15 +9,15 @@ from relax_mlir.schedule.cpu.isa.step import Step
 from .operands import Operand, Side
 
 SHORT_K = 28
-"""Steps along k of a tile that is done before the lines are there that it stores to."""
+"""Steps along k that are done before the cache lines of the result have been fetched."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """Products that share their left side, for every index of the batch.
+    """Products that share their left side, for each index of the batch.
 
-    `depth` counts steps along k. Sums begin at `initial`, and `factor` times the sum of a row of
-    the left side. Where lines of a result's rows displace one another in a cache, it `collides`.
+    `depth` counts steps along k. Sums begin at `initial`, plus `factor` times the sum of the row of
+    the left side. `set_conflicts` says that rows of the result evict each other from cache sets.
     """
 
     batch: tuple[Index, ...]
@@ -30,7 +30,7 @@ class Product:
     epilogue: Epilogue
     step: Step
     factor: int = 0
-    collides: bool = False
+    set_conflicts: bool = False
 
     @property
     def packs(self) -> bool:
@@ -39,22 +39,22 @@ class Product:
 
     @property
     def converts(self) -> bool:
-        """Whether what is loaded from panels is not what is multiplied."""
+        """Whether elements of panels are converted before they are multiplied."""
         return any(side.converts for side in self.rhs)
 
     @property
     def k_unit(self) -> int:
-        """Steps along k that a block of k is a multiple of."""
+        """Blocks of k are multiples of so many steps."""
         return max(side.k_unit for side in self.rhs)
 
     @property
-    def passes_rows_once(self) -> bool:
-        """Whether all columns of a tile's rows come before the next rows, to store in order.
+    def n_is_innermost(self) -> bool:
+        """Whether n is the innermost loop over register blocks, so that rows are stored in order.
 
-        Panels that are packed on the way would be packed for each tile.
+        Panels that are packed on the way would be packed for each register block of rows.
         """
         is_short = isinstance(self.depth, int) and self.depth <= SHORT_K
-        return not self.packs and self.collides and is_short
+        return not self.packs and self.set_conflicts and is_short
 
     @property
     def batch_size(self) -> Index:
@@ -62,5 +62,5 @@ class Product:
         return mul(1, *self.batch)
 
     def batch_index(self, linear: Index) -> tuple[Index, ...]:
-        """The index of the batch that has this number, counted row by row."""
+        """The index of the batch, from its linear index in row-major order."""
         return unravel(linear, self.batch)

@@ -1,6 +1,6 @@
-"""What sums of rows begin with: a number, and a factor times the sum of the row of the left side.
+"""Initial values of the sums of rows: a constant, plus a multiple of the sum of the left row.
 
-Machines want 8-bit elements of one side biased; what that adds to each sum is taken away here.
+The multiple corrects for the bias that some instructions need on 8-bit elements of the right side.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from relax_mlir.schedule.cpu.isa.step import Step
 
 @dataclass(frozen=True)
 class RowStarts:
-    """What the sums of rows begin with: `initial + factor * the sum of the row`, in every lane.
+    """The initial value of each row: `initial + factor * sum of the row`, in every lane.
 
-    That of row r is at `lanes * (first + r)` of a buffer, or is a constant where there is none.
+    That of row r is at `lanes * (first + r)` of the buffer; without a buffer it is a constant.
     """
 
     step: Step
@@ -34,8 +34,8 @@ class RowStarts:
 
     def finish(self, sums: Sequence[ir.Value], row: Index) -> None:
         """See `RowSums`."""
-        found = [vector.reduction(self.step.total, vector.CombiningKind.ADD, x) for x in sums]
-        self._store([broadcast(x, self.step.lanes) for x in found], row)
+        totals = [vector.reduction(self.step.total, vector.CombiningKind.ADD, x) for x in sums]
+        self._store([broadcast(x, self.step.lanes) for x in totals], row)
 
     def finish_rows(self, sums: Sequence[ir.Value], row: Index, lanes: int) -> None:
         """See `RowSums`."""
@@ -51,11 +51,11 @@ class RowStarts:
         store(start, self.buffer, self.at(row))
 
     def at(self, row: Index) -> Index:
-        """Where the start of a row is."""
+        """Offset of the initial value of a row."""
         return mul(add(self.first, row), self.step.lanes)
 
     def load(self, row: Index, count: int | None = None) -> ir.Value:
-        """What so many sums of a row begin with, or as many as there are lanes."""
+        """The initial values of `count` sums of a row, as many as there are lanes by default."""
         count = count or self.step.lanes
         if self.buffer is None:
             return splat_of(self.initial, count, self.step.total)

@@ -1,4 +1,4 @@
-"""The sides of a contraction as matrices in memory, and what is computed from its sums."""
+"""The sides of a contraction as matrices in memory, and its epilogue."""
 
 from collections.abc import Callable, Sequence
 
@@ -29,11 +29,11 @@ from .operands import Side
 from .packing import Matrix
 
 Convert = Callable[[ir.Value], ir.Value]
-"""Turns a vector of loaded elements into what is multiplied."""
+"""Turns a vector of loaded elements into factors."""
 
 
 def prepare_program(kernel: Kernel) -> None:
-    """Emits scalars, extents and views, which all loops use, in front of them."""
+    """Emits the scalars, extents and views that all loops use, before the loops."""
     program = kernel.placement.program
     for item in program.items:
         if not isinstance(item, Stage):
@@ -50,7 +50,7 @@ def prepare_program(kernel: Kernel) -> None:
 
 
 def _prepare_sizes(kernel: Kernel, tensor: Tensor) -> None:
-    """Emits the extents of a tensor and of those that it is a view of."""
+    """Emits the extents of a tensor and of the tensors that it is a view of."""
     if not (isinstance(tensor, Empty) and len(tensor.sizes) != len(tensor.shape)):
         kernel.sizes(tensor)
     if isinstance(tensor, Slice | Reshape):
@@ -60,7 +60,7 @@ def _prepare_sizes(kernel: Kernel, tensor: Tensor) -> None:
 def epilogue_of(
     kernel: Kernel, blocking: Blocking, contractions: Sequence[Summed], shape: Sequence[Index]
 ) -> Epilogue:
-    """The stages behind the contractions."""
+    """The epilogue: the stages after the contractions."""
     program = kernel.placement.program
     done = {c.stage for c in contractions}
     done |= {stage for c in contractions for stage in c.before}
@@ -77,19 +77,19 @@ def epilogue_of(
     )
 
 
-def kept_columns(kernel: Kernel, contractions: Sequence[Summed], shape: Sequence[Index]) -> Index:
-    """The number of columns: those of packed weights that a slice keeps, else all."""
-    return kept_extent(kernel, contractions, contractions[0].columns, shape, -1)
+def sliced_columns(kernel: Kernel, contractions: Sequence[Summed], shape: Sequence[Index]) -> Index:
+    """The number of columns: of packed weights, those in the slice of the result that is used."""
+    return sliced_extent(kernel, contractions, contractions[0].columns, shape, -1)
 
 
-def kept_extent(
+def sliced_extent(
     kernel: Kernel,
     contractions: Sequence[Summed],
     loops: Sequence[int],
     shape: Sequence[Index],
     axis: int,
 ) -> Index:
-    """The extent of `loops`: where weights are packed, what a slice of the result keeps of `axis`.
+    """The extent of `loops`: of packed weights, that of the slice of the result along `axis`.
 
     Raises Refusal if slices keep different extents, or a part of another axis.
     """
@@ -99,7 +99,7 @@ def kept_extent(
     if not packed:
         return everything
     results = {c.stage.results[0] for c in contractions}
-    kept = []
+    extents = []
     for stage in kernel.placement.program.stages:
         for operand in stage.reads:
             tensor, size = operand.tensor, everything
@@ -108,16 +108,16 @@ def kept_extent(
                     size = kernel.sizes(tensor)[axis]
                 tensor = tensor.source
             if tensor in results:
-                kept.append(size)
-    if any(size != kept[0] for size in kept):
+                extents.append(size)
+    if any(size != extents[0] for size in extents):
         raise Refusal("slices of the product have different extents")
-    return kept[0] if kept else everything
+    return extents[0] if extents else everything
 
 
 def _check_slices(kernel: Kernel, axis: int | None) -> None:
-    """Refuses slices of what is computed that keep a part of an axis other than `axis`.
+    """Refuses slices of computed tensors along an axis other than `axis`.
 
-    The epilogue stores all of a block of sums.
+    The epilogue stores whole blocks of sums.
     """
     placement = kernel.placement
     for stage in placement.program.stages:
@@ -127,8 +127,8 @@ def _check_slices(kernel: Kernel, axis: int | None) -> None:
                 if isinstance(tensor, Slice) and isinstance(root_of(tensor), Computed):
                     rank, source = len(tensor.shape), tensor.source
                     whole = (placement.extents.is_whole(tensor, i) for i in range(rank))
-                    kept = all(x or i - rank == axis for i, x in enumerate(whole))
-                    if not kept or any(source.shape[i] != 1 for i in tensor.window.dropped):
+                    is_allowed = all(x or i - rank == axis for i, x in enumerate(whole))
+                    if not is_allowed or any(source.shape[i] != 1 for i in tensor.window.dropped):
                         raise Refusal("a slice keeps a part of what is computed")
                 tensor = tensor.source
 
@@ -144,7 +144,7 @@ def matrix_of(
 ) -> Side:
     """One side of the product, as a function of the index of the batch.
 
-    `convert` turns loaded elements into numbers to multiply; None where they are that.
+    `convert` turns loaded elements into factors; None where they are that already.
     """
     view = kernel.view(factor.tensor)
     if view is None:
@@ -169,15 +169,15 @@ def matrix_of(
             lanes[loop] = Uniform(index)
         offset = view.offset
         for expression, stride in zip(factor.indices, view.strides, strict=True):
-            place = resolve(evaluate(expression, lanes, blocking.lanes), blocking.lanes)
-            offset = add(offset, mul(value_of(place), stride))
+            at = resolve(evaluate(expression, lanes, blocking.lanes), blocking.lanes)
+            offset = add(offset, mul(value_of(at), stride))
         return Matrix(view.base, offset, row, depth, extent, length, convert)
 
     return matrix
 
 
 def _is_output(kernel: Kernel, result: Computed) -> bool:
-    """Whether a tensor is returned, or is the copy of one that is."""
+    """Whether a tensor is returned, or is a copy of one that is."""
     program = kernel.placement.program
     spot = kernel.placement.spot(result)
     if spot is None or not isinstance(spot.owner, Argument):
@@ -191,7 +191,7 @@ def _is_output(kernel: Kernel, result: Computed) -> bool:
 
 
 def convert_of(kernel: Kernel, stage: Stage, factor: Factor, wanted: ir.Type) -> Convert | None:
-    """What turns loaded elements of a factor into `wanted` ones to multiply; None if nothing."""
+    """The conversion of loaded elements of a factor to `wanted`; None if there is nothing to do."""
     argument = stage.body.arguments[factor.number]
     if not factor.casts and factor.value == argument and factor.tensor.element == wanted:
         return None
@@ -200,15 +200,15 @@ def convert_of(kernel: Kernel, stage: Stage, factor: Factor, wanted: ir.Type) ->
         result = _computed(kernel, stage, factor, factor.value, x)
         if factor.value.type == wanted:
             return result
-        wide = vector_type(ir.VectorType(x.type).shape[0], wanted)
+        kind = vector_type(ir.VectorType(x.type).shape[0], wanted)
         # Integers are multiplied modulo their width: how they are extended makes no difference.
-        return (arith.extf if isinstance(wanted, ir.FloatType) else arith.extsi)(wide, result)
+        return (arith.extf if isinstance(wanted, ir.FloatType) else arith.extsi)(kind, result)
 
     return convert
 
 
 def convert_pairs(kernel: Kernel, stage: Stage, factor: Factor) -> Convert | None:
-    """What turns loaded elements of a factor into bf16 numbers; None if they are."""
+    """The conversion of loaded elements of a factor to bf16; None if they are bf16 already."""
     f32 = ir.F32Type.get()
     argument = stage.body.arguments[factor.number]
     half = factor.value.owner.operands[0]
@@ -227,7 +227,7 @@ def convert_pairs(kernel: Kernel, stage: Stage, factor: Factor) -> Convert | Non
 def _computed(
     kernel: Kernel, stage: Stage, factor: Factor, wanted: ir.Value, x: ir.Value
 ) -> ir.Value:
-    """The vector of what is computed from a factor's loaded elements `x`, up to `wanted`."""
+    """The vector `wanted`, which is computed from loaded elements `x` of a factor."""
     lanes = ir.VectorType(x.type).shape[0]
     lane: Lane = Varying(x)
     for cast in factor.casts:
@@ -240,7 +240,7 @@ def _computed(
 
 
 def _follow(value: ir.Value, known: dict[ir.Value, Lane], lanes: int, kernel: Kernel) -> Lane:
-    """Emits what a scalar of a body is computed from."""
+    """Emits the computation of a scalar of a body."""
     if value not in known:
         if isinstance(value.owner, ir.Block) or value.owner.name == "arith.constant":
             return Uniform(kernel.scalars.get(value, value))

@@ -101,7 +101,7 @@ class _Split:
         height = maximum(minimum(rows, height), 1)
         worthwhile = sizes.task_bytes // problem.right.bytes
         least = maximum(floor_div(worthwhile, maximum(floor_div(height, sizes.task_rows), 1)), 1)
-        limit = sizes.most_panels
+        limit = sizes.max_panels
         most = minimum(maximum(floor_div(sizes.totals, height), 1), limit)
         group = round_up(floor_div(mul(panels, parts), sizes.tasks), at_once)
         group = maximum(minimum(group, most), least)
@@ -428,7 +428,7 @@ class _Task:
             at = [self._total(add(i, r), *vector) for r in range(count) for vector in vectors]
             totals = [load(self.totals, n, lanes) for n in at]
             copied = self._copied(add(self._place(b), i))
-            if self.kernel.blocking.own_addresses:
+            if self.kernel.blocking.separate_addresses:
                 copied = copied.addressed()
             totals = weights.multiply(copied, totals)
             for total, n in zip(totals, at, strict=True):

@@ -19,7 +19,7 @@ from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.schedule.cpu.isa.amx import has_tiles
 from relax_mlir.schedule.cpu.isa.dot import Dot
 from relax_mlir.schedule.cpu.isa.instructions import vectors_of
-from relax_mlir.schedule.cpu.product.sides import epilogue_of, kept_columns, prepare_program
+from relax_mlir.schedule.cpu.product.sides import epilogue_of, prepare_program, sliced_columns
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Cpu
 
@@ -45,7 +45,7 @@ def _emit(kernel: Kernel, cpu: Cpu, found: QuantizedProduct) -> None:
     parts = {name: kernel.memory(tensor).base for name, tensor in found.right.items()}
     right = Panels(found.scheme, found.blocks, parts, cpu)
     epilogue = epilogue_of(kernel, Blocking.of(cpu), [found], shape)
-    columns = kept_columns(kernel, [found], shape)
+    columns = sliced_columns(kernel, [found], shape)
     rows = mul(1, *(shape[loop] for loop in found.rows))
     outputs = [kernel.memory(result) for result in epilogue.outputs]
     problem = Problem(rows, columns, left, right, epilogue, outputs)

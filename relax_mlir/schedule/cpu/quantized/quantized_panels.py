@@ -21,7 +21,7 @@ from relax_mlir.schedule.build.loops import (
 )
 from relax_mlir.schedule.build.memory import View
 from relax_mlir.schedule.cpu.blocking import Prefetch, Quantized, family_of
-from relax_mlir.schedule.cpu.isa.pointers import load_behind, own_register
+from relax_mlir.schedule.cpu.isa.pointers import load_at_address, opaque_address
 from relax_mlir.target import Cpu
 
 HALVES, GROUPS, PLACES = 2, 4, 4
@@ -263,7 +263,7 @@ class CopiedRows:
     addresses: Mapping[str, ir.Value] | None = None
 
     def addressed(self) -> "CopiedRows":
-        """The same, read behind addresses, see `own_register`."""
+        """The same, read behind addresses, see `opaque_address`."""
         copy, scaled = self.copy, mul(self.place, self.scales)
         parts = {
             "values": (copy.values, mul(self.place, BLOCK)),
@@ -272,7 +272,7 @@ class CopiedRows:
             "offsets": (copy.offsets, self.place),
         }
         addresses = {
-            name: own_register(buffer, at)
+            name: opaque_address(buffer, at)
             for name, (buffer, at) in parts.items()
             if buffer is not None
         }
@@ -283,7 +283,7 @@ class CopiedRows:
         at = row * BLOCK + first
         if self.addresses is None:
             return self._everywhere(self.copy.values, at, lanes)
-        word = load_behind(self.addresses["values"], at, _integer(32))
+        word = load_at_address(self.addresses["values"], at, _integer(32))
         return vector.bitcast(vector_type(PLACES * lanes, _integer(8)), broadcast(word, lanes))
 
     def two(self, row: int, first: int, odd: bool, lanes: int) -> ir.Value:
@@ -318,7 +318,7 @@ class CopiedRows:
         if self.addresses is None:
             return None
         element = ir.MemRefType(getattr(self.copy, part).type).element_type
-        return load_behind(self.addresses[part], 4 * number, element)
+        return load_at_address(self.addresses[part], 4 * number, element)
 
 
 @dataclass(frozen=True)

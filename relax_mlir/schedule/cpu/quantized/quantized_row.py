@@ -25,7 +25,7 @@ from relax_mlir.schedule.build.loops import (
     sub,
 )
 from relax_mlir.schedule.cpu.blocking import Quantized
-from relax_mlir.schedule.cpu.product.packed_row import Places, each_place
+from relax_mlir.schedule.cpu.product.packed_row import Streams, each_stream
 
 from .quantized_panels import CopiedRows, Copy
 from .quantized_weights import Arithmetic, Weights
@@ -52,10 +52,10 @@ def emit_quantized_row(arithmetic: Arithmetic, copy: Copy, reading: RowReading) 
     problem = arithmetic.problem
     grain = max(1, problem.right.blocking.task_bytes // (reading.panels * problem.right.bytes))
 
-    def row(_: Index, panels: Places) -> None:
+    def row(_: Index, panels: Streams) -> None:
         _Row(arithmetic, copy, reading, panels).emit()
 
-    each_place(problem.panels, reading.panels, 1, grain, row)
+    each_stream(problem.panels, reading.panels, 1, grain, row)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class _Row:
     arithmetic: Arithmetic
     copy: Copy
     reading: RowReading
-    panels: Places
+    panels: Streams
 
     def emit(self) -> None:
         """Emits the totals, and what is done with them."""
@@ -74,8 +74,8 @@ class _Row:
             for n, total in enumerate(self._totals()):
                 store(total, totals, n * lanes)
 
-            def finish(number: ir.Value) -> None:
-                column, start = mul(panels.at(number), PANEL), mul(number, PANEL)
+            def finish(index: ir.Value) -> None:
+                column, start = mul(panels.at(index), PANEL), mul(index, PANEL)
                 columns = minimum(sub(problem.columns, column), PANEL)
                 problem.epilogue(Block((), 0, 1, column, columns, (totals,), PANEL, start))
 

@@ -194,7 +194,7 @@ class WideWeights(Weights):
             for r, own in enumerate(sums):
                 values = rows.two(r, PLACES * n, odd, dot.lanes)
                 pairs = zip(own, weights, strict=True)
-                sums[r] = [dot.of_wide(total, x, values) for total, x in pairs]
+                sums[r] = [dot.of_words(total, x, values) for total, x in pairs]
         return [[[total] for total in own] for own in sums]
 
 
