@@ -11,7 +11,6 @@ What the shared object offers is described in `runtime/csrc/relax_runtime.h`.
 
 import ctypes
 import json
-import operator
 import os
 import platform
 import tempfile
@@ -23,7 +22,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from relax_mlir.errors import ExecutionError, OutOfMemoryError, UsageError
-from relax_mlir.runtime.interface import COUNTERS, MAX_THREADS, OUT_OF_MEMORY, SPAN, Call, declare
+from relax_mlir.runtime.calls import buffers_of, check_number, natural, thread_count
+from relax_mlir.runtime.interface import COUNTERS, OUT_OF_MEMORY, SPAN, Call, declare
 from relax_mlir.runtime.libraries import architecture, find_function, is_cut_off
 from relax_mlir.runtime.overlaps import Span, first_overlap, overlap_with, span
 from relax_mlir.runtime.results import FreshResult, Plan
@@ -108,7 +108,7 @@ class Executable:
 
     @threads.setter
     def threads(self, number: int) -> None:
-        self._threads = _thread_count(number)
+        self._threads = thread_count(number)
         self._library.rx_set_context_threads(self._context, self._threads)
 
     def counters(self) -> dict[str, int]:
@@ -126,7 +126,7 @@ class Executable:
             UsageError: `capacity` is no integer or negative.
             OutOfMemoryError: there is no memory for so many.
         """
-        number = _natural("capacity", capacity)
+        number = natural("capacity", capacity)
         if self._library.rx_profile(min(number, 2**63 - 1)):
             raise OutOfMemoryError(f"out of memory: recording {number} spans")
 
@@ -267,9 +267,9 @@ class BoundCall:
         self, function: Function, arrays: Sequence[Any], results: Sequence[Any] | None
     ) -> None:
         library = function.executable._library
-        _check_number(function.name, "argument", len(arrays), len(function.arguments))
-        buffers = _buffers(results, len(function.results))
-        _check_number(function.name, "result", len(buffers), len(function.results))
+        check_number(function.name, "argument", len(arrays), len(function.arguments))
+        buffers = buffers_of(results, len(function.results))
+        check_number(function.name, "result", len(buffers), len(function.results))
         self._function, self._library = function, library
         self._values, self._buffers = list(arrays), buffers
         self._args = (DLTensor * len(arrays))()
@@ -396,7 +396,7 @@ class BoundCall:
             if status:
                 self._fail(status)
             return self._packed
-        number = 0 if threads is None else _thread_count(threads)
+        number = 0 if threads is None else thread_count(threads)
         owners, rooms = (None, None) if self._is_lent_all else self._plan.owners()
         status = self._library.rx_call_on(self._operand, number, rooms)
         if status:
@@ -406,35 +406,3 @@ class BoundCall:
     def _fail(self, status: int) -> NoReturn:
         text = self._library.rx_last_error(self._call.context).decode(errors="replace")
         raise (OutOfMemoryError if status == OUT_OF_MEMORY else ExecutionError)(text)
-
-
-def _thread_count(threads: object) -> int:
-    return min(_natural("threads", threads), MAX_THREADS)
-
-
-def _natural(name: str, number: object) -> int:
-    if type(number) is int and number >= 0:
-        return number
-    if isinstance(number, bool) or not hasattr(number, "__index__"):
-        raise UsageError(f"{name} is {number!r}; expects an integer of 0 or more")
-    found = operator.index(number)
-    if found < 0:
-        raise UsageError(f"{name} is {found}; expects an integer of 0 or more")
-    return found
-
-
-def _buffers(results: object, number: int) -> tuple[Any, ...]:
-    if results is None:
-        return (None,) * number
-    if not isinstance(results, list | tuple):
-        kind = type(results).__name__
-        raise ExecutionError(
-            f"results is of type {kind}; expects a list: a buffer or None for each"
-        )
-    return tuple(results)
-
-
-def _check_number(function: str, what: str, got: int, want: int) -> None:
-    if got != want:
-        plural = "" if want == 1 else "s"
-        raise ExecutionError(f"'{function}' has {want} {what}{plural}, but got {got}")

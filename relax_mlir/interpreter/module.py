@@ -22,6 +22,8 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import Argument, Result
+from relax_mlir.runtime.calls import buffers_of, check_number, thread_count
+from relax_mlir.runtime.overlaps import Span, first_overlap
 from relax_mlir.runtime.tensors import DLTensor, TensorError, bfloat16, describe
 
 from .binding import Signature
@@ -94,7 +96,7 @@ class Function:
 
     def __call__(self, *arrays: Any, threads: int | None = None) -> Any:
         """Runs the function once; see `Call.run`. `threads` has no effect."""
-        return self.bind(*arrays).run()
+        return self.bind(*arrays).run(threads)
 
     def bind(self, *arrays: Any, results: Sequence[Any] | None = None) -> Call:
         """Prepares calls with these arguments; see `relax_mlir.executable.Function.bind`."""
@@ -115,16 +117,46 @@ class Call:
         self, function: Function, arrays: Sequence[Any], results: Sequence[Any] | None
     ) -> None:
         self.function, self.values = function, tuple(arrays)
-        _check_number(function.name, "argument", len(arrays), len(function.arguments))
-        self._buffers = (None,) * len(function.results) if results is None else tuple(results)
-        _check_number(function.name, "result", len(self._buffers), len(function.results))
+        check_number(function.name, "argument", len(arrays), len(function.arguments))
+        self._buffers = buffers_of(results, len(function.results))
+        check_number(function.name, "result", len(self._buffers), len(function.results))
         self._arguments = [
-            _read(array, argument, f"argument {index} '{argument.name}'")
+            _read(array, argument, _label(function, index))
             for index, (array, argument) in enumerate(zip(arrays, function.arguments, strict=True))
         ]
+        self._targets = {
+            index: _read(buffer, Argument("", *_of(result), True), f"result {index}")
+            for index, (buffer, result) in enumerate(
+                zip(self._buffers, function.results, strict=True)
+            )
+            if buffer is not None
+        }
+        self._check_overlaps()
+
+    def _check_overlaps(self) -> None:
+        """Refuses arrays that share memory to which one is written, as compiled functions do."""
+        function = self.function
+        count = len(function.arguments)
+        spans = [
+            _span(array, argument.inout, index)
+            for index, (array, argument) in enumerate(
+                zip(self._arguments, function.arguments, strict=True)
+            )
+            if argument.kind != "shape"
+        ]
+        for index, target in self._targets.items():
+            alias = function.results[index].alias
+            if alias is None or target.ctypes.data != self._arguments[alias].ctypes.data:
+                spans.append(_span(target, True, count + index))
+        if overlap := first_overlap(spans):
+            first, second = (_label(function, number) for number in sorted(overlap))
+            raise ExecutionError(
+                f"{second}: shares memory with {first}, but what is written to needs memory of its "
+                "own"
+            )
 
     def run(self, threads: int | None = None) -> Any:
-        """Runs the call; `threads` has no effect.
+        """Runs the call; `threads` has no effect, but is checked.
 
         Returns:
             The result, a tuple of them if there are several, None if there are none. A result that
@@ -133,7 +165,10 @@ class Call:
         Raises:
             ExecutionError: the arguments are refused, or the function fails.
             CompileError: the function holds an op that cannot be interpreted.
+            UsageError: `threads` is no integer or negative.
         """
+        if threads is not None:
+            thread_count(threads)
         function = self.function
         signature, code = function._signature, function.module._code
         frame = Frame(code, signature, symbols=signature.bind(self._arguments))
@@ -148,12 +183,18 @@ class Call:
     def _result(self, index: int, value: Any) -> Any:
         result, buffer = self.function.results[index], self._buffers[index]
         if result.alias is not None:
+            own = self._arguments[result.alias]
+            if buffer is not None and self._targets[index].ctypes.data != own.ctypes.data:
+                raise ExecutionError(
+                    f"result {index}: is an argument updated in place, so no buffer of its own is "
+                    "expected"
+                )
             self._arguments[result.alias][...] = value
             return self.values[result.alias]
         if result.kind == "shape":
             value = np.array(value, np.int64)
         if buffer is not None:
-            target = _read(buffer, Argument(str(index), *_of(result), True), f"result {index}")
+            target = self._targets[index]
             if target.shape != value.shape:
                 want, got = list(value.shape), list(target.shape)
                 raise ExecutionError(f"result {index}: dims are {got}, but {want} are expected")
@@ -161,6 +202,19 @@ class Call:
             return buffer
         copy = np.array(value, order="C")
         return copy.view(bfloat16()) if result.dtype == "bf16" else copy
+
+
+def _label(function: Function, number: int) -> str:
+    """How messages call an array: arguments are numbered before results."""
+    count = len(function.arguments)
+    if number >= count:
+        return f"result {number - count}"
+    return f"argument {number} '{function.arguments[number].name}'"
+
+
+def _span(array: np.ndarray, is_written: bool, number: int) -> Span:
+    begin = array.ctypes.data
+    return begin, begin + array.nbytes, is_written, number
 
 
 def _of(result: Result) -> tuple[str, str, Any]:
@@ -180,12 +234,6 @@ def _dims(dims: Sequence[Dim] | None) -> tuple[int | str | None, ...] | None:
     if dims is None:
         return None
     return tuple(d if d is None else str(d) if d.value is None else d.value for d in dims)
-
-
-def _check_number(function: str, what: str, got: int, want: int) -> None:
-    if got != want:
-        plural = "" if want == 1 else "s"
-        raise ExecutionError(f"'{function}' has {want} {what}{plural}, but got {got}")
 
 
 class _Memory:

@@ -114,6 +114,8 @@ def describe(tensor: DLTensor, value: Any, slot: Slot) -> Kept:
 
 def _shape_values(value: Any) -> np.ndarray:
     values = value if isinstance(value, Sequence) else (value,)
+    if isinstance(value, bytes | bytearray) or bool in map(type, values):
+        raise TensorError(f"integers are expected, but got {value!r}")
     try:
         integers = [operator.index(dim) for dim in values]
     except TypeError:
@@ -149,7 +151,7 @@ def _describe_numpy(tensor: DLTensor, array: np.ndarray, slot: Slot) -> Kept:
                 "is written to, so a row-major array without gaps is expected, "
                 f"but its strides are {array.strides} bytes"
             )
-        array = np.ascontiguousarray(array)
+        array = _without_gaps(array)
     shape = array.shape
     dims = _dims_type(len(shape))(*shape)
     # One packing is several times faster than setting ten fields.
@@ -168,6 +170,13 @@ def _describe_numpy(tensor: DLTensor, array: np.ndarray, slot: Slot) -> Kept:
         0,
     )
     return array, dims
+
+
+def _without_gaps(array: np.ndarray) -> np.ndarray:
+    try:
+        return np.ascontiguousarray(array)
+    except MemoryError:
+        raise TensorError(f"no memory for a copy without gaps, of {array.nbytes} bytes") from None
 
 
 _LAYOUT = struct.Struct("@PiiiBBHPPQ")
@@ -286,7 +295,7 @@ class _Exported:
 def _copy(tensor: DLTensor, dims: Sequence[int]) -> np.ndarray:
     """A copy without gaps."""
     try:
-        return np.ascontiguousarray(np.asarray(_Exported(tensor, dims)))
+        return _without_gaps(np.asarray(_Exported(tensor, dims)))
     except (TypeError, ValueError) as error:
         raise TensorError(f"cannot be copied: {error}") from error
 
