@@ -43,9 +43,10 @@ def rotary(op: RotaryOp, kernel: KernelBuilder) -> None:
     source, cos, sin = kernel.ins
     out = kernel.outs[0]
     split = [[0], [1], [2, 3]]
-    shape = [_extent(out, 0), _extent(out, 1), 2, _half(out, cos)]
-    pairs = _expand(source, split, shape)
-    target = _expand(out, split, shape)
+    # Which extents are known may differ between the two.
+    pairs, target = (
+        _expand(x, split, [_extent(x, 0), _extent(x, 1), 2, _half(x, cos)]) for x in (source, out)
+    )
     other = ir.AffineExpr.get_constant(1) - ir.AffineExpr.get_dim(2)
     maps = [
         affine_map(4, [0, 1, 2, 3]),
@@ -68,7 +69,7 @@ def rotary(op: RotaryOp, kernel: KernelBuilder) -> None:
 def _half(heads: ir.Value, table: ir.Value) -> int | ir.Value:
     """Half the last extent of the heads, which is that of a table."""
     kind = ir.RankedTensorType(heads.type)
-    return _extent(table, 1) if kind.is_dynamic_dim(2) else kind.get_dim_size(2) // 2
+    return dim(table, 1) if kind.is_dynamic_dim(2) else kind.get_dim_size(2) // 2
 
 
 def _expand(value: ir.Value, groups: list[list[int]], shape: list[int | ir.Value]) -> ir.Value:

@@ -131,8 +131,12 @@ def _split_channels(value: ir.Value, groups: int, axis: int) -> ir.Value:
     type_ = ir.RankedTensorType(value.type)
     sizes = _sizes(value)
     channels = sizes[axis]
-    assert isinstance(channels, int), "several groups have a constant number of channels"
-    sizes[axis : axis + 1] = [groups, channels // groups]
+    each: Size
+    if isinstance(channels, int):
+        each = channels // groups
+    else:
+        each = arith.DivUIOp(channels, index(groups)).result
+    sizes[axis : axis + 1] = [groups, each]
     parts = [[i] for i in range(type_.rank + 1)]
     parts[axis : axis + 2] = [[axis, axis + 1]]
     dynamic = ir.ShapedType.get_dynamic_size()
