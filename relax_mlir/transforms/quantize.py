@@ -30,7 +30,9 @@ The names say bits and group: the numbers along the dim that is summed over whic
 f16. That dim has to be a multiple of it. The first three are also called q8_0, q4_0 and q4_1.
 `activations=int8` also rounds what is multiplied with a weight, to 8 bits by groups of 32, so that
 products are of integers. `only` and `skip` are regular expressions that are searched for in the
-names of parameters, and in `constant`; weights of less than `min-size` numbers stay.
+names of parameters, and in `constant`; weights of less than `min-size` numbers stay, as do
+constants whose scales would be beyond f16. `@main_quantize`, which sees parameters when it is
+called, makes such scales infinite: see `graph.quantize`.
 
 Needs: known ranks (`relax-infer-shapes`), weights in the function that reads them
 (`relax-inline-functions`). Leaves: valid IR of the same operators.
@@ -240,10 +242,19 @@ class _Rewriter:
             return False
         values = _numbers(elements)
         rows = np.ascontiguousarray(values if matrix.axis else values.T)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rounded = quantize(rows, self.scheme)
+        if not all(np.isfinite(part).all() for part in rounded.values()):
+            remark(
+                constant.location,
+                f"'constant' is not quantised: it holds {np.abs(values).max():g}, which scales of "
+                "float16 cannot keep",
+            )
+            return False
         with ir.InsertionPoint(constant), constant.location:
             parts = {
                 name: arith.ConstantOp(attribute.type, attribute).result
-                for name, part in quantize(rows, self.scheme).items()
+                for name, part in rounded.items()
                 for attribute in [ir.DenseElementsAttr.get(part)]
             }
         self._decode(matrix, parts)

@@ -305,6 +305,24 @@ def test_constant_is_saved_in_few_bits(tmp_path, scheme: str, level: int) -> Non
 
 
 @pytest.mark.parametrize(
+    ("scheme", "least"), [("q8_32", 8321040), ("q4_32", 524160), ("q4_32_minimum", 65520)]
+)
+def test_constants_beyond_the_scales_stay_floats(
+    scheme: str, least: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their scales were infinite, and so results were no numbers."""
+    weight = np.random.default_rng(4).standard_normal((64, 16), np.float32)
+    for value, stays in ((least * 0.999, False), (-least, True), (np.float32(3e38), True)):
+        weight[:2, 3] = value, -value
+        main = compile(quantized(constant_module(weight), scheme))["main"]
+        remarks = capsys.readouterr().err
+        assert ("which scales of float16 cannot keep" in remarks) == stays
+        x = np.eye(64, dtype=np.float32)
+        kept = weight if stays else rounded(weight.T, scheme).T
+        np.testing.assert_allclose(main(x), kept, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         ("scheme=q3", "unknown scheme 'q3'; accepted are q8_32, q4_32, q4_32_minimum, q8_64, q8_"),
