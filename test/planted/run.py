@@ -1,9 +1,10 @@
-"""Plants the bugs of `bugs.txt`, one by one, in a copy, and says which of them the fuzzer finds.
+"""Plants the bugs of `bugs.txt`, one by one, in a copy, and says which of them are found.
 
     python test/planted/run.py --jobs 2                  all; about half a minute each
     python test/planted/run.py --only symbolic           those of files whose path has that
 
-For each, programs are taken to planned memory first, then to machine code, until one fails.
+The quick tests that the list names for the file run first, if there are any. Where they pass, the
+fuzzer's programs are taken to planned memory, then to machine code, until one fails.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,26 +53,30 @@ LATE = ("relax_mlir/schedule/", "relax_mlir/host/", "relax_mlir/codegen/")
 
 @dataclass(frozen=True)
 class Bug:
-    """A text of a file that is replaced; `part` is what it belongs to."""
+    """A text of a file that is replaced; `part` is what it belongs to, `tests` are run on it."""
 
     part: str
     path: str
     old: str
     new: str
+    tests: tuple[str, ...]
 
 
 def bugs() -> Iterator[Bug]:
     """The bugs of the list."""
     part = path = old = ""
+    tests: tuple[str, ...] = ()
     for line in BUGS.read_text().splitlines():
         if line.startswith("## "):
             part = line[3:]
         elif line.startswith("@ "):
-            path = line[2:]
+            path, tests = line[2:], ()
+        elif line.startswith("= "):
+            tests = tuple(line[2:].split())
         elif line.startswith("- "):
             old = line[2:]
         elif line.startswith("+ "):
-            yield Bug(part, path, old, line[2:])
+            yield Bug(part, path, old, line[2:], tests)
 
 
 def main() -> int:
@@ -90,6 +95,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         for number in range(options.jobs):
             folders.put(_copy(Path(scratch) / str(number)))
+        _check_tests(Path(scratch) / "0", chosen)
         with ThreadPoolExecutor(options.jobs) as pool:
             found = list(pool.map(lambda bug: _planted(bug, folders, options), chosen))
     _report(chosen, found)
@@ -97,8 +103,9 @@ def main() -> int:
 
 
 def _copy(folder: Path) -> Path:
-    for name in ("relax_mlir", "dialects"):
+    for name in ("relax_mlir", "dialects", "test"):
         shutil.copytree(ROOT / name, folder / name, symlinks=True)
+    shutil.copy(ROOT / "pyproject.toml", folder)
     return folder
 
 
@@ -109,7 +116,7 @@ def _planted(bug: Bug, folders: "SimpleQueue[Path]", options: argparse.Namespace
     assert source.count(bug.old) == 1, f"{bug.path} has not one '{bug.old}'"
     path.write_text(source.replace(bug.old, bug.new))
     try:
-        told = _run(folder, bug.path.startswith(LATE), options)
+        told = _run(folder, bug, options)
     finally:
         path.write_text(source)
         folders.put(folder)
@@ -119,28 +126,52 @@ def _planted(bug: Bug, folders: "SimpleQueue[Path]", options: argparse.Namespace
     return bool(told)
 
 
-def _run(folder: Path, late: bool, options: argparse.Namespace) -> str:
+def _run(folder: Path, bug: Bug, options: argparse.Namespace) -> str:
     """How the bug was found, or nothing."""
-    environment = os.environ | {
+    environment = _environment(folder)
+    commands = [_pytest(bug.tests)] if bug.tests else []
+    late = bug.path.startswith(LATE)
+    child = CHILD.format(code=options.code, passes=options.passes, late=late)
+    for command in (*commands, [sys.executable, "-c", child]):
+        try:
+            done = subprocess.run(
+                command, cwd=folder, env=environment, capture_output=True, text=True,
+                timeout=options.seconds,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            continue
+        if done.returncode < 0:
+            return f"the process ends with signal {-done.returncode}"
+        if done.returncode and "pytest" in command:
+            # Wrong usage is no finding.
+            assert done.returncode in (1, 2), done.stdout + done.stderr
+            return " | ".join(done.stdout.strip().split("\n")[-3:-1])
+        if done.returncode:
+            return " | ".join(done.stdout.split("\n")[:2])
+    return ""
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    return os.environ | {
         "PYTHONPATH": str(folder),
         "RELAX_CACHE_DIR": str(folder / "cache"),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    command = [
-        sys.executable,
-        "-c",
-        CHILD.format(code=options.code, passes=options.passes, late=late),
-    ]
-    try:
+
+
+def _pytest(tests: Iterable[str]) -> list[str]:
+    quick = ["-q", "-x", "-n", "0", "-m", "not sweep", "-p", "no:cacheprovider"]
+    return [sys.executable, "-m", "pytest", *quick, *tests]
+
+
+def _check_tests(folder: Path, chosen: Iterable[Bug]) -> None:
+    """The named tests have to pass where nothing is planted."""
+    tests = dict.fromkeys(test for bug in chosen for test in bug.tests)
+    if tests:
         done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True,
-            timeout=options.seconds,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return ""
-    if done.returncode < 0:
-        return f"the process ends with signal {-done.returncode}"
-    return " | ".join(done.stdout.split("\n")[:2]) if done.returncode else ""
+            _pytest(tests), cwd=folder, env=_environment(folder), capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr
 
 
 def _report(chosen: list[Bug], found: list[bool]) -> None:
