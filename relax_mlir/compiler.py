@@ -46,7 +46,8 @@ def compile(
     a pipeline that runs instead, whatever `opt_level` says; it has to leave host code and kernels,
     as that of `pipelines.pipeline` does, and its passes are for the same target. For passes of
     one's own, see `passes.load_passes`. An `untrusted` module may have operators only, which check
-    what they are given: no libraries, no loops of its own over memory.
+    what they are given: no libraries, no loops of its own over memory. `passes` and `without`
+    do not go with it, since some passes are such checks.
 
     Raises CompileError with located diagnostics if the module is wrong or cannot be compiled,
     UsageError for an unknown target, level, pass, library or scheme, a missing file, or `passes`
@@ -74,6 +75,8 @@ def compile_to_file(
     resolved = target if isinstance(target, Target) else Target.parse(target)
     read = read_source(source)
     if untrusted:
+        if passes is not None or without:
+            raise UsageError("passes are not chosen for an untrusted module: some are its checks")
         check_untrusted(read.text)
     if passes is None:
         chosen = pipeline(str(resolved), opt_level, without, libraries, quantize, builds=True)

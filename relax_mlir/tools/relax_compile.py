@@ -72,6 +72,8 @@ def run(args: argparse.Namespace) -> int:
     if args.untrusted and (args.load_ops or args.load_passes):
         other = "--load-ops" if args.load_ops else "--load-passes"
         raise UsageError(f"{other} runs Python; it does not go with --untrusted")
+    if args.untrusted and args.pass_pipeline is not None:
+        raise UsageError("--pass-pipeline may lack checks; it does not go with --untrusted")
     _load(args)
     if args.print_pipeline:
         builds = args.emit == "so"

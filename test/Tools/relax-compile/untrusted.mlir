@@ -7,6 +7,7 @@
 // RUN: relax-opt %s --emit-bytecode -o %t.mlirbc
 // RUN: exits 1 relax-compile --untrusted %t.mlirbc -o %t.so 2>&1 | FileCheck %s --check-prefix=BYTECODE
 // RUN: exits 2 relax-compile --untrusted %t.good.so -o %t.so 2>&1 | FileCheck %s --check-prefix=OBJECT
+// RUN: exits 2 relax-compile --untrusted --pass-pipeline='builtin.module()' %s 2>&1 | FileCheck %s --check-prefix=PIPELINE
 // RUN: exits 2 relax-compile --untrusted --load-ops=a.py %S/pass_pipeline.mlir 2>&1 | FileCheck %s --check-prefix=OPS
 // RUN: exits 2 relax-compile --untrusted --load-passes=a.py %S/pass_pipeline.mlir 2>&1 | FileCheck %s --check-prefix=PASSES
 
@@ -20,6 +21,7 @@
 // CHECK-NOT: error
 // BYTECODE: error: 'lib.function' op opens a library
 // OBJECT: good.so': neither UTF-8 text nor MLIR bytecode
+// PIPELINE: relax-compile: --pass-pipeline may lack checks; it does not go with --untrusted
 // OPS: relax-compile: --load-ops runs Python; it does not go with --untrusted
 // PASSES: relax-compile: --load-passes runs Python; it does not go with --untrusted
 

@@ -6,7 +6,7 @@ import pytest
 import relax_mlir
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
-from relax_mlir.errors import CompileError
+from relax_mlir.errors import CompileError, UsageError
 
 SEGMENTS = (
     f"operandSegmentSizes = array<i32: 1{', 0' * 31}>, "
@@ -74,3 +74,11 @@ def test_what_was_compiled_before_is_refused_too() -> None:
         module = ir.Module.parse(text)
     with pytest.raises(CompileError, match="untrusted modules have operators only"):
         relax_mlir.compile(module, untrusted=True)
+
+
+@pytest.mark.parametrize(
+    "chosen", [{"passes": "builtin.module()"}, {"without": ["relax-state-assumptions"]}]
+)
+def test_passes_are_not_chosen(chosen: dict) -> None:
+    with pytest.raises(UsageError, match="passes are not chosen for an untrusted module"):
+        relax_mlir.compile(GOOD, untrusted=True, **chosen)
