@@ -152,7 +152,7 @@ def test_every_family_has_a_row_of_blockings() -> None:
         sums = blocking.rows * blocking.vectors
         assert sums + blocking.vectors + 1 <= blocking.registers
         assert blocking.left_bytes <= blocking.caches.l2
-        assert 4 * blocking.products.most_k * blocking.columns <= blocking.caches.l2
+        assert 4 * blocking.products.max_k * blocking.columns <= blocking.caches.l2
 
 
 def test_caches_of_named_cpus_are_facts_of_the_target() -> None:

@@ -84,9 +84,16 @@ class Worker:
             self.process = None
 
 
+def _limit_memory() -> None:
+    """Lets this process take `MEMORY` more than it has: it begins with what its parent mapped."""
+    with open("/proc/self/statm") as sizes:
+        mapped = int(sizes.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + MEMORY,) * 2)
+
+
 def _serve(worker: Worker, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    _limit_memory()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     log = open(worker.folder / "stderr", "w+b", buffering=0)
     os.dup2(log.fileno(), 2)
