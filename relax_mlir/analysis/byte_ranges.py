@@ -1,6 +1,6 @@
-"""Pieces of memory with symbolic bounds: whether one is inside of another, whether two meet.
+"""Byte ranges with symbolic bounds: whether one contains another, whether two overlap.
 
-What is neither proved nor refuted under the facts is tried on sizes that they allow.
+A question that the facts neither prove nor refute is tried on sample sizes that they allow.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class ByteRange:
 
     @property
     def end(self) -> Expr:
-        """The offset of the first byte behind it."""
+        """The offset of the first byte after it."""
         return self.offset + self.size
 
     def __str__(self) -> str:

@@ -1,8 +1,8 @@
-"""Dims as texts in canonical form, so that equal ones are equal to MLIR.
+"""Writes dims in canonical form, so that equal dims are equal attributes to MLIR.
 
     tensor<?xf32, #graph.shape<["1+k"]>>  ->  tensor<?xf32, #graph.shape<["k + 1"]>>
 
-What passes build is canonical; what people write need not be.
+Passes build canonical dims; people need not write them.
 """
 
 from relax_mlir.bindings import func, ir
@@ -18,7 +18,7 @@ from relax_mlir.dialects.graph import (
 
 
 def write_canonically(root: ir.Operation) -> None:
-    """Rewrites types and shapes below `root`, which can be read, that are written otherwise."""
+    """Rewrites the types and shapes below `root` that are not canonical; all must parse."""
     types: dict[ir.Type, ir.Type] = {}
     shapes: dict[ir.Attribute, ir.Attribute] = {}
 

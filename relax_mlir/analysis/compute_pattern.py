@@ -1,4 +1,4 @@
-"""The compute pattern of a tensor program, found from how its loops read and write.
+"""The compute pattern of a tensor program, derived from the maps of its reads and writes.
 
     read map of a linalg.generic, its output being written at (d0, d1)     pattern
     (d0, d1)                                                               element_wise
@@ -7,8 +7,8 @@
     a reduction that multiplies and adds                                   out_fusible
     any other reduction                                                    reduction
 
-A program has the hardest pattern of its parts; broadcast beside an element-wise read is
-element-wise. What is not understood is opaque.
+A program has the hardest pattern of its ops; broadcast with an element-wise read is
+element-wise. An op that is not understood is opaque.
 
 Source: paper Algorithm 1; TVM `AnnotateTIROpPattern`.
 """
@@ -51,8 +51,8 @@ def compute_pattern(kernel: PrimFunc) -> str:
         return _hardest(parts)
     if len(reductions) > 1 or not is_contraction(reductions[0]):
         return "reduction"
-    # What the factors come from, padding for one, leaves the output's elements where they are.
-    before = _behind(reductions[0])
+    # Producers of the factors, such as padding, do not move the output's elements.
+    before = _producers_of(reductions[0])
     after = [op for op in operations if op not in before and op not in reductions]
     after = [op for op in after if not isinstance(op, tensor.CollapseShapeOp)]
     fusible = at_most(_hardest(map(_pattern_of, after)), "broadcast")
@@ -60,7 +60,7 @@ def compute_pattern(kernel: PrimFunc) -> str:
 
 
 def _is_opaque(op: ir.OpView) -> bool:
-    """Whether the op is none that a pattern is known of."""
+    """Whether no pattern is known of the op."""
     known = isinstance(op, (linalg.GenericOp, tensor.ExtractOp, *_MOVES, *_SILENT))
     return not known and not _is_scalar(op)
 
@@ -76,16 +76,16 @@ def _hardest(patterns: Iterable[str]) -> str:
     return reduce(harder, patterns, "element_wise")
 
 
-def _behind(op: ir.OpView) -> set[ir.OpView]:
-    """The ops that the operands of a reduction are computed by."""
-    found: set[ir.OpView] = set()
+def _producers_of(op: ir.OpView) -> set[ir.OpView]:
+    """The ops that compute the operands of a reduction."""
+    producers: set[ir.OpView] = set()
     pending = list(op.operands)
     while pending:
         value = pending.pop()
-        if not isinstance(value.owner, ir.Block) and value.owner.opview not in found:
-            found.add(value.owner.opview)
+        if not isinstance(value.owner, ir.Block) and value.owner.opview not in producers:
+            producers.add(value.owner.opview)
             pending += value.owner.operands
-    return found
+    return producers
 
 
 def harder(a: str, b: str) -> str:
@@ -99,7 +99,7 @@ def at_most(pattern: str | None, bound: str) -> bool:
 
 
 def _is_scalar(op: ir.OpView) -> bool:
-    """Whether the op computes with numbers only."""
+    """Whether the op computes on scalars only."""
     values = [*op.operands, *op.results]
     return not len(op.regions) and not any(isinstance(v.type, ir.ShapedType) for v in values)
 
@@ -174,16 +174,16 @@ def _roots(value: ir.Value, block: ir.Block) -> set[ir.Value]:
     """The block arguments that a scalar is computed from."""
     if isinstance(value.owner, ir.Block):
         return {value} if value.owner == block else set()
-    found: set[ir.Value] = set()
+    roots: set[ir.Value] = set()
     for operand in value.owner.operands:
-        found |= _roots(operand, block)
-    return found
+        roots |= _roots(operand, block)
+    return roots
 
 
 def moves_only(kernel: PrimFunc) -> bool:
-    """Whether each output element is one input element, converted at most: a copy under a map.
+    """Whether each output element is an input element, possibly converted: a copy under a map.
 
-    A matrix multiplication can read such a program's input in its place at no cost.
+    A matrix multiplication can read the input of such a program instead, at no cost.
     """
     body = [
         op

@@ -1,4 +1,4 @@
-"""The calls of tensor programs in a block as a graph: who uses whom, and where paths meet again."""
+"""The calls of tensor programs in a block as a graph: its uses and post-dominators."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -82,23 +82,23 @@ class Dataflow:
                 self._updates.setdefault(root, []).append(position)
 
     def overwritten(self, value: ir.Value, begin: int, end: int) -> bool:
-        """Whether a call behind position `begin` and up to `end` writes into the value's memory."""
+        """Whether a call after position `begin`, up to `end`, writes into the value's memory."""
         updates = (self._updates.get(root, ()) for root in self._memory.roots(value))
         return any(begin < position <= end for positions in updates for position in positions)
 
     def post_dominators(self) -> dict[Node, Node | None]:
-        """For each call the first one that all paths from it to a use elsewhere go through."""
-        found: dict[Node, Node | None] = {}
+        """The immediate post-dominator of each call; None if there is none in the block."""
+        dominators: dict[Node, Node | None] = {}
         depth: dict[Node | None, int] = {None: 0}
         for node in reversed(self.nodes):
             meet: Node | None = None
             if node.users and not node.escapes:
                 meet = node.users[0]
                 for user in node.users[1:]:
-                    meet = _meet(meet, user, found, depth)
-            found[node] = meet
+                    meet = _meet(meet, user, dominators, depth)
+            dominators[node] = meet
             depth[node] = depth[meet] + 1
-        return found
+        return dominators
 
 
 def _meet(

@@ -1,7 +1,7 @@
-"""Which tensor programs decode: what they read is at most half as large as what they write.
+"""Which tensor programs decode: they read at most half as many bytes as they write.
 
-A program that reads the result (a matrix multiplication) had better decode each element where it
-needs it: memory traffic is what it saves, and this holds for every storage format, known or not.
+A consumer of the result (a matrix multiplication) had better decode each element at its use: that
+saves memory traffic, whatever the storage format.
 """
 
 from relax_mlir.bindings import ir
@@ -13,7 +13,7 @@ from .dataflow import Node
 
 
 def decodes(node: Node) -> bool:
-    """Whether a call computes each element by itself from operands of at most half the size."""
+    """Whether a call computes each element independently, from operands at most half as large."""
     if not pattern_at_most(node.kernel.pattern, "injective") or len(node.outs) != 1:
         return False
     annotations = [annotation_of(value) for value in (*node.ins, *node.outs)]
@@ -25,7 +25,7 @@ def decodes(node: Node) -> bool:
 
 
 def _bits(annotation: TensorType) -> Expr:
-    """The size of a tensor, an expression."""
+    """The size of a tensor in bits."""
     element = annotation.element
     width = element.width if isinstance(element, ir.IntegerType | ir.FloatType) else 64
     return product(exact_dims(annotation.dims)) * width

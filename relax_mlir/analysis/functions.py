@@ -1,4 +1,4 @@
-"""What a module holds: graph functions, tensor programs, and their argument annotations."""
+"""The functions of a module: graph functions, tensor programs, and their argument attributes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +11,7 @@ from relax_mlir.symbolic import Facts
 INOUT = "graph.inout"
 NAME = "graph.name"
 MADE_BY, MADE_FROM = "graph.made_by", "graph.made_from"
-"""On a parameter: the function that makes it, and the places of those that it is made from."""
+"""On a parameter: the function that computes it, and the indices of the arguments it takes."""
 FACTS = "graph.facts"
 NUM_INPUTS = "graph.num_inputs"
 NOINLINE = "graph.noinline"
@@ -21,7 +21,7 @@ PRIMITIVE = "graph.primitive"
 
 
 def graph_functions(module: ir.Operation | ir.OpView) -> list[func.FuncOp]:
-    """Returns the functions with a body that are no tensor programs, in order."""
+    """Returns the functions with a body that are not tensor programs, in order."""
     return [
         op
         for op in module.regions[0].blocks[0].operations
@@ -30,7 +30,7 @@ def graph_functions(module: ir.Operation | ir.OpView) -> list[func.FuncOp]:
 
 
 def callees_first(functions: Sequence[func.FuncOp]) -> list[func.FuncOp]:
-    """Orders functions so that each stands behind those that it calls, as far as that can be."""
+    """Orders functions so that each follows those that it calls, except in a recursion."""
     by_name = {function.name.value: function for function in functions}
     ordered: dict[str, func.FuncOp] = {}
     entered: set[str] = set()
@@ -50,8 +50,8 @@ def callees_first(functions: Sequence[func.FuncOp]) -> list[func.FuncOp]:
 def called_names(module: ir.Operation) -> set[str]:
     """The names of the functions that any op of a module calls."""
     ops: list[ir.OpView] = walk_ops(module)
-    found = [op.attributes["callee"] for op in ops if "callee" in op.attributes]
-    return {callee.value for callee in found if isinstance(callee, ir.FlatSymbolRefAttr)}
+    callees = [op.attributes["callee"] for op in ops if "callee" in op.attributes]
+    return {callee.value for callee in callees if isinstance(callee, ir.FlatSymbolRefAttr)}
 
 
 def is_public(function: func.FuncOp) -> bool:
@@ -83,12 +83,12 @@ def argument_name(function: func.FuncOp, index: int) -> str:
 
 def inout_arguments(function: func.FuncOp) -> dict[int, int]:
     """Maps results to the arguments that they are the updated value of (`graph.inout`)."""
-    found = {}
+    arguments = {}
     for index in range(len(function.type.inputs)):
         result = argument_attribute(function, index, INOUT)
         if result is not None:
-            found[ir.IntegerAttr(result).value] = index
-    return found
+            arguments[ir.IntegerAttr(result).value] = index
+    return arguments
 
 
 def signature_symbols(function: func.FuncOp) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which calls of tensor programs become one: groups around the points where paths meet again.
+"""Groups calls of tensor programs that become one, along post-dominators.
 
 A call joins the group of its immediate post-dominator, together with every call between the two,
 if the patterns allow it:
@@ -8,15 +8,15 @@ if the patterns allow it:
     element_wise, broadcast            calls up to injective, a reduction, an epilogue of its shape
     injective                          calls up to injective, a reduction
     a copy under a map (transpose)     a matmul that reads it
-    a decoder of small numbers         a matmul that reads it, directly or through such a copy
+    a decoder of narrow elements       a matmul that reads it, directly or through such a copy
     the same                           attention that reads it
 
-A decoder that only matmuls read stays apart from what computes its operand, since small numbers
-are stored then, and multiplied as such.
+A decoder that only matmuls read is not fused with the producer of its operand: the operand is
+stored narrow and multiplied narrow.
 
-Since all paths from a call lead into its group, nothing is computed twice and no cycle can arise.
-A call that updates an operand in place ends its group, and no read moves behind an update of what
-it reads: that would cost a copy.
+All paths from a call lead into its group, so nothing is computed twice and no cycle can arise.
+A call that updates an operand in place ends its group, and no read moves past an update of its
+operand: that would cost a copy.
 
 Source: paper Algorithm 2; TVM `FuseOps`.
 """
@@ -32,7 +32,7 @@ from .dataflow import Dataflow, Node
 from .decoding import decodes
 
 MAX_INS = 30
-"""Operands of a group; a call has 32, of which one may carry a shape and one is kept free."""
+"""Operands of a group; a call has 32, of which one may be a shape and one is reserved."""
 MAX_OUTS = 8
 _PHASES = ("out_fusible", "broadcast", "injective")
 
@@ -50,25 +50,25 @@ class Group:
 
     @property
     def end(self) -> int:
-        """Position of the last call, where the fused one will stand."""
+        """Position of the last call, which the fused call takes."""
         return max(node.position for node in self.members)
 
     def inputs(self) -> list[ir.Value]:
-        """Values from outside that the calls read, in order of first use, without repetition."""
+        """Values from outside that the calls read, in order of first use, without duplicates."""
         own = {value for node in self.members for value in node.outs}
-        found = [value for node in self.ordered for value in node.ins if value not in own]
-        return list(dict.fromkeys(found))
+        values = [value for node in self.ordered for value in node.ins if value not in own]
+        return list(dict.fromkeys(values))
 
     def outputs(self) -> list[ir.Value]:
         """Results that are used outside of the group, in order."""
         own_inputs = [value for node in self.members for value in node.ins]
-        found = []
+        values = []
         for node in self.ordered:
             inner = all(user in self.members for user in node.users)
             for value in node.outs:
                 if not inner or node.escapes or value not in own_inputs:
-                    found.append(value)
-        return found
+                    values.append(value)
+        return values
 
 
 @dataclass
@@ -88,10 +88,10 @@ class Fusion:
                 sink = meets[node]
                 if sink is not None and self._phase_of(node) == phase:
                     self._try_merge(node, sink)
-        found = list(dict.fromkeys(self._group.values()))
-        for group in found:
+        ordered = list(dict.fromkeys(self._group.values()))
+        for group in ordered:
             _peel_reshapes(group)
-        return sorted((g for g in found if len(g.members) > 1), key=lambda group: group.end)
+        return sorted((g for g in ordered if len(g.members) > 1), key=lambda group: group.end)
 
     def _phase_of(self, node: Node) -> str | None:
         if node.inplace:
@@ -126,7 +126,7 @@ class Fusion:
         if any(member.inplace for member in between):
             return False
         if decodes(sink) and sink.users and all(map(_is_matmul, sink.users)):
-            return self._is_read_in_place(node)  # else the matmul would read decoded numbers
+            return self._is_read_directly(node)  # else the matmul would read decoded elements
         if own is not None:
             epilogue = {sink, *between}
             return own == "out_fusible" and not sink.inplace and _is_epilogue(node, epilogue)
@@ -134,14 +134,14 @@ class Fusion:
             if not between and decodes(node) and moves_only(sink.kernel):
                 return True
             if sink.kernel.pattern == "out_fusible":
-                return not between and self._is_read_in_place(node)
+                return not between and self._is_read_directly(node)
             return _is_epilogue(node, {node, sink, *between})
         if sink.kernel.schedule_hint == "attention":
             return not between and decodes(node)
         return other in (None, "reduction")
 
-    def _is_read_in_place(self, node: Node) -> bool:
-        """Whether a matmul can read the operand of a call's group in place of its result."""
+    def _is_read_directly(self, node: Node) -> bool:
+        """Whether a matmul can read the operand of a call's group instead of its result."""
         return all(moves_only(m.kernel) or decodes(m) for m in self._group[node].members)
 
     def _is_legal(self, members: set[Node]) -> bool:
@@ -161,7 +161,7 @@ class Fusion:
 
 
 def _updates_apart(node: Node) -> bool:
-    """Whether what a call updates in place is nothing else to it: a kernel has one name for it."""
+    """Whether no tensor that a call updates in place is also another operand of it."""
     updated = [node.ins[index] for index in node.inplace]
     return len(set(updated)) == len(updated) and set(updated).isdisjoint(node.reads)
 
@@ -171,7 +171,7 @@ def _is_matmul(node: Node) -> bool:
 
 
 def _between(node: Node, sink: Node) -> Iterator[Node]:
-    """The calls on the paths from a call to its post-dominator, apart from the two."""
+    """The calls on the paths from a call to its post-dominator, both excluded."""
     stack, seen = list(node.users), {sink}
     while stack:
         current = stack.pop()
@@ -193,7 +193,7 @@ def _is_epilogue(node: Node, stages: set[Node]) -> bool:
 
 
 def _peel_reshapes(group: Group) -> None:
-    """Takes reshapes at the border out of a group: outside they are views, which cost nothing."""
+    """Removes reshapes at the boundary of a group: outside they are views, which cost nothing."""
     changed = True
     while changed:
         changed = False

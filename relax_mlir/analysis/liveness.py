@@ -1,7 +1,7 @@
-"""Which tensors are in use where, over the regions of a graph function.
+"""Live ranges of tensors over the regions of a graph function.
 
-Ops and blocks are numbered in program order; what is nested in an op comes behind it and before
-the next one. A loop may come round again: what it uses and does not define is in use throughout.
+Ops and blocks are numbered in program order; the ops nested in an op come after it and before the
+next one. A loop may iterate: a value that it uses and does not define is live throughout.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from .memory import Memory, is_tensor
 
 @dataclass(frozen=True)
 class Lifetime:
-    """The positions between which memory is in use, both included."""
+    """The positions between which memory is live, both included."""
 
     begin: int
     end: int
@@ -32,16 +32,16 @@ class Liveness:
         self._last: dict[ir.Operation, int] = {}
         self._sharing: dict[ir.Value, list[ir.Value]] = {}
         self._ends: dict[ir.Value, int] = {}
-        self._number(function.operation)
+        self._assign_positions(function.operation)
 
-    def _number(self, op: ir.Operation) -> None:
+    def _assign_positions(self, op: ir.Operation) -> None:
         self._first[op] = self._last[op] = len(self._first)
         for region in op.regions:
             for block in region.blocks:
                 self._first[block] = len(self._first)
                 self._note(block.arguments)
                 for inner in block.operations:
-                    self._number(inner.operation)
+                    self._assign_positions(inner.operation)
         self._last[op] = len(self._first) - 1
         self._note(op.results)
 
@@ -51,7 +51,7 @@ class Liveness:
                 self._sharing.setdefault(root, []).append(value)
 
     def position(self, op: ir.OpView) -> int:
-        """The number of an op."""
+        """The position of an op in program order."""
         return self._first[op.operation]
 
     def sharing(self, root: ir.Value) -> list[ir.Value]:
@@ -81,7 +81,7 @@ class Liveness:
         return self._last[value.owner.operation]
 
     def _end_of_use(self, user: ir.Operation, home: ir.Block) -> int:
-        """Where a use ends of a value that `home` defines: behind the loops that are inside."""
+        """Where a use ends of a value that `home` defines: after the loops around the use."""
         end = self._first[user]
         while user.block != home:
             user = user.parent.operation
@@ -90,7 +90,7 @@ class Liveness:
         return end
 
     def outlives_loop(self, root: ir.Value, op: ir.OpView) -> bool:
-        """Whether memory is in use outside of a loop that the op is in."""
+        """Whether memory is live after a loop that encloses the op."""
         end, ancestor = self.lifetime(root).end, _parent(op.operation)
         while ancestor is not None:
             if not _runs_once(ancestor) and self._last[ancestor] < end:
@@ -101,20 +101,20 @@ class Liveness:
     def used_after(self, value: ir.Value, op: ir.OpView) -> ir.OpView | None:
         """A use after `op` of a tensor that was defined before it; None if there is none.
 
-        What the op itself reads is no such use, unless a loop comes round to it.
+        The op's own reads do not count, unless a loop repeats them.
         """
         if self._defined(value) >= self.position(op):
             return None
         home, position = _home(value), op.operation
         if not _is_in(position, home):
-            return None  # who comes to `home` again defines the value anew
+            return None  # entering `home` again defines the value anew
         if self._defined(value) >= self._first[_member(position, home)]:
             return None
         uses = (use.owner for use in value.uses)
         return next((use for use in uses if self._follows(use.operation, position, home)), None)
 
     def _follows(self, user: ir.Operation, op: ir.Operation, block: ir.Block) -> bool:
-        """Whether `user` may run after `op` before `block`, which both are in, begins again."""
+        """Whether `user` may run after `op` in the same execution of `block`, which has both."""
         there, here = _member(user, block), _member(op, block)
         if there != here:
             return self._first[there] > self._first[here]
@@ -142,7 +142,7 @@ def _blocks(op: ir.Operation) -> list[ir.Block]:
 
 
 def _is_in(op: ir.Operation, block: ir.Block) -> bool:
-    """Whether an op stands in a block or is nested in an op that does."""
+    """Whether an op is in a block, at any depth."""
     current: ir.Operation | None = op
     while current is not None and current.block != block:
         current = _parent(current)
@@ -150,7 +150,7 @@ def _is_in(op: ir.Operation, block: ir.Block) -> bool:
 
 
 def _member(op: ir.Operation, block: ir.Block) -> ir.Operation:
-    """The op of the block that is, or holds, the given one."""
+    """The op of the block that is, or contains, the given one."""
     while op.block != block:
         op = op.parent.operation
     return op

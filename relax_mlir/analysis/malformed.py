@@ -1,7 +1,7 @@
-"""What stands in a module but cannot be read: dims, facts, argument attributes.
+"""Finds dims, facts and argument attributes that cannot be parsed.
 
-MLIR checks that `#graph.shape` holds an array; what the array says is text to it. Passes read such
-text everywhere, so it is looked through once, before the first of them.
+MLIR checks that `#graph.shape` holds an array; its entries are plain text to it. All passes read
+such text, so it is checked once, before the first of them.
 """
 
 from collections.abc import Iterator
@@ -17,21 +17,21 @@ UNKNOWN = "?"
 MAX_BYTES = 2**63 - 1
 WIDEST_ELEMENT = 8
 MAX_DEPTH = 100
-"""How deep ops with regions may be nested in each other."""
+"""Limit on the nesting depth of ops with regions."""
 SIGNED = ("bounds",)
-"""Attributes whose expressions are numbers, not extents."""
+"""Attributes whose expressions may be negative."""
 
 
 def malformed(root: ir.Operation, types: bool = True) -> list[Diagnostic]:
-    """Finds the ops below `root` with an attribute, or one of its `types`, that cannot be read.
+    """Finds the ops below `root` with an attribute, or with `types` a type, that cannot be read.
 
-    Dims must be integers that are not negative, expressions, or "?", one for each dim of the rank
-    and in agreement with the static extents; facts must be relations.
+    Dims must be non-negative integers, expressions or "?", as many as the rank, and agree with the
+    static extents; facts must be relations.
     """
     if (deep := _deepest(root)) is not None:
         message = f"'{deep.name}' op has more than {MAX_DEPTH} ops around it"
         return [Diagnostic.at(deep.location, "error", message)]
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     known: set[ir.Type] = set()
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -48,15 +48,15 @@ def malformed(root: ir.Operation, types: bool = True) -> list[Diagnostic]:
         except (Malformed, SymbolicError, ShapeError) as error:
             has = "" if isinstance(error, ShapeError) else "has "
             message = f"'{op.name}' op {has}{error}"
-            found.append(Diagnostic.at(op.location, "error", message))
+            diagnostics.append(Diagnostic.at(op.location, "error", message))
         return ir.WalkResult.ADVANCE
 
     root.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
+    return diagnostics
 
 
 def _deepest(root: ir.Operation) -> ir.Operation | None:
-    """An op that is nested deeper than passes, which call themselves, can go."""
+    """An op that is nested deeper than recursive passes can follow."""
     level = [root]
     for _ in range(MAX_DEPTH):
         level = [

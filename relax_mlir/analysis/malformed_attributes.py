@@ -1,8 +1,8 @@
-"""Attributes that an op has but that are of another kind than whoever reads them expects.
+"""Finds attributes of a kind that their readers do not expect.
 
-Declarations of ops say a class of attributes, and IRDL checks less than that: an array of any
-integers, a reference with any path. Of attributes that no op declares MLIR checks nothing. Names
-may be bytes that are no text.
+An op declares a class for each attribute, and IRDL checks less than that: an array of any
+integers, a reference with any path. MLIR checks nothing of discardable attributes. Names may be
+bytes that are not UTF-8.
 """
 
 from collections.abc import Callable, Iterable
@@ -43,7 +43,7 @@ OP_ATTRIBUTES: dict[str, Kind] = {
     "tir.schedule": STRING,
     "tir.tiles": (ir.DenseI64ArrayAttr, "an array of integers"),
 }
-"""What attributes that no op declares have to be, where they are read."""
+"""The kinds of discardable attributes on ops."""
 _ATTENTION: dict[str, Kind] = {
     "causal": (ir.BoolAttr, "true or false"),
     "scale": (ir.FloatAttr, "a float"),
@@ -59,19 +59,19 @@ _KINDS: dict[type[Any], Kind] = {
     ir.StringAttr: STRING,
     ir.TypeAttr: (ir.TypeAttr, "a type"),
 }
-"""What the classes that ops declare their attributes with stand for."""
+"""The kinds that the attribute classes of op declarations stand for."""
 _BYTES = ("llvm.mlir.global", "llvm.func")
-"""Ops whose strings may be bytes that are no text: constants, and what LLVM is told."""
+"""Ops whose strings may be arbitrary bytes: constants, and options for LLVM."""
 
 
 class Malformed(Exception):
-    """Says what is wrong with a part of an op; the text goes on after "has "."""
+    """What is wrong with a part of an op; the message continues "has "."""
 
 
 def check_attributes(op: ir.Operation) -> None:
-    """Raises Malformed if an attribute of the op is of another kind than it has to be.
+    """Raises Malformed if an attribute of the op is not of the expected kind.
 
-    ShapeError if its declaration says so.
+    Raises ShapeError if the op declares the attribute.
     """
     attributes = _entries(op.attributes)
     for name, attribute in attributes.items():
@@ -94,7 +94,7 @@ def _check_kind(name: str, attribute: ir.Attribute, kind: Kind) -> None:
 
 
 def text_of(string: ir.StringAttr, owner: str) -> str:
-    """The text of a string; raises Malformed if it is bytes that are none."""
+    """The text of a string; raises Malformed if it is not UTF-8."""
     try:
         return string.value_bytes.decode()
     except UnicodeDecodeError:
@@ -102,14 +102,14 @@ def text_of(string: ir.StringAttr, owner: str) -> str:
 
 
 def _check_text(attribute: ir.Attribute, owner: str) -> None:
-    """Looks at all strings in an attribute."""
+    """Checks all strings in an attribute."""
     if isinstance(attribute, ir.StringAttr):
         text_of(attribute, owner)
     elif isinstance(attribute, ir.ArrayAttr):
         for item in attribute:
             _check_text(item, owner)
     elif isinstance(attribute, ir.DictAttr | ir.SymbolRefAttr) and "\\" in (text := str(attribute)):
-        # The bindings end the process where they take such an attribute apart.
+        # The bindings abort the process when they read the parts of such an attribute.
         bare = text.replace('"', "")
         text_of(ir.StringAttr(ir.Attribute.parse(f'"{bare}"')), owner)
 
@@ -133,7 +133,7 @@ def _check_declared(op: ir.OpView, attributes: dict[str, ir.Attribute]) -> None:
     operands = [field for field in op._fields if isinstance(field, ext.OperandDef)]
     results = [field for field in op._fields if isinstance(field, ext.ResultDef)]
     if len(operands) > 1 and op._ODS_OPERAND_SEGMENTS:
-        if "operandSegmentSizes" not in attributes:  # which MLIR can do without, but accessors not
+        if "operandSegmentSizes" not in attributes:  # optional to MLIR, but accessors need it
             raise Malformed("no 'operandSegmentSizes', but optional operands")
     if op._ODS_OPERAND_SEGMENTS:
         _check_segments("operandSegmentSizes", attributes, operands, len(op.operands))
@@ -144,7 +144,7 @@ def _check_declared(op: ir.OpView, attributes: dict[str, ir.Attribute]) -> None:
 def _check_segments(
     name: str, attributes: dict[str, ir.Attribute], fields: list[Any], count: int
 ) -> None:
-    """MLIR checks the sizes only where the number of values leaves a choice."""
+    """MLIR checks the sizes only where the operand count leaves a choice."""
     if name not in attributes:
         return
     attribute = attributes[name]

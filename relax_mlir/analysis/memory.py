@@ -1,20 +1,20 @@
-"""Whose memory the tensors of a graph function are, and what each op does to it.
+"""Which tensors of a graph function share memory, and which memory each op reads and writes.
 
-The *roots* of a value are the values that may have brought its memory: arguments, constants,
-allocations, results of calls. A value that an op only passes on has the roots of what it passes on:
+The *roots* of a value are the values that may have introduced its memory: arguments, constants,
+allocations, results of calls. A value that an op forwards has the roots of its operand:
 
-    op                                         the memory of its result is that of
+    op                                         its result has the memory of
     graph.view, graph.match_cast               its operand
     call_tir of a program that only reshapes   its operand
     call_tir_inplace, an index >= 0            that operand
     call, a result of `graph.inout`            the argument that is updated
     scf.if, index_switch, execute_region       what its regions yield
-    scf.for, scf.while                         what enters, and what each round passes to the next
+    scf.for, scf.while                         the initial value, and what each iteration yields
     another operator, call or constant         new
     an op of another dialect                   any tensor operand
 
-Two arguments of a function are different memory wherever it matters: the runtime refuses a call in
-which one that is updated overlaps another one.
+Two arguments of a function may be taken for different memory: the runtime refuses a call in which
+an updated argument overlaps another one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,31 +58,31 @@ class Effects:
 
 @dataclass
 class Memory:
-    """Roots and effects in the graph functions of a module, whose functions it is made of.
+    """Roots and effects in the graph functions of a module, given its functions by name.
 
-    Answers are remembered: make a new one after a change of the IR.
+    Results are cached: make a new one after a change of the IR.
     """
 
     functions: Mapping[str, func.FuncOp]
     _roots: dict[ir.Value, frozenset[ir.Value]] = field(default_factory=dict)
 
     def roots(self, value: ir.Value) -> frozenset[ir.Value]:
-        """The values that may have brought the memory of a tensor; itself, if it is new."""
+        """The values that may have introduced the memory of a tensor; itself, if it is new."""
         if value not in self._roots:
-            found: set[ir.Value] = set()
+            result: set[ir.Value] = set()
             seen, stack = {value}, [value]
             while stack:
                 current = stack.pop()
                 sources = self.sources(current)
                 if current in self._roots:
-                    found |= self._roots[current]
+                    result |= self._roots[current]
                 elif sources is None:
-                    found.add(current)
+                    result.add(current)
                 else:
                     new = [source for source in sources if source not in seen]
                     seen.update(new)
                     stack += new
-            self._roots[value] = frozenset(found)
+            self._roots[value] = frozenset(result)
         return self._roots[value]
 
     def may_alias(self, a: ir.Value, b: ir.Value) -> bool:
@@ -90,7 +90,7 @@ class Memory:
         return not self.roots(a).isdisjoint(self.roots(b))
 
     def sources(self, value: ir.Value) -> list[ir.Value] | None:
-        """The values of which a tensor passes one on; None if its memory is new."""
+        """The values of which a tensor forwards one; None if its memory is new."""
         if isinstance(value, ir.BlockArgument):
             return carried_into(value)
         op, index = value.owner.opview, ir.OpResult(value).result_number
@@ -117,7 +117,7 @@ class Memory:
     def updated(self, op: ir.OpView) -> dict[int, int]:
         """Maps the results of a call to the operands that they are computed into.
 
-        What is no operand, which `relax-verify` refuses, is left out.
+        Indices that are out of range, which `relax-verify` refuses, are left out.
         """
         if isinstance(op, CallTirInplaceOp):
             count = len(op.ins)
@@ -127,7 +127,7 @@ class Memory:
         return {}
 
     def effects(self, op: ir.OpView) -> Effects:
-        """What an op reads and writes itself; an update in place does both to its operand."""
+        """What an op itself reads and writes; an update in place does both to its operand."""
         if isinstance(op, CallDpsOp):
             return Effects([*op.sources, *op.updated], op.destinations)
         if isinstance(op, CopyOp):
@@ -139,12 +139,12 @@ class Memory:
 
 
 def is_tensor(value: ir.Value) -> bool:
-    """Whether a value has memory that this analysis is about."""
+    """Whether a value has memory that this analysis tracks."""
     return isinstance(value.type, ir.RankedTensorType | ir.UnrankedTensorType)
 
 
 def carried_into(argument: ir.BlockArgument) -> list[ir.Value] | None:
-    """What a block's argument may be: for a loop what enters it and what a round passes on."""
+    """The values that a block argument may be: of a loop, the initial and the yielded one."""
     block, index = argument.owner, argument.arg_number
     op = block.owner
     op = op.opview if isinstance(op, ir.Operation) else op
@@ -159,7 +159,7 @@ def carried_into(argument: ir.BlockArgument) -> list[ir.Value] | None:
 
 
 def _leaving(op: ir.OpView, index: int) -> list[ir.Value]:
-    """What result `index` of an op with regions may be."""
+    """The values that result `index` of an op with regions may be."""
     blocks = [block for region in op.operation.regions for block in region.blocks]
     if isinstance(op, scf.WhileOp):
         return [_end(blocks[0]).operands[index + 1]]
@@ -173,10 +173,10 @@ def _end(block: ir.Block) -> ir.OpView:
 
 
 def returned_allocations(function: func.FuncOp, memory: Memory) -> dict[ir.Value, int]:
-    """The allocations that become results themselves, each with its result; others are copied.
+    """Maps allocations that are returned without a copy to the index of their result.
 
-    Such a one stands in the entry block, outside of any storage, and is all that the result can be;
-    the result's dims are known where it is allocated.
+    Such an allocation is in the entry block, in no storage, and the only root of the result; the
+    result's dims are known where it is allocated.
     """
     end = _end(function.entry_block)
     inout = inout_arguments(function)

@@ -1,4 +1,4 @@
-"""Symbols of whole functions: which ones occur, new ones, and replacing them everywhere."""
+"""Symbols of whole functions: finds, creates and substitutes them."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ FUNCTION_TYPE = "function_type"
 
 
 def used_symbols(root: ir.Operation | ir.OpView) -> set[str]:
-    """Symbols in annotations, shapes and facts of an op and all that is nested in it."""
+    """Symbols in annotations, shapes and facts of an op and all ops nested in it."""
     ops: list[ir.OpView] = walk_ops(root)
     known: dict[ir.Type, frozenset[str]] = {}
     return set().union(*(own_symbols(op, known) for op in ops))
@@ -39,7 +39,7 @@ class FreshSymbols:
         self._taken: set[str] | None = None
 
     def __call__(self, base: str) -> Expr:
-        """A symbol of that name, or else with a number behind it; taken from then on."""
+        """A symbol of that name, with a numeric suffix if it is used; used from then on."""
         if self._taken is None:
             self._taken = used_symbols(self._function)
         base = re.sub(r"[^A-Za-z0-9_]", "_", base)
@@ -52,22 +52,22 @@ class FreshSymbols:
 
 
 def own_symbols(op: ir.OpView, known: dict[ir.Type, frozenset[str]] | None = None) -> set[str]:
-    """Symbols in annotations, shapes and facts of an op; those of its blocks' arguments are its.
+    """Symbols in annotations, shapes and facts of an op, its blocks' arguments included.
 
-    `known` remembers what was found in types.
+    `known` caches the symbols of types.
     """
-    found: set[str] = set()
+    symbols: set[str] = set()
     known = {} if known is None else known
     for value in _values(op):
         type_ = value.type
         if type_ not in known:
             known[type_] = _symbols_of(dims_of(annotation_of(type_)))
-        found |= known[type_]
+        symbols |= known[type_]
     for _, attribute in _shapes(op):
-        found |= _symbols_of(dims_of_attr(attribute.dims))
+        symbols |= _symbols_of(dims_of_attr(attribute.dims))
     for _, facts in _facts(op):
-        found |= facts.symbols
-    return found
+        symbols |= facts.symbols
+    return symbols
 
 
 def _symbols_of(dims: Iterable[Dim]) -> frozenset[str]:
@@ -75,7 +75,7 @@ def _symbols_of(dims: Iterable[Dim]) -> frozenset[str]:
 
 
 def rename_symbols(root: ir.Operation | ir.OpView, values: Mapping[str, Expr]) -> None:
-    """Replaces symbols by expressions in an op and all that is nested in it, all at once."""
+    """Replaces symbols by expressions in an op and all ops nested in it, simultaneously."""
     known: dict[ir.Type, ir.Type] = {}
     ops: list[ir.OpView] = walk_ops(root)
     for op in ops:
@@ -87,7 +87,7 @@ def rename_own_symbols(
 ) -> None:
     """Replaces symbols in an op itself, its blocks' arguments included.
 
-    `known` remembers types, for one and the same `values`.
+    `known` caches types; use one for each `values`.
     """
     known = {} if known is None else known
 

@@ -1,4 +1,4 @@
-"""Where symbols are bound and what holds of them there.
+"""The scopes of symbols, and the facts that hold in them.
 
     func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>, %y: tensor<?xf32>, %c: i1) {   n
       %0 = scf.if %c -> tensor<?xf32> {
@@ -8,9 +8,10 @@
         ...                                                                                 n
       }
 
-An argument binds its symbols in the whole function, a match_cast from there on, in its block and
-in what is nested in it. Facts hold likewise: those of the function everywhere, a `graph.require`
-from there on. The region of an `scf.execute_region` runs once, so it is part of the block around.
+An argument binds its symbols in the whole function, a match_cast in the rest of its block and the
+regions nested there. Facts hold likewise: those of the function everywhere, those of a
+`graph.require` in the rest of its block. The region of an `scf.execute_region` runs once, so it is
+part of the enclosing block.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +27,7 @@ from .symbols import bindings, dims_of
 
 @dataclass
 class Scope:
-    """What is bound and holds at a point of a block; `casts` are those of the block, in order."""
+    """The symbols and facts at a point of a block; `casts` are those of the block, in order."""
 
     block: ir.Block
     symbols: frozenset[str]
@@ -35,7 +36,7 @@ class Scope:
     _required: dict[ir.Value | None, RequireOp] = field(default_factory=dict)
 
     def enter(self, op: ir.OpView) -> None:
-        """Goes on behind an op."""
+        """Advances past an op."""
         if isinstance(op, MatchCastOp):
             names = bound_by(op, self.symbols)
             self.symbols |= names
@@ -45,14 +46,14 @@ class Scope:
             self.facts += Facts(op.facts)
 
     def inside(self, op: ir.OpView, block: ir.Block) -> "Scope":
-        """The scope of a block in the op: of its own, unless the block runs once."""
+        """The scope of a block in the op: a copy, unless the block runs once."""
         return self if runs_once(op) else Scope(block, self.symbols, self.facts)
 
     def require(self, any_of: Sequence[Fact], by: str, location: ir.Location) -> None:
-        """Has one of the facts checked in this block, as early as can be.
+        """Adds a check of the facts, of which one must hold, to this block, as early as possible.
 
-        That is at its beginning, or behind the cast that binds the last of the symbols, and
-        behind what was required there before.
+        That is at its beginning, or after the cast that binds the last of the symbols, and after
+        earlier requirements there.
         """
         names = frozenset().union(*(fact.symbols for fact in any_of))
         binding = [name for name in self.casts if name in names]
@@ -69,9 +70,9 @@ class Scope:
 
 
 def scoped_ops(function: func.FuncOp) -> Iterator[tuple[ir.OpView, Scope]]:
-    """Visits the ops of a function in program order, each with the scope in front of it.
+    """Visits the ops of a function in program order, each with the scope before it.
 
-    The scope goes along: what the visitor adds to it holds from there on.
+    The scope is one object: facts that the visitor adds hold for the ops that follow.
     """
     block = function.entry_block
     yield from _visit(block, Scope(block, argument_symbols(function), facts_of(function)))
@@ -92,12 +93,12 @@ def argument_symbols(function: func.FuncOp) -> frozenset[str]:
 
 
 def bound_by(cast: MatchCastOp, bound: frozenset[str]) -> frozenset[str]:
-    """The symbols that a cast binds where `bound` are bound already."""
+    """The symbols that a cast binds, `bound` being bound before it."""
     return frozenset(bindings([annotation_of(cast.result)], bound))
 
 
 def asserted_by(cast: MatchCastOp) -> Facts:
-    """What a cast checks of dims that are known already."""
+    """The facts that a cast checks, on symbols that are bound before it."""
     pairs = zip(dims_of(annotation_of(cast.input)), dims_of(annotation_of(cast.result)))
     return Facts(
         tuple(
@@ -109,5 +110,5 @@ def asserted_by(cast: MatchCastOp) -> Facts:
 
 
 def runs_once(op: ir.OpView) -> bool:
-    """Whether the op is a region that runs exactly once, as a dataflow block does."""
+    """Whether the op's region runs exactly once, as a dataflow block does."""
     return isinstance(op, scf.ExecuteRegionOp) and len(op.operation.regions[0].blocks) == 1

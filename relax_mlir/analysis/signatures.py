@@ -1,4 +1,4 @@
-"""Calls against signatures: symbols of the parameters are bound by the arguments.
+"""Unifies calls with signatures: arguments bind the symbols of parameters.
 
     signature  (tensor<2*n x m>, tensor<n>) -> tensor<m + 1>
     arguments   tensor<8*k x 5>, tensor<?>           n = 4*k, m = 5, result tensor<6>
@@ -28,7 +28,7 @@ from .symbols import dims_of, unbound_symbol
 
 @dataclass(frozen=True)
 class Conflict:
-    """Dim `axis` of argument `index` is `got`, where the signature has `want`."""
+    """Dim `axis` of argument `index` is `got` where the signature has `want`."""
 
     index: int
     axis: int
@@ -38,13 +38,13 @@ class Conflict:
 
 @dataclass
 class Unification:
-    """What the symbols of a signature are in a call, and where the call contradicts it."""
+    """The symbols of a signature as the caller sees them, and the dims that conflict."""
 
     values: dict[str, Expr] = field(default_factory=dict)
     conflicts: list[Conflict] = field(default_factory=list)
 
     def dim(self, dim: Dim) -> Dim:
-        """A dim of the signature as the caller sees it; None if a symbol of it is not bound."""
+        """A dim of the signature as the caller sees it; None if one of its symbols is not bound."""
         if dim is None or not dim.symbols <= self.values.keys():
             return None
         return dim.substitute(self.values)
@@ -60,7 +60,7 @@ def substitute(annotation: Annotation, change: Callable[[Dim], Dim]) -> Annotati
 
 
 def substitute_axes(annotation: Annotation, change: Callable[[int, Dim], Dim]) -> Annotation:
-    """The annotation with each of its dims changed, by its axis."""
+    """The annotation with each of its dims changed; `change` takes the axis too."""
     dims = [change(axis, dim) for axis, dim in enumerate(dims_of(annotation))]
     if isinstance(annotation, TensorType):
         return annotation if annotation.dims is None else annotation.with_dims(dims)
@@ -70,24 +70,24 @@ def substitute_axes(annotation: Annotation, change: Callable[[int, Dim], Dim]) -
 def unify(parameters: Sequence[Annotation], arguments: Sequence[Annotation]) -> Unification:
     """Binds the parameters' symbols; dims of unknown extent bind nothing."""
     result = Unification()
-    places = [
+    dims = [
         (index, axis, want, got)
         for index, (parameter, argument) in enumerate(zip(parameters, arguments))
         for axis, (want, got) in enumerate(zip(dims_of(parameter), dims_of(argument)))
         if want is not None and got is not None
     ]
     # Plain symbols first, so that sums and products have as few unknowns as possible.
-    places.sort(key=lambda place: str(place[2]) not in place[2].symbols)
+    dims.sort(key=lambda dim: str(dim[2]) not in dim[2].symbols)
     changed = True
     while changed:
         changed = False
-        for _, _, want, got in places:
+        for _, _, want, got in dims:
             name = unbound_symbol(want, result.values)
             value = _solve(want, got, name, result.values) if name is not None else None
             if name is not None and value is not None:
                 result.values[name] = value
                 changed = True
-    for index, axis, want, got in places:
+    for index, axis, want, got in dims:
         expected = result.dim(want)
         if expected is not None and dims_differ(expected, got):
             result.conflicts.append(Conflict(index, axis, got, expected))
@@ -95,7 +95,7 @@ def unify(parameters: Sequence[Annotation], arguments: Sequence[Annotation]) -> 
 
 
 def _solve(want: Expr, got: Expr, name: str, values: Mapping[str, Expr]) -> Expr | None:
-    """The value of the one unbound symbol of `want`, if `want = got` shows it exactly."""
+    """The value of the one unbound symbol of `want`, if `want = got` determines it."""
     solution = solve(want.substitute(values), name)
     if solution is None:
         return None
@@ -115,9 +115,9 @@ def result_types(function: func.FuncOp) -> list[Annotation]:
 
 
 def update_results(function: func.FuncOp) -> None:
-    """Makes the signature say what the body returns.
+    """Sets the result types of a function to those that its body returns.
 
-    A body of several blocks, which `relax-verify` refuses, is left alone.
+    A body of several blocks, which `relax-verify` refuses, is left unchanged.
     """
     if len(function.body.blocks) > 1:
         return
@@ -128,7 +128,7 @@ def update_results(function: func.FuncOp) -> None:
 
 
 def kind_conflict(parameter: Annotation, argument: Annotation) -> str | None:
-    """Why the argument can never be passed for the parameter, dims apart; None if it can."""
+    """Why the argument can never be passed for the parameter, whatever its dims; None if it can."""
     if isinstance(parameter, TensorType) and isinstance(argument, TensorType):
         if parameter.element != argument.element:
             return f"has elements of {argument.element} instead of {parameter.element}"

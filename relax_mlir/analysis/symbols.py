@@ -1,4 +1,4 @@
-"""Where symbols come from: which ones annotations bind, and what a call binds them to.
+"""How annotations bind symbols, and how each symbol is computed from a call's extents.
 
 A dim `n` binds n; `2*n + 1` binds it by exact division, once no other symbol of it is left.
 """
@@ -35,31 +35,31 @@ def symbols_of(annotations: Iterable[Annotation]) -> list[str]:
 
 
 def bindings(annotations: Sequence[Annotation], bound: Iterable[str] = ()) -> dict[str, Binding]:
-    """How each symbol can be read off values with these annotations; a plain dim is preferred.
+    """How to compute each symbol from the extents of values with these annotations.
 
-    Those that are bound already are left out.
+    Prefers a dim that is the plain symbol. Symbols in `bound` are left out.
     """
-    found: dict[str, Binding] = {}
+    result: dict[str, Binding] = {}
     known = set(bound)
-    places = [
+    dims = [
         (index, axis, dim)
         for index, annotation in enumerate(annotations)
         for axis, dim in enumerate(dims_of(annotation))
         if dim is not None and dim.symbols
     ]
-    places.sort(key=lambda place: str(place[2]) not in place[2].symbols)
+    dims.sort(key=lambda dim: str(dim[2]) not in dim[2].symbols)
     changed = True
     while changed:
         changed = False
-        for index, axis, dim in places:
+        for index, axis, dim in dims:
             name = unbound_symbol(dim, known)
             solution = solve(dim, name) if name is not None else None
             if name is not None and solution is not None:
                 factor, offset = solution
-                found[name] = Binding(index, axis, _constant(factor), offset)
+                result[name] = Binding(index, axis, _constant(factor), offset)
                 known.add(name)
                 changed = True
-    return found
+    return result
 
 
 def unbound_symbol(dim: Expr, bound: Container[str]) -> str | None:

@@ -1,7 +1,7 @@
-"""What a tensor program may hold: one rule, for the verifier and the last schedule rule.
+"""The ops that a tensor program may contain: one rule, for the verifier and the scheduler.
 
-Ops of linalg, tensor, scf, arith, math and of the dialects that these become (affine, index,
-bufferization, memref, ub), on tensors, memrefs and scalars of numbers; in one block.
+Ops of linalg, tensor, scf, arith, math and of the dialects that they lower to (affine, index,
+bufferization, memref, ub), on scalars, tensors and memrefs of numeric types; in one block.
 """
 
 from collections.abc import Iterator
@@ -25,11 +25,11 @@ WITHOUT_LOOPS = {
     }.items()
     for name in names
 }  # fmt: skip
-"""Ops of these dialects that no loops are made of, or that reach outside of the program."""
+"""Ops of these dialects that have no lowering to loops, or that reach outside the program."""
 
 
 def unsupported(function: func.FuncOp) -> Iterator[tuple[ir.Operation, str]]:
-    """The ops of a tensor program that cannot be in one, each with the reason."""
+    """The ops that a tensor program must not contain, each with the reason."""
     if len(function.regions[0].blocks) != 1:
         yield function.operation, "is a tensor program of several blocks; expects one"
         return
@@ -52,9 +52,9 @@ def _reason(op: ir.Operation) -> str | None:
     if op.name != "func.return" and (dialect not in DIALECTS or op.name in WITHOUT_LOOPS):
         return f"cannot be in a tensor program; expects ops of {', '.join(DIALECTS)}"
     if op.name == "tensor.dim" and not _has_known_axis(op):
-        return "asks for an extent at an index that is no constant within the rank"
+        return "asks for an extent at an index that is not a constant within the rank"
     for value in op.results:
-        if not _is_number(value.type):
+        if not _is_numeric(value.type):
             return f"has a result of '{value.type}'; expects numbers, or tensors or memrefs of them"
     return None
 
@@ -67,7 +67,7 @@ def _has_known_axis(op: ir.Operation) -> bool:
     return isinstance(type_, ir.RankedTensorType) and 0 <= axis < type_.rank
 
 
-def _is_number(type_: ir.Type) -> bool:
+def _is_numeric(type_: ir.Type) -> bool:
     if isinstance(type_, ir.RankedTensorType | ir.MemRefType):
         type_ = type_.element_type
     if isinstance(type_, ir.IntegerType):

@@ -1,7 +1,7 @@
-"""One name for each symbol: two regions may each bind a `k` of their own.
+"""Gives each symbol a name of its own: two regions may each bind a `k`.
 
-What replaces a symbol in a whole function, or holds symbols of several regions side by side, needs
-names that differ.
+A pass that substitutes a symbol in a whole function, or combines symbols of several regions, needs
+unique names.
 """
 
 from relax_mlir.bindings import func, ir
@@ -13,7 +13,7 @@ from .scopes import bound_by, runs_once, scoped_ops
 
 
 def make_symbols_unique(function: func.FuncOp) -> None:
-    """Renames symbols so that each is bound once; those of the function's own block stay."""
+    """Renames symbols so that each is bound once; those of the entry block keep their names."""
     binders: dict[str, list[tuple[bool, ir.Operation]]] = {}
     for op, scope in scoped_ops(function):
         if isinstance(op, MatchCastOp):
@@ -32,7 +32,7 @@ def make_symbols_unique(function: func.FuncOp) -> None:
 def _rename(
     block: ir.Block, values: dict[str, Expr], renamed: dict[ir.Operation, dict[str, Expr]]
 ) -> None:
-    """Renames in a block and what is nested in it; `values` grows by what casts bind."""
+    """Renames symbols in a block and its nested regions; adds what casts bind to `values`."""
     for op in block.operations:
         values.update(renamed.get(op.operation, {}))
         once = runs_once(op)

@@ -1,10 +1,10 @@
-"""What a scheduled kernel computes with, as attributes, which a mere declaration still has.
+"""The arithmetic of a scheduled kernel, as attributes that its declaration keeps.
 
     func.func private @k(%x: memref<?xbf16>) attributes {tir.scheduled, tir.unit = "bf16"} { ... }
       ->
     func.func private @k(memref<?xbf16>) attributes {tir.scheduled, tir.unit = "bf16"}
 
-The backend that schedules a kernel writes them; host code asks.
+The backend that schedules a kernel writes them; host code reads them.
 """
 
 from relax_mlir.bindings import func, ir
@@ -16,7 +16,7 @@ _BODILESS = ("sym_name", "sym_visibility", "function_type")
 
 
 def set_unit(kernel: func.FuncOp, unit: str, uses_tiles: bool) -> None:
-    """Writes the arithmetic of a kernel's products, and that it needs leave to use tiles."""
+    """Writes the arithmetic of a kernel's products, and whether it uses tile registers."""
     if unit != F32:
         kernel.attributes[UNIT] = ir.StringAttr.get(unit)
     if uses_tiles:
@@ -24,22 +24,22 @@ def set_unit(kernel: func.FuncOp, unit: str, uses_tiles: bool) -> None:
 
 
 def unit_of(kernel: func.FuncOp) -> str:
-    """The arithmetic that a kernel's products are made of: "f32", "bf16" or "int8"."""
+    """The arithmetic of a kernel's products: "f32", "bf16" or "int8"."""
     given = kernel.attributes
     return ir.StringAttr(given[UNIT]).value if UNIT in given else F32
 
 
 def uses_tiles(kernel: func.FuncOp) -> bool:
-    """Whether a kernel configures tile registers, which the runtime has to ask for."""
+    """Whether a kernel uses tile registers, for which the runtime has to request permission."""
     return USES_TILES in kernel.attributes
 
 
 def declaration(kernel: func.FuncOp) -> func.FuncOp:
-    """A declaration of a kernel, in no module yet, with all that is said of it."""
-    found = func.FuncOp(
+    """A declaration of a kernel with its attributes, not in a module yet."""
+    function = func.FuncOp(
         kernel.name.value, kernel.type, visibility="private", loc=kernel.location, ip=False
     )
     for name in kernel.attributes:
         if name not in _BODILESS:
-            found.attributes[name] = kernel.attributes[name]
-    return found
+            function.attributes[name] = kernel.attributes[name]
+    return function

@@ -1,7 +1,7 @@
-"""What stands in a module that could do anything: open libraries, address memory unchecked.
+"""Finds the ops of a module that could do harm: open libraries, address memory unchecked.
 
-Operators check the arrays that they are given; loops over memory, from which kernels are made, do
-not. So what is not known to be an operator, or structure around some, is refused.
+Operators check their arrays; loops over memory, from which kernels are made, do not. So every op
+is refused that is not known to be an operator or structure around operators.
 """
 
 from relax_mlir.bindings import func, ir
@@ -19,30 +19,30 @@ MEMORY = (
     *("graph.alloc_storage", "graph.alloc_tensor", "graph.view", "graph.copy"),
     *("graph.call_dps", "graph.call_tir", "graph.call_tir_inplace"),
 )
-"""What passes make of operators."""
+"""Ops that passes lower operators to."""
 
 
 def check_untrusted(text: str) -> None:
     """Raises CompileError, located, if a module, in a context of its own, could do harm."""
     with make_context(), ir.Location.unknown():
-        if found := untrusted(parse_module(text).operation):
-            raise compile_error(found)
+        if diagnostics := untrusted(parse_module(text).operation):
+            raise compile_error(diagnostics)
 
 
 def untrusted(root: ir.Operation) -> list[Diagnostic]:
-    """Finds the ops below `root` that are not for modules whose author is not trusted."""
-    found: list[Diagnostic] = []
+    """Finds the ops below `root` that an untrusted module must not contain."""
+    diagnostics: list[Diagnostic] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         reason = _reason(op)
         if reason is None:
             return ir.WalkResult.ADVANCE
         message = f"'{op.name}' op {reason}; untrusted modules have operators only"
-        found.append(Diagnostic.at(op.location, "error", message))
+        diagnostics.append(Diagnostic.at(op.location, "error", message))
         return ir.WalkResult.SKIP
 
     root.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
+    return diagnostics
 
 
 def _reason(op: ir.Operation) -> str | None:

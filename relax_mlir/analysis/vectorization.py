@@ -1,12 +1,12 @@
 """Finds loops of scheduled kernels that walk contiguous memory one scalar at a time.
 
     scf.for %i = ... {
-      %x = memref.load %a[%i]              found: neighbours in memory, no vector in the loop
+      %x = memref.load %a[%i]              reported: contiguous accesses, no vector in the loop
       memref.store %x, %b[%i]
     }
 
-A scalar that is loaded to be used by vectors, as the left side of a matrix product is, is no loss,
-so a loop that works on vectors is never reported.
+Scalar loads that vectors use, as those of the left side of a matrix product, cost nothing, so a
+loop with vector ops is never reported.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _SCALAR_ACCESSES = {"memref.load": 1, "memref.store": 2}
 
 @dataclass(frozen=True)
 class ScalarLoop:
-    """An innermost loop over neighbouring elements without vectors, and one access in it."""
+    """An innermost loop over contiguous elements without vectors, and one access in it."""
 
     kernel: str
     access: str
@@ -35,8 +35,8 @@ class ScalarLoop:
 
 
 def scalar_inner_loops(module: ir.Operation | ir.OpView) -> list[ScalarLoop]:
-    """The innermost loops of all scheduled kernels that access neighbouring elements as scalars."""
-    found: list[ScalarLoop] = []
+    """The innermost loops of all scheduled kernels that access contiguous elements as scalars."""
+    loops: list[ScalarLoop] = []
     for function in module.regions[0].blocks[0].operations:
         if "tir.scheduled" not in function.operation.attributes:
             continue
@@ -44,15 +44,15 @@ def scalar_inner_loops(module: ir.Operation | ir.OpView) -> list[ScalarLoop]:
         for loop in _innermost_loops(function.operation):
             access = _contiguous_scalar_access(loop)
             if access is not None and not _works_on_vectors(loop):
-                found.append(ScalarLoop(name, access.name, access.location))
-    return found
+                loops.append(ScalarLoop(name, access.name, access.location))
+    return loops
 
 
 def assert_no_scalar_inner_loop(module: ir.Operation | ir.OpView) -> None:
     """Raises CompileError, with a diagnostic for each loop that `scalar_inner_loops` finds."""
-    found = scalar_inner_loops(module)
-    if found:
-        raise compile_error([Diagnostic.at(loop.location, "error", str(loop)) for loop in found])
+    loops = scalar_inner_loops(module)
+    if loops:
+        raise compile_error([Diagnostic.at(loop.location, "error", str(loop)) for loop in loops])
 
 
 def _operations(op: ir.Operation) -> Iterator[ir.Operation]:
@@ -79,7 +79,7 @@ def _works_on_vectors(loop: ir.Operation) -> bool:
 
 
 def _contiguous_scalar_access(loop: ir.Operation) -> ir.Operation | None:
-    """The first scalar access whose last index advances by one an iteration."""
+    """The first scalar access whose last index advances by one per iteration."""
     known: dict[ir.Value, int | None] = dict.fromkeys(loop.regions[0].blocks[0].arguments[:1], 1)
     step = _constant(loop.operands[2]) if len(loop.operands) > 2 else None
     for op in _operations(loop):
@@ -108,7 +108,7 @@ def _constant(value: ir.Value) -> int | None:
 def _coefficient(value: ir.Value, known: dict[ir.Value, int | None]) -> int | None:
     """How much the value grows when a loop variable grows by one; None if that is not constant.
 
-    What is found is kept in `known`, which has the loop variables: values share operands.
+    `known` caches the results and has the loop variables: values share operands.
     """
     if value not in known:
         owner = value.owner
@@ -117,9 +117,9 @@ def _coefficient(value: ir.Value, known: dict[ir.Value, int | None]) -> int | No
 
 
 def _growth(op: ir.Operation, known: dict[ir.Value, int | None]) -> int | None:
-    found = [_coefficient(operand, known) for operand in op.operands]
-    parts = [part for part in found if part is not None]
-    if len(parts) < len(found):
+    coefficients = [_coefficient(operand, known) for operand in op.operands]
+    parts = [part for part in coefficients if part is not None]
+    if len(parts) < len(coefficients):
         return None
     if not any(parts):
         return 0

@@ -1,14 +1,14 @@
-"""What a tensor program does, counted before it is scheduled: operations and bytes.
+"""Counts the floating-point operations and bytes of a tensor program before it is scheduled.
 
     linalg.generic over (n, 576, 576) of mulf and addf      flops = 2 * n * 576 * 576
     decoding one of its factors, of (576, 576), in its body           + 2 * 576 * 576
     a cache of which rows 0 to m + n are read               bytes = those rows, not the cache
 
-Counts are expressions over what a call passes: `a1d0` is dim 0 of tensor argument 1, `s0` is index
-argument 0. Each floating-point operation of the program counts once, whether machines are quick at
-it (an addition) or not (an exponential), for each of the iterations that its operands depend on;
-conversions, comparisons and integers do not count.
-Bytes are the least that has to move: each element that is read or written, once.
+Counts are expressions over the arguments of a call: `a1d0` is dim 0 of tensor argument 1, `s0` is
+index argument 0. Each floating-point operation counts once, cheap (an addition) or expensive (an
+exponential), for each of the iterations that its operands depend on; conversions, comparisons and
+integer operations do not count.
+Bytes are the least possible memory traffic: each element that is read or written, once.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ _FREE = (
 )
 _COST = {"math.fma": 2}
 _VIEWS = (tensor.CastOp, tensor.CollapseShapeOp, tensor.ExpandShapeOp, tensor.ExtractSliceOp)
-_SOFTMAX_FLOPS = 5  # scale, greatest so far, difference, exponential, sum
+_SOFTMAX_FLOPS = 5  # scale, running maximum, difference, exponential, sum
 
 _INDEX_OPS: dict[str, Callable[[Expr, Expr], Expr]] = {
     "arith.addi": lambda a, b: a + b,
@@ -56,24 +56,24 @@ _INDEX_OPS: dict[str, Callable[[Expr, Expr], Expr]] = {
 
 @dataclass(frozen=True)
 class Work:
-    """Operations and bytes of one call; None is what cannot be told from the program."""
+    """Operations and bytes of one call; None if the program does not determine them."""
 
     flops: Expr | None
     bytes: Expr | None
 
     def annotate(self, op: ir.Operation | ir.OpView) -> None:
-        """Writes the counts on a tensor program, as texts."""
+        """Writes the counts on a tensor program, as string attributes."""
         for name, count in ((FLOPS, self.flops), (BYTES, self.bytes)):
             if count is not None:
                 op.attributes[name] = ir.StringAttr.get(str(count))
 
 
 class _Unknown(Exception):
-    """The count depends on something that is no dim."""
+    """The count depends on something that is not a dim."""
 
 
 def work_of(kernel: PrimFunc) -> Work:
-    """Counts the work of a tensor program that is not scheduled."""
+    """Counts the work of a tensor program that is not scheduled yet."""
     sizes = _Sizes(kernel)
     return Work(_known(lambda: _flops(kernel, sizes)), _known(lambda: _bytes(kernel, sizes)))
 
@@ -99,13 +99,13 @@ class _Sizes:
         if not any(map(type_.is_dynamic_dim, range(type_.rank))):
             return tuple(map(const, type_.shape))
         name = self._names.get(value)
-        found = (
+        result = (
             self._from_producer(value)
             if name is None
             else [sym(f"{name}d{i}") for i in range(type_.rank)]
         )
         return tuple(
-            found[i] if type_.is_dynamic_dim(i) else const(type_.get_dim_size(i))
+            result[i] if type_.is_dynamic_dim(i) else const(type_.get_dim_size(i))
             for i in range(type_.rank)
         )
 
@@ -160,11 +160,11 @@ class _Sizes:
         return product(self.dims(value)) * _element_bytes(ir.ShapedType(value.type).element_type)
 
     def iterations(self, op: linalg.GenericOp) -> Expr:
-        """How often the body of a linalg op runs."""
+        """The iteration count of a linalg op."""
         return product(self.extents(op))
 
     def extents(self, op: linalg.GenericOp) -> list[Expr]:
-        """How many steps each of the iterators of a linalg op has."""
+        """The extent of each iterator of a linalg op."""
         extents: list[Expr | None] = [None] * len(op.iterator_types)
         for value, map_ in zip([*op.inputs, *op.outputs], _maps(op), strict=True):
             if not isinstance(value.type, ir.RankedTensorType):
@@ -219,16 +219,16 @@ def _iterators(op: linalg.GenericOp) -> dict[ir.Value, frozenset[int]]:
     """Positions of the iterators that the values in the body of a linalg op depend on."""
     everything = frozenset(range(len(op.iterator_types)))
     body = op.regions[0].blocks[0]
-    found = dict.fromkeys(body.arguments, everything)  # sums so far depend on all
+    iterators = dict.fromkeys(body.arguments, everything)  # sums so far depend on all
     for argument, map_ in zip(body.arguments[: len(op.inputs)], _maps(op), strict=False):
-        found[argument] = frozenset().union(*map(dims_of, map_.results))
+        iterators[argument] = frozenset().union(*map(dims_of, map_.results))
     for inner in body.operations:
         if isinstance(inner, linalg.IndexOp):
             own = frozenset([inner.dim.value])
         else:
-            own = frozenset().union(*(found.get(x, frozenset()) for x in inner.operands))
-        found.update(dict.fromkeys(inner.results, own))
-    return found
+            own = frozenset().union(*(iterators.get(x, frozenset()) for x in inner.operands))
+        iterators.update(dict.fromkeys(inner.results, own))
+    return iterators
 
 
 def _flops_of(op: ir.OpView) -> int:
@@ -240,12 +240,12 @@ def _flops_of(op: ir.OpView) -> int:
 
 
 def _attention_flops(kernel: PrimFunc, sizes: _Sizes) -> Expr:
-    """Of the pairs of a query and a key that it may see: two products of d, and the softmax.
+    """For each pair of a query and a visible key: two products of length d, and the softmax.
 
-    With n queries behind m other keys and a causal mask these are n m + n (n + 1) / 2 pairs.
+    With n queries after m cached keys and a causal mask these are n m + n (n + 1) / 2 pairs.
     """
     if not kernel.sym_args:
-        raise _Unknown  # a constant position is no argument
+        raise _Unknown  # a constant position is not an argument
     n, heads, d = sizes.dims(kernel.outs[0])
     m = sizes.index(kernel.sym_args[0])
     causal = ir.DictAttr(kernel.op.attributes["tir.attention"])["causal"].value
@@ -264,7 +264,7 @@ def _batched_attention_flops(kernel: PrimFunc, sizes: _Sizes) -> Expr:
 
 
 def _attention_bytes(kernel: PrimFunc, sizes: _Sizes) -> Expr:
-    """Queries, results, and of all parts of the caches the rows that are filled."""
+    """Queries, results, and the filled rows of all parts of the caches."""
     operations = kernel.op.entry_block.operations
     products = (op for op in operations if isinstance(op, linalg.GenericOp) and _sums(op))
     product = next(products, None)
@@ -298,7 +298,7 @@ def _bytes(kernel: PrimFunc, sizes: _Sizes) -> Expr:
 
 
 def _read(value: ir.Value, sizes: _Sizes) -> Expr:
-    """Bytes of a tensor that are read, directly or by ways of looking at it."""
+    """Bytes of a tensor that are read, directly or through views."""
     parts, gathers = [], False
     for use in value.uses:
         op = use.owner.opview
@@ -335,7 +335,7 @@ def _written(value: ir.Value, sizes: _Sizes) -> Expr:
 
 
 def _at_most_whole(parts: list[Expr], gathers: bool, value: ir.Value, sizes: _Sizes) -> Expr:
-    """The sum of the parts; parts may overlap, and gathers repeat, so not more than the tensor."""
+    """The sum of the parts, at most the tensor: parts may overlap, and gathers may repeat."""
     parts = [part for part in parts if part != const(0)]
     total = sum(parts, const(0))
     return minimum(total, sizes.bytes(value)) if gathers or len(parts) > 1 else total
