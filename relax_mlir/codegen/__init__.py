@@ -3,8 +3,8 @@
 func, scf, vector, memref, arith, math, llvm  ->  LLVM IR  ->  objects  ->  shared object
 
 with building(target) as build:
-build.add_kernel(kernel, name)           any number of times, or never: compiles it meanwhile
-data = build.finish(module, exports)     the rest, with the kernels that are still in it
+    build.add_kernel(kernel, name)         zero or more times: compiles it in the background
+    data = build.finish(module, exports)   the rest, including kernels that were not added
 """
 
 from relax_mlir.codegen.build import Build, BuildStats, building, current_build

@@ -1,4 +1,4 @@
-"""Pipes to a process that may hang: what it has begun to read or write goes on within a time."""
+"""Pipes to a process that may hang: each read and write has a timeout."""
 
 import io
 import os
@@ -7,11 +7,11 @@ from typing import IO
 
 
 class BoundedPipe(io.RawIOBase):
-    """One end of a pipe, used instead of the `pipe` it is made of; has no buffer.
+    """One end of a pipe, unbuffered; use it instead of the `pipe` that it wraps.
 
-    TimeoutError if the other end takes nothing, or sends nothing, for so many seconds. Nobody
-    knows how long the first byte of an answer takes: `patient`, which a read makes false, waits for
-    it without end.
+    Raises TimeoutError if the other end accepts or sends nothing for `seconds`. The time to the
+    first byte of an answer has no bound: while `patient` is set, which a read resets, reads wait
+    without a timeout.
     """
 
     def __init__(self, pipe: IO[bytes], seconds: float) -> None:
@@ -31,13 +31,13 @@ class BoundedPipe(io.RawIOBase):
         return self._pipe.writable()
 
     def readinto(self, buffer) -> int:
-        """Reads what there is, at least a byte, or 0 at the end."""
+        """Reads the available bytes, at least one; returns 0 at the end."""
         self._wait(select.POLLIN, None if self.patient else self._seconds)
         self.patient = False
         return os.readv(self.fileno(), [buffer])
 
     def write(self, data) -> int:
-        """Writes some of `data`: as much as goes in without waiting once there is room."""
+        """Waits for room, then writes as much of `data` as fits."""
         self._wait(select.POLLOUT, self._seconds)
         return os.write(self.fileno(), data[: select.PIPE_BUF])
 

@@ -1,7 +1,7 @@
-"""Builds a shared object out of parts, each compiled as soon as it is there.
+"""Builds a shared object from parts, each compiled as soon as it is available.
 
 The runtime is one part, each kernel is one, and so is the host code. Objects are cached one by one,
-so that a module that is changed in one place is built in the time of that place.
+so that a change to one kernel recompiles that kernel only.
 """
 
 import time
@@ -32,12 +32,12 @@ from relax_mlir.runtime.build import PROCESS
 from relax_mlir.target import Target
 
 LONG_HOST_CODE = 100_000
-"""Characters from which host code is compiled quickly; shorter code is as fast as it can be."""
+"""Characters of host code from which on it is compiled with `quick`."""
 
 
 @dataclass
 class BuildStats:
-    """Where the time of a build went: seconds by stage, and how many objects there were."""
+    """The seconds of a build by stage, and the counts of its objects."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     objects: int = 0
@@ -56,7 +56,7 @@ class BuildStats:
 
 
 class Build:
-    """A shared object in the making; `building` makes one of these."""
+    """A shared object that is being built; made by `building`."""
 
     def __init__(
         self, objects: "_Objects", target: Target, opt_level: int, timing: Timing | None
@@ -64,7 +64,7 @@ class Build:
         self.target, self.opt_level = target, opt_level
         self._objects, self._stats, self._timing = objects, objects.stats, timing
         self._kernels: set[str] = set()
-        self._unkept: list[tuple[Future[bytes], Callable[[bytes], object]]] = []
+        self._unsaved: list[tuple[Future[bytes], Callable[[bytes], object]]] = []
         self._objects.add(llvm.Source("", bitcode_path(target.host.arch).read_bytes()))
 
     def add_kernel(
@@ -73,7 +73,7 @@ class Build:
         """Starts to compile a scheduled kernel, in a module of its own, which it consumes.
 
         The module that `finish` takes declares the kernel. `keep` is called with the object once
-        all are there. Raises CompileError, located, if an op cannot be lowered.
+        all are compiled. Raises CompileError, located, if an op cannot be lowered.
         """
         self._kernels.add(name)
         with self._timing.span("(code of kernels)") if self._timing else nullcontext():
@@ -81,15 +81,15 @@ class Build:
             protect_names(module, ())
             made = self._add(module, [PREFIX + name])
         if keep is not None:
-            self._unkept.append((made, keep))
+            self._unsaved.append((made, keep))
 
     def add_object(self, name: str, data: bytes) -> None:
-        """Adds what `add_kernel` made of a kernel of that name before."""
+        """Adds the object that `add_kernel` made of a kernel of that name in an earlier build."""
         self._kernels.add(name)
         self._objects.add_finished(data)
 
     def finish(self, module: ir.Module, exports: Sequence[str]) -> list[bytes | memoryview]:
-        """The parts of the shared object of all kernels that were added and of a module.
+        """The parts of the shared object, of all kernels that were added and of a module.
 
         It consumes the module, and exports the functions named and the runtime's own. Raises
         CompileError: located if an op cannot be lowered, else if LLVM or the linker refuses.
@@ -112,12 +112,12 @@ class Build:
             return link_parts(data, [*exports, *public], None, unique, constants)
 
     def keep(self) -> list[bytes]:
-        """All objects, once they are there; those that were made are put into the cache."""
+        """Waits for all objects and returns them; adds those that were compiled to the cache."""
         with self._stats.stage("llvm"):
             data = self._objects.finished()
-        for made, keep in self._unkept:
+        for made, keep in self._unsaved:
             keep(made.result())
-        self._unkept.clear()
+        self._unsaved.clear()
         return data
 
     def llvm_text(self, module: ir.Module) -> str:
@@ -140,10 +140,10 @@ def building(
     stats: BuildStats | None = None,
     timing: Timing | None = None,
 ) -> Iterator[Build]:
-    """Yields a build for a target, which is the current one meanwhile. `opt_level` is LLVM's.
+    """Yields a build for a target, current within the `with` block. `opt_level` is LLVM's.
 
-    `timing` gets the time in which kernels are lowered. What has not begun to be compiled when the
-    `with` block ends is dropped.
+    `timing` receives the time in which kernels are lowered. Jobs that have not started when the
+    `with` block ends are dropped.
     """
     with llvm.compiling(target, opt_level) as start:
         objects = _Objects(start, target, opt_level, BuildStats() if stats is None else stats)
@@ -156,7 +156,7 @@ def building(
 
 
 def current_build() -> Build | None:
-    """The build whose `building` this code runs in, if any."""
+    """The build of the innermost enclosing `building`, if any."""
     return _current.get()
 
 
@@ -178,7 +178,7 @@ def lowered(module: ir.Module, target: Target, stats: BuildStats) -> str:
 
 
 class _Objects:
-    """Objects of sources, in order: from the cache, or compiled meanwhile and put there."""
+    """Objects of sources, in order: from the cache, or compiled and added to it."""
 
     def __init__(
         self,
@@ -190,20 +190,20 @@ class _Objects:
         self._start, self.stats, cpu = start, stats, target.host
         self._settings = (cpu.triple, cpu.cpu, cpu.features, opt_level, llvm.version())
         self._made: list[Future[bytes]] = []
-        self._kept: list[tuple[bytes, Future[bytes]]] = []
+        self._pending: list[tuple[bytes, Future[bytes]]] = []
 
     def add(self, source: llvm.Source) -> Future[bytes]:
-        """Looks a source up, and starts to compile it if there is no object of it."""
+        """Looks a source up in the cache; starts to compile it if it is not there."""
         key = repr((source, self._settings)).encode()
         known = cache.read(key, ".o")
         if known is not None:
             return self.add_finished(known)
         made = self._start(source)
-        self._kept.append((key, made))
+        self._pending.append((key, made))
         return self._added(made)
 
     def add_finished(self, data: bytes) -> Future[bytes]:
-        """Adds an object that was made before."""
+        """Adds an object that is compiled already."""
         self.stats.cached_objects += 1
         made: Future[bytes] = Future()
         made.set_result(data)
@@ -215,25 +215,25 @@ class _Objects:
         return made
 
     def finished(self) -> list[bytes]:
-        """All objects; waits for those that are being compiled, and keeps them."""
-        for key, made in self._kept:
+        """Waits for all objects and returns them; adds those that were compiled to the cache."""
+        for key, made in self._pending:
             cache.store(key, [made.result()], ".o")
         return [made.result() for made in self._made]
 
 
 def _take_constants(module: ir.Module) -> Data:
-    """What the linker puts beside the code, by the names of the variables it is for."""
-    found = {}
+    """The constants that the linker adds, by the names of their variables."""
+    constants = {}
     for op in module.body.operations:
         if isinstance(op, llvm_dialect.GlobalOp) and DATA in op.attributes:
-            found[op.sym_name.value] = contents(op.attributes[DATA])
+            constants[op.sym_name.value] = contents(op.attributes[DATA])
             del op.attributes[DATA]
-    return found
+    return constants
 
 
-@lru_cache(maxsize=4)  # one for each kind of machine
+@lru_cache(maxsize=4)  # one per architecture
 def _public(runtime: bytes) -> list[str]:
-    """The functions that the runtime offers to host programs."""
+    """The runtime functions that a shared object exports to host programs."""
     return [
         symbol.name
         for symbol in read_object(runtime).symbols

@@ -2,15 +2,15 @@
 
     objects (position-independent, from LLVM)  ->  ET_DYN bytes, ready for dlopen
 
-Definitions bind inside: the objects' references to one another never go through the loader.
-References to the C library are bound when the object is loaded, through read-only slots. Addresses
-are file offsets, but for the last segment; each starts on a page of its own.
+References between the objects are bound at link time and never go through the loader. References
+to the C library are bound when the object is loaded, through read-only slots (GOT entries).
+Addresses are file offsets, except in the last segment; each segment starts on a page of its own.
 
     read        ELF header, .dynsym .dynstr .hash .rela.dyn, constants
     execute     code, stubs that jump to imported functions
     write once  .tdata, initialisers, constants with addresses, .dynamic, .got
     write       .data .bss
-    read        .constants, those that are no part of an object: see `elf_data`
+    read        .constants, which are not part of an object: see `elf_data`
 
 Source: System V ABI, edition 4.1, chapter 5 (program loading and dynamic linking); Drepper,
 "ELF handling for thread-local storage".
@@ -57,7 +57,7 @@ def link_shared(
     unique: Collection[str] = (),
     data: Data = MappingProxyType({}),
 ) -> bytes:
-    """The bytes of what `link_parts` makes."""
+    """The shared object that `link_parts` makes, as bytes."""
     return b"".join(link_parts(objects, exports, soname, unique, data))
 
 
@@ -68,12 +68,12 @@ def link_parts(
     unique: Collection[str] = (),
     data: Data = MappingProxyType({}),
 ) -> list[bytes | memoryview]:
-    """The parts, in order, of a shared object made of relocatable ones and of constants.
+    """The parts, in order, of a shared object that is linked from relocatable ones and constants.
 
-    Its symbols are `exports`; `data` are constants that objects name.
+    It exports the symbols `exports`; `data` are constants that objects refer to by name.
 
-    Those exports that are `unique` too are variables that a process has once: all shared objects
-    with one of that name use the one that was loaded first, which is never unloaded.
+    Exports that are also `unique` are variables of which a process has one: all shared objects that
+    define it use the one that was loaded first, which is never unloaded.
 
     Raises LinkError if an object is not position-independent, names an unknown relocation, a
     symbol is defined twice, an export is not defined, or a reference is neither defined nor in
@@ -105,7 +105,7 @@ class _Dynamic:
 
 
 @dataclass(frozen=True)
-class _Places:
+class _Addresses:
     """Addresses: of the slots, of the stubs, and of the thread-local variables' initial values."""
 
     got: int
@@ -185,14 +185,14 @@ class _Link:
     def _is_unique(self, symbol: Symbol) -> bool:
         return symbol.binding != LOCAL and symbol.name in self.unique
 
-    def _found_by_loader(self, symbol: Symbol) -> bool:
-        """Whether the loader is asked for a symbol by its name."""
+    def _bound_by_loader(self, symbol: Symbol) -> bool:
+        """Whether the loader looks a symbol up by its name."""
         return self._is_unique(symbol) if symbol.defined else symbol.name in self.imports
 
     # Relocations
 
     def _scan(self, section: Section, relocation: Relocation) -> None:
-        """Notes what a relocation needs: a slot, a stub, or work for the loader."""
+        """Records what a relocation needs: a slot, a stub, or a relocation by the loader."""
         need, how = self._kind(section, relocation)
         symbol = self._target(relocation.symbol)
         if need is Need.CALL and not symbol.defined:
@@ -243,15 +243,15 @@ class _Link:
             self.slot_words += _SLOT_COUNT.get(need, 2)
 
     def _slot_relocations(self) -> None:
-        """What the loader has to fill slots with."""
+        """Adds the relocations by which the loader fills slots."""
         kinds = self.machine.dynamic
         for (need, symbol), word in self.slots.items():
             if (
                 need is Need.SLOT
                 and symbol is not None
-                and (symbol.section is not None or self._found_by_loader(symbol))
+                and (symbol.section is not None or self._bound_by_loader(symbol))
             ):
-                type = kinds.slot if self._found_by_loader(symbol) else kinds.relative
+                type = kinds.slot if self._bound_by_loader(symbol) else kinds.relative
             elif need in (Need.TLS_PAIR, Need.TLS_MODULE):
                 type, symbol = kinds.tls_module, None
             elif need is Need.TLS_STATIC:
@@ -265,7 +265,7 @@ class _Link:
         self.dynamic = [
             d
             for d in self.dynamic
-            if not d.symbol or d.symbol.defined or self._found_by_loader(d.symbol)
+            if not d.symbol or d.symbol.defined or self._bound_by_loader(d.symbol)
         ]
         self.dynamic.sort(key=lambda d: d.type != kinds.relative)
 
@@ -295,7 +295,7 @@ class _Link:
                 if s.section and s.name and s.name not in self.exports and 0 < s.type <= FUNCTION
             ],
         )
-        at = _Places(outputs[".got"].address, outputs[".plt"].address, outputs[".tdata"].address)
+        at = _Addresses(outputs[".got"].address, outputs[".plt"].address, outputs[".tdata"].address)
         for output in outputs.values():
             for section in output.sections:
                 self._apply(image.data, section, at)
@@ -306,12 +306,12 @@ class _Link:
             image.relocation(i, base + entry.offset, *self._row(entry, indices, at.tls))
         return image.finish()
 
-    def _fill_slots(self, data: bytearray, at: "_Places") -> None:
+    def _fill_slots(self, data: bytearray, at: "_Addresses") -> None:
         """Writes the stubs, and the slots that are known before the file is loaded."""
         for imported, index in self.stubs.items():
-            place = at.plt + index * self.machine.stub_size
+            address = at.plt + index * self.machine.stub_size
             slot = at.got + 8 * self.slots[Need.SLOT, imported]
-            data[place : place + self.machine.stub_size] = self.machine.stub(place, slot)
+            data[address : address + self.machine.stub_size] = self.machine.stub(address, slot)
         for (need, symbol), word in self.slots.items():
             if symbol is None:
                 continue
@@ -321,16 +321,16 @@ class _Link:
                 struct.pack_into("<Q", data, at.got + 8 * word, symbol.address)
 
     def _row(self, entry: _Dynamic, indices: dict[str, int], tls: int) -> tuple[int, int, int]:
-        """A row of the loader's table but for its place: symbol, type, addend."""
+        """The symbol, type and addend of a row of the loader's relocation table."""
         symbol, kinds = entry.symbol, self.machine.dynamic
         if symbol is None:
             return 0, entry.type, entry.addend
-        if self._found_by_loader(symbol):
+        if self._bound_by_loader(symbol):
             return indices[symbol.name], entry.type, entry.addend
         base = tls if entry.type in (kinds.tls_static, kinds.tls_descriptor) else 0
         return 0, entry.type, entry.addend + symbol.address - base
 
-    def _apply(self, data: bytearray, section: Section, at: "_Places") -> None:
+    def _apply(self, data: bytearray, section: Section, at: "_Addresses") -> None:
         """Writes the values of a section's relocations into the file."""
         for relocation in section.relocations:
             need, how = self._kind(section, relocation)
@@ -366,7 +366,7 @@ def _called(symbol: Symbol) -> str:
 
 
 def _outputs(sections: Sequence[Section]) -> dict[str, Output]:
-    """The sections of the file, each with those of the objects that go there."""
+    """The sections of the file, each with the sections of the objects that it contains."""
     result = {
         name: Output(name, type=type, flags=flags)
         for name, type, flags in (
@@ -383,15 +383,15 @@ def _outputs(sections: Sequence[Section]) -> dict[str, Output]:
         )
     }
     for section in sections:
-        # Unwind tables serve exceptions, of which there are none; notes are about objects.
+        # Unwind tables serve exceptions, which nothing throws; notes describe objects.
         if section.name != ".eh_frame" and not section.name.startswith(".note"):
-            result[_place(section)].sections.append(section)
+            result[_output_name(section)].sections.append(section)
     for name in (".init_array", ".fini_array"):
         result[name].sections.sort(key=_priority)
     return result
 
 
-def _place(section: Section) -> str:
+def _output_name(section: Section) -> str:
     if section.flags & TLS:
         return ".tbss" if section.type == NOBITS else ".tdata"
     if section.flags & EXECUTE:

@@ -1,10 +1,10 @@
-"""Large constants in a shared object: sections whose bytes are written from where they are.
+"""Large constants in a shared object: sections whose bytes are not copied before they are written.
 
     name -> array      ->      a read-only segment at the end of the file, a symbol for each array
 
-What has a page or more begins at one, so that the loader maps it, processes share it, and nothing
-is read before it is used. An array may repeat elements (a stride of zero): these are written again
-and again, and take no memory.
+A constant of a page or more is page-aligned: the loader maps it, processes share it, and pages are
+read on first use. An array may repeat elements (a stride of zero): they are written repeatedly from
+one copy in memory.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,17 +15,17 @@ from relax_mlir.codegen.elf_machine import Machine
 from relax_mlir.codegen.elf_object import ALLOC, DATA_NAME, GLOBAL, OBJECT, Object, Section, Symbol
 
 Data = Mapping[str, np.ndarray]
-"""Constants by the names that objects call them: arrays of any kind, row by row."""
+"""Constants by symbol name: arrays of any type, in row-major order."""
 
 _LINE = 64
 _PIECE = 1 << 20
 
 
 def data_object(machine: Machine, data: Data) -> Object:
-    """An object that defines the constants, but does not hold their bytes."""
+    """An object that defines the constants without their bytes."""
     symbols = [_constant(name, array, machine.page) for name, array in data.items()]
     sections = [symbol.section for symbol in symbols if symbol.section is not None]
-    return Object(machine.number, sections, symbols)
+    return Object(machine.elf_id, sections, symbols)
 
 
 def _constant(name: str, array: np.ndarray, page: int) -> Symbol:
@@ -35,7 +35,7 @@ def _constant(name: str, array: np.ndarray, page: int) -> Symbol:
 
 
 def data_parts(sections: Sequence[Section], data: Data) -> Iterator[bytes | memoryview]:
-    """The bytes of the constants, once their sections have addresses, with gaps between them."""
+    """The bytes of the constants, once their sections have addresses, with padding between them."""
     at = sections[0].address if sections else 0
     for section, array in zip(sections, data.values(), strict=True):
         yield bytes(section.address - at)
@@ -44,7 +44,7 @@ def data_parts(sections: Sequence[Section], data: Data) -> Iterator[bytes | memo
 
 
 def _pieces(array: np.ndarray) -> Iterator[memoryview]:
-    """The bytes of an array, row by row."""
+    """The bytes of an array, in row-major order."""
     if array.flags.c_contiguous:
         yield array.reshape(-1).view(np.uint8).data
         return

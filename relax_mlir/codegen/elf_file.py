@@ -37,7 +37,7 @@ _DATA = (DATA_NAME,)
 class Output:
     """A section of the file; `link` names the section it refers to.
 
-    `offset` is where it is in the file, if that is not at its address.
+    `offset` is its file offset; None if that is its address.
     """
 
     name: str
@@ -63,7 +63,7 @@ class SymbolRow:
 
 
 def align_up(value: int, alignment: int) -> int:
-    """The least multiple of the alignment that is not below the value."""
+    """Rounds the value up to a multiple of the alignment."""
     return -(-value // alignment) * alignment
 
 
@@ -77,10 +77,10 @@ def write_file(
     static_tls: bool,
     local_symbols: Sequence[Symbol],
 ) -> "Image":
-    """Gives every section its address and fills in all that does not depend on relocations.
+    """Assigns addresses to sections and writes everything that does not depend on relocations.
 
-    `rows` are the loader's symbols, imports first; `local_symbols` are for debuggers and
-    profilers only.
+    `rows` are the dynamic symbols, imports first; only debuggers and profilers read
+    `local_symbols`.
     """
     strings = _Strings()
     names = [strings.add(row.name) for row in rows]
@@ -97,10 +97,10 @@ def write_file(
         if output.type != NOBITS and output.name != DATA_NAME:
             for section in output.sections:
                 image.data[section.address : section.address + len(section.data)] = section.data
-    numbers = image.numbers()
+    indices = image.section_indices()
     symbols = bytearray(_SYMBOL_SIZE)
     for name, row in zip(names, rows, strict=True):
-        symbols += _symbol(name, row.binding, row.symbol, numbers)
+        symbols += _symbol(name, row.binding, row.symbol, indices)
     image.put(".dynsym", symbols)
     image.put(".dynstr", strings.data)
     image.put(".hash", _hash_table([row.name for row in rows]))
@@ -111,7 +111,7 @@ def write_file(
 
 @dataclass
 class Image:
-    """The file while it is written; `data` is indexed by address, which is the file offset."""
+    """The file under construction; `data` is indexed by address, which is the file offset."""
 
     machine: Machine
     outputs: dict[str, Output]
@@ -125,18 +125,18 @@ class Image:
         at = self.outputs[name].address
         self.data[at : at + len(content)] = content
 
-    def relocation(self, index: int, place: int, symbol: int, type: int, addend: int) -> None:
+    def relocation(self, index: int, offset: int, symbol: int, type: int, addend: int) -> None:
         """Writes a row of the loader's relocation table."""
         at = self.outputs[".rela.dyn"].address + index * _RELOCATION_SIZE
-        struct.pack_into("<QQq", self.data, at, place, symbol << 32 | type, addend)
+        struct.pack_into("<QQq", self.data, at, offset, symbol << 32 | type, addend)
 
-    def numbers(self) -> dict[int, int]:
-        """The number of each section of the file, by the identity of the objects' sections."""
+    def section_indices(self) -> dict[int, int]:
+        """The file section index of each object section, by its identity."""
         present = _present(self.outputs)
         return {id(s): i + 1 for i, output in enumerate(present) for s in output.sections}
 
     def finish(self) -> bytes:
-        """The bytes of the file, up to those of constants, which begin at a page."""
+        """The bytes of the file up to the constants, which begin at a page."""
         self._append_symbols()
         names = _Strings()
         shstrtab = Output(".shstrtab", _SHT["STRTAB"])
@@ -151,13 +151,13 @@ class Image:
         self.outputs[DATA_NAME].offset = end
         self.data += bytes(64)
         for name, output in zip(rows, present, strict=True):
-            kept = output.name not in (".symtab", ".strtab", ".shstrtab")
+            is_loaded = output.name not in (".symtab", ".strtab", ".shstrtab")
             self.data += struct.pack(
                 "<IIQQQQIIQQ",
                 name,
                 output.type,
-                output.flags | (ALLOC if kept else 0),
-                output.address if kept else 0,
+                output.flags | (ALLOC if is_loaded else 0),
+                output.address if is_loaded else 0,
                 output.address if output.offset is None else output.offset,
                 output.size,
                 by_name.get(output.link, 0),
@@ -171,14 +171,14 @@ class Image:
         return bytes(self.data)
 
     def _append_symbols(self) -> None:
-        """Adds the table that debuggers and profilers read: local symbols, then the exported."""
-        numbers, strings = self.numbers(), _Strings()
+        """Adds the symbol table for debuggers and profilers: local symbols, then exported ones."""
+        indices, strings = self.section_indices(), _Strings()
         table = bytearray(_SYMBOL_SIZE)
-        local = [s for s in self.local_symbols if id(s.section) in numbers]
+        local = [s for s in self.local_symbols if id(s.section) in indices]
         bound = [(LOCAL, symbol) for symbol in local]
         bound += [(row.binding, row.symbol) for row in self.rows if row.symbol is not None]
         for binding, symbol in bound:
-            table += _symbol(strings.add(symbol.name), binding, symbol, numbers)
+            table += _symbol(strings.add(symbol.name), binding, symbol, indices)
         for output, content in (
             (Output(".symtab", _SHT["SYMTAB"], 0, 8, entry=_SYMBOL_SIZE, link=".strtab"), table),
             (Output(".strtab", _SHT["STRTAB"]), strings.data),
@@ -197,7 +197,7 @@ class Image:
             0,
             b"\x7fELF\x02\x01\x01" + bytes([_GNU if self._uses_gnu() else 0]),
             3,  # shared object
-            self.machine.number,
+            self.machine.elf_id,
             1,
             0,
             _HEADER_SIZE,
@@ -226,7 +226,7 @@ class Image:
             )
 
     def _uses_gnu(self) -> bool:
-        """Whether the loader has to know a binding that the ABI leaves to systems."""
+        """Whether a symbol has GNU's binding, which the file header has to declare."""
         return any(row.binding == UNIQUE for row in self.rows)
 
 
@@ -263,7 +263,7 @@ def _tags(
     relocations: int,
     static_tls: bool,
 ) -> list[tuple[int, int]]:
-    """The entries of `.dynamic` but for the last; the count does not depend on addresses."""
+    """The entries of `.dynamic` except the last; their count does not depend on addresses."""
     tags = [(1, library) for library in libraries]
     if soname is not None:
         tags.append((14, soname))
@@ -286,7 +286,7 @@ def _tags(
 
 
 def _layout(machine: Machine, outputs: dict[str, Output]) -> tuple[int, int]:
-    """Gives addresses to the sections; returns where memory and where the file ends."""
+    """Assigns addresses to the sections; returns the end in memory and the end in the file."""
     at = _HEADER_SIZE + 8 * _SEGMENT_SIZE
     for names in (_READ, _CODE, _WRITE_ONCE, _WRITE, _DATA):
         if names is not _READ:
@@ -302,7 +302,7 @@ def _layout(machine: Machine, outputs: dict[str, Output]) -> tuple[int, int]:
                 section.address = align_up(end, section.align)
                 end = section.address + section.size
             output.size = max(output.size, end - output.address)
-            if name != ".tbss":  # takes no room here, but in each thread
+            if name != ".tbss":  # takes no space here, but in each thread
                 at = output.address + output.size
     return outputs[".bss"].address + outputs[".bss"].size, outputs[".bss"].address
 
@@ -318,7 +318,7 @@ def _segments(
 ) -> list[tuple[int, int, int, int, int, int, int]]:
     """The program headers.
 
-    Type, flags, offset in the file, start, end of what is in the file, end, alignment.
+    Type, flags, file offset, start, end of the part in the file, end, alignment.
     """
     page = machine.page
 
@@ -353,16 +353,16 @@ def _segments(
     return segments
 
 
-def _symbol(name: int, binding: int, symbol: Symbol | None, numbers: dict[int, int]) -> bytes:
+def _symbol(name: int, binding: int, symbol: Symbol | None, indices: dict[int, int]) -> bytes:
     if symbol is None:
         return struct.pack("<IBBHQQ", name, binding << 4, 0, 0, 0, 0)
-    index = 0xFFF1 if symbol.absolute else numbers[id(symbol.section)]
+    index = 0xFFF1 if symbol.absolute else indices[id(symbol.section)]
     type, address, size = symbol.type, symbol.address, symbol.size
     return struct.pack("<IBBHQQ", name, binding << 4 | type, 0, index, address, size)
 
 
 def _hash_table(names: Sequence[str]) -> bytes:
-    """The loader's index of symbols by name: one chain for each bucket."""
+    """The symbol hash table, with a chain for each bucket."""
     count = len(names) + 1
     buckets, chains = [0] * count, [0] * count
     for i, name in enumerate(names, start=1):

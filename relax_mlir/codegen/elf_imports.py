@@ -1,7 +1,7 @@
 """The C library functions that generated code and the runtime may import, by library.
 
-Code generation knows no headers; a name outside of these lists is most likely a mistake, and is
-better found when linking than when a program starts.
+Code generation reads no headers; a name outside these lists is probably a mistake, which is better
+reported at link time than at load time.
 """
 
 _C = """
@@ -38,7 +38,7 @@ tanh tgamma trunc
 """
 _LOADER = "__tls_get_addr"
 
-# The loader is loaded before all others, so that no library is to be asked for.
+# The loader itself defines it, so it needs no library.
 _LIBRARY = {name: "" for name in _LOADER.split()}
 _LIBRARY |= {name: "libc.so.6" for name in _C.split()}
 _LIBRARY |= {name: "libpthread.so.0" for name in _THREADS.split()}

@@ -1,4 +1,4 @@
-"""What the linker must know of x86-64 and AArch64: relocation types, their encoding, stubs.
+"""x86-64 and AArch64 for the linker: relocation types, their encoding, stubs.
 
 Source: System V ABI, AMD64 supplement, table 4.10; ELF for the Arm 64-bit architecture, chapter 5.
 """
@@ -11,7 +11,7 @@ from relax_mlir.codegen.elf_object import LinkError
 
 
 class Need(Enum):
-    """What stands for the symbol in a relocation's value."""
+    """What a relocation's value is computed from."""
 
     ADDRESS = "the symbol's address"
     CALL = "the symbol's address, or that of a stub that jumps to it"
@@ -22,12 +22,12 @@ class Need(Enum):
     TLS_OFFSET = "the offset of a thread-local variable from the start of the module's"
     TLS_STATIC = "the address of a slot: offset of a thread-local variable from thread pointer"
     TLS_DESCRIPTOR = "the address of two slots: a function that finds the variable, and its data"
-    NOTHING = "nothing, the relocation is a mark"
+    NOTHING = "nothing: the relocation is a hint"
 
 
 @dataclass(frozen=True)
 class Dynamic:
-    """The types of relocations that the loader does."""
+    """The relocation types that the loader applies."""
 
     absolute: int
     relative: int
@@ -40,7 +40,7 @@ class Dynamic:
 class X86_64:
     """x86-64, small code model."""
 
-    number = 62
+    elf_id = 62
     page = 0x1000
     stub_size = 8
     dynamic = Dynamic(1, 8, 6, 16, 18, 36)
@@ -49,7 +49,7 @@ class X86_64:
         11: "R_X86_64_32S",
         23: "R_X86_64_TPOFF32",
     }
-    # type -> (what the value is of, how it is written)
+    # type -> (source of the value, encoding)
     kinds: ClassVar[dict[int, tuple[Need, str]]] = {
         0: (Need.NOTHING, ""),
         1: (Need.ADDRESS, "absolute64"),  # 64
@@ -79,13 +79,13 @@ class X86_64:
     @staticmethod
     def write(data: bytearray, at: int, how: str, value: int, place: int, base: int) -> None:
         """Writes a relocation's value; raises OverflowError if it does not fit its field."""
-        write_number(data, at, how, value, place, base)
+        write_value(data, at, how, value, place, base)
 
 
 class AArch64:
     """AArch64, small code model; pages of up to 64 KiB."""
 
-    number = 183
+    elf_id = 183
     page = 0x10000
     stub_size = 16
     dynamic = Dynamic(257, 1027, 1025, 1028, 1030, 1031)
@@ -139,15 +139,15 @@ class AArch64:
                 raise LinkError(f"address {value:#x} is not a multiple of {scale}")
             _insert(data, at, 0xFFC003FF, (value & 0xFFF) // scale << 10)
         else:
-            write_number(data, at, how, value, place, base)
+            write_value(data, at, how, value, place, base)
 
 
 Machine = type[X86_64] | type[AArch64]
-MACHINES: dict[int, Machine] = {machine.number: machine for machine in (X86_64, AArch64)}
+MACHINES: dict[int, Machine] = {machine.elf_id: machine for machine in (X86_64, AArch64)}
 
 
-def write_number(data: bytearray, at: int, how: str, value: int, place: int, base: int) -> None:
-    """Writes a plain number: itself, or its distance from the place or from the slots."""
+def write_value(data: bytearray, at: int, how: str, value: int, place: int, base: int) -> None:
+    """Writes a value that fills its bytes: absolute, or relative to the place or to the slots."""
     size = int(how[-2:]) // 8
     if how.startswith("relative"):
         value -= place
@@ -163,6 +163,6 @@ def _signed(value: int, bits: int) -> None:
 
 
 def _insert(data: bytearray, at: int, keep: int, bits: int) -> None:
-    """Sets bits of the instruction at an offset, but for those that the mask keeps."""
+    """Sets the bits of the instruction at an offset that are not in the mask `keep`."""
     word = int.from_bytes(data[at : at + 4], "little")
     data[at : at + 4] = (word & keep | bits).to_bytes(4, "little")

@@ -18,7 +18,7 @@ UNDEFINED, ABSOLUTE, COMMON, EXTENDED = 0, 0xFFF1, 0xFFF2, 0xFFFF
 
 COMMON_NAME = "COMMON"
 DATA_NAME = ".constants"
-"""Sections of constants that are no part of an object: they are written from where they are."""
+"""Sections of constants that are not part of an object: see `elf_data`."""
 
 _SYMTAB, _RELA, _REL = 2, 4, 9
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -33,7 +33,7 @@ class LinkError(CompileError):
 
 @dataclass(eq=False)
 class Section:
-    """A section of an object; `address` is where the linker puts it."""
+    """A section of an object; `address` is assigned by the linker."""
 
     name: str
     type: int
@@ -47,7 +47,7 @@ class Section:
 
 @dataclass(eq=False)
 class Symbol:
-    """A name for a place in a section; without a section it is undefined, or an absolute number."""
+    """A name for an offset in a section; without a section, undefined or an absolute value."""
 
     name: str
     binding: int
@@ -60,12 +60,12 @@ class Symbol:
 
     @property
     def defined(self) -> bool:
-        """Whether an object says what the symbol is."""
+        """Whether an object defines the symbol."""
         return self.section is not None or self.absolute
 
     @property
     def address(self) -> int:
-        """Where the linker puts the symbol, or its number if it is absolute."""
+        """The address of the symbol, or its value if it is absolute."""
         return self.value + (self.section.address if self.section else 0)
 
 
@@ -134,7 +134,7 @@ def _symbols(
             section = Section(COMMON_NAME, NOBITS, ALLOC | WRITE, size, max(value, 1), b"")
             value = 0
         elif index == EXTENDED:
-            raise LinkError(f"symbol '{text}' is in a section numbered above 65279")
+            raise LinkError(f"symbol '{text}' is in a section with an index above 65279")
         elif index not in (UNDEFINED, ABSOLUTE):
             section = sections[index]
         binding, type, hidden = info >> 4, info & 0xF, other & 3 != 0

@@ -1,13 +1,13 @@
-"""Gives the functions of LLVM IR text the linkage that they have as a part of a shared object.
+"""Sets the linkage of the functions of LLVM IR text that is a part of a shared object.
 
     define void @main() { call void @a() ... }      define @main, if it is exported
-    define private void @a() { ... @table ... }  -> define hidden @a, if other parts name it
-    define private void @b() { ... }                define internal @b, if this part alone does
+    define private void @a() { ... @table ... }  -> define hidden @a, if other parts refer to it
+    define private void @b() { ... }                define internal @b, if only this part does
 
-Functions that are not exported become hidden, which the linker makes local.
+The linker makes hidden functions local.
 
 Source: LLVM language reference, "Module Structure"; the layout is that of LLVM's printer, which
-puts each entity of a module on one line, but for the bodies of functions.
+puts each entity of a module on one line, except the bodies of functions.
 """
 
 import re
@@ -22,11 +22,11 @@ _DEFINITION = re.compile(rf"^define ((?:{_LINKAGE} )*)(.*)$", re.MULTILINE)
 
 
 def with_linkage(text: str, outside: Collection[str], exports: Collection[str] = ()) -> str:
-    """The module as one part, of which others name the functions `outside`.
+    """The module as one part; other parts refer to its functions `outside`.
 
-    Those of `exports` keep the linkage they have.
+    Those of `exports` keep their linkage.
     """
-    exported, hidden = _named_so(exports), _named_so(outside)
+    exported, hidden = _as_printed(exports), _as_printed(outside)
 
     def defined(match: re.Match[str]) -> str:
         linkage, head = match.groups()
@@ -39,6 +39,6 @@ def with_linkage(text: str, outside: Collection[str], exports: Collection[str] =
     return _DEFINITION.sub(defined, text)
 
 
-def _named_so(names: Collection[str]) -> set[str]:
+def _as_printed(names: Collection[str]) -> set[str]:
     """Function names as LLVM may print them."""
     return {f"@{name}" for name in names} | {f'@"{name}"' for name in names}

@@ -1,7 +1,7 @@
-"""Compiles LLVM IR text to objects, in worker processes that LLVM may take down without harm.
+"""Compiles LLVM IR text to objects in worker processes, which LLVM may abort without harm.
 
-Workers are started when first needed and kept; each compiles one module at a time, so several
-modules use several cores.
+Workers start on demand and are reused; each compiles one module at a time, so several modules use
+several cores.
 """
 
 import atexit
@@ -28,11 +28,11 @@ from relax_mlir.codegen.llvm_floats import spell_floats
 from relax_mlir.errors import CompileError
 from relax_mlir.target import Target
 
-MAX_WORKERS = 16  # each takes some 100 MB while it lives
-IDLE_SECONDS = 60.0  # after which a worker leaves
-EXIT_SECONDS = 2.0  # in which a process ends that has closed its pipe
-PIPE_SECONDS = 60.0  # in which it goes on with a job or an answer that it has begun
-MAX_STARTS = 3  # of workers that leave, as if they had no jobs, before they have done one
+MAX_WORKERS = 16  # each takes some 100 MB
+IDLE_SECONDS = 60.0  # after which a worker exits
+EXIT_SECONDS = 2.0  # for a process to end after it closed its pipe
+PIPE_SECONDS = 60.0  # timeout of a pipe once a job or an answer has begun
+MAX_STARTS = 3  # of workers in a row that exit before they complete a job
 _WORKER = Path(__file__).with_name("worker.py")
 _MODES = {"preservesign": "preserve-sign", "positivezero": "positive-zero"}
 
@@ -41,7 +41,7 @@ _MODES = {"preservesign": "preserve-sign", "positivezero": "positive-zero"}
 class Source:
     """A module for LLVM 22 to compile: its text, and bitcode that is linked into it.
 
-    What is `quick` is compiled in a third of the time, to code that does for straight lines of
+    With `quick`, compilation takes a third of the time; the code is good enough for straight-line
     calls, not for loops. Bitcode without text is taken to be optimised.
     """
 
@@ -72,9 +72,9 @@ def compile_sources(sources: Sequence[Source], target: Target, opt_level: int = 
 
 @contextmanager
 def compiling(target: Target, opt_level: int = 3) -> Iterator[Callable[[Source], Future[bytes]]]:
-    """Yields a function that starts to compile a module, and returns its object to come.
+    """Yields a function that starts to compile a module and returns a future of its object.
 
-    What has not begun when the `with` block ends is dropped; the rest is waited for.
+    When the `with` block ends, jobs that have not started are dropped, and it waits for the others.
     """
     pool = _pool()
     threads = ThreadPoolExecutor(max_workers=pool.size)
@@ -98,17 +98,17 @@ def _compile_one(pool: "_Pool", source: Source, target: Target, opt_level: int) 
 
 
 def version() -> str:
-    """What the objects depend on besides their sources: LLVM, and how it is run."""
+    """A key for what objects depend on besides their sources: LLVM, and how it is run."""
     return metadata.version("llvmlite") + hashlib.sha256(_WORKER.read_bytes()).hexdigest()
 
 
 def start_workers(count: int = 2) -> None:
-    """Starts workers that are not running yet, so that they are ready when they are needed."""
+    """Starts workers up to `count`, so that they are ready when they are needed."""
     _pool().start(count)
 
 
 def to_llvm_22(text: str) -> str:
-    """LLVM IR as LLVM 24 prints it, in words that LLVM 22 reads."""
+    """Translates LLVM IR that LLVM 24 prints to the syntax that LLVM 22 reads."""
     text = move_as_integers(spell_floats(text.replace(" nocreateundeforpoison", "")))
 
     def denormals(match: re.Match[str]) -> str:
@@ -156,20 +156,20 @@ class _Worker:
         self.answers = io.BufferedReader(self.from_worker)
 
     def ask(self, job: dict[str, Any]) -> dict[str, Any] | None:
-        """The answer to a job: an error with LLVM's last words if it stops.
+        """The answer to a job: an error with LLVM's last output if it stops.
 
-        None if the worker had left, for want of jobs, before this one came.
+        None if the idle worker had exited before this job came.
         """
         try:
             pickle.dump(job, self.jobs, protocol=pickle.HIGHEST_PROTOCOL)
             self.jobs.flush()
             self.from_worker.patient = True
             return pickle.load(self.answers)
-        except Exception as error:  # pickle raises any when it reads what is none, or half of one
+        except Exception as error:  # pickle raises anything on incomplete or foreign input
             return self._failure(error)
 
     def _failure(self, error: Exception) -> dict[str, Any] | None:
-        """Says why there is no answer; None if the process has left, as it does without jobs."""
+        """The reason why there is no answer; None if the process exited, as idle ones do."""
         try:
             status = self.process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
@@ -178,9 +178,9 @@ class _Worker:
             return {"error": f"the process did not answer as expected: {error!r}"[:300]}
         if status == 0 and isinstance(error, EOFError | BrokenPipeError):
             return None
-        return {"error": f"the process stopped with status {status}: {self._last_words()}"}
+        return {"error": f"the process stopped with status {status}: {self._last_output()}"}
 
-    def _last_words(self) -> str:
+    def _last_output(self) -> str:
         self.log.seek(0)
         lines = self.log.read().decode(errors="replace").strip().splitlines()
         for line in lines:
@@ -201,7 +201,7 @@ class _Worker:
             except (
                 BrokenPipeError,
                 TimeoutError,
-            ):  # what was still to be sent has no reader any more
+            ):  # unsent data has no reader any more
                 continue
 
 
@@ -220,7 +220,7 @@ class _Pool:
                 self.idle.append(_Worker())
 
     def run(self, job: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a job, by a worker that waits for one or a new one."""
+        """The answer to a job, from an idle worker or a new one."""
         answer, starts = None, 0
         while answer is None:
             with self.lock:
@@ -258,7 +258,7 @@ _current: list[_Pool] = []
 
 
 def _pool() -> _Pool:
-    """The pool of this process; a forked child makes its own, for pipes cannot be shared."""
+    """The pool of this process; a forked child makes its own, since pipes cannot be shared."""
     if not _current or _current[0].owner != os.getpid():
         _current[:] = [_Pool()]
     return _current[0]

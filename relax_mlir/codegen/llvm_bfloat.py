@@ -1,4 +1,4 @@
-"""Makes numbers of `bfloat` that LLVM IR only moves integers of 16 bits.
+"""Replaces `bfloat` by `i16` in LLVM IR that only moves such values.
 
     %1 = select <8 x i1> %0, <8 x bfloat> %x, <8 x bfloat> %y
     store <8 x bfloat> %1, ptr %p, align 2
@@ -6,13 +6,13 @@
     %1 = select <8 x i1> %0, <8 x i16> %x, <8 x i16> %y
     store <8 x i16> %1, ptr %p, align 2
 
-Machines without instructions for such numbers have no vectors of them either: LLVM selects, keeps
-and stores the lanes one by one. Kernels compute with their bits, so that nothing else is left.
+On machines without bf16 instructions LLVM scalarises vectors of `bfloat`: it selects and stores
+their lanes one by one. Kernels compute with the bits, so that only moves are left.
 """
 
 import re
 
-# What moves numbers, or holds them; a function that takes or returns one does neither.
+# Ops that move values, and constants; not functions that take or return values.
 _MOVES = re.compile(
     r"(?:%\S+ = )?(?:tail )?"
     r"(?:alloca|bitcast|extractelement|freeze|getelementptr|insertelement|load|phi|select"
@@ -25,15 +25,18 @@ _INTRINSIC = re.compile(r"(@llvm\.masked\.\w+\.v\d+)bf16")
 
 
 def move_as_integers(text: str) -> str:
-    """LLVM IR text, its float constants bit patterns, unless it computes with such numbers."""
+    """LLVM IR text with `i16` for `bfloat`; unchanged if it computes with such values.
+
+    Float constants must be bit patterns.
+    """
     if "bfloat" not in text:
         return text
     lines = text.split("\n")
     named = [i for i, line in enumerate(lines) if "bfloat" in line and ' c"' not in line]
-    places = [i for i in named if _TYPE.search(lines[i])]
-    if not all(_MOVES.match(lines[i].lstrip()) for i in places):
+    selected = [i for i in named if _TYPE.search(lines[i])]
+    if not all(_MOVES.match(lines[i].lstrip()) for i in selected):
         return text
-    for i in places:
+    for i in selected:
         line = _CONSTANT.sub(lambda bits: str(int(bits[1], 16)), _TYPE.sub("i16", lines[i]))
         lines[i] = _INTRINSIC.sub(r"\1i16", line)
     return "\n".join(lines)

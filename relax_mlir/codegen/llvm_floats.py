@@ -1,4 +1,4 @@
-"""Writes the float constants of LLVM IR as bit patterns that every LLVM reads.
+"""Writes the float constants of LLVM IR as bit patterns that every version of LLVM reads.
 
     fadd float %0, 1.000000e-01      ->   fadd float %0, 0x3FB99999A0000000
     splat (float f0x3FB8AA3B)        ->   splat (float 0x3FF7154760000000)
@@ -19,14 +19,14 @@ _TOKEN = re.compile(
     r"|(?<=[ \[(<])(f0x[0-9A-F]+|-?\d+\.\d+(?:e[+-]\d+)?|[+-](?:inf|qnan|s?nan\(0x[0-9A-Fa-f]+\)))"
     r"(?=[,\s)\]>]|$)"
 )
-# What every line with a constant has, and few others do.
+# A quick filter: every line with a constant matches, and few others.
 _HINT = re.compile(r"f0x|\d\.\d|inf|nan")
 # name -> (integer of the same size, float), as `struct` calls them
 _FORMATS = {"half": ("<H", "<e"), "float": ("<I", "<f"), "double": ("<Q", "<d")}
 
 
 def spell_floats(text: str) -> str:
-    """LLVM IR text with all float constants as bit patterns; strings are left alone."""
+    """LLVM IR text with all float constants as bit patterns; strings are not changed."""
     return "\n".join(_line(line) if _HINT.search(line) else line for line in text.split("\n"))
 
 
@@ -72,9 +72,9 @@ def _bits(kind: str, constant: str, extra: int = 0) -> int:
 
 
 def _widened(bits: int) -> int:
-    """The pattern of the double that holds the same number or NaN as this float's."""
+    """The pattern of the double with the value of this float, NaN included."""
     sign, exponent, mantissa = bits >> 31, bits >> 23 & 0xFF, bits & 0x7FFFFF
     if exponent == 0xFF:
         return sign << 63 | 0x7FF << 52 | mantissa << 29
-    number = struct.unpack("<f", struct.pack("<I", bits))[0]
-    return struct.unpack("<Q", struct.pack("<d", number))[0]
+    value = struct.unpack("<f", struct.pack("<I", bits))[0]
+    return struct.unpack("<Q", struct.pack("<d", value))[0]

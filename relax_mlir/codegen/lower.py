@@ -6,26 +6,25 @@ The index type is 64 bits wide everywhere. `memref.alloc` and `memref.dealloc` b
 `_mlir_memref_to_llvm_alloc` and `_mlir_memref_to_llvm_free`, the runtime's scratch stack.
 
 Needs: math ops without a machine instruction expanded, parallel loops outlined.
-Leaves: ops of the LLVM dialect only; anything else is reported at the op, since the translator
-crashes on it.
+Leaves: ops of the LLVM dialect only; other ops are reported, since the translator crashes on them.
 """
 
 from collections.abc import Callable, Iterator
 
 from relax_mlir.bindings import ir, llvm
-from relax_mlir.codegen.masked_stores import store_by_parts
+from relax_mlir.codegen.masked_stores import split_masked_stores
 from relax_mlir.codegen.x86 import use_instructions
 from relax_mlir.diagnostics import Diagnostic, compile_error, diagnostics_of
 from relax_mlir.passes import run_upstream
 from relax_mlir.target import Cpu
 
-# Each entry with what holds from there on.
+# Each pass with what holds after it.
 PIPELINE = (
     ("func.func(lower-vector-multi-reduction)", "reductions are of vectors to scalars"),
     ("func.func(lower-vector-mask)", "masks are operands of loads, stores and reductions"),
     ("convert-vector-to-scf{full-unroll}", "transfers are of one dim, unrolled"),
     ("arith-expand{include-bf16=true}", "rounding divisions and bf16 conversions are plain ops"),
-    # Not folded into loads: what a view joins to one dim would be divided apart again there.
+    # Not folded into loads: that would delinearise dims that a view collapsed.
     ("expand-strided-metadata", "views are offset and stride arithmetic"),
     ("lower-affine", "affine maps are arithmetic"),
     ("convert-scf-to-cf", "loops are blocks and branches"),
@@ -42,7 +41,7 @@ PIPELINE = (
     ("convert-ub-to-llvm", "poison is LLVM's"),
     ("reconcile-unrealized-casts", "no casts between memrefs and descriptors are left"),
 )
-# Those that look at every op for some that most kernels lack.
+# Passes that are skipped if the module has none of the ops that they rewrite.
 ONLY_FOR = {
     "func.func(lower-vector-multi-reduction)": {"vector.multi_reduction"},
     "func.func(lower-vector-mask)": {"vector.mask"},
@@ -60,8 +59,8 @@ def allow_contraction(module: ir.Module) -> None:
 
         %p = arith.mulf %a, %b : f32   ->   %p = arith.mulf %a, %b fastmath<contract> : f32
 
-    Ops that carry fast-math flags keep them. To be run before math expansions, some of which
-    count on the rounding of each of their steps.
+    Ops that have fast-math flags keep them. Run it before math expansions, some of which rely on
+    the rounding of each step.
     """
     with module.context:
         contract = ir.Attribute.parse("#arith.fastmath<contract>")
@@ -90,7 +89,7 @@ def lower_to_llvm(module: ir.Module, cpu: Cpu) -> None:
             use_instructions(module, cpu)
         names = _names(module)
         if "vector.maskedstore" in names:
-            store_by_parts(module, cpu)
+            split_masked_stores(module, cpu)
         try:
             module.operation.verify()
             for text, _ in PIPELINE:
@@ -105,9 +104,9 @@ def lower_to_llvm(module: ir.Module, cpu: Cpu) -> None:
 
 
 def to_llvm_ir(module: ir.Module, is_checked: bool = False) -> str:
-    """The LLVM IR text of a module of the LLVM dialect; CompileError if it holds anything else.
+    """The LLVM IR text of a module of the LLVM dialect; CompileError if it has any other op.
 
-    `is_checked` says that it comes from `lower_to_llvm`, which looks.
+    `is_checked` says that it comes from `lower_to_llvm`, which checks this.
     """
     if not is_checked:
         _check_lowered(module)
@@ -115,26 +114,26 @@ def to_llvm_ir(module: ir.Module, is_checked: bool = False) -> str:
 
 
 def _names(module: ir.Module) -> set[str]:
-    """The kinds of ops that a module has."""
-    found: set[str] = set()
+    """The names of the ops in a module."""
+    names: set[str] = set()
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        found.add(op.name)
+        names.add(op.name)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
-    return found
+    return names
 
 
 def _annotate_loop(op: ir.Operation) -> None:
-    """Hands what is said of a loop, as `convert-scf-to-cf` leaves it on branches, to LLVM."""
+    """Turns a loop annotation, which `convert-scf-to-cf` leaves on branches, into LLVM's."""
     if _LOOP_ANNOTATION in op.attributes:
         op.attributes["loop_annotation"] = op.attributes[_LOOP_ANNOTATION]
         del op.attributes[_LOOP_ANNOTATION]
 
 
 def _check_lowered(module: ir.Module, then: Callable[[ir.Operation], None] | None = None) -> None:
-    """Raises CompileError that names each kind of op outside of the LLVM dialect once.
+    """Raises a CompileError that names each op outside the LLVM dialect once.
 
     Calls `then` on each branch.
     """
@@ -156,10 +155,10 @@ def _check_lowered(module: ir.Module, then: Callable[[ir.Operation], None] | Non
             "math, vector, memref and llvm ops on vectors, memrefs and scalars"
         )
         left.setdefault(name, Diagnostic.at(op.location, "error", message))
-        return ir.WalkResult.SKIP  # what is inside is left because it is
+        return ir.WalkResult.SKIP  # nested ops are left because this one is
 
     module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    # A cast that is left belongs to another op that is, if there is one.
+    # A remaining cast belongs to another remaining op, if there is one.
     cast = left.pop("builtin.unrealized_conversion_cast", None)
     if left:
         raise compile_error(tuple(left.values()))
@@ -174,7 +173,7 @@ def _scheduled(module: ir.Module) -> Iterator[ir.Operation]:
 
 
 def _data_pointers(function: ir.Operation) -> list[int]:
-    """The positions, in the lowered signature, of the pointers that kernels access memory by.
+    """The positions, in the lowered signature, of the pointers by which kernels access memory.
 
     A memref of rank r is passed as 3 + 2r scalars: allocated and aligned pointer, offset, sizes,
     strides. Source: MLIR, LLVM IR target, default calling convention for ranked memrefs.
@@ -190,7 +189,7 @@ def _data_pointers(function: ir.Operation) -> list[int]:
 
 
 def _set_attributes(function: ir.Operation, cpu: Cpu, data_pointers: dict[str, list[int]]) -> None:
-    """Adds what LLVM cannot know: no exceptions, widths and places of vectors, disjoint buffers."""
+    """Adds what LLVM cannot know: no exceptions, vector widths, alignment, disjoint buffers."""
     bits = ir.StringAttr.get(str(8 * cpu.vector_bytes))
     attributes: list[ir.Attribute] = [ir.StringAttr.get("nounwind")]
     if cpu.arch == "x86_64":
@@ -198,7 +197,7 @@ def _set_attributes(function: ir.Operation, cpu: Cpu, data_pointers: dict[str, l
             ir.ArrayAttr.get([ir.StringAttr.get(name), bits])
             for name in ("prefer-vector-width", "min-legal-vector-width")
         ]
-        # LLVM keeps vectors that it spills on a stack aligned to 16 bytes only: some cross lines.
+        # LLVM spills vectors to a stack that is aligned to 16 bytes only: some cross cache lines.
         alignment = ir.StringAttr.get(str(cpu.vector_bytes))
         attributes.append(ir.ArrayAttr.get([ir.StringAttr.get("alignstack"), alignment]))
     given = function.attributes["passthrough"] if "passthrough" in function.attributes else ()

@@ -1,12 +1,12 @@
-"""Stores the first lanes of a vector part by part, for machines whose stores by mask are slow.
+"""Splits stores of the first lanes of a vector, for machines whose masked stores are slow.
 
     %m = vector.create_mask %n : vector<8xi1>
     vector.maskedstore %buffer[%i], %m, %x
       ->
-    n >= 8: all of it; otherwise 4 lanes if n has the bit 4, then 2 if it has that bit, then 1
+    n >= 8: one store; otherwise 4 lanes if bit 2 of n is set, 2 if bit 1 is, then 1 if bit 0 is
 
-With AVX2 a store by mask takes as long as twenty whole ones, and exists for 32 and 64 bits alone;
-where there is none, LLVM tests each lane. Masks that are not a number of lanes stay.
+With AVX2 a masked store takes as long as twenty plain ones, and exists for 32 and 64 bits only;
+where there is none, LLVM tests each lane. Only masks of the first n lanes are rewritten.
 """
 
 from collections.abc import Sequence
@@ -18,22 +18,22 @@ _COUNTS = ("vector.create_mask", "vector.constant_mask")
 _PREDICATE = arith.CmpIPredicate
 
 
-def store_by_parts(module: ir.Module, cpu: Cpu) -> None:
-    """Rewrites masked stores in place; with registers for masks, only those of one known lane.
+def split_masked_stores(module: ir.Module, cpu: Cpu) -> None:
+    """Rewrites masked stores in place; with mask registers, only those of one known lane.
 
-    Of a vector that was narrowed, LLVM stores one such lane in its width before that.
+    LLVM would store that lane of a truncated vector in its width before the truncation.
     """
     has_masks = cpu.vector_bytes == 64
-    found: list[ir.OpView] = []
+    stores: list[ir.OpView] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name == "vector.maskedstore" and _can_rewrite(op.opview):
             if not has_masks or _is_one_lane(op.opview.mask.owner):
-                found.append(op.opview)
+                stores.append(op.opview)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
-    for op in found:
+    for op in stores:
         with op.location, ir.InsertionPoint(op):
             mask = op.mask.owner
             if mask.name == "vector.create_mask":
@@ -51,7 +51,7 @@ def _is_one_lane(mask: ir.Operation) -> bool:
 
 
 def _can_rewrite(op: ir.OpView) -> bool:
-    """Whether lanes are a power of two along one dim, and the mask is their number."""
+    """Whether a vector has one dim, a power of two, and the mask is a count of lanes."""
     kind = ir.VectorType(op.valueToStore.type)
     is_flat = kind.rank == 1 and len(op.indices) == 1 and not kind.scalable
     if not is_flat or kind.shape[0] & (kind.shape[0] - 1):
@@ -61,7 +61,7 @@ def _can_rewrite(op: ir.OpView) -> bool:
 
 
 def _store_first(x: ir.Value, buffer: ir.Value, at: ir.Value, count: ir.Value) -> None:
-    """Stores the first `count` lanes of x, none where it is below 1, from `at` on."""
+    """Stores the first `count` lanes of x, none if it is below 1, at index `at`."""
     lanes = ir.VectorType(x.type).shape[0]
     whole = scf.IfOp(arith.cmpi(_PREDICATE.sge, count, _index(lanes)), has_else=True)
     with ir.InsertionPoint(whole.then_block):
@@ -75,7 +75,7 @@ def _store_first(x: ir.Value, buffer: ir.Value, at: ir.Value, count: ir.Value) -
 
 
 def _store_known(x: ir.Value, buffer: ir.Value, at: ir.Value, count: int) -> None:
-    """The same for a number of lanes that is known."""
+    """The same for a constant count."""
     lanes, begin = ir.VectorType(x.type).shape[0], 0
     for size in (1 << bit for bit in reversed(range(lanes.bit_length()))):
         if count & size:
@@ -87,9 +87,9 @@ def _store_known(x: ir.Value, buffer: ir.Value, at: ir.Value, count: int) -> Non
 def _store_part(
     x: ir.Value, buffer: ir.Value, at: ir.Value, count: ir.Value, size: int
 ) -> Sequence[ir.Value]:
-    """Stores the first half of x, `size` lanes, if `count` has that bit; the next half and place.
+    """Stores the first half of x, `size` lanes, if `count` has that bit set.
 
-    The next half is the second one behind a stored one, else the first.
+    Returns the half that remains, the second if the first was stored, and its index.
     """
     part = ir.VectorType.get([size], ir.VectorType(x.type).element_type)
     bit = arith.cmpi(_PREDICATE.ne, arith.andi(count, _index(size)), _index(0))
@@ -106,6 +106,6 @@ def _slice(x: ir.Value, kind: ir.VectorType, start: int) -> ir.Value:
     return vector.extract_strided_slice(kind, x, [start], [kind.shape[0]], [1])
 
 
-def _index(number: int) -> ir.Value:
+def _index(value: int) -> ir.Value:
     kind = ir.IndexType.get()
-    return arith.constant(kind, ir.IntegerAttr.get(kind, number))
+    return arith.constant(kind, ir.IntegerAttr.get(kind, value))

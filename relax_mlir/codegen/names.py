@@ -1,9 +1,9 @@
-"""Symbol names that no C function has.
+"""Renames functions so that none has the name of a C function.
 
     func.func private @floor(...)      ->      func.func private @relax.floor(...)
 
-Machine code calls functions of C on its own account: on machines without the instruction,
-rounding a number down is a call of `floor`. It must not find a kernel of that name.
+LLVM inserts calls of C functions: on machines without the instruction, `math.floor` is a call of
+`floor`. It must not bind to a kernel of that name.
 """
 
 from collections.abc import Collection
@@ -25,8 +25,8 @@ def protect_names(
 ) -> dict[str, set[str]]:
     """Renames every function with a body that is not exported, and all uses of its name.
 
-    So it does with those that are declared here and have their bodies `elsewhere`. Returns, by the
-    new names, which symbols each symbol's definition refers to.
+    Renames also functions that are declared here and defined `elsewhere`. Returns, by the new
+    names, which symbols each symbol's definition refers to.
     """
     renamed: dict[str, ir.FlatSymbolRefAttr] = {}
     for op in module.body.operations:
@@ -44,12 +44,12 @@ def protect_names(
             value = ir.FlatSymbolRefAttr(op.attributes[attribute])
             if value.value in renamed:
                 op.attributes[attribute] = value = renamed[value.value]
-            found.add(value.value)
+            referenced.add(value.value)
         return ir.WalkResult.ADVANCE
 
     for op in module.body.operations:
         if "sym_name" in op.operation.attributes:
             name = ir.StringAttr(op.operation.attributes["sym_name"]).value
-            found = references.setdefault(name, set())
+            referenced = references.setdefault(name, set())
             op.operation.walk(visit)
     return references

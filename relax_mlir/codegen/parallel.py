@@ -1,4 +1,4 @@
-"""Moves the bodies of parallel loops into functions that the runtime calls on its threads.
+"""Outlines the bodies of parallel loops to functions that the runtime calls on its threads.
 
     func.func private @k(%x: memref<?xf32>) {
       scf.parallel (%i) = (%lb) to (%ub) step (%s) { use(%x, %i) } {tir.grain = 8 : i64}
@@ -13,12 +13,12 @@
     func.func private @k_parallel0(%x: memref<?xf32>, %lb, %s, %begin, %end) {
       scf.for %i = %lb + %begin * %s to %lb + %end * %s step %s { use(%x, %i) }
 
-The task and the function it calls are two, so that buffers are arguments there too, which LLVM
-can be told not to overlap. Constants are copied, not passed. Buffers of an iteration are allocated
-in front of the loop where their sizes are the same for all.
+The task calls a second function so that buffers are arguments of it, which can be marked as
+non-overlapping. Constants are cloned, not passed. Buffers of an iteration are hoisted out of the
+loop if their sizes are loop-invariant.
 
-Needs: parallel loops of one dim without reductions. Leaves: none but nested ones, which are
-lowered to plain loops.
+Needs: parallel loops of one dim without reductions. Leaves: only nested parallel loops, which are
+lowered to sequential loops.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,8 +41,8 @@ def outline_parallel(module: ir.Module) -> None:
         outlined = False
         for function in list(module.body.operations):
             if function.operation.name == "func.func" and function.regions[0].blocks:
-                for number, loop in enumerate(list(_outermost(function.operation))):
-                    _Outliner(module, function.operation, loop, number).run()
+                for index, loop in enumerate(list(_outermost(function.operation))):
+                    _Outliner(module, function.operation, loop, index).run()
                     outlined = True
         if outlined and RUNTIME_FUNCTION not in ir.SymbolTable(module.operation):
             declaration = f"llvm.func @{RUNTIME_FUNCTION}(!llvm.ptr, !llvm.ptr, i64, i64)"
@@ -50,16 +50,16 @@ def outline_parallel(module: ir.Module) -> None:
 
 
 def _outermost(function: ir.Operation) -> Iterator[ir.Operation]:
-    found: list[ir.Operation] = []
+    loops: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name != "scf.parallel":
             return ir.WalkResult.ADVANCE
-        found.append(op)
+        loops.append(op)
         return ir.WalkResult.SKIP
 
     function.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return iter(found)
+    return iter(loops)
 
 
 @dataclass
@@ -69,7 +69,7 @@ class _Outliner:
     module: ir.Module
     function: ir.Operation
     loop: ir.Operation
-    number: int
+    index: int
 
     def run(self) -> None:
         loop, block = self.loop, self.loop.regions[0].blocks[0]
@@ -83,7 +83,7 @@ class _Outliner:
         captured = _captured(loop, self.function)
         values = [value for value in captured if not _is_copied(value)]
         parent = ir.StringAttr(self.function.attributes["sym_name"]).value
-        name = f"{parent}_parallel{self.number}"
+        name = f"{parent}_parallel{self.index}"
         with loop.location:
             self._body(name, captured, values, block)
             self._call(name, values, lower, upper, step)
@@ -100,7 +100,7 @@ class _Outliner:
     ) -> None:
         """Replaces the loop by a call: of the body for one thread's work, else of the runtime.
 
-        What the runtime hands on lies in the function's frame.
+        The data that the runtime passes on is on the function's stack.
         """
         pointer, i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
         index = ir.IndexType.get()
@@ -139,7 +139,7 @@ class _Outliner:
             scf.YieldOp([])
 
     def _grain(self) -> int:
-        """Iterations that are worth a thread."""
+        """The least number of iterations that are worth a thread."""
         if "tir.grain" not in self.loop.attributes:
             return 1
         return ir.IntegerAttr(self.loop.attributes["tir.grain"]).value
@@ -151,7 +151,7 @@ class _Outliner:
         values: Sequence[ir.Value],
         block: ir.Block,
     ) -> None:
-        """Makes the function that runs a range of iterations, out of the loop's own block."""
+        """Makes the function that runs a range of iterations from the loop's own block."""
         index = ir.IndexType.get()
         types = [value.type for value in values]
         function = func.FuncOp(
@@ -169,8 +169,8 @@ class _Outliner:
         with ir.InsertionPoint(entry):
             for value in captured:
                 if value not in mapping:
-                    number = ir.OpResult(value).result_number
-                    mapping[value] = value.owner.clone().results[number]
+                    position = ir.OpResult(value).result_number
+                    mapping[value] = value.owner.clone().results[position]
             start, stride = mapping[lower], mapping[step]
             first = arith.addi(start, arith.muli(begin, stride))
             last = arith.addi(start, arith.muli(end, stride))
@@ -187,7 +187,7 @@ class _Outliner:
 
     def _task(self, name: str, types: Sequence[ir.Type]) -> None:
         """Makes the function that the runtime calls."""
-        parsed = ir.Module.parse(  # must outlive the move of the op out of it
+        parsed = ir.Module.parse(  # must outlive the detached op
             _task_text(name, types)
         )
         task = parsed.body.operations[1]
@@ -196,9 +196,9 @@ class _Outliner:
 
 
 def _captured(loop: ir.Operation, function: ir.Operation) -> dict[ir.Value, list[ir.Operation]]:
-    """The values from around a loop that it reads, each with the ops around it that read it too.
+    """The values that a loop captures, each with its users outside the loop.
 
-    Looks at what could be read, of which there is much less than of what is in the loop.
+    Iterates over the visible values, of which there are far fewer than ops in the loop.
     """
     inside = dict.fromkeys(function.regions[0].blocks, False)
     inside[loop.regions[0].blocks[0]] = True
@@ -218,7 +218,7 @@ def _captured(loop: ir.Operation, function: ir.Operation) -> dict[ir.Value, list
 
 
 def _visible(op: ir.Operation, function: ir.Operation) -> Iterator[ir.Value]:
-    """The values of a function that an op may read, and others of the blocks around it."""
+    """The values of the blocks that enclose an op, a superset of those that it may read."""
     if op.parent != function:
         yield from _visible(op.parent.operation, function)
     blocks = [op.block] if op.parent != function else function.regions[0].blocks
@@ -229,12 +229,12 @@ def _visible(op: ir.Operation, function: ir.Operation) -> Iterator[ir.Value]:
 
 
 def _is_copied(value: ir.Value) -> bool:
-    """Whether a value is a constant, or as good as one."""
+    """Whether a value is a constant or can be cloned like one."""
     return not isinstance(value.owner, ir.Block) and value.owner.name in _COPIED
 
 
 def _hoist_buffers(loop: ir.Operation, block: ir.Block) -> None:
-    """Moves buffers whose sizes no iteration changes out of a loop: one serves all iterations."""
+    """Hoists buffers with loop-invariant sizes out of a loop: one serves all iterations."""
     inner = {value for op in block.operations for value in op.operation.results}
     inner.update(block.arguments)
     after = loop.parent.regions[0].blocks[0].operations
@@ -254,7 +254,7 @@ def _frees(op: ir.OpView, block: ir.Block) -> bool:
 
 
 def _distinct(values: Sequence[ir.Value], function: ir.Operation) -> bool:
-    """Whether all buffers are arguments of the function or its allocations, not views of others."""
+    """Whether all buffers are arguments or allocations of the function, not views."""
     entry = function.regions[0].blocks[0]
     return all(
         value.owner == entry if isinstance(value.owner, ir.Block) else value.owner.name in _BUFFERS
@@ -264,19 +264,19 @@ def _distinct(values: Sequence[ir.Value], function: ir.Operation) -> bool:
 
 
 def _task_text(name: str, types: Sequence[ir.Type]) -> str:
-    """The text of the function that the runtime calls: it unpacks the data and goes on."""
+    """The text of the function that the runtime calls: it unpacks the data and calls the body."""
     record = _record(types)
     lines, arguments = [], []
     for i, type in enumerate(types):
-        held = _llvm_type(type)
+        stored = _llvm_type(type)
         lines += [
             f"%p{i} = llvm.getelementptr %data[0, {i}] : (!llvm.ptr) -> !llvm.ptr, {record}",
-            f"%l{i} = llvm.load %p{i} : !llvm.ptr -> {held}",
+            f"%l{i} = llvm.load %p{i} : !llvm.ptr -> {stored}",
         ]
-        if held == str(type):
+        if stored == str(type):
             arguments.append(f"%l{i}")
         else:
-            lines.append(f"%c{i} = builtin.unrealized_conversion_cast %l{i} : {held} to {type}")
+            lines.append(f"%c{i} = builtin.unrealized_conversion_cast %l{i} : {stored} to {type}")
             arguments.append(f"%c{i}")
     signature = ", ".join([*map(str, types), "index", "index"])
     body = "\n  ".join(lines)
@@ -295,7 +295,7 @@ def _record(types: Sequence[ir.Type]) -> str:
 
 
 def _llvm_type(type: ir.Type) -> str:
-    """The type that a value has once lowered. Source: MLIR, LLVM IR target, type conversion."""
+    """The type of a value after lowering. Source: MLIR, LLVM IR target, type conversion."""
     if isinstance(type, ir.MemRefType):
         dims = f", array<{type.rank} x i64>" * 2 if type.rank else ""
         return f"!llvm.struct<(ptr, ptr, i64{dims})>"

@@ -1,11 +1,12 @@
-"""Gives each kernel a module of its own, so that LLVM works on one while the next is lowered.
+"""Moves each kernel to a module of its own, so that LLVM compiles one while the next is lowered.
 
     @rx_fn_main calls @a and @b      ->      module 1: @rx_fn_main, declarations of @a and @b
-    @a names @table                          module 2: @a, @table
+    @a refers to @table                      module 2: @a, @table
     @b                                       module 3: @b
 
-A kernel takes along the functions it calls, and copies of the constants it reads. Kernels that
-share a function share a module. What is exported, written to, or known outside stays where it is.
+A kernel's module has the functions that it calls, and copies of the constants that it reads.
+Kernels that share a function share a module. Symbols that are exported, written to or visible
+outside stay in the original module.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,10 +19,10 @@ _GLOBALS = (llvm.GlobalOp, memref.GlobalOp)
 def separate_kernels(
     module: ir.Module, exports: Collection[str], references: Mapping[str, Collection[str]]
 ) -> list[tuple[ir.Module, set[str]]]:
-    """Moves scheduled functions and what they need out of the module, which declares them.
+    """Moves scheduled functions and their callees out of the module, which declares them instead.
 
-    `references` says which symbols each symbol's definition names. Returns the modules, the
-    largest first, each with the names of its functions that are called from outside of it.
+    `references` maps symbols to those that their definitions refer to. Returns the modules, the
+    largest first, each with the names of its functions that are called from outside it.
     """
     symbols = {
         name: op
@@ -38,8 +39,8 @@ def separate_kernels(
     fixed = {name for name, op in symbols.items() if name in exports or _is_pinned(op)}
     groups = [group for group in groups if not group & fixed]
     outside = set().union(*(references[name] for name in symbols.keys() - set().union(*groups)))
-    moved = [(_move(module, group, symbols), group & outside) for group in groups]
-    return sorted(moved, key=lambda pair: _size(pair[0]), reverse=True)
+    modules = [(_move(module, group, symbols), group & outside) for group in groups]
+    return sorted(modules, key=lambda pair: _size(pair[0]), reverse=True)
 
 
 def _name(op: ir.OpView) -> str | None:
@@ -53,7 +54,7 @@ def _is_body(op: ir.OpView) -> bool:
 
 
 def _is_pinned(op: ir.OpView) -> bool:
-    """Whether there must be one copy of a variable: it is written to, or known outside."""
+    """Whether a variable must not be copied: it is written to, or visible outside."""
     if isinstance(op, memref.GlobalOp):
         return "constant" not in op.attributes
     if isinstance(op, llvm.GlobalOp):
@@ -62,34 +63,34 @@ def _is_pinned(op: ir.OpView) -> bool:
 
 
 def _closure(name: str, references: Mapping[str, Collection[str]]) -> set[str]:
-    """The symbol, and all that its definition and theirs name."""
-    found, todo = set(), [name]
+    """The symbol and those that it refers to, transitively."""
+    closure, todo = set(), [name]
     while todo:
         name = todo.pop()
-        if name not in found:
-            found.add(name)
+        if name not in closure:
+            closure.add(name)
             todo.extend(references.get(name, ()))
-    return found
+    return closure
 
 
 def _move(module: ir.Module, group: Collection[str], symbols: Mapping[str, ir.OpView]) -> ir.Module:
-    """A module of the functions of the group, taken out of `module`, and of copies of the rest."""
+    """A module with the functions of the group, moved from `module`, and copies of the rest."""
     with module.context, ir.Location.unknown():
-        found = ir.Module.create()
+        result = ir.Module.create()
         for name in filter(symbols.__contains__, sorted(group)):
             op = symbols[name]
             if not _is_body(op):
-                found.body.append(op.operation.clone())
+                result.body.append(op.operation.clone())
                 continue
             if isinstance(op, func.FuncOp):
                 func.FuncOp(name, op.type, visibility="private", ip=ir.InsertionPoint(module.body))
             op.operation.detach_from_parent()
-            found.body.append(op)
-    return found
+            result.body.append(op)
+    return result
 
 
 def _size(module: ir.Module) -> int:
-    """The number of ops."""
+    """The count of ops."""
     count = 0
 
     def visit(op: ir.Operation) -> ir.WalkResult:

@@ -1,12 +1,12 @@
 """The process in which LLVM runs: jobs come in on standard input, objects go out.
 
-LLVM ends the process when it meets an error of its own, and one process compiles one module at a
-time; so the compiler starts several of these and keeps them. This file is run by its path and
+LLVM aborts the process on an internal error, and one process compiles one module at a time; so the
+compiler starts several of these and reuses them. This file is run by its path and
 imports nothing of the compiler, so that a worker is ready in a tenth of a second. It ends when
 its input ends, or when no job comes for as many seconds as its argument says.
 
 A job is a pickled dict: text (LLVM IR; may be empty), triple, cpu, features, level (0 to 3), quick
-(whether code is to be made fast rather than to be fast), bitcode (bytes or None, linked in). The
+(whether to compile quickly to slower code), bitcode (bytes or None, linked in). The
 answer is a pickled dict: object (bytes), unknown (intrinsics that this LLVM does not have),
 seconds; or error (text).
 """
@@ -20,7 +20,7 @@ import time
 from typing import Any
 
 if __name__ == "__main__":
-    sys.path.pop(0)  # the folder of this file, whose module names are not meant for the outside
+    sys.path.pop(0)  # the folder of this file, whose modules must not be imported by bare names
 
 import llvmlite.binding as llvm
 
@@ -43,7 +43,7 @@ def compile_job(job: dict[str, Any]) -> dict[str, Any]:
         _optimise(module, machine, min(job["level"], 1) if job["quick"] else job["level"])
     intrinsics = [f.name for f in module.functions if f.is_declaration and "llvm." in f.name]
     data = machine.emit_object(module)
-    # An intrinsic that LLVM does not know is no error to it, but a call of a function so named.
+    # LLVM treats an unknown intrinsic as a call of a function of that name, not as an error.
     unknown = [name for name in intrinsics if name.encode() in data]
     return {"object": data, "unknown": unknown, "seconds": time.perf_counter() - start}
 
@@ -51,9 +51,9 @@ def compile_job(job: dict[str, Any]) -> dict[str, Any]:
 def _optimise(module: Any, machine: Any, level: int) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = level > 1
-    # Schedules say where copies of a body help; others take an eighth of the time for nothing.
+    # Schedules unroll where it helps; LLVM's unrolling takes an eighth of the time for nothing.
     options.loop_unrolling = False
-    options.slp_vectorization = False  # kernels are vectors already; a tenth of the time
+    options.slp_vectorization = False  # kernels are vectorised; it takes a tenth of the time
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
 
@@ -64,10 +64,10 @@ def _in_machine(module: Any, triple: str, machine: Any) -> Any:
 
 
 def serve(idle_seconds: float) -> None:
-    """Answers jobs until there are no more."""
+    """Answers jobs until the input ends or is idle for too long."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever prints must not get among the answers
+    os.dup2(2, 1)  # other output must not mix with the answers
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     while select.select([sys.stdin], [], [], idle_seconds)[0]:

@@ -1,4 +1,4 @@
-"""Rewrites ops that MLIR lowers alike for any machine by what x86 has: multiply-adds, bf16."""
+"""Rewrites ops for x86 that MLIR lowers alike for all machines: multiply-adds, bf16."""
 
 from relax_mlir.bindings import arith, ir, llvm
 from relax_mlir.target import Cpu
@@ -8,7 +8,7 @@ _ROUND_TO_BF16 = "llvm.x86.avx512bf16.cvtneps2bf16.512"
 
 
 def use_instructions(module: ir.Module, cpu: Cpu) -> None:
-    """Rewrites ops of a module, in place, by what an x86 CPU has or lacks."""
+    """Rewrites ops of a module, in place, by the features of an x86 CPU."""
     if not cpu.has("fma"):
         _replace_fma(module)
     if cpu.vector_bytes == 64 and cpu.has("avx512bf16"):
@@ -22,55 +22,55 @@ def _replace_fma(module: ir.Module) -> None:
           ->
         %0 = truncf (extf %a * extf %b + extf %c) : f64 to f32
 
-    The product is exact there, so the result is rounded twice instead of once, which is as good
-    as never seen. Of f64 there is no wider type: these stay, and call the C library.
+    The product is exact there; the result is rounded twice instead of once, which almost never
+    shows. f64 has no wider type: these ops stay, and call the C library.
     """
-    found: list[ir.Operation] = []
+    targets: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name == "math.fma":
-            found.append(op)
+            targets.append(op)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
-    for op in found:
+    for op in targets:
         narrow = op.results[0].type
         vector = ir.VectorType(narrow) if isinstance(narrow, ir.VectorType) else None
         element = vector.element_type if vector else narrow
         if isinstance(element, ir.F64Type):
             continue
-        wide: ir.Type = ir.F64Type.get() if isinstance(element, ir.F32Type) else ir.F32Type.get()
+        wider: ir.Type = ir.F64Type.get() if isinstance(element, ir.F32Type) else ir.F32Type.get()
         if vector:
-            wide = ir.VectorType.get(vector.shape, wide)
+            wider = ir.VectorType.get(vector.shape, wider)
         with op.location, ir.InsertionPoint(op):
-            a, b, c = (arith.extf(wide, operand) for operand in op.operands)
+            a, b, c = (arith.extf(wider, operand) for operand in op.operands)
             result = arith.truncf(narrow, arith.addf(arith.mulf(a, b), c))
         op.results[0].replace_all_uses_with(result)
         op.erase()
 
 
 def _round_by_instruction(module: ir.Module) -> None:
-    """Rounds vectors to bf16 by the instruction for it, in place, in products of bf16 numbers.
+    """Rounds vectors to bf16 by the instruction for it, in place, in products of bf16 elements.
 
-    It takes subnormal numbers as zero, but so do those products. Elsewhere, ten integer ops keep
-    them.
+    It flushes subnormal inputs to zero, but so do those products. Elsewhere ten integer ops round
+    and keep them.
     """
     for function in module.body.operations:
-        found: list[ir.Operation] = []
+        targets: list[ir.Operation] = []
         multiplies = False
 
-        def visit(op: ir.Operation, found: list[ir.Operation] = found) -> ir.WalkResult:
+        def visit(op: ir.Operation, targets: list[ir.Operation] = targets) -> ir.WalkResult:
             nonlocal multiplies
             if op.name == "llvm.call_intrinsic":
                 multiplies |= ir.StringAttr(op.attributes["intrin"]).value in _BF16_PRODUCTS
             elif op.name == "arith.truncf":
                 types = str(op.operands[0].type), str(op.results[0].type)
                 if types == ("vector<16xf32>", "vector<16xbf16>"):
-                    found.append(op)
+                    targets.append(op)
             return ir.WalkResult.ADVANCE
 
         function.operation.walk(visit)
-        for op in found if multiplies else ():
+        for op in targets if multiplies else ():
             with op.location, ir.InsertionPoint(op):
                 rounded = llvm.call_intrinsic(
                     op.results[0].type, _ROUND_TO_BF16, list(op.operands), [], []

@@ -1,6 +1,6 @@
-"""What AVX-512 has instructions for: taking fractions, and scaling by powers of two.
+"""AVX-512 instructions: extraction of fractions, and scaling by powers of two.
 
-Both take two cycles of the units that add, none of those that multiply, and are right for
+Both take two cycles of the addition ports, none of the multiplication ports, and are correct for
 infinities and at both ends of the range. Source: Intel intrinsics guide; LLVM `IntrinsicsX86.td`.
 """
 
@@ -16,7 +16,7 @@ _CURRENT_DIRECTION = 4
 
 
 def takes(x: Lanes) -> bool:
-    """Whether the target has the instructions, and `x` is floats that fill whole registers."""
+    """Whether the target has the instructions, and the floats of `x` fill whole registers."""
     if x.cpu.vector_bytes != 64 or not isinstance(x.type, ir.VectorType):
         return False
     kind = ir.VectorType(x.type)
@@ -45,34 +45,34 @@ def scale(p: Lanes, t: Lanes) -> Lanes:
 
 
 def _by_register(build: Callable[..., ir.Value], *operands: Lanes) -> Lanes:
-    """Calls `build` with each register's part of the operands and its lanes; joins the results."""
+    """Calls `build` for each register with its slices and lane count; concatenates the results."""
     first = operands[0]
     total = first.type.shape[0]
     lanes = next(n for bits in _REGISTER_BITS if total % (n := bits // first.width) == 0)
     if total == lanes:
         return first.wrap(build(*(operand.value for operand in operands), lanes))
     kind = ir.VectorType.get([lanes], first.element)
-    found = first.value
+    joined = first.value
     for start in range(0, total, lanes):
         parts = [
             vector.extract_strided_slice(kind, operand.value, [start], [lanes], [1])
             for operand in operands
         ]
-        found = vector.insert_strided_slice(build(*parts, lanes), found, [start], [1])
-    return first.wrap(found)
+        joined = vector.insert_strided_slice(build(*parts, lanes), joined, [start], [1])
+    return first.wrap(joined)
 
 
 def _call(name: str, operands: list[ir.Value], lanes: int, width: int) -> ir.Value:
-    # Only the forms of whole registers name a rounding mode.
+    # Only the 512-bit forms take a rounding mode.
     if lanes * width == _REGISTER_BITS[0]:
         operands = [*operands, _i32(_CURRENT_DIRECTION)]
     name = f"llvm.x86.avx512.mask.{name}.{_SUFFIX[width]}.{lanes * width}"
     return llvm.call_intrinsic(operands[0].type, name, operands, [], [])
 
 
-def _i32(number: int) -> ir.Value:
+def _i32(value: int) -> ir.Value:
     kind = ir.IntegerType.get_signless(32)
-    return llvm.mlir_constant(ir.IntegerAttr.get(kind, number))
+    return llvm.mlir_constant(ir.IntegerAttr.get(kind, value))
 
 
 def _all_lanes(lanes: int) -> ir.Value:

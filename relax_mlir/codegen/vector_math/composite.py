@@ -1,8 +1,8 @@
-"""Expands expressions that lose digits, or leave the range of their type, as a whole.
+"""Expands expressions as a whole whose intermediate results lose digits or overflow.
 
-1 / (1 + exp(-x)), x / (1 + exp(-x))        sigmoid and silu, wherever they are written
-arith.mulf %x, %q {tir.function = "gelu"}   what the attribute names, of the first operand
-arith.addf %m, %l {tir.function = "logaddexp"}, %m = arith.maximumf %a, %b        of %a and %b
+1 / (1 + exp(-x)), x / (1 + exp(-x))          sigmoid and silu, however they were written
+arith.mulf %x, %q {tir.function = "gelu"}     the named function of the first operand
+arith.addf %m, %l {tir.function = "logaddexp"}, %m = arith.maximumf %a, %b    that of %a and %b
 """
 
 from collections.abc import Callable, Sequence
@@ -24,12 +24,12 @@ _NAMED: dict[str, Function] = {
 
 
 def replace_composites(module: ir.Module, cpu: Cpu) -> None:
-    """Replaces the expressions of singles and doubles in a module that there are functions for."""
+    """Replaces the expressions of f32 and f64 in a module that have a function."""
     for op in ops_named(module, {"arith.addf", "arith.divf", "arith.mulf"}):
-        found = _function_of(op) if has_lanes(op.results[0].type) else None
-        if found is None:
+        match = _function_of(op) if has_lanes(op.results[0].type) else None
+        if match is None:
             continue
-        function, arguments = found
+        function, arguments = match
         operands = [Lanes(argument, cpu) for argument in arguments]
         if operands[0].width not in (32, 64):
             continue
@@ -40,7 +40,7 @@ def replace_composites(module: ir.Module, cpu: Cpu) -> None:
 
 
 def _function_of(op: ir.Operation) -> tuple[Function, Sequence[ir.Value]] | None:
-    """The function that an op is the result of, and its arguments."""
+    """The function whose result an op computes, and its arguments."""
     if FUNCTION in op.attributes:
         name = ir.StringAttr(op.attributes[FUNCTION]).value
         first = op.operands[0]
@@ -55,7 +55,7 @@ def _function_of(op: ir.Operation) -> tuple[Function, Sequence[ir.Value]] | None
 
 
 def _logistic_argument(divisor: ir.Value) -> ir.Value | None:
-    """x where a value is 1 + exp(-x)."""
+    """x if a value is 1 + exp(-x)."""
     total = _producer(divisor, arith.AddFOp)
     if total is None or 1.0 not in map(splat_of, total.operands):
         return None
@@ -66,7 +66,7 @@ def _logistic_argument(divisor: ir.Value) -> ir.Value | None:
 
 
 def _producer(value: ir.Value, kind: type[ir.OpView]) -> ir.OpView | None:
-    """The op of a class that computes a value, if one does."""
+    """The op that computes a value, if it is of the class `kind`."""
     if isinstance(value.owner, ir.Block):
         return None
     op = value.owner.opview
@@ -74,7 +74,7 @@ def _producer(value: ir.Value, kind: type[ir.OpView]) -> ir.OpView | None:
 
 
 def _erase(op: ir.Operation) -> None:
-    """Erases an op and what was computed for it alone."""
+    """Erases an op and the ops that only it used."""
     producers = [x.owner for x in op.operands if not isinstance(x.owner, ir.Block)]
     op.erase()
     for producer in producers:

@@ -57,7 +57,7 @@ def _complement(x: Lanes) -> Lanes:
     rest = t * polynomial(t, others)
     square = x * x
     power = exp_of(-square, fma(-x, x, square))
-    # (first + rest) (1 + fraction), all but the first term rounded to fewer places.
+    # (first + rest) (1 + fraction), all but the first term of lower precision.
     scaled = fma(power.fraction, first + rest, rest) + first
     return power.scale(scaled / fma(x, 2.0, 1.0))
 
@@ -71,7 +71,7 @@ def expand_erf(x: Lanes) -> Lanes:
     else:
         limit = 1.0
         far = 1.0 - _complement(magnitude)
-    # NaN compares false and stays in the second.
+    # NaN compares false and propagates in the second.
     return copysign(select(magnitude < limit, _near_zero(magnitude), far), x)
 
 

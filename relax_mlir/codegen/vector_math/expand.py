@@ -4,12 +4,12 @@
 
 sqrt, rsqrt, fma, absf, copysign, the roundings, the predicates and the bit counts stay: LLVM has
 instructions for them. Vectors of any shape and scalars of f16, bf16, f32 and f64 are expanded;
-tensors are left alone. Of fast-math flags one is used: `math.exp` and `math.exp2` with `afn` are
-shorter (`_APPROXIMATE`), unless they are of doubles; `tir.not_positive` makes the former shorter
+tensors are not. One fast-math flag is used: `math.exp` and `math.exp2` with `afn` have shorter
+expansions (`_APPROXIMATE`), except of f64; `tir.not_positive` makes that of the former shorter
 still.
 
-Expressions that lose digits are replaced as a whole: what `tir.function` names, and reciprocals of
-1 + e^-x. So are conversions to half precision that machines round twice.
+Expressions that lose digits are replaced as a whole: the functions that `tir.function` names, and
+reciprocals of 1 + e^-x. So are conversions to half precision that machines round twice.
 """
 
 import re
@@ -38,9 +38,9 @@ Expansion = Callable[..., Lanes | tuple[Lanes, ...]]
 
 @dataclass(frozen=True)
 class _Rule:
-    """How an op is expanded: with which function, in floats of at least how many bits.
+    """How an op is expanded: by which function, in floats of at least `least_bits`.
 
-    `expand_roughly` computes in doubles too, but is exact enough for narrower results only.
+    `expand_roughly` computes in f64 too, but is accurate enough for narrower results only.
     """
 
     expand: Expansion
@@ -53,7 +53,7 @@ _APPROXIMATE: dict[str, Expansion] = {
     "math.exp": exponential.expand_exp_approximately,
     "math.exp2": exponential.expand_exp2_approximately,
 }
-# The functions that models spend time in have a form for f32; the others compute in doubles.
+# Functions in which models spend time have a form for f32; the others compute in f64.
 _RULES = {
     "math.exp": _Rule(exponential.expand_exp, 32),
     "math.exp2": _Rule(exponential.expand_exp2, 32),
@@ -85,11 +85,11 @@ _RULES = {
 
 
 def _clampf(x: Lanes, low: Lanes, high: Lanes) -> Lanes:
-    """The number moved into [low, high]; NaN stays."""
+    """`x` clamped to [low, high]; NaN propagates."""
     return x.wrap(arith.minimumf(arith.maximumf(x.value, low.value), high.value))
 
 
-# Ops that are expanded in the type they have.
+# Ops that are expanded in their own type.
 _OTHERS: dict[str, Callable[..., Lanes]] = {
     "math.ipowi": power.expand_ipowi,
     "math.clampf": _clampf,
@@ -98,26 +98,26 @@ _NEEDS_TABLE = frozenset({"math.sin", "math.cos", "math.sincos", "math.tan"})
 
 
 def expand_math(module: ir.Module, cpu: Cpu) -> None:
-    """Replaces every math op without an instruction of the target, in place.
+    """Expands every math op that the target has no instruction for, in place.
 
-    Results are within 2 units in the last place of the true ones, subnormal ones too; NaN
-    propagates, overflow is infinity. May add a private constant `rx_two_over_pi` and `scf.if` and
+    Results are within 2 ulp of the exact ones, subnormal ones included; NaN propagates,
+    overflow is infinity. May add a private constant `rx_two_over_pi` and `scf.if` and
     `scf.for` ops.
     """
     with module.context, ir.Location.unknown():
         replace_composites(module, cpu)
         narrowing.round_once(module, cpu)
         names = _RULES.keys() | _OTHERS.keys()
-        found = [op for op in ops_named(module, names) if has_lanes(op.results[0].type)]
-        if any(op.name in _NEEDS_TABLE for op in found):
+        ops = [op for op in ops_named(module, names) if has_lanes(op.results[0].type)]
+        if any(op.name in _NEEDS_TABLE for op in ops):
             trigonometric.declare_table(module)
-        for op in found:
+        for op in ops:
             with ir.InsertionPoint(op), op.location:
                 _replace(op, cpu)
 
 
 def _replace(op: ir.Operation, cpu: Cpu) -> None:
-    """Puts the expansion of one op in its place."""
+    """Replaces an op by its expansion."""
     operands = [Lanes(value, cpu) for value in op.operands]
     if op.name in _OTHERS:
         results = [_OTHERS[op.name](*operands)]
@@ -144,13 +144,13 @@ def _may_approximate(op: ir.Operation) -> bool:
 
 
 def _expand_float(rule: _Rule, operands: list[Lanes]) -> list[Lanes]:
-    """Calls the rule in the narrowest float type that it takes and that holds the operands."""
+    """Calls the rule in the narrowest float type that it supports and that holds the operands."""
     element = operands[0].element
     single, double = ir.F32Type.get(), ir.F64Type.get()
-    wide = single if max(element.width, rule.least_bits) == 32 else double
-    # Machines convert between half precision and doubles by way of singles, if at all.
+    type_ = single if max(element.width, rule.least_bits) == 32 else double
+    # Machines convert between half precision and f64 through f32, if at all.
     middle = single if element.width == 16 else element
-    widened = [x.converted(middle).converted(wide) if x.is_float else x for x in operands]
+    widened = [x.converted(middle).converted(type_) if x.is_float else x for x in operands]
     expand = rule.expand_roughly if element.width < 64 and rule.expand_roughly else rule.expand
     results = expand(*widened)
     results = results if isinstance(results, tuple) else (results,)

@@ -1,7 +1,7 @@
 """e^x, 2^x and e^x - 1.
 
 e^x = 2^n e^r with x = n ln 2 + r, |r| <= ln 2 / 2. The last step multiplies by 2^n and rounds once,
-so that results are right down to the least subnormal number.
+so that results are correct down to the smallest subnormal.
 """
 
 from dataclasses import dataclass
@@ -46,14 +46,14 @@ _EXP2 = {
 }
 # (2^r - 1) / r on [0, 1], exact at both ends, singles only; error of 2^r relative: 2^-23.3.
 _EXP2_SHORT = (0.693151653, 0.240159929, 0.0558169186, 0.00899285544, 0.00187862222)
-# Powers of two of what is below and above are zero and infinity, those of what is beyond wrap.
+# Clamped to this range, exponents give zero and infinity; beyond it the exponent field wraps.
 _EXP2_SHORT_RANGE = (-126.75, 128.5)
 # (2^r - 1) / r on [-0.5, 0.5], singles only; error of 2^r relative: 2^-23.3.
 _EXP2_CENTRED = (0.693147004, 0.240222469, 0.0555070974, 0.00967128575, 0.00132701104)
-# From here on x / ln 2 is rounded to a power below the normal range, which becomes zero.
+# Below, x / ln 2 rounds to an exponent below the normal range, whose power becomes zero.
 _EXP_LEAST = -87.86
 _HALF_BELOW = -0.5 + 2.0**-25
-# Below the first e^x rounds to 0, above the second it is infinite.
+# Below the first, e^x rounds to 0; above the second, it is infinite.
 EXP_RANGE = {32: (-104.0, 89.0), 64: (-746.0, 710.0)}
 _EXP2_RANGE = {32: (-151.0, 128.0), 64: (-1076.0, 1024.0)}
 _EXPM1_RANGE = {32: (-18.0, 89.0), 64: (-40.0, 710.0)}
@@ -88,8 +88,8 @@ class Power:
     def plus_one(self, offset: int = 0) -> Lanes:
         """(1 + this) 2^offset; 2^(n + offset) is a normal number. 1 over it is within 2 ulp.
 
-        What is rounded first is small where the sum is next above a power of two, where a quotient
-        by it is most sensitive; but for n = 0 (1.5 ulp of the quotient, both roundings together).
+        The first rounding is of a small term where the sum is just above a power of two, where a
+        quotient by it is most sensitive; except for n = 0 (1.5 ulp, both roundings together).
         """
         factor = self.factor(offset)
         return fma(self.fraction, factor, 2.0**offset) + factor
@@ -106,17 +106,17 @@ class Power:
 
 
 def _as_exponent(shifted: Lanes) -> Lanes:
-    """The power of two whose exponent field an integer in the last places is."""
+    """The power of two whose exponent field is the integer in the low bits."""
     return (shifted.bits() << shifted.mantissa_bits).float_from_bits()
 
 
 def _shift_of(x: Lanes) -> float:
-    """What to add so that an integer is in the last places, with twice the exponent's bias."""
+    """The addend that puts an integer into the low bits, plus twice the exponent's bias."""
     return 1.5 * 2.0**x.mantissa_bits + 2 * x.exponent_bias
 
 
 def exp_of(x: Lanes, low: Lanes | None = None) -> Power:
-    """e^(x + low), for x whose power is in the range of the format, low far below x."""
+    """e^(x + low) for x whose power is in the range of the format; |low| is much less than |x|."""
     shift = _shift_of(x)
     shifted = fma(x, LOG2E[x.width], shift)
     n = shifted - shift
@@ -128,7 +128,7 @@ def exp_of(x: Lanes, low: Lanes | None = None) -> Power:
 
 
 def exp2_of(x: Lanes, low: Lanes | None = None) -> Power:
-    """2^(x + low), for x whose power is in the range of the format, low far below x."""
+    """2^(x + low) for x whose power is in the range of the format; |low| is much less than |x|."""
     shift = _shift_of(x)
     shifted = x + shift
     n = shifted - shift
@@ -151,15 +151,15 @@ def expand_exp2(x: Lanes) -> Lanes:
 
 
 def expand_exp_approximately(x: Lanes, *, may_be_positive: bool = True) -> Lanes:
-    """e^y of singles to 2.2 ulp, for a y within 2^-23.6 |x| of x; where x <= 0, to 2^-22.4 of e^0.
+    """e^y of f32 to 2.2 ulp, for a y within 2^-23.6 |x| of x; where x <= 0, to 2^-22.4 of e^0.
 
-    That is what rounding x once more would do. exp(0) is 1. With AVX-512, six multiplications
-    or multiply-adds; elsewhere seven, and results below the least normal number are 0 or next to
-    it. Without `may_be_positive`, no x is above zero.
+    That is the effect of rounding x once more. exp(0) is 1. With AVX-512, six multiplications or
+    multiply-adds; elsewhere seven, and subnormal results may be flushed to 0. Without
+    `may_be_positive`, every x must be at most 0.
     """
     if may_be_positive or avx512.takes(x):
         return expand_exp2_approximately(x * LOG2E[32])
-    # Half as many additions: there is no upper end, where n must be rounded down.
+    # Half the additions: without an upper end of the range, n need not be rounded down.
     x = clamp(x, _EXP_LEAST, None)
     shift = 1.5 * 2.0**x.mantissa_bits + x.exponent_bias
     shifted = fma(x, LOG2E[32], shift)
@@ -168,9 +168,9 @@ def expand_exp_approximately(x: Lanes, *, may_be_positive: bool = True) -> Lanes
 
 
 def expand_exp2_approximately(t: Lanes) -> Lanes:
-    """2^t of singles to 2.2 ulp; where t <= 0, to 2^-22.4 of 2^0, which is 1.
+    """2^t of f32 to 2.2 ulp; where t <= 0, to 2^-22.4 of 2^0, which is 1.
 
-    Elsewhere than with AVX-512, results below the least normal number are 0.
+    Without AVX-512, subnormal results are flushed to 0.
     """
     if avx512.takes(t):
         return avx512.scale(polynomial(avx512.fraction(t), (1.0, *_EXP2_SHORT)), t)
@@ -183,8 +183,8 @@ def expand_exp2_approximately(t: Lanes) -> Lanes:
 def expand_expm1(x: Lanes) -> Lanes:
     """e^x - 1 to 1.8 ulp, also where it is small."""
     power = exp_of(clamp(x, *_EXPM1_RANGE[x.width]))
-    # Half of it: 2^n may be one power beyond the range where the result is not.
+    # Computes half of it: 2^n may overflow by one power where the result does not.
     half = power.factor(-1)
     total = fma(power.fraction, half, half - 0.5)
-    # What is next to 0 is its own result, and would lose its last place as a half.
+    # A tiny x is its own result, and would lose its last bit when halved.
     return copysign(select(absolute(x) < 2.0**-60, x, total + total), x)

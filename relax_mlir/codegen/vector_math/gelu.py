@@ -2,7 +2,7 @@
 
 gelu x = x Q(-x) with Q(a) = erfc(a / sqrt 2) / 2 = G(a) e^(-a^2 / 2) / a. G varies little. So the
 tail a Q(a) is a product of two sums whose first terms are exact, and is rounded once. Near 0, where
-both terms of x - x Q(x) are alike, x Q(-x) is x / 2 and an even series instead.
+the terms of x - x Q(x) nearly cancel, x Q(-x) is x / 2 plus an even series instead.
 """
 
 from relax_mlir.codegen.vector_math.exponential import exp2_of, exp_of
@@ -67,7 +67,7 @@ def _tail(a: Lanes) -> Lanes:
     centre = _CENTRE[a.width]
     t = (a - centre) / (a + centre)
     rest = t * polynomial(t, others)
-    # (first + rest) (1 + fraction), all but the first term rounded to fewer places.
+    # (first + rest) (1 + fraction), all but the first term of lower precision.
     return power.scale(fma(power.fraction, first + rest, rest) + first)
 
 
@@ -79,19 +79,19 @@ _ANGLE = {
         *(22.36386000223638, -7.276115401101859e-16),
     ),
 }
-# From the first on the power is so great that the quotient is 0, up to the second it shows.
+# Below the first, the power is so large that the quotient is 0; above the second it is lost in 1.
 _ANGLE_RANGE = {32: (-11.0, 7.0), 64: (-21.6, 9.0)}
 
 
 def expand_gelu_tanh(x: Lanes) -> Lanes:
     """x (1 + tanh a) / 2, a = sqrt(2 / pi) (x + 0.044715 x^3), to 2 ulp; -0 at -infinity.
 
-    It is x / (1 + e^-2a), with an exponent in two parts: rounded, it would show in the power.
+    It is x / (1 + e^-2a), with the exponent in two parts: its rounding error would be amplified.
     """
     inside = clamp(x, *_ANGLE_RANGE[x.width])
     high, low, offset, rest = _ANGLE[x.width]
     sum_ = fma(inside, inside, offset)
-    # Exact: the offset ends where the sum does, or before.
+    # Exact: the offset has no lower bits than the sum.
     sum_lost = fma(inside, inside, offset - sum_)
     product = inside * sum_
     product_lost = fma(inside, sum_lost, fma(inside, sum_, -product))

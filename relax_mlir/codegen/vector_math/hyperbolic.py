@@ -34,7 +34,7 @@ def expand_tanh(x: Lanes) -> Lanes:
     half = power.factor(-1)
     h = fma(power.fraction, half, half - 0.5)
     ratio = h / (h + 1.0)
-    # The quotient's equation, h - h t = t, divides its error by h where h is small.
+    # Solves h - h t = t for the residual: where h is small, the error is divided by it.
     return copysign(select(h < 0.5, fma(-h, ratio, h), ratio), x)
 
 
@@ -84,5 +84,5 @@ def expand_atanh(x: Lanes) -> Lanes:
 
 
 def _far_or(x: Lanes, near: Lanes) -> Lanes:
-    """log 2x where the square of `x` would lose 1 or overflow."""
+    """log 2x where `x` is so large that x^2 + 1 is x^2 or overflows, else `near`."""
     return select(x > 2.0**28, expand_log(x) + pymath.log(2.0), near)

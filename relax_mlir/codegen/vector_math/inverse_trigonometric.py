@@ -1,4 +1,4 @@
-"""Inverse sine, cosine and tangent, for doubles (narrower types come widened)."""
+"""Inverse sine, cosine and tangent of f64 (narrower types are widened first)."""
 
 import math as pymath
 
@@ -37,8 +37,8 @@ _ATAN = (
 def _asin_parts(magnitude: Lanes) -> tuple[Lanes, Lanes, Lanes]:
     """(whether |x| > 1/2, s, asin s - s), s = |x| or sqrt((1 - |x|) / 2).
 
-    asin |x| is pi/2 - 2 asin s in the second case, where s is a square root that was rounded: what
-    that lost is in the third part.
+    asin |x| is pi/2 - 2 asin s in the second case, where s is a rounded square root: the third part
+    includes its rounding error.
     """
     outer = magnitude > 0.5
     square = fma(magnitude, -0.5, 0.5)
@@ -78,7 +78,7 @@ def _atan_of_ratio(small: Lanes, large: Lanes) -> Lanes:
     total, total_lost = fast_two_sum(large, small)
     top, bottom = select(high, difference, small), select(high, total, large)
     q = top / bottom
-    # What the quotient and its terms lost, as a share of the angle.
+    # The rounding errors of the quotient and its terms, carried over to the angle.
     rest = fma(-q, bottom, top) + select(high, fma(-q, total_lost, difference_lost), 0.0)
     z = q * q
     angle = fma(q * z, polynomial(z, _ATAN), rest / bottom * fma(z, z - 1.0, 1.0)) + q
@@ -90,7 +90,7 @@ def expand_atan(x: Lanes) -> Lanes:
     """Inverse tangent to 2 ulp."""
     magnitude, one = absolute(x), x.like(1.0)
     steep = magnitude > 1.0
-    # An infinite quotient's terms would be no numbers.
+    # The terms of an infinite quotient would be NaN.
     magnitude = clamp(magnitude, None, 2.0**60)
     angle = _atan_of_ratio(select(steep, one, magnitude), select(steep, magnitude, one))
     return copysign(select(steep, _HALF_PI[0] - (angle - _HALF_PI[1]), angle), x)
@@ -103,14 +103,14 @@ def expand_atan2(y: Lanes, x: Lanes) -> Lanes:
     steep = side > run
     small = select(steep, run, side)
     large = select(steep, side, run)
-    # Neither the sum of the two nor a quotient of infinities may spoil the ratio.
+    # Prevents overflow of the sum of the two, and quotients of infinities.
     huge = large > 1.0e300
     small = select(huge, small * 0.25, small)
     large = select(huge, large * 0.25, large)
     infinite = large.equals(pymath.inf)
     small = select(infinite, select(small.equals(large), x.like(1.0), small * 0.0), small)
     large = select(infinite, x.like(1.0), large)
-    # Nor may what the smallest numbers are compared with and divided by be rounded away.
+    # Prevents underflow in the comparisons and quotients of the smallest values.
     tiny = large < 1.0e-270
     small = select(tiny, small * 2.0**200, small)
     large = select(tiny, large * 2.0**200, large)

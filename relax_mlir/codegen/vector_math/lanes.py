@@ -1,8 +1,8 @@
-"""Numbers that build IR: scalars and vectors under Python's operators.
+"""Values that build IR: scalars and vectors with Python's operators.
 
     polynomial(x * x, (1.0, -0.5)) + x      ->      arith.mulf, math.fma, arith.addf, constants
 
-Ops go where the current insertion point is, at its location. A Python number next to a `Lanes`
+Ops are built at the current insertion point and location. A Python number combined with a `Lanes`
 is a constant of its type, the same in every lane. Comparisons are of floats, false with a NaN;
 `equals` and `differs` compare integers too.
 """
@@ -15,18 +15,18 @@ from typing import Any
 from relax_mlir.bindings import arith, ir, math, vector
 from relax_mlir.target import Cpu
 
-Number = int | float
+Scalar = int | float
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """A float, integer or i1 value, scalar or vector of any shape, on a machine."""
+    """A float, integer or i1 value, scalar or vector of any shape, for a CPU."""
 
     value: ir.Value
     cpu: Cpu
 
     def wrap(self, value: ir.Value) -> "Lanes":
-        """Another value on the same machine."""
+        """Another value for the same CPU."""
         return Lanes(value, self.cpu)
 
     @property
@@ -52,7 +52,7 @@ class Lanes:
 
     @property
     def exponent_bias(self) -> int:
-        """What a float lane's exponent field holds for 1.0."""
+        """The exponent field of 1.0 in a float lane."""
         return {32: 127, 64: 1023}[self.width]
 
     @property
@@ -60,17 +60,17 @@ class Lanes:
         """Whether lanes are floats."""
         return isinstance(self.element, ir.FloatType)
 
-    def like(self, number: Number) -> "Lanes":
+    def like(self, value: Scalar) -> "Lanes":
         """A constant of this type."""
-        return self.wrap(_constant(self.type, number))
+        return self.wrap(_constant(self.type, value))
 
     @property
-    def splat(self) -> Number | None:
-        """The number that all lanes of a constant hold; None if this is no such constant."""
+    def splat(self) -> Scalar | None:
+        """The value of all lanes of a splat constant; None if this is not one."""
         return splat_of(self.value)
 
     def retyped(self, element: ir.Type) -> ir.Type:
-        """This type with other lanes."""
+        """This type with another element type."""
         kind = self.type
         if not isinstance(kind, ir.VectorType):
             return element
@@ -88,7 +88,7 @@ class Lanes:
         return self.wrap(arith.bitcast(self.retyped(element), self.value))
 
     def converted(self, element: ir.Type) -> "Lanes":
-        """The same numbers as floats of another type, rounded to nearest if narrower."""
+        """The same values as floats of another type, rounded to nearest if narrower."""
         if element == self.element:
             return self
         kind = self.retyped(element)
@@ -105,13 +105,13 @@ class Lanes:
             return self
         return self.wrap(arith.trunci(self.retyped(element), self.value))
 
-    def _binary(self, floats, integers, other: "Lanes | Number", swap: bool = False) -> "Lanes":
+    def _binary(self, floats, integers, other: "Lanes | Scalar", swap: bool = False) -> "Lanes":
         other = other if isinstance(other, Lanes) else self.like(other)
         left, right = (other, self) if swap else (self, other)
         build = floats if self.is_float else integers
         return self.wrap(build(left.value, right.value))
 
-    def _compare(self, predicate: str, other: "Lanes | Number") -> "Lanes":
+    def _compare(self, predicate: str, other: "Lanes | Scalar") -> "Lanes":
         other = other if isinstance(other, Lanes) else self.like(other)
         if self.is_float:
             kind = getattr(arith.CmpFPredicate, "O" + predicate)
@@ -119,72 +119,72 @@ class Lanes:
         kind = getattr(arith.CmpIPredicate, predicate.lower())
         return self.wrap(arith.cmpi(kind, self.value, other.value))
 
-    def __add__(self, other: "Lanes | Number") -> "Lanes":
+    def __add__(self, other: "Lanes | Scalar") -> "Lanes":
         return self._binary(arith.addf, arith.addi, other)
 
-    def __radd__(self, other: Number) -> "Lanes":
+    def __radd__(self, other: Scalar) -> "Lanes":
         return self._binary(arith.addf, arith.addi, other)
 
-    def __sub__(self, other: "Lanes | Number") -> "Lanes":
+    def __sub__(self, other: "Lanes | Scalar") -> "Lanes":
         return self._binary(arith.subf, arith.subi, other)
 
-    def __rsub__(self, other: Number) -> "Lanes":
+    def __rsub__(self, other: Scalar) -> "Lanes":
         return self._binary(arith.subf, arith.subi, other, swap=True)
 
-    def __mul__(self, other: "Lanes | Number") -> "Lanes":
+    def __mul__(self, other: "Lanes | Scalar") -> "Lanes":
         return self._binary(arith.mulf, arith.muli, other)
 
-    def __rmul__(self, other: Number) -> "Lanes":
+    def __rmul__(self, other: Scalar) -> "Lanes":
         return self._binary(arith.mulf, arith.muli, other)
 
-    def __truediv__(self, other: "Lanes | Number") -> "Lanes":
+    def __truediv__(self, other: "Lanes | Scalar") -> "Lanes":
         return self._binary(arith.divf, None, other)
 
-    def __rtruediv__(self, other: Number) -> "Lanes":
+    def __rtruediv__(self, other: Scalar) -> "Lanes":
         return self._binary(arith.divf, None, other, swap=True)
 
     def __neg__(self) -> "Lanes":
         return self.wrap(arith.negf(self.value))
 
-    def __and__(self, other: "Lanes | Number") -> "Lanes":
+    def __and__(self, other: "Lanes | Scalar") -> "Lanes":
         return self._binary(None, arith.andi, other)
 
-    def __or__(self, other: "Lanes | Number") -> "Lanes":
+    def __or__(self, other: "Lanes | Scalar") -> "Lanes":
         return self._binary(None, arith.ori, other)
 
-    def __xor__(self, other: "Lanes | Number") -> "Lanes":
+    def __xor__(self, other: "Lanes | Scalar") -> "Lanes":
         return self._binary(None, arith.xori, other)
 
-    def __lshift__(self, other: "Lanes | Number") -> "Lanes":
+    def __lshift__(self, other: "Lanes | Scalar") -> "Lanes":
         return self._binary(None, arith.shli, other)
 
-    def __rshift__(self, other: "Lanes | Number") -> "Lanes":
-        """Shift of the bits, zeros coming in."""
+    def __rshift__(self, other: "Lanes | Scalar") -> "Lanes":
+        """Logical shift right."""
         return self._binary(None, arith.shrui, other)
 
-    def __lt__(self, other: "Lanes | Number") -> "Lanes":
+    def __lt__(self, other: "Lanes | Scalar") -> "Lanes":
         return self._compare("LT", other)
 
-    def __le__(self, other: "Lanes | Number") -> "Lanes":
+    def __le__(self, other: "Lanes | Scalar") -> "Lanes":
         return self._compare("LE", other)
 
-    def __gt__(self, other: "Lanes | Number") -> "Lanes":
+    def __gt__(self, other: "Lanes | Scalar") -> "Lanes":
         return self._compare("GT", other)
 
-    def __ge__(self, other: "Lanes | Number") -> "Lanes":
+    def __ge__(self, other: "Lanes | Scalar") -> "Lanes":
         return self._compare("GE", other)
 
-    def equals(self, other: "Lanes | Number") -> "Lanes":
+    def equals(self, other: "Lanes | Scalar") -> "Lanes":
         """Lane by lane, i1; false where either is NaN."""
         return self._compare("EQ", other)
 
-    def differs(self, other: "Lanes | Number") -> "Lanes":
+    def differs(self, other: "Lanes | Scalar") -> "Lanes":
         """Lane by lane, i1; false where either is NaN."""
         return self._compare("NE", other)
 
 
 def splat_of(value: ir.Value) -> Any:
-    """The number that all lanes of a constant hold; None if the value is no such constant."""
+    """The value of all lanes of a splat constant; None if this is not one."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.constant":
         return None
@@ -195,7 +195,7 @@ def splat_of(value: ir.Value) -> Any:
 
 
 def _constant(kind: Any, number: Any) -> ir.Value:
-    """The number in every lane of a type; integers may be written with or without a sign."""
+    """A splat constant of a type; integers may be given as signed or unsigned."""
     element = kind.element_type if isinstance(kind, ir.VectorType) else kind
     if isinstance(element, ir.FloatType):
         attribute: ir.Attribute = ir.FloatAttr.get(element, number)
@@ -208,21 +208,21 @@ def _constant(kind: Any, number: Any) -> ir.Value:
     return arith.constant(kind, attribute)
 
 
-def fma(a: Lanes, b: Lanes | Number, c: Lanes | Number) -> Lanes:
+def fma(a: Lanes, b: Lanes | Scalar, c: Lanes | Scalar) -> Lanes:
     """`a * b + c` of floats, rounded once."""
     b = b if isinstance(b, Lanes) else a.like(b)
     c = c if isinstance(c, Lanes) else a.like(c)
     return a.wrap(math.fma(a.value, b.value, c.value))
 
 
-def select(condition: Lanes, yes: Lanes, no: Lanes | Number) -> Lanes:
+def select(condition: Lanes, yes: Lanes, no: Lanes | Scalar) -> Lanes:
     """`yes` where the condition holds, else `no`."""
     no = no if isinstance(no, Lanes) else yes.like(no)
     return yes.wrap(arith.select(condition.value, yes.value, no.value))
 
 
 def clamp(x: Lanes, low: float | None, high: float | None) -> Lanes:
-    """`x` moved into [low, high], one machine instruction a bound; NaN stays."""
+    """`x` clamped to [low, high], one machine instruction per bound; NaN propagates."""
     if low is not None:
         bound = x.like(low)
         x = select(bound > x, bound, x)
@@ -248,7 +248,7 @@ def sqrt(x: Lanes) -> Lanes:
 
 
 def floor(x: Lanes) -> Lanes:
-    """The greatest integer not above."""
+    """The greatest integer not above `x`."""
     return x.wrap(math.floor(x.value))
 
 
@@ -272,7 +272,7 @@ def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
 
 
 def any_lane(condition: Lanes) -> ir.Value:
-    """Whether the i1 `condition` holds in some lane."""
+    """Whether the i1 `condition` holds in any lane."""
     kind = condition.type
     if not isinstance(kind, ir.VectorType):
         return condition.value
@@ -309,7 +309,7 @@ def truth_as_integer(condition: Lanes, like: Lanes) -> Lanes:
 
 
 def has_lanes(kind: ir.Type) -> bool:
-    """Whether a type is a scalar or vector of lanes that there are expansions for."""
+    """Whether a type is a scalar or vector with an element type that has expansions."""
     element = kind.element_type if isinstance(kind, ir.ShapedType) else kind
     if isinstance(kind, ir.ShapedType) and not isinstance(kind, ir.VectorType):
         return False
@@ -317,13 +317,13 @@ def has_lanes(kind: ir.Type) -> bool:
 
 
 def ops_named(module: ir.Module, names: Collection[str]) -> list[ir.Operation]:
-    """The ops of some names, in program order."""
-    found: list[ir.Operation] = []
+    """The ops with one of the names, in program order."""
+    ops: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name in names:
-            found.append(op)
+            ops.append(op)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
-    return found
+    return ops

@@ -1,7 +1,7 @@
 """log(e^a + e^b) of doubles, as a pair of doubles before it is rounded.
 
 The result is the greater operand plus log(1 + e^-|a - b|), which nearly cancel where it is small. A
-pair stands for its unrounded sum, the second part far below the first.
+pair is an unevaluated sum (double-double), its second part much smaller than the first.
 """
 
 import math as pymath
@@ -48,7 +48,7 @@ def expand_logaddexp(a: Lanes, b: Lanes) -> Lanes:
     distance = select(inside | distance.differs(distance), distance, -_FARTHEST)
     high, low = _log_of_one_plus(_exp((distance, select(inside, lost, 0.0))))
     total, lost = two_sum(top, high)
-    # Equal infinities have no distance, and an infinity's error is none.
+    # The difference of equal infinities is 0, and so is the error of an infinity.
     return select(absolute(top) < pymath.inf, total + (lost + low), top)
 
 
@@ -62,8 +62,8 @@ def _multiply(a: Pair, b: Pair) -> Pair:
     return fast_two_sum(product, fma(a[0], b[1], fma(a[1], b[0], lost)))
 
 
-def _constant(x: Lanes, number: tuple[float, float]) -> Pair:
-    return x.like(number[0]), x.like(number[1])
+def _constant(x: Lanes, parts: tuple[float, float]) -> Pair:
+    return x.like(parts[0]), x.like(parts[1])
 
 
 def _fraction(x: Pair) -> tuple[Pair, Power]:

@@ -37,16 +37,16 @@ def split(x: Lanes) -> tuple[Lanes, Lanes]:
     """(e, m), floats, with x = 2^e m and m in [2/3, 4/3), for normal positive x."""
     bits, mantissa = x.mantissa_bits, (1 << x.mantissa_bits) - 1
     two_thirds = _TWO_THIRDS_BITS[x.width]
-    moved = x.bits() + (_ONE_BITS[x.width] - two_thirds)
-    m = ((moved & mantissa) + two_thirds).float_from_bits()
-    # The field under the exponent of 2^bits is an integer in the last place.
+    shifted = x.bits() + (_ONE_BITS[x.width] - two_thirds)
+    m = ((shifted & mantissa) + two_thirds).float_from_bits()
+    # With the exponent of 2^bits, the mantissa field is an integer in units of the last place.
     base = 2.0**bits
-    field = ((moved >> bits) | ((x.exponent_bias + bits) << bits)).float_from_bits()
+    field = ((shifted >> bits) | ((x.exponent_bias + bits) << bits)).float_from_bits()
     return field - (base + x.exponent_bias), m
 
 
 def split_any(x: Lanes) -> tuple[Lanes, Lanes]:
-    """`split` that takes denormal numbers too."""
+    """`split` for subnormal x too."""
     least, scale = 2.0 ** (1 - x.exponent_bias), x.mantissa_bits + 1
     tiny = x < least
     e, m = split(select(tiny, x * 2.0**scale, x))
@@ -97,9 +97,9 @@ def expand_log10(x: Lanes) -> Lanes:
 
 
 def expand_log1p(x: Lanes, low: Lanes | None = None) -> Lanes:
-    """log(1 + x + low) to 1.7 ulp, also where it is small; low is far below x.
+    """log(1 + x + low) to 1.7 ulp, also where it is small; |low| is much less than |x|.
 
-    What rounding the sum lost is a share of it that is added to the logarithm.
+    The rounding error of the sum, divided by the sum, is added to the logarithm.
     """
     u = x + 1.0
     lost = x - (u - 1.0)
@@ -108,8 +108,8 @@ def expand_log1p(x: Lanes, low: Lanes | None = None) -> Lanes:
     bits = x.mantissa_bits
     scale = (m.bits() - (u.bits() - _ONE_BITS[x.width])).float_from_bits()
     f = m - 1.0
-    # A share of 1 + f: the quotient by that, nearly.
+    # Relative to 1 + f: about the quotient by it.
     share = lost * scale * fma(f, f - 1.0, 1.0)
-    # From here on 1 + x is x and the scale may leave the range of exponents.
+    # For greater x, 1 + x is x and the scale may overflow.
     share = select(x < 2.0 ** (bits + 1), share, 0.0)
     return _with_edges(u, copysign(_sum(e, LN2[x.width], log_of_one_plus(f) + share), x))

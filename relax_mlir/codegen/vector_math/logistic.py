@@ -1,14 +1,14 @@
 """Quotients by 1 + e^y: sigmoid and silu.
 
-The denominator is computed as (1 + e^y) / 2^k, so that e^y may lie beyond the range where the
-quotient does not.
+The denominator is computed as (1 + e^y) / 2^k, so that it does not overflow where the quotient is
+in range.
 """
 
 from relax_mlir.codegen.vector_math import avx512
 from relax_mlir.codegen.vector_math.exponential import EXP, LN2, LOG2E, Power, exp_of
 from relax_mlir.codegen.vector_math.lanes import Lanes, clamp, fma, polynomial, select
 
-# Below the first, e^y does not show beside 1; x e^-y is 0 beyond the second, for x = y too.
+# Below the first, 1 + e^y is 1; above the second, x e^-y is 0, for x = y too.
 _RANGE = {32: (-30.0, 112.0), 64: (-60.0, 756.0)}
 _SCALE = {32: 40, 64: 72}
 
@@ -32,7 +32,7 @@ def expand_silu(x: Lanes) -> Lanes:
 
 
 def divided(x: Lanes, inside: Lanes, power: Power) -> Lanes:
-    """x / (1 + e^y), `inside` being x moved into an interval at whose upper end that is x."""
+    """x / (1 + e^y); `inside` is x clamped to an interval above which the result is x."""
     scale = _SCALE[x.width]
     quotient = (inside / power.plus_one(-scale)) * 2.0**-scale
     return select(x > inside, x, quotient)
@@ -45,7 +45,7 @@ def _silu_by_scaling(x: Lanes, high: float) -> Lanes:
     """
     inside = clamp(x, None, high)
     bits, scale = x.mantissa_bits, _SCALE[x.width]
-    # With the bias added an integer becomes an exponent field; 2^n may be below the normal range.
+    # Integer plus bias is the exponent field; 2^n may be below the normal range.
     shift = 1.5 * 2.0**bits + x.exponent_bias + scale
     shifted = fma(inside, LOG2E[x.width], shift)
     n = shifted - shift
@@ -53,6 +53,6 @@ def _silu_by_scaling(x: Lanes, high: float) -> Lanes:
     r = fma(n, rest, fma(n, first, -inside))
     fraction = fma(r * r, polynomial(r, EXP[x.width]), r)
     scaled = (shifted.bits() << bits).float_from_bits()
-    # As in `Power.plus_one`, what is rounded first is small where it matters.
+    # As in `Power.plus_one`, the first rounding is of a small term where it matters.
     divisor = fma(scaled, 2.0**-scale, fraction) + 1.0
     return avx512.scale(x / divisor, n)

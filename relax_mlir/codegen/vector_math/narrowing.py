@@ -1,10 +1,10 @@
-"""Conversions to half precision that round once, where machines go by way of singles.
+"""Conversions to half precision that round once, where machines convert through f32.
 
     arith.truncf %x : f64 to bf16       f64 -> f32, rounded to odd -> bf16
     arith.sitofp %n : i64 to bf16       i64 -> f64, rounded to odd -> f32, rounded to odd -> bf16
 
-A number that is rounded to odd says by its last bit that something was cut off, so that no number
-that was not halfway between two of the narrower type is taken for one that is.
+The last bit of a value that is rounded to odd says that bits were lost, so that it is never taken
+for a tie of the narrower type when it was not one.
 """
 
 from relax_mlir.bindings import arith, ir
@@ -25,7 +25,7 @@ _CUT = 12
 
 
 def round_once(module: ir.Module, cpu: Cpu) -> None:
-    """Replaces a module's conversions of doubles and integers to half precision."""
+    """Replaces a module's conversions of f64 and integers to half precision."""
     for op in ops_named(module, {"arith.truncf", *_FROM_INTEGERS}):
         element = _element(op.results[0].type)
         if not has_lanes(op.results[0].type) or ir.FloatType(element).width != 16:
@@ -44,7 +44,7 @@ def _element(kind: ir.Type) -> ir.Type:
 
 
 def _as_float(name: str, x: Lanes) -> Lanes:
-    """An integer as a single if that holds all of the type's, else as a double rounded to odd."""
+    """An integer as f32 if that is exact for its type, else as f64 rounded to odd."""
     convert = _FROM_INTEGERS[name]
     if x.width <= _EXACT_BITS:
         return x.wrap(convert(x.retyped(ir.F32Type.get()), x.value))
@@ -54,14 +54,14 @@ def _as_float(name: str, x: Lanes) -> Lanes:
 
 
 def _is_long(name: str, x: Lanes) -> Lanes:
-    """Whether an integer has more bits than a double's mantissa."""
+    """Whether an integer has more bits than the mantissa of f64."""
     limit = 1 << _DOUBLE_BITS
-    moved = x + limit if name == "arith.sitofp" else x
-    return (moved >> (_DOUBLE_BITS + (name == "arith.sitofp"))).differs(0)
+    biased = x + limit if name == "arith.sitofp" else x
+    return (biased >> (_DOUBLE_BITS + (name == "arith.sitofp"))).differs(0)
 
 
 def _cut(x: Lanes) -> Lanes:
-    """An integer without its last bits; where one was set, the first of them is."""
+    """Clears the last bits of an integer; sets the first of them if any was set."""
     last = (1 << _CUT) - 1
     lost = truth_as_integer((x & last).differs(0), x)
     return (x & ~last) | (lost << (_CUT - 1))
@@ -72,7 +72,7 @@ def _narrowed(x: Lanes, element: ir.Type) -> Lanes:
 
 
 def _to_odd(x: Lanes) -> Lanes:
-    """A double as a single: itself, or of the two next to it the one whose last bit is set."""
+    """An f64 rounded to odd f32: exact, or the neighbour whose last bit is set."""
     single = x.converted(ir.F32Type.get())
     back = single.converted(x.element)
     bits = single.bits()

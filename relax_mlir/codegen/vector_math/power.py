@@ -26,13 +26,13 @@ _LOG_TAIL = (
     *(0.4, 0.2857142857142678, 0.2222222222273276, 0.18181818108122105, 0.15384621543625834),
     *(0.13333017143282974, 0.11774818685123295, 0.10330566436542538, 0.11598376905650683),
 )
-# Constant exponents whose powers are products: as exact as x^y, and far shorter. Each is rounded.
+# Constant exponents whose powers are products: as accurate as x^y, and far shorter.
 _EXACT_CHAINS = range(-2, 5)
 _ROUGH_CHAINS = range(-8, 9)
 
 
 def _log_in_two(x: Lanes) -> tuple[Lanes, Lanes]:
-    """log x of positive finite doubles as a sum, to about 2^-64."""
+    """log x of positive finite doubles as double-double, to about 2^-64."""
     e, m = split_any(x)
     top, bottom = m - 1.0, m + 1.0
     bottom_lost = m - (bottom - 1.0)
@@ -40,7 +40,7 @@ def _log_in_two(x: Lanes) -> tuple[Lanes, Lanes]:
     s_lost = (fma(-s, bottom, top) - s * bottom_lost) / bottom
     z, z_lost = two_product(s, s)
     z_lost = fma(s + s, s_lost, z_lost)
-    # 2 s + s z (2/3 + z Q(z)): all but Q in two parts.
+    # 2 s + s z (2/3 + z Q(z)): all but Q as double-double.
     series, series_lost = fast_two_sum(x.like(_TWO_THIRDS[0]), z * polynomial(z, _LOG_TAIL))
     series_lost = series_lost + _TWO_THIRDS[1]
     cube, cube_lost = two_product(s, z)
@@ -100,7 +100,7 @@ def expand_fpowi(x: Lanes, n: Lanes) -> Lanes:
 def expand_cbrt(x: Lanes) -> Lanes:
     """Cube root, doubles to 1 ulp: e^(log x / 3) and a step of Newton's method."""
     magnitude = absolute(x)
-    # The residual y^3 - x of the smallest numbers would not be a normal number.
+    # The residual y^3 - x of the smallest x would be subnormal.
     tiny = magnitude < 2.0**-900
     scaled = select(tiny, magnitude * 2.0**180, magnitude)
     y = expand_exp(expand_log(scaled) * (1.0 / 3.0))
@@ -132,7 +132,7 @@ def expand_ipowi(x: Lanes, n: Lanes) -> Lanes:
 
 
 def _chain(x: Lanes, n: float | None, few: range) -> Lanes | None:
-    """x^n by products, if n is a constant and one of a few integers."""
+    """x^n by products, if n is a constant in `few`."""
     if n is None or n not in few:
         return None
     base = 1.0 / x if n < 0 else x

@@ -1,7 +1,7 @@
 """Sine, cosine and tangent.
 
-x = n pi/2 + r. Up to a limit n pi/2 is subtracted in three parts by fused multiply-adds, the first
-step exact; where a lane is beyond it, all lanes take a slower path, right up to the largest number.
+x = n pi/2 + r. Up to a limit, n pi/2 is subtracted in three parts by fused multiply-adds, the first
+step exact (Cody-Waite); if a lane exceeds it, all lanes take a slower path for any x (Payne-Hanek).
 """
 
 from relax_mlir.bindings import arith, ir, memref, scf, vector
@@ -55,7 +55,7 @@ _DIGITS = (
     *(15195689, 19476134, 50255852, 18845021, 2185228, 50622407),
 )
 _TABLE = "rx_two_over_pi"
-# Powers of two that keep the last digits' values normal numbers.
+# A power of two by which the values of the last digits are normal.
 _DIGIT_SCALE = 2.0**600
 # Digits that reach 100 bits below the point for the largest number of the format.
 _DIGITS_NEEDED = {32: 9, 64: 45}
@@ -65,7 +65,7 @@ def expand_sin(x: Lanes) -> Lanes:
     """Sine to 1.5 ulp."""
     r, _, quadrant = _reduce(x)
     result = _on_circle(r, quadrant)
-    # -0 and numbers whose cube vanishes.
+    # -0, and x whose cube underflows.
     return select(x.equals(0.0), x, result)
 
 
@@ -99,7 +99,7 @@ def expand_tan(x: Lanes) -> Lanes:
 
 
 def _sin_cos(r: Lanes) -> tuple[Lanes, Lanes]:
-    """Both, for |r| <= pi/4 and a little."""
+    """sin r and cos r, for |r| up to slightly above pi/4."""
     z = r * r
     sine = fma(r * z, polynomial(z, _SIN[r.width]), r)
     cosine = fma(z, polynomial(z, (-0.5, *_COS[r.width])), 1.0)
@@ -120,7 +120,7 @@ def _reduce(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
     shifted = fma(x, _TWO_OVER_PI[x.width], magic)
     n = shifted - magic
     first, second, third = _HALF_PI[x.width]
-    # The first step is exact, of the second is kept what is lost.
+    # The first step is exact; the rounding error of the second is returned.
     product, product_lost = two_product(n, x.like(second))
     near, lost = two_sum(fma(n, -first, x), -product)
     r, lost = fast_two_sum(near, fma(n, -third, lost - product_lost))
@@ -128,7 +128,7 @@ def _reduce(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
 
 
 def _with_large(x: Lanes, r: Lanes, lost: Lanes, quadrant: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """Puts right the lanes whose number is beyond the limit, if there are any."""
+    """Replaces the results of lanes that exceed the limit, if there are any."""
     large = absolute(x) > _LIMIT[x.width]
     near = r, lost, quadrant
     branch = scf.IfOp(any_lane(large), [part.type for part in near], has_else=True)
@@ -143,14 +143,14 @@ def _with_large(x: Lanes, r: Lanes, lost: Lanes, quadrant: Lanes) -> tuple[Lanes
 
 
 def _modulo_four(x: Lanes) -> Lanes:
-    """What is left of `x` nearest to 0; exact."""
+    """The remainder of `x` by 4 that is nearest to 0; exact."""
     return fma(round_even(x * 0.25), -4.0, x)
 
 
 def _reduce_large(x: Lanes, digits: int) -> tuple[Lanes, Lanes, Lanes]:
     """`_reduce` for large doubles: the products of two halves of x with each digit of 2/pi.
 
-    Every product is exact, whole turns are dropped from each; the sum keeps its rounding errors.
+    Every product is exact and reduced modulo whole turns; the sum is compensated.
     """
     high_mask = -(1 << _DIGIT_BITS)
     high = (x.bits() & high_mask).float_from_bits()
@@ -188,19 +188,19 @@ def _table_type() -> ir.Type:
 
 
 def declare_table(module: ir.Module) -> None:
-    """Adds the digits of 2/pi, which the expansions refer to, to a module that lacks them."""
+    """Adds the table of the digits of 2/pi to a module that does not have it."""
     if _TABLE in ir.SymbolTable(module.operation):
         return
     kind = ir.RankedTensorType.get([len(_DIGITS)], ir.F64Type.get())
-    numbers = [
-        ir.FloatAttr.get(ir.F64Type.get(), digit * 2.0 ** (600 - _DIGIT_BITS * (place + 1)))
-        for place, digit in enumerate(_DIGITS)
+    values = [
+        ir.FloatAttr.get(ir.F64Type.get(), digit * 2.0 ** (600 - _DIGIT_BITS * (index + 1)))
+        for index, digit in enumerate(_DIGITS)
     ]
     with ir.InsertionPoint.at_block_begin(module.body):
         memref.GlobalOp(
             sym_name=_TABLE,
             type_=ir.TypeAttr.get(_table_type()),
             sym_visibility=ir.StringAttr.get("private"),
-            initial_value=ir.DenseElementsAttr.get(numbers, kind),
+            initial_value=ir.DenseElementsAttr.get(values, kind),
             constant=True,
         )
