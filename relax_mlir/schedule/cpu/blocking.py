@@ -162,7 +162,7 @@ class Quantized:
     row: int | None = None
     row_prefetches: bool = False
 
-    def ahead(self, bits: int, is_few: bool) -> Prefetch:
+    def prefetch_for(self, bits: int, is_few: bool) -> Prefetch:
         """The prefetch of weights of `bits` bits, for few rows or for many."""
         if is_few:
             return self.few_8 if bits == 8 else self.few
@@ -225,7 +225,7 @@ class Attention:
     work: int = 0
     pairs: bool = True
 
-    def ahead(self, group: int, width: int) -> Prefetch | None:
+    def prefetch_for(self, group: int, width: int) -> Prefetch | None:
         """The prefetch of keys and values of `width` elements that `group` heads share."""
         return self.keys if max(group, 2) * width >= self.work else None
 

@@ -111,7 +111,7 @@ def _problem(prim_func: PrimFunc, program: Program, cpu: Cpu) -> Problem | None:
         bool(settings["causal"].value),
         tiles or (pairs and reads.pairs),
         tiles,
-        reads.ahead(heads // kv_heads, width),
+        reads.prefetch_for(heads // kv_heads, width),
         cpu.registers,
     )
 

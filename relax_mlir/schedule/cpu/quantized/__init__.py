@@ -1,1 +1,1 @@
-"""Matrix products whose right side is decoded from numbers of few bits."""
+"""Matrix products whose right side is decoded from integers of few bits."""

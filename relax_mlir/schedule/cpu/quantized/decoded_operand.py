@@ -1,8 +1,8 @@
-"""Quantised weights as the right side of products of f32 elements: decoded once for all rows.
+"""Quantised weights as the right side of products of f32 elements, decoded once for all rows.
 
-    room[32 b + 16 half + 4 group + place, column] = scale * (number - zero) + minimum
+    buffer[32 b + 16 half + 4 group + position, column] = scale * (element - zero) + minimum
 
-A panel of the product has the columns of one or several panels of weights.
+A panel of the product has the columns of one or more panels of weights.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from .quantized_panels import Left, Panels
 
 @dataclass(frozen=True)
 class Decoded:
-    """Panels of `columns` columns, of the `panels` that the weights have."""
+    """Panels of `columns` columns; the weights have `panels` panels of their own."""
 
     weights: Panels
     panels: Index
@@ -41,30 +41,30 @@ class Decoded:
     k_unit = BLOCK
 
     def panel(
-        self, batch: Sequence[Index], number: Index, k: Index, depth: Index, room: ir.Value | None
+        self, batch: Sequence[Index], index: Index, k: Index, depth: Index, buffer: ir.Value | None
     ) -> Panel:
         """See `Operand`; `k` and `depth` are multiples of a block."""
-        assert room is not None
-        out = room
-        together, last = self.columns // PANEL, add(self.panels, -1)
+        assert buffer is not None
+        out = buffer
+        count, last = self.columns // PANEL, add(self.panels, -1)
         first, blocks = floor_div(k, BLOCK), floor_div(depth, BLOCK)
 
         def block(b: ir.Value) -> None:
-            for q in range(together):
-                # A last panel of the product may have fewer of the weights'.
-                p = minimum(add(mul(number, together), q), last)
+            for q in range(count):
+                # The last panel of the product may cover fewer panels of weights.
+                p = minimum(add(mul(index, count), q), last)
                 at = add(mul(b, BLOCK * self.columns), q * PANEL)
                 self._decode(p, add(first, b), out, at)
 
         for_range(0, blocks, 1, block)
-        return Panel(room, 0)
+        return Panel(buffer, 0)
 
-    def _decode(self, p: Index, b: Index, room: ir.Value, at: Index) -> None:
-        """Emits a block of a panel of weights, whose first element goes to `at`."""
+    def _decode(self, p: Index, b: Index, buffer: ir.Value, at: Index) -> None:
+        """Decodes a block of a panel of weights; its first element is stored at `at`."""
         self.weights.prefetch(p, b, self.panels, is_few=False)
         for k, vectors in self.weights.floats_of(p, b, self.lanes):
             for v, x in enumerate(vectors):
-                store(x, room, add(at, k * self.columns + v * self.lanes))
+                store(x, buffer, add(at, k * self.columns + v * self.lanes))
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class BlockMatrix(Matrix):
     left: Left | None = None
 
     def load(self, offset: Index, lanes: int, keep: ir.Value | None = None) -> ir.Value:
-        """See `Matrix`; the vector is of one block."""
+        """See `Matrix`; all lanes are in one block."""
         assert self.left is not None
         kind = vector_type(lanes, ir.F32Type.get())
         block = floor_div(add(offset, mul(self.offset, -1)), BLOCK)

@@ -1,14 +1,14 @@
 """Panels of quantised weights times rows of floats.
 
     few rows:  for each group of panels in parallel
-                 for each panel of the group, 16 columns wide
+                 for each panel of the group, of 16 columns
                    for each block of 32 k
-                     rows x 16 sums += left * decoded elements    (all in registers)
+                     rows x 16 sums += left * decoded elements    (in registers)
                    epilogue on the panel's sums
-    else:      the nest of all products, whose panels are decoded for all rows: `decoded_operand`
+    else:      the nest of all products, with panels that `decoded_operand` decodes for all rows
 
-A left side of 8-bit blocks is multiplied as floats here, on machines that have no 8-bit dot
-products; see `quantized_integers` for those that do.
+On machines without 8-bit dot products, a left side of 8-bit blocks is converted to floats here; for
+other machines see `quantized_integers`.
 """
 
 from collections.abc import Sequence
@@ -41,10 +41,10 @@ from relax_mlir.schedule.cpu.product.product import Product
 from relax_mlir.target import Cpu
 
 from .decoded_operand import Decoded, left_matrix
-from .quantized_panels import PLACES, Problem
+from .quantized_panels import POSITIONS, Problem
 
 PREFETCH_ROWS = 4
-"""Rows up to which memory is what a register block waits for."""
+"""Up to so many rows, a register block is bound by memory."""
 
 
 def emit_floats(cpu: Cpu, problem: Problem) -> None:
@@ -58,7 +58,7 @@ def emit_floats(cpu: Cpu, problem: Problem) -> None:
 
 
 def _emit_many(blocking: Blocking, problem: Problem) -> None:
-    """Emits the nest of products, in register blocks as wide as a panel at least."""
+    """Emits the nest of products, in register blocks of at least a panel's columns."""
     right = problem.right
     vectors = max(blocking.vectors, PANEL // blocking.lanes)
     rows = min(blocking.rows, (blocking.registers - 1) // vectors - 1)
@@ -79,14 +79,14 @@ def _emit_many(blocking: Blocking, problem: Problem) -> None:
 
 
 def _emit_few(blocking: Blocking, problem: Problem) -> None:
-    """Emits panels in tasks, for all rows at once."""
+    """Emits tasks of panels, each for all rows at once."""
     panels, rows = problem.panels, problem.rows
     most = problem.right.blocking.few_float_rows
     heights = [1 << i for i in range((most - 1).bit_length() + 1)]
     group = max(1, problem.right.blocking.task_bytes // problem.right.bytes)
 
-    def task(number: ir.Value) -> None:
-        first = mul(number, group)
+    def emit_task(task: ir.Value) -> None:
+        first = mul(task, group)
         last = minimum(add(first, group), panels)
         with scratch(heights[-1] * PANEL, ir.F32Type.get()) as sums:
 
@@ -98,12 +98,12 @@ def _emit_few(blocking: Blocking, problem: Problem) -> None:
 
             for_range(first, last, 1, panel)
 
-    parallel_range(ceil_div(panels, group), 1, task)
+    parallel_range(ceil_div(panels, group), 1, emit_task)
 
 
 @dataclass(frozen=True)
 class _RegisterBlock:
-    """The rows times panel p, added up in registers, then put into `sums`."""
+    """The rows times panel p, accumulated in registers, then stored to `sums`."""
 
     lanes: int
     problem: Problem
@@ -121,9 +121,10 @@ class _RegisterBlock:
         rows = [mul(minimum(r, last), right.blocks) for r in range(height)]
 
         def step(b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
-            prefetches = right.scheme.bits < 8 or right.ahead(is_few=True).always
+            prefetches = right.scheme.bits < 8 or right.prefetch_for(is_few=True).always
             if prefetches and height <= PREFETCH_ROWS:
-                # Narrow weights come in several slow streams, which the machine notices late.
+                # Weights of few bits are several slow streams, which hardware prefetchers notice
+                # late.
                 right.prefetch(self.p, b, self.problem.panels, is_few=True)
             return self._block([add(row, b) for row in rows], b, totals)
 
@@ -137,13 +138,13 @@ class _RegisterBlock:
         self, blocks: Sequence[Index], b: ir.Value, totals: Sequence[ir.Value]
     ) -> list[ir.Value]:
         """One block: decoded to f32 elements, then multiply-adds."""
-        # Sums of the places of a group apart: one row alone would wait for its own additions.
+        # An accumulator for each position: a single row would be bound by the latency of additions.
         zero = splat(0.0, self.lanes, ir.F32Type.get())
-        parts = [list(totals), *([zero] * len(totals) for _ in range(PLACES - 1))]
+        parts = [list(totals), *([zero] * len(totals) for _ in range(POSITIONS - 1))]
         for k, weights in self.problem.right.floats_of(self.p, b, self.lanes):
-            own = parts[k % PLACES]
+            own = parts[k % POSITIONS]
             for r, block in enumerate(blocks):
-                x = broadcast(self.problem.left.number(block, k), self.lanes)
+                x = broadcast(self.problem.left.element(block, k), self.lanes)
                 for n, w in enumerate(weights, r * self.vectors):
                     own[n] = vector.fma(w, x, own[n])
         pairs = [map(arith.addf, parts[0], parts[1]), map(arith.addf, parts[2], parts[3])]

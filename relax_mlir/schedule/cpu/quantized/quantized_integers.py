@@ -1,4 +1,4 @@
-"""The kernel for panels of quantised numbers times rows of 8-bit numbers: products in integers.
+"""The kernel for quantised panels times rows of 8-bit elements, in integer dot products.
 
     for each batch: a block of rows of either half
       left side: copy to [block of rows][block of 32 k][row][32], scales, corrections    in parallel
@@ -6,15 +6,13 @@
         for each stretch of k, panel of the group, block of 32 k
           decode the block: 8 registers                                     (once for all rows)
           for each row
-            sums = dot products of the row's 32 numbers with the registers  (32-bit integers)
+            sums = dot products of the row's 32 elements with the registers (32-bit integers)
             totals[row, panel] += scales * sums + ...                       (in the L1 cache)
         epilogue on the totals of the group
 
-Weights are read once for a block of rows, in order, whatever its height: a height that no tile
-fits costs nothing. The machine wants unsigned weights, so they are moved up by a constant z where
-they are not: the sums of a block then start at -z * sum(left of the block). What else is not a
-product of two whole numbers is a product of two sums of a block: offsets of the rows times sums of
-the weights, minima of the weights times sums of the rows.
+Weights are read once for each block of rows, in order. Instructions that need unsigned weights get
+them biased by a constant z; the sums of a block then start at -z * sum(left of the block). Offsets
+of the rows add offset * sum(weights), minima of the weights add minimum * sum(row).
 """
 
 from contextlib import ExitStack
@@ -51,17 +49,17 @@ from relax_mlir.schedule.build.loops import (
 from relax_mlir.schedule.cpu.blocking import Quantized
 from relax_mlir.schedule.cpu.isa.dot import Dot, even_and_odd
 
-from .quantized_panels import CopiedRows, Copy, Problem
+from .quantized_panels import PackedLeft, PackedRows, Problem
 from .quantized_row import RowReading, emit_quantized_row
 from .quantized_tiles import TiledRows, copied_rows, scaled_rows, tiled_rows
-from .quantized_weights import Arithmetic, Weights, WideWeights
+from .quantized_weights import Arithmetic, Weights, WidenedWeights
 
 EVEN = 2
-"""Rows of blocks and parts are a multiple of it, so that they may be multiplied together."""
+"""Blocks of rows and parts are rounded up to a multiple of it, for register blocks of rows."""
 
 
 def emit_integers(dot: Dot, problem: Problem, in_tiles: bool) -> None:
-    """Emits the whole loop nest at the insertion point; more than a few rows maybe `in_tiles`."""
+    """Emits the loop nest at the insertion point; with `in_tiles`, many rows use tile registers."""
     blocking = problem.right.blocking
     at_once = blocking.panels if dot.lanes == PANEL else 1
     split = _Split.of(problem, in_tiles, at_once)
@@ -71,13 +69,12 @@ def emit_integers(dot: Dot, problem: Problem, in_tiles: bool) -> None:
 
 @dataclass(frozen=True)
 class _Split:
-    """Sizes that are chosen when the kernel runs.
+    """Sizes that are computed when the kernel runs.
 
-    Rows are one part, or two of about `half` rows, which threads share as they share the rows of
-    other kernels: what a core wrote is what it reads. `height` rows are a block of rows, `pitch`
-    is how many its copy has room for. `group` panels are a task, whose rows of totals are `stride`
-    numbers apart. Both are odd, in rows and in panels, since distances of powers of two share few
-    places of a cache.
+    Rows are one part, or two of about `half` rows; threads divide them as other kernels divide
+    rows, so that a core reads what it wrote. A block of rows has `height` rows, its copy `pitch`. A
+    task has `group` panels, and rows of totals that are `stride` elements apart. Pitch and stride
+    are odd multiples, of rows and of panels: powers of two would map to few cache sets.
     """
 
     parts: Index
@@ -90,7 +87,7 @@ class _Split:
 
     @staticmethod
     def of(problem: Problem, in_tiles: bool, at_once: int) -> "_Split":
-        """Blocks of rows of equal height, and enough tasks, of panels that go together."""
+        """Blocks of rows of equal height, and enough tasks of whole groups of panels."""
         rows, panels, sizes = problem.rows, problem.panels, problem.right.blocking
         parts: Index = 1
         if not in_tiles:
@@ -108,7 +105,7 @@ class _Split:
         pitch = _odd(copied_rows(height)) if in_tiles else _odd(height)
         stride = _odd(group)
         if at_once > 1:
-            # So many rows and panels fill the registers: a known stride needs none.
+            # Rows and panels fill the registers; a constant stride needs none.
             if isinstance(panels, int):
                 limit = min(limit, -(-(2 * panels // sizes.tasks) // at_once) * at_once)
                 worthwhile = min(worthwhile, panels)
@@ -117,7 +114,7 @@ class _Split:
 
     @property
     def groups(self) -> Index:
-        """Groups that hold the panels."""
+        """Groups of panels."""
         return ceil_div(self.panels, self.group)
 
 
@@ -136,11 +133,11 @@ class _Kernel:
     in_tiles: bool
     panels_at_once: int
     row: RowReading | None
-    """How a single row reads weights, unless it is multiplied as a few rows are."""
+    """How a single row reads weights; None if it is treated as few rows."""
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """What multiplies."""
+        """How blocks are multiplied."""
         return Arithmetic(self.dot, self.problem)
 
     @property
@@ -150,22 +147,22 @@ class _Kernel:
 
     @property
     def scheme(self) -> Scheme:
-        """What the weights are."""
+        """The scheme of the weights."""
         return self.arithmetic.scheme
 
     @property
     def few_rows(self) -> int:
-        """Rows up to which there is a tile for each number."""
+        """Up to so many rows, each count of rows has a register block."""
         return self.blocking.few_rows * self.dot.lanes // PANEL
 
     @property
-    def moved_by(self) -> int:
-        """By how much the weights that are multiplied are above those that are meant."""
-        return self.arithmetic.moved_by
+    def bias(self) -> int:
+        """See `Arithmetic`."""
+        return self.arithmetic.bias
 
     @property
     def rows_at_once(self) -> tuple[int, ...]:
-        """How many of many rows are multiplied together."""
+        """Heights of the register blocks of many rows."""
         return self.blocking.rows if self.dot.lanes == PANEL else self.blocking.rows_narrow
 
     def emit(self) -> None:
@@ -177,15 +174,15 @@ class _Kernel:
             values = stack.enter_context(scratch(mul(count, BLOCK), i8))
             factors = stack.enter_context(scratch(count, f32))
             corrections = None
-            if self.moved_by or self.scheme.has_minimum:
-                element = i32 if self.moved_by else f32
+            if self.bias or self.scheme.has_minimum:
+                element = i32 if self.bias else f32
                 corrections = stack.enter_context(scratch(mul(count, self.scheme.scales), element))
             has_offset = self.problem.left.offset is not None
             offsets = stack.enter_context(scratch(count, f32)) if has_offset else None
-            wide = None
+            widened = None
             if self.arithmetic.widens:
-                wide = stack.enter_context(scratch(mul(count, BLOCK), _integer(16)))
-            copy = Copy(values, factors, corrections, offsets, wide)
+                widened = stack.enter_context(scratch(mul(count, BLOCK), _integer(16)))
+            copy = PackedLeft(values, factors, corrections, offsets, widened)
 
             def some(begin: ir.Value) -> None:
                 self._copy_left(copy, begin)
@@ -203,13 +200,13 @@ class _Kernel:
                 if_else(less(self.few_rows, rows), lambda: self._clear_factors(copy))
             for_range(0, minimum(rows, split.half), split.height, some)
 
-    def _tasks(self, copy: Copy, begin: Index) -> None:
+    def _tasks(self, copy: PackedLeft, begin: Index) -> None:
         """Emits groups of panels times a block of rows of each part, in parallel."""
         tasks = mul(self.split.parts, self.split.groups)
         parallel_range(tasks, 1, lambda task: self._task(copy, begin, task))
 
-    def _clear_factors(self, copy: Copy) -> None:
-        """Sets factors to zero that tiles scale by though the left side has no such rows."""
+    def _clear_factors(self, copy: PackedLeft) -> None:
+        """Clears the factors of rows that tiles have in addition to those of the left side."""
         split, scales = self.split, self.scheme.scales
         buffers = [(copy.factors, 1), (copy.offsets, 1), (copy.corrections, scales)]
 
@@ -234,8 +231,8 @@ class _Kernel:
         end = minimum(mul(add(part, 1), split.half), self.problem.rows)
         return first, minimum(sub(maximum(end, first), first), split.height)
 
-    def _copy_left(self, copy: Copy, begin: Index) -> None:
-        """Emits the copy of rows of the left side, and what follows from the sums of blocks."""
+    def _copy_left(self, copy: PackedLeft, begin: Index) -> None:
+        """Packs rows of the left side, and computes the corrections of their blocks."""
         split, blocks = self.split, self.problem.right.blocks
         left, scales = self.problem.left, self.scheme.scales
         tasks = ceil_div(split.height, self.blocking.copied_rows)
@@ -245,60 +242,62 @@ class _Kernel:
 
             def block(b: ir.Value) -> None:
                 source = add(mul(add(first, r), blocks), b)
-                cpu = add(own, mul(b, split.pitch))
-                numbers = load(left.values.base, left.at(source, 0), BLOCK)
-                store(numbers, copy.values, mul(cpu, BLOCK))
-                if copy.wide is not None:
-                    for n, wide in enumerate(even_and_odd(numbers)):
-                        store(wide, copy.wide, add(mul(cpu, BLOCK), n * BLOCK // 2))
+                target = add(own, mul(b, split.pitch))
+                elements = load(left.values.base, left.at(source, 0), BLOCK)
+                store(elements, copy.values, mul(target, BLOCK))
+                if copy.widened is not None:
+                    for n, widened in enumerate(even_and_odd(elements)):
+                        store(widened, copy.widened, add(mul(target, BLOCK), n * BLOCK // 2))
                 factor = left.factor(source)
-                memref.store(factor, copy.factors, [value(cpu)])
+                memref.store(factor, copy.factors, [value(target)])
                 offset = None
                 if copy.offsets is not None:
                     offset = left.offset_of(source)
-                    memref.store(offset, copy.offsets, [value(cpu)])
+                    memref.store(offset, copy.offsets, [value(target)])
                 if copy.corrections is not None:
                     for scale in range(scales):
-                        found = self._correction(numbers, scale, factor, offset)
-                        at = value(add(mul(cpu, scales), scale))
-                        memref.store(found, copy.corrections, [at])
+                        correction = self._correction(elements, scale, factor, offset)
+                        at = value(add(mul(target, scales), scale))
+                        memref.store(correction, copy.corrections, [at])
 
             for_range(0, blocks, 1, block)
 
-        def task(number: ir.Value) -> None:
-            part = floor_div(number, tasks)
+        def emit_task(task: ir.Value) -> None:
+            part = floor_div(task, tasks)
             first, count = self._rows(part, begin)
-            r = mul(mod(number, tasks), self.blocking.copied_rows)
+            r = mul(mod(task, tasks), self.blocking.copied_rows)
             end = minimum(add(r, self.blocking.copied_rows), count)
             for_range(r, end, 1, lambda r: row(part, first, r))
 
-        parallel_range(mul(split.parts, tasks), max(1, self.blocking.copied_blocks // blocks), task)
+        parallel_range(
+            mul(split.parts, tasks), max(1, self.blocking.copied_blocks // blocks), emit_task
+        )
 
     def _correction(
-        self, numbers: ir.Value, part: int, factor: ir.Value, offset: ir.Value | None
+        self, elements: ir.Value, part: int, factor: ir.Value, offset: ir.Value | None
     ) -> ir.Value:
-        """What follows from the sum of one part of a block's numbers."""
+        """The correction for one part of a block's elements, from their sum."""
         i32, size = _integer(32), BLOCK // self.scheme.scales
         if size < BLOCK:
-            numbers = vector.extract_strided_slice(
-                vector_type(size, _integer(8)), numbers, [part * size], [size], [1]
+            elements = vector.extract_strided_slice(
+                vector_type(size, _integer(8)), elements, [part * size], [size], [1]
             )
-        wide = arith.extsi(vector_type(size, i32), numbers)
-        total = vector.reduction(i32, vector.CombiningKind.ADD, wide)
-        if self.moved_by:
-            return arith.muli(total, arith.constant(i32, -self.moved_by))
+        widened = arith.extsi(vector_type(size, i32), elements)
+        total = vector.reduction(i32, vector.CombiningKind.ADD, widened)
+        if self.bias:
+            return arith.muli(total, arith.constant(i32, -self.bias))
         f32 = ir.F32Type.get()
         total = arith.mulf(arith.sitofp(f32, total), factor)
         if offset is None:
             return total
         return arith.addf(total, arith.mulf(offset, arith.constant(f32, float(size))))
 
-    def _task(self, copy: Copy, begin: Index, number: ir.Value) -> None:
-        """Emits one block of rows of a batch times one group of panels."""
+    def _task(self, copy: PackedLeft, begin: Index, task: ir.Value) -> None:
+        """Emits a block of rows times a group of panels."""
         split, problem = self.split, self.problem
-        part = floor_div(number, split.groups)
+        part = floor_div(task, split.groups)
         row, rows = self._rows(part, begin)
-        first = mul(mod(number, split.groups), split.group)
+        first = mul(mod(task, split.groups), split.group)
         count = minimum(sub(split.panels, first), split.group)
         left = mul(part, split.pitch, problem.right.blocks)
 
@@ -315,14 +314,14 @@ class _Kernel:
 
 @dataclass(frozen=True)
 class _Task:
-    """`rows` rows from `row` on times `count` panels from `first` on, added up in `totals`.
+    """`rows` rows from `row` on times `count` panels from `first` on, accumulated in `totals`.
 
-    The copy of the rows begins at block `left` of `copy`. Element (r, c) of the totals is at
+    The copy of the rows begins at index `left` of `copy`. Element (r, c) of the totals is at
     `totals[r * stride + c]`.
     """
 
     kernel: _Kernel
-    copy: Copy
+    copy: PackedLeft
     left: Index
     row: Index
     rows: Index
@@ -331,37 +330,37 @@ class _Task:
     totals: ir.Value
 
     def emit(self) -> None:
-        """Emits loops for a few rows, of which there is a tile for each number, and for more."""
+        """Emits a loop for each count of few rows, and one for more."""
         least = 1 if self.kernel.row is None else 2
         least_fitting(
             self.rows, range(least, self.kernel.few_rows + 1), self._emit_few, self._emit_more
         )
 
     def _emit_more(self) -> None:
-        """Emits rows of which there is no tile for each number."""
+        """Emits many rows."""
         if self.kernel.in_tiles:
             self._emit_in_tiles()
         else:
             self._emit_many()
 
     def _emit_few(self, rows: int) -> None:
-        """Panel after panel, with totals in registers."""
+        """Emits the loop over panels, with totals in registers."""
         lanes, blocks = self.kernel.dot.lanes, self.kernel.problem.right.blocks
         vectors = PANEL // lanes
 
         def panel(j: ir.Value) -> None:
             def block(b: ir.Value, *totals: ir.Value) -> list[ir.Value]:
-                # Narrow numbers come in several slow streams, which the machine notices late; of
-                # more rows it stops reading ahead, since multiplying takes so long.
-                always = self.kernel.problem.right.ahead(is_few=True).always
+                # Elements of few bits are several slow streams, which hardware prefetchers notice
+                # late; with more rows, they stop, since loads are far apart in time.
+                always = self.kernel.problem.right.prefetch_for(is_few=True).always
                 if self.kernel.scheme.bits < 8 or rows > 1 or always:
                     self._prefetch(j, b, is_few=True)
                 arithmetic, p = self.kernel.arithmetic, add(self.first, j)
-                if vectors > 1:  # too many to be held
-                    weights = Weights.passing(arithmetic, [p], b)
+                if vectors > 1:  # a block does not fit the registers
+                    weights = Weights.on_the_fly(arithmetic, [p], b)
                 else:
-                    weights = Weights.held(arithmetic, [p], b)
-                return weights.multiply(self._copied(self._place(b)), totals)
+                    weights = Weights.decoded(arithmetic, [p], b)
+                return weights.multiply(self._rows_at(self._index_of(b)), totals)
 
             zero = splat(0.0, lanes, ir.F32Type.get())
             totals = for_range(0, blocks, 1, block, [zero] * (rows * vectors))
@@ -372,7 +371,7 @@ class _Task:
         for_range(0, self.count, 1, panel)
 
     def _emit_in_tiles(self) -> None:
-        """Panel after panel, 16 rows after 16 rows."""
+        """Emits the loops over panels and tiles of 16 rows."""
         kernel, split = self.kernel, self.kernel.split
         TiledRows(
             kernel.dot, kernel.problem, self.copy, split.pitch, self.left, self.rows, self.first,
@@ -380,7 +379,7 @@ class _Task:
         ).emit()  # fmt: skip
 
     def _emit_many(self) -> None:
-        """Stretch of k after stretch, panel after panel, block after block, then the rows."""
+        """Emits the loops over stretches of k, panels, blocks and rows."""
         lanes, blocks = self.kernel.dot.lanes, self.kernel.problem.right.blocks
         zero = splat(0.0, lanes, ir.F32Type.get())
         size = mul(self.rows, self.kernel.split.stride)
@@ -394,10 +393,10 @@ class _Task:
 
             def panels(j: ir.Value, count: int) -> None:
                 with ExitStack() as stack:
-                    room = None
+                    buffer = None
                     if self.kernel.arithmetic.widens:
-                        room = stack.enter_context(scratch(WideWeights.STORED, _integer(16)))
-                    for_range(begin, end, 1, lambda b: self._block(j, count, b, room))
+                        buffer = stack.enter_context(scratch(WidenedWeights.SIZE, _integer(16)))
+                    for_range(begin, end, 1, lambda b: self._block(j, count, b, buffer))
 
             first: Index = 0
             for count in sorted({self.kernel.panels_at_once, 1}, reverse=True):
@@ -410,26 +409,26 @@ class _Task:
         else:
             for_range(0, blocks, length, stretch)
 
-    def _block(self, j: Index, panels: int, b: Index, room: ir.Value | None) -> None:
-        """One block of some panels from j on times all rows, wide where there is `room`."""
-        numbers = [add(j, n) for n in range(panels)]
-        for number in numbers:
-            self._prefetch(number, b, is_few=False)
-            self._prefetch_outputs(number, b)
+    def _block(self, j: Index, panels: int, b: Index, buffer: ir.Value | None) -> None:
+        """Emits a block of `panels` panels times all rows, widened to `buffer` if given."""
+        indices = [add(j, n) for n in range(panels)]
+        for index in indices:
+            self._prefetch(index, b, is_few=False)
+            self._prefetch_outputs(index, b)
         arithmetic = self.kernel.arithmetic
-        panels_of = [add(self.first, number) for number in numbers]
-        weights = Weights.held(arithmetic, panels_of, b)
-        if room is not None:
-            weights = WideWeights.stored(weights, room)
+        panels_of = [add(self.first, index) for index in indices]
+        weights = Weights.decoded(arithmetic, panels_of, b)
+        if buffer is not None:
+            weights = WidenedWeights.stored(weights, buffer)
         lanes = self.kernel.dot.lanes
-        vectors = [(number, v) for number in numbers for v in range(PANEL // lanes)]
+        vectors = [(index, v) for index in indices for v in range(PANEL // lanes)]
 
         def some(i: Index, count: int) -> None:
             at = [self._total(add(i, r), *vector) for r in range(count) for vector in vectors]
             totals = [load(self.totals, n, lanes) for n in at]
-            copied = self._copied(add(self._place(b), i))
+            copied = self._rows_at(add(self._index_of(b), i))
             if self.kernel.blocking.separate_addresses:
-                copied = copied.addressed()
+                copied = copied.with_addresses()
             totals = weights.multiply(copied, totals)
             for total, n in zip(totals, at, strict=True):
                 store(total, self.totals, n)
@@ -441,12 +440,12 @@ class _Task:
             begin = end
 
     def _prefetch(self, j: Index, b: Index, is_few: bool) -> None:
-        """Asks for weights further on."""
+        """Prefetches weights."""
         right, panels = self.kernel.problem.right, self.kernel.split.panels
         right.prefetch(add(self.first, j), b, panels, is_few)
 
     def _prefetch_outputs(self, j: Index, b: Index) -> None:
-        """Asks for the lines that the epilogue will store to, a share of them with each block."""
+        """Prefetches the lines that the epilogue stores to, a share of them with each block."""
         problem = self.kernel.problem
         share = floor_div(add(self.rows, problem.right.blocks // 2), problem.right.blocks)
         begin = minimum(mul(b, share), self.rows)
@@ -460,16 +459,16 @@ class _Task:
 
         for_range(begin, end, 1, line)
 
-    def _place(self, b: Index) -> Index:
-        """Where block b of the first row is in the copy of the left side."""
+    def _index_of(self, b: Index) -> Index:
+        """The index of block b of the first row in the copy of the left side."""
         return add(self.left, mul(b, self.kernel.split.pitch))
 
-    def _copied(self, place: Index) -> CopiedRows:
-        """The rows of a block from a place of the copy on."""
-        return CopiedRows(self.copy, place, self.kernel.scheme.scales)
+    def _rows_at(self, index: Index) -> PackedRows:
+        """The rows from an index of the copy on."""
+        return PackedRows(self.copy, index, self.kernel.scheme.scales)
 
     def _total(self, r: Index, j: Index, v: int) -> Index:
-        """Where the totals of a row and a vector of a panel are."""
+        """The offset of the totals of a row and a vector of a panel."""
         return add(mul(r, self.kernel.split.stride), mul(j, PANEL), v * self.kernel.dot.lanes)
 
 

@@ -1,13 +1,13 @@
 """The rule for products with a quantised matrix, which is decoded inside of the contraction.
 
-    %c = linalg.generic over (m.., p, r, b, half, group, place)
-           total + left * (scale * (number(data, half) - zero) + minimum)    ->   quantized_floats
+    %c = linalg.generic over (m.., p, r, b, half, group, position)
+           total + left * (scale * (element(data, half) - zero) + minimum)   ->   quantized_floats
     %o = linalg.generic (elementwise) %c, %residual                               + epilogue
 
-The left side is f32, or 8-bit blocks: number * scale, plus an offset maybe.
+The left side is f32, or 8-bit blocks: element * scale, or element * scale + offset.
 
 Needs: the decoding fused into the contraction (`relax-fuse-tir`). Leaves: a scheduled kernel, or
-the function as it was.
+the function unchanged.
 """
 
 from relax_mlir.dialects.graph.quantized import PANEL
@@ -31,25 +31,25 @@ from .quantized_panels import Left, Panels, Problem
 def schedule(kernel: PrimFunc, cpu: Cpu, fuse: bool) -> bool:
     """Rewrites a tensor program that multiplies with a quantised matrix into a kernel over memrefs.
 
-    Returns False, and leaves the function alone, if it is of another kind.
+    Returns False, and leaves the function unchanged, if the program is another one.
     """
-    return rewrite(kernel, vectors_of(cpu), find_decoded, lambda k, found: _emit(k, cpu, found))
+    return rewrite(kernel, vectors_of(cpu), find_decoded, lambda k, product: _emit(k, cpu, product))
 
 
-def _emit(kernel: Kernel, cpu: Cpu, found: QuantizedProduct) -> None:
+def _emit(kernel: Kernel, cpu: Cpu, product: QuantizedProduct) -> None:
     """Emits the body of the scheduled function."""
     prepare_program(kernel)
-    stage = found.stage
+    stage = product.stage
     shape = [kernel.extent(stage, loop) for loop in range(len(stage.extents))]
-    left = Left(*map(kernel.memory, found.left))
-    parts = {name: kernel.memory(tensor).base for name, tensor in found.right.items()}
-    right = Panels(found.scheme, found.blocks, parts, cpu)
-    epilogue = epilogue_of(kernel, Blocking.of(cpu), [found], shape)
-    columns = sliced_columns(kernel, [found], shape)
-    rows = mul(1, *(shape[loop] for loop in found.rows))
+    left = Left(*map(kernel.memory, product.left))
+    parts = {name: kernel.memory(tensor).base for name, tensor in product.right.items()}
+    right = Panels(product.scheme, product.blocks, parts, cpu)
+    epilogue = epilogue_of(kernel, Blocking.of(cpu), [product], shape)
+    columns = sliced_columns(kernel, [product], shape)
+    rows = mul(1, *(shape[loop] for loop in product.rows))
     outputs = [kernel.memory(result) for result in epilogue.outputs]
     problem = Problem(rows, columns, left, right, epilogue, outputs)
-    dot = Dot.of(cpu) if len(found.left) > 1 else None
+    dot = Dot.of(cpu) if len(product.left) > 1 else None
     if dot is None:
         emit_floats(cpu, problem)
     else:

@@ -1,12 +1,12 @@
-"""One row of 8-bit numbers times quantised panels, maybe read from several places in turn.
+"""One row of 8-bit elements times quantised panels, read in one or more interleaved streams.
 
-    for each number i below a third of the panels, in parallel            (with three places)
+    for each i below a third of the panels, in parallel                  (with three streams)
       for each block of 32 k
         for each 4 k of the block, for each third of the panels: its panel i
-          decode, multiply and add up                     (see `quantized_weights`, in registers)
+          decode, multiply and accumulate             (see `quantized_weights`, in registers)
       the epilogue of each of the panels
 
-See `packed_row` for why that is.
+See `packed_row` for the reason.
 """
 
 from dataclasses import dataclass
@@ -27,27 +27,27 @@ from relax_mlir.schedule.build.loops import (
 from relax_mlir.schedule.cpu.blocking import Quantized
 from relax_mlir.schedule.cpu.product.packed_row import Streams, each_stream
 
-from .quantized_panels import CopiedRows, Copy
+from .quantized_panels import PackedLeft, PackedRows
 from .quantized_weights import Arithmetic, Weights
 
 
 @dataclass(frozen=True)
 class RowReading:
-    """How many panels are read in turn, and whether weights are prefetched from each."""
+    """How many panels are read in turn, one from each stream, and whether they are prefetched."""
 
     panels: int
     prefetches: bool = False
 
     @staticmethod
     def of(blocking: Quantized, bits: int) -> "RowReading | None":
-        """For weights of so many bits; None where one row is multiplied as a few rows are."""
+        """For weights of `bits` bits; None if one row is treated as few rows."""
         panels = blocking.row_8 if bits == 8 else blocking.row
         if panels is None:
             return None
         return RowReading(panels, blocking.row_prefetches and bits < 8)
 
 
-def emit_quantized_row(arithmetic: Arithmetic, copy: Copy, reading: RowReading) -> None:
+def emit_quantized_row(arithmetic: Arithmetic, copy: PackedLeft, reading: RowReading) -> None:
     """Emits the loop over panels at the insertion point; the copy is of one row."""
     problem = arithmetic.problem
     grain = max(1, problem.right.blocking.task_bytes // (reading.panels * problem.right.bytes))
@@ -63,12 +63,12 @@ class _Row:
     """The row times some panels."""
 
     arithmetic: Arithmetic
-    copy: Copy
+    copy: PackedLeft
     reading: RowReading
     panels: Streams
 
     def emit(self) -> None:
-        """Emits the totals, and what is done with them."""
+        """Emits the totals and the epilogue."""
         problem, lanes, panels = self.arithmetic.problem, self.arithmetic.dot.lanes, self.panels
         with scratch(panels.count * PANEL, ir.F32Type.get()) as totals:
             for n, total in enumerate(self._totals()):
@@ -90,8 +90,8 @@ class _Row:
             if self.reading.prefetches:
                 for panel in self.panels:
                     right.prefetch(panel, b, problem.panels, is_few=True)
-            row = CopiedRows(self.copy, b, arithmetic.scheme.scales)
-            return Weights.passing(arithmetic, list(self.panels), b).multiply(row, totals)
+            row = PackedRows(self.copy, b, arithmetic.scheme.scales)
+            return Weights.on_the_fly(arithmetic, list(self.panels), b).multiply(row, totals)
 
         zero = splat(0.0, arithmetic.dot.lanes, ir.F32Type.get())
         count = vectors * self.panels.count

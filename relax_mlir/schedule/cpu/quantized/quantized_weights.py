@@ -1,12 +1,12 @@
-"""A block of 32 along k of panels of quantised weights, multiplied by rows of 8-bit numbers.
+"""A block of 32 along k of panels of quantised weights, multiplied by rows of 8-bit elements.
 
-    sums of integers = dot products of a row's 32 numbers with those of the block
+    sums of integers = dot products of a row's 32 elements with those of the block
     totals          += scale of the row * scales * sums
                        + offset of the row * scales * sums of the weights, minima * sum of the row
 
-For many rows a block is decoded, and its weights added up, before any row is multiplied, maybe to
-memory in 16 bits. For few rows that may happen number by number on the way: 16 registers do not
-hold a block.
+For many rows, a block is decoded and summed before any row is multiplied, to registers, or to
+memory in 16 bits. For few rows that happens while they are multiplied, if the registers do not hold
+a block.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,10 +18,10 @@ from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, Scheme
 from relax_mlir.schedule.build.loops import Index, broadcast, load, store, vector_type
 from relax_mlir.schedule.cpu.isa.dot import Dot, Sum, WeightSum, even_and_odd
 
-from .quantized_panels import PLACES, CopiedRows, Problem, integers
+from .quantized_panels import POSITIONS, PackedRows, Problem, constant_vector
 
-Numbers = tuple[int, int, list[ir.Value]]
-"""Half and group of some of a block's numbers, and a vector of them for each `lanes` columns."""
+Elements = tuple[int, int, list[ir.Value]]
+"""Half and group of elements of a block, and a vector of them for each `lanes` columns."""
 
 
 @dataclass(frozen=True)
@@ -33,22 +33,22 @@ class Arithmetic:
 
     @property
     def scheme(self) -> Scheme:
-        """What the weights are."""
+        """The scheme of the weights."""
         return self.problem.right.scheme
 
     @property
     def vectors(self) -> int:
-        """Vectors of sums of a panel."""
+        """Vectors of sums for a panel."""
         return PANEL // self.dot.lanes
 
     @property
-    def moved_by(self) -> int:
-        """By how much the weights that are multiplied are above those that are meant."""
+    def bias(self) -> int:
+        """How much is added to weights that are multiplied: the zero point, and 128 if unsigned."""
         return self.scheme.zero + (128 if self.scheme.bits == 8 and self.dot.is_unsigned else 0)
 
     @property
     def has_offsets(self) -> bool:
-        """Whether rows have offsets, so that weights have to be added up."""
+        """Whether rows have offsets, which need sums of the weights."""
         return self.problem.left.offset is not None
 
     @property
@@ -56,62 +56,62 @@ class Arithmetic:
         """Whether many rows are multiplied in 16 bits."""
         return self.dot.widens(self.scheme.bits)
 
-    def numbers(self, p: Index, b: Index) -> Iterator[Numbers]:
-        """Decodes block b of a panel, as it is asked for them."""
+    def elements(self, p: Index, b: Index) -> Iterator[Elements]:
+        """Decodes block b of a panel lazily."""
         return self.problem.right.bytes_of(p, b, self.dot.lanes, self.dot.is_unsigned)
 
 
 @dataclass(frozen=True)
 class Weights:
-    """A block of some panels: numbers, scales of each part, minima or none.
+    """A block of some panels: elements, scales of each part, minima or an empty list.
 
-    All but halves and groups are lists of the vectors of the panels. `sums` gives the sums of the
-    weights, minima left out, if rows have offsets: times their scale, unless there is only one. It
-    is called behind the last of the numbers.
+    Lists have the vectors of all panels. `sums` returns the sums of the weights without minima if
+    rows have offsets, times their scale unless there is only one. It is called after the last of
+    `elements` was used.
     """
 
     arithmetic: Arithmetic
-    numbers: Iterable[Numbers]
+    elements: Iterable[Elements]
     scales: list[list[ir.Value]]
     minima: list[ir.Value]
     sums: Callable[[], list[ir.Value]]
 
     @staticmethod
-    def held(arithmetic: Arithmetic, panels: Sequence[Index], b: Index) -> "Weights":
-        """Block b of some panels, decoded before anything is multiplied."""
-        numbers = list(_side_by_side([list(arithmetic.numbers(p, b)) for p in panels]))
+    def decoded(arithmetic: Arithmetic, panels: Sequence[Index], b: Index) -> "Weights":
+        """Block b of some panels, decoded before rows are multiplied."""
+        elements = list(_concatenated([list(arithmetic.elements(p, b)) for p in panels]))
         scales, minima = _factors(arithmetic, panels, b)
-        added = _Added(arithmetic, len(panels))
-        for x in numbers:
-            added.add(x)
-        sums = added.totals(scales)
-        return Weights(arithmetic, numbers, scales, minima, lambda: sums)
+        weight_sums = _WeightSums(arithmetic, len(panels))
+        for x in elements:
+            weight_sums.add(x)
+        sums = weight_sums.totals(scales)
+        return Weights(arithmetic, elements, scales, minima, lambda: sums)
 
     @staticmethod
-    def passing(arithmetic: Arithmetic, panels: Sequence[Index], b: Index) -> "Weights":
-        """Block b of some panels for one call of `multiply`, decoded and added up meanwhile."""
+    def on_the_fly(arithmetic: Arithmetic, panels: Sequence[Index], b: Index) -> "Weights":
+        """Block b of some panels for one call of `multiply`, which decodes and sums it."""
         scales, minima = _factors(arithmetic, panels, b)
-        added = _Added(arithmetic, len(panels))
+        weight_sums = _WeightSums(arithmetic, len(panels))
 
-        def numbers() -> Iterator[Numbers]:
-            for x in _side_by_side([arithmetic.numbers(p, b) for p in panels]):
+        def elements() -> Iterator[Elements]:
+            for x in _concatenated([arithmetic.elements(p, b) for p in panels]):
                 yield x
-                added.add(x)
+                weight_sums.add(x)
 
-        return Weights(arithmetic, numbers(), scales, minima, lambda: added.totals(scales))
+        return Weights(arithmetic, elements(), scales, minima, lambda: weight_sums.totals(scales))
 
-    def multiply(self, rows: CopiedRows, totals: Sequence[ir.Value]) -> list[ir.Value]:
-        """The totals of some rows, vector by vector, with this block of them added."""
+    def multiply(self, rows: PackedRows, totals: Sequence[ir.Value]) -> list[ir.Value]:
+        """The totals of some rows plus the products with this block, vector by vector."""
         vectors = len(self.scales[0])
         sums = self._products(rows, len(totals) // vectors, vectors)
-        added, result = self.sums(), []
+        weight_sums, result = self.sums(), []
         for n, total in enumerate(totals):
             r, v = divmod(n, vectors)
-            result.append(self._scaled(rows, r, v, sums[r][v], added, total))
+            result.append(self._scaled(rows, r, v, sums[r][v], weight_sums, total))
         return result
 
-    def _products(self, rows: CopiedRows, count: int, vectors: int) -> list[list[list[ir.Value]]]:
-        """The integer sums of each row and vector, one for all numbers that share a scale."""
+    def _products(self, rows: PackedRows, count: int, vectors: int) -> list[list[list[ir.Value]]]:
+        """The integer sums of each row and vector, one for all elements that share a scale."""
         dot, scheme = self.arithmetic.dot, self.arithmetic.scheme
         starts = [
             [self._start(rows, r, part) for part in range(scheme.scales)] for r in range(count)
@@ -120,86 +120,86 @@ class Weights:
             [[Sum(dot, start, scheme.bits) for start in own] for _ in range(vectors)]
             for own in starts
         ]
-        for half, group, numbers in self.numbers:
+        for half, group, elements in self.elements:
             for r, own in enumerate(sums):
-                values = rows.four(r, 16 * half + 4 * group, dot.lanes)
-                for weights, parts in zip(numbers, own, strict=True):
+                values = rows.broadcast_four(r, 16 * half + 4 * group, dot.lanes)
+                for weights, parts in zip(elements, own, strict=True):
                     parts[half % scheme.scales].add(weights, values)
         return [[[part.total() for part in parts] for parts in own] for own in sums]
 
     def _scaled(
         self,
-        rows: CopiedRows,
+        rows: PackedRows,
         r: int,
         v: int,
         sums: Sequence[ir.Value],
-        added: Sequence[ir.Value],
+        weight_sums: Sequence[ir.Value],
         total: ir.Value,
     ) -> ir.Value:
-        """total + scale of row r * scales * sums, and what offsets and minima add."""
+        """total + scale of row r * scales * sums + the terms of offsets and minima."""
         lanes = self.arithmetic.dot.lanes
-        wide = [arith.sitofp(vector_type(lanes, ir.F32Type.get()), own) for own in sums]
+        floats = [arith.sitofp(vector_type(lanes, ir.F32Type.get()), own) for own in sums]
         scales = [part[v] for part in self.scales]
         factor = broadcast(rows.factor(r), lanes)
-        offset = broadcast(rows.offset(r), lanes) if added else None
-        if len(wide) == 1:
-            # The offset's share has the same scale, so that one multiplication is for both.
-            product = arith.mulf(wide[0], factor)
+        offset = broadcast(rows.offset(r), lanes) if weight_sums else None
+        if len(floats) == 1:
+            # The term of the offset has the same scale: one multiplication for both.
+            product = arith.mulf(floats[0], factor)
             if offset is not None:
-                product = vector.fma(added[v], offset, product)
+                product = vector.fma(weight_sums[v], offset, product)
             total = vector.fma(product, scales[0], total)
         else:
-            product = arith.mulf(wide[0], scales[0])
-            product = vector.fma(wide[1], scales[1], product)
+            product = arith.mulf(floats[0], scales[0])
+            product = vector.fma(floats[1], scales[1], product)
             total = vector.fma(product, factor, total)
             if offset is not None:
-                total = vector.fma(added[v], offset, total)
+                total = vector.fma(weight_sums[v], offset, total)
         if self.minima:
             total = vector.fma(self.minima[v], broadcast(rows.correction(r), lanes), total)
         return total
 
-    def _start(self, rows: CopiedRows, r: int, part: int) -> ir.Value:
-        """What the integer sums of row r start with."""
+    def _start(self, rows: PackedRows, r: int, part: int) -> ir.Value:
+        """The initial value of the integer sums of row r."""
         lanes, i32 = self.arithmetic.dot.lanes, ir.IntegerType.get_signless(32)
-        if self.arithmetic.moved_by:
+        if self.arithmetic.bias:
             return broadcast(rows.correction(r, part), lanes)
-        return integers(0, vector_type(lanes, i32))
+        return constant_vector(0, vector_type(lanes, i32))
 
 
 @dataclass(frozen=True)
-class WideWeights(Weights):
-    """A block of a panel of signed 8-bit numbers, which are in memory in 16 bits, see `STORED`."""
+class WidenedWeights(Weights):
+    """A block of a panel of signed 8-bit elements, widened to 16 bits in memory."""
 
-    room: ir.Value
+    buffer: ir.Value
 
-    STORED = PANEL * BLOCK
-    """Numbers that `room` has place for: of each four, a vector at even places, and one at odd."""
+    SIZE = PANEL * BLOCK
+    """Elements of `buffer`: of each four, a vector of the even ones, then one of the odd ones."""
 
     @staticmethod
-    def stored(held: Weights, room: ir.Value) -> "WideWeights":
-        """Those of a panel that are held, widened before anything is multiplied."""
-        size = 2 * held.arithmetic.dot.lanes
-        steps = [x for _, _, numbers in held.numbers for x in numbers]
-        for n, wide in enumerate(chain.from_iterable(map(even_and_odd, steps))):
-            store(wide, room, n * size)
-        parts = (held.numbers, held.scales, held.minima, held.sums)
-        return WideWeights(held.arithmetic, *parts, room)
+    def stored(decoded: Weights, buffer: ir.Value) -> "WidenedWeights":
+        """The decoded weights of a panel, widened before rows are multiplied."""
+        size = 2 * decoded.arithmetic.dot.lanes
+        steps = [x for _, _, elements in decoded.elements for x in elements]
+        for n, widened in enumerate(chain.from_iterable(map(even_and_odd, steps))):
+            store(widened, buffer, n * size)
+        parts = (decoded.elements, decoded.scales, decoded.minima, decoded.sums)
+        return WidenedWeights(decoded.arithmetic, *parts, buffer)
 
-    def _products(self, rows: CopiedRows, count: int, vectors: int) -> list[list[list[ir.Value]]]:
+    def _products(self, rows: PackedRows, count: int, vectors: int) -> list[list[list[ir.Value]]]:
         dot = self.arithmetic.dot
         sums = [[self._start(rows, r, 0)] * vectors for r in range(count)]
-        for n, odd in product(range(BLOCK // PLACES), (False, True)):
+        for n, odd in product(range(BLOCK // POSITIONS), (False, True)):
             at = [2 * dot.lanes * (2 * (n * vectors + v) + odd) for v in range(vectors)]
-            weights = [load(self.room, place, 2 * dot.lanes) for place in at]
+            weights = [load(self.buffer, offset, 2 * dot.lanes) for offset in at]
             for r, own in enumerate(sums):
-                values = rows.two(r, PLACES * n, odd, dot.lanes)
+                values = rows.broadcast_two(r, POSITIONS * n, odd, dot.lanes)
                 pairs = zip(own, weights, strict=True)
                 sums[r] = [dot.of_words(total, x, values) for total, x in pairs]
         return [[[total] for total in own] for own in sums]
 
 
-def _side_by_side(panels: Sequence[Iterable[Numbers]]) -> Iterator[Numbers]:
-    """The numbers of some panels, with the vectors of all of them together."""
+def _concatenated(panels: Sequence[Iterable[Elements]]) -> Iterator[Elements]:
+    """The elements of some panels, with their vectors concatenated."""
     for steps in zip(*panels, strict=True):
         half, group, _ = steps[0]
         yield half, group, [x for _, _, vectors in steps for x in vectors]
@@ -215,41 +215,41 @@ def _factors(
     return scales, [x for p in panels for x in right.minima(p, b, lanes)]
 
 
-class _Added:
-    """The sums of a block's weights without minima, f32, vector by vector: see `Weights`.
+class _WeightSums:
+    """Accumulates a block's weights without minima, f32, vector by vector; see `Weights`.
 
-    There are none if rows have no offsets.
+    It does nothing if rows have no offsets.
     """
 
     def __init__(self, arithmetic: Arithmetic, panels: int) -> None:
-        """They are above those that are meant by as much as the weights are."""
+        """Sums start below zero by the bias of the weights."""
         dot, scheme = arithmetic.dot, arithmetic.scheme
         i32 = ir.IntegerType.get_signless(32)
-        above = -arithmetic.moved_by * BLOCK // scheme.scales
+        initial = -arithmetic.bias * BLOCK // scheme.scales
         self._arithmetic = arithmetic
         vectors = panels * arithmetic.vectors if arithmetic.has_offsets else 0
         self._sums = [
             [
-                WeightSum(dot, integers(above, vector_type(dot.lanes, i32)), scheme.bits)
+                WeightSum(dot, constant_vector(initial, vector_type(dot.lanes, i32)), scheme.bits)
                 for _ in range(scheme.scales)
             ]
             for _ in range(vectors)
         ]
 
-    def add(self, numbers: Numbers) -> None:
-        """Emits the addition of some numbers."""
-        half, _, vectors = numbers if self._sums else (0, 0, [])
+    def add(self, elements: Elements) -> None:
+        """Adds the elements of a group."""
+        half, _, vectors = elements if self._sums else (0, 0, [])
         for own, x in zip(self._sums, vectors, strict=True):
             own[half % len(own)].add(x)
 
     def totals(self, scales: Sequence[Sequence[ir.Value]]) -> list[ir.Value]:
         """The sums, times their scale unless there is only one."""
         kind = vector_type(self._arithmetic.dot.lanes, ir.F32Type.get())
-        found = []
+        result = []
         for v, own in enumerate(self._sums):
-            wide = [arith.sitofp(kind, part.total()) for part in own]
-            if len(wide) > 1:
-                product = arith.mulf(wide[0], scales[0][v])
-                wide = [vector.fma(wide[1], scales[1][v], product)]
-            found += wide
-        return found
+            floats = [arith.sitofp(kind, part.total()) for part in own]
+            if len(floats) > 1:
+                product = arith.mulf(floats[0], scales[0][v])
+                floats = [vector.fma(floats[1], scales[1][v], product)]
+            result += floats
+        return result
