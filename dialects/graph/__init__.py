@@ -38,6 +38,7 @@ from .create import ArangeOp, FullOp, TrilOp, TriuOp
 from .datatype import AstypeOp
 from .dialect import Graph, ObjectType, ShapeAttr, ShapeValueType, StorageType
 from .elementwise import BinaryOp, CompareOp, UnaryOp
+from .gather import GatherElementsOp, GatherNdOp, IndexTensorOp
 from .index import StridedSliceOp, TakeOp
 from .linear_algebra import MatmulOp
 from .manipulate import (
@@ -183,6 +184,8 @@ __all__ = [
     "FloorDivideOp",
     "FloorOp",
     "FullOp",
+    "GatherElementsOp",
+    "GatherNdOp",
     "GeluOp",
     "GeluTanhOp",
     "Graph",
@@ -190,6 +193,7 @@ __all__ = [
     "GreaterEqualOp",
     "GreaterOp",
     "HypotOp",
+    "IndexTensorOp",
     "InferredOp",
     "InferredSlotOp",
     "IntsAttr",

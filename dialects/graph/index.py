@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from relax_mlir.bindings import ext, ir
-from relax_mlir.symbolic import const, minimum, product
+from relax_mlir.symbolic import const
 
 from .assumed import assume
 from .create import range_length
 from .dialect import ShapeAttr
-from .elementwise import is_integer
+from .indices import require_elements, require_indices
 from .manipulate import normalize_axis
 from .op import InferredOp, IntsAttr
 from .types import Dim, ShapeError, TensorType, as_dims, known_dims
@@ -34,26 +34,13 @@ class TakeOp(InferredOp, name="take", traits=[ext.Pure]):
 
     @staticmethod
     def infer_return_type(input: TensorType, indices: TensorType, axis: int) -> TensorType:
-        if not is_integer(indices.element):  # C2
-            raise ShapeError(f"expects integer indices, but got {indices.element}")
+        require_indices(indices)  # C2
         if input.dims is None or indices.dims is None:
             return TensorType(None, input.element)
         place = normalize_axis(axis, len(input.dims))  # C1
-        _check_not_empty(place, input.dims[place], indices.dims)  # C3
+        require_elements(place, input.dims[place], indices.dims)  # C3
         dims = (*input.dims[:place], *indices.dims, *input.dims[place + 1 :])
         return TensorType(dims, input.element)
-
-
-def _check_not_empty(axis: int, extent: Dim, indices: Sequence[Dim]) -> None:
-    """Refuses an axis without elements, which there is nothing to clamp an index to."""
-    known = known_dims(indices)
-    if extent is None or known is None:
-        return
-    count = product(known)
-    if extent.value == 0 and count.value is not None and count.value > 0:
-        raise ShapeError(f"picks {count} elements from axis {axis}, which has none")
-    if extent.value is None or extent.value == 0:
-        assume(minimum(const(1), count), "<=", extent)
 
 
 class StridedSliceOp(InferredOp, name="strided_slice", traits=[ext.Pure]):

@@ -20,12 +20,10 @@ def take(op: TakeOp, kernel: KernelBuilder) -> None:
     axis = normalize_axis(op.attributes["axis"].value, rank)
     index_rank = ir.RankedTensorType(indices.type).rank
     out_rank = ir.RankedTensorType(out.type).rank
-    last = arith.SubIOp(dim(source, axis), index(1)).result
+    last = last_of(source, axis)
 
     def body(picked: ir.Value, _: ir.Value) -> ir.Value:
-        place = arith.IndexCastOp(ir.IndexType.get(), picked).result
-        place = arith.MinSIOp(place, last).result
-        place = arith.MaxSIOp(place, index(0)).result
+        place = clamped(picked, last)
         loops = [linalg.IndexOp(i).result for i in range(out_rank)]
         places = [*loops[:axis], place, *loops[axis + index_rank :]]
         return tensor.ExtractOp(source, places).result
@@ -35,6 +33,17 @@ def take(op: TakeOp, kernel: KernelBuilder) -> None:
         affine_map(out_rank, list(range(out_rank))),
     ]
     kernel.finish(*generic([indices], [out], maps, [PARALLEL] * out_rank, body))
+
+
+def last_of(source: ir.Value, axis: int) -> ir.Value:
+    """The last index of an axis; -1 if it has none."""
+    return arith.SubIOp(dim(source, axis), index(1)).result
+
+
+def clamped(picked: ir.Value, last: ir.Value) -> ir.Value:
+    """An element of indices as an index from 0 to the last one."""
+    place = arith.IndexCastOp(ir.IndexType.get(), picked).result
+    return arith.MaxSIOp(arith.MinSIOp(place, last).result, index(0)).result
 
 
 def strided_slice(op: StridedSliceOp, kernel: KernelBuilder) -> None:

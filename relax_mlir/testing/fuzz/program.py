@@ -24,6 +24,7 @@ WEIGHTS = {
     "shape": 6,
     "control": 4,
     "create": 4,
+    "indexing": 5,
     "attention": 3,
     "quantised": 3,
 }

@@ -145,6 +145,10 @@ def _movements(dtype: str) -> Iterator[Case]:
     yield Case(graph.ConcatOp, [cube, spec(dtype, "n", 1, "m"), cube], {"axis": 1})
     yield Case(graph.SplitOp, [cube], {"sizes": (1, 3), "axis": 1})
     yield Case(graph.TakeOp, [cube, spec("i64", 2, 3)], {"axis": 1})
+    pairs = spec("i32", 2, "m", 2)
+    yield Case(graph.GatherElementsOp, [cube, spec("i64", "n", 7, "m")], {"axis": 1})
+    yield Case(graph.GatherNdOp, [spec(dtype, 2, 4, 5, "n + 1"), pairs], {"batch_dims": 1})
+    yield Case(graph.IndexTensorOp, [spec(dtype, 4, "n", 6), pairs, pairs], {"axes": (0, 2)})
     slices = {"axes": (0, 1), "begin": (0, 1), "end": ("n", 4), "strides": (2, 2)}
     yield Case(graph.StridedSliceOp, [cube], slices)
     yield Case(graph.FullOp, [spec(dtype)], {"shape": (3, 5)})

@@ -1,0 +1,42 @@
+"""Operators that pick elements by tensors of indices, which are clamped."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from relax_mlir.interpreter.elements import stored as read
+
+__all__ = ["read"]
+
+
+def gather_elements(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
+    """Each element is that of the index along the axis, at its own place elsewhere."""
+    places: list[np.ndarray] = list(np.indices(indices.shape, sparse=True))
+    places[axis] = clamped(indices, x.shape[axis])
+    return x[tuple(places)]
+
+
+def gather_nd(x: np.ndarray, indices: np.ndarray, *, batch_dims: int) -> np.ndarray:
+    """The slice of each tuple of indices."""
+    shape = indices.shape[:-1]
+    places = [
+        np.arange(extent).reshape(-1, *[1] * (len(shape) - axis - 1))
+        for axis, extent in enumerate(shape[:batch_dims])
+    ]
+    for number in range(indices.shape[-1]):
+        places.append(clamped(indices[..., number], x.shape[batch_dims + number]))
+    found = x[tuple(places)] if places else x
+    return np.broadcast_to(found, (*shape, *x.shape[len(places) :]))
+
+
+def index_tensor(x: np.ndarray, *indices: np.ndarray, axes: Sequence[int]) -> np.ndarray:
+    """NumPy's own indexing."""
+    where: list[slice | np.ndarray] = [slice(None)] * x.ndim
+    for axis, places in zip(axes, indices, strict=True):
+        where[axis] = clamped(places, x.shape[axis])
+    return x[tuple(where)]
+
+
+def clamped(indices: np.ndarray, extent: int) -> np.ndarray:
+    """Indices within an axis."""
+    return np.clip(indices.astype(np.int64), 0, max(extent - 1, 0))
