@@ -1,17 +1,14 @@
 """MLIR's bytecode, whose reader writes beyond its memory, or ends the process, at damaged bytes."""
 
-import faulthandler
-import os
-import signal
-import tempfile
 from collections.abc import Callable
 from typing import BinaryIO
 
 from relax_mlir.bindings import ir
+from relax_mlir.child_process import run_in_child
 
 SECONDS = 120
 """After which the reader counts as one without end."""
-_READ, _REFUSED, _FAILED = range(3)
+_READ, _REFUSED = range(2)
 
 
 class BytecodeError(Exception):
@@ -28,37 +25,20 @@ def written_anew(data: bytes, describe: Callable[[Exception], bytes]) -> bytes:
     Whatever the reader does to its memory stays in the child. Raises BytecodeError if the reader
     refuses the bytes, with what `describe` makes of its exception, or ends the process.
     """
-    with tempfile.TemporaryFile() as result:
-        child = os.fork()
-        if child == 0:
-            _read(data, describe, result)
-        _, status = os.waitpid(child, 0)
-        if os.WIFSIGNALED(status):
-            end = signal.Signals(os.WTERMSIG(status)).name
-            raise BytecodeError(f"the bytecode is damaged: MLIR's reader of it ends with {end}")
-        result.seek(0)
-        found = result.read()
-    if os.WEXITSTATUS(status) != _READ:
-        raise BytecodeError("the bytecode is damaged: MLIR's reader of it fails", found)
-    return found
 
-
-def _read(data: bytes, describe: Callable[[Exception], bytes], result: BinaryIO) -> None:
-    """What the child does; never returns."""
-    status = _FAILED
-    try:
-        faulthandler.disable()  # it would print where the parent stood
-        silent = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silent, 1)
-        os.dup2(silent, 2)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(SECONDS)
+    def read(result: BinaryIO) -> int:
         try:
             ir.Module.parse(data).operation.write_bytecode(result)
-            status = _READ
         except (ir.MLIRError, RuntimeError) as error:
             result.write(describe(error))
-            status = _REFUSED
-        result.flush()
-    finally:
-        os._exit(status)
+            return _REFUSED
+        return _READ
+
+    ended = run_in_child(read, SECONDS)
+    if ended.signal is not None:
+        end = ended.signal.name
+        raise BytecodeError(f"the bytecode is damaged: MLIR's reader of it ends with {end}")
+    if ended.status == _READ:
+        return ended.data
+    report = ended.data if ended.status == _REFUSED else b""
+    raise BytecodeError("the bytecode is damaged: MLIR's reader of it fails", report)

@@ -4,13 +4,14 @@ MLIR's error texts end in notes that dump whole operations, megabytes for a modu
 that shows a diagnostic to a person goes through `Diagnostic`, which keeps the first lines only.
 """
 
-import pickle
+import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from relax_mlir.bindings import ir
 from relax_mlir.bytecode import BytecodeError, written_anew
@@ -123,11 +124,28 @@ def parse_module(text: str | bytes) -> ir.Module:
 def _read_safely(data: bytes) -> bytes:
     """Bytecode of the same module that MLIR's reader takes without harm; see `bytecode`."""
     try:
-        return written_anew(data, lambda error: pickle.dumps(diagnostics_of(error)))
+        return written_anew(data, _report)
     except BytecodeError as error:
-        if error.report:
-            raise compile_error(pickle.loads(error.report)) from None
-        raise compile_error([Diagnostic("error", str(error), "-")]) from None
+        found = _reported(error.report) or [Diagnostic("error", str(error), "-")]
+        raise compile_error(found) from None
+
+
+def _report(error: Exception) -> bytes:
+    """The diagnostics of an error, without what a reader of damaged bytes could abuse."""
+    return json.dumps([asdict(each) for each in diagnostics_of(error)]).encode()
+
+
+def _reported(report: bytes) -> list[Diagnostic]:
+    """The diagnostics of a report; none if the reader damaged it before it was written."""
+    try:
+        return [_from_fields(fields) for fields in json.loads(report)]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return []
+
+
+def _from_fields(fields: dict[str, Any]) -> Diagnostic:
+    notes = tuple(_from_fields(note) for note in fields["notes"])
+    return Diagnostic(**{**fields, "notes": notes})
 
 
 def _no_text(source: str | bytes) -> Diagnostic:

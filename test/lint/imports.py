@@ -20,7 +20,7 @@ from pathlib import Path
 RANKS = [
     {
         *("bindings", "errors", "symbolic", "target", "runtime", "executable"),
-        *("atomic_files", "trusted_files", "cache", "fingerprint", "extensions"),
+        *("atomic_files", "trusted_files", "child_process", "cache", "fingerprint", "extensions"),
     },
     {"bytecode", "data", "diagnostics", "dialects", "source"},
     {"analysis", "panels", "passes", "rewriting"},
