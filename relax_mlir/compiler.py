@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from relax_mlir.analysis.untrusted import check_untrusted
-from relax_mlir.bindings import func, ir, llvm
+from relax_mlir.bindings import ir
 from relax_mlir.cache import cached
 from relax_mlir.codegen import BuildStats, building
 from relax_mlir.codegen.llvm import start_workers
@@ -14,15 +14,12 @@ from relax_mlir.errors import UsageError
 from relax_mlir.executable import Executable, load
 from relax_mlir.extensions import fingerprint
 from relax_mlir.fingerprint import compiler_fingerprint
-from relax_mlir.host.library import slot_name
+from relax_mlir.host.exports import exported_symbols
 from relax_mlir.passes import Pipeline, Timing
-from relax_mlir.pipelines import OPT_LEVELS, pipeline
+from relax_mlir.pipelines import OPT_LEVELS, RUNS_CODE, pipeline
 from relax_mlir.schedule.backends import backend_of
 from relax_mlir.source import Source, read_source
 from relax_mlir.target import Target
-
-HOST_PREFIX = "rx_"
-LIBRARY_PREFIX = slot_name("")
 
 
 def compile(
@@ -46,8 +43,9 @@ def compile(
     a pipeline that runs instead, whatever `opt_level` says; it has to leave host code and kernels,
     as that of `pipelines.pipeline` does, and its passes are for the same target. For passes of
     one's own, see `passes.load_passes`. An `untrusted` module may have operators only, which check
-    what they are given: no libraries, no loops of its own over memory. `passes` and `without`
-    do not go with it, since some passes are such checks.
+    what they are given: no libraries, no loops of its own over memory, and nothing of it is run
+    while it is compiled. `passes` and `without` do not go with it, since some passes are such
+    checks.
 
     Raises CompileError with located diagnostics if the module is wrong or cannot be compiled,
     UsageError for an unknown target, level, pass, library or scheme, a missing file, or `passes`
@@ -78,6 +76,7 @@ def compile_to_file(
         if passes is not None or without:
             raise UsageError("passes are not chosen for an untrusted module: some are its checks")
         check_untrusted(read.text)
+        without = RUNS_CODE
     if passes is None:
         chosen = pipeline(str(resolved), opt_level, without, libraries, quantize, builds=True)
     elif without or libraries or quantize:
@@ -96,16 +95,14 @@ def compile_to_parts(
     opt_level: int,
     timing: Timing | None = None,
     stats: BuildStats | None = None,
-    quantize: str | None = None,
     passes: str | None = None,
 ) -> list[bytes | memoryview]:
     """Compiles a module to the parts, in order, of a shared object.
 
-    `timing` collects the time of each pass, `stats` that of code generation; `quantize` and
-    `passes` as above, one of them at most.
+    `timing` collects the time of each pass, `stats` that of code generation; `passes` as above.
     """
     if passes is None:
-        passes = pipeline(str(target), opt_level, quantize=quantize, builds=True)
+        passes = pipeline(str(target), opt_level, builds=True)
     return _compile(source, target, for_target(passes, target), timing, stats)
 
 
@@ -136,18 +133,7 @@ def _compile(
         start_workers()
         with building(target, stats=stats, timing=timing) as build:
             Pipeline.parse(passes).run(module, timing=timing)
-            return build.finish(module, _host_symbols(module))
-
-
-def _host_symbols(module: ir.Module) -> list[str]:
-    """Functions of the host, and the slots that take the addresses of library functions."""
-    prefixes = {func.FuncOp: HOST_PREFIX, llvm.GlobalOp: LIBRARY_PREFIX}
-    symbols = [
-        (ir.StringAttr(op.attributes["sym_name"]).value, prefixes[type(op)])
-        for op in module.body.operations
-        if type(op) in prefixes
-    ]
-    return [name for name, prefix in symbols if name.startswith(prefix)]
+            return build.finish(module, exported_symbols(module))
 
 
 def cache_key(source: str, target: Target, passes: str) -> bytes:

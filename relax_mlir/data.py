@@ -118,6 +118,48 @@ def blob(type_: ir.Type, data: np.ndarray, name: str | None = None) -> ir.Attrib
     return ir.DenseResourceElementsAttr.get_from_buffer(flat, name, type_, alignment)  # type: ignore[call-arg]
 
 
+def elements_of(attribute: ir.Attribute) -> np.ndarray:
+    """The elements of a constant that has data, in its dims; bf16 as bits in uint16. Read-only."""
+    type_ = ir.ShapedType(attribute.type)
+    data = bytes_of(attribute)
+    assert data is not None, attribute
+    elements = data.view(_dtype(type_.element_type))
+    if len(elements) == 1:
+        return np.broadcast_to(elements, type_.shape)
+    return elements.reshape(type_.shape)
+
+
+def _dtype(element: ir.Type) -> np.dtype:
+    """The dtype in which NumPy has elements of a type as they lie in memory."""
+    if isinstance(element, ir.IntegerType) and element.width == 1:
+        return np.dtype(np.bool_)
+    if isinstance(element, ir.FloatType) and not isinstance(element, ir.BF16Type):
+        return np.dtype(f"f{stored_width(element)}")
+    unsigned = isinstance(element, ir.BF16Type) or str(element).startswith("ui")
+    return np.dtype(f"{'u' if unsigned else 'i'}{stored_width(element)}")
+
+
+def attribute_of(type_: ir.Type, array: np.ndarray) -> ir.Attribute:
+    """A constant of that tensor type with the elements of an array, whose bytes are taken as such.
+
+    One element if all are equal, bit by bit, elements that are written out if they are few, else a
+    blob that is the array.
+    """
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    element = ir.ShapedType(type_).element_type
+    rows = data.reshape(-1, stored_width(element))
+    repeats = len(rows) > 0 and bool((rows == rows[0]).all())
+    if len(rows) > LARGE and not repeats:
+        return blob(type_, data)
+    elements = (data[: rows.shape[1]] if repeats else data).view(_dtype(element))
+    shape = [1] if repeats else ir.ShapedType(type_).shape
+    small = ir.RankedTensorType.get(shape, element)
+    made = ir.DenseElementsAttr.get(elements.reshape(shape), type=small)
+    if repeats:
+        return ir.DenseElementsAttr.get_splat(type_, made.get_splat_value())
+    return made if made.type == type_ else blob(type_, data)
+
+
 @dataclass(frozen=True)
 class Blob:
     """The elements of a large constant, apart from any context: their type as text, and bytes."""

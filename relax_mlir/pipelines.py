@@ -40,6 +40,7 @@ STEPS = (
     Step("relax-state-assumptions", "facts imply that all dims fit; calls check facts"),
     Step("relax-fuse-attention", "attention that was written out is one operator", 2),
     Step("relax-canonicalize-bindings", "no cast, reshape or permutation is redundant", 1),
+    Step("relax-fold-constants{{target={target}}}", "constant expressions are evaluated", 3),
     Step(
         "relax-quantize{{scheme={quantize}}}",
         "weights are numbers of few bits, decoded where they are read",
@@ -78,6 +79,7 @@ STEPS = (
 OPTIONAL = (
     "fuse-attention",
     "canonicalize-bindings",
+    "fold-constants",
     "fuse-ops",
     "pack-weights",
     "pack-filters",
@@ -85,6 +87,8 @@ OPTIONAL = (
     "plan-memory",
 )
 """Passes that a pipeline can do without; without `plan-memory`, tensors do not share memory."""
+RUNS_CODE = ("fold-constants",)
+"""Those that run what they compile: left out for modules whose author is not trusted."""
 
 
 def pipeline(
@@ -112,10 +116,14 @@ def pipeline(
 
 
 def narrate(
-    target: str = "native", opt_level: int = 2, quantize: str | None = None, builds: bool = False
+    target: str = "native",
+    opt_level: int = 2,
+    without: Sequence[str] = (),
+    quantize: str | None = None,
+    builds: bool = False,
 ) -> str:
     """Returns the pipeline as a table for people: one pass a line, with what holds after it."""
-    rows = _rows(target, opt_level, (), (), quantize, builds)
+    rows = _rows(target, opt_level, without, (), quantize, builds)
     width = max(len(text) for text, _ in rows)
     return "\n".join(f"{text:{width}}  {holds}" for text, holds in rows)
 

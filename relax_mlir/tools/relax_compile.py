@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from relax_mlir.errors import UsageError
-from relax_mlir.pipelines import OPT_LEVELS, narrate, pipeline
+from relax_mlir.pipelines import OPT_LEVELS, RUNS_CODE, narrate, pipeline
 from relax_mlir.tools.cli import add_compile_options, described, guard
 from relax_mlir.tools.files import read_input, write_output
 
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     _load(args)
     if args.print_pipeline:
         builds = args.emit == "so"
-        text = narrate(args.target, args.opt_level, args.quantize, builds)
+        text = narrate(args.target, args.opt_level, _without(args), args.quantize, builds)
         write_output(args.output or "-", f"{text}\n")
         return 0
     if args.emit == "so":
@@ -101,6 +101,20 @@ def _load(args: argparse.Namespace) -> None:
             load_passes(source)
 
 
+def _without(args: argparse.Namespace) -> Sequence[str]:
+    """The optional passes that are left out."""
+    return RUNS_CODE if args.untrusted else ()
+
+
+def _passes(args: argparse.Namespace, builds: bool) -> str:
+    """The text of the pipeline."""
+    if args.pass_pipeline is not None:
+        return args.pass_pipeline
+    return pipeline(
+        args.target, args.opt_level, _without(args), quantize=args.quantize, builds=builds
+    )
+
+
 def _output(args: argparse.Namespace) -> str:
     if args.output:
         return args.output
@@ -120,15 +134,16 @@ def _shared_object(args: argparse.Namespace) -> Sequence[bytes | memoryview]:
     text = _text(args)
     target = Target.parse(args.target)
     if not (args.stats or args.remarks):
-        options = {"quantize": args.quantize, "passes": args.pass_pipeline}
-        path = compile_to_file(text, target, args.opt_level, not args.no_cache, **options)
+        passes = _passes(args, builds=True)
+        path = compile_to_file(text, target, use_cache=not args.no_cache, passes=passes)
         with path.open("rb") as file:  # mapped, not read: it may be as large as its constants
             return [memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))]
     timing, stats = Timing(), BuildStats()
     source = Source(text, args.input)
     with detailed(args.remarks):
-        chosen = (args.quantize, args.pass_pipeline)
-        parts = compile_to_parts(source, target, args.opt_level, timing, stats, *chosen)
+        parts = compile_to_parts(
+            source, target, args.opt_level, timing, stats, _passes(args, builds=True)
+        )
     if args.stats:
         print(
             f"{timing.report()}\ncode generation: {stats}\n{sum(map(len, parts))} bytes",
@@ -148,8 +163,7 @@ def _stage(args: argparse.Namespace) -> str:
     from relax_mlir.target import Target
 
     target = Target.parse(args.target)
-    passes = args.pass_pipeline or pipeline(args.target, args.opt_level, quantize=args.quantize)
-    passes = for_target(passes, target)
+    passes = for_target(_passes(args, builds=False), target)
     prefix = passes if args.emit == "llvm" else _prefix(passes, args.emit)
     text = _text(args)
     with make_context(), ir.Location.unknown(), detailed(args.remarks):

@@ -54,7 +54,7 @@ from relax_mlir.analysis.functions import (
     is_public,
 )
 from relax_mlir.bindings import arith, func, ir
-from relax_mlir.data import NO_DATA, bytes_of, is_data, stored_width
+from relax_mlir.data import NO_DATA, bytes_of, elements_of, is_data
 from relax_mlir.diagnostics import remark
 from relax_mlir.dialects.graph import (
     AstypeOp,
@@ -240,7 +240,7 @@ class _Rewriter:
         if isinstance(TensorType.of(constant.result).element, ir.BF16Type):
             remark(constant.location, "'constant' is not quantised: its numbers are bf16")
             return False
-        values = _numbers(elements)
+        values = elements_of(elements).astype(np.float32)
         rows = np.ascontiguousarray(values if matrix.axis else values.T)
         with np.errstate(over="ignore", invalid="ignore"):
             rounded = quantize(rows, self.scheme)
@@ -422,14 +422,3 @@ def _as_element(value: ir.Value, element: ir.Type) -> ir.Value:
     if TensorType.of(value).element == element:
         return value
     return AstypeOp.build(value, dtype=element).result
-
-
-def _numbers(elements: ir.Attribute) -> np.ndarray:
-    """The elements of a constant of floats, as f32."""
-    if not is_data(elements):
-        return np.array(elements).astype(np.float32)
-    type_ = ir.ShapedType(elements.type)
-    data = bytes_of(elements)
-    assert data is not None, elements
-    dtype = f"f{stored_width(type_.element_type)}"
-    return data.view(dtype).reshape(type_.shape).astype(np.float32)

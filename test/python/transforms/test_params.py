@@ -199,7 +199,7 @@ def test_names_that_are_taken():
     np.testing.assert_allclose(executable["main"](x, made), x @ w, rtol=1e-4, atol=1e-5)
 
 
-def test_constants_are_made_with_the_parameters():
+def test_constants_that_are_not_folded_are_made_with_the_parameters():
     text = """
     !v = tensor<4xf32>
     func.func @main(%x: !v) -> !v attributes {graph.num_inputs = 1 : i64} {
@@ -210,8 +210,13 @@ def test_constants_are_made_with_the_parameters():
       return %2 : !v
     }"""
     constant = np.array([0.5, 0.25, 1.0, -1.0])
-    executable = compare_levels(text, lambda x: softmax(np.exp(constant)) + x, arrays((4,)), [])
+    folded = compare_levels(text, lambda x: softmax(np.exp(constant)) + x, arrays((4,)), [])
+    assert [argument.name for argument in folded["main"].arguments] == ["arg0"]
+    executable = compile(text, opt_level=3, without=["fold-constants"])
     assert [argument.name for argument in executable["main"].arguments][1].startswith("constant.")
+    (x,) = arrays((4,))
+    made = executable["main_params"]()
+    np.testing.assert_array_equal(executable["main"](x, made), folded["main"](x))
 
 
 HIDDEN = """
