@@ -129,6 +129,14 @@ def elements_of(attribute: ir.Attribute) -> np.ndarray:
     return elements.reshape(type_.shape)
 
 
+def floats_of(attribute: ir.Attribute) -> np.ndarray:
+    """The elements of a constant of floats that has data, as float32, in its dims."""
+    elements = elements_of(attribute)
+    if elements.dtype == np.uint16:  # bf16: the upper half of float32
+        return (elements.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return elements.astype(np.float32)
+
+
 def _dtype(element: ir.Type) -> np.dtype:
     """The dtype in which NumPy has elements of a type as they lie in memory."""
     if isinstance(element, ir.IntegerType) and element.width == 1:

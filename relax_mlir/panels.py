@@ -16,6 +16,9 @@ from relax_mlir.dialects.graph.quantized import BLOCK, PANEL, SCHEMES
 ELEMENTS = {"i8": np.dtype(np.int8), "f16": np.dtype(np.float16)}
 """Element types of parts, by their names in the graph."""
 
+MAX_FACTOR = np.float32(65504)
+"""The greatest number of f16."""
+
 
 def part_kinds(scheme: str, rows: int, columns: int) -> dict[str, tuple[tuple[int, ...], str]]:
     """The dims and the element type of each part of a matrix [rows, columns]."""
@@ -46,15 +49,18 @@ def round_blocks(values: np.ndarray, scheme: str) -> dict[str, np.ndarray]:
     """
     found = SCHEMES[scheme]
     if found.bits == 8:
-        scale = _half(np.abs(values).max(-1) / np.float32(127))
+        greatest = np.abs(values).max(-1)
+        scale = _half(greatest / np.float32(127), greatest)
         return {"data": _quotients(values, scale, -127, 127).astype(np.int8), "scale": scale}
     high, low = values.max(-1), values.min(-1)
     if not found.has_minimum:
         high, low = np.maximum(high, 0), np.minimum(low, 0)
-        scale = _half(np.where(high > -low, high, low) / np.float32(-8))
+        scale = _half(np.where(high > -low, high, low) / np.float32(-8), high, low)
         numbers = _quotients(values, scale, -8, 7) + np.float32(8)
         return {"data": _nibbles(numbers), "scale": scale}
-    scale, minimum = _half((high - low) / np.float32(15)), _half(low)
+    with np.errstate(over="ignore", invalid="ignore"):  # which is bounded, or of infinite numbers
+        width = high - low
+    scale, minimum = _half(width / np.float32(15), high, low), _half(low, high, low)
     above = values - minimum.astype(np.float32)[..., None]
     return {"data": _nibbles(_quotients(above, scale, 0, 15)), "scale": scale, "minimum": minimum}
 
@@ -81,9 +87,17 @@ def _transpose(rows: np.ndarray, out: np.ndarray) -> None:
     out.reshape(panels, blocks, count, PANEL)[...] = source.transpose(0, 2, 3, 1)
 
 
-def _half(values: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):  # infinite, as in the graph
-        return values.astype(np.float16)
+def is_held(parts: Mapping[str, np.ndarray]) -> bool:
+    """Whether no factor is at the end of f16: it may have had to be further, or be infinite."""
+    factors = [part for part in parts.values() if part.dtype == np.float16]
+    return all(bool((np.abs(part) < MAX_FACTOR).all()) for part in factors)
+
+
+def _half(factors: np.ndarray, *extremes: np.ndarray) -> np.ndarray:
+    """Factors in f16: the furthest there is for those beyond it, unless numbers are infinite."""
+    finite = np.logical_and.reduce([np.isfinite(extreme) for extreme in extremes])
+    bounded = np.clip(factors, -MAX_FACTOR, MAX_FACTOR)
+    return np.where(finite, bounded, factors).astype(np.float16)
 
 
 def _quotients(values: np.ndarray, scale: np.ndarray, low: int, high: int) -> np.ndarray:

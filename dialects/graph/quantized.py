@@ -127,9 +127,9 @@ class QuantizeOp(InferredOp, name="quantize", traits=[ext.Pure]):
         q4_0  scale = x of max |x|, over -8           q = x / scale + 8, 0 to 15
         q4_1  scale = (max - min) / 15, minimum = min q = (x - minimum) / scale, 0 to 15
 
-    q is rounded half to even, and as if x were 0 where the scale is 0. A factor beyond f16, of
-    numbers from 8321040 (q8_0), 524160 (q4_0) or 65520 (q4_1) on, is infinite: they decode to no
-    numbers, so what must not be has to be looked for in the scales. The schemes of 64 and 128
+    q is rounded half to even, and as if x were 0 where the scale is 0. Factors go as far as f16
+    does, to 65504: numbers beyond 8319008 (q8_0), 524032 (q4_0) or 65504 (q4_1) become the furthest
+    that there are. Where a number is infinite or none, so is the scale. The schemes of 64 and 128
     numbers are as those of 32 with as many bits, of which a minimum has the name.
 
     C1  the scheme is one that floats can be rounded to

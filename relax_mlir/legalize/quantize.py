@@ -7,7 +7,7 @@
 The last two read row by row what may lie otherwise, so they gather.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, linalg, math, tensor
@@ -30,6 +30,8 @@ from .scalars import add, divide, maximum, minimum, negate, subtract
 
 Body = Callable[..., ir.Value]
 _INFINITY = float("inf")
+_MAX_FACTOR = 65504
+"""The greatest number of f16."""
 
 
 def quantize(op: QuantizeOp, kernel: KernelBuilder) -> None:
@@ -93,8 +95,9 @@ class _Matrix:
             p, b, r = (linalg.IndexOp(i).result for i in range(3))
             row, inside = self._row(p, r)
             at = [row, b] if self.axis else [b, row]
-            found = body(*(tensor.ExtractOp(extreme, at).result for extreme in extremes))
-            narrow = arith.TruncFOp(ir.F16Type.get(), found).result
+            found = [tensor.ExtractOp(extreme, at).result for extreme in extremes]
+            factor = _bounded(body(*found), found)
+            narrow = arith.TruncFOp(ir.F16Type.get(), factor).result
             return arith.SelectOp(inside, narrow, scalar(narrow.type, 0)).result
 
         return generic([], [out], [affine_map(3, range(3))], [PARALLEL] * 3, element)[0]
@@ -151,6 +154,18 @@ def _scale(scheme: Scheme) -> Body:
     if scheme.has_minimum:
         return lambda high, low: over(subtract(high, low), 15)
     return lambda high, low: over(furthest(high, low), -8)
+
+
+def _bounded(factor: ir.Value, extremes: Sequence[ir.Value]) -> ir.Value:
+    """A factor no further than f16 goes, unless it is of infinite numbers or of none."""
+    infinity = scalar(factor.type, _INFINITY)
+    bounded = minimum(factor, scalar(factor.type, _MAX_FACTOR))
+    bounded = maximum(bounded, scalar(factor.type, -_MAX_FACTOR))
+    for extreme in extremes:
+        magnitude = math.AbsFOp(extreme).result
+        finite = arith.CmpFOp(arith.CmpFPredicate.OLT, magnitude, infinity).result
+        bounded = arith.SelectOp(finite, bounded, factor).result
+    return bounded
 
 
 def _quotient(

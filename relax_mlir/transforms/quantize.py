@@ -32,7 +32,7 @@ f16. That dim has to be a multiple of it. The first three are also called q8_0, 
 products are of integers. `only` and `skip` are regular expressions that are searched for in the
 names of parameters, and in `constant`; weights of less than `min-size` numbers stay, as do
 constants whose scales would be beyond f16. `@main_quantize`, which sees parameters when it is
-called, makes such scales infinite: see `graph.quantize`.
+called, bounds such scales, and with them the numbers: see `graph.quantize`.
 
 Needs: known ranks (`relax-infer-shapes`), weights in the function that reads them
 (`relax-inline-functions`). Leaves: valid IR of the same operators.
@@ -54,7 +54,7 @@ from relax_mlir.analysis.functions import (
     is_public,
 )
 from relax_mlir.bindings import arith, func, ir
-from relax_mlir.data import NO_DATA, bytes_of, elements_of, is_data
+from relax_mlir.data import NO_DATA, bytes_of, floats_of, is_data
 from relax_mlir.diagnostics import remark
 from relax_mlir.dialects.graph import (
     AstypeOp,
@@ -74,7 +74,7 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.dialects.graph.quantized import BY_GROUP, PANEL, PARTS, ROUNDED, SCHEMES
 from relax_mlir.errors import UsageError
-from relax_mlir.panels import quantize
+from relax_mlir.panels import is_held, quantize
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import is_unused, safe_erase, walk_ops
 from relax_mlir.symbolic import product
@@ -237,14 +237,9 @@ class _Rewriter:
         matrix = self._find(constant.result, CONSTANT)
         if matrix is None:
             return False
-        if isinstance(TensorType.of(constant.result).element, ir.BF16Type):
-            remark(constant.location, "'constant' is not quantised: its numbers are bf16")
-            return False
-        values = elements_of(elements).astype(np.float32)
-        rows = np.ascontiguousarray(values if matrix.axis else values.T)
-        with np.errstate(over="ignore", invalid="ignore"):
-            rounded = quantize(rows, self.scheme)
-        if not all(np.isfinite(part).all() for part in rounded.values()):
+        values = floats_of(elements)
+        rounded = quantize(np.ascontiguousarray(values if matrix.axis else values.T), self.scheme)
+        if not is_held(rounded):
             remark(
                 constant.location,
                 f"'constant' is not quantised: it holds {np.abs(values).max():g}, which scales of "

@@ -66,18 +66,6 @@ module {
 
 // -----
 
-// expected-remark @below {{no weight is quantised}}
-module {
-  func.func @negative_bf16_constant(%x: tensor<4x32xbf16>) -> tensor<4x1xbf16> {
-    // expected-remark @below {{'constant' is not quantised: its numbers are bf16}}
-    %w = arith.constant dense<[[1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0], [1.0], [2.0]]> : tensor<32x1xbf16>
-    %0 = "graph.matmul"(%x, %w) : (tensor<4x32xbf16>, tensor<32x1xbf16>) -> tensor<4x1xbf16>
-    return %0 : tensor<4x1xbf16>
-  }
-}
-
-// -----
-
 // No parameters, no constants.
 // expected-remark @below {{no weight is quantised}}
 module {

@@ -322,6 +322,33 @@ def test_constants_beyond_the_scales_stay_floats(
         np.testing.assert_allclose(main(x), kept, rtol=1e-6)
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_parameters_beyond_the_scales_are_bounded(scheme: str) -> None:
+    """What rounds them has no place for a remark: no result may be infinite, or no number."""
+    executable = compile(quantized(HALF.format("f32", "f32"), scheme))
+    weight = np.random.default_rng(2).standard_normal((64, 32), np.float32)
+    weight[5], weight[7, ::2] = 3e38, -1e9
+    found = executable["main"](np.eye(64, dtype=np.float32), *parameters(executable, weight))
+    np.testing.assert_allclose(found, rounded(weight.T, scheme).T, rtol=1e-6)
+    assert np.isfinite(found).all()
+    assert (found[5] > 4e5).all()
+
+
+def test_a_constant_of_bf16_is_rounded() -> None:
+    values = np.random.default_rng(3).standard_normal((64, 16)).astype(ml_dtypes.bfloat16)
+    text = f"""
+    !x = tensor<?x64xbf16, #graph.shape<["n", 64]>>
+    !y = tensor<?x16xbf16, #graph.shape<["n", 16]>>
+    func.func @main(%x: !x) -> !y {{
+      %w = arith.constant dense<"0x{values.tobytes().hex()}"> : tensor<64x16xbf16>
+      %0 = "graph.matmul"(%x, %w) : (!x, tensor<64x16xbf16>) -> !y
+      return %0 : !y
+    }}"""
+    found = compile(quantized(text, "q8_32"))["main"](np.eye(64, dtype=ml_dtypes.bfloat16))
+    expected = rounded(values.astype(np.float32).T, "q8_32").T
+    np.testing.assert_array_equal(found, expected.astype(ml_dtypes.bfloat16))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
