@@ -198,12 +198,12 @@ class Winograd:
 
     For each channel and filter, `tile` products cost as much as a tile within an image, `image` is
     the overhead of small images, and `filter` the cost of transforming the filter. Transforms need
-    at least `least` channels and filters. A task keeps `tile_bytes` of transformed tiles in the L2
-    cache; there are `tasks` blocks of tiles, and `group_tasks` groups of panels, each of which
+    at least `min_size` channels and filters. A task keeps `tile_bytes` of transformed tiles in the
+    L2 cache; there are `tasks` blocks of tiles, and `group_tasks` groups of panels, each of which
     transforms them.
     """
 
-    least: int = 16
+    min_size: int = 16
     tile: int = 17
     image: int = 32
     filter: int = 128

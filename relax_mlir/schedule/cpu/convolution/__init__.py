@@ -1,1 +1,1 @@
-"""Convolutions and pooling: images, tiles of places, Winograd's transforms."""
+"""Convolutions and pooling: images, tiles of pixels, Winograd's transforms."""

@@ -1,16 +1,16 @@
-"""The rule for convolutions: recognises them, with what is computed from the sums.
+"""The rule for convolutions: recognises them and their epilogues.
 
     %p = tensor.insert_slice %x into %zeros           the padding is written while a block of the
     %c = linalg.generic (windows) %p, %w       ->     image is copied; convolution_kernel or, chosen
     %o = linalg.generic (elementwise) %c, %bias       when it runs, pointwise_kernel or row_kernel:
     return %o                                         sums in registers; epilogue on a block of sums
 
-Where fast-math flags allow it, windows of three by three may be computed by `winograd_kernel`.
+If fast-math flags allow it, 3x3 windows may be computed by `winograd_kernel`.
 
     result[n, (g), f, y, x] = sum over c, u, v of
         image[n, (g), c, y * s + u * d, x * t + v * e] * filter[(g), f, c, u, v]
 
-Needs: named linalg ops generalised. Leaves: a scheduled kernel, or the function as it was.
+Needs: named linalg ops generalised. Leaves: a scheduled kernel, or the function unchanged.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,29 +47,29 @@ from relax_mlir.target import Cpu
 
 from .convolution_kernel import emit_convolution
 from .convolution_problem import Filters, Image, Problem, pack_filters
-from .place_tile import fills_vectors
+from .pixel_tile import fills_vectors
 from .pointwise_kernel import emit_pointwise
 from .row_kernel import can_emit_rows, emit_rows, fits_rows
 from .winograd_kernel import can_emit_winograd, emit_winograd, pays_winograd
 
 ALGEBRAIC = ("reassoc", "nnan", "ninf")
-"""Fast-math flags that let products be taken of sums of numbers, in place of sums of products."""
+"""Fast-math flags that allow Winograd's transforms."""
 _SUMS = (ir.F32Type, ir.F16Type, ir.BF16Type)
 """Element types whose sums are computed in f32."""
-LEAST_FILTERS = 8
+MIN_FILTERS = 8
+"""Lanes run along filters if each group has at least so many."""
 MAX_TAPS, MAX_STRIDE = 1024, 64
-"""Larger windows and strides are for general loops: code grows with them here."""
-"""Filters of a group that are worth lanes of their own."""
+"""Larger windows and strides are for general loops, since code grows with them here."""
 
 
 @dataclass(frozen=True)
 class Convolution:
-    """A stage that adds up windows, and the roles of its loops.
+    """A stage that sums products of windows, and the roles of its loops.
 
     `contraction` has the image as its left side, (n, (g), y) as batch, filters as rows and x as
-    columns. Pairs are for rows and columns of the image. Where `packed`, the rows are the number of
-    a panel and the filter in it; panels are [v, u, c, filter]. Equal expressions will do where it
-    is `algebraic`.
+    columns. Pairs are for rows and columns of the image; `pixels` are the loops (y, x). If
+    `packed`, rows are (panel, filter of the panel), and panels are [v, u, c, filter]. If
+    `algebraic`, reassociation is allowed.
     """
 
     contraction: Contraction
@@ -77,7 +77,7 @@ class Convolution:
     filters: Factor
     grouped: bool
     channel: int
-    places: tuple[int, int]
+    pixels: tuple[int, int]
     window: tuple[int, int]
     strides: tuple[int, int]
     dilation: tuple[int, int]
@@ -88,7 +88,7 @@ class Convolution:
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether each place of the result is made of one place of the image."""
+        """Whether each pixel of the result depends on one pixel of the image."""
         return self.window == (1, 1) and not self.padded
 
 
@@ -100,21 +100,22 @@ def grows_with(window: Sequence[int], steps: Iterable[tuple[int, int]]) -> bool:
 def schedule(prim_func: PrimFunc, cpu: Cpu, fuse: bool) -> bool:
     """Rewrites a tensor program that convolves float images into loops over memrefs.
 
-    Returns False, and leaves the function alone, if it is of another kind. `fuse` is not read.
+    Returns False, and leaves the function unchanged, if the program is another one. `fuse` is
+    ignored.
     """
     blocking = Blocking.of(cpu)
     return rewrite(
         prim_func,
         vectors_of(cpu),
         lambda program: match(program, blocking.columns),
-        lambda kernel, found: _emit(kernel, blocking, found),
+        lambda kernel, convolution: _emit(kernel, blocking, convolution),
     )
 
 
 def match(program: Program, panel: int) -> Convolution | None:
     """The convolution of a program that works elementwise on its result, or None.
 
-    The padding is taken out of the program. `panel` is the width of packed filters.
+    The padding is removed from the program. `panel` is the number of filters of a packed panel.
     """
     reducing = [stage for stage in program.stages if stage.has_reduction]
     if len(reducing) != 1 or len(reducing[0].reads) != 2 or len(reducing[0].inits) != 1:
@@ -127,23 +128,23 @@ def match(program: Program, panel: int) -> Convolution | None:
     if initial is None or values is None:
         return None
     for image in range(2):
-        found = _match_sides(stage, image, values, initial, panel)
-        if found is not None:
-            return found
+        convolution = _match_sides(stage, image, values, initial, panel)
+        if convolution is not None:
+            return convolution
     return None
 
 
 def _match_sides(
     stage: Stage, image: int, values: dict[int, ir.Value], initial: float, panel: int
 ) -> Convolution | None:
-    """The stage as a convolution whose image is that read."""
-    places = loops_of(stage.inits[0].indices)
+    """The stage as a convolution whose image is read `image`."""
+    pixels = loops_of(stage.inits[0].indices)
     weights = loops_of(stage.reads[1 - image].indices)
-    if places is None or weights is None or len(set(places)) != len(places):
+    if pixels is None or weights is None or len(set(pixels)) != len(pixels):
         return None
-    if len(places) < 4 or len(weights) < 4:
+    if len(pixels) < 4 or len(weights) < 4:
         return None
-    *leading, y, x = places
+    *leading, y, x = pixels
     packed = len(weights) == 5 and weights[-1] == leading[-1] and weights[0] == leading[-2]
     channel, u, v = reversed(weights[1:4]) if packed else weights[-3:]
     if packed and stage.extents[weights[-1]] != panel:
@@ -159,30 +160,30 @@ def _match_sides(
     if windows is None or plain != [leading[0], *group, channel]:
         return None
     extents = all_known(stage.extents[loop] for loop in (u, v))
-    few = group and (stage.extents[rows[-1]] or 0) < LEAST_FILTERS
+    few = group and (stage.extents[rows[-1]] or 0) < MIN_FILTERS
     if extents is None or few or grows_with(extents, windows):
         return None
     padding = _take_padding(stage, image, values[image])
     if padding is None:
         return None
-    sides = all_known(factor_of(stage, number, values[number]) for number in (image, 1 - image))
+    sides = all_known(factor_of(stage, read, values[read]) for read in (image, 1 - image))
     if sides is None or sides[1].casts:
         return None
     left, right = sides
     if left.indices != stage.reads[image].indices:
-        return None  # what the image goes through permutes it
+        return None  # a producer of the image permutes it
     batch = (leading[0], *group, y)
     contraction = Contraction(stage, left, right, batch, rows, (x,), channel, packed, initial)
-    (down, rows_apart), (across, columns_apart) = windows
+    (row_stride, row_dilation), (column_stride, column_dilation) = windows
     return Convolution(
         contraction, left, right, bool(group), channel, (y, x), (extents[0], extents[1]),
-        (down, across), (rows_apart, columns_apart), padding[:2], padding[2], packed,
-        _is_algebraic(stage),
+        (row_stride, column_stride), (row_dilation, column_dilation), padding[:2], padding[2],
+        packed, _is_algebraic(stage),
     )  # fmt: skip
 
 
 def _is_algebraic(stage: Stage) -> bool:
-    """Whether the body says that finite sums of products may become equal expressions."""
+    """Whether the flags of the body allow reassociation, and assume finite values."""
     steps = [op for op in stage.body.operations if isinstance(op, arith.AddFOp | arith.MulFOp)]
     flags = [str(op.attributes["fastmath"]).strip("#>").split("<")[1].split(",") for op in steps]
     return bool(flags) and all("fast" in some or {*ALGEBRAIC} <= {*some} for some in flags)
@@ -191,18 +192,18 @@ def _is_algebraic(stage: Stage) -> bool:
 def _spatial(
     stage: Stage, image: int, rows: tuple[int, int], columns: tuple[int, int]
 ) -> list[tuple[ir.AffineExpr, tuple[int, int]]]:
-    """The last two indices of the image, each with the loops that it is to be made of."""
+    """The last two indices of the image, each with the loops that it has to depend on."""
     indices = stage.reads[image].indices
     return list(zip(indices[-2:], (rows, columns), strict=True))
 
 
 def window_of(expression: ir.AffineExpr, position: int, within: int) -> tuple[int, int] | None:
-    """The positive factors of the two loops that an index adds up; None if it is no window."""
+    """Stride and dilation of an index that is a sum of two loops times factors, or None."""
     terms = _terms(expression)
     if terms is None or set(terms) != {position, within}:
         return None
-    found = terms[position], terms[within]
-    return found if min(found) > 0 else None
+    factors = terms[position], terms[within]
+    return factors if min(factors) > 0 else None
 
 
 def _terms(expression: ir.AffineExpr) -> dict[int, int] | None:
@@ -220,35 +221,35 @@ def _terms(expression: ir.AffineExpr) -> dict[int, int] | None:
     return None
 
 
-def _take_padding(stage: Stage, number: int, value: ir.Value) -> tuple[int, int, bool] | None:
-    """Lets the stage read the image itself; returns rows above, columns to the left, and whether.
+def _take_padding(stage: Stage, read: int, value: ir.Value) -> tuple[int, int, bool] | None:
+    """Lets the stage read the unpadded image; returns its top and left padding, and whether.
 
-    None if what surrounds the image is more than zeros around its last two dims.
+    None if the padding is not zero, or is not of the last two dims.
     """
-    operand = stage.reads[number]
+    operand = stage.reads[read]
     tensor = operand.tensor
     if not isinstance(tensor, Computed) or tensor.stage.window is None:
         return 0, 0, False
     insertion, window = tensor.stage, tensor.stage.window
     offsets = window.offsets
-    above, left = offsets[-2:]
-    if not isinstance(above, int) or not isinstance(left, int) or window.dropped:
+    top, left = offsets[-2:]
+    if not isinstance(top, int) or not isinstance(left, int) or window.dropped:
         return None
     if any(offsets[:-2]) or any(x != 1 for x in window.strides):
         return None
-    if constant_of(insertion.inits[0].tensor) != 0 or not _keeps_zero(stage, number, value):
+    if constant_of(insertion.inits[0].tensor) != 0 or not _keeps_zero(stage, read, value):
         return None
-    stage.reads[number] = Operand(insertion.reads[0].tensor, operand.indices)
-    return above, left, True
+    stage.reads[read] = Operand(insertion.reads[0].tensor, operand.indices)
+    return top, left, True
 
 
-def _keeps_zero(stage: Stage, number: int, value: ir.Value) -> bool:
-    """Whether the body multiplies with the number that it reads, widened at most."""
-    argument = stage.body.arguments[number]
+def _keeps_zero(stage: Stage, read: int, value: ir.Value) -> bool:
+    """Whether the body multiplies by the element that it reads, widened or not."""
+    argument = stage.body.arguments[read]
     if value == argument:
         return True
-    wide = not isinstance(value.owner, ir.Block) and isinstance(value.owner.opview, arith.ExtFOp)
-    return wide and value.owner.operands[0] == argument
+    widened = not isinstance(value.owner, ir.Block) and isinstance(value.owner.opview, arith.ExtFOp)
+    return widened and value.owner.operands[0] == argument
 
 
 def _emit(kernel: Kernel, blocking: Blocking, convolution: Convolution) -> None:
@@ -264,7 +265,7 @@ def _emit(kernel: Kernel, blocking: Blocking, convolution: Convolution) -> None:
     convert = convert_of(kernel, stage, convolution.filters, ir.F32Type.get())
     flat = None
     if convolution.is_pointwise and kernel.memory(convolution.image.tensor).whole:
-        joined = replace(contraction, batch=contraction.batch[:-1], columns=convolution.places)
+        joined = replace(contraction, batch=contraction.batch[:-1], columns=convolution.pixels)
         flat = epilogue_of(kernel, blocking, [joined], shape)
     groups = problem.batch[-1] if convolution.grouped else 1
     if convolution.packed:
@@ -289,17 +290,17 @@ def _emit(kernel: Kernel, blocking: Blocking, convolution: Convolution) -> None:
 def _emit_kernel(
     blocking: Blocking, problem: Problem, filters: Filters, flat: Epilogue | None
 ) -> None:
-    """Emits the kernel whose lanes run along places where that pays, else that along filters.
+    """Emits the kernel with lanes along pixels where that pays, else that with lanes along filters.
 
-    `flat` is the epilogue over places as one dim, for windows of one place.
+    `flat` is the epilogue over pixels as one dim, for 1x1 windows.
     """
     if flat is not None and filters.convert is None:
-        pays = fills_vectors(blocking, mul(*problem.places), problem.depth)
+        pays = fills_vectors(blocking, mul(*problem.pixels), problem.depth)
         dense = replace(problem, epilogue=flat)
         joined = problem
-        if problem.strides == (1, 1):  # where a row ends the next one begins
-            row = 1, mul(*problem.places)
-            joined = replace(dense, sizes=row, places=row, flat=True)
+        if problem.strides == (1, 1):  # rows are contiguous
+            row = 1, mul(*problem.pixels)
+            joined = replace(dense, sizes=row, pixels=row, flat=True)
         if_else(
             pays,
             lambda: emit_pointwise(blocking, dense, filters),
@@ -324,7 +325,7 @@ def _emit_kernel(
 def _problem(
     kernel: Kernel, blocking: Blocking, convolution: Convolution, shape: Sequence[Index]
 ) -> Problem:
-    """What the kernel computes, with extents and memory."""
+    """The problem, with extents and memory."""
     contraction = convolution.contraction
     view = kernel.view(convolution.image.tensor)
     if view is None or not isinstance(view.strides[-1], int) or view.strides[-1] != 1:
@@ -342,7 +343,7 @@ def _problem(
         grouped=convolution.grouped,
         channels=shape[convolution.channel],
         sizes=(view.sizes[-2], view.sizes[-1]),
-        places=(shape[convolution.places[0]], shape[convolution.places[1]]),
+        pixels=(shape[convolution.pixels[0]], shape[convolution.pixels[1]]),
         window=convolution.window,
         strides=convolution.strides,
         dilation=convolution.dilation,

@@ -1,15 +1,15 @@
-"""The convolution kernel: a block of places of the result times panels of filters, in registers.
+"""The convolution kernel: register blocks of pixels times panels of filters.
 
     for each (image, block of rows, block of columns, group of panels) in parallel
-      copy the part of the image that the block sees: `convolution_image`  (stays in the L2 cache)
+      copy the receptive field of the block: `convolution_image`          (stays in the L2 cache)
       for each panel of `columns` filters
-        for each row of the block, for each tile of `rows` places
-          for each place of the window that is in the image, and each channel
-            rows x columns sums += image[place] * panel[:]                 (registers)
+        for each row of the block, for each tile of `rows` pixels
+          for each tap of the window that is in the image, and each channel
+            rows x columns sums += image[pixel] * panel[:]                 (registers)
         transpose the sums; epilogue: elementwise part, stores along the row
 
-Lanes run along filters, so strides and narrow images cost nothing: what varies along a row is read
-one number at a time. No copy of the image has an element for each place of the window.
+Lanes run along filters, so strides and narrow images cost nothing: elements of the image are
+broadcast. There is no im2col buffer, with an element for each tap of each window.
 
 Source: Georganas et al., "Anatomy of High-Performance Deep Learning Convolutions on SIMD
 Architectures", 2018, on plain layouts.
@@ -40,9 +40,9 @@ from .convolution_image import CopiedImage
 from .convolution_problem import (
     Filters,
     Problem,
-    above,
     find_panel,
     patch_elements,
+    saturating_sub,
     share_panels,
 )
 from .convolution_tiles import TILES, Tiles
@@ -50,7 +50,7 @@ from .convolution_tiles import TILES, Tiles
 
 @dataclass(frozen=True)
 class _Blocks:
-    """Sizes that are chosen when the kernel runs."""
+    """Sizes that are computed when the kernel runs."""
 
     rows: Index
     row_blocks: Index
@@ -63,26 +63,31 @@ class _Blocks:
 
 
 def _split(blocking: Blocking, problem: Problem) -> _Blocks:
-    """Cuts the result so that what a task sees of the image fits the cache, into enough tasks."""
-    (high, wide), (down, right) = problem.extents, problem.strides
-    height, width = problem.places
+    """Divides the result into enough tasks, whose receptive fields fit the cache."""
+    (window_rows, window_columns), (down, right) = problem.extents, problem.strides
+    height, width = problem.pixels
     channels = round_up(maximum(problem.channels, 1), blocking.channel_block)
     images = maximum(mul(1, *problem.batch), 1)
     tile, sizes = blocking.rows, blocking.family.convolutions
-    across = floor_div(above(floor_div(patch_elements(blocking), mul(channels, high)), wide), right)
+    across = floor_div(
+        saturating_sub(
+            floor_div(patch_elements(blocking), mul(channels, window_rows)), window_columns
+        ),
+        right,
+    )
     fitting = mul(maximum(floor_div(add(across, 1), tile), 1), tile)
-    wanted = ceil_div(sizes.tasks, mul(images, maximum(height, 1)))
-    wanted = minimum(wanted, ceil_div(width, TILES * tile))
-    column_blocks = maximum(maximum(ceil_div(width, fitting), wanted), 1)
+    min_blocks = ceil_div(sizes.tasks, mul(images, maximum(height, 1)))
+    min_blocks = minimum(min_blocks, ceil_div(width, TILES * tile))
+    column_blocks = maximum(maximum(ceil_div(width, fitting), min_blocks), 1)
     columns = minimum(round_up(ceil_div(width, column_blocks), tile), width)
     columns = maximum(columns, 1)
     column_blocks = ceil_div(width, columns)
-    copied = add(mul(sub(columns, 1), right), wide)
+    copied = add(mul(sub(columns, 1), right), window_columns)
     fitting = floor_div(patch_elements(blocking), mul(channels, copied))
-    fitting = add(floor_div(above(fitting, high), down), 1)
-    wanted = ceil_div(sizes.tasks, mul(images, maximum(column_blocks, 1)))
-    wanted = minimum(wanted, ceil_div(height, sizes.min_rows))
-    row_blocks = maximum(maximum(ceil_div(height, fitting), wanted), 1)
+    fitting = add(floor_div(saturating_sub(fitting, window_rows), down), 1)
+    min_blocks = ceil_div(sizes.tasks, mul(images, maximum(column_blocks, 1)))
+    min_blocks = minimum(min_blocks, ceil_div(height, sizes.min_rows))
+    row_blocks = maximum(maximum(ceil_div(height, fitting), min_blocks), 1)
     rows = maximum(ceil_div(height, row_blocks), 1)
     row_blocks = ceil_div(height, rows)
     tasks = maximum(mul(images, row_blocks, column_blocks), 1)
@@ -91,7 +96,7 @@ def _split(blocking: Blocking, problem: Problem) -> _Blocks:
 
 
 def emit_convolution(blocking: Blocking, problem: Problem, filters: Filters) -> None:
-    """Emits the whole loop nest at the insertion point."""
+    """Emits the loop nest at the insertion point."""
     blocks = _split(blocking, problem)
     images = mul(1, *problem.batch)
     tasks = mul(images, blocks.row_blocks, blocks.column_blocks, blocks.groups)
@@ -108,7 +113,7 @@ class _Task:
     filters: Filters
 
     def emit(self, task: ir.Value) -> None:
-        """Emits everything that a task does."""
+        """Emits the body of a task."""
         problem, blocks, blocking = self.problem, self.blocks, self.blocking
         group = mod(task, blocks.groups)
         rest = floor_div(task, blocks.groups)
@@ -116,35 +121,43 @@ class _Task:
         rest = floor_div(rest, blocks.column_blocks)
         row = mul(mod(rest, blocks.row_blocks), blocks.rows)
         batch = problem.batch_index(floor_div(rest, blocks.row_blocks))
-        rows = minimum(blocks.rows, sub(problem.places[0], row))
-        columns = minimum(blocks.columns, sub(problem.places[1], column))
+        rows = minimum(blocks.rows, sub(problem.pixels[0], row))
+        columns = minimum(blocks.columns, sub(problem.pixels[1], column))
         f32, lanes = ir.F32Type.get(), blocking.lanes
         first = mul(group, blocks.group)
         last = minimum(add(first, blocks.group), blocks.panels)
         patch_rows = add(mul(sub(blocks.rows, 1), problem.strides[0]), problem.extents[0])
-        turned_stride = TILES * blocking.rows + lanes
+        transposed_stride = TILES * blocking.rows + lanes
         line = CopiedImage.line_of(blocking, problem, blocks.width)
         step = blocking.channel_block * problem.strides[1]
-        # The last tile may reach beyond the places that there are.
-        room = blocking.rows * step + lanes * blocking.channel_block
+        # The last tile may overrun the last pixel.
+        slack = blocking.rows * step + lanes * blocking.channel_block
         with (
-            scratch(add(mul(patch_rows, line), room), f32) as patch,
+            scratch(add(mul(patch_rows, line), slack), f32) as patch,
             scratch(-(-blocking.rows // lanes) * lanes * blocking.columns, f32) as sums,
-            scratch(blocking.columns * turned_stride, f32) as turned,
+            scratch(blocking.columns * transposed_stride, f32) as transposed,
         ):
             image = CopiedImage(blocking, problem, blocks.width, patch)
             image.copy(batch, row, column, patch_rows)
 
             def panel(p: ir.Value) -> None:
-                at, filter_, kept = find_panel(blocking, problem, self.filters, batch, p)
+                at, filter_, num_filters = find_panel(blocking, problem, self.filters, batch, p)
 
                 def chunk(y: ir.Value, x: ir.Value) -> None:
                     count = minimum(sub(columns, x), TILES * blocking.rows)
-                    place = add(row, y), add(column, x)
+                    pixel = add(row, y), add(column, x)
                     begin = add(mul(y, problem.strides[0], line), mul(x, step))
-                    tiles = Tiles(image, self.filters, place, begin, at, sums)
-                    index = batch if problem.flat else (*batch, place[0])
-                    block = Block(index, filter_, kept, place[1], count, (turned,), turned_stride)
+                    tiles = Tiles(image, self.filters, pixel, begin, at, sums)
+                    index = batch if problem.flat else (*batch, pixel[0])
+                    block = Block(
+                        index,
+                        filter_,
+                        num_filters,
+                        pixel[1],
+                        count,
+                        (transposed,),
+                        transposed_stride,
+                    )
                     tiles.emit(block)
                     problem.epilogue(block)
 

@@ -1,9 +1,9 @@
-"""What convolution kernels compute: images, panels of filters, and what both are made of.
+"""The problem that convolution kernels solve: images, panels of filters, and how to pack them.
 
     result[n, (g), f, y, x] = epilogue(initial + sum over c, u, v of image * filter)
 
-Panels have the numbers of as many filters as a tile is wide side by side, in the order in which
-kernels read them: column of the window after column, its rows, and the channels.
+A panel interleaves as many filters as a tile has columns, in the order in which kernels read them:
+by column of the window, row of the window, and channel.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,9 +37,9 @@ from relax_mlir.schedule.cpu.product.packing import LINE_BITS, Matrix, copy_pane
 
 @dataclass(frozen=True)
 class Image:
-    """Channels, rows and columns of a flat buffer; columns are neighbours in memory.
+    """Channels, rows and columns of a flat buffer; columns are contiguous.
 
-    `convert` turns loaded vectors into f32; None where they are that.
+    `convert` converts loaded vectors to f32; None if they are f32.
     """
 
     buffer: ir.Value
@@ -49,12 +49,12 @@ class Image:
     convert: Callable[[ir.Value], ir.Value] | None = None
 
     def load(self, at: Index, lanes: int, keep: ir.Value | None) -> ir.Value:
-        """A vector from an offset; lanes outside of `keep` are not read."""
+        """The vector at an offset; lanes outside of the mask `keep` are not read."""
         loaded = load(self.buffer, at, lanes, keep)
         return self.convert(loaded) if self.convert else loaded
 
     def fetch(self, at: Index, count: Index) -> None:
-        """Asks for so many columns from an offset on, which need not exist."""
+        """Prefetches so many columns from an offset on; they may be outside of the buffer."""
         line = LINE_BITS // ir.MemRefType(self.buffer.type).element_type.width
 
         def ask(j: ir.Value) -> None:
@@ -65,9 +65,7 @@ class Image:
 
 @dataclass(frozen=True)
 class Filters:
-    """Panels of filters: column of the window after column, its rows, and for each the channels.
-
-    For each of these a panel has `columns` numbers, those of as many filters.
+    """Panels of filters: [column of the window, row of the window, channel, filter].
 
     Panel `p` of group `g` is at `offset + (g * count + p) * stride` of a flat buffer.
     """
@@ -81,19 +79,19 @@ class Filters:
 
 @dataclass(frozen=True)
 class Problem:
-    """What to compute, for every index of the batch: images, and groups of channels if there are.
+    """What to compute for every index of the batch: images, and groups of channels if `grouped`.
 
-    `sizes` are rows and columns of the image, `places` those of the result; strides, dilation,
-    window and padding (top, left) are for rows and columns too. `filters` are those of a group.
-    Where it is `algebraic`, equal expressions will do, and numbers are taken to be finite. Where it
-    is `flat`, all places are one row, which is no part of the epilogue's batch.
+    `sizes` are rows and columns of the image, `pixels` those of the result; strides, dilation,
+    window and padding (top, left) are for rows and columns too. `filters` counts those of a group.
+    If `algebraic`, reassociation is allowed, and values are assumed to be finite. If `flat`, all
+    pixels are one row, which is no part of the epilogue's batch.
     """
 
     batch: tuple[Index, ...]
     grouped: bool
     channels: Index
     sizes: tuple[Index, Index]
-    places: tuple[Index, Index]
+    pixels: tuple[Index, Index]
     window: tuple[int, int]
     strides: tuple[int, int]
     dilation: tuple[int, int]
@@ -115,25 +113,25 @@ class Problem:
 
     @property
     def depth(self) -> Index:
-        """Numbers of a filter."""
+        """Elements of a filter."""
         return mul(self.channels, *self.window)
 
     def batch_index(self, linear: Index) -> tuple[Index, ...]:
-        """The index of the batch that has this number, counted row by row."""
+        """The index of the batch with this linear index, in row-major order."""
         return unravel(linear, self.batch)
 
 
 def patch_elements(blocking: Blocking) -> int:
-    """Elements of the image that one task keeps in the L2 cache."""
+    """Elements of the image that a task keeps in the L2 cache."""
     return blocking.family.convolutions.patch_bytes // 4
 
 
 def share_panels(
     blocking: Blocking, problem: Problem, others: Index, tasks: int
 ) -> tuple[Index, Index, Index]:
-    """Panels of filters, those of one task, and groups of so many.
+    """The number of panels of filters, of panels in a task, and of such groups.
 
-    `others` are the parts, one or more, that the result is cut into besides; `tasks` are wanted.
+    `others` is the number of parts along the other dims; there should be `tasks` tasks in all.
     """
     panels = ceil_div(problem.filters, blocking.columns)
     group = maximum(ceil_div(panels, ceil_div(tasks, others)), 1)
@@ -143,33 +141,33 @@ def share_panels(
 def find_panel(
     blocking: Blocking, problem: Problem, filters: Filters, batch: Sequence[Index], panel: Index
 ) -> tuple[Index, Index, Index]:
-    """Where a panel begins, its first filter, and how many filters it has."""
-    number = panel
+    """The offset of a panel, its first filter, and its number of filters."""
+    index = panel
     if problem.grouped:
         panels = ceil_div(problem.filters, blocking.columns)
-        number = add(mul(batch[-1], panels), panel)
+        index = add(mul(batch[-1], panels), panel)
     first = mul(panel, blocking.columns)
-    kept = minimum(sub(problem.filters, first), blocking.columns)
-    return add(filters.offset, mul(number, filters.stride)), first, kept
+    num_filters = minimum(sub(problem.filters, first), blocking.columns)
+    return add(filters.offset, mul(index, filters.stride)), first, num_filters
 
 
-def above(a: Index, b: Index) -> Index:
+def saturating_sub(a: Index, b: Index) -> Index:
     """a - b, or 0 if that is negative."""
     return sub(maximum(a, b), b)
 
 
 def rows_of_window(problem: Problem, row: Index) -> tuple[Index, Index]:
-    """The first row of a window that is in the image, and the one behind the last.
+    """The first row of a window that is in the image, and the one after the last.
 
-    The window is that of a place in this row of the result.
+    The window is that of pixels in this row of the result.
     """
-    high, step = problem.window[0], problem.dilation[0]
+    window_rows, step = problem.window[0], problem.dilation[0]
     if not problem.padded:
-        return 0, high
+        return 0, window_rows
     top = problem.padding[0]
     first = mul(row, problem.strides[0])
-    begin = minimum(ceil_div(above(top, first), step), high)
-    end = minimum(ceil_div(above(add(problem.sizes[0], top), first), step), high)
+    begin = minimum(ceil_div(saturating_sub(top, first), step), window_rows)
+    end = minimum(ceil_div(saturating_sub(add(problem.sizes[0], top), first), step), window_rows)
     return begin, maximum(begin, end)
 
 
@@ -180,18 +178,18 @@ def pack_filters(
     out: ir.Value,
     problem: Problem,
 ) -> Filters:
-    """Copies the filters of every group, [filters, channels * rows * columns] each, as panels."""
+    """Packs the filters of every group, [filters, channels * rows * columns] each, into panels."""
     count = ceil_div(problem.filters, blocking.columns)
     stride = mul(problem.depth, blocking.columns)
     (rows, columns), lanes = problem.window, blocking.lanes
     taps = rows * columns
 
-    def panel(number: ir.Value) -> None:
-        row = mul(mod(number, maximum(count, 1)), blocking.columns)
-        source = matrix(floor_div(number, maximum(count, 1)))
-        start = mul(number, stride)
-        room = mul(round_up(problem.depth, lanes), blocking.columns)
-        with scratch(room, ir.F32Type.get()) as plain:
+    def emit_panel(index: ir.Value) -> None:
+        row = mul(mod(index, maximum(count, 1)), blocking.columns)
+        source = matrix(floor_div(index, maximum(count, 1)))
+        start = mul(index, stride)
+        size = mul(round_up(problem.depth, lanes), blocking.columns)
+        with scratch(size, ir.F32Type.get()) as plain:
             step = MultiplyAdd(lanes)
             copy_panel(step, source, row, 0, problem.depth, blocking.vectors, plain)
 
@@ -206,5 +204,5 @@ def pack_filters(
 
             for_range(0, problem.channels, 1, channel)
 
-    parallel_range(mul(groups, count), 1, panel)
+    parallel_range(mul(groups, count), 1, emit_panel)
     return Filters(out, 0, count, stride)

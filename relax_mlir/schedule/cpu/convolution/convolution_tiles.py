@@ -1,8 +1,8 @@
-"""Tiles of a convolution whose lanes run along filters: places of a row by a panel of filters.
+"""Tiles of a convolution whose lanes run along filters: pixels of a row by a panel of filters.
 
-    for each place of the window that is in the image, and each channel
-      rows x columns sums += image[place] * panel[:]                 (registers)
-    transpose the sums, so that places of a filter are neighbours
+    for each tap of the window that is in the image, and each channel
+      rows x columns sums += image[pixel] * panel[:]                 (registers)
+    transpose the sums, so that pixels of a filter are contiguous
 
 Source: Georganas et al., "Anatomy of High-Performance Deep Learning Convolutions on SIMD
 Architectures", 2018, on plain layouts.
@@ -43,44 +43,44 @@ TILES = 4
 
 @dataclass(frozen=True)
 class Tiles:
-    """Up to `TILES` tiles of one row of the result, from `place` (row, column) on, for one panel.
+    """Up to `TILES` tiles of one row of the result, from `pixel` (row, column) on, for one panel.
 
-    The row's first window begins at `begin` in the copied image; the panel is at `filters_at`;
-    `sums` has room for one tile.
+    The first window begins at `begin` in the copied image, the panel at `filters_at`; `sums` is a
+    buffer for one tile.
     """
 
     image: CopiedImage
     filters: Filters
-    place: tuple[Index, Index]
+    pixel: tuple[Index, Index]
     begin: Index
     filters_at: Index
     sums: ir.Value
 
     @property
     def blocking(self) -> Blocking:
-        """How large tiles are."""
+        """The sizes of tiles."""
         return self.image.blocking
 
     @property
     def problem(self) -> Problem:
-        """What they are part of."""
+        """The convolution."""
         return self.image.problem
 
     @property
     def step(self) -> int:
-        """How far the windows of neighbours in a row are apart in the copied image."""
+        """Distance between windows of adjacent pixels in the copied image."""
         return self.problem.strides[1] * self.blocking.channel_block
 
     @property
     def heights(self) -> list[int]:
-        """The numbers of places that there is code for."""
+        """Heights of tiles, in pixels, that have code of their own."""
         rows = self.blocking.rows
         if self.blocking.registers == 16:
             return list(range(1, rows + 1))
         return sorted({1, 2, 4, rows // 2, rows * 3 // 4, rows})
 
     def emit(self, block: Block) -> None:
-        """Emits the sums of a block, transposed to its buffer, and asks for where they will go."""
+        """Emits the sums of a block, transposed to its buffer, and prefetches the output."""
         count = block.columns
         height = self._height_of(count)
 
@@ -95,33 +95,33 @@ class Tiles:
         def tile(at: ir.Value) -> None:
             part = replace(block, column=add(block.column, at))
             some(self.heights, at, minimum(sub(count, at), height), part)
-            self._turn(block.buffers[0], at, block.stride)
+            self._transpose(block.buffers[0], at, block.stride)
 
         for_range(0, count, height, tile)
 
     def _height_of(self, count: Index) -> Index:
-        """Places of each tile of so many: few registers have alike tiles, of which none is short.
+        """Height of the tiles of `count` pixels: with few registers, tiles are of even height.
 
-        A tile with fewer sums than begin while one is added up waits for itself.
+        A tile with too few sums would be bound by the latency of multiply-adds.
         """
         rows = self.blocking.rows
         return ceil_div(count, ceil_div(count, rows)) if self.blocking.registers == 16 else rows
 
-    def _turn(self, turned: ir.Value, at: Index, stride: int) -> None:
-        """Transposes one tile of sums, [place, filter], to [filter, place]."""
+    def _transpose(self, transposed: ir.Value, at: Index, stride: int) -> None:
+        """Transposes one tile of sums, [pixel, filter], to [filter, pixel]."""
         lanes, columns = self.blocking.lanes, self.blocking.columns
         for top in range(0, self.blocking.rows, lanes):
             for left in range(0, columns, lanes):
                 square = [load(self.sums, (top + i) * columns + left, lanes) for i in range(lanes)]
                 for i, x in enumerate(transpose(square)):
-                    store(x, turned, add(at, (left + i) * stride + top))
+                    store(x, transposed, add(at, (left + i) * stride + top))
 
 
 @dataclass(frozen=True)
 class _Tile:
     """sums[height, columns] = initial + products of the windows from `at` on with a panel.
 
-    `block` describes where they will be stored to.
+    `block` describes where the epilogue stores them.
     """
 
     tiles: Tiles
@@ -130,44 +130,44 @@ class _Tile:
     block: Block
 
     def emit(self) -> None:
-        """Emits the sums; meanwhile it asks for the memory that they will be stored to."""
+        """Emits the sums, and prefetches the output meanwhile."""
         tiles, problem = self.tiles, self.tiles.problem
         lanes, width = tiles.blocking.lanes, problem.window[1]
-        start = splat(problem.initial, lanes, ir.F32Type.get())
-        held = [start] * (self.height * tiles.blocking.vectors)
-        rows = rows_of_window(problem, tiles.place[0])
+        initial = splat(problem.initial, lanes, ir.F32Type.get())
+        sums = [initial] * (self.height * tiles.blocking.vectors)
+        rows = rows_of_window(problem, tiles.pixel[0])
         first = add(tiles.begin, mul(self.at, tiles.step))
         if width == 1:
             self._fetch(0)
-            found = self._column(rows, first, 0, held, range(self.height))
+            result = self._column(rows, first, 0, sums, range(self.height))
         else:
 
-            def column(v: ir.Value, *held: ir.Value) -> list[ir.Value]:
+            def column(v: ir.Value, *sums: ir.Value) -> list[ir.Value]:
                 self._fetch(v)
-                return self._places(v, lambda inside: self._column(rows, first, v, held, inside))
+                return self._places(v, lambda inside: self._column(rows, first, v, sums, inside))
 
-            found = for_range(0, width, 1, column, held)
-        for i, x in enumerate(found):
+            result = for_range(0, width, 1, column, sums)
+        for i, x in enumerate(result):
             store(x, tiles.sums, i * lanes)
 
     def _places(self, v: Index, column: Callable[[range], list[ir.Value]]) -> list[ir.Value]:
-        """The sums with a column of the windows, for the places whose columns are in the image.
+        """The sums plus a column of the windows, for the pixels whose columns are in the image.
 
-        Sides of the image are worth code of their own where they are a large part of a tile.
+        Borders have code of their own where they are a large part of a tile.
         """
-        blocking, everything = self.tiles.blocking, range(self.height)
+        blocking, all_pixels = self.tiles.blocking, range(self.height)
         borders = (blocking.rows, blocking.rows // 2)
         if not self.tiles.problem.padded or self.height not in borders:
-            return column(everything)
+            return column(all_pixels)
         left, right = self._is_outside(v)
         kinds = [ir.VectorType.get([blocking.lanes], ir.F32Type.get())]
         kinds *= self.height * blocking.vectors
-        return _choose(
+        return _branch(
             left,
             kinds,
-            lambda: column(everything[1:]),
-            lambda: _choose(
-                right, kinds, lambda: column(everything[:-1]), lambda: column(everything)
+            lambda: column(all_pixels[1:]),
+            lambda: _branch(
+                right, kinds, lambda: column(all_pixels[:-1]), lambda: column(all_pixels)
             ),
         )
 
@@ -176,71 +176,71 @@ class _Tile:
         rows: tuple[Index, Index],
         first: Index,
         v: Index,
-        held: Sequence[ir.Value],
+        sums: Sequence[ir.Value],
         inside: range,
     ) -> list[ir.Value]:
-        """The sums with column `v` of the windows `inside`: those rows of it, and channels."""
+        """The sums plus column `v` of the windows `inside`: the given rows, all channels."""
         tiles, problem = self.tiles, self.tiles.problem
-        together, image = tiles.blocking.channel_block, tiles.image
-        begin = add(first, mul(v, problem.dilation[1], together))
-        number, channels = mul(v, problem.window[0], problem.channels), problem.channels
-        blocks, rest = floor_div(channels, together), mod(channels, together)
+        channel_block, image = tiles.blocking.channel_block, tiles.image
+        begin = add(first, mul(v, problem.dilation[1], channel_block))
+        index, channels = mul(v, problem.window[0], problem.channels), problem.channels
+        blocks, rest = floor_div(channels, channel_block), mod(channels, channel_block)
 
-        def walk(start: Index, stop: Index, at: Index, number: Index, held):
-            """Walks blocks of channels that lie one after the other in the copied image."""
+        def walk(start: Index, stop: Index, at: Index, index: Index, sums):
+            """Emits the loop over blocks of channels that are contiguous in the copied image."""
 
-            def block(i: ir.Value, *held: ir.Value) -> list[ir.Value]:
-                place, first = add(at, mul(i, image.pitch)), add(number, mul(i, together))
-                found = list(held)
-                for c in range(together):
-                    found = self._step(inside, add(place, c), add(first, c), found)
-                return found
+            def block(i: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+                offset, first = add(at, mul(i, image.pitch)), add(index, mul(i, channel_block))
+                result = list(sums)
+                for c in range(channel_block):
+                    result = self._step(inside, add(offset, c), add(first, c), result)
+                return result
 
-            return for_range(start, stop, 1, block, held)
+            return for_range(start, stop, 1, block, sums)
 
         if problem.dilation[0] == 1 and rest == 0:
-            return walk(mul(rows[0], blocks), mul(rows[1], blocks), begin, number, held)
+            return walk(mul(rows[0], blocks), mul(rows[1], blocks), begin, index, sums)
 
-        def row(u: ir.Value, *held: ir.Value) -> list[ir.Value]:
+        def row(u: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             at = add(begin, mul(u, problem.dilation[0], image.line))
-            first = add(number, mul(u, channels))
-            held = walk(0, blocks, at, first, held)
-            at, first = add(at, mul(blocks, image.pitch)), add(first, mul(blocks, together))
+            first = add(index, mul(u, channels))
+            sums = walk(0, blocks, at, first, sums)
+            at, first = add(at, mul(blocks, image.pitch)), add(first, mul(blocks, channel_block))
 
-            def channel(c: ir.Value, *held: ir.Value) -> list[ir.Value]:
-                return self._step(inside, add(at, c), add(first, c), held)
+            def channel(c: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+                return self._step(inside, add(at, c), add(first, c), sums)
 
-            return for_range(0, rest, 1, channel, held)
+            return for_range(0, rest, 1, channel, sums)
 
-        return for_range(*rows, 1, row, held)
+        return for_range(*rows, 1, row, sums)
 
     def _step(
-        self, inside: range, place: Index, number: Index, held: Sequence[ir.Value]
+        self, inside: range, image_at: Index, index: Index, sums: Sequence[ir.Value]
     ) -> list[ir.Value]:
-        """Adds the products of one number of the windows `inside` and one of each filter."""
+        """Adds the products of one element of the windows `inside` and one of each filter."""
         tiles = self.tiles
         blocking, filters = tiles.blocking, tiles.filters
         lanes, vectors = blocking.lanes, blocking.vectors
-        at = add(tiles.filters_at, mul(number, blocking.columns))
+        at = add(tiles.filters_at, mul(index, blocking.columns))
         panel = []
         for v in range(vectors):
             loaded = load(filters.buffer, add(at, v * lanes), lanes)
             panel.append(filters.convert(loaded) if filters.convert else loaded)
-        # The first rows of an image read the filters from memory.
+        # Filters come from memory for the first rows of an image.
         if self.height >= blocking.family.convolutions.prefetch_rows:
             for v in range(0, vectors, blocking.vectors_per_line):
-                ahead = value(add(at, blocking.products.prefetch_bytes // 4 + v * lanes))
-                memref.prefetch(filters.buffer, [ahead], False, 2, True)
-        result = list(held)
+                prefetched = value(add(at, blocking.products.prefetch_bytes // 4 + v * lanes))
+                memref.prefetch(filters.buffer, [prefetched], False, 2, True)
+        result = list(sums)
         for r in inside:
-            at = value(add(place, r * tiles.step))
+            at = value(add(image_at, r * tiles.step))
             left = broadcast(memref.load(tiles.image.buffer, [at]), lanes)
             for i, right in enumerate(panel, r * vectors):
-                result[i] = vector.fma(left, right, held[i])
+                result[i] = vector.fma(left, right, sums[i])
         return result
 
     def _fetch(self, v: Index) -> None:
-        """Asks for the memory of a block's first place: for filters in turn with columns `v`."""
+        """Prefetches the output of a block's first pixel, some filters with each column."""
         problem, block = self.tiles.problem, self.block
         width = problem.window[1]
         first = floor_div(mul(v, block.rows), width)
@@ -249,21 +249,21 @@ class _Tile:
         problem.epilogue.fetch(some, sub(last, first), 1)
 
     def _is_outside(self, v: Index) -> tuple[bool | ir.Value, bool | ir.Value]:
-        """Whether column `v` of the first window is left of the image; the last, right of it."""
-        problem, (_, column) = self.tiles.problem, self.tiles.place
+        """Whether column `v` is left of the image in the first window, right of it in the last."""
+        problem, (_, column) = self.tiles.problem, self.tiles.pixel
         left, step = problem.padding[1], problem.strides[1]
         first = add(mul(add(column, self.at), step), mul(v, problem.dilation[1]))
         last = add(first, (self.height - 1) * step)
         return less(first, left), less(add(problem.sizes[1], left - 1), last)
 
 
-def _choose(
+def _branch(
     condition: bool | ir.Value,
     kinds: Sequence[ir.Type],
     then: Callable[[], Sequence[ir.Value]],
     otherwise: Callable[[], Sequence[ir.Value]],
 ) -> list[ir.Value]:
-    """A branch with results of these types; one side only where the condition is known."""
+    """A branch with results of these types, or just one side if the condition is constant."""
     if isinstance(condition, bool):
         return list(then() if condition else otherwise())
     branch = scf.IfOp(condition, list(kinds), has_else=True)

@@ -1,4 +1,4 @@
-"""The rule for the greatest or least element of windows: rows first, then along the row.
+"""The rule for maximum and minimum pooling: first rows of a window, then columns.
 
     %p = tensor.insert_slice %x into %lowest          for each (image, channel) in parallel
     %m = linalg.generic (windows) %p           ->       for each row of the result
@@ -7,10 +7,10 @@
 
     result[.., y, x] = max over u, v of image[.., y * s + u * d, x * t + v * e]
 
-A row of the image is read once for each row of the window, by whole vectors; columns that lie
-apart are taken from the line by shuffles.
+A row of the image is loaded once for each row of the window, in whole vectors; strided columns are
+deinterleaved from the line by shuffles.
 
-Needs: named linalg ops generalised. Leaves: a scheduled kernel, or the function as it was.
+Needs: named linalg ops generalised. Leaves: a scheduled kernel, or the function unchanged.
 """
 
 from dataclasses import dataclass
@@ -50,6 +50,7 @@ from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Cpu
 
 from .convolution import grows_with, window_of
+from .convolution_problem import saturating_sub
 
 _BEST = ("arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi")
 _GRAIN = 4
@@ -59,14 +60,14 @@ _AT_ONCE = 4
 
 @dataclass(frozen=True)
 class Pooling:
-    """A stage that finds the best element of windows; pairs are for rows and columns.
+    """A stage that computes the best element of windows; pairs are for rows and columns.
 
-    `leading` are the loops in front of the rows, `fill` is what surrounds the image.
+    `leading` are the loops outside of the rows.
     """
 
     stage: Stage
     leading: tuple[int, ...]
-    places: tuple[int, int]
+    pixels: tuple[int, int]
     window: tuple[int, int]
     strides: tuple[int, int]
     dilation: tuple[int, int]
@@ -76,7 +77,8 @@ class Pooling:
 def schedule(prim_func: PrimFunc, cpu: Cpu, fuse: bool) -> bool:
     """Rewrites a tensor program that pools an image into loops over memrefs.
 
-    Returns False, and leaves the function alone, if it is of another kind. `fuse` is not read.
+    Returns False, and leaves the function unchanged, if the program is another one. `fuse` is
+    ignored.
     """
     return rewrite(
         prim_func, vectors_of(cpu), match, lambda k, pooling: _Emitter.of(k, pooling).emit()
@@ -84,24 +86,24 @@ def schedule(prim_func: PrimFunc, cpu: Cpu, fuse: bool) -> bool:
 
 
 def match(program: Program) -> Pooling | None:
-    """The pooling that a program consists of, or None. The padding is taken out of the program."""
+    """The pooling that a program consists of, or None. The padding is removed from the program."""
     stages = [stage for stage in program.stages if stage.window is None]
     if len(stages) != 1 or len(stages[0].reads) != 2 or len(stages[0].inits) != 1:
         return None
     stage = stages[0]
     names = [op.operation.name for op in stage.block.operations] if stage.block else []
-    places = loops_of(stage.inits[0].indices)
+    pixels = loops_of(stage.inits[0].indices)
     within = loops_of(stage.reads[1].indices)
-    if len(names) != 2 or names[0] not in _BEST or places is None or within is None:
+    if len(names) != 2 or names[0] not in _BEST or pixels is None or within is None:
         return None
     used = set(stage.body.operations[0].operands)
     if (
         used != {stage.body.arguments[0], stage.body.arguments[2]}
         or len(within) != 2
-        or len(places) < 2
+        or len(pixels) < 2
     ):
         return None
-    *leading, y, x = places
+    *leading, y, x = pixels
     image = stage.reads[0]
     if [loop_of(e) for e in image.indices[:-2]] != leading or _fill_of(stage) is None:
         return None
@@ -117,15 +119,15 @@ def match(program: Program) -> Pooling | None:
         return None
     if not isinstance(stage.reads[0].tensor, Argument):
         return None
-    (down, rows_apart), (right, columns_apart) = windows
+    (row_stride, row_dilation), (column_stride, column_dilation) = windows
     return Pooling(
-        stage, tuple(leading), (y, x), (extents[0], extents[1]), (down, right),
-        (rows_apart, columns_apart), padding,
+        stage, tuple(leading), (y, x), (extents[0], extents[1]), (row_stride, column_stride),
+        (row_dilation, column_dilation), padding,
     )  # fmt: skip
 
 
 def _fill_of(stage: Stage) -> ir.Attribute | None:
-    """The number that the result starts with, as an attribute, or None."""
+    """The initial value of the result as an attribute, or None."""
     start = stage.inits[0].tensor
     scalar = start.scalar if isinstance(start, Splat) else None
     if isinstance(scalar, ir.Value):
@@ -135,16 +137,16 @@ def _fill_of(stage: Stage) -> ir.Attribute | None:
 
 
 def _start_of(kernel: Kernel, stage: Stage) -> Uniform:
-    """The number that the result of a pooling starts with."""
+    """The initial value of the result of a pooling."""
     start = stage.inits[0].tensor
     assert isinstance(start, Splat)
     return kernel.splat(start)
 
 
 def _take_padding(stage: Stage) -> tuple[int, int] | None:
-    """Lets the stage read the image itself; returns the rows above and the columns to the left.
+    """Lets the stage read the unpadded image; returns the rows on top and the columns to the left.
 
-    None if what surrounds the image is not what the result starts with.
+    None if the padding is not the initial value of the result.
     """
     operand = stage.reads[0]
     if not isinstance(operand.tensor, Computed):
@@ -154,13 +156,13 @@ def _take_padding(stage: Stage) -> tuple[int, int] | None:
         return None
     offsets = insertion.window.offsets
     same = _fill_of(insertion) == _fill_of(stage)
-    above, left = offsets[-2:]
-    if not isinstance(above, int) or not isinstance(left, int) or any(offsets[:-2]):
+    top, left = offsets[-2:]
+    if not isinstance(top, int) or not isinstance(left, int) or any(offsets[:-2]):
         return None
     if not same or any(x != 1 for x in insertion.window.strides):
         return None
     stage.reads[0] = Operand(insertion.reads[0].tensor, operand.indices)
-    return above, left
+    return top, left
 
 
 @dataclass(frozen=True)
@@ -172,11 +174,11 @@ class _Emitter:
     image: View
     result: View
     lanes: int
-    start: ir.Value  # a vector of what the result starts with
+    start: ir.Value  # a vector of the initial value
 
     @staticmethod
     def of(kernel: Kernel, pooling: Pooling) -> "_Emitter":
-        """Emits what all loops use. Raises Refusal for memory that has gaps."""
+        """Emits the values that all loops use. Raises Refusal for memory that has gaps."""
         prepare_program(kernel)
         stage = pooling.stage
         image, result = kernel.view(stage.reads[0].tensor), kernel.view(stage.results[0])
@@ -197,18 +199,18 @@ class _Emitter:
         left = pooling.padding[1]
         reach = (pooling.window[1] - 1) * pooling.dilation[1] + 1
         step = pooling.strides[1]
-        # Whole vectors are loaded behind the last place too.
+        # Whole vectors are loaded after the last pixel too.
         line = add(maximum(add(width, left), add(mul(columns, step), reach)), 2 * step * self.lanes)
 
-        def plane(number: ir.Value) -> None:
-            source = add(image.offset, mul(number, height, width))
-            cpu = add(result.offset, mul(number, rows, columns))
+        def plane(index: ir.Value) -> None:
+            source = add(image.offset, mul(index, height, width))
+            target = add(result.offset, mul(index, rows, columns))
             with scratch(line, image.element) as best:
                 self._fill(best, line)
 
                 def row(y: ir.Value) -> None:
                     self._best_rows(source, y, best)
-                    self._best_columns(best, add(cpu, mul(y, columns)), columns)
+                    self._best_columns(best, add(target, mul(y, columns)), columns)
 
                 for_range(0, rows, 1, row)
 
@@ -224,59 +226,54 @@ class _Emitter:
         if_else(less(full, count), rest)
 
     def _better(self, x: ir.Value, best: ir.Value) -> ir.Value:
-        """The better of two vectors, as the body has it."""
+        """The better of two vectors, computed by the body."""
         block = self.pooling.stage.body
         unused = _start_of(self.kernel, self.pooling.stage)
-        found = emit_body(
+        result = emit_body(
             block, [Varying(x), unused, Varying(best)], self.lanes, captured=self.kernel.scalars
         )
-        return to_vector(found[0], self.lanes)
+        return to_vector(result[0], self.lanes)
 
     def _best_rows(self, source: Index, y: Index, best: ir.Value) -> None:
         """Writes the best of the window's rows, column by column of the image, to the line."""
         pooling, lanes = self.pooling, self.lanes
         height, width = self.image.sizes[-2:]
-        (top, left), (high, _), (step, _) = pooling.padding, pooling.window, pooling.dilation
+        (top, left), (window_rows, _), (step, _) = pooling.padding, pooling.window, pooling.dilation
         first = mul(y, pooling.strides[0])
-        begin = minimum(ceil_div(_above(top, first), step), high)
-        end = minimum(ceil_div(_above(add(height, top), first), step), high)
+        begin = minimum(ceil_div(saturating_sub(top, first), step), window_rows)
+        end = minimum(ceil_div(saturating_sub(add(height, top), first), step), window_rows)
 
         def block(j: Index, count: int, keep: ir.Value | None) -> None:
-            def row(u: ir.Value, *held: ir.Value) -> list[ir.Value]:
+            def row(u: ir.Value, *running: ir.Value) -> list[ir.Value]:
                 at = add(source, mul(sub(add(first, mul(u, step)), top), width), j)
                 loaded = [
                     load(self.image.base, add(at, i * lanes), lanes, keep) for i in range(count)
                 ]
-                return [self._better(x, b) for x, b in zip(loaded, held, strict=True)]
+                return [self._better(x, b) for x, b in zip(loaded, running, strict=True)]
 
-            found = for_range(begin, maximum(begin, end), 1, row, [self.start] * count)
-            for i, x in enumerate(found):
+            result = for_range(begin, maximum(begin, end), 1, row, [self.start] * count)
+            for i, x in enumerate(result):
                 store(x, best, add(left, j, i * lanes), keep)
 
-        wide = _AT_ONCE * lanes
-        most = sub(width, mod(width, wide))
+        step_width = _AT_ONCE * lanes
+        aligned = sub(width, mod(width, step_width))
         full = sub(width, mod(width, lanes))
-        for_range(0, most, wide, lambda j: block(j, _AT_ONCE, None))
-        for_range(most, full, lanes, lambda j: block(j, 1, None))
+        for_range(0, aligned, step_width, lambda j: block(j, _AT_ONCE, None))
+        for_range(aligned, full, lanes, lambda j: block(j, 1, None))
         if_else(less(full, width), lambda: block(full, 1, mask(sub(width, full), lanes)))
 
-    def _best_columns(self, best: ir.Value, cpu: Index, columns: Index) -> None:
+    def _best_columns(self, best: ir.Value, target: Index, columns: Index) -> None:
         """Stores the best of the window's columns of the line."""
         pooling, lanes = self.pooling, self.lanes
 
         def block(x: Index, keep: ir.Value | None) -> None:
             first = mul(x, pooling.strides[1])
-            found = self.start
+            result = self.start
             for v in range(pooling.window[1]):
                 at = add(first, v * pooling.dilation[1])
-                found = self._better(load_strided(best, at, pooling.strides[1], lanes), found)
-            store(found, self.result.base, add(cpu, x), keep)
+                result = self._better(load_strided(best, at, pooling.strides[1], lanes), result)
+            store(result, self.result.base, add(target, x), keep)
 
         full = sub(columns, mod(columns, lanes))
         for_range(0, full, lanes, lambda x: block(x, None))
         if_else(less(full, columns), lambda: block(full, mask(sub(columns, full), lanes)))
-
-
-def _above(a: Index, b: Index) -> Index:
-    """a - b, or 0 if that is negative."""
-    return sub(maximum(a, b), b)

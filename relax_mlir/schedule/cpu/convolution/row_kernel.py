@@ -1,15 +1,15 @@
-"""The kernel for convolutions of few products in each place: lanes along the rows of the result.
+"""The kernel for convolutions of few products a pixel: lanes run along rows of the result.
 
     for each (image, block of rows, group of panels) in parallel
-      copy the rows of the image that the block sees, with zeros around them; what lies a stride
-      apart becomes neighbours                                                (the L2 cache)
+      copy the receptive field of the block with its zero padding, and deinterleave columns by
+      the stride                                                              (the L2 cache)
       for each panel of filters, row of the block, `VECTORS` vectors of the row, some filters
-        for each place of the window that is in the image, and each channel
-          sums += filter[:] * places[:]                                       (registers)
+        for each tap of the window that is in the image, and each channel
+          sums += filter[:] * pixels[:]                                       (registers)
         epilogue: elementwise part from registers, stores along the row
 
-Transposing sums, as `convolution_kernel` does, takes a tenth of the time of 147 products in each
-place; here rows that are no multiple of a vector cost up to a vector each.
+`convolution_kernel` transposes sums, which takes a tenth of the time of 147 products a pixel; here,
+rows that are no multiple of a vector cost up to a vector each.
 
 Source: Georganas et al., "Anatomy of High-Performance Deep Learning Convolutions on SIMD
 Architectures", 2018, on plain layouts.
@@ -49,40 +49,39 @@ from .convolution_problem import (
     Filters,
     Image,
     Problem,
-    above,
     find_panel,
     patch_elements,
     rows_of_window,
+    saturating_sub,
     share_panels,
 )
-from .place_tile import PlaceTile, fills_vectors
+from .pixel_tile import PixelTile, fills_vectors
 
 
 def can_emit_rows(blocking: Blocking, problem: Problem, filters: Filters) -> bool:
-    """Whether the kernel knows such windows, and places have few products."""
-    most = blocking.family.convolutions.row_products
-    few = isinstance(problem.depth, int) and problem.depth <= most
+    """Whether the kernel supports such windows, and pixels have few products."""
+    max_products = blocking.family.convolutions.row_products
+    few = isinstance(problem.depth, int) and problem.depth <= max_products
     return few and problem.dilation[0] == 1 and filters.convert is None
 
 
 def fits_rows(blocking: Blocking, problem: Problem) -> bool | ir.Value:
-    """Whether rows fill their vectors, and those that a window covers fit the cache."""
-    full = fills_vectors(blocking, problem.places[1], problem.depth)
+    """Whether rows fill their vectors, and the rows that a window covers fit the cache."""
+    full = fills_vectors(blocking, problem.pixels[1], problem.depth)
     rows = problem.extents[0] + problem.strides[0]
     return and_(full, less(mul(_Rows.line_of(blocking, problem), rows), patch_elements(blocking)))
 
 
 def emit_rows(blocking: Blocking, problem: Problem, filters: Filters) -> None:
-    """Emits the whole loop nest at the insertion point."""
+    """Emits the loop nest at the insertion point."""
     _Rows(blocking, problem, filters).emit()
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """How the result is cut into blocks of rows; sizes are chosen when the kernel runs.
+    """How the result is divided into blocks of rows; sizes are computed when the kernel runs.
 
-    The copied image has rows, channels, and for each the columns `phase`, `phase + stride`, ..,
-    phase by phase.
+    The copied image is [row, channel, phase, column]: phase p has the columns p, p + stride, ..
     """
 
     blocking: Blocking
@@ -91,52 +90,52 @@ class _Rows:
 
     @staticmethod
     def pitch_of(blocking: Blocking, problem: Problem) -> Index:
-        """Numbers of a phase: a place for each lane, and what windows reach beyond."""
+        """Elements of a phase: one for each lane, and those that windows overrun."""
         reach = (problem.extents[1] - 1) // problem.strides[1]
-        return round_up(add(round_up(problem.places[1], blocking.lanes), reach), blocking.lanes)
+        return round_up(add(round_up(problem.pixels[1], blocking.lanes), reach), blocking.lanes)
 
     @staticmethod
     def line_of(blocking: Blocking, problem: Problem) -> Index:
-        """Numbers of a row of the copied image."""
+        """Elements of a row of the copied image."""
         pitch = _Rows.pitch_of(blocking, problem)
         return mul(pitch, problem.strides[1], problem.channels)
 
     @property
-    def tile(self) -> PlaceTile:
-        """The tiles that a row is made of."""
+    def tile(self) -> PixelTile:
+        """The tiles of a row."""
         problem = self.problem
-        return PlaceTile(self.blocking, self.filters.buffer, problem.initial, problem.epilogue)
+        return PixelTile(self.blocking, self.filters.buffer, problem.initial, problem.epilogue)
 
     def emit(self) -> None:
         """Emits the loop over tasks."""
         problem, blocking, f32 = self.problem, self.blocking, ir.F32Type.get()
         (high, _), (down, right) = problem.extents, problem.strides
-        height = maximum(problem.places[0], 1)
+        height = maximum(problem.pixels[0], 1)
         images = maximum(mul(1, *problem.batch), 1)
         line, pitch = self.line_of(blocking, problem), self.pitch_of(blocking, problem)
         sizes = blocking.family.convolutions
         fitting = floor_div(patch_elements(blocking), maximum(line, 1))
         fitting = floor_div(sub(fitting, high), down)
-        wanted = minimum(ceil_div(sizes.row_tasks, images), ceil_div(height, sizes.min_rows))
-        row_blocks = maximum(ceil_div(height, add(fitting, 1)), wanted)
+        min_blocks = minimum(ceil_div(sizes.row_tasks, images), ceil_div(height, sizes.min_rows))
+        row_blocks = maximum(ceil_div(height, add(fitting, 1)), min_blocks)
         rows = ceil_div(height, row_blocks)
         row_blocks = ceil_div(height, rows)
         others = mul(images, row_blocks)
         panels, group, groups = share_panels(blocking, problem, others, sizes.row_tasks)
         patch_rows = add(mul(sub(rows, 1), down), high)
 
-        def task(number: ir.Value) -> None:
-            first = mul(mod(number, groups), group)
-            rest = floor_div(number, groups)
+        def emit_task(task: ir.Value) -> None:
+            first = mul(mod(task, groups), group)
+            rest = floor_div(task, groups)
             row = mul(mod(rest, row_blocks), rows)
             batch = problem.batch_index(floor_div(rest, row_blocks))
-            here = minimum(rows, above(problem.places[0], row))
+            here = minimum(rows, saturating_sub(problem.pixels[0], row))
             with (
                 scratch(mul(patch_rows, line), f32) as patch,
-                scratch(add(mul(pitch, right), blocking.lanes), f32) as whole,
+                scratch(add(mul(pitch, right), blocking.lanes), f32) as padded_row,
                 scratch(self.tile.size, f32) as sums,
             ):
-                self._copy(batch, row, patch_rows, patch, whole)
+                self._copy(batch, row, patch_rows, patch, padded_row)
                 last = minimum(add(first, group), panels)
 
                 def panel(p: ir.Value) -> None:
@@ -146,14 +145,19 @@ class _Rows:
                 for_range(first, last, 1, panel)
 
         count = mul(mul(1, *problem.batch), row_blocks, groups)
-        parallel_range(count, 1, task)
+        parallel_range(count, 1, emit_task)
 
     def _copy(
-        self, batch: Sequence[Index], row: Index, count: Index, patch: ir.Value, whole: ir.Value
+        self,
+        batch: Sequence[Index],
+        row: Index,
+        count: Index,
+        patch: ir.Value,
+        padded_row: ir.Value,
     ) -> None:
-        """Copies what a block sees; rows outside of the image are not read.
+        """Copies the receptive field of a block; rows outside of the image are not read.
 
-        Each row is written to `whole` first, between zeros that stay.
+        Each row is first written to `padded_row`, between zeros.
         """
         problem, blocking = self.problem, self.blocking
         image, lanes, right = problem.image(batch), blocking.lanes, problem.strides[1]
@@ -161,22 +165,22 @@ class _Rows:
         pitch = self.pitch_of(blocking, problem)
         length = mul(pitch, right)
         first = mul(row, problem.strides[0])
-        begin = above(top, first)
-        end = minimum(count, above(add(height, top), first))
-        kept = minimum(width, above(length, left))
+        begin = saturating_sub(top, first)
+        end = minimum(count, saturating_sub(add(height, top), first))
+        copied = minimum(width, saturating_sub(length, left))
         zero = splat(0.0, lanes, ir.F32Type.get())
-        for_range(0, length, lanes, lambda j: store(zero, whole, j))
+        for_range(0, length, lanes, lambda j: store(zero, padded_row, j))
 
         def line(i: ir.Value, c: ir.Value) -> None:
             source = add(image.offset, mul(c, image.channel_stride))
             source = add(source, mul(sub(add(first, i), top), image.row_stride))
             to = add(mul(i, problem.channels, length), mul(c, length))
-            self._copy_line(image, source, kept, whole)
+            self._copy_line(image, source, copied, padded_row)
             for phase in range(right):
 
                 def vector_(j: ir.Value, phase: int = phase) -> None:
-                    found = load_strided(whole, add(mul(j, right), phase), right, lanes)
-                    store(found, patch, add(to, mul(pitch, phase), j))
+                    loaded = load_strided(padded_row, add(mul(j, right), phase), right, lanes)
+                    store(loaded, patch, add(to, mul(pitch, phase), j))
 
                 for_range(0, pitch, lanes, vector_)
 
@@ -185,16 +189,16 @@ class _Rows:
 
         for_range(begin, end, 1, lines)
 
-    def _copy_line(self, image: Image, source: Index, kept: Index, whole: ir.Value) -> None:
-        """Copies a row of the image behind the padding."""
+    def _copy_line(self, image: Image, source: Index, copied: Index, padded_row: ir.Value) -> None:
+        """Copies a row of the image after the padding."""
         lanes, left = self.blocking.lanes, self.problem.padding[1]
-        full = sub(kept, mod(kept, lanes))
+        full = sub(copied, mod(copied, lanes))
 
         def copy(j: Index, keep: ir.Value | None) -> None:
-            store(image.load(add(source, j), lanes, keep), whole, add(j, left), keep)
+            store(image.load(add(source, j), lanes, keep), padded_row, add(j, left), keep)
 
         for_range(0, full, lanes, lambda j: copy(j, None))
-        for_range(full, kept, lanes, lambda j: copy(j, mask(sub(kept, j), lanes)))
+        for_range(full, copied, lanes, lambda j: copy(j, mask(sub(copied, j), lanes)))
 
 
 @dataclass(frozen=True)
@@ -213,31 +217,31 @@ class _Panel:
         rows, tile = self.rows, self.rows.tile
         blocking, problem, filters = rows.blocking, rows.problem, rows.filters
         line, batch = rows.line_of(blocking, problem), tuple(self.batch)
-        start, filter_, kept = find_panel(blocking, problem, filters, batch, self.panel)
-        place, width = add(self.row, y), problem.places[1]
+        start, filter_, num_filters = find_panel(blocking, problem, filters, batch, self.panel)
+        out_row, width = add(self.row, y), problem.pixels[1]
         begin = mul(y, problem.strides[0], line)
-        window_rows = rows_of_window(problem, place)
+        window_rows = rows_of_window(problem, out_row)
 
         def strip(x: ir.Value) -> None:
             count = minimum(sub(width, x), tile.width)
 
             def some(f: ir.Value) -> None:
                 block = Block(
-                    (*batch, place), add(filter_, f), minimum(sub(kept, f), tile.height),
+                    (*batch, out_row), add(filter_, f), minimum(sub(num_filters, f), tile.height),
                     x, count, (self.sums,), tile.width,
                 )  # fmt: skip
-                at, numbers = add(begin, x), add(start, f)
-                following = self._following(block, f, kept)
-                tile.emit(block, lambda n: self._sums(n, window_rows, at, numbers, following))
+                at, filters_at = add(begin, x), add(start, f)
+                following = self._following(block, f, num_filters)
+                tile.emit(block, lambda n: self._sums(n, window_rows, at, filters_at, following))
 
-            for_range(0, kept, tile.height, some)
+            for_range(0, num_filters, tile.height, some)
 
         for_range(0, width, tile.width, strip)
 
-    def _following(self, block: Block, f: Index, kept: Index) -> Block:
-        """The tile behind a block whose first filter is number `f` of those `kept`."""
-        tile, width = self.rows.tile, self.rows.problem.places[1]
-        is_last = less(kept, add(f, tile.height + 1))
+    def _following(self, block: Block, f: Index, num_filters: Index) -> Block:
+        """The tile after a block whose first filter is filter `f` of the panel's `num_filters`."""
+        tile, width = self.rows.tile, self.rows.problem.pixels[1]
+        is_last = less(num_filters, add(f, tile.height + 1))
         next_ = add(block.column, tile.width)
         ends = and_(is_last, less(width, add(next_, 1)))
         column = select(is_last, value(next_), value(block.column))
@@ -257,25 +261,25 @@ class _Panel:
         filters_at: Index,
         following: Block,
     ) -> list[ir.Value]:
-        """The sums of a tile: columns of the window, and of each its rows and channels.
+        """The sums of a tile, over columns of the window, its rows and channels.
 
-        Meanwhile it asks for the memory of the tile that follows.
+        Meanwhile the output of the next tile is prefetched.
         """
         rows, tile, problem = self.rows, self.rows.tile, self.rows.problem
         pitch, right = rows.pitch_of(rows.blocking, problem), problem.strides[1]
         distance = mul(pitch, right)
         first, last = (mul(u, problem.channels) for u in window_rows)
 
-        def column(v: ir.Value, *held: ir.Value) -> list[ir.Value]:
+        def column(v: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             tile.fetch(following, v, problem.window[1])
-            apart = mul(v, problem.dilation[1])
-            begin = add(at, mul(mod(apart, right), pitch), floor_div(apart, right))
-            number = mul(v, problem.window[0], problem.channels)
+            reach = mul(v, problem.dilation[1])
+            begin = add(at, mul(mod(reach, right), pitch), floor_div(reach, right))
+            index = mul(v, problem.window[0], problem.channels)
 
-            def step(i: ir.Value, *held: ir.Value) -> list[ir.Value]:
-                numbers = add(filters_at, mul(add(number, i), rows.blocking.columns))
-                return tile.step(self.patch, add(begin, mul(i, distance)), numbers, held)
+            def step(i: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+                element_at = add(filters_at, mul(add(index, i), rows.blocking.columns))
+                return tile.step(self.patch, add(begin, mul(i, distance)), element_at, sums)
 
-            return for_range(first, last, 1, step, held)
+            return for_range(first, last, 1, step, sums)
 
         return for_range(0, problem.window[1], 1, column, tile.start(vectors))

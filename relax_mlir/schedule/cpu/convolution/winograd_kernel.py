@@ -1,20 +1,20 @@
-"""The kernel for windows of three by three places: four places of the result by 16 products.
+"""The kernel for 3x3 windows: four pixels of the result by 16 products.
 
     for each (block of tiles, group of panels) in parallel
-      for each channel: its rows between zeros; v = B' d B for each tile         (the L2 cache)
+      for each channel: pad its rows with zeros; v = B' d B for each tile        (the L2 cache)
       for each panel of filters
         u = G g G' for each channel and filter                                   (the L2 cache)
         for each strip of `VECTORS * lanes` tiles
-          for each of 16 numbers, for each `height` filters of the panel, for each channel
+          for each of 16 elements, for each `height` filters of the panel, for each channel
             height x vectors m += u[filter] * v[tile]                            (registers)
-          y = A' m A, two rows of places for each row of tiles; epilogue
+          y = A' m A, two rows of pixels for each row of tiles; epilogue
 
-A tile is 4 by 4 places of the image that 2 by 2 of the result are made of: 36 products for each
-channel and filter become 16. Tiles count row after row and image after image, and lanes run along
-them, so that neither ends of rows nor small images leave lanes unused.
+A tile is 4x4 pixels of the image, on which 2x2 pixels of the result depend: 36 products for each
+channel and filter become 16. Lanes run along the tiles of all rows and images, so that neither ends
+of rows nor small images leave lanes unused.
 
-Errors are no greater than those of adding up products, but relative to the greatest number of a
-tile rather than of a window, and a number that is not finite makes all places of its tiles NaN.
+Rounding errors are no greater than those of sums of products, but relative to the maximum of a tile
+rather than of a window; a value that is not finite makes all pixels of its tiles NaN.
 
 Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015, F(2x2, 3x3).
 """
@@ -47,10 +47,10 @@ from relax_mlir.schedule.build.loops import (
 )
 from relax_mlir.schedule.cpu.blocking import Blocking
 
-from .convolution_problem import Filters, Image, Problem, above, find_panel, share_panels
-from .place_tile import VECTORS, PlaceTile
+from .convolution_problem import Filters, Image, Problem, find_panel, saturating_sub, share_panels
+from .pixel_tile import VECTORS, PixelTile
 from .winograd_transforms import (
-    PLACES,
+    OUT_SIDE,
     PRODUCTS,
     SIDE,
     WINDOW,
@@ -61,40 +61,40 @@ from .winograd_transforms import (
 
 
 def can_emit_winograd(blocking: Blocking, problem: Problem) -> bool:
-    """Whether the kernel may and can compute such windows, and transforming tiles pays."""
+    """Whether the kernel may be used, supports such windows, and has enough channels to pay."""
     dense = problem.strides == problem.dilation == (1, 1)
     sizes = problem.channels, problem.filters
-    least = blocking.family.winograd.least
-    many = all(isinstance(size, int) and size >= least for size in sizes)
+    min_size = blocking.family.winograd.min_size
+    many = all(isinstance(size, int) and size >= min_size for size in sizes)
     known = problem.window == (WINDOW, WINDOW) and problem.initial == 0
     return problem.algebraic and known and dense and many and not problem.grouped
 
 
 def pays_winograd(blocking: Blocking, problem: Problem) -> bool | ir.Value:
-    """Whether products, of padding and unused lanes too, are fewer than those within the image."""
+    """Whether it has fewer products, with padding and unused lanes, than a direct convolution."""
     images = mul(*problem.batch)
     tiles = round_up(mul(images, *_grid(problem)), blocking.lanes)
     outside = WINDOW - 1 if problem.padded else 0
-    inside = (above(mul(size, WINDOW), outside) for size in problem.places)
+    inside = (saturating_sub(mul(size, WINDOW), outside) for size in problem.pixels)
     costs = blocking.family.winograd
     transformed = add(mul(tiles, costs.tile), mul(images, costs.image), costs.filter)
     return less(transformed, mul(images, *inside))
 
 
 def emit_winograd(blocking: Blocking, problem: Problem, filters: Filters) -> None:
-    """Emits the whole loop nest at the insertion point; no dim of the result is empty."""
+    """Emits the loop nest at the insertion point; no dim of the result is empty."""
     _Winograd(blocking, problem, filters, _grid(problem)).emit()
 
 
 def _grid(problem: Problem) -> tuple[Index, Index]:
     """Rows and columns of tiles in an image."""
-    rows, columns = (ceil_div(size, PLACES) for size in problem.places)
+    rows, columns = (ceil_div(size, OUT_SIDE) for size in problem.pixels)
     return rows, columns
 
 
 @dataclass(frozen=True)
 class _Winograd:
-    """What all tasks share. Sizes are chosen when the kernel runs."""
+    """What all tasks share. Sizes are computed when the kernel runs."""
 
     blocking: Blocking
     problem: Problem
@@ -108,18 +108,18 @@ class _Winograd:
 
     @property
     def u_slab(self) -> int:
-        """Numbers of u before the next of the 16: a line more, so that they are in other sets."""
+        """Distance between the 16 elements in u: a vector more, so that they map to other sets."""
         channels = self.problem.channels
         assert isinstance(channels, int), "Winograd's kernels are for known channels"
         return channels * self.blocking.columns + self.blocking.lanes
 
     @property
     def m_slab(self) -> int:
-        """Numbers of m before the next of the 16."""
+        """Distance between the 16 elements in m."""
         return self.blocking.columns * self.width + self.blocking.lanes
 
     def emit(self) -> None:
-        """Emits the loop over tasks: tiles are shared out by vectors."""
+        """Emits the loop over tasks, which divide vectors of tiles."""
         blocking, problem = self.blocking, self.problem
         tiles = mul(*problem.batch, *self.grid)
         vectors = ceil_div(tiles, blocking.lanes)
@@ -127,29 +127,29 @@ class _Winograd:
         assert isinstance(channels, int), "Winograd's kernels are for known channels"
         sizes = blocking.family.winograd
         fitting = max(sizes.tile_bytes // 4 // (PRODUCTS * channels * self.width), 1) * VECTORS
-        wanted = minimum(sizes.tasks, ceil_div(vectors, VECTORS))
-        blocks = maximum(ceil_div(vectors, fitting), wanted)
+        min_blocks = minimum(sizes.tasks, ceil_div(vectors, VECTORS))
+        blocks = maximum(ceil_div(vectors, fitting), min_blocks)
         panels, group, groups = share_panels(blocking, problem, blocks, sizes.group_tasks)
-        most = mul(ceil_div(vectors, blocks), blocking.lanes)
+        max_tiles = mul(ceil_div(vectors, blocks), blocking.lanes)
 
-        def task(number: ir.Value) -> None:
-            block, panel = floor_div(number, groups), mul(mod(number, groups), group)
+        def emit_task(task: ir.Value) -> None:
+            block, panel = floor_div(task, groups), mul(mod(task, groups), group)
             begin, end = (
                 mul(floor_div(mul(add(block, i), vectors), blocks), blocking.lanes)
                 for i in range(2)
             )
-            part = _Task.of(self, most, begin, minimum(end, tiles))
+            part = _Task.of(self, max_tiles, begin, minimum(end, tiles))
             part.emit(panel, minimum(add(panel, group), panels))
 
-        parallel_range(mul(blocks, groups), 1, task)
+        parallel_range(mul(blocks, groups), 1, emit_task)
 
 
 @dataclass(frozen=True)
 class _Task:
     """Tiles from `begin` to `end`.
 
-    `pitch` are numbers of v before the next channel, `v_slab` before the next of the 16, and `line`
-    of a row in the copy of what is seen of a channel, which has `lines`.
+    In v, channels are `pitch` elements apart and the 16 elements of tiles `v_slab`. The copy of a
+    channel's receptive field has `lines` rows of `line` elements.
     """
 
     winograd: _Winograd
@@ -161,18 +161,20 @@ class _Task:
     lines: Index
 
     @staticmethod
-    def of(winograd: _Winograd, most: Index, begin: Index, end: Index) -> "_Task":
-        """One that has `most` tiles or fewer."""
-        lanes, (high, wide) = winograd.blocking.lanes, winograd.grid
-        # An odd number of lines, so that channels are in other sets of the L1 cache.
-        pitch = add(round_up(add(most, lanes), 2 * lanes), lanes)
+    def of(winograd: _Winograd, max_tiles: Index, begin: Index, end: Index) -> "_Task":
+        """A task of up to `max_tiles` tiles."""
+        lanes, (grid_rows, grid_columns) = winograd.blocking.lanes, winograd.grid
+        # An odd number of vectors, so that channels map to other sets of the L1 cache.
+        pitch = add(round_up(add(max_tiles, lanes), 2 * lanes), lanes)
         slab = add(mul(winograd.problem.channels, pitch), lanes)
-        line = round_up(add(mul(PLACES, round_up(wide, lanes)), SIDE), lanes)
-        rows = minimum(add(ceil_div(most, wide), 1), high)
-        return _Task(winograd, begin, end, pitch, slab, line, add(mul(PLACES, rows), SIDE - PLACES))
+        line = round_up(add(mul(OUT_SIDE, round_up(grid_columns, lanes)), SIDE), lanes)
+        rows = minimum(add(ceil_div(max_tiles, grid_columns), 1), grid_rows)
+        return _Task(
+            winograd, begin, end, pitch, slab, line, add(mul(OUT_SIDE, rows), SIDE - OUT_SIDE)
+        )
 
     def emit(self, first: Index, last: Index) -> None:
-        """Emits everything that a task does for panels from `first` to `last`."""
+        """Emits the body of a task for panels from `first` to `last`."""
         winograd, f32 = self.winograd, ir.F32Type.get()
         blocking, size = winograd.blocking, mul(*winograd.grid)
         with (
@@ -180,20 +182,22 @@ class _Task:
             scratch(mul(self.lines, self.line), f32) as patch,
             scratch(PRODUCTS * winograd.u_slab, f32) as u,
             scratch(PRODUCTS * winograd.m_slab, f32) as m,
-            scratch(blocking.columns * PLACES * PLACES * winograd.width, f32) as y,
+            scratch(blocking.columns * OUT_SIDE * OUT_SIDE * winograd.width, f32) as y,
         ):
             self._clear(patch, 0, mul(self.lines, self.line))
             images = floor_div(self.begin, size), ceil_div(self.end, size)
             for_range(*images, 1, lambda image: self._transform(image, patch, v))
 
             def panel(p: ir.Value) -> None:
-                at, filter_, kept = find_panel(blocking, winograd.problem, winograd.filters, (), p)
+                at, filter_, num_filters = find_panel(
+                    blocking, winograd.problem, winograd.filters, (), p
+                )
                 channels = winograd.problem.channels
                 transform_filters(blocking, winograd.filters, channels, at, u, winograd.u_slab)
 
                 def strip(t: ir.Value) -> None:
                     count = minimum(sub(self.end, t), winograd.width)
-                    part = _Strip(self, t, count, filter_, kept)
+                    part = _Strip(self, t, count, filter_, num_filters)
                     part.multiply(u, v, m)
                     part.finish(m, y)
 
@@ -202,48 +206,48 @@ class _Task:
             for_range(first, last, 1, panel)
 
     def part_of_row(self, row: Index, begin: Index, end: Index) -> tuple[Index, Index]:
-        """The columns of a row of tiles that are from `begin` to `end`."""
-        wide = self.winograd.grid[1]
-        first = mul(row, wide)
-        return above(begin, first), sub(minimum(add(first, wide), end), first)
+        """The columns of the tiles of a row that are in `begin` to `end`."""
+        grid_columns = self.winograd.grid[1]
+        first = mul(row, grid_columns)
+        return saturating_sub(begin, first), sub(minimum(add(first, grid_columns), end), first)
 
     def _transform(self, image: Index, patch: ir.Value, v: ir.Value) -> None:
         """Transforms the tiles of an image, channel by channel."""
         problem, lanes = self.winograd.problem, self.winograd.blocking.lanes
-        (high, wide), source = self.winograd.grid, problem.image((image,))
-        before = mul(image, high)
-        top = above(floor_div(self.begin, wide), before)
-        bottom = minimum(sub(ceil_div(self.end, wide), before), high)
+        (grid_rows, grid_columns), source = self.winograd.grid, problem.image((image,))
+        before = mul(image, grid_rows)
+        top = saturating_sub(floor_div(self.begin, grid_columns), before)
+        bottom = minimum(sub(ceil_div(self.end, grid_columns), before), grid_rows)
 
         def channel(c: ir.Value) -> None:
             own = replace(source, offset=add(source.offset, mul(c, source.channel_stride)))
-            self._copy(own, mul(PLACES, top), mul(PLACES, sub(bottom, top)), patch)
+            self._copy(own, mul(OUT_SIDE, top), mul(OUT_SIDE, sub(bottom, top)), patch)
 
             def row(r: ir.Value) -> None:
-                number = add(before, r)
-                to = add(sub(mul(number, wide), self.begin), mul(c, self.pitch))
-                at = mul(PLACES, sub(r, top), self.line)
+                grid_row = add(before, r)
+                to = add(sub(mul(grid_row, grid_columns), self.begin), mul(c, self.pitch))
+                at = mul(OUT_SIDE, sub(r, top), self.line)
 
                 def tiles(x: ir.Value) -> None:
-                    place = add(at, mul(PLACES, x))
-                    transform_tiles(lanes, patch, place, self.line, v, add(to, x), self.v_slab)
+                    tile_at = add(at, mul(OUT_SIDE, x))
+                    transform_tiles(lanes, patch, tile_at, self.line, v, add(to, x), self.v_slab)
 
-                for_range(*self.part_of_row(number, self.begin, self.end), lanes, tiles)
+                for_range(*self.part_of_row(grid_row, self.begin, self.end), lanes, tiles)
 
             for_range(top, bottom, 1, row)
 
         for_range(0, problem.channels, 1, channel)
 
     def _copy(self, image: Image, first: Index, count: Index, patch: ir.Value) -> None:
-        """Copies what rows of places, `count` from `first` on, see of a channel behind the padding.
+        """Copies the receptive field of `count` rows of pixels from `first` on, of one channel.
 
-        What the padding is left of, and right of the image, is zero and stays so.
+        Columns left and right of the image are zero already.
         """
         problem, lanes = self.winograd.problem, self.winograd.blocking.lanes
         (height, width), (top, left) = problem.sizes, problem.padding
-        count = add(count, SIDE - PLACES)
-        begin = minimum(above(top, first), count)
-        end = maximum(minimum(count, above(add(height, top), first)), begin)
+        count = add(count, SIDE - OUT_SIDE)
+        begin = minimum(saturating_sub(top, first), count)
+        end = maximum(minimum(count, saturating_sub(add(height, top), first)), begin)
         full = sub(width, mod(width, lanes))
 
         def row(i: ir.Value) -> None:
@@ -261,7 +265,7 @@ class _Task:
         self._clear(patch, mul(end, self.line), mul(count, self.line))
 
     def _clear(self, patch: ir.Value, begin: Index, end: Index) -> None:
-        """Writes zeros to whole vectors."""
+        """Stores vectors of zeros."""
         lanes = self.winograd.blocking.lanes
         zero = splat(0.0, lanes, ir.F32Type.get())
         for_range(begin, end, lanes, lambda i: store(zero, patch, i))
@@ -269,21 +273,21 @@ class _Task:
 
 @dataclass(frozen=True)
 class _Strip:
-    """Tiles of a task and filters of a panel: `count` from `tile`, `kept` from `filter` on."""
+    """`count` tiles from `tile` on by `num_filters` filters from `filter` on."""
 
     task: _Task
     tile: Index
     count: Index
     filter: Index
-    kept: Index
+    num_filters: Index
 
     def multiply(self, u: ir.Value, v: ir.Value, m: ir.Value) -> None:
-        """m = the sums over channels of u times v."""
+        """Emits m = the sums over channels of u times v."""
         winograd = self.task.winograd
         lanes, width = winograd.blocking.lanes, winograd.width
-        height = PlaceTile(winograd.blocking, u, 0.0, winograd.problem.epilogue).height
+        height = PixelTile(winograd.blocking, u, 0.0, winograd.problem.epilogue).height
 
-        def number(e: ir.Value, vectors: int) -> None:
+        def element(e: ir.Value, vectors: int) -> None:
             def some(f: ir.Value) -> None:
                 sums = self._sums(e, f, vectors, u, v)
                 to = add(mul(e, winograd.m_slab), mul(f, width))
@@ -292,50 +296,50 @@ class _Strip:
                     store(x, m, add(to, row * width + part * lanes))
 
             self._fetch(e)
-            for_range(0, self.kept, height, some)
+            for_range(0, self.num_filters, height, some)
 
         def products(vectors: int) -> None:
-            for_range(0, PRODUCTS, 1, lambda e: number(e, vectors))
+            for_range(0, PRODUCTS, 1, lambda e: element(e, vectors))
 
         least_fitting(self.count, range(1, VECTORS + 1), products, unit=lanes)
 
     def _sums(self, e: Index, f: Index, vectors: int, u: ir.Value, v: ir.Value) -> list[ir.Value]:
-        """The sums of some filters from `f` on and the first vectors of the strip."""
+        """The sums of a tile's filters from `f` on and the first vectors of the strip."""
         task, winograd = self.task, self.task.winograd
-        tile = PlaceTile(winograd.blocking, u, 0.0, winograd.problem.epilogue)
+        tile = PixelTile(winograd.blocking, u, 0.0, winograd.problem.epilogue)
         tiles_at = add(mul(e, task.v_slab), sub(self.tile, task.begin))
         filters_at = add(mul(e, winograd.u_slab), f)
 
-        def channel(c: ir.Value, *held: ir.Value) -> list[ir.Value]:
-            number = add(filters_at, mul(c, winograd.blocking.columns))
-            return tile.step(v, add(tiles_at, mul(c, task.pitch)), number, held)
+        def channel(c: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            filter_at = add(filters_at, mul(c, winograd.blocking.columns))
+            return tile.step(v, add(tiles_at, mul(c, task.pitch)), filter_at, sums)
 
         return for_range(0, winograd.problem.channels, 1, channel, tile.start(vectors))
 
     def finish(self, m: ir.Value, y: ir.Value) -> None:
-        """The places of the tiles, and what is done with them."""
+        """Emits the pixels of the tiles, and the epilogue."""
         winograd = self.task.winograd
         lanes, width = winograd.blocking.lanes, winograd.width
-        stride = PLACES * PLACES * width
+        stride = OUT_SIDE * OUT_SIDE * width
 
         def filter_(f: ir.Value) -> None:
             def tiles(x: ir.Value) -> None:
-                at, to = add(mul(f, width), x), add(mul(f, stride), mul(PLACES, x))
-                transform_results(lanes, m, at, winograd.m_slab, y, to, PLACES * width)
+                at, to = add(mul(f, width), x), add(mul(f, stride), mul(OUT_SIDE, x))
+                transform_results(lanes, m, at, winograd.m_slab, y, to, OUT_SIDE * width)
 
             for_range(0, self.count, lanes, tiles)
 
-        for_range(0, self.kept, 1, filter_)
-        block = Block((), self.filter, self.kept, 0, 0, (y,), stride)
+        for_range(0, self.num_filters, 1, filter_)
+        block = Block((), self.filter, self.num_filters, 0, 0, (y,), stride)
         self._each_row(block, winograd.problem.epilogue)
 
     def _fetch(self, e: Index) -> None:
-        """Asks for a sixteenth of the memory that the places will be stored to."""
+        """Prefetches a sixteenth of the output."""
         winograd = self.task.winograd
         lanes, epilogue = winograd.blocking.lanes, winograd.problem.epilogue
         share = -(-winograd.blocking.columns // PRODUCTS)
         first = mul(e, share)
-        rows = minimum(above(self.kept, first), share)
+        rows = minimum(saturating_sub(self.num_filters, first), share)
 
         def fetch(block: Block) -> None:
             def line(j: ir.Value) -> None:
@@ -346,25 +350,25 @@ class _Strip:
         self._each_row(Block((), add(self.filter, first), rows, 0, 0, (), 0), fetch)
 
     def _each_row(self, block: Block, emit: Callable[[Block], None]) -> None:
-        """Emits something for each row of places that tiles have; `block` has all their sums."""
+        """Calls `emit` for each row of pixels of the tiles; `block` has all their sums."""
         task, winograd = self.task, self.task.winograd
-        places, (high, wide) = winograd.problem.places, winograd.grid
+        pixels, (grid_rows, grid_columns) = winograd.problem.pixels, winograd.grid
         end = add(self.tile, self.count)
 
         def row(r: ir.Value) -> None:
             first, last = task.part_of_row(r, self.tile, end)
-            column = mul(PLACES, first)
-            columns = minimum(mul(PLACES, sub(last, first)), sub(places[1], column))
-            start = mul(PLACES, sub(add(mul(r, wide), first), self.tile))
+            column = mul(OUT_SIDE, first)
+            columns = minimum(mul(OUT_SIDE, sub(last, first)), sub(pixels[1], column))
+            start = mul(OUT_SIDE, sub(add(mul(r, grid_columns), first), self.tile))
 
             def line(a: ir.Value) -> None:
-                place = add(mul(PLACES, mod(r, high)), a)
+                out_row = add(mul(OUT_SIDE, mod(r, grid_rows)), a)
                 part = replace(
-                    block, batch=(floor_div(r, high), place), column=column, columns=columns,
-                    start=add(start, mul(a, PLACES * winograd.width)),
+                    block, batch=(floor_div(r, grid_rows), out_row), column=column, columns=columns,
+                    start=add(start, mul(a, OUT_SIDE * winograd.width)),
                 )  # fmt: skip
-                if_else(less(place, places[0]), lambda: emit(part))
+                if_else(less(out_row, pixels[0]), lambda: emit(part))
 
-            for_range(0, PLACES, 1, line)
+            for_range(0, OUT_SIDE, 1, line)
 
-        for_range(floor_div(self.tile, wide), ceil_div(end, wide), 1, row)
+        for_range(floor_div(self.tile, grid_columns), ceil_div(end, grid_columns), 1, row)

@@ -1,8 +1,8 @@
 """The three transformations of F(2x2, 3x3), on squares of vectors, and their loops over memory.
 
-    filters    u = G g G'     3 by 3 places of a filter to 16 numbers
-    tiles      v = B' d B     4 by 4 places of an image to 16 numbers
-    results    y = A' m A     16 sums over channels of u * v to 2 by 2 places
+    filters    u = G g G'     3x3 taps of a filter to 4x4 elements
+    tiles      v = B' d B     4x4 pixels of an image to 4x4 elements
+    results    y = A' m A     4x4 sums over channels of u * v to 2x2 pixels
 
 Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015.
 """
@@ -18,18 +18,18 @@ from relax_mlir.schedule.cpu.isa.multiply_add import interleave
 from .convolution_problem import Filters
 
 WINDOW = 3
-PLACES = 2
-"""Places of the result that a tile is wide and high."""
-SIDE = PLACES + WINDOW - 1
+OUT_SIDE = 2
+"""Rows, and columns, of a tile of the result."""
+SIDE = OUT_SIDE + WINDOW - 1
 PRODUCTS = SIDE * SIDE
 
 Line = Callable[..., list[ir.Value]]
 
 
-def _both_ways(line: Line, rows: Sequence[Sequence[ir.Value]]) -> list[list[ir.Value]]:
-    """A square whose rows, and then columns, were transformed."""
-    wide = [line(*row) for row in rows]
-    columns = [line(*column) for column in zip(*wide, strict=True)]
+def _rows_then_columns(line: Line, rows: Sequence[Sequence[ir.Value]]) -> list[list[ir.Value]]:
+    """A square with its rows, then its columns transformed."""
+    transformed = [line(*row) for row in rows]
+    columns = [line(*column) for column in zip(*transformed, strict=True)]
     return [list(row) for row in zip(*columns, strict=True)]
 
 
@@ -51,21 +51,23 @@ def _of_result(a: ir.Value, b: ir.Value, c: ir.Value, d: ir.Value) -> list[ir.Va
 def transform_filters(
     blocking: Blocking, filters: Filters, channels: Index, source: Index, u: ir.Value, slab: Index
 ) -> None:
-    """Transforms the panel at `source`: number e of channel c and filter f goes to u[e][c][f].
+    """Transforms the panel at `source`: element e of channel c and filter f is u[e][c][f].
 
-    Numbers e are `slab` apart.
+    Elements e are `slab` apart.
     """
     lanes, columns = blocking.lanes, blocking.columns
 
     def channel(c: ir.Value) -> None:
         def tap(column: int, row: int, first: int) -> ir.Value:
-            number = mul(add(mul(column * WINDOW + row, channels), c), columns)
-            x = load(filters.buffer, add(source, number, first), lanes)
+            offset = mul(add(mul(column * WINDOW + row, channels), c), columns)
+            x = load(filters.buffer, add(source, offset, first), lanes)
             return filters.convert(x) if filters.convert else x
 
         for first in range(0, columns, lanes):
             square = [[tap(v, w, first) for v in range(WINDOW)] for w in range(WINDOW)]
-            _store_square(_both_ways(_of_filter, square), u, add(mul(c, columns), first), slab)
+            _store_square(
+                _rows_then_columns(_of_filter, square), u, add(mul(c, columns), first), slab
+            )
 
     for_range(0, channels, 1, channel)
 
@@ -75,32 +77,32 @@ def transform_tiles(
 ) -> None:
     """Transforms as many tiles of an image as there are lanes, from `at` on in a copy of rows.
 
-    Rows are `line` apart. Number e of the tiles goes to v[e], from `to` on, `slab` apart.
+    Rows are `line` apart. Element e of the tiles is v[e], from `to` on, `slab` apart.
     """
 
-    def places(row: int) -> list[ir.Value]:
-        found = []
-        for first in range(0, SIDE, PLACES):
+    def row_of(row: int) -> list[ir.Value]:
+        pixels = []
+        for first in range(0, SIDE, OUT_SIDE):
             begin = add(at, mul(row, line), first)
-            pair = [load(patch, add(begin, k * lanes), lanes) for k in range(PLACES)]
+            pair = [load(patch, add(begin, k * lanes), lanes) for k in range(OUT_SIDE)]
             odd = vector.shuffle(*pair, list(range(1, 2 * lanes, 2)))
-            found += [every(pair), odd]
-        return found
+            pixels += [every(pair), odd]
+        return pixels
 
-    _store_square(_both_ways(_of_tile, [places(i) for i in range(SIDE)]), v, to, slab)
+    _store_square(_rows_then_columns(_of_tile, [row_of(i) for i in range(SIDE)]), v, to, slab)
 
 
 def transform_results(
     lanes: int, m: ir.Value, at: Index, slab: int, y: ir.Value, to: Index, line: int
 ) -> None:
-    """Writes the places of as many tiles as there are lanes: two rows of y, `line` apart.
+    """Stores the pixels of as many tiles as there are lanes: two rows of y, `line` apart.
 
-    Numbers of m are `slab` apart.
+    Elements of m are `slab` apart.
     """
     square = [
         [load(m, add(at, (i * SIDE + j) * slab), lanes) for j in range(SIDE)] for i in range(SIDE)
     ]
-    for row, pair in enumerate(_both_ways(_of_result, square)):
+    for row, pair in enumerate(_rows_then_columns(_of_result, square)):
         for half, x in enumerate(interleave(*pair)):
             store(x, y, add(to, row * line, half * lanes))
 
@@ -109,5 +111,5 @@ def _store_square(
     square: Sequence[Sequence[ir.Value]], out: ir.Value, to: Index, slab: Index
 ) -> None:
     """Stores 16 vectors, row by row of the square."""
-    for number, x in enumerate(x for row in square for x in row):
-        store(x, out, add(to, mul(number, slab)))
+    for e, x in enumerate(x for row in square for x in row):
+        store(x, out, add(to, mul(e, slab)))

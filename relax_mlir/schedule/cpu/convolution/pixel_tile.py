@@ -1,9 +1,9 @@
-"""A tile of a convolution whose lanes run along places: sums of some filters in registers.
+"""A register block of a convolution whose lanes run along pixels of the result.
 
-    height x vectors sums += filter[:] * places[:]
+    height x vectors sums += filter[:] * pixels[:]
 
-Numbers of filters are read one at a time into all lanes, places by whole vectors. Sums are where
-the result has them, so that they need not be transposed.
+Elements of filters are broadcast to all lanes, pixels are loaded as vectors. Sums have the layout
+of the result, so they are not transposed.
 
 Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
 """
@@ -33,20 +33,20 @@ from relax_mlir.schedule.build.loops import (
 from relax_mlir.schedule.cpu.blocking import Blocking
 
 VECTORS = 3
-"""Vectors of places in a tile."""
+"""Vectors of pixels in a tile."""
 
 
-def fills_vectors(blocking: Blocking, places: Index, depth: Index) -> bool | ir.Value:
-    """Whether lanes that a run of places leaves unused cost less than sums that are transposed."""
-    unused = sub(round_up(places, blocking.lanes), places)
-    return less(mul(unused, depth), mul(places, blocking.family.convolutions.transpose))
+def fills_vectors(blocking: Blocking, pixels: Index, depth: Index) -> bool | ir.Value:
+    """Whether the unused lanes of contiguous pixels cost less than transposing sums."""
+    unused = sub(round_up(pixels, blocking.lanes), pixels)
+    return less(mul(unused, depth), mul(pixels, blocking.family.convolutions.transpose))
 
 
 @dataclass(frozen=True)
-class PlaceTile:
-    """Tiles of `height` filters by up to `VECTORS` vectors of places.
+class PixelTile:
+    """Tiles of `height` filters by up to `VECTORS` vectors of pixels.
 
-    `filters` is a buffer of f32 panels, `initial` what sums start with.
+    `filters` is a buffer of f32 panels, `initial` the initial value of sums.
     """
 
     blocking: Blocking
@@ -56,50 +56,50 @@ class PlaceTile:
 
     @property
     def height(self) -> int:
-        """Filters of a tile: with `VECTORS`, sums that leave registers for what is multiplied."""
+        """Filters of a tile: times `VECTORS`, their sums leave registers for the operands."""
         return 8 if self.blocking.registers == 32 else 4
 
     @property
     def width(self) -> int:
-        """Places of a tile."""
+        """Pixels of a tile."""
         return VECTORS * self.blocking.lanes
 
     @property
     def size(self) -> int:
-        """Numbers of a tile."""
+        """Sums of a tile."""
         return self.height * self.width
 
     def start(self, vectors: int) -> list[ir.Value]:
-        """What the sums of so many vectors of places are at first, filter by filter."""
+        """The initial sums of so many vectors of pixels, filter by filter."""
         zero = splat(self.initial, self.blocking.lanes, ir.F32Type.get())
         return [zero] * (self.height * vectors)
 
     def step(
-        self, places: ir.Value, at: Index, filters_at: Index, held: Sequence[ir.Value]
+        self, pixels: ir.Value, at: Index, filters_at: Index, sums: Sequence[ir.Value]
     ) -> list[ir.Value]:
-        """The sums with the products of the places from `at` on and one number of each filter."""
-        lanes, vectors = self.blocking.lanes, len(held) // self.height
-        right = [load(places, add(at, v * lanes), lanes) for v in range(vectors)]
-        found = []
+        """The sums plus the products of the pixels from `at` on and one element of each filter."""
+        lanes, vectors = self.blocking.lanes, len(sums) // self.height
+        right = [load(pixels, add(at, v * lanes), lanes) for v in range(vectors)]
+        result = []
         for f in range(self.height):
-            number = value(add(filters_at, f))
-            left = broadcast(memref.load(self.filters, [number]), lanes)
-            own = held[f * vectors : (f + 1) * vectors]
-            found += [vector.fma(left, x, y) for x, y in zip(right, own, strict=True)]
-        return found
+            filter_at = value(add(filters_at, f))
+            left = broadcast(memref.load(self.filters, [filter_at]), lanes)
+            own = sums[f * vectors : (f + 1) * vectors]
+            result += [vector.fma(left, x, y) for x, y in zip(right, own, strict=True)]
+        return result
 
     def fetch(self, block: Block, part: Index, parts: int) -> None:
-        """Asks for the memory that part of a whole block's rows will be stored to."""
+        """Prefetches the memory that part of a whole block's rows are stored to."""
         first = floor_div(mul(part, self.height), parts)
         last = floor_div(mul(add(part, 1), self.height), parts)
         some = replace(block, row=add(block.row, first))
         self.epilogue.fetch(some, sub(last, first), VECTORS)
 
     def emit(self, block: Block, sums: Callable[[int], list[ir.Value]]) -> None:
-        """Emits `sums(vectors)` for the places of a block, and what is done with them.
+        """Emits `sums(vectors)` for the pixels of a block, and the epilogue.
 
-        A block has up to `height` rows and `width` columns, and a buffer of `size` numbers, with
-        rows at distance `width`. Short epilogues take whole tiles from registers.
+        A block has up to `height` rows and `width` columns, and a buffer of `size` elements, whose
+        rows are `width` elements apart. Short epilogues read whole tiles from registers.
         """
         epilogue, lanes = self.epilogue, self.blocking.lanes
 
