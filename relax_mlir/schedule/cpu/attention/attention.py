@@ -7,7 +7,7 @@
 
 All query heads that share a kv head are rows of one matrix: row r is query `r floordiv group`, head
 `kv_head * group + r mod group`. Few rows, as in generation, are in `attention_rows.py`, many in
-`attention_tiles.py`, by vectors or in tile registers. Where heads and blocks of rows are few, the
+`attention_blocked.py`, by vectors or in tile registers. Where heads and blocks of rows are few, the
 keys are divided into parts (`attention_parts.py`); how, follows from lengths alone, so results do
 not depend on threads.
 
@@ -46,10 +46,10 @@ from relax_mlir.schedule.cpu.isa.multiply_add import has_pairs
 from relax_mlir.schedule.nests.emit import emit_kernel
 from relax_mlir.target import Cpu
 
+from .attention_blocked import emit_tiles
 from .attention_parts import Lengths, Mask, Problem
 from .attention_reader import Reader
 from .attention_rows import MOST_ROWS, emit_rows
-from .attention_tiles import emit_tiles
 
 HINT = "attention"
 BATCHED = "batched_attention"
