@@ -1,21 +1,21 @@
-"""The rule for attention: one pass over keys and values, softmax on the way.
+"""The rule for attention: one pass over keys and values, with an online softmax.
 
     scores = scale * q . k^T, masked          scf.parallel over (kv head, rows, part of the keys)
     p = softmax(scores)                 ->      for each block of keys
-    out = p . v                                   scores, greatest score so far, exponentials,
-                                                  what was summed so far rescaled, plus p . v
+    out = p . v                                   scores, running maximum, exponentials,
+                                                  sums so far rescaled, plus p . v
 
 All query heads that share a kv head are rows of one matrix: row r is query `r floordiv group`, head
 `kv_head * group + r mod group`. Few rows, as in generation, are in `attention_rows.py`, many in
-`attention_blocked.py`, by vectors or in tile registers. Where heads and blocks of rows are few, the
-keys are divided into parts (`attention_parts.py`); how, follows from lengths alone, so results do
-not depend on threads.
+`attention_blocked.py`, by vectors or in tile registers. If heads and blocks of rows are few, the
+keys are split into parts (`attention_parts.py`). Parts depend on lengths alone, so results do not
+depend on the number of threads.
 
 Keys are those of a cache, [kv head, key, feature], or of a batch, [sequence, key, kv head,
-feature], where each sequence is more tasks; a mask of a batch is added to scores as they are made.
+feature], whose sequences are separate tasks. The mask of a batch is added to scores.
 
-Needs: the hint `attention` or `batched_attention` on a program made by the legalization, whose body
-says the same; other programs go to later rules. Leaves: a scheduled kernel.
+Needs: the hint `attention` or `batched_attention` on a program that the legalization wrote, fused
+with nothing but decoders; other programs go to later rules. Leaves: a scheduled kernel.
 Source: arXiv 1805.02867 (online softmax), 2205.14135 (FlashAttention), Flash-Decoding (2023).
 """
 
@@ -46,17 +46,17 @@ from relax_mlir.schedule.cpu.isa.multiply_add import has_pairs
 from relax_mlir.schedule.nests.emit import emit_kernel
 from relax_mlir.target import Cpu
 
-from .attention_blocked import emit_tiles
+from .attention_blocked import emit_blocked
 from .attention_parts import Lengths, Mask, Problem
 from .attention_reader import Reader
-from .attention_rows import MOST_ROWS, emit_rows
+from .attention_rows import MAX_ROWS, emit_rows
 
 HINT = "attention"
 BATCHED = "batched_attention"
 MAX_WIDTH = 1024
-"""Head dims beyond it are for general loops: code grows with the dim, whose sums are registers."""
-MOST_BESIDE_TILES = 3
-"""Rows up to which vectors are faster than tile registers."""
+"""Larger head dims are for general loops, since code grows with the dim."""
+MAX_VECTOR_ROWS = 3
+"""Up to so many rows, vectors are faster than tile registers."""
 _FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
 
 
@@ -125,19 +125,19 @@ def _emit(kernel: Kernel, problem: Problem) -> None:
     if problem.operands.mask is not None:
         source = problem.operands.mask
         mask = Mask.of(Reader.of(source, buffers), kernel.sizes(source.argument))
-    most = MOST_BESIDE_TILES if problem.tiles else MOST_ROWS
-    if problem.group > most:
-        _with_keys(kernel, problem, lengths, lambda: emit_tiles(problem, buffers, lengths, mask))
+    max_rows = MAX_VECTOR_ROWS if problem.tiles else MAX_ROWS
+    if problem.group > max_rows:
+        _with_keys(kernel, problem, lengths, lambda: emit_blocked(problem, buffers, lengths, mask))
         return
-    few = less(mul(lengths.count, problem.group), most + 1)
-    # CPUs with tile registers multiply numbers in less time than pairs of them.
+    few = less(mul(lengths.count, problem.group), max_rows + 1)
+    # On CPUs with tile registers, f32 vectors are faster than vectors of bf16 pairs.
     in_rows = replace(problem, pairs=False) if problem.tiles else problem
 
     def emit() -> None:
         if_else(
             few,
             lambda: emit_rows(in_rows, buffers, lengths, mask),
-            lambda: emit_tiles(problem, buffers, lengths, mask),
+            lambda: emit_blocked(problem, buffers, lengths, mask),
         )
 
     _with_keys(kernel, problem, lengths, emit)
@@ -158,15 +158,15 @@ def _lengths(kernel: Kernel, problem: Problem) -> Lengths:
 def _with_keys(
     kernel: Kernel, problem: Problem, lengths: Lengths, emit: Callable[[], None]
 ) -> None:
-    """Emits what works on keys; without any, the result is 0. Caches always hold the queries'."""
+    """Emits `emit`, or a result of zeros if there are no keys; caches always have some."""
     if not problem.batched:
         emit()
         return
     out = flatten(kernel.buffers[problem.out.position])
     zero = splat(0.0, problem.lanes, problem.out.element)
-    numbers = mul(*kernel.sizes(problem.out))
+    count = mul(*kernel.sizes(problem.out))
 
     def clear() -> None:
-        for_range(0, numbers, problem.lanes, lambda at: store(zero, out, at))
+        for_range(0, count, problem.lanes, lambda at: store(zero, out, at))
 
     if_else(less(0, lengths.length), emit, clear)

@@ -1,13 +1,13 @@
 """A block of keys and values in attention, in tile registers: both products, and the softmax.
 
-    scores[key][row]   = keys as they lie * turned queries[d / 2][row][2]
-    weights[row][key]    exponentials, by 16 rows, turned while they are in registers
+    scores[key][row]   = keys * transposed queries[d / 2][row][2]
+    weights[row][key]    exponentials, by 16 rows, transposed in registers
     sums[row][d]      += weights[row][key / 2][2] * values[key / 2][d][2]
 
-Numbers are bf16, scores and sums f32, registers those of `amx.py`. Blocks are so small that all of
-it stays in the L1 cache. A last tile of keys is moved up over the one before, whose scores it
-computes again; fewer keys than a tile has are copied. What the sums are relative to follows the
-greatest score from some distance, so that they are seldom scaled.
+Operands are bf16, scores and sums f32, registers those of `amx.py`. Blocks stay in the L1 cache.
+The last tile of keys overlaps the one before and recomputes some of its scores; fewer keys than a
+tile has are copied. The running maximum is raised only if scores exceed it by a margin, so that
+sums are seldom rescaled.
 
 Source: arXiv 2205.14135 (FlashAttention).
 """
@@ -57,58 +57,61 @@ from relax_mlir.schedule.cpu.product.micro_kernel import Left
 from .attention_block import ROWS as BLOCK_ROWS
 from .attention_block import RowBlock, greater, pair_values
 from .attention_hidden import add_values
-from .attention_parts import LOWEST, power
+from .attention_parts import LOWEST, exponential
 
 _STRIP = 3
 """Tiles of rows whose scores are computed together."""
-_SLACK = 8.0
-"""Scores may be so much greater than what they are relative to."""
+_MARGIN = 8.0
+"""The margin by which scores may exceed the running maximum."""
 _LOG2E = 1.4426950408889634
 _PAIR = 2
 
 
 @dataclass(frozen=True)
 class TileKeys:
-    """The work on blocks of keys for a block of rows; buffers are room for it.
+    """The work on blocks of keys for a block of rows, and its buffers.
 
-    `few` is for the keys of a tile, `factors` has a number for each row.
+    `copied_keys` is for the keys of a tile, `factors` has an element for each row.
     """
 
     rows: RowBlock
-    few: ir.Value
+    copied_keys: ir.Value
     weights: ir.Value
     values: ir.Value
     factors: ir.Value
 
     COUNT = 32
-    """Keys of a block: sixteen pairs, as many as a tile has lanes."""
+    """Keys of a block: a pair for each lane of a tile."""
 
     @staticmethod
     def allocate(rows: RowBlock, stack: ExitStack) -> "TileKeys":
-        """Takes tile registers and memory until `stack` is closed."""
+        """Allocates tile registers and buffers until `stack` is closed."""
         problem, half = rows.problem, ir.BF16Type.get()
 
         def take(count: int, element: ir.Type) -> ir.Value:
             return stack.enter_context(scratch(count, element))
 
-        few, weights = take(ROWS * problem.depth, half), take(BLOCK_ROWS * TileKeys.COUNT, half)
+        copied_keys, weights = (
+            take(ROWS * problem.depth, half),
+            take(BLOCK_ROWS * TileKeys.COUNT, half),
+        )
         values = take(TileKeys.COUNT * problem.width, half)
         factors = take(BLOCK_ROWS, ir.F32Type.get())
         stack.enter_context(amx.configured(ROWS, ROWS))
-        return TileKeys(rows, few, weights, values, factors)
+        return TileKeys(rows, copied_keys, weights, values, factors)
 
     @property
     def scales_first(self) -> bool:
-        """Whether scores are scaled before their exponentials are taken, not at once with that."""
+        """Whether scores are scaled before, rather than within, their exponentials."""
         return self.rows.mask is not None or self.rows.problem.scale <= 0
 
     @property
     def lowest(self) -> float:
-        """What scores are relative to at first: a multiple of it has to be finite too."""
+        """The initial maximum of scores; a multiple of it has to be finite too."""
         return LOWEST if self.scales_first else LOWEST / 2
 
     def emit(self, start: Index, left: Index) -> None:
-        """Emits a block of keys from `start` on, of which `left` or fewer are to be seen."""
+        """Emits a block of keys from `start` on, of which up to `left` are valid."""
         count = minimum(self.COUNT, left)
         self._score(self.rows.keys_from(start), count)
         self._finish_scores(start, count)
@@ -129,75 +132,75 @@ class TileKeys:
         return arith.extf(ir.F32Type.get(), memref.load(self.weights, [value(at)]))
 
     def _score(self, keys: Left, count: Index) -> None:
-        """Products of `count` keys, with anything behind them, and all tiles of rows."""
+        """Products of `count` keys, and undefined ones after them, with all tiles of rows."""
         keys, vectors = self._whole(keys, count), self.rows.vectors
         last = sub(maximum(count, ROWS), ROWS)
 
         def strip(first: Index, high: int) -> None:
-            places = [mul(add(first, v), LANES) for v in range(high)]
+            offsets = [mul(add(first, v), LANES) for v in range(high)]
 
             def tile(at: ir.Value) -> None:
-                self._score_tile(keys, minimum(at, last), places)
+                self._score_tile(keys, minimum(at, last), offsets)
 
             for_range(0, count, ROWS, tile)
 
-        wide = sub(vectors, mod(vectors, _STRIP))
-        for_range(0, wide, _STRIP, lambda v: strip(v, _STRIP))
-        for_range(wide, vectors, 1, lambda v: strip(v, 1))
+        aligned = sub(vectors, mod(vectors, _STRIP))
+        for_range(0, aligned, _STRIP, lambda v: strip(v, _STRIP))
+        for_range(aligned, vectors, 1, lambda v: strip(v, 1))
 
-    def _score_tile(self, keys: Left, key: Index, places: Sequence[Index]) -> None:
-        """Products of 16 keys and the tiles of rows that begin at `places`."""
+    def _score_tile(self, keys: Left, key: Index, offsets: Sequence[Index]) -> None:
+        """Products of 16 keys and the tiles of rows that begin at `offsets`."""
         state, keys, pitch = self.rows.state, keys.at(key), BLOCK_ROWS * LANE_BYTES
-        for v in range(len(places)):
+        for v in range(len(offsets)):
             amx.clear_tile(SUMS[v])
 
         def step(pair: ir.Value) -> None:
             begin = add(keys.offset, mul(pair, _PAIR))
             load_tile(LEFT[0], pointer(keys.buffer, begin), mul(keys.stride, _PAIR))
-            for v, place in enumerate(places):
-                at = mul(add(mul(pair, BLOCK_ROWS), place), _PAIR)
-                load_tile(RIGHT[v % 2], pointer(state.turned, at), pitch)
+            for v, offset in enumerate(offsets):
+                at = mul(add(mul(pair, BLOCK_ROWS), offset), _PAIR)
+                load_tile(RIGHT[v % 2], pointer(state.transposed, at), pitch)
                 amx.multiply_tiles(PAIRS, SUMS[v], LEFT[0], RIGHT[v % 2])
 
         for_range(0, self.rows.problem.depth // _PAIR, LANES, step)
-        for v, place in enumerate(places):
-            at = add(mul(key, BLOCK_ROWS), place)
+        for v, offset in enumerate(offsets):
+            at = add(mul(key, BLOCK_ROWS), offset)
             store_tile(SUMS[v], pointer(state.scores, at), pitch)
 
     def _whole(self, keys: Left, count: Index) -> Left:
-        """At least as many keys as a tile has: a copy of fewer, with anything behind them."""
+        """At least as many keys as a tile has: fewer are copied, followed by undefined ones."""
         is_few, depth = less(count, ROWS), self.rows.problem.depth
 
         def one(key: ir.Value) -> None:
             for d in range(0, depth, LANES * _PAIR):
                 x = load(keys.buffer, add(keys.at(key).offset, d), LANES * _PAIR)
-                store(x, self.few, add(mul(key, depth), d))
+                store(x, self.copied_keys, add(mul(key, depth), d))
 
         if_else(is_few, lambda: for_range(0, count, 1, one))
-        copy = memref.cast(keys.buffer.type, self.few)
+        copy = memref.cast(keys.buffer.type, self.copied_keys)
         stride = keys.stride if keys.stride == depth else select(is_few, depth, keys.stride)
         return Left(select(is_few, copy, keys.buffer), select(is_few, 0, keys.offset), stride)
 
     def _finish_scores(self, start: Index, count: Index) -> None:
-        """Masks scores where any is to be, and scales them if that comes first."""
+        """Masks scores if necessary, and scales them if `scales_first`."""
         rows, scores = self.rows, self.rows.state.scores
-        rows.turn_masks(start, count)
+        rows.transpose_masks(start, count)
 
         def tile(v: ir.Value) -> None:
             at = mul(v, LANES)
             limit = load(rows.state.limit, at, LANES)
 
             def one(key: ir.Value) -> None:
-                place = add(mul(key, BLOCK_ROWS), at)
-                x = load(scores, place, LANES)
+                offset = add(mul(key, BLOCK_ROWS), at)
+                x = load(scores, offset, LANES)
                 if self.scales_first:
-                    x = arith.mulf(x, _number(rows.problem.scale))
+                    x = arith.mulf(x, _constant(rows.problem.scale))
                 x = rows.add_mask(x, key, start, count, at)
-                store(rows.hide(x, add(start, key), limit), scores, place)
+                store(rows.hide(x, add(start, key), limit), scores, offset)
 
             for_range(0, self.COUNT, 1, one)
 
-        # Rows see no fewer keys than those before them.
+        # Later rows attend to at least as many keys.
         fewest = arith.index_cast(ir.IndexType.get(), memref.load(rows.state.limit, [value(0)]))
         is_hidden = self.scales_first or less(fewest, add(start, self.COUNT))
         if_else(is_hidden, lambda: for_range(0, rows.vectors, 1, tile))
@@ -205,45 +208,48 @@ class TileKeys:
     def _weigh(self, at: Index) -> None:
         """The weights of a whole block for the 16 rows from `at` on."""
         state, scale = self.rows.state, self.rows.problem.scale
-        places = [add(key * BLOCK_ROWS, at) for key in range(self.COUNT)]
-        loaded = [load(state.scores, place, LANES) for place in places]
-        before, top = load(state.top, at, LANES), _greatest(loaded)
-        top = _raised(before, top if self.scales_first else arith.mulf(top, _number(scale)))
-        store(top, state.top, at)
-        change = power(before, top)
-        store(change, self.factors, at)
-        powers = [round_to_bf16(x) for x in self._powers(loaded, top)]
+        offsets = [add(key * BLOCK_ROWS, at) for key in range(self.COUNT)]
+        loaded = [load(state.scores, offset, LANES) for offset in offsets]
+        before, row_max = load(state.row_max, at, LANES), _greatest(loaded)
+        row_max = _raised(
+            before, row_max if self.scales_first else arith.mulf(row_max, _constant(scale))
+        )
+        store(row_max, state.row_max, at)
+        factor = exponential(before, row_max)
+        store(factor, self.factors, at)
+        exponentials = [round_to_bf16(x) for x in self._exponentials(loaded, row_max)]
         order = [x for i in range(LANES) for x in (i, LANES + i)]
         pairs = [
-            vector.shuffle(*pair, order) for pair in zip(powers[::2], powers[1::2], strict=True)
+            vector.shuffle(*pair, order)
+            for pair in zip(exponentials[::2], exponentials[1::2], strict=True)
         ]
-        total = arith.mulf(load(state.total, at, LANES), change)
+        total = arith.mulf(load(state.total, at, LANES), factor)
         ones = splat(1.0, LANES * _PAIR, ir.BF16Type.get())
         for pair in pairs:
             total = Bf16Pairs(LANES)(ones, pair, total)
         store(total, state.total, at)
-        self._keep_turned(pairs, at)
+        self._store_transposed(pairs, at)
 
-    def _powers(self, scores: Sequence[ir.Value], top: ir.Value) -> list[ir.Value]:
+    def _exponentials(self, scores: Sequence[ir.Value], row_max: ir.Value) -> list[ir.Value]:
         """e^(score - top), of scores that are scaled or are not."""
         if self.scales_first:
             flag = arith.FastMathFlags.afn
-            return [math.exp(arith.subf(x, top), fastmath=flag) for x in scores]
-        scale = _number(self.rows.problem.scale * _LOG2E)
-        shift = arith.negf(arith.mulf(top, _number(_LOG2E)))
+            return [math.exp(arith.subf(x, row_max), fastmath=flag) for x in scores]
+        scale = _constant(self.rows.problem.scale * _LOG2E)
+        shift = arith.negf(arith.mulf(row_max, _constant(_LOG2E)))
         exponents = [vector.fma(x, scale, shift) for x in scores]
         return [math.exp2(x, fastmath=arith.FastMathFlags.afn) for x in exponents]
 
-    def _keep_turned(self, pairs: Sequence[ir.Value], row: Index) -> None:
-        """Stores the weights of 16 rows and pairs of keys row by row."""
+    def _store_transposed(self, pairs: Sequence[ir.Value], row: Index) -> None:
+        """Stores the weights of 16 rows and pairs of keys, transposed."""
         singles = vector_type(LANES, ir.IntegerType.get_signless(32))
-        turned = transpose([vector.bitcast(singles, x) for x in pairs])
-        for i, x in enumerate(turned):
+        transposed = transpose([vector.bitcast(singles, x) for x in pairs])
+        for i, x in enumerate(transposed):
             x = vector.bitcast(pairs[0].type, x)
             store(x, self.weights, mul(add(row, i), self.COUNT))
 
     def _add_values(self, values: Left, last: Index) -> None:
-        """Sums of weights times values, of which `last` is the last one."""
+        """Adds weights times values; `last` is the last value."""
         p, sums = self.rows.problem, self.rows.state.sums
         pair_values(values, self.COUNT // _PAIR, last, p.width, LANES, self.values)
         columns = range(0, p.width, LANES)
@@ -257,9 +263,9 @@ class TileKeys:
         for_range(0, self.rows.vectors, 1, tile)
 
     def _scale(self, sums: ir.Value, row: Index) -> None:
-        """Multiplies the sums of 16 rows by a factor each, if there is one that is not 1."""
+        """Multiplies the sums of 16 rows by their factors, unless all are 1."""
         factors = load(self.factors, row, LANES)
-        is_other = arith.cmpf(arith.CmpFPredicate.UNE, factors, _number(1.0))
+        is_other = arith.cmpf(arith.CmpFPredicate.UNE, factors, _constant(1.0))
         is_any = vector.reduction(is_other.type.element_type, vector.CombiningKind.OR, is_other)
 
         def one(i: ir.Value) -> None:
@@ -273,31 +279,32 @@ class TileKeys:
     def _sum_tiles(self, sums: ir.Value, row: Index, columns: Sequence[int]) -> None:
         """Adds the products of a block to 16 rows of sums, 16 columns from each of `columns` on."""
         pitch = self.rows.problem.width * LANE_BYTES
-        places = [
+        offsets = [
             pointer(sums, add(mul(row, self.rows.problem.width), column)) for column in columns
         ]
         load_tile(LEFT[0], pointer(self.weights, mul(row, self.COUNT)), self.COUNT * _PAIR)
         for n, column in enumerate(columns):
-            load_tile(SUMS[n], places[n], pitch)
+            load_tile(SUMS[n], offsets[n], pitch)
             load_tile(RIGHT[n % 2], pointer(self.values, column * _PAIR), pitch)
             amx.multiply_tiles(PAIRS, SUMS[n], LEFT[0], RIGHT[n % 2])
-        for n, place in enumerate(places):
-            store_tile(SUMS[n], place, pitch)
+        for n, offset in enumerate(offsets):
+            store_tile(SUMS[n], offset, pitch)
 
 
 def _greatest(vectors: Sequence[ir.Value]) -> ir.Value:
-    """The greatest of vectors, lane by lane."""
-    found = list(vectors)
-    while len(found) > 1:
-        found = [greater(x, y) for x, y in zip(found[::2], found[1::2], strict=True)]
-    return found[0]
+    """The maximum of vectors, lane by lane."""
+    remaining = list(vectors)
+    while len(remaining) > 1:
+        pairs = zip(remaining[::2], remaining[1::2], strict=True)
+        remaining = [greater(x, y) for x, y in pairs]
+    return remaining[0]
 
 
-def _raised(before: ir.Value, top: ir.Value) -> ir.Value:
-    """What scores are relative to: what they were before, unless `top` is so much greater."""
-    bound = arith.addf(before, _number(_SLACK))
-    return arith.select(arith.cmpf(arith.CmpFPredicate.OGT, top, bound), top, before)
+def _raised(before: ir.Value, row_max: ir.Value) -> ir.Value:
+    """The running maximum: `before`, unless `row_max` exceeds it by the margin."""
+    bound = arith.addf(before, _constant(_MARGIN))
+    return arith.select(arith.cmpf(arith.CmpFPredicate.OGT, row_max, bound), row_max, before)
 
 
-def _number(x: float) -> ir.Value:
+def _constant(x: float) -> ir.Value:
     return splat(x, LANES, ir.F32Type.get())

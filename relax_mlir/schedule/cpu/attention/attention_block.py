@@ -1,8 +1,8 @@
-"""A block of rows in attention: what is kept of them, whatever multiplies them by blocks of keys.
+"""A block of rows in attention: its state, for any kernel that multiplies it by blocks of keys.
 
-    turned[d][row]       the queries, transposed once, times the scale; or pairs [d / 2][row][2]
-    scores[key][row]     of a block of keys, and what is added to them
-    top, total[row]      what scores are relative to, and sums of exponentials of the differences
+    transposed[d][row]   the queries times the scale, or pairs [d / 2][row][2] without it
+    scores[key][row]     of a block of keys, and their mask
+    row_max, total[row]  the maximum of scores, and sums of exponentials of scores minus that
     sums[row][d]         of values times exponentials
 
 Source: arXiv 2205.14135 (FlashAttention).
@@ -46,22 +46,22 @@ ROWS = 48
 
 @dataclass(frozen=True)
 class RowState:
-    """Memory of a task for its rows; `mask` is [key][row] like the scores, if rows differ in it.
+    """Buffers of a task for its rows; `mask` is [key][row] like the scores, if it differs by row.
 
-    `limit` is the number of keys that a row sees.
+    `limit` is the number of keys that a row attends to.
     """
 
-    turned: ir.Value
+    transposed: ir.Value
     scores: ir.Value
     sums: ir.Value
-    top: ir.Value
+    row_max: ir.Value
     total: ir.Value
     limit: ir.Value
     mask: ir.Value | None
 
     @staticmethod
     def allocate(problem: Problem, mask: Mask | None, keys: int, stack: ExitStack) -> "RowState":
-        """Takes it, with scores of so many keys, until `stack` is closed."""
+        """Allocates it, with scores of `keys` keys, until `stack` is closed."""
         f32, i32 = ir.F32Type.get(), ir.IntegerType.get_signless(32)
 
         def take(count: int, element: ir.Type = f32) -> ir.Value:
@@ -69,10 +69,10 @@ class RowState:
 
         differs = mask is not None and not mask.is_shared(problem.group)
         return RowState(
-            turned=take(problem.depth * ROWS, ir.BF16Type.get() if problem.pairs else f32),
+            transposed=take(problem.depth * ROWS, ir.BF16Type.get() if problem.pairs else f32),
             scores=take(keys * ROWS),
             sums=take(ROWS * problem.width),
-            top=take(ROWS),
+            row_max=take(ROWS),
             total=take(ROWS),
             limit=take(ROWS, i32),
             mask=take(keys * ROWS) if differs else None,
@@ -81,9 +81,9 @@ class RowState:
 
 @dataclass(frozen=True)
 class RowBlock:
-    """`held` rows of a kv head from `first` on, against `size` keys from `begin` on.
+    """`num_rows` rows of a kv head from `first` on, against `size` keys from `begin` on.
 
-    `cache` is the number of vectors in front of the head's first key.
+    `cache` is the index of the head's first key.
     """
 
     problem: Problem
@@ -96,7 +96,7 @@ class RowBlock:
     sequence: Index
     head: Index
     first: Index
-    held: Index
+    num_rows: Index
     cache: Index
     begin: Index
     size: Index
@@ -104,45 +104,45 @@ class RowBlock:
     @property
     def vectors(self) -> Index:
         """Vectors of rows."""
-        return ceil_div(self.held, self.problem.lanes)
+        return ceil_div(self.num_rows, self.problem.lanes)
 
     @property
     def end(self) -> Index:
-        """The first key that no row sees."""
+        """The first key that no row attends to."""
         p, end = self.problem, self.lengths.length
         if p.causal:
-            last = floor_div(add(self.first, self.held, -1), p.group)
+            last = floor_div(add(self.first, self.num_rows, -1), p.group)
             end = minimum(end, add(self.lengths.position, last, 1))
         return minimum(end, add(self.begin, self.size))
 
     def keys_from(self, start: Index) -> Left:
-        """Keys as they lie."""
+        """The keys from an index on."""
         p = self.problem
         at = add(mul(self.cache, p.depth), mul(start, p.key_step))
         return Left(self.keys.buffer, at, p.key_step)
 
     def values_from(self, start: Index) -> Left:
-        """Values as they lie."""
+        """The values from an index on."""
         p = self.problem
         at = add(mul(self.cache, p.width), mul(start, p.value_step))
         return Left(self.values.buffer, at, p.value_step)
 
     def start(self, lowest: float) -> None:
-        """Emits what is done before the first block of keys."""
+        """Emits the initial state, before the first block of keys."""
         p, s = self.problem, self.state
         zero = splat(0.0, p.lanes, ir.F32Type.get())
 
         def start(v: ir.Value) -> None:
             at = mul(v, p.lanes)
-            store(splat(lowest, p.lanes, ir.F32Type.get()), s.top, at)
+            store(splat(lowest, p.lanes, ir.F32Type.get()), s.row_max, at)
             store(zero, s.total, at)
-            self._turn_queries(at)
+            self._transpose_queries(at)
 
         for_range(0, self.vectors, 1, start)
         for_range(0, ROWS, 1, self._start_row)
 
     def _start_row(self, row: ir.Value) -> None:
-        """Clears what a row has summed, and keeps the number of keys that it sees."""
+        """Clears the sums of a row, and stores its limit."""
         p, s = self.problem, self.state
         zero = splat(0.0, p.lanes, ir.F32Type.get())
         for at in p.columns:
@@ -154,7 +154,7 @@ class RowBlock:
         i32 = ir.IntegerType.get_signless(32)
         memref.store(arith.index_cast(i32, value(limit)), s.limit, [row])
 
-    def _place(self, row: Index) -> tuple[Index, Index]:
+    def _query_and_head(self, row: Index) -> tuple[Index, Index]:
         """Query and head of a row."""
         group = self.problem.group
         row = add(self.first, row)
@@ -162,54 +162,58 @@ class RowBlock:
 
     def _element(self, row: Index, width: int) -> Index:
         """Offset of a row in the queries, or in the output."""
-        query, head = self._place(row)
+        query, head = self._query_and_head(row)
         query = add(mul(self.sequence, self.lengths.count), query)
         return mul(add(mul(query, self.problem.heads), head), width)
 
-    def _turn_queries(self, at: Index) -> None:
-        """Turns the rows of a vector into columns; those past the last one repeat it."""
+    def _transpose_queries(self, at: Index) -> None:
+        """Transposes the queries of a vector of rows; rows after the last one repeat it."""
         p = self.problem
-        last = sub(self.held, 1)
+        last = sub(self.num_rows, 1)
         begins = [self._element(minimum(add(at, i), last), p.depth) for i in range(p.lanes)]
         if p.pairs:
-            for_range(0, p.depth // 2, p.lanes, lambda pair: self._turn_pairs(begins, pair, at))
+            for_range(
+                0, p.depth // 2, p.lanes, lambda pair: self._transpose_pairs(begins, pair, at)
+            )
             return
         scale = splat(p.scale, p.lanes, ir.F32Type.get())
 
         def square(column: ir.Value) -> None:
             loaded = [self.query.load(add(begin, column), p.lanes) for begin in begins]
             for i, x in enumerate(transpose(loaded)):
-                place = add(mul(add(column, i), ROWS), at)
-                store(arith.mulf(x, scale), self.state.turned, place)
+                offset = add(mul(add(column, i), ROWS), at)
+                store(arith.mulf(x, scale), self.state.transposed, offset)
 
         for_range(0, p.depth, p.lanes, square)
 
-    def _turn_pairs(self, begins: Sequence[Index], pair: Index, at: Index) -> None:
-        """The same for a square of pairs, as they lie."""
+    def _transpose_pairs(self, begins: Sequence[Index], pair: Index, at: Index) -> None:
+        """The same for a square of pairs, not scaled."""
         lanes = self.problem.lanes
         two, i32 = 2 * lanes, ir.IntegerType.get_signless(32)
         column = mul(pair, 2)
         loaded = [load(self.query.buffer, add(begin, column), two) for begin in begins]
         loaded = [vector.bitcast(vector_type(lanes, i32), x) for x in loaded]
         for i, x in enumerate(transpose(loaded)):
-            place = mul(add(mul(add(pair, i), ROWS), at), 2)
+            offset = mul(add(mul(add(pair, i), ROWS), at), 2)
             x = vector.bitcast(vector_type(two, ir.BF16Type.get()), x)
-            store(x, self.state.turned, place)
+            store(x, self.state.transposed, offset)
 
-    def turn_masks(self, start: Index, count: Index) -> None:
-        """Turns what is added for `count` keys into columns, if rows differ in it."""
+    def transpose_masks(self, start: Index, count: Index) -> None:
+        """Transposes the mask for `count` keys, if it differs by row."""
         p = self.problem
         if self.state.mask is not None:
-            for_range(0, self.vectors, 1, lambda v: self._turn_mask(mul(v, p.lanes), start, count))
+            for_range(
+                0, self.vectors, 1, lambda v: self._transpose_mask(mul(v, p.lanes), start, count)
+            )
 
-    def _turn_mask(self, at: Index, start: Index, count: Index) -> None:
+    def _transpose_mask(self, at: Index, start: Index, count: Index) -> None:
         """The same for a vector of rows."""
-        p, mask, last = self.problem, self.mask, sub(self.held, 1)
+        p, mask, last = self.problem, self.mask, sub(self.num_rows, 1)
         buffer = self.state.mask
         assert mask is not None
         assert buffer is not None
-        places = [self._place(minimum(add(at, i), last)) for i in range(p.lanes)]
-        rows = [mask.row(self.sequence, head, query) for query, head in places]
+        indices = [self._query_and_head(minimum(add(at, i), last)) for i in range(p.lanes)]
+        rows = [mask.row(self.sequence, head, query) for query, head in indices]
 
         def square(key: ir.Value) -> None:
             keep = keep_lanes(sub(count, key), p.lanes)
@@ -220,65 +224,63 @@ class RowBlock:
 
         for_range(0, count, p.lanes, square)
 
-    def add_mask(
-        self, x: ir.Value, key: Index, start: Index, count: Index, place: Index
-    ) -> ir.Value:
-        """Scores of a key of the block and a vector of rows, with what is added to them."""
+    def add_mask(self, x: ir.Value, key: Index, start: Index, count: Index, row: Index) -> ir.Value:
+        """Scores of a key of the block and a vector of rows, plus the mask."""
         lanes, mask = self.problem.lanes, self.mask
         if mask is None:
             return x
         if self.state.mask is not None:
-            return arith.addf(x, load(self.state.mask, add(mul(key, ROWS), place), lanes))
+            return arith.addf(x, load(self.state.mask, add(mul(key, ROWS), row), lanes))
         at = add(mask.row(self.sequence, self.head, 0), start, minimum(key, sub(count, 1)))
-        return arith.addf(x, mask.reader.everywhere(at, lanes))
+        return arith.addf(x, mask.reader.broadcast_at(at, lanes))
 
     def hide(self, x: ir.Value, key: Index, limit: ir.Value) -> ir.Value:
-        """Minus infinity in the rows that do not see a key."""
+        """Scores with -inf in the rows that do not attend to a key."""
         lanes = self.problem.lanes
         i32 = ir.IntegerType.get_signless(32)
-        place = broadcast(arith.index_cast(i32, value(key)), lanes)
-        seen = arith.cmpi(arith.CmpIPredicate.slt, place, limit)
+        index = broadcast(arith.index_cast(i32, value(key)), lanes)
+        seen = arith.cmpi(arith.CmpIPredicate.slt, index, limit)
         return arith.select(seen, x, splat(float("-inf"), lanes, ir.F32Type.get()))
 
     def finish(self, row: ir.Value, parts: Parts, slot: Index, part: Index, out: ir.Value) -> None:
-        """Stores what is known of a row."""
+        """Stores a row, see `finish_row`."""
         p, s = self.problem, self.state
-        top, total = (memref.load(buffer, [row]) for buffer in (s.top, s.total))
+        row_max, total = (memref.load(buffer, [row]) for buffer in (s.row_max, s.total))
         source = (s.sums, mul(row, p.width))
-        cpu = self._element(row, p.width)
-        finish_row(p, parts, (slot, part, row), source, top, total, out, cpu)
+        target = self._element(row, p.width)
+        finish_row(p, parts, (slot, part, row), source, row_max, total, out, target)
 
 
 def pair_values(
-    values: Left, pairs: Index, last: Index, width: int, lanes: int, cpu: ir.Value
+    values: Left, pairs: Index, last: Index, width: int, lanes: int, target: ir.Value
 ) -> None:
-    """target[key / 2][d] = the elements of two keys; behind key `last` there are zeros."""
+    """target[key / 2][d] = the elements of two keys, zeros after key `last`."""
     two, half = 2 * lanes, ir.BF16Type.get()
 
-    def keep(pair: ir.Value, keys: Sequence[Callable[[int], ir.Value]]) -> None:
+    def interleave_keys(pair: ir.Value, keys: Sequence[Callable[[int], ir.Value]]) -> None:
         for column in range(0, width, two):
             rows = [key(column) for key in keys]
             for i, x in enumerate(interleave(*rows)):
-                store(x, cpu, mul(add(mul(pair, width), column + i * lanes), 2))
+                store(x, target, mul(add(mul(pair, width), column + i * lanes), 2))
 
-    def key_at(number: Index) -> Callable[[int], ir.Value]:
-        begin = values.at(number).offset
+    def key_at(index: Index) -> Callable[[int], ir.Value]:
+        begin = values.at(index).offset
         return lambda column: load(values.buffer, add(begin, column), two)
 
     def whole(pair: ir.Value) -> None:
-        keep(pair, [key_at(add(mul(pair, 2), i)) for i in range(2)])
+        interleave_keys(pair, [key_at(add(mul(pair, 2), i)) for i in range(2)])
 
     def part(pair: ir.Value) -> None:
         first = mul(pair, 2)
-        is_there, key = less(first, add(last, 1)), key_at(minimum(first, last))
+        is_valid, key = less(first, add(last, 1)), key_at(minimum(first, last))
         zero = splat(0.0, two, half)
-        keep(pair, [lambda column: select(is_there, key(column), zero), lambda _: zero])
+        interleave_keys(pair, [lambda column: select(is_valid, key(column), zero), lambda _: zero])
 
     complete = minimum(pairs, floor_div(add(last, 1), 2))
     for_range(0, complete, 1, whole)
     for_range(complete, pairs, 1, part)
 
 
-def greater(top: ir.Value, x: ir.Value) -> ir.Value:
-    """The greater of two numbers, by one comparison; a NaN reaches the total anyway."""
-    return arith.select(arith.cmpf(arith.CmpFPredicate.OGT, x, top), x, top)
+def greater(row_max: ir.Value, x: ir.Value) -> ir.Value:
+    """The greater of two vectors by one comparison; a NaN reaches the total anyway."""
+    return arith.select(arith.cmpf(arith.CmpFPredicate.OGT, x, row_max), x, row_max)

@@ -1,11 +1,11 @@
-"""Attention of many rows: blocks of 48 rows, each a query head of a query, against blocks of keys.
+"""Attention of many rows: blocks of 48 rows, each a head of a query, against blocks of keys.
 
 for each block of rows, and part of the keys, in parallel
-  queries are turned into columns                          attention_block.py
+  queries are transposed                                   attention_block.py
   for each block of keys
     scores, their exponentials, and sums of values         attention_vectors.py
                                                         or attention_amx.py
-  the rows, or what is known of them from this part        attention_parts.py
+  the rows, or their partial results                       attention_parts.py
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ from .attention_reader import readers_of
 from .attention_vectors import VectorKeys
 
 
-def emit_tiles(
+def emit_blocked(
     problem: Problem, buffers: Mapping[int, ir.Value], lengths: Lengths, mask: Mask | None = None
 ) -> None:
     """Emits attention by blocks of `ROWS` rows."""
@@ -47,9 +47,9 @@ def emit_tiles(
         shared = add(mul(sequence, problem.kv_heads), floor_div(head, problem.group))
         return add(mul(shared, blocks), floor_div(row, ROWS)), mod(row, ROWS)
 
-    def task(parts: Parts, number: Index, part: Index) -> None:
-        shared = floor_div(number, blocks)
-        block = _folded(mod(number, blocks), blocks)
+    def task(parts: Parts, index: Index, part: Index) -> None:
+        shared = floor_div(index, blocks)
+        block = _folded(mod(index, blocks), blocks)
         slot = add(mul(shared, blocks), block)
         sequence: Index = 0
         head: Index = shared
@@ -58,27 +58,29 @@ def emit_tiles(
         first = mul(block, ROWS)
         with ExitStack() as stack:
             state = RowState.allocate(problem, mask, kind.COUNT, stack)
-            held = RowBlock(
+            block_rows = RowBlock(
                 problem, *readers, mask, state, lengths, sequence, head, first,
                 minimum(ROWS, sub(rows, first)), problem.first_key(lengths, sequence, head),
                 mul(part, parts.size), parts.size,
             )  # fmt: skip
-            keys = kind.allocate(held, stack)
-            held.start(keys.lowest)
-            end = held.end
-            for_range(held.begin, end, kind.COUNT, lambda at: keys.emit(at, sub(end, at)))
-            for_range(0, held.held, 1, lambda r: held.finish(r, parts, slot, part, out))
+            keys = kind.allocate(block_rows, stack)
+            block_rows.start(keys.lowest)
+            end = block_rows.end
+            for_range(block_rows.begin, end, kind.COUNT, lambda at: keys.emit(at, sub(end, at)))
+            for_range(
+                0, block_rows.num_rows, 1, lambda r: block_rows.finish(r, parts, slot, part, out)
+            )
 
     slots = mul(lengths.batch, problem.kv_heads, blocks)
     run_parts(problem, lengths, slots, ROWS, slot_of, out, task)
 
 
-def _folded(number: Index, count: Index) -> Index:
-    """Numbers from both ends in turn.
+def _folded(index: Index, count: Index) -> Index:
+    """Indices from both ends alternately.
 
-    Causal work grows with the block, and each run of neighbours should have its share.
+    Causal work grows with the block; so threads get equal work.
     """
-    half = floor_div(number, 2)
-    odd = mod(number, 2)
+    half = floor_div(index, 2)
+    odd = mod(index, 2)
     back = sub(sub(count, 1), mul(2, half))
     return add(half, mul(odd, back))

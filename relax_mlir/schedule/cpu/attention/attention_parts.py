@@ -1,10 +1,10 @@
-"""Attention in parts: what tasks share, and how results over parts of the keys become one.
+"""Attention with split keys: what tasks share, and how results over parts of the keys are combined.
 
-    part s of the keys:  top_s = max score, total_s = sum e^(score - top_s), sums_s = sum .. * v
-    all parts:           top = max top_s, out = sum e^(top_s - top) sums_s / sum .. total_s
+    part s of the keys:  max_s = max score, total_s = sum e^(score - max_s), sums_s = sum .. * v
+    all parts:           max = max max_s, out = sum e^(max_s - max) sums_s / sum .. total_s
 
-Parts are as many as make about `_TASKS` tasks, but no shorter than `_LEAST` keys. Their number
-follows from the lengths alone: the same call gives the same bits on any number of threads.
+There are enough parts for about `_TASKS` tasks, of at least `_MIN_KEYS` keys each. They depend on
+the lengths alone: results are bitwise the same on any number of threads.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,11 +42,11 @@ from relax_mlir.schedule.cpu.blocking import Prefetch
 from .attention_reader import Reader
 
 LOWEST = -3.4028234663852886e38
-"""The least f32: the greatest score of no keys, so that differences are never of infinities."""
+"""The least f32, the maximum of no scores: differences of infinities would be NaN."""
 _TASKS = 64
-_LEAST = 128
-_SHORT = 48
-_COMBINED = 16
+_MIN_KEYS = 128
+_CHUNK_KEYS = 48
+_COMBINED_ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Problem:
     """An attention program: `heads // kv_heads` query heads share keys.
 
     Keys have `depth` features and values `width`, which `lanes` divides. `batched` operands are
-    [batch, tokens, heads, features], others queries of tokens and caches of heads. With `pairs`,
-    numbers are bf16 and multiplied two at a time, with `tiles` in tile registers. Where few
-    rows are multiplied, keys and values are asked for `ahead`.
+    [batch, tokens, heads, features]; others are queries [tokens, heads, features] and caches
+    [heads, tokens, features]. With `pairs`, elements are bf16 and multiplied in pairs; with
+    `tiles`, in tile registers. Few rows prefetch keys and values as `prefetch` says.
     """
 
     operands: Operands
@@ -71,7 +71,7 @@ class Problem:
     causal: bool
     pairs: bool
     tiles: bool
-    ahead: Prefetch | None
+    prefetch: Prefetch | None
     registers: int
 
     @property
@@ -86,26 +86,26 @@ class Problem:
 
     @property
     def columns(self) -> range:
-        """Where those vectors begin."""
+        """The first columns of those vectors."""
         return range(0, self.width, self.lanes)
 
     @property
     def key_columns(self) -> range:
-        """Where the vectors of a key begin."""
+        """The first columns of the vectors of a key."""
         return range(0, self.depth, self.lanes)
 
     @property
     def key_step(self) -> int:
-        """How far apart the keys of a head are."""
+        """Distance between the keys of a head."""
         return self.depth * (self.kv_heads if self.batched else 1)
 
     @property
     def value_step(self) -> int:
-        """How far apart its values are."""
+        """Distance between the values of a head."""
         return self.width * (self.kv_heads if self.batched else 1)
 
     def first_key(self, lengths: "Lengths", sequence: Index, head: Index) -> Index:
-        """Number of vectors, of keys or values, in front of those of a head of a sequence."""
+        """The index of the first key of a head of a sequence among all keys."""
         if self.batched:
             return add(mul(sequence, lengths.capacity, self.kv_heads), head)
         return mul(head, lengths.capacity)
@@ -113,9 +113,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Mask:
-    """What is added to the scores: where a tensor [sequence, head, query, key] has its numbers.
+    """A tensor [sequence, head, query, key] that is added to the scores.
 
-    Strides are 0 where the tensor has one number for all.
+    Strides of broadcast dims are 0.
     """
 
     reader: Reader
@@ -130,21 +130,22 @@ class Mask:
         return Mask(reader, (sequence, head, query))
 
     def row(self, sequence: Index, head: Index, query: Index) -> Index:
-        """Offset of a query's numbers."""
-        places = zip((sequence, head, query), self.strides, strict=True)
-        return add(*(mul(place, stride) for place, stride in places))
+        """Offset of a query's row."""
+        pairs = zip((sequence, head, query), self.strides, strict=True)
+        return add(*(mul(index, stride) for index, stride in pairs))
 
     def is_shared(self, group: int) -> bool:
-        """Whether all queries, and `group` heads, have the same numbers."""
+        """Whether all queries, and `group` heads, share a row."""
         _, head, query = (isinstance(stride, int) and not stride for stride in self.strides)
         return query and (head or group == 1)
 
 
 @dataclass(frozen=True)
 class Lengths:
-    """Queries, valid keys, those in front of the new ones, and how many a head has room for.
+    """Lengths of each of `batch` sequences.
 
-    Each is of one sequence, of which there are `batch`.
+    `count` queries, `length` valid keys, `position` of which are before those of the queries, and
+    the `capacity` of a head's cache.
     """
 
     count: Index
@@ -154,7 +155,7 @@ class Lengths:
     batch: Index = 1
 
     def split(self, query: Index) -> tuple[Index, Index]:
-        """Sequence and number in it of a query, counted over all sequences."""
+        """The sequence of a query, and its index in it, from its index in all sequences."""
         if isinstance(self.batch, int) and self.batch == 1:
             return 0, query
         return floor_div(query, self.count), mod(query, self.count)
@@ -162,22 +163,22 @@ class Lengths:
 
 @dataclass(frozen=True)
 class Parts:
-    """How the keys of each of `slots` blocks of at most `rows` rows are divided.
+    """How the keys of each block of at most `rows` rows are split.
 
-    `number` parts of `size` keys; the buffers hold what each found: `sums` a row of features,
-    `top` and `total` one number a row.
+    There are `count` parts of `size` keys. Buffers have their results: for each row, a row of
+    `sums`, and an element of `row_max` and of `total`.
     """
 
-    number: Index
+    count: Index
     size: Index
     rows: int
     sums: ir.Value
-    top: ir.Value
+    row_max: ir.Value
     total: ir.Value
 
     def row(self, slot: Index, part: Index, row: Index) -> Index:
-        """The number of a row of a part."""
-        return add(mul(add(mul(slot, self.number), part), self.rows), row)
+        """The index of a row of a part in the buffers."""
+        return add(mul(add(mul(slot, self.count), part), self.rows), row)
 
 
 def run_parts(
@@ -189,24 +190,24 @@ def run_parts(
     out: ir.Value,
     task: Callable[[Parts, Index, Index], None],
 ) -> None:
-    """Runs `task(parts, slot, part)` for all parts of all slots in parallel, and combines them.
+    """Emits `task(parts, slot, part)` for all parts of all slots, in parallel, and combines them.
 
-    `slot_of(query, head)` says in which slot a row of the output is, and which row of it; queries
-    are counted over all sequences.
+    A slot is a block of rows. `slot_of(query, head)` returns the slot of a row of the output, and
+    the row in it; queries are counted over all sequences.
     """
-    number, size = _divide(lengths.length, slots)
-    several = less(1, number)
-    held = mul(slots, number, rows, minimum(1, sub(maximum(1, number), 1)))  # one part: none
+    count, size = _divide(lengths.length, slots)
+    several = less(1, count)
+    saved = mul(slots, count, rows, minimum(1, sub(maximum(1, count), 1)))  # none for one part
     f32 = ir.F32Type.get()
     with (
-        scratch(mul(held, problem.width), f32) as sums,
-        scratch(held, f32) as top,
-        scratch(held, f32) as total,
+        scratch(mul(saved, problem.width), f32) as sums,
+        scratch(saved, f32) as row_max,
+        scratch(saved, f32) as total,
     ):
-        parts = Parts(number, size, rows, sums, top, total)
-        tasks = mul(slots, number)
-        # Work that is over before another thread has begun is one chunk.
-        chunks = minimum(tasks, maximum(1, floor_div(mul(tasks, lengths.length), _SHORT)))
+        parts = Parts(count, size, rows, sums, row_max, total)
+        tasks = mul(slots, count)
+        # Work that takes less time than starting a thread is one chunk.
+        chunks = minimum(tasks, maximum(1, floor_div(mul(tasks, lengths.length), _CHUNK_KEYS)))
 
         def chunk(i: ir.Value) -> None:
             begin = floor_div(mul(i, tasks), chunks)
@@ -214,51 +215,51 @@ def run_parts(
             for_range(begin, end, 1, one)
 
         def one(t: ir.Value) -> None:
-            task(parts, floor_div(t, number), mod(t, number))
+            task(parts, floor_div(t, count), mod(t, count))
 
         parallel_range(chunks, 1, chunk)
         if_else(several, lambda: _combine(problem, lengths, parts, slot_of, out))
 
 
 def _divide(length: Index, slots: Index) -> tuple[Index, Index]:
-    """Number and size of the parts."""
-    most = maximum(1, floor_div(_TASKS, maximum(1, slots)))
-    number = minimum(most, maximum(1, mul(2, floor_div(length, 2 * _LEAST))))
-    size = round_up(ceil_div(length, number), 16)
+    """Count and size of the parts."""
+    max_parts = maximum(1, floor_div(_TASKS, maximum(1, slots)))
+    count = minimum(max_parts, maximum(1, mul(2, floor_div(length, 2 * _MIN_KEYS))))
+    size = round_up(ceil_div(length, count), 16)
     return ceil_div(length, maximum(1, size)), size
 
 
 def finish_row(
     problem: Problem,
     parts: Parts,
-    place: tuple[Index, Index, Index],
+    index: tuple[Index, Index, Index],
     row: tuple[ir.Value, Index],
-    top: ir.Value,
+    row_max: ir.Value,
     total: ir.Value,
     out: ir.Value,
-    cpu: Index,
+    target: Index,
 ) -> None:
-    """Stores a row of (buffer, offset) as it is known after one part of the keys.
+    """Stores a row (buffer, offset) after one part of the keys: the result, if it is the only part.
 
-    `place` are slot, part and row of the slot. The only part is the result.
+    `index` is (slot, part, row of the slot).
     """
     buffer, begin = row
 
     def divided() -> None:
-        factor = broadcast(arith.divf(_number(1.0), total), problem.lanes)
+        factor = broadcast(arith.divf(_constant(1.0), total), problem.lanes)
         for at in problem.columns:
             x = arith.mulf(load(buffer, add(begin, at), problem.lanes), factor)
-            _store_out(x, out, add(cpu, at))
+            _store_out(x, out, add(target, at))
 
-    def kept() -> None:
-        at_row = parts.row(*place)
-        memref.store(top, parts.top, [value(at_row)])
+    def save() -> None:
+        at_row = parts.row(*index)
+        memref.store(row_max, parts.row_max, [value(at_row)])
         memref.store(total, parts.total, [value(at_row)])
         for at in problem.columns:
             x = load(buffer, add(begin, at), problem.lanes)
             store(x, parts.sums, add(mul(at_row, problem.width), at))
 
-    if_else(less(1, parts.number), kept, divided)
+    if_else(less(1, parts.count), save, divided)
 
 
 def _store_out(x: ir.Value, out: ir.Value, at: Index) -> None:
@@ -275,60 +276,62 @@ def _combine(
     slot_of: Callable[[Index, Index], tuple[Index, Index]],
     out: ir.Value,
 ) -> None:
-    """One row of the output after the other, from what its parts found."""
+    """Emits the loop over rows of the output, which combines the results of their parts."""
     f32 = ir.F32Type.get()
     columns = problem.columns
 
     def one(at: ir.Value) -> None:
         slot, row = slot_of(floor_div(at, problem.heads), mod(at, problem.heads))
 
-        def step(s: ir.Value, top: ir.Value, total: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            place = value(parts.row(slot, s, row))
-            own = memref.load(parts.top, [place])
-            new = arith.maximumf(top, own)
-            old_factor, factor = (power(x, new) for x in (top, own))
+        def step(
+            s: ir.Value, row_max: ir.Value, total: ir.Value, *sums: ir.Value
+        ) -> list[ir.Value]:
+            at_row = value(parts.row(slot, s, row))
+            own = memref.load(parts.row_max, [at_row])
+            new = arith.maximumf(row_max, own)
+            old_factor, factor = (exponential(x, new) for x in (row_max, own))
             total = math.fma(
-                memref.load(parts.total, [place]), factor, arith.mulf(total, old_factor)
+                memref.load(parts.total, [at_row]), factor, arith.mulf(total, old_factor)
             )
             factors, old_factors = (broadcast(x, problem.lanes) for x in (factor, old_factor))
             added = []
             for c, x in zip(columns, sums, strict=True):
-                found = load(parts.sums, add(mul(place, problem.width), c), problem.lanes)
-                added.append(vector.fma(found, factors, arith.mulf(x, old_factors)))
+                loaded = load(parts.sums, add(mul(at_row, problem.width), c), problem.lanes)
+                added.append(vector.fma(loaded, factors, arith.mulf(x, old_factors)))
             return [new, total, *added]
 
         zero = splat(0.0, problem.lanes, f32)
-        init = [_number(LOWEST), _number(0.0), *[zero] * problem.vectors]
-        _, total, *sums = for_range(0, parts.number, 1, step, init)
+        init = [_constant(LOWEST), _constant(0.0), *[zero] * problem.vectors]
+        _, total, *sums = for_range(0, parts.count, 1, step, init)
         totals = broadcast(total, problem.lanes)
         for c, x in zip(columns, sums, strict=True):
             _store_out(arith.divf(x, totals), out, add(mul(at, problem.width), c))
 
-    parallel_range(mul(lengths.batch, lengths.count, problem.heads), _COMBINED, one)
+    parallel_range(mul(lengths.batch, lengths.count, problem.heads), _COMBINED_ROWS, one)
 
 
-def _number(x: float) -> ir.Value:
+def _constant(x: float) -> ir.Value:
     f32 = ir.F32Type.get()
     return arith.constant(f32, ir.FloatAttr.get(f32, x))
 
 
-def power(x: ir.Value, top: ir.Value) -> ir.Value:
-    """e^(x - top), approximate to what counts beside e^0, which is the greatest."""
-    op = math.ExpOp(arith.subf(x, top), fastmath=arith.FastMathFlags.afn)
+def exponential(x: ir.Value, row_max: ir.Value) -> ir.Value:
+    """e^(x - row_max), with an error relative to e^0, the largest term."""
+    op = math.ExpOp(arith.subf(x, row_max), fastmath=arith.FastMathFlags.afn)
     op.attributes[NOT_POSITIVE] = ir.UnitAttr.get()
     return op.result
 
 
-def across(
+def reduce_lanes(
     vectors: list[ir.Value], combine: Callable[[ir.Value, ir.Value], ir.Value], lanes: int
 ) -> ir.Value:
-    """All lanes of all vectors combined into one scalar."""
+    """The horizontal reduction of all lanes of all vectors."""
     total = vectors[0]
     for x in vectors[1:]:
         total = combine(total, x)
     while lanes > 1:
         lanes //= 2
-        turn = [(i + lanes) % (2 * lanes) for i in range(2 * lanes)]
-        low, high = turn[lanes:], turn[:lanes]
+        rotation = [(i + lanes) % (2 * lanes) for i in range(2 * lanes)]
+        low, high = rotation[lanes:], rotation[:lanes]
         total = combine(vector.shuffle(total, total, low), vector.shuffle(total, total, high))
     return vector.extract(total, [], [0])

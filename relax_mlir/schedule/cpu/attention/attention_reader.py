@@ -1,4 +1,4 @@
-"""Loads of what attention reads, as vectors of f32: plain, widened, or times a scale of a block."""
+"""Loads the operands of attention as f32 vectors: plain, widened, or dequantised by blocks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,24 +24,24 @@ Buffers = Mapping[int, ir.Value]
 
 @dataclass(frozen=True)
 class Reader:
-    """Loads f32 vectors from a flat buffer of any float type, or of numbers and their scales."""
+    """Loads f32 vectors from a flat buffer of any float type, or of 8-bit elements and scales."""
 
     buffer: ir.Value
     scale: ir.Value | None
 
     @staticmethod
     def of(source: Source, buffers: Buffers) -> "Reader":
-        """Reads a source from flat buffers, by the positions of arguments."""
+        """A reader of a source, given the flat buffers by argument position."""
         scale = None if source.scale is None else buffers[source.scale.position]
         return Reader(buffers[source.argument.position], scale)
 
     @property
     def is_f32(self) -> bool:
-        """Whether vectors lie as they are loaded."""
+        """Whether loaded vectors need no conversion."""
         return ir.MemRefType(self.buffer.type).element_type == ir.F32Type.get()
 
     def load(self, offset: Index, lanes: int, keep: ir.Value | None = None) -> ir.Value:
-        """The f32 vector from an offset; a vector of decoded numbers lies in one block.
+        """The f32 vector at an offset; all lanes of a dequantised vector are in one block.
 
         Lanes outside of the mask `keep` are not read.
         """
@@ -56,27 +56,27 @@ class Reader:
 
     @property
     def bits(self) -> int:
-        """Of a number in memory."""
+        """Bits of an element in memory."""
         return ir.MemRefType(self.buffer.type).element_type.width
 
-    def fetch(self, ahead: Prefetch, offset: Index, width: int, step: int, last: Index) -> None:
-        """Asks for what is wanted some time after the row of `width` numbers at an offset.
+    def prefetch(self, tuning: Prefetch, offset: Index, width: int, step: int, last: Index) -> None:
+        """Prefetches the row at the prefetch distance from a row of `width` elements at an offset.
 
-        Rows are `step` apart, and the last one begins at `last`.
+        Rows are `step` apart, and the last one is at `last`.
         """
-        distance = -(-ahead.bytes // (width * self.bits // 8)) * step
+        distance = -(-tuning.bytes // (width * self.bits // 8)) * step
         row = minimum(add(offset, distance), last)
         for at in range(0, width, LINE_BITS // self.bits):
-            memref.prefetch(self.buffer, [value(add(row, at))], False, ahead.locality, True)
+            memref.prefetch(self.buffer, [value(add(row, at))], False, tuning.locality, True)
 
-    def everywhere(self, offset: Index, lanes: int) -> ir.Value:
-        """The float at an offset, as f32 in every lane."""
+    def broadcast_at(self, offset: Index, lanes: int) -> ir.Value:
+        """The element at an offset, as f32 in every lane."""
         x = memref.load(self.buffer, [value(offset)])
         return broadcast(x if self.is_f32 else arith.extf(ir.F32Type.get(), x), lanes)
 
 
 def readers_of(operands: Operands, buffers: Buffers) -> tuple[Reader, Reader, Reader]:
-    """Reads queries, keys and values from flat buffers."""
+    """The readers of queries, keys and values, given the flat buffers."""
     query, keys, values = (
         Reader.of(source, buffers) for source in (operands.query, operands.keys, operands.values)
     )

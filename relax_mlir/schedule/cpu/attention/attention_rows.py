@@ -1,15 +1,15 @@
-"""Attention of few rows: one query's heads that share a kv head, against part of the keys.
+"""Attention of few rows: the heads of a query that share a kv head, against part of the keys.
 
-    for each block of keys:  scores = dot products with the keys as they lie
-                             exponentials, rescale what was summed so far
+    for each block of keys:  scores = dot products with the keys
+                             exponentials, rescale the sums so far
                              sums[r] += p[r, key] * values[key]
 
-Keys and values come from memory, which is fastest in order: loops take one key at a time, since
-within a longer body LLVM moves loads, and blocks are short, so that keys and values are fetched in
-turn while there is work. Dot products leave a vector of partial sums a key, kept for a block and
-then summed in pairs of keys: 15 steps for 16 keys. With pairs of bf16 (`multiply_add.py`), values
-of two keys are interleaved where they are used, and the next block's keys are multiplied while the
-exponentials of this one are awaited.
+Keys and values stream from memory, which is fastest in order: loops take one key at a time, since
+LLVM reorders loads in longer bodies, and blocks are short, so that loads of keys and of values
+alternate. Dot products leave a vector of partial sums a key, which are stored for a block and then
+reduced in pairs of keys: 15 steps for 16 keys. With pairs of bf16 (`multiply_add.py`), values of
+two keys are interleaved where they are used, and the keys of the next block are multiplied before
+the exponentials of this one, which hides their latency.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -54,14 +54,14 @@ from .attention_parts import (
     Mask,
     Parts,
     Problem,
-    across,
+    exponential,
     finish_row,
-    power,
+    reduce_lanes,
     run_parts,
 )
 from .attention_reader import Reader, readers_of
 
-MOST_ROWS = 8
+MAX_ROWS = 8
 _KEYS = 16
 _AT_ONCE = 4
 
@@ -69,7 +69,7 @@ _AT_ONCE = 4
 def emit_rows(
     problem: Problem, buffers: Mapping[int, ir.Value], lengths: Lengths, mask: Mask | None = None
 ) -> None:
-    """Emits attention of at most `MOST_ROWS` rows of each sequence, a query at a time."""
+    """Emits attention of at most `MAX_ROWS` rows of each sequence, a query at a time."""
     out = buffers[problem.out.position]
     operands = problem.operands
     readers = readers_of(operands, buffers)
@@ -80,26 +80,26 @@ def emit_rows(
 
     def task(parts: Parts, slot: Index, part: Index) -> None:
         head = mod(slot, problem.kv_heads)
-        number = floor_div(slot, problem.kv_heads)
-        sequence, query = lengths.split(number)
+        linear = floor_div(slot, problem.kv_heads)
+        sequence, query = lengths.split(linear)
         seen = add(lengths.position, query, 1) if problem.causal else lengths.length
         begin = mul(part, parts.size)
-        # A part that this query does not see at all is empty: it begins at its end.
+        # A part without keys that this query attends to is empty: it begins at its end.
         end = minimum(seen, add(begin, parts.size))
         begin = minimum(begin, end)
         group, width, f32 = problem.group, problem.width, ir.F32Type.get()
-        if problem.causal:  # a query may see more keys than there are
+        if problem.causal:  # the position of a query may be beyond the last key
             begin, end = minimum(begin, lengths.length), minimum(end, lengths.length)
         with ExitStack() as stack:
-            held = group * _KEYS
+            block = group * _KEYS
             sizes: list[tuple[int, ir.Type]] = [(group * problem.depth, f32), (group * width, f32)]
-            sizes += [(held * problem.lanes, f32), (held, f32)]
-            sizes += [(held, ir.BF16Type.get() if problem.pairs else f32), (group, f32)]
+            sizes += [(block * problem.lanes, f32), (block, f32)]
+            sizes += [(block, ir.BF16Type.get() if problem.pairs else f32), (group, f32)]
             scaled, sums, products, scores, weights, factors = (
                 stack.enter_context(scratch(*size)) for size in sizes
             )
-            first = add(mul(number, problem.heads), mul(head, group))
-            cpu = mul(first, width)
+            first = add(mul(linear, problem.heads), mul(head, group))
+            target = mul(first, width)
             cache = problem.first_key(lengths, sequence, head)
             source, first_key = (mul(x, problem.depth) for x in (first, cache))
             first_value = mul(cache, width)
@@ -111,11 +111,11 @@ def emit_rows(
                 problem, *readers, mask, scaled, sums, products, scores, weights, factors,
                 source, first_key, first_value, masks, begin, end, sub(lengths.length, 1),
             )  # fmt: skip
-            top, total = rows.emit()
+            row_max, total = rows.emit()
             for r in range(group):
                 finish_row(
                     problem, parts, (slot, part, r), (rows.sums, r * width),
-                    top[r], total[r], out, add(cpu, r * width),
+                    row_max[r], total[r], out, add(target, r * width),
                 )  # fmt: skip
 
     slots = mul(lengths.batch, lengths.count, problem.kv_heads)
@@ -126,10 +126,10 @@ def emit_rows(
 class _Rows:
     """`group` rows at offset `source` of the queries, and keys `begin` to `end` of a head.
 
-    Its last key has number `last`. The head's keys and values begin at `first_key` and
-    `first_value`, the rows' masks at `masks`. `scaled` holds the queries times the scale, `sums`
-    the outputs so far, `scores` those of one block of keys, `factors` what its exponentials
-    rescale earlier sums by.
+    The last key of the head is key `last`. The head's keys and values begin at `first_key` and
+    `first_value`, the rows' masks at `masks`. `scaled` has the queries times the scale, `sums` the
+    outputs so far, `scores` those of one block of keys, `factors` the factors of its rows that
+    rescale earlier sums.
     """
 
     problem: Problem
@@ -152,7 +152,7 @@ class _Rows:
     last: Index
 
     def emit(self) -> tuple[list[ir.Value], list[ir.Value]]:
-        """Emits the loop over blocks of keys; returns the greatest score and the total by row."""
+        """Emits the loop over blocks of keys; returns the maximum and total of each row."""
         p = self.problem
         f32 = ir.F32Type.get()
         zero, scale = (splat(x, p.lanes, f32) for x in (0.0, p.scale))
@@ -164,7 +164,7 @@ class _Rows:
                 store(zero, self.sums, r * p.width + at)
         lowest = arith.constant(f32, ir.FloatAttr.get(f32, LOWEST))
 
-        ahead = p.pairs  # half the bytes come faster than the steps of a block follow one another
+        pipelined = p.pairs  # bound by latency within a block, rather than by memory
 
         def multiply(start: Index) -> None:
             count = minimum(_KEYS, sub(maximum(self.end, start), start))
@@ -173,34 +173,34 @@ class _Rows:
 
         def block(start: ir.Value, *state: ir.Value) -> list[ir.Value]:
             count = minimum(_KEYS, sub(self.end, start))
-            if not ahead:
+            if not pipelined:
                 multiply(start)
             self._sum_products(start, count)
-            if ahead:
+            if pipelined:
                 multiply(add(start, _KEYS))
             updated = self._exponentials(count, state)
             self._add_values(start, count)
             return updated
 
-        if ahead:
+        if pipelined:
             multiply(self.begin)
         state = [lowest] * p.group + [zero] * p.group
         state = for_range(self.begin, self.end, _KEYS, block, state)
-        top, totals = state[: p.group], state[p.group :]
-        return top, [across([x], arith.addf, p.lanes) for x in totals]
+        row_max, totals = state[: p.group], state[p.group :]
+        return row_max, [reduce_lanes([x], arith.addf, p.lanes) for x in totals]
 
     def _multiply_keys(self, start: Index, count: Index, rows: Sequence[int]) -> None:
-        """products[key, r] = partial sums of the dot product, one key after the other."""
+        """Emits products[key, r] = partial sums of the dot product, key by key."""
         p = self.problem
         query = [self._query(r) for r in rows]
 
         def one(key: ir.Value) -> None:
             at = self._key(add(start, key))
             keys = self._vectors(self.keys, at)
-            self._fetch_key(at)
+            self._prefetch_key(at)
             for r, row in zip(rows, query, strict=True):
-                place = add(mul(key, p.group * p.lanes), r * p.lanes)
-                store(self._dot(row, keys), self.products, place)
+                product_at = add(mul(key, p.group * p.lanes), r * p.lanes)
+                store(self._dot(row, keys), self.products, product_at)
 
         for_range(0, count, 1, one)
 
@@ -211,35 +211,35 @@ class _Rows:
         return [load(self.scaled, row * p.depth + at, p.lanes) for at in p.key_columns]
 
     def _vectors(self, reader: Reader, begin: Index) -> list[ir.Value]:
-        """The features at an offset: f32, or pairs of bf16 as they lie."""
+        """The features at an offset: f32, or pairs of bf16."""
         p = self.problem
         if not p.pairs:
             return [reader.load(add(begin, at), p.lanes) for at in p.key_columns]
         columns = range(0, p.depth, 2 * p.lanes)
         return [load(reader.buffer, add(begin, at), 2 * p.lanes) for at in columns]
 
-    def _key(self, number: Index) -> Index:
-        """Where a key of the head begins."""
-        return add(self.first_key, mul(number, self.problem.key_step))
+    def _key(self, index: Index) -> Index:
+        """The offset of a key of the head."""
+        return add(self.first_key, mul(index, self.problem.key_step))
 
-    def _value(self, number: Index) -> Index:
-        """Where a value of the head begins."""
-        return add(self.first_value, mul(number, self.problem.value_step))
+    def _value(self, index: Index) -> Index:
+        """The offset of a value of the head."""
+        return add(self.first_value, mul(index, self.problem.value_step))
 
-    def _fetch_key(self, at: Index) -> None:
-        """Asks for the key that is wanted some time after the one at an offset."""
+    def _prefetch_key(self, at: Index) -> None:
+        """Prefetches the key at the prefetch distance from the one at an offset."""
         p = self.problem
-        if p.ahead is not None:
-            self.keys.fetch(p.ahead, at, p.depth, p.key_step, self._key(self.last))
+        if p.prefetch is not None:
+            self.keys.prefetch(p.prefetch, at, p.depth, p.key_step, self._key(self.last))
 
-    def _fetch_value(self, at: Index) -> None:
-        """Asks for the value that is wanted some time after the one at an offset."""
+    def _prefetch_value(self, at: Index) -> None:
+        """Prefetches the value at the prefetch distance from the one at an offset."""
         p = self.problem
-        if p.ahead is not None:
-            self.values.fetch(p.ahead, at, p.width, p.value_step, self._value(self.last))
+        if p.prefetch is not None:
+            self.values.prefetch(p.prefetch, at, p.width, p.value_step, self._value(self.last))
 
     def _dot(self, row: Sequence[ir.Value], keys: Sequence[ir.Value]) -> ir.Value:
-        """Products of two rows of vectors, summed by lane."""
+        """The dot product of two rows of vectors, as a vector of partial sums."""
         p = self.problem
         step = float_step(p.lanes, p.pairs)
         total = splat(0.0, p.lanes, ir.F32Type.get())
@@ -248,7 +248,7 @@ class _Rows:
         return total
 
     def _sum_products(self, start: Index, count: Index) -> None:
-        """scores[r, key] of the block from key `start` on, minus infinity behind the last one."""
+        """Emits scores[r, key] of the block from key `start` on, -inf after the last one."""
         p = self.problem
 
         def group(first: ir.Value) -> None:
@@ -259,55 +259,55 @@ class _Rows:
                     return load(self.products, add(at, r * p.lanes), p.lanes)
 
                 sums = _sums([partial(product, i) for i in range(p.lanes)], p.lanes)
-                if p.pairs:  # queries are as they lie
+                if p.pairs:  # queries are not scaled
                     sums = arith.mulf(sums, splat(p.scale, p.lanes, ir.F32Type.get()))
                 if self.mask is not None:
-                    place = add(self.masks[r], start, first)
+                    mask_at = add(self.masks[r], start, first)
                     keep = keep_lanes(sub(count, first), p.lanes)
-                    sums = arith.addf(sums, self.mask.reader.load(place, p.lanes, keep))
+                    sums = arith.addf(sums, self.mask.reader.load(mask_at, p.lanes, keep))
                 store(_masked(sums, sub(count, first)), self.scores, add(first, r * _KEYS))
 
         for_range(0, count, p.lanes, group)
 
     def _exponentials(self, count: Index, state: Sequence[ir.Value]) -> list[ir.Value]:
-        """Exponentiates a block of scores; returns the greatest scores and totals by lane."""
+        """Exponentiates a block of scores; returns maximum scores, and totals by lane."""
         p = self.problem
         before, totals = state[: p.group], state[p.group :]
 
-        def greatest(at: ir.Value, *tops: ir.Value) -> list[ir.Value]:
-            found = [load(self.scores, add(at, r * _KEYS), p.lanes) for r in range(p.group)]
-            return [greater(a, b) for a, b in zip(tops, found, strict=True)]
+        def greatest(at: ir.Value, *row_maxes: ir.Value) -> list[ir.Value]:
+            loaded = [load(self.scores, add(at, r * _KEYS), p.lanes) for r in range(p.group)]
+            return [greater(a, b) for a, b in zip(row_maxes, loaded, strict=True)]
 
-        tops = for_range(0, count, p.lanes, greatest, [broadcast(x, p.lanes) for x in before])
-        tops = [across([x], greater, p.lanes) for x in tops]
-        shifts = [broadcast(x, p.lanes) for x in tops]
+        row_maxes = for_range(0, count, p.lanes, greatest, [broadcast(x, p.lanes) for x in before])
+        row_maxes = [reduce_lanes([x], greater, p.lanes) for x in row_maxes]
+        shifts = [broadcast(x, p.lanes) for x in row_maxes]
         scaled = []
-        for r, (old, new, total) in enumerate(zip(before, tops, totals, strict=True)):
-            factor = power(old, new)
+        for r, (old, new, total) in enumerate(zip(before, row_maxes, totals, strict=True)):
+            factor = exponential(old, new)
             memref.store(factor, self.factors, [value(r)])
             scaled.append(arith.mulf(total, broadcast(factor, p.lanes)))
 
         def weigh(at: ir.Value, *totals: ir.Value) -> list[ir.Value]:
-            found = []
+            result = []
             for r, (shift, total) in enumerate(zip(shifts, totals, strict=True)):
-                place = add(at, r * _KEYS)
-                x = power(load(self.scores, place, p.lanes), shift)
-                if p.pairs:  # what is multiplied is what is added up
+                score_at = add(at, r * _KEYS)
+                x = exponential(load(self.scores, score_at, p.lanes), shift)
+                if p.pairs:  # totals are of the rounded weights
                     rounded = round_to_bf16(x)
-                    store(rounded, self.weights, place)
+                    store(rounded, self.weights, score_at)
                     x = arith.extf(x.type, rounded)
                 else:
-                    store(x, self.scores, place)
-                found.append(arith.addf(total, x))
-            return found
+                    store(x, self.scores, score_at)
+                result.append(arith.addf(total, x))
+            return result
 
-        return [*tops, *for_range(0, count, p.lanes, weigh, scaled)]
+        return [*row_maxes, *for_range(0, count, p.lanes, weigh, scaled)]
 
     def _add_values(self, start: Index, count: Index) -> None:
         """sums[r] = sums[r] * factor + p[r, i] * values[i], over the keys of a block."""
         p = self.problem
         whole = 2 if p.pairs else 1
-        # With the weights of a key and one vector of its values, sums have to fit the registers.
+        # Sums, the weights of a key and a vector of its values have to fit the registers.
         widest, sums = (8, 20) if p.registers >= 32 else (4, 12)
         strip = max(v for v in range(whole, widest + 1, whole) if p.vectors % v == 0)
         height = max(1, sums // strip)
@@ -320,17 +320,17 @@ class _Rows:
         self, start: Index, count: Index, rows: Sequence[int], columns: Sequence[int]
     ) -> None:
         p = self.problem
-        places = [[r * p.width + at for at in columns] for r in rows]
+        offsets = [[r * p.width + at for at in columns] for r in rows]
         before = []
-        for r, row in zip(rows, places, strict=True):
+        for r, row in zip(rows, offsets, strict=True):
             factor = broadcast(memref.load(self.factors, [value(r)]), p.lanes)
-            before += [arith.mulf(load(self.sums, place, p.lanes), factor) for place in row]
+            before += [arith.mulf(load(self.sums, offset, p.lanes), factor) for offset in row]
 
-        def key(number: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            return self._add_key(start, number, rows, columns, sums)
+        def key(index: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            return self._add_key(start, index, rows, columns, sums)
 
-        def pair(number: ir.Value, *sums: ir.Value, is_whole: bool = True) -> list[ir.Value]:
-            return self._add_pair(start, number, rows, columns, sums, is_whole)
+        def pair(index: ir.Value, *sums: ir.Value, is_whole: bool = True) -> list[ir.Value]:
+            return self._add_pair(start, index, rows, columns, sums, is_whole)
 
         if p.pairs:
             whole, last = floor_div(count, 2), partial(pair, is_whole=False)
@@ -338,8 +338,8 @@ class _Rows:
             after = for_range(whole, ceil_div(count, 2), 1, last, after)
         else:
             after = for_range(0, count, 1, key, before)
-        for place, x in zip(chain(*places), after, strict=True):
-            store(x, self.sums, place)
+        for offset, x in zip(chain(*offsets), after, strict=True):
+            store(x, self.sums, offset)
 
     def _add_key(
         self,
@@ -352,41 +352,41 @@ class _Rows:
         """One step of `_add_strip`."""
         p = self.problem
         at = self._value(add(start, key))
-        self._fetch_value(at)
-        places = [add(at, column) for column in columns]
+        self._prefetch_value(at)
+        offsets = [add(at, column) for column in columns]
         if p.registers < 32:
-            return self._hold_weights(key, rows, places, sums)
-        found = [self.values.load(place, p.lanes) for place in places]
+            return self._add_key_by_columns(key, rows, offsets, sums)
+        values = [self.values.load(offset, p.lanes) for offset in offsets]
         added = []
         for n, r in enumerate(rows):
             own = sums[n * len(columns) : (n + 1) * len(columns)]
-            pairs = zip(found, own, strict=True)
+            pairs = zip(values, own, strict=True)
             x = self._weight(key, r)
             added += [vector.fma(x, y, total) for y, total in pairs]
         return added
 
-    def _hold_weights(
-        self, key: Index, rows: Sequence[int], places: Sequence[Index], sums: Sequence[ir.Value]
+    def _add_key_by_columns(
+        self, key: Index, rows: Sequence[int], offsets: Sequence[Index], sums: Sequence[ir.Value]
     ) -> list[ir.Value]:
-        """The same vector of values after vector: registers have no room for more of them."""
+        """The same, one vector of values at a time, for few registers."""
         weights = [self._weight(key, r) for r in rows]
         added = list(sums)
-        for v, place in enumerate(places):
-            y = self.values.load(place, self.problem.lanes)
-            own = slice(v, None, len(places))
+        for v, offset in enumerate(offsets):
+            y = self.values.load(offset, self.problem.lanes)
+            own = slice(v, None, len(offsets))
             pairs = zip(weights, added[own], strict=True)
             added[own] = [vector.fma(x, y, total) for x, total in pairs]
         return added
 
     def _weight(self, key: Index, row: int) -> ir.Value:
-        """The exponential of a key of the block for a row, in every lane."""
+        """The weight of a key of the block for a row, in every lane."""
         weight = memref.load(self.scores, [value(add(key, row * _KEYS))])
         return broadcast(weight, self.problem.lanes)
 
     def _add_pair(
         self,
         start: Index,
-        number: Index,
+        index: Index,
         rows: Sequence[int],
         columns: Sequence[int],
         sums: Sequence[ir.Value],
@@ -394,35 +394,35 @@ class _Rows:
     ) -> list[ir.Value]:
         """The same step for two keys, or for one and zeros."""
         p = self.problem
-        key = mul(number, 2)
-        places = [self._value(add(start, k)) for k in (key, add(key, 1))[: 1 + is_whole]]
-        for at in places:
-            self._fetch_value(at)
-        zeros = [splat(0.0, 2 * p.lanes, ir.BF16Type.get())] * (2 - len(places))
-        found = []
+        key = mul(index, 2)
+        offsets = [self._value(add(start, k)) for k in (key, add(key, 1))[: 1 + is_whole]]
+        for at in offsets:
+            self._prefetch_value(at)
+        zeros = [splat(0.0, 2 * p.lanes, ir.BF16Type.get())] * (2 - len(offsets))
+        values = []
         for column in columns[::2]:
-            halves = [load(self.values.buffer, add(at, column), 2 * p.lanes) for at in places]
-            found += interleave(*halves, *zeros)
+            halves = [load(self.values.buffer, add(at, column), 2 * p.lanes) for at in offsets]
+            values += interleave(*halves, *zeros)
         step = Bf16Pairs(p.lanes)
         added = []
         for n, r in enumerate(rows):
             x = load_pair(self.weights, add(key, r * _KEYS), p.lanes)
             own = sums[n * len(columns) : (n + 1) * len(columns)]
-            added += [step(x, y, total) for y, total in zip(found, own, strict=True)]
+            added += [step(x, y, total) for y, total in zip(values, own, strict=True)]
         return added
 
 
-def _pieces(count: int, most: int) -> list[range]:
-    """The numbers below `count` in equal pieces of at most `most`, the last ones shorter."""
-    number = -(-count // most)
-    size = -(-count // number)
+def _pieces(count: int, limit: int) -> list[range]:
+    """The indices below `count` in pieces of one size, at most `limit`, but for the last."""
+    pieces = -(-count // limit)
+    size = -(-count // pieces)
     return [range(begin, min(count, begin + size)) for begin in range(0, count, size)]
 
 
 def _sums(vectors: Sequence[Callable[[], ir.Value]], lanes: int) -> ir.Value:
-    """The sums over the lanes of as many vectors as there are lanes, in order.
+    """The horizontal sums of as many vectors as there are lanes, in order.
 
-    Vectors are emitted when they are needed, so that few are alive at a time.
+    Vectors are emitted when they are needed, so that few are live at a time.
     """
     if len(vectors) == 1:
         return vectors[0]()
@@ -436,12 +436,12 @@ def _sums(vectors: Sequence[Callable[[], ir.Value]], lanes: int) -> ir.Value:
 
 
 def _masked(scores: ir.Value, count: Index) -> ir.Value:
-    """Minus infinity from lane `count` on."""
+    """Scores with -inf from lane `count` on."""
     lanes = ir.VectorType(scores.type).shape[0]
     i32 = ir.IntegerType.get_signless(32)
     kind = vector_type(lanes, i32)
-    places = [ir.IntegerAttr.get(i32, i) for i in range(lanes)]
-    place = arith.constant(kind, ir.DenseElementsAttr.get(places, kind))
+    indices = [ir.IntegerAttr.get(i32, i) for i in range(lanes)]
+    index = arith.constant(kind, ir.DenseElementsAttr.get(indices, kind))
     limit = broadcast(arith.index_cast(i32, value(count)), lanes)
-    seen = arith.cmpi(arith.CmpIPredicate.slt, place, limit)
+    seen = arith.cmpi(arith.CmpIPredicate.slt, index, limit)
     return arith.select(seen, scores, splat(float("-inf"), lanes, ir.F32Type.get()))
