@@ -19,8 +19,8 @@ ALL = (Graph, Tir, Lib)
 """Every dialect, in load order."""
 
 UPSTREAM = (
-    "affine", "arith", "cf", "func", "index", "irdl", "linalg", "llvm", "math", "memref", "scf",
-    "tensor", "ub", "vector",
+    "affine", "arith", "bufferization", "cf", "func", "index", "irdl", "linalg", "llvm", "math",
+    "memref", "scf", "tensor", "ub", "vector",
 )  # fmt: skip
 """The dialects of MLIR that the compiler makes ops and attributes of."""
 

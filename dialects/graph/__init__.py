@@ -71,6 +71,7 @@ from .quantized import (
     QuantizeBlocksOp,
     QuantizeOp,
 )
+from .scatter import IndexPutOp, ScatterElementsOp, ScatterNdOp, SliceScatterOp
 from .search import ArgmaxOp, ArgminOp
 from .shapes import MakeShapeOp, MatchCastOp, RequireOp, ShapeOfOp
 from .slots import InferredSlotOp, SlotOp
@@ -193,6 +194,7 @@ __all__ = [
     "GreaterEqualOp",
     "GreaterOp",
     "HypotOp",
+    "IndexPutOp",
     "IndexTensorOp",
     "InferredOp",
     "InferredSlotOp",
@@ -243,6 +245,8 @@ __all__ = [
     "RotaryOp",
     "RoundOp",
     "RsqrtOp",
+    "ScatterElementsOp",
+    "ScatterNdOp",
     "ShapeAttr",
     "ShapeError",
     "ShapeOfOp",
@@ -253,6 +257,7 @@ __all__ = [
     "SiluOp",
     "SinOp",
     "SinhOp",
+    "SliceScatterOp",
     "SlotOp",
     "SoftmaxOp",
     "SplitOp",

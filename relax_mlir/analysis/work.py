@@ -186,17 +186,23 @@ def _element_bytes(element: ir.Type) -> int:
     return element_bits(element) // 8
 
 
+def _require_nests(kernel: PrimFunc) -> None:
+    """Raises _Unknown for what has other loops, or branches."""
+    for op in kernel.op.entry_block.operations:
+        if len(op.operation.regions) and not isinstance(op, linalg.GenericOp | linalg.FillOp):
+            raise _Unknown
+
+
 def _flops(kernel: PrimFunc, sizes: _Sizes) -> Expr:
     if kernel.schedule_hint == "attention":
         return _attention_flops(kernel, sizes)
     if kernel.schedule_hint == "batched_attention":
         return _batched_attention_flops(kernel, sizes)
+    _require_nests(kernel)
     total = const(0)
     for op in kernel.op.entry_block.operations:
         if isinstance(op, linalg.GenericOp):
             total = total + _flops_of_body(op, sizes)
-        elif len(op.operation.regions) and not isinstance(op, linalg.FillOp):
-            raise _Unknown
     return total
 
 
@@ -292,6 +298,7 @@ def _sums(op: linalg.GenericOp) -> bool:
 def _bytes(kernel: PrimFunc, sizes: _Sizes) -> Expr:
     if kernel.schedule_hint == "attention":
         return _attention_bytes(kernel, sizes)
+    _require_nests(kernel)
     parts = [_read(value, sizes) for value in kernel.ins]
     parts += [_written(value, sizes) for value in kernel.outs]
     return sum(parts, const(0))

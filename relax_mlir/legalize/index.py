@@ -2,6 +2,7 @@
 
 from relax_mlir.bindings import arith, ir, linalg, tensor
 from relax_mlir.dialects.graph import (
+    SliceScatterOp,
     StridedSliceOp,
     TakeOp,
     dims_of_attr,
@@ -49,38 +50,39 @@ def clamped(picked: ir.Value, last: ir.Value) -> ir.Value:
 def strided_slice(op: StridedSliceOp, kernel: KernelBuilder) -> None:
     """Copies a rectangular part; its begins are constants or index arguments."""
     source, out = kernel.ins[0], kernel.outs[0]
-    source_type, out_type = ir.RankedTensorType(source.type), ir.RankedTensorType(out.type)
-    dynamic = ir.ShapedType.get_dynamic_size()
-    offsets: list[int | ir.Value] = [0] * source_type.rank
-    strides = [1] * source_type.rank
-    begins = exact_dims(dims_of_attr(op.begin.dims))
-    empty = 0 in out_type.shape
-    for axis, begin, stride in zip(
-        ir.DenseI64ArrayAttr(op.attributes["axes"]),
-        begins,
-        ir.DenseI64ArrayAttr(op.attributes["strides"]),
-    ):
-        place = normalize_axis(axis, source_type.rank)
-        offsets[place] = begin.value if begin.value is not None else kernel.symbol(begin)
-        strides[place] = stride
-        empty |= begin.value is not None and begin.value == source_type.shape[place]
-    if empty:
-        # A static slice must begin inside of the operand, even if it has no elements.
+    window = window_of(op, kernel, out)
+    if window is None:
         kernel.finish(out)
         return
-    extents = [
-        dim(out, axis) if extent < 0 else extent for axis, extent in enumerate(out_type.shape)
-    ]
-    part = tensor.ExtractSliceOp(
-        out_type,
-        source,
-        [value for value in offsets if isinstance(value, ir.Value)],
-        [value for value in extents if isinstance(value, ir.Value)],
-        [],
-        [dynamic if isinstance(value, ir.Value) else value for value in offsets],
-        [dynamic if isinstance(value, ir.Value) else value for value in extents],
-        strides,
-    ).result
-    identity = affine_map(out_type.rank, list(range(out_type.rank)))
-    copy = generic([part], [out], [identity, identity], [PARALLEL] * out_type.rank, lambda x, _: x)
+    part = tensor.ExtractSliceOp(out.type, source, *window).result
+    rank = ir.RankedTensorType(out.type).rank
+    identity = affine_map(rank, list(range(rank)))
+    copy = generic([part], [out], [identity, identity], [PARALLEL] * rank, lambda x, _: x)
     kernel.finish(*copy)
+
+
+def window_of(
+    op: StridedSliceOp | SliceScatterOp, kernel: KernelBuilder, part: ir.Value
+) -> tuple[list, ...] | None:
+    """The offsets, sizes and strides of a slice of the first input, as ops of MLIR take them.
+
+    None if it has no elements and is static: such a slice must begin inside of the tensor too.
+    """
+    shape = ir.RankedTensorType(kernel.ins[0].type).shape
+    part_shape = ir.RankedTensorType(part.type).shape
+    dynamic = ir.ShapedType.get_dynamic_size()
+    offsets: list[int | ir.Value] = [0] * len(shape)
+    strides = [1] * len(shape)
+    empty = 0 in part_shape
+    axes, steps = (ir.DenseI64ArrayAttr(op.attributes[name]) for name in ("axes", "strides"))
+    for axis, begin, stride in zip(axes, exact_dims(dims_of_attr(op.begin.dims)), steps):
+        place = normalize_axis(axis, len(shape))
+        offsets[place] = begin.value if begin.value is not None else kernel.symbol(begin)
+        strides[place] = stride
+        empty |= begin.value is not None and begin.value == shape[place]
+    if empty:
+        return None
+    sizes = [dim(part, axis) for axis, extent in enumerate(part_shape) if extent < 0]
+    starts = [value for value in offsets if isinstance(value, ir.Value)]
+    statics = [dynamic if isinstance(value, ir.Value) else value for value in offsets]
+    return starts, sizes, [], statics, list(part_shape), strides

@@ -9,6 +9,8 @@ from relax_mlir.bindings import ir, scf
 from relax_mlir.interpreter.elements import stored as read
 from relax_mlir.interpreter.frame import Frame
 
+from .tensor import mixed, parts_of
+
 __all__ = ["read"]
 
 
@@ -43,6 +45,27 @@ def parallel(frame: Frame, op: scf.ParallelOp, *bounds: int) -> list[Any]:
     for at in product(*(reversed(range(*loop)) for loop in zip(lower, upper, step, strict=True))):
         frame.nested().run(block, at)
     return []
+
+
+def forall(frame: Frame, op: scf.ForallOp, *operands: Any) -> list[Any]:
+    """Runs the body for each index, the last ones first; each sees the outputs as they were."""
+    rest, bounds = list(operands), []
+    for static in (op.staticLowerBound, op.staticUpperBound, op.staticStep):
+        bounds.append(mixed(static, rest))
+        rest = rest[sum(value == ir.ShapedType.get_dynamic_size() for value in static) :]
+    block, results = op.regions[0].blocks[0], [np.array(out) for out in rest]
+    terminator = block.operations[len(block.operations) - 1]
+    outs = list(block.arguments)[len(bounds[0]) :]
+    for at in product(*(reversed(range(*loop)) for loop in zip(*bounds, strict=True))):
+        inner = frame.nested()
+        inner.run(block, [*at, *rest])
+        for insertion in terminator.regions[0].blocks[0].operations:
+            part, _, *dynamic = (inner.values[value] for value in insertion.operands)
+            statics = (insertion.static_offsets, insertion.static_sizes, insertion.static_strides)
+            result = results[outs.index(insertion.dest)]
+            where = parts_of(result.shape, dynamic, *statics)
+            result[where] = part.reshape(result[where].shape)
+    return results
 
 
 def while_(frame: Frame, op: scf.WhileOp, *carried: Any) -> list[Any]:

@@ -30,9 +30,9 @@ def gather_nd(x: np.ndarray, indices: np.ndarray, *, batch_dims: int) -> np.ndar
 
 
 def index_tensor(x: np.ndarray, *indices: np.ndarray, axes: Sequence[int]) -> np.ndarray:
-    """NumPy's own indexing."""
+    """NumPy's own indexing; where no element is picked, an index of it need not be there."""
     where: list[slice | np.ndarray] = [slice(None)] * x.ndim
-    for axis, places in zip(axes, indices, strict=True):
+    for axis, places in zip(axes, np.broadcast_arrays(*indices), strict=True):
         where[axis] = clamped(places, x.shape[axis])
     return x[tuple(where)]
 

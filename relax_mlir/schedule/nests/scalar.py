@@ -1,11 +1,12 @@
-"""The rule for everything else: MLIR's own bufferization and scalar loops, on one thread.
+"""The rule for everything else: MLIR's own bufferization and scalar loops.
 
     scf.for ... iter_args(%acc = %out)          scf.for
       %x = tensor.extract %t[%i]          ->      %x = memref.load %t[%i]
       tensor.insert %x into %acc[%i]              memref.store %x, %out[%i]
 
 Loops, branches, padding, computed places, named ops without a general form: whatever bufferizes.
-Slow, but right; the rules before it are quick. What is in memory between ops is scratch memory.
+Slow, but right; the rules before it are quick. Threads share outermost `scf.forall`s alone. What is
+in memory between ops is scratch memory.
 
 Needs: a tensor program. Leaves: a scheduled kernel; fails at an op that MLIR cannot bufferize.
 """
@@ -23,6 +24,7 @@ from relax_mlir.schedule.build.memory import storage_type
 from relax_mlir.schedule.build.vectors import Vectors
 
 from .emit import SCHEDULED
+from .tasks import mark_tasks, share_tasks
 
 _ON_TENSORS = "builtin.module(func.func(canonicalize,cse),convert-elementwise-to-linalg)"
 _BUFFERIZE = "builtin.module(one-shot-bufferize,func.func(canonicalize,cse))"
@@ -43,19 +45,21 @@ def schedule(prim_func: PrimFunc, vectors: Vectors, fuse: bool) -> bool:
     """Schedules any program that bufferizes; raises PassFailure at an op that does not."""
     for op, reason in unsupported(prim_func.op):
         raise PassFailure(op, reason)
-    _ = prim_func.op.context.dialects["bufferization"]  # loads it
     try:
         module = _bufferized(prim_func, carries_copies=False)
     except ir.MLIRError:
         # Loops that exchange what they carry need a copy of it.
         module = _bufferized_or_refused(prim_func)
     _use_one_memory(module)
+    function = ir.SymbolTable(module.operation)[prim_func.name]
+    mark_tasks(function)
     for text in (_TO_LOOPS, _WIDEN):
         run_upstream(text, module.operation)
     _rename_constants(module, prim_func.name)
-    function = ir.SymbolTable(module.operation)[prim_func.name]
     _copy_by_loops(function)
     _allocate_from_scratch(function)
+    with function.location:
+        share_tasks(function)
     module.operation.verify()
     with ir.InsertionPoint(prim_func.op):
         for op in module.body.operations:

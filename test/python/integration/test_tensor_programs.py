@@ -89,6 +89,39 @@ CASES = {
         return %r""",
         lambda x, c: [np.exp(x) if c[0] else -x],
     ),
+    "sums_of_rows_in_tasks": Case(
+        ["?x?xf32"], ["?x?xf32"],
+        """
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %zero = arith.constant 0.0 : f32
+        %n = tensor.dim %x0, %c0 : tensor<?x?xf32>
+        %m = tensor.dim %x0, %c1 : tensor<?x?xf32>
+        %r = scf.forall (%i) = (0) to (%n) step (2) shared_outs(%a = %y0) -> (tensor<?x?xf32>) {
+          %left = arith.subi %n, %i : index
+          %c2 = arith.constant 2 : index
+          %k = arith.minsi %left, %c2 : index
+          %rows = tensor.extract_slice %a[%i, 0] [%k, %m] [1, 1]
+            : tensor<?x?xf32> to tensor<?x?xf32>
+          %q = scf.for %l = %c0 to %k step %c1 iter_args(%b = %rows) -> (tensor<?x?xf32>) {
+            %row = arith.addi %i, %l : index
+            %s, %p = scf.for %j = %c0 to %m step %c1 iter_args(%s = %zero, %b1 = %b)
+                -> (f32, tensor<?x?xf32>) {
+              %e = tensor.extract %x0[%row, %j] : tensor<?x?xf32>
+              %t = arith.addf %s, %e : f32
+              %b2 = tensor.insert %t into %b1[%l, %j] : tensor<?x?xf32>
+              scf.yield %t, %b2 : f32, tensor<?x?xf32>
+            }
+            scf.yield %p : tensor<?x?xf32>
+          }
+          scf.forall.in_parallel {
+            tensor.parallel_insert_slice %q into %a[%i, 0] [%k, %m] [1, 1]
+              : tensor<?x?xf32> into tensor<?x?xf32>
+          }
+        }
+        return %r""",
+        lambda x: [np.cumsum(x, 1, dtype=np.float64)],
+    ),
     "halve": Case(
         ["1xi32"], ["1xi32"],
         """

@@ -149,13 +149,36 @@ def _movements(dtype: str) -> Iterator[Case]:
     yield Case(graph.GatherElementsOp, [cube, spec("i64", "n", 7, "m")], {"axis": 1})
     yield Case(graph.GatherNdOp, [spec(dtype, 2, 4, 5, "n + 1"), pairs], {"batch_dims": 1})
     yield Case(graph.IndexTensorOp, [spec(dtype, 4, "n", 6), pairs, pairs], {"axes": (0, 2)})
+    yield from _scatters(dtype)
     slices = {"axes": (0, 1), "begin": (0, 1), "end": ("n", 4), "strides": (2, 2)}
     yield Case(graph.StridedSliceOp, [cube], slices)
+    yield Case(graph.SliceScatterOp, [cube, spec(dtype, "(n + 1) floordiv 2", 2, "m")], slices)
     yield Case(graph.FullOp, [spec(dtype)], {"shape": (3, 5)})
     yield Case(graph.TrilOp, [cube], {"k": -1})
     yield Case(graph.TriuOp, [cube], {"k": 1})
     if dtype != "i1":
         yield Case(graph.ArangeOp, [], {"bounds": (-3, 30, 4), "dtype": dtype}, 0)
+
+
+def _scatters(dtype: str) -> Iterator[Case]:
+    cube, pairs = spec(dtype, "n", 4, "m"), spec("i32", 2, "m", 2)
+    for reduction in ("none",) if dtype == "i1" else ("none", "add", "mul", "max", "min"):
+        to = {"reduction": reduction}
+        parts = [spec("i64", "n", 7, "m"), spec(dtype, "n", 7, "m")]
+        yield Case(graph.ScatterElementsOp, [cube, *parts], {"axis": 1, **to})
+        parts = [spec("i8", "n", 4, 3), spec(dtype, "n", 4, 3)]
+        yield Case(graph.ScatterElementsOp, [spec(dtype, "n", 4, 5), *parts], {"axis": -1, **to})
+        yield Case(graph.ScatterNdOp, [cube, pairs, spec(dtype, 2, "m", "m")], to)
+        values = spec(dtype, "m", 2)
+        parts = [
+            spec(dtype, 4, "n", 6),
+            spec(dtype, 2, "m", 1),
+            spec("i64", 2, "m"),
+            spec("i32", "m"),
+        ]
+        yield Case(graph.IndexPutOp, parts, {"axes": (0, 2), **to})
+        parts = [spec(dtype, 9), values, spec("i64", "m", 2)]
+        yield Case(graph.IndexPutOp, parts, {"axes": (0,), **to})
 
 
 def _reductions(dtype: str) -> Iterator[Case]:

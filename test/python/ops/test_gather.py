@@ -148,3 +148,10 @@ def test_an_axis_without_elements(route: str) -> None:
         graph.IndexTensorOp, spec("f32", "v", 2), spec("i64", "n"), axes=(0,), route=route
     )
     _same(program(x, np.zeros(0, np.int64)), x)
+
+
+def test_indices_of_an_empty_axis_that_broadcast_to_none(route: str) -> None:
+    operands = [spec("f32", 3, "m"), spec("i64", "k"), spec("i64", 1)]
+    program = Program(graph.IndexTensorOp, *operands, axes=(0, 1), route=route)
+    x, none = np.zeros((3, 0), np.float32), np.zeros(0, np.int64)
+    _same(program(x, none, np.zeros(1, np.int64)), np.zeros(0, np.float32))

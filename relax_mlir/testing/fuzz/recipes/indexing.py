@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from relax_mlir.dialects import graph
+from relax_mlir.dialects.graph.gather import joint_place
 from relax_mlir.symbolic import const
 
-from ..builder import INTEGERS, Builder, Dims, Value
+from ..builder import INTEGERS, Builder, Dims, Value, size_of
+from .manipulate import slices
 from .table import recipe
 
 
@@ -68,3 +70,78 @@ def index_tensors(b: Builder, x: Value) -> tuple[list[int], list[Value]]:
 
 def _few_dims(b: Builder) -> Dims:
     return b.pick_dims(b.random.choice([0, 1, 1, 1, 2]))
+
+
+@recipe("indexing", graph.ScatterElementsOp)
+def scatter_elements(b: Builder, op: Any) -> None:
+    """To a part of the other axes."""
+    x = _target(b)
+    axis = b.random.randrange(x.rank)
+    dims = [const(1) if b.chance(0.2) and d.value != 0 else d for d in x.dims]
+    dims[axis] = b.pick_dim()
+    updates = _updates(b, x, dims)
+    _scatter(b, op, [x, _indices(b, dims), updates], updates, dims, axis=axis)
+
+
+@recipe("indexing", graph.ScatterNdOp)
+def scatter_nd(b: Builder, op: Any) -> None:
+    """By one to all dims."""
+    x = _target(b)
+    count = b.random.randint(1, x.rank)
+    lead = _few_dims(b)
+    updates = _updates(b, x, [*lead, *x.dims[count:]])
+    _scatter(b, op, [x, _indices(b, [*lead, const(count)]), updates], updates, lead)
+
+
+@recipe("indexing", graph.IndexPutOp)
+def index_put(b: Builder, op: Any) -> None:
+    """Values with all dims of what is indexed, or with none."""
+    x = _target(b)
+    axes, indices = index_tensors(b, x)
+    joint, first = indices[0].dims, joint_place(axes)
+    kept = [dim for axis, dim in enumerate(x.dims) if axis not in axes]
+    dims = [*kept[:first], *joint, *kept[first:]]
+    values = _updates(b, x, dims[b.random.choice([0, 0, len(dims)]) :])
+    _scatter(b, op, [x, values, *indices], values, joint, axes=axes)
+
+
+@recipe("indexing", graph.SliceScatterOp)
+def slice_scatter(b: Builder, op: Any) -> None:
+    """To one axis, or two."""
+    x = _target(b)
+    axes, begin, end, strides = slices(b, x)
+    bounds: dict[str, Any] = {"axes": axes, "begin": begin, "end": end, "strides": strides}
+    part = graph.StridedSliceOp.infer_return_type(x.annotation, **bounds)
+    updates = _updates(b, x, graph.exact_dims(part.dims))
+    b.emit(op, [x, updates], **bounds)
+
+
+def _target(b: Builder) -> Value:
+    return b.take(lambda v: 1 <= v.rank <= 3)
+
+
+def _updates(b: Builder, x: Value, dims: Sequence[Any]) -> Value:
+    found = b.pick(lambda v: v.element == x.element and v.dims == tuple(dims))
+    return found or b.argument(dims, x.element)
+
+
+def _scatter(
+    b: Builder,
+    op: Any,
+    operands: list[Value],
+    updates: Value,
+    steps: Sequence[Any],
+    **attributes: Any,
+) -> None:
+    """Emits the op with a reduction that its elements have; products stay small."""
+    reduction = b.random.choice(["none", "none", "add", "max", "min", "mul"])
+    x = operands[0]
+    if x.element == "i1":
+        reduction = "none"
+    if reduction == "mul" and x.is_float:
+        reduction = "max"
+    bound = max(x.bound, updates.bound)
+    exact = x.exact and updates.exact and (reduction != "add" or not x.is_float)
+    if reduction == "add" and x.is_float:
+        bound = x.bound + updates.bound * size_of(steps)
+    b.emit(op, operands, exact, bound, reduction=reduction, **attributes)

@@ -126,14 +126,16 @@ def split(b: Builder, op: Any) -> None:
 def strided_slice(b: Builder, op: Any) -> None:
     """Some axes, from anywhere to anywhere that is there, with strides."""
     x = _ranked(b, 1)
-    axes = b.random.sample(range(x.rank), b.random.randint(1, min(2, x.rank)))
-    begins, ends = [], []
-    for axis in axes:
-        first, last = _bounds(b, x.dims[axis])
-        begins.append(first)
-        ends.append(last)
-    strides = [b.random.choice([1, 1, 1, 2, 3, 5]) for _ in axes]
+    axes, begins, ends, strides = slices(b, x)
     b.emit(op, [x], axes=axes, begin=begins, end=ends, strides=strides)
+
+
+def slices(b: Builder, x: Value) -> tuple[list[int], list[Expr], list[Expr], list[int]]:
+    """Some axes, where slices of them begin and end, and their strides."""
+    axes = b.random.sample(range(x.rank), b.random.randint(1, min(2, x.rank)))
+    bounds = [_bounds(b, x.dims[axis]) for axis in axes]
+    strides = [b.random.choice([1, 1, 1, 2, 3, 5]) for _ in axes]
+    return axes, [first for first, _ in bounds], [last for _, last in bounds], strides
 
 
 def _bounds(b: Builder, dim: Expr) -> tuple[Expr, Expr]:

@@ -1,0 +1,96 @@
+"""Operators that write elements by tensors of indices, and to a slice."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from relax_mlir.interpreter.elements import exact as read
+
+from .index import strided_slice
+
+__all__ = ["read"]
+
+_COMBINED = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def scatter_elements(
+    x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, axis: int, reduction: str
+) -> np.ndarray:
+    """Each update goes where its index says along the axis, at its own place elsewhere."""
+    places: list[np.ndarray] = list(np.indices(indices.shape, sparse=True))
+    places[axis] = indices
+    return _put(x, places, updates, reduction)
+
+
+def scatter_nd(
+    x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, reduction: str
+) -> np.ndarray:
+    """A slice of updates for each tuple of indices."""
+    count = indices.shape[-1]
+    ones = [1] * (x.ndim - count)
+    places = [indices[..., i].reshape((*indices.shape[:-1], *ones)) for i in range(count)]
+    places += list(np.indices(x.shape[count:], sparse=True))
+    return _put(x, places, updates, reduction)
+
+
+def index_put(
+    x: np.ndarray,
+    values: np.ndarray,
+    *indices: np.ndarray,
+    axes: Sequence[int],
+    reduction: str,
+) -> np.ndarray:
+    """What NumPy's own indexing would read is written."""
+    named = dict(zip((axis % x.ndim for axis in axes), np.broadcast_arrays(*indices), strict=True))
+    kept = [axis for axis in range(x.ndim) if axis not in named]
+    joint = next(iter(named.values())).ndim
+    first = min(named) if max(named) - min(named) == len(named) - 1 else 0
+    rank = len(kept) + joint
+    places = []
+    for axis in range(x.ndim):
+        shape = [1] * rank
+        if axis in named:
+            shape[first : first + joint] = named[axis].shape
+            places.append(named[axis].reshape(shape))
+        else:
+            at = kept.index(axis)
+            shape[at if at < first else at + joint] = x.shape[axis]
+            places.append(np.arange(x.shape[axis]).reshape(shape))
+    return _put(x, places, values, reduction)
+
+
+def _put(
+    x: np.ndarray, places: Sequence[np.ndarray], updates: np.ndarray, reduction: str
+) -> np.ndarray:
+    """Writes updates one after the other, row by row, but those outside."""
+    result = x.copy()
+    everywhere = np.broadcast_arrays(*places) if places else []
+    shape = np.broadcast_shapes(*(place.shape for place in everywhere), updates.shape)
+    values = np.broadcast_to(updates, shape)
+    inside = np.ones(shape, np.bool_)
+    for place, extent in zip(everywhere, x.shape, strict=True):
+        inside &= (place >= 0) & (place < extent)
+    where = tuple(np.broadcast_to(place, shape)[inside].astype(np.int64) for place in everywhere)
+    if reduction == "none":
+        # Of places that are named twice NumPy keeps the last value.
+        result[where] = values[inside]
+    else:
+        with np.errstate(all="ignore"):
+            _COMBINED[reduction].at(result, where, values[inside])
+    return result
+
+
+def slice_scatter(
+    x: np.ndarray,
+    updates: np.ndarray,
+    *,
+    axes: Sequence[int],
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int],
+) -> np.ndarray:
+    """The slice that would be read is replaced."""
+    result = x.copy()
+    part = strided_slice(result, axes=axes, begin=begin, end=end, strides=strides)
+    part[...] = updates
+    return result

@@ -1,0 +1,156 @@
+"""Loops of tensor programs that are no loop nests: in order, and over tasks that threads share."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, bufferization, ir, scf, tensor
+
+from .kernel import PARALLEL, affine_map, dim, empty, generic, index
+from .scalars import from_compute, to_compute
+
+_BLOCK = 64
+"""Elements along the last dim that a task takes: some lines of cache, so that tasks share none."""
+
+Body = Callable[..., Sequence[ir.Value]]
+
+
+def in_order(
+    count: ir.Value, carried: Sequence[ir.Value], body: Body, first: ir.Value | None = None
+) -> list[ir.Value]:
+    """Runs `body(i, *carried)` for each i from `first`, or 0, below count; returns what is left."""
+    start = index(0) if first is None else first
+    loop = scf.ForOp(start, count, index(1), list(carried))
+    with ir.InsertionPoint(loop.body):
+        scf.YieldOp(list(body(loop.induction_variable, *loop.inner_iter_args)))
+    return list(loop.results)
+
+
+def each_in_order(
+    counts: Sequence[ir.Value], carried: Sequence[ir.Value], body: Body
+) -> list[ir.Value]:
+    """Nested loops, the last one innermost; `body` takes all indices, and what is carried."""
+
+    def nested(places: list[ir.Value], held: Sequence[ir.Value]) -> Sequence[ir.Value]:
+        if len(places) == len(counts):
+            return body(places, *held)
+        return in_order(counts[len(places)], held, lambda i, *own: nested([*places, i], own))
+
+    return list(nested([], carried))
+
+
+def if_else(
+    condition: ir.Value,
+    kinds: Sequence[ir.Type],
+    then: Callable[[], Sequence[ir.Value]],
+    otherwise: Callable[[], Sequence[ir.Value]],
+) -> list[ir.Value]:
+    """A branch with results."""
+    branch = scf.IfOp(condition, list(kinds), has_else=True)
+    for block, side in ((branch.then_block, then), (branch.else_block, otherwise)):
+        with ir.InsertionPoint(block):
+            scf.YieldOp(list(side()))
+    return list(branch.results)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A part of a tensor: whole along `along`, one index of other axes, a block of the last axis.
+
+    `offsets` and `sizes` say which part it is, by axis: numbers, or values.
+    """
+
+    along: Sequence[int]
+    offsets: Sequence[int | ir.Value]
+    sizes: Sequence[int | ir.Value]
+
+    @property
+    def block(self) -> int | None:
+        """The axis of which there are some elements, if there is one."""
+        last = len(self.sizes) - 1
+        return None if last in self.along or last < 0 else last
+
+    @property
+    def single(self) -> list[int]:
+        """The axes of which there is one index."""
+        known = (*self.along, self.block)
+        return [axis for axis in range(len(self.sizes)) if axis not in known]
+
+    def of(self, source: ir.Value) -> ir.Value:
+        """The part of a tensor that has these dims."""
+        static = _static(self.sizes)
+        kind = ir.RankedTensorType.get(static, ir.ShapedType(source.type).element_type)
+        return tensor.ExtractSliceOp(
+            kind, source, _dynamic(self.offsets), _dynamic(self.sizes), [],
+            _static(self.offsets), static, [1] * len(self.sizes),
+        ).result  # fmt: skip
+
+    def put(self, part: ir.Value, out: ir.Value) -> None:
+        """Inserts the part where it belongs, at the end of a task."""
+        tensor.ParallelInsertSliceOp(
+            part, out, _dynamic(self.offsets), _dynamic(self.sizes), [],
+            _static(self.offsets), _static(self.sizes), [1] * len(self.sizes),
+        )  # fmt: skip
+
+    def empty(self, element: ir.Type) -> ir.Value:
+        """New memory of the part's dims."""
+        return empty(self.sizes, element)
+
+    def copy(self, source: ir.Value, out: ir.Value) -> ir.Value:
+        """A part with the elements of another one, widened or narrowed to its type.
+
+        Loops that write to it later do that in its memory.
+        """
+        element = ir.ShapedType(out.type).element_type
+        if ir.ShapedType(source.type).element_type == element:
+            return bufferization.MaterializeInDestinationOp(out.type, source, out).result
+        identity = affine_map(len(self.sizes), list(range(len(self.sizes))))
+
+        def body(x: ir.Value, _: ir.Value) -> ir.Value:
+            return from_compute(x if x.type == element else to_compute(x), element)
+
+        maps, kinds = [identity, identity], [PARALLEL] * len(self.sizes)
+        return generic([source], [out], maps, kinds, body)[0]
+
+
+def _static(values: Sequence[int | ir.Value]) -> list[int]:
+    dynamic = ir.ShapedType.get_dynamic_size()
+    return [value if isinstance(value, int) else dynamic for value in values]
+
+
+def _dynamic(values: Sequence[int | ir.Value]) -> list[ir.Value]:
+    return [value for value in values if isinstance(value, ir.Value)]
+
+
+def in_tasks(
+    outs: Sequence[ir.Value],
+    along: Sequence[int],
+    body: Callable[..., Sequence[ir.Value]],
+) -> list[ir.Value]:
+    """Tensors of one shape but for axes `along`, computed part by part.
+
+    `body(lines, *outs)` returns the parts of the outputs. The axes that are not in `along` are
+    divided among tasks: by single indices, the last axis of memory by blocks.
+    """
+    first = outs[0]
+    shape = ir.RankedTensorType(first.type).shape
+    rank = len(shape)
+    divided = [axis for axis in range(rank) if axis not in along]
+    sizes: list[int | ir.Value] = [dim(first, i) if n < 0 else n for i, n in enumerate(shape)]
+    offsets: list[int | ir.Value] = [0] * rank
+    if not divided:
+        return list(body(Lines(along, offsets, sizes), *outs))
+    steps = [_BLOCK if axis == rank - 1 else 1 for axis in divided]
+    loop = scf.ForallOp([0] * len(divided), [sizes[i] for i in divided], steps, list(outs))
+    with ir.InsertionPoint(loop.body):
+        for axis, step, place in zip(divided, steps, loop.induction_variables, strict=True):
+            offsets[axis] = place
+            extent = index(n) if isinstance(n := sizes[axis], int) else n
+            rest = arith.SubIOp(extent, place).result
+            sizes[axis] = 1 if step == 1 else arith.MinSIOp(index(step), rest).result
+        lines = Lines(along, offsets, sizes)
+        parts = body(lines, *loop.inner_iter_args)
+        end = scf.InParallelOp()
+    with ir.InsertionPoint(end.region.blocks[0]):
+        for part, out in zip(parts, loop.inner_iter_args, strict=True):
+            lines.put(part, out)
+    return list(loop.results)
