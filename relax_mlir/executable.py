@@ -6,7 +6,7 @@
     step.run()                                     # no allocation, no copies
 
 Nothing here imports the compiler: a program that only runs compiled modules needs NumPy alone.
-What the shared object offers is described in `runtime/csrc/relax_runtime.h`.
+`runtime/csrc/relax_runtime.h` describes the interface of the shared object.
 """
 
 import ctypes
@@ -22,13 +22,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from relax_mlir.errors import ExecutionError, OutOfMemoryError, UsageError
-from relax_mlir.runtime.calls import buffers_of, check_number, natural, thread_count
+from relax_mlir.runtime.calls import buffers_of, check_count, natural, thread_count
 from relax_mlir.runtime.interface import COUNTERS, OUT_OF_MEMORY, SPAN, Call, declare
-from relax_mlir.runtime.libraries import architecture, find_function, is_cut_off
+from relax_mlir.runtime.libraries import architecture, find_function, is_truncated
 from relax_mlir.runtime.overlaps import Span, first_overlap, overlap_with, span
 from relax_mlir.runtime.results import FreshResult, Plan
 from relax_mlir.runtime.signature import Argument, Result, arguments_of, results_of
-from relax_mlir.runtime.tensors import DLTensor, Kept, Slot, TensorError, describe
+from relax_mlir.runtime.tensors import DLTensor, Referent, Slot, TensorError, describe
 from relax_mlir.target import lacking
 
 __all__ = ["Argument", "BoundCall", "Executable", "Function", "Result", "load"]
@@ -38,26 +38,26 @@ def load(path: str | os.PathLike) -> "Executable":
     """Loads a compiled module, a shared object that `Executable.save` or the compiler wrote.
 
     Raises:
-        ExecutionError: the file cannot be read, or is no compiled module for this machine.
+        ExecutionError: the file cannot be read, or is not a compiled module for this machine.
     """
     return Executable(path)
 
 
 class Executable:
-    """A loaded module: `exe["main"]` is a function of it, `exe.functions` are their names.
+    """A loaded module: `exe["main"]` is a function of it, `exe.functions` has their names.
 
-    Calls from several threads run at the same time, and each may use several threads itself: all
-    executables of a process share one pool of them. A forked child may call what its parent called.
+    Calls from several threads run concurrently, and each may use several threads itself: all
+    executables of a process share one thread pool. A forked child may make its parent's calls.
     """
 
     def __init__(self, path: str | os.PathLike) -> None:
         self.path = Path(path).resolve()
         try:
-            # Kept open, so that `save` works after a cache has removed the file.
+            # Stays open, so that `save` works after a cache has removed the file.
             self._file = self.path.open("rb")
             weakref.finalize(self, self._file.close)
-            if is_cut_off(self._file):
-                raise ExecutionError(f"cannot load '{path}': the file is cut off")
+            if is_truncated(self._file):
+                raise ExecutionError(f"cannot load '{path}': the file is truncated")
             made_for = architecture(self._file)
             if made_for not in (None, platform.machine()):
                 raise ExecutionError(
@@ -68,7 +68,7 @@ class Executable:
         except OSError as error:
             raise ExecutionError(f"cannot load '{path}': {error.strerror or error}") from error
         except AttributeError as error:
-            raise ExecutionError(f"'{path}' is no compiled module: {error}") from error
+            raise ExecutionError(f"'{path}' is not a compiled module: {error}") from error
         self._metadata = json.loads(self._library.rx_metadata())
         _check_machine(path, self._metadata)
         _check_threads(self._library)
@@ -76,7 +76,7 @@ class Executable:
         self._context = self._library.rx_create()
         if not self._context:
             raise OutOfMemoryError("out of memory: a context of the executable")
-        # At the end of the process, daemon threads may be in calls.
+        # Not freed at exit: daemon threads may be in calls then.
         weakref.finalize(self, self._library.rx_destroy, self._context).atexit = False
         self._threads = 0
         self._functions = {
@@ -91,54 +91,54 @@ class Executable:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What the compiler recorded: functions, kernels, target, versions."""
+        """The records of the compiler: functions, kernels, target, versions."""
         return self._metadata
 
     @property
     def threads(self) -> int:
         """Threads of a call; by default all CPUs of the process, or RELAX_NUM_THREADS.
 
-        Loops get those that other calls do not use at that moment. 0 restores the default, and
-        more than 256 are 256.
+        A loop gets those that other calls do not use at that moment. 0 restores the default; at
+        most 256 are used.
 
         Raises:
-            UsageError: a number is set that is no integer or negative.
+            UsageError: the value set is not an integer, or negative.
         """
         return self._threads or self._library.rx_get_threads()
 
     @threads.setter
-    def threads(self, number: int) -> None:
-        self._threads = thread_count(number)
+    def threads(self, count: int) -> None:
+        self._threads = thread_count(count)
         self._library.rx_set_context_threads(self._context, self._threads)
 
     def counters(self) -> dict[str, int]:
-        """Work since the module was loaded.
+        """Counters of work since the module was loaded.
 
         `allocations` on the heap, `kernels` called, `parallel_regions` run by several threads,
-        and the `arena_bytes` that are held now.
+        and the `arena_bytes` that are allocated now.
         """
         return {name: self._library.rx_counter(which) for which, name in enumerate(COUNTERS)}
 
     def record(self, capacity: int = 1 << 16) -> None:
-        """Starts to record a span of time per kernel call, at most `capacity`; 0 stops it.
+        """Starts to record a time span per kernel call, at most `capacity`; 0 stops it.
 
         Raises:
-            UsageError: `capacity` is no integer or negative.
-            OutOfMemoryError: there is no memory for so many.
+            UsageError: `capacity` is not an integer, or negative.
+            OutOfMemoryError: there is no memory for that many.
         """
-        number = natural("capacity", capacity)
-        if self._library.rx_profile(min(number, 2**63 - 1)):
-            raise OutOfMemoryError(f"out of memory: recording {number} spans")
+        count = natural("capacity", capacity)
+        if self._library.rx_profile(min(count, 2**63 - 1)):
+            raise OutOfMemoryError(f"out of memory: recording {count} spans")
 
     def spans(self) -> np.ndarray:
-        """Returns what was recorded since `record`: an array of site, call, begin, end.
+        """The spans recorded since `record`: an array of site, call, begin, end.
 
         `site` indexes `metadata["functions"][name]["sites"]`; spans of one call of a function have
         the same `call`; times are nanoseconds of the monotonic clock.
         """
         copies = np.empty(self._library.rx_spans(None, 0), SPAN)
-        number = self._library.rx_spans(copies.ctypes.data, len(copies))
-        return copies[:number]
+        count = self._library.rx_spans(copies.ctypes.data, len(copies))
+        return copies[:count]
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the shared object to `path`, replacing a file there in one step.
@@ -176,7 +176,7 @@ def _copy(source: int, target: int) -> None:
 
 
 def _check_machine(path: str | os.PathLike, metadata: Mapping[str, Any]) -> None:
-    """Refuses code with instructions that would end the process."""
+    """Refuses code with instructions that this machine lacks."""
     missing = lacking(metadata.get("needs", ()))
     if missing:
         raise ExecutionError(
@@ -189,7 +189,7 @@ def _check_threads(library: ctypes.CDLL) -> None:
     if library.rx_get_threads() < 1:
         raise UsageError(
             f"RELAX_NUM_THREADS is '{os.environ['RELAX_NUM_THREADS']}'; "
-            "expects a number of threads, 1 or more"
+            "expects a thread count of 1 or more"
         )
 
 
@@ -228,22 +228,22 @@ class Function:
 
         Args:
             arrays: one value per argument: a NumPy array, any DLPack array, a number for a tensor
-                of rank 0, integers for a shape. Arrays without gaps are not copied.
-            results: one buffer per result that is filled by each run, or None where each run
-                makes a new array; None for all.
+                of rank 0, integers for a shape. Contiguous arrays are not copied.
+            results: for each result, a buffer that every run fills, or None if every run makes a
+                new array; None for all.
 
-        Arguments that are updated in place, and buffers, are writable arrays without gaps that
+        Arguments that are updated in place, and buffers, must be writable contiguous arrays that
         share no memory with each other or with an argument. The buffer of a result that is an
         argument updated in place is that argument.
 
         Raises:
-            ExecutionError: a wrong number of values, one that is no array, or arrays that share
-                memory to which the call writes; the text names argument or result.
+            ExecutionError: a wrong count of values, a value that is not an array, or arrays that
+                share memory which the call writes to; the message names the argument or result.
         """
         return BoundCall(self, arrays, results)
 
     def _plan(self, *lent: int) -> Plan:
-        """What is done for the results if there are buffers for some."""
+        """The plan of a call with buffers for the results `lent`."""
         if lent not in self._plans:
             self._plans[lent] = Plan(self._fresh, self.results, lent)
         return self._plans[lent]
@@ -257,26 +257,26 @@ class Function:
 
 
 class BoundCall:
-    """A call whose arguments are described once, and checked at the first run.
+    """A call whose arguments are described once and checked at the first run.
 
     `run` costs about 0.3 microseconds of Python. If several threads run one call, or set its
-    arguments, they do it one after the other.
+    arguments, they take turns.
     """
 
     def __init__(
         self, function: Function, arrays: Sequence[Any], results: Sequence[Any] | None
     ) -> None:
         library = function.executable._library
-        check_number(function.name, "argument", len(arrays), len(function.arguments))
+        check_count(function.name, "argument", len(arrays), len(function.arguments))
         buffers = buffers_of(results, len(function.results))
-        check_number(function.name, "result", len(buffers), len(function.results))
+        check_count(function.name, "result", len(buffers), len(function.results))
         self._function, self._library = function, library
         self._values, self._buffers = list(arrays), buffers
         self._args = (DLTensor * len(arrays))()
         self._results = (DLTensor * len(buffers))()
-        # What descriptors point to, by the address of the dims, which is of one descriptor only.
+        # The objects that descriptors point to, by the address of the dims, which is unique.
         described = map(self._describe_argument, range(len(arrays)), self._args, arrays)
-        self._kept = {ctypes.addressof(kept[1]): kept for kept in described}
+        self._referents = {ctypes.addressof(each[1]): each for each in described}
         self._lent = {
             i: self._describe_buffer(i, buffer)
             for i, buffer in enumerate(buffers)
@@ -298,37 +298,37 @@ class BoundCall:
 
     @property
     def function(self) -> Function:
-        """What is called."""
+        """The function that the call runs."""
         return self._function
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The arguments, as they were given."""
+        """The arguments, as given."""
         return tuple(self._values)
 
-    def _describe_argument(self, index: int, tensor: DLTensor, array: Any) -> Kept:
+    def _describe_argument(self, index: int, tensor: DLTensor, array: Any) -> Referent:
         try:
             return describe(tensor, array, self._function.arguments[index].slot())
         except TensorError as error:
             raise ExecutionError(f"{self._label(index)}: {error}") from error
 
-    def _describe_buffer(self, index: int, buffer: Any) -> Kept:
+    def _describe_buffer(self, index: int, buffer: Any) -> Referent:
         slot = Slot(self._function.results[index].dtype, is_written=True)
         try:
             return describe(self._results[index], buffer, slot)
         except TensorError as error:
             raise ExecutionError(f"result {index}: {error}") from error
 
-    def _label(self, number: int) -> str:
-        """How messages call an array: arguments are numbered before results."""
+    def _label(self, index: int) -> str:
+        """The name of an array in messages; indices of results follow those of arguments."""
         arguments = self._function.arguments
-        if number >= len(arguments):
-            return f"result {number - len(arguments)}"
-        name = arguments[number].name
-        return f"argument {number} '{name}'" if name else f"argument {number}"
+        if index >= len(arguments):
+            return f"result {index - len(arguments)}"
+        name = arguments[index].name
+        return f"argument {index} '{name}'" if name else f"argument {index}"
 
     def _separate_spans(self) -> list[Span]:
-        """Where the arrays lie, if some are written to; refuses those that overlap."""
+        """The spans of the arrays, if some are written to; refuses arrays that overlap."""
         arguments, results = self._function.arguments, self._function.results
         if not self._function._updates and not self._lent:
             return []
@@ -345,33 +345,33 @@ class BoundCall:
     def _refuse_overlap(self, first: int, second: int) -> NoReturn:
         first, second = sorted((first, second))
         raise ExecutionError(
-            f"{self._label(second)}: shares memory with {self._label(first)}, but what is written "
-            "to needs memory of its own"
+            f"{self._label(second)}: shares memory with {self._label(first)}, but an array that is "
+            "written to needs memory of its own"
         )
 
     def set(self, index: int, array: Any) -> None:
         """Replaces argument `index` of later runs.
 
         Raises:
-            ExecutionError: the value is no array, cannot be updated in place, or shares memory to
-                which the call writes, or there is no such argument.
+            ExecutionError: the value is not an array, cannot be updated in place, or shares memory
+                which the call writes to, or there is no such argument.
         """
         if index not in range(len(self._args)):
-            number = len(self._args)
+            count = len(self._args)
             raise ExecutionError(
-                f"'{self._function.name}' has {number} arguments, none is {index!r}"
+                f"'{self._function.name}' has {count} arguments, none is {index!r}"
             )
         tensor = DLTensor()
-        kept = self._describe_argument(index, tensor, array)
+        referent = self._describe_argument(index, tensor, array)
         if self._spans:
             new = span(tensor, self._function.arguments[index].inout, index)
             other = overlap_with(new, self._spans)
             if other is not None:
                 self._refuse_overlap(index, other)
-        # Whatever interrupts this, an array is kept as long as the descriptor is of it.
-        self._kept[ctypes.addressof(kept[1])] = kept
+        # Even if this is interrupted, an array lives as long as a descriptor points to it.
+        self._referents[ctypes.addressof(referent[1])] = referent
         self._library.rx_exchange_argument(self._operand, index, ctypes.byref(tensor))
-        self._kept.pop(ctypes.addressof(tensor.shape.contents), None)
+        self._referents.pop(ctypes.addressof(tensor.shape.contents), None)
         self._values[index] = array
         if self._spans:
             self._spans[index] = new
@@ -382,23 +382,23 @@ class BoundCall:
         """Runs the call, on `threads` threads if given, on those of the executable if that is 0.
 
         Returns:
-            The result, a tuple of them if there are several, None if there are none. A result with
-            a buffer is that buffer, one that is an argument updated in place is that argument,
-            others are NumPy arrays that own their memory.
+            The result, a tuple of several, or None if there are none. A result with a buffer is
+            that buffer, an argument updated in place is that argument, others are NumPy arrays that
+            own their memory.
 
         Raises:
             ExecutionError: the runtime refused the arguments or the buffers.
             OutOfMemoryError: there is no memory for a result, for temporaries, or in a kernel.
-            UsageError: `threads` is no integer or negative.
+            UsageError: `threads` is not an integer, or negative.
         """
         if threads is None and self._is_lent_all:
-            status = self._enter(self._operand)  # in two thirds of the time
+            status = self._enter(self._operand)  # saves a third of the time
             if status:
                 self._fail(status)
             return self._packed
-        number = 0 if threads is None else thread_count(threads)
+        count = 0 if threads is None else thread_count(threads)
         owners, rooms = (None, None) if self._is_lent_all else self._plan.owners()
-        status = self._library.rx_call_on(self._operand, number, rooms)
+        status = self._library.rx_call_on(self._operand, count, rooms)
         if status:
             self._fail(status)
         return self._plan.values(self._buffers, self._values, owners) if owners else self._packed

@@ -22,7 +22,7 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import Argument, Result
-from relax_mlir.runtime.calls import buffers_of, check_number, thread_count
+from relax_mlir.runtime.calls import buffers_of, check_count, thread_count
 from relax_mlir.runtime.overlaps import Span, first_overlap
 from relax_mlir.runtime.tensors import DLTensor, TensorError, bfloat16, describe
 
@@ -117,9 +117,9 @@ class Call:
         self, function: Function, arrays: Sequence[Any], results: Sequence[Any] | None
     ) -> None:
         self.function, self.values = function, tuple(arrays)
-        check_number(function.name, "argument", len(arrays), len(function.arguments))
+        check_count(function.name, "argument", len(arrays), len(function.arguments))
         self._buffers = buffers_of(results, len(function.results))
-        check_number(function.name, "result", len(self._buffers), len(function.results))
+        check_count(function.name, "result", len(self._buffers), len(function.results))
         self._arguments = [
             _read(array, argument, _label(function, index))
             for index, (array, argument) in enumerate(zip(arrays, function.arguments, strict=True))
@@ -151,8 +151,8 @@ class Call:
         if overlap := first_overlap(spans):
             first, second = (_label(function, number) for number in sorted(overlap))
             raise ExecutionError(
-                f"{second}: shares memory with {first}, but what is written to needs memory of its "
-                "own"
+                f"{second}: shares memory with {first}, but an array that is "
+                "written to needs memory of its own"
             )
 
     def run(self, threads: int | None = None) -> Any:

@@ -1,6 +1,6 @@
 """The C runtime that is linked into every compiled module: its sources and its bitcode.
 
-`csrc/relax_runtime.h` says what the runtime offers. Nothing here imports the compiler.
+`csrc/relax_runtime.h` is its interface. Nothing here imports the compiler.
 """
 
 from pathlib import Path
@@ -12,13 +12,13 @@ def bitcode_path(arch: str) -> Path:
     """The LLVM bitcode of the runtime for an architecture, `x86_64` or `aarch64`.
 
     Raises:
-        FileNotFoundError: there is none; the text says which there are, or how to build them.
+        FileNotFoundError: there is none; the message lists those that exist, or how to build them.
     """
     directory = Path(__file__).resolve().parent / "bitcode"
     path = directory / f"{arch}-linux.bc"
     if path.is_file():
         return path
-    built = sorted(found.name.removesuffix("-linux.bc") for found in directory.glob("*-linux.bc"))
+    built = sorted(path.name.removesuffix("-linux.bc") for path in directory.glob("*-linux.bc"))
     if built:
         raise FileNotFoundError(
             f"the runtime has no bitcode for '{arch}', only for {', '.join(built)}"

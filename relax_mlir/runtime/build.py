@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 SOURCES = HERE / "csrc"
 BITCODE = HERE / "bitcode"
 
-# glibc 2.17 is the oldest that the wheels this package depends on run with.
+# glibc 2.17 is the oldest that the wheels of this package's dependencies support.
 TARGETS = {"x86_64": "x86_64-linux-gnu.2.17", "aarch64": "aarch64-linux-gnu.2.17"}
 
 FLAGS = (
@@ -41,8 +41,8 @@ FLAGS = (
     "-Wno-unused-command-line-argument",
 )
 
-# What the modules of a process share lies in a variable of this name: modules with other sources of
-# it have one of their own.
+# The modules of a process share a variable of this name; modules built from other versions of these
+# sources have another one.
 SHARED = ("relax_runtime.h", "memory.c", "process.c", "thread.c", "scratch.c", "pool.c")
 PROCESS = "rx_process_"
 
@@ -53,8 +53,8 @@ def process_symbol() -> str:
     return PROCESS + hashlib.sha256(sources).hexdigest()[:16]
 
 
-# Attributes that tie a function to a CPU. Without them it is compiled for, and can be inlined into,
-# whatever the module it is linked into is compiled for.
+# Attributes that tie a function to a CPU. Without them it is compiled for the target of the module
+# that it is linked into, and can be inlined there.
 CPU_ATTRIBUTE = re.compile(r' ?"(?:target-cpu|target-features|tune-cpu)"="[^"]*"')
 
 
@@ -78,7 +78,7 @@ def build(directory: Path = BITCODE, targets: Sequence[str] = tuple(TARGETS)) ->
 
 def _build_one(directory: Path, target: str) -> Path:
     path = directory / f"{target}-linux.bc"
-    # A directory next to the result, so that the final rename stays within one file system.
+    # A directory next to the result, so that the final rename is within one file system.
     with tempfile.TemporaryDirectory(dir=directory) as scratch:
         text, result = Path(scratch, "runtime.ll"), Path(scratch, "runtime.bc")
         define = f"-DRX_PROCESS={process_symbol()}"
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="relax_mlir.runtime.build", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("--directory", type=Path, default=BITCODE, help="where the bitcode goes")
+    parser.add_argument("--directory", type=Path, default=BITCODE, help="output folder")
     parser.add_argument("--target", action="append", choices=sorted(TARGETS), help="default: all")
     options = parser.parse_args(arguments)
     try:

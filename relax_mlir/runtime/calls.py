@@ -1,4 +1,4 @@
-"""What callers hand over besides arrays: how many there are, buffers, numbers of threads."""
+"""Checks of a call's arguments other than arrays: counts, buffers, thread counts."""
 
 import operator
 from typing import Any
@@ -8,26 +8,26 @@ from relax_mlir.runtime.interface import MAX_THREADS
 
 
 def thread_count(threads: object) -> int:
-    """The threads of a call; raises UsageError for what is no integer, or negative."""
+    """The threads of a call; raises UsageError unless it is an integer of 0 or more."""
     return min(natural("threads", threads), MAX_THREADS)
 
 
-def natural(name: str, number: object) -> int:
+def natural(name: str, value: object) -> int:
     """An integer of 0 or more; raises UsageError, which names it, for anything else."""
-    if type(number) is int and number >= 0:
-        return number
-    if isinstance(number, bool) or not hasattr(number, "__index__"):
-        raise UsageError(f"{name} is {number!r}; expects an integer of 0 or more")
-    found = operator.index(number)
-    if found < 0:
-        raise UsageError(f"{name} is {found}; expects an integer of 0 or more")
-    return found
+    if type(value) is int and value >= 0:
+        return value
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise UsageError(f"{name} is {value!r}; expects an integer of 0 or more")
+    integer = operator.index(value)
+    if integer < 0:
+        raise UsageError(f"{name} is {integer}; expects an integer of 0 or more")
+    return integer
 
 
-def buffers_of(results: object, number: int) -> tuple[Any, ...]:
-    """A buffer or None for each result; raises ExecutionError for what is no list of them."""
+def buffers_of(results: object, count: int) -> tuple[Any, ...]:
+    """A buffer or None for each result; raises ExecutionError for anything but a list of them."""
     if results is None:
-        return (None,) * number
+        return (None,) * count
     if not isinstance(results, list | tuple):
         kind = type(results).__name__
         raise ExecutionError(
@@ -36,8 +36,8 @@ def buffers_of(results: object, number: int) -> tuple[Any, ...]:
     return tuple(results)
 
 
-def check_number(function: str, what: str, got: int, want: int) -> None:
-    """Raises ExecutionError for a wrong number of arguments or results."""
+def check_count(function: str, what: str, got: int, want: int) -> None:
+    """Raises ExecutionError for a wrong count of arguments or results."""
     if got != want:
         plural = "" if want == 1 else "s"
         raise ExecutionError(f"'{function}' has {want} {what}{plural}, but got {got}")

@@ -35,7 +35,7 @@ def declare(library: ctypes.CDLL) -> ctypes.CDLL:
         ("rx_create", pointer, ()),
         ("rx_destroy", None, (pointer,)),
         ("rx_last_error", ctypes.c_char_p, (pointer,)),
-        # Pointers to structures pass as they are, which takes half the time of converting them.
+        # Pointers to structures are passed unconverted, which takes half the time.
         ("rx_call", int32, None),
         ("rx_call_on", int32, None),
         ("rx_release", None, None),

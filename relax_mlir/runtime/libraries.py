@@ -1,4 +1,4 @@
-"""Shared objects: whether one is whole and for which machine, and functions of libraries."""
+"""Shared objects: whether one is complete and for which machine, and functions of libraries."""
 
 import ctypes
 import ctypes.util
@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 PT_LOAD = 1
 
-# ELF's numbers of machines, by what `platform.machine` calls them.
+# Names of `platform.machine` by the machine ids of ELF.
 _ARCHITECTURES = {62: "x86_64", 183: "aarch64"}
 
 
@@ -21,7 +21,7 @@ def find_function(symbol: str, providers: Sequence[str]) -> int:
     that contains one ("scipy-openblas64"), or a library's name ("openblas").
 
     Raises:
-        LookupError: no provider has it; the text says what was tried.
+        LookupError: no provider has it; the message lists them.
     """
     for provider in providers:
         for file in _shared_objects(provider):
@@ -46,15 +46,15 @@ def _shared_objects(provider: str) -> Iterator[str]:
     for file in files:
         if ".so" in file.name and file.name.startswith("lib"):
             yield str(file.locate())
-    found = ctypes.util.find_library(provider)
-    if found:
-        yield found
+    path = ctypes.util.find_library(provider)
+    if path:
+        yield path
 
 
 def architecture(file: BinaryIO) -> str | None:
-    """The architecture that a shared object is for, as `platform.machine` says it.
+    """The architecture that a shared object is for, as `platform.machine` names it.
 
-    None if it is none of those that modules are compiled for, or the file is no shared object.
+    None if modules are not compiled for it, or the file is not a shared object.
     """
     header = os.pread(file.fileno(), 20, 0)
     if len(header) < 20 or header[:6] != b"\x7fELF\x02\x01":
@@ -62,21 +62,21 @@ def architecture(file: BinaryIO) -> str | None:
     return _ARCHITECTURES.get(struct.unpack_from("<H", header, 18)[0])
 
 
-def is_cut_off(file: BinaryIO) -> bool:
-    """Whether a segment of a shared object (ELF64) reaches beyond the end of the file.
+def is_truncated(file: BinaryIO) -> bool:
+    """Whether a segment of a shared object (ELF64) ends beyond the end of the file.
 
-    The loader maps such a file all the same, and the process dies when it touches what is missing.
+    The loader maps such a file, and the process dies when it touches the missing part.
     """
     size = os.fstat(file.fileno()).st_size
     header = os.pread(file.fileno(), 64, 0)
     if len(header) < 64 or header[:5] != b"\x7fELF\x02":
-        return False  # no file that the loader would map
+        return False  # the loader rejects it
     offset, entry, count = struct.unpack_from("<32xQ14xHH", header)
     table = os.pread(file.fileno(), entry * count, offset)
     if len(table) < entry * count:
         return True
-    for place in range(0, len(table), entry):
-        kind, _, begin, _, _, length = struct.unpack_from("<IIQQQQ", table, place)
+    for position in range(0, len(table), entry):
+        kind, _, begin, _, _, length = struct.unpack_from("<IIQQQQ", table, position)
         if kind == PT_LOAD and begin + length > size:
             return True
     return False

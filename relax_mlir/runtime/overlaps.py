@@ -1,4 +1,4 @@
-"""Memory that a call writes to is memory of one of its arrays only."""
+"""Checks that memory which a call writes to belongs to only one of its arrays."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -6,39 +6,39 @@ from collections.abc import Iterable, Sequence
 from relax_mlir.runtime.tensors import DLTensor
 
 Span = tuple[int, int, bool, int]
-"""The first address of an array and the one behind it, whether it is written to, its number."""
+"""The first address of an array, the one after its last, whether it is written to, its index."""
 
 
-def span(tensor: DLTensor, is_written: bool, number: int) -> Span:
-    """Where an array lies that is described without gaps."""
+def span(tensor: DLTensor, is_written: bool, index: int) -> Span:
+    """The span of a contiguous array."""
     begin = tensor.data or 0
     count = math.prod(tensor.shape[: tensor.ndim])
-    return begin, begin + count * tensor.bits // 8, is_written, number
+    return begin, begin + count * tensor.bits // 8, is_written, index
 
 
 def first_overlap(spans: Iterable[Span]) -> tuple[int, int] | None:
-    """The numbers of two arrays that share memory to which one of them is written, or None."""
-    behind = behind_written = -1
+    """The indices of two arrays that share memory, of which one is written to; None if none do."""
+    end_of_all = end_of_written = -1
     last = last_written = -1
-    for begin, end, is_written, number in sorted(spans):
+    for begin, end, is_written, index in sorted(spans):
         if begin == end:
             continue
-        if begin < behind_written:
-            return last_written, number
-        if is_written and begin < behind:
-            return last, number
-        if end > behind:
-            behind, last = end, number
-        if is_written and end > behind_written:
-            behind_written, last_written = end, number
+        if begin < end_of_written:
+            return last_written, index
+        if is_written and begin < end_of_all:
+            return last, index
+        if end > end_of_all:
+            end_of_all, last = end, index
+        if is_written and end > end_of_written:
+            end_of_written, last_written = end, index
     return None
 
 
 def overlap_with(new: Span, others: Sequence[Span]) -> int | None:
-    """The number of another array that shares memory with `new` to which one of them is written."""
-    begin, end, is_written, number = new
+    """The index of another array that shares memory with `new`, if one of the two is written to."""
+    begin, end, is_written, index = new
     for other_begin, other_end, other_written, other in others:
-        if (is_written or other_written) and other != number:
+        if (is_written or other_written) and other != index:
             if max(begin, other_begin) < min(end, other_end):
                 return other
     return None

@@ -1,4 +1,4 @@
-"""Where the results of a call come from; new ones are NumPy arrays that own their memory."""
+"""The results of a call: buffers, updated arguments, or new NumPy arrays that own their memory."""
 
 import ctypes
 import functools
@@ -11,9 +11,9 @@ from relax_mlir.runtime.tensors import bfloat16
 
 
 class Owner(functools.partial):
-    """Calls what it is a partial of when it dies.
+    """Calls the function that it is a partial of when it is deallocated.
 
-    No Python code is run for that, in which an interrupt could be raised, and lost.
+    This runs no Python code, in which an interrupt could be raised and lost.
     """
 
     __array_interface__: dict[str, object]
@@ -23,22 +23,22 @@ class Owner(functools.partial):
 class FreshResult:
     """A result that is allocated by each run of a call.
 
-    An owner is made before the run. It owns what the run allocates from then on, whatever happens
-    in Python afterwards, until the last array that looks at the memory is gone.
+    An owner is made before the run. It owns the memory that the run allocates, whatever exception
+    Python raises afterwards, until the last array that views the memory is gone.
     """
 
     def __init__(self, result: Result, release: Callable[[ctypes.Array], None]) -> None:
         self._release = release
-        self._room = ctypes.c_int64 * (2 + result.room)  # RxFresh: data, ndim, dims
+        self._struct = ctypes.c_int64 * (2 + result.max_rank)  # RxFresh: data, ndim, dims
         self._typestr = _typestr(result.dtype)
         self._is_bfloat16 = result.dtype == "bf16"
 
     def owner(self) -> Owner:
-        """The owner of what the next run allocates."""
-        return Owner(self._release, self._room())
+        """The owner of the memory that the next run allocates."""
+        return Owner(self._release, self._struct())
 
     def array(self, owner: Owner) -> np.ndarray:
-        """The array of what a run has allocated.
+        """The array that a run has allocated.
 
         bf16 becomes `ml_dtypes.bfloat16` if that package is installed, else uint16 with the same
         bits.
@@ -59,7 +59,7 @@ _UNWRITTEN = ctypes.c_int64()
 
 
 class Plan:
-    """What a call does for its results: for each a new array, a buffer, or an argument."""
+    """The source of each result of a call: a new array, a buffer, or an argument."""
 
     def __init__(
         self, fresh: Sequence[FreshResult], results: Sequence[Result], lent: Sequence[int]
@@ -67,25 +67,25 @@ class Plan:
         free = [i for i in range(len(results)) if i not in lent]
         self.fresh = [(i, fresh[i]) for i in free if results[i].alias is None]
         self.updated = [(i, alias) for i in free if (alias := results[i].alias) is not None]
-        self._rooms: list[int | None] = [None] * len(results)
+        self._structs: list[int | None] = [None] * len(results)
         for i in free:
-            self._rooms[i] = ctypes.addressof(_UNWRITTEN)
-        self._rooms_type = ctypes.c_void_p * len(results)
+            self._structs[i] = ctypes.addressof(_UNWRITTEN)
+        self._structs_type = ctypes.c_void_p * len(results)
 
     def owners(self) -> tuple[list[Owner], ctypes.Array]:
-        """Owners of what the next run allocates, and where it writes that: RxFresh pointers."""
+        """Owners of the memory that the next run allocates, and their RxFresh pointers."""
         owners = [fresh.owner() for _, fresh in self.fresh]
-        if len(owners) == len(self._rooms) == 1:
-            return owners, self._rooms_type(ctypes.addressof(owners[0].args[0]))
-        rooms = self._rooms.copy()
+        if len(owners) == len(self._structs) == 1:
+            return owners, self._structs_type(ctypes.addressof(owners[0].args[0]))
+        rooms = self._structs.copy()
         for (index, _), owner in zip(self.fresh, owners, strict=True):
             rooms[index] = ctypes.addressof(owner.args[0])
-        return owners, self._rooms_type(*rooms)
+        return owners, self._structs_type(*rooms)
 
     def values(
         self, buffers: Sequence[object], arguments: Sequence[object], owners: Sequence[Owner]
     ) -> object:
-        """What a run returns."""
+        """The value that a run returns."""
         if len(buffers) == len(owners) == 1:
             return self.fresh[0][1].array(owners[0])
         values = list(buffers)
@@ -97,7 +97,7 @@ class Plan:
 
 
 def _typestr(element: str) -> str:
-    """NumPy's name of what elements of a type of MLIR are stored as."""
+    """NumPy's name of the storage type of an MLIR element type."""
     if element in ("i1", "bf16", "index"):
         return {"i1": "|b1", "bf16": "<u2", "index": "<i8"}[element]
     kind = element.rstrip("0123456789")

@@ -1,4 +1,4 @@
-"""What a compiled function takes and returns, as the metadata of its module says."""
+"""The signature of a compiled function, read from the metadata of its module."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ Dims = tuple[int | str | None, ...] | None
 class Argument:
     """An argument of a compiled function.
 
-    `kind` is "tensor" or "shape", `dtype` MLIR's element type, `dims` numbers and expressions over
-    symbols, None for one that is not known (all None: any rank). An `inout` argument is updated
+    `kind` is "tensor" or "shape", `dtype` MLIR's element type, `dims` integers and expressions over
+    symbols, None for one that is unknown (all None: any rank). An `inout` argument is updated
     in place.
     """
 
@@ -30,13 +30,13 @@ class Argument:
         return f"{inout}{self.name}: {kind}{_brackets(self.dims)}"
 
     def slot(self) -> Slot:
-        """What the runtime expects of it."""
+        """The checks that the runtime makes on it."""
         return Slot(self.dtype, is_shape=self.kind == "shape", is_written=self.inout)
 
 
 @dataclass(frozen=True)
 class Result:
-    """A result of a compiled function; `alias` is the index of the argument it is, if it is one."""
+    """A result of a compiled function; `alias` is the index of the argument that it is, or None."""
 
     kind: str
     dtype: str
@@ -47,8 +47,8 @@ class Result:
         return f"{'shape' if self.kind == 'shape' else self.dtype}{_brackets(self.dims)}"
 
     @property
-    def room(self) -> int:
-        """Number of dims to make room for."""
+    def max_rank(self) -> int:
+        """The rank, or the greatest possible one if it is unknown."""
         if self.kind == "shape":
             return 1
         return MAX_RANK if self.dims is None else len(self.dims)

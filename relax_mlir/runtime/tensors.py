@@ -20,7 +20,7 @@ _KIND_OF_CODE = {code: kind for kind, code in _CODE_OF_KIND.items()}
 
 MAX_RANK = 32  # RX_MAX_RANK
 
-# MLIR's element types that Python numbers can be converted to.
+# MLIR's element types to which Python numbers can be converted.
 _NUMPY_OF_ELEMENT: dict[str, np.dtype] = {
     "f16": np.dtype(np.float16),
     "f32": np.dtype(np.float32),
@@ -32,7 +32,7 @@ _NUMPY_OF_ELEMENT: dict[str, np.dtype] = {
 
 
 class DLTensor(ctypes.Structure):
-    """`DLTensor` of dlpack.h, its nested structures flattened."""
+    """`DLTensor` of dlpack.h, with its nested structures flattened."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -65,12 +65,12 @@ _READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 
 
 class TensorError(Exception):
-    """A value cannot be an argument or result; the text goes on after "argument 0: "."""
+    """A value cannot be an argument or result; the message continues "argument 0: "."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """What a function expects of one argument or result.
+    """The requirements of a function on one argument or result.
 
     `element` is MLIR's name of the element type, `is_shape` marks a shape value, `is_written` an
     array that the function writes to.
@@ -81,16 +81,16 @@ class Slot:
     is_written: bool = False
 
 
-Kept = tuple[object, ctypes.Array]
-"""What a descriptor points to, its dims last."""
+Referent = tuple[object, ctypes.Array]
+"""The objects that a descriptor points to, its dims last."""
 
 
-def describe(tensor: DLTensor, value: Any, slot: Slot) -> Kept:
-    """Fills `tensor` with a view of `value`; returns what must stay alive as long as it is used.
+def describe(tensor: DLTensor, value: Any, slot: Slot) -> Referent:
+    """Fills `tensor` with a view of `value`; returns the objects that must outlive it.
 
     `value` is a NumPy array, an object with `__dlpack__`, a number (for rank 0 or a shape value),
-    or a sequence of integers (for a shape value). An array with gaps between its elements is
-    copied, unless the function writes to it. dtype, rank and dims are the runtime's to check.
+    or a sequence of integers (for a shape value). A non-contiguous array is copied, unless the
+    function writes to it. The runtime checks dtype, rank and dims.
 
     Raises:
         TensorError: the value is none of these, or cannot be written to.
@@ -141,20 +141,20 @@ def _scalar(value: Any, slot: Slot) -> np.ndarray:
         raise TensorError(f"{value!r} is out of the range of {slot.element}") from None
 
 
-def _describe_numpy(tensor: DLTensor, array: np.ndarray, slot: Slot) -> Kept:
+def _describe_numpy(tensor: DLTensor, array: np.ndarray, slot: Slot) -> Referent:
     flags, dtype = array.flags, array.dtype
     if slot.is_written and not flags.writeable:
         raise TensorError("an array that can be written to is expected, but it is read-only")
     if not flags.c_contiguous:
         if slot.is_written:
             raise TensorError(
-                "is written to, so a row-major array without gaps is expected, "
+                "is written to, so a contiguous row-major array is expected, "
                 f"but its strides are {array.strides} bytes"
             )
-        array = _without_gaps(array)
+        array = _contiguous(array)
     shape = array.shape
     dims = _dims_type(len(shape))(*shape)
-    # One packing is several times faster than setting ten fields.
+    # One `pack_into` is several times faster than setting ten fields.
     _LAYOUT.pack_into(
         tensor,
         0,
@@ -172,11 +172,11 @@ def _describe_numpy(tensor: DLTensor, array: np.ndarray, slot: Slot) -> Kept:
     return array, dims
 
 
-def _without_gaps(array: np.ndarray) -> np.ndarray:
+def _contiguous(array: np.ndarray) -> np.ndarray:
     try:
         return np.ascontiguousarray(array)
     except MemoryError:
-        raise TensorError(f"no memory for a copy without gaps, of {array.nbytes} bytes") from None
+        raise TensorError(f"no memory for a contiguous copy, of {array.nbytes} bytes") from None
 
 
 _LAYOUT = struct.Struct("@PiiiBBHPPQ")
@@ -206,26 +206,26 @@ _capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 _capsule_pointer.restype = ctypes.c_void_p
 
 
-def _describe_dlpack(tensor: DLTensor, value: Any, slot: Slot) -> Kept:
-    # A capsule that nobody consumes frees its tensor when it dies, so holding it is enough.
+def _describe_dlpack(tensor: DLTensor, value: Any, slot: Slot) -> Referent:
+    # A capsule that is not consumed frees its tensor when it dies, so a reference to it is enough.
     capsule, source, is_read_only = _export(value)
     dims = _exported_dims(source)
     if slot.is_written and is_read_only:
         raise TensorError("an array that can be written to is expected, but it is read-only")
     if not _is_compact(source, dims):
         if slot.is_written:
-            raise TensorError("is written to, so a row-major array without gaps is expected")
+            raise TensorError("is written to, so a contiguous row-major array is expected")
         if source.device_type == CPU and source.code in (*_KIND_OF_CODE, BFLOAT):
-            kept = _describe_numpy(tensor, _copy(source, dims), slot)
+            referent = _describe_numpy(tensor, _copy(source, dims), slot)
             tensor.code = source.code
-            return kept
+            return referent
     own_dims = _dims_type(len(dims))(*dims)
     ctypes.pointer(tensor)[0] = source
     tensor.data = (source.data or 0) + source.byte_offset
     if not tensor.data and 0 in dims:
-        tensor.data = _NOWHERE  # as a buffer, it would stand for none
+        tensor.data = _NOWHERE  # null would mean that there is no buffer
     tensor.byte_offset = 0
-    tensor.shape = own_dims  # those of the exporter may change
+    tensor.shape = own_dims  # the exporter's may change
     if _is_compact(source, dims):
         tensor.strides = None
     return capsule, own_dims
@@ -240,7 +240,7 @@ def _export(value: Any) -> tuple[object, DLTensor, bool]:
     try:
         try:
             capsule = value.__dlpack__(max_version=(1, 0))
-        except TypeError:  # of a version of the protocol without versions
+        except TypeError:  # the exporter supports only the unversioned protocol
             capsule = value.__dlpack__()
     except Exception as error:
         raise TensorError(f"the {name} cannot be exported: {error}") from error
@@ -278,7 +278,7 @@ def _is_compact(tensor: DLTensor, dims: Sequence[int]) -> bool:
 
 
 class _Exported:
-    """Memory with gaps, for NumPy; the elements are unsigned integers of their size."""
+    """Strided memory, for NumPy; its elements are unsigned integers of their size."""
 
     def __init__(self, tensor: DLTensor, dims: Sequence[int]) -> None:
         size = tensor.bits // 8
@@ -293,9 +293,9 @@ class _Exported:
 
 
 def _copy(tensor: DLTensor, dims: Sequence[int]) -> np.ndarray:
-    """A copy without gaps."""
+    """A contiguous copy."""
     try:
-        return _without_gaps(np.asarray(_Exported(tensor, dims)))
+        return _contiguous(np.asarray(_Exported(tensor, dims)))
     except (TypeError, ValueError) as error:
         raise TensorError(f"cannot be copied: {error}") from error
 

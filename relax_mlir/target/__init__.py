@@ -1,12 +1,12 @@
-"""What code is made for: the CPU that runs it, and a device if kernels are to run there.
+"""Targets of compilation: the CPU of host code, and a device if kernels run on one.
 
-    Target.parse("native")               this machine, every feature it has
+    Target.parse("native")               this machine, with all its features
     Target.parse("x86-64-v3")            a level of the x86-64 psABI
     Target.parse("x86-64-v4+avx512vnni") a level with features added (or taken away by `-`)
     Target.parse("znver4")               a CPU by its name
     replace(target, host=replace(target.host, vector_bytes=16))      with narrower vectors
 
-CPU and feature names are LLVM's. `text.py` has all that a text may say.
+CPU and feature names are LLVM's. `text.py` has the whole syntax.
 """
 
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ __all__ = ["Caches", "Cpu", "Device", "Target", "TargetError", "host_flags", "la
 
 @dataclass(frozen=True)
 class Target:
-    """Where host code runs, and where kernels do: on a device, or if that is None, on the host.
+    """The CPU of host code, and the device of kernels; None if they run on the CPU too.
 
-    `name` is a text that `parse` reads the same target from: a target that differs from what its
-    name says, because its parts were replaced, gets one that says how.
+    `parse` reads an equal target from `name`: if parts of a target are replaced, its name changes
+    accordingly.
 
-    Raises TargetError for a name that is none, or parts that cannot be.
+    Raises TargetError for an invalid name or invalid parts.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Target:
 
     @staticmethod
     def parse(text: str) -> "Target":
-        """The target of that name; raises TargetError with the accepted names if there is none."""
+        """The target of a name; raises TargetError with the accepted names if it is unknown."""
         return Target(text.strip(), *read(text.strip()))
 
     def __str__(self) -> str:
@@ -48,5 +48,5 @@ class Target:
 
 
 def native() -> Target:
-    """This machine; raises TargetError if code cannot be made for it."""
+    """This machine; raises TargetError if it is not supported."""
     return Target.parse("native")

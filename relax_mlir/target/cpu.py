@@ -1,4 +1,4 @@
-"""A CPU that code is made for: its instructions, vectors, registers, caches, and behaviour."""
+"""A target CPU: its instructions, vectors, registers, caches, and performance traits."""
 
 from dataclasses import dataclass, fields
 
@@ -8,14 +8,14 @@ from relax_mlir.target.implied import contradiction
 
 ARCHITECTURES = ("x86_64", "aarch64")
 VECTOR_BYTES = (4, 8, 16, 32, 64)
-LEAST_REGISTERS = 16  # that register blocks are cut for
+LEAST_REGISTERS = 16  # that register blocks need
 
 
 @dataclass(frozen=True)
 class Caches:
-    """Bytes of a line, of the first and second level of a core, and of a page.
+    """Sizes in bytes of a cache line, of a core's L1 and L2 cache, and of a page.
 
-    `l1_ways` are the lines of a set of the first level, which holds data alone.
+    `l1` is the data cache; `l1_ways` is its associativity.
     """
 
     line: int = 64
@@ -37,7 +37,7 @@ class Caches:
 
     @property
     def l1_sets(self) -> int:
-        """Sets of the first level."""
+        """The count of sets of the L1 cache."""
         return self.l1 // (self.l1_ways * self.line)
 
 
@@ -46,13 +46,13 @@ class Cpu:
     """A CPU to generate code for.
 
     `cpu` and `features` are LLVM's, the latter signed ("+avx2", "-avx512f"); they are sorted.
-    `vector_bytes` is the width of the vectors that kernels use, 4 if it is scalars only, and
-    `registers` the number of vector registers that code may name. `caches` are those of one core.
-    `traits` are what features do not tell, how fast it computes and reads memory: names of
-    rows of tables which say what was measured on CPUs like it.
+    `vector_bytes` is the width of the vectors that kernels use, 4 for scalars only, and
+    `registers` the count of vector registers. `caches` are those of one core. `traits` describe
+    performance, which features do not determine: they are keys of tables of measurements on
+    similar CPUs.
 
-    Raises TargetError for another architecture than those known, for a feature without one that it
-    implies, for vectors that the CPU does not have, and for more registers than it has.
+    Raises TargetError for an unknown architecture, for a feature without one that it implies, for
+    vectors that the CPU does not have, and for more registers than it has.
     """
 
     arch: str
@@ -71,9 +71,9 @@ class Cpu:
                 f"no code is made for '{self.arch}' with the triple '{self.triple}'; architectures "
                 f"are {', '.join(ARCHITECTURES)}"
             )
-        against = contradiction(self.features)
-        if against is not None:
-            raise TargetError("no CPU has '{}' without '{}', which it implies".format(*against))
+        conflict = contradiction(self.features)
+        if conflict is not None:
+            raise TargetError("no CPU has '{}' without '{}', which it implies".format(*conflict))
         widest, most = widest_vectors(self.arch, self.features)
         if self.vector_bytes not in VECTOR_BYTES or self.vector_bytes > widest:
             widths = ", ".join(str(width) for width in VECTOR_BYTES if width <= widest)
@@ -88,12 +88,12 @@ class Cpu:
             )
 
     def has(self, feature: str) -> bool:
-        """Whether the CPU has that feature, by LLVM's name: `has("avx512vnni")`."""
+        """Whether the CPU has a feature, by LLVM's name: `has("avx512vnni")`."""
         return f"+{feature}" in self.features
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The features that kernels may use, and that a machine must have to run them."""
+        """The features that kernels may use, so that a machine must have them."""
         return tuple(f[1:] for f in self.features if f[0] == "+" and f[1:] in FLAGS)
 
     @property
@@ -103,12 +103,12 @@ class Cpu:
 
     @property
     def f32_lanes(self) -> int:
-        """The number of f32 values in one vector."""
+        """The count of f32 lanes of a vector."""
         return self.vector_bytes // 4
 
 
 def widest_vectors(arch: str, features: tuple[str, ...]) -> tuple[int, int]:
-    """The bytes of the widest vectors that come with features, and how many registers hold them."""
+    """The width in bytes of the widest vectors of a feature set, and the count of registers."""
     has = {feature[1:] for feature in features if feature[0] == "+"}
     registers = 32 if arch == "aarch64" or "avx512vl" in has else 16
     if arch == "x86_64" and {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= has:

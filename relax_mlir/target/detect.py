@@ -1,4 +1,4 @@
-"""This machine: what LLVM and Linux say of it, and which features it lacks."""
+"""Detects this machine: its CPU, features and caches, by LLVM and Linux."""
 
 import platform
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "
 def native() -> tuple[str, str, tuple[str, ...]]:
     """Architecture, LLVM's name of the CPU, and signed features of this machine.
 
-    Raises TargetError on a machine that code cannot be made for.
+    Raises TargetError on an unsupported machine.
     """
     arch = _ARCHITECTURES.get(platform.machine())
     if arch is None or platform.system() != "Linux":
@@ -26,45 +26,45 @@ def native() -> tuple[str, str, tuple[str, ...]]:
             f"no native target for {platform.system()} on {platform.machine()}; accepted are "
             + ", ".join(NAMED)
         )
-    import llvmlite.binding as llvm  # 60 ms, and named targets do without
+    import llvmlite.binding as llvm  # 60 ms, which named targets do not need
 
     features = dict(llvm.get_host_cpu_features())
     if arch == "aarch64":
-        # LLVM leaves out what comes with the CPU's name, dot products among it.
+        # LLVM omits features that the CPU's name implies, such as dot products.
         features |= {name: flag in host_flags() for name, flag in ARM_FLAGS.items()}
     return arch, llvm.get_host_cpu_name(), tuple(("-", "+")[on] + f for f, on in features.items())
 
 
 @lru_cache(maxsize=1)
 def native_caches(known: Caches) -> Caches:
-    """The caches of this machine's first core as Linux says; `known` ones where it does not."""
+    """The caches of this machine's first core, from Linux; `known` if it does not tell them."""
     folder = Path("/sys/devices/system/cpu/cpu0/cache")
     names = ("level", "type", "size", "coherency_line_size", "ways_of_associativity")
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     try:
         for index in sorted(folder.glob("index[0-9]*")):
             level, kind, size, line, ways = (
                 (index / name).read_text(encoding="ascii").strip() for name in names
             )
             if level == "1" and kind == "Data":
-                found |= {"l1": _bytes(size), "line": int(line), "l1_ways": int(ways)}
+                sizes |= {"l1": _bytes(size), "line": int(line), "l1_ways": int(ways)}
             elif level == "2" and kind != "Instruction":
-                found["l2"] = _bytes(size)
-        return replace(known, **found)
+                sizes["l2"] = _bytes(size)
+        return replace(known, **sizes)
     except (OSError, ValueError, TargetError):
         return known
 
 
 def _bytes(size: str) -> int:
-    """The bytes of a size as Linux writes it: "48K"."""
+    """Bytes from a size in Linux's notation: "48K"."""
     units = {"K": 1 << 10, "M": 1 << 20}
     return int(size.rstrip("KM")) * units.get(size[-1], 1)
 
 
 def lacking(features: Iterable[str]) -> list[str]:
-    """Those of the features, of `Cpu.needs`, that this machine lacks; none if it is not known.
+    """The features of `Cpu.needs` that this machine lacks; none if that is unknown.
 
-    Reads what Linux says, which takes a tenth of the time that LLVM's answer takes.
+    Asks Linux, which takes a tenth of the time of LLVM's detection.
     """
     flags = host_flags()
     return [name for name in features if flags and FLAGS.get(name, name) not in flags]
@@ -72,7 +72,7 @@ def lacking(features: Iterable[str]) -> list[str]:
 
 @lru_cache(maxsize=1)
 def host_flags() -> frozenset[str]:
-    """The features of this machine's first CPU, by the names of /proc/cpuinfo."""
+    """The features of this machine's first CPU, as named in /proc/cpuinfo."""
     path = Path("/proc/cpuinfo")
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         name, _, value = line.partition(":")

@@ -1,4 +1,4 @@
-"""A device beside the CPU that kernels might run on, as data: there is no backend for any yet."""
+"""A device that kernels might run on, as data: no backend exists for any yet."""
 
 import re
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ Api = Literal["cuda", "vulkan", "webgpu"]
 
 @dataclass(frozen=True)
 class Device:
-    """A device by the interface that reaches it, and what a workgroup has there.
+    """A device by its API, and the limits of a workgroup.
 
-    `subgroup` is how many invocations run in step, `workgroup` the most in one group, and
-    `shared_bytes` the memory that they share. Of "vulkan" and "webgpu" it is what every device has.
+    `subgroup` is the count of invocations in lockstep, `workgroup` the greatest size of a group,
+    and `shared_bytes` its shared memory. For "vulkan" and "webgpu" these are the guaranteed limits.
 
     Source: CUDA programming guide, compute capabilities; Vulkan, required limits; WebGPU, limits.
     """
@@ -27,7 +27,7 @@ class Device:
 
     @staticmethod
     def parse(text: str) -> "Device":
-        """The device of a text such as "cuda:sm_90" or "webgpu"; TargetError if there is none."""
+        """Parses a device such as "cuda:sm_90" or "webgpu"; TargetError if it is unknown."""
         if text not in _DEVICES:
             raise TargetError(f"unknown device '{text}'; accepted are {', '.join(_DEVICES)}")
         return _DEVICES[text]
@@ -51,7 +51,7 @@ _DEVICES = {
 
 
 def split_device(text: str) -> tuple[str, Device | None]:
-    """The text of the CPU in front of a device, and the device: "native@cuda:sm_90"."""
+    """Splits "native@cuda:sm_90" into the text of the CPU and the device."""
     if re.match(r"(cuda|vulkan|webgpu)\b", text):
         return "native", Device.parse(text)
     host, at, device = text.partition("@")

@@ -1,7 +1,7 @@
-"""What is wrong with a target that was asked for."""
+"""The error of an invalid target."""
 
 from relax_mlir.errors import UsageError
 
 
 class TargetError(UsageError):
-    """A target that is not known or cannot be, or a machine that code cannot be made for."""
+    """An unknown or impossible target, or an unsupported machine."""

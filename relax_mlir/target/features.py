@@ -18,7 +18,7 @@ ZEN_5 = (*ZEN_4, "avxvnni")
 SAPPHIRE_RAPIDS = (*ZEN_4, "amx-bf16", "amx-int8", "amx-tile", "avx512fp16", "avxvnni")
 ARMV8 = ("fp-armv8", "neon")
 
-# What kernels may use, by LLVM's names, and what /proc/cpuinfo calls it where that differs.
+# Features that kernels may use, by LLVM's names, with those of /proc/cpuinfo where they differ.
 _X86_FLAGS = {
     **{name: name for name in (*LEVEL_4, "avx512ifma", "avx512vbmi", "gfni")},
     **{"sse3": "pni", "sse4.1": "sse4_1", "sse4.2": "sse4_2", "sahf": "lahf_lm"},

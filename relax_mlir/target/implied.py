@@ -1,6 +1,6 @@
-"""Features that come with others: LLVM has one only with all those that it implies.
+"""Implied features: LLVM enables a feature only together with those that it implies.
 
-To take one away takes away what implies it; code for a CPU with the others alone ends LLVM.
+Disabling a feature disables those that imply it; LLVM aborts on an inconsistent set.
 Source: LLVM `X86.td`, `AArch64Features.td`.
 """
 
@@ -36,14 +36,14 @@ _IMPLIED: Mapping[str, tuple[str, ...]] = {
     **{"sve": ("fullfp16",), "sve2": ("sve",)},
 }
 _BASE = {"x86_64": ("sse", "sse2"), "aarch64": ("fp-armv8", "neon")}
-"""What functions pass floats in, so no code is without it."""
+"""The calling convention passes floats in these registers, so all code needs them."""
 
 
 def changed(arch: str, features: Iterable[str], changes: Iterable[str]) -> tuple[str, ...]:
-    """Signed features after changes: "avx2" adds it and what it implies, "-avx2" takes it away.
+    """Applies changes to signed features: "avx2" adds it and what it implies, "-avx2" removes it.
 
-    What implies a feature that is not there is not there. Raises TargetError if that takes away
-    what all code for the architecture has.
+    Removes the features that imply a removed one. Raises TargetError if that removes a base
+    feature of the architecture.
     """
     chosen = {feature[1:]: feature[0] for feature in features}
     for missing in [name for name, sign in chosen.items() if sign == "-"]:
@@ -55,12 +55,12 @@ def changed(arch: str, features: Iterable[str], changes: Iterable[str]) -> tuple
         _remove(chosen, change[1:])
         for base in _BASE[arch]:
             if chosen.get(base) == "-":
-                raise TargetError(f"'+{change}' leaves no '{base}', which all code has for {arch}")
+                raise TargetError(f"'+{change}' removes '{base}', which all code for {arch} needs")
     return tuple(sorted(sign + feature for feature, sign in chosen.items()))
 
 
 def contradiction(features: Iterable[str]) -> tuple[str, str] | None:
-    """A feature that is there and one it implies that is taken away; None if there is none."""
+    """A feature and one that it implies but that is disabled; None if there is none."""
     given = set(features)
     for name in sorted(feature[1:] for feature in given if feature[0] == "+"):
         for other in sorted(_with_implied(name)):

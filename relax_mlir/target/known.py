@@ -1,4 +1,4 @@
-"""Tables of CPUs: those that have a name of ours, and what is known of LLVM's names.
+"""Tables of CPUs: the named targets, and the caches and traits of LLVM's CPUs.
 
 Source: vendors' software optimization guides.
 """
@@ -40,12 +40,12 @@ _CPUS: dict[str, tuple[Caches, str]] = {
 }
 """LLVM's name of a CPU: its caches and its trait."""
 _ARCHITECTURES = {"aarch64": Caches(l1=64 << 10, l1_ways=4)}  # Neoverse N1
-# A hypervisor may hide the name of a CPU whose features tell which it is.
+# A hypervisor may hide the name of a CPU that its features identify.
 _TRAITS_OF_FEATURES = {"+amx-tile": "xeon"}
 
 
 def make_cpu(arch: str, name: str, features: tuple[str, ...], caches: Caches | None = None) -> Cpu:
-    """A CPU by LLVM's name of it and its signed features; other `caches` than those known of it."""
+    """A CPU by LLVM's name and its signed features; `caches` override the known ones."""
     vector_bytes, registers = widest_vectors(arch, features)
     default = _ARCHITECTURES.get(arch, Caches())
     known, *traits = _CPUS.get(name, (default,))

@@ -1,8 +1,8 @@
-"""The text of a target, from which it can be read again whatever was changed about it.
+"""Parses and prints the text of a target; both are inverse for any target.
 
-native                              this machine, every feature it has
-x86-64-v4+avx512vnni+-avx512vl      a level, with a feature more and another one less
-x86-64-v4+vector-bytes=32+l2=524288 with vectors and caches other than those known of it
+native                              this machine, with all its features
+x86-64-v4+avx512vnni+-avx512vl      a level, with one feature added and one removed
+x86-64-v4+vector-bytes=32+l2=524288 a level, with other vectors and caches
 native@cuda:sm_90                   this machine, and a device
 """
 
@@ -31,7 +31,7 @@ _SETTINGS = {
 
 @lru_cache(maxsize=256)
 def read(text: str) -> tuple[Cpu, Device | None]:
-    """The CPU and the device of a target's text; TargetError if it is none."""
+    """Parses a target's text to its CPU and device; TargetError if it is invalid."""
     host, device = split_device(text)
     name, *changes = re.split(r"[+,]", host)
     features = [change for change in changes if "=" not in change]
@@ -40,13 +40,13 @@ def read(text: str) -> tuple[Cpu, Device | None]:
         accepted = ", ".join(["native", *NAMED])
         raise TargetError(
             f"unknown target '{text}'; accepted are {accepted}, each with '+feature' or "
-            "'+-feature' behind it"
+            "'+-feature' appended"
         )
     arch, cpu, given = native() if name == "native" else _named(name)
     made = make_cpu(arch, cpu, changed(arch, given, features))
     if name == "native":
         made = replace(made, caches=native_caches(made.caches))
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for setting, change in zip(settings, (c for c in changes if "=" in c), strict=True):
         key = _SETTINGS.get(setting[1]) if setting else None
         if setting is None or key is None:
@@ -54,12 +54,12 @@ def read(text: str) -> tuple[Cpu, Device | None]:
                 f"unknown setting '{change}' of target '{text}'; settings are "
                 + ", ".join(f"'{known}='" for known in _SETTINGS)
             )
-        found[key] = _value(key, setting[2], text)
-    return _with(made, found), device
+        values[key] = _value(key, setting[2], text)
+    return _with(made, values), device
 
 
 def spelled(name: str, host: Cpu, device: Device | None) -> str:
-    """The text of a target that is like that of `name`, but has another CPU or device."""
+    """The text of the target of `name` with another CPU or device."""
     base = split_device(name)[0].partition("+")[0].partition(",")[0]
     known = set(read(base)[0].features)
     plain = [f.removeprefix("+") for f in host.features if f not in known]
@@ -80,7 +80,7 @@ def _named(name: str) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _value(key: str, text: str, target: str) -> Any:
-    """What a setting is, from its text."""
+    """Parses the value of a setting."""
     parts = [part for part in text.split("/") if part]
     if key == "features":
         return tuple(sorted(part if part[0] == "-" else f"+{part}" for part in parts))
@@ -89,7 +89,7 @@ def _value(key: str, text: str, target: str) -> Any:
     if key in ("arch", "triple", "cpu"):
         return text
     if not text.isdecimal():
-        raise TargetError(f"'{key.replace('_', '-')}={text}' of target '{target}' is no number")
+        raise TargetError(f"'{key.replace('_', '-')}={text}' of target '{target}' is not a number")
     return int(text)
 
 

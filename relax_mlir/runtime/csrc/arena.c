@@ -1,21 +1,21 @@
 /* The memory of a context's temporaries: a stack of chunks, which never move while they are in use.
  *
- * Chunks stay when what lies in them is released; several that are empty become one that is as large
- * as what they ever held at a time. So a call, or a round of a loop, that takes as much as the one
- * before allocates nothing.
+ * Chunks stay allocated when their contents are released; several empty ones are merged into one of
+ * the peak size of all. So a call, or an iteration of a loop, that needs no more memory than the
+ * one before it allocates nothing.
  */
 
 typedef struct Chunk {
   struct Chunk* below;
-  char* data;         /* this header follows the data */
+  char* data;         /* this header is after the data */
   int64_t size, used; /* multiples of ALIGNMENT */
-  int64_t bytes;      /* that were asked for */
+  int64_t bytes;      /* that were requested */
 } Chunk;
 
 typedef struct {
   Chunk* top;
-  int64_t used, most; /* of all chunks: now, and ever */
-  int64_t wanted;     /* the size of the next chunk, at least */
+  int64_t used, peak; /* of all chunks */
+  int64_t wanted;     /* the least size of the next chunk */
 } Arena;
 
 /* Rounds up to a multiple of ALIGNMENT. */
@@ -42,7 +42,7 @@ static Chunk* push_chunk(Arena* arena, int64_t bytes) {
   return arena->top = chunk;
 }
 
-/* A new chunk on top, in place of empty ones that are too small. */
+/* Pushes a new chunk, after it frees empty ones that are too small. */
 __attribute__((cold, noinline)) static Chunk* grow(Arena* arena, int64_t bytes) {
   if (bytes < 0 || bytes > MOST_BYTES) return NULL;
   while (arena->top && !arena->top->used) free_top(arena);
@@ -52,7 +52,7 @@ __attribute__((cold, noinline)) static Chunk* grow(Arena* arena, int64_t bytes) 
   return chunk ? chunk : push_chunk(arena, bytes);
 }
 
-/* Memory until `release`; NULL: there is none. */
+/* Allocates memory until the release; NULL if out of memory. */
 static void* arena_take(Arena* arena, int64_t bytes) {
   Chunk* chunk = arena->top;
   if (!chunk || (uint64_t)bytes > (uint64_t)(chunk->size - chunk->used)) {
@@ -62,17 +62,17 @@ static void* arena_take(Arena* arena, int64_t bytes) {
   char* data = chunk->data + chunk->used;
   chunk->used += aligned(bytes);
   arena->used += aligned(bytes);
-  if (arena->most < arena->used) arena->most = arena->used;
+  if (arena->peak < arena->used) arena->peak = arena->used;
   return data;
 }
 
-/* What to release to: NULL where there is no chunk. */
+/* The current position, for `arena_release`; NULL if there is no chunk. */
 static char* arena_mark(const Arena* arena) {
   return arena->top ? arena->top->data + arena->top->used : NULL;
 }
 
 static int is_in(const Chunk* chunk, const char* mark) {
-  /* A mark at the end is the address of the header behind, so no other chunk has it. */
+  /* A mark at the end is the address of the chunk's own header, so it is in no other chunk. */
   return (uintptr_t)mark - (uintptr_t)chunk->data <= (uintptr_t)chunk->size;
 }
 
@@ -81,17 +81,17 @@ static void shrink(Arena* arena, Chunk* chunk, int64_t used) {
   chunk->used = used;
 }
 
-/* Gives back what was taken since the mark. */
+/* Releases what was allocated since the mark. */
 static void arena_release(Arena* arena, char* mark) {
   Chunk* chunk = arena->top;
   for (; chunk && !is_in(chunk, mark); chunk = chunk->below) shrink(arena, chunk, 0);
   if (chunk) shrink(arena, chunk, mark - chunk->data);
   if (arena->top == chunk || arena->top->below == chunk) return;
   while (arena->top != chunk) free_top(arena);
-  arena->wanted = arena->most - arena->used;
+  arena->wanted = arena->peak - arena->used;
 }
 
-/* Gives back everything. */
+/* Releases everything. */
 static void arena_empty(Arena* arena) {
   Chunk* chunk = arena->top;
   if (!chunk) return;

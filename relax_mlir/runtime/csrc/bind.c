@@ -1,7 +1,7 @@
-/* Entry of a graph function: checks the arguments and gives each symbol its value. */
+/* Entry of a graph function: checks the arguments and binds the symbols. */
 #include <string.h>
 
-/* Where a symbol got its value; arg -1: before, so that nobody here knows. */
+/* The dim that bound a symbol; arg -1: it had a value before. */
 typedef struct {
   int32_t arg, dim;
 } Origin;
@@ -11,7 +11,7 @@ typedef struct {
   const RxFunction* info;
   const DLTensor* args;
   int64_t* symbols; /* -1: no value yet */
-  uint8_t* said;    /* per symbol: the text names its value */
+  uint8_t* printed; /* per symbol: the message has its value */
   Origin* origins;
   int32_t num_unbound;
 } Binding;
@@ -41,7 +41,7 @@ static void say_dtype(RxContext* context, int32_t code, int32_t bits, int32_t la
   if (lanes != 1) say(context, "x%d", lanes);
 }
 
-/* Bytes of a tensor, dims of 0 left out: no stride is longer. -1: too many, or a negative dim. */
+/* Bytes of a tensor, ignoring dims of 0: a bound on all strides. -1: overflow or a negative dim. */
 static int64_t span_bytes(int32_t bits, int32_t ndim, const int64_t* dims) {
   int64_t bytes = (bits + 7) / 8;
   for (int32_t d = 0; d < ndim; d++)
@@ -55,7 +55,8 @@ static int has_elements(const DLTensor* tensor) {
   return 1;
 }
 
-/* The first dim whose stride is not row-major without gaps, or -1. The span fits an int64. */
+/* The first dim whose stride is not that of a contiguous row-major tensor, or -1. The span must fit
+ * an int64. */
 static int32_t gap_dim(const DLTensor* tensor, int64_t* want) {
   int64_t stride = 1;
   if (!tensor->strides || !has_elements(tensor)) return -1;
@@ -72,8 +73,7 @@ static int is_host_memory(int32_t device) {
          device == 13; /* CPU, pinned for CUDA or ROCm, managed */
 }
 
-/* Checks device, dtype and rank; the text goes on after "argument 0 'x': ". Rank -1 is not checked.
- */
+/* Checks device, dtype and rank (-1: not checked); the message continues "argument 0 'x': ". */
 static int32_t check_kind(RxContext* context, const DLTensor* tensor, int32_t code, int32_t bits,
                           int32_t ndim) {
   DLDataType dtype = tensor->dtype;
@@ -102,8 +102,8 @@ static void say_dims(RxContext* context, int32_t ndim, const int64_t* dims) {
   say(context, "]");
 }
 
-/* Checks that no dim is negative, and that strides and bytes fit 63 bits, also where there are no
- * elements: kernels compute them all the same. The text goes on after "argument 0: ". */
+/* Checks that no dim is negative, and that strides and bytes fit 63 bits, even of an empty tensor,
+ * since kernels compute them. The message continues "argument 0: ". */
 static int32_t check_dims(RxContext* context, int32_t bits, int32_t ndim, const int64_t* dims) {
   if (span_bytes(bits, ndim, dims) >= 0) return 0;
   for (int32_t d = 0; d < ndim; d++) {
@@ -116,14 +116,14 @@ static int32_t check_dims(RxContext* context, int32_t bits, int32_t ndim, const 
   return 1;
 }
 
-/* Checks dims, strides and the data pointer; the text goes on after "argument 0 'x': ". */
+/* Checks dims, strides and the data pointer; the message continues "argument 0 'x': ". */
 static int32_t check_layout(RxContext* context, const DLTensor* tensor) {
   int64_t want = 0;
   int32_t bytes = tensor->dtype.bits / 8;
   if (check_dims(context, tensor->dtype.bits, tensor->ndim, tensor->shape)) return 1;
   int32_t gap = gap_dim(tensor, &want);
   if (gap >= 0) {
-    say(context, "stride of dim %d is %lld, but %lld is expected (row-major without gaps)", gap,
+    say(context, "stride of dim %d is %lld, but %lld is expected (contiguous row-major)", gap,
         (long long)tensor->strides[gap], (long long)want);
   } else if (tensor->byte_offset) {
     say(context, "byte_offset is %llu, but 0 is expected (add it to data)",
@@ -138,7 +138,7 @@ static int32_t check_layout(RxContext* context, const DLTensor* tensor) {
   return 1;
 }
 
-/* Checks what needs no symbols; the text goes on after "argument 0 'x': ". */
+/* Checks what does not depend on symbols; the message continues "argument 0 'x': ". */
 static int32_t check_tensor(RxContext* context, const RxArg* arg, const DLTensor* tensor) {
   if (arg->kind != RX_SHAPE)
     return check_kind(context, tensor, arg->code, arg->bits, arg->ndim) ||
@@ -152,7 +152,7 @@ static int32_t check_tensor(RxContext* context, const RxArg* arg, const DLTensor
 
 static int32_t check_argument(RxContext* context, const RxFunction* info, const DLTensor* tensor,
                               int32_t i) {
-  /* Formatting costs more than checking: the text is made on failure only. */
+  /* Formatting costs more than checking: the message is written on failure only. */
   if (!check_tensor(NULL, &info->args[i], tensor)) return 0;
   clear_error(context);
   say_argument(context, info, i);
@@ -160,7 +160,7 @@ static int32_t check_argument(RxContext* context, const RxFunction* info, const 
   return check_tensor(context, &info->args[i], tensor);
 }
 
-/* Number of dims (or values) of an argument that the table describes. */
+/* The count of dims (or values) of an argument that the table describes. */
 static int32_t num_dims(const RxArg* arg) { return arg->ndim < 0 || !arg->dims ? 0 : arg->ndim; }
 
 static const char* dim_word(const RxArg* arg) { return arg->kind == RX_SHAPE ? "value" : "dim"; }
@@ -178,7 +178,7 @@ static void say_dim(const Binding* binding, int32_t i, int32_t d) {
       (long long)actual_dim(binding, i, d));
 }
 
-/* Appends where a symbol got its value, between two texts, if that is known. */
+/* Appends the dim that bound a symbol, between two texts, if it is known. */
 static void say_origin(const Binding* binding, int32_t symbol, const char* before,
                        const char* after) {
   Origin origin = binding->origins[symbol];
@@ -188,13 +188,12 @@ static void say_origin(const Binding* binding, int32_t symbol, const char* befor
   say(binding->context, ", %s %d%s", dim_word(&binding->info->args[origin.arg]), origin.dim, after);
 }
 
-/* Appends "n = 3 from argument 0 'x', dim 0" for each symbol of the program that is not said yet.
- */
+/* Appends "n = 3 from argument 0 'x', dim 0" for each symbol of the program not printed yet. */
 static void say_symbols(const Binding* binding, RxDim dim, const char** separator) {
   for (int64_t at = 0; at < dim.count; at += 2) {
     int64_t symbol = dim.program[at + 1];
-    if (dim.program[at] != RX_SYMBOL || binding->said[symbol]) continue;
-    binding->said[symbol] = 1;
+    if (dim.program[at] != RX_SYMBOL || binding->printed[symbol]) continue;
+    binding->printed[symbol] = 1;
     say(binding->context, "%s%s = %lld", *separator, binding->info->symbols[symbol],
         (long long)binding->symbols[symbol]);
     say_origin(binding, (int32_t)symbol, " ", "");
@@ -208,7 +207,7 @@ static void bind_symbol(Binding* binding, int32_t symbol, int64_t value, int32_t
   binding->num_unbound--;
 }
 
-/* Binds the symbol of a dim that is nothing but this symbol. */
+/* Binds the symbol of a dim that is a plain symbol. */
 static int32_t bind_plain(Binding* binding, int32_t i, int32_t d) {
   RxDim dim = binding->info->args[i].dims[d];
   int64_t value = actual_dim(binding, i, d);
@@ -230,7 +229,7 @@ static void say_dim_and_program(const Binding* binding, int32_t i, int32_t d) {
   say(binding->context, "' ");
 }
 
-/* Binds the symbol without a value in a*s + b by exact division. */
+/* Binds the unbound symbol s of a*s + b by exact division. */
 static int32_t bind_linear(Binding* binding, int32_t i, int32_t d) {
   RxDim dim = binding->info->args[i].dims[d];
   int64_t value = actual_dim(binding, i, d);
@@ -344,7 +343,7 @@ static int32_t for_each_dim(Binding* binding, DimCheck check) {
 }
 
 static int32_t solve(Binding* binding) {
-  /* Plain dims first: their values explain mismatches of compound ones best. */
+  /* Plain symbols first: messages on compound dims then refer to them. */
   if (binding->num_unbound && for_each_dim(binding, bind_plain)) return 1;
   for (int32_t before = -1; binding->num_unbound && binding->num_unbound != before;) {
     before = binding->num_unbound;
@@ -356,7 +355,7 @@ static int32_t solve(Binding* binding) {
   return 0;
 }
 
-static int32_t check_number(RxContext* context, const char* function, const char* what, int32_t got,
+static int32_t check_count(RxContext* context, const char* function, const char* what, int32_t got,
                             int32_t want) {
   if (got == want) return 0;
   clear_error(context);
@@ -367,15 +366,15 @@ static int32_t check_number(RxContext* context, const char* function, const char
 static int bind_quickly(const RxFunction* info, const DLTensor* args, int is_checked,
                         int64_t* symbols);
 
-/* Solves with a text for what is wrong; symbols of a cast may have values. */
+/* Binds and checks, with a message on failure; symbols of a cast may have values. */
 static int32_t bind_slowly(RxContext* context, const RxFunction* info, const DLTensor* args,
                            int64_t* symbols) {
-  int64_t number = info->num_symbols;
-  Origin* origins = rx_scratch_push(number * (int64_t)(sizeof(Origin) + 1));
-  uint8_t* said = (uint8_t*)(origins + number);
-  memset(said, 0, (size_t)number);
-  Binding binding = {context, info, args, symbols, said, origins, 0};
-  for (int64_t s = 0; s < number; s++) {
+  int64_t count = info->num_symbols;
+  Origin* origins = rx_scratch_push(count * (int64_t)(sizeof(Origin) + 1));
+  uint8_t* printed = (uint8_t*)(origins + count);
+  memset(printed, 0, (size_t)count);
+  Binding binding = {context, info, args, symbols, printed, origins, 0};
+  for (int64_t s = 0; s < count; s++) {
     if (!info->is_cast) symbols[s] = -1;
     origins[s].arg = -1;
     binding.num_unbound += symbols[s] < 0;
@@ -385,12 +384,12 @@ static int32_t bind_slowly(RxContext* context, const RxFunction* info, const DLT
   return failed;
 }
 
-/* Notes what later runs of the call may rely on. */
-static void keep(RxCall* call, const RxFunction* info, const int64_t* symbols) {
-  call->known = info->num_symbols <= RX_KEPT_SYMBOLS ? RX_SYMBOLS_KEPT : RX_ARGUMENTS_FIT;
+/* Records what later runs of the call may rely on. */
+static void remember(RxCall* call, const RxFunction* info, const int64_t* symbols) {
+  call->known = info->num_symbols <= RX_MAX_KNOWN_SYMBOLS ? RX_SYMBOLS_KNOWN : RX_ARGUMENTS_FIT;
   for (int64_t i = 0; i < info->num_open; i++) /* the values of a shape may change in place */
     if (info->args[info->open[i]].kind == RX_SHAPE) call->known = RX_ARGUMENTS_FIT;
-  if (call->known == RX_SYMBOLS_KEPT)
+  if (call->known == RX_SYMBOLS_KNOWN)
     for (int32_t s = 0; s < info->num_symbols; s++) call->symbols[s] = symbols[s];
 }
 
@@ -401,20 +400,20 @@ int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args
   int32_t known = call ? call->known : RX_NOTHING;
   clear_error(context);
   arena_empty(&context->arena);
-  if (known == RX_SYMBOLS_KEPT) {
+  if (known == RX_SYMBOLS_KNOWN) {
     for (int32_t s = 0; s < info->num_symbols; s++) symbols[s] = call->symbols[s];
     return 0;
   }
   if (known == RX_NOTHING) {
-    if (info->uses_tiles && ask_for_tiles(context)) return 1;
-    if (check_number(context, info->name, "argument", num_args, info->num_args)) return 1;
-    if (check_number(context, info->name, "result", num_results, info->num_results)) return 1;
+    if (info->uses_tiles && request_tiles(context)) return 1;
+    if (check_count(context, info->name, "argument", num_args, info->num_args)) return 1;
+    if (check_count(context, info->name, "result", num_results, info->num_results)) return 1;
     for (int32_t i = 0; i < num_args; i++)
       if (check_argument(context, info, &args[i], i)) return 1;
   }
   if (!bind_quickly(info, args, known != RX_NOTHING, symbols) &&
       bind_slowly(context, info, args, symbols))
     return 1;
-  if (call && known == RX_NOTHING) keep(call, info, symbols);
+  if (call && known == RX_NOTHING) remember(call, info, symbols);
   return 0;
 }

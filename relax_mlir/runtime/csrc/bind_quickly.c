@@ -1,6 +1,6 @@
-/* Symbols and checks of arguments in one pass, which notes nothing for messages. */
+/* The fast path of `rx_bind`: binds and checks in one pass, without messages. */
 
-/* Binds or compares a dim that is a number or a symbol; 0 if it differs. */
+/* Binds or compares a dim that is a constant or a symbol; 0 if it differs. */
 static int accept_simple(RxDim dim, int64_t actual, int64_t* symbols) {
   int64_t operand = dim.program[1];
   if (dim.program[0] == RX_CONST) return actual == operand;
@@ -8,7 +8,7 @@ static int accept_simple(RxDim dim, int64_t actual, int64_t* symbols) {
   return actual >= 0 && symbols[operand] == actual;
 }
 
-/* Numbers and symbols first; `is_compound` asks for the others. */
+/* Binds and checks constant and plain dims, or, if `is_compound`, the others. */
 static int accept_dims(const RxFunction* info, const DLTensor* args, int64_t i, int is_compound,
                        int64_t* symbols) {
   const RxArg* arg = &info->args[i];
@@ -32,12 +32,12 @@ static int accept_facts(const RxFunction* info, const int64_t* symbols) {
   return 1;
 }
 
-/* Gives symbols that have none their values, and checks dims and facts; only of the arguments that
- * mention symbols if `is_checked`. 0: something is wrong, or not so simple. */
+/* Binds unbound symbols, and checks dims and facts; if `is_checked`, only of the arguments that
+ * mention symbols. 0: a check failed, or a symbol needs solving. */
 static int accept(const RxFunction* info, const DLTensor* args, int is_checked, int64_t* symbols) {
-  int64_t number = is_checked ? info->num_open : info->num_args;
+  int64_t count = is_checked ? info->num_open : info->num_args;
   for (int is_compound = 0; is_compound < 2; is_compound++)
-    for (int64_t i = 0; i < number; i++)
+    for (int64_t i = 0; i < count; i++)
       if (!accept_dims(info, args, is_checked ? info->open[i] : i, is_compound, symbols)) return 0;
   return accept_facts(info, symbols);
 }

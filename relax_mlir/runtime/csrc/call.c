@@ -1,4 +1,4 @@
-/* Calls of graph functions: what fails on the way becomes an error of the call. */
+/* Calls of graph functions: any failure becomes an error of the call. */
 
 typedef struct {
   const RxCall* call;
@@ -17,19 +17,19 @@ static int32_t run_call(Thread* thread, RxContext* context, RxCall* call, RxFres
   Running running = {call, context, 0};
   context->call = call;
   context->fresh = fresh;
-  int64_t lack = attempt(thread, run_entry, &running);
+  int64_t missing = attempt(thread, run_entry, &running);
   context->fresh = NULL;
-  if (lack) {
-    say_lack(context);
-    say(context, "a kernel needs %lld bytes of scratch memory", (long long)lack);
+  if (missing) {
+    say_out_of_memory(context);
+    say(context, "a kernel needs %lld bytes of scratch memory", (long long)missing);
   }
-  if (!lack && !running.failed) return RX_OK;
-  return context->lacks_memory ? RX_OUT_OF_MEMORY : RX_ERROR;
+  if (!missing && !running.failed) return RX_OK;
+  return context->is_out_of_memory ? RX_OUT_OF_MEMORY : RX_ERROR;
 }
 
-/* Makes the call, whose lock the thread has, on `threads` threads. */
+/* Makes the call, whose lock the thread holds, on `threads` threads. */
 static int32_t call_on(Thread* thread, RxCall* call, int32_t threads, RxFresh* const* fresh) {
-  RxContext* context = take_context(call->context);
+  RxContext* context = acquire_context(call->context);
   if (!context) {
     static const char text[] = "out of memory: a context of the call";
     memcpy(thread->error, text, sizeof text);
@@ -41,7 +41,7 @@ static int32_t call_on(Thread* thread, RxCall* call, int32_t threads, RxFresh* c
   int32_t status = run_call(thread, context, call, fresh);
   thread->threads = outer;
   if (status) memcpy(thread->error, context->error, ERROR_SIZE);
-  give_context(context);
+  release_context(context);
   return status;
 }
 
@@ -54,23 +54,23 @@ int32_t rx_call_on(RxCall* call, int32_t threads, RxFresh* const* fresh) {
   if (threads <= 0) threads = rx_get_threads();
   if (threads < 1) {
     snprintf(thread->error, ERROR_SIZE,
-             "RELAX_NUM_THREADS is '%s'; expects a number of threads, 1 or more",
+             "RELAX_NUM_THREADS is '%s'; expects a thread count of 1 or more",
              getenv("RELAX_NUM_THREADS"));
     return RX_ERROR;
   }
-  if (take_lock(&call->lock)) call->known = RX_NOTHING;
+  if (acquire_lock(&call->lock)) call->known = RX_NOTHING;
   int32_t status = call_on(thread, call, at_most_all(threads), fresh);
-  give_lock(&call->lock);
+  release_lock(&call->lock);
   return status;
 }
 
 int32_t rx_call(RxCall* call) { return rx_call_on(call, 0, NULL); }
 
 void rx_exchange_argument(RxCall* call, int32_t index, DLTensor* tensor) {
-  take_lock(&call->lock);
+  acquire_lock(&call->lock);
   DLTensor* argument = &call->args[index];
   DLTensor before = *argument, after = *tensor;
-  /* A child that is forked meanwhile finds a rank that is refused. */
+  /* A child that is forked in between sees a rank that is refused. */
   argument->ndim = after.ndim = -1;
   atomic_thread_fence(memory_order_seq_cst);
   *argument = after;
@@ -78,5 +78,5 @@ void rx_exchange_argument(RxCall* call, int32_t index, DLTensor* tensor) {
   argument->ndim = tensor->ndim;
   *tensor = before;
   call->known = RX_NOTHING;
-  give_lock(&call->lock);
+  release_lock(&call->lock);
 }

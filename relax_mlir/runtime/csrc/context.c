@@ -1,16 +1,15 @@
-/* Contexts: the arena and the error text of one call, and the contexts beside it for calls that
- * overlap. */
+/* Contexts: the arena and the error message of a call; a list of them serves calls that overlap. */
 #include <stdarg.h>
 #include <stdio.h>
 
 struct RxContext {
   Arena arena;
-  RxCall* call;            /* until rx_bind; NULL: called by itself */
-  RxFresh* const* fresh;   /* where rx_call wants new results; NULL: in their descriptors */
-  int32_t lacks_memory;    /* the error is that there was none */
-  int32_t threads;         /* of calls; 0: what rx_set_threads says */
-  _Atomic int32_t is_busy; /* a call has it */
-  RxContext* _Atomic next; /* made for calls that overlapped with one of this context */
+  RxCall* call;              /* until rx_bind; NULL: called without rx_call */
+  RxFresh* const* fresh;     /* of rx_call_on; NULL: new results are put into their descriptors */
+  int32_t is_out_of_memory;  /* the cause of the error */
+  int32_t threads;           /* of calls; 0: those of rx_set_threads */
+  _Atomic int32_t is_busy;   /* a call uses it */
+  RxContext* _Atomic next;   /* for calls that overlap with one of this context */
   int32_t error_length;
   char error[ERROR_SIZE];
 };
@@ -37,9 +36,9 @@ void rx_destroy(RxContext* context) {
   if (atomic_fetch_sub(&RX_PROCESS.num_contexts, 1) == 1) free_own_thread();
 }
 
-/* A context for a call: this one, or one beside it that no other call has; NULL: no memory. What a
- * call had that a fork left behind stays busy. */
-static RxContext* take_context(RxContext* first) {
+/* A context for a call: the first of the list that is not busy, or a new one; NULL: out of memory.
+ * The context of a call that a fork interrupted stays busy. */
+static RxContext* acquire_context(RxContext* first) {
   for (RxContext* context = first; context; context = atomic_load(&context->next))
     if (!atomic_load_explicit(&context->is_busy, memory_order_relaxed) &&
         !atomic_exchange_explicit(&context->is_busy, 1, memory_order_acquire))
@@ -53,7 +52,7 @@ static RxContext* take_context(RxContext* first) {
   return context;
 }
 
-static void give_context(RxContext* context) {
+static void release_context(RxContext* context) {
   atomic_store_explicit(&context->is_busy, 0, memory_order_release);
 }
 
@@ -68,11 +67,11 @@ void rx_set_context_threads(RxContext* context, int32_t threads) {
 }
 
 static void clear_error(RxContext* context) {
-  context->lacks_memory = 0;
+  context->is_out_of_memory = 0;
   context->error[context->error_length = 0] = 0;
 }
 
-/* Appends to the error text, if there is one; what does not fit is cut off. */
+/* Appends to the error message, unless `context` is NULL; truncates it if it is too long. */
 __attribute__((format(printf, 2, 3))) static void say(RxContext* context, const char* format, ...) {
   va_list values;
   if (!context) return;
@@ -83,10 +82,10 @@ __attribute__((format(printf, 2, 3))) static void say(RxContext* context, const 
   context->error_length += length < room ? length : room - 1;
 }
 
-/* Begins the error text of what could not be allocated. */
-static void say_lack(RxContext* context) {
+/* Begins the error message of a failed allocation. */
+static void say_out_of_memory(RxContext* context) {
   clear_error(context);
-  context->lacks_memory = 1;
+  context->is_out_of_memory = 1;
   say(context, "out of memory: ");
 }
 
@@ -99,7 +98,7 @@ int32_t rx_fail(RxContext* context, const char* message) {
 void* rx_arena(RxContext* context, int64_t bytes) {
   void* data = arena_take(&context->arena, bytes);
   if (data) return data;
-  say_lack(context);
+  say_out_of_memory(context);
   say(context, "the function needs %lld bytes for temporaries", (long long)bytes);
   return NULL;
 }

@@ -1,12 +1,12 @@
 /* Symbolic dims: evaluation, solving and printing of postfix programs.
  *
- * Symbols and dims are integers of [0, 2^63). What is computed from them is exact, in 128 bits, so
- * that nothing is compared modulo 2^64; what does not fit those is a fault.
+ * Symbols and dims are integers of [0, 2^63). Expressions are computed exactly, in 128 bits, so
+ * that no comparison is modulo 2^64; a value that does not fit is a fault.
  */
 
 typedef __int128 Wide;
 
-/* A value a*s + b, where s is the only symbol without a value; `fault` says why there is none. */
+/* A value a*s + b, where s is the only unbound symbol; `fault` is the reason if it has none. */
 typedef struct {
   Wide a, b;
   const char* fault;
@@ -19,7 +19,7 @@ static const char malformed[] = "is malformed";
 
 static int fits_int64(Wide value) { return value == (int64_t)value; }
 
-/* Long division: the C library has none of 128 bits. x >= 0, y > 0. */
+/* Long division, since the C library has no 128-bit one. x >= 0, y > 0. */
 static Wide divide_wide(Wide x, Wide y) {
   if (fits_int64(x) && fits_int64(y)) return (int64_t)x / (int64_t)y;
   unsigned __int128 rest = 0, quotient = 0;
@@ -102,15 +102,15 @@ static Linear evaluate_back(const int64_t* symbols, const int64_t* program, int6
   return combine(opcode, x, y);
 }
 
-/* The value of a dim under `symbols`, of which those below 0 have no value; *unbound is the one of
- * these that it mentions, or -1. */
+/* The value of a dim under `symbols`, where negative values are unbound symbols; *unbound is the
+ * one that the dim mentions, or -1. */
 static Linear evaluate(const int64_t* symbols, RxDim dim, int32_t* unbound) {
   int64_t end = dim.count;
   *unbound = -1;
   return evaluate_back(symbols, dim.program, &end, unbound);
 }
 
-/* The same where every symbol needs a value. */
+/* The same, but every symbol must be bound. */
 static Linear evaluate_known(const int64_t* symbols, RxDim dim) {
   int32_t unbound;
   Linear value = evaluate(symbols, dim, &unbound);
@@ -127,7 +127,7 @@ static int64_t start_of(const int64_t* program, int64_t end) {
   return start_of(program, start_of(program, end - 2));
 }
 
-/* The C library has no format for 128 bits. */
+/* Prints 128 bits, for which the C library has no format. */
 static void say_wide(RxContext* context, Wide value) {
   char digits[48];
   int at = sizeof digits - 1;
@@ -178,7 +178,7 @@ static void print_back(RxContext* context, const char* const* names, const int64
   int own = opcode == RX_ADD || opcode == RX_SUB ? 1 : 2;
   int joins = opcode == RX_ADD || (opcode == RX_MUL && program[end - 4] == RX_MUL);
   int left_joins = opcode != RX_MUL || program[middle - 2] == RX_MUL;
-  /* A term that begins with a negative number is subtracted. */
+  /* A term with a negative leading constant is subtracted. */
   int subtracts = opcode == RX_ADD && program[middle] == RX_CONST && program[middle + 1] < 0 &&
                   (end - 2 == middle + 2 || program[end - 4] == RX_MUL);
   if (own < level) say(context, "(");

@@ -29,7 +29,7 @@ static uint16_t float_bits_to_half(uint32_t bits) {
   uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
   if (size > 0x7f800000) return (uint16_t)(sign | 0x7e00 | (size >> 13 & 1023));
   if (size >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
-  /* Below the least normal number: 0.5 has the unit of f16's subnormals as its last place. */
+  /* Subnormal: the ulp of 0.5f is that of f16's subnormals. */
   if (size < 0x38800000)
     return (uint16_t)(sign | (float_bits(bits_float(size) + 0.5f) - 0x3f000000));
   return (uint16_t)(sign | (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13);
@@ -49,7 +49,7 @@ static uint32_t double_to_odd_float_bits(double x) {
   return away ? bits - 1 : bits + 1;
 }
 
-/* Halves travel in floating-point registers where the target has the types. */
+/* These types are passed in floating-point registers where the target supports them. */
 typedef _Float16 Half;
 typedef __bf16 BFloat;
 

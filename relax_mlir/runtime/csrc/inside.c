@@ -1,4 +1,4 @@
-/* What host code checks inside of a function: casts, facts, and sizes that have to fit 64 bits. */
+/* Checks of host code within a function: casts, facts, and sizes that must fit 64 bits. */
 
 int32_t rx_match_cast(RxContext* context, const RxFunction* info, int64_t* dims, int64_t* symbols) {
   DLTensor tensor = {.ndim = info->args[0].ndim, .shape = dims};
@@ -20,11 +20,10 @@ int32_t rx_require(RxContext* context, const RxFunction* info, const int64_t* sy
   return 1;
 }
 
-/* Whether 64 bits hold the value of an expression. */
+/* Whether the value of an expression fits 64 bits. */
 static int fits(Linear value) { return !value.fault && fits_int64(value.b); }
 
-/* The first part of an expression, in the order of computation, that 64 bits do not hold, or else the
- * whole of it. */
+/* The first subexpression, in evaluation order, that does not fit 64 bits, or else the whole. */
 static RxDim misfit(RxDim dim, const int64_t* symbols) {
   RxDim part = {2, dim.program};
   while (part.count < dim.count && fits(evaluate_known(symbols, part))) part.count += 2;
@@ -41,7 +40,7 @@ static void say_size(RxContext* context, const RxSizes* info, RxDim size, int32_
                      const int64_t* symbols) {
   Linear value = evaluate_known(symbols, size);
   const char* separator = " (";
-  kind == RX_BYTES ? say_lack(context) : clear_error(context);
+  kind == RX_BYTES ? say_out_of_memory(context) : clear_error(context);
   say(context, "'%s' needs %s'", info->name, kind == RX_DIMENSION ? "a dim of " : "");
   print_dim(context, info->symbols, size);
   say(context, "'%s, which %s", kind == RX_BYTES ? " bytes" : "", value.fault ? value.fault : "is ");
@@ -54,7 +53,7 @@ static void say_size(RxContext* context, const RxSizes* info, RxDim size, int32_
   say(context, separator[0] == ',' ? ")%s" : "%s", value.fault ? "" : if_beyond(value.b));
 }
 
-/* Whether an expression has to be refused. */
+/* Whether an expression must be refused. */
 static int is_wrong(const RxSize* size, const int64_t* symbols) {
   RxDim part = misfit(size->size, symbols);
   Linear value = evaluate_known(symbols, part);
@@ -62,7 +61,7 @@ static int is_wrong(const RxSize* size, const int64_t* symbols) {
 }
 
 void rx_refuse_sizes(RxContext* context, const RxSizes* info, const int64_t* symbols) {
-  /* Bytes first: that there is no memory says more than that a number is too large. */
+  /* Bytes first: "out of memory" is more useful than an overflow. */
   for (int32_t kind = RX_BYTES; kind >= RX_INTEGER; kind--) {
     for (int32_t i = 0; i < info->num_sizes; i++) {
       const RxSize* size = &info->sizes[i];

@@ -1,4 +1,4 @@
-/* Copies between memrefs with gaps, which MLIR lowers to a call. */
+/* Copies between strided memrefs, which MLIR lowers to a call. */
 
 typedef struct {
   int64_t rank;

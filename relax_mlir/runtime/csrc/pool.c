@@ -1,17 +1,16 @@
 /* The thread pool: workers spin briefly for the next region, then sleep on a futex.
  *
- * A process has one pool, of which several regions may have workers at the same time: a caller
- * claims those that are free, in a word of bits. Each worker owns one word of its state. The caller
- * posts its region to the workers it claimed, works itself, and at the end takes back what a worker
- * has not begun: a sleeping or preempted worker never holds up a region.
+ * A process has one pool, whose workers several regions may use at the same time: a caller claims
+ * free workers in a bit mask. Each worker has a state word. The caller posts its region to the
+ * workers it claimed, works itself, and at the end withdraws posts that no worker has started: a
+ * sleeping or preempted worker never delays a region.
  *
  *     IDLE --caller--> POSTED --worker--> RUNNING --worker--> IDLE
- *     ASLEEP --caller--> POSTED (and a wake-up)      POSTED --caller--> IDLE (taken back)
+ *     ASLEEP --caller--> POSTED (and a wake-up)      POSTED --caller--> IDLE (withdrawn)
  *     IDLE --worker, after spinning--> ASLEEP
  *
- * Cores may share no cache: then a line that one wrote and the other reads takes 0.2 us. What a
- * worker needs to begin is in the line of its state, and the caller does not wait for any before it
- * works.
+ * If cores share no cache, the transfer of a line from one to another takes 0.2 us. All that a
+ * worker needs to start is in the line of its state, and the caller waits for none before it works.
  */
 #include <sched.h>
 #include <signal.h>
@@ -22,8 +21,8 @@ enum { IDLE, POSTED, RUNNING, ASLEEP };
 
 typedef struct Region Region;
 
-/* One thread's part of a region: iterations that lie side by side, and probably what they read does
- * too. Machines fetch pairs of lines. */
+/* One thread's part of a region: consecutive iterations, which probably read adjacent memory.
+ * Aligned to two lines, since machines prefetch pairs. */
 typedef struct {
   _Alignas(2 * ALIGNMENT) _Atomic uint32_t state; /* of the worker */
   _Atomic int32_t caller_cpu;                     /* when it woke the worker */
@@ -31,7 +30,7 @@ typedef struct {
   RxTask task;
   void* data;
   int64_t chunk;
-  _Atomic int64_t next; /* first iteration that nobody took */
+  _Atomic int64_t next; /* first iteration that no thread took */
   int64_t end;
   int32_t index; /* in the region */
 } Share;
@@ -40,7 +39,7 @@ typedef struct {
 struct Region {
   Share own; /* the caller's */
   int32_t num_shares;
-  _Atomic int64_t lack; /* bytes of scratch memory that a thread did not get; 0: none */
+  _Atomic int64_t missing; /* bytes of scratch memory that a thread could not allocate; 0: none */
   Share* shares[MAX_THREADS];
 };
 
@@ -52,7 +51,7 @@ struct Pool {
   Share workers[MAX_THREADS];
 };
 
-static _Atomic int32_t num_threads; /* 0: not decided yet */
+static _Atomic int32_t num_threads; /* 0: not set yet */
 
 static void relax_cpu(void) {
 #if defined(__x86_64__)
@@ -66,7 +65,7 @@ static int32_t at_most_all(int64_t threads) {
   return threads < MAX_THREADS ? (int32_t)threads : MAX_THREADS;
 }
 
-/* Those of the first thread; others may be bound to some. Nonzero if the system does not tell. */
+/* The CPUs of the main thread; other threads may be bound to fewer. Nonzero on failure. */
 static int get_cpus(cpu_set_t* cpus) { return sched_getaffinity(getpid(), sizeof *cpus, cpus); }
 
 static int32_t count_cpus(void) {
@@ -74,7 +73,7 @@ static int32_t count_cpus(void) {
   return get_cpus(&cpus) ? 1 : at_most_all(CPU_COUNT(&cpus));
 }
 
-/* 0 where the environment asks for no number of threads. */
+/* 0 if the environment variable is not a valid thread count. */
 static int32_t default_threads(void) {
   const char* text = getenv("RELAX_NUM_THREADS");
   if (!text || !*text) return count_cpus();
@@ -107,7 +106,7 @@ static void work_on(Share* share) {
   }
 }
 
-/* Works on the share of the thread's own, in order, then helps with the others. */
+/* Works on the thread's own share, in order, then helps with the others. */
 static void work(void* data) {
   Share* own = data;
   work_on(own);
@@ -118,12 +117,12 @@ static void work(void* data) {
 
 static void take_part(Share* own) {
   Thread* thread = own_thread();
-  int64_t lack = thread ? attempt(thread, work, own) : (int64_t)sizeof *thread;
-  if (lack) atomic_store(&own->region->lack, lack);
+  int64_t missing = thread ? attempt(thread, work, own) : (int64_t)sizeof *thread;
+  if (missing) atomic_store(&own->region->missing, missing);
 }
 
-/* Leaves the core of the caller, where the system may have woken this thread, for tens of
- * milliseconds maybe, though another core is idle. */
+/* Migrates away from the caller's core, where the system may have woken this thread, and might
+ * leave it for tens of milliseconds although another core is idle. */
 static void leave_caller(Share* share) {
   cpu_set_t allowed, others;
   int cpu = sched_getcpu();
@@ -135,7 +134,7 @@ static void leave_caller(Share* share) {
     sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
-/* Waits until the state is not IDLE; returns what it is. */
+/* Waits until the state is not IDLE; returns it. */
 static uint32_t await_post(Share* share) {
   _Atomic uint32_t* state = &share->state;
   for (int spin = 1; spin <= SPIN; spin++) {
@@ -157,7 +156,7 @@ static void* run_worker(void* argument) {
   Thread* thread = own_thread();
   cpu_set_t cpus;
   if (thread) thread->in_region = 1; /* always */
-  if (!get_cpus(&cpus)) sched_setaffinity(0, sizeof cpus, &cpus); /* not as its first caller is */
+  if (!get_cpus(&cpus)) sched_setaffinity(0, sizeof cpus, &cpus); /* not its caller's affinity */
   for (;;) {
     uint32_t seen = await_post(share);
     if (seen != POSTED || !atomic_compare_exchange_strong(&share->state, &seen, RUNNING)) continue;
@@ -166,7 +165,7 @@ static void* run_worker(void* argument) {
   }
 }
 
-/* The pool; NULL: no memory. */
+/* The pool; NULL: out of memory. */
 static Pool* get_pool(void) {
   Pool* pool = atomic_load_explicit(&RX_PROCESS.pool, memory_order_acquire);
   if (pool) return pool;
@@ -187,14 +186,14 @@ static void forget_workers(void) {
   atomic_store(&pool->is_growing, 0);
 }
 
-/* Adds up to `wanted` workers that are free to the region. */
+/* Adds up to `wanted` free workers to the region. */
 static void claim_workers(Pool* pool, Region* region, int32_t wanted) {
   for (int word = 0; word < WORDS && wanted > 0; word++) {
     uint64_t seen = atomic_load_explicit(&pool->unclaimed[word], memory_order_relaxed), rest, taken;
     int32_t count;
     do {
       for (count = 0, rest = seen; rest && count < wanted; count++) rest &= rest - 1;
-      taken = seen ^ rest; /* the lowest bits, so that the same workers are taken again */
+      taken = seen ^ rest; /* the lowest bits, so that the same workers are reused */
     } while (taken && !atomic_compare_exchange_weak_explicit(&pool->unclaimed[word], &seen, rest,
                                                              memory_order_acquire,
                                                              memory_order_relaxed));
@@ -215,8 +214,8 @@ static void release_workers(Pool* pool, const Region* region) {
       atomic_fetch_or_explicit(&pool->unclaimed[word], taken[word], memory_order_release);
 }
 
-/* Starts workers for a region that got fewer than `wanted`: as many as there are CPUs, the caller's
- * left out, or as one region wants. */
+/* Starts workers for a region that got fewer than `wanted`. The pool grows up to one worker less
+ * than there are CPUs, or to `wanted`. */
 static void start_workers(Pool* pool, Region* region, int32_t wanted) {
   int32_t most = wanted >= pool->num_cpus ? wanted : pool->num_cpus - 1;
   sigset_t all, old;
@@ -238,8 +237,8 @@ static void start_workers(Pool* pool, Region* region, int32_t wanted) {
   atomic_store(&pool->is_growing, 0);
 }
 
-/* Without waiting for the line, which the worker has; what goes wrong for one that falls asleep at
- * this moment, `join` mends. */
+/* Posts without waiting for the line, which the worker has; `join` handles a worker that falls
+ * asleep at this moment. */
 static void post(Share* share) {
   uint32_t seen = atomic_load_explicit(&share->state, memory_order_relaxed);
   if (seen == ASLEEP)
@@ -248,11 +247,11 @@ static void post(Share* share) {
   if (seen == ASLEEP) futex(&share->state, FUTEX_WAKE_PRIVATE, 1);
 }
 
-/* Takes back a post that the worker has not begun, or waits for its end. */
+/* Withdraws a post that the worker has not started, or waits for its end. */
 static void join(Share* share) {
   uint32_t seen = atomic_load_explicit(&share->state, memory_order_acquire);
   if (seen == POSTED && atomic_compare_exchange_strong(&share->state, &seen, IDLE)) {
-    futex(&share->state, FUTEX_WAKE_PRIVATE, 1); /* maybe it slept before it saw the post */
+    futex(&share->state, FUTEX_WAKE_PRIVATE, 1); /* it may have slept before it saw the post */
     return;
   }
   for (int spin = 1; atomic_load_explicit(&share->state, memory_order_acquire) == RUNNING; spin++) {
@@ -263,7 +262,7 @@ static void join(Share* share) {
   }
 }
 
-/* A share for each thread, taken in chunks: a thread that is held up leaves some to others. */
+/* A share for each thread, taken in chunks: other threads take chunks of a delayed one. */
 static void divide(Region* region, RxTask task, void* data, int64_t count, int64_t grain) {
   int32_t threads = region->num_shares;
   int64_t size = count / threads, rest = count % threads, begin = 0;
@@ -281,7 +280,7 @@ static void divide(Region* region, RxTask task, void* data, int64_t count, int64
   }
 }
 
-/* Threads that may help with a loop of so many grains. */
+/* The count of threads that may help with a loop of `grains` grains. */
 static int32_t helpers_for(const Thread* thread, int64_t grains) {
   if (!thread || thread->in_region) return 0;
   int32_t threads = thread->threads ? thread->threads : rx_get_threads();
@@ -292,7 +291,7 @@ static int32_t helpers_for(const Thread* thread, int64_t grains) {
 static void run_region(Thread* thread, Region* region, RxTask task, void* data, int64_t count,
                        int64_t grain) {
   region->shares[0] = &region->own;
-  region->lack = 0;
+  region->missing = 0;
   divide(region, task, data, count, grain);
   thread->in_region = 1;
   for (int32_t i = 1; i < region->num_shares; i++) post(region->shares[i]);
@@ -316,5 +315,5 @@ void rx_parallel_for(RxTask task, void* data, int64_t count, int64_t grain) {
   run_region(thread, &region, task, data, count, grain);
   release_workers(pool, &region);
   tally(RX_PARALLEL_REGIONS, 1);
-  if (region.lack) escape(thread, region.lack);
+  if (region.missing) escape(thread, region.missing);
 }

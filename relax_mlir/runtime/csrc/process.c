@@ -1,9 +1,9 @@
-/* What all modules of a process share: the pool of threads, and the state of each thread.
+/* The state that all modules of a process share: the thread pool, and the state of each thread.
  *
- * Every module has this variable, exported with the binding STB_GNU_UNIQUE: the loader takes the
- * one of the module that came first for all of them, also for those that see nothing else of each
- * other, and never unloads that module. So its functions are what the pool's threads run, and what
- * frees the state of a thread that ends. The variable's name says how what it leads to is laid out.
+ * Every module exports this variable with the binding STB_GNU_UNIQUE: the loader binds all of them
+ * to that of the module that was loaded first, whatever their scopes, and never unloads that
+ * module. So its functions are the ones that the pool's threads run, and that free the state of a
+ * thread that ends. The variable's name identifies the layout of the shared data.
  */
 #include <linux/futex.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #ifndef RX_PROCESS
-#define RX_PROCESS rx_process /* build.py gives it a name by the sources that share it */
+#define RX_PROCESS rx_process /* build.py derives the name from the sources that share it */
 #endif
 
 typedef struct Pool Pool;
@@ -19,11 +19,11 @@ typedef struct Pool Pool;
 typedef struct {
   void* (*run_worker)(void* share);
   void (*free_thread)(void* thread);
-  pthread_key_t key; /* of each thread's `Thread`; not TLS, which shared objects can run out of */
+  pthread_key_t key; /* of each thread's `Thread`; static TLS space can run out */
   int32_t has_key;
-  uint32_t generation; /* 1, and one more in each child that is forked */
+  uint32_t generation; /* 1, incremented in each forked child */
   _Atomic int64_t num_contexts;
-  Pool* _Atomic pool; /* NULL until a loop wants one */
+  Pool* _Atomic pool; /* NULL until a loop needs one */
 } Process;
 
 static void* run_worker(void* share);
@@ -33,13 +33,13 @@ static void forget_workers(void);
 extern RX_API Process RX_PROCESS;
 Process RX_PROCESS = {.run_worker = run_worker, .free_thread = free_thread, .generation = 1};
 
-/* In the child, which has none of its parent's threads but the one that forked. */
+/* In the child, which has only the thread that forked. */
 static void after_fork(void) {
   RX_PROCESS.generation++;
   forget_workers();
 }
 
-/* `pthread_atfork` is no function of the shared C library, but this is. */
+/* `pthread_atfork` is not in the shared C library, but this is. */
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void*);
 
 static void start_process(void) {
@@ -48,24 +48,24 @@ static void start_process(void) {
   __register_atfork(NULL, NULL, after_fork, NULL);
 }
 
-/* When the module is loaded: what a constructor is, but for LLVM's default of another section. */
+/* A constructor; the attribute of that name would use another section. */
 __attribute__((used, section(".init_array"))) static void (*const at_load)(void) = start_process;
 
 static void futex(void* word, int operation, uint32_t value) {
   syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
 }
 
-/* Takes a lock: 0 while it is free, else twice the generation of its holder, plus 1 if threads
- * wait. Nonzero if its holder was left behind by a fork, so that what it guards may be half
- * written. */
-static int take_lock(uint32_t* lock) {
+/* Acquires a lock: 0 while it is free, else twice the generation of its owner, plus 1 if threads
+ * wait. Nonzero if its owner does not exist in this forked child, so that the guarded data may be
+ * partly written. */
+static int acquire_lock(uint32_t* lock) {
   uint32_t own = 2 * RX_PROCESS.generation, seen = 0;
   while (!__atomic_compare_exchange_n(lock, &seen, own, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-    uint32_t held = seen, waited = seen | 1;
-    if (held / 2 != RX_PROCESS.generation) {
-      if (__atomic_compare_exchange_n(lock, &held, own, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    uint32_t owned = seen, waited = seen | 1;
+    if (owned / 2 != RX_PROCESS.generation) {
+      if (__atomic_compare_exchange_n(lock, &owned, own, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return 1;
-    } else if (held == waited || __atomic_compare_exchange_n(lock, &held, waited, 0,
+    } else if (owned == waited || __atomic_compare_exchange_n(lock, &owned, waited, 0,
                                                              __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
       futex(lock, FUTEX_WAIT_PRIVATE, waited);
       own |= 1; /* others may wait too */
@@ -75,6 +75,6 @@ static int take_lock(uint32_t* lock) {
   return 0;
 }
 
-static void give_lock(uint32_t* lock) {
+static void release_lock(uint32_t* lock) {
   if (__atomic_exchange_n(lock, 0, __ATOMIC_RELEASE) & 1) futex(lock, FUTEX_WAKE_PRIVATE, 1);
 }

@@ -1,4 +1,4 @@
-/* Spans of time of the kernels of host functions, recorded on request. */
+/* Time spans of the kernels of host functions, recorded on request. */
 #include <time.h>
 
 static uint32_t spans_lock;
@@ -17,30 +17,30 @@ int32_t rx_profile(int64_t capacity) {
   int is_possible = capacity < MOST_BYTES / (int64_t)sizeof *spans;
   RxSpan* fresh = NULL;
   if (capacity > 0 && is_possible) fresh = malloc((size_t)capacity * sizeof *spans);
-  take_lock(&spans_lock);
+  acquire_lock(&spans_lock);
   RxSpan* before = spans;
   num_spans = num_calls = span_capacity = 0;
   spans = fresh;
   span_capacity = fresh ? capacity : 0;
-  give_lock(&spans_lock);
+  release_lock(&spans_lock);
   free(before);
   return capacity > 0 && !fresh;
 }
 
 int64_t rx_spans(RxSpan* copies, int64_t capacity) {
-  take_lock(&spans_lock);
-  int64_t number = num_spans;
-  if (number < capacity) capacity = number;
+  acquire_lock(&spans_lock);
+  int64_t count = num_spans;
+  if (count < capacity) capacity = count;
   if (capacity > 0) memcpy(copies, spans, (size_t)capacity * sizeof *spans);
-  give_lock(&spans_lock);
-  return number;
+  release_lock(&spans_lock);
+  return count;
 }
 
 static int is_recording(void) {
   return atomic_load_explicit(&span_capacity, memory_order_relaxed) != 0;
 }
 
-/* Before a call: its spans are told from those of calls that overlap. */
+/* Gives a call an index, which tells its spans from those of calls that overlap. */
 static void start_spans(Thread* thread) {
   thread->span = (RxSpan){.call = is_recording() ? atomic_fetch_add(&num_calls, 1) : 0};
 }
@@ -56,8 +56,8 @@ void rx_span_end(void) {
   Thread* thread = is_recording() ? own_thread() : NULL;
   if (!thread || !thread->span.begin) return; /* recording has just begun */
   thread->span.end = now_ns();
-  take_lock(&spans_lock);
+  acquire_lock(&spans_lock);
   if (num_spans < span_capacity) spans[num_spans++] = thread->span;
-  give_lock(&spans_lock);
+  release_lock(&spans_lock);
   thread->span.begin = 0;
 }

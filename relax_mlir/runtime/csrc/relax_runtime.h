@@ -1,10 +1,10 @@
-/* The runtime of compiled modules: what a shared object offers to its host, and what generated code
- * calls.
+/* The runtime of compiled modules: the interface of a shared object to its host program, and that
+ * to generated code.
  *
- * The sources are compiled to LLVM bitcode when the package is built and linked into every compiled
- * module, so a shared object needs libc and threads only. Two parts follow: functions a host
- * program calls (RX_API, exported by every shared object) and functions that generated code calls
- * (hidden).
+ * The sources are compiled to LLVM bitcode when the package is built, and linked into every
+ * compiled module, so a shared object needs only libc and threads. RX_API marks the functions that
+ * a host program calls, which every shared object exports; the functions that generated code calls
+ * are hidden.
  *
  * A host program in C:
  *
@@ -12,7 +12,7 @@
  *     float x[6] = {0}, y[6];
  *     int64_t dims[2] = {2, 3};
  *     DLTensor arg = {x, {1, 0}, 2, {2, 32, 1}, dims, NULL, 0};
- *     // Or data = NULL and room for two dims as shape: then rx_free what the call allocates.
+ *     // Or data = NULL and space for two dims as shape: then rx_free what the call allocates.
  *     DLTensor result = {y, {1, 0}, 2, {2, 32, 1}, dims, NULL, 0};
  *     RxCall call = {context, rx_fn_main, &arg, &result, 1, 1, RX_NOTHING, 0, {0}};
  *     if (rx_call(&call)) puts(rx_last_error(context));
@@ -23,13 +23,14 @@
  *     int32_t rx_fn_f(RxContext *, const DLTensor *args, int32_t num_args, DLTensor *results,
  *                     int32_t num_results);
  *
- * and returns 0, or nonzero with a text in the context. Called by itself, without rx_call, it ends
- * the process when a kernel runs out of memory, and one context serves one such call at a time.
+ * and returns 0, or nonzero with a message in the context. Called directly, without rx_call, it
+ * aborts the process when a kernel runs out of memory, and a context serves one such call at a
+ * time.
  *
  * rx_call may be called from any number of threads, with one context or several. All modules of a
- * process share one pool of threads, which are started when a loop first wants them, and kept. A
- * child that is forked may call what its parent called, also while other threads of the parent are
- * in calls.
+ * process share one thread pool, whose threads start when a loop first needs them, and are reused.
+ * A forked child may make the calls of its parent, even if other threads of the parent were in
+ * calls.
  */
 #ifndef RELAX_RUNTIME_H
 #define RELAX_RUNTIME_H
@@ -66,7 +67,7 @@ typedef struct {
   int32_t ndim;
   DLDataType dtype;
   int64_t* shape;
-  int64_t* strides; /* in elements; NULL: row-major without gaps, the only layout accepted */
+  int64_t* strides; /* in elements; NULL: contiguous row-major, the only layout accepted */
   uint64_t byte_offset;
 } DLTensor;
 
@@ -77,15 +78,16 @@ typedef struct RxContext RxContext;
 
 RX_API RxContext* rx_create(void); /* NULL when out of memory */
 
-/* Not while a call runs. The last context of the process takes the calling thread's scratch memory
- * along; other threads free theirs when they end. */
+/* Not while a call runs. With the last context of the process, the calling thread's scratch memory
+ * is freed; other threads free theirs when they end. */
 RX_API void rx_destroy(RxContext* context);
 
-/* The text of the calling thread's last call, "" if it succeeded; valid until its next call. */
+/* The error message of the calling thread's last call, "" if it succeeded; valid until its next
+ * call. */
 RX_API const char* rx_last_error(RxContext* context);
 
-enum { RX_NOTHING, RX_ARGUMENTS_FIT, RX_SYMBOLS_KEPT };
-enum { RX_KEPT_SYMBOLS = 6 };
+enum { RX_NOTHING, RX_ARGUMENTS_FIT, RX_SYMBOLS_KNOWN };
+enum { RX_MAX_KNOWN_SYMBOLS = 6 };
 
 /* A call that can be made again. */
 typedef int32_t (*RxEntry)(RxContext*, const DLTensor* args, int32_t num_args, DLTensor* results,
@@ -96,82 +98,81 @@ typedef struct {
   DLTensor* args;
   DLTensor* results;
   int32_t num_args, num_results;
-  /* What a call that succeeded knows, so that the next one does not look again at what cannot have
-   * changed. To be set to RX_NOTHING when a descriptor in `args` changes. */
+  /* What a successful call checked, so that the next one skips checks of what cannot have changed.
+   * Set it to RX_NOTHING when a descriptor in `args` changes. */
   int32_t known;
-  uint32_t lock; /* 0 at first: a call that two threads make is made by one after the other */
-  int64_t symbols[RX_KEPT_SYMBOLS];
+  uint32_t lock; /* initially 0; serialises threads that make the same call */
+  int64_t symbols[RX_MAX_KNOWN_SYMBOLS];
 } RxCall;
 
 enum { RX_OK, RX_ERROR, RX_OUT_OF_MEMORY };
 
-/* Makes the call; RX_OK, or another value with a text in the context. */
+/* Makes the call; RX_OK, or another value with a message in the context. */
 RX_API int32_t rx_call(RxCall* call);
 
-/* A new result, `data` NULL at first. Its owner is whoever has this, from the moment that it is
- * allocated, also if the call fails later, and frees it by rx_release. */
+/* A new result, `data` initially NULL. The owner of this struct owns the memory as soon as it is
+ * allocated, even if the call fails later, and frees it by rx_release. */
 typedef struct {
   void* data;
   int64_t ndim;
-  int64_t dims[]; /* room for as many as the metadata says, RX_MAX_RANK if it does not */
+  int64_t dims[]; /* as many as the rank in the metadata, RX_MAX_RANK if it is unknown */
 } RxFresh;
 RX_API void rx_release(RxFresh* fresh);
 
 /* Makes the call on `threads` threads; 0: those of the context. A result i with fresh[i] is
- * allocated and described there, unless it is an argument updated in place, and results[i] is not
- * looked at. */
+ * allocated and described there, unless it is an argument updated in place, and results[i] is
+ * ignored. */
 RX_API int32_t rx_call_on(RxCall* call, int32_t threads, RxFresh* const* fresh);
 
-/* Exchanges args[index] and `tensor` when no thread makes the call. */
+/* Swaps args[index] and `tensor` while no thread makes the call. */
 RX_API void rx_exchange_argument(RxCall* call, int32_t index, DLTensor* tensor);
 
 /* Threads of later calls with a context, the caller's included; 0: those of the module. */
 RX_API void rx_set_context_threads(RxContext* context, int32_t threads);
 
 /* Threads of the module's calls; 0 or less: $RELAX_NUM_THREADS, else every CPU of the process.
- * rx_get_threads is 0 where the variable is no number of 1 or more; calls fail then. More than 256
- * are 256, and a loop gets those that other calls do not use. */
+ * rx_get_threads is 0 if the variable is not a number of 1 or more; calls fail then. At most 256
+ * are used, and a loop gets those that other calls do not use. */
 RX_API void rx_set_threads(int32_t threads);
 RX_API int32_t rx_get_threads(void);
 
 enum { RX_ALLOCATIONS, RX_KERNELS, RX_PARALLEL_REGIONS, RX_ARENA_BYTES, RX_NUM_COUNTERS };
 RX_API int64_t rx_counter(int32_t which); /* -1 for an unknown counter */
 
-/* Spans of time: one per call of a kernel, in the order of their ends, from CLOCK_MONOTONIC in
- * nanoseconds. `site` counts the kernel calls of a host function, which the metadata describes,
- * `call` the calls since rx_profile. Recording starts anew with rx_profile and stops when
- * `capacity` spans are full; 0 turns it off. Nonzero when out of memory. */
+/* Time spans: one per kernel call, ordered by end, in nanoseconds of CLOCK_MONOTONIC. `site` is the
+ * index of a kernel call in a host function, described by the metadata; `call` is the index of a
+ * call since rx_profile. rx_profile discards earlier spans; recording stops after `capacity` spans,
+ * 0 turns it off. Nonzero when out of memory. */
 typedef struct {
   int32_t site, call;
   int64_t begin, end;
 } RxSpan;
 RX_API int32_t rx_profile(int64_t capacity);
-RX_API int64_t rx_spans(RxSpan* copies, int64_t capacity); /* the number; copies the first */
+RX_API int64_t rx_spans(RxSpan* copies, int64_t capacity); /* the count; copies the first */
 
-RX_API void rx_free(void* data); /* releases a result that the runtime allocated */
+RX_API void rx_free(void* data); /* frees a result that the runtime allocated */
 
-/* Defined by the compiled module, not by the runtime: JSON text
- *   {"functions": {"main": {
+/* Defined by the compiled module, not by the runtime: JSON text {"functions": {"main": {
  *      "arguments": [{"name": "x", "kind": "tensor", "dtype": "f32", "dims": ["n", 4],
  *                     "inout": false}],
  *      "results": [{"kind": "tensor", "dtype": "f32", "dims": ["n", 4], "alias": null}],
  *      "facts": ["n <= 2048"]}},
- *    "libraries": [{"function": "openblas.sgemm", "c_symbol": "cblas_sgemm",
+ * "libraries": [{"function": "openblas.sgemm", "c_symbol": "cblas_sgemm",
  *                   "providers": ["libopenblas.so.0"], "slot": "rx_lib_openblas_sgemm"}], ...}
- * kind "shape": a shape value. dtype: MLIR's name of the element type. dims null: rank not known;
- * one of them null: dim not known. alias: index of the inout argument that the result is. slot: an
+ * kind "shape": a shape value. dtype: MLIR's name of the element type. dims null: rank unknown; one
+ * of them null: dim unknown. alias: index of the inout argument that the result is. slot: an
  * exported pointer variable that the loader sets to the function's address. */
 RX_API const char* rx_metadata(void);
 
 /* ---- Tables that generated code passes
  * ---------------------------------------------------------------------- */
 
-/* An expression in postfix order: pairs (opcode, operand), the operand of an operator being 0. It
- * is computed exactly; symbols and dims are integers of [0, 2^63). */
+/* An expression in postfix order: pairs (opcode, operand); the operand of an operator is 0. It is
+ * computed exactly; symbols and dims are integers of [0, 2^63). */
 enum { RX_CONST, RX_SYMBOL, RX_ADD, RX_SUB, RX_MUL, RX_FLOORDIV, RX_MOD, RX_MIN, RX_MAX };
 
 typedef struct {
-  int64_t count; /* number of int64s in the program; 0: the dim is not checked */
+  int64_t count; /* of int64s in the program; 0: the dim is not checked */
   const int64_t* program;
 } RxDim;
 
@@ -203,7 +204,7 @@ typedef struct {
   int64_t num_open;
   const int64_t* open; /* indices of the arguments whose dims or values mention symbols */
   int32_t uses_tiles;  /* kernels use the tile registers of AMX */
-  int32_t is_cast;     /* a match_cast of the only argument, where symbols may have values already */
+  int32_t is_cast;     /* a match_cast of the only argument; symbols may be bound already */
 } RxFunction;
 
 enum { RX_INTEGER, RX_DIMENSION, RX_BYTES };
@@ -214,7 +215,7 @@ typedef struct {
   int32_t pad;
 } RxSize;
 
-/* Expressions that a function computes in 64 bits, each step of which has to fit. */
+/* Expressions that a function computes in 64 bits, each step of which must fit. */
 typedef struct {
   const char* name; /* of the function */
   int32_t num_sizes, num_symbols;
@@ -225,18 +226,18 @@ typedef struct {
 /* ---- For generated code
  * -------------------------------------------------------------------------------------- */
 
-/* Checks number, device, dtype, rank, layout, dims and facts of the arguments and writes the value
+/* Checks count, device, dtype, rank, layout, dims and facts of the arguments and writes the value
  * of each symbol. A dim that is one unbound symbol binds it; `a*s + b` with a > 0 and one unbound
  * symbol binds it by exact division; other dims are compared, without wrapping. A symbol that no
  * argument mentions gets -1, and facts on it are left to the caller. */
 int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args, int32_t num_args,
                 int32_t num_results, int64_t* symbols);
 
-/* Memory of the context's arena, 64-byte aligned, until rx_bind or a release to an earlier mark.
- * NULL: no memory. */
+/* Allocates from the context's arena, 64-byte aligned, until rx_bind or a release to an earlier
+ * mark. NULL: out of memory. */
 void* rx_arena(RxContext* context, int64_t bytes);
 
-/* What rx_arena gives from now on ends with the release. */
+/* The release frees what rx_arena allocated since the mark. */
 void* rx_arena_mark(RxContext* context);
 void rx_arena_release(RxContext* context, void* mark);
 
@@ -250,34 +251,34 @@ void* rx_result(RxContext* context, DLTensor* results, int32_t index, int32_t co
 int32_t rx_result_alias(RxContext* context, DLTensor* results, int32_t index,
                         const DLTensor* argument);
 
-/* Binds, as rx_bind does, those symbols of a cast that are -1 by the dims of its tensor, and checks
+/* Binds the symbols of a cast that are -1 by the dims of its tensor, as rx_bind does, and checks
  * the other dims and the facts. Nonzero on error. */
 int32_t rx_match_cast(RxContext* context, const RxFunction* info, int64_t* dims, int64_t* symbols);
 
-/* Fails unless one of the facts holds, which `info->name` requires. */
+/* Fails unless one of the facts holds; `info->name` requires them. */
 int32_t rx_require(RxContext* context, const RxFunction* info, const int64_t* symbols);
 
-/* Sets the error text to which of the sizes cannot be; at least one of them cannot. */
+/* Sets the error message for the first invalid size; at least one must be invalid. */
 void rx_refuse_sizes(RxContext* context, const RxSizes* info, const int64_t* symbols);
 
-/* Sets the error text; returns 1, so that generated code can return it. */
+/* Sets the error message; returns 1, so that generated code can return it. */
 int32_t rx_fail(RxContext* context, const char* message);
 
 /* Adds to the counter of kernels; one call per function is enough. */
-void rx_count_kernels(int64_t number);
+void rx_count_kernels(int64_t count);
 
-/* Around each call of a kernel; they do nothing unless rx_profile asked for spans. */
+/* Around each kernel call; they do nothing unless rx_profile turned recording on. */
 void rx_span_begin(int32_t site);
 void rx_span_end(void);
 
 /* Runs task(data, begin, end) over disjoint ranges that cover [0, count), on several threads if
- * count > grain. Returns when all are done. A call from inside a task runs in place, as does one
- * whose threads all are in use. */
+ * count > grain. Returns when all are done. A nested call runs on the calling thread, as does one
+ * when all other threads are in use. */
 typedef void (*RxTask)(void* data, int64_t begin, int64_t end);
 void rx_parallel_for(RxTask task, void* data, int64_t count, int64_t grain);
 
-/* The calling thread's scratch stack, 64-byte aligned, freed in reverse order. Memory is kept for
- * the next push. Out of memory, the call is given up: kernels cannot report errors. */
+/* The calling thread's scratch stack, 64-byte aligned, freed in reverse order. Memory is reused by
+ * later pushes. Out of memory, it aborts the call: kernels cannot report errors. */
 void* rx_scratch_push(int64_t bytes);
 void rx_scratch_pop(void* data);
 

@@ -1,6 +1,6 @@
 /* Results of graph functions: the caller's buffers or new ones. */
 
-/* The text goes on after "result 0: ". */
+/* The message continues "result 0: ". */
 static int32_t check_buffer(RxContext* context, const DLTensor* result, int32_t code, int32_t bits,
                             int32_t ndim, const int64_t* dims) {
   if (check_kind(context, result, code, bits, ndim)) return 1;
@@ -21,7 +21,7 @@ static int32_t check_result(RxContext* context, const DLTensor* result, int32_t 
   return check_buffer(context, result, code, bits, ndim, dims);
 }
 
-/* NULL, with a text, if a dim is negative or there is no memory. */
+/* NULL, with a message, if a dim is negative or out of memory. */
 static void* allocate_result(RxContext* context, int32_t index, int32_t bits, int32_t ndim,
                              const int64_t* dims) {
   int64_t span = span_bytes(bits, ndim, dims), bytes = span;
@@ -36,7 +36,7 @@ static void* allocate_result(RxContext* context, int32_t index, int32_t bits, in
   }
   void* data = span < 0 ? NULL : allocate(bytes);
   if (data) return data;
-  say_lack(context);
+  say_out_of_memory(context);
   say(context, "result %d of ", index);
   say_dims(context, ndim, dims);
   if (span < 0)

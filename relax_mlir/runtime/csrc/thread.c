@@ -10,9 +10,9 @@ typedef struct Block {
   char padding[ALIGNMENT - sizeof(void*) - 2 * sizeof(int64_t)];
 } Block;
 
-/* Where a thread goes on when it runs out of scratch memory, and the block that was in use then. */
+/* Where a thread continues when it runs out of scratch memory, and the stack to restore. */
 typedef struct Escape {
-  jmp_buf place;
+  jmp_buf jump;
   Block* block;
   int64_t used;
   struct Escape* outer;
@@ -21,12 +21,12 @@ typedef struct Escape {
 typedef struct {
   Block* top;
   Escape* escape;          /* the innermost; NULL outside of `attempt` */
-  int64_t lack;            /* bytes of scratch memory that there were not */
-  int32_t threads;         /* of the call that runs; 0: what rx_set_threads says */
-  int32_t in_region;       /* loops run in place */
-  RxSpan span;             /* of the kernel that runs, while spans are recorded */
+  int64_t missing;         /* bytes of scratch memory that could not be allocated */
+  int32_t threads;         /* of the running call; 0: those of rx_set_threads */
+  int32_t in_region;       /* nested loops run on this thread */
+  RxSpan span;             /* of the running kernel, while spans are recorded */
   const RxContext* called; /* of the last rx_call, */
-  char error[ERROR_SIZE];  /* and its text */
+  char error[ERROR_SIZE];  /* and its message */
 } Thread;
 
 static void free_thread(void* pointer) {
@@ -48,13 +48,13 @@ __attribute__((cold, noinline)) static Thread* new_thread(void) {
   return thread;
 }
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static Thread* own_thread(void) {
   Thread* thread = RX_PROCESS.has_key ? pthread_getspecific(RX_PROCESS.key) : NULL;
   return thread ? thread : new_thread();
 }
 
-/* Frees the calling thread's state, which is made anew when it is needed. */
+/* Frees the calling thread's state; the next use allocates a new one. */
 static void free_own_thread(void) {
   Thread* thread = RX_PROCESS.has_key ? pthread_getspecific(RX_PROCESS.key) : NULL;
   if (thread && !pthread_setspecific(RX_PROCESS.key, NULL)) free_thread(thread);

@@ -55,13 +55,13 @@ def ones(count: int = 4) -> np.ndarray:
 LONG = ones(8)
 READ_ONLY = np.frombuffer(bytes(16), np.float32)
 HUGE = np.broadcast_to(np.float32(1), (1 << 60,))
-SHARES = "shares memory with argument {}, but what is written to needs memory of its own"
+SHARES = "shares memory with argument {}, but an array that is written to needs memory of its own"
 TABLE = [
     ({"a": consumed()}, "argument 0 'a': the Exporter exports no DLPack tensor, or one that was"),
     ({"x": consumed()}, "argument 3 'x': the Exporter exports no DLPack tensor, or one that was"),
     ({"x": ones().__dlpack__()}, "argument 3 'x': an array (NumPy or DLPack) is expected, but got"),
     ({"x": Exporter(raises)}, "argument 3 'x': the Exporter cannot be exported: no"),
-    ({"x": HUGE}, f"argument 3 'x': no memory for a copy without gaps, of {1 << 62} bytes"),
+    ({"x": HUGE}, f"argument 3 'x': no memory for a contiguous copy, of {1 << 62} bytes"),
     ({"a": READ_ONLY}, "argument 0 'a': an array that can be written to is expected, but it is "),
     ({"a": LONG[:4], "b": LONG[:4]}, "argument 1 'b': " + SHARES.format("0 'a'")),
     ({"a": LONG[:4], "b": LONG[2:6]}, "argument 1 'b': " + SHARES.format("0 'a'")),

@@ -152,8 +152,8 @@ def test_takes_numbers(exe, start):
         ("length", (3, 1.5), "argument 1 'more': i8 is expected, but got the number 1.5"),
         ("flag", (1,), "argument 0 'x': i1 is expected, but got the number 1"),
         ("brain", (1.0,), "argument 0 'x': an array of bf16 is expected, but got the number 1.0"),
-        ("update", (np.zeros((3, 4), np.float32).T,), "argument 0 'x': is written to, so a row-"),
-        ("update", (Exporter(np.zeros((3, 4), np.float32).T),), "is written to, so a row-major"),
+        ("update", (np.zeros((3, 4), np.float32).T,), "argument 0 'x': is written to, so a contiguous row-"),
+        ("update", (Exporter(np.zeros((3, 4), np.float32).T),), "is written to, so a contiguous row-major"),
         ("update", (np.broadcast_to(ZERO, (1, 1)),), "is expected, but it is read-only"),
         ("echo", (Exporter(np.array(["a"])),), "argument 0 'x': the Exporter cannot be exported: "),
     ],
@@ -325,7 +325,7 @@ def test_load_errors(tmp_path):
     text.write_text("no ELF")
     with pytest.raises(ExecutionError, match=r"^cannot load '.*text.so': .*"):
         load(text)
-    with pytest.raises(ExecutionError, match=r"^'.*' is no compiled module: .*rx_create"):
+    with pytest.raises(ExecutionError, match=r"^'.*' is not a compiled module: .*rx_create"):
         load(_ctypes.__file__)
 
 

@@ -265,7 +265,7 @@ def read_only() -> np.ndarray:
             Exporter(lambda **options: read_only().__dlpack__(**options)),
             "an array that can be written to is expected, but it is read-only",
         ),
-        (np.zeros(8, np.float32)[::2], "is written to, so a row-major array without gaps"),
+        (np.zeros(8, np.float32)[::2], "is written to, so a contiguous row-major array"),
         (np.float32(0), "an array (NumPy or DLPack) is expected, but got float32"),
         (0.0, "an array (NumPy or DLPack) is expected, but got float"),
         ([0.0], "an array (NumPy or DLPack) is expected, but got list"),

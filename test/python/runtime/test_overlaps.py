@@ -56,7 +56,7 @@ def zeros(count: int = 4) -> np.ndarray:
 
 
 MEMORY = zeros(9)
-END = ", but what is written to needs memory of its own"
+END = ", but an array that is written to needs memory of its own"
 REFUSED = [
     ("step", lambda m: ((m[:4], m[:4], zeros()), None), "argument 1 'd': argument 0 'c'"),
     ("step", lambda m: ((m[:4], m[3:7], zeros()), None), "argument 1 'd': argument 0 'c'"),

@@ -137,7 +137,7 @@ def test_fills_a_given_buffer(exe):
         (np.zeros((2, 3)), "result 0: dtype is float64, but float32 is expected"),
         (
             np.zeros((3, 2), np.float32).T,
-            "result 0: is written to, so a row-major array without gaps is expected, "
+            "result 0: is written to, so a contiguous row-major array is expected, "
             "but its strides are (4, 8) bytes",
         ),
         ([1.0], "result 0: an array (NumPy or DLPack) is expected, but got list"),

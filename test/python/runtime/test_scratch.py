@@ -184,7 +184,7 @@ def test_a_number_of_threads_that_is_none(path, value):
     assert found.returncode == 1
     assert found.stderr.splitlines()[-1] == (
         f"relax_mlir.errors.UsageError: RELAX_NUM_THREADS is '{value}'; "
-        "expects a number of threads, 1 or more"
+        "expects a thread count of 1 or more"
     )
 
 

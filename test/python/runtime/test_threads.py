@@ -162,7 +162,7 @@ def test_an_argument_is_replaced_while_others_run(exe):
             call.set(0, arrays[index % 3].copy())  # which nothing else keeps
 
     at_once(run, run, replace, replace)
-    assert len(call._kept) == 1
+    assert len(call._referents) == 1
 
 
 def test_spans_tell_calls_apart(exe):

@@ -206,7 +206,7 @@ def test_a_number_of_threads_that_is_none(folder, value):
     )
     assert found.returncode == 2
     assert found.stderr == (
-        f"relax-run: RELAX_NUM_THREADS is '{value}'; expects a number of threads, 1 or more\n"
+        f"relax-run: RELAX_NUM_THREADS is '{value}'; expects a thread count of 1 or more\n"
     )
 
 
