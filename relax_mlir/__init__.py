@@ -1,11 +1,11 @@
 """A compiler for tensor programs with symbolic shapes, on MLIR.
 
     exe = relax_mlir.compile("model.mlir")         # an Executable; exe["main"](x)
-    exe = relax_mlir.interpret("model.mlir")       # the same in NumPy, slowly: what it has to give
-    exe = relax_mlir.load("model.so")              # what `exe.save` or relax-compile wrote
+    exe = relax_mlir.interpret("model.mlir")       # the same in NumPy, slowly: the reference
+    exe = relax_mlir.load("model.so")              # a file of `exe.save` or relax-compile
     model = relax_mlir.llm.load("smollm2")         # a language model
 
-Names are imported when they are first used: loading a compiled module never imports MLIR.
+Names are imported on first use: loading a compiled module never imports MLIR.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Files that come into being in one step: readers see all of one, or what was there before."""
+"""Writes files atomically: readers see the complete new file, or the old one."""
 
 import io
 import os
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 2 << 20
 UNFINISHED = ".new"
-"""How the names of files end that are being written, or whose writer was killed."""
+"""The suffix of files that are being written, or whose writer was killed."""
 
 
 class _InChunks(io.BufferedRandom):
-    """Writes to the file in whole chunks, which Linux can keep, and map, as huge pages."""
+    """Writes to the file in whole chunks, which Linux can cache and map as huge pages."""
 
     def write(self, data: "ReadableBuffer", /) -> int:
         rest = memoryview(data).cast("B")
@@ -30,17 +30,17 @@ class _InChunks(io.BufferedRandom):
 
 
 def write_atomically(path: Path, *parts: bytes | memoryview) -> None:
-    """Writes a file in one step. Raises OSError, with the file's name, if that cannot be."""
+    """Writes a file atomically. Raises OSError, with the file's name, if it cannot be written."""
     with written_whole(path.parent, lambda _: path.name) as file:
         file.writelines(parts)
 
 
 @contextmanager
 def written_whole(folder: Path, name: Callable[[BinaryIO], str]) -> Iterator[BinaryIO]:
-    """Opens a file to be written, which gets its name once the block has ended without error.
+    """Opens a file for writing, which gets its name when the block ends without error.
 
-    `name` may read the file, whose bytes are on the disk before the name is. Raises OSError, with
-    the file's name, if it cannot be written.
+    `name` may read the file. Its bytes are on disk before its name is. Raises OSError, with the
+    file's name, if it cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=folder, suffix=UNFINISHED)

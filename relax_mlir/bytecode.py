@@ -1,4 +1,4 @@
-"""MLIR's bytecode, whose reader writes beyond its memory, or ends the process, at damaged bytes."""
+"""Reads MLIR bytecode in a child process: damaged bytes corrupt memory or abort the process."""
 
 from collections.abc import Callable
 from typing import BinaryIO
@@ -7,23 +7,23 @@ from relax_mlir.bindings import ir
 from relax_mlir.child_process import run_in_child
 
 SECONDS = 120
-"""After which the reader counts as one without end."""
+"""The time limit of the reader, which may not terminate."""
 _READ, _REFUSED = range(2)
 
 
 class BytecodeError(Exception):
-    """Bytecode that cannot be read; `report` is what came of `describe`, if the reader refuses."""
+    """Bytecode that cannot be read; `report` is the result of `describe`, if the reader refuses."""
 
     def __init__(self, message: str, report: bytes = b"") -> None:
         super().__init__(message)
         self.report = report
 
 
-def written_anew(data: bytes, describe: Callable[[Exception], bytes]) -> bytes:
-    """Has a child process read bytecode, in the current context, and write the module again.
+def rewritten(data: bytes, describe: Callable[[Exception], bytes]) -> bytes:
+    """Rewrites bytecode in a child process, which reads it in the current context.
 
-    Whatever the reader does to its memory stays in the child. Raises BytecodeError if the reader
-    refuses the bytes, with what `describe` makes of its exception, or ends the process.
+    Memory corruption by the reader is confined to the child. Raises BytecodeError if the reader
+    refuses the bytes, with `describe` applied to its exception, or aborts the process.
     """
 
     def read(result: BinaryIO) -> int:

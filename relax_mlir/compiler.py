@@ -36,20 +36,20 @@ def compile(
     """Compiles a module for a target and loads it.
 
     `source` is a module, its text, or the path of a file that holds the text. The result is
-    kept in the disk cache under a hash of text, data, target, passes and versions; a second call
-    loads it from there. `without` names passes to leave out, `libraries` those that may compute
-    operators, and `quantize` the scheme that weights are kept in: see `pipelines.pipeline`. With
-    the latter, `@main` takes what `@main_quantize` makes of its parameters. `passes` is the text of
-    a pipeline that runs instead, whatever `opt_level` says; it has to leave host code and kernels,
-    as that of `pipelines.pipeline` does, and its passes are for the same target. For passes of
-    one's own, see `passes.load_passes`. An `untrusted` module may have operators only, which check
-    what they are given: no libraries, no loops of its own over memory, and nothing of it is run
-    while it is compiled. `passes` and `without` do not go with it, since some passes are such
-    checks.
+    cached on disk under a hash of text, data, target, passes and versions; a second call loads it
+    from there. `without` names passes to omit, `libraries` those that may compute operators, and
+    `quantize` the scheme in which weights are stored: see `pipelines.pipeline`. With `quantize`,
+    `@main` takes the result of `@main_quantize` for its parameters. `passes` is a textual pipeline
+    that replaces the default one of `opt_level`; like that, it must lower to host code and kernels,
+    for the same target. For custom passes, see `passes.load_passes`. An `untrusted` module may have
+    only operators, which check their arguments: no libraries, no loops over memory; and no part of
+    it is executed during compilation. It excludes `passes` and `without`, since some passes are
+    such checks.
 
     Raises CompileError with located diagnostics if the module is wrong or cannot be compiled,
     UsageError for an unknown target, level, pass, library or scheme, a missing file, or `passes`
-    beside what chooses others; PipelineError, which is one, for a text that is no pipeline.
+    together with options that choose others; PipelineError, a UsageError, for a text that is not a
+    pipeline.
     """
     options = (use_cache, without, libraries, quantize, passes, untrusted)
     return load(compile_to_file(source, target, opt_level, *options))
@@ -74,13 +74,13 @@ def compile_to_file(
     read = read_source(source)
     if untrusted:
         if passes is not None or without:
-            raise UsageError("passes are not chosen for an untrusted module: some are its checks")
+            raise UsageError("an untrusted module takes no choice of passes: some are its checks")
         check_untrusted(read.text)
         without = RUNS_CODE
     if passes is None:
         chosen = pipeline(str(resolved), opt_level, without, libraries, quantize, builds=True)
     elif without or libraries or quantize:
-        raise UsageError("passes that are given are all that run; name in them what else is to be")
+        raise UsageError("a given pipeline is all that runs; add to it the passes of other options")
     else:
         chosen = for_target(passes, resolved)
     key = cache_key(read.key, resolved, chosen)
@@ -137,9 +137,10 @@ def _compile(
 
 
 def cache_key(source: str, target: Target, passes: str) -> bytes:
-    """Returns what a compiled module depends on, as bytes; `source` is its `Source.key`.
+    """The cache key of a compiled module; `source` is its `Source.key`.
 
-    Operators from outside are known or not whether or not the module has one: a pass may make it.
+    It depends on all operators from outside, whether the module has them or not: a pass may build
+    them.
     """
     parts = [source, repr(target), passes, compiler_fingerprint()]
     outside = fingerprint([*operator_modules(), *Pipeline.parse(passes).modules()])

@@ -1,13 +1,13 @@
-"""Elements of constants as memory, by name: they are never printed, parsed or copied.
+"""Elements of constants as named blobs of memory: never printed, parsed or copied.
 
     %0 = arith.constant dense<[1.0, 2.0, ...]> : tensor<9999xf32>
       ->
     %0 = arith.constant dense_resource<data_1f0c...> : tensor<9999xf32>
 
-The name is that of a blob, which MLIR keeps beside the module and which may be anybody's memory:
-a NumPy array, a mapped file, the elements of another attribute. Blobs that are made here are named
-by a hash of their bytes, so that equal ones are one attribute. Elements lie row by row as the
-processor has them: a boolean takes a byte, an index eight, and bfloat16 two.
+It names a blob, which MLIR stores in the context and which may be any memory: a NumPy array, a
+mapped file, the elements of another attribute. Blobs that are made here are named by a hash of
+their bytes, so that equal ones are one attribute. Elements are in row-major order and native
+format: a boolean takes a byte, an index eight, and bfloat16 two.
 
 Source: MLIR's `DenseResourceElementsAttr`; "MLIR Language Reference", dialect resources.
 """
@@ -25,26 +25,26 @@ from relax_mlir.bindings import arith, ir
 from relax_mlir.bindings.elements import dense_address, is_resource, resource_memory
 
 LARGE = 256
-"""Elements beyond which a constant is a blob; fewer are written out in the code."""
+"""Element count above which a constant is a blob; smaller ones are in the code."""
 
 DATA = "graph.data"
-"""Attribute of a variable in host code: the constant that the linker is to put there."""
+"""Attribute of a variable in host code: the constant that the linker stores there."""
 
-NO_DATA = "has no data: the text names a resource, but the bytes of it are not there"
+NO_DATA = "has no data: the text names a resource, but its bytes are missing"
 
 _REFERENCE = "dense_resource<"
 _NAME = re.compile(r'dense_resource<(?:"((?:[^"\\]|\\.)*)"|([^">]*))>')
 
 
 def is_large(attribute: ir.Attribute) -> bool:
-    """Whether an attribute holds more than `LARGE` elements, written out one by one."""
+    """Whether an attribute has more than `LARGE` elements and is neither splat nor blob."""
     if not isinstance(attribute, ir.DenseElementsAttr) or attribute.is_splat:
         return False
     return len(attribute) > LARGE
 
 
 def contents(attribute: ir.Attribute) -> np.ndarray:
-    """All elements of a constant that has data, as bytes; a splat's are one that is repeated."""
+    """All elements of a constant that has data, as bytes; a splat is broadcast."""
     data = bytes_of(attribute)
     assert data is not None, attribute
     if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
@@ -58,16 +58,16 @@ def is_data(attribute: ir.Attribute) -> bool:
 
 
 def name_of(attribute: ir.Attribute) -> str:
-    """The name of an attribute's blob, which no other blob of the context has."""
-    found = _NAME.match(str(attribute))
-    assert found is not None, attribute
-    return found[1] or found[2]
+    """The name of an attribute's blob, unique in its context."""
+    match = _NAME.match(str(attribute))
+    assert match is not None, attribute
+    return match[1] or match[2]
 
 
 def bytes_of(attribute: ir.Attribute) -> np.ndarray | None:
-    """The elements of a dense attribute or blob: bytes, where MLIR has them; read-only.
+    """The elements of a dense attribute or blob, as a read-only view of MLIR's memory.
 
-    Of a splat it is one element. None if the blob has no bytes, or not as many as its type says.
+    One element for a splat. None if the blob has no bytes, or a size that its type contradicts.
     """
     type_ = ir.ShapedType(attribute.type)
     count = math.prod(type_.shape)
@@ -78,14 +78,14 @@ def bytes_of(attribute: ir.Attribute) -> np.ndarray | None:
         return _memory(
             attribute, dense_address(attribute), stored * stored_width(type_.element_type)
         )
-    found = resource_memory(attribute)
-    if found is None or found[1] != count * stored_width(type_.element_type):
+    memory = resource_memory(attribute)
+    if memory is None or memory[1] != count * stored_width(type_.element_type):
         return None
-    return _memory(attribute, *found)
+    return _memory(attribute, *memory)
 
 
 def _memory(attribute: ir.Attribute, address: int, size: int) -> np.ndarray:
-    """That memory, which lives as long as the attribute's context: the array holds it."""
+    """That memory as an array, which keeps the attribute's context alive."""
     block = (ctypes.c_ubyte * size).from_address(address)
     block.context = attribute.context  # type: ignore[attr-defined]
     array = np.frombuffer(memoryview(block).cast("B"), np.uint8)
@@ -94,7 +94,7 @@ def _memory(attribute: ir.Attribute, address: int, size: int) -> np.ndarray:
 
 
 def stored_width(element: ir.Type) -> int:
-    """Bytes that MLIR stores an element of a dense attribute in."""
+    """The bytes per element of MLIR's dense attributes."""
     if isinstance(element, ir.IndexType):
         return 8
     bits = element.width  # type: ignore[attr-defined]
@@ -102,14 +102,14 @@ def stored_width(element: ir.Type) -> int:
 
 
 def content_name(data: np.ndarray) -> str:
-    """A name for bytes that no other bytes have."""
+    """A name that is unique to the bytes."""
     return "data_" + hashlib.sha256(data.data).hexdigest()[:40]
 
 
 def blob(type_: ir.Type, data: np.ndarray, name: str | None = None) -> ir.Attribute:
-    """An attribute of that tensor type whose elements are those bytes, which are not copied.
+    """An attribute of a tensor type whose elements are the bytes, which are not copied.
 
-    The context keeps the array. `name` is that of its contents, if it is known.
+    The context keeps the array alive. `name` is its `content_name`, if it is known.
     """
     name = name or content_name(data)
     width = stored_width(ir.ShapedType(type_).element_type)
@@ -170,7 +170,7 @@ def attribute_of(type_: ir.Type, array: np.ndarray) -> ir.Attribute:
 
 @dataclass(frozen=True)
 class Blob:
-    """The elements of a large constant, apart from any context: their type as text, and bytes."""
+    """The elements of a large constant, independent of a context: their type as text, and bytes."""
 
     type: str
     data: np.ndarray
@@ -178,7 +178,7 @@ class Blob:
 
     @staticmethod
     def of(attribute: ir.Attribute) -> "Blob":
-        """That of an attribute. Raises ValueError if it has no bytes."""
+        """The blob of an attribute. Raises ValueError if it has no bytes."""
         data = bytes_of(attribute)
         if data is None:
             raise ValueError(NO_DATA)
@@ -186,34 +186,34 @@ class Blob:
 
 
 def large_constants(op: ir.Operation) -> list[arith.ConstantOp]:
-    """The constants in an op that are blobs or would better be, in the order of the text."""
-    found: list[arith.ConstantOp] = []
+    """The constants in an op that are blobs or large enough to be, in the order of the text."""
+    constants: list[arith.ConstantOp] = []
 
     def visit(inner: ir.Operation) -> ir.WalkResult:
         if inner.name == "arith.constant":
             attribute = inner.attributes["value"]
             if is_large(attribute) or is_data(attribute):
-                found.append(inner.opview)
+                constants.append(inner.opview)
         return ir.WalkResult.ADVANCE
 
     op.walk(visit)
-    return found
+    return constants
 
 
 def without_data(module: ir.Module) -> tuple[str, tuple[Blob, ...]]:
-    """The text of a module without its large constants, and these, for `with_data`.
+    """The text of a module without its large constants, and the constants for `with_data`.
 
-    Raises ValueError if a constant names a blob that is not there.
+    Raises ValueError if a constant names a missing blob.
     """
     text = module.operation.get_asm(large_elements_limit=LARGE, large_resource_limit=0)
     constants = large_constants(module.operation) if _REFERENCE in text else []
-    if text.count(_REFERENCE) != len(constants):  # other attributes are as large: keep them
+    if text.count(_REFERENCE) != len(constants):  # other attributes are blobs too: keep them
         return str(module), ()
     return text, tuple(Blob.of(op.attributes["value"]) for op in constants)
 
 
 def with_data(module: ir.Module, blobs: Sequence[Blob]) -> None:
-    """Gives a module that was parsed from the text of `without_data` its large constants."""
+    """Restores the large constants of a module that was parsed from the text of `without_data`."""
     if not blobs:
         return
     made: dict[tuple[str, str], ir.Attribute] = {}

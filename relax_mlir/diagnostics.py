@@ -1,7 +1,7 @@
-"""Diagnostics as values: read from MLIR, cut to a readable length, printed as `file:line:col`.
+"""Diagnostics as values: read from MLIR, truncated, printed as `file:line:col`.
 
-MLIR's error texts end in notes that dump whole operations, megabytes for a module; everything
-that shows a diagnostic to a person goes through `Diagnostic`, which keeps the first lines only.
+MLIR's messages end in notes that dump whole operations, megabytes for a module; all diagnostics
+that are shown to people go through `Diagnostic`, which keeps the first lines only.
 """
 
 import json
@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from relax_mlir.bindings import ir
-from relax_mlir.bytecode import BytecodeError, written_anew
+from relax_mlir.bytecode import BytecodeError, rewritten
 from relax_mlir.errors import CompileError
 
 MAX_LINES = 6
 MAX_COLUMNS = 400
 MAX_NESTING = 1000
-NO_TEXT = "the message holds a name that is no UTF-8 text"
-"""What the bindings raise RuntimeError for, where they hand over a message."""
+NO_TEXT = "the message has a name that is not UTF-8 text"
+"""For messages that the bindings cannot convert, and raise RuntimeError instead."""
 _POSITION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|->|[<>]=|([{(\[<])|([})\]>])')
 _STRING = re.compile(r'//[^\n]*|"(?:[^"\\]|\\.)*"')
@@ -58,7 +58,7 @@ class Diagnostic:
 
     @staticmethod
     def of(diagnostic: ir.Diagnostic) -> "Diagnostic":
-        """Copies a diagnostic of MLIR, which lives no longer than the handler's call."""
+        """Copies a diagnostic of MLIR, which is valid only during the handler's call."""
         severity = diagnostic.severity.name.lower()
         notes = [Diagnostic.of(note) for note in diagnostic.notes]
         try:
@@ -69,7 +69,7 @@ class Diagnostic:
 
     @property
     def where(self) -> str:
-        """The place as editors read it: `file:line:column`, or what is known of it."""
+        """The location as editors read it: `file:line:column`, or the known part of it."""
         return f"{self.file or '-'}:{self.line}:{self.column}" if self.line else self.file
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class Diagnostic:
 
 
 def cut(text: str) -> str:
-    """The first lines of a text, each of bounded width; says how many lines are left out."""
+    """The first lines of a text, each of bounded width, and the count of omitted lines."""
     lines = [
         line if len(line) <= MAX_COLUMNS else line[:MAX_COLUMNS] + " ..."
         for line in text.splitlines()
@@ -89,18 +89,18 @@ def cut(text: str) -> str:
 
 
 def diagnostics_of(error: Exception) -> tuple[Diagnostic, ...]:
-    """What an MLIR exception reports; its first line alone if it carries no diagnostic.
+    """The diagnostics of an MLIR exception; its first line if it has none.
 
-    Another exception stands for one whose message the bindings could not make.
+    Any other exception is one of the bindings, which could not convert the message.
     """
     if not isinstance(error, ir.MLIRError):
         return (Diagnostic("error", NO_TEXT, "-"),)
-    found = tuple(Diagnostic.of(diagnostic) for diagnostic in error.error_diagnostics)
-    return found or (Diagnostic("error", cut(str(error))),)
+    diagnostics = tuple(Diagnostic.of(diagnostic) for diagnostic in error.error_diagnostics)
+    return diagnostics or (Diagnostic("error", cut(str(error))),)
 
 
 def compile_error(diagnostics: Sequence[Diagnostic]) -> CompileError:
-    """The exception that carries these diagnostics and reads like them."""
+    """The exception with these diagnostics, which are its message too."""
     return CompileError("\n".join(map(str, diagnostics)), tuple(diagnostics))
 
 
@@ -122,9 +122,9 @@ def parse_module(text: str | bytes) -> ir.Module:
 
 
 def _read_safely(data: bytes) -> bytes:
-    """Bytecode of the same module that MLIR's reader takes without harm; see `bytecode`."""
+    """Bytecode of the same module that MLIR can read safely; see `bytecode`."""
     try:
-        return written_anew(data, _report)
+        return rewritten(data, _report)
     except BytecodeError as error:
         found = _reported(error.report) or [Diagnostic("error", str(error), "-")]
         raise compile_error(found) from None
@@ -149,7 +149,7 @@ def _from_fields(fields: dict[str, Any]) -> Diagnostic:
 
 
 def _no_text(source: str | bytes) -> Diagnostic:
-    """An error at the first name that is no text, if the source is text itself."""
+    """An error at the first name that is not UTF-8, if the source is text."""
     text = source if isinstance(source, str) else ""
     for match in _STRING.finditer(text):
         if match[0].startswith("//"):
@@ -158,7 +158,7 @@ def _no_text(source: str | bytes) -> Diagnostic:
         try:
             raw.decode()
         except UnicodeDecodeError:
-            return _at_offset(f"{match[0]} is no UTF-8 text", text, match.start())
+            return _at_offset(f"{match[0]} is not UTF-8 text", text, match.start())
     return Diagnostic("error", NO_TEXT, "-")
 
 
@@ -168,7 +168,7 @@ def _at_offset(message: str, text: str, start: int) -> Diagnostic:
 
 
 def _check_nesting(text: str) -> None:
-    """Refuses what would overflow the stack of MLIR's parser, which calls itself."""
+    """Refuses text that would overflow the stack of MLIR's recursive parser."""
     depth = 0
     for match in _BRACKET.finditer(text):
         depth += (match[1] is not None) - (match[2] is not None)
@@ -179,39 +179,39 @@ def _check_nesting(text: str) -> None:
 
 @contextmanager
 def collecting(context: ir.Context, severities: Sequence[str]) -> Iterator[list[Diagnostic]]:
-    """Collects what is emitted meanwhile with one of the severities; the rest goes on its way."""
-    found: list[Diagnostic] = []
+    """Collects diagnostics of the severities within the `with` block; others are passed on."""
+    collected: list[Diagnostic] = []
 
     def handle(diagnostic: ir.Diagnostic) -> bool:
         if diagnostic.severity.name.lower() not in severities:
             return False
-        found.append(Diagnostic.of(diagnostic))
+        collected.append(Diagnostic.of(diagnostic))
         return True
 
     handler = context.attach_diagnostic_handler(handle)
-    token = _REMARKS.set(found if "remark" in severities else _REMARKS.get())
+    token = _REMARKS.set(collected if "remark" in severities else _REMARKS.get())
     try:
-        yield found
+        yield collected
     finally:
         _REMARKS.reset(token)
         handler.detach()
 
 
 _REMARKS: ContextVar[list[Diagnostic] | None] = ContextVar("remarks", default=None)
-"""Where remarks are collected, if they are."""
+"""The list that collects remarks, if there is one."""
 
 
 def remark(location: ir.Location, message: str) -> None:
-    """Tells of something that is no error: whoever collects remarks, else standard error.
+    """Emits a remark to the list that collects them, else to standard error.
 
-    The bindings emit errors only.
+    The bindings can emit only errors.
     """
     diagnostic = Diagnostic.at(location, "remark", message)
-    found = _REMARKS.get()
-    if found is None:
+    collected = _REMARKS.get()
+    if collected is None:
         print(diagnostic, file=sys.stderr)
     else:
-        found.append(diagnostic)
+        collected.append(diagnostic)
 
 
 _DETAILED: ContextVar[bool] = ContextVar("detailed", default=False)
@@ -219,7 +219,7 @@ _DETAILED: ContextVar[bool] = ContextVar("detailed", default=False)
 
 @contextmanager
 def detailed(wanted: bool = True) -> Iterator[None]:
-    """Lets remarks on how something is compiled, which only some want, be made meanwhile."""
+    """Enables detailed remarks on compilation within the `with` block."""
     token = _DETAILED.set(wanted)
     try:
         yield
@@ -228,11 +228,11 @@ def detailed(wanted: bool = True) -> Iterator[None]:
 
 
 def wants_details() -> bool:
-    """Whether remarks on how something is compiled are wanted."""
+    """Whether detailed remarks on compilation are enabled."""
     return _DETAILED.get()
 
 
 def detail(location: ir.Location, message: str) -> None:
-    """A remark on how something is compiled, if it is wanted: see `detailed`."""
+    """Emits a remark on compilation, if enabled: see `detailed`."""
     if wants_details():
         remark(location, message)

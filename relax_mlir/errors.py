@@ -8,7 +8,7 @@
     │   └── OutOfMemoryError a MemoryError too
     └── ModelError           a model file, tokenizer or configuration that cannot be used
 
-Messages are lower case, have no full stop, and say what was found and what would be accepted.
+Messages are lower case, have no full stop, and name the value and what would be accepted.
 """
 
 
@@ -25,10 +25,9 @@ class PipelineError(UsageError):
 
 
 class CompileError(RelaxError):
-    """A module is wrong, or lies outside of what the compiler accepts.
+    """A module is invalid, or not supported by the compiler.
 
-    `diagnostics` holds the located `relax_mlir.diagnostics.Diagnostic`s behind the message, if
-    there are any.
+    `diagnostics` are the located `relax_mlir.diagnostics.Diagnostic`s of the message, if any.
     """
 
     def __init__(self, message: str, diagnostics: tuple = ()) -> None:
@@ -37,11 +36,11 @@ class CompileError(RelaxError):
 
 
 class ExecutionError(RelaxError):
-    """A compiled function was called with arguments it refuses, or failed while it ran."""
+    """A compiled function refused its arguments or failed while it ran."""
 
 
 class OutOfMemoryError(ExecutionError, MemoryError):
-    """A compiled function did not get the memory that it needs; the text says how many bytes."""
+    """A compiled function ran out of memory; the message says how many bytes it needs."""
 
 
 class ModelError(RelaxError):

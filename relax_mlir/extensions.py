@@ -1,11 +1,11 @@
-"""Code from outside of this package that takes part in compiling: operators and passes.
+"""Code from outside this package that takes part in compilation: operators and passes.
 
-A compiled module depends on it as on the compiler itself, so a hash of its sources is part of what
-the cache is asked for. The sources of a module are its own file and those that it imports, anywhere
-in it, but for the standard library, this package, and other packages that are installed.
+A compiled module depends on it as on the compiler itself, so a hash of its sources is part of the
+cache key. The sources of a module are its own file and those of its imports, nested ones included,
+except the standard library, this package, and other installed packages.
 
-What is not known for certain is not kept: a module without a file (a notebook, `python -c`), and
-one whose file was changed since this process began, and so may not be what was loaded.
+If the sources are uncertain, nothing is cached: a module without a file (a notebook, `python -c`),
+or one whose file was changed since this process started, and so may differ from what was loaded.
 """
 
 import ast
@@ -28,7 +28,7 @@ _OWN = __name__.partition(".")[0]
 def load(name: str) -> str:
     """Imports a Python file, or a module by its dotted name, once; returns the module's name.
 
-    Raises UsageError if there is none, or if it cannot be imported.
+    Raises UsageError if it does not exist or cannot be imported.
     """
     if not name.endswith(".py"):
         module = name
@@ -42,7 +42,7 @@ def load(name: str) -> str:
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name == module:
             raise UsageError(f"cannot load '{name}': no such module, and no .py file") from None
-        raise UsageError(f"cannot load '{name}': {_told(error, name)}") from error
+        raise UsageError(f"cannot load '{name}': {_described(error, name)}") from error
 
 
 def _import(name: str, module: str) -> str:
@@ -50,7 +50,7 @@ def _import(name: str, module: str) -> str:
         importlib.import_module(module)
         return module
     spec = importlib.util.spec_from_file_location(module, Path(name).resolve())
-    assert spec is not None  # it ends in .py
+    assert spec is not None  # the name ends in .py
     assert spec.loader is not None
     sys.modules[module] = loaded = importlib.util.module_from_spec(spec)
     try:
@@ -61,7 +61,7 @@ def _import(name: str, module: str) -> str:
     return module
 
 
-def _told(error: Exception, name: str) -> str:
+def _described(error: Exception, name: str) -> str:
     """The error and the last line of the file that led to it."""
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {error.msg}"
@@ -72,19 +72,19 @@ def _told(error: Exception, name: str) -> str:
 
 
 def is_part(module: str, of: str) -> bool:
-    """Whether a module is another one, or one inside of that package."""
+    """Whether a module is `of`, or in that package."""
     return f"{module}.".startswith(f"{of}.")
 
 
 def from_outside(modules: Iterable[str]) -> list[str]:
-    """Those names of modules that are not of this package, each once."""
+    """The modules that are not of this package, without duplicates."""
     return sorted({name for name in modules if name.partition(".")[0] != _OWN})
 
 
 def fingerprint(modules: Iterable[str]) -> bytes:
-    """A hash of the sources of those loaded modules that are from outside.
+    """A hash of the sources of the loaded modules that are from outside.
 
-    Empty if none is; another one each time if it is not certain what was loaded.
+    Empty if there are none; random if it is uncertain what was loaded.
     """
     names = from_outside(modules)
     if not names:
@@ -99,17 +99,17 @@ def fingerprint(modules: Iterable[str]) -> bytes:
 
 
 def _sources(names: Iterable[str]) -> list[str]:
-    """The files of modules and of what they import; an empty name for a module without a file."""
-    found: dict[str, str] = {name: _file(name) or "" for name in names}
+    """The files of modules and of their imports; an empty name for a module without a file."""
+    sources: dict[str, str] = {name: _file(name) or "" for name in names}
     waiting = list(names)
     while waiting:
         importing = waiting.pop()
-        for name in _imports(importing, found[importing]):
-            path = None if name in found else _file(name)
+        for name in _imports(importing, sources[importing]):
+            path = None if name in sources else _file(name)
             if path and _takes_part(name, path, importing):
-                found[name] = path
+                sources[name] = path
                 waiting.append(name)
-    return sorted(set(found.values()))
+    return sorted(set(sources.values()))
 
 
 def _file(name: str) -> str | None:
@@ -121,13 +121,13 @@ def _file(name: str) -> str | None:
         return getattr(sys.modules[name], "__file__", None)
     try:
         spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError):  # what a module is asked for need not be a module
+    except (ImportError, ValueError):  # a member of a module need not be a module
         return None
     return spec.origin if spec is not None and spec.has_location else None
 
 
 def _takes_part(name: str, path: str, importing: str) -> bool:
-    """Whether an imported module is the user's own, or of the same package as who imports it."""
+    """Whether an imported module is the user's own, or in the package of its importer."""
     package = name.partition(".")[0]
     if package == _OWN or package in sys.stdlib_module_names:
         return False
@@ -138,7 +138,7 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 
 def _imports(name: str, path: str) -> Iterator[str]:
-    """The names that the imports in a module's file may be modules under."""
+    """The names of modules that the imports in a module's file may refer to."""
     text = _read(path) if path.endswith(".py") else None
     if text is None:
         return
@@ -154,34 +154,34 @@ def _imports(name: str, path: str) -> Iterator[str]:
 
 @lru_cache
 def _import_statements(text: bytes) -> list[tuple[int, str, tuple[str, ...]]]:
-    """Level, module and members of each import, those inside of functions included."""
-    found: list[tuple[int, str, tuple[str, ...]]] = []
+    """Level, module and members of each import, those in functions included."""
+    statements: list[tuple[int, str, tuple[str, ...]]] = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            found += [(0, alias.name, ()) for alias in node.names]
+            statements += [(0, alias.name, ()) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             members = tuple(alias.name for alias in node.names)
-            found.append((node.level, node.module or "", members))
-    return found
+            statements.append((node.level, node.module or "", members))
+    return statements
 
 
 def _unchanged(path: str) -> bytes | None:
-    """What a file holds; None if it cannot be read, or was changed since this process began."""
+    """The bytes of a file; None if it cannot be read, or was changed since this process started."""
     text = _read(path)
-    # The time of the last change of the inode: no program can set it.
+    # The change time of the inode, which no program can set.
     return None if text is None or os.stat(path).st_ctime > _process_start() else text
 
 
 def _read(path: str) -> bytes | None:
     try:
         return Path(path).read_bytes()
-    except OSError:  # nothing is called so, or it is a member of an archive
+    except OSError:  # no such file, or a member of an archive
         return None
 
 
 @cache
 def _process_start() -> float:
-    """When this process began, in seconds of `time.time`."""
+    """The start time of this process, in seconds of `time.time`."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     ticks = int(fields[19])  # starttime, the 22nd of all fields
     age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")

@@ -1,6 +1,6 @@
-"""What results on disk depend on: this package's sources, its compilers, and the machine.
+"""Hashes of what cached results depend on: this package, its compilers, and the machine.
 
-Nothing here imports MLIR or LLVM, so that a program can find what it made before in milliseconds.
+Nothing here imports MLIR or LLVM, so that a program can look up a cached result in milliseconds.
 """
 
 import hashlib
@@ -11,10 +11,10 @@ from pathlib import Path
 
 @cache
 def compiler_fingerprint() -> str:
-    """A hash over this package's sources and the versions of what it compiles with."""
+    """A hash of this package's sources and the versions of its compilers."""
     digest = hashlib.sha256()
     root = Path(__file__).parent
-    dialects = (root / "dialects").rglob("*.py")  # a link, which rglob does not follow
+    dialects = (root / "dialects").rglob("*.py")  # a symbolic link, which rglob does not follow
     for path in [*sorted(root.rglob("*.py")), *sorted(dialects), *sorted(root.rglob("*.bc"))]:
         status = path.stat()
         digest.update(f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}\n".encode())
@@ -28,7 +28,7 @@ def compiler_fingerprint() -> str:
 
 @cache
 def processor_fingerprint() -> str:
-    """What Linux says of the first processor's kind: what a "native" target is made from."""
+    """Linux's description of the first processor, which determines a "native" target."""
     keys = ["vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features"]
     keys += ["CPU implementer", "CPU part", "CPU variant"]
     with open("/proc/cpuinfo", encoding="utf-8") as lines:

@@ -1,9 +1,9 @@
-"""Matrices of quantised numbers as NumPy arrays: rounding, and the order of `graph.dequantize`.
+"""Quantised matrices as NumPy arrays: rounding, and the layout of `graph.dequantize`.
 
-    row by row: data[row, block, 16 or 32], factors[row, block, ..]
+    row-major:  data[row, block, 16 or 32], factors[row, block, ..]
     in panels:  data[p, b, ...], factors[p, b, .., r] with p = row // 16, r = row % 16
 
-What rounds here and what `graph.quantize` computes are the same numbers, bit for bit.
+The results are bitwise those of `graph.quantize`.
 """
 
 from collections.abc import Mapping
@@ -32,32 +32,32 @@ def quantize(matrix: np.ndarray, scheme: str) -> dict[str, np.ndarray]:
         name: np.empty(dims, ELEMENTS[element])
         for name, (dims, element) in part_kinds(scheme, *matrix.shape).items()
     }
-    (rows, columns), found = matrix.shape, SCHEMES[scheme]
-    groups = matrix.reshape(rows, columns // found.group, found.group)
+    (rows, columns), format = matrix.shape, SCHEMES[scheme]
+    groups = matrix.reshape(rows, columns // format.group, format.group)
     rounded = round_blocks(groups, scheme)
-    size = BLOCK * found.bits // 8
+    size = BLOCK * format.bits // 8
     rounded["data"] = rounded["data"].reshape(rows, columns // BLOCK, size)
     fill(parts, rounded)
     return parts
 
 
 def round_blocks(values: np.ndarray, scheme: str) -> dict[str, np.ndarray]:
-    """The parts, row by row, of float32[..., n]: see `graph.quantize` for what is computed.
+    """The parts of float32[..., n], row-major, as computed by `graph.quantize`.
 
-    n numbers share a scale: 32, 64 or 128. "data" is int8[..., n], or uint8[..., n/2] of which the
-    low four bits of each 16 are the first 16 numbers of 32; "scale" and "minimum" are float16[...].
+    n = 32, 64 or 128 values share a scale. "data" is int8[..., n], or uint8[..., n/2], of which the
+    low nibbles of 16 bytes are the first 16 of 32 values; "scale" and "minimum" are float16[...].
     """
-    found = SCHEMES[scheme]
-    if found.bits == 8:
+    format = SCHEMES[scheme]
+    if format.bits == 8:
         greatest = np.abs(values).max(-1)
         scale = _half(greatest / np.float32(127), greatest)
         return {"data": _quotients(values, scale, -127, 127).astype(np.int8), "scale": scale}
     high, low = values.max(-1), values.min(-1)
-    if not found.has_minimum:
+    if not format.has_minimum:
         high, low = np.maximum(high, 0), np.minimum(low, 0)
         scale = _half(np.where(high > -low, high, low) / np.float32(-8), high, low)
-        numbers = _quotients(values, scale, -8, 7) + np.float32(8)
-        return {"data": _nibbles(numbers), "scale": scale}
+        biased = _quotients(values, scale, -8, 7) + np.float32(8)
+        return {"data": _nibbles(biased), "scale": scale}
     with np.errstate(over="ignore", invalid="ignore"):  # which is bounded, or of infinite numbers
         width = high - low
     scale, minimum = _half(width / np.float32(15), high, low), _half(low, high, low)
@@ -66,7 +66,7 @@ def round_blocks(values: np.ndarray, scheme: str) -> dict[str, np.ndarray]:
 
 
 def fill(parts: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray]) -> None:
-    """Fills the parts of whole panels from those of rows; rows past the last one become zero."""
+    """Fills panels from row-major parts; rows past the last one become zero."""
     for name, out in parts.items():
         _transpose(rows[name], out)
 
@@ -74,7 +74,7 @@ def fill(parts: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray]) -> Non
 def _transpose(rows: np.ndarray, out: np.ndarray) -> None:
     """[rows, blocks, ..] to [panels, blocks, .., 16, 4 bytes or none].
 
-    Four bytes that follow one another in a row stay together, so these are words of 32 bits.
+    Four consecutive bytes of a row stay together, so these are words of 32 bits.
     """
     panels, blocks = out.shape[:2]
     missing = panels * PANEL - len(rows)
@@ -101,15 +101,15 @@ def _half(factors: np.ndarray, *extremes: np.ndarray) -> np.ndarray:
 
 
 def _quotients(values: np.ndarray, scale: np.ndarray, low: int, high: int) -> np.ndarray:
-    """Values over their scales as whole numbers of float32; 0 where the scale is."""
-    wide = scale.astype(np.float32)[..., None]
+    """Values over their scales, rounded to integers of float32; 0 where the scale is 0."""
+    divisor = scale.astype(np.float32)[..., None]
     with np.errstate(invalid="ignore"):  # infinite over infinite
-        quotients = np.divide(values, wide, out=np.zeros_like(values), where=wide != 0)
-    bounded = np.fmax(np.rint(quotients), np.float32(low))  # a number in place of none
+        quotients = np.divide(values, divisor, out=np.zeros_like(values), where=divisor != 0)
+    bounded = np.fmax(np.rint(quotients), np.float32(low))  # replaces NaN
     return np.minimum(bounded, np.float32(high))
 
 
-def _nibbles(numbers: np.ndarray) -> np.ndarray:
-    *lead, count = numbers.shape
-    q = numbers.astype(np.uint8).reshape(*lead, count // BLOCK, 2, BLOCK // 2)
+def _nibbles(values: np.ndarray) -> np.ndarray:
+    *lead, count = values.shape
+    q = values.astype(np.uint8).reshape(*lead, count // BLOCK, 2, BLOCK // 2)
     return (q[..., 0, :] | q[..., 1, :] << 4).reshape(*lead, count // 2)

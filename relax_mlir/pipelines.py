@@ -1,7 +1,7 @@
-"""The default pipelines, narrated: each pass with what holds from there on.
+"""The default pipelines: each pass with what holds after it.
 
 `-O0` keeps every operator a kernel of its own and every tensor its own memory; `-O1` plans
-memory and uses the fast schedules; `-O2` also fuses across levels. All give the same numbers.
+memory and uses the fast schedules; `-O2` also fuses across levels. All give the same results.
 `-O3` also lays out parameters (the arguments from `graph.num_inputs` on) for the kernels: a
 function `@main` then takes what `@main_params` returns for the original ones.
 """
@@ -22,9 +22,9 @@ class Step:
     holds: str
     min_level: int = 0
     only_with: str = ""
-    """The option of `pipeline` that has to be given."""
+    """The option of `pipeline` that this pass requires."""
     unless: str = ""
-    """The one that must not be."""
+    """The option that excludes it."""
 
     @property
     def name(self) -> str:
@@ -33,9 +33,9 @@ class Step:
 
 
 STEPS = (
-    Step("relax-infer-shapes", "every annotation is as fine as the rules can make it"),
+    Step("relax-infer-shapes", "every annotation is as precise as the rules can make it"),
     Step("relax-verify", "every rule of the dialects holds, so later passes need no checks"),
-    Step("relax-inline-functions", "graph functions call kernels, and functions that stay"),
+    Step("relax-inline-functions", "graph functions call only kernels and noinline functions"),
     Step("relax-name-dims", "every dim is an expression over symbols that are bound"),
     Step("relax-state-assumptions", "facts imply that all dims fit; calls check facts"),
     Step("relax-fuse-attention", "attention that was written out is one operator", 2),
@@ -43,22 +43,22 @@ STEPS = (
     Step("relax-fold-constants{{target={target}}}", "constant expressions are evaluated", 3),
     Step(
         "relax-quantize{{scheme={quantize}}}",
-        "weights are numbers of few bits, decoded where they are read",
+        "weights are quantised, and decoded where they are read",
         only_with="quantize",
     ),
-    Step("relax-externalize-constants", "large constants are data, by name"),
+    Step("relax-externalize-constants", "large constants are named blobs"),
     Step(
         "relax-dispatch-library{{libraries={libraries}}}",
-        "what a library is to compute is a call of it",
+        "operators that a library computes are calls of it",
         only_with="libraries",
     ),
     Step("relax-legalize-ops", "every operator is a call of a tensor program"),
     Step("relax-annotate-pattern", "every tensor program says how it may be fused", 2),
-    Step("relax-fuse-ops", "what runs as one kernel is one private function", 2),
+    Step("relax-fuse-ops", "the calls of each fused kernel are one private function", 2),
     Step("relax-fuse-tir", "each such function is one tensor program again", 2),
     Step("relax-pack-weights{{target={target}}}", "kernels read weights in panels", 3),
-    Step("relax-pack-filters{{target={target}}}", "and filters too", 3),
-    Step("relax-lift-params", "what depends on parameters alone runs once, apart", 3),
+    Step("relax-pack-filters{{target={target}}}", "kernels read filters in panels", 3),
+    Step("relax-lift-params", "computations on parameters alone are a function that runs once", 3),
     Step("symbol-dce", "no tensor program is unused"),
     Step(
         "relax-schedule{{target={target}{fuse}}}",
@@ -67,10 +67,10 @@ STEPS = (
     ),
     Step(
         "relax-build-kernels{{target={target}{fuse}}}",
-        "what relax-schedule makes of tensor programs is compiled; declarations are left",
+        "tensor programs are scheduled and compiled; their declarations are left",
         only_with="builds",
     ),
-    Step("relax-lower-calls", "allocation is explicit, order matters"),
+    Step("relax-lower-calls", "allocations are explicit; the order of calls matters"),
     Step("relax-plan-memory{reuse}", "temporaries live in one arena"),
     Step("relax-to-host{{target={target}}}", "graph functions are native host code"),
 )
@@ -86,7 +86,7 @@ OPTIONAL = (
     "lift-params",
     "plan-memory",
 )
-"""Passes that a pipeline can do without; without `plan-memory`, tensors do not share memory."""
+"""Passes that a pipeline can omit; without `plan-memory`, tensors do not share memory."""
 RUNS_CODE = ("fold-constants",)
 """Those that run what they compile: left out for modules whose author is not trusted."""
 

@@ -69,10 +69,10 @@ class Profile:
 
     def kernels(self) -> dict[str, list[Span]]:
         """The calls of each kernel, the kernel that took longest first."""
-        found: dict[str, list[Span]] = {}
+        calls: dict[str, list[Span]] = {}
         for span in self.spans:
-            found.setdefault(span.kernel, []).append(span)
-        return dict(sorted(found.items(), key=lambda item: -_seconds(item[1])))
+            calls.setdefault(span.kernel, []).append(span)
+        return dict(sorted(calls.items(), key=lambda item: -_seconds(item[1])))
 
 
 def _seconds(spans: Sequence[Span]) -> float:
@@ -82,7 +82,7 @@ def _seconds(spans: Sequence[Span]) -> float:
 def profile(
     call: BoundCall, name: str = "", threads: int | None = None, rounds: int = ROUNDS
 ) -> Profile:
-    """Runs a prepared call `rounds` times, and once before, and describes the fastest.
+    """Runs a prepared call once to warm up, then `rounds` times; returns the fastest.
 
     Raises ExecutionError as `BoundCall.run` does.
     """
@@ -109,10 +109,10 @@ def record(
     rounds: int = ROUNDS,
     before: Callable[[], object] = lambda: None,
 ) -> Profile:
-    """As `profile`, for `work` that calls the function once, with `before` ahead of each.
+    """As `profile`, for `work` that calls the function once, and `before`, which runs before it.
 
-    `symbols` are the dims of the call. Of loops in the function, as many rounds are recorded as
-    there is room for. Raises ExecutionError if `work` makes another number of calls than one.
+    `symbols` are the dims of the call. Of loops in the function, as many iterations are recorded as
+    fit `CAPACITY`. Raises ExecutionError unless `work` makes exactly one call.
     """
     sites = executable.metadata["functions"][function]["sites"]
     before()
@@ -136,10 +136,10 @@ def record(
 
 
 def _span(site: Mapping, span: np.void, start: int, symbols: Mapping[str, int]) -> Span:
-    moved, flops = (_evaluate(site[key], symbols) for key in ("bytes", "flops"))
+    traffic, flops = (_evaluate(site[key], symbols) for key in ("bytes", "flops"))
     begin, end = int(span["begin"]), int(span["end"])
     unit = site["unit"]
-    return Span(site["kernel"], (begin - start) / 1e9, (end - begin) / 1e9, moved, flops, unit)
+    return Span(site["kernel"], (begin - start) / 1e9, (end - begin) / 1e9, traffic, flops, unit)
 
 
 def _evaluate(text: str | None, symbols: Mapping[str, int]) -> int | None:
@@ -153,8 +153,8 @@ _parsed = lru_cache(maxsize=4096)(parse)
 
 
 def symbol_values(call: BoundCall) -> dict[str, int]:
-    """The symbols that the arguments of a call bind, as the runtime does it."""
-    found: dict[str, int] = {}
+    """The values of the symbols that the arguments of a call bind."""
+    values: dict[str, int] = {}
     dims = [
         (dim, extent)
         for argument, value in zip(call.function.arguments, call.values, strict=True)
@@ -165,30 +165,30 @@ def symbol_values(call: BoundCall) -> dict[str, int]:
     ]
     for _ in dims:
         for dim, extent in dims:
-            free = [name for name in _parsed(dim).symbols if name not in found]
+            free = [name for name in _parsed(dim).symbols if name not in values]
             solution = solve(_parsed(dim), free[0]) if len(free) == 1 else None
             if solution is not None:
-                factor, offset = (part.evaluate(found) for part in solution)
-                found[free[0]] = (int(extent) - offset) // factor
-    return found
+                factor, offset = (part.evaluate(values) for part in solution)
+                values[free[0]] = (int(extent) - offset) // factor
+    return values
 
 
-def table(found: Profile, limits: Limits | None = None, top: int = 10) -> str:
-    """The kernels that took longest; with the machine's limits, how near to the roof they come."""
-    count = len(found.spans)
-    share = found.gaps / found.seconds
+def table(profile: Profile, limits: Limits | None = None, top: int = 10) -> str:
+    """The slowest kernels; with the machine's limits, their share of the roof."""
+    count = len(profile.spans)
+    share = profile.gaps / profile.seconds
     lines = [
-        f"{found.name}: {1e3 * found.seconds:.3f} ms on {found.threads} thread(s), {count} kernel "
-        f"calls, {1e3 * found.gaps:.3f} ms ({share:.1%}) between them"
+        f"{profile.name}: {1e3 * profile.seconds:.3f} ms on {profile.threads} thread(s), {count} "
+        f"kernel calls, {1e3 * profile.gaps:.3f} ms ({share:.1%}) between them"
     ]
     head = f"{'kernel':48} {'calls':>5} {'ms':>9} {'share':>6} {'GB/s':>7} {'GFLOP/s':>8}"
     lines.append(head + (f" {'of roof':>8}" if limits else ""))
-    kernels = list(found.kernels().items())
+    kernels = list(profile.kernels().items())
     for name, spans in kernels[:top]:
-        lines.append(_row(name, spans, found.seconds, limits))
+        lines.append(_row(name, spans, profile.seconds, limits))
     if rest := [span for _, spans in kernels[top:] for span in spans]:
-        lines.append(_row(f"{len(kernels) - top} others", rest, found.seconds, limits))
-    lines.append(_row("all", found.spans, found.seconds, limits))
+        lines.append(_row(f"{len(kernels) - top} others", rest, profile.seconds, limits))
+    lines.append(_row("all", profile.spans, profile.seconds, limits))
     return "\n".join(lines)
 
 
@@ -210,20 +210,20 @@ def _rate(counts: Sequence[int | None], seconds: float) -> float | None:
 
 
 def trace(profiles: Sequence[Profile], machine: Machine | None = None) -> dict:
-    """The profiles in Chrome's trace format, which Perfetto reads too: one process for each."""
+    """The profiles in Chrome's trace format, which Perfetto reads too: a process for each."""
     events: list[dict] = []
-    for number, found in enumerate(profiles):
-        limits = machine.at(found.threads) if machine else None
-        title = f"{found.name}, {found.threads} thread(s)"
-        naming = {"ph": "M", "pid": number, "tid": 0, "args": {"name": title}}
+    for pid, profile in enumerate(profiles):
+        limits = machine.at(profile.threads) if machine else None
+        title = f"{profile.name}, {profile.threads} thread(s)"
+        naming = {"ph": "M", "pid": pid, "tid": 0, "args": {"name": title}}
         events.append({"name": "process_name", **naming})
-        whole = {"ph": "X", "pid": number, "tid": 0, "ts": 0, "dur": 1e6 * found.seconds}
-        events.append({"name": found.name, "cat": "call", **whole})
-        events += [_event(span, number, limits) for span in found.spans]
+        whole = {"ph": "X", "pid": pid, "tid": 0, "ts": 0, "dur": 1e6 * profile.seconds}
+        events.append({"name": profile.name, "cat": "call", **whole})
+        events += [_event(span, pid, limits) for span in profile.spans]
     return {"traceEvents": events, "displayTimeUnit": "ns"}
 
 
-def _event(span: Span, number: int, limits: Limits | None) -> dict:
+def _event(span: Span, pid: int, limits: Limits | None) -> dict:
     details: dict[str, object] = {"bytes": span.bytes, "flops": span.flops, "unit": span.unit}
     for name, count in (("GB/s", span.bytes), ("GFLOP/s", span.flops)):
         rate = _rate([count], span.seconds)
@@ -231,8 +231,8 @@ def _event(span: Span, number: int, limits: Limits | None) -> dict:
     if limits is not None and span.seconds:
         details["percent of roof"] = round(100 * span.roof(limits) / span.seconds, 1)
     times = {"ts": 1e6 * span.begin, "dur": 1e6 * span.seconds}
-    place = {"ph": "X", "cat": "kernel", "pid": number, "tid": 0}
-    return {"name": span.kernel, **place, **times, "args": details}
+    common = {"ph": "X", "cat": "kernel", "pid": pid, "tid": 0}
+    return {"name": span.kernel, **common, **times, "args": details}
 
 
 def write_trace(

@@ -1,7 +1,7 @@
-"""Rewriting by hand: patterns as plain functions, snapshots and copies of ops, safe erasure, names.
+"""Rewriting: patterns as plain functions, snapshots and copies of ops, safe erasure, names.
 
-A pattern takes an op, of the class that its parameter is annotated with, and returns what replaces
-it, or None for no match; a pattern that returns None must not have built an op.
+A pattern takes an op of the class that annotates its parameter, and returns the replacement, or
+None for no match; a pattern that returns None must not have built an op.
 
     def join_chain(op: ReshapeOp) -> ir.Value | None: ...
 
@@ -18,13 +18,13 @@ Pattern = Callable[..., Replacement | None]
 AnyOp = TypeVar("AnyOp", bound=ir.OpView)
 
 MAX_REWRITES_PER_OP = 64
-"""Rewrites a greedy driver may make for each op it starts with; more means patterns that cycle."""
+"""The limit of the greedy driver, per op at the start; more means patterns that cycle."""
 
 
 def walk(root: ir.Operation | ir.OpView | ir.Module) -> Iterator[ir.Operation]:
-    """Visits every op below `root` and then itself, each after the ops inside it.
+    """Visits every op below `root` and then `root`, each after the ops nested in it.
 
-    Looks at the IR lazily: use `walk_ops` when the loop changes it.
+    Walks lazily: use `walk_ops` if the loop changes the IR.
     """
     op = root.operation
     for region in op.regions:
@@ -45,19 +45,19 @@ def walk_ops(root: ir.Operation | ir.OpView | ir.Module, *classes: type[AnyOp]) 
 def walk_ops(root: ir.Operation | ir.OpView | ir.Module, *classes: type[AnyOp]) -> list[AnyOp]:
     """A snapshot of the ops of the given classes below `root`, in program order.
 
-    An op that holds regions comes after what it holds, so erasing each op in turn is safe. With no
-    class given, every op.
+    An op comes after the ops nested in it, so erasing each op in turn is safe. Without classes,
+    all ops.
     """
-    found: list[AnyOp] = []
+    ops: list[AnyOp] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         view = op.opview
         if not classes or isinstance(view, classes):
-            found.append(view)
+            ops.append(view)
         return ir.WalkResult.ADVANCE
 
     root.operation.walk(visit)
-    return found
+    return ops
 
 
 def is_unused(op: ir.Operation | ir.OpView) -> bool:
@@ -66,7 +66,7 @@ def is_unused(op: ir.Operation | ir.OpView) -> bool:
 
 
 def safe_erase(op: ir.Operation | ir.OpView) -> None:
-    """Erases an op; the bindings crash the process if one that is used is erased.
+    """Erases an op; the bindings crash if an op with uses is erased.
 
     Raises ValueError if a result is still used.
     """
@@ -76,9 +76,9 @@ def safe_erase(op: ir.Operation | ir.OpView) -> None:
 
 
 def replace(op: ir.Operation | ir.OpView, replacement: Replacement) -> None:
-    """Puts the values in place of the op's results, and erases the op.
+    """Replaces the op's results by values, and erases the op.
 
-    Raises ValueError if the number of values differs from the number of results.
+    Raises ValueError if there are more or fewer values than results.
     """
     values, results = values_of(replacement), list(op.operation.results)
     if len(values) != len(results):
@@ -92,7 +92,7 @@ def replace(op: ir.Operation | ir.OpView, replacement: Replacement) -> None:
 
 
 def values_of(replacement: Replacement) -> list[ir.Value]:
-    """The values that a replacement stands for: itself, an op's results, or a sequence's items."""
+    """The values of a replacement: itself, an op's results, or a sequence's items."""
     if isinstance(replacement, ir.Value):
         return [replacement]
     if isinstance(replacement, ir.Operation | ir.OpView):
@@ -101,7 +101,7 @@ def values_of(replacement: Replacement) -> list[ir.Value]:
 
 
 class SymbolNames:
-    """The names that symbols in the body of a module have, and new ones beside them."""
+    """The symbol names in the body of a module; makes new unique ones."""
 
     def __init__(self, block: ir.Block) -> None:
         self._taken = {
@@ -111,7 +111,7 @@ class SymbolNames:
         }
 
     def fresh(self, base: str) -> str:
-        """`base`, or else the first of `base_1`, `base_2`, ... that is free; taken from then on."""
+        """`base`, or else the first of `base_1`, `base_2`, ... that is unused; used afterwards."""
         name, count = base, 0
         while name in self._taken:
             count += 1
@@ -121,9 +121,9 @@ class SymbolNames:
 
 
 def rewrite_walk(root: ir.Operation | ir.OpView | ir.Module, *patterns: Pattern) -> int:
-    """Tries the patterns once on each op there is at the start; returns how many were replaced.
+    """Tries the patterns once on each op present at the start; returns the count of replaced ops.
 
-    New ops go in front of the op replaced, take its location, and are not visited. A pattern may
+    New ops are built before the replaced op, at its location, and are not visited. A pattern may
     erase ops only if they come before its own in program order.
     """
     table = _by_class(patterns)
@@ -131,11 +131,11 @@ def rewrite_walk(root: ir.Operation | ir.OpView | ir.Module, *patterns: Pattern)
 
 
 def rewrite_greedily(root: ir.Operation | ir.OpView | ir.Module, *patterns: Pattern) -> int:
-    """Applies the patterns until none matches; returns how many ops were replaced.
+    """Applies the patterns until none matches; returns the count of replaced ops.
 
-    Sweeps over the IR as `rewrite_walk` does, until a sweep changes nothing.
+    Repeats `rewrite_walk` until it changes nothing.
 
-    Raises RuntimeError, a bug in the patterns, if they do not come to an end.
+    Raises RuntimeError, a bug in the patterns, if they do not converge.
     """
     table = _by_class(patterns)
     budget = MAX_REWRITES_PER_OP * (len(walk_ops(root, *table)) + 1)
@@ -144,12 +144,12 @@ def rewrite_greedily(root: ir.Operation | ir.OpView | ir.Module, *patterns: Patt
         total += changed
         if total > budget:
             names = ", ".join(pattern.__name__ for pattern in patterns)
-            raise RuntimeError(f"the patterns {names} did not come to an end in {total} rewrites")
+            raise RuntimeError(f"the patterns {names} did not converge in {total} rewrites")
     return total
 
 
 def defining_op(value: ir.Value, kind: type[AnyOp]) -> AnyOp | None:
-    """The op that makes a value if it is of that class; None for others and block arguments."""
+    """The op that defines a value if it is of the class `kind`; None for block arguments."""
     owner = value.owner
     if isinstance(owner, ir.Block) or not isinstance(owner.opview, kind):
         return None
@@ -157,7 +157,7 @@ def defining_op(value: ir.Value, kind: type[AnyOp]) -> AnyOp | None:
 
 
 def alone(op: ir.Operation | ir.OpView) -> ir.Module:
-    """A new module, at the op's location, that holds a copy of the op and nothing else."""
+    """A new module, at the op's location, that has only a copy of the op."""
     module = ir.Module.create(op.location)
     with ir.InsertionPoint(module.body):
         op.operation.clone()

@@ -1,4 +1,4 @@
-"""Modules as the ways in take them: a module, its text, or the path of a file."""
+"""Modules as the entry points accept them: a module, its text, or the path of a file."""
 
 import os
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ MODELS = {
     ".gguf": "a language model; relax_mlir.llm.load takes it",
     ".safetensors": "a file of weights",
 }
-"""What files with these endings are, none of which holds a module."""
+"""Files that are not modules, by suffix."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a module and the name that diagnostics give it.
+    """The text of a module and its name in diagnostics.
 
-    `blobs` are the large constants, which the text leaves out.
+    `blobs` are the large constants, which the text omits.
     """
 
     text: str
@@ -35,7 +35,7 @@ class Source:
 
     @property
     def key(self) -> str:
-        """What a compiled module depends on of its source: the text, and what constants hold."""
+        """The part of the cache key that depends on the source: text and large constants."""
         return "\0".join([self.text, *(blob.name for blob in self.blobs)])
 
     def parse(self) -> ir.Module:
@@ -49,11 +49,11 @@ class Source:
 
 
 def read_source(source: "ir.Module | str | os.PathLike") -> Source:
-    """Returns the text of a module given in any of the accepted ways.
+    """Returns the text of a module in any of the accepted forms.
 
     A string is a path if it has one line and ends in `.mlir` or as a file of another kind, text
-    otherwise. Of a module, large constants are not written into the text. Raises UsageError if the
-    file cannot be read, or is of another kind, CompileError if constants have no data.
+    otherwise. Large constants of a module are not printed to the text. Raises UsageError if the
+    file cannot be read or is of another kind, CompileError if constants have no data.
     """
     if isinstance(source, ir.Module):
         try:
@@ -68,16 +68,16 @@ def read_source(source: "ir.Module | str | os.PathLike") -> Source:
         )
     suffix = Path(str(source).strip()).suffix.lower() if _is_path(source) else ""
     if suffix in MODELS:
-        raise UsageError(f"cannot read '{source}': it is {MODELS[suffix]}, and no MLIR")
+        raise UsageError(f"cannot read '{source}': it is {MODELS[suffix]}, not MLIR")
     if isinstance(source, str) and suffix != ".mlir":
         return Source(source, "text")
     try:
         return Source(Path(source).read_text(), str(source))
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise UsageError(f"cannot read '{source}': {reason}") from None
 
 
 def _is_path(source: "str | os.PathLike") -> bool:
-    """Whether the source may be a path: text of MLIR has several lines, or other characters."""
+    """Whether the source may be a path: MLIR text has several lines or other characters."""
     return not isinstance(source, str) or ("\n" not in source.strip() and len(source) < 4096)

@@ -1,7 +1,7 @@
-"""Files that only this user can have written, and whether they are what was written.
+"""Files that only this user can have written, and digests that detect damage.
 
-Code is loaded from the cache, so whoever can write to it runs code as this user. What others own,
-or may write to, is refused; the superuser's files are taken, who can do anything anyway.
+Code is loaded from the cache, so anybody who can write to it runs code as this user. Files that
+others own or may write to are refused, except those of the superuser, who can do anything anyway.
 """
 
 import hashlib
@@ -13,14 +13,14 @@ from typing import BinaryIO
 from relax_mlir.errors import UsageError
 
 WHOLE_BYTES = 16 << 20
-"""Up to this size all bytes of a file count for its digest: 10 ms at most."""
+"""Files up to this size are hashed completely: 10 ms at most."""
 SAMPLES = 256
 SAMPLE_BYTES = 4096
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder, and those above it, that others cannot write to whatever the umask says."""
+    """Makes a folder and its parents that others cannot write to, whatever the umask is."""
     try:
         path.mkdir(mode=0o700, exist_ok=True)
     except FileNotFoundError:
@@ -29,7 +29,7 @@ def make_folder(path: Path) -> None:
 
 
 def check_trusted(path: Path, status: os.stat_result, kind: str = "cache folder") -> None:
-    """Raises UsageError if somebody else may have written what is at `path`."""
+    """Raises UsageError if somebody else may have written `path`."""
     advice = "set RELAX_CACHE_DIR to a folder of your own"
     if status.st_uid not in (os.geteuid(), 0):
         raise UsageError(
@@ -45,13 +45,13 @@ def check_trusted(path: Path, status: os.stat_result, kind: str = "cache folder"
 
 
 def open_trusted(path: Path) -> BinaryIO | None:
-    """Opens a file of the cache; None if there is none, or what is there is no file.
+    """Opens a file of the cache; None if it does not exist or is not a file.
 
     Raises UsageError if somebody else may have written it.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:  # a link too
+    except OSError:  # also for a link
         return None
     file = os.fdopen(handle, "rb", buffering=0)
     try:
@@ -67,26 +67,26 @@ def open_trusted(path: Path) -> BinaryIO | None:
 
 
 def digest(file: BinaryIO) -> str:
-    """What tells whether a file is still what was written.
+    """A digest that detects whether a file is damaged.
 
-    A hash of all its bytes, or of the size and 256 pieces of 4 KiB evenly over a file that is
-    larger than 16 MiB: it finds those that are cut off, or were never written to the disk.
+    A hash of all its bytes, or, if it is larger than 16 MiB, of the size and 256 evenly spaced
+    samples of 4 KiB: this detects files that are truncated or were not written back to disk.
     """
     handle = file.fileno()
     size = os.fstat(handle).st_size
-    found = hashlib.sha256(str(size).encode())
+    result = hashlib.sha256(str(size).encode())
     if size <= WHOLE_BYTES:
-        found.update(_read(handle, size, 0))
+        result.update(_read(handle, size, 0))
     else:
         for i in range(SAMPLES):
-            place = i * (size - SAMPLE_BYTES) // (SAMPLES - 1)
-            found.update(_read(handle, SAMPLE_BYTES, place))
-    return found.hexdigest()[:32]
+            offset = i * (size - SAMPLE_BYTES) // (SAMPLES - 1)
+            result.update(_read(handle, SAMPLE_BYTES, offset))
+    return result.hexdigest()[:32]
 
 
-def _read(handle: int, size: int, place: int) -> bytes:
+def _read(handle: int, size: int, offset: int) -> bytes:
     parts = []
-    while size > 0 and (part := os.pread(handle, size, place)):
+    while size > 0 and (part := os.pread(handle, size, offset)):
         parts.append(part)
-        size, place = size - len(part), place + len(part)
+        size, offset = size - len(part), offset + len(part)
     return b"".join(parts)

@@ -98,7 +98,7 @@ def text_of(string: ir.StringAttr, owner: str) -> str:
     try:
         return string.value_bytes.decode()
     except UnicodeDecodeError:
-        raise Malformed(f"{owner} with {string}, which is no UTF-8 text") from None
+        raise Malformed(f"{owner} with {string}, which is not UTF-8 text") from None
 
 
 def _check_text(attribute: ir.Attribute, owner: str) -> None:
@@ -118,7 +118,7 @@ def _entries(attributes: ir.OpAttributeMap) -> dict[str, ir.Attribute]:
     try:
         return dict(attributes.items())
     except RuntimeError:
-        raise Malformed("an attribute whose name is no UTF-8 text") from None
+        raise Malformed("an attribute whose name is not UTF-8 text") from None
     except TypeError as error:  # of a kind that the bindings have no class for
         raise Malformed(f"an attribute that cannot be read: {error}") from None
 

@@ -35,7 +35,7 @@ def _kind(name: str) -> str:
     from relax_mlir.source import MODELS  # brings MLIR
 
     kind = MODELS.get(Path(name).suffix.lower())
-    return f"it is {kind}, and no MLIR" if kind else "neither UTF-8 text nor MLIR bytecode"
+    return f"it is {kind}, not MLIR" if kind else "neither UTF-8 text nor MLIR bytecode"
 
 
 def write_output(name: str, data: str | bytes | Iterable[bytes | memoryview]) -> None:

@@ -176,7 +176,7 @@ def show_type(type_: ir.Type) -> str:
             dims = ("?" if dim is None else str(dim) for dim in shape_value_dims(type_))
             return f"shape<{', '.join(dims)}>"
         return str(type_)
-    except (ShapeError, SymbolicError, RuntimeError):  # the latter if it is no UTF-8 text
+    except (ShapeError, SymbolicError, RuntimeError):  # the latter if it is not UTF-8 text
         return str(type_)
 
 

@@ -105,5 +105,5 @@ def test_pattern_that_never_ends_is_stopped(module):
     def swap(op: arith.AddIOp) -> ir.Value:
         return arith.AddIOp(op.rhs, op.lhs).result
 
-    with pytest.raises(RuntimeError, match="the patterns swap did not come to an end"):
+    with pytest.raises(RuntimeError, match="the patterns swap did not converge"):
         rewrite_greedily(module, swap)

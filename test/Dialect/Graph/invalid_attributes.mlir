@@ -91,38 +91,38 @@ func.func private @symbol(index {tir.sym = 1 : i64}) attributes {tir.prim_func}
 
 // -----
 
-// expected-error @below {{'func.func' op has 'sym_name' with "\FF", which is no UTF-8 text}}
+// expected-error @below {{'func.func' op has 'sym_name' with "\FF", which is not UTF-8 text}}
 func.func private @"\FF"()
 
 // -----
 
-// expected-error @below {{'func.func' op has an attribute whose name is no UTF-8 text}}
+// expected-error @below {{'func.func' op has an attribute whose name is not UTF-8 text}}
 func.func private @name_of_attribute() attributes {"\FF" = 1 : i64}
 
 // -----
 
-// expected-error @below {{'func.func' op has 'a' with "@b::@\FF", which is no UTF-8 text}}
+// expected-error @below {{'func.func' op has 'a' with "@b::@\FF", which is not UTF-8 text}}
 func.func private @reference() attributes {a = @b::@"\FF"}
 
 // -----
 
-// expected-error @below {{'func.func' op has 'graph.facts' with "n == \FF", which is no UTF-8 text}}
+// expected-error @below {{'func.func' op has 'graph.facts' with "n == \FF", which is not UTF-8 text}}
 func.func private @fact() attributes {graph.facts = ["n == \FF"]}
 
 // -----
 
-// expected-error @below {{'func.func' op has the type '!graph.shape_value<["\FF"]>' with "\FF", which is no UTF-8 text}}
+// expected-error @below {{'func.func' op has the type '!graph.shape_value<["\FF"]>' with "\FF", which is not UTF-8 text}}
 func.func private @dim(!graph.shape_value<["\FF"]>)
 
 // -----
 
-// expected-error @below {{"\FF" is no UTF-8 text}}
+// expected-error @below {{"\FF" is not UTF-8 text}}
 func.func private @"\FF"()
 func.func private @"\FF"()
 
 // -----
 
-// expected-error @below {{'func.func' op has 'arg_attrs' with "{graph.\FF = 1 : i64}", which is no UTF-8 text}}
+// expected-error @below {{'func.func' op has 'arg_attrs' with "{graph.\FF = 1 : i64}", which is not UTF-8 text}}
 func.func private @name_of_argument_attribute(index {"graph.\FF" = 1 : i64})
 
 // -----

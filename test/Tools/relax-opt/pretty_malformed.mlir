@@ -5,5 +5,5 @@ func.func private @facts() attributes {graph.facts = "k"}
 
 // -----
 
-// expected-error @below {{'func.func' op has 'sym_name' with "\FF", which is no UTF-8 text}}
+// expected-error @below {{'func.func' op has 'sym_name' with "\FF", which is not UTF-8 text}}
 func.func private @"\FF"()

@@ -20,7 +20,7 @@ func.func @negative_operands_differ(%x: i32, %y: i32) -> i32 {
 
 // Patterns that never end are stopped; tried once each, they end.
 // RUN: not relax-opt %s --load-passes=%ROOT/test/lib/test_passes.py --pass-pipeline='test-rewrite{pattern=swap-operands}' 2>&1 | FileCheck %s --check-prefix=CYCLE
-// CYCLE: the patterns swap_operands did not come to an end in {{[0-9]+}} rewrites
+// CYCLE: the patterns swap_operands did not converge in {{[0-9]+}} rewrites
 // RUN: relax-opt %s --load-passes=%ROOT/test/lib/test_passes.py --pass-pipeline='test-rewrite{pattern=swap-operands greedy=false}' | FileCheck %s --check-prefix=SWAPPED
 // SWAPPED-LABEL: func.func @negative_operands_differ
 // SWAPPED-SAME:    %[[X:.*]]: i32, %[[Y:.*]]: i32

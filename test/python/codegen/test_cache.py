@@ -130,7 +130,7 @@ def test_a_folder_that_cannot_be_made_is_replaced(
 
 def test_a_size_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELAX_CACHE_BYTES", "2 GiB")
-    with pytest.raises(UsageError, match="RELAX_CACHE_BYTES is '2 GiB'; expects a number of bytes"):
+    with pytest.raises(UsageError, match="RELAX_CACHE_BYTES is '2 GiB'; expects a count of bytes"):
         cache.cached(b"key", lambda: [bytes(65 << 20)])
 
 

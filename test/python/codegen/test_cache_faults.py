@@ -232,8 +232,8 @@ except relax_mlir.errors.UsageError as error:
     first, second = found.stdout.splitlines()
     assert first == "True [1. 1. 1.]"
     assert second.startswith("cannot write the compiled module to '/")
-    assert second.endswith("too large; set RELAX_CACHE_DIR or TMPDIR to a folder with room")
-    assert f"nothing is kept in the cache folder '{own_cache}': no space left" in found.stderr
+    assert second.endswith("too large; set RELAX_CACHE_DIR or TMPDIR to a folder with space")
+    assert f"nothing is stored in the cache folder '{own_cache}': no space left" in found.stderr
     assert not entries(own_cache, ".new")
 
 

@@ -115,7 +115,7 @@ def test_a_cache_folder_that_cannot_be_written(tiny, tmp_path):
     found = run(*arguments, RELAX_CACHE_DIR=str(tmp_path / "file" / "cache"))
     assert found.returncode == 0
     warning, statistics = found.stderr.splitlines()
-    assert "file/cache' cannot be written (not a directory): nothing is kept" in warning
+    assert "file/cache' cannot be written (not a directory): nothing is cached" in warning
     assert "stopped by length" in statistics
 
 
