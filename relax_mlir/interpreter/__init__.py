@@ -1,13 +1,13 @@
-"""Runs modules in NumPy, without compiling them: an account of what programs mean.
+"""Runs modules in NumPy, without compiling them: a reference for the meaning of programs.
 
     module = relax_mlir.interpret("model.mlir")
     y = module["main"](x, weight)                  # as with an Executable
 
 It takes modules at any stage before host code: operators, calls, tensor programs, planned memory,
-and kernels on vectors, unless they name instructions of a machine. Operators are computed in
-float64, or in integers that wrap, and rounded once; tensor programs and kernels as they are
-written, element types included. No access leaves a tensor unseen. Nothing is shared with
-legalisation, fusion, schedules or code generation, so that each can be held against it.
+and vector kernels without unknown target intrinsics. Operators are computed in float64, or in
+integers that wrap, and rounded once; tensor programs and kernels literally, in their element types.
+Every access is bounds-checked. Nothing is shared with legalisation, fusion, schedules or code
+generation, so that each can be tested against it.
 """
 
 import os
@@ -27,7 +27,7 @@ def interpret(source: "ir.Module | str | os.PathLike") -> Interpreted:
     `source` is a module, its text, or the path of a file that holds the text.
 
     Raises CompileError with located diagnostics if the module is wrong, UsageError for a missing
-    file. What cannot be interpreted is refused when it is to run.
+    file. Ops that cannot be interpreted are refused when they are about to run.
     """
     if isinstance(source, ir.Module):
         return Interpreted(source)

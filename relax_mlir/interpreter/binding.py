@@ -1,4 +1,4 @@
-"""What symbols are in a call: read off the dims of arguments, and held against all others."""
+"""Binds symbols in a call: solved from the dims of arguments, and checked on all others."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,21 +21,21 @@ from relax_mlir.symbolic import Expr, Fact, parse, solve
 
 
 class Symbols(dict[str, int]):
-    """The value of each symbol, and for messages which dim it was read off."""
+    """The value of each symbol, and, for messages, the dim that bound it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.origins: dict[str, str] = {}
 
     def nested(self) -> "Symbols":
-        """A copy, for a region that may bind more."""
+        """A copy, for a region that may bind more symbols."""
         copy = Symbols()
         copy.update(self)
         copy.origins.update(self.origins)
         return copy
 
-    def told(self, *subjects: Expr | Fact) -> str:
-        """The values of the symbols of expressions, in words."""
+    def described(self, *subjects: Expr | Fact) -> str:
+        """The values of the symbols of expressions, as text."""
         text = " ".join(map(str, subjects))
         names = frozenset().union(*(subject.symbols for subject in subjects))
         return ", ".join(
@@ -45,16 +45,16 @@ class Symbols(dict[str, int]):
         )
 
     def require(self, fact: Fact, who: str) -> None:
-        """Raises ExecutionError if a fact does not hold; one of unknown symbols is let pass."""
+        """Raises ExecutionError if a fact does not hold; ignores facts on unbound symbols."""
         if fact.symbols <= self.keys() and not fact.evaluate(self):
-            raise ExecutionError(f"'{who}' requires {fact}, but {self.told(fact)}")
+            raise ExecutionError(f"'{who}' requires {fact}, but {self.described(fact)}")
 
 
 @dataclass(frozen=True)
-class Place:
-    """A dim as an annotation has it, its extent, and for messages where it is.
+class BoundDim:
+    """A dim of an annotation, its extent, and its location for messages.
 
-    `origin` is empty where a symbol that is bound here needs no explanation.
+    `origin` is empty if messages need not say that a symbol is bound here.
     """
 
     dim: Expr
@@ -63,96 +63,95 @@ class Place:
     origin: str = ""
 
 
-def bind(places: Iterable[Place], symbols: Symbols, all_known: bool = True) -> None:
+def bind(dims: Iterable[BoundDim], symbols: Symbols, all_known: bool = True) -> None:
     """Adds the symbols that the dims bind, plain ones first.
 
-    Each symbol is an integer that is not negative, and all dims have to agree.
+    Each symbol is a non-negative integer, and all dims must agree.
 
-    Raises ExecutionError if that is not so or, unless `all_known` is false, if a symbol stays
-    without a value.
+    Raises ExecutionError otherwise, and if `all_known`, if a symbol remains unbound.
     """
-    waiting = sorted(places, key=lambda place: str(place.dim) not in place.dim.symbols)
+    waiting = sorted(dims, key=lambda each: str(each.dim) not in each.dim.symbols)
     progress = True
     while progress:
         progress, rest = False, []
-        for place in waiting:
-            free = place.dim.symbols - symbols.keys()
-            solution = solve(place.dim, *free) if len(free) == 1 else None
+        for each in waiting:
+            free = each.dim.symbols - symbols.keys()
+            solution = solve(each.dim, *free) if len(free) == 1 else None
             if not free:
-                _check(place, symbols)
+                _check(each, symbols)
             elif solution is None:
-                rest.append(place)
+                rest.append(each)
             else:
                 (name,) = free
-                symbols[name] = _solved(place, name, solution, symbols)
-                if place.origin:
-                    symbols.origins[name] = place.origin
+                symbols[name] = _solved(each, name, solution, symbols)
+                if each.origin:
+                    symbols.origins[name] = each.origin
                 progress = True
         waiting = rest
-    for place in waiting if all_known else ():
-        missing = ", ".join(sorted(place.dim.symbols - symbols.keys()))
-        raise ExecutionError(f"{place.where} is {place.extent}, but nothing determines {missing}")
+    for each in waiting if all_known else ():
+        missing = ", ".join(sorted(each.dim.symbols - symbols.keys()))
+        raise ExecutionError(f"{each.where} is {each.extent}, but nothing determines {missing}")
 
 
-def _solved(place: Place, name: str, solution: tuple[Expr, Expr], symbols: Symbols) -> int:
+def _solved(dim: BoundDim, name: str, solution: tuple[Expr, Expr], symbols: Symbols) -> int:
     factor, offset = (part.evaluate(symbols) for part in solution)
-    rest = place.extent - offset
+    rest = dim.extent - offset
     if factor == 0 or rest % factor or rest // factor < 0:
-        reason = f"'{place.dim}' cannot be {place.extent} for any integer {name} >= 0"
-        if str(place.dim) == name:
+        reason = f"'{dim.dim}' cannot be {dim.extent} for any integer {name} >= 0"
+        if str(dim.dim) == name:
             reason = f"'{name}' must not be negative"
-        raise ExecutionError(f"{place.where} is {place.extent}, but {reason}")
+        raise ExecutionError(f"{dim.where} is {dim.extent}, but {reason}")
     return rest // factor
 
 
-def _check(place: Place, symbols: Symbols) -> None:
-    want = place.dim.evaluate(symbols)
-    if want == place.extent:
+def _check(dim: BoundDim, symbols: Symbols) -> None:
+    want = dim.dim.evaluate(symbols)
+    if want == dim.extent:
         return
-    if place.dim.value is not None:
-        raise ExecutionError(f"{place.where} is {place.extent}, but {want} is expected")
-    known = f" ({symbols.told(place.dim)})"
-    if str(place.dim) in place.dim.symbols:
-        origin = symbols.origins.get(str(place.dim))
-        known = f" (from {origin})" if origin and place.origin else ""
-    raise ExecutionError(f"{place.where} is {place.extent}, but '{place.dim}' is {want}{known}")
+    if dim.dim.value is not None:
+        raise ExecutionError(f"{dim.where} is {dim.extent}, but {want} is expected")
+    known = f" ({symbols.described(dim.dim)})"
+    if str(dim.dim) in dim.dim.symbols:
+        origin = symbols.origins.get(str(dim.dim))
+        known = f" (from {origin})" if origin and dim.origin else ""
+    raise ExecutionError(f"{dim.where} is {dim.extent}, but '{dim.dim}' is {want}{known}")
 
 
 @dataclass(frozen=True)
 class Signature:
-    """What a function says of its arguments."""
+    """The argument annotations and facts of a function."""
 
     function: func.FuncOp
 
     @property
     def name(self) -> str:
-        """Of the function."""
+        """The name of the function."""
         return self.function.name.value
 
     @cached_property
     def annotations(self) -> list[Annotation]:
-        """Those of the arguments."""
+        """The annotations of the arguments."""
         return [annotation_of(type_) for type_ in self.function.type.inputs]
 
     @cached_property
     def names(self) -> list[str]:
-        """Of the arguments, as messages have them: `argument 0 'x'`."""
+        """The names of the arguments in messages: `argument 0 'x'`."""
         count = len(self.annotations)
         return [f"argument {i} '{argument_name(self.function, i)}'" for i in range(count)]
 
     @cached_property
     def facts(self) -> list[Fact]:
-        """What has to hold of the symbols."""
+        """The facts on the symbols."""
         return list(facts_of(self.function))
 
     @cached_property
     def inout(self) -> dict[int, int]:
-        """Result to the argument that it is the updated value of."""
+        """Maps each result that is an argument updated in place to the argument."""
         return inout_arguments(self.function)
 
     @cached_property
     def _carried(self) -> dict[int, Expr]:
-        """The expressions whose values a tensor program's index arguments are."""
+        """The expressions that a tensor program's index arguments are the values of."""
         attributes = [argument_attribute(self.function, i, SYMBOL) for i in range(len(self.names))]
         return {
             index: parse(ir.StringAttr(attribute).value)
@@ -161,18 +160,18 @@ class Signature:
         }
 
     def bind(self, arguments: Sequence[Any]) -> Symbols:
-        """What the symbols are for arrays, shapes and indices; raises ExecutionError."""
+        """The symbols bound by arrays, shapes and indices; raises ExecutionError."""
         symbols = Symbols()
-        bind(self._places(arguments), symbols, not PrimFunc.is_prim_func(self.function))
+        bind(self._dims(arguments), symbols, not PrimFunc.is_prim_func(self.function))
         for fact in self.facts:
             symbols.require(fact, self.name)
         return symbols
 
-    def _places(self, arguments: Sequence[Any]) -> Iterable[Place]:
+    def _dims(self, arguments: Sequence[Any]) -> Iterable[BoundDim]:
         named = zip(self.annotations, arguments, self.names, strict=True)
         for index, (annotation, argument, name) in enumerate(named):
             if index in self._carried:
-                yield Place(self._carried[index], argument, name, name)
+                yield BoundDim(self._carried[index], argument, name, name)
                 continue
             if not dims_of(annotation):
                 continue
@@ -181,4 +180,4 @@ class Signature:
             for axis, dim in enumerate(dims_of(annotation)):
                 if dim is not None:
                     at = f"{word} {axis}"
-                    yield Place(dim, extents[axis], f"{name}: {at}", f"{name}, {at}")
+                    yield BoundDim(dim, extents[axis], f"{name}: {at}", f"{name}, {at}")

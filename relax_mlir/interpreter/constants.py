@@ -1,4 +1,4 @@
-"""Attributes that hold elements, as NumPy has them."""
+"""Attributes with elements, as NumPy arrays."""
 
 from typing import Any
 
@@ -31,13 +31,13 @@ def _dense(attribute: ir.DenseElementsAttr) -> np.ndarray:
     if attribute.is_splat:
         value = constant_value(attribute.get_splat_value())
         return np.broadcast_to(np.array(value, dtype), type_.shape)
-    if isinstance(element, ir.BF16Type):  # which NumPy does not have, so the bindings neither
+    if isinstance(element, ir.BF16Type):  # unknown to NumPy and so to the bindings
         return _data(attribute)
     return np.array(attribute, dtype)
 
 
 def _data(attribute: ir.Attribute) -> np.ndarray:
-    """Elements as they lie in memory."""
+    """The stored elements."""
     type_ = ir.ShapedType(attribute.type)
     dtype = stored_dtype(type_.element_type)
     data = bytes_of(attribute)

@@ -1,7 +1,7 @@
-"""Element types in NumPy: how elements are stored, and conversions that round once.
+"""Element types in NumPy: storage, and conversions that round once.
 
-NumPy has no bfloat16: it is stored as its bits in uint16, and computed with as float32, which holds
-each of its values.
+NumPy has no bfloat16: its bits are stored as uint16, and computations use float32, which represents
+all its values.
 """
 
 import math
@@ -23,25 +23,25 @@ STORED: dict[str, np.dtype] = {
     "index": np.dtype(np.int64),
     **{f"{sign}{bits}": np.dtype(f"int{bits}") for sign in ("i", "si") for bits in (8, 16, 32, 64)},
     **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
-    # The bits of masks as one number, an integer of Python.
+    # The bits of masks as one Python integer.
     **{f"i{bits}": np.dtype(object) for bits in (2, 4, 128, 256, 512)},
 }
 """The dtype in which each element type is stored."""
 
 Read = Callable[[Any, str], Any]
-"""How an operand of an element type is read: `stored`, `widen` or `exact`."""
+"""A function that reads operands of an element type: `stored`, `widen` or `exact`."""
 
 GARBAGE = 0x55
-"""The bytes of memory that nothing has been written to."""
+"""The bytes of uninitialised memory."""
 
 FLOATS = ("f64", "f32", "f16", "bf16")
 _NOISE: ContextVar[np.random.Generator | None] = ContextVar("noise", default=None)
 _MANTISSA = 53
-"""Bits that float64 holds of an integer."""
+"""The bits of an integer that float64 represents."""
 
 
 class UnknownElement(Exception):
-    """An element type that nothing here computes with."""
+    """An element type that is not supported here."""
 
 
 def stored_dtype(element: ir.Type | str) -> np.dtype:
@@ -54,7 +54,7 @@ def stored_dtype(element: ir.Type | str) -> np.dtype:
 
 
 def garbage(shape: Sequence[int], element: ir.Type | str) -> np.ndarray:
-    """A new array of contents that show if they are read."""
+    """A new array of garbage, which shows if it is read."""
     dtype = stored_dtype(element)
     if dtype == np.bool_:
         return np.ones(shape, dtype)
@@ -63,38 +63,38 @@ def garbage(shape: Sequence[int], element: ir.Type | str) -> np.ndarray:
 
 
 def stored(array: np.ndarray, element: ir.Type | str) -> np.ndarray:
-    """Stored elements as they are."""
+    """Stored elements, unchanged."""
     return array
 
 
 def widen(array: np.ndarray, element: ir.Type | str) -> np.ndarray:
-    """Stored elements as numbers to compute with: bf16 as float32, others as they are."""
+    """Stored elements for computation: bf16 as float32, others unchanged."""
     if str(element) != "bf16":
         return array
     return (np.asarray(array, np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def exact(array: np.ndarray, element: ir.Type | str) -> np.ndarray:
-    """Stored elements as numbers to compute with: floats as float64, others as they are."""
-    wide = widen(array, element)
+    """Stored elements for computation: floats as float64, others unchanged."""
+    values = widen(array, element)
     with np.errstate(invalid="ignore"):  # a signalling NaN
-        return wide.astype(np.float64) if wide.dtype.kind == "f" else wide
+        return values.astype(np.float64) if values.dtype.kind == "f" else values
 
 
-def round_to(numbers: np.ndarray, element: ir.Type | str) -> np.ndarray:
-    """Numbers as stored elements: rounded once to nearest even; integers wrap."""
-    dtype, numbers = stored_dtype(element), np.asarray(numbers)
+def round_to(values: np.ndarray, element: ir.Type | str) -> np.ndarray:
+    """Rounds values to stored elements, once, to nearest even; integers wrap."""
+    dtype, values = stored_dtype(element), np.asarray(values)
     with np.errstate(all="ignore"):
         if str(element) == "bf16":
-            return _bfloat16_bits(numbers)
-        if dtype == np.float16 and numbers.dtype.kind in "iu":
-            numbers = _integers_to_odd(numbers)
-        return numbers.astype(dtype, copy=False)
+            return _bfloat16_bits(values)
+        if dtype == np.float16 and values.dtype.kind in "iu":
+            values = _integers_to_odd(values)
+        return values.astype(dtype, copy=False)
 
 
 @contextmanager
 def noisy(random: np.random.Generator) -> Iterator[None]:
-    """Has operators round inexact floats to one of three neighbours: how far does that go?"""
+    """Makes operators round inexact floats to one of three neighbours, to measure error growth."""
     token = _NOISE.set(random)
     try:
         yield
@@ -102,26 +102,26 @@ def noisy(random: np.random.Generator) -> Iterator[None]:
         _NOISE.reset(token)
 
 
-def rounded(numbers: np.ndarray, element: ir.Type | str) -> np.ndarray:
-    """What an operator gives: rounded once, or in a `noisy` context perhaps a unit beside that."""
-    found, random = round_to(numbers, element), _NOISE.get()
+def rounded(unrounded: np.ndarray, element: ir.Type | str) -> np.ndarray:
+    """The result of an operator: rounded once, or in a `noisy` context up to an ulp off."""
+    result, random = round_to(unrounded, element), _NOISE.get()
     if random is None or str(element) not in FLOATS:
-        return found
-    wide = exact(found, element)
-    moves = np.isfinite(wide) & (wide != 0) & (wide != numbers)
-    bits = np.atleast_1d(found).view(f"i{found.dtype.itemsize}")
+        return result
+    values = exact(result, element)
+    moves = np.isfinite(values) & (values != 0) & (values != unrounded)
+    bits = np.atleast_1d(result).view(f"i{result.dtype.itemsize}")
     steps = random.integers(-1, 2, np.shape(bits)).astype(bits.dtype)
-    return (bits + steps * moves).view(found.dtype).reshape(found.shape)
+    return (bits + steps * moves).view(result.dtype).reshape(result.shape)
 
 
-def _bfloat16_bits(numbers: np.ndarray) -> np.ndarray:
-    """Rounds to float32 so that ties stay to be told from what is near one, then to bfloat16."""
-    if numbers.dtype.kind in "iu":
-        numbers = _integers_to_odd(numbers)
-    single = numbers.astype(np.float32)
-    if numbers.dtype == np.float64:
-        inexact = (single != numbers) & (single.view(np.uint32) & 1 == 0) & ~np.isnan(numbers)
-        toward = np.where(single < numbers, np.float32(np.inf), np.float32(-np.inf))
+def _bfloat16_bits(values: np.ndarray) -> np.ndarray:
+    """Rounds to float32 so that no near-tie becomes a tie, then to bfloat16."""
+    if values.dtype.kind in "iu":
+        values = _integers_to_odd(values)
+    single = values.astype(np.float32)
+    if values.dtype == np.float64:
+        inexact = (single != values) & (single.view(np.uint32) & 1 == 0) & ~np.isnan(values)
+        toward = np.where(single < values, np.float32(np.inf), np.float32(-np.inf))
         single = np.where(inexact, np.nextafter(single, toward), single)
     bits = single.view(np.uint32)
     rounded = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
@@ -129,12 +129,12 @@ def _bfloat16_bits(numbers: np.ndarray) -> np.ndarray:
     return (np.where(np.isnan(single), quiet_nan, rounded) >> np.uint32(16)).astype(np.uint16)
 
 
-def _integers_to_odd(numbers: np.ndarray) -> np.ndarray:
-    """Integers as float64, rounded to odd, so that rounding again is as rounding once."""
-    if numbers.dtype.itemsize < 8:
-        return numbers.astype(np.float64)
-    lost = np.array((1 << (64 - _MANTISSA)) - 1, numbers.dtype)
-    inexact = np.where(numbers & lost, lost + numbers.dtype.type(1), numbers.dtype.type(0))
+def _integers_to_odd(integers: np.ndarray) -> np.ndarray:
+    """Integers as float64, rounded to odd, so that a second rounding is exact."""
+    if integers.dtype.itemsize < 8:
+        return integers.astype(np.float64)
+    lost = np.array((1 << (64 - _MANTISSA)) - 1, integers.dtype)
+    inexact = np.where(integers & lost, lost + integers.dtype.type(1), integers.dtype.type(0))
     return np.where(
-        np.abs(numbers.astype(np.float64)) < 2.0**_MANTISSA, numbers, (numbers & ~lost) | inexact
+        np.abs(integers.astype(np.float64)) < 2.0**_MANTISSA, integers, (integers & ~lost) | inexact
     ).astype(np.float64)

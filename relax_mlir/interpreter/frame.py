@@ -1,4 +1,4 @@
-"""Functions while they run, and the blocks of a module, made ready to run."""
+"""Activation frames of functions, and the prepared blocks of a module."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .step import Dims, Step
 
 @dataclass
 class Frame:
-    """A function while it runs: what its values and its symbols are.
+    """The state of a running function: its values and symbols.
 
-    `loops` are the indices of the loop nest whose body runs: arrays that broadcast, or integers.
+    `loops` are the indices of the running loop nest: arrays that broadcast, or integers.
     """
 
     code: Code
@@ -31,7 +31,7 @@ class Frame:
     loops: Sequence[Any] = ()
 
     def nested(self) -> Frame:
-        """A frame for a region: it sees everything here, and symbols that it binds stay in it."""
+        """A frame for a region: it sees all values, and symbols that it binds are local to it."""
         return Frame(self.code, self.signature, self.values, self.symbols.nested(), self.loops)
 
     def run(self, block: ir.Block, arguments: Sequence[Any] = ()) -> list[Any]:
@@ -43,7 +43,7 @@ class Frame:
         return [self.values[value] for value in steps.yielded]
 
     def evaluate(self, dims: Dims) -> tuple[int, ...]:
-        """The integers that expressions are."""
+        """The values of expressions."""
         return tuple(_known(dim).evaluate(self.symbols) for dim in dims)
 
 
@@ -55,7 +55,7 @@ def _known(dim: Expr | None) -> Expr:
 
 @dataclass(frozen=True)
 class Steps:
-    """A block, made ready to run."""
+    """A block, prepared to run."""
 
     arguments: list[ir.Value]
     steps: list[Step]
@@ -63,11 +63,11 @@ class Steps:
 
 
 class Code:
-    """The functions of a module; blocks are read when they run first.
+    """The functions of a module; blocks are prepared when they first run.
 
-    `before` is the module as it was when it was looked at last. Kernels that are scheduled since
-    then are run; others have been, and what they were made from is quicker. It also stands for
-    kernels of instructions that nothing here knows.
+    `before` is the module at an earlier stage. Kernels that were scheduled since then are run; for
+    others the tensor program of the earlier stage is run instead, which is faster, as it is for
+    kernels with unknown instructions.
     """
 
     def __init__(self, module: ir.Operation | ir.OpView, before: Code | None = None) -> None:
@@ -89,23 +89,23 @@ class Code:
         self._signatures: dict[str, Signature] = {}
 
     def signature(self, function: func.FuncOp) -> Signature:
-        """What a function of the module says of its arguments."""
+        """The signature of a function of the module."""
         name = function.name.value
         if name not in self._signatures:
             self._signatures[name] = Signature(function)
         return self._signatures[name]
 
     def steps(self, block: ir.Block) -> Steps:
-        """The ops of a block, made ready to run; raises CompileError at one that cannot be."""
-        found = self._steps.get(block)
-        if found is None:
+        """The prepared ops of a block; raises CompileError at one that is not supported."""
+        prepared = self._steps.get(block)
+        if prepared is None:
             *operations, terminator = list(block.operations)
             steps = [Step(op) for op in operations]
-            found = Steps(list(block.arguments), steps, list(terminator.operands))
-            self._steps[block] = found
-        return found
+            prepared = Steps(list(block.arguments), steps, list(terminator.operands))
+            self._steps[block] = prepared
+        return prepared
 
 
 def _is_known(function: func.FuncOp) -> bool:
-    """Whether each op of a function can be run."""
+    """Whether all ops of a function are supported."""
     return not function.is_external and all(map(is_known, walk_ops(function)))

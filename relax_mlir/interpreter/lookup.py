@@ -1,4 +1,4 @@
-"""The function that computes an op, found by the op's name."""
+"""Looks up the function that computes an op, by the op's name."""
 
 import inspect
 import keyword
@@ -24,7 +24,7 @@ TERMINATORS = ("func.return", "scf.yield", "scf.condition", "scf.reduce", "linal
 
 
 def find(op: ir.OpView) -> tuple[Callable[..., Any], Read] | None:
-    """The function that computes an op, and how it reads operands; None if nothing is known."""
+    """The function that computes an op, and how it reads operands; None if there is none."""
     if isinstance(op, arith.ConstantOp):
         value = constant_value(op.attributes["value"])
         return lambda: value, stored
@@ -39,18 +39,18 @@ def find(op: ir.OpView) -> tuple[Callable[..., Any], Read] | None:
 
 
 def _named(function: str) -> Callable[..., Any]:
-    """What an op of plain arithmetic is, from its operands."""
-    if function == "logaddexp":  # what leads to it is as good
+    """The function that `tir.function` names, of the op's operands."""
+    if function == "logaddexp":  # the plain arithmetic is accurate enough
         return np.add
     activation = getattr(nn, f"nn_{function}")
     return lambda x, _: activation(x)
 
 
 def find_operator(kind: type[GraphOp]) -> tuple[Callable[..., Any], Read] | None:
-    """The function that says what an operator means, and how it reads operands.
+    """The function that computes an operator, and how it reads operands.
 
-    It is in the file of `operators` that is called as the operator's own file. For an operator from
-    outside of this project it may be beside the class.
+    It is in the file of `operators` with the name of the operator's own file. For an operator from
+    outside this project it may be in the module of the class.
     """
     name = kind.OPERATION_NAME.partition(".")[2]
     family = kind.__module__.rpartition(".")[2]
@@ -61,18 +61,18 @@ def find_operator(kind: type[GraphOp]) -> tuple[Callable[..., Any], Read] | None
 
 
 def is_known(op: ir.OpView) -> bool:
-    """Whether there is a function that computes an op, or it only holds or ends others."""
+    """Whether an op is supported, or is only structure around others."""
     return op.operation.name in (*TERMINATORS, "func.func") or find(op) is not None
 
 
 @cache
 def parameters(function: Callable[..., Any]) -> tuple[bool, list[str]]:
-    """Whether a function takes the frame, and the names of what it takes as keywords."""
+    """Whether a function takes the frame, and the names of its keyword parameters."""
     if isinstance(function, np.ufunc):
         return False, []
     try:
         kinds = {name: p.kind for name, p in inspect.signature(function).parameters.items()}
-    except ValueError:  # one of NumPy's
+    except ValueError:  # a NumPy ufunc
         return False, []
     named = [name for name, kind in kinds.items() if kind is inspect.Parameter.KEYWORD_ONLY]
     return "frame" in kinds, named

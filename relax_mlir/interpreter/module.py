@@ -1,4 +1,4 @@
-"""A module whose functions are called as those of an `Executable`, but are interpreted."""
+"""A module with the interface of an `Executable` whose functions are interpreted."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from .frame import Code, Frame
 
 
 class Interpreted:
-    """A module: `module["main"]` is a function of it, `module.functions` are their names."""
+    """A module: `module["main"]` is a function of it, `module.functions` has their names."""
 
     def __init__(self, module: ir.Module | ir.Operation, before: Interpreted | None = None) -> None:
-        """Copies the module, which may change afterwards.
+        """Copies the module, which may be modified afterwards.
 
-        `before` is the module before a pass, of which kernels that are scheduled are taken for the
-        programs that they were made from, unless the pass has just made them.
+        `before` is the module before a pass: kernels that it had are run as the tensor programs
+        that they were scheduled from.
 
-        Raises CompileError if it holds what cannot be read.
+        Raises CompileError if it is malformed.
         """
         self._context = module.context
         with self._context, ir.Location.unknown():
             self._module = module.operation.clone()
-            if found := malformed(self._module):
-                raise compile_error(found)
+            if diagnostics := malformed(self._module):
+                raise compile_error(diagnostics)
             self._code: Code = Code(self._module, None if before is None else before._code)
             self._before = before if self._code.scheduled else None  # whose programs may be used
             self._functions = {
@@ -134,7 +134,7 @@ class Call:
         self._check_overlaps()
 
     def _check_overlaps(self) -> None:
-        """Refuses arrays that share memory to which one is written, as compiled functions do."""
+        """Refuses arrays that overlap if one is written to, as compiled functions do."""
         function = self.function
         count = len(function.arguments)
         spans = [
@@ -149,7 +149,7 @@ class Call:
             if alias is None or target.ctypes.data != self._arguments[alias].ctypes.data:
                 spans.append(_span(target, True, count + index))
         if overlap := first_overlap(spans):
-            first, second = (_label(function, number) for number in sorted(overlap))
+            first, second = (_label(function, each) for each in sorted(overlap))
             raise ExecutionError(
                 f"{second}: shares memory with {first}, but an array that is "
                 "written to needs memory of its own"
@@ -159,13 +159,13 @@ class Call:
         """Runs the call; `threads` has no effect, but is checked.
 
         Returns:
-            The result, a tuple of them if there are several, None if there are none. A result that
-            is an argument updated in place is that argument, others are arrays of their own.
+            The result, a tuple of several, or None if there are none. An argument updated in place
+            is that argument, others are new arrays.
 
         Raises:
             ExecutionError: the arguments are refused, or the function fails.
-            CompileError: the function holds an op that cannot be interpreted.
-            UsageError: `threads` is no integer or negative.
+            CompileError: the function has an op that is not supported.
+            UsageError: `threads` is not an integer, or negative.
         """
         if threads is not None:
             thread_count(threads)
@@ -173,11 +173,13 @@ class Call:
         signature, code = function._signature, function.module._code
         frame = Frame(code, signature, symbols=signature.bind(self._arguments))
         with function.module._context, ir.Location.unknown(), np.errstate(all="ignore"):
-            found = frame.run(signature.function.entry_block, self._arguments)
+            results = frame.run(signature.function.entry_block, self._arguments)
         if any(argument.inout for argument in function.arguments):
             # A result may be the old contents of an argument that another result updates.
-            found = [value.copy() if isinstance(value, np.ndarray) else value for value in found]
-        values = [self._result(index, value) for index, value in enumerate(found)]
+            results = [
+                value.copy() if isinstance(value, np.ndarray) else value for value in results
+            ]
+        values = [self._result(index, value) for index, value in enumerate(results)]
         return values[0] if len(values) == 1 else tuple(values) or None
 
     def _result(self, index: int, value: Any) -> Any:
@@ -204,17 +206,17 @@ class Call:
         return copy.view(bfloat16()) if result.dtype == "bf16" else copy
 
 
-def _label(function: Function, number: int) -> str:
-    """How messages call an array: arguments are numbered before results."""
+def _label(function: Function, index: int) -> str:
+    """The name of an array in messages; indices of results follow those of arguments."""
     count = len(function.arguments)
-    if number >= count:
-        return f"result {number - count}"
-    return f"argument {number} '{function.arguments[number].name}'"
+    if index >= count:
+        return f"result {index - count}"
+    return f"argument {index} '{function.arguments[index].name}'"
 
 
-def _span(array: np.ndarray, is_written: bool, number: int) -> Span:
+def _span(array: np.ndarray, is_written: bool, index: int) -> Span:
     begin = array.ctypes.data
-    return begin, begin + array.nbytes, is_written, number
+    return begin, begin + array.nbytes, is_written, index
 
 
 def _of(result: Result) -> tuple[str, str, Any]:
@@ -222,7 +224,7 @@ def _of(result: Result) -> tuple[str, str, Any]:
 
 
 def _described(annotation: Annotation) -> tuple[str, str, Any]:
-    """Kind, element type and dims, as `Argument` has them."""
+    """Kind, element type and dims, for `Argument`."""
     if isinstance(annotation, ShapeValueType):
         return "shape", "i64", _dims(shape_value_dims(annotation))
     if isinstance(annotation, TensorType):
@@ -237,7 +239,7 @@ def _dims(dims: Sequence[Dim] | None) -> tuple[int | str | None, ...] | None:
 
 
 class _Memory:
-    """An array that a descriptor describes, and what keeps it alive."""
+    """An array interface, and the object that owns its memory."""
 
     def __init__(self, interface: dict[str, Any], keeps: object) -> None:
         self.__array_interface__, self._keeps = interface, keeps
@@ -246,7 +248,7 @@ class _Memory:
 def _read(value: Any, argument: Argument, where: str) -> Any:
     """A view of an argument, read-only unless it is updated; integers of a shape.
 
-    Raises ExecutionError if it is no array, or not of the type and rank of the annotation.
+    Raises ExecutionError if it is not an array of the annotation's type and rank.
     """
     tensor = DLTensor()
     try:

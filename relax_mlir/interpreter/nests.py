@@ -1,6 +1,6 @@
-"""Loop nests: where iterations read and write, as NumPy's indices.
+"""Loop nests: the accesses of iterations as NumPy indices.
 
-Arrays of values have one dim for each loop, of extent 1 where they do not depend on it.
+Arrays of values have one dim for each loop, of extent 1 if they do not depend on it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from relax_mlir.bindings import ir
 from .dialects.affine import BINARY, evaluate
 
 MAX_ITERATIONS = 1 << 22
-"""Iterations whose values are in memory together."""
+"""Iterations that are computed at once."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Box:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """The number of iterations of each loop."""
+        """The iteration count of each loop."""
         return tuple(b - a for a, b in zip(self.begin, self.end, strict=True))
 
     @property
@@ -38,14 +38,14 @@ class Box:
         return list(np.ogrid[tuple(map(slice, self.begin, self.end))]) if self.begin else []
 
     def between(self, axis: int, begin: int, end: int) -> Box:
-        """These iterations with other ones of one loop."""
+        """The box with another range of one loop."""
         return Box(
             (*self.begin[:axis], begin, *self.begin[axis + 1 :]),
             (*self.end[:axis], end, *self.end[axis + 1 :]),
         )
 
     def parts(self) -> list[Box]:
-        """Pieces that fit into memory, in order."""
+        """Parts of at most `MAX_ITERATIONS`, in order."""
         if math.prod(self.extents) <= MAX_ITERATIONS:
             return [self]
         axis = int(np.argmax(self.extents))
@@ -55,13 +55,13 @@ class Box:
         return [*first.parts(), *second.parts()]
 
     def read(self, x: Any, map_: ir.AffineMap) -> Any:
-        """The element that each iteration reads; what is no array is the same for all."""
+        """The element that each iteration reads; a scalar is the same for all."""
         if not isinstance(x, np.ndarray):
             return x
         dims = plain_dims(map_)
         if dims is None:
-            found = x[self._places(map_)]
-            return found.reshape((1,) * (len(self.begin) - found.ndim) + found.shape)
+            elements = x[self._indices(map_)]
+            return elements.reshape((1,) * (len(self.begin) - elements.ndim) + elements.shape)
         seen = x[tuple(slice(self.begin[dim], self.end[dim]) for dim in dims)]
         shape = [1] * len(self.begin)
         for dim, extent in zip(dims, seen.shape, strict=True):
@@ -73,17 +73,17 @@ class Box:
         if not map_.results:
             x[()] = np.reshape(values, ())
             return
-        places = self._places(map_)
-        x[places] = np.broadcast_to(values, np.broadcast_shapes(*(p.shape for p in places)))
+        indices = self._indices(map_)
+        x[indices] = np.broadcast_to(values, np.broadcast_shapes(*(p.shape for p in indices)))
 
-    def _places(self, map_: ir.AffineMap) -> tuple[np.ndarray, ...]:
+    def _indices(self, map_: ir.AffineMap) -> tuple[np.ndarray, ...]:
         loops, rank = tuple(self.indices), len(self.begin)
-        places = (np.asarray(evaluate(expr, loops, ())) for expr in map_.results)
-        return tuple(p if p.ndim == rank else p.reshape((1,) * rank) for p in places)
+        results = (np.asarray(evaluate(expr, loops, ())) for expr in map_.results)
+        return tuple(p if p.ndim == rank else p.reshape((1,) * rank) for p in results)
 
 
 def plain_dims(map_: ir.AffineMap) -> list[int] | None:
-    """The loops that are the results of a map, if these are different loops."""
+    """The loops of a map that is a projection; None for any other map."""
     dims = [e.position for e in map_.results if isinstance(e, ir.AffineDimExpr)]
     return dims if len(dims) == len(map_.results) == len(set(dims)) else None
 
@@ -98,7 +98,7 @@ class Nest:
 
     @staticmethod
     def of(maps: Sequence[ir.AffineMap], operands: Sequence[Any], num_outs: int) -> Nest:
-        """Reads the extents off the operands; raises ValueError if a loop leaves one of them."""
+        """Derives the extents from the operands; raises ValueError for an access out of bounds."""
         extents: dict[int, int] = {}
         for map_, operand in zip(maps, operands, strict=True):
             for expr, extent in zip(map_.results, np.shape(operand), strict=True):
@@ -107,50 +107,48 @@ class Nest:
         end = tuple(extents[i] for i in range(maps[0].n_dims))
         nest = Nest(tuple(maps), num_outs, Box((0,) * len(end), end))
         if 0 not in end:
-            for number, (map_, operand) in enumerate(zip(maps, operands, strict=True)):
-                _check_inside(map_, np.shape(operand), end, number)
+            for index, (map_, operand) in enumerate(zip(maps, operands, strict=True)):
+                _check_inside(map_, np.shape(operand), end, index)
         return nest
 
     @property
     def in_maps(self) -> tuple[ir.AffineMap, ...]:
-        """Those of the operands that are read only."""
+        """The maps of the operands that are only read."""
         return self.maps[: len(self.maps) - self.num_outs]
 
     @property
     def out_maps(self) -> tuple[ir.AffineMap, ...]:
-        """Those of the operands that are written to."""
+        """The maps of the operands that are written to."""
         return self.maps[len(self.maps) - self.num_outs :]
 
     @property
     def reductions(self) -> list[int]:
         """The loops that no output has a dim for."""
-        kept = {
+        parallel = {
             expr.position
             for map_ in self.out_maps
             for expr in map_.results
             if isinstance(expr, ir.AffineDimExpr)
         }
-        return [i for i in range(self.maps[0].n_dims) if i not in kept]
+        return [i for i in range(self.maps[0].n_dims) if i not in parallel]
 
     def over(self, box: Box) -> Nest:
-        """Some of the iterations."""
+        """The nest over a part of its iterations."""
         return replace(self, box=box)
 
 
-def _check_inside(
-    map_: ir.AffineMap, shape: Sequence[int], end: Sequence[int], number: int
-) -> None:
+def _check_inside(map_: ir.AffineMap, shape: Sequence[int], end: Sequence[int], index: int) -> None:
     for axis, (expr, extent) in enumerate(zip(map_.results, shape, strict=True)):
         low, high = _range(expr, end)
         if low < 0 or high >= extent:
             reached = low if low < 0 else high
             raise ValueError(
-                f"reaches index {reached} of dim {axis} of operand {number}, which has {extent}"
+                f"reaches index {reached} of dim {axis} of operand {index}, which has {extent}"
             )
 
 
 def _range(expr: ir.AffineExpr, end: Sequence[int]) -> tuple[int, int]:
-    """The least and the greatest value of an expression in any iteration."""
+    """The least and the greatest value of an expression over all iterations."""
     if isinstance(expr, ir.AffineDimExpr):
         return 0, end[expr.position] - 1
     if isinstance(expr, ir.AffineConstantExpr):

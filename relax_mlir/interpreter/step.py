@@ -1,4 +1,4 @@
-"""One op, made ready to run: what it reads, the function that computes it, what its results are."""
+"""A prepared op: its operands, the function that computes it, and the checks of its results."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ Finish = Callable[[Any, "Frame"], Any]
 
 
 class Step:
-    """An op, made ready to run."""
+    """An op, prepared to run."""
 
     def __init__(self, op: ir.OpView) -> None:
-        """Finds what computes the op; raises CompileError at it if nothing does."""
+        """Looks up the function of the op; raises CompileError at it if there is none."""
         self.op = op
         self.results = list(op.operation.results)
         operator = op if isinstance(op, GraphOp) and op.has_rule() else None
         self.operands = operator.slots() if operator else list(op.operation.operands)
         self.facts: list[Fact] = []
         try:
-            found = find(op)
-            if found is None:
+            match = find(op)
+            if match is None:
                 self._refuse("is unknown to the interpreter")
-            self.function, read = found
+            self.function, read = match
             if operator is not None:
-                self.facts = _granted(operator)
+                self.facts = _assumptions(operator)
             self.needs_frame, names = parameters(self.function)
             self._read_keywords(names)
             self.readers = [_reader(read, value) for value in self.operands]
@@ -62,7 +62,7 @@ class Step:
             self._refuse(str(error))
 
     def _read_keywords(self, names: Sequence[str]) -> None:
-        """Reads the attributes that the function asks for; some follow from the symbols."""
+        """Reads the attributes that are keywords of the function; some depend on symbols."""
         self.keywords: dict[str, Any] = {}
         self.expressions: dict[str, Dims] = {}
         for name in names:
@@ -87,12 +87,14 @@ class Step:
         try:
             for fact in self.facts:
                 frame.symbols.require(fact, frame.signature.name)
-            found = self._compute(frame, values)
+            results = self._compute(frame, values)
             if len(self.results) == 1:
-                one = found[0] if isinstance(found, list) else found
+                one = results[0] if isinstance(results, list) else results
                 values[self.results[0]] = self.finishers[0](one, frame)
             else:
-                for value, result, finish in zip(self.results, found, self.finishers, strict=True):
+                for value, result, finish in zip(
+                    self.results, results, self.finishers, strict=True
+                ):
                     values[value] = finish(result, frame)
         except (ValueError, IndexError, ArithmeticError, SymbolicError) as error:
             text = f"'{self.op.operation.name}' op {error}"
@@ -122,20 +124,20 @@ def element_of(value: ir.Value) -> str:
     return str(type_.element_type if isinstance(type_, ir.ShapedType) else type_)
 
 
-def _granted(op: GraphOp) -> list[Fact]:
-    """What an operator takes for granted of dims: its rule does, and its declared results do.
+def _assumptions(op: GraphOp) -> list[Fact]:
+    """The assumptions on dims of an operator's rule and of its declared results.
 
-    Whether dims broadcast, NumPy checks.
+    NumPy itself checks that dims broadcast.
     """
-    with assumptions() as found:
+    with assumptions() as assumed:
         inferred = op.infer()
         for annotation, result in zip(inferred, op.operation.results, strict=True):
             compatible(annotation, annotation_of(result))
-    return [item for item in found if isinstance(item, Fact)]
+    return [item for item in assumed if isinstance(item, Fact)]
 
 
 def _reader(read: Read, value: ir.Value | None) -> Callable[[Any], Any] | None:
-    """How an operand is read, None if as it is stored."""
+    """The function that reads an operand; None if it is not converted."""
     if value is None or read is stored:
         return None
     element = element_of(value)
@@ -147,7 +149,7 @@ def _reader(read: Read, value: ir.Value | None) -> Callable[[Any], Any] | None:
 
 
 def _finisher(value: ir.Value, rounds: bool) -> Finish:
-    """What makes a result what it has to be: rounded to its type, its dims those declared."""
+    """The function that rounds a result to its type and checks its declared dims."""
     type_ = value.type
     if isinstance(type_, ShapeValueType):
         return _with_dims(shape_value_dims(type_))
@@ -167,10 +169,10 @@ def _finisher(value: ir.Value, rounds: bool) -> Finish:
     if not rounds:
         return lambda result, frame: result
     dtype = stored_dtype(element)
-    is_kept = element != "bf16"
+    may_be_exact = element != "bf16"
 
     def single(result: Any, frame: Frame) -> Any:
-        if is_kept and getattr(result, "dtype", None) is dtype:
+        if may_be_exact and getattr(result, "dtype", None) is dtype:
             return result
         return round_to(result, element)[()]
 
@@ -184,7 +186,7 @@ def _index(result: Any, frame: Frame) -> Any:
 
 
 def _with_dims(declared: Dims | None) -> Finish:
-    """Checks that dims are those of an annotation; those of unknown symbols are let pass."""
+    """Checks dims against an annotation; ignores dims of unbound symbols."""
 
     def check(shape: Sequence[int], frame: Frame) -> Any:
         if declared is None:

@@ -51,17 +51,17 @@ def apply(*operands: Any, map: ir.AffineMapAttr) -> Any:
 
 
 def min(*operands: Any, map: ir.AffineMapAttr) -> Any:
-    """The least result of a map."""
+    """The minimum of the results of a map."""
     return _extreme(np.minimum, _results(map.value, operands))
 
 
 def max(*operands: Any, map: ir.AffineMapAttr) -> Any:
-    """The greatest result of a map."""
+    """The maximum of the results of a map."""
     return _extreme(np.maximum, _results(map.value, operands))
 
 
 def _extreme(choose: Any, values: list[Any]) -> Any:
-    found = values[0]
+    result = values[0]
     for value in values[1:]:
-        found = choose(found, value)
-    return found
+        result = choose(result, value)
+    return result

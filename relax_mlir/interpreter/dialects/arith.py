@@ -14,7 +14,7 @@ from relax_mlir.interpreter.step import element_of
 
 __all__ = ["read"]
 
-Number: TypeAlias = Any
+Scalar: TypeAlias = Any
 """A Python integer, a NumPy scalar or an array."""
 
 addf = np.add
@@ -32,123 +32,123 @@ ori = np.bitwise_or
 xori = np.bitwise_xor
 
 
-def is_bool(x: Number) -> bool:
-    """Whether x is made of truth values."""
+def is_bool(x: Scalar) -> bool:
+    """Whether the elements of x are booleans."""
     return getattr(x, "dtype", None) == np.bool_
 
 
-def signed(x: Number) -> Number:
-    """i1 as the signed numbers 0 and -1."""
+def signed(x: Scalar) -> Scalar:
+    """i1 as the signed integers 0 and -1."""
     return -np.asarray(x, np.int8) if is_bool(x) else x
 
 
-def unsigned(x: Number) -> Number:
-    """The same bits as a number that is not negative."""
+def unsigned(x: Scalar) -> Scalar:
+    """The same bits as an unsigned integer."""
     if isinstance(x, int):
         return x % (1 << 64)
     return x if is_bool(x) else x.view(np.dtype(f"uint{8 * x.dtype.itemsize}"))
 
 
-def addi(a: Number, b: Number) -> Number:
+def addi(a: Scalar, b: Scalar) -> Scalar:
     """a + b."""
     return a ^ b if is_bool(a) else a + b
 
 
-def subi(a: Number, b: Number) -> Number:
+def subi(a: Scalar, b: Scalar) -> Scalar:
     """a - b."""
     return a ^ b if is_bool(a) else a - b
 
 
-def muli(a: Number, b: Number) -> Number:
+def muli(a: Scalar, b: Scalar) -> Scalar:
     """a * b."""
     return a & b if is_bool(a) else a * b
 
 
-def floordivsi(a: Number, b: Number) -> Number:
+def floordivsi(a: Scalar, b: Scalar) -> Scalar:
     """a / b rounded down."""
     return a // b
 
 
-def ceildivsi(a: Number, b: Number) -> Number:
+def ceildivsi(a: Scalar, b: Scalar) -> Scalar:
     """a / b rounded up."""
     return a // b + (a % b != 0)
 
 
-def divsi(a: Number, b: Number) -> Number:
+def divsi(a: Scalar, b: Scalar) -> Scalar:
     """a / b rounded towards 0."""
     return (a - remsi(a, b)) // b
 
 
-def remsi(a: Number, b: Number) -> Number:
-    """What is left of a, with its sign."""
+def remsi(a: Scalar, b: Scalar) -> Scalar:
+    """The remainder of a / b, with the sign of a."""
     if isinstance(a, int) and isinstance(b, int):
         return a % b if (a < 0) == (b < 0) else -(-a % b)
     return np.fmod(a, b)
 
 
-def divui(a: Number, b: Number) -> Number:
-    """a / b of numbers without sign."""
+def divui(a: Scalar, b: Scalar) -> Scalar:
+    """a / b of unsigned integers."""
     return unsigned(a) // unsigned(b)
 
 
-def ceildivui(a: Number, b: Number) -> Number:
-    """a / b of numbers without sign, rounded up."""
+def ceildivui(a: Scalar, b: Scalar) -> Scalar:
+    """a / b of unsigned integers, rounded up."""
     a, b = unsigned(a), unsigned(b)
     return a // b + (a % b != 0)
 
 
-def remui(a: Number, b: Number) -> Number:
-    """What is left of a, of numbers without sign."""
+def remui(a: Scalar, b: Scalar) -> Scalar:
+    """The remainder of a / b, of unsigned integers."""
     return unsigned(a) % unsigned(b)
 
 
-def maxsi(a: Number, b: Number) -> Number:
+def maxsi(a: Scalar, b: Scalar) -> Scalar:
     """The greater."""
     return _chosen(signed(a) >= signed(b), a, b)
 
 
-def minsi(a: Number, b: Number) -> Number:
+def minsi(a: Scalar, b: Scalar) -> Scalar:
     """The smaller."""
     return _chosen(signed(a) <= signed(b), a, b)
 
 
-def maxui(a: Number, b: Number) -> Number:
-    """The greater of numbers without sign."""
+def maxui(a: Scalar, b: Scalar) -> Scalar:
+    """The greater of unsigned integers."""
     return _chosen(unsigned(a) >= unsigned(b), a, b)
 
 
-def minui(a: Number, b: Number) -> Number:
-    """The smaller of numbers without sign."""
+def minui(a: Scalar, b: Scalar) -> Scalar:
+    """The smaller of unsigned integers."""
     return _chosen(unsigned(a) <= unsigned(b), a, b)
 
 
-def shli(a: Number, b: Number) -> Number:
-    """Bits moved up."""
+def shli(a: Scalar, b: Scalar) -> Scalar:
+    """Shift left."""
     return a << b if isinstance(a, int) else np.left_shift(a, b)
 
 
-def shrsi(a: Number, b: Number) -> Number:
-    """Bits moved down, the sign coming in."""
+def shrsi(a: Scalar, b: Scalar) -> Scalar:
+    """Arithmetic shift right."""
     return a >> b if isinstance(a, int) else np.right_shift(a, b)
 
 
-def shrui(a: Number, b: Number) -> Number:
-    """Bits moved down, zeros coming in."""
+def shrui(a: Scalar, b: Scalar) -> Scalar:
+    """Logical shift right."""
     return unsigned(a) >> unsigned(b)
 
 
-def select(condition: Number, a: Number, b: Number) -> Number:
+def select(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
     """a where the condition holds, else b."""
     return _chosen(condition, a, b)
 
 
-def _chosen(condition: Number, a: Number, b: Number) -> Number:
+def _chosen(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
     if np.ndim(condition):
         return np.where(condition, a, b)
     return a if condition else b
 
 
-_INTEGERS: tuple[Callable[[Number, Number], Number], ...] = (
+_INTEGERS: tuple[Callable[[Scalar, Scalar], Scalar], ...] = (
     lambda a, b: a == b,
     lambda a, b: a != b,
     lambda a, b: a < b,
@@ -158,8 +158,8 @@ _INTEGERS: tuple[Callable[[Number, Number], Number], ...] = (
 )
 
 
-def cmpi(a: Number, b: Number, *, predicate: int) -> Number:
-    """Compares integers: equal, different, four ways with sign, four without."""
+def cmpi(a: Scalar, b: Scalar, *, predicate: int) -> Scalar:
+    """Compares integers: equality, four signed and four unsigned orders."""
     if predicate >= 6:
         return _INTEGERS[predicate - 4](unsigned(a), unsigned(b))
     return _INTEGERS[predicate](signed(a), signed(b))
@@ -167,76 +167,76 @@ def cmpi(a: Number, b: Number, *, predicate: int) -> Number:
 
 _EQUAL, _GREATER, _LESS, _UNORDERED = 1, 2, 4, 8
 _FLOATS = (0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 8, 15)
-"""For each predicate of MLIR, which of the four relations it accepts."""
+"""For each predicate of MLIR, the mask of the relations that it accepts."""
 
 
-def cmpf(a: Number, b: Number, *, predicate: int) -> Number:
-    """Compares floats; some predicates hold of a NaN, others do not."""
+def cmpf(a: Scalar, b: Scalar, *, predicate: int) -> Scalar:
+    """Compares floats; unordered predicates hold of a NaN."""
     accepted, shape = _FLOATS[predicate], np.broadcast_shapes(np.shape(a), np.shape(b))
-    found = np.zeros(shape, np.bool_)
+    result = np.zeros(shape, np.bool_)
     if accepted & _UNORDERED:
-        found |= np.isnan(a) | np.isnan(b)
+        result |= np.isnan(a) | np.isnan(b)
     for relation, compare in ((_EQUAL, np.equal), (_GREATER, np.greater), (_LESS, np.less)):
         if accepted & relation:
-            found |= compare(a, b)
-    return found
+            result |= compare(a, b)
+    return result
 
 
-def extf(x: Number) -> Number:
-    """The same number in more bits."""
+def extf(x: Scalar) -> Scalar:
+    """The same value in a wider type."""
     return x
 
 
-def truncf(x: Number) -> Number:
-    """The nearest number in fewer bits."""
+def truncf(x: Scalar) -> Scalar:
+    """The nearest value of a narrower type."""
     return x
 
 
-def extsi(x: Number) -> Number:
-    """The same number in more bits."""
+def extsi(x: Scalar) -> Scalar:
+    """Sign extension."""
     return signed(x)
 
 
-def extui(x: Number) -> Number:
-    """The same bits, zeros in front."""
+def extui(x: Scalar) -> Scalar:
+    """Zero extension."""
     return unsigned(x)
 
 
-def trunci(x: Number, *, element: str) -> Number:
-    """The last bits."""
+def trunci(x: Scalar, *, element: str) -> Scalar:
+    """The low bits."""
     return x & 1 != 0 if element == "i1" else x
 
 
-def index_cast(x: Number) -> Number:
-    """The same number as an index, or from one."""
+def index_cast(x: Scalar) -> Scalar:
+    """The same value as an index, or from one."""
     return signed(x)
 
 
-def index_castui(x: Number) -> Number:
+def index_castui(x: Scalar) -> Scalar:
     """The same bits as an index, or from one."""
     return unsigned(x)
 
 
-def sitofp(x: Number) -> Number:
+def sitofp(x: Scalar) -> Scalar:
     """The nearest float."""
     return signed(x)
 
 
-def uitofp(x: Number) -> Number:
-    """The nearest float of a number without sign."""
+def uitofp(x: Scalar) -> Scalar:
+    """The nearest float of an unsigned integer."""
     return unsigned(x)
 
 
-def fptosi(x: Number, *, element: str) -> Number:
-    """The integer part; MLIR leaves open what becomes of others than the type's numbers."""
+def fptosi(x: Scalar, *, element: str) -> Scalar:
+    """The integer part; undefined in MLIR if it is out of range."""
     return to_integers(np.asarray(x, np.float64), stored_dtype(element))
 
 
-def fptoui(x: Number, *, element: str) -> Number:
-    """The integer part as a number without sign."""
+def fptoui(x: Scalar, *, element: str) -> Scalar:
+    """The integer part as an unsigned integer."""
     return to_integers(np.asarray(x, np.float64), stored_dtype(f"u{element}"))
 
 
-def bitcast(frame: Frame, op: arith.BitcastOp, x: Number) -> Number:
+def bitcast(frame: Frame, op: arith.BitcastOp, x: Scalar) -> Scalar:
     """The same bits as another type."""
     return np.asarray(x).view(stored_dtype(element_of(op.result)))

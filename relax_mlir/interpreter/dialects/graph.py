@@ -1,7 +1,7 @@
 """Calls between functions and levels, casts, and explicit memory.
 
-Memory is real: tensors in a storage share its bytes, so a plan that places two live tensors on the
-same bytes gives wrong numbers here too.
+Tensors in a storage share its bytes, so a plan that assigns the same bytes to two live tensors
+gives wrong results here too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from relax_mlir.dialects.graph import (
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.errors import ExecutionError
 from relax_mlir.interpreter import library
-from relax_mlir.interpreter.binding import Place, bind
+from relax_mlir.interpreter.binding import BoundDim, bind
 from relax_mlir.interpreter.elements import GARBAGE, garbage, stored_dtype
 from relax_mlir.interpreter.elements import stored as read
 from relax_mlir.interpreter.frame import Code, Frame
@@ -41,11 +41,11 @@ __all__ = ["read"]
 
 
 def match_cast(frame: Frame, op: MatchCastOp, x: np.ndarray) -> np.ndarray:
-    """The same memory; binds the symbols that are new here, checks the other dims."""
+    """The same memory; binds new symbols, and checks the other dims."""
     dims = TensorType.of(op.result).dims or ()
     bind(
         [
-            Place(dim, x.shape[axis], f"match_cast: dim {axis}")
+            BoundDim(dim, x.shape[axis], f"match_cast: dim {axis}")
             for axis, dim in enumerate(dims)
             if dim is not None
         ],
@@ -57,10 +57,10 @@ def match_cast(frame: Frame, op: MatchCastOp, x: np.ndarray) -> np.ndarray:
 
 
 def require(frame: Frame, op: RequireOp) -> list[Any]:
-    """Goes on if one of the facts holds."""
+    """Fails unless one of the facts holds."""
     if not any(fact.evaluate(frame.symbols) for fact in op.facts):
         facts = " or ".join(map(str, op.facts))
-        known = frame.symbols.told(*op.facts)
+        known = frame.symbols.described(*op.facts)
         raise ExecutionError(f"'{op.attributes['by'].value}' requires {facts}, but {known}")
     return []
 
@@ -77,16 +77,16 @@ def run_program(
     name: str,
     ins: Sequence[np.ndarray],
     outs: Sequence[np.ndarray],
-    numbers: Sequence[int],
+    indices: Sequence[int],
 ) -> list[np.ndarray]:
-    """Runs a tensor program; what it returns has the dims of `outs`.
+    """Runs a tensor program; its results have the dims of `outs`.
 
-    One that is scheduled writes to `outs`, and returns these.
+    A scheduled one writes to `outs`, and returns them.
     """
     function = code.functions.get(name)
     if function is None or function.is_external:
         raise ValueError(f"calls '@{name}', which has no body")
-    results = run_function(code, function, [*ins, *outs, *numbers])
+    results = run_function(code, function, [*ins, *outs, *indices])
     if PrimFunc(function).is_scheduled:
         return list(outs)
     for index, (result, out) in enumerate(zip(results, outs, strict=True)):
@@ -110,23 +110,23 @@ def call(frame: Frame, op: CallOp, *operands: Any) -> list[Any]:
 def call_tir(frame: Frame, op: CallTirOp, *operands: np.ndarray) -> list[np.ndarray]:
     """Runs a tensor program on new outputs."""
     outs = [_fresh(frame, TensorType.of(out)) for out in op.outs]
-    numbers = frame.evaluate(op.symbol_arguments)
-    return run_program(frame.code, op.callee_name, operands, outs, numbers)
+    indices = frame.evaluate(op.symbol_arguments)
+    return run_program(frame.code, op.callee_name, operands, outs, indices)
 
 
 def call_tir_inplace(frame: Frame, op: CallTirInplaceOp, *operands: np.ndarray) -> list[Any]:
-    """Runs a tensor program on outputs that hold what operands did."""
+    """Runs a tensor program on outputs that are copies of operands."""
     outs = [
         _fresh(frame, TensorType.of(out)) if index < 0 else operands[index].copy()
         for out, index in zip(op.outs, op.inplace, strict=True)
     ]
     ins = [x for index, x in enumerate(operands) if index not in op.inplace]
-    numbers = frame.evaluate(op.symbol_arguments)
-    return run_program(frame.code, op.callee_name, ins, outs, numbers)
+    indices = frame.evaluate(op.symbol_arguments)
+    return run_program(frame.code, op.callee_name, ins, outs, indices)
 
 
 def call_dps_library(frame: Frame, op: CallDpsLibraryOp, *operands: np.ndarray) -> list[np.ndarray]:
-    """Does what the library's function does."""
+    """Computes the library's function in NumPy."""
     return _call_library(frame.code, op.callee_name, operands)
 
 
@@ -139,7 +139,7 @@ def _call_library(code: Code, name: str, operands: Sequence[np.ndarray]) -> list
 
 
 def alloc_storage(frame: Frame, op: AllocStorageOp) -> np.ndarray:
-    """Bytes."""
+    """A new array of bytes."""
     (size,) = frame.evaluate([op.bytes])
     return np.full(size, GARBAGE, np.uint8)
 
@@ -174,7 +174,7 @@ def copy(frame: Frame, op: CopyOp, x: np.ndarray, destination: np.ndarray) -> li
 def _passed(
     callee: func.FuncOp, ins: Sequence[np.ndarray], outs: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
-    """The arguments of a graph function, of which those that it updates are outputs of the call."""
+    """The arguments of a graph function; those that it updates are outputs of the call."""
     updated = {argument: outs[result] for result, argument in inout_arguments(callee).items()}
     rest = iter(ins)
     return [updated[i].copy() if i in updated else next(rest) for i in range(len(callee.arguments))]
@@ -195,8 +195,8 @@ def call_dps(frame: Frame, op: CallDpsOp, *operands: np.ndarray) -> list[Any]:
         callee = frame.code.functions[op.callee_name]
         results = run_function(frame.code, callee, _passed(callee, ins, outs))
     else:
-        numbers = frame.evaluate(op.symbol_arguments)
-        results = run_program(frame.code, op.callee_name, ins, outs, numbers)
+        indices = frame.evaluate(op.symbol_arguments)
+        results = run_program(frame.code, op.callee_name, ins, outs, indices)
     for result, out in zip(results, outs, strict=True):
         out[...] = result
     return []

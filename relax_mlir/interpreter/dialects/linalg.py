@@ -1,7 +1,7 @@
 """Loop nests on tensors, whole arrays at a time.
 
-A body runs once, on arrays with one dim for each loop. Sums and the like are reduced afterwards if
-the body shows that the order does not matter; otherwise reduction loops run one by one, in order.
+A body runs once, on arrays with one dim for each loop. Commutative reductions are computed
+afterwards by NumPy; for others, reduction loops run sequentially.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def index(frame: Frame, op: linalg.IndexOp) -> Any:
 
 
 def any_op(frame: Frame, op: ir.OpView, *operands: Any) -> list[np.ndarray]:
-    """Any op with maps and a body: `linalg.generic`, and those with names."""
+    """Any op with maps and a body: `linalg.generic`, and named ops."""
     maps = [attribute.value for attribute in linalg.get_indexing_maps(op)]
     nest = Nest.of(maps, operands, len(op.operation.results))
     results = [np.array(out) for out in operands[len(nest.in_maps) :]]
@@ -66,19 +66,19 @@ def any_op(frame: Frame, op: ir.OpView, *operands: Any) -> list[np.ndarray]:
 
 
 class _Combined(NamedTuple):
-    """A result of a body that is an element combined with what was there, in any order."""
+    """A result of a body that combines an element with the accumulator, in any order."""
 
     ufunc: np.ufunc
     element: ir.Value
 
 
 def _combined(nest: Nest, block: ir.Block) -> list[_Combined] | None:
-    """How each result is combined; None unless that is all that a body does with old values."""
+    """How each result is combined; None if the body uses an accumulator otherwise."""
     outs = list(block.arguments)[len(nest.in_maps) :]
     all_plain = all(plain_dims(map_) is not None for map_ in nest.out_maps)
     if not nest.reductions or len(outs) != nest.num_outs or not all_plain:
         return None
-    found = []
+    combined = []
     operations = list(block.operations)
     for out, yielded in zip(outs, operations[-1].operands, strict=True):
         uses = list(out.uses)
@@ -88,8 +88,8 @@ def _combined(nest: Nest, block: ir.Block) -> list[_Combined] | None:
         table = EXTREMES if str(out.type) in ("f16", "bf16", "i1") else SUMS | EXTREMES
         if type(op) not in table:
             return None
-        found.append(_Combined(table[type(op)], op.lhs if op.rhs == out else op.rhs))
-    return found
+        combined.append(_Combined(table[type(op)], op.lhs if op.rhs == out else op.rhs))
+    return combined
 
 
 class _Part(NamedTuple):
@@ -102,7 +102,7 @@ class _Part(NamedTuple):
     results: list[np.ndarray]
 
     def _body(self, box: Box, single: bool = False) -> tuple[Frame, list[Any]]:
-        """Runs the body on iterations at once; also the frame, which has all of its values."""
+        """Runs the body on all iterations at once; also returns the frame with all values."""
         inner = self.frame.nested()
         inner.loops = box.indices
         operands = zip((*self.ins, *self.results), self.nest.maps, strict=True)
@@ -118,13 +118,13 @@ class _Part(NamedTuple):
             box.write(result, map_, values)
 
     def run_one_by_one(self) -> None:
-        """Runs the body for one iteration after the other, on single elements."""
+        """Runs the body iteration by iteration, on single elements."""
         box = self.nest.box
         for at in product(*map(range, box.begin, box.end)):
             self._run(Box(at, tuple(i + 1 for i in at)), single=True)
 
     def run_in_order(self) -> None:
-        """Runs the body for one iteration of the reduction loops after the other."""
+        """Runs the reduction loops sequentially, and the others at once."""
         box, loops = self.nest.box, self.nest.reductions
         for at in product(*(range(box.begin[i], box.end[i]) for i in loops)):
             part = box
@@ -140,8 +140,8 @@ class _Part(NamedTuple):
             self.results, self.nest.out_maps, combined, strict=True
         ):
             element = str(value.type)
-            numbers = np.broadcast_to(widen(inner.values[value], element), box.extents)
-            reduced = ufunc.reduce(numbers, axes, dtype=numbers.dtype, keepdims=True)
+            values = np.broadcast_to(widen(inner.values[value], element), box.extents)
+            reduced = ufunc.reduce(values, axes, dtype=values.dtype, keepdims=True)
             before = widen(_with_rank(box.read(result, map_), len(box.begin)), element)
             box.write(result, map_, round_to(ufunc(before, reduced), element))
 
@@ -151,7 +151,7 @@ def _with_rank(x: np.ndarray, rank: int) -> np.ndarray:
 
 
 def _factors(nest: Nest, block: ir.Block) -> tuple[int, int] | None:
-    """The inputs whose products a body adds up, if it does, each read by plain loops."""
+    """The inputs of a sum of products whose maps are projections of the loops; None otherwise."""
     total = list(block.arguments)[-1]
     if len(nest.in_maps) != 2 or nest.num_outs != 1 or str(total.type) in ("f16", "bf16", "i1"):
         return None
@@ -174,7 +174,7 @@ def _owner(value: ir.Value) -> Any:
 
 
 def _argument(value: ir.Value) -> int:
-    """Which argument of its block a value is, or is widened from; -1 if none."""
+    """The block argument that a value is, or is widened from; -1 if none."""
     op = _owner(value)
     if isinstance(op, arith.ExtFOp | arith.ExtSIOp):
         value = op.operation.operands[0]
@@ -187,8 +187,8 @@ def _add_products(
     """Adds sums of products to the result, in its own type."""
     total = results[0]
     subscripts: list[Any] = []
-    for number in factors:
-        subscripts.append(operands[number].astype(total.dtype))
-        subscripts.append(plain_dims(nest.maps[number]))
+    for index in factors:
+        subscripts.append(operands[index].astype(total.dtype))
+        subscripts.append(plain_dims(nest.maps[index]))
     subscripts.append(plain_dims(nest.maps[-1]))
     total[...] = total + np.einsum(*subscripts, optimize=True)

@@ -1,4 +1,4 @@
-"""Instructions of CPUs that schedules emit by the name of LLVM's intrinsic, as what they compute.
+"""The semantics of the CPU instructions that schedules emit as LLVM intrinsics.
 
 Source: Intel intrinsics guide; Arm architecture reference manual.
 """
@@ -18,7 +18,7 @@ Instruction = Callable[..., np.ndarray]
 
 
 def _groups(x: np.ndarray, element: type, size: int) -> np.ndarray:
-    """Lanes, each as a row of `size` neighbours of an element's type, as 64-bit integers."""
+    """Lanes as rows of `size` elements of a narrower type, as 64-bit integers."""
     return np.ascontiguousarray(x).view(element).reshape(-1, size).astype(np.int64)
 
 
@@ -26,8 +26,8 @@ def _products(
     a: np.ndarray, b: np.ndarray, left: type, right: type, size: int, sums: np.ndarray | int = 0
 ) -> np.ndarray:
     """Sums of `size` products each, modulo 2^32."""
-    found = (_groups(a, left, size) * _groups(b, right, size)).sum(-1) + sums
-    return found.astype(np.int32)
+    sums_ = (_groups(a, left, size) * _groups(b, right, size)).sum(-1) + sums
+    return sums_.astype(np.int32)
 
 
 def _dot_of_unsigned(sums: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -43,8 +43,8 @@ def _pairs_of_words(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _saturated_pairs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    found = (_groups(a, np.uint8, 2) * _groups(b, np.int8, 2)).sum(-1)
-    return np.clip(found, -(2**15), 2**15 - 1).astype(np.int16)
+    pairs = (_groups(a, np.uint8, 2) * _groups(b, np.int8, 2)).sum(-1)
+    return np.clip(pairs, -(2**15), 2**15 - 1).astype(np.int16)
 
 
 def _with_sign_of(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -68,7 +68,7 @@ INSTRUCTIONS: dict[str, Instruction] = {
 
 
 def call_intrinsic(*operands: np.ndarray, intrin: str, result: ir.VectorType) -> np.ndarray:
-    """What the instruction of that name makes of its operands."""
+    """The result of the instruction of that name."""
     for pattern, instruction in INSTRUCTIONS.items():
         if re.fullmatch(rf"llvm\.{pattern}", intrin):
             return instruction(*operands).reshape(result.shape)

@@ -12,9 +12,9 @@ __all__ = ["read"]
 
 
 def cttz(x: Any, *, element: str) -> int:
-    """The number of zeros below the lowest bit that is set; all of them without one."""
-    number, width = int(x), int(element[1:])
-    return (number & -number).bit_length() - 1 if number else width
+    """The count of trailing zeros; the width if x is 0."""
+    bits, width = int(x), int(element[1:])
+    return (bits & -bits).bit_length() - 1 if bits else width
 
 
 def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -25,7 +25,7 @@ def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a * b + c, the product in two parts: where both terms nearly cancel, its rounding shows."""
+    """a * b + c with a product in two parts, exact where both terms nearly cancel."""
     product = a * b
     total = product + c
     (upper, lower), (high, low) = _halves(a), _halves(b)
@@ -36,7 +36,7 @@ def _multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def _halves(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A number as the sum of two whose products with others of their kind are exact."""
+    """x as a sum of two halves, products of which are exact."""
     scaled = x * (2.0**27 + 1)
     high = scaled - (scaled - x)
     return high, x - high

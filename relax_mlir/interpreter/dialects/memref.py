@@ -1,4 +1,4 @@
-"""Memory of scheduled kernels: NumPy arrays that are written to; nothing may leave one."""
+"""Memory of scheduled kernels: mutable NumPy arrays with bounds checks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ __all__ = ["read"]
 
 
 def alloc(*sizes: int, result: ir.MemRefType) -> np.ndarray:
-    """New memory, of contents that nobody may rely on."""
+    """New memory, with garbage in it."""
     return garbage(mixed(result.shape, sizes), result.element_type)
 
 
@@ -25,7 +25,7 @@ alloca = alloc
 
 
 def dealloc(frame: Frame, op: memref.DeallocOp, x: np.ndarray) -> list[Any]:
-    """Nothing: memory goes with the last that uses it."""
+    """Nothing: memory is freed after its last use."""
     return []
 
 
@@ -73,14 +73,14 @@ def prefetch(frame: Frame, op: memref.PrefetchOp, x: np.ndarray, *indices: int) 
 
 
 def collapse_shape(x: np.ndarray, *, reassociation: ir.ArrayAttr) -> np.ndarray:
-    """The same memory, groups of dims as one each."""
+    """The same memory with groups of dims collapsed."""
     groups = [[axis.value for axis in group] for group in reassociation]
     shape = [int(np.prod([x.shape[axis] for axis in group])) for group in groups]
     return _same_memory(x, shape)
 
 
 def expand_shape(x: np.ndarray, *sizes: int, static_output_shape: Sequence[int]) -> np.ndarray:
-    """The same memory, dims as several each."""
+    """The same memory with dims expanded."""
     return _same_memory(x, mixed(static_output_shape, sizes))
 
 
@@ -92,7 +92,7 @@ def subview(
     static_strides: Sequence[int],
     result: ir.MemRefType,
 ) -> np.ndarray:
-    """A part of the memory; dims of extent 1 that the result does not have are dropped."""
+    """A view of a part; drops dims of extent 1 that the result does not have."""
     part = x[parts_of(x.shape, dynamic, static_offsets, static_sizes, static_strides)]
     return _same_memory(part, reduced(part.shape, result.shape))
 
@@ -100,5 +100,5 @@ def subview(
 def _same_memory(x: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     seen = x.reshape(shape)
     if seen.size and not np.may_share_memory(seen, x):
-        raise ValueError(f"cannot see dims {list(x.shape)} as {list(shape)}, which are apart")
+        raise ValueError(f"cannot view dims {list(x.shape)} as {list(shape)}, which are apart")
     return seen

@@ -36,7 +36,7 @@ def for_(frame: Frame, op: scf.ForOp, lower: int, upper: int, step: int, *carrie
 
 
 def parallel(frame: Frame, op: scf.ParallelOp, *bounds: int) -> list[Any]:
-    """Runs the body for each index, the last ones first: no iteration may rely on another."""
+    """Runs the body for each index in reverse order: no iteration may depend on another."""
     if len(op.operation.results):
         raise ValueError("reduces, which is not known")
     block = op.regions[0].blocks[0]
@@ -69,7 +69,7 @@ def forall(frame: Frame, op: scf.ForallOp, *operands: Any) -> list[Any]:
 
 
 def while_(frame: Frame, op: scf.WhileOp, *carried: Any) -> list[Any]:
-    """Runs the second region as long as the first says so."""
+    """Runs the second region while the condition of the first holds."""
     before, after = (region.blocks[0] for region in op.regions)
     values = list(carried)
     while True:
@@ -80,7 +80,7 @@ def while_(frame: Frame, op: scf.WhileOp, *carried: Any) -> list[Any]:
 
 
 def index_switch(frame: Frame, op: ir.OpView, index: int) -> list[Any]:
-    """Runs the region of the case that the index is, or the first one."""
+    """Runs the region of the case of the index, or the default region."""
     cases = list(ir.DenseI64ArrayAttr(op.attributes["cases"]))
     region = op.regions[1 + cases.index(index) if index in cases else 0]
     return frame.nested().run(region.blocks[0])

@@ -1,4 +1,4 @@
-"""Tensors as values: nothing changes one, and what is new may show an old one's elements."""
+"""Tensors as immutable values; results may be views of operands."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,13 +16,13 @@ _DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
 def mixed(static: Sequence[int], dynamic: Sequence[int]) -> list[int]:
-    """Constants, and values in place of those that are not known."""
+    """Static values, with dynamic ones filled in."""
     rest = iter(dynamic)
     return [int(next(rest)) if value == _DYNAMIC else value for value in static]
 
 
 def cast(x: np.ndarray) -> np.ndarray:
-    """The same tensor; its dims have to be those of the type."""
+    """The same tensor; its dims must match the type."""
     return x
 
 
@@ -32,12 +32,12 @@ def dim(x: np.ndarray, axis: int) -> int:
 
 
 def rank(x: np.ndarray) -> int:
-    """The number of dims."""
+    """The count of dims."""
     return x.ndim
 
 
 def empty(*sizes: int, result: ir.RankedTensorType) -> np.ndarray:
-    """A tensor of contents that nobody may rely on."""
+    """A tensor of garbage."""
     return garbage(mixed(result.shape, sizes), result.element_type)
 
 
@@ -59,7 +59,7 @@ def extract(x: np.ndarray, *indices: Any) -> Any:
 
 
 def require_inside(index: Any, extent: int, axis: int) -> None:
-    """Raises ValueError unless an index, or each of an array, is one of a dim."""
+    """Raises ValueError unless an index, or each of an array, is within a dim."""
     if np.size(index) and not (0 <= np.min(index) and np.max(index) < extent):
         wrong = np.min(index) if np.min(index) < 0 else np.max(index)
         raise ValueError(f"has the index {wrong} outside of dim {axis} of {extent}")
@@ -80,7 +80,7 @@ def parts_of(
     sizes: Sequence[int],
     strides: Sequence[int],
 ) -> tuple[slice, ...]:
-    """The slices of what has these dims; raises ValueError if they leave it."""
+    """The slices of an array of these dims; raises ValueError if they are out of bounds."""
     rest = list(dynamic)
     parts = []
     for static in (offsets, sizes, strides):
@@ -106,22 +106,22 @@ def extract_slice(
     static_strides: Sequence[int],
     result: ir.RankedTensorType,
 ) -> np.ndarray:
-    """A part of a tensor; dims of extent 1 that the result does not have are dropped."""
+    """A part of a tensor; drops dims of extent 1 that the result does not have."""
     part = x[parts_of(x.shape, dynamic, static_offsets, static_sizes, static_strides)]
     return part.reshape(reduced(part.shape, result.shape))
 
 
 def reduced(shape: Sequence[int], wanted: Sequence[int]) -> list[int]:
-    """The dims without as many of extent 1 as there are too many."""
-    kept: list[int] = []
+    """Drops dims of extent 1 until the rank is that of `wanted`."""
+    dims: list[int] = []
     surplus = len(shape) - len(wanted)
     for extent in shape:
-        fits = len(kept) < len(wanted) and wanted[len(kept)] in (extent, _DYNAMIC)
-        if surplus and extent == 1 and not (fits and wanted[len(kept)] == 1):
+        fits = len(dims) < len(wanted) and wanted[len(dims)] in (extent, _DYNAMIC)
+        if surplus and extent == 1 and not (fits and wanted[len(dims)] == 1):
             surplus -= 1
         else:
-            kept.append(extent)
-    return kept
+            dims.append(extent)
+    return dims
 
 
 def insert_slice(
@@ -142,18 +142,18 @@ def insert_slice(
 
 
 def collapse_shape(x: np.ndarray, *, reassociation: ir.ArrayAttr) -> np.ndarray:
-    """Groups of dims, each as one."""
+    """Collapses groups of dims."""
     groups = [[axis.value for axis in group] for group in reassociation]
     return x.reshape([int(np.prod([x.shape[axis] for axis in group])) for group in groups])
 
 
 def expand_shape(x: np.ndarray, *sizes: int, static_output_shape: Sequence[int]) -> np.ndarray:
-    """Dims as several each."""
+    """Expands dims to several each."""
     return x.reshape(mixed(static_output_shape, sizes))
 
 
 def reshape(x: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    """Other dims, which a tensor holds."""
+    """Reshapes to the dims in a tensor."""
     return x.reshape([int(extent) for extent in shape])
 
 
@@ -169,7 +169,7 @@ def generate(frame: Frame, op: tensor.GenerateOp, *sizes: int) -> np.ndarray:
 
 
 def pad(frame: Frame, op: tensor.PadOp, x: np.ndarray, *dynamic: int) -> np.ndarray:
-    """A tensor with elements around it that are computed from their index."""
+    """Pads a tensor with elements that are computed from their index."""
     low_static = list(ir.DenseI64ArrayAttr(op.attributes["static_low"]))
     count = sum(value == _DYNAMIC for value in low_static)
     low = mixed(low_static, dynamic[:count])
@@ -183,7 +183,7 @@ def pad(frame: Frame, op: tensor.PadOp, x: np.ndarray, *dynamic: int) -> np.ndar
 
 
 def _computed(frame: Frame, op: ir.OpView, shape: Sequence[int]) -> np.ndarray:
-    """What the region yields for each index."""
+    """The yield of the region at each index."""
     indices = np.ogrid[tuple(map(slice, shape))] if shape else []
     (element,) = frame.nested().run(op.regions[0].blocks[0], list(indices))
     dtype = stored_dtype(op.result.type.element_type)

@@ -1,4 +1,4 @@
-"""Undefined behaviour, as far as it has results."""
+"""Undefined values."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ __all__ = ["read"]
 
 
 def poison(frame: Frame, op: ir.OpView) -> Any:
-    """Anything; bits that show if they are used."""
+    """Garbage bits, which show if they are used."""
     type_ = op.operation.results[0].type
     shape = type_.shape if isinstance(type_, ir.ShapedType) else ()
-    found = garbage(shape, element_of(op.operation.results[0]))
-    return int(found) if isinstance(type_, ir.IndexType) else np.asarray(found)[()]
+    value = garbage(shape, element_of(op.operation.results[0]))
+    return int(value) if isinstance(type_, ir.IndexType) else np.asarray(value)[()]

@@ -1,7 +1,7 @@
-"""Vectors, as arrays: whole lanes at a time, of which masks choose some.
+"""Vectors as arrays, with masks.
 
-Vectors of memory are of neighbours along its last dim, and may go on behind a row of memory without
-gaps. None may reach beyond the end of the memory, whatever lies there.
+Loads and stores access consecutive elements along the last dim, which may cross rows of contiguous
+memory, but not the end of the memory.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ _REDUCTIONS = {
 
 
 def broadcast(x: Any, *, result: ir.VectorType) -> np.ndarray:
-    """An element or a vector, repeated."""
+    """Broadcasts an element or a vector."""
     dtype = stored_dtype(result.element_type)
     return np.broadcast_to(np.asarray(x, dtype), result.shape)
 
@@ -101,23 +101,23 @@ def _lanes(
 
 
 def shuffle(a: np.ndarray, b: np.ndarray, *, mask: Sequence[int]) -> np.ndarray:
-    """Lanes of two vectors, by number."""
+    """Lanes of two vectors, by index."""
     return np.concatenate([np.atleast_1d(a), np.atleast_1d(b)])[list(mask)]
 
 
 def interleave(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Lanes of two vectors in turn."""
+    """Alternate lanes of two vectors."""
     return np.stack([a, b], -1).reshape(*a.shape[:-1], -1)
 
 
 def bitcast(frame: Frame, op: vector.BitCastOp, x: np.ndarray) -> np.ndarray:
-    """The same bits as other elements; a lane of a mask is one bit."""
+    """The same bits as another element type; a lane of a mask is one bit."""
     dtype = stored_dtype(element_of(op.result))
     if x.dtype != np.bool_:
         return np.ascontiguousarray(x).view(dtype)
     groups = x.reshape(op.result.type.shape[-1], -1)
-    numbers = np.array([sum(int(b) << i for i, b in enumerate(bits)) for bits in groups], object)
-    return numbers if dtype.hasobject else numbers.astype(f"u{dtype.name}").view(dtype)
+    values = np.array([sum(int(b) << i for i, b in enumerate(bits)) for bits in groups], object)
+    return values if dtype.hasobject else values.astype(f"u{dtype.name}").view(dtype)
 
 
 def shape_cast(x: np.ndarray, *, result: ir.VectorType) -> np.ndarray:
@@ -126,7 +126,7 @@ def shape_cast(x: np.ndarray, *, result: ir.VectorType) -> np.ndarray:
 
 
 def transpose(x: np.ndarray, *, permutation: Sequence[int]) -> np.ndarray:
-    """Dims in another order."""
+    """Permutes dims."""
     return np.transpose(x, permutation)
 
 
@@ -138,18 +138,18 @@ def fma(frame: Frame, op: vector.FMAOp, a: Any, b: Any, c: Any) -> np.ndarray:
 
 
 def reduction(frame: Frame, op: vector.ReductionOp, x: np.ndarray, *start: Any) -> Any:
-    """The lanes combined, in their own type."""
+    """Combines the lanes, in their own type."""
     kind = str(op.attributes["kind"]).partition("<")[2].rstrip(">")
     element = element_of(op.result)
     if kind not in _REDUCTIONS:
         raise ValueError(f"combines by '{kind}', which is not known")
-    ufunc, wide = _REDUCTIONS[kind], widen(x, element)
-    total = ufunc.reduce(wide, dtype=wide.dtype)
+    ufunc, lanes = _REDUCTIONS[kind], widen(x, element)
+    total = ufunc.reduce(lanes, dtype=lanes.dtype)
     return round_to(ufunc(total, widen(start[0], element)) if start else total, element)[()]
 
 
 def _flat(x: np.ndarray, indices: Sequence[int]) -> tuple[np.ndarray, int]:
-    """Memory as one dim, and the position of an element; only its row, if there are gaps."""
+    """Memory as one dim, and the position of an element; only its row if it is not contiguous."""
     for axis, (index, extent) in enumerate(zip(indices[:-1], x.shape, strict=False)):
         require_inside(index, extent, axis)
     if x.flags.c_contiguous:
@@ -166,7 +166,7 @@ def _require(row: np.ndarray, first: int, last: int, does: str) -> None:
 
 
 def load(x: np.ndarray, *indices: int, result: ir.VectorType) -> np.ndarray:
-    """Neighbours in memory."""
+    """Loads consecutive elements."""
     row, first = _flat(x, indices)
     count = result.shape[-1]
     _require(row, first, first + count - 1, "loads")
@@ -176,7 +176,7 @@ def load(x: np.ndarray, *indices: int, result: ir.VectorType) -> np.ndarray:
 def store(
     frame: Frame, op: vector.StoreOp, value: np.ndarray, x: np.ndarray, *indices: int
 ) -> list[Any]:
-    """Writes neighbours in memory."""
+    """Stores consecutive elements."""
     row, first = _flat(x, indices)
     _require(row, first, first + value.size - 1, "stores")
     row[first : first + value.size] = value.reshape(-1)
@@ -184,7 +184,7 @@ def store(
 
 
 def maskedload(frame: Frame, op: vector.MaskedLoadOp, x: np.ndarray, *others: Any) -> np.ndarray:
-    """Neighbours in memory where the mask is set, else what passes through."""
+    """Loads consecutive elements where the mask is set, else takes the pass-through value."""
     *indices, mask, rest = others
     row, first = _flat(x, indices)
     lanes = first + np.flatnonzero(mask)
@@ -196,7 +196,7 @@ def maskedload(frame: Frame, op: vector.MaskedLoadOp, x: np.ndarray, *others: An
 
 
 def maskedstore(frame: Frame, op: vector.MaskedStoreOp, x: np.ndarray, *others: Any) -> list[Any]:
-    """Writes neighbours in memory where the mask is set."""
+    """Stores consecutive elements where the mask is set."""
     *indices, mask, value = others
     row, first = _flat(x, indices)
     lanes = first + np.flatnonzero(mask)
@@ -207,7 +207,7 @@ def maskedstore(frame: Frame, op: vector.MaskedStoreOp, x: np.ndarray, *others: 
 
 
 def gather(frame: Frame, op: vector.GatherOp, x: np.ndarray, *others: Any) -> np.ndarray:
-    """Elements by index behind an element, where the mask is set."""
+    """Loads elements at indices relative to a base, where the mask is set."""
     *indices, lanes, mask, rest = others
     row, first = _flat(x, indices)
     at = first + np.asarray(lanes, np.int64)[mask]
@@ -219,7 +219,7 @@ def gather(frame: Frame, op: vector.GatherOp, x: np.ndarray, *others: Any) -> np
 
 
 def scatter(frame: Frame, op: vector.ScatterOp, x: np.ndarray, *others: Any) -> list[Any]:
-    """Writes elements by index behind an element, where the mask is set."""
+    """Stores elements at indices relative to a base, where the mask is set."""
     *indices, lanes, mask, value = others
     row, first = _flat(x, indices)
     at = first + np.asarray(lanes, np.int64)[mask]

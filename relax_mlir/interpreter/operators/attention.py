@@ -27,7 +27,7 @@ def nn_kv_append(
     *,
     position: Sequence[int],
 ) -> list[np.ndarray]:
-    """The caches with the new tokens behind `position` others."""
+    """The caches with the new tokens at `position`."""
     results = []
     for cache, new in ((keys, key), (values, value)):
         updated = cache.copy()
@@ -46,7 +46,7 @@ def nn_attention(
     causal: bool,
     element: str,
 ) -> np.ndarray:
-    """Each query over the tokens that it sees, and no others: what these hold does not matter."""
+    """Each query over the tokens visible to it; the contents of others do not matter."""
     shared = query.shape[1] // max(len(keys), 1)
     keys, values = (np.repeat(cache, shared, 0) for cache in (keys, values))
     result = np.zeros((*query.shape[:2], values.shape[2]))

@@ -1,4 +1,4 @@
-"""Element-wise operators of two tensors; NumPy's own rules of broadcasting."""
+"""Element-wise operators of two tensors, with NumPy's broadcasting."""
 
 import numpy as np
 
@@ -35,7 +35,7 @@ remainder = np.remainder
 
 
 def power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """x to the power y; of integers to a negative one, the reciprocal rounded towards 0."""
+    """x to the power y; for integers and negative y, the reciprocal rounded towards 0."""
     if x.dtype.kind == "f":
         return np.power(x, y)
     one, odd = x.dtype.type(1), y % 2 != 0

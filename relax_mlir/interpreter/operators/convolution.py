@@ -20,11 +20,11 @@ def nn_conv2d(
     dilation: Sequence[int],
     groups: int,
 ) -> np.ndarray:
-    """The sum over the window's elements of the channels' products, zeros outside."""
+    """The sum of products over the window and the channels, with zero padding."""
     filters, channels, *window = weight.shape
     grouped = weight.reshape(groups, filters // groups, channels, *window)
     total: np.ndarray | float = 0.0
-    for (u, v), seen in _seen(_padded(x, padding, 0), window, strides, dilation):
+    for (u, v), seen in _windows(_padded(x, padding, 0), window, strides, dilation):
         n, _, rows, columns = seen.shape
         parts = seen.reshape(n, groups, channels, rows, columns)
         product = np.einsum("ngcyx,gfc->ngfyx", parts, grouped[..., u, v])
@@ -40,8 +40,8 @@ def nn_max_pool2d(
     padding: Sequence[int],
     dilation: Sequence[int],
 ) -> np.ndarray:
-    """The greatest element of the window; what is outside of the input is less than all."""
-    parts = _seen(_padded(x, padding, limits(x)[0]), window, strides, dilation)
+    """The greatest element of the window; padding is less than all elements."""
+    parts = _windows(_padded(x, padding, limits(x)[0]), window, strides, dilation)
     return np.maximum.reduce([part for _, part in parts])
 
 
@@ -51,10 +51,10 @@ def _padded(x: np.ndarray, padding: Sequence[int], value: float) -> np.ndarray:
     return np.pad(x, around, constant_values=value)
 
 
-def _seen(
+def _windows(
     x: np.ndarray, window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
 ) -> Iterator[tuple[tuple[int, int], np.ndarray]]:
-    """For each element of the window, what is below it at each position of the window."""
+    """For each element of the window, the inputs under it at all positions of the window."""
     extents = [(size - 1) * step + 1 for size, step in zip(window, dilation, strict=True)]
     counts = [max((x.shape[2 + i] - extents[i]) // strides[i] + 1, 0) for i in range(2)]
     for u in range(window[0]):

@@ -10,7 +10,7 @@ __all__ = ["read", "to_integers"]
 
 
 def astype(x: np.ndarray, *, dtype: ir.Type) -> np.ndarray:
-    """Another type; numbers become truth values by comparison with 0."""
+    """Another type; conversion to boolean compares with 0."""
     if str(dtype) == "i1":
         return x != 0
     if x.dtype.kind == "f" and isinstance(dtype, ir.IntegerType):
@@ -19,7 +19,7 @@ def astype(x: np.ndarray, *, dtype: ir.Type) -> np.ndarray:
 
 
 def to_integers(x: np.ndarray, target: np.dtype) -> np.ndarray:
-    """Floats truncated; the nearest integer of the type for one outside of it, 0 for NaN."""
+    """Floats truncated and clamped to the range of the type; 0 for NaN."""
     limits = np.iinfo(target)
     low, beyond = float(limits.min), float(limits.max + 1)
     inside = np.where((x >= low) & (x < beyond), x, 0).astype(target)

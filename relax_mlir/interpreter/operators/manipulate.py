@@ -1,4 +1,4 @@
-"""Operators that move elements, whatever these are."""
+"""Operators that move elements of any type."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ def expand_dims(x: np.ndarray, *, axes: Sequence[int]) -> np.ndarray:
 
 
 def squeeze(x: np.ndarray, *, axes: Sequence[int]) -> np.ndarray:
-    """Without dims of extent 1."""
+    """Removes dims of extent 1."""
     return np.squeeze(x, tuple(axes))
 
 
@@ -40,7 +40,7 @@ def concat(*parts: np.ndarray, axis: int) -> np.ndarray:
 
 
 def split(x: np.ndarray, *, sizes: Sequence[int], axis: int) -> list[np.ndarray]:
-    """Cuts into pieces, which have all of the elements together."""
+    """Splits into parts, which have all elements together."""
     if sum(sizes) != x.shape[axis]:
         raise ValueError(f"extents {list(sizes)} do not sum to {x.shape[axis]}")
     return np.split(x, np.cumsum(sizes, dtype=np.int64)[:-1], axis)

@@ -20,7 +20,7 @@ def nn_silu(x: np.ndarray) -> np.ndarray:
 
 
 def nn_gelu(x: np.ndarray) -> np.ndarray:
-    """x times the normal distribution function, from its complement, so that nothing cancels."""
+    """x times the normal distribution function, by erfc, so that nothing cancels."""
     return _product(x, erfc_of(x * -(0.5**0.5)) / 2)
 
 
@@ -30,7 +30,7 @@ def nn_gelu_tanh(x: np.ndarray) -> np.ndarray:
 
 
 def _product(x: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """x times a share of it that goes to 0 faster than x to -infinity."""
+    """x * share, where share goes to 0 faster than x goes to -infinity."""
     return np.where(x == -np.inf, -0.0, x * share)
 
 

@@ -12,7 +12,7 @@ _SMALLEST = np.float32(1e-36)
 
 
 def quantize(matrix: np.ndarray, *, scheme: str, axis: int) -> list[np.ndarray]:
-    """Each group of numbers rounded by factors of its own, in f32."""
+    """Rounds each group of values by its own factors, in f32."""
     rows = matrix if axis else matrix.T
     return list(panels.quantize(np.ascontiguousarray(rows, np.float32), scheme).values())
 
@@ -23,7 +23,7 @@ def dequantize(*parts: np.ndarray | None, scheme: str) -> np.ndarray:
 
 
 def dequantize_rows(indices: np.ndarray, *parts: np.ndarray | None, scheme: str) -> np.ndarray:
-    """Rows by index, which is clamped to the rows there are."""
+    """Rows by index, which is clamped."""
     matrix = _decoded(scheme, *parts)
     last = np.int64(len(matrix) - 1)
     return matrix[np.clip(indices.astype(np.int64), 0, max(last, 0))]
@@ -35,34 +35,34 @@ def _decoded(scheme: str, *operands: np.ndarray | None) -> np.ndarray:
     data = parts["data"]
     assert data is not None
     panel_count, blocks = data.shape[:2]
-    number = _numbers(data, parts.get("high"), kind.bits) - kind.zero
+    q = _unpacked(data, parts.get("high"), kind.bits) - kind.zero
 
     def factor(name: str) -> np.ndarray:
         """[panels, blocks, halves or 1, rows]."""
-        found = parts[name]
-        assert found is not None
-        found = np.repeat(found.astype(np.float64), kind.shared, 1)
-        found = found if found.ndim == 4 else found[:, :, None]
+        part = parts[name]
+        assert part is not None
+        part = np.repeat(part.astype(np.float64), kind.shared, 1)
+        part = part if part.ndim == 4 else part[:, :, None]
         if not kind.is_nested:
-            return found
+            return part
         outer = parts[f"outer_{name}"]
         assert outer is not None
-        return found * np.repeat(outer, NEST, 1)[:, :, None]
+        return part * np.repeat(outer, NEST, 1)[:, :, None]
 
     # [panels, blocks, halves, groups, rows, 4]
-    values = number * factor("scale")[:, :, :, None, :, None]
+    values = q * factor("scale")[:, :, :, None, :, None]
     if kind.has_minimum:
         values = values + factor("minimum")[:, :, :, None, :, None]
     by_row = values.transpose(0, 4, 1, 2, 3, 5)
     return by_row.reshape(panel_count * PANEL, blocks * BLOCK)
 
 
-def _numbers(data: np.ndarray, high: np.ndarray | None, bits: int) -> np.ndarray:
-    """What each number's bits say, [panels, blocks, halves, groups, rows, 4]."""
+def _unpacked(data: np.ndarray, high: np.ndarray | None, bits: int) -> np.ndarray:
+    """The unpacked values, [panels, blocks, halves, groups, rows, 4]."""
     if bits == 8:
         return data.astype(np.float64)
     byte = data.view(np.uint8).astype(np.int64)
-    number = np.stack([byte & 15, byte >> 4], 2)
+    values = np.stack([byte & 15, byte >> 4], 2)
     half, group = (np.arange(n).reshape(shape) for n, shape in ((2, (2, 1, 1, 1)), (4, (4, 1, 1))))
     if high is not None:
         above = high.view(np.uint8).astype(np.int64)
@@ -70,8 +70,8 @@ def _numbers(data: np.ndarray, high: np.ndarray | None, bits: int) -> np.ndarray
             above = above[:, :, None, None] >> (4 * half + group) & 1
         else:
             above = above[:, :, :, None] >> (2 * group) & 3
-        number = number | above << 4
-    return number.astype(np.float64)
+        values = values | above << 4
+    return values.astype(np.float64)
 
 
 def quantize_blocks(x: np.ndarray, *, symmetric: bool) -> list[np.ndarray]:
@@ -92,7 +92,7 @@ def quantize_blocks(x: np.ndarray, *, symmetric: bool) -> list[np.ndarray]:
 
 
 def _steps(x: np.ndarray, levels: int, width: np.ndarray) -> np.ndarray:
-    """x in steps of which `levels` are `width`, half to even; x itself where that is 0."""
+    """x in units of width / levels, rounded half to even; x where the width is 0."""
     limit = np.float32(levels)
     factor = limit / np.where(width < _SMALLEST, limit, width)
     return np.rint(x * factor[..., None])

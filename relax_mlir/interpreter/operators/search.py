@@ -1,4 +1,4 @@
-"""Operators that find positions."""
+"""Operators that find indices."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ __all__ = ["read"]
 
 
 def argmax(x: np.ndarray, *, axis: int, keepdims: bool) -> np.ndarray:
-    """The first position of the greatest element or of a NaN; 0 of none."""
+    """The first index of the greatest element, or of a NaN; 0 if there are no elements."""
     return np.argmax(_at_least_one(x, axis), axis, keepdims=keepdims)
 
 
 def argmin(x: np.ndarray, *, axis: int, keepdims: bool) -> np.ndarray:
-    """The first position of the least element or of a NaN; 0 of none."""
+    """The first index of the least element, or of a NaN; 0 if there are no elements."""
     return np.argmin(_at_least_one(x, axis), axis, keepdims=keepdims)
 
 

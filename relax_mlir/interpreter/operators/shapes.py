@@ -15,5 +15,5 @@ def shape_of(x: np.ndarray) -> tuple[int, ...]:
 
 
 def make_shape(*, dims: Sequence[int]) -> tuple[int, ...]:
-    """Expressions, evaluated."""
+    """A shape of evaluated expressions."""
     return tuple(dims)

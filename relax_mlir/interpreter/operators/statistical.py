@@ -20,17 +20,17 @@ def prod(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
 
 
 def max(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
-    """The greatest element; the least value of the type of none."""
+    """The greatest element; the least value of the type if there are none."""
     return np.max(x, axis=axes or None, keepdims=keepdims, initial=limits(x)[0])
 
 
 def min(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
-    """The least element; the greatest value of the type of none."""
+    """The least element; the greatest value of the type if there are none."""
     return np.min(x, axis=axes or None, keepdims=keepdims, initial=limits(x)[1])
 
 
 def mean(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
-    """The sum divided by the number of elements."""
+    """The sum divided by the count of elements."""
     total = np.sum(x, axis=axes or None, keepdims=keepdims)
     count = np.prod([x.shape[axis] for axis in axes or range(x.ndim)], dtype=np.float64)
     return total / count
