@@ -1,14 +1,20 @@
 """From a module to an executable: parse, run the pipeline, generate code, cache, load."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
+import numpy as np
+
+from relax_mlir.analysis.parameters import as_arrays, give_values
 from relax_mlir.analysis.untrusted import check_untrusted
 from relax_mlir.bindings import ir
 from relax_mlir.cache import cached
 from relax_mlir.codegen import BuildStats, building
 from relax_mlir.codegen.llvm import start_workers
+from relax_mlir.data import content_name
 from relax_mlir.dialects import make_context, operator_modules
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Executable, load
@@ -21,6 +27,9 @@ from relax_mlir.schedule.backends import backend_of
 from relax_mlir.source import Source, read_source
 from relax_mlir.target import Target
 
+BIND = "relax-bind-params"
+NONE: Mapping[str, Any] = MappingProxyType({})
+
 
 def compile(
     source: "ir.Module | str | os.PathLike",
@@ -32,6 +41,7 @@ def compile(
     quantize: str | None = None,
     passes: str | None = None,
     untrusted: bool = False,
+    parameters: Mapping[str, Any] = NONE,
 ) -> Executable:
     """Compiles a module for a target and loads it.
 
@@ -44,14 +54,16 @@ def compile(
     for the same target. For custom passes, see `passes.load_passes`. An `untrusted` module may have
     only operators, which check their arguments: no libraries, no loops over memory; and no part of
     it is executed during compilation. It excludes `passes` and `without`, since some passes are
-    such checks.
+    such checks. `parameters` are values of arguments by their names (`graph.name`), which become
+    constants of each function that has such an argument: see `relax-bind-params`, which `passes`
+    must begin with then.
 
     Raises CompileError with located diagnostics if the module is wrong or cannot be compiled,
-    UsageError for an unknown target, level, pass, library or scheme, a missing file, or `passes`
-    together with options that choose others; PipelineError, a UsageError, for a text that is not a
-    pipeline.
+    UsageError for an unknown target, level, pass, library, scheme or parameter, a missing file, or
+    `passes` together with options that choose others; PipelineError, a UsageError, for a text that
+    is not a pipeline.
     """
-    options = (use_cache, without, libraries, quantize, passes, untrusted)
+    options = (use_cache, without, libraries, quantize, passes, untrusted, parameters)
     return load(compile_to_file(source, target, opt_level, *options))
 
 
@@ -65,6 +77,7 @@ def compile_to_file(
     quantize: str | None = None,
     passes: str | None = None,
     untrusted: bool = False,
+    parameters: Mapping[str, Any] = NONE,
 ) -> Path:
     """Compiles as `compile` does and returns the path of the shared object in the cache."""
     if opt_level not in OPT_LEVELS:
@@ -83,10 +96,19 @@ def compile_to_file(
         raise UsageError("a given pipeline is all that runs; add to it the passes of other options")
     else:
         chosen = for_target(passes, resolved)
-    key = cache_key(read.key, resolved, chosen)
+    if parameters and BIND not in (each.name() for each in Pipeline.parse(chosen).passes()):
+        raise UsageError(f"parameters are given, but passes do not bind them: begin with {BIND}")
+    values = as_arrays(parameters)
+    key = cache_key(read.key, resolved, chosen) + _key(values)
     if not use_cache:
         key += os.urandom(16)
-    return cached(key, lambda: _compile(read, resolved, chosen))
+    return cached(key, lambda: _compile(read, resolved, chosen, parameters=values))
+
+
+def _key(values: Mapping[str, np.ndarray]) -> bytes:
+    """What depends on the values of parameters."""
+    contents = [(name, a.dtype.str, a.shape, content_name(a)) for name, a in values.items()]
+    return repr(sorted(contents)).encode() if contents else b""
 
 
 def compile_to_parts(
@@ -125,10 +147,12 @@ def _compile(
     passes: str,
     timing: Timing | None = None,
     stats: BuildStats | None = None,
+    parameters: Mapping[str, np.ndarray] = NONE,
 ) -> list[bytes | memoryview]:
     with make_context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = False
         module = source.parse()
+        give_values(module, parameters)
         backend_of(target)
         start_workers()
         with building(target, stats=stats, timing=timing) as build:

@@ -32,6 +32,7 @@ DATA = "graph.data"
 
 NO_DATA = "has no data: the text names a resource, but its bytes are missing"
 
+_PIECE = 1 << 16
 _REFERENCE = "dense_resource<"
 _NAME = re.compile(r'dense_resource<(?:"((?:[^"\\]|\\.)*)"|([^">]*))>')
 
@@ -102,8 +103,9 @@ def stored_width(element: ir.Type) -> int:
 
 
 def content_name(data: np.ndarray) -> str:
-    """A name that is unique to the bytes."""
-    return "data_" + hashlib.sha256(data.data).hexdigest()[:40]
+    """A name that is unique to the bytes of an array, row by row."""
+    flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+    return "data_" + hashlib.sha256(flat.data).hexdigest()[:40]
 
 
 def blob(type_: ir.Type, data: np.ndarray, name: str | None = None) -> ir.Attribute:
@@ -123,7 +125,7 @@ def elements_of(attribute: ir.Attribute) -> np.ndarray:
     type_ = ir.ShapedType(attribute.type)
     data = bytes_of(attribute)
     assert data is not None, attribute
-    elements = data.view(_dtype(type_.element_type))
+    elements = data.view(dtype_of(type_.element_type))
     if len(elements) == 1:
         return np.broadcast_to(elements, type_.shape)
     return elements.reshape(type_.shape)
@@ -137,7 +139,7 @@ def floats_of(attribute: ir.Attribute) -> np.ndarray:
     return elements.astype(np.float32)
 
 
-def _dtype(element: ir.Type) -> np.dtype:
+def dtype_of(element: ir.Type) -> np.dtype:
     """The dtype in which NumPy has elements of a type as they lie in memory."""
     if isinstance(element, ir.IntegerType) and element.width == 1:
         return np.dtype(np.bool_)
@@ -156,16 +158,22 @@ def attribute_of(type_: ir.Type, array: np.ndarray) -> ir.Attribute:
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     element = ir.ShapedType(type_).element_type
     rows = data.reshape(-1, stored_width(element))
-    repeats = len(rows) > 0 and bool((rows == rows[0]).all())
+    repeats = _repeats(rows)
     if len(rows) > LARGE and not repeats:
         return blob(type_, data)
-    elements = (data[: rows.shape[1]] if repeats else data).view(_dtype(element))
+    elements = (data[: rows.shape[1]] if repeats else data).view(dtype_of(element))
     shape = [1] if repeats else ir.ShapedType(type_).shape
     small = ir.RankedTensorType.get(shape, element)
     made = ir.DenseElementsAttr.get(elements.reshape(shape), type=small)
     if repeats:
         return ir.DenseElementsAttr.get_splat(type_, made.get_splat_value())
     return made if made.type == type_ else blob(type_, data)
+
+
+def _repeats(rows: np.ndarray) -> bool:
+    """Whether all rows are equal; takes little memory, and little time if an early one differs."""
+    pieces = range(0, len(rows), _PIECE)
+    return len(rows) > 0 and all((rows[at : at + _PIECE] == rows[0]).all() for at in pieces)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from relax_mlir.symbolic import Facts
 
 INOUT = "graph.inout"
 NAME = "graph.name"
+VALUE = "graph.value"
+"""On an argument: the constant that `relax-bind-params` puts in its place."""
 MADE_BY, MADE_FROM = "graph.made_by", "graph.made_from"
 """On a parameter: the function that computes it, and the indices of the arguments it takes."""
 FACTS = "graph.facts"
