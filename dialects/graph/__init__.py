@@ -51,7 +51,7 @@ from .manipulate import (
     SqueezeOp,
     normalize_axis,
 )
-from .memory import AllocStorageOp, AllocTensorOp, CallDpsOp, CopyOp, ViewOp
+from .memory import AllocStorageOp, AllocTensorOp, CallDpsOp, CopyOp, KeepOp, StoreOp, ViewOp
 from .nn import GeluOp, GeluTanhOp, LayerNormOp, ReluOp, RmsNormOp, SiluOp, SoftmaxOp
 from .op import (
     Annotation,
@@ -202,6 +202,7 @@ __all__ = [
     "IsfiniteOp",
     "IsinfOp",
     "IsnanOp",
+    "KeepOp",
     "KvAppendOp",
     "LayerNormOp",
     "LeftShiftOp",
@@ -265,6 +266,7 @@ __all__ = [
     "SquareOp",
     "SqueezeOp",
     "StorageType",
+    "StoreOp",
     "StridedSliceOp",
     "SubtractOp",
     "SumOp",

@@ -1,4 +1,4 @@
-"""Explicit memory: storage, tensors in it, views, copies, calls of kernels (paper §4.3)."""
+"""Explicit memory: storage, tensors in it, views, copies, stores, calls of kernels (paper §4.3)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from relax_mlir.bindings import ext, ir
 from .dialect import ShapeAttr, StorageType
 from .op import Annotation, GraphOp, IntsAttr, annotation_of, compatible, read_attribute, to_mlir
 from .slots import SlotOp
-from .types import Dim, ShapeError, dims_of_attr, shape_attr
+from .types import Dim, ShapeError, TensorType, dims_of_attr, shape_attr
 
 
 class _Allocates(ir.MemoryEffectsOpInterface):
@@ -126,6 +126,69 @@ class CopyOp(GraphOp, name="copy"):
         """Raises ShapeError if the destination cannot hold the tensor."""
         if not compatible(annotation_of(self.input), annotation_of(self.destination)):  # C1
             raise ShapeError(f"copies '{self.input.type}' into '{self.destination.type}'")
+
+
+class KeepOp(GraphOp, name="keep", traits=[_Allocates]):
+    """Copies a tensor to memory that lasts until the op runs again.
+
+    For what a loop carries whose dims change from round to round: the memory grows as it has to,
+    and is kept between calls. The operand may lie in that memory itself.
+
+    C1  the result is of the operand's type
+    """
+
+    result: ext.Result[Any]
+    input: ext.Operand[Any]
+
+    @classmethod
+    def build(cls, value: ir.Value) -> "KeepOp":
+        """Creates the copy at the insertion point."""
+        return ir.Operation.create(
+            cls.OPERATION_NAME, results=[value.type], operands=[value]
+        ).opview
+
+    def check(self) -> None:
+        """Raises ShapeError if the result is no copy of the operand."""
+        if self.input.type != self.result.type:  # C1
+            raise ShapeError(f"keeps '{self.input.type}' as '{self.result.type}'")
+
+
+class StoreOp(GraphOp, name="store"):
+    """Writes a scalar to one element of a tensor.
+
+    What `tensor.insert` and `tensor.from_elements` become. An index outside of the tensor ends the
+    call with an error.
+
+    C1  the destination is a tensor of the scalar's type, with one index for each dim
+    """
+
+    value: ext.Operand[Any]
+    destination: ext.Operand[Any]
+    indices: Sequence[ext.Operand[ir.IndexType]]
+
+    @classmethod
+    def build(
+        cls, value: ir.Value, destination: ir.Value, indices: Sequence[ir.Value] = ()
+    ) -> "StoreOp":
+        """Creates the store at the insertion point."""
+        return ir.Operation.create(
+            cls.OPERATION_NAME,
+            operands=[value, destination, *indices],
+            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, len(indices)])},
+        ).opview
+
+    def check(self) -> None:
+        """Raises ShapeError if the scalar cannot be an element at those indices."""
+        value, destination, *indices = self.operation.operands
+        annotation = annotation_of(destination)
+        if (
+            not isinstance(annotation, TensorType)
+            or annotation.element != value.type
+            or annotation.rank != len(indices)
+        ):  # C1
+            raise ShapeError(
+                f"stores '{value.type}' at {len(indices)} indices of '{destination.type}'"
+            )
 
 
 class CallDpsOp(SlotOp, name="call_dps"):

@@ -746,6 +746,18 @@ module {
       %1 = irdl.any
       irdl.operands(input: %0, destination: %1)
     }
+    irdl.operation @keep {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.any
+      irdl.results(result: %1)
+    }
+    irdl.operation @store {
+      %0 = irdl.any
+      %1 = irdl.any
+      %2 = irdl.base "!builtin.index" 
+      irdl.operands(value: %0, destination: %1, indices: variadic %2)
+    }
     irdl.operation @call_dps {
       %0 = irdl.any
       %1 = irdl.any

@@ -149,8 +149,10 @@ def _check_segments(
         return
     attribute = attributes[name]
     sizes = list(attribute) if isinstance(attribute, ir.DenseI32ArrayAttr) else []
-    least = [int(field.variadicity == ext.Variadicity.single) for field in fields]
-    fits = len(sizes) == len(fields) and all(a <= b <= 1 for a, b in zip(least, sizes))
+    kinds = [field.variadicity for field in fields]
+    least = [int(kind == ext.Variadicity.single) for kind in kinds]
+    most = [count if kind == ext.Variadicity.variadic else 1 for kind in kinds]
+    fits = len(sizes) == len(fields) and all(a <= b <= c for a, b, c in zip(least, sizes, most))
     if not fits or sum(sizes) != count:
         raise Malformed(f"'{name}' that is {attribute}, for {count} of {len(fields)}")
 

@@ -8,6 +8,7 @@ allocations, results of calls. A value that an op forwards has the roots of its 
     call_tir of a program that only reshapes   its operand
     call_tir_inplace, an index >= 0            that operand
     call, a result of `graph.inout`            the argument that is updated
+    tensor.insert                              the tensor that it inserts into
     scf.if, index_switch, execute_region       what its regions yield
     scf.for, scf.while                         the initial value, and what each iteration yields
     another operator, call or constant         new
@@ -20,7 +21,7 @@ an updated argument overlaps another one.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from relax_mlir.bindings import arith, func, ir, scf
+from relax_mlir.bindings import arith, func, ir, scf, tensor
 from relax_mlir.dialects.graph import (
     AllocTensorOp,
     CallDpsOp,
@@ -31,6 +32,7 @@ from relax_mlir.dialects.graph import (
     GraphOp,
     MatchCastOp,
     ShapeOfOp,
+    StoreOp,
     TensorType,
     ViewOp,
 )
@@ -43,7 +45,7 @@ RESHAPE = "tir.reshape"
 """Marks a tensor program that only renames dims, so that a call of it can be a view."""
 
 _PASSES_ON = ViewOp | MatchCastOp
-_ONLY_DIMS = ViewOp | MatchCastOp | ShapeOfOp | AllocTensorOp
+_ONLY_DIMS = ViewOp | MatchCastOp | ShapeOfOp | AllocTensorOp | tensor.DimOp
 _REGIONS = scf.IfOp | scf.IndexSwitchOp | scf.ExecuteRegionOp | scf.ForOp | scf.WhileOp
 _ENDS = scf.YieldOp | scf.ConditionOp
 
@@ -119,6 +121,8 @@ class Memory:
 
         Indices that are out of range, which `relax-verify` refuses, are left out.
         """
+        if isinstance(op, tensor.InsertOp):
+            return {0: 1}
         if isinstance(op, CallTirInplaceOp):
             count = len(op.ins)
             return {result: index for result, index in enumerate(op.inplace) if 0 <= index < count}
@@ -132,10 +136,12 @@ class Memory:
             return Effects([*op.sources, *op.updated], op.destinations)
         if isinstance(op, CopyOp):
             return Effects([op.input], [op.destination])
+        if isinstance(op, StoreOp):
+            return Effects([], [op.destination])
         if isinstance(op, _ONLY_DIMS | _REGIONS | _ENDS) or self.is_reshape(op):
             return Effects()
         operands = [operand for operand in op.operands if is_tensor(operand)]
-        return Effects(operands, [op.ins[index] for index in self.updated(op).values()])
+        return Effects(operands, [op.operands[index] for index in self.updated(op).values()])
 
 
 def is_tensor(value: ir.Value) -> bool:

@@ -112,6 +112,16 @@ class Builder:
         self.branch_if(condition, self.failure, goes_on)
         self.enter(goes_on)
 
+    @contextmanager
+    def refusing_if(self, condition: ir.Value) -> Iterator[None]:
+        """Leaves the function with an error, which the `with` block tells, if an `i1` is true."""
+        cold, goes_on = self.new_cold_block(), self.new_block()
+        self.branch_if(condition, cold, goes_on)
+        with self.inserting(cold):
+            yield
+            self.branch(self.failure)
+        self.enter(goes_on)
+
     def fail_unless_zero(self, status: ir.Value) -> None:
         """Leaves with an error unless a status, an `i32`, is 0."""
         self.leave_if(self.compare("ne", status, self.integer(0, self.i32)))
@@ -128,10 +138,9 @@ class Builder:
         kind = type_ or self.i64
         return self._constant((value, kind), lambda ip: arith.ConstantOp(kind, value, ip=ip).result)
 
-    def real(self, value: float) -> ir.Value:
-        """A constant of 32 bits floating point."""
-        f32 = ir.F32Type.get()
-        return self._constant((value, f32), lambda ip: arith.ConstantOp(f32, value, ip=ip).result)
+    def real(self, value: ir.FloatAttr) -> ir.Value:
+        """A constant of a floating point type."""
+        return self._constant(value, lambda ip: arith.ConstantOp(value.type, value, ip=ip).result)
 
     def compare(self, predicate: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
         """Compares signed integers: "eq", "ne", "slt", "sle", "sgt" or "sge"."""
@@ -167,8 +176,15 @@ class Builder:
 
     def at_offset(self, pointer: ir.Value, offset: ir.Value) -> ir.Value:
         """A pointer moved by a number of bytes."""
-        byte = ir.IntegerType.get_signless(8)
-        return llvm.GEPOp(self.pointer, pointer, [offset], [DYNAMIC], byte, None, ip=self.at).res
+        return self.element(pointer, offset, ir.IntegerType.get_signless(8))
+
+    def element(self, base: ir.Value, index: ir.Value, type_: ir.Type) -> ir.Value:
+        """The address of an element of an array."""
+        return llvm.GEPOp(self.pointer, base, [index], [DYNAMIC], type_, None, ip=self.at).res
+
+    def store(self, value: ir.Value, pointer: ir.Value) -> None:
+        """Stores a scalar."""
+        llvm.StoreOp(value, pointer, ip=self.at)
 
     def load(self, pointer: ir.Value, type_: ir.Type) -> ir.Value:
         """Loads a scalar."""
@@ -181,7 +197,7 @@ class Builder:
     def store_integers(self, values: Sequence[ir.Value], base: ir.Value) -> None:
         """Stores integers one after another."""
         for index, value in enumerate(values):
-            llvm.StoreOp(value, self.field(base, [index], self.i64), ip=self.at)
+            self.store(value, self.field(base, [index], self.i64))
 
     def copy(self, target: ir.Value, source: ir.Value, size: ir.Value) -> None:
         """Copies a number of bytes."""

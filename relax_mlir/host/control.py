@@ -20,6 +20,7 @@ from relax_mlir.passes import PassFailure
 
 from .function import HostFunction
 from .memory import mark_arena, release_arena
+from .scalars import scalar_type
 from .scope import HostTensor, Size
 
 
@@ -62,7 +63,7 @@ class Passed:
 
     def _known_dims(self, value: ir.Value) -> tuple[Size | None, ...] | None:
         """The dims of a tensor that its type says, with None for others; None for a scalar."""
-        if isinstance(value.type, ir.IndexType | ir.IntegerType):
+        if scalar_type(value.type) is not None:
             return None
         if not isinstance(value.type, ir.RankedTensorType):
             raise PassFailure(self._op, f"hands on a value of type '{value.type}'")
@@ -71,9 +72,9 @@ class Passed:
         return tuple(dim if dim is not None and dim.symbols <= known else None for dim in dims)
 
     def _types(self, value: ir.Value, dims: Sequence[Size | None] | None) -> list[ir.Type]:
-        out = self._host.out
+        out, scalar = self._host.out, scalar_type(value.type)
         if dims is None:
-            return [out.i64 if isinstance(value.type, ir.IndexType) else value.type]
+            return [] if scalar is None else [scalar]
         return [out.pointer, *(out.i64 for dim in dims if dim is None)]
 
 
@@ -181,10 +182,3 @@ def dim(host: HostFunction, op: tensor.DimOp) -> None:
     if not 0 <= index < len(dims):
         raise PassFailure(op, f"asks for dim {index} of a tensor of rank {len(dims)}")
     host.scope.scalars[op.result] = host.integer(op, dims[index])
-
-
-def compare(host: HostFunction, op: arith.CmpIOp) -> None:
-    """Compares integers."""
-    lhs, rhs = (host.scalar(op, value) for value in op.operands)
-    predicate = arith.CmpIPredicate(ir.IntegerAttr(op.attributes["predicate"]).value)
-    host.scope.scalars[op.result] = arith.cmpi(predicate, lhs, rhs, ip=host.out.at)

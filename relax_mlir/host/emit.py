@@ -8,10 +8,12 @@ from relax_mlir.dialects.graph import (
     AllocTensorOp,
     CallDpsOp,
     CopyOp,
+    KeepOp,
     MakeShapeOp,
     MatchCastOp,
     RequireOp,
     ShapeOfOp,
+    StoreOp,
     ViewOp,
 )
 
@@ -19,23 +21,27 @@ from . import control
 from .calls import call_dps
 from .checks import match_cast, require
 from .function import Emitter
-from .memory import alloc_storage, alloc_tensor, constant, copy, view
+from .memory import alloc_storage, alloc_tensor, constant, copy, keep, view
+from .scalars import ARITHMETIC, extract, store
 
 EMITTERS: Mapping[type[ir.OpView], Emitter] = {
     AllocStorageOp: alloc_storage,
     AllocTensorOp: alloc_tensor,
     CallDpsOp: call_dps,
     CopyOp: copy,
+    KeepOp: keep,
     MakeShapeOp: lambda host, op: None,  # types say what shape values are
     MatchCastOp: match_cast,
     RequireOp: require,
     ShapeOfOp: lambda host, op: None,
+    StoreOp: store,
     ViewOp: view,
-    arith.CmpIOp: control.compare,
+    **ARITHMETIC,
     arith.ConstantOp: constant,
     scf.ForOp: control.for_,
     scf.IfOp: control.if_,
     scf.IndexSwitchOp: control.index_switch,
     scf.WhileOp: control.while_,
     tensor.DimOp: control.dim,
+    tensor.ExtractOp: extract,
 }

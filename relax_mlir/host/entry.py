@@ -21,6 +21,7 @@ from .dtypes import dlpack_dtype
 from .emit import EMITTERS
 from .function import HostFunction, HostModule
 from .memory import return_results
+from .scalars import define_scalars, load_scalar, scalar_type
 from .scope import HostTensor
 from .tables import KIND_SHAPE, KIND_TENSOR, Argument
 
@@ -43,6 +44,7 @@ def emit_entry(graph: func.FuncOp, module: HostModule) -> None:
         out = Builder(op, module.runtime)
         host = HostFunction(graph, out, module, _Descriptors(out), EMITTERS)
         symbols, facts = _bind(host)
+        define_scalars(host)
         with host.region(graph.entry_block, host.scope.inside(symbols, facts)) as terminator:
             return_results(host, terminator)
         host.scope.close(module.table, host.name)
@@ -60,7 +62,7 @@ class _Descriptors:
     def argument(self, index: int, annotation: TensorType) -> HostTensor:
         """Loads the address of an argument, whose byte offset is 0, and dims without annotation."""
         out = self._out
-        data = out.load(out.field(self._arguments, [index, DATA], self._type), out.pointer)
+        data = self._data(index)
         dims = known_dims(annotation.dims)
         if dims is not None:
             return HostTensor(data, dims, annotation.element)
@@ -70,6 +72,15 @@ class _Descriptors:
             for axis, dim in enumerate(annotation.dims or ())
         )
         return HostTensor(data, extents, annotation.element)
+
+    def scalar_argument(self, index: int, type_: ir.Type) -> ir.Value:
+        """Loads an argument of rank 0."""
+        return load_scalar(self._out, self._data(index), type_)
+
+    def _data(self, index: int) -> ir.Value:
+        """Loads the address of an argument."""
+        field = self._out.field(self._arguments, [index, DATA], self._type)
+        return self._out.load(field, self._out.pointer)
 
     def result(self, index: int, element: ir.Type, dims: Sequence[ir.Value]) -> ir.Value:
         """The caller's buffer, or new memory that the caller owns."""
@@ -121,7 +132,8 @@ def _argument(graph: func.FuncOp, index: int) -> Argument:
     type_, name = graph.arguments[index].type, argument_name(graph, index)
     if isinstance(type_, ShapeValueType):
         return Argument(name, KIND_SHAPE, 0, 64, shape_value_dims(type_))
-    annotation = TensorType.of(type_)
+    scalar = scalar_type(type_)
+    annotation = TensorType((), type_) if scalar is not None else TensorType.of(type_)
     try:
         code, bits = dlpack_dtype(annotation.element)
     except ValueError as error:

@@ -7,6 +7,7 @@ scope at the point that is reached, and where values are.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Protocol
 
 from relax_mlir.analysis.memory import Memory, returned_allocations
@@ -31,6 +32,9 @@ class Border(Protocol):
     def argument(self, index: int, annotation: TensorType) -> HostTensor:
         """An argument that is a tensor of that annotation."""
 
+    def scalar_argument(self, index: int, type_: ir.Type) -> ir.Value:
+        """An argument that is a scalar of that type of the graph."""
+
     def result(self, index: int, element: ir.Type, dims: Sequence[ir.Value]) -> ir.Value:
         """The memory of a result of those dims."""
 
@@ -51,7 +55,7 @@ class HostModule:
     """What host functions share, and the module that they are put into.
 
     `functions` are the graph functions; `callees` what became of those that others call, None while
-    one is on its way; `names` are those that are taken.
+    one is on its way; `names` are those that are taken. `keeps` numbers the `graph.keep` ops.
     """
 
     module: ir.Module
@@ -62,6 +66,7 @@ class HostModule:
     libraries: Mapping[str, FunctionOp]
     functions: Mapping[str, func.FuncOp]
     callees: dict[str, Callee | None] = field(default_factory=dict)
+    keeps: Iterator[int] = field(default_factory=count)
 
     @property
     def block(self) -> ir.Block:
@@ -124,7 +129,9 @@ class HostFunction:
     def _emit(self, op: ir.OpView) -> None:
         emit = self.emitters.get(type(op))
         if emit is None:
-            known = ", ".join(sorted(kind.OPERATION_NAME for kind in self.emitters))
+            names = {kind.OPERATION_NAME for kind in self.emitters}
+            arithmetic = {name for name in names if name.startswith("arith.")}
+            known = ", ".join(["arithmetic on scalars", *sorted(names - arithmetic)])
             raise PassFailure(op, f"cannot be host code, which is made of {known}")
         emit(self, op)
 
@@ -152,7 +159,7 @@ class HostFunction:
         return tensors[value]
 
     def scalar(self, op: ir.OpView, value: ir.Value) -> ir.Value:
-        """An integer, a boolean, or an index, which has 64 bits."""
+        """An integer, a float, or an index, which has 64 bits."""
         found = self.scope.scalars.get(value)
         if found is None:
             raise PassFailure(op, f"needs a value of type '{value.type}', which host code has not")
@@ -178,8 +185,12 @@ class HostFunction:
 
     def copy(self, op: ir.OpView, source: HostTensor, target: ir.Value) -> None:
         """Copies a tensor to an address."""
-        factors = [self.out.integer(byte_width(source.element)), *self.integers(op, source.dims)]
-        self.out.copy(target, source.pointer, self.out.product(factors))
+        self.out.copy(target, source.pointer, self.size_in_bytes(op, source))
+
+    def size_in_bytes(self, op: ir.OpView, tensor: HostTensor) -> ir.Value:
+        """How many bytes a tensor is, which has memory."""
+        width = self.out.integer(byte_width(tensor.element))
+        return self.out.product([width, *self.integers(op, tensor.dims)])
 
     # Integers.
 

@@ -30,7 +30,7 @@ def _cblas_gemm(transpose_rhs: bool) -> Convention:
             out.integer(flag, out.i32)
             for flag in (ROW_MAJOR, NO_TRANSPOSE, TRANSPOSE if transpose_rhs else NO_TRANSPOSE)
         )
-        one, zero = out.real(1.0), out.real(0.0)
+        one, zero = (out.real(ir.FloatAttr.get(ir.F32Type.get(), x)) for x in (1.0, 0.0))
         arguments = [order, left, right, m, n, k, one, lhs, lda, rhs, ldb, zero, result, ldc]
         llvm.CallOp(None, [function, *arguments], [], [], ip=out.at)
 

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from relax_mlir.analysis.functions import argument_name, inout_arguments
 from relax_mlir.bindings import arith, func, ir
 from relax_mlir.data import LARGE, is_data
-from relax_mlir.dialects.graph import AllocStorageOp, AllocTensorOp, CopyOp, ViewOp
+from relax_mlir.dialects.graph import AllocStorageOp, AllocTensorOp, CopyOp, KeepOp, ViewOp
 from relax_mlir.passes import PassFailure
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import const
 
 from .dtypes import memory_type
 from .function import HostFunction
+from .scalars import scalar_type, store_scalar
 from .scope import HostTensor
 from .tables import BYTES
 
@@ -49,6 +50,16 @@ def view(host: HostFunction, op: ViewOp) -> None:
     host.define(op.result, HostTensor(host.tensor(op.input).pointer, dims, element))
 
 
+def keep(host: HostFunction, op: KeepOp) -> None:
+    """Has the runtime copy bytes to memory that it keeps for the op."""
+    out, source = host.out, host.tensor(op.input)
+    size = host.size_in_bytes(op, source)
+    site = out.integer(next(host.module.keeps), out.i32)
+    (pointer,) = out.call_runtime("rx_keep", [out.context, site, source.pointer, size])
+    out.fail_if_null(pointer)
+    host.define(op.result, HostTensor(pointer, source.dims, source.element))
+
+
 def copy(host: HostFunction, op: CopyOp) -> None:
     """Copies bytes."""
     source, target = host.tensor(op.input), host.tensor(op.destination)
@@ -66,6 +77,9 @@ def return_results(host: HostFunction, op: func.ReturnOp) -> None:
                 other = f"something else than the updated argument '{name}'"
                 raise PassFailure(op, f"returns as result {index} {other}")
             host.border.return_argument(index, inout[index])
+        elif scalar_type(value.type) is not None:
+            pointer = host.border.result(index, value.type, [])
+            store_scalar(host.out, host.scalar(op, value), pointer)
         elif index not in in_place:
             tensor = host.tensor(value)
             dims = host.integers(op, tensor.dims)
@@ -87,11 +101,13 @@ def release_arena(host: HostFunction, mark: ir.Value | None) -> None:
 
 
 def constant(host: HostFunction, op: arith.ConstantOp) -> None:
-    """A global for a tensor, an integer for an index or a boolean."""
+    """A global for a tensor, a register for a scalar."""
     type_, value = op.result.type, op.attributes["value"]
     if isinstance(type_, ir.IndexType | ir.IntegerType):
         kind = host.out.i64 if isinstance(type_, ir.IndexType) else type_
         host.scope.scalars[op.result] = host.out.integer(ir.IntegerAttr(value).value, kind)
+    elif isinstance(value, ir.FloatAttr):
+        host.scope.scalars[op.result] = host.out.real(value)
     elif isinstance(type_, ir.RankedTensorType):
         table = host.module.table
         name = table.data(value) if _is_data(value) else table.constant(*_stored(op, type_, value))

@@ -25,6 +25,7 @@ from relax_mlir.rewriting import walk_ops
 from relax_mlir.target import Target
 
 from .library import slot_name
+from .scalars import scalar_type
 from .sites import Site, Sites
 
 
@@ -84,6 +85,8 @@ def _origin(function: func.FuncOp, index: int) -> dict:
 def _value(type_: ir.Type) -> dict:
     if isinstance(type_, ShapeValueType):
         return {"kind": "shape", "dtype": "i64", "dims": _dims(shape_value_dims(type_))}
+    if scalar_type(type_) is not None:
+        return {"kind": "scalar", "dtype": str(type_), "dims": []}
     tensor = TensorType.of(type_)
     return {"kind": "tensor", "dtype": str(tensor.element), "dims": _dims(tensor.dims)}
 

@@ -2,6 +2,7 @@
 
     func.func private @host.f(%context, %site: i32,
                               %address and dims that no annotation says, of each tensor argument,
+                              %value of each scalar argument,
                               %symbol of each symbol of the arguments,
                               %address of each result that is no updated argument) -> i32
 
@@ -22,6 +23,7 @@ from relax_mlir.symbolic import equal
 from .builder import Builder
 from .function import Callee, HostFunction
 from .memory import mark_arena, release_arena, return_results
+from .scalars import define_scalars, scalar_type
 from .scope import HostTensor, Size
 
 
@@ -36,6 +38,8 @@ def call_private(host: HostFunction, op: CallDpsOp, graph: func.FuncOp) -> None:
         if isinstance(parameter, TensorType):
             tensor = host.tensor(value)
             operands += [tensor.pointer, *host.integers(op, _unnamed(parameter, tensor.dims))]
+        elif scalar_type(value.type) is not None:
+            operands.append(host.scalar(op, value))
     for symbol in signature_symbols(graph):
         if symbol not in found.values:
             raise PassFailure(op, f"does not tell '{symbol}' of '@{graph.name.value}'")
@@ -106,6 +110,7 @@ def _emit(caller: HostFunction, graph: func.FuncOp) -> Callee:
         out = Builder(op, module.runtime)
         host = HostFunction(graph, out, module, border, caller.emitters, out.arguments[1])
         values = border.take(iter(list(out.arguments)[2:]), symbols)
+        define_scalars(host)
         host.open_facts = [fact for fact in facts_of(graph) if not fact.symbols <= values.keys()]
         mark = mark_arena(host, graph)
         with host.region(graph.entry_block, host.scope.inside(values)) as terminator:
@@ -123,6 +128,7 @@ class _Pointers:
         self._parameters = parameter_types(graph)
         self._num_results, self._inout = len(graph.type.results), inout_arguments(graph)
         self._arguments: dict[int, HostTensor] = {}
+        self._scalars: dict[int, ir.Value] = {}
         self._results: dict[int, ir.Value] = {}
 
     def types(self, num_symbols: int, pointer: ir.Type, integer: ir.Type) -> list[ir.Type]:
@@ -131,6 +137,8 @@ class _Pointers:
         for parameter in self._parameters:
             if isinstance(parameter, TensorType):
                 found += [pointer, *(integer for dim in parameter.dims or () if dim is None)]
+            elif (scalar := scalar_type(parameter)) is not None:
+                found.append(scalar)
         num_pointers = self._num_results - len(self._inout)
         return [*found, *[integer] * num_symbols, *[pointer] * num_pointers]
 
@@ -141,6 +149,8 @@ class _Pointers:
                 pointer = next(passed)
                 dims = tuple(next(passed) if d is None else d for d in parameter.dims or ())
                 self._arguments[index] = HostTensor(pointer, dims, parameter.element)
+            elif scalar_type(parameter) is not None:
+                self._scalars[index] = next(passed)
         values = {symbol: next(passed) for symbol in symbols}
         for index in range(self._num_results):
             if index not in self._inout:
@@ -150,6 +160,10 @@ class _Pointers:
     def argument(self, index: int, annotation: TensorType) -> HostTensor:
         """What was passed."""
         return self._arguments[index]
+
+    def scalar_argument(self, index: int, type_: ir.Type) -> ir.Value:
+        """What was passed."""
+        return self._scalars[index]
 
     def result(self, index: int, element: ir.Type, dims: Sequence[ir.Value]) -> ir.Value:
         """What was passed; the caller knows the dims."""

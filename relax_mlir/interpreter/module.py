@@ -24,6 +24,7 @@ from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import Argument, Result
 from relax_mlir.runtime.calls import buffers_of, check_count, thread_count
 from relax_mlir.runtime.overlaps import Span, first_overlap
+from relax_mlir.runtime.results import number
 from relax_mlir.runtime.tensors import DLTensor, TensorError, bfloat16, describe
 
 from .binding import Signature
@@ -142,7 +143,7 @@ class Call:
             for index, (array, argument) in enumerate(
                 zip(self._arguments, function.arguments, strict=True)
             )
-            if argument.kind != "shape"
+            if argument.kind == "tensor"
         ]
         for index, target in self._targets.items():
             alias = function.results[index].alias
@@ -195,6 +196,8 @@ class Call:
             return self.values[result.alias]
         if result.kind == "shape":
             value = np.array(value, np.int64)
+        elif result.kind == "scalar":
+            value = np.array(value, stored_dtype(result.dtype))
         if buffer is not None:
             target = self._targets[index]
             if target.shape != value.shape:
@@ -202,6 +205,8 @@ class Call:
                 raise ExecutionError(f"result {index}: dims are {got}, but {want} are expected")
             target[...] = value
             return buffer
+        if result.kind == "scalar":
+            return number(value, result.dtype == "bf16")
         copy = np.array(value, order="C")
         return copy.view(bfloat16()) if result.dtype == "bf16" else copy
 
@@ -229,6 +234,8 @@ def _described(annotation: Annotation) -> tuple[str, str, Any]:
         return "shape", "i64", _dims(shape_value_dims(annotation))
     if isinstance(annotation, TensorType):
         return "tensor", str(annotation.element), _dims(annotation.dims)
+    if isinstance(annotation, ir.IntegerType | ir.IndexType | ir.FloatType):
+        return "scalar", str(annotation), ()
     return "object", str(annotation), None
 
 
@@ -273,6 +280,8 @@ def _read(value: Any, argument: Argument, where: str) -> Any:
         array = np.asarray(
             _Memory({"version": 3, "data": data, "shape": shape, "typestr": dtype.str}, keeps)
         )
+    if argument.kind == "scalar":
+        return int(array) if argument.dtype == "index" else array[()]
     if argument.kind != "shape":
         return array
     if argument.dims is not None and len(array) != len(argument.dims):

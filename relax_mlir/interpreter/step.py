@@ -181,8 +181,16 @@ def _finisher(value: ir.Value, rounds: bool) -> Finish:
 
 def _index(result: Any, frame: Frame) -> Any:
     if isinstance(result, int):
-        return result
+        return result if -_BEYOND <= result < _BEYOND else _wrapped(result)
     return int(result) if np.ndim(result) == 0 else np.asarray(result, np.int64)
+
+
+_BEYOND = 1 << 63
+
+
+def _wrapped(number: int) -> int:
+    """The number of 64 bits with the same last 64 bits."""
+    return (number + _BEYOND) % (2 * _BEYOND) - _BEYOND
 
 
 def _with_dims(declared: Dims | None) -> Finish:

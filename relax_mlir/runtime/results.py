@@ -32,16 +32,17 @@ class FreshResult:
         self._struct = ctypes.c_int64 * (2 + result.max_rank)  # RxFresh: data, ndim, dims
         self._typestr = _typestr(result.dtype)
         self._is_bfloat16 = result.dtype == "bf16"
+        self._is_scalar = result.kind == "scalar"
 
     def owner(self) -> Owner:
         """The owner of the memory that the next run allocates."""
         return Owner(self._release, self._struct())
 
-    def array(self, owner: Owner) -> np.ndarray:
-        """The array that a run has allocated.
+    def value(self, owner: Owner) -> "np.ndarray | bool | int | float":
+        """The array of what a run has allocated; the number, if the result is a scalar.
 
-        bf16 becomes `ml_dtypes.bfloat16` if that package is installed, else uint16 with the same
-        bits.
+        Arrays of bf16 have the dtype `ml_dtypes.bfloat16` if that package is installed, else uint16
+        with the same bits.
         """
         words = owner.args[0][:]
         owner.__array_interface__ = {
@@ -51,7 +52,16 @@ class FreshResult:
             "typestr": self._typestr,
         }
         array = np.asarray(owner)
+        if self._is_scalar:
+            return number(array, self._is_bfloat16)
         return array.view(bfloat16()) if self._is_bfloat16 else array
+
+
+def number(array: np.ndarray, is_bfloat16: bool = False) -> "bool | int | float":
+    """The element of an array of rank 0; the bits of a bfloat16 may be stored as uint16."""
+    if is_bfloat16:
+        array = (np.asarray(array, np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return array.item()
 
 
 # In place of an RxFresh, for a result that is an argument updated in place.
@@ -87,12 +97,12 @@ class Plan:
     ) -> object:
         """The value that a run returns."""
         if len(buffers) == len(owners) == 1:
-            return self.fresh[0][1].array(owners[0])
+            return self.fresh[0][1].value(owners[0])
         values = list(buffers)
         for index, argument in self.updated:
             values[index] = arguments[argument]
         for (index, fresh), owner in zip(self.fresh, owners, strict=True):
-            values[index] = fresh.array(owner)
+            values[index] = fresh.value(owner)
         return values[0] if len(values) == 1 else tuple(values) or None
 
 

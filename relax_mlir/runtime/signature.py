@@ -13,9 +13,9 @@ Dims = tuple[int | str | None, ...] | None
 class Argument:
     """An argument of a compiled function.
 
-    `kind` is "tensor" or "shape", `dtype` MLIR's element type, `dims` integers and expressions over
-    symbols, None for one that is unknown (all None: any rank). An `inout` argument is updated
-    in place.
+    `kind` is "tensor", "shape" or "scalar", `dtype` MLIR's element type, `dims` integers and
+    expressions over symbols, None for one that is unknown (all None: any rank). An `inout`
+    argument is updated in place.
     """
 
     name: str
@@ -26,8 +26,7 @@ class Argument:
 
     def __str__(self) -> str:
         inout = "inout " if self.inout else ""
-        kind = "shape" if self.kind == "shape" else self.dtype
-        return f"{inout}{self.name}: {kind}{_brackets(self.dims)}"
+        return f"{inout}{self.name}: {_described(self)}"
 
     def slot(self) -> Slot:
         """The checks that the runtime makes on it."""
@@ -44,7 +43,7 @@ class Result:
     alias: int | None
 
     def __str__(self) -> str:
-        return f"{'shape' if self.kind == 'shape' else self.dtype}{_brackets(self.dims)}"
+        return _described(self)
 
     @property
     def max_rank(self) -> int:
@@ -68,6 +67,12 @@ def results_of(signature: Mapping[str, Any]) -> tuple[Result, ...]:
         Result(result["kind"], result["dtype"], _dims(result["dims"]), result["alias"])
         for result in signature["results"]
     )
+
+
+def _described(value: Argument | Result) -> str:
+    """How a signature shows what is passed: a scalar as its type, others with dims."""
+    kind = "shape" if value.kind == "shape" else value.dtype
+    return kind if value.kind == "scalar" else f"{kind}{_brackets(value.dims)}"
 
 
 def _brackets(dims: Dims) -> str:

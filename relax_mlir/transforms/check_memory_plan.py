@@ -28,6 +28,7 @@ from relax_mlir.dialects.graph import (
     AllocTensorOp,
     CopyOp,
     Dim,
+    KeepOp,
     MatchCastOp,
     TensorType,
     element_bits,
@@ -175,6 +176,10 @@ class _Replay:
                 self._end_storage(op, state)
             elif isinstance(op, AllocTensorOp):
                 self._allocate(op, state)
+            elif isinstance(op, KeepOp):
+                self._op(op, state)
+                self._allocate(op, state)
+                self._write(frozenset([op.result]), state)
             elif isinstance(op, scf.IfOp | scf.IndexSwitchOp | scf.ExecuteRegionOp):
                 self._branches(op, state)
             elif len(op.operation.regions):
@@ -237,7 +242,7 @@ class _Replay:
             if not inside.isdisjoint(self.memory.roots(value)):
                 state.lose(value, storage.result)
 
-    def _allocate(self, op: AllocTensorOp, state: _State) -> None:
+    def _allocate(self, op: AllocTensorOp | KeepOp, state: _State) -> None:
         """A tensor of an earlier round loses its memory to that of this one."""
         for value in state:
             if op.result in self.memory.roots(value):

@@ -29,7 +29,7 @@ from relax_mlir.analysis.signatures import (
     unify,
     update_results,
 )
-from relax_mlir.bindings import func, ir, scf
+from relax_mlir.bindings import func, ir, scf, tensor
 from relax_mlir.dialects.graph import (
     Annotation,
     CallDpsLibraryOp,
@@ -102,6 +102,8 @@ class Inference:
         elif isinstance(op, GraphOp):
             if op.has_rule():
                 self._refine(op, _infer(op))
+        elif isinstance(op, tensor.InsertOp):
+            op.result.set_type(op.dest.type)
         else:
             self._structured(op, scope)
         scope.enter(op)

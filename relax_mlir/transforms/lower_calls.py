@@ -26,6 +26,7 @@ Source: paper §4.3; TVM `CallTIRRewrite`; MLIR one-shot bufferization.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from types import UnionType
 from typing import ClassVar
 
@@ -34,7 +35,7 @@ from relax_mlir.analysis.liveness import Liveness
 from relax_mlir.analysis.memory import Memory, is_tensor
 from relax_mlir.analysis.scopes import runs_once
 from relax_mlir.analysis.signatures import functions_by_name
-from relax_mlir.bindings import arith, func, ir, scf
+from relax_mlir.bindings import arith, func, ir, scf, tensor
 from relax_mlir.diagnostics import remark
 from relax_mlir.dialects.graph import (
     AllocTensorOp,
@@ -44,14 +45,19 @@ from relax_mlir.dialects.graph import (
     CallTirInplaceOp,
     CallTirOp,
     CopyOp,
+    KeepOp,
+    MatchCastOp,
+    StoreOp,
     TensorType,
     ViewOp,
     annotation_of,
 )
+from relax_mlir.host.scalars import scalar_type
 from relax_mlir.passes import Pass, PassFailure
-from relax_mlir.rewriting import safe_erase, walk_ops
+from relax_mlir.rewriting import replace, safe_erase, walk_ops
 
 Call = CallTirOp | CallTirInplaceOp | CallDpsLibraryOp | CallOp
+Updating = CallTirInplaceOp | CallOp | tensor.InsertOp
 Loop = scf.ForOp | scf.WhileOp
 
 
@@ -69,11 +75,13 @@ class LowerCalls(Pass):
                 if runs_once(region_op):
                     _dissolve(region_op)
             liveness = Liveness(function, Memory(functions))
-            for updating in _in_program_order(function, CallTirInplaceOp | CallOp | Loop):
+            for updating in _in_program_order(function, Updating | Loop):
                 if _copy_updated(updating, function, functions, liveness):
                     liveness = Liveness(function, Memory(functions))
             for loop in walk_ops(function, scf.ForOp, scf.WhileOp):
                 _carry_in_buffers(loop, functions)
+                if isinstance(loop, scf.WhileOp):
+                    _keep_what_leaves(loop, functions)
             _copy_back(function, functions)
             _lower(function, Memory(functions))
 
@@ -117,7 +125,8 @@ def _copy_updated(
         reason = _why_not_in_place(op, index, function, liveness)
         if reason is not None:
             name, value = op.operation.name, op.operation.operands[index]
-            op.operation.operands[index] = _copy(op, value)
+            with ir.InsertionPoint(op), op.location:
+                op.operation.operands[index] = _as(_copy(op, value), value.type)
             remark(op.location, f"'{name}' copies operand {index} of '{value.type}', {reason}")
             liveness, has_copied = Liveness(function, Memory(functions)), True
     return has_copied
@@ -127,8 +136,10 @@ def _updated_operands(op: ir.OpView, memory: Memory) -> list[int]:
     """The operands that an op writes to, if it does so in place."""
     if not isinstance(op, Loop):
         return list(memory.updated(op).values())
-    calls = walk_ops(op, CallTirInplaceOp, CallOp)
-    updated = [call.ins[index] for call in calls for index in memory.updated(call).values()]
+    inner: list[ir.OpView] = walk_ops(op, CallTirInplaceOp, CallOp, tensor.InsertOp)
+    updated = [
+        inside.operands[index] for inside in inner for index in memory.updated(inside).values()
+    ]
     return [
         slot.entering
         for slot in _carried(op)
@@ -160,6 +171,7 @@ def _why_not_in_place(
 
 def _copy(before: ir.OpView, value: ir.Value) -> ir.Value:
     """A new tensor with the contents that `value` has before an op."""
+    value = _exact(value)
     annotation = TensorType.of(value)
     if not annotation.is_exact:
         raise PassFailure(before, f"needs a copy of '{value.type}', whose size is not known")
@@ -167,6 +179,16 @@ def _copy(before: ir.OpView, value: ir.Value) -> ir.Value:
         new = AllocTensorOp.build(annotation).result
         CopyOp.build(value, new)
     return new
+
+
+def _exact(value: ir.Value) -> ir.Value:
+    """The tensor that a cast made coarser."""
+    while not TensorType.of(value).is_exact and isinstance(value, ir.OpResult):
+        cast = value.owner.opview
+        if not isinstance(cast, MatchCastOp):
+            break
+        value = cast.input
+    return value
 
 
 @dataclass(frozen=True)
@@ -209,20 +231,54 @@ def _carry_in_buffers(loop: ir.OpView, functions: Mapping[str, func.FuncOp]) -> 
     end = slots[0].end
     passed: list[tuple[ir.Value, ir.Value]] = []
     for slot in slots:
-        buffer = _copy(loop, loop.operation.operands[slot.entering])
-        loop.operation.operands[slot.entering] = buffer
-        passed.append((end.operands[slot.passed_on], buffer))
+        value = end.operands[slot.passed_on]
+        buffer = _buffer(loop, slot, value)
+        passed.append((value, buffer))
         end.operation.operands[slot.passed_on] = buffer
     memory = Memory(functions)
     passed = [(value, buffer) for value, buffer in passed if memory.roots(value) != {buffer}]
     overwritten = {buffer for _, buffer in passed}
+    kept = [buffer.owner.opview for _, buffer in passed if isinstance(buffer.owner.opview, KeepOp)]
+    begin = kept[0] if kept else end
     sources = [
-        value if memory.roots(value).isdisjoint(overwritten - {buffer}) else _copy(end, value)
+        value if memory.roots(value).isdisjoint(overwritten - {buffer}) else _copy(begin, value)
         for value, buffer in passed
     ]
-    with ir.InsertionPoint(end), end.location:
-        for source, (_, buffer) in zip(sources, passed):
-            CopyOp.build(source, buffer)
+    for source, (_, buffer) in zip(sources, passed):
+        is_kept = buffer.owner.opview in kept
+        with ir.InsertionPoint(buffer.owner if is_kept else end), end.location:
+            if is_kept:
+                buffer.owner.operands[0] = _as(source, buffer.type)
+            else:
+                CopyOp.build(source, buffer)
+
+
+def _buffer(loop: ir.OpView, slot: _Slot, value: ir.Value) -> ir.Value:
+    """The memory that a slot's values are copied to: of one size, or one that grows."""
+    entering = loop.operation.operands[slot.entering]
+    if TensorType.of(entering).is_exact:
+        buffer = _copy(loop, entering)
+        loop.operation.operands[slot.entering] = buffer
+        return buffer
+    with ir.InsertionPoint(slot.end), slot.end.location:
+        return KeepOp.build(value).result
+
+
+def _keep_what_leaves(loop: scf.WhileOp, functions: Mapping[str, func.FuncOp]) -> None:
+    """Keeps what leaves a loop of the size of what it has made itself: its storage ends there."""
+    before = loop.operation.regions[0].blocks[0]
+    end, memory = before.operations[len(before.operations) - 1], Memory(functions)
+    for index, result in enumerate(loop.results, 1):
+        value = end.operands[index]
+        if not is_tensor(value) or TensorType.of(result).is_exact:
+            continue
+        if any(_is_inside(root, loop) and not _is_kept(root) for root in memory.roots(value)):
+            with ir.InsertionPoint(end), end.location:
+                end.operation.operands[index] = KeepOp.build(value).result
+
+
+def _is_kept(root: ir.Value) -> bool:
+    return isinstance(root.owner.opview, KeepOp)
 
 
 def _is_inside(root: ir.Value, loop: ir.OpView) -> bool:
@@ -264,7 +320,12 @@ def _copy_back(function: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> N
 
 def _as(value: ir.Value, type_: ir.Type) -> ir.Value:
     """The same memory under a type, at the insertion point."""
-    return value if value.type == type_ else ViewOp.build(value, annotation_of(type_)).result
+    annotation = annotation_of(type_)
+    if value.type == type_:
+        return value
+    if isinstance(annotation, TensorType) and not annotation.is_exact:
+        return MatchCastOp.build(value, annotation).result
+    return ViewOp.build(value, annotation).result
 
 
 def _lower(function: func.FuncOp, memory: Memory) -> None:
@@ -277,25 +338,49 @@ def _lower(function: func.FuncOp, memory: Memory) -> None:
                 results = [ViewOp.build(call.ins[0], annotation_of(call.outs[0])).result]
             else:
                 results = _call_dps(call, updated)
-        for old, new in zip(call.outs, results, strict=True):
-            old.replace_all_uses_with(new)
-        safe_erase(call)
+        replace(call, results)
+    for made in walk_ops(function, tensor.FromElementsOp, tensor.InsertOp):
+        with ir.InsertionPoint(made), made.location:
+            replace(made, _store(made))
+
+
+def _store(made: tensor.FromElementsOp | tensor.InsertOp) -> ir.Value:
+    """Writes the scalars that an op puts into a tensor; returns that."""
+    if isinstance(made, tensor.InsertOp):
+        value, target, *indices = made.operands
+        StoreOp.build(value, target, indices)
+        return target
+    annotation, index = TensorType.of(made.result), ir.IndexType.get()
+    target = AllocTensorOp.build(annotation).result
+    for at, value in zip(product(*map(range, made.result.type.shape)), made.operands, strict=True):
+        StoreOp.build(value, target, [arith.constant(index, place) for place in at])
+    return target
 
 
 def _call_dps(call: Call, updated: Mapping[int, int]) -> list[ir.Value]:
     """Builds the call that fills its results; returns them."""
     ins, symbols = call.ins, () if isinstance(call, CallOp) else call.symbol_arguments
-    for out in call.outs if isinstance(call, CallOp) else ():
-        if not is_tensor(out) or not TensorType.of(out).is_exact:
+    outs: list[ir.Value] = []
+    for index, out in enumerate(call.outs):
+        room = _memory_of(out)
+        if room is None or (isinstance(call, CallOp) and not room.is_exact):
             raise PassFailure(
                 call,
                 f"returns '{out.type}', but '@{call.callee_name}', which is not inlined, can "
-                "return tensors of dims that its caller knows only",
+                "return tensors of dims that its caller knows only, and scalars",
             )
-    outs = [
-        ins[updated[index]] if index in updated else AllocTensorOp.build(annotation_of(out)).result
-        for index, out in enumerate(call.outs)
-    ]
+        is_updated = index in updated
+        outs.append(ins[updated[index]] if is_updated else AllocTensorOp.build(room).result)
     sources = [value for index, value in enumerate(ins) if index not in updated.values()]
     CallDpsOp.build(call.callee_name, sources, outs, symbols, sorted(updated))
-    return [_as(out, result.type) for out, result in zip(outs, call.outs)]
+    return [
+        _as(out, result.type) if is_tensor(result) else tensor.extract(out, [])
+        for out, result in zip(outs, call.outs)
+    ]
+
+
+def _memory_of(result: ir.Value) -> TensorType | None:
+    """The tensor that a call writes a result to, a scalar to one of rank 0; None if it cannot."""
+    if is_tensor(result):
+        return TensorType.of(result)
+    return None if scalar_type(result.type) is None else TensorType((), result.type)

@@ -30,6 +30,7 @@ from relax_mlir.host.function import HostModule
 from relax_mlir.host.library import slot_name
 from relax_mlir.host.metadata import metadata_text
 from relax_mlir.host.runtime import Runtime
+from relax_mlir.host.scalars import scalar_type
 from relax_mlir.host.tables import Globals
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import SymbolNames, safe_erase
@@ -78,14 +79,16 @@ def _check_entry(function: func.FuncOp) -> None:
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
         raise PassFailure(function, f"is exported, but '{name}' is no name in C")
     for index, type_ in enumerate(function.type.inputs):
-        if not isinstance(type_, ir.RankedTensorType | ShapeValueType):
+        is_passed = isinstance(type_, ir.RankedTensorType | ShapeValueType)
+        if not is_passed and scalar_type(type_) is None:
             argument = f"argument {index} '{argument_name(function, index)}'"
             raise PassFailure(
-                function, f"has {argument} of '{type_}', not a ranked tensor or a shape"
+                function, f"has {argument} of '{type_}', not a ranked tensor, a shape or a scalar"
             )
     for index, type_ in enumerate(function.type.results):
-        if not isinstance(type_, ir.RankedTensorType):
-            raise PassFailure(function, f"has result {index} of '{type_}', not a ranked tensor")
+        if not isinstance(type_, ir.RankedTensorType) and scalar_type(type_) is None:
+            text = f"has result {index} of '{type_}', not a ranked tensor or a scalar"
+            raise PassFailure(function, text)
 
 
 def _check_kernel(kernel: func.FuncOp) -> None:

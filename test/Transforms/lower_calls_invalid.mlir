@@ -18,29 +18,6 @@ func.func @copy_of_unknown_size(%x: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
-#in2  = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
-#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
-#out2 = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>
-#no   = #graph.shape<[]>
-
-func.func private @exp(%x: tensor<?xf32>, %out: tensor<?xf32>) -> tensor<?xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
-  return %out : tensor<?xf32>
-}
-
-func.func @loop_carries_unknown_size(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> {
-  %0 = arith.constant 0 : index
-  %1 = arith.constant 1 : index
-  // expected-error @below {{'scf.for' op needs a copy of 'tensor<?xf32>', whose size is not known}}
-  %2 = scf.for %i = %0 to %n step %1 iter_args(%a = %x) -> tensor<?xf32> {
-    %3 = "graph.call_tir"(%a) {callee = @exp, sym_args = #no, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<?xf32>) -> tensor<?xf32>
-    scf.yield %3 : tensor<?xf32>
-  }
-  return %2 : tensor<?xf32>
-}
-
-// -----
-
 // expected-error @below {{'func.func' op has argument 0 updated as result 1, of 1}}
 func.func @no_such_result(%x: tensor<4xf32> {graph.inout = 1 : i64}) -> tensor<4xf32> {
   return %x : tensor<4xf32>
@@ -57,7 +34,7 @@ func.func private @shape() -> !graph.shape_value<[4]> attributes {graph.noinline
 }
 
 func.func @call_of_a_shape() {
-  // expected-error @below {{'graph.call' op returns '!graph.shape_value<[4]>', but '@shape', which is not inlined, can return tensors}}
+  // expected-error @below {{'graph.call' op returns '!graph.shape_value<[4]>', but '@shape', which is not inlined, can return tensors of dims that its caller knows only, and scalars}}
   %0 = "graph.call"() {callee = @shape, operandSegmentSizes = #none, resultSegmentSizes = #out1} : () -> !graph.shape_value<[4]>
   return
 }

@@ -64,23 +64,38 @@ def muli(a: Scalar, b: Scalar) -> Scalar:
     return a & b if is_bool(a) else a * b
 
 
+def _require_quotient(a: Scalar, b: Scalar, is_signed: bool) -> None:
+    """Raises ValueError if two numbers have no quotient of their type; of arrays, some may not."""
+    if np.ndim(a) or np.ndim(b):
+        return
+    if b == 0:
+        raise ValueError("divides by zero")
+    width = 64 if isinstance(a, int) else 8 * a.dtype.itemsize
+    if is_signed and b == -1 and a == -(1 << (width - 1)):
+        raise ValueError(f"has a quotient that {width} bits do not hold")
+
+
 def floordivsi(a: Scalar, b: Scalar) -> Scalar:
     """a / b rounded down."""
+    _require_quotient(a, b, True)
     return a // b
 
 
 def ceildivsi(a: Scalar, b: Scalar) -> Scalar:
     """a / b rounded up."""
+    _require_quotient(a, b, True)
     return a // b + (a % b != 0)
 
 
 def divsi(a: Scalar, b: Scalar) -> Scalar:
     """a / b rounded towards 0."""
+    _require_quotient(a, b, True)
     return (a - remsi(a, b)) // b
 
 
 def remsi(a: Scalar, b: Scalar) -> Scalar:
     """The remainder of a / b, with the sign of a."""
+    _require_quotient(a, b, True)
     if isinstance(a, int) and isinstance(b, int):
         return a % b if (a < 0) == (b < 0) else -(-a % b)
     return np.fmod(a, b)
@@ -88,17 +103,20 @@ def remsi(a: Scalar, b: Scalar) -> Scalar:
 
 def divui(a: Scalar, b: Scalar) -> Scalar:
     """a / b of unsigned integers."""
+    _require_quotient(a, b, False)
     return unsigned(a) // unsigned(b)
 
 
 def ceildivui(a: Scalar, b: Scalar) -> Scalar:
     """a / b of unsigned integers, rounded up."""
+    _require_quotient(a, b, False)
     a, b = unsigned(a), unsigned(b)
     return a // b + (a % b != 0)
 
 
 def remui(a: Scalar, b: Scalar) -> Scalar:
     """The remainder of a / b, of unsigned integers."""
+    _require_quotient(a, b, False)
     return unsigned(a) % unsigned(b)
 
 

@@ -23,8 +23,10 @@ from relax_mlir.dialects.graph import (
     CallTirInplaceOp,
     CallTirOp,
     CopyOp,
+    KeepOp,
     MatchCastOp,
     RequireOp,
+    StoreOp,
     TensorType,
     ViewOp,
     exact_dims,
@@ -36,6 +38,8 @@ from relax_mlir.interpreter.binding import BoundDim, bind
 from relax_mlir.interpreter.elements import GARBAGE, garbage, stored_dtype
 from relax_mlir.interpreter.elements import stored as read
 from relax_mlir.interpreter.frame import Code, Frame
+
+from .tensor import extract
 
 __all__ = ["read"]
 
@@ -161,6 +165,23 @@ def view(frame: Frame, op: ViewOp, x: np.ndarray) -> np.ndarray:
     seen = x.reshape(frame.evaluate(exact_dims(TensorType.of(op.result).dims)))
     assert seen.size == 0 or np.may_share_memory(seen, x)
     return seen
+
+
+def keep(frame: Frame, op: KeepOp, x: np.ndarray) -> np.ndarray:
+    """A copy, in memory that the copy of an earlier round loses."""
+    copy, earlier = x.copy(), frame.values.get(op.result)
+    if earlier is not None:
+        earlier.view(np.uint8).fill(GARBAGE) if earlier.ndim else earlier.fill(0)
+    return copy
+
+
+def store(
+    frame: Frame, op: StoreOp, value: Any, destination: np.ndarray, *indices: int
+) -> list[Any]:
+    """Writes an element."""
+    extract(destination, *indices)
+    destination[indices] = value
+    return []
 
 
 def copy(frame: Frame, op: CopyOp, x: np.ndarray, destination: np.ndarray) -> list[Any]:

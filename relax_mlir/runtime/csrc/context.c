@@ -4,6 +4,7 @@
 
 struct RxContext {
   Arena arena;
+  Kept* kept;
   RxCall* call;              /* until rx_bind; NULL: called without rx_call */
   RxFresh* const* fresh;     /* of rx_call_on; NULL: new results are put into their descriptors */
   int32_t is_out_of_memory;  /* the cause of the error */
@@ -31,6 +32,7 @@ void rx_destroy(RxContext* context) {
   for (RxContext* next; context; context = next) {
     next = atomic_load(&context->next);
     free_arena(&context->arena);
+    free_kept(context->kept);
     free(context);
   }
   if (atomic_fetch_sub(&RX_PROCESS.num_contexts, 1) == 1) free_own_thread();
@@ -106,3 +108,11 @@ void* rx_arena(RxContext* context, int64_t bytes) {
 void* rx_arena_mark(RxContext* context) { return arena_mark(&context->arena); }
 
 void rx_arena_release(RxContext* context, void* mark) { arena_release(&context->arena, mark); }
+
+void* rx_keep(RxContext* context, int32_t site, const void* source, int64_t bytes) {
+  void* data = keep_copy(&context->kept, site, source, bytes);
+  if (data) return data;
+  say_out_of_memory(context);
+  say(context, "a loop carries %lld bytes", (long long)bytes);
+  return NULL;
+}

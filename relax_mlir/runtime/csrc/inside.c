@@ -73,3 +73,10 @@ void rx_refuse_sizes(RxContext* context, const RxSizes* info, const int64_t* sym
     }
   }
 }
+
+void rx_refuse_index(RxContext* context, const char* where, int64_t index, int32_t axis,
+                     int64_t extent) {
+  clear_error(context);
+  say(context, "%s has the index %lld outside of dim %d of %lld", where, (long long)index, axis,
+      (long long)extent);
+}

@@ -241,6 +241,10 @@ void* rx_arena(RxContext* context, int64_t bytes);
 void* rx_arena_mark(RxContext* context);
 void rx_arena_release(RxContext* context, void* mark);
 
+/* Copies bytes to memory of the context that it has for `site`, until the next copy there; they may
+ * lie in it. NULL: no memory. */
+void* rx_keep(RxContext* context, int32_t site, const void* source, int64_t bytes);
+
 /* Memory for a result: the caller's buffer, checked, or a new one described in results[index]. NULL
  * on error. */
 void* rx_result(RxContext* context, DLTensor* results, int32_t index, int32_t code, int32_t bits,
@@ -260,6 +264,10 @@ int32_t rx_require(RxContext* context, const RxFunction* info, const int64_t* sy
 
 /* Sets the error message for the first invalid size; at least one must be invalid. */
 void rx_refuse_sizes(RxContext* context, const RxSizes* info, const int64_t* symbols);
+
+/* Sets the error message for an index that is out of bounds; `where` is its location and op. */
+void rx_refuse_index(RxContext* context, const char* where, int64_t index, int32_t axis,
+                     int64_t extent);
 
 /* Sets the error message; returns 1, so that generated code can return it. */
 int32_t rx_fail(RxContext* context, const char* message);

@@ -6,6 +6,8 @@
 
 #include "arena.c"
 
+#include "kept.c"
+
 #include "process.c"
 
 #include "thread.c"

@@ -53,3 +53,21 @@ func.func @copy_symbolic(%x: tensor<?xf32, #graph.shape<["n"]>>, %out: tensor<?x
   "graph.copy"(%x, %out) : (tensor<?xf32, #graph.shape<["n"]>>, tensor<?xf32>) -> ()
   return
 }
+
+func.func @keep_c1(%x: tensor<4xf32>) {
+  // expected-error @below {{'graph.keep' op keeps 'tensor<4xf32>' as 'tensor<?xf32>'}}
+  %0 = "graph.keep"(%x) : (tensor<4xf32>) -> tensor<?xf32>
+  return
+}
+
+func.func @store_c1(%x: tensor<4xf32>, %i: index, %e: f32) {
+  // expected-error @below {{'graph.store' op stores 'f32' at 2 indices of 'tensor<4xf32>'}}
+  "graph.store"(%e, %x, %i, %i) {operandSegmentSizes = array<i32: 1, 1, 2>} : (f32, tensor<4xf32>, index, index) -> ()
+  return
+}
+
+func.func @store_c1_element(%x: tensor<4xf32>, %i: index, %e: f64) {
+  // expected-error @below {{'graph.store' op stores 'f64' at 1 indices of 'tensor<4xf32>'}}
+  "graph.store"(%e, %x, %i) {operandSegmentSizes = array<i32: 1, 1, 1>} : (f64, tensor<4xf32>, index) -> ()
+  return
+}
