@@ -16,8 +16,8 @@ from relax_mlir.program.nests import Cluster, Nest
 from relax_mlir.program.program import Stage
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.affine import IndexLane, evaluate, plus, resolve, times
-from relax_mlir.schedule.build.combine import Combiner, across
 from relax_mlir.schedule.build.evaluate import Evaluator, Point, yielded
+from relax_mlir.schedule.build.horizontal_reduction import Combiner, across
 from relax_mlir.schedule.build.lanes import (
     Lane,
     Ramp,
@@ -32,6 +32,7 @@ from relax_mlir.schedule.build.lanes import (
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.memory import row_major
 
+from .argreduce import Search, lanes_of, order_of
 from .cascade import BLOCK, OUTER_BLOCK, ROWS, in_blocks, is_sum
 from .lane_loops import (
     UNROLL,
@@ -44,7 +45,6 @@ from .lane_loops import (
     vector_range,
 )
 from .plan import Plan, fills_registers
-from .search import Search, lanes_of, order_of
 
 _LONG_BODY = 64
 _LINE = 64  # bytes

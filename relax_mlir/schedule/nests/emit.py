@@ -15,8 +15,8 @@ from relax_mlir.program.nests import Nest, join
 from relax_mlir.program.placement import Placement, place
 from relax_mlir.program.program import Program, Stage
 from relax_mlir.program.reading import read_kernel
-from relax_mlir.schedule.build.combine import combiner_of
 from relax_mlir.schedule.build.evaluate import Evaluator
+from relax_mlir.schedule.build.horizontal_reduction import combiner_of
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.memory import storage_type
 from relax_mlir.schedule.build.vectors import Vectors

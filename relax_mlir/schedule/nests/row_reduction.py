@@ -5,7 +5,7 @@
     %s = sum of each row of %e                        stay in registers, or in a row of scratch
     %y = %e / %s
 
-Exponentials of differences from the row's maximum are approximate: see `differences`.
+Exponentials of differences from the row's maximum are approximate: see `softmax_exponentials`.
 
 Needs: nothing. Leaves: a scheduled kernel, or the function as it was.
 """
@@ -16,8 +16,8 @@ from relax_mlir.program.placement import place
 from relax_mlir.program.reading import read_kernel
 from relax_mlir.schedule.build.vectors import Vectors
 
-from .differences import approximate_exponentials
 from .emit import emit_kernel, emit_nests, group
+from .softmax_exponentials import approximate_exponentials
 
 
 def schedule(prim_func: PrimFunc, vectors: Vectors, fuse: bool) -> bool:

@@ -16,13 +16,13 @@ from collections.abc import Callable
 from relax_mlir.program.access import Inlining
 from relax_mlir.program.program import Stage
 from relax_mlir.schedule.build import loops
-from relax_mlir.schedule.build.combine import Combiner
+from relax_mlir.schedule.build.horizontal_reduction import Combiner
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.vectors import Vectors
 
+from .argreduce import lanes_of, order_of
 from .lane_loops import UNROLL, ShortRow
 from .plan import Plan
-from .search import lanes_of, order_of
 
 MOST_VECTORS = 8
 """Vectors of the longest row that is short."""

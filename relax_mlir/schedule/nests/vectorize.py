@@ -18,8 +18,8 @@ from relax_mlir.program.nests import Nest
 from relax_mlir.program.program import Computed, Reshape, Slice, Splat, Stage
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.affine import Part
-from relax_mlir.schedule.build.combine import Combiner
 from relax_mlir.schedule.build.evaluate import Evaluator, Point
+from relax_mlir.schedule.build.horizontal_reduction import Combiner
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.lanes import Ramp, Uniform, lanes_from
 from relax_mlir.schedule.build.loops import Index
@@ -28,8 +28,8 @@ from relax_mlir.schedule.build.memory import View, row_major
 from .cluster import ClusterEmitter, is_short, kept_axes
 from .lane_loops import UNROLL, Carried, ShortRow, unrolled, vector_range
 from .plan import Plan, block_of
+from .register_transpose import Some, Squares
 from .short_rows import by_length, row_extent
-from .squares import Some, Squares
 
 _TASK_WORK = 1 << 15
 _SERIAL_WORK = 1 << 12

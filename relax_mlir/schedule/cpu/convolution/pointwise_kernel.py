@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import ir
 from relax_mlir.schedule.build.block import Block
+from relax_mlir.schedule.build.deinterleave import every
 from relax_mlir.schedule.build.loops import (
     Index,
     add,
@@ -38,7 +39,6 @@ from relax_mlir.schedule.build.loops import (
     sub,
     value,
 )
-from relax_mlir.schedule.build.strided import every
 from relax_mlir.schedule.cpu.blocking import Blocking
 
 from .convolution_problem import (

@@ -21,6 +21,7 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.contraction import loop_of, loops_of
 from relax_mlir.program.program import Argument, Computed, Operand, Program, Splat, Stage, all_known
 from relax_mlir.schedule.build.body import emit_body
+from relax_mlir.schedule.build.deinterleave import load_strided
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.lanes import Uniform, Varying, to_vector
 from relax_mlir.schedule.build.loops import (
@@ -43,7 +44,6 @@ from relax_mlir.schedule.build.loops import (
 )
 from relax_mlir.schedule.build.memory import View, storage_type
 from relax_mlir.schedule.build.refusal import Refusal
-from relax_mlir.schedule.build.strided import load_strided
 from relax_mlir.schedule.cpu.isa.instructions import vectors_of
 from relax_mlir.schedule.cpu.product.sides import prepare_program
 from relax_mlir.schedule.nests.emit import rewrite

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import ir
 from relax_mlir.schedule.build.block import Block
+from relax_mlir.schedule.build.deinterleave import load_strided
 from relax_mlir.schedule.build.loops import (
     Index,
     add,
@@ -42,7 +43,6 @@ from relax_mlir.schedule.build.loops import (
     sub,
     value,
 )
-from relax_mlir.schedule.build.strided import load_strided
 from relax_mlir.schedule.cpu.blocking import Blocking
 
 from .convolution_problem import (

@@ -10,8 +10,8 @@ Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 201
 from collections.abc import Callable, Sequence
 
 from relax_mlir.bindings import arith, ir, vector
+from relax_mlir.schedule.build.deinterleave import every
 from relax_mlir.schedule.build.loops import Index, add, for_range, load, mul, splat, store
-from relax_mlir.schedule.build.strided import every
 from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.schedule.cpu.isa.multiply_add import interleave
 

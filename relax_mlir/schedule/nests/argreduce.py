@@ -18,8 +18,8 @@ from relax_mlir.program.access import Inlining, root_of
 from relax_mlir.program.program import Stage, all_known
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.affine import IndexLane
-from relax_mlir.schedule.build.combine import Combiner, halves
 from relax_mlir.schedule.build.evaluate import Evaluator, Point, yielded
+from relax_mlir.schedule.build.horizontal_reduction import Combiner, halves
 from relax_mlir.schedule.build.lanes import Ramp, Uniform, scalar, splat, to_vector
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.vectors import Vectors

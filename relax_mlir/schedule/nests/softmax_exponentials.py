@@ -11,7 +11,7 @@ size, and none of it is more than 2^-22.4 of the greatest exponential, which is 
 from relax_mlir.bindings import arith, ir, math
 from relax_mlir.dialects.tir import NOT_POSITIVE
 from relax_mlir.program.program import Computed, Program, Reshape, Stage, Tensor
-from relax_mlir.schedule.build.combine import combiner_of
+from relax_mlir.schedule.build.horizontal_reduction import combiner_of
 
 
 def approximate_exponentials(program: Program) -> None:
