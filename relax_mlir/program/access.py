@@ -212,7 +212,7 @@ def _substitute(
     """Uses of the producer's loops as uses of the reader's loops."""
     if uses is None:
         return None
-    written = tensor.stage.inits[tensor.number].indices
+    written = tensor.stage.inits[tensor.index].indices
     loop_use = {ir.AffineDimExpr(e).position: use for e, use in zip(written, uses, strict=True)}
     result = []
     for own in inner:

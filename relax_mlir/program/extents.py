@@ -77,7 +77,7 @@ class Extents:
         if isinstance(tensor_, Splat) and tensor_.like is not None:
             return self._of(tensor_.like, axis)
         if isinstance(tensor_, Computed) and tensor_.stage.block is not None:
-            return self._of(tensor_.stage.inits[tensor_.number].tensor, axis)
+            return self._of(tensor_.stage.inits[tensor_.index].tensor, axis)
         if isinstance(tensor_, Computed):
             stage = tensor_.stage
             whole = stage.reads[0] if stage.window is None else stage.inits[0]

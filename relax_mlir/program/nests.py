@@ -106,7 +106,7 @@ def _bind(nest: Nest, stage: Stage, placement: Placement) -> tuple[dict[int, int
         if access.uses is None or tensor.stage.window is not None:
             return None
         linked = True
-        written = uses_of(tensor.stage.inits[tensor.number].indices)
+        written = uses_of(tensor.stage.inits[tensor.index].indices)
         for own, use in zip(written, access.uses, strict=True):
             for axis in nest.use_axes(tensor.stage, own):
                 loop = use.dim
@@ -202,7 +202,7 @@ def _is_forwarded(nest: Nest, stage: Stage, access: Access, tensor: Computed) ->
         return False
     if access.uses is None:
         return False
-    written = uses_of(producer.inits[tensor.number].indices)
+    written = uses_of(producer.inits[tensor.index].indices)
     return all(
         own.plain and use.plain and nest.use_axes(producer, own) == nest.use_axes(stage, use)
         for own, use in zip(written, access.uses, strict=True)

@@ -111,13 +111,13 @@ def _may_share(
     if not isinstance(tensor, Computed) or placement.inlining.is_inlined(tensor):
         return False
     producer = tensor.stage
-    whole = uses_of(producer.inits[tensor.number].indices)
+    whole = uses_of(producer.inits[tensor.index].indices)
     same = operand.indices == init.indices and tensor.shape == init.tensor.shape
     if not same or tensor.element != spot.owner.element or tensor in placement.spots:
         return False
-    if producer.has_reduction or producer.uses_init(tensor.number) or producer.window is not None:
+    if producer.has_reduction or producer.uses_init(tensor.index) or producer.window is not None:
         return False
-    if is_partial(producer, tensor.number) or len({use.dim for use in whole}) != len(whole):
+    if is_partial(producer, tensor.index) or len({use.dim for use in whole}) != len(whole):
         return False
     others = [found for found in placement.spots.values() if found.owner is spot.owner]
     if len(others) != 1 or placement.reads_of(spot.owner) or _is_extended(placement, tensor):
@@ -171,9 +171,9 @@ def _want(placement: Placement, tensor: Tensor, spot: Spot) -> bool:
         return False
     placement.spots[tensor] = spot
     stage = tensor.stage
-    init = stage.inits[tensor.number].tensor
-    kept = is_partial(stage, tensor.number) or stage.has_reduction
-    if (kept or stage.uses_init(tensor.number)) and not _is_read_after(placement, init, stage):
+    init = stage.inits[tensor.index].tensor
+    kept = is_partial(stage, tensor.index) or stage.has_reduction
+    if (kept or stage.uses_init(tensor.index)) and not _is_read_after(placement, init, stage):
         _want(placement, init, spot)
     return True
 
@@ -201,7 +201,7 @@ def _is_safe(placement: Placement, tensor: Computed, spot: Spot) -> bool:
     for reader, uses in placement.reads_of(spot.owner):
         if reader.order > stage.order:
             return False
-        if reader is stage and (spot.path or uses != uses_of(stage.inits[tensor.number].indices)):
+        if reader is stage and (spot.path or uses != uses_of(stage.inits[tensor.index].indices)):
             return False
     return True
 

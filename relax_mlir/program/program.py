@@ -102,10 +102,10 @@ class Reshape(Tensor):
 
 @dataclass(eq=False)
 class Computed(Tensor):
-    """Result `number` of a stage."""
+    """Result `index` of a stage."""
 
     stage: "Stage"
-    number: int
+    index: int
 
 
 @dataclass(frozen=True)
@@ -135,11 +135,11 @@ class Stage:
     gathers: list[Tensor] = field(default_factory=list)
     results: list[Computed] = field(default_factory=list)
 
-    def uses_init(self, number: int) -> bool:
-        """Whether the block reads what the output held before."""
+    def uses_init(self, index: int) -> bool:
+        """Whether the block reads the former contents of an output."""
         if self.block is None:
             return False
-        argument = self.block.arguments[len(self.reads) + number]
+        argument = self.block.arguments[len(self.reads) + index]
         return next(iter(argument.uses), None) is not None
 
     @property

@@ -1,10 +1,9 @@
-"""What the parts that know no machine ask of the one that kernels are made for.
+"""The interface of a backend, which machine-independent parts use.
 
 A rule is a function `(kernel, fuse) -> bool` that replaces a tensor program by loops over memrefs
-and returns True, or leaves it as it is: then it returns False if the program is of another kind
-than its own, and raises Refusal, or PassFailure at an op, if it is of that kind but has a part that
-the rule cannot schedule. Why one did not take a program of its kind becomes a remark, and the name
-of the rule that was used stays on the kernel as `tir.schedule`.
+and returns True, or leaves it unchanged. Then it returns False if the program is not of its kind,
+and raises Refusal, or PassFailure at an op, if it is, but has a part that the rule cannot schedule.
+The reason becomes a remark. The kernel has the name of the rule that was used as `tir.schedule`.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,33 +21,33 @@ Rule = Callable[[PrimFunc, bool], bool]
 
 
 class Layouts(Protocol):
-    """How a machine's kernels want weights to lie."""
+    """The layouts of weights that a machine's kernels read."""
 
     @property
     def panel_columns(self) -> int:
-        """The columns of a panel that kernels of products are made for."""
+        """The columns of a panel of a product's right side."""
 
     def multiplies(self, unit: str) -> bool:
-        """Whether an instruction multiplies "bf16" or "int8" elements as they are."""
+        """Whether an instruction multiplies "bf16" or "int8" elements without conversion."""
 
     def int8_groups(self, left: bool, right: bool) -> Groups | None:
-        """How 8-bit weights lie for products with sides that are signed or not; None: as is."""
+        """The groups of packed 8-bit weights for sides that are signed or not, or None."""
 
 
 class Peaks(Protocol):
-    """Kernels by hand that do nothing but compute, or read, at full speed."""
+    """Hand-written kernels that compute, or read memory, at full speed."""
 
     @property
     def units(self) -> Sequence[str]:
-        """Those of "f32", "bf16" and "int8" that the machine has instructions for."""
+        """The units among "f32", "bf16" and "int8" that the machine has instructions for."""
 
     @property
     def row_elements(self) -> int:
-        """How many f32 elements a row has that a task of `reading` reads."""
+        """The f32 elements that a task of `reading` reads."""
 
     @property
     def lanes(self) -> int:
-        """How many f32 elements a row has that a task writes."""
+        """The f32 elements that a task writes."""
 
     def instruction(self, unit: str) -> str:
         """The instruction that the peak of a unit is measured with."""
@@ -72,22 +71,22 @@ class Backend(Protocol):
 
     @property
     def layouts(self) -> Layouts:
-        """How kernels want weights to lie."""
+        """The layouts of weights."""
 
     @property
     def peaks(self) -> Peaks:
-        """Kernels that measure what the machine can do at best."""
+        """Kernels that measure the peaks of the machine."""
 
     def tell_instructions(self, kernel: func.FuncOp) -> None:
-        """Writes on a scheduled kernel what host code asks of it: see `analysis.units`."""
+        """Annotates a scheduled kernel with the units that it needs: see `analysis.units`."""
 
 
 def schedule(kernel: PrimFunc, backend: Backend, fuse: bool = True) -> str:
     """Schedules a tensor program by the first rule that takes it, and returns the rule's name.
 
-    With `fuse` off, every op of the program gets loops and memory of its own; but a matrix product
-    is one nest of loops with what is computed from its sums, which only exist a tile at a time.
-    Raises PassFailure at an op that no rule can schedule.
+    Without `fuse`, every op of the program has its own loops and memory, but a matrix product
+    shares its nest with its epilogue, since its sums only exist a tile at a time. Raises
+    PassFailure at an op that no rule can schedule.
     """
     name, module, location = kernel.name, kernel.op.operation.parent, kernel.op.location
     kernel = Unscheduled(kernel.op)

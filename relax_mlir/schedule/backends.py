@@ -1,4 +1,4 @@
-"""The backend of a target: the one place that knows which there are."""
+"""The backend of a target: the only module that names them."""
 
 from functools import lru_cache
 
@@ -9,7 +9,7 @@ from relax_mlir.target import Target, TargetError
 
 @lru_cache
 def backend_of(target: Target) -> Backend:
-    """The backend that makes kernels for a target; raises TargetError if there is none for it."""
+    """The backend of a target; raises TargetError if it has none."""
     if target.device is not None:
         raise TargetError(
             f"target '{target}' has kernels run on '{target.device}', but there is no backend for "

@@ -3,7 +3,7 @@
 
 // A rule that takes a program for its own and cannot schedule it says why, to whoever asks.
 
-// CHECK: remark: kernel 'transposed': matmul: sums are read at two places; scheduled as fallback
+// CHECK: remark: kernel 'transposed': matmul: sums are read at two indices; scheduled as fallback
 // CHECK-NOT: remark
 // SILENT-NOT: remark
 

@@ -1,7 +1,7 @@
 """Index arithmetic on lanes, and the affine maps of linalg evaluated with it.
 
-A `Ramp` stays a Ramp under addition and scaling, and under division where no lane crosses a
-multiple of the divisor; everything else becomes a vector.
+A `Ramp` stays a Ramp under addition and scaling, and under division if no lane crosses a multiple
+of the divisor; other results are vectors.
 """
 
 import math
@@ -18,7 +18,7 @@ from .loops import Index
 
 @dataclass(frozen=True)
 class Part:
-    """Index `position` of several dims that are walked as one: `flat` counts row-major.
+    """Index `position` of several collapsed dims; `flat` is their row-major linear index.
 
     Memory that holds all of these dims contiguously is addressed by `flat` itself.
     """
@@ -62,7 +62,7 @@ def evaluate(
 
 
 def is_linear(expression: ir.AffineExpr) -> bool:
-    """Whether it multiplies and divides by constants only, none of them by a symbol."""
+    """Whether it multiplies and divides by constants only, not by symbols."""
     leaf = ir.AffineDimExpr | ir.AffineSymbolExpr | ir.AffineConstantExpr
     if isinstance(expression, leaf):
         return True
@@ -73,7 +73,7 @@ def is_linear(expression: ir.AffineExpr) -> bool:
 
 
 def resolve(lane: IndexLane, lanes: int) -> Lane:
-    """The index itself, where it is one of several that are walked as one."""
+    """The index as a Lane: a Part is computed from its linear index."""
     if not isinstance(lane, Part):
         return lane
     inner = loops.mul(*lane.extents[lane.position + 1 :])
@@ -99,7 +99,7 @@ def times(a: Lane, b: Uniform, lanes: int) -> Lane:
 
 
 def quotient(a: Lane, divisor: Index, lanes: int, nonnegative: bool = False) -> Lane:
-    """Floor of a / divisor, for a divisor above zero; `nonnegative` says that a is."""
+    """Floor of a / divisor, for a positive divisor; `nonnegative` says that a is."""
     if isinstance(divisor, int) and divisor == 1:
         return a
     if isinstance(a, Uniform) and isinstance(a.value, int) and isinstance(divisor, int):
@@ -114,7 +114,7 @@ def quotient(a: Lane, divisor: Index, lanes: int, nonnegative: bool = False) -> 
 
 
 def modulo(a: Lane, divisor: Index, lanes: int, nonnegative: bool = False) -> Lane:
-    """a modulo divisor, from 0 to divisor - 1, for a divisor above zero."""
+    """a modulo divisor, from 0 to divisor - 1, for a positive divisor."""
     if isinstance(divisor, int) and divisor == 1:
         return Uniform(0)
     if isinstance(a, Uniform) and isinstance(a.value, int) and isinstance(divisor, int):
@@ -125,8 +125,8 @@ def modulo(a: Lane, divisor: Index, lanes: int, nonnegative: bool = False) -> La
     if nonnegative or (isinstance(a, Ramp) and a.nonnegative):
         return _apply(arith.remui, a, divisor, lanes)
     rest = _apply(arith.remsi, a, divisor, lanes)
-    raised = _apply(arith.addi, rest, divisor, lanes)
-    return _apply(arith.remui, raised, divisor, lanes)
+    shifted = _apply(arith.addi, rest, divisor, lanes)
+    return _apply(arith.remui, shifted, divisor, lanes)
 
 
 def _apply(function, a: Lane, b: Lane | Index, lanes: int) -> Lane:
@@ -141,7 +141,7 @@ def _splat(x: Index, lanes: int) -> ir.Value:
 
 
 def constant_of(x: Index) -> int | None:
-    """The number that x is known to be."""
+    """The constant that x is, or None."""
     if isinstance(x, int):
         return x
     owner = x.owner
@@ -152,14 +152,14 @@ def constant_of(x: Index) -> int | None:
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known of a number: a divisor, 0 for zero itself, and whether it is at least zero."""
+    """What is known of an integer: a divisor, 0 for zero itself, and whether it is nonnegative."""
 
     align: int = 1
     nonnegative: bool = False
 
 
 def _known(x: Index) -> _Known:
-    """What follows from the operations that compute an index; nothing of narrower integers."""
+    """What the operations that compute an index tell of it; nothing for narrower integers."""
     constant = constant_of(x)
     if constant is not None:
         return _Known(abs(constant), constant >= 0)
@@ -181,20 +181,20 @@ def _known(x: Index) -> _Known:
 
 
 def _known_of_loop(x: ir.Value, op: ir.OpView) -> _Known:
-    """What is known of a loop's counter, from where it begins; nothing of other arguments."""
-    number = ir.BlockArgument(x).arg_number
+    """What bounds and step tell of an induction variable; nothing for other arguments."""
+    index = ir.BlockArgument(x).arg_number
     if isinstance(op, scf.ParallelOp):
-        begin, step = op.lowerBound[number], op.step[number]
-    elif isinstance(op, scf.ForOp) and number == 0:
+        begin, step = op.lowerBound[index], op.step[index]
+    elif isinstance(op, scf.ForOp) and index == 0:
         begin, step = op.lowerBound, op.step
     else:
         return _Known()
-    first, apart = _known(begin), _known(step)
-    return _Known(math.gcd(first.align, apart.align), first.nonnegative)
+    first, stride = _known(begin), _known(step)
+    return _Known(math.gcd(first.align, stride.align), first.nonnegative)
 
 
 def add(a: Lane, b: Lane) -> Lane | None:
-    """a + b of integers as a Ramp or Uniform; None where that cannot be."""
+    """a + b of integers as a Ramp or Uniform, or None."""
     if isinstance(a, Uniform) and isinstance(b, Uniform):
         return Uniform(_add(a.value, b.value))
     if isinstance(a, Uniform):
@@ -215,7 +215,7 @@ def add(a: Lane, b: Lane) -> Lane | None:
 
 
 def scale(a: Lane, factor: Index | None) -> Lane | None:
-    """a * factor of integers; None where that is no Ramp or Uniform."""
+    """a * factor of integers as a Ramp or Uniform, or None."""
     if factor is None or isinstance(a, Varying):
         return None
     constant = constant_of(factor)
@@ -231,13 +231,13 @@ def scale(a: Lane, factor: Index | None) -> Lane | None:
 
 
 def split(a: Lane, by: Index, lanes: int, remainder: bool) -> Lane | None:
-    """a // by or a % by, if `a` is a Ramp that passes no multiple of that divisor."""
+    """a // by or a % by, if `a` is a Ramp whose lanes cross no multiple of `by`; else None."""
     divisor = constant_of(by)
     if not isinstance(a, Ramp) or divisor is None or not a.nonnegative:
         return None
-    # base and the multiples of divisor are all multiples of the gcd: none lies between lanes.
-    together = divisor > 0 and lanes <= math.gcd(a.align, divisor)
-    if not (together and isinstance(a.step, int) and a.step == 1):
+    # base and the multiples of divisor are multiples of the gcd: none is between two lanes.
+    in_one_block = divisor > 0 and lanes <= math.gcd(a.align, divisor)
+    if not (in_one_block and isinstance(a.step, int) and a.step == 1):
         return None
     kind = arith.RemUIOp if remainder else arith.DivUIOp
     base = kind(a.base, _like(divisor, a.base)).result

@@ -27,25 +27,25 @@ class Block:
 
 
 class Epilogue(Protocol):
-    """What is computed from the sums, and where it goes."""
+    """What is computed from the sums, and stored."""
 
     @property
     def is_short(self) -> bool:
-        """Whether it is worth a copy for each vector of a tile."""
+        """Whether it is emitted for each vector of a tile."""
 
     def __call__(self, block: Block) -> None:
         """Emits it for a block, whose sums are in memory."""
 
     def of_whole_rows(self, block: Block, vectors: int) -> None:
-        """Emits it for a block of as many columns as the vectors have, with sums in memory."""
+        """Emits it for a block of `vectors` whole vectors of columns, with sums in memory."""
 
     def in_registers(
         self, block: Block, sums: Sequence[ir.Value], rows: int, columns: int | None = None
     ) -> None:
         """Emits it for `rows` rows of a block; `sums` are the last product's vectors.
 
-        Unless they have so many columns, rows are whole.
+        Rows have `columns` columns, or whole vectors.
         """
 
-    def fetch(self, block: Block, rows: Index, vectors: int) -> None:
-        """Asks for the memory of `rows` whole rows: what is stored, and read at the same place."""
+    def prefetch(self, block: Block, rows: Index, vectors: int) -> None:
+        """Prefetches `rows` whole rows of the outputs, and of operands at the same indices."""

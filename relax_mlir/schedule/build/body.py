@@ -5,7 +5,7 @@
       %1 = math.exp %0 : f32
       linalg.yield %1 : f32
 
-Work on values that all lanes share stays scalar; index arithmetic stays a `Ramp` while it can.
+Operations on uniform values stay scalar; index arithmetic stays a `Ramp` if possible.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from .lanes import Lane, Ramp, Uniform, Varying, scalar, splat, to_vector, vecto
 
 Extract = Callable[[tensor.ExtractOp, list[Lane]], Lane]
 _NARROW_FLOATS = (ir.F16Type, ir.BF16Type)
-# These move bits or convert, so that narrow floats go through them as they are.
+# These copy bits or convert, so that they take narrow floats directly.
 _BIT_OPS = {
     f"arith.{name}"
     for name in ("select", "bitcast", "constant", "extf", "truncf", "sitofp", "uitofp")
@@ -44,12 +44,12 @@ def emit_body(
     captured: Mapping[ir.Value, ir.Value] | None = None,
     mask: ir.Value | None = None,
 ) -> list[Lane]:
-    """Emits the body at the insertion point and returns what it yields, one lane value a result.
+    """Emits the body at the insertion point and returns the lane values that it yields.
 
     `operands` are the block's arguments: vectors of `lanes` elements or scalars, as values or as
     `Lane`s. `indices` are the iteration indices that `linalg.index` reads. `extract` loads for
-    `tensor.extract`. `captured` maps scalars from outside of the block. Lanes that `mask` turns
-    off may hold anything; they never divide by zero. Use `lanes.to_vector` on the results.
+    `tensor.extract`. `captured` maps scalars from outside of the block. Lanes outside of `mask` are
+    undefined, but never divide by zero. Use `lanes.to_vector` on the results.
 
     Raises PassFailure at an op that has no vector form.
     """
@@ -80,7 +80,7 @@ def emit_values(
 
 
 def emit_op(op: ir.OpView, operands: Sequence[Lane], lanes: int) -> Lane:
-    """Emits one elementwise arith or math op for all lanes; scalar where all operands are."""
+    """Emits one elementwise arith or math op for all lanes, a scalar op for uniform operands."""
     return _Emitter(lanes, (), None, {}, None).apply(op, list(operands))
 
 
@@ -117,7 +117,7 @@ class _Emitter:
         self.values[op.results[0]] = result
 
     def _affine(self, op: affine.AffineApplyOp, operands: list[Lane]) -> Lane:
-        """What an affine map makes of indices, as fusion across reshapes writes it."""
+        """The result of an affine map on indices, which fusion across reshapes emits."""
         map_ = op.attributes["map"].value
         dims, symbols = operands[: map_.n_dims], operands[map_.n_dims :]
         (expression,) = map_.results
@@ -145,29 +145,29 @@ class _Emitter:
         return Varying(_clone(op, vectors, self.lanes))
 
     def _safe_divisor(self, divisor: ir.Value) -> ir.Value:
-        """Division by zero is undefined even in a lane whose result nobody reads."""
+        """A divisor without zeros in masked lanes: division by zero is undefined even there."""
         element = ir.VectorType(divisor.type).element_type
         one = arith.ConstantOp(element, ir.IntegerAttr.get(element, 1)).result
         return arith.SelectOp(self.mask, divisor, splat(one, self.lanes)).result
 
 
 def _clone(op: ir.OpView, operands: list[ir.Value], lanes: int | None) -> ir.Value:
-    """The op on these operands; narrow floats are computed in f32 and rounded once an op."""
+    """The op on these operands; narrow floats are computed in f32 and rounded after each op."""
     name, location = op.operation.name, op.location
     attributes = {key: op.attributes[key] for key in op.attributes}
     result = op.results[0].type
     narrow = name not in _BIT_OPS
     if narrow:
         operands = [_widen(operand, lanes) for operand in operands]
-    wide = _wide(result) if narrow else result
-    kind = wide if lanes is None else vector_type(lanes, wide)
+    compute_type = _compute_type(result) if narrow else result
+    kind = compute_type if lanes is None else vector_type(lanes, compute_type)
     created = ir.Operation.create(name, [kind], operands, attributes, loc=location).result
-    if wide == result:
+    if compute_type == result:
         return created
     return arith.TruncFOp(result if lanes is None else vector_type(lanes, result), created).result
 
 
-def _wide(element: ir.Type) -> ir.Type:
+def _compute_type(element: ir.Type) -> ir.Type:
     return ir.F32Type.get() if isinstance(element, _NARROW_FLOATS) else element
 
 
@@ -176,12 +176,12 @@ def _widen(operand: ir.Value, lanes: int | None) -> ir.Value:
     element = kind if not isinstance(kind, ir.VectorType) else ir.VectorType(kind).element_type
     if not isinstance(element, _NARROW_FLOATS):
         return operand
-    wide = ir.F32Type.get()
-    return arith.ExtFOp(wide if lanes is None else vector_type(lanes, wide), operand).result
+    f32 = ir.F32Type.get()
+    return arith.ExtFOp(f32 if lanes is None else vector_type(lanes, f32), operand).result
 
 
 def _ramp(name: str, op: ir.OpView, operands: list[Lane], lanes: int) -> Lane | None:
-    """The result as a Ramp (or Uniform), where the op keeps lanes an arithmetic progression."""
+    """The result as a Ramp (or Uniform), if lanes are an arithmetic progression; else None."""
     if not any(isinstance(operand, Ramp) for operand in operands):
         return None
     if any(isinstance(operand, Varying) for operand in operands):

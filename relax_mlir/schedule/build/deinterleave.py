@@ -1,4 +1,4 @@
-"""Elements that lie apart in a line, as vectors: whole loads and shuffles in place of gathers."""
+"""Strided loads as contiguous loads and deinterleaving shuffles, instead of gathers."""
 
 from collections.abc import Sequence
 
@@ -9,21 +9,21 @@ from .loops import Index, add, load
 
 def load_strided(line: ir.Value, at: Index, step: int, lanes: int) -> ir.Value:
     """The elements `at`, `at + step`, .. of a buffer; `step * lanes` are read from `at` on."""
-    return every([load(line, add(at, i * lanes), lanes) for i in range(step)])
+    return deinterleave([load(line, add(at, i * lanes), lanes) for i in range(step)])
 
 
-def every(vectors: Sequence[ir.Value]) -> ir.Value:
-    """Of vectors that follow one another, every element that is as far on as there are vectors."""
+def deinterleave(vectors: Sequence[ir.Value]) -> ir.Value:
+    """Every n-th element of the concatenation of n vectors, from the first one on."""
     step, lanes = len(vectors), ir.VectorType(vectors[0].type).shape[0]
-    found = vectors[0]
-    # Lane i is element i * step: each shuffle adds those that the next vector has.
-    places = [i * step for i in range(lanes)]
-    for number in range(1, step):
-        taken = number * lanes
+    result = vectors[0]
+    # Lane i is element i * step: each shuffle adds those of the next vector.
+    positions = [i * step for i in range(lanes)]
+    for index in range(1, step):
+        begin = index * lanes
         lanes_of = [
-            (i if number > 1 else place) if place < taken
-            else (lanes + place - taken if place < taken + lanes else 0)
-            for i, place in enumerate(places)
+            (i if index > 1 else position) if position < begin
+            else (lanes + position - begin if position < begin + lanes else 0)
+            for i, position in enumerate(positions)
         ]  # fmt: skip
-        found = vector.shuffle(found, vectors[number], lanes_of)
-    return found
+        result = vector.shuffle(result, vectors[index], lanes_of)
+    return result

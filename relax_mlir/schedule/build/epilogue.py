@@ -1,9 +1,9 @@
-"""What a tensor program computes from the product of matrices, on one block of sums at a time.
+"""What a tensor program computes from a matrix product, for one block of sums at a time.
 
     sums (scratch)  ->  vector of sums  ->  stages, elementwise  ->  outputs
 
-Every stage that depends on a sum works on the element that the sum is for; a program that uses
-sums in any other way (transposed, gathered, reduced) is refused.
+Every stage that depends on a sum uses the sum of the same element; programs that use sums in other
+ways (transposed, gathered, reduced) are refused.
 """
 
 from collections.abc import Sequence
@@ -32,13 +32,13 @@ from .loops import Index
 from .memory import load, prefetch, row_major, store
 from .refusal import Refusal
 
-MOST_COPIED = 8
-"""Ops of an epilogue that is emitted for each vector of a tile."""
+MAX_COPIED = 8
+"""An epilogue of at most so many ops is emitted for each vector of a tile."""
 
 
 @dataclass(frozen=True)
 class Epilogue:
-    """Emits the stages behind the contractions, and the stores to the outputs.
+    """Emits the stages after the contractions, and the stores to the outputs.
 
     `outputs` are the tensors that live in outputs, `shape` the extents of the contraction's loops.
     """
@@ -71,7 +71,7 @@ class Epilogue:
         loops.for_range(0, block.rows, 1, row)
 
     def of_whole_rows(self, block: Block, vectors: int) -> None:
-        """Emits the loops over a block of as many columns as the vectors have."""
+        """Emits the loops over a block of `vectors` whole vectors of columns."""
 
         def vector(i: ir.Value, j: Index) -> None:
             _Point(self, block, i, j, None).emit()
@@ -87,32 +87,32 @@ class Epilogue:
 
     @property
     def is_short(self) -> bool:
-        """Whether it is worth a copy for each vector of a tile."""
+        """Whether it is emitted for each vector of a tile."""
         bodies = [stage.block for stage in self.stages if stage.block is not None]
         names = [op.operation.name for block in bodies for op in block.operations]
         plain = all(name.startswith(("arith.", "linalg.yield")) for name in names)
-        return plain and len(names) <= MOST_COPIED
+        return plain and len(names) <= MAX_COPIED
 
     def in_registers(
         self, block: Block, sums: Sequence[ir.Value], rows: int, columns: int | None = None
     ) -> None:
         """Emits it for `rows` rows of a block; `sums` are the last product's vectors.
 
-        Unless they have so many columns, rows are whole.
+        Rows have `columns` columns, or whole vectors.
         """
         per_row = len(sums) // rows
-        for number, x in enumerate(sums):
-            i, j = number // per_row, number % per_row * self.lanes
-            left = self.lanes if columns is None else columns - j
-            keep = None if left >= self.lanes else loops.mask(left, self.lanes)
+        for index, x in enumerate(sums):
+            i, j = index // per_row, index % per_row * self.lanes
+            remaining = self.lanes if columns is None else columns - j
+            keep = None if remaining >= self.lanes else loops.mask(remaining, self.lanes)
             _Point(self, block, i, j, keep, x).emit()
 
-    def fetch(self, block: Block, rows: Index, vectors: int) -> None:
-        """Asks for the memory of `rows` whole rows: what is stored, and read at the same place."""
+    def prefetch(self, block: Block, rows: Index, vectors: int) -> None:
+        """Prefetches `rows` whole rows of the outputs, and of operands at the same indices."""
 
         def row(i: Index) -> None:
             for j in range(vectors):
-                _Point(self, block, i, j * self.lanes, None, only_fetches=True).emit()
+                _Point(self, block, i, j * self.lanes, None, only_prefetches=True).emit()
 
         if isinstance(rows, int):
             for i in range(rows):
@@ -125,8 +125,8 @@ class Epilogue:
 class _Point:
     """One vector of sums: row i, columns from j on; `last` is that of the last product.
 
-    Those that are not given are in memory. With `only_fetches`, nothing is computed, and memory is
-    asked for in place of stores to outputs, and of loads from where they are stored to in theirs.
+    Other sums are in memory. With `only_prefetches`, nothing is computed: outputs, and
+    operands at the same indices, are prefetched.
     """
 
     epilogue: Epilogue
@@ -135,17 +135,17 @@ class _Point:
     j: Index
     mask: ir.Value | None
     last: ir.Value | None = None
-    only_fetches: bool = False
+    only_prefetches: bool = False
     indices: dict[Tensor, tuple[IndexLane, ...]] = field(default_factory=dict)
     values: dict[Tensor, Lane] = field(default_factory=dict)
 
     def emit(self) -> None:
-        """Computes all stages and stores what is an output."""
+        """Computes all stages and stores outputs."""
         epilogue = self.epilogue
         loop_lanes = self._loop_lanes()
-        for number, contraction in enumerate(epilogue.contractions):
+        for index, contraction in enumerate(epilogue.contractions):
             result = contraction.stage.results[0]
-            self.values[result] = self._sum(number, result.element)
+            self.values[result] = self._sum(index, result.element)
             written = contraction.stage.inits[0].indices
             self.indices[result] = tuple(loop_lanes[ir.AffineDimExpr(e).position] for e in written)
         self._store([c.stage.results[0] for c in epilogue.contractions])
@@ -162,18 +162,18 @@ class _Point:
         for result in results:
             if result in self.epilogue.outputs:
                 view, at = self.epilogue.kernel.memory(result), self.indices[result]
-                if self.only_fetches:
+                if self.only_prefetches:
                     prefetch(view, at, self.epilogue.lanes, True)
                     continue
                 store(view, at, self.values[result], self.epilogue.lanes, self.mask)
 
-    def _sum(self, number: int, element: ir.Type) -> Lane:
-        if self.only_fetches:
+    def _sum(self, index: int, element: ir.Type) -> Lane:
+        if self.only_prefetches:
             return Uniform(0)
-        x = self.last if number == len(self.block.buffers) - 1 else None
+        x = self.last if index == len(self.block.buffers) - 1 else None
         if x is None:
             at = loops.add(self.block.start, loops.mul(self.i, self.block.stride), self.j)
-            x = loops.load(self.block.buffers[number], at, self.epilogue.lanes)
+            x = loops.load(self.block.buffers[index], at, self.epilogue.lanes)
         if ir.VectorType(x.type).element_type != element:
             narrow = arith.truncf if isinstance(element, ir.FloatType) else arith.trunci
             x = narrow(vector_type(self.epilogue.lanes, element), x)
@@ -195,7 +195,7 @@ class _Point:
         return lanes
 
     def _bind(self, stage: Stage) -> list[IndexLane] | None:
-        """The loops of a stage, from where it reads sums; None if it reads none."""
+        """The loop indices of a stage, from its reads of sums; None if it reads none."""
         bound: dict[int, IndexLane] = {}
         reads = [
             (operand, at)
@@ -209,18 +209,18 @@ class _Point:
                 loop = loop_of(expression)
                 if loop is None:
                     if not isinstance(expression, ir.AffineConstantExpr):
-                        raise Refusal("a sum is read at another place")
+                        raise Refusal("a sum is read at another index")
                     if index != Uniform(expression.value):
-                        raise Refusal("a sum is read at another place")
+                        raise Refusal("a sum is read at another index")
                 elif bound.setdefault(loop, index) != index:
-                    raise Refusal("sums are read at two places")
+                    raise Refusal("sums are read at two indices")
         for loop, extent in enumerate(stage.extents):
             if loop not in bound and extent != 1:
-                raise Refusal("a loop of the epilogue is no loop of the product")
+                raise Refusal("a loop of the epilogue is not a loop of the product")
         return [bound.get(loop, Uniform(0)) for loop in range(len(stage.extents))]
 
     def _index_of(self, tensor: Tensor) -> tuple[IndexLane, ...] | None:
-        """Where in a tensor the element of this point is; None if it does not depend on a sum."""
+        """The index of this point's element in a tensor; None if it does not depend on a sum."""
         if tensor not in self.indices and isinstance(tensor, Slice | Reshape):
             source = self._index_of(tensor.source)
             if source is None:
@@ -242,22 +242,24 @@ class _Point:
         kernel, lanes = self.epilogue.kernel, self.epilogue.lanes
         big = kernel.sizes(tensor if tensor.expands else tensor.source)
         result: list[IndexLane] = [Uniform(0)] * len(tensor.shape)
-        for number, group in enumerate(tensor.groups):
+        for group_index, group in enumerate(tensor.groups):
             sizes = tuple(big[position] for position in group)
-            wide = [i for i, size in enumerate(sizes) if size != 1]
+            non_unit = [i for i, size in enumerate(sizes) if size != 1]
             if tensor.expands:
-                for at, i in enumerate(wide):
-                    extents = tuple(sizes[k] for k in wide)
-                    flat = resolve(source[number], lanes)
-                    result[group[i]] = flat if len(wide) == 1 else Part(flat, extents, at)
-            elif wide:
-                result[number] = self._joined([source[group[i]] for i in wide], sizes, wide)
+                for at, i in enumerate(non_unit):
+                    extents = tuple(sizes[k] for k in non_unit)
+                    flat = resolve(source[group_index], lanes)
+                    result[group[i]] = flat if len(non_unit) == 1 else Part(flat, extents, at)
+            elif non_unit:
+                result[group_index] = self._collapsed(
+                    [source[group[i]] for i in non_unit], sizes, non_unit
+                )
         return tuple(result)
 
-    def _joined(
-        self, parts: Sequence[IndexLane], sizes: Sequence[Index], wide: Sequence[int]
+    def _collapsed(
+        self, parts: Sequence[IndexLane], sizes: Sequence[Index], non_unit: Sequence[int]
     ) -> IndexLane:
-        """The index of dims walked as one, from those of the dims."""
+        """The index of collapsed dims, from those of the dims."""
         first = parts[0]
         if len(parts) == 1:
             return first
@@ -266,7 +268,7 @@ class _Point:
                 return first.flat
         lanes = self.epilogue.lanes
         total: Lane = Uniform(0)
-        for part, stride in zip(parts, row_major([sizes[i] for i in wide]), strict=True):
+        for part, stride in zip(parts, row_major([sizes[i] for i in non_unit]), strict=True):
             total = plus(total, times(resolve(part, lanes), Uniform(stride), lanes), lanes)
         return total
 
@@ -274,12 +276,12 @@ class _Point:
         """The results of a stage at one index of its loops."""
         lanes, kernel = self.epilogue.lanes, self.epilogue.kernel
         reads = [self._read(operand, own) for operand in stage.reads]
-        if self.only_fetches:
+        if self.only_prefetches:
             return [Uniform(0)] * len(stage.results)
         if stage.block is None:
             return reads
-        for number, init in enumerate(stage.inits):
-            if stage.uses_init(number):
+        for k, init in enumerate(stage.inits):
+            if stage.uses_init(k):
                 reads.append(self._read(init, own))
             else:
                 element = init.tensor.element
@@ -301,7 +303,7 @@ class _Point:
         """One element a lane of a tensor."""
         if self._index_of(tensor) is not None:
             if self.indices[tensor] != at:
-                raise Refusal("a sum is read at another place than it is computed for")
+                raise Refusal("a sum is read at another index than it is computed for")
             return self.values[tensor]
         kernel, lanes = self.epilogue.kernel, self.epilogue.lanes
         if isinstance(tensor, Splat):
@@ -310,15 +312,15 @@ class _Point:
             return Uniform(arith.constant(tensor.element, loops.zero_attr(tensor.element)))
         if isinstance(tensor, Computed):
             stage = tensor.stage
-            loop_of_dim = [loop_of(e) for e in stage.inits[tensor.number].indices]
+            loop_of_dim = [loop_of(e) for e in stage.inits[tensor.index].indices]
             if sorted(loop_of_dim, key=str) != sorted(range(len(stage.extents)), key=str):
-                raise Refusal("the epilogue permutes what it computes itself")
+                raise Refusal("the epilogue permutes a tensor that it computes")
             own = [at[loop_of_dim.index(loop)] for loop in range(len(stage.extents))]
-            return self._compute(stage, own)[tensor.number]
+            return self._compute(stage, own)[tensor.index]
         view = kernel.view(tensor)
         if view is None:
-            raise Refusal("what the epilogue reads has gaps in memory")
-        if self.only_fetches:
+            raise Refusal("an operand of the epilogue has gaps in memory")
+        if self.only_prefetches:
             if at in self.indices.values():
                 prefetch(view, at, lanes, False)
             return Uniform(0)

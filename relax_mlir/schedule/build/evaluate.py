@@ -1,6 +1,6 @@
-"""Evaluates stages at points of their loops: loads, bodies, producers computed where they are read.
+"""Evaluates stages at points of their loops: loads, bodies, inlined producers.
 
-A point is one iteration of all loops around: each index is a scalar, or runs along the lanes.
+A point is one iteration of all enclosing loops: each index is a scalar, or runs along the lanes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,36 +28,36 @@ from .loops import Index
 from .memory import View, load, row_major, store
 from .transposes import transpose
 
-_AHEAD = 2  # squares
+_PREFETCH_DISTANCE = 2  # squares
 
 
 @dataclass
 class Tile:
     """A square of points, as many `rows` as lanes; `column` is the lane axis.
 
-    `along_rows` is the row axis as lanes. What memory holds contiguously along it is loaded once
-    for all rows, and transposed; if it `fetches`, what later squares load comes closer meanwhile.
-    A part of a square has only `height` rows and `width` columns, which are `most_width` at most.
-    What is loaded and stored beyond is in the place of the last one: rows have to be stored from
-    the last to the first.
-    `stored` are the places of the last row that was stored: each is found from the one before,
-    since products with all the rows' numbers would not fit into registers.
+    `along_rows` is the row axis as lanes. Operands that are contiguous along it are loaded once for
+    all rows and transposed; if it `prefetches`, those of later squares are prefetched.
+
+    A part of a square has only `height` rows and `width` columns, at most `max_width`. Rows and
+    columns after the last one repeat it, so rows have to be stored from the last to the first.
+    `stored` are the offsets of the last stored row: each is computed from the one before, since
+    the multiples of a stride for all rows would not fit the registers.
     """
 
     rows: list[Uniform]
     along_rows: Ramp
     column: Ramp
-    fetches: bool
+    prefetches: bool
     height: Index | None = None
     width: Index | None = None
-    most_width: int | None = None
-    turned: dict[tuple, list[ir.Value]] = field(default_factory=dict)
+    max_width: int | None = None
+    transposed: dict[tuple, list[ir.Value]] = field(default_factory=dict)
     stored: dict[tuple, Index] = field(default_factory=dict)
 
 
 @dataclass
 class Point:
-    """One iteration: indices by axis, and what was already loaded or computed in it."""
+    """One iteration: indices by axis, and values that were loaded or computed in it."""
 
     lanes: int = 1
     mask: ir.Value | None = None
@@ -68,7 +68,7 @@ class Point:
     row: int = 0
 
     def inside(self) -> "Point":
-        """This point, with nothing computed in it yet."""
+        """The same point without computed values."""
         return Point(self.lanes, self.mask, self.index, tile=self.tile, row=self.row)
 
     def at(self, axis: int, lane: IndexLane) -> "Point":
@@ -80,27 +80,26 @@ class Point:
 class Evaluator:
     """Reads tensors and runs the blocks of stages.
 
-    `registers` holds results that are one value a row, `rows` the views of those that are kept in
-    scratch for one row; these have room for whole vectors if `has_padded_rows`.
+    `registers` has results of one value a row, `rows` the views of results in scratch memory for
+    one row, which are padded to whole vectors if `has_padded_rows`.
     """
 
     kernel: Kernel
     registers: dict[Computed, Lane] = field(default_factory=dict)
     rows: dict[Computed, View] = field(default_factory=dict)
     has_padded_rows: bool = False
-    _waiting: list[Callable[[], None]] | None = None
+    _pending: list[Callable[[], None]] | None = None
 
     @contextmanager
     def stores_at_end(self) -> Iterator[None]:
-        """Emits the stores of the `with` block behind its loads.
+        """Emits the stores of the `with` block after its loads.
 
-        A load that comes after a store waits for it where the low bits of their addresses are the
-        same, as if it read what was stored.
+        A load after a store stalls if the low bits of their addresses are equal (4K aliasing).
         """
-        self._waiting = []
+        self._pending = []
         yield
-        waiting, self._waiting = self._waiting, None
-        for emit in waiting:
+        pending, self._pending = self._pending, None
+        for emit in pending:
             emit()
 
     def write(self, view: View, indices: Sequence[IndexLane], lane: Lane, point: Point) -> None:
@@ -108,24 +107,24 @@ class Evaluator:
 
         def emit() -> None:
             tile = point.tile
-            place = None if tile is None else self._place_of_row(view, indices, point, tile)
-            if place is None:
+            offset = None if tile is None else self._row_offset(view, indices, point, tile)
+            if offset is None:
                 store(view, indices, lane, point.lanes, self._mask(view, point))
             else:
-                loops.store(to_vector(lane, point.lanes), view.base, place, point.mask)
+                loops.store(to_vector(lane, point.lanes), view.base, offset, point.mask)
 
-        if self._waiting is None:
+        if self._pending is None:
             emit()
         else:
-            self._waiting.append(emit)
+            self._pending.append(emit)
 
     def _mask(self, view: View, point: Point) -> ir.Value | None:
-        """The lanes to load or store; all of them where that lets a row stay in registers."""
+        """The lanes to load or store; all of a padded row, which LLVM can keep in registers."""
         is_padded = self.has_padded_rows and any(view is row for row in self.rows.values())
         return None if is_padded else point.mask
 
     def read(self, source: Tensor, indices: Sequence[IndexLane], point: Point) -> Lane:
-        """One element a lane of a tensor, from a register, from memory, or computed here."""
+        """One element a lane of a tensor, from a register, from memory, or computed."""
         if source in point.forwarded:
             return point.forwarded[source]
         if source in self.registers:
@@ -137,16 +136,16 @@ class Evaluator:
             return Uniform(zero)
         key = (source, *indices)
         if key not in point.known:
-            point.known[key] = self._fetch(source, indices, point)
+            point.known[key] = self._load_or_compute(source, indices, point)
         return point.known[key]
 
-    def _fetch(self, source: Tensor, indices: Sequence[IndexLane], point: Point) -> Lane:
+    def _load_or_compute(self, source: Tensor, indices: Sequence[IndexLane], point: Point) -> Lane:
         row = self.rows.get(source) if isinstance(source, Computed) else None
         view = row or self.kernel.view(source)
         if view is not None:
             tile = point.tile
-            turned = None if tile is None else self._transposed(view, indices, point, tile)
-            return turned or load(view, indices, point.lanes, self._mask(view, point))
+            transposed = None if tile is None else self._transposed(view, indices, point, tile)
+            return transposed or load(view, indices, point.lanes, self._mask(view, point))
         lanes = point.lanes
         if isinstance(source, Slice):
             return self.read(source.source, self._slice_indices(source, indices, lanes), point)
@@ -163,41 +162,41 @@ class Evaluator:
     def _transposed(
         self, view: View, indices: Sequence[IndexLane], point: Point, tile: Tile
     ) -> Lane | None:
-        """This row of a square that memory holds column by column; None if it is none."""
+        """This row of a square with contiguous columns; None if the access is not such a square."""
         lanes = point.lanes
-        found = _square_axes(view, indices, tile, point.row)
-        if found is None or view.strides[found[0]] != 1:
+        axes = _square_axes(view, indices, tile, point.row)
+        if axes is None or view.strides[axes[0]] != 1:
             return None
-        across, down = found
-        key = (view, *_beside_square(indices, found))
-        if key not in tile.turned:
-            at, step = list(indices), view.strides[down]
-            at[across] = Uniform(tile.along_rows.base)
-            at[down] = Uniform(tile.column.base)
+        row_dim, column_dim = axes
+        key = (view, *_square_key(indices, axes))
+        if key not in tile.transposed:
+            at, step = list(indices), view.strides[column_dim]
+            at[row_dim] = Uniform(tile.along_rows.base)
+            at[column_dim] = Uniform(tile.column.base)
             first = value_of(view.at(at, 1))
-            later = loops.add(first, loops.mul(step, _AHEAD * lanes))
+            later = loops.add(first, loops.mul(step, _PREFETCH_DISTANCE * lanes))
             columns = []
             mask = None if tile.height is None else loops.mask(tile.height, lanes)
-            for number in range(tile.most_width or lanes):
+            for i in range(tile.max_width or lanes):
                 columns.append(loops.load(view.base, first, lanes, mask))
-                first = loops.add(first, _step_to(number + 1, tile.width, step))
-                if tile.fetches:
+                first = loops.add(first, _step_to(i + 1, tile.width, step))
+                if tile.prefetches:
                     memref.prefetch(view.base, [loops.value(later)], False, 2, True)
                     later = loops.add(later, step)
             columns += [columns[-1]] * (lanes - len(columns))
-            tile.turned[key] = transpose(columns)
-        return Varying(tile.turned[key][point.row])
+            tile.transposed[key] = transpose(columns)
+        return Varying(tile.transposed[key][point.row])
 
-    def _place_of_row(
+    def _row_offset(
         self, view: View, indices: Sequence[IndexLane], point: Point, tile: Tile
     ) -> Index | None:
-        """Where this row of a square begins in memory; None if it is not contiguous there."""
-        found = _square_axes(view, indices, tile, point.row)
-        if found is None or view.strides[found[1]] != 1:
+        """The offset of this row of a square; None if it is not contiguous."""
+        axes = _square_axes(view, indices, tile, point.row)
+        if axes is None or view.strides[axes[1]] != 1:
             return None
-        own, along = found
-        key = (view, *_beside_square(indices, found))
-        step = view.strides[own]
+        row_dim, column_dim = axes
+        key = (view, *_square_key(indices, axes))
+        step = view.strides[row_dim]
         if key in tile.stored and tile.height is None:
             tile.stored[key] = loops.add(tile.stored[key], step)
         elif key in tile.stored:
@@ -205,7 +204,7 @@ class Evaluator:
             tile.stored[key] = loops.sub(tile.stored[key], step)
         else:
             at = list(indices)
-            at[along] = Uniform(tile.column.base)
+            at[column_dim] = Uniform(tile.column.base)
             tile.stored[key] = value_of(view.at(at, 1))
         return tile.stored[key]
 
@@ -215,11 +214,11 @@ class Evaluator:
         window, inner = source.window, iter(indices)
         result: list[IndexLane] = []
         for position in range(len(window.offsets)):
-            offset = Uniform(self.kernel.number(window.offsets[position]))
+            offset = Uniform(self.kernel.map_index(window.offsets[position]))
             if position in window.dropped:
                 result.append(offset)
                 continue
-            stride = Uniform(self.kernel.number(window.strides[position]))
+            stride = Uniform(self.kernel.map_index(window.strides[position]))
             scaled = times(resolve(next(inner), lanes), stride, lanes)
             result.append(plus(scaled, offset, lanes))
         return result
@@ -229,21 +228,23 @@ class Evaluator:
     ) -> list[IndexLane]:
         big = self.kernel.sizes(source if source.expands else source.source)
         result: list[IndexLane] = []
-        for number, group in enumerate(source.groups):
+        for group_index, group in enumerate(source.groups):
             sizes = [big[position] for position in group]
-            wide = [i for i, size in enumerate(sizes) if size != 1]
-            if source.expands and len(wide) == 1:
-                result.append(indices[group[wide[0]]])
+            non_unit = [i for i, size in enumerate(sizes) if size != 1]
+            if source.expands and len(non_unit) == 1:
+                result.append(indices[group[non_unit[0]]])
             elif source.expands:
                 total: Lane = Uniform(0)
                 for position, stride in zip(group, row_major(sizes), strict=True):
                     scaled = times(resolve(indices[position], lanes), Uniform(stride), lanes)
                     total = plus(total, scaled, lanes)
                 result.append(total)
-            elif len(wide) == 1:
-                result += [indices[number] if i in wide else Uniform(0) for i in range(len(sizes))]
+            elif len(non_unit) == 1:
+                result += [
+                    indices[group_index] if i in non_unit else Uniform(0) for i in range(len(sizes))
+                ]
             else:
-                flat = resolve(indices[number], lanes)
+                flat = resolve(indices[group_index], lanes)
                 for i, (size, stride) in enumerate(zip(sizes, row_major(sizes), strict=True)):
                     part = quotient(flat, stride, lanes, True)
                     result.append(part if i == 0 else modulo(part, size, lanes, True))
@@ -260,7 +261,7 @@ class Evaluator:
         operands = [self.operand(operand, indices, point) for operand in stage.reads]
         if not accumulators:
             accumulators = [
-                self.operand(init, indices, point) if stage.uses_init(n) else _unread(init)
+                self.operand(init, indices, point) if stage.uses_init(n) else _undefined(init)
                 for n, init in enumerate(stage.inits)
             ]
 
@@ -283,10 +284,10 @@ class Evaluator:
 def _square_axes(
     view: View, indices: Sequence[IndexLane], tile: Tile, row: int
 ) -> tuple[int, int] | None:
-    """The dims of memory along which a square has its row and its columns.
+    """The dims of memory along which a square has its rows and its columns.
 
-    None if there is more or less than one of either, if another index changes within the square,
-    or if memory holds elements of another type.
+    None if there is not exactly one of each, if another index varies within the square, or if
+    elements have another type in memory.
     """
     rows = [i for i, index in enumerate(indices) if index == tile.rows[row]]
     columns = [i for i, index in enumerate(indices) if index == tile.column]
@@ -298,20 +299,20 @@ def _square_axes(
     return (rows[0], columns[0]) if all(isinstance(x, Uniform) for x in others) else None
 
 
-def _beside_square(indices: Sequence[IndexLane], axes: tuple[int, int]) -> tuple:
-    """What tells one square of a view from others: its dims, and the other indices."""
+def _square_key(indices: Sequence[IndexLane], axes: tuple[int, int]) -> tuple:
+    """A key of a square of a view: its dims, and the other indices."""
     return (*axes, *(x for i, x in enumerate(indices) if i not in axes))
 
 
-def _step_to(number: int, count: Index | None, step: Index) -> Index:
-    """The distance to line `number` if it is one of `count`."""
+def _step_to(index: int, count: Index | None, step: Index) -> Index:
+    """The distance to line `index`, or 0 if there are only `count`."""
     if count is None:
         return step
-    return loops.select(loops.less(number, count), loops.value(step), loops.value(0))
+    return loops.select(loops.less(index, count), loops.value(step), loops.value(0))
 
 
-def _unread(operand: Operand) -> Lane:
-    """Something of the right type for a block argument that is not read."""
+def _undefined(operand: Operand) -> Lane:
+    """A value of the right type for an unused block argument."""
     element = operand.tensor.element
     return Uniform(arith.constant(element, loops.zero_attr(element)))
 

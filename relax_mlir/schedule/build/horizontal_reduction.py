@@ -1,15 +1,15 @@
-"""Reductions whose partial results, one a lane, can be combined.
+"""Horizontal reductions: combining partial results, one for each lane.
 
-Each accumulator is updated by an associative op, or chosen by one comparison:
+Each accumulator is updated by an associative op, or selected by one comparison:
 
     %s = arith.addf %acc, %x                            ops: add, mul, max, min, and, or, xor
-    select (arith.cmpf ogt, %x, %best), %x, %best       extremum: one compare, NaN passed over
+    select (arith.cmpf ogt, %x, %best), %x, %best       extremum: one compare, NaN ignored
     %c = arith.cmpf ogt, %x, %best                      choice: argmax, argmin
     yield (select %c, %x, %best), (select %c, %i, %at)
 
-A choice between partial results is the body's own comparison; where it says the same in both
-directions, the element that comes first in the loop wins if neither beats the other, and the one
-that comes last if each beats the other. That is what the scalar loop does.
+Partial results are selected by the body's own comparison, in both directions. If neither beats the
+other, the element that comes first in the loop wins; if each beats the other, the one that comes
+last, as in the scalar loop.
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,9 +57,8 @@ _NOT_IDEMPOTENT = {"arith.addf", "arith.mulf", "arith.addi", "arith.muli", "arit
 class Combiner:
     """How to combine two sets of accumulators of a stage.
 
-    `ops[k]` updates accumulator k, or is None where `condition` chooses; `terms[k]` is what it is
-    updated with. `accumulators` are the block's arguments, `inside` all its
-    scalars.
+    `ops[k]` updates accumulator k with `terms[k]`; None if `condition` selects between them.
+    `accumulators` are arguments of the block, `inside` all its scalars.
     """
 
     inside: frozenset[ir.Value]
@@ -70,31 +69,31 @@ class Combiner:
     captured: Mapping[ir.Value, ir.Value]
 
     @property
-    def needs_places(self) -> bool:
-        """Whether it takes the places of two elements to choose one of them."""
+    def needs_positions(self) -> bool:
+        """Whether selecting one of two elements depends on their positions."""
         return self.condition is not None and not _is_order(
             self.condition, self.terms, self.accumulators
         )
 
-    def finds_maximum(self, number: int) -> bool:
-        """Whether accumulator `number` becomes the greatest of floats, a NaN maybe passed over."""
-        op = self.ops[number]
+    def finds_maximum(self, index: int) -> bool:
+        """Whether accumulator `number` is a maximum of floats, whether or not NaN propagate."""
+        op = self.ops[index]
         if op is not None:
             return op.operation.name in _FLOAT_MAXIMA
-        if self.condition is None or self.needs_places:
+        if self.condition is None or self.needs_positions:
             return False
         compare = self.condition.owner.opview
         if not isinstance(compare, arith.CmpFOp):
             return False
-        wanted = _GREATER if compare.lhs == self.terms[0] else _LESS
-        return compare.predicate.value in wanted
+        predicates = _GREATER if compare.lhs == self.terms[0] else _LESS
+        return compare.predicate.value in predicates
 
-    def start(self, number: int) -> ir.Attribute | None:
-        """What a lane starts from; None means from the accumulator's own first value."""
-        op = self.ops[number]
+    def start(self, index: int) -> ir.Attribute | None:
+        """The initial value of a lane; None for the initial value of the accumulator."""
+        op = self.ops[index]
         if self.condition is not None or op is None:
             return None
-        element = self.accumulators[number].type
+        element = self.accumulators[index].type
         name = op.operation.name
         if name in _FLOAT_NEUTRAL:
             return ir.FloatAttr.get(element, _FLOAT_NEUTRAL[name])
@@ -108,29 +107,29 @@ class Combiner:
         positions: tuple[Lane, Lane] | None,
         lanes: int,
     ) -> tuple[list[Lane], Lane | None]:
-        """Both sets as one, and the position of the chosen element."""
+        """The combined set, and the position of the selected element."""
         chosen = None
         if self.condition is not None:
-            chosen = self._choose(first, second, positions, lanes)
+            chosen = self._selects_second(first, second, positions, lanes)
         results = []
         for op, a, b in zip(self.ops, first, second, strict=True):
             if op is not None:
                 results.append(emit_op(op, [a, b], lanes))
                 continue
-            assert chosen is not None, "what no op updates is chosen by the condition"
+            assert chosen is not None, "an accumulator without an op has a condition"
             results.append(_select(chosen, b, a, lanes))
         if chosen is None or positions is None:
             return results, None
         return results, _select(chosen, positions[1], positions[0], lanes)
 
-    def _choose(
+    def _selects_second(
         self,
         first: Sequence[Lane],
         second: Sequence[Lane],
         positions: tuple[Lane, Lane] | None,
         lanes: int,
     ) -> Lane:
-        """Where the second set wins."""
+        """The lanes in which the second set wins."""
         second_beats = self._compare(first, second, lanes)
         if positions is None:
             return second_beats
@@ -141,10 +140,12 @@ class Combiner:
         tie = _binary(arith.xori, second_beats, comes_first, lanes)
         return _select(differ, second_beats, tie, lanes)
 
-    def _compare(self, held: Sequence[Lane], offered: Sequence[Lane], lanes: int) -> Lane:
-        known = dict(zip(self.terms, offered, strict=True))
-        known |= dict(zip(self.accumulators, held, strict=True))
-        assert self.condition is not None, "what has no condition is not compared"
+    def _compare(
+        self, accumulators: Sequence[Lane], candidates: Sequence[Lane], lanes: int
+    ) -> Lane:
+        known = dict(zip(self.terms, candidates, strict=True))
+        known |= dict(zip(self.accumulators, accumulators, strict=True))
+        assert self.condition is not None, "a comparison needs a condition"
         return self._emit_slice(self.condition, known, lanes)
 
     def _emit_slice(self, value: ir.Value, known: dict[ir.Value, Lane], lanes: int) -> Lane:
@@ -160,7 +161,7 @@ class Combiner:
 def _is_order(
     condition: ir.Value, terms: Sequence[ir.Value], accumulators: Sequence[ir.Value]
 ) -> bool:
-    """Whether the condition says which of a term and the one accumulator is the greater one."""
+    """Whether the condition compares a term with the only accumulator."""
     if len(accumulators) != 1 or isinstance(condition.owner, ir.Block):
         return False
     op = condition.owner.opview
@@ -176,7 +177,7 @@ def _inside(block: ir.Block) -> frozenset[ir.Value]:
 
 
 def combiner_of(stage: Stage, captured: Mapping[ir.Value, ir.Value]) -> Combiner | None:
-    """The way to combine partial results, or None if the loop has to run in order."""
+    """How to combine partial results, or None if the loop has to run in order."""
     block = stage.body
     count = len(stage.results)
     accumulators = tuple(block.arguments)[len(stage.reads) :]
@@ -185,11 +186,11 @@ def combiner_of(stage: Stage, captured: Mapping[ir.Value, ir.Value]) -> Combiner
     ops: list[ir.OpView | None] = []
     terms: list[ir.Value] = []
     conditions: set[ir.Value] = set()
-    for number in range(count):
-        found = _update(yielded[number], accumulators[number], dependent)
-        if found is None:
+    for index in range(count):
+        update = _update(yielded[index], accumulators[index], dependent)
+        if update is None:
             return None
-        op, term, condition = found
+        op, term, condition = update
         ops.append(op)
         terms.append(term)
         if condition is not None:
@@ -206,17 +207,17 @@ def combiner_of(stage: Stage, captured: Mapping[ir.Value, ir.Value]) -> Combiner
 
 
 def _dependent(block: ir.Block, accumulators: Sequence[ir.Value]) -> set[ir.Value]:
-    found = set(accumulators)
+    result = set(accumulators)
     for op in block.operations:
-        if any(operand in found for operand in op.operands):
-            found.update(op.results)
-    return found
+        if any(operand in result for operand in op.operands):
+            result.update(op.results)
+    return result
 
 
 def _update(
     value: ir.Value, accumulator: ir.Value, dependent: set[ir.Value]
 ) -> tuple[ir.OpView | None, ir.Value, ir.Value | None] | None:
-    """The op that updates an accumulator, what with, and the condition of a choice."""
+    """The op that updates an accumulator, its term, and the condition that selects."""
     if isinstance(value.owner, ir.Block):
         return None
     op = value.owner.opview
@@ -228,14 +229,14 @@ def _update(
             return op, others[0], None
     if name == "arith.select" and accumulator in operands[1:]:
         others = [operand for operand in operands[1:] if operand != accumulator]
-        # The condition has to mean "take the new one".
+        # The condition has to select the new element.
         if operands[2] == accumulator and len(others) == 1 and others[0] not in dependent:
             return None if operands[0] not in dependent else (None, others[0], operands[0])
     return None
 
 
 def _is_closed(value: ir.Value, inside: frozenset[ir.Value], known: set[ir.Value]) -> bool:
-    """Whether the value follows from the known ones and from constants."""
+    """Whether the value depends on the known ones and constants only."""
     if value in known or value not in inside:
         return True
     if isinstance(value.owner, ir.Block):
@@ -260,12 +261,12 @@ def _select(condition: Lane, yes: Lane, no: Lane, lanes: int) -> Lane:
 
 
 def _compare_positions(a: Lane, b: Lane, lanes: int) -> Lane:
-    below = arith.CmpIPredicate.slt
-    return _binary(lambda x, y: arith.cmpi(below, x, y), a, b, lanes)
+    less = arith.CmpIPredicate.slt
+    return _binary(lambda x, y: arith.cmpi(less, x, y), a, b, lanes)
 
 
 def halves(x: ir.Value, lanes: int) -> tuple[ir.Value, ir.Value]:
-    """The lower and the upper half of a vector, as scalars where it has two lanes."""
+    """The lower and the upper half of a vector, as scalars if it has two lanes."""
     if lanes == 2:
         return vector.extract(x, [], [0]), vector.extract(x, [], [1])
     half = lanes // 2
@@ -273,10 +274,10 @@ def halves(x: ir.Value, lanes: int) -> tuple[ir.Value, ir.Value]:
     return tuple(vector.extract_strided_slice(kind, x, [start], [half], [1]) for start in (0, half))
 
 
-def across(
+def reduce_lanes(
     combiner: Combiner, lanes_of: Sequence[ir.Value], positions: ir.Value | None, lanes: int
 ) -> list[Lane]:
-    """All lanes of vector accumulators combined into scalars."""
+    """The horizontal reduction of vector accumulators to scalars."""
     while lanes > 1:
         pairs = [halves(x, lanes) for x in lanes_of]
         where = None if positions is None else halves(positions, lanes)

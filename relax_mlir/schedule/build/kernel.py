@@ -28,7 +28,7 @@ from .vectors import Vectors
 
 @dataclass
 class Kernel:
-    """What emission knows; `scalars` maps scalars of the old function to those of the new one.
+    """The state of emission; `scalars` maps scalars of the old function to those of the new one.
 
     Views and extents are emitted at the top of the function before the loops that use them:
     `prepare` first, then `view`.
@@ -50,34 +50,34 @@ class Kernel:
     def sizes(self, tensor: Tensor) -> tuple[Index, ...]:
         """The extents of a tensor."""
         if tensor not in self._sizes:
-            found = self._find_sizes(tensor)
-            pairs = zip(tensor.shape, found, strict=True)
+            sizes = self._compute_sizes(tensor)
+            pairs = zip(tensor.shape, sizes, strict=True)
             self._sizes[tensor] = tuple(own if s is None else s for s, own in pairs)
         return self._sizes[tensor]
 
-    def _find_sizes(self, tensor: Tensor) -> tuple[Index, ...]:
+    def _compute_sizes(self, tensor: Tensor) -> tuple[Index, ...]:
         if (known := all_known(tensor.shape)) is not None:
             return tuple(known)
         if isinstance(tensor, Argument):
             return tuple(self._argument_size(tensor, i) for i in range(len(tensor.shape)))
         if isinstance(tensor, Empty):
-            return tuple(self.number(size) for size in tensor.sizes)
+            return tuple(self.map_index(size) for size in tensor.sizes)
         if isinstance(tensor, Splat):
-            assert tensor.like is not None, "only what fills a tensor has unknown extents"
+            assert tensor.like is not None, "a splat with unknown extents fills a tensor"
             return self.sizes(tensor.like)
         if isinstance(tensor, Computed):
             return self.sizes(self._dest(tensor))
         if isinstance(tensor, Slice):
-            kept = enumerate(tensor.window.sizes)
-            return tuple(self.number(s) for i, s in kept if i not in tensor.window.dropped)
+            all_sizes = enumerate(tensor.window.sizes)
+            return tuple(self.map_index(s) for i, s in all_sizes if i not in tensor.window.dropped)
         assert isinstance(tensor, Reshape), "the extents of a constant are known"
         if tensor.sizes is not None:
-            return tuple(self.number(size) for size in tensor.sizes)
+            return tuple(self.map_index(size) for size in tensor.sizes)
         source = self.sizes(tensor.source)
         return tuple(loops.mul(*(source[i] for i in group)) for group in tensor.groups)
 
     def _dest(self, tensor: Computed) -> Tensor:
-        dest = tensor.stage.inits[tensor.number].tensor
+        dest = tensor.stage.inits[tensor.index].tensor
         is_copy = isinstance(dest, Empty) and len(dest.sizes) != len(dest.shape)
         return tensor.stage.reads[0].tensor if is_copy else dest
 
@@ -86,14 +86,14 @@ class Kernel:
             return known
         name = self.placement.program.dim_names[tensor.position][dim]
         if name not in self.symbols or not name:
-            found = memref.dim(self.buffers[tensor.position], loops.value(dim))
+            size = memref.dim(self.buffers[tensor.position], loops.value(dim))
             if not name:
-                return found
-            self.symbols[name] = found
+                return size
+            self.symbols[name] = size
         return self.symbols[name]
 
-    def number(self, place: Place) -> Index:
-        """An index of the old function in the new one."""
+    def map_index(self, place: Place) -> Index:
+        """The index in the new function for one of the old function."""
         if isinstance(place, int):
             return place
         owner = place.owner
@@ -125,7 +125,7 @@ class Kernel:
         return self._splats[tensor]
 
     def scratch(self, tensor: Computed) -> None:
-        """Gives a computed tensor a buffer of its own for the rest of the kernel."""
+        """Gives a computed tensor its own buffer for the rest of the kernel."""
         self.placement.spots.setdefault(tensor, Spot(tensor))
 
     def prepare(self, tensor: Tensor) -> View | None:
@@ -188,18 +188,18 @@ class Kernel:
         step = spot.path[-1]
         if isinstance(step, Window):
             return self._through(outer, step)
-        # The spot holds what the reshape makes; its source is the other way round.
+        # The spot is that of the reshaped tensor; the view of its source is the inverse reshape.
         sizes = self.sizes(step.source)
         if step.expands:
-            found = outer.collapse(step.groups, sizes)
-            assert found is not None, "placement keeps joined dims out of windows"
-            return found
+            view = outer.collapse(step.groups, sizes)
+            assert view is not None, "placement excludes collapsed dims of windows"
+            return view
         return outer.expand(step.groups, sizes)
 
     def _through(self, view: View, window: Window) -> View:
-        numbers = [[self.number(x) for x in part] for part in
+        parts = [[self.map_index(x) for x in part] for part in
                    (window.offsets, window.sizes, window.strides)]  # fmt: skip
-        return view.slice(*numbers).drop(window.dropped)
+        return view.slice(*parts).drop(window.dropped)
 
     def _whole(self, tensor: Tensor) -> View:
         sizes = self.sizes(tensor)
@@ -240,7 +240,7 @@ class Kernel:
         name = op.operation.name
         if name == "tensor.dim":
             tensor = self.placement.program.tensors[op.operands[0]]
-            dim = self.number(op.operands[1])
+            dim = self.map_index(op.operands[1])
             assert isinstance(dim, int), "a tensor program asks for known dims"
             size = self.sizes(tensor)[dim]
             self.scalars[op.results[0]] = loops.value(size)
@@ -250,15 +250,15 @@ class Kernel:
                 self.scalars[op.results[0]] = loops.value(self.splat(tensor).value)
                 return
             view = self.prepare(tensor)
-            assert view is not None, "the host part reads from memory"
-            indices = [Uniform(self.number(x)) for x in list(op.operands)[1:]]
+            assert view is not None, "scalars are read from memory"
+            indices = [Uniform(self.map_index(x)) for x in list(op.operands)[1:]]
             self.scalars[op.results[0]] = scalar(load(view, indices, 1))
         else:
             operands = [self.scalars.get(value, value) for value in op.operands]
             attributes = {key: op.attributes[key] for key in op.attributes}
             kinds = [result.type for result in op.results]
-            made = ir.Operation.create(name, kinds, operands, attributes, loc=op.location)
-            self.scalars.update(zip(op.results, made.results, strict=True))
+            created = ir.Operation.create(name, kinds, operands, attributes, loc=op.location)
+            self.scalars.update(zip(op.results, created.results, strict=True))
 
     def finish(self) -> None:
         """Frees the scratch buffers."""

@@ -1,11 +1,10 @@
 """What one scalar of a loop body is across the lanes of a vector.
 
-    Uniform(x)          every lane holds x                             x: scalar value, or an int
-    Ramp(base, step)    lane i holds base + i * step                   indices and integers
-    Varying(v)          lane i holds v[i]                              v: vector<lanes x T>
+    Uniform(x)          every lane is x                                x: scalar value, or an int
+    Ramp(base, step)    lane i is base + i * step                      indices and integers
+    Varying(v)          lane i is v[i]                                 v: vector<lanes x T>
 
-Keeping the first two apart from real vectors is what turns address arithmetic into contiguous
-loads, and per-row work into scalar code.
+The first two make loads at ramps contiguous, and work that all lanes share scalar.
 """
 
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Ramp:
-    """Lane i holds `base + i * step`.
+    """Lane i is `base + i * step`.
 
     `align` divides base; `nonnegative` says that base is known to be at least zero.
     """
@@ -46,7 +45,7 @@ Lane = Uniform | Ramp | Varying
 
 
 def lanes_from(base: ir.Value, lanes: int, is_aligned: bool = True) -> Uniform | Ramp:
-    """Lane i is at `base + i`, which is not negative; a single lane is a scalar, and no vector.
+    """Lane i is `base + i`, which is not negative; a single lane is a scalar.
 
     `is_aligned` says that `lanes` divides the base.
     """
@@ -54,13 +53,13 @@ def lanes_from(base: ir.Value, lanes: int, is_aligned: bool = True) -> Uniform |
 
 
 def value_of(lane: Lane) -> Index:
-    """What lanes that are no Ramp hold: a scalar, or a vector."""
+    """The scalar or vector of lanes that are not a Ramp."""
     assert not isinstance(lane, Ramp), "a Ramp is no value"
     return lane.value
 
 
 def scalar(lane: Lane) -> ir.Value:
-    """The scalar that every lane holds."""
+    """The scalar that all lanes share."""
     return value(value_of(lane))
 
 

@@ -1,7 +1,7 @@
-"""Short spellings for the loops, index arithmetic and vectors that schedules are made of.
+"""Builders for the loops, index arithmetic and vectors of schedules.
 
-An `Index` is a Python int where the number is known and an index value where it is not; the
-functions here fold what they can, so that a kernel with static shapes is emitted with constants.
+An `Index` is a Python int if it is constant, else an index value; functions fold constants, so that
+kernels of static shapes have constant bounds.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -56,21 +56,21 @@ def mul(*factors: Index) -> Index:
 
 
 def floor_div(a: Index, b: Index) -> Index:
-    """a // b of numbers that are not negative."""
+    """a // b of nonnegative indices."""
     if isinstance(b, int) and (b == 1 or isinstance(a, int)):
         return a // b if isinstance(a, int) else a
     return arith.divui(value(a), value(b))
 
 
 def mod(a: Index, b: Index) -> Index:
-    """a % b of numbers that are not negative."""
+    """a % b of nonnegative indices."""
     if isinstance(b, int) and (b == 1 or isinstance(a, int)):
         return a % b if isinstance(a, int) else 0
     return arith.remui(value(a), value(b))
 
 
 def divided(a: Index, b: Index) -> tuple[Index, Index]:
-    """a // b and a % b, without a division where an unknown `b` turns out to be one."""
+    """a // b and a % b, without a division if b is 1 at run time."""
     if isinstance(b, int):
         return floor_div(a, b), mod(a, b)
     kind = ir.IndexType.get()
@@ -84,40 +84,40 @@ def divided(a: Index, b: Index) -> tuple[Index, Index]:
 
 
 def unravel(linear: Index, extents: Sequence[Index]) -> tuple[Index, ...]:
-    """The indices of nested loops in the iteration that has this number, counted row by row."""
-    found = []
+    """The indices of nested loops in the iteration with this row-major linear index."""
+    indices = []
     for extent in reversed(extents):
-        found.append(mod(linear, extent))
+        indices.append(mod(linear, extent))
         linear = floor_div(linear, extent)
-    return tuple(reversed(found))
+    return tuple(reversed(indices))
 
 
 def ceil_div(a: Index, b: Index) -> Index:
-    """The number of groups of `b` that hold `a` things."""
+    """a / b, rounded up."""
     return floor_div(add(a, sub(b, 1)), b)
 
 
 def round_up(a: Index, b: int) -> Index:
-    """The least multiple of `b` that is not below `a`."""
+    """`a` rounded up to a multiple of `b`."""
     return mul(ceil_div(a, b), b)
 
 
 def minimum(a: Index, b: Index) -> Index:
-    """The smaller one."""
+    """The smaller index."""
     if isinstance(a, int) and isinstance(b, int):
         return min(a, b)
     return arith.minui(value(a), value(b))
 
 
 def maximum(a: Index, b: Index) -> Index:
-    """The larger one."""
+    """The larger index."""
     if isinstance(a, int) and isinstance(b, int):
         return max(a, b)
     return arith.maxui(value(a), value(b))
 
 
 def less(a: Index, b: Index) -> bool | ir.Value:
-    """Whether a < b: a bool where that is known, else an i1."""
+    """Whether a < b: a bool if both are constant, else an i1."""
     if isinstance(a, int) and isinstance(b, int):
         return a < b
     return arith.cmpi(arith.CmpIPredicate.ult, value(a), value(b))
@@ -171,7 +171,7 @@ def for_range(
 ) -> list[ir.Value]:
     """A loop; `body(i, *carried)` returns the next carried values. Returns the last ones.
 
-    LLVM repeats the body `unroll` times in a row.
+    LLVM unrolls the body `unroll` times.
     """
     loop = scf.ForOp(value(start), value(stop), value(step), list(init))
     if unroll > 1:
@@ -187,14 +187,14 @@ def shared_range(
 ) -> None:
     """An outermost parallel loop of `count` tasks of some `work` each.
 
-    As many tasks as are `thread_work` together are worth a thread. Where that is known only when
-    the kernel runs, threads take half of that or more at a time, an even number of parts.
+    Tasks of at least `thread_work` work in all are worth a thread. If `work` is known at run time
+    only, threads take parts of half of that or more.
     """
     if isinstance(work, int):
         parallel_range(count, max(1, thread_work // max(1, work)), body)
         return
-    worth = floor_div(mul(count, work), thread_work)
-    parts = maximum(minimum(mul(worth, 2), count), 1)
+    max_parts = floor_div(mul(count, work), thread_work)
+    parts = maximum(minimum(mul(max_parts, 2), count), 1)
 
     def begin(part: Index) -> Index:
         return floor_div(mul(part, count), parts)
@@ -220,7 +220,7 @@ def if_else(
     then: Callable[[], object],
     otherwise: Callable[[], object] | None = None,
 ) -> None:
-    """A branch without results; only the taken side is emitted where the condition is known."""
+    """A branch without results; for a constant condition, only the taken side is emitted."""
     if isinstance(condition, bool):
         taken = then if condition else otherwise
         if taken is not None:
@@ -243,9 +243,9 @@ def least_fitting(
     otherwise: Callable[[], object] | None = None,
     unit: int = 1,
 ) -> None:
-    """Emits `emit(size)` for the least of ascending sizes of which `unit` times that hold `count`.
+    """Emits `emit(size)` for the first of ascending sizes with `size * unit >= count`.
 
-    The last one is taken for all else, unless there is something to do `otherwise`.
+    If there is none, emits `otherwise()`, or `emit` of the last size if that is None.
     """
     if not sizes:
         assert otherwise is not None
@@ -310,31 +310,29 @@ def vector_type(lanes: int, element: ir.Type) -> ir.VectorType:
     return ir.VectorType.get([lanes], element)
 
 
-def splat(number: float, lanes: int, element: ir.Type) -> ir.Value:
-    """A vector that holds one number everywhere."""
+def splat(x: float, lanes: int, element: ir.Type) -> ir.Value:
+    """A constant vector with equal float elements."""
+    kind = vector_type(lanes, element)
+    return arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(element, x)))
+
+
+def splat_integer(x: int, lanes: int, element: ir.Type) -> ir.Value:
+    """A constant vector with equal integer elements."""
     kind = vector_type(lanes, element)
     return arith.constant(
-        kind, ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(element, number))
+        kind, ir.DenseElementsAttr.get_splat(kind, ir.IntegerAttr.get(element, x))
     )
 
 
-def splat_integer(number: int, lanes: int, element: ir.Type) -> ir.Value:
-    """A vector that holds one integer everywhere."""
-    kind = vector_type(lanes, element)
-    return arith.constant(
-        kind, ir.DenseElementsAttr.get_splat(kind, ir.IntegerAttr.get(element, number))
-    )
-
-
-def splat_of(number: float, lanes: int, element: ir.Type) -> ir.Value:
-    """A vector that holds one number, a float or a whole one by the element type, everywhere."""
+def splat_of(x: float, lanes: int, element: ir.Type) -> ir.Value:
+    """A constant vector with equal elements of a float or integer type."""
     if isinstance(element, ir.FloatType):
-        return splat(number, lanes, element)
-    return splat_integer(int(number), lanes, element)
+        return splat(x, lanes, element)
+    return splat_integer(int(x), lanes, element)
 
 
 def mask(count: Index, lanes: int, certain: int = 0) -> ir.Value:
-    """Lanes below `count`, which is `certain` at least."""
+    """The mask of the lanes below `count`, which is at least `certain`."""
     bit = ir.IntegerType.get_signless(1)
     rest = vector.create_mask(vector_type(lanes - certain, bit), [value(sub(count, certain))])
     if not certain:

@@ -1,7 +1,7 @@
 """Tensors in memory: views of flat buffers, loaded and stored for all lanes at once.
 
-Every memref is flattened to one dim, and a view adds its own offset and strides, so that slices,
-reshapes and transposes cost index arithmetic only. A predicate (`i1`) takes one byte.
+Memrefs are flattened to one dim, and a view adds offset and strides, so that slices, reshapes and
+transposes are index arithmetic. A predicate (`i1`) takes one byte.
 """
 
 from collections.abc import Sequence
@@ -38,9 +38,9 @@ class View:
         self, offsets: Sequence[Index], sizes: Sequence[Index], strides: Sequence[Index]
     ) -> "View":
         """The elements `offsets + index * strides`."""
-        moved = [loops.mul(a, b) for a, b in zip(offsets, self.strides, strict=True)]
+        shifts = [loops.mul(a, b) for a, b in zip(offsets, self.strides, strict=True)]
         steps = tuple(loops.mul(a, b) for a, b in zip(strides, self.strides, strict=True))
-        offset = loops.add(self.offset, *moved)
+        offset = loops.add(self.offset, *shifts)
         return replace(self, offset=offset, sizes=tuple(sizes), strides=steps, whole=False)
 
     def drop(self, dims: frozenset[int]) -> "View":
@@ -78,7 +78,7 @@ class View:
 
 
 def row_major(sizes: Sequence[Index]) -> tuple[Index, ...]:
-    """Strides of dims that lie in memory without gaps, the last one fastest."""
+    """Strides of contiguous dims in row-major order."""
     strides: list[Index] = []
     stride: Index = 1
     for size in reversed(sizes):
@@ -90,8 +90,8 @@ def row_major(sizes: Sequence[Index]) -> tuple[Index, ...]:
 def _merged(
     indices: Sequence[IndexLane], strides: Sequence[Index], lanes: int
 ) -> list[tuple[Lane, Index]]:
-    """Index and stride of each dim; dims that are walked as one are one entry."""
-    found: list[tuple[Lane, Index]] = []
+    """Index and stride of each dim; collapsed dims are one entry."""
+    result: list[tuple[Lane, Index]] = []
     pairs = [(i, s) for i, s in zip(indices, strides, strict=True) if i != Uniform(0)]
     at = 0
     while at < len(pairs):
@@ -101,11 +101,11 @@ def _merged(
             run = [i for i, _ in pairs[at : at + count]]
             if run == [Part(index.flat, index.extents, i) for i in range(count)]:
                 at += count
-                found.append((index.flat, pairs[at - 1][1]))
+                result.append((index.flat, pairs[at - 1][1]))
                 continue
         at += 1
-        found.append((resolve(index, lanes), stride))
-    return found
+        result.append((resolve(index, lanes), stride))
+    return result
 
 
 def storage_type(element: ir.Type) -> ir.Type:
@@ -119,22 +119,22 @@ def load(
 ) -> Lane:
     """The elements at these indices: scalar load, vector load or gather.
 
-    Lanes that `mask` turns off hold zero, and their memory is not touched.
+    Lanes outside of `mask` are zero and not read.
     """
     offset = view.at(indices, lanes)
     stored = ir.MemRefType(view.base.type).element_type
     if isinstance(offset, Uniform):
-        found: Lane = Uniform(memref.load(view.base, [loops.value(offset.value)]))
+        result: Lane = Uniform(memref.load(view.base, [loops.value(offset.value)]))
     elif isinstance(offset, Ramp) and offset.step == 1:
-        found = Varying(loops.load(view.base, offset.base, lanes, mask))
+        result = Varying(loops.load(view.base, offset.base, lanes, mask))
     else:
         base, steps = _scattered(offset, lanes)
         on = mask if mask is not None else _all_on(lanes)
         kind = vector_type(lanes, stored)
         zero = ir.DenseElementsAttr.get_splat(kind, loops.zero_attr(stored))
         zeros = arith.constant(kind, zero)
-        found = Varying(vector.gather(kind, view.base, [loops.value(base)], steps, on, zeros))
-    return found if stored == view.element else _to_predicate(found, lanes)
+        result = Varying(vector.gather(kind, view.base, [loops.value(base)], steps, on, zeros))
+    return result if stored == view.element else _to_predicate(result, lanes)
 
 
 def store(
@@ -144,7 +144,7 @@ def store(
     lanes: int,
     mask: ir.Value | None = None,
 ) -> None:
-    """Stores one element a lane; all lanes that share an address hold one value."""
+    """Stores one element a lane; lanes that share an address have one value."""
     stored = ir.MemRefType(view.base.type).element_type
     if stored != view.element:
         lane = _from_predicate(lane, stored, lanes)
@@ -162,16 +162,16 @@ def store(
 
 
 def prefetch(view: View, indices: Sequence[IndexLane], lanes: int, stores: bool) -> None:
-    """Asks for the memory of these indices, where lanes are neighbours, to read or store there."""
+    """Prefetches the elements at these indices, if lanes are contiguous, for a load or a store."""
     offset = view.at(indices, lanes)
     if isinstance(offset, Ramp) and offset.step == 1:
-        # What is stored is fetched to the nearest cache; reads, of any number, to the next one.
-        nearness = 3 if stores else 2
-        memref.prefetch(view.base, [loops.value(offset.base)], stores, nearness, True)
+        # Stores prefetch to the L1 cache, reads, of which there may be many, to the L2 cache.
+        locality = 3 if stores else 2
+        memref.prefetch(view.base, [loops.value(offset.base)], stores, locality, True)
 
 
 def _scattered(offset: Lane, lanes: int) -> tuple[Index, ir.Value]:
-    """Start and per-lane distances of a gather or scatter."""
+    """Base and per-lane offsets of a gather or scatter."""
     if not isinstance(offset, Ramp):
         return 0, to_vector(offset, lanes)
     distance = Ramp(loops.value(0), offset.step)

@@ -32,7 +32,7 @@ TOP_BIT = -128
 
 @dataclass(frozen=True)
 class Groups:
-    """How many elements along k are next to each other, and whether their top bits are flipped."""
+    """How many elements along k are contiguous, and whether their top bits are flipped."""
 
     size: int = 1
     is_biased: bool = False

@@ -3,7 +3,7 @@
 from relax_mlir.bindings import ir, vector
 
 _BLOCK = 4
-"""Numbers of 32 bits that machines exchange as one between vectors of 512 bits."""
+"""32-bit elements that shuffles of 512-bit vectors move as one."""
 
 
 def transpose(rows: list[ir.Value]) -> list[ir.Value]:
@@ -27,17 +27,17 @@ def transpose(rows: list[ir.Value]) -> list[ir.Value]:
 
 
 def _transpose_blocks(rows: list[ir.Value]) -> list[ir.Value]:
-    """The same for vectors of blocks of four: blocks first, then within each place of a block.
+    """The same for vectors of blocks of four: blocks first, then elements within blocks.
 
-    Machines exchange blocks of 16 bytes, and numbers within them, without tables of places.
+    Shuffles of 16-byte blocks, and of elements within them, need no index vectors.
     """
     columns = zip(*(_exchange(rows[i::_BLOCK]) for i in range(_BLOCK)), strict=True)
-    found = []
+    result = []
     for a, b, c, d in columns:
         for half in range(2):
             pair = _alternate(a, b, 1, half), _alternate(c, d, 1, half)
-            found += [_alternate(*pair, 2, part) for part in range(2)]
-    return found
+            result += [_alternate(*pair, 2, part) for part in range(2)]
+    return result
 
 
 def _exchange(rows: list[ir.Value]) -> list[ir.Value]:
@@ -46,18 +46,18 @@ def _exchange(rows: list[ir.Value]) -> list[ir.Value]:
         return rows
     pairs = list(zip(rows[::2], rows[1::2], strict=True))
     even, odd = (_exchange([_every_second(*p, _BLOCK, part) for p in pairs]) for part in range(2))
-    return [x for and_ in zip(even, odd, strict=True) for x in and_]
+    return [x for pair in zip(even, odd, strict=True) for x in pair]
 
 
 def _every_second(a: ir.Value, b: ir.Value, size: int, odd: int) -> ir.Value:
-    """Every second run of `size` elements of two vectors that follow one another."""
+    """Every second run of `size` elements of the concatenation of two vectors."""
     count = 2 * ir.VectorType(a.type).shape[0]
     return vector.shuffle(a, b, [i for i in range(count) if i // size % 2 == odd])
 
 
 def _alternate(a: ir.Value, b: ir.Value, size: int, half: int) -> ir.Value:
-    """Runs of `size` elements of a and b in turn, of one half of each block of either."""
+    """Alternating runs of `size` elements of a and b, from one half of each of their blocks."""
     lanes = ir.VectorType(a.type).shape[0]
-    places = [i for i in range(lanes) if i % _BLOCK // (_BLOCK // 2) == half]
-    runs = [places[i : i + size] for i in range(0, len(places), size)]
+    indices = [i for i in range(lanes) if i % _BLOCK // (_BLOCK // 2) == half]
+    runs = [indices[i : i + size] for i in range(0, len(indices), size)]
     return vector.shuffle(a, b, [i + j for run in runs for j in (0, lanes) for i in run])

@@ -1,20 +1,20 @@
-"""What loops have to know of the machine that they are for: its vectors, and nothing else."""
+"""The vectors of a machine, all that loops know of it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """Vectors of so many bytes, and how many registers hold one each."""
+    """The size of vector registers in bytes, and their count."""
 
     bytes: int
     registers: int
 
     def lanes(self, bits: int) -> int:
-        """How many elements of so many bits a vector holds; 1 if they are as wide or wider."""
+        """How many elements of `bits` bits a vector has, at least 1."""
         return max(1, 8 * self.bytes // max(8, bits))
 
     @property
     def has_masks(self) -> bool:
-        """Whether elements can be loaded and stored under a mask in an instruction."""
+        """Whether there are instructions for masked loads and stores."""
         return self.bytes >= 32

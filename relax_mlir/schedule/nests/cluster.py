@@ -4,7 +4,7 @@
       scf.for along the lanes
         loads, bodies, stores; or updates of accumulators
 
-Reductions along the lanes keep vectors of partial results, several where an iteration is short.
+Reductions along the lanes have vectors of partial results, several if an iteration is short.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from relax_mlir.program.program import Stage
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.affine import IndexLane, evaluate, plus, resolve, times
 from relax_mlir.schedule.build.evaluate import Evaluator, Point, yielded
-from relax_mlir.schedule.build.horizontal_reduction import Combiner, across
+from relax_mlir.schedule.build.horizontal_reduction import Combiner, reduce_lanes
 from relax_mlir.schedule.build.lanes import (
     Lane,
     Ramp,
@@ -32,7 +32,7 @@ from relax_mlir.schedule.build.lanes import (
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.memory import row_major
 
-from .argreduce import Search, lanes_of, order_of
+from .argreduce import ArgReduction, lanes_of, order_of
 from .cascade import BLOCK, OUTER_BLOCK, ROWS, in_blocks, is_sum
 from .lane_loops import (
     UNROLL,
@@ -51,7 +51,7 @@ _LINE = 64  # bytes
 
 
 def is_short(evaluator: Evaluator, stages: Sequence[Stage]) -> bool:
-    """Whether so few instructions compute a vector that several at a time are faster."""
+    """Whether a vector takes so few instructions that several at a time are faster."""
     return sum(map(evaluator.kernel.placement.inlining.cost, stages)) <= _LONG_BODY
 
 
@@ -60,8 +60,8 @@ class ClusterEmitter:
     """Emits the loops of one cluster inside an iteration of the common axes.
 
     `extents` are those of the nest's axes, `combiners` the reductions that lanes may split, `short`
-    is the row if it has few vectors, `fresh` accumulators that nothing was added to yet, `number`
-    that of a vector in its group.
+    is the row if it has few vectors, `fresh` the initial accumulators,
+    `vector_index` the index of a vector in its group.
     """
 
     evaluator: Evaluator
@@ -72,7 +72,7 @@ class ClusterEmitter:
     point: Point
     short: ShortRow | None = None
     fresh: Carried = field(default_factory=list)
-    number: int = 0
+    vector_index: int = 0
 
     def emit(self) -> None:
         """Emits loops over the cluster's axes, the one with the lanes innermost."""
@@ -92,10 +92,10 @@ class ClusterEmitter:
 
     def _reduced_axes(self, reducing: list[Stage]) -> list[int]:
         axes = self.plan.nest.axes
-        found = {
+        reduced = {
             a for s in reducing for a, r in zip(axes[s], s.reduces, strict=True) if r
         }  # fmt: skip
-        return [axis for axis in self.cluster.axes if axis in found]
+        return [axis for axis in self.cluster.axes if axis in reduced]
 
     def _loops(
         self,
@@ -106,7 +106,7 @@ class ClusterEmitter:
         body: Callable[[Point, Carried], Carried],
         is_straight: bool,
     ) -> Carried:
-        """Nested loops over the axes, scalar but for the lane axis, which goes innermost.
+        """Emits nested loops over the axes, scalar but for the lane axis, which is innermost.
 
         `is_straight` says that the body has no loops.
         """
@@ -143,16 +143,16 @@ class ClusterEmitter:
     def _along_lanes(
         self, extent: Index, body: LaneBody, carried: Carried, is_simple: bool
     ) -> Carried:
-        """All vectors of an extent, several at a time if bodies are simple."""
+        """Emits all vectors of an extent, several at a time if bodies are simple."""
         lanes, sums = self.plan.lanes, self._sums(carried)
         if is_simple:
-            together = lanes * UNROLL
-            begin = loops.sub(extent, loops.mod(extent, together))
+            step = lanes * UNROLL
+            begin = loops.sub(extent, loops.mod(extent, step))
 
             def groups(start: Index, stop: Index, c: Carried) -> Carried:
                 return self._unrolled(start, stop, body, c)
 
-            carried = in_blocks(0, begin, together * BLOCK, sums, carried, groups)
+            carried = in_blocks(0, begin, step * BLOCK, sums, carried, groups)
             return vector_range(begin, extent, lanes, body, carried)
         rest = loops.mod(extent, lanes)
         end = loops.sub(extent, rest)
@@ -164,62 +164,62 @@ class ClusterEmitter:
         return masked_rest(end, rest, lanes, body, carried)
 
     def _sums(self, carried: Carried) -> list[bool]:
-        """Which of the values that loops carry are sums of floats, added in any order."""
-        found: list[bool] = []
+        """Which carried values are sums of floats, which may be added in any order."""
+        result: list[bool] = []
         for stage in self.cluster.stages if carried else ():
             if not stage.has_reduction:
                 continue
             combiner = self.combiners[stage]
             ops = (None,) * len(stage.results) if combiner is None else combiner.ops
-            found += [op is not None and is_sum(op) for op in ops]
-            found += [False] * (self._carries(stage) - len(stage.results))
-        return found
+            result += [op is not None and is_sum(op) for op in ops]
+            result += [False] * (self._carries(stage) - len(stage.results))
+        return result
 
     def _unrolled(self, start: Index, stop: Index, body: LaneBody, carried: Carried) -> Carried:
-        """Several vectors at a time up to `stop`: all loads first, then all stores.
+        """Emits several vectors at a time up to `stop`: all loads first, then all stores.
 
-        Reductions have independent sets of accumulators, joined at the end, if registers hold them.
+        Reductions have independent sets of accumulators, joined at the end, if they fit registers.
         """
         if isinstance(stop, int) and stop == start:
             return carried
         count, lanes = len(carried), self.plan.lanes
 
-        def vector(base: ir.Value, number: int, held: Carried) -> Carried:
-            self.number = number
-            found = body(base, None, held)
-            self.number = 0
-            return found
+        def vector(base: ir.Value, index: int, values: Carried) -> Carried:
+            self.vector_index = index
+            result = body(base, None, values)
+            self.vector_index = 0
+            return result
 
         kernel, stages = self.evaluator.kernel, self.cluster.stages
         is_full = fills_registers(stages, kernel.placement.inlining, kernel.vectors)
         if carried and is_full:
             return paired(self.evaluator, start, stop, lanes, vector, carried)
 
-        def one(base: ir.Value, number: int, held: Carried) -> Carried:
-            return vector(base, number, held[number * count : (number + 1) * count])
+        def one(base: ir.Value, index: int, values: Carried) -> Carried:
+            return vector(base, index, values[index * count : (index + 1) * count])
 
         fresh = self.fresh * (UNROLL - 1) if carried else []
         sets = unrolled(self.evaluator, start, stop, lanes, one, [*carried, *fresh])
         return self._join(sets, count)
 
     def _short_row(self, row: ShortRow, body: LaneBody, carried: Carried) -> Carried:
-        """All vectors of a row: all loads first, then all stores.
+        """Emits all vectors of a row: all loads first, then all stores.
 
         Reductions of many vectors have independent sets of accumulators.
         """
         count = len(carried)
         sets = UNROLL if count and row.vectors > UNROLL else 1
 
-        def one(base: ir.Value, mask: ir.Value | None, held: Carried) -> Carried:
-            own, others = held[:count], held[count:]
+        def one(base: ir.Value, mask: ir.Value | None, values: Carried) -> Carried:
+            own, others = values[:count], values[count:]
             return [*others, *body(base, mask, own)]
 
         with self.evaluator.stores_at_end():
-            held = row.walk(self.plan.lanes, one, [*carried, *self.fresh * (sets - 1)])
-        return self._join(held, count)
+            values = row.walk(self.plan.lanes, one, [*carried, *self.fresh * (sets - 1)])
+        return self._join(values, count)
 
     def _join(self, sets: Carried, count: int) -> Carried:
-        """Sets of `count` accumulators as one set."""
+        """Combines sets of `count` accumulators into one set."""
         while len(sets) > count:
             half = len(sets) // 2
             sets = [
@@ -230,56 +230,56 @@ class ClusterEmitter:
         return sets
 
     def _joined(self, first: Carried, second: Carried) -> Carried:
-        """Two sets of the accumulators of all reductions of the cluster as one."""
+        """Combines two sets of the accumulators of all reductions of the cluster."""
         lanes = self.plan.lanes
-        found: Carried = []
+        result: Carried = []
         at = 0
         for stage in self.cluster.stages:
             if not stage.has_reduction:
                 continue
             count, end = len(stage.results), at + self._carries(stage)
             wrap = Uniform if lanes == 1 else Varying
-            a, b = ([wrap(x) for x in held[at:end]] for held in (first, second))
-            places = (a[count], b[count]) if len(a) > count else None
+            a, b = ([wrap(x) for x in part[at:end]] for part in (first, second))
+            positions = (a[count], b[count]) if len(a) > count else None
             combiner = self._combiner(stage)
-            assert combiner is not None, "lanes run along what is reduced"
-            results, place = combiner.combine(a[:count], b[:count], places, lanes)
-            joined = [*results, *(() if place is None else (place,))]
-            found += [scalar(x) if lanes == 1 else to_vector(x, lanes) for x in joined]
+            assert combiner is not None, "lanes run along a reduced axis"
+            results, position = combiner.combine(a[:count], b[:count], positions, lanes)
+            joined = [*results, *(() if position is None else (position,))]
+            result += [scalar(x) if lanes == 1 else to_vector(x, lanes) for x in joined]
             at = end
-        return found
+        return result
 
     def _visit(self, point: Point, carried: Carried, reducing: list[Stage]) -> Carried:
-        """All stages at one point; reductions update what is carried."""
+        """Emits all stages at one point; reductions update the carried values."""
         updated: Carried = []
         at = 0
-        self._fetch_ahead(point)
+        self._prefetch_next_row(point)
         point = point.inside()
         for stage in self.cluster.stages:
             if stage not in reducing:
                 self._compute(stage, point)
                 continue
             count = self._carries(stage)
-            held = carried[at : at + count]
-            updated += self._accumulate(stage, point, held)
+            values = carried[at : at + count]
+            updated += self._accumulate(stage, point, values)
             at += count
         return updated
 
-    def _fetch_ahead(self, point: Point) -> None:
-        """Fetches the same part of the next row, each line once; behind the last row nothing."""
-        for stage, access in self.plan.ahead.get(self.cluster, ()):
+    def _prefetch_next_row(self, point: Point) -> None:
+        """Prefetches the same part of the next row, each line once."""
+        for stage, access in self.plan.prefetched.get(self.cluster, ()):
             view = self.evaluator.kernel.memory(access.tensor)
-            if self.number * point.lanes * element_bits(view.element) // 8 % _LINE:
+            if self.vector_index * point.lanes * element_bits(view.element) // 8 % _LINE:
                 continue
             row = self.plan.nest.common[-1]
             here = value_of(resolve(point.index[row], point.lanes))
             below = point.at(row, Uniform(loops.add(here, 1)))
-            assert access.uses is not None, "what is fetched is read at known places"
+            assert access.uses is not None, "prefetched elements have affine indices"
             known = self._indices(stage, below)
             indices = [Uniform(0) if use.dim is None else known[use.dim] for use in access.uses]
             at = view.at(indices, point.lanes)
             assert isinstance(at, Ramp), "a row is contiguous"
-            level = 2 if self.plan.ahead_far else 3
+            level = 2 if self.plan.prefetches_to_l2 else 3
             memref.prefetch(view.base, [loops.value(at.base)], False, level, True)
 
     def _indices(self, stage: Stage, point: Point) -> list[IndexLane]:
@@ -295,31 +295,31 @@ class ClusterEmitter:
         else:
             values = emitter.evaluate(stage, indices, point, ())
             lanes = [values(value) for value in yielded(stage)]
-        for number, lane in enumerate(lanes):
-            self._keep(stage, number, lane, indices, point)
+        for index, lane in enumerate(lanes):
+            self._save(stage, index, lane, indices, point)
 
-    def _keep(
-        self, stage: Stage, number: int, lane: Lane, indices: list[IndexLane], point: Point
+    def _save(
+        self, stage: Stage, index: int, lane: Lane, indices: list[IndexLane], point: Point
     ) -> None:
-        """Keeps a result for later stages, in registers and in memory."""
+        """Saves a result for later stages, in registers and in memory."""
         emitter = self.evaluator
-        result = stage.results[number]
+        result = stage.results[index]
         if stage.window is None:
             point.forwarded[result] = lane
-            if not kept_axes(self.plan.nest, stage):
+            if not result_axes(self.plan.nest, stage):
                 emitter.registers[result] = lane
         view = emitter.rows.get(result) or emitter.kernel.view(result)
         if view is None:
             return
-        at = [evaluate(e, indices, point.lanes) for e in stage.inits[number].indices]
+        at = [evaluate(e, indices, point.lanes) for e in stage.inits[index].indices]
         if stage.window is not None:
             view = emitter.kernel.window_view(stage)
         emitter.write(view, at, lane, point)
 
     def _carries(self, stage: Stage) -> int:
-        """Number of values that the loops carry for a reduction: results, and the position."""
+        """Count of the values that loops carry for a reduction: results, and the position."""
         combiner = self._combiner(stage)
-        return len(stage.results) + (combiner is not None and combiner.needs_places)
+        return len(stage.results) + (combiner is not None and combiner.needs_positions)
 
     def _combiner(self, stage: Stage) -> Combiner | None:
         """The combiner, if lanes run along a reduced axis of the stage."""
@@ -328,31 +328,35 @@ class ClusterEmitter:
             return None
         return self.combiners[stage]
 
-    def _accumulate(self, stage: Stage, point: Point, held: Carried) -> Carried:
+    def _accumulate(self, stage: Stage, point: Point, accumulators: Carried) -> Carried:
         emitter = self.evaluator
         count = len(stage.results)
         indices = self._indices(stage, point)
         wrap = Uniform if point.lanes == 1 else Varying
-        values = emitter.evaluate(stage, indices, point, [wrap(x) for x in held[:count]])
-        found = [values(value) for value in yielded(stage)]
+        values = emitter.evaluate(stage, indices, point, [wrap(x) for x in accumulators[:count]])
+        results = [values(value) for value in yielded(stage)]
         combiner = self._combiner(stage)
-        if combiner is not None and combiner.condition is not None and len(held) > count:
+        if combiner is not None and combiner.condition is not None and len(accumulators) > count:
             chosen = values(combiner.condition)
             here = self._position(stage, point)
             if point.lanes == 1:
-                found.append(Uniform(arith.select(scalar(chosen), scalar(here), held[count])))
+                results.append(
+                    Uniform(arith.select(scalar(chosen), scalar(here), accumulators[count]))
+                )
             else:
                 pair = [to_vector(lane, point.lanes) for lane in (chosen, here)]
-                found.append(Varying(arith.select(*pair, held[count])))
+                results.append(Varying(arith.select(*pair, accumulators[count])))
         if point.lanes == 1:
-            return [scalar(lane) for lane in found]
-        vectors = [to_vector(lane, point.lanes) for lane in found]
+            return [scalar(lane) for lane in results]
+        vectors = [to_vector(lane, point.lanes) for lane in results]
         if point.mask is None or combiner is None:
             return vectors
-        return [arith.select(point.mask, x, old) for x, old in zip(vectors, held, strict=True)]
+        return [
+            arith.select(point.mask, x, old) for x, old in zip(vectors, accumulators, strict=True)
+        ]
 
     def _position(self, stage: Stage, point: Point) -> Lane:
-        """The place of an iteration in the order of the scalar loop."""
+        """The position of an iteration in the order of the scalar loop."""
         total: Lane = Uniform(0)
         axes = [a for a in self.plan.nest.axes[stage] if a in self.cluster.axes]
         sizes = [self.extents[axis] for axis in axes]
@@ -367,8 +371,8 @@ class ClusterEmitter:
     def _reduce(
         self, point: Point, reducing: list[Stage], reduced: list[int], lane_axis: int | None
     ) -> Carried:
-        """Loops over the reduced axes, and what becomes of the totals."""
-        if self._search(point, reducing, reduced, lane_axis):
+        """Emits loops over the reduced axes, and the results."""
+        if self._arg_reduce(point, reducing, reduced, lane_axis):
             return []
         across_lanes = lane_axis in reduced
         lanes = self.plan.lanes if across_lanes else point.lanes
@@ -383,15 +387,15 @@ class ClusterEmitter:
         at = 0
         for stage in reducing:
             count = self._carries(stage)
-            held = carried[at : at + count]
+            values = carried[at : at + count]
             at += count
-            self._finish(stage, point, firsts[stage], held, lanes)
+            self._finish(stage, point, firsts[stage], values, lanes)
         return []
 
-    def _search(
+    def _arg_reduce(
         self, point: Point, reducing: list[Stage], reduced: list[int], lane_axis: int | None
     ) -> bool:
-        """Finds the place of an extremum along the lanes, if that is all there is to do."""
+        """Emits an arg reduction along the lanes, if that is all that the cluster computes."""
         if (
             lane_axis is None
             or reduced != [lane_axis]
@@ -415,10 +419,10 @@ class ClusterEmitter:
             return inside, self._indices(stage, inside)
 
         firsts = [scalar(first) for first in self._first_values(stage, point)]
-        search = Search(self.evaluator, stage, combiner, order, at)
+        reduction = ArgReduction(self.evaluator, stage, combiner, order, at)
         indices = self._indices(stage, point)
-        for number, total in enumerate(search.emit(self.extents[lane_axis], firsts, self.short)):
-            self._keep(stage, number, Uniform(total), indices, point)
+        for index, total in enumerate(reduction.emit(self.extents[lane_axis], firsts, self.short)):
+            self._save(stage, index, Uniform(total), indices, point)
         return True
 
     def _first_values(self, stage: Stage, point: Point) -> list[Lane]:
@@ -428,45 +432,45 @@ class ClusterEmitter:
 
     def _start(self, stage: Stage, firsts: list[Lane], lanes: int) -> Carried:
         combiner = self._combiner(stage)
-        found: Carried = []
-        for number, first in enumerate(firsts):
-            neutral = None if combiner is None else combiner.start(number)
+        result: Carried = []
+        for k, first in enumerate(firsts):
+            neutral = None if combiner is None else combiner.start(k)
             if neutral is not None:
-                found.append(_everywhere(neutral, lanes, stage.results[number].element))
+                result.append(_constant(neutral, lanes, stage.results[k].element))
             else:
-                found.append(scalar(first) if lanes == 1 else to_vector(first, lanes))
-        if combiner is not None and combiner.needs_places:
-            index = ir.IndexType.get()
-            found.append(_everywhere(ir.IntegerAttr.get(index, -1), lanes, index))
-        return found
+                result.append(scalar(first) if lanes == 1 else to_vector(first, lanes))
+        if combiner is not None and combiner.needs_positions:
+            index_type = ir.IndexType.get()
+            result.append(_constant(ir.IntegerAttr.get(index_type, -1), lanes, index_type))
+        return result
 
     def _finish(
-        self, stage: Stage, point: Point, firsts: list[Lane], held: Carried, lanes: int
+        self, stage: Stage, point: Point, firsts: list[Lane], values: Carried, lanes: int
     ) -> None:
         combiner = self._combiner(stage)
         count = len(stage.results)
         if combiner is None:
             wrap = Uniform if lanes == 1 else Varying
-            totals: list[Lane] = [wrap(x) for x in held]
+            totals: list[Lane] = [wrap(x) for x in values]
         else:
-            positions = held[count] if len(held) > count else None
-            totals = across(combiner, held[:count], positions, lanes)
+            positions = values[count] if len(values) > count else None
+            totals = reduce_lanes(combiner, values[:count], positions, lanes)
             if combiner.condition is None:
                 totals, _ = combiner.combine(firsts, totals, None, 1)
         indices = self._indices(stage, point)
-        for number, total in enumerate(totals[:count]):
-            self._keep(stage, number, total, indices, point)
+        for index, total in enumerate(totals[:count]):
+            self._save(stage, index, total, indices, point)
 
 
-def _everywhere(constant: ir.Attribute, lanes: int, element: ir.Type) -> ir.Value:
-    """A constant in every lane, or as a scalar if there is one."""
+def _constant(constant: ir.Attribute, lanes: int, element: ir.Type) -> ir.Value:
+    """A constant in every lane, or a scalar if there is one lane."""
     if lanes == 1:
         return arith.constant(element, constant)
     kind = vector_type(lanes, element)
     return arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, constant))
 
 
-def kept_axes(nest: Nest, stage: Stage) -> list[int]:
-    """Inner axes that the results of a stage have."""
+def result_axes(nest: Nest, stage: Stage) -> list[int]:
+    """The inner axes of the results of a stage."""
     reduced = {a for a, r in zip(nest.axes[stage], stage.reduces, strict=True) if r}
     return [axis for axis in nest.inner(stage) if axis not in reduced]

@@ -2,9 +2,9 @@
 
     %a = f(x); %b = g(%a, y)      ->      scf.parallel over blocks, one vector loop
 
-Dims that all accesses walk together are one long loop; producers are computed where they are read.
+Dims that all accesses can collapse are one long loop; producers are computed where they are read.
 
-Needs: nothing. Leaves: a scheduled kernel, or the function as it was.
+Needs: nothing. Leaves: a scheduled kernel, or the function unchanged.
 """
 
 from relax_mlir.dialects.tir import PrimFunc

@@ -1,4 +1,4 @@
-"""Turns a tensor program into a kernel over memrefs: reads it, groups it, emits its nests.
+"""Converts a tensor program to a kernel on memrefs: reads it, groups it, emits its nests.
 
 func.func private @k(%x: tensor<?x4xf32, #graph.shape<["n", 4]>>, %out: ...) -> tensor<...>
   ->
@@ -27,33 +27,33 @@ from .vectorize import NestEmitter
 SCHEDULED = "tir.scheduled"
 _CLEAN = "builtin.module(canonicalize,cse,loop-invariant-code-motion,canonicalize)"
 
-Found = TypeVar("Found")
+Matched = TypeVar("Matched")
 EmitStages = Callable[[Kernel, list[Nest | ir.OpView]], None]
 
 
 def rewrite(
     prim_func: PrimFunc,
     vectors: Vectors,
-    match: Callable[[Program], Found | None],
-    emit: Callable[[Kernel, Found], None],
+    match: Callable[[Program], Matched | None],
+    emit: Callable[[Kernel, Matched], None],
 ) -> bool:
-    """Rewrites a tensor program that `match` finds something in by what `emit` makes of that.
+    """Replaces a tensor program by the kernel that `emit` makes of what `match` returns.
 
-    Returns False, and leaves the function alone, if nothing is found. Raises Refusal if a part of
-    what is found is not supported.
+    Returns False, and leaves the function unchanged, if that is None. Raises Refusal if a part of
+    it is not supported.
     """
     module, program = read_kernel(prim_func)
-    found = match(program)
-    if found is None:
+    matched = match(program)
+    if matched is None:
         return False
     placement = place(program, inline=False)
-    emit_kernel(prim_func, placement, vectors, lambda kernel: emit(kernel, found))
+    emit_kernel(prim_func, placement, vectors, lambda kernel: emit(kernel, matched))
     del module  # the program refers to it
     return True
 
 
 def group(placement: Placement, fuse: bool = True) -> list[Nest | ir.OpView]:
-    """Scalars and nests, in the order in which they have to run."""
+    """Scalars and nests, in execution order."""
     items: list[Nest | ir.OpView] = []
     current: Nest | None = None
     for item in placement.program.items:
@@ -77,14 +77,14 @@ def group(placement: Placement, fuse: bool = True) -> list[Nest | ir.OpView]:
 
 
 def _uses_loaded(items: list[Nest | ir.OpView], op: ir.OpView) -> bool:
-    """Whether a scalar op follows from one that comes after the last nest began."""
+    """Whether a scalar op depends on one that comes after the start of the last nest."""
     late = [x for x in items if not isinstance(x, Nest) and x.operation.name == "tensor.extract"]
     results = {result for x in late for result in x.results}
     return any(operand in results for operand in op.operands)
 
 
 def emit_nests(kernel: Kernel, items: list[Nest | ir.OpView]) -> None:
-    """Emits scalars and nests one after the other."""
+    """Emits scalars and nests in order."""
     for item in items:
         if not isinstance(item, Nest):
             kernel.run_scalar(item)
@@ -128,7 +128,7 @@ def emit_kernel(
 
 
 def _declare(prim_func: PrimFunc, module: ir.Module) -> func.FuncOp:
-    """The kernel's function: the same attributes, buffers in the place of tensors."""
+    """The kernel's function: the same attributes, buffers instead of tensors."""
     kinds = [_buffer_type(a.type) for a in prim_func.arguments]
     old = prim_func.op.operation.attributes
     with ir.InsertionPoint(module.body), prim_func.op.location:

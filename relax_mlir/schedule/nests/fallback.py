@@ -1,4 +1,4 @@
-"""The rule for everything else: one nest after the other, with scratch memory between them.
+"""The rule for other vectorisable programs: several nests, with scratch memory between them.
 
 Needs: nothing. Leaves: a scheduled kernel.
 """

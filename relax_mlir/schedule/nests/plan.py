@@ -1,8 +1,8 @@
 """Chooses, for a nest, the loop whose iterations become the lanes of vectors.
 
-Lanes across the common axes ("lanes hold neighbouring outputs") suit elementwise programs and
-reductions over outer dims; lanes inside, chosen for each cluster, suit reductions over the
-contiguous dim. The choice is the least estimated number of memory operations.
+Lanes along the common axes, with adjacent outputs in a vector, suit elementwise programs and
+reductions over outer dims. Lanes along inner axes, chosen for each cluster, suit reductions over
+the contiguous dim. The choice has the least estimated number of memory operations.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _BLOCK = 2048
 _CHEAP = 16
 _VECTORS = 4
 _TILE = 16
-_FIRST_CACHE = 32 << 10
+_L1_BYTES = 32 << 10
 _FEW_REGISTERS = 16
 _FULL_BODY = 12  # instructions
 
@@ -34,11 +34,12 @@ _FULL_BODY = 12  # instructions
 class Plan:
     """How a nest becomes loops.
 
-    `lane_axes` are the common axes that lanes run along, joined to one loop; they are empty if
-    lanes are inside, along `inner[cluster]`. Reads that are contiguous along `tile_axis` instead
-    are loaded as squares and transposed in registers. `ahead` are the reads of a cluster whose next
-    row is fetched into the cache meanwhile, into the second one where that is `ahead_far`. Where
-    there is room, `wide` vectors of lanes are one, each of which is `parts` of the machine's.
+    `lane_axes` are the common axes that lanes run along, collapsed to one loop; if there are none,
+    lanes run along `inner[cluster]`. Reads that are contiguous along `tile_axis` instead are loaded
+    as squares and transposed in registers. `prefetched` are the reads of a cluster whose
+    next row is prefetched, to the L2 cache if `prefetches_to_l2`, else to the L1 cache. A row is
+    computed `vectors_at_once` vectors of lanes at a time, each of `parts` machine vectors, as far
+    as its extent allows.
     """
 
     nest: Nest
@@ -47,46 +48,46 @@ class Plan:
     lane_axes: tuple[int, ...] = ()
     inner: dict[Cluster, int | None] = field(default_factory=dict)
     tile_axis: int | None = None
-    wide: int = 1
+    vectors_at_once: int = 1
     parts: int = 1
-    ahead: dict[Cluster, list[tuple[Stage, Access]]] = field(default_factory=dict)
-    ahead_far: bool = False
+    prefetched: dict[Cluster, list[tuple[Stage, Access]]] = field(default_factory=dict)
+    prefetches_to_l2: bool = False
 
 
 def plan_nest(nest: Nest, placement: Placement, vectors: Vectors, ordered: set[Stage]) -> Plan:
     """The cheapest plan; stages in `ordered` have a reduction that lanes cannot split."""
     inlining = placement.inlining
-    found = clusters(nest, inlining)
+    runs = clusters(nest, inlining)
     lanes = vectors.lanes(8 * max(map(_width, nest_types(nest, inlining))))
-    plan = Plan(nest, found, lanes)
+    plan = Plan(nest, runs, lanes)
     best = 0.0
-    for cluster in found:
+    for cluster in runs:
         plan.inner[cluster], cost = _inner_axis(nest, cluster, inlining, lanes, ordered)
         best += cost
-    if not any(cluster.axes for cluster in found):
+    if not any(cluster.axes for cluster in runs):
         best = float("inf")  # without inner loops, lanes run along a common axis or nowhere
     for axis in nest.common:
         cost = sum(_cost(nest, stage, axis, inlining, lanes) for stage in nest.stages)
         if cost <= best:
             best, plan.lane_axes = cost, (axis,)
     if plan.lane_axes:
-        plan.lane_axes = _joined(nest, found, plan.lane_axes[0], placement)
-        if lanes > 1:  # else there are no vectors to be wider, or to be transposed
+        plan.lane_axes = _collapsed(nest, runs, plan.lane_axes[0], placement)
+        if lanes > 1:  # else there are no vectors
             _widen(plan, inlining, vectors)
             _choose_tile(plan, inlining)
     elif nest.common and lanes > 1:
-        _fetch_next_row(plan, inlining)
+        _prefetch_next_row(plan, inlining)
     return plan
 
 
-def _fetch_next_row(plan: Plan, inlining: Inlining) -> None:
-    """Lets the pass over a row that computes most fetch what the first pass over the next reads."""
+def _prefetch_next_row(plan: Plan, inlining: Inlining) -> None:
+    """Has the most expensive pass over a row prefetch the first pass's reads of the next row."""
     nest = plan.nest
     passes = [(c, axis) for c in plan.clusters if (axis := plan.inner[c]) is not None]
     if len(passes) < 2:
         return
     first = {access.tensor for stage in passes[0][0].stages for access in inlining.reads(stage)}
-    longest, inner = max(passes[1:], key=lambda found: sum(map(inlining.cost, found[0].stages)))
+    longest, inner = max(passes[1:], key=lambda own: sum(map(inlining.cost, own[0].stages)))
     row = nest.common[-1]
     for stage in longest.stages:
         for access in inlining.reads(stage):
@@ -94,13 +95,13 @@ def _fetch_next_row(plan: Plan, inlining: Inlining) -> None:
                 continue
             axes = [_axis_of(nest, stage, use) for use in access.uses or ()]
             if axes[-1:] == [inner] and row in axes[:-1]:
-                plan.ahead.setdefault(longest, []).append((stage, access))
+                plan.prefetched.setdefault(longest, []).append((stage, access))
                 first.remove(access.tensor)
-    plan.ahead_far = _displaces_weights(nest, longest, inner, inlining)
+    plan.prefetches_to_l2 = _displaces_weights(nest, longest, inner, inlining)
 
 
 def _displaces_weights(nest: Nest, cluster: Cluster, axis: int, inlining: Inlining) -> bool:
-    """Whether a row, the next one and the output leave no room for what all rows are read with."""
+    """Whether a row, the next one and the output evict operands that all rows share."""
     row, extent = nest.common[-1], nest.extent(axis)
     reads = [(s, access) for s in cluster.stages for access in inlining.reads(s)]
     axes = [
@@ -108,38 +109,38 @@ def _displaces_weights(nest: Nest, cluster: Cluster, axis: int, inlining: Inlini
         for s, access in reads
         if isinstance(access.tensor, Argument)
     ]
-    weights = sum(axis in found and row not in found for found in axes)
-    return weights > 0 and extent is not None and (weights + 3) * extent * 4 > _FIRST_CACHE
+    weights = sum(axis in own and row not in own for own in axes)
+    return weights > 0 and extent is not None and (weights + 3) * extent * 4 > _L1_BYTES
 
 
 def _widen(plan: Plan, inlining: Inlining, vectors: Vectors) -> None:
-    """Lets reductions across rows work on several vectors of each row at once.
+    """Has reductions across rows process several vectors of each row at once.
 
-    Each row is elsewhere in memory: of short runs, the machine fetches more than is used before
-    that has left the cache again. Short bodies hold several accumulators in registers as well,
-    long ones of narrow vectors do not, but take longer than their memory.
+    Rows are far apart in memory: for short runs, hardware prefetchers load lines that are evicted
+    before they are used. Short bodies keep several accumulators in registers as well; long ones
+    with narrow vectors do not, but are bound by computation.
     """
     stages = plan.nest.stages
     extents = all_known(plan.nest.extent(axis) for axis in plan.lane_axes)
-    wide = extents is None or prod(extents) > plan.lanes
-    if not wide or not any(stage.has_reduction for stage in stages):
+    is_wide = extents is None or prod(extents) > plan.lanes
+    if not is_wide or not any(stage.has_reduction for stage in stages):
         return
     is_cheap = sum(map(inlining.cost, stages)) <= _CHEAP
-    plan.wide = 4 if vectors.bytes == 64 else 2 if is_cheap else 8
+    plan.vectors_at_once = 4 if vectors.bytes == 64 else 2 if is_cheap else 8
     if is_cheap:
         plan.parts = _VECTORS
         plan.lanes *= plan.parts
 
 
 def _choose_tile(plan: Plan, inlining: Inlining) -> None:
-    """Finds an axis that other reads are contiguous along, so that they can be transposed."""
+    """Chooses an axis along which other reads are contiguous, to transpose them."""
     nest = plan.nest
     lane_axis = plan.lane_axes[0]
     short = len(nest.stages) == 1 and inlining.cost(nest.stages[0]) <= _CHEAP
     if len(plan.lane_axes) > 1 or plan.clusters[0].axes or not short:
         return
     stage = nest.stages[0]
-    if any(stage.uses_init(number) for number in range(len(stage.results))):
+    if any(stage.uses_init(index) for index in range(len(stage.results))):
         return  # squares at the edges overlap
     for access in inlining.reads(stage):
         if access.shown is None or not all(use.plain for use in access.shown):
@@ -153,7 +154,7 @@ def _choose_tile(plan: Plan, inlining: Inlining) -> None:
 
 
 def fills_registers(stages: Sequence[Stage], inlining: Inlining, vectors: Vectors) -> bool:
-    """Whether the constants of a loop leave room for one set of accumulators alone."""
+    """Whether the constants of a loop leave registers for one set of accumulators only."""
     work = sum(map(inlining.cost, stages))
     return vectors.registers <= _FEW_REGISTERS and work > _FULL_BODY
 
@@ -240,28 +241,28 @@ def _access_cost(nest: Nest, stage: Stage, access: Access, axis: int | None) -> 
     if isinstance(tensor, Computed) and tensor.stage in nest.axes:
         if not nest.inner(tensor.stage):
             return _UNIFORM_COST
-    behind = access.shape[touched[-1] + 1 :]
-    contiguous = len(touched) == 1 and all(extent == 1 for extent in behind)
+    inner_shape = access.shape[touched[-1] + 1 :]
+    contiguous = len(touched) == 1 and all(extent == 1 for extent in inner_shape)
     if not contiguous:
         return _STRIDED_COST
     return 1.0 if access.shown[touched[0]].plain else 2.0
 
 
-def _joined(nest: Nest, found: list[Cluster], axis: int, placement: Placement) -> tuple[int, ...]:
-    """The lane axis with those in front of it that every access walks together with it."""
-    if len(found) != 1 or found[0].axes or nest.common[-1] != axis:
+def _collapsed(nest: Nest, runs: list[Cluster], axis: int, placement: Placement) -> tuple[int, ...]:
+    """The lane axis with the outer axes that every access can collapse with it."""
+    if len(runs) != 1 or runs[0].axes or nest.common[-1] != axis:
         return (axis,)
-    joined: tuple[int, ...] = (axis,)
-    for front in reversed(nest.common[:-1]):
-        wider = (front, *joined)
-        if not all(_walks(nest, stage, wider, placement) for stage in nest.stages):
+    collapsed: tuple[int, ...] = (axis,)
+    for outer in reversed(nest.common[:-1]):
+        candidate = (outer, *collapsed)
+        if not all(_can_collapse(nest, stage, candidate, placement) for stage in nest.stages):
             break
-        joined = wider
-    return joined
+        collapsed = candidate
+    return collapsed
 
 
-def _walks(nest: Nest, stage: Stage, axes: tuple[int, ...], placement: Placement) -> bool:
-    """Whether the stage's accesses have all these axes side by side, or none of them."""
+def _can_collapse(nest: Nest, stage: Stage, axes: tuple[int, ...], placement: Placement) -> bool:
+    """Whether each of the stage's accesses has these axes as consecutive dims, or none of them."""
     accesses = [*placement.inlining.reads(stage)]
     if _reads_indices(stage, placement.inlining):
         return False
@@ -310,9 +311,9 @@ def _reads_indices(stage: Stage, inlining: Inlining) -> bool:
 
 
 def block_of(plan: Plan) -> int:
-    """Elements of the lane loop that one parallel iteration handles, whole vectors."""
+    """Elements of the lane loop for one parallel iteration, a multiple of the vectors at once."""
     rows = prod(estimate(plan.nest.extent(axis)) for axis in plan.nest.common)
     inner = max(1, plan.nest.work() // max(1, rows))
     elements = _BLOCK if inner == 1 else 4 * _BLOCK // inner
-    together = plan.lanes * plan.wide
-    return max(1, elements // together) * together
+    step = plan.lanes * plan.vectors_at_once
+    return max(1, elements // step) * step

@@ -1,12 +1,11 @@
-"""Transposes squares in registers, where reads are contiguous along another axis than the lanes.
+"""Transposes squares in registers, for reads that are contiguous along another axis than the lanes.
 
     for each square: as many rows, along the tile axis, as lanes
-      load it column by column, as memory has it; transpose                  (see `evaluate`)
+      load its columns, which are contiguous; transpose                      (see `evaluate`)
       for each row: body, store
 
-The last squares are moved back, to where they fit, and overlap the ones before. Where none fits,
-there are parts of squares, by masks, if the machine loads and stores by them; otherwise, and where
-rows are very few, each row is gathered.
+The last squares overlap the ones before, so that they are whole. Extents below a square use masked
+parts of squares, if the machine has masks; otherwise, and for very few rows, rows are gathered.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,10 +20,10 @@ from relax_mlir.schedule.build.lanes import Ramp, Uniform
 from relax_mlir.schedule.build.loops import Index
 
 _FEW_ROWS = 5  # fewer are faster to gather than to transpose
-_NEAR = 1 << 17  # elements that are transposed within the second-level cache
+_L2_ELEMENTS = 1 << 17  # elements that are transposed within the L2 cache
 
 Some = Callable[[Point, Index, Index, Index], None]
-"""Emits the rows of squares from one on, and from a lane to another one."""
+"""Emits rows of squares: (point, first row, first lane, end of lanes)."""
 
 
 @dataclass(frozen=True)
@@ -42,20 +41,20 @@ class Squares:
     has_masks: bool
     row: Callable[[Point], None]
 
-    def by_room(self, emit: Callable[[Some], None], gathered: Some) -> None:
-        """Emits code for what squares are as large as, and for what has no room for one.
+    def emit_by_size(self, emit: Callable[[Some], None], gathered: Some) -> None:
+        """Emits code for extents of a square or more, and for smaller ones.
 
-        `emit` makes parallel loops of what emits some rows; `gathered` does that without squares.
-        Each has loops of its own: LLVM would compute places for all in front of one loop.
+        `emit` makes parallel loops of a function that emits some rows; `gathered` is one without
+        squares. Each has its own loops, since LLVM would hoist the addresses of all out of one.
         """
         lanes, extent, width = self.lanes, self.extent, self.width
 
         def squares() -> None:
-            is_near = loops.less(loops.mul(extent, width), _NEAR)
+            fits_l2 = loops.less(loops.mul(extent, width), _L2_ELEMENTS)
             loops.if_else(
-                is_near,
-                lambda: emit(partial(self._whole, fetches=False)),
-                lambda: emit(partial(self._whole, fetches=True)),
+                fits_l2,
+                lambda: emit(partial(self._whole, prefetches=False)),
+                lambda: emit(partial(self._whole, prefetches=True)),
             )
 
         def parts() -> None:
@@ -65,35 +64,37 @@ class Squares:
         fits = loops.and_(loops.less(lanes - 1, extent), loops.less(lanes - 1, width))
         loops.if_else(fits, squares, parts)
 
-    def _whole(self, point: Point, first: Index, start: Index, stop: Index, fetches: bool) -> None:
-        """Whole squares, side by side."""
+    def _whole(
+        self, point: Point, first: Index, start: Index, stop: Index, prefetches: bool
+    ) -> None:
+        """Emits whole squares, from lane `start` to `stop`."""
         lanes = self.lanes
-        top = loops.value(loops.minimum(first, loops.sub(self.extent, lanes)))
+        first_row = loops.value(loops.minimum(first, loops.sub(self.extent, lanes)))
 
         def square(base: ir.Value) -> None:
-            moved = loops.minimum(base, loops.sub(self.width, lanes))
-            rows = [Uniform(loops.add(top, i)) for i in range(lanes)]
-            column = Ramp(loops.value(moved), 1, 1, True)
-            tile = Tile(rows, Ramp(top, 1, 1, True), column, fetches)
+            first_lane = loops.minimum(base, loops.sub(self.width, lanes))
+            rows = [Uniform(loops.add(first_row, i)) for i in range(lanes)]
+            column = Ramp(loops.value(first_lane), 1, 1, True)
+            tile = Tile(rows, Ramp(first_row, 1, 1, True), column, prefetches)
             self._rows(point, tile, range(lanes))
 
         loops.for_range(start, stop, lanes, square)
 
     def _parts(self, point: Point, first: Index, start: Index, stop: Index) -> None:
-        """Parts of squares, by the least code that has all rows and columns that there are."""
+        """Emits parts of squares, of the least height and width that fit."""
         lanes, extent, width = self.lanes, self.extent, self.width
         heights, widths = (lanes // 2, lanes), (lanes // 4, lanes // 2, lanes)
 
-        def along(columns: int | None, rows: int) -> None:
+        def strip(columns: int | None, rows: int) -> None:
             loops.for_range(
                 start, stop, lanes, lambda base: self._part(point, first, base, rows, columns)
             )
 
         def narrow() -> None:
-            # What is narrower than a square begins at lane 0.
+            # Extents below a square begin at lane 0.
             loops.if_else(
                 loops.less(extent, lanes),
-                lambda: loops.least_fitting(extent, heights, partial(along, lanes)),
+                lambda: loops.least_fitting(extent, heights, partial(strip, lanes)),
                 lambda: loops.least_fitting(
                     width, widths, partial(self._part, point, first, 0, None)
                 ),
@@ -102,41 +103,44 @@ class Squares:
         loops.if_else(
             loops.less(width, lanes),
             narrow,
-            lambda: loops.least_fitting(extent, heights, partial(along, None)),
+            lambda: loops.least_fitting(extent, heights, partial(strip, None)),
         )
 
     def _part(
-        self, point: Point, first: Index, base: Index, most_rows: int | None, columns: int | None
+        self, point: Point, first: Index, base: Index, max_rows: int | None, columns: int | None
     ) -> None:
-        """The part of a square that there is, of so many rows and columns at most.
+        """Emits the valid part of a square, of at most so many rows and columns.
 
-        None stands for as many as a square has: the last ones are moved back to where they fit.
+        None stands for those of a square, of which the last one overlaps the one before.
         """
         lanes, extent, width = self.lanes, self.extent, self.width
-        here = there = mask = None
-        if most_rows is None:
+        rows_left = columns_left = mask = None
+        if max_rows is None:
             first = loops.minimum(first, loops.sub(extent, lanes))
         else:
-            here = loops.minimum(loops.sub(extent, first), lanes)
+            rows_left = loops.minimum(loops.sub(extent, first), lanes)
         if columns is None:
             base = loops.minimum(base, loops.sub(width, lanes))
         else:
-            there = loops.minimum(loops.sub(width, base), lanes)
-            mask = loops.mask(there, lanes)
+            columns_left = loops.minimum(loops.sub(width, base), lanes)
+            mask = loops.mask(columns_left, lanes)
 
         last = loops.sub(extent, 1)
-        numbers = range(most_rows or lanes)
-        places = [loops.add(first, i) for i in numbers]
-        rows = [Uniform(p if here is None else loops.minimum(p, last)) for p in places]
-        down, column = Ramp(loops.value(first), 1, 1, True), Ramp(loops.value(base), 1, 1, True)
-        tile = Tile(rows, down, column, False, here, there, columns)
-        self._rows(point, tile, numbers if here is None else numbers[::-1], mask)
+        indices = range(max_rows or lanes)
+        row_indices = [loops.add(first, i) for i in indices]
+        rows = [Uniform(p if rows_left is None else loops.minimum(p, last)) for p in row_indices]
+        along_rows, column = (
+            Ramp(loops.value(first), 1, 1, True),
+            Ramp(loops.value(base), 1, 1, True),
+        )
+        tile = Tile(rows, along_rows, column, False, rows_left, columns_left, columns)
+        self._rows(point, tile, indices if rows_left is None else indices[::-1], mask)
 
     def _rows(
-        self, point: Point, tile: Tile, numbers: Sequence[int], mask: ir.Value | None = None
+        self, point: Point, tile: Tile, indices: Sequence[int], mask: ir.Value | None = None
     ) -> None:
-        """The rows of a square, in an order."""
-        for i in numbers:
+        """Emits rows of a square, in the given order."""
+        for i in indices:
             index: dict[int, IndexLane] = {
                 **point.index, self.axis: tile.rows[i], self.lane_axis: tile.column,
             }  # fmt: skip

@@ -1,13 +1,13 @@
-"""The rule for chains that share their rows: softmax, normalisations, sums and what is around.
+"""The rule for chains that share their rows: softmax, normalisations, sums and their neighbours.
 
     %m = max of each row                            scf.parallel over rows
-    %e = exp(x - %m)                      ->          one vector loop a stage; values of one row
+    %e = exp(x - %m)                      ->          one vector loop a stage; elements of a row
     %s = sum of each row of %e                        stay in registers, or in a row of scratch
     %y = %e / %s
 
 Exponentials of differences from the row's maximum are approximate: see `softmax_exponentials`.
 
-Needs: nothing. Leaves: a scheduled kernel, or the function as it was.
+Needs: nothing. Leaves: a scheduled kernel, or the function unchanged.
 """
 
 from relax_mlir.dialects.tir import PrimFunc
@@ -21,7 +21,7 @@ from .softmax_exponentials import approximate_exponentials
 
 
 def schedule(prim_func: PrimFunc, vectors: Vectors, fuse: bool) -> bool:
-    """Schedules a program whose stages, some of them reductions, all fit into one nest."""
+    """Schedules a program with reductions whose stages all fit into one nest."""
     if not fuse:
         return False
     module, program = read_kernel(prim_func)

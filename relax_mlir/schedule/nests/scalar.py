@@ -4,9 +4,8 @@
       %x = tensor.extract %t[%i]          ->      %x = memref.load %t[%i]
       tensor.insert %x into %acc[%i]              memref.store %x, %out[%i]
 
-Loops, branches, padding, computed places, named ops without a general form: whatever bufferizes.
-Slow, but right; the rules before it are quick. Threads share outermost `scf.forall`s alone. What is
-in memory between ops is scratch memory.
+Loops, branches, padding, computed indices, named ops without a general form: whatever bufferizes.
+Slow, but right. Only outermost `scf.forall`s are parallel. Memory between ops is scratch memory.
 
 Needs: a tensor program. Leaves: a scheduled kernel; fails at an op that MLIR cannot bufferize.
 """
@@ -48,7 +47,7 @@ def schedule(prim_func: PrimFunc, vectors: Vectors, fuse: bool) -> bool:
     try:
         module = _bufferized(prim_func, carries_copies=False)
     except ir.MLIRError:
-        # Loops that exchange what they carry need a copy of it.
+        # Loops that permute their carried tensors need copies of them.
         module = _bufferized_or_refused(prim_func)
     _use_one_memory(module)
     function = ir.SymbolTable(module.operation)[prim_func.name]
@@ -91,12 +90,12 @@ def _bufferized(prim_func: PrimFunc, carries_copies: bool) -> ir.Module:
 
 
 def _take_memory(function: func.FuncOp, num_outs: int) -> None:
-    """Makes the tensor arguments memrefs, and lets the results be computed into the last ones."""
+    """Makes the tensor arguments memrefs; results are computed into the last ones."""
     block = function.entry_block
     tensors = [a for a in block.arguments if isinstance(a.type, ir.RankedTensorType)]
     outs = tensors[len(tensors) - num_outs :]
     for argument in tensors:
-        # Of several outputs, one may be computed from what another one held.
+        # One of several outputs may depend on the former contents of another one.
         _read_memory(block, argument, writable=num_outs == 1 and argument in outs)
     terminator = block.operations[len(block.operations) - 1]
     with ir.InsertionPoint(terminator):
@@ -116,7 +115,7 @@ def _take_memory(function: func.FuncOp, num_outs: int) -> None:
 
 
 def _read_memory(block: ir.Block, argument: ir.Value, writable: bool) -> None:
-    """Puts a tensor that is in the argument's memory in the place of the argument."""
+    """Replaces an argument by a tensor in its memory."""
     kind = ir.RankedTensorType(argument.type)
     stored = storage_type(kind.element_type)
     holder = ir.RankedTensorType.get(kind.shape, stored)
@@ -141,7 +140,7 @@ def _dims(value: ir.Value, kind: ir.RankedTensorType) -> list[ir.Value]:
 
 
 def _write_memory(value: ir.Value, out: ir.Value) -> None:
-    """Lets a tensor be computed into memory."""
+    """Has a tensor computed into memory."""
     kind = ir.RankedTensorType(value.type)
     stored = storage_type(kind.element_type)
     if stored != kind.element_type:
@@ -150,9 +149,9 @@ def _write_memory(value: ir.Value, out: ir.Value) -> None:
 
 
 def _copy_what_loops_carry(function: func.FuncOp) -> None:
-    """Computes what a loop hands to its next iteration where it lay in the last one.
+    """Computes the carried tensors of a loop in the memory of the last iteration.
 
-    scf.yield %b, %a   ->   copies of %b and %a first, each then into the memory of an argument
+    scf.yield %b, %a   ->   copies of %b and %a first, then each into the memory of an argument
     """
     for op in list(_walk(function.operation)):
         if op.name not in _LOOPS:
@@ -189,7 +188,7 @@ def _walk(op: ir.Operation) -> Iterator[ir.Operation]:
 
 
 def _copy_by_loops(function: func.FuncOp) -> None:
-    """Replaces `memref.copy`, for which strided memory would need a function of a library."""
+    """Replaces `memref.copy`, which calls a library for strided memory."""
     for op in [op for op in _walk(function.operation) if op.name == "memref.copy"]:
         source, target = op.operands
         with ir.InsertionPoint(op), op.location:
@@ -207,9 +206,9 @@ def _copy(source: ir.Value, target: ir.Value, indices: list[ir.Value]) -> None:
 
 
 def _allocate_from_scratch(function: func.FuncOp) -> None:
-    """Takes all memory from the scratch stack, and frees it where an iteration or the kernel ends.
+    """Allocates all memory on the scratch stack; it is freed at the end of an iteration or kernel.
 
-    What is carried to the next iteration lies in memory from outside of the loop.
+    Carried tensors are in memory from outside of the loop.
     """
     blocks: dict[ir.Block, None] = {}
     for op in list(_walk(function.operation)):
@@ -252,9 +251,9 @@ def _use_one_memory(module: ir.Module) -> None:
 
 
 def _rename_constants(module: ir.Module, kernel: str) -> None:
-    """Gives constants names that no other kernel has."""
-    for number, op in enumerate(module.body.operations):
+    """Gives constants names that are unique across kernels."""
+    for index, op in enumerate(module.body.operations):
         if isinstance(op, memref.GlobalOp):
-            new = f"{kernel}_constant_{number}"
+            new = f"{kernel}_constant_{index}"
             ir.SymbolTable.replace_all_symbol_uses(op.sym_name.value, new, module.operation)
             op.operation.attributes["sym_name"] = ir.StringAttr.get(new)

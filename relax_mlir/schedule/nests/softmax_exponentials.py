@@ -1,11 +1,11 @@
-"""Finds exponentials of differences from a maximum, as in softmax, and lets them be approximate.
+"""Finds exponentials of differences from a maximum, as in softmax, and makes them approximate.
 
     %m = max of each row of %x                  math.exp %d  ->  math.exp %d fastmath<afn>
     %d = %x - %m                                             {tir.not_positive}
     %e = exp %d
 
-`%d` was rounded, to within 2^-24 of itself; the shorter exponential adds an error of that kind and
-size, and none of it is more than 2^-22.4 of the greatest exponential, which is 1.
+The relative rounding error of `%d` is up to 2^-24; the approximate exponential adds an error of
+that kind and size. Together they are below 2^-22.4 of the largest exponential, which is 1.
 """
 
 from relax_mlir.bindings import arith, ir, math
@@ -15,7 +15,7 @@ from relax_mlir.schedule.build.horizontal_reduction import combiner_of
 
 
 def approximate_exponentials(program: Program) -> None:
-    """Flags, in place, the exponentials of what is never above zero by construction."""
+    """Flags, in place, the exponentials whose operands are never positive by construction."""
     for stage in program.stages:
         for op in stage.block.operations if stage.block is not None else ():
             if isinstance(op, math.ExpOp) and _is_difference_from_maximum(stage, op.operand):
@@ -25,15 +25,15 @@ def approximate_exponentials(program: Program) -> None:
 
 
 def _is_difference_from_maximum(stage: Stage, value: ir.Value) -> bool:
-    """Whether it is an element of a tensor minus the greatest of some that this is one of."""
+    """Whether the value is an element of a tensor minus the maximum of its elements."""
     if isinstance(value.owner, ir.Block) or not isinstance(value.owner.opview, arith.SubFOp):
         return False
-    source, top = (_tensor_of(stage, operand) for operand in value.owner.operands)
-    return isinstance(top, Computed) and source is not None and _is_maximum(top, source)
+    source, maximum = (_tensor_of(stage, operand) for operand in value.owner.operands)
+    return isinstance(maximum, Computed) and source is not None and _is_maximum(maximum, source)
 
 
 def _tensor_of(stage: Stage, value: ir.Value) -> Tensor | None:
-    """The tensor that a scalar of the stage's block is an element of, maybe widened."""
+    """The tensor whose element a scalar of the stage's block is, widened or not."""
     while not isinstance(value.owner, ir.Block):
         if not isinstance(value.owner.opview, arith.ExtFOp):
             return None
@@ -52,5 +52,5 @@ def _is_maximum(result: Computed, source: Tensor) -> bool:
     combiner = combiner_of(stage, {}) if stage.has_reduction else None
     if combiner is None:
         return False
-    term = combiner.terms[result.number]
-    return combiner.finds_maximum(result.number) and _tensor_of(stage, term) is source
+    term = combiner.terms[result.index]
+    return combiner.finds_maximum(result.index) and _tensor_of(stage, term) is source

@@ -4,8 +4,8 @@
       scf.for along the lanes                    full vectors, then one masked vector
         loads, body, stores
 
-Main loops work on full vectors; what is left of an extent is one masked iteration, which is left
-out where the extent divides. Reductions along the lanes keep several vectors of partial results.
+Main loops process full vectors; the rest of an extent is one masked iteration, which is omitted if
+the extent is a multiple. Reductions along the lanes have several vectors of partial results.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,20 +25,20 @@ from relax_mlir.schedule.build.lanes import Ramp, Uniform, lanes_from
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.memory import View, row_major
 
-from .cluster import ClusterEmitter, is_short, kept_axes
+from .cluster import ClusterEmitter, is_short, result_axes
 from .lane_loops import UNROLL, Carried, ShortRow, unrolled, vector_range
 from .plan import Plan, block_of
 from .register_transpose import Some, Squares
-from .short_rows import by_length, row_extent
+from .short_rows import emit_by_length, row_extent
 
 _TASK_WORK = 1 << 15
 _SERIAL_WORK = 1 << 12
-_TOGETHER, _SHORT_VECTORS = 4, 2  # rows at a time, if they have at most so many vectors
+_ROWS_AT_ONCE, _SHORT_VECTORS = 4, 2  # rows at a time, if they have at most so many vectors
 
 
 @dataclass
 class NestEmitter:
-    """Emits one nest as its plan says; `combiners` holds the reductions that lanes may split."""
+    """Emits one nest by its plan; `combiners` has the reductions that lanes may split."""
 
     kernel: Kernel
     plan: Plan
@@ -71,7 +71,7 @@ class NestEmitter:
         def task(
             emitter: NestEmitter, p: ir.Value | int, short: ShortRow | None, squares: Some | None
         ) -> None:
-            *indices, row, number = _unflatten(p, counts)
+            *indices, row, number = _delinearize(p, counts)
             point = point_at(indices)
             if not lane_axes:
                 emitter._row(point, short)
@@ -92,10 +92,10 @@ class NestEmitter:
                 self._run_tasks(count, work, lambda p: task(emitter, p, short, squares))
 
             if self._has_short_rows(short):
-                self._run_groups(count, work, lambda p: point_at(_unflatten(p, counts)), short)
-            elif plan.ahead and short is None:
-                # Behind a row alone there is none that could be fetched meanwhile.
-                alone = replace(self, plan=replace(plan, ahead={}))
+                self._run_groups(count, work, lambda p: point_at(_delinearize(p, counts)), short)
+            elif plan.prefetched and short is None:
+                # A single row has no next one.
+                alone = replace(self, plan=replace(plan, prefetched={}))
                 loops.if_else(loops.less(count, 2), lambda: run(alone), lambda: run(self))
             else:
                 run(self)
@@ -103,10 +103,10 @@ class NestEmitter:
         if plan.tile_axis is None:
             self._by_length(all_tasks)
         else:
-            self._squares().by_room(partial(all_tasks, None), self._row_by_row)
+            self._squares().emit_by_size(partial(all_tasks, None), self._row_by_row)
 
     def _squares(self) -> Squares:
-        """What the tile axis makes of the nest."""
+        """The squares of the nest."""
         assert self.plan.tile_axis is not None
         (lane_axis,) = self.plan.lane_axes
         extent, width = self.extents[self.plan.tile_axis], self.extents[lane_axis]
@@ -116,7 +116,7 @@ class NestEmitter:
         )
 
     def _row_by_row(self, point: Point, first: Index, start: Index, stop: Index) -> None:
-        """The rows of a square, each gathered."""
+        """Emits the rows of a square, each gathered."""
         axis = self.plan.tile_axis
         assert axis is not None
 
@@ -143,56 +143,56 @@ class NestEmitter:
         point_at: Callable[[Index], Point],
         short: ShortRow | None,
     ) -> None:
-        """Several rows at a time, so that the passes of one need not wait for each other."""
-        groups = loops.floor_div(count, _TOGETHER)
-        rest = loops.mul(groups, _TOGETHER)
+        """Emits several rows at a time, to hide the latency between the passes of one."""
+        groups = loops.floor_div(count, _ROWS_AT_ONCE)
+        rest = loops.mul(groups, _ROWS_AT_ONCE)
 
-        def group(number: Index) -> None:
-            first = loops.mul(number, _TOGETHER)
-            self._rows([point_at(loops.add(first, i)) for i in range(_TOGETHER)], short)
+        def group(index: Index) -> None:
+            first = loops.mul(index, _ROWS_AT_ONCE)
+            self._rows([point_at(loops.add(first, i)) for i in range(_ROWS_AT_ONCE)], short)
 
-        self._run_tasks(groups, loops.mul(work, _TOGETHER), group)
+        self._run_tasks(groups, loops.mul(work, _ROWS_AT_ONCE), group)
         if rest != count:
             loops.for_range(rest, count, 1, lambda p: self._row(point_at(p), short))
 
     def _task_work(self, row: int | None) -> Index:
-        """Rough number of scalar iterations of a task, whose rows have at most `row` elements."""
+        """Rough count of scalar iterations of a task, whose rows have at most `row` elements."""
         nest, plan = self.nest, self.plan
         terms: list[Index] = []
         for stage in nest.stages:
             terms.append(loops.mul(*(row or self.extents[axis] for axis in nest.inner(stage))))
-        wide: Index = block_of(plan) if plan.lane_axes else 1
+        block: Index = block_of(plan) if plan.lane_axes else 1
         width = loops.mul(*(self.extents[axis] for axis in plan.lane_axes))
         if isinstance(width, int) or len(nest.common) > len(plan.lane_axes):
-            wide = loops.minimum(width, wide)
-        return loops.mul(loops.add(*terms), wide, 1 if plan.tile_axis is None else plan.lanes)
+            block = loops.minimum(width, block)
+        return loops.mul(loops.add(*terms), block, 1 if plan.tile_axis is None else plan.lanes)
 
     def _prepare(self) -> None:
         for axis, (stage, loop) in enumerate(self.nest.origin):
             self.extents[axis] = self.kernel.extent(stage, loop)
         for stage in self.nest.stages:
             self._prepare_reads(stage)
-            for number, result in enumerate(stage.results):
-                if self._leaves(result):
+            for index, result in enumerate(stage.results):
+                if self._is_read_outside(result):
                     self.kernel.scratch(result)
                 self.kernel.sizes(result)
                 self.kernel.prepare(result)
                 if stage.window is not None:
                     self.kernel.prepare_window(stage)
-                self.kernel.prepare(stage.inits[number].tensor)
+                self.kernel.prepare(stage.inits[index].tensor)
 
     def _prepare_reads(self, stage: Stage) -> None:
         tensors = [operand.tensor for operand in stage.reads] + stage.gathers
-        for found in tensors:
-            self.kernel.prepare(found)
-            while isinstance(found, Slice | Reshape):
-                found = found.source
-                self.kernel.prepare(found)
-            if self.kernel.placement.inlining.is_inlined(found):
-                self._prepare_reads(found.stage)
+        for tensor in tensors:
+            self.kernel.prepare(tensor)
+            while isinstance(tensor, Slice | Reshape):
+                tensor = tensor.source
+                self.kernel.prepare(tensor)
+            if self.kernel.placement.inlining.is_inlined(tensor):
+                self._prepare_reads(tensor.stage)
 
-    def _leaves(self, result: Computed) -> bool:
-        """Whether stages of other nests, or the host part, read the result."""
+    def _is_read_outside(self, result: Computed) -> bool:
+        """Whether stages of other nests, or scalars, read the result."""
         placement = self.kernel.placement
         readers = [stage for stage, _ in placement.reads_of(result)]
         return any(reader not in self.nest.axes for reader in readers) or any(
@@ -218,11 +218,11 @@ class NestEmitter:
             return []
 
         lanes = self.plan.lanes
-        together = lanes * (UNROLL if self._is_straight() else self.plan.wide)
-        if together > lanes > 1:
-            middle = loops.sub(stop, loops.mod(loops.sub(stop, start), together))
-            if self.plan.wide > 1:
-                loops.for_range(start, middle, together, lambda b: vector(b, None, together))
+        step = lanes * (UNROLL if self._is_straight() else self.plan.vectors_at_once)
+        if step > lanes > 1:
+            middle = loops.sub(stop, loops.mod(loops.sub(stop, start), step))
+            if self.plan.vectors_at_once > 1:
+                loops.for_range(start, middle, step, lambda b: vector(b, None, step))
             elif not (isinstance(middle, int) and middle == start):
                 unrolled(
                     self.evaluator, start, middle, lanes, lambda b, _, c: vector(b, None, lanes)
@@ -234,13 +234,13 @@ class NestEmitter:
             vector_range(start, stop, lanes, lambda b, m, _: vector(b, m, lanes), exact=exact)
 
     def _rest(self, start: Index, stop: Index, vector: Callable[..., Carried]) -> None:
-        """What is left of a block, by wide vectors as far as they are used, then by narrow ones.
+        """Emits the rest of a block, by ever narrower vectors of which enough lanes are used.
 
-        Each is whole: the last one is moved back to where it fits. Blocks that have no room for it
-        get a mask.
+        Vectors are whole: the last one overlaps the one before. Blocks shorter than a vector have a
+        mask.
         """
         begin, narrow = start, self.plan.lanes // self.plan.parts
-        width = self.plan.lanes * self.plan.wide
+        width = self.plan.lanes * self.plan.vectors_at_once
         while width >= narrow:
             least, certain = self._least(width, narrow)
             is_used = loops.less(least - 1, loops.sub(stop, begin))
@@ -253,7 +253,7 @@ class NestEmitter:
     def _whole_or_masked(
         self, width: int, certain: int, ends: tuple[Index, ...], vector: Callable[..., Carried]
     ) -> Callable[[], None]:
-        """A vector from the second of `ends` on, of whose lanes so many are there certainly."""
+        """A vector from the second of `ends` on, which has at least `certain` valid lanes."""
         start, begin, stop = ends
 
         def whole() -> None:
@@ -268,21 +268,21 @@ class NestEmitter:
         return partial(loops.if_else, has_room, whole, masked)
 
     def _least(self, width: int, narrow: int) -> tuple[int, int]:
-        """The least rest that gets a wide vector, and lanes that it then has without any mask."""
+        """The least rest for which a vector is used, and the lanes that are valid then."""
         if width == narrow:
             return 1, 0
         if self.kernel.vectors.bytes < 64:
-            # Masks are vectors as well there, whose parts LLVM does not take one by one.
+            # Masks are vectors there, which LLVM does not split.
             return width // 2 + width // 4 // narrow * narrow + 1, 0
-        # Each vector with a mask needs one in a register, of which there are seven.
+        # Each masked vector needs one of seven mask registers.
         if width <= 4 * narrow:
             return width // 2 + 1, width // 2
         return width // 4 * 3, width // 4 * 3
 
     def _is_repeatable(self) -> bool:
-        """Whether lanes may be several vectors, and elements be computed twice.
+        """Whether lanes may be several vectors, and elements may be computed twice.
 
-        They may if nothing that is read was written before.
+        The latter needs that nothing is read after it was written.
         """
         if self.plan.parts == 1 or len(self.nest.stages) > 1 or len(self.plan.lane_axes) > 1:
             return False
@@ -295,40 +295,40 @@ class NestEmitter:
         return starts and all(spot is None or spot.owner not in owners for spot in spots)
 
     def _is_straight(self) -> bool:
-        """Whether one vector takes few instructions and no loops."""
+        """Whether a vector takes few instructions and no loops."""
         clusters = self.plan.clusters
         alone = len(clusters) == 1 and not clusters[0].axes
         reduces = any(stage.has_reduction for stage in self.nest.stages)
         return alone and not reduces and is_short(self.evaluator, self.nest.stages)
 
     def _by_length(self, emit: Callable[[ShortRow | None], None]) -> None:
-        """Emits code for each length of short rows, if the nest may have them, and for others."""
+        """Emits code for each length of short rows, if there may be any, and for long rows."""
         inlining, vectors = self.kernel.placement.inlining, self.kernel.vectors
-        found = row_extent(self.plan, self.extents, self.combiners, inlining, vectors)
-        if found is None:
+        short_row = row_extent(self.plan, self.extents, self.combiners, inlining, vectors)
+        if short_row is None:
             emit(None)
         else:
-            by_length(*found, emit)
+            emit_by_length(*short_row, emit)
 
     def _has_short_rows(self, short: ShortRow | None) -> bool:
-        """Whether rows are so short that their passes mostly wait for one another."""
+        """Whether rows are so short that their passes are bound by latency."""
         if self.plan.lane_axes:
             return False
         inner = [cluster.axes for cluster in self.plan.clusters if cluster.axes]
         if len(inner) < 2 or any(len(axes) > 1 for axes in inner):
             return False
-        most = _SHORT_VECTORS * self.plan.lanes
+        max_elements = _SHORT_VECTORS * self.plan.lanes
         if short is not None:
             return short.vectors <= _SHORT_VECTORS
         extents = [self.extents[axis] for (axis,) in inner]
-        return all(isinstance(extent, int) and extent <= most for extent in extents)
+        return all(isinstance(extent, int) and extent <= max_elements for extent in extents)
 
     def _row(self, point: Point, short: ShortRow | None = None) -> None:
-        """All stages for one iteration of the common axes."""
+        """Emits all stages for one iteration of the common axes."""
         self._rows([point], short)
 
     def _rows(self, points: list[Point], short: ShortRow | None = None) -> None:
-        """All stages for some iterations of the common axes, cluster by cluster."""
+        """Emits all stages for some iterations of the common axes, cluster by cluster."""
         evaluator = self.evaluator
         evaluator.has_padded_rows = short is not None
         buffers, states = [], []
@@ -349,7 +349,7 @@ class NestEmitter:
         evaluator.registers, evaluator.rows = {}, {}
 
     def _needs_row(self, stage: Stage, result: Computed) -> bool:
-        if self.kernel.placement.spot(result) is not None or not kept_axes(self.nest, stage):
+        if self.kernel.placement.spot(result) is not None or not result_axes(self.nest, stage):
             return False
         cluster = next(c for c in self.plan.clusters if stage in c.stages)
         readers = [reader for reader, _ in self.kernel.placement.reads_of(result)]
@@ -360,35 +360,35 @@ class NestEmitter:
     ) -> ir.Value:
         """A buffer for one row of a result: its view has stride zero along the common axes."""
         axes = self.nest.axes[stage]
-        own = [use.dim for use in uses_of(stage.inits[result.number].indices)]
+        own = [use.dim for use in uses_of(stage.inits[result.index].indices)]
         sizes = self.kernel.sizes(result)
         inner = set(self.nest.inner(stage))
-        kept = [i for i, dim in enumerate(own) if dim is not None and axes[dim] in inner]
+        inner_dims = [i for i, dim in enumerate(own) if dim is not None and axes[dim] in inner]
         lanes = point.lanes if self.plan.lane_axes else 1
-        steps = [loops.mul(s, lanes) for s in row_major([sizes[i] for i in kept])]
-        count = loops.mul(*(sizes[i] for i in kept), lanes)
+        steps = [loops.mul(s, lanes) for s in row_major([sizes[i] for i in inner_dims])]
+        count = loops.mul(*(sizes[i] for i in inner_dims), lanes)
         if short is not None:
             count = short.vectors * self.plan.lanes
         buffer = self.kernel.allocate(count, result.element)
         strides: list[Index] = [0] * len(sizes)
-        for position, step in zip(kept, steps, strict=True):
+        for position, step in zip(inner_dims, steps, strict=True):
             strides[position] = step
         offset: Index = 0
         for position, dim in enumerate(own):
             if dim is not None and axes[dim] in self.plan.lane_axes:
                 strides[position] = 1
                 lane = point.index[axes[dim]]
-                assert isinstance(lane, Ramp | Uniform), "rows are kept along one lane axis"
+                assert isinstance(lane, Ramp | Uniform), "rows have one lane axis"
                 offset = loops.sub(0, lane.base if isinstance(lane, Ramp) else lane.value)
         self.evaluator.rows[result] = View(buffer, result.element, offset, sizes, tuple(strides))
         return buffer
 
 
-def _unflatten(p: Index, counts: Sequence[Index]) -> list[Index]:
-    """Row-major indices of iteration p of nested loops."""
-    found: list[Index] = []
+def _delinearize(p: Index, counts: Sequence[Index]) -> list[Index]:
+    """The indices of iteration p of nested loops."""
+    indices: list[Index] = []
     for position in reversed(range(1, len(counts))):
         alone = all(count == 1 for count in counts[:position])
         p, index = (0, p) if alone else loops.divided(p, counts[position])
-        found.append(index)
-    return [p, *reversed(found)]
+        indices.append(index)
+    return [p, *reversed(indices)]

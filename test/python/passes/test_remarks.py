@@ -39,4 +39,4 @@ def test_a_refusal_is_told(
     for _ in range(2):  # the second time everything is in the cache
         assert relax_compile.main([str(source), "-o", str(tmp_path / "m.so"), *flags]) == 0
         told = capsys.readouterr().err
-        assert ("kernel 'transposed': matmul: sums are read at two places" in told) == bool(flags)
+        assert ("kernel 'transposed': matmul: sums are read at two indices" in told) == bool(flags)

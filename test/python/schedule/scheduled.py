@@ -16,7 +16,7 @@ from relax_mlir.dialects import make_context
 from relax_mlir.dialects.tir import prim_funcs
 from relax_mlir.schedule.backend import schedule
 from relax_mlir.schedule.backends import backend_of
-from relax_mlir.schedule.nests.short_rows import FEWER_VECTORS, MOST_VECTORS
+from relax_mlir.schedule.nests.short_rows import MAX_VECTORS, MAX_VECTORS_NARROW
 from relax_mlir.target import Target, lacking
 from relax_mlir.transforms.legalize_ops import LegalizeOps
 
@@ -45,7 +45,7 @@ if "xeon" not in HERE.host.traits:
 ZEN5 = runnable("znver5+-avxvnni")
 # A nest over rows has a loop for each number of vectors, whole or not, and one for long rows. Where
 # each long row fetches the next one, there is one more, for a row alone.
-LOOPS_OVER_ROWS = 1 + 2 * {64: MOST_VECTORS, 32: FEWER_VECTORS, 16: 0}[HERE.host.vector_bytes]
+LOOPS_OVER_ROWS = 1 + 2 * {64: MAX_VECTORS, 32: MAX_VECTORS_NARROW, 16: 0}[HERE.host.vector_bytes]
 if HERE.host.has("amx-tile"):
     # The runtime, which kernels here do without, asks Linux for tile registers: arch_prctl(2).
     ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA = 158, 0x1023, 18

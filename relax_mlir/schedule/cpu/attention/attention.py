@@ -150,7 +150,7 @@ def _lengths(kernel: Kernel, problem: Problem) -> Lengths:
         return Lengths(count, keys, 0, keys, batch)
     count = kernel.sizes(problem.out)[0]
     assert problem.operands.keys.length is not None, "a cache is read up to a length"
-    length = kernel.number(problem.operands.keys.length)
+    length = kernel.map_index(problem.operands.keys.length)
     capacity = kernel.sizes(problem.operands.keys.argument)[1]
     return Lengths(count, length, sub(length, count), capacity)
 

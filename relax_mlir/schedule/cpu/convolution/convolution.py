@@ -329,7 +329,7 @@ def _problem(
     contraction = convolution.contraction
     view = kernel.view(convolution.image.tensor)
     if view is None or not isinstance(view.strides[-1], int) or view.strides[-1] != 1:
-        raise Refusal("channels of the image are not side by side in memory")
+        raise Refusal("channels of the image are not contiguous in memory")
     convert = convert_of(kernel, contraction.stage, convolution.image, ir.F32Type.get())
 
     def image(batch: Sequence[Index]) -> Image:

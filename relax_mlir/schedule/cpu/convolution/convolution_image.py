@@ -73,7 +73,7 @@ class CopiedImage:
         def channel(i: ir.Value, c: ir.Value) -> None:
             at = source(i, c)
             if distance:
-                image.fetch(add(at, mul(distance, image.channel_stride)), copied)
+                image.prefetch(add(at, mul(distance, image.channel_stride)), copied)
             self._copy_channel(image, at, add(mul(i, line), mul(c, pitch)), skipped, copied)
 
         def several(i: ir.Value, b: ir.Value) -> None:

@@ -53,7 +53,7 @@ class Image:
         loaded = load(self.buffer, at, lanes, keep)
         return self.convert(loaded) if self.convert else loaded
 
-    def fetch(self, at: Index, count: Index) -> None:
+    def prefetch(self, at: Index, count: Index) -> None:
         """Prefetches so many columns from an offset on; they may be outside of the buffer."""
         line = LINE_BITS // ir.MemRefType(self.buffer.type).element_type.width
 

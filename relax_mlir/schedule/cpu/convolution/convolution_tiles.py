@@ -246,7 +246,7 @@ class _Tile:
         first = floor_div(mul(v, block.rows), width)
         last = floor_div(mul(add(v, 1), block.rows), width)
         some = replace(block, row=add(block.row, first))
-        problem.epilogue.fetch(some, sub(last, first), 1)
+        problem.epilogue.prefetch(some, sub(last, first), 1)
 
     def _is_outside(self, v: Index) -> tuple[bool | ir.Value, bool | ir.Value]:
         """Whether column `v` is left of the image in the first window, right of it in the last."""

@@ -88,12 +88,12 @@ class PixelTile:
             result += [vector.fma(left, x, y) for x, y in zip(right, own, strict=True)]
         return result
 
-    def fetch(self, block: Block, part: Index, parts: int) -> None:
+    def prefetch(self, block: Block, part: Index, parts: int) -> None:
         """Prefetches the memory that part of a whole block's rows are stored to."""
         first = floor_div(mul(part, self.height), parts)
         last = floor_div(mul(add(part, 1), self.height), parts)
         some = replace(block, row=add(block.row, first))
-        self.epilogue.fetch(some, sub(last, first), VECTORS)
+        self.epilogue.prefetch(some, sub(last, first), VECTORS)
 
     def emit(self, block: Block, sums: Callable[[int], list[ir.Value]]) -> None:
         """Emits `sums(vectors)` for the pixels of a block, and the epilogue.

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import ir
 from relax_mlir.schedule.build.block import Block
-from relax_mlir.schedule.build.deinterleave import every
+from relax_mlir.schedule.build.deinterleave import deinterleave
 from relax_mlir.schedule.build.loops import (
     Index,
     add,
@@ -185,7 +185,7 @@ class _Strips:
                 for v in range(0, right * lanes, lanes):
                     keep = mask(saturating_sub(problem.sizes[1], add(first, v)), lanes)
                     parts.append(image.load(add(source, first, v), lanes, keep))
-                store(every(parts), line, add(to, x))
+                store(deinterleave(parts), line, add(to, x))
 
             for_range(0, columns, lanes, vector_)
 
@@ -243,7 +243,7 @@ class _Strip:
             )
 
         def part(index: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            tile.fetch(following, index, PREFETCHES)
+            tile.prefetch(following, index, PREFETCHES)
             first = floor_div(mul(index, channels), PREFETCHES)
             last = floor_div(mul(add(index, 1), channels), PREFETCHES)
             return for_range(first, last, 1, channel, sums)

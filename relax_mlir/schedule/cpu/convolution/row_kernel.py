@@ -271,7 +271,7 @@ class _Panel:
         first, last = (mul(u, problem.channels) for u in window_rows)
 
         def column(v: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            tile.fetch(following, v, problem.window[1])
+            tile.prefetch(following, v, problem.window[1])
             reach = mul(v, problem.dilation[1])
             begin = add(at, mul(mod(reach, right), pitch), floor_div(reach, right))
             index = mul(v, problem.window[0], problem.channels)

@@ -341,13 +341,13 @@ class _Strip:
         first = mul(e, share)
         rows = minimum(saturating_sub(self.num_filters, first), share)
 
-        def fetch(block: Block) -> None:
+        def prefetch(block: Block) -> None:
             def line(j: ir.Value) -> None:
-                epilogue.fetch(replace(block, column=add(block.column, j)), rows, 1)
+                epilogue.prefetch(replace(block, column=add(block.column, j)), rows, 1)
 
             for_range(0, block.columns, lanes, line)
 
-        self._each_row(Block((), add(self.filter, first), rows, 0, 0, (), 0), fetch)
+        self._each_row(Block((), add(self.filter, first), rows, 0, 0, (), 0), prefetch)
 
     def _each_row(self, block: Block, emit: Callable[[Block], None]) -> None:
         """Calls `emit` for each row of pixels of the tiles; `block` has all their sums."""

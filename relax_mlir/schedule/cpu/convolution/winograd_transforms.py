@@ -10,7 +10,7 @@ Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 201
 from collections.abc import Callable, Sequence
 
 from relax_mlir.bindings import arith, ir, vector
-from relax_mlir.schedule.build.deinterleave import every
+from relax_mlir.schedule.build.deinterleave import deinterleave
 from relax_mlir.schedule.build.loops import Index, add, for_range, load, mul, splat, store
 from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.schedule.cpu.isa.multiply_add import interleave
@@ -86,7 +86,7 @@ def transform_tiles(
             begin = add(at, mul(row, line), first)
             pair = [load(patch, add(begin, k * lanes), lanes) for k in range(OUT_SIDE)]
             odd = vector.shuffle(*pair, list(range(1, 2 * lanes, 2)))
-            pixels += [every(pair), odd]
+            pixels += [deinterleave(pair), odd]
         return pixels
 
     _store_square(_rows_then_columns(_of_tile, [row_of(i) for i in range(SIDE)]), v, to, slab)

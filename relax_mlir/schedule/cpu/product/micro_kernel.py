@@ -252,6 +252,6 @@ def with_epilogue(
 
     if not epilogue.is_short:
         rows = value(block.rows)
-        if_else(is_last, lambda: epilogue.fetch(block, rows, blocking.vectors))
+        if_else(is_last, lambda: epilogue.prefetch(block, rows, blocking.vectors))
     emit_sums()
     if_else(is_last, finish)

@@ -396,14 +396,14 @@ class _RegisterBlocks:
 
         if not epilogue.is_short:
             rows = value(block.rows)
-            if_else(self.is_last, lambda: epilogue.fetch(block, rows, self.vectors))
+            if_else(self.is_last, lambda: epilogue.prefetch(block, rows, self.vectors))
             others()
             return
 
         def in_registers(columns: int) -> None:
             whole, last_row = self._micro_kernel(blocking.rows), blocking.rows - 1
             *before, last = range(len(self.rights))
-            epilogue.fetch(block, blocking.rows, self.vectors)
+            epilogue.prefetch(block, blocking.rows, self.vectors)
             for side in before:
                 self._store_sums(whole, self._sums(whole, side, at, block, last_row), side, block)
             sums = self._sums(whole, last, at, block, last_row)

@@ -159,7 +159,7 @@ def matrix_of(
     if contraction.packed and factor is contraction.rhs:
         row, depth = view.strides[0], view.strides[1]
     elif not any(isinstance(stride, int) and stride == 1 for stride in (row, depth)):
-        raise Refusal("neither rows nor depth of a side are side by side in memory")
+        raise Refusal("neither rows nor depth of a side are contiguous in memory")
     extent = mul(1, *(shape[loop] for loop in rows))
     length = mul(shape[contraction.depth], 2 if contraction.counts_pairs else 1)
 
