@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias, TypeVar, get_type_hints, overload
 
 from relax_mlir.bindings import ir
+from relax_mlir.dialects.graph import MatchCastOp, annotation_of
 
 Replacement: TypeAlias = ir.Value | ir.OpView | ir.Operation | Sequence[ir.Value]
 Pattern = Callable[..., Replacement | None]
@@ -154,6 +155,11 @@ def defining_op(value: ir.Value, kind: type[AnyOp]) -> AnyOp | None:
     if isinstance(owner, ir.Block) or not isinstance(owner.opview, kind):
         return None
     return owner.opview
+
+
+def retyped(value: ir.Value, type_: ir.Type) -> ir.Value:
+    """The value under another type that it is known to have: itself, or a match_cast of it."""
+    return value if value.type == type_ else MatchCastOp.build(value, annotation_of(type_)).result
 
 
 def alone(op: ir.Operation | ir.OpView) -> ir.Module:

@@ -26,7 +26,11 @@ PIPELINE = (
     "state-assumptions legalize-ops annotate-pattern fuse-ops fuse-tir pack-weights pack-filters "
     "lift-params schedule lower-calls plan-memory to-host"
 ).split()
-PASSES = [*PIPELINE, "dispatch-library", "quantize{scheme=q8_32 min-size=1}"]
+OTHERS = (
+    "dead-code-elimination eliminate-common-subexpr remove-redundant-reshape "
+    "remove-unused-parameters remove-unused-results"
+).split()
+PASSES = [*PIPELINE, *OTHERS, "dispatch-library", "quantize{scheme=q8_32 min-size=1}"]
 LEFT_OUT = re.compile("schedule|quantized|lower_to_llvm|outline|masked|math|convolution|filters")
 """Files whose modules are kernels, or take long to schedule."""
 VALID = "builtin.module(relax-infer-shapes,relax-verify,relax-inline-functions,relax-name-dims)"

@@ -1,0 +1,65 @@
+"""Which ops only make their results: they write nothing, end, and refuse no call.
+
+    op                                            pure if
+    an operator, a call of a tensor program       always
+    arith.*, math.*, tensor.*                     it holds no region
+    scf.if, index_switch, execute_region, for     all that they hold is
+    graph.call                                    all that the function holds is; it has no facts
+    graph.match_cast, require; scf.while          never: they may refuse, or not end
+
+What an operator takes for granted about dims is not part of this; see `relax-state-assumptions`.
+"""
+
+from dataclasses import dataclass, field
+
+from relax_mlir.bindings import ext, func, ir, scf
+from relax_mlir.dialects.graph import CallOp, GraphOp
+
+from .functions import facts_of
+from .signatures import functions_by_name
+
+_VALUES = ("arith", "math", "tensor")
+_REGIONS = scf.IfOp | scf.IndexSwitchOp | scf.ExecuteRegionOp | scf.ForOp
+_ENDS = scf.YieldOp | func.ReturnOp
+
+
+def is_pure_operator(op: ir.OpView) -> bool:
+    """Whether an op without regions only computes its results from its operands."""
+    if isinstance(op, GraphOp):
+        return ext.Pure in type(op)._traits
+    dialect = op.operation.name.partition(".")[0]
+    return dialect in _VALUES and not len(op.operation.regions)
+
+
+@dataclass
+class Purity:
+    """Answers for the ops of one module; what it found of functions is kept."""
+
+    functions: dict[str, func.FuncOp]
+    _known: dict[str, bool] = field(default_factory=dict)
+
+    @staticmethod
+    def of(module: ir.Operation | ir.OpView) -> "Purity":
+        """Reads the functions of a module."""
+        return Purity(functions_by_name(module))
+
+    def is_pure(self, op: ir.OpView) -> bool:
+        """Whether an op, with all that it holds and calls, only makes its results."""
+        if isinstance(op, CallOp):
+            return self._is_pure_function(op.callee_name)
+        if isinstance(op, _REGIONS):
+            blocks = [block for region in op.operation.regions for block in region.blocks]
+            return all(self.is_pure(each) for block in blocks for each in block.operations)
+        return isinstance(op, _ENDS) or is_pure_operator(op)
+
+    def _is_pure_function(self, name: str) -> bool:
+        if name not in self._known:
+            self._known[name] = False  # a recursion need not end
+            function = self.functions.get(name)
+            self._known[name] = (
+                function is not None
+                and not function.is_external
+                and not len(facts_of(function))
+                and all(self.is_pure(op) for op in function.entry_block.operations)
+            )
+        return self._known[name]
