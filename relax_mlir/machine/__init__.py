@@ -1,1 +1,1 @@
-"""Measures what a machine can do at best, and keeps the figures."""
+"""Measures the peaks of a machine, and saves the figures."""

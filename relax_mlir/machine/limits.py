@@ -1,4 +1,4 @@
-"""What a machine can do at best, as figures that are kept on disk; `measure.py` measures them."""
+"""The peaks of a machine, as figures that are saved on disk; `measure.py` measures them."""
 
 import json
 import os
@@ -13,14 +13,14 @@ from relax_mlir.cache import directory
 from relax_mlir.trusted_files import open_trusted
 
 MAX_BYTES = 1 << 20
-"""More than the file of any machine has."""
+"""More than the file of any machine."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Rates at some number of threads, per second; None where the machine lacks the instruction.
+    """Rates at some thread count, per second; None if the machine lacks the instruction.
 
-    `read` and `read_huge_pages` are bytes, on ordinary pages and on pages that were asked to be
+    `read` and `read_huge_pages` are bytes, on ordinary pages and on pages that were advised to be
     huge; `f32`, `bf16` and `int8` are operations, a multiply-add being two.
     """
 
@@ -43,7 +43,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Machine:
-    """A processor, and its limits by number of threads.
+    """A processor, and its limits by thread count.
 
     `instructions` are those that the peaks of "f32", "bf16" and "int8" were measured with: of tile
     registers where the processor has them.
@@ -55,7 +55,7 @@ class Machine:
     instructions: Mapping[str, str] = field(default_factory=dict)
 
     def at(self, threads: int) -> Limits:
-        """The limits at so many threads, or at the next smaller number that was measured."""
+        """The limits at so many threads, or at the next smaller count that was measured."""
         fitting = [limits for limits in self.limits if limits.threads <= threads]
         return max(fitting or self.limits, key=lambda limits: limits.threads)
 
@@ -70,13 +70,13 @@ class Machine:
         limits = tuple(Limits(**each) for each in fields["limits"])
         rates = [rate for each in limits for rate in asdict(each).values() if rate is not None]
         if not rates or not all(type(rate) in (int, float) and 0 < rate < inf for rate in rates):
-            raise ValueError("a rate is no positive number")
+            raise ValueError("a rate is not a positive number")
         # Older versions, whose peaks were of vectors everywhere, did not write the instructions.
         return Machine(fields["processor"], fields["cpus"], limits, fields["instructions"])
 
 
-def kept_machine() -> Machine | None:
-    """The figures of this machine that `keep` wrote, or None."""
+def saved_machine() -> Machine | None:
+    """The figures of this machine that `save` wrote, or None."""
     file = open_trusted(_path())
     if file is None:
         return None
@@ -90,8 +90,8 @@ def kept_machine() -> Machine | None:
     return known if same else None
 
 
-def keep(machine: Machine) -> None:
-    """Puts figures where `kept_machine` finds them."""
+def save(machine: Machine) -> None:
+    """Writes figures to the file that `saved_machine` reads."""
     write_atomically(_path(), machine.to_json().encode())
 
 
@@ -124,7 +124,7 @@ def num_cpus() -> int:
 
 
 def processor_name() -> str:
-    """The processor's name, as Linux tells it."""
+    """The processor's name in `/proc/cpuinfo`."""
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
         names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()

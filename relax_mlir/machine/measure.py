@@ -1,11 +1,10 @@
-"""What this machine can do at best: bytes read and operations done per second.
+"""The peaks of this machine: bytes read and operations per second.
 
-The kernels that find it out are made by this package's own code generator, so no other compiler is
-needed: sums over an array much larger than the caches, and loops of independent multiply-adds of
-float32 (FMA), bfloat16 (in tile registers by `tdpbf16ps`, else `vdpbf16ps`) and int8 (`tdpbusd`,
-else `vpdpbusd`), each where the machine has it.
+Its kernels are compiled by this package's own code generator: sums over an array much larger than
+the caches, and loops of independent multiply-adds of float32 (FMA), bfloat16 (in tile registers by
+`tdpbf16ps`, else `vdpbf16ps`) and int8 (`tdpbusd`, else `vpdpbusd`), each where the machine has it.
 
-Bandwidth drifts on machines that are shared: compare with figures of the same minutes.
+Bandwidth drifts on shared machines: compare figures of the same minutes.
 """
 
 import mmap
@@ -19,7 +18,7 @@ from relax_mlir.executable import BoundCall
 from relax_mlir.schedule.backends import backend_of
 from relax_mlir.target import Target
 
-from .limits import Limits, Machine, keep, kept_machine, num_cpus, processor_name
+from .limits import Limits, Machine, num_cpus, processor_name, save, saved_machine
 
 READ_BYTES = 256 << 20
 TASKS_PER_THREAD = 8
@@ -28,33 +27,35 @@ SECONDS = 0.2  # spent on each figure
 
 
 def this_machine(refresh: bool = False) -> Machine:
-    """The limits of this machine: those that were kept, or measured in some seconds and kept."""
-    known = None if refresh else kept_machine()
+    """The saved limits of this machine, or those that are measured, in some seconds, and saved."""
+    known = None if refresh else saved_machine()
     if known is None:
         known = measure_machine()
-        keep(known)
+        save(known)
     return known
 
 
 def measure_machine(threads: Sequence[int] = (), seconds: float = SECONDS) -> Machine:
-    """Measures each limit at each number of threads, 1 and all CPUs by default.
+    """Measures each limit at each thread count, 1 and all CPUs by default.
 
-    A figure is the best of what `seconds` have time for.
+    A figure is the best of the calls that `seconds` allow.
     """
     cpus = num_cpus()
-    numbers = sorted({*threads} or {1, cpus})
+    counts = sorted({*threads} or {1, cpus})
     target = Target.parse("native")
     reads = [read_call(huge, target) for huge in (False, True)]
     known = backend_of(target).peaks
-    peaks = {unit: peak_call(unit, target, max(numbers)) for unit in known.units}
-    found = []
-    for number in numbers:
-        rates = {unit: made[1] / _best(made[0], number, seconds) for unit, made in peaks.items()}
-        read, huge = (READ_BYTES / _best(call, number, seconds) for call in reads)
+    peaks = {unit: peak_call(unit, target, max(counts)) for unit in known.units}
+    limits = []
+    for count in counts:
+        rates = {
+            unit: kernel[1] / _best(kernel[0], count, seconds) for unit, kernel in peaks.items()
+        }
+        read, huge = (READ_BYTES / _best(call, count, seconds) for call in reads)
         f32, bf16, int8 = rates["f32"], rates.get("bf16"), rates.get("int8")
-        found.append(Limits(number, read, huge, f32, bf16, int8))
+        limits.append(Limits(count, read, huge, f32, bf16, int8))
     instructions = {unit: known.instruction(unit) for unit in known.units}
-    return Machine(processor_name(), cpus, tuple(found), instructions)
+    return Machine(processor_name(), cpus, tuple(limits), instructions)
 
 
 def _best(call: BoundCall, threads: int, seconds: float) -> float:
@@ -69,7 +70,7 @@ def _best(call: BoundCall, threads: int, seconds: float) -> float:
 
 
 def read_call(huge: bool, target: Target) -> BoundCall:
-    """A call that reads `READ_BYTES`; the system is asked to make the pages huge, or not to."""
+    """A call that reads `READ_BYTES`; the system is advised to use huge pages, or not to."""
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # shared memory has no huge pages
     memory = mmap.mmap(-1, READ_BYTES + HUGE_PAGE, flags=private)
     memory.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
@@ -83,9 +84,9 @@ def read_call(huge: bool, target: Target) -> BoundCall:
 
 
 def peak_call(unit: str, target: Target, threads: int) -> tuple[BoundCall, float]:
-    """A call that does little but multiply and add, and how many operations it does.
+    """A call that is bound by multiply-adds, and its count of operations.
 
-    It has work for so many threads; the unit is one of `Peaks.units`.
+    It has work for `threads` threads; the unit is one of `Peaks.units`.
     """
     peaks = backend_of(target).peaks
     tasks, lanes = TASKS_PER_THREAD * threads, peaks.lanes

@@ -1,7 +1,7 @@
 """Which elements a stage touches, seen through slices, reshapes and inlined producers.
 
-A producer is inlined where its elements can be computed again at the reader for less than it costs
-to keep them: it then has neither loops nor memory.
+A producer is inlined if recomputing its elements at the reader costs less than storing them: it
+then has neither loops nor memory.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,14 +34,14 @@ _GATHER_COST = 20
 
 @dataclass(frozen=True)
 class Use:
-    """One index of an access: loop `dim` itself, or a constant, or made of several `dims`."""
+    """One index of an access: a loop index, a constant, or an expression of several `dims`."""
 
     dims: frozenset[int]
     plain: bool
 
     @property
     def dim(self) -> int | None:
-        """The loop that this index is, or None."""
+        """The loop whose index this is, or None."""
         return next(iter(self.dims)) if self.plain and self.dims else None
 
 
@@ -83,13 +83,13 @@ class Inlining:
 
     def reads(self, stage: Stage) -> list[Access]:
         """What the stage reads from memory, in-place accumulators included."""
-        found: list[Access] = []
+        accesses: list[Access] = []
         operands = [*stage.reads, *used_inits(stage)]
         for operand in operands:
-            self._trace(operand.tensor, uses_of(operand.indices), False, None, found)
+            self._trace(operand.tensor, uses_of(operand.indices), False, None, accesses)
         for tensor, uses in gathers_of(stage):
-            self._trace(tensor, uses, False, None, found)
-        return found
+            self._trace(tensor, uses, False, None, accesses)
+        return accesses
 
     def _trace(
         self,
@@ -97,24 +97,24 @@ class Inlining:
         uses: tuple[Use, ...] | None,
         sliced: bool,
         shown: tuple[tuple[int | None, ...], tuple[Use, ...] | None] | None,
-        found: list[Access],
+        accesses: list[Access],
     ) -> None:
         if self.is_inlined(tensor):
             for operand in tensor.stage.reads:
                 inner = _compose(tensor, operand, uses)
-                self._trace(operand.tensor, inner, sliced, None, found)
+                self._trace(operand.tensor, inner, sliced, None, accesses)
             for gathered, inner in gathers_of(tensor.stage):
-                self._trace(gathered, _substitute(tensor, inner, uses), sliced, None, found)
+                self._trace(gathered, _substitute(tensor, inner, uses), sliced, None, accesses)
             return
         if shown is None and not self.is_inlined(root_of(tensor)):
             shown = (tensor.shape, uses)
         if isinstance(tensor, Slice):
-            self._trace(tensor.source, _through_slice(tensor, uses), True, shown, found)
+            self._trace(tensor.source, _through_slice(tensor, uses), True, shown, accesses)
         elif isinstance(tensor, Reshape):
-            self._trace(tensor.source, _through_reshape(tensor, uses), sliced, shown, found)
+            self._trace(tensor.source, _through_reshape(tensor, uses), sliced, shown, accesses)
         elif isinstance(tensor, Argument | Computed | Constant):
             assert shown is not None, "the reader has seen the tensor, or a view of it"
-            found.append(Access(tensor, uses, sliced, *shown))
+            accesses.append(Access(tensor, uses, sliced, *shown))
 
 
 def root_of(tensor: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ def gathers_of(stage: Stage) -> list[tuple[Tensor, tuple[Use, ...]]]:
         argument: Use(frozenset().union(*map(dims_of, operand.indices)), False)
         for argument, operand in zip(stage.body.arguments, operands, strict=True)
     }
-    found = []
+    gathers = []
     gathered = iter(stage.gathers)
     for op in stage.body.operations:
         uses = [known.get(value, CONSTANT_USE) for value in op.operands]
@@ -143,19 +143,19 @@ def gathers_of(stage: Stage) -> list[tuple[Tensor, tuple[Use, ...]]]:
             dims = frozenset().union(*(use.dims for use in uses))
             known |= {result: Use(dims, not dims) for result in op.results}
         if isinstance(op, tensor_dialect.ExtractOp):
-            found.append((next(gathered), tuple(uses[1:])))
-    return found
+            gathers.append((next(gathered), tuple(uses[1:])))
+    return gathers
 
 
 def used_inits(stage: Stage) -> list[Operand]:
     """The outputs whose former contents the stage reads."""
     if stage.has_reduction:
         return stage.inits
-    return [init for number, init in enumerate(stage.inits) if stage.uses_init(number)]
+    return [init for index, init in enumerate(stage.inits) if stage.uses_init(index)]
 
 
 def uses_of(indices: Iterable[ir.AffineExpr]) -> tuple[Use, ...]:
-    """The uses that affine expressions make of loops."""
+    """Affine expressions as uses of loops."""
     plain = (ir.AffineDimExpr, ir.AffineConstantExpr)
     return tuple(Use(dims_of(e), isinstance(e, plain)) for e in indices)
 
@@ -170,8 +170,8 @@ def _through_slice(tensor: Slice, uses: tuple[Use, ...] | None) -> tuple[Use, ..
             result.append(CONSTANT_USE)
             continue
         use = next(inner)
-        unmoved = isinstance(offset, int) and offset == 0 and isinstance(stride, int)
-        result.append(use if unmoved and stride == 1 else Use(use.dims, False))
+        starts_at_0 = isinstance(offset, int) and offset == 0 and isinstance(stride, int)
+        result.append(use if starts_at_0 and stride == 1 else Use(use.dims, False))
     return tuple(result)
 
 
@@ -180,15 +180,15 @@ def _through_reshape(tensor: Reshape, uses: tuple[Use, ...] | None) -> tuple[Use
         return None
     big = tensor.shape if tensor.expands else tensor.source.shape
     result: list[Use] = []
-    for number, group in enumerate(tensor.groups):
-        wide = [position for position in group if big[position] != 1]
+    for group_index, group in enumerate(tensor.groups):
+        non_unit = [position for position in group if big[position] != 1]
         if tensor.expands:
-            result.append(_join([uses[position] for position in wide]))
+            result.append(_join([uses[position] for position in non_unit]))
         else:
             for position in group:
-                alone = len(wide) == 1 and position in wide
-                use = uses[number] if alone else Use(uses[number].dims, False)
-                result.append(use if position in wide else CONSTANT_USE)
+                alone = len(non_unit) == 1 and position in non_unit
+                use = uses[group_index] if alone else Use(uses[group_index].dims, False)
+                result.append(use if position in non_unit else CONSTANT_USE)
     return tuple(result)
 
 
@@ -202,7 +202,7 @@ def _join(uses: Sequence[Use]) -> Use:
 def _compose(
     tensor: Computed, operand: Operand, uses: tuple[Use, ...] | None
 ) -> tuple[Use, ...] | None:
-    """How the reader's loops reach the operand of the producer that is inlined into it."""
+    """The uses of the reader's loops by an operand of a producer that is inlined into it."""
     return _substitute(tensor, uses_of(operand.indices), uses)
 
 
@@ -244,7 +244,7 @@ class _Reader:
 
 def _readers(program: Program) -> dict[Stage, list[_Reader]]:
     """For each stage the reads of its results, directly or through slices and reshapes."""
-    found: dict[Stage, list[_Reader]] = {}
+    readers: dict[Stage, list[_Reader]] = {}
     for stage in program.stages:
         pairs = [(o.tensor, uses_of(o.indices)) for o in [*stage.reads, *used_inits(stage)]]
         for tensor, uses in [*pairs, *((gathered, None) for gathered in stage.gathers)]:
@@ -257,8 +257,8 @@ def _readers(program: Program) -> dict[Stage, list[_Reader]]:
                     reshaped |= uses is not None and not all(use.plain for use in uses)
                 tensor = tensor.source
             if isinstance(tensor, Computed):
-                found.setdefault(tensor.stage, []).append(_Reader(stage, uses, reshaped))
-    return found
+                readers.setdefault(tensor.stage, []).append(_Reader(stage, uses, reshaped))
+    return readers
 
 
 def _may_inline(stage: Stage) -> bool:
@@ -272,7 +272,7 @@ def _may_inline(stage: Stage) -> bool:
 
 
 def _is_worth_it(stage: Stage, cost: int, readers: list[_Reader], program: Program) -> bool:
-    if _is_kept(stage.results[0], program):
+    if _is_needed(stage.results[0], program):
         return False
     if cost <= CHEAP:
         return True
@@ -285,8 +285,8 @@ def _is_worth_it(stage: Stage, cost: int, readers: list[_Reader], program: Progr
     return loops <= frozenset().union(*(use.dims for use in reader.uses))
 
 
-def _is_kept(tensor: Computed, program: Program) -> bool:
-    """Whether the tensor is needed in memory: it is returned, extended or read by the host part."""
+def _is_needed(tensor: Computed, program: Program) -> bool:
+    """Whether the tensor is needed in memory: it is returned, extended or read by scalars."""
     roots = [*program.returned]
     roots += [init.tensor for stage in program.stages for init in stage.inits]
     roots += [
@@ -320,26 +320,26 @@ def _cost(stage: Stage, inlining: Inlining) -> int:
 
 
 def _varies(stage: Stage, operand: Operand) -> bool:
-    """Whether an operand changes along the last loop: what does not is loaded once a row."""
+    """Whether an operand varies along the last loop; others are loaded once a row."""
     last = len(stage.extents) - 1
     return any(last in dims_of(expression) for expression in operand.indices)
 
 
 def _varying(stage: Stage) -> set[ir.Value]:
-    """The scalars of a block that change along its last loop; the others are hoisted."""
+    """The scalars of a block that vary along its last loop; the others are hoisted."""
     if stage.block is None:
         return set()
-    found: set[ir.Value] = set()
+    varying: set[ir.Value] = set()
     operands = [*stage.reads, *stage.inits]
     for argument, operand in zip(stage.block.arguments, operands, strict=True):
         if _varies(stage, operand) or (
             stage.reduces and stage.reduces[-1] and operand in stage.inits
         ):
-            found.add(argument)
+            varying.add(argument)
     for op in stage.block.operations:
         is_last = (
             isinstance(op, linalg.IndexOp) and op.attributes["dim"].value == len(stage.extents) - 1
         )
-        if is_last or any(operand in found for operand in op.operands):
-            found.update(op.results)
-    return found
+        if is_last or any(operand in varying for operand in op.operands):
+            varying.update(op.results)
+    return varying

@@ -1,7 +1,7 @@
-"""What attention reads: queries, keys and values, as they lie or decoded by the fused program.
+"""The operands of attention: queries, keys and values, plain or decoded by the fused program.
 
 %v = tensor.extract_slice %values      the argument, f32, f16 or bf16
-%v = tensor.extract_slice %decoded     bf16 widened, or 8-bit numbers times a scale of a block
+%v = tensor.extract_slice %decoded     widened bf16, or 8-bit elements times a scale of a block
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from relax_mlir.bindings import arith, ir
 from .program import (
     Argument,
     Computed,
+    MixedIndex,
     Operand,
-    Place,
     Program,
     Reshape,
     Slice,
@@ -24,14 +24,14 @@ from .program import (
 
 @dataclass(frozen=True)
 class Source:
-    """An argument, or what is decoded from it; `scale` holds a factor for each block of 32.
+    """An argument, or what is decoded from it; `scale` has a factor for each block of 32.
 
-    `length` is how much of dim 1 is read, for keys and values.
+    `length` is the extent of dim 1 that is read, for keys and values.
     """
 
     argument: Argument
     scale: Argument | None = None
-    length: Place | None = None
+    length: MixedIndex | None = None
 
     @property
     def element(self) -> ir.Type:
@@ -58,10 +58,10 @@ def find_operands(program: Program) -> Operands | None:
     if len(contractions) != 2:
         return None
     (query, keys), (_, values) = (stage.reads for stage in contractions)
-    found = all_known(_source(operand.tensor) for operand in (query, keys, values))
-    if found is None or found[1].length is None or found[2].length is None:
+    sources = all_known(_source(operand.tensor) for operand in (query, keys, values))
+    if sources is None or sources[1].length is None or sources[2].length is None:
         return None
-    return Operands(*found)
+    return Operands(*sources)
 
 
 def find_batched_operands(program: Program) -> Operands | None:
@@ -71,14 +71,14 @@ def find_batched_operands(program: Program) -> Operands | None:
         return None
     (query, keys), (_, values) = products
     tensors = [operand.tensor for operand in (query, keys, values)]
-    found = [x for x in tensors if isinstance(x, Argument) and len(x.shape) == 4]
+    operands = [x for x in tensors if isinstance(x, Argument) and len(x.shape) == 4]
     inputs = [argument for argument in program.arguments if argument.out is None]
-    masks = [argument for argument in inputs if argument not in found]
-    if len(masks) > 1 or len(found) != 3:
+    masks = [argument for argument in inputs if argument not in operands]
+    if len(masks) > 1 or len(operands) != 3:
         return None
     if masks and masks[0].shape[3] == 1:
-        return None  # the same for all keys of a query
-    return Operands(*(Source(argument) for argument in (*found, *masks)))
+        return None  # broadcast along keys
+    return Operands(*(Source(argument) for argument in (*operands, *masks)))
 
 
 def _is_product(stage: Stage) -> bool:
@@ -103,7 +103,7 @@ def _source(tensor: Tensor) -> Source | None:
 
 
 def _decoded(stage: Stage) -> tuple[Argument, Argument | None] | None:
-    """The arguments of a stage that widens floats, or multiplies blocks of numbers by scales."""
+    """The arguments of a stage that widens floats, or multiplies blocks of integers by scales."""
     if stage.has_reduction or stage.window is not None or stage.gathers:
         return None
     rank = len(stage.extents)
@@ -124,10 +124,10 @@ def _scaled(
     result: ir.Value, block: ir.Block, reads: list, rank: int
 ) -> tuple[Argument, Argument] | None:
     product = None if isinstance(result.owner, ir.Block) else result.owner.opview
-    numbers, scales = block.arguments[0], block.arguments[1]
+    elements, scales = block.arguments[0], block.arguments[1]
     if not isinstance(product, arith.MulFOp) or product.operands[1] != scales:
         return None
-    if _operand_of(product.operands[0], arith.SIToFPOp) != numbers:
+    if _operand_of(product.operands[0], arith.SIToFPOp) != elements:
         return None
     (data, data_loops), (scale, scale_loops) = reads
     if data_loops != [*range(rank)] or scale_loops != [*range(rank - 3)] or rank != 6:

@@ -2,10 +2,10 @@
 
     C[b.., m, n] = initial + sum over k of f(A[b.., m, k]) * g(B[b.., k, n])
 
-n is the last loop of C, B the operand that has it, A the other one. Loops that neither, or both,
-of the operands have are batch loops, as are all m but the last, unless A and C hold them side by
-side (they are one m then). f and g, given by the body or by stages before it, look at one element:
-casts, mostly.
+n is the last loop of C, B the operand that has it, A the other one. Loops of neither, or of both
+operands are batch loops, as are all m but the last, unless they are adjacent in A and in C and can
+be collapsed to one m. f and g, of the body or of stages before it, are functions of one element:
+mostly casts.
 """
 
 from collections.abc import Callable, Iterable
@@ -32,8 +32,8 @@ from .program import (
 FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type, ir.F64Type)
 
 
-def is_number(element: ir.Type) -> bool:
-    """Whether elements of a type can be multiplied: floats and integers, but no predicates."""
+def is_numeric(element: ir.Type) -> bool:
+    """Whether elements of a type can be multiplied: floats and integers, but not predicates."""
     return isinstance(element, FLOATS) or (
         isinstance(element, ir.IntegerType) and element.width > 1
     )
@@ -43,14 +43,14 @@ def is_number(element: ir.Type) -> bool:
 class Factor:
     """One side of the product: `tensor`, in memory, at affine `indices` of the contraction's loops.
 
-    `casts` are the stages that its elements go through, first one first; then the body computes
-    `value` from its argument number `number`.
+    `casts` are the stages that its elements go through, in order; then the body computes `value`
+    from its argument `read`.
     """
 
     tensor: Tensor
     indices: tuple[ir.AffineExpr, ...]
     casts: tuple[Stage, ...]
-    number: int
+    read: int
     value: ir.Value
 
     def position(self, loop: int) -> int | None:
@@ -67,7 +67,7 @@ class Factor:
 
 
 class Summed(Protocol):
-    """A stage that adds up products of two sides, and the roles of its result's loops."""
+    """A stage that sums products of two sides, and the roles of its result's loops."""
 
     @property
     def stage(self) -> Stage:
@@ -75,33 +75,33 @@ class Summed(Protocol):
 
     @property
     def before(self) -> tuple[Stage, ...]:
-        """The stages in front of it that belong to it."""
+        """The stages before it that belong to it."""
 
     @property
     def batch(self) -> tuple[int, ...]:
-        """The loops that are walked one by one."""
+        """The batch loops."""
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """The loops that are walked as rows, outermost first."""
+        """The loops that are collapsed to rows, outermost first."""
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The loops that are walked as columns, outermost first."""
+        """The loops that are collapsed to columns, outermost first."""
 
     @property
     def packed(self) -> bool:
-        """Whether columns are a panel and the column in it."""
+        """Whether the columns are (panel, column of the panel)."""
 
 
 @dataclass(frozen=True)
 class Contraction:
     """A stage that multiplies matrices, and the roles of its loops.
 
-    `rows` are loops that are walked as one, outermost first, and so are `columns`. Where `packed`,
-    `columns` are the number of a panel and the place in it. With `pairs`, panels are of pairs of
-    neighbours along k, which `depth` counts if k is even: it `counts_pairs`. With `bf16`, as with
-    `pairs`, both sides are numbers that bf16 holds.
+    `rows` are loops that are collapsed to one, outermost first, and so are `columns`. If `packed`,
+    `columns` are (panel, column of the panel). With `pairs`, panels are of pairs along k, and if it
+    `counts_pairs`, `depth` is a loop over pairs. With `bf16`, as with `pairs`, the elements of both
+    sides are exact in bf16.
     """
 
     stage: Stage
@@ -126,12 +126,12 @@ class Contraction:
 def find_contractions(
     program: Program, panel: Callable[[ir.Type], int]
 ) -> list[Contraction] | None:
-    """The contractions of a program that multiplies matrices and then works elementwise.
+    """The contractions of a program that multiplies matrices and then is elementwise.
 
-    `panel` is the width of packed weights by the element type of the sums. None if the program is
-    of another kind; several contractions have one left side and the same loops.
+    `panel` returns the columns of packed panels, by the element type of the sums. None for other
+    programs; several contractions share their left side and loops.
     """
-    found: list[Contraction] = []
+    contractions: list[Contraction] = []
     for stage in program.stages:
         if stage.window is not None or stage.gathers:
             return None
@@ -139,14 +139,14 @@ def find_contractions(
             contraction = match_contraction(stage, panel(stage.results[0].element))
             if contraction is None:
                 return None
-            found.append(contraction)
-    if not found or not all(_alike(found[0], other) for other in found[1:]):
+            contractions.append(contraction)
+    if not contractions or not all(_alike(contractions[0], other) for other in contractions[1:]):
         return None
-    return found
+    return contractions
 
 
 def _alike(a: Contraction, b: Contraction) -> bool:
-    """Whether two contractions can share loops and their copy of the left side."""
+    """Whether two contractions can share loops and their packed left side."""
     same_roles = replace(a, stage=b.stage, lhs=b.lhs, rhs=b.rhs) == b
     same_left = all(
         getattr(a.lhs, name) == getattr(b.lhs, name) for name in ("tensor", "indices", "casts")
@@ -163,7 +163,7 @@ def _alike(a: Contraction, b: Contraction) -> bool:
 
 
 def match_contraction(stage: Stage, panel: int) -> Contraction | None:
-    """The stage as a multiplication of matrices, or None."""
+    """The stage as a matrix product, or None."""
     if len(stage.reads) != 2 or len(stage.inits) != 1 or stage.block is None:
         return None
     out = stage.inits[0]
@@ -171,10 +171,10 @@ def match_contraction(stage: Stage, panel: int) -> Contraction | None:
     values = factors_of(stage)
     if initial is None or values is None:
         return None
-    places = loops_of(out.indices)
-    if places is None or len(set(places)) != len(places):
+    result_loops = loops_of(out.indices)
+    if result_loops is None or len(set(result_loops)) != len(result_loops):
         return None
-    sides = all_known(factor_of(stage, number, values[number]) for number in range(2))
+    sides = all_known(factor_of(stage, read, values[read]) for read in range(2))
     if sides is None:
         return None
     plain = [_without_groups(side) for side in sides]
@@ -182,44 +182,44 @@ def match_contraction(stage: Stage, panel: int) -> Contraction | None:
     in_pairs = bool(grouped) and isinstance(out.tensor.element, FLOATS)
     if in_pairs and not (all(map(_is_bf16, sides)) and grouped[0].tensor.shape[3] == 2):
         return None
-    return _assign(stage, plain, places, initial, panel, in_pairs)
+    return _assign(stage, plain, result_loops, initial, panel, in_pairs)
 
 
 def _assign(
     stage: Stage,
     sides: list[Factor],
-    places: list[int],
+    result_loops: list[int],
     initial: float,
     panel: int,
     in_pairs: bool,
 ) -> Contraction | None:
-    """Gives the loops their roles; panels are `in_pairs` though one loop counts numbers along k."""
+    """Gives the loops their roles; panels may be `in_pairs` with a loop over single k."""
     reduced = [loop for loop, reduces in enumerate(stage.reduces) if reduces]
     own = [sides[i].dims - sides[1 - i].dims for i in range(2)]
-    outputs = [loop for loop in places if stage.extents[loop] != 1]
+    outputs = [loop for loop in result_loops if stage.extents[loop] != 1]
     if outputs and outputs[-1] in own[0] | own[1]:
         last = outputs[-1]
     else:
-        # A vector times a matrix of one column: any loop that one side has for itself will do.
-        candidates = [loop for loop in places if loop in own[0] | own[1]]
+        # A vector times a matrix of one column: any loop of one side only.
+        candidates = [loop for loop in result_loops if loop in own[0] | own[1]]
         if not candidates or (outputs and outputs[-1] not in own[0] | own[1]):
             return None
         last = candidates[-1]
     lhs, rhs = sides if last in own[1] else reversed(sides)
     lhs_own = lhs.dims - rhs.dims
     pairs = _pairs(stage, lhs, rhs, reduced)
-    wide = [loop for loop in reduced if stage.extents[loop] != 1] or reduced[-1:]
-    wide = [pairs] if pairs is not None else wide
-    if len(wide) != 1 or (pairs is None and any(s.position(wide[0]) is None for s in sides)):
+    k_loops = [loop for loop in reduced if stage.extents[loop] != 1] or reduced[-1:]
+    k_loops = [pairs] if pairs is not None else k_loops
+    if len(k_loops) != 1 or (pairs is None and any(s.position(k_loops[0]) is None for s in sides)):
         return None
-    columns = _packed_columns(stage, rhs, places, last, wide[0], panel) or (last,)
+    columns = _packed_columns(stage, rhs, result_loops, last, k_loops[0], panel) or (last,)
     in_pairs |= pairs is not None
     if in_pairs and len(columns) != 2:
         return None
-    rows = _row_loops(stage, lhs, [loop for loop in places if loop in lhs_own], places)
+    rows = _row_loops(stage, lhs, [loop for loop in result_loops if loop in lhs_own], result_loops)
     roles = {*rows, *columns, *reduced}
     batch = tuple(loop for loop in range(len(stage.reduces)) if loop not in roles)
-    plain = {*rows, *columns, wide[0]}
+    plain = {*rows, *columns, k_loops[0]}
     for side in (lhs, rhs):
         for expression in side.indices:
             own_pairs = pairs is not None and dims_of(expression) == set(reduced)
@@ -232,7 +232,7 @@ def _assign(
         batch,
         rows,
         columns,
-        wide[0],
+        k_loops[0],
         len(columns) == 2,
         initial,
         in_pairs,
@@ -242,36 +242,42 @@ def _assign(
 
 
 def _without_groups(factor: Factor) -> Factor:
-    """[p, k floordiv g, j, k mod g] as if it were [p, k, j, 0]; other indices as they are."""
+    """Indices [p, k floordiv g, j, k mod g] as [p, k, j, 0]; others unchanged."""
     if len(factor.indices) != 4 or not isinstance(factor.indices[1], ir.AffineFloorDivExpr):
         return factor
-    panel, group, column, place = factor.indices
+    panel, group, column, position = factor.indices
     k, divisor = operands_of(group)
     size = ir.AffineConstantExpr(divisor).value
-    if loop_of(k) is None or place != k % size or factor.tensor.shape[3] != size:
+    if loop_of(k) is None or position != k % size or factor.tensor.shape[3] != size:
         return factor
     return replace(factor, indices=(panel, k, column, ir.AffineExpr.get_constant(0)))
 
 
 def _pairs(stage: Stage, lhs: Factor, rhs: Factor, reduced: list[int]) -> int | None:
     """The loop over pairs along k, if B is [panels, pairs, columns, 2] and A has k = 2 pair + i."""
-    found = loops_of(rhs.indices)
-    if found is None or len(found) != 4 or sorted(reduced) != sorted((found[1], found[3])):
+    rhs_loops = loops_of(rhs.indices)
+    if (
+        rhs_loops is None
+        or len(rhs_loops) != 4
+        or sorted(reduced) != sorted((rhs_loops[1], rhs_loops[3]))
+    ):
         return None
-    pair, one = found[1], found[3]
+    pair, one = rhs_loops[1], rhs_loops[3]
     index = ir.AffineExpr.get_dim(pair) * 2 + ir.AffineExpr.get_dim(one)
     exact = stage.extents[one] == 2 and any(e == index for e in lhs.indices)
     return pair if exact and _is_bf16(lhs) and _is_bf16(rhs) else None
 
 
 def _is_bf16(factor: Factor) -> bool:
-    """Whether a factor is a bf16 number that has been widened."""
-    wide = defining_op(factor.value, arith.ExtFOp)
-    return wide is not None and isinstance(wide.operands[0].type, ir.BF16Type)
+    """Whether a factor is a widened bf16 element."""
+    widened = defining_op(factor.value, arith.ExtFOp)
+    return widened is not None and isinstance(widened.operands[0].type, ir.BF16Type)
 
 
-def _row_loops(stage: Stage, lhs: Factor, loops: list[int], places: list[int]) -> tuple[int, ...]:
-    """The last row loop with those that lie right in front of it in A and in C, if there is one."""
+def _row_loops(
+    stage: Stage, lhs: Factor, loops: list[int], result_loops: list[int]
+) -> tuple[int, ...]:
+    """The last row loop, and those directly outside of it both in A and in C, if there are any."""
     loops = [loop for loop in loops if stage.extents[loop] != 1] or loops[-1:]
     if not loops:
         return ()
@@ -279,37 +285,37 @@ def _row_loops(stage: Stage, lhs: Factor, loops: list[int], places: list[int]) -
     if not isinstance(lhs.tensor, Argument):
         return tuple(rows)
     for loop in reversed(loops[:-1]):
-        at, out = lhs.position(loop), places.index(loop)
-        if at is None or lhs.position(rows[0]) != at + 1 or places.index(rows[0]) != out + 1:
+        at, out = lhs.position(loop), result_loops.index(loop)
+        if at is None or lhs.position(rows[0]) != at + 1 or result_loops.index(rows[0]) != out + 1:
             break
         rows.insert(0, loop)
     return tuple(rows)
 
 
 def _packed_columns(
-    stage: Stage, rhs: Factor, places: list[int], last: int, depth: int, panel: int
+    stage: Stage, rhs: Factor, result_loops: list[int], last: int, depth: int, panel: int
 ) -> tuple[int, int] | None:
     """The loops over panels and over the columns of a panel, if B is [panels, k, columns]."""
-    if len(places) < 2 or places[-1] != last or stage.extents[last] != panel:
+    if len(result_loops) < 2 or result_loops[-1] != last or stage.extents[last] != panel:
         return None
-    found = [loop_of(expression) for expression in rhs.indices]
-    packed = found[:3] == [places[-2], depth, last] and rhs.tensor.shape[2] == panel
+    rhs_loops = [loop_of(expression) for expression in rhs.indices]
+    packed = rhs_loops[:3] == [result_loops[-2], depth, last] and rhs.tensor.shape[2] == panel
     plain = isinstance(rhs.tensor, Argument) and not rhs.casts
-    return (places[-2], last) if packed and plain and len(found) in (3, 4) else None
+    return (result_loops[-2], last) if packed and plain and len(rhs_loops) in (3, 4) else None
 
 
 def loop_of(expression: ir.AffineExpr) -> int | None:
-    """The loop that an affine expression is, or None."""
+    """The loop whose index an affine expression is, or None."""
     return expression.position if isinstance(expression, ir.AffineDimExpr) else None
 
 
 def loops_of(expressions: Iterable[ir.AffineExpr]) -> list[int] | None:
-    """The loops that affine expressions are, or None if one is none."""
+    """The loops whose indices affine expressions are, or None if one is another expression."""
     return all_known(map(loop_of, expressions))
 
 
 def constant_of(tensor: Tensor) -> float | None:
-    """The number that fills a tensor, or None."""
+    """The constant that fills a tensor, or None."""
     if not isinstance(tensor, Splat):
         return None
     scalar = tensor.scalar
@@ -321,9 +327,9 @@ def constant_of(tensor: Tensor) -> float | None:
 
 
 def factors_of(stage: Stage) -> dict[int, ir.Value] | None:
-    """What the body multiplies and adds up, by the number of the read that it comes from."""
+    """The factors of the body's sum of products, by the read that they depend on."""
     block, element = stage.body, stage.results[0].element
-    if not is_number(element):
+    if not is_numeric(element):
         return None
     is_float = isinstance(element, FLOATS)
     sum_, product_ = (arith.AddFOp, arith.MulFOp) if is_float else (arith.AddIOp, arith.MulIOp)
@@ -335,35 +341,35 @@ def factors_of(stage: Stage) -> dict[int, ir.Value] | None:
     product = defining_op(others[0], product_) if len(others) == 1 else None
     if product is None:
         return None
-    found: dict[int, ir.Value] = {}
+    factors: dict[int, ir.Value] = {}
     for operand in product.operands:
         reads = _block_arguments(operand, block)
         if reads is None or len(reads) != 1:
             return None
-        found[reads.pop()] = operand
-    return found if sorted(found) == [0, 1] else None
+        factors[reads.pop()] = operand
+    return factors if sorted(factors) == [0, 1] else None
 
 
 def _block_arguments(value: ir.Value, block: ir.Block) -> set[int] | None:
-    """Numbers of the block arguments that a value follows from; None if it is no arithmetic."""
+    """The block arguments that a value depends on; None unless by arithmetic."""
     if isinstance(value.owner, ir.Block):
         return {ir.BlockArgument(value).arg_number} if value.owner == block else None
     op = value.owner.opview
     name = op.operation.name
     if not name.startswith(("arith.", "math.")) or op.operation.block != block:
         return set() if name == "arith.constant" else None
-    found: set[int] = set()
+    result: set[int] = set()
     for operand in op.operands:
-        below = _block_arguments(operand, block)
-        if below is None:
+        inner = _block_arguments(operand, block)
+        if inner is None:
             return None
-        found |= below
-    return found
+        result |= inner
+    return result
 
 
-def factor_of(stage: Stage, number: int, value: ir.Value) -> Factor | None:
-    """A read of the contraction, followed through elementwise stages down to memory."""
-    operand = stage.reads[number]
+def factor_of(stage: Stage, read: int, value: ir.Value) -> Factor | None:
+    """A read of the contraction, traced through elementwise stages to memory."""
+    operand = stage.reads[read]
     casts: list[Stage] = []
     while isinstance(operand.tensor, Computed):
         producer = operand.tensor.stage
@@ -383,9 +389,9 @@ def factor_of(stage: Stage, number: int, value: ir.Value) -> Factor | None:
     while isinstance(root, Slice | Reshape):
         root = root.source
     is_input = isinstance(root, Argument) and root.out is None
-    if not is_input or not is_number(tensor.element):
+    if not is_input or not is_numeric(tensor.element):
         return None
-    return Factor(tensor, operand.indices, tuple(casts), number, value)
+    return Factor(tensor, operand.indices, tuple(casts), read, value)
 
 
 def _is_cast(stage: Stage) -> bool:

@@ -1,4 +1,4 @@
-"""Whether what a tensor program decodes is read where it is multiplied."""
+"""Whether a tensor program decodes operands within the product that reads them."""
 
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes import PassFailure
@@ -10,9 +10,9 @@ from .reading import read_kernel
 
 
 def reads_decoded(kernel: PrimFunc) -> bool:
-    """Whether a rule for products, or for attention, reads what the program decodes in front of it.
+    """Whether a rule for products, or for attention, decodes the operands of the program.
 
-    Others compute the sums of a program, and would decode again for each of them.
+    Other rules would decode them again for each sum.
     """
     try:
         module, program = read_kernel(kernel)

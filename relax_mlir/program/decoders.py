@@ -1,4 +1,4 @@
-"""Finds decoding in the body of a loop: the same scalars that `graph.dequantize` stands for.
+"""Finds decoding in the body of a loop: the scalars that `graph.dequantize` legalises to.
 
 %8 = arith.muli %half, %c4                   pattern: the body that legalisation writes
 %9 = arith.shrui %byte, %8            ==     for `graph.dequantize {scheme = "q4_1"}`,
@@ -24,8 +24,8 @@ _SIMPLIFY = "builtin.module(canonicalize,cse)"
 class Decoder:
     """A scheme found in a body.
 
-    `operands` are the numbers of the reads by part, `loops` those of the panel, its row, the
-    block, the half, the group and the place.
+    `operands` are the reads by part, `loops` those of the panel, its row, the block, the half, the
+    group and the position.
     """
 
     scheme: Scheme
@@ -59,7 +59,7 @@ class _Pattern:
     module: ir.Module
     value: ir.Value
     parts: tuple[str, ...]
-    places: tuple[tuple[ir.AffineExpr, ...], ...]
+    indices: tuple[tuple[ir.AffineExpr, ...], ...]
 
     @staticmethod
     def of(name: str) -> "_Pattern":
@@ -97,24 +97,24 @@ class _Pattern:
     def loops(
         self, match: "_Match", reads: Sequence[Operand], num_loops: int
     ) -> tuple[int, ...] | None:
-        """The loops that stand for the pattern's six, if all parts are read where it reads them."""
-        found = dict(match.loops)
+        """The loops that match the pattern's six, if all parts are read at the same indices."""
+        loop_of = dict(match.loops)
         data = reads[match.arguments[self.parts.index("data")]].indices
-        for expected, index in zip(self.places[self.parts.index("data")], data, strict=True):
+        for expected, index in zip(self.indices[self.parts.index("data")], data, strict=True):
             if not isinstance(index, ir.AffineDimExpr):
                 return None
             if (
-                found.setdefault(ir.AffineDimExpr(expected).position, index.position)
+                loop_of.setdefault(ir.AffineDimExpr(expected).position, index.position)
                 != index.position
             ):
                 return None
-        if len(found) != 6 or len(set(found.values())) != 6:
+        if len(loop_of) != 6 or len(set(loop_of.values())) != 6:
             return None
-        loops = tuple(found[i] for i in range(6))
-        places = [ir.AffineExpr.get_dim(loop) for loop in loops]
-        moved = ir.AffineMap.get(num_loops, 0, places)
-        for i, places_of in enumerate(self.places):
-            composed = tuple(e.compose(moved).maybe_downcast() for e in places_of)
+        loops = tuple(loop_of[i] for i in range(6))
+        dims = [ir.AffineExpr.get_dim(loop) for loop in loops]
+        remapped = ir.AffineMap.get(num_loops, 0, dims)
+        for i, indices_of in enumerate(self.indices):
+            composed = tuple(e.compose(remapped).maybe_downcast() for e in indices_of)
             if composed != tuple(reads[match.arguments[i]].indices):
                 return None
         return loops
@@ -122,7 +122,7 @@ class _Pattern:
 
 @dataclass
 class _Match:
-    """Which arguments and loops of a block stand for those of a pattern."""
+    """The arguments and loops of a block that match those of a pattern."""
 
     block: ir.Block
     arguments: dict[int, int] = field(default_factory=dict)
@@ -133,17 +133,17 @@ class _Match:
         if isinstance(pattern.owner, ir.Block):
             if not isinstance(value.owner, ir.Block) or value.owner != self.block:
                 return False
-            number = ir.BlockArgument(value).arg_number
+            index = ir.BlockArgument(value).arg_number
             expected = ir.BlockArgument(pattern).arg_number
-            return self.arguments.setdefault(expected, number) == number
+            return self.arguments.setdefault(expected, index) == index
         if isinstance(value.owner, ir.Block):
             return False
         op, expected = value.owner.opview, pattern.owner.opview
         if op.operation.name != expected.operation.name or value.type != pattern.type:
             return False
         if isinstance(op, linalg.IndexOp):
-            loop, number = (ir.IntegerAttr(x.attributes["dim"]).value for x in (op, expected))
-            return self.loops.setdefault(number, loop) == loop
+            loop, index = (ir.IntegerAttr(x.attributes["dim"]).value for x in (op, expected))
+            return self.loops.setdefault(index, loop) == loop
         if isinstance(op, arith.ConstantOp):
             return op.attributes["value"] == expected.attributes["value"]
         return all(map(self.equal, op.operands, expected.operands))

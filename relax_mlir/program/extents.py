@@ -2,10 +2,10 @@
 
     %d = tensor.dim %x, %c0 : tensor<?x18xf32>        "n", for an argument whose dim has that name
     %e = arith.muli %d, %c2                           2*n
-    linalg.generic ins(%x) outs(%y)                   loops equate the extents that they run over
+    linalg.generic ins(%x) outs(%y)                   loops equate the extents of their operands
 
-Stages may share a loop only where this is proved: a loop over another stage's extent would leave
-its own tensors. What is not proved counts as different.
+Stages may share a loop only if their extents are proved equal; otherwise it would access their
+tensors out of bounds. Extents that are not proved equal count as different.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +13,18 @@ from dataclasses import dataclass, field
 from relax_mlir.bindings import arith, ir, tensor
 from relax_mlir.symbolic import Expr, const, parse, product, sym
 
-from .program import Argument, Computed, Empty, Place, Program, Reshape, Slice, Splat, Stage, Tensor
+from .program import (
+    Argument,
+    Computed,
+    Empty,
+    MixedIndex,
+    Program,
+    Reshape,
+    Slice,
+    Splat,
+    Stage,
+    Tensor,
+)
 
 _ARITHMETIC = {
     arith.AddIOp: Expr.__add__,
@@ -33,36 +44,36 @@ class Extents:
     def __post_init__(self) -> None:
         for stage in self.program.stages:
             for loop in range(len(stage.extents)):
-                first, *others = self._shown(stage, loop) or [const(0)]
+                first, *others = self._extents_of(stage, loop) or [const(0)]
                 for other in others:
                     self._equate(first, other)
 
     def equal(self, stage: Stage, loop: int, other: Stage, other_loop: int) -> bool:
         """Whether two loops are proved to have one extent."""
-        first, second = self._shown(stage, loop), self._shown(other, other_loop)
+        first, second = self._extents_of(stage, loop), self._extents_of(other, other_loop)
         return bool(first and second) and self._find(first[0]) == self._find(second[0])
 
     def is_whole(self, part: Slice, axis: int) -> bool:
-        """Whether a slice is proved to have all of what its source has along an axis of it."""
+        """Whether a slice is proved to be all of its source along an axis."""
         window = part.window
         at = [i for i in range(len(window.sizes)) if i not in window.dropped][axis]
         begins = (window.offsets[at], window.strides[at]) == (0, 1)
         same = self._find(self._of(part, axis)) == self._find(self._of(part.source, at))
         return begins and same
 
-    def _shown(self, stage: Stage, loop: int) -> list[Expr]:
-        """The extents that a loop runs over: its own if it is static, and those of operands."""
+    def _extents_of(self, stage: Stage, loop: int) -> list[Expr]:
+        """The extents of a loop: its own if it is static, and those of operands."""
         own = stage.extents[loop]
-        found = [] if own is None else [const(own)]
-        # An insertion writes only a part of what it extends.
+        extents = [] if own is None else [const(own)]
+        # An insertion writes only a part of its result.
         operands = stage.reads if stage.window is not None else [*stage.reads, *stage.inits]
         for operand in operands:
             if isinstance(operand.tensor, Empty) and not operand.tensor.sizes:
                 continue
             for axis, index in enumerate(operand.indices):
                 if isinstance(index, ir.AffineDimExpr) and index.position == loop:
-                    found.append(self._of(operand.tensor, axis))
-        return found
+                    extents.append(self._of(operand.tensor, axis))
+        return extents
 
     def _of(self, tensor_: Tensor, axis: int) -> Expr:
         """One extent of a tensor."""
@@ -73,7 +84,7 @@ class Extents:
             name = self.program.dim_names[tensor_.position][axis]
             return parse(name) if name else self._unknown((tensor_, axis))
         if isinstance(tensor_, Empty) and tensor_.sizes:
-            return self._number(tensor_.sizes[axis])
+            return self._index_expr(tensor_.sizes[axis])
         if isinstance(tensor_, Splat) and tensor_.like is not None:
             return self._of(tensor_.like, axis)
         if isinstance(tensor_, Computed) and tensor_.stage.block is not None:
@@ -83,37 +94,37 @@ class Extents:
             whole = stage.reads[0] if stage.window is None else stage.inits[0]
             return self._of(whole.tensor, axis)
         if isinstance(tensor_, Slice):
-            kept = [
+            sizes = [
                 s for i, s in enumerate(tensor_.window.sizes) if i not in tensor_.window.dropped
             ]
-            return self._number(kept[axis])
+            return self._index_expr(sizes[axis])
         if isinstance(tensor_, Reshape) and tensor_.sizes is not None:
-            return self._number(tensor_.sizes[axis])
+            return self._index_expr(tensor_.sizes[axis])
         if isinstance(tensor_, Reshape):
             return product(self._of(tensor_.source, i) for i in tensor_.groups[axis])
         return self._unknown((tensor_, axis))
 
-    def _number(self, place: Place) -> Expr:
+    def _index_expr(self, index: MixedIndex) -> Expr:
         """An index of the program."""
-        if isinstance(place, int):
-            return const(place)
-        if isinstance(place.owner, ir.Block):
-            name = self.program.sym_names.get(place)
-            return self._unknown(place) if name is None else parse(name)
-        op = place.owner.opview
+        if isinstance(index, int):
+            return const(index)
+        if isinstance(index.owner, ir.Block):
+            name = self.program.sym_names.get(index)
+            return self._unknown(index) if name is None else parse(name)
+        op = index.owner.opview
         if isinstance(op, arith.ConstantOp):
             return const(ir.IntegerAttr(op.attributes["value"]).value)
         if isinstance(op, tensor.DimOp):
-            axis = self._number(op.operands[1]).value
+            axis = self._index_expr(op.operands[1]).value
             source = self.program.tensors.get(op.operands[0])
             if axis is not None and source is not None and axis < len(source.shape):
                 return self._of(source, axis)
         if type(op) in _ARITHMETIC:
-            return _ARITHMETIC[type(op)](*map(self._number, op.operands))
-        return self._unknown(place)
+            return _ARITHMETIC[type(op)](*map(self._index_expr, op.operands))
+        return self._unknown(index)
 
     def _unknown(self, key: object) -> Expr:
-        """A symbol for what has no name."""
+        """A symbol for an unnamed extent."""
         return self._opaque.setdefault(key, sym(f"_unknown_{len(self._opaque)}"))
 
     def _find(self, expr: Expr) -> Expr:

@@ -20,7 +20,7 @@ SERIAL_LIMIT = 1 << 18
 
 
 def estimate(extent: int | None) -> int:
-    """A number for cost models where an extent is not known."""
+    """An extent for cost models, estimated if it is dynamic."""
     return UNKNOWN_EXTENT if extent is None else extent
 
 
@@ -43,7 +43,7 @@ class Nest:
         return [a for a in self.axes[stage] if a not in self.common and self.extent(a) != 1]
 
     def use_axes(self, stage: Stage, use: Use) -> set[int]:
-        """The axes behind one index of an access; unit axes are left out."""
+        """The axes of one index of an access, without unit axes."""
         axes = {self.axes[stage][dim] for dim in use.dims}
         return {axis for axis in axes if self.extent(axis) != 1}
 
@@ -56,8 +56,8 @@ class Nest:
             axes.append(bound.get(loop, len(self.origin) - 1))
         self.stages.append(stage)
         self.axes[stage] = axes
-        kept = set(common)
-        self.common = [axis for axis in self.common if axis in kept]
+        remaining = set(common)
+        self.common = [axis for axis in self.common if axis in remaining]
 
     @staticmethod
     def of(stage: Stage) -> "Nest":
@@ -71,16 +71,16 @@ class Nest:
         return nest
 
     def work(self) -> int:
-        """Rough number of scalar iterations."""
+        """Rough count of scalar iterations."""
         return sum(prod(map(estimate, stage.extents)) for stage in self.stages)
 
 
 def join(nest: Nest, stage: Stage, placement: Placement) -> bool:
-    """Adds the stage to the nest if its loops fit and that saves memory traffic."""
-    found = _bind(nest, stage, placement)
-    if found is None:
+    """Adds the stage to the nest if its loops match and that saves memory traffic."""
+    binding = _bind(nest, stage, placement)
+    if binding is None:
         return False
-    bound, common = found
+    bound, common = binding
     if _overlaps(nest, stage, bound, common, placement):
         return False
     serial = not common and nest.work() + prod(map(estimate, stage.extents)) <= SERIAL_LIMIT
@@ -91,10 +91,10 @@ def join(nest: Nest, stage: Stage, placement: Placement) -> bool:
 
 
 def _bind(nest: Nest, stage: Stage, placement: Placement) -> tuple[dict[int, int], set[int]] | None:
-    """The stage's loops as axes of the nest, and the common axes that are left.
+    """The stage's loops as axes of the nest, and the common axes that remain.
 
-    A loop becomes an axis only if their extents are proved equal: the nest runs over those of the
-    axis, and reads and writes the tensors of the stage there.
+    A loop becomes an axis only if their extents are proved equal, since the nest iterates over the
+    extent of the axis.
     """
     bound: dict[int, int] = {}
     common = set(nest.common)
@@ -124,7 +124,7 @@ def _bind(nest: Nest, stage: Stage, placement: Placement) -> tuple[dict[int, int
 def _overlaps(
     nest: Nest, stage: Stage, bound: dict[int, int], common: set[int], placement: Placement
 ) -> bool:
-    """Whether iterations of the nest would touch memory that other iterations write."""
+    """Whether iterations of the nest would access memory that other iterations write."""
     written = {placement.spots[r].owner for s in nest.stages for r in s.results
                if r in placement.spots}  # fmt: skip
     for access in placement.inlining.reads(stage):
@@ -145,10 +145,11 @@ def _overlaps(
                     continue
                 if spot.path or access.uses is None or access.sliced or stage.window is not None:
                     return True
-                places = [next(iter(nest.use_axes(member, u)), None) if u.plain else None
+                read_axes = [next(iter(nest.use_axes(member, u)), None) if u.plain else None
                           for u in access.uses]  # fmt: skip
                 if any(
-                    axis in common and axis != at for axis, at in zip(target, places, strict=True)
+                    axis in common and axis != at
+                    for axis, at in zip(target, read_axes, strict=True)
                 ):
                     return True
     return False
@@ -164,12 +165,12 @@ class Cluster:
 
 def clusters(nest: Nest, inlining: Inlining) -> list[Cluster]:
     """Splits a nest into runs of stages that run in one loop."""
-    found: list[Cluster] = []
+    result: list[Cluster] = []
     for stage in nest.stages:
-        if not found or not _continues(found[-1], nest, stage, inlining):
-            found.append(Cluster([], nest.inner(stage)))
-        found[-1].stages.append(stage)
-    return found
+        if not result or not _continues(result[-1], nest, stage, inlining):
+            result.append(Cluster([], nest.inner(stage)))
+        result[-1].stages.append(stage)
+    return result
 
 
 def _continues(cluster: Cluster, nest: Nest, stage: Stage, inlining: Inlining) -> bool:

@@ -1,10 +1,10 @@
-"""Decides which memory each tensor of a program lives in: outputs in place, the rest in scratch.
+"""Assigns memory to the tensors of a program: outputs in place, the rest in scratch.
 
     %r = linalg.generic ... -> %e               %r lives in the window of %out
     %o = tensor.insert_slice %r into %out   ->  (nothing is copied)
     return %o
 
-A tensor that cannot be computed where it is wanted is copied there by a stage of its own.
+A tensor that cannot be computed in its memory is copied there by a stage of its own.
 """
 
 from dataclasses import dataclass, field, replace
@@ -40,7 +40,7 @@ class Spot:
 
 @dataclass
 class Placement:
-    """Where computed tensors live; those without a spot need scratch or no memory at all."""
+    """The memory of computed tensors; those without a spot need scratch or no memory."""
 
     program: Program
     inlining: Inlining
@@ -48,17 +48,17 @@ class Placement:
 
     @cached_property
     def extents(self) -> Extents:
-        """Which loops have equal extents; asked once all stages are there."""
+        """Which loops have equal extents; computed once all stages exist."""
         return Extents(self.program)
 
     def spot(self, tensor: Tensor) -> Spot | None:
-        """The memory of a tensor, if that is an argument or was decided."""
+        """The memory of a tensor, if it is an argument or has been assigned."""
         if isinstance(tensor, Argument):
             return Spot(tensor)
         return self.spots.get(tensor) if isinstance(tensor, Computed) else None
 
     def reads_of(self, owner: Tensor) -> list[tuple[Stage, tuple[Use, ...] | None]]:
-        """Stages that read what an argument held at entry, or what a stage computed."""
+        """Stages that read the initial contents of an argument, or a computed tensor."""
         return [
             (stage, None if access.sliced else access.uses)
             for stage in self.program.stages
@@ -68,18 +68,18 @@ class Placement:
         ]
 
 
-def place(program: Program, inline: bool = True) -> Placement:
-    """Places all outputs, inserting copies into the program where they are needed."""
+def assign_memory(program: Program, inline: bool = True) -> Placement:
+    """Assigns memory to all outputs, and inserts copies into the program where needed."""
     inlining = inline_producers(program) if inline else Inlining(program)
     placement = Placement(program, inlining)
     _drop_dead(program)
     outs = [argument for argument in program.arguments if argument.out is not None]
     for tensor, out in zip(program.returned, outs, strict=True):
-        if not _want(placement, tensor, Spot(out)):
+        if not _assign(placement, tensor, Spot(out)):
             _append_copy(placement, tensor, Spot(out))
     for stage in program.stages:
         if stage.window is not None and stage.results[0] not in placement.spots:
-            _want(placement, stage.results[0], Spot(stage.results[0]))
+            _assign(placement, stage.results[0], Spot(stage.results[0]))
     _elide_insertions(placement)
     _fill_extended(placement)
     _share_outputs(placement)
@@ -87,7 +87,7 @@ def place(program: Program, inline: bool = True) -> Placement:
 
 
 def _share_outputs(placement: Placement) -> None:
-    """Keeps what an output is computed from, element by element, in the memory of the output."""
+    """Assigns the memory of an output to a tensor from which it is computed elementwise."""
     for stage in reversed(placement.program.stages):
         if stage in placement.inlining.inlined or stage.has_reduction or stage.window is not None:
             continue
@@ -106,7 +106,7 @@ def _share_outputs(placement: Placement) -> None:
 def _may_share(
     placement: Placement, stage: Stage, operand: Operand, init: Operand, spot: Spot
 ) -> bool:
-    """Whether the operand of a stage may lie where the stage writes its result."""
+    """Whether the operand of a stage may share the memory of the stage's result."""
     tensor = operand.tensor
     if not isinstance(tensor, Computed) or placement.inlining.is_inlined(tensor):
         return False
@@ -119,7 +119,7 @@ def _may_share(
         return False
     if is_partial(producer, tensor.index) or len({use.dim for use in whole}) != len(whole):
         return False
-    others = [found for found in placement.spots.values() if found.owner is spot.owner]
+    others = [shared for shared in placement.spots.values() if shared.owner is spot.owner]
     if len(others) != 1 or placement.reads_of(spot.owner) or _is_extended(placement, tensor):
         return False
     return all(
@@ -129,7 +129,7 @@ def _may_share(
 
 
 def _is_extended(placement: Placement, tensor: Tensor) -> bool:
-    """Whether a stage writes to a part of the tensor, or the host part reads it."""
+    """Whether a stage writes to a part of the tensor, or scalars read it."""
     program = placement.program
     roots = [init.tensor for stage in program.stages for init in stage.inits]
     roots += [
@@ -141,7 +141,7 @@ def _is_extended(placement: Placement, tensor: Tensor) -> bool:
 
 
 def _drop_dead(program: Program) -> None:
-    """Removes stages whose results nobody reads."""
+    """Removes stages whose results are not read."""
     live: set[Stage] = set()
     roots = [*program.returned]
     for item in program.items:
@@ -157,14 +157,14 @@ def _drop_dead(program: Program) -> None:
     program.items[:] = [i for i in program.items if not isinstance(i, Stage) or i in live]
 
 
-def _want(placement: Placement, tensor: Tensor, spot: Spot) -> bool:
-    """Lets the tensor be computed at the spot; False if it has to be copied there."""
+def _assign(placement: Placement, tensor: Tensor, spot: Spot) -> bool:
+    """Assigns the spot to the tensor; False if the tensor has to be copied there."""
     if isinstance(tensor, Argument):
         return spot == Spot(tensor)
     if isinstance(tensor, Reshape):
-        # Joining dims needs memory without gaps, which a window does not promise.
+        # Collapsing dims needs memory without gaps, which a window may have.
         gaps = tensor.expands and any(isinstance(step, Window) for step in spot.path)
-        return not gaps and _want(placement, tensor.source, spot.within(tensor))
+        return not gaps and _assign(placement, tensor.source, spot.within(tensor))
     if not isinstance(tensor, Computed) or placement.inlining.is_inlined(tensor):
         return False
     if tensor in placement.spots or not _is_safe(placement, tensor, spot):
@@ -172,9 +172,9 @@ def _want(placement: Placement, tensor: Tensor, spot: Spot) -> bool:
     placement.spots[tensor] = spot
     stage = tensor.stage
     init = stage.inits[tensor.index].tensor
-    kept = is_partial(stage, tensor.index) or stage.has_reduction
-    if (kept or stage.uses_init(tensor.index)) and not _is_read_after(placement, init, stage):
-        _want(placement, init, spot)
+    keeps = is_partial(stage, tensor.index) or stage.has_reduction
+    if (keeps or stage.uses_init(tensor.index)) and not _is_read_after(placement, init, stage):
+        _assign(placement, init, spot)
     return True
 
 
@@ -182,19 +182,19 @@ def _is_read_after(placement: Placement, tensor: Tensor, stage: Stage) -> bool:
     return any(reader.order > stage.order for reader, _ in placement.reads_of(tensor))
 
 
-def is_partial(stage: Stage, number: int) -> bool:
-    """Whether the stage leaves some elements of that output as they were."""
+def is_partial(stage: Stage, index: int) -> bool:
+    """Whether the stage leaves some elements of that output unchanged."""
     if stage.window is not None:
         return True
-    uses = uses_of(stage.inits[number].indices)
-    shape = stage.inits[number].tensor.shape
+    uses = uses_of(stage.inits[index].indices)
+    shape = stage.inits[index].tensor.shape
     loops = [use.dim for use in uses if use.dims]
     fixed_is_unit = all(e == 1 for use, e in zip(uses, shape, strict=True) if not use.dims)
     return None in loops or len(set(loops)) < len(loops) or not fixed_is_unit
 
 
 def _is_safe(placement: Placement, tensor: Computed, spot: Spot) -> bool:
-    """Whether nobody needs the former contents of the spot once the tensor is written there."""
+    """Whether the former contents of the spot are dead when the tensor is written."""
     if not isinstance(spot.owner, Argument):
         return True
     stage = tensor.stage
@@ -226,14 +226,14 @@ def _copy(placement: Placement, tensor: Tensor, spot: Spot, order: int) -> Stage
 
 
 def _elide_insertions(placement: Placement) -> None:
-    """Computes what is inserted where it is inserted, and drops the insertion."""
+    """Computes inserted tensors in place, and drops the insertions."""
     program = placement.program
     for stage in reversed(program.stages):
         if stage.window is None:
             continue
         spot = placement.spots[stage.results[0]].within(stage.window)
         source = stage.reads[0].tensor
-        if _may_elide(placement, stage, source) and _want(placement, source, spot):
+        if _may_elide(placement, stage, source) and _assign(placement, source, spot):
             program.items.remove(stage)
 
 
@@ -247,20 +247,20 @@ def _may_elide(placement: Placement, insertion: Stage, source: Tensor) -> bool:
     filled_before = isinstance(dest, Computed) and dest.stage.order < source.stage.order
     if filled_before and _is_read_after(placement, dest, source.stage):
         return False
-    in_place = placement.spot(dest) == spot and (isinstance(dest, Argument) or filled_before)
-    if not isinstance(dest, Empty) and not in_place:
+    is_in_place = placement.spot(dest) == spot and (isinstance(dest, Argument) or filled_before)
+    if not isinstance(dest, Empty) and not is_in_place:
         return False
     readers = [stage for stage, _ in placement.reads_of(source)]
     return all(reader.order <= insertion.order for reader in readers)
 
 
 def _fill_extended(placement: Placement) -> None:
-    """Copies the rest of a partly written tensor, where it is not in place already."""
+    """Copies the rest of a partly written tensor, unless it is in place already."""
     program = placement.program
     for stage in program.stages:
-        for number, result in enumerate(stage.results):
-            dest = stage.inits[number].tensor
-            if not is_partial(stage, number) or isinstance(dest, Empty):
+        for index, result in enumerate(stage.results):
+            dest = stage.inits[index].tensor
+            if not is_partial(stage, index) or isinstance(dest, Empty):
                 continue
             spot = placement.spots.setdefault(result, Spot(result))
             if placement.spot(dest) == spot:

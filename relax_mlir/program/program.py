@@ -2,11 +2,11 @@
 
     func.func @k(%x, %out)                       Argument, Argument
       tensor.empty, linalg.fill                  Empty, Splat: no memory, no loops
-      tensor.extract_slice, reshapes             Slice, Reshape: ways of looking at a tensor
+      tensor.extract_slice, reshapes             Slice, Reshape: views of a tensor
       linalg.generic, tensor.insert_slice        Stage: loops; its results are Computed
       arith, tensor.dim, ...                     scalars, in `Program.items` among the stages
 
-Nothing here emits code; extents that only run time knows are None.
+Nothing here emits code; dynamic extents are None.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,14 +19,14 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes.base import PassFailure
 
 T = TypeVar("T")
-Place: TypeAlias = int | ir.Value  # a number known now, or a scalar of the old function
+MixedIndex: TypeAlias = int | ir.Value  # a constant, or a scalar of the old function
 
 
 def all_known(found: Iterable[T | None]) -> list[T] | None:
-    """All of them; None if one of them is."""
-    everything = list(found)
-    there = [x for x in everything if x is not None]
-    return there if len(there) == len(everything) else None
+    """All items, or None if one of them is None."""
+    items = list(found)
+    known = [x for x in items if x is not None]
+    return known if len(known) == len(items) else None
 
 
 @dataclass(eq=False)
@@ -40,7 +40,7 @@ class Tensor:
 
 @dataclass(eq=False)
 class Argument(Tensor):
-    """Parameter number `position`; `out` is its number among the outputs, or None."""
+    """Parameter `position`; `out` is its index among the outputs, or None."""
 
     position: int
     out: int | None
@@ -48,14 +48,14 @@ class Argument(Tensor):
 
 @dataclass(eq=False)
 class Empty(Tensor):
-    """Contents do not matter; `sizes` are all its extents."""
+    """A tensor of undefined elements; `sizes` are all its extents."""
 
-    sizes: list[Place]
+    sizes: list[MixedIndex]
 
 
 @dataclass(eq=False)
 class Splat(Tensor):
-    """One scalar everywhere; extents are those of `like`, where there is one."""
+    """A tensor of equal elements, with the extents of `like`, if there is one."""
 
     scalar: ir.Value | ir.Attribute
     like: Tensor | None
@@ -63,18 +63,18 @@ class Splat(Tensor):
 
 @dataclass(eq=False)
 class Constant(Tensor):
-    """Elements known now."""
+    """Constant elements."""
 
     value: ir.Attribute
 
 
 @dataclass(frozen=True)
 class Window:
-    """Offsets, sizes and strides of a slice, and the unit dims that it leaves out."""
+    """Offsets, sizes and strides of a slice, and the unit dims that it drops."""
 
-    offsets: tuple[Place, ...]
-    sizes: tuple[Place, ...]
-    strides: tuple[Place, ...]
+    offsets: tuple[MixedIndex, ...]
+    sizes: tuple[MixedIndex, ...]
+    strides: tuple[MixedIndex, ...]
     dropped: frozenset[int]
 
 
@@ -88,15 +88,15 @@ class Slice(Tensor):
 
 @dataclass(eq=False)
 class Reshape(Tensor):
-    """Dims of `source` merged or split in groups; `sizes` are given where it splits."""
+    """Dims of `source` collapsed in groups, or expanded to `sizes`."""
 
     source: Tensor
     groups: list[list[int]]
-    sizes: list[Place] | None
+    sizes: list[MixedIndex] | None
 
     @property
     def expands(self) -> bool:
-        """Whether dims are split."""
+        """Whether dims are expanded."""
         return self.sizes is not None
 
 
@@ -185,7 +185,7 @@ class Program:
 def read_program(op: func.FuncOp, origin: PrimFunc) -> Program:
     """Reads a function whose named linalg ops are generalised; raises PassFailure at an unknown op.
 
-    `origin` is the tensor program that it is a copy of, with the names of dims.
+    It is a copy of the tensor program `origin`, which has the names of dims.
     """
     arguments = list(op.entry_block.arguments)
     tensors = [a for a in arguments if isinstance(a.type, ir.RankedTensorType)]
@@ -218,7 +218,7 @@ def _read(program: Program, op: ir.OpView) -> None:
     elif _is_scalar(op):
         program.items.append(op)
     else:
-        raise PassFailure(op, "has no form that vectors are made of")
+        raise PassFailure(op, "has no vector form")
 
 
 def _is_scalar(op: ir.OpView) -> bool:
@@ -268,8 +268,8 @@ def _dim(program: Program, op: tensor.DimOp) -> None:
     program.items.append(op)
 
 
-def mixed(static: Iterable[int], dynamic: list[ir.Value]) -> list[Place]:
-    """Joins static numbers and the values that fill their dynamic places."""
+def mixed(static: Iterable[int], dynamic: list[ir.Value]) -> list[MixedIndex]:
+    """Static integers, with values instead of the dynamic ones."""
     values = iter(dynamic)
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
     size = ir.ShapedType.get_dynamic_size()
@@ -280,11 +280,11 @@ def _window(op: ir.OpView, full: ir.Value, small: ir.Value) -> Window:
     offsets = mixed(op.static_offsets, list(op.offsets))
     sizes = mixed(op.static_sizes, list(op.sizes))
     strides = mixed(op.static_strides, list(op.strides))
-    kept = list(_kind(small)[0])
+    remaining = list(_kind(small)[0])
     dropped = []
     for position, size in enumerate(sizes):
-        if kept and kept[0] == (size if isinstance(size, int) else None):
-            kept.pop(0)
+        if remaining and remaining[0] == (size if isinstance(size, int) else None):
+            remaining.pop(0)
         else:
             dropped.append(position)
     return Window(tuple(offsets), tuple(sizes), tuple(strides), frozenset(dropped))
@@ -323,7 +323,7 @@ def _reshape(program: Program, op: ir.OpView) -> None:
 
 
 def _filled(op: linalg.GenericOp) -> ir.Value | None:
-    """The scalar that the op puts everywhere, which is what becomes of a linalg.fill."""
+    """The scalar that the op fills its result with, as a generalised linalg.fill does."""
     block = op.regions[0].blocks[0]
     last = block.operations[len(block.operations) - 1]
     if len(op.outputs) != 1 or any("reduction" in str(kind) for kind in op.iterator_types):
@@ -367,8 +367,8 @@ def _as_tensor(program: Program, value: ir.Value, op: ir.OpView) -> Tensor:
 
 def _finish(program: Program, stage: Stage, results: list[ir.Value]) -> None:
     program.items.append(stage)
-    for number, value in enumerate(results):
-        computed = Computed(*_kind(value), stage.op, stage, number)
+    for index, value in enumerate(results):
+        computed = Computed(*_kind(value), stage.op, stage, index)
         program.tensors[value] = computed
         stage.results.append(computed)
 

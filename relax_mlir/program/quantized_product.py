@@ -1,9 +1,9 @@
 """Finds products with a quantised matrix, which decode it inside of the contraction.
 
-    %c = linalg.generic over (m.., p, r, b, half, group, place)
-           total + left * (scale * (number(data, half) - zero) + minimum)
+    %c = linalg.generic over (m.., p, r, b, half, group, position)
+           total + left * (scale * (element(data, half) - zero) + minimum)
 
-The left side is f32, or 8-bit blocks: number * scale, plus an offset maybe.
+The left side is f32, or 8-bit blocks: element * scale, or element * scale + offset.
 
 Needs: the decoding fused into the contraction (`relax-fuse-tir`).
 """
@@ -26,8 +26,8 @@ _SPLIT = (2, 4, 4)
 class QuantizedProduct:
     """A contraction whose right side is decoded; see `Summed`.
 
-    `left` and `right` are the tensors that are read: f32 elements, or 8-bit ones, their scale and
-    maybe their offset; and the parts of the matrix.
+    `left` are the tensors of the left side: f32 elements, or 8-bit ones, their scale and possibly
+    their offset. `right` are the parts of the matrix.
     """
 
     stage: Stage
@@ -44,17 +44,17 @@ class QuantizedProduct:
 
 def find_decoded(program: Program) -> QuantizedProduct | None:
     """The one contraction of a program that decodes its right side, if that is its only one."""
-    found = None
+    product = None
     for stage in program.stages:
         if stage.window is not None or stage.gathers:
             return None
         if stage.has_reduction:
-            if found is not None:
+            if product is not None:
                 return None
-            found = match_decoded(stage)
-            if found is None:
+            product = match_decoded(stage)
+            if product is None:
                 return None
-    return found
+    return product
 
 
 def match_decoded(stage: Stage) -> QuantizedProduct | None:
@@ -88,15 +88,15 @@ class _Matcher:
         return tuple(product.operands) if product else None
 
     def _argument(self, value: ir.Value) -> int | None:
-        """The number of the read that a scalar is."""
+        """The read that a scalar is."""
         if not isinstance(value.owner, ir.Block) or value.owner != self.stage.block:
             return None
         return ir.BlockArgument(value).arg_number
 
     def assign(self, left: ir.Value, decoder: Decoder) -> QuantizedProduct | None:
-        """Gives the loops their roles; None if the left side is of another kind."""
+        """Gives the loops their roles; None if the left side has another form."""
         stage = self.stage
-        p, r, b, half, group, place_ = decoder.loops
+        p, r, b, half, group, position = decoder.loops
         outputs = loops_of(stage.inits[0].indices)
         if outputs is None:
             return None
@@ -105,11 +105,11 @@ class _Matcher:
         if (
             [*outputs[-2:]] != [p, r]
             or len({*decoder.loops, *rows}) != len(stage.extents)
-            or sorted(reduces) != sorted([b, half, group, place_])
+            or sorted(reduces) != sorted([b, half, group, position])
             or blocks is None
         ):
             return None
-        sources = self._left(left, (*rows, b, half, group, place_))
+        sources = self._left(left, (*rows, b, half, group, position))
         right = {part: stage.reads[i].tensor for part, i in decoder.operands.items()}
         inputs = all(isinstance(t, Argument) and t.out is None for t in right.values())
         if sources is None or not inputs:
@@ -118,12 +118,12 @@ class _Matcher:
         before = tuple(t.stage for t in tensors if isinstance(t, Computed))
         return QuantizedProduct(stage, before, rows, (p, r), blocks, decoder.scheme, sources, right)
 
-    def _reads(self, number: int, loops: tuple[int, ...]) -> bool:
+    def _reads(self, read: int, loops: tuple[int, ...]) -> bool:
         """Whether a read is at these loops."""
-        return tuple(loop_of(e) for e in self.stage.reads[number].indices) == loops
+        return tuple(loop_of(e) for e in self.stage.reads[read].indices) == loops
 
     def _left(self, value: ir.Value, loops: tuple[int, ...]) -> tuple[Tensor, ...] | None:
-        """What the left side, read at `loops`, is made of: f32, or 8-bit numbers and factors."""
+        """The tensors of the left side, read at `loops`: f32, or 8-bit elements and factors."""
         plain = self._argument(value)
         if plain is not None:
             source = self.stage.reads[plain].tensor
@@ -133,26 +133,26 @@ class _Matcher:
             reads = [(value, loops, ir.F32Type)]
         else:
             by_block = loops[: -len(_SPLIT)]
-            numbers, *factors = _blocks_of(value)
-            reads = [(numbers, loops, ir.IntegerType)]
+            elements, *factors = _blocks_of(value)
+            reads = [(elements, loops, ir.IntegerType)]
             reads += [(factor, by_block, ir.F32Type) for factor in factors]
         tensors = []
         for scalar, at, kind in reads:
-            number = None if scalar is None else self._argument(scalar)
-            if number is None or not self._reads(number, at):
+            read = None if scalar is None else self._argument(scalar)
+            if read is None or not self._reads(read, at):
                 return None
-            tensor = self.stage.reads[number].tensor
+            tensor = self.stage.reads[read].tensor
             if not isinstance(tensor.element, kind) or not _is_whole_input(tensor):
                 return None
             tensors.append(tensor)
         return tuple(tensors)
 
     def _left_of_producer(
-        self, producer: Stage, number: int, loops: tuple[int, ...]
+        self, producer: Stage, read: int, loops: tuple[int, ...]
     ) -> tuple[Tensor, ...] | None:
-        """The same, where a stage of its own decodes the left side."""
+        """The same, if a stage of its own decodes the left side."""
         block = producer.block
-        if block is None or producer.has_reduction or not self._reads(number, loops):
+        if block is None or producer.has_reduction or not self._reads(read, loops):
             return None
         written = loops_of(producer.inits[0].indices)
         if len(producer.inits) != 1 or written is None:
@@ -164,7 +164,7 @@ class _Matcher:
 
 
 def _blocks_of(value: ir.Value) -> tuple[ir.Value | None, ...]:
-    """The number q, the scale and maybe the offset of q * scale + offset; None for another form."""
+    """The element q, the scale and the offset, if any, of q * scale + offset; (None,) otherwise."""
     total = defining_op(value, arith.AddFOp)
     terms = list(total.operands) if total else [value]
     product = next((x for x in terms if defining_op(x, arith.MulFOp)), None)
@@ -178,7 +178,7 @@ def _blocks_of(value: ir.Value) -> tuple[ir.Value | None, ...]:
 
 
 def _is_whole_input(tensor: Tensor) -> bool:
-    """Whether the tensor is an argument, all of it in its order, under whatever dims."""
+    """Whether the tensor is an argument, or a reshape of one."""
     while isinstance(tensor, Reshape):
         tensor = tensor.source
     return isinstance(tensor, Argument) and tensor.out is None

@@ -1,4 +1,4 @@
-"""Reads a tensor program: a copy of it, without encodings and named ops, and the stages of that."""
+"""Reads a tensor program: copies it, without encodings and named ops, into stages."""
 
 from functools import cached_property
 
@@ -17,7 +17,7 @@ _PREPARE = (
 
 
 class Unscheduled(PrimFunc):
-    """A tensor program that several rules may read: what they all need is done once."""
+    """A tensor program that several rules may read, prepared once for all."""
 
     @cached_property
     def prepared(self) -> ir.Module:
@@ -36,7 +36,7 @@ def read_kernel(prim_func: PrimFunc) -> tuple[ir.Module, Program]:
 
 
 def strip_encodings(module: ir.Module) -> None:
-    """Takes the encodings off all tensor types; casts between them become no-ops."""
+    """Removes the encodings of all tensor types; casts between them become no-ops."""
     function = module.body.operations[0]
 
     def visit(op: ir.Operation) -> ir.WalkResult:

@@ -3,7 +3,7 @@
 import argparse
 
 from relax_mlir.errors import UsageError
-from relax_mlir.machine.limits import keep, table
+from relax_mlir.machine.limits import save, table
 from relax_mlir.machine.measure import measure_machine
 
 
@@ -16,6 +16,6 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--seconds is {args.seconds}; expects more than 0")
     machine = measure_machine(args.threads, args.seconds)
     if args.keep:
-        keep(machine)
+        save(machine)
     print(machine.to_json() if args.json else table(machine))
     return 0

@@ -9,7 +9,7 @@ from relax_mlir.program.program import (
     Computed,
     Constant,
     Empty,
-    Place,
+    MixedIndex,
     Reshape,
     Slice,
     Splat,
@@ -92,14 +92,14 @@ class Kernel:
             self.symbols[name] = size
         return self.symbols[name]
 
-    def map_index(self, place: Place) -> Index:
+    def map_index(self, index: MixedIndex) -> Index:
         """The index in the new function for one of the old function."""
-        if isinstance(place, int):
-            return place
-        owner = place.owner
+        if isinstance(index, int):
+            return index
+        owner = index.owner
         if not isinstance(owner, ir.Block) and isinstance(owner.opview, arith.ConstantOp):
             return ir.IntegerAttr(owner.attributes["value"]).value
-        return self.scalars[place]
+        return self.scalars[index]
 
     def extent(self, stage: Stage, loop: int) -> Index:
         """The number of iterations of a loop."""

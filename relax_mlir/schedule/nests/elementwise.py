@@ -8,7 +8,7 @@ Needs: nothing. Leaves: a scheduled kernel, or the function unchanged.
 """
 
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.program.placement import place
+from relax_mlir.program.placement import assign_memory
 from relax_mlir.program.reading import read_kernel
 from relax_mlir.schedule.build.vectors import Vectors
 
@@ -20,7 +20,7 @@ def schedule(prim_func: PrimFunc, vectors: Vectors, fuse: bool) -> bool:
     module, program = read_kernel(prim_func)
     if any(stage.has_reduction for stage in program.stages):
         return False
-    placement = place(program, fuse)
+    placement = assign_memory(program, fuse)
     items = group(placement, fuse)
     emit_kernel(prim_func, placement, vectors, lambda kernel: emit_nests(kernel, items))
     del module  # the program refers to it

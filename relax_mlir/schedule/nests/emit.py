@@ -12,7 +12,7 @@ from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes import run_upstream
 from relax_mlir.program.nests import Nest, join
-from relax_mlir.program.placement import Placement, place
+from relax_mlir.program.placement import Placement, assign_memory
 from relax_mlir.program.program import Program, Stage
 from relax_mlir.program.reading import read_kernel
 from relax_mlir.schedule.build.evaluate import Evaluator
@@ -46,7 +46,7 @@ def rewrite(
     matched = match(program)
     if matched is None:
         return False
-    placement = place(program, inline=False)
+    placement = assign_memory(program, inline=False)
     emit_kernel(prim_func, placement, vectors, lambda kernel: emit(kernel, matched))
     del module  # the program refers to it
     return True

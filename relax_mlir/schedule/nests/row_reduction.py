@@ -12,7 +12,7 @@ Needs: nothing. Leaves: a scheduled kernel, or the function unchanged.
 
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.nests import Nest
-from relax_mlir.program.placement import place
+from relax_mlir.program.placement import assign_memory
 from relax_mlir.program.reading import read_kernel
 from relax_mlir.schedule.build.vectors import Vectors
 
@@ -28,7 +28,7 @@ def schedule(prim_func: PrimFunc, vectors: Vectors, fuse: bool) -> bool:
     if not any(stage.has_reduction for stage in program.stages):
         return False
     approximate_exponentials(program)
-    placement = place(program)
+    placement = assign_memory(program)
     items = group(placement)
     if sum(isinstance(item, Nest) for item in items) != 1:
         return False

@@ -29,11 +29,11 @@ def mark_tasks(function: func.FuncOp) -> None:
         with ir.InsertionPoint(loop.body), op.location:
             end = scf.YieldOp([])
         with ir.InsertionPoint(end), op.location:
-            places = loops.unravel(loop.induction_variable, extents)
-            for argument, first, place, step in zip(
-                block.arguments, lower, places, steps, strict=True
+            indices = loops.unravel(loop.induction_variable, extents)
+            for argument, first, index, step in zip(
+                block.arguments, lower, indices, steps, strict=True
             ):
-                at = loops.add(first, loops.mul(place, step))
+                at = loops.add(first, loops.mul(index, step))
                 argument.replace_all_uses_with(loops.value(at))
         _move(block, end.operation)
         op.erase()

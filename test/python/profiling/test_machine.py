@@ -133,7 +133,7 @@ def test_figures_without_instructions_are_measured_anew(tmp_path, monkeypatch):
     fields = json.loads(SMALL.to_json())
     del fields["instructions"]
     (tmp_path / "machine.json").write_text(json.dumps(fields))
-    assert limits.kept_machine() is None
+    assert limits.saved_machine() is None
 
 
 def test_the_tool_prints_json(capsys):

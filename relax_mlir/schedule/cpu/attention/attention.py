@@ -25,7 +25,7 @@ from dataclasses import replace
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.attention import find_batched_operands, find_operands
-from relax_mlir.program.placement import place
+from relax_mlir.program.placement import assign_memory
 from relax_mlir.program.program import Program, Stage
 from relax_mlir.program.reading import read_kernel
 from relax_mlir.schedule.build.kernel import Kernel
@@ -68,7 +68,9 @@ def schedule(prim_func: PrimFunc, cpu: Cpu, fuse: bool) -> bool:
     problem = _problem(prim_func, program, cpu)
     if problem is None:
         return False
-    emit_kernel(prim_func, place(program), vectors_of(cpu), lambda kernel: _emit(kernel, problem))
+    emit_kernel(
+        prim_func, assign_memory(program), vectors_of(cpu), lambda kernel: _emit(kernel, problem)
+    )
     del module  # the program refers to it
     return True
 

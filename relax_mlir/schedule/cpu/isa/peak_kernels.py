@@ -1,10 +1,9 @@
-"""Kernels scheduled by hand that do nothing but multiply and add, or read, at full speed.
+"""Hand-scheduled kernels that multiply and add, or read memory, at full speed.
 
-Twelve accumulators are independent, which is more than the latency of a multiply-add times how many
-begin in a cycle on any machine so far, and less than there are vector registers. Where a target
-has tile registers for a unit, that is four tiles of sums, as in the kernels that use them. Memory
-is read at four places in turn, since the machine fetches ahead for each of them up to the end of a
-page.
+Twelve accumulators are independent: more than the latency times the throughput of multiply-adds on
+known machines, and fewer than there are vector registers. If a target has tile registers for a
+unit, there are four tiles of sums, as in other kernels. Memory is read in four interleaved streams,
+since hardware prefetchers stop at the end of a page.
 """
 
 from collections.abc import Mapping
@@ -33,15 +32,15 @@ CHAINS = 12
 STEPS = 1 << 14  # of each accumulator, in a task
 TILE_STEPS = 1 << 11  # of each tile
 READ_ROW = 1 << 18  # float32 that a task reads
-STREAMS, VECTORS = 4, 2  # places that are read in turn, and vectors at each
+STREAMS, VECTORS = 4, 2  # interleaved streams, and vectors of each
 
 
 @dataclass(frozen=True)
 class _Unit:
     """An instruction: the feature it needs, its types, its text, and operations of a 32-bit lane.
 
-    `values` is what it multiplies and `total` what it adds to, `{lanes}` being 32-bit lanes; `tile`
-    is the instruction that does the same for tile registers.
+    `values` is the type of its factors and `total` that of its sums, `{lanes}` being 32-bit lanes;
+    `tile` is the corresponding instruction on tile registers.
     """
 
     name: str
@@ -202,13 +201,13 @@ def _tile_kernel(unit: _Unit) -> str:
 
 
 def _tile_task(unit: _Unit, x: ir.Value, y: ir.Value, task: ir.Value) -> None:
-    place, left, right = mul(task, amx.LANES), amx.LEFT[0], amx.RIGHT[0]
+    offset, left, right = mul(task, amx.LANES), amx.LEFT[0], amx.RIGHT[0]
     total = ir.Type.parse(unit.total.format(lanes=amx.LANES))
     element = ir.VectorType(total).element_type
     rows_of_sums = len(amx.SUMS) * amx.LANES
     with amx.configured(amx.ROWS, amx.ROWS), scratch(rows_of_sums, element) as rows:
         for tile in (left, right):
-            amx.load_tile(tile, pointer(x, place), 0)
+            amx.load_tile(tile, pointer(x, offset), 0)
         for tile in amx.SUMS:
             amx.clear_tile(tile)
 
@@ -222,16 +221,18 @@ def _tile_task(unit: _Unit, x: ir.Value, y: ir.Value, task: ir.Value) -> None:
         sums = [load(rows, tile * amx.LANES, amx.LANES) for tile in amx.SUMS]
         plus = arith.addi if isinstance(element, ir.IntegerType) else arith.addf
         result = vector.bitcast(vector_type(amx.LANES, ir.F32Type.get()), reduce(plus, sums))
-        store(result, y, place)
+        store(result, y, offset)
 
 
 def _read_kernel(lanes: int) -> str:
     row, memory = f"vector<{lanes}xf32>", f"memref<?x{READ_ROW}xf32>"
     out = f"memref<?x{lanes}xf32>"
-    places = [s * (READ_ROW // STREAMS) + v * lanes for s in range(STREAMS) for v in range(VECTORS)]
-    count = range(len(places))
+    offsets = [
+        s * (READ_ROW // STREAMS) + v * lanes for s in range(STREAMS) for v in range(VECTORS)
+    ]
+    count = range(len(offsets))
     loads = [
-        f"%at{i} = arith.addi %k, %place{i} : index\n"
+        f"%at{i} = arith.addi %k, %offset{i} : index\n"
         f"%x{i} = vector.load %x[%i, %at{i}] : {memory}, {row}\n"
         f"%new{i} = arith.addf %old{i}, %x{i} : {row}"
         for i in count
@@ -244,18 +245,18 @@ def _read_kernel(lanes: int) -> str:
       %c1 = arith.constant 1 : index
       %step = arith.constant {VECTORS * lanes} : index
       %part = arith.constant {READ_ROW // STREAMS} : index
-      {chr(10).join(f"%place{i} = arith.constant {places[i]} : index" for i in count)}
+      {chr(10).join(f"%offset{i} = arith.constant {offsets[i]} : index" for i in count)}
       %sum0 = arith.constant dense<0.0> : {row}
       %n = memref.dim %x, %c0 : {memory}
       scf.parallel (%i) = (%c0) to (%n) step (%c1) {{
-        %end:{len(places)} = scf.for %k = %c0 to %part step %step
+        %end:{len(offsets)} = scf.for %k = %c0 to %part step %step
             iter_args({", ".join(f"%old{i} = %sum0" for i in count)})
-            -> ({", ".join([row] * len(places))}) {{
+            -> ({", ".join([row] * len(offsets))}) {{
           {chr(10).join(loads)}
-          scf.yield {", ".join(f"%new{i}" for i in count)} : {", ".join([row] * len(places))}
+          scf.yield {", ".join(f"%new{i}" for i in count)} : {", ".join([row] * len(offsets))}
         }}
         {chr(10).join(sums)}
-        vector.store %sum{len(places)}, %y[%i, %c0] : {out}, {row}
+        vector.store %sum{len(offsets)}, %y[%i, %c0] : {out}, {row}
       }} {{tir.grain = 1 : i64}}
       return
     }}"""

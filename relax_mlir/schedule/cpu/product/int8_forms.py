@@ -77,7 +77,7 @@ def form_of(stage: Stage, factor: Factor) -> Form | None:
         if cast.block is not None:
             last = cast.block.operations[len(cast.block.operations) - 1]
             known = _follow(last.operands[0], cast.block.arguments[0], known)
-    known = _follow(factor.value, stage.body.arguments[factor.number], known)
+    known = _follow(factor.value, stage.body.arguments[factor.read], known)
     if known is False:  # multiplied modulo 2^8
         return Form(True, 0)
     return known if isinstance(known, Form) else None

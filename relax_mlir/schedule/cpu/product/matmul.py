@@ -307,7 +307,7 @@ def _is_stored_bf16(contraction: Contraction) -> bool:
     """Whether the right side is stored as the bf16 elements that are multiplied."""
     factor = contraction.rhs
     half = factor.value.owner.operands[0]
-    return not factor.casts and half == contraction.stage.body.arguments[factor.number]
+    return not factor.casts and half == contraction.stage.body.arguments[factor.read]
 
 
 def has_set_conflicts(caches: Caches, columns: Index, outputs: Sequence[Computed]) -> bool:

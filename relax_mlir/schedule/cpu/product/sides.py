@@ -192,7 +192,7 @@ def _is_output(kernel: Kernel, result: Computed) -> bool:
 
 def convert_of(kernel: Kernel, stage: Stage, factor: Factor, wanted: ir.Type) -> Convert | None:
     """The conversion of loaded elements of a factor to `wanted`; None if there is nothing to do."""
-    argument = stage.body.arguments[factor.number]
+    argument = stage.body.arguments[factor.read]
     if not factor.casts and factor.value == argument and factor.tensor.element == wanted:
         return None
 
@@ -210,7 +210,7 @@ def convert_of(kernel: Kernel, stage: Stage, factor: Factor, wanted: ir.Type) ->
 def convert_pairs(kernel: Kernel, stage: Stage, factor: Factor) -> Convert | None:
     """The conversion of loaded elements of a factor to bf16; None if they are bf16 already."""
     f32 = ir.F32Type.get()
-    argument = stage.body.arguments[factor.number]
+    argument = stage.body.arguments[factor.read]
     half = factor.value.owner.operands[0]
     if not factor.casts and half == argument:
         return None
@@ -235,7 +235,7 @@ def _computed(
             element = cast.inits[0].tensor.element
             unused = Uniform(arith.constant(element, zero_attr(element)))
             lane = emit_body(cast.block, [lane, unused], lanes, captured=kernel.scalars)[0]
-    argument = stage.body.arguments[factor.number]
+    argument = stage.body.arguments[factor.read]
     return to_vector(_follow(wanted, {argument: lane}, lanes, kernel), lanes)
 
 
