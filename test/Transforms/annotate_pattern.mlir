@@ -70,6 +70,28 @@ func.func @out_fusible(%x: !m, %w: tensor<8x8xf32>, %y: tensor<4x8xf16>, %v: ten
   return %0, %1 : !m, tensor<4x8xf16>
 }
 
+// An epilogue that moves the sums is none that other calls can join.
+// CHECK-DAG: func.func private @negative_moved({{.*}}tir.pattern = #tir.pattern<"reduction">
+func.func private @negative_moved(%x: tensor<4x8xf32>, %y: tensor<8x5xf32>, %out: tensor<5x4xf32>) -> tensor<5x4xf32>
+    attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %zero = arith.constant 0.0 : f32
+  %new = tensor.empty() : tensor<4x5xf32>
+  %sums = linalg.fill ins(%zero : f32) outs(%new : tensor<4x5xf32>) -> tensor<4x5xf32>
+  %0 = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %y : tensor<4x8xf32>, tensor<8x5xf32>) outs(%sums : tensor<4x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %m = arith.mulf %a, %b : f32
+    %s = arith.addf %c, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<4x5xf32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%0 : tensor<4x5xf32>) outs(%out : tensor<5x4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> tensor<5x4xf32>
+  return %1 : tensor<5x4xf32>
+}
+
 // Loops that are not linalg's are opaque, whatever they compute.
 // CHECK-DAG: func.func private @negative_loop({{.*}}tir.pattern = #tir.pattern<"opaque">
 func.func private @negative_loop(%x: tensor<4xf32>, %out: tensor<4xf32>) -> tensor<4xf32>

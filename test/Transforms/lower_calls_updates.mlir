@@ -196,6 +196,25 @@ func.func @copy_for_loop(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
   return %2 : tensor<4xf32>
 }
 
+// What it updates may be what it carries under another shape.
+// CHECK-LABEL: func.func @copy_for_view
+// CHECK-SAME:    (%[[X:[a-z0-9]*]]: tensor<4xf32>
+// CHECK:         "graph.copy"(%[[X]], %[[NEW:[a-z0-9]+]])
+// CHECK-NEXT:    scf.for {{.*}} iter_args(%[[A:[a-z0-9]+]] = %[[NEW]])
+// CHECK-NEXT:      %[[V:.*]] = "graph.match_cast"(%[[A]])
+// CHECK-NEXT:      "graph.call_dps"(%[[V]]) {callee = @fill
+func.func @copy_for_view(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 1 : index
+  // expected-remark @below {{'scf.for' copies operand 3 of 'tensor<4xf32>', since argument 0 is not marked graph.inout}}
+  %2 = scf.for %i = %0 to %n step %1 iter_args(%a = %x) -> tensor<4xf32> {
+    %3 = "graph.match_cast"(%a) : (tensor<4xf32>) -> tensor<4xf32>
+    %4 = "graph.call_tir_inplace"(%3) {callee = @fill, inplace_indices = array<i64: 0>, sym_args = #no, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %4 : tensor<4xf32>
+  }
+  return %2 : tensor<4xf32>
+}
+
 // The next round begins with what comes from outside: each updates a copy.
 // CHECK-LABEL: func.func @update_of_outer
 // CHECK:         scf.for

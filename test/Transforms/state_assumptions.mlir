@@ -11,6 +11,14 @@ func.func @add(%x: !n, %y: !m) -> !n {
   return %0 : !n
 }
 
+// What is neither proved nor refuted counts as not proved: the least n of these is 1766319049.
+// CHECK-LABEL: func @unknown
+// CHECK-SAME:    facts n*n == 61*m*m + 1, 1 < n, n == m {
+func.func @unknown(%x: !n, %y: !m) -> !n attributes {graph.facts = ["n * n == 61 * m * m + 1", "1 < n"]} {
+  %0 = "graph.add"(%x, %y) : (!n, !m) -> !n
+  return %0 : !n
+}
+
 // A result that is declared to be another than what is deduced.
 // CHECK-LABEL: func @declared
 // CHECK-SAME:    facts n == m {

@@ -49,6 +49,8 @@ for number, work in enumerate(works):
 SPREAD = 5
 LATE = ("relax_mlir/schedule/", "relax_mlir/host/", "relax_mlir/codegen/")
 """What only machine code shows."""
+_FAILED = ("FAILED ", "ERROR ", "  relax-mlir :: ")
+"""How a line begins that names a test which has failed, of pytest and of lit."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,8 @@ def main() -> int:
 def _copy(folder: Path) -> Path:
     for name in ("relax_mlir", "dialects", "test"):
         shutil.copytree(ROOT / name, folder / name, symlinks=True)
-    shutil.copy(ROOT / "pyproject.toml", folder)
+    for name in ("pyproject.toml", "lit.cfg.py"):
+        shutil.copy(ROOT / name, folder)
     return folder
 
 
@@ -129,7 +132,7 @@ def _planted(bug: Bug, folders: "SimpleQueue[Path]", options: argparse.Namespace
 def _run(folder: Path, bug: Bug, options: argparse.Namespace) -> str:
     """How the bug was found, or nothing."""
     environment = _environment(folder)
-    commands = [_pytest(bug.tests)] if bug.tests else []
+    commands = _commands(bug.tests)
     late = bug.path.startswith(LATE)
     child = CHILD.format(code=options.code, passes=options.passes, late=late)
     for command in (*commands, [sys.executable, "-c", child]):
@@ -142,10 +145,11 @@ def _run(folder: Path, bug: Bug, options: argparse.Namespace) -> str:
             continue
         if done.returncode < 0:
             return f"the process ends with signal {-done.returncode}"
-        if done.returncode and "pytest" in command:
+        if done.returncode and command[-1] != child:
             # Wrong usage is no finding.
             assert done.returncode in (1, 2), done.stdout + done.stderr
-            return " | ".join(done.stdout.strip().split("\n")[-3:-1])
+            failed = [line for line in done.stdout.splitlines() if line.startswith(_FAILED)]
+            return " | ".join(failed[:2]) or "the tests cannot be run"
         if done.returncode:
             return " | ".join(done.stdout.split("\n")[:2])
     return ""
@@ -159,17 +163,23 @@ def _environment(folder: Path) -> dict[str, str]:
     }
 
 
-def _pytest(tests: Iterable[str]) -> list[str]:
+def _commands(tests: Iterable[str]) -> list[list[str]]:
+    """What runs FileCheck tests and Python tests, as far as there are any."""
+    checks = [test for test in tests if test.endswith(".mlir")]
+    functions = [test for test in tests if not test.endswith(".mlir")]
     quick = ["-q", "-x", "-n", "0", "-m", "not sweep", "-p", "no:cacheprovider"]
-    return [sys.executable, "-m", "pytest", *quick, *tests]
+    lit = [sys.executable, "-c", "import lit.main; lit.main.main()", "-q", "-j", "1"]
+    pytest = [sys.executable, "-m", "pytest", *quick]
+    commands = ((lit, checks), (pytest, functions))
+    return [[*command, *given] for command, given in commands if given]
 
 
 def _check_tests(folder: Path, chosen: Iterable[Bug]) -> None:
     """The named tests have to pass where nothing is planted."""
     tests = dict.fromkeys(test for bug in chosen for test in bug.tests)
-    if tests:
+    for command in _commands(tests):
         done = subprocess.run(
-            _pytest(tests), cwd=folder, env=_environment(folder), capture_output=True, text=True
+            command, cwd=folder, env=_environment(folder), capture_output=True, text=True
         )
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr
 

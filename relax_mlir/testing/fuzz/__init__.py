@@ -6,3 +6,5 @@
 several sizes; `check.py` compiles it and compares; `pool.py` does so in processes that may crash;
 `shrink.py` makes a failing program small.
 """
+
+PROG = "python -m relax_mlir.testing.fuzz"

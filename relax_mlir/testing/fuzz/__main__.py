@@ -1,47 +1,30 @@
-"""The command: writes programs, checks them, shrinks what fails, and says what was covered."""
+"""The command line: reads it, and leaves the rest to `command.py`.
+
+What needs MLIR is imported behind the options, so that --help needs nothing.
+"""
 
 import argparse
 import sys
-import time
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from .batch import Outcome, Work, check_programs
-from .check import Failure
-from .pool import checked
-from .program import GROUP, Program, program
-from .recipes import NOT_WRITTEN, operators
-from .replay import read, shrunk
+from relax_mlir.testing.fuzz import PROG
 
-PROG = "python -m relax_mlir.testing.fuzz"
+DESCRIPTION = "Random programs over all operators, held against the interpreter."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; 1 if a program failed."""
     options = _parser().parse_args(arguments)
-    if options.replay:
-        return _replay(options)
-    started = time.monotonic()
-    print(f"seeds from {options.seed} on")
-    total = Outcome()
-    for work, outcome in checked(_batches(options), options.jobs):
-        _add(total, outcome)
-        for failure in outcome.failures:
-            _tell(failure, work, options)
-        rate = total.programs / (time.monotonic() - started)
-        print(f"{total.programs} programs, {rate:.1f} a second", file=sys.stderr, flush=True)
-    _report(total, time.monotonic() - started)
-    return 1 if total.failures else 0
+    from relax_mlir.testing.fuzz import command
+
+    return command.run(options)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=PROG, description=__doc__)
+    parser = argparse.ArgumentParser(prog=PROG, description=DESCRIPTION)
     parser.add_argument("--programs", type=int, default=640, help="how many (default: %(default)s)")
-    parser.add_argument(
-        "--seed", type=int, default=today(), help="of the first one (default: of the day)"
-    )
+    parser.add_argument("--seed", type=int, help="of the first one (default: of the day)")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--sizes", type=int, default=3, help="sizes of each program")
     parser.add_argument("--levels", default="0,1,2,3", help="levels of optimisation")
@@ -56,79 +39,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-shrink", action="store_true", help="leave failures as they are")
     parser.add_argument("--replay", type=Path, help="a file of that folder, to be checked again")
     return parser
-
-
-def today() -> int:
-    """The seed of the day: programs of different days differ."""
-    return int(time.strftime("%Y%m%d")) * GROUP
-
-
-def _work(options: argparse.Namespace, first: int, count: int) -> Work:
-    levels = tuple(map(int, options.levels.split(",")))
-    return Work(first, count, options.sizes, levels, options.compiled, options.target)
-
-
-def _batches(options: argparse.Namespace) -> list[Work]:
-    """Batches that begin and end where groups do."""
-    found, first, end = [], options.seed, options.seed + options.programs
-    while first < end:
-        count = min(GROUP - first % GROUP, end - first)
-        found.append(_work(options, first, count))
-        first += count
-    return found
-
-
-def _add(total: Outcome, outcome: Outcome) -> None:
-    total.failures += outcome.failures
-    total.refused += outcome.refused
-    total.ops += outcome.ops
-    total.programs += outcome.programs
-    total.calls += outcome.calls
-
-
-def _tell(failure: Failure, work: Work, options: argparse.Namespace) -> None:
-    """Prints a failure, and leaves a file that shows it."""
-    print(f"seed {failure.seed}, {failure.setting}: {failure.text}", flush=True)
-    if failure.setting == "generator":
-        return
-    path = options.failures / f"{failure.seed}.mlir"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    written = program(failure.seed).text
-    if not options.no_shrink:
-        written = shrunk(written, failure, replace(work, count=1))
-    first = work.first // GROUP * GROUP
-    head = (
-        f"// {failure.setting}: {failure.text.splitlines()[0]}\n// seed {failure.seed} of {first}"
-    )
-    path.write_text(f"{head}\n{written}\n")
-    print(f"  {PROG} --replay {path}", flush=True)
-
-
-def _replay(options: argparse.Namespace) -> int:
-    """Checks a file at all levels, and for its targets."""
-    name, text = read(options.replay)
-    work = replace(_work(options, 0, 1), compiled=-1)
-    outcome = check_programs([Program(0, name, text, Counter())], work, Outcome())
-    for failure in outcome.failures:
-        print(f"{failure.setting}: {failure.text}")
-    for text in outcome.refused:
-        print(f"refused: {text}")
-    return 1 if outcome.failures else 0
-
-
-def _report(total: Outcome, seconds: float) -> None:
-    known = {name: cls for name, cls in operators().items() if cls not in NOT_WRITTEN}
-    missing = sorted(known.keys() - total.ops.keys())
-    print(
-        f"{total.programs} programs, {total.calls} calls, {len(total.failures)} failures, ", end=""
-    )
-    print(f"{sum(total.refused.values())} refused at every level; {seconds:.0f} s")
-    print(f"{len(known) - len(missing)} of {len(known)} operators: ", end="")
-    print(", ".join(f"{name} {total.ops[name]}" for name in sorted(known) if total.ops[name]))
-    if missing:
-        print(f"not covered: {', '.join(missing)}")
-    for text, count in total.refused.most_common(20):
-        print(f"refused {count} times: {text}")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import parse_module
 from relax_mlir.errors import CompileError
 from relax_mlir.testing.mutate import words
-from relax_mlir.testing.mutate.__main__ import run
+from relax_mlir.testing.mutate.command import run
 from relax_mlir.testing.mutate.pool import Pool
 from relax_mlir.testing.mutate.shrink import shrink
 from relax_mlir.testing.mutate.trial import Failure, Input, attempt

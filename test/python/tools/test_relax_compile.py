@@ -25,6 +25,9 @@ func.func @main(
 """
 
 
+ROOT = Path(__file__).resolve().parents[3]
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("compile")
@@ -44,6 +47,20 @@ def test_help_loads_nothing_heavy(tool):
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("command", ["fuzz", "mutate"])
+def test_help_of_what_tests_needs_no_package(command):
+    name = f"relax_mlir.testing.{command}"
+    program = (
+        "import runpy, sys\n"
+        f"sys.path.insert(0, {str(ROOT)!r})\n"
+        "sys.argv = ['', '--help']\n"
+        f"runpy.run_module({name!r}, run_name='__main__')"
+    )
+    flags = ["-I", "-S", "-c"]  # none of what is installed
+    done = subprocess.run([sys.executable, *flags, program], check=True, capture_output=True)
+    assert done.stdout.decode().startswith(f"usage: python -m {name}")
 
 
 def test_running_needs_no_compiler(folder):
