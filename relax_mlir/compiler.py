@@ -68,7 +68,7 @@ def compile(
 
 
 def compile_to_file(
-    source: "ir.Module | str | os.PathLike",
+    source: "Source | ir.Module | str | os.PathLike",
     target: str | Target = "native",
     opt_level: int = 2,
     use_cache: bool = True,

@@ -29,6 +29,8 @@ LARGE = 256
 
 DATA = "graph.data"
 """Attribute of a variable in host code: the constant that the linker stores there."""
+DATA_PREFIX = "rx_constant_"
+"""Of the names of such variables, before that of the blob."""
 
 NO_DATA = "has no data: the text names a resource, but its bytes are missing"
 
@@ -44,13 +46,27 @@ def is_large(attribute: ir.Attribute) -> bool:
     return len(attribute) > LARGE
 
 
-def contents(attribute: ir.Attribute) -> np.ndarray:
-    """All elements of a constant that has data, as bytes; a splat is broadcast."""
-    data = bytes_of(attribute)
+@dataclass(frozen=True)
+class Contents:
+    """What a constant holds: the bytes of its elements, of a splat those of one, repeated."""
+
+    data: np.ndarray
+    element: str
+    dims: tuple[int, ...]
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether all bytes are 0, as far as that is known without a look at all of them."""
+        return self.data.ndim == 2 and not self.data[:1].any()
+
+
+def contents(attribute: ir.Attribute) -> Contents:
+    """The elements of a constant that has data."""
+    data, type_ = bytes_of(attribute), ir.ShapedType(attribute.type)
     assert data is not None, attribute
     if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
-        data = np.broadcast_to(data, (math.prod(ir.ShapedType(attribute.type).shape), data.size))
-    return data
+        data = np.broadcast_to(data, (math.prod(type_.shape), data.size))
+    return Contents(data, str(type_.element_type), tuple(type_.shape))
 
 
 def is_data(attribute: ir.Attribute) -> bool:

@@ -13,16 +13,16 @@ import ctypes
 import json
 import os
 import platform
-import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
 from relax_mlir.errors import ExecutionError, OutOfMemoryError, UsageError
 from relax_mlir.runtime.calls import buffers_of, check_count, natural, thread_count
+from relax_mlir.runtime.external import save
 from relax_mlir.runtime.interface import COUNTERS, OUT_OF_MEMORY, SPAN, Call, declare
 from relax_mlir.runtime.libraries import architecture, find_function, is_truncated
 from relax_mlir.runtime.overlaps import Span, first_overlap, overlap_with, span
@@ -64,7 +64,7 @@ class Executable:
                     f"cannot run '{path}': it is compiled for {made_for}, but this machine is "
                     f"{platform.machine()}"
                 )
-            self._library = declare(ctypes.CDLL(str(self.path)))
+            self._library = declare(ctypes.CDLL(_distinct_name(self.path, self._file)))
         except OSError as error:
             raise ExecutionError(f"cannot load '{path}': {error.strerror or error}") from error
         except AttributeError as error:
@@ -75,6 +75,9 @@ class Executable:
         _connect_libraries(self._library, self._metadata.get("libraries", ()))
         self._context = self._library.rx_create()
         if not self._context:
+            reason = self._library.rx_last_error(None).decode(errors="replace")
+            if reason != "out of memory":
+                raise ExecutionError(f"cannot load '{path}': {reason}")
             raise OutOfMemoryError("out of memory: a context of the executable")
         # Not freed at exit: daemon threads may be in calls then.
         weakref.finalize(self, self._library.rx_destroy, self._context).atexit = False
@@ -140,21 +143,16 @@ class Executable:
         count = self._library.rx_spans(copies.ctypes.data, len(copies))
         return copies[:count]
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike, external_data: bool = False) -> None:
         """Writes the shared object to `path`, replacing a file there in one step.
 
+        With `external_data`, large constants go to a safetensors file beside it, which the object
+        names, and which has to stay beside it. Those of a module that was loaded so remain so.
+
         Raises:
-            OSError: the file cannot be written.
+            OSError: a file cannot be written.
         """
-        target = Path(path)
-        with tempfile.NamedTemporaryFile(dir=target.absolute().parent, delete=False) as copy:
-            try:
-                _copy(self._file.fileno(), copy.fileno())
-                os.fchmod(copy.fileno(), 0o755)
-                os.replace(copy.name, target)
-            except BaseException:
-                os.unlink(copy.name)
-                raise
+        save(self._file, Path(path), external_data)
 
     def __getitem__(self, name: str) -> "Function":
         try:
@@ -168,11 +166,20 @@ class Executable:
         return f"<Executable '{self.path}'{functions}>"
 
 
-def _copy(source: int, target: int) -> None:
-    """Copies a file, which may be larger than memory."""
-    size, at = os.fstat(source).st_size, 0
-    while at < size:
-        at += os.sendfile(target, source, at, size - at)
+_LOADED: dict[Path, list[tuple[int, int]]] = {}
+"""The files, by device and inode, that had a path when they were loaded."""
+
+
+def _distinct_name(path: Path, file: BinaryIO) -> str:
+    """A spelling of the path for this file only.
+
+    The dynamic loader takes what it has loaded by the same name, even if that file was replaced.
+    """
+    status = os.fstat(file.fileno())
+    identity, known = (status.st_dev, status.st_ino), _LOADED.setdefault(path, [])
+    if identity not in known:
+        known.append(identity)
+    return os.path.join(path.parent, *["."] * known.index(identity), path.name)
 
 
 def _check_machine(path: str | os.PathLike, metadata: Mapping[str, Any]) -> None:

@@ -48,13 +48,15 @@ class Source:
         return module
 
 
-def read_source(source: "ir.Module | str | os.PathLike") -> Source:
+def read_source(source: "Source | ir.Module | str | os.PathLike") -> Source:
     """Returns the text of a module in any of the accepted forms.
 
     A string is a path if it has one line and ends in `.mlir` or as a file of another kind, text
     otherwise. Large constants of a module are not printed to the text. Raises UsageError if the
     file cannot be read or is of another kind, CompileError if constants have no data.
     """
+    if isinstance(source, Source):
+        return source
     if isinstance(source, ir.Module):
         try:
             text, blobs = without_data(source)

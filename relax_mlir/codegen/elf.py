@@ -4,7 +4,8 @@
 
 References between the objects are bound at link time and never go through the loader. References
 to the C library are bound when the object is loaded, through read-only slots (GOT entries).
-Addresses are file offsets, except in the last segment; each segment starts on a page of its own.
+Addresses are file offsets, except in the last two segments; each segment starts on a page of its
+own.
 
     read        ELF header, .dynsym .dynstr .hash .rela.dyn, constants
     execute     code, stubs that jump to imported functions
@@ -21,7 +22,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from relax_mlir.codegen.elf_data import Data, data_object, data_parts
+from relax_mlir.codegen.elf_data import Data, arranged, data_index, data_object, data_parts
 from relax_mlir.codegen.elf_file import Output, SymbolRow, write_file
 from relax_mlir.codegen.elf_imports import library_of
 from relax_mlir.codegen.elf_machine import MACHINES, Machine, Need
@@ -35,10 +36,12 @@ from relax_mlir.codegen.elf_object import (
     INIT_ARRAY,
     LOCAL,
     NOBITS,
+    PLACE_NAME,
     TLS,
     UNIQUE,
     WEAK,
     WRITE,
+    ZERO_NAME,
     LinkError,
     Object,
     Relocation,
@@ -47,6 +50,7 @@ from relax_mlir.codegen.elf_object import (
     read_object,
 )
 
+_OF_CONSTANTS = (PLACE_NAME, DATA_NAME, ZERO_NAME)
 _SLOT_COUNT = {Need.SLOT: 1, Need.TLS_STATIC: 1}  # all others take two
 
 
@@ -88,9 +92,10 @@ def link_parts(
         )
     names = tuple(dict.fromkeys(exports))
     machine = MACHINES[machines.pop()]
+    data = arranged(machine, data)
     constants = data_object(machine, data)
     link = _Link(machine, [*read, constants], names, soname, frozenset(unique))
-    return [link.run(), *data_parts(constants.sections, data)]
+    return [link.run(data_index(data)), *data_parts(data)]
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,7 @@ class _Link:
     slot_words: int = 0
     static_tls: bool = False
 
-    def run(self) -> bytes:
+    def run(self, index: bytes) -> bytes:
         self._resolve()
         outputs = _outputs([s for object in self.objects for s in object.sections])
         for output in outputs.values():
@@ -140,7 +145,7 @@ class _Link:
                     self._scan(section, relocation)
         self._find_imports()
         self._slot_relocations()
-        return self._write(outputs)
+        return self._write(outputs, index)
 
     # Symbols
 
@@ -271,7 +276,7 @@ class _Link:
 
     # Layout
 
-    def _write(self, outputs: dict[str, Output]) -> bytes:
+    def _write(self, outputs: dict[str, Output], index: bytes) -> bytes:
         rows = [SymbolRow(name, None) for name in self.imports]
         for name in self.exports:
             binding = UNIQUE if name in self.unique else GLOBAL
@@ -294,6 +299,7 @@ class _Link:
                 for s in object.symbols
                 if s.section and s.name and s.name not in self.exports and 0 < s.type <= FUNCTION
             ],
+            index=index,
         )
         at = _Addresses(outputs[".got"].address, outputs[".plt"].address, outputs[".tdata"].address)
         for output in outputs.values():
@@ -379,7 +385,9 @@ def _outputs(sections: Sequence[Section]) -> dict[str, Output]:
             (".data.rel.ro", 1, WRITE),
             (".data", 1, WRITE),
             (".bss", NOBITS, WRITE),
+            (PLACE_NAME, 1, 0),
             (DATA_NAME, 1, 0),
+            (ZERO_NAME, NOBITS, 0),
         )
     }
     for section in sections:
@@ -397,7 +405,7 @@ def _output_name(section: Section) -> str:
     if section.flags & EXECUTE:
         return ".text"
     if not section.flags & WRITE:
-        return DATA_NAME if section.name == DATA_NAME else ".rodata"
+        return section.name if section.name in _OF_CONSTANTS else ".rodata"
     if section.type in (INIT_ARRAY, FINI_ARRAY):
         return ".init_array" if section.type == INIT_ARRAY else ".fini_array"
     if section.name.startswith((".ctors", ".dtors", ".preinit_array")):

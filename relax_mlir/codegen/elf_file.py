@@ -12,10 +12,13 @@ from relax_mlir.codegen.elf_object import (
     ALLOC,
     DATA_NAME,
     GLOBAL,
+    INDEX_NAME,
     LOCAL,
     NOBITS,
+    PLACE_NAME,
     UNIQUE,
     WRITE,
+    ZERO_NAME,
     LinkError,
     Section,
     Symbol,
@@ -26,11 +29,11 @@ _SHT = {"PROGBITS": 1, "SYMTAB": 2, "STRTAB": 3, "RELA": 4, "HASH": 5, "DYNAMIC"
 _BIND_NOW, _STATIC_TLS = 0x8, 0x10
 _GNU = 3  # ELFOSABI_GNU
 
-_READ = (".dynsym", ".dynstr", ".hash", ".rela.dyn", ".rodata")
+_READ = (".dynsym", ".dynstr", ".hash", ".rela.dyn", PLACE_NAME, ".rodata")
 _CODE = (".text", ".plt")
 _WRITE_ONCE = (".tdata", ".tbss", ".init_array", ".fini_array", ".data.rel.ro", ".dynamic", ".got")
 _WRITE = (".data", ".bss")
-_DATA = (DATA_NAME,)
+_DATA, _ZERO = (DATA_NAME,), (ZERO_NAME,)
 
 
 @dataclass(eq=False)
@@ -76,11 +79,12 @@ def write_file(
     relocation_count: int,
     static_tls: bool,
     local_symbols: Sequence[Symbol],
+    index: bytes,
 ) -> "Image":
     """Assigns addresses to sections and writes everything that does not depend on relocations.
 
     `rows` are the dynamic symbols, imports first; only debuggers and profilers read
-    `local_symbols`.
+    `local_symbols`, and only tools `index`, which says what constants there are.
     """
     strings = _Strings()
     names = [strings.add(row.name) for row in rows]
@@ -92,7 +96,7 @@ def write_file(
         len(_tags(outputs, libraries, soname_at, relocation_count, static_tls)) + 1
     )
     end, file_end = _layout(machine, outputs)
-    image = Image(machine, outputs, bytearray(file_end), end, local_symbols, list(rows))
+    image = Image(machine, outputs, bytearray(file_end), end, local_symbols, list(rows), index)
     for output in outputs.values():
         if output.type != NOBITS and output.name != DATA_NAME:
             for section in output.sections:
@@ -119,6 +123,7 @@ class Image:
     end: int
     local_symbols: Sequence[Symbol]
     rows: list[SymbolRow]
+    index: bytes
 
     def put(self, name: str, content: bytes | bytearray) -> None:
         """Writes the content of a section."""
@@ -138,6 +143,7 @@ class Image:
     def finish(self) -> bytes:
         """The bytes of the file up to the constants, which begin at a page."""
         self._append_symbols()
+        self._append_index()
         names = _Strings()
         shstrtab = Output(".shstrtab", _SHT["STRTAB"])
         present = [*_present(self.outputs), shstrtab]
@@ -151,7 +157,7 @@ class Image:
         self.outputs[DATA_NAME].offset = end
         self.data += bytes(64)
         for name, output in zip(rows, present, strict=True):
-            is_loaded = output.name not in (".symtab", ".strtab", ".shstrtab")
+            is_loaded = output.name not in (".symtab", ".strtab", ".shstrtab", INDEX_NAME)
             self.data += struct.pack(
                 "<IIQQQQIIQQ",
                 name,
@@ -188,6 +194,13 @@ class Image:
             self.data += content
             self.outputs[output.name] = output
         self.outputs[".symtab"].info = len(local) + 1
+
+    def _append_index(self) -> None:
+        """Adds what tools have to know of constants."""
+        if self.outputs[DATA_NAME].sections:
+            output = Output(INDEX_NAME, address=len(self.data), size=len(self.index))
+            self.outputs[INDEX_NAME] = output
+            self.data += self.index
 
     def _headers(self, section_table: int, section_count: int) -> None:
         segments = _segments(self.machine, self.outputs, self.end)
@@ -287,8 +300,8 @@ def _tags(
 
 def _layout(machine: Machine, outputs: dict[str, Output]) -> tuple[int, int]:
     """Assigns addresses to the sections; returns the end in memory and the end in the file."""
-    at = _HEADER_SIZE + 8 * _SEGMENT_SIZE
-    for names in (_READ, _CODE, _WRITE_ONCE, _WRITE, _DATA):
+    at = _HEADER_SIZE + 9 * _SEGMENT_SIZE
+    for names in (_READ, _CODE, _WRITE_ONCE, _WRITE, _DATA, _ZERO):
         if names is not _READ:
             at = align_up(at, machine.page)
         for name in names:
@@ -308,7 +321,17 @@ def _layout(machine: Machine, outputs: dict[str, Output]) -> tuple[int, int]:
 
 
 def _present(outputs: dict[str, Output]) -> list[Output]:
-    order = (*_READ, *_CODE, *_WRITE_ONCE, *_WRITE, *_DATA, ".symtab", ".strtab")
+    order = (
+        *_READ,
+        *_CODE,
+        *_WRITE_ONCE,
+        *_WRITE,
+        *_DATA,
+        *_ZERO,
+        ".symtab",
+        ".strtab",
+        INDEX_NAME,
+    )
     present = [outputs[name] for name in order if name in outputs]
     return [output for output in present if output.size or output.sections]
 
@@ -344,6 +367,10 @@ def _segments(
         assert constants.offset is not None
         stop = constants.address + constants.size
         segments.append((1, 4, constants.offset, constants.address, stop, stop, page))
+    zeros = outputs[ZERO_NAME]
+    if zeros.sections:
+        start = zeros.address
+        segments.append((1, 4, 0, start, start, start + zeros.size, page))
     tls = [output for output in (outputs[".tdata"], outputs[".tbss"]) if output.size]
     if tls:
         start = outputs[".tdata"].address

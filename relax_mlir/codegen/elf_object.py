@@ -17,8 +17,10 @@ OBJECT, FUNCTION = 1, 2
 UNDEFINED, ABSOLUTE, COMMON, EXTENDED = 0, 0xFFF1, 0xFFF2, 0xFFFF
 
 COMMON_NAME = "COMMON"
-DATA_NAME = ".constants"
-"""Sections of constants that are not part of an object: see `elf_data`."""
+DATA_NAME, ZERO_NAME = ".constants", ".constants.zero"
+"""Sections of constants that are not part of an object, those of zeros apart: see `elf_data`."""
+INDEX_NAME, PLACE_NAME = ".constants.index", ".constants.place"
+"""What constants there are, and where: for who moves them to a file of their own."""
 
 _SYMTAB, _RELA, _REL = 2, 4, 9
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from relax_mlir.bindings import ir, llvm
-from relax_mlir.data import DATA, is_data, name_of
+from relax_mlir.data import DATA, DATA_PREFIX, is_data, name_of
 from relax_mlir.dialects.graph import Dim
 from relax_mlir.symbolic import Expr, Fact
 
@@ -24,7 +24,6 @@ SIZES = "struct<(ptr, array<2 x i32>, ptr, ptr)>"
 RELATIONS = {"==": 0, "<=": 1, "<": 2, ">=": 3, ">": 4, "!=": 5}
 KIND_TENSOR, KIND_SHAPE = 0, 1
 INTEGER, DIMENSION, BYTES = 0, 1, 2
-DATA_PREFIX = "rx_constant_"
 
 Field: TypeAlias = int | str | tuple[int, ...] | list | None
 """A 64-bit integer, the address of a global, null, 32-bit integers, or a struct of fields."""

@@ -67,6 +67,25 @@ def write_output(name: str, data: str | bytes | Iterable[bytes | memoryview]) ->
         raise UsageError(f"cannot write '{name}': {_reason(error)}") from None
 
 
+def write_external(name: str, parts: Iterable[bytes | memoryview]) -> None:
+    """Writes the parts of a shared object, with its constants in a file beside it.
+
+    Raises UsageError if the files cannot be written.
+    """
+    from relax_mlir.runtime.external import save  # brings NumPy
+
+    path = Path(name)
+    if name == "-" or (path.exists() and not path.is_file()):
+        raise UsageError(f"cannot write '{name}': constants beside it need a file; name it with -o")
+    try:
+        with tempfile.TemporaryFile(dir=path.absolute().parent) as file:
+            file.writelines(parts)
+            file.flush()
+            save(file, path, external=True)
+    except OSError as error:
+        raise UsageError(f"cannot write '{name}': {_reason(error)}") from None
+
+
 def _write_stdout(parts: Iterable[bytes | memoryview]) -> None:
     if sys.stdout is None:
         raise UsageError("cannot write standard output: it is closed")

@@ -5,11 +5,15 @@ import mmap
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from relax_mlir.errors import UsageError
 from relax_mlir.pipelines import OPT_LEVELS, RUNS_CODE, narrate, pipeline
 from relax_mlir.tools.cli import add_compile_options, described, guard
-from relax_mlir.tools.files import read_input, write_output
+from relax_mlir.tools.files import read_input, write_external, write_output
+
+if TYPE_CHECKING:
+    from relax_mlir.source import Source
 
 STAGE_PREFIX = "mlir-"
 
@@ -39,6 +43,11 @@ def arguments() -> argparse.ArgumentParser:
         metavar="STAGE",
         help="'so' (default); 'llvm': LLVM IR; 'mlir-PASS': the module after a pass of the "
         "pipeline, as in mlir-legalize-ops",
+    )
+    add(
+        "--external-data",
+        action="store_true",
+        help="write large constants to a safetensors file beside the shared object, which names it",
     )
     add("--load-ops", action="append", default=[], metavar="FILE.py", help="add a file's operators")
     add("--load-passes", action="append", default=[], metavar="FILE.py", help="add a file's passes")
@@ -80,7 +89,11 @@ def run(args: argparse.Namespace) -> int:
         text = narrate(args.target, args.opt_level, _without(args), args.quantize, builds)
         write_output(args.output or "-", f"{text}\n")
         return 0
-    if args.emit == "so":
+    if args.external_data and args.emit != "so":
+        raise UsageError(f"--external-data is about shared objects, not --emit={args.emit}")
+    if args.external_data:
+        write_external(_output(args), _shared_object(args))
+    elif args.emit == "so":
         write_output(_output(args), _shared_object(args))
     else:
         write_output(args.output or "-", _stage(args))
@@ -126,20 +139,19 @@ def _output(args: argparse.Namespace) -> str:
 def _shared_object(args: argparse.Namespace) -> Sequence[bytes | memoryview]:
     # MLIR takes 0.2 s to import, so it waits until the command line is known to be right.
     from relax_mlir.codegen import BuildStats
-    from relax_mlir.compiler import Source, compile_to_file, compile_to_parts
+    from relax_mlir.compiler import compile_to_file, compile_to_parts
     from relax_mlir.diagnostics import detailed
     from relax_mlir.passes import Timing
     from relax_mlir.target import Target
 
-    text = _text(args)
+    source = _source(args)
     target = Target.parse(args.target)
     if not (args.stats or args.remarks):
         passes = _passes(args, builds=True)
-        path = compile_to_file(text, target, use_cache=not args.no_cache, passes=passes)
+        path = compile_to_file(source, target, use_cache=not args.no_cache, passes=passes)
         with path.open("rb") as file:  # mapped, not read: it may be as large as its constants
             return [memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))]
     timing, stats = Timing(), BuildStats()
-    source = Source(text, args.input)
     with detailed(args.remarks):
         parts = compile_to_parts(
             source, target, args.opt_level, timing, stats, _passes(args, builds=True)
@@ -157,7 +169,7 @@ def _stage(args: argparse.Namespace) -> str:
     from relax_mlir.bindings import ir
     from relax_mlir.codegen import building
     from relax_mlir.compiler import for_target
-    from relax_mlir.diagnostics import detailed, parse_module
+    from relax_mlir.diagnostics import detailed
     from relax_mlir.dialects import make_context
     from relax_mlir.passes import Pipeline
     from relax_mlir.target import Target
@@ -165,9 +177,9 @@ def _stage(args: argparse.Namespace) -> str:
     target = Target.parse(args.target)
     passes = for_target(_passes(args, builds=False), target)
     prefix = passes if args.emit == "llvm" else _prefix(passes, args.emit)
-    text = _text(args)
+    source = _source(args)
     with make_context(), ir.Location.unknown(), detailed(args.remarks):
-        module = parse_module(text)
+        module = source.parse()
         Pipeline.parse(prefix).run(module)
         if args.emit != "llvm":
             return f"{module}\n"
@@ -190,19 +202,23 @@ def _prefix(passes: str, stage: str) -> str:
     return f"builtin.module({','.join(elements[: stems.index(wanted) + 1])})"
 
 
-def _text(args: argparse.Namespace) -> str:
-    """The text of the module; raises CompileError if it is untrusted and could do harm."""
-    source = read_input(args.input)
-    if isinstance(source, bytes):
+def _source(args: argparse.Namespace) -> "Source":
+    """The module; raises CompileError if it is untrusted and could do harm."""
+    from relax_mlir.source import Source, read_source
+
+    given = read_input(args.input)
+    if isinstance(given, bytes):
         from relax_mlir.diagnostics import parse_module
         from relax_mlir.dialects import make_context
 
         with make_context():
-            source = str(parse_module(source))
+            source = read_source(parse_module(given))
+    else:
+        source = Source(given, args.input)
     if args.untrusted:
         from relax_mlir.analysis.untrusted import check_untrusted
 
-        check_untrusted(source)
+        check_untrusted(source.text)
     return source
 
 

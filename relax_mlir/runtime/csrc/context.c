@@ -22,6 +22,7 @@ static RxContext* new_context(void) {
 }
 
 RxContext* rx_create(void) {
+  if (map_constants()) return NULL;
   RxContext* context = new_context();
   if (context) atomic_fetch_add(&RX_PROCESS.num_contexts, 1);
   return context;
@@ -59,6 +60,7 @@ static void release_context(RxContext* context) {
 }
 
 const char* rx_last_error(RxContext* context) {
+  if (!context && constants_error[0]) return constants_error;
   const Thread* thread = context ? own_thread() : NULL;
   if (!thread) return "out of memory";
   return thread->called == context ? thread->error : context->error;

@@ -76,7 +76,9 @@ typedef struct RxContext RxContext;
 /* ---- For host programs
  * -------------------------------------------------------------------------------------- */
 
-RX_API RxContext* rx_create(void); /* NULL when out of memory */
+/* NULL when out of memory, or if a file of constants beside the shared object is missing or wrong:
+ * rx_last_error(NULL) tells. */
+RX_API RxContext* rx_create(void);
 
 /* Not while a call runs. With the last context of the process, the calling thread's scratch memory
  * is freed; other threads free theirs when they end. */

@@ -12,6 +12,8 @@
 
 #include "thread.c"
 
+#include "constants.c"
+
 #include "context.c"
 
 #include "tiles.c"

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from c_module import CFunction, Output, Tensor, build_module, shape
 
+import relax_mlir
 from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import Executable, load
 from relax_mlir.runtime import bitcode_path, results, tensors
@@ -316,6 +317,22 @@ def test_saves(tmp_path):
     assert not list(tmp_path.glob("tmp*"))
     with pytest.raises(OSError, match="No such file"):
         exe.save(tmp_path / "missing" / "saved.so")
+
+
+def test_a_file_that_was_replaced_is_loaded_anew(tmp_path):
+    """The dynamic loader takes files of one name for one."""
+    first, second = (relax_mlir.compile(RETURNS.format(n))["main"] for n in (1, 2))
+    for function in (first, second, first):
+        function.executable.save(tmp_path / "same.so")
+        assert load(tmp_path / "same.so")["main"]() == function()
+        assert load(tmp_path / "same.so")["main"]() == function()
+
+
+RETURNS = """
+func.func @main() -> tensor<i32> {{
+  %0 = arith.constant dense<{}> : tensor<i32>
+  return %0 : tensor<i32>
+}}"""
 
 
 def test_load_errors(tmp_path):
