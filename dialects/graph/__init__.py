@@ -73,7 +73,7 @@ from .quantized import (
 )
 from .scatter import IndexPutOp, ScatterElementsOp, ScatterNdOp, SliceScatterOp
 from .search import ArgmaxOp, ArgminOp
-from .shapes import MakeShapeOp, MatchCastOp, RequireOp, ShapeOfOp
+from .shapes import MakeShapeOp, MatchCastOp, RequireOp, ShapeOfOp, TensorToShapeOp
 from .slots import InferredSlotOp, SlotOp
 from .statistical import MaxOp, MeanOp, MinOp, ProdOp, ReductionOp, SumOp, reduced_axes
 from .ternary import WhereOp
@@ -273,6 +273,7 @@ __all__ = [
     "TakeOp",
     "TanOp",
     "TanhOp",
+    "TensorToShapeOp",
     "TensorType",
     "TrilOp",
     "TriuOp",

@@ -5,8 +5,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from relax_mlir.bindings import ext, ir
 
-from .dialect import Graph, ObjectType, ShapeAttr
-from .types import Dim, ShapeError, TensorType, dims_differ, dims_of_attr, join_dims, shape_attr
+from .dialect import Graph, ObjectType, ShapeAttr, ShapeValueType
+from .types import (
+    Dim,
+    ShapeError,
+    TensorType,
+    dims_differ,
+    dims_of_attr,
+    join_dims,
+    shape_attr,
+    shape_value_dims,
+    shape_value_type,
+)
 
 
 class IntsAttr(ir.Attribute):
@@ -228,6 +238,9 @@ def compatible(a: Annotation, b: Annotation) -> bool:
     """True unless the annotations are proved to describe different values."""
     if isinstance(to_mlir(a), ObjectType) or isinstance(to_mlir(b), ObjectType):
         return True
+    if isinstance(a, ShapeValueType) and isinstance(b, ShapeValueType):
+        ours, theirs = shape_value_dims(a), shape_value_dims(b)
+        return len(ours) == len(theirs) and not any(map(dims_differ, ours, theirs))
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return to_mlir(a) == to_mlir(b)
     if a.element != b.element:
@@ -241,6 +254,8 @@ def join(a: Annotation, b: Annotation) -> Annotation:
     """Returns the finer annotation, dim by dim; `a` wins between two equally fine ones."""
     if isinstance(to_mlir(a), ObjectType):
         return b
+    if isinstance(a, ShapeValueType) and isinstance(b, ShapeValueType):
+        return shape_value_type(list(map(join_dims, shape_value_dims(a), shape_value_dims(b))))
     if not isinstance(a, TensorType) or not isinstance(b, TensorType) or b.dims is None:
         return a
     if a.dims is None:

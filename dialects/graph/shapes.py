@@ -1,4 +1,4 @@
-"""Annotations and shapes as values: match_cast, require, shape_of, make_shape (paper §3.2)."""
+"""Annotations and shapes as values: match_cast, require, shape_of, ... (paper §3.2)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -94,6 +94,33 @@ class ShapeOfOp(InferredOp, name="shape_of", traits=[ext.Pure]):
         if input.dims is None:  # C1
             raise ShapeError(f"expects a tensor of known rank, but got '{input}'")
         return shape_value_type(input.dims)
+
+
+class TensorToShapeOp(InferredOp, name="tensor_to_shape", traits=[ext.Pure]):
+    """Returns the elements of a tensor as a shape value, whose dims a match_cast can name.
+
+        %1 = "graph.tensor_to_shape"(%0) : (tensor<2xi64>) -> !graph.shape_value<["?", "?"]>
+        %2 = "graph.match_cast"(%1) : ... -> !graph.shape_value<["k", "m"]>
+
+    A negative element ends the call with an error.
+
+    C1  the operand has one dim, which is constant
+    C2  its elements are i64 or index
+
+    Source: TVM `relax.tensor_to_shape`.
+    """
+
+    result: ext.Result[Any]
+    input: ext.Operand[Any]
+
+    @staticmethod
+    def infer_return_type(input: TensorType) -> ir.Type:
+        dims = input.dims
+        if dims is None or len(dims) != 1 or dims[0] is None or dims[0].value is None:  # C1
+            raise ShapeError(f"expects a tensor of one constant dim, but got '{input}'")
+        if str(input.element) not in ("i64", "index"):  # C2
+            raise ShapeError(f"expects elements of i64 or index, but got '{input}'")
+        return shape_value_type([None] * dims[0].value)
 
 
 class MakeShapeOp(InferredOp, name="make_shape", traits=[ext.Pure]):

@@ -1074,6 +1074,12 @@ module {
       %1 = irdl.any
       irdl.results(result: %1)
     }
+    irdl.operation @tensor_to_shape {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.any
+      irdl.results(result: %1)
+    }
     irdl.operation @make_shape {
       %0 = irdl.base @graph::@shape 
       irdl.attributes {"dims" = %0}

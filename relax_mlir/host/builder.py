@@ -143,7 +143,7 @@ class Builder:
         return self._constant(value, lambda ip: arith.ConstantOp(value.type, value, ip=ip).result)
 
     def compare(self, predicate: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-        """Compares signed integers: "eq", "ne", "slt", "sle", "sgt" or "sge"."""
+        """Compares integers: "eq", "ne", "slt", "sle", ..., or without sign "ult", ..."""
         return arith.cmpi(getattr(arith.CmpIPredicate, predicate), lhs, rhs, ip=self.at)
 
     def product(self, factors: Sequence[ir.Value]) -> ir.Value:

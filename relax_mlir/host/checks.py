@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from relax_mlir.analysis.scopes import bound_by
+from relax_mlir.analysis.symbols import dims_of
 from relax_mlir.bindings import ir
-from relax_mlir.dialects.graph import Dim, MatchCastOp, RequireOp
+from relax_mlir.dialects.graph import Dim, MatchCastOp, RequireOp, TensorType, annotation_of
 from relax_mlir.passes import PassFailure
 from relax_mlir.symbolic import Fact, Facts, SymbolicError, sym
 
 from .function import HostFunction
-from .scope import HostTensor
+from .scope import HostTensor, Size
 from .tables import KIND_TENSOR, Argument
 
 UNBOUND = -1
@@ -18,34 +19,35 @@ UNBOUND = -1
 
 def match_cast(host: HostFunction, op: MatchCastOp) -> None:
     """Binds the symbols that are new here, and checks the other dims and the facts on them."""
-    source, wanted = host.tensor(op.input), host.annotation(op.result).dims
-    if wanted is None:
-        host.define(op.result, source)
+    annotation = annotation_of(op.result)
+    if isinstance(annotation, TensorType) and annotation.dims is None:
+        host.define(op.result, host.tensor(op.input))
         return
+    sizes, wanted = host.sizes(op.input), dims_of(annotation)
     new = bound_by(op, frozenset(host.scope.symbols))
     known = host.scope.symbols.keys() | new
     facts = [fact for fact in host.open_facts if fact.symbols <= known]
-    open_dims = [
-        None if dim == size else dim for dim, size in zip(wanted, source.dims, strict=True)
-    ]
-    plain = {str(dim): size for dim, size in zip(open_dims, source.dims) if str(dim) in new}
+    open_dims = [None if dim == size else dim for dim, size in zip(wanted, sizes, strict=True)]
+    plain = {str(dim): size for dim, size in zip(open_dims, sizes) if str(dim) in new}
     if facts or len(plain) < sum(dim is not None for dim in open_dims):
-        symbols = _bind(host, op, source, open_dims, new, facts)
+        symbols = _bind(host, op, sizes, open_dims, new, facts)
     else:
         symbols = {name: host.integer(op, size) for name, size in plain.items()}
     if symbols or facts:
         host.open_facts = [fact for fact in host.open_facts if fact not in facts]
         host.scope = host.scope.inside(symbols, Facts(tuple(facts)))
-    dims = tuple(
-        size if dim is None else dim for dim, size in zip(wanted, source.dims, strict=True)
-    )
-    host.define(op.result, HostTensor(source.pointer, dims, source.element))
+    dims = tuple(size if dim is None else dim for dim, size in zip(wanted, sizes, strict=True))
+    if isinstance(annotation, TensorType):
+        source = host.tensor(op.input)
+        host.define(op.result, HostTensor(source.pointer, dims, source.element))
+    else:
+        host.scope.shapes[op.result] = dims
 
 
 def _bind(
     host: HostFunction,
     op: MatchCastOp,
-    source: HostTensor,
+    sizes: Sequence[Size],
     dims: Sequence[Dim],
     new: frozenset[str],
     facts: Sequence[Fact],
@@ -61,7 +63,7 @@ def _bind(
     row = Argument("", KIND_TENSOR, 0, 0, tuple(dims))
     info = host.function_table(op, host.name, [row], symbols, facts, is_cast=1)
     extents = out.stack(len(dims) + len(symbols))
-    out.store_integers([*host.integers(op, source.dims), *values], extents)
+    out.store_integers([*host.integers(op, sizes), *values], extents)
     bound = out.field(extents, [len(dims)], out.i64)
     (status,) = out.call_runtime("rx_match_cast", [out.context, info, extents, bound])
     out.fail_unless_zero(status)

@@ -9,73 +9,17 @@
           br ^after(%b)
     after(%r):
 
-A tensor is handed on as its address and those of its dims that nothing says where it arrives. What
-the arena gives in a round of a loop ends with the round.
+`passed.py` says what values become on the way. What the arena gives in a round of a loop ends with
+the round.
 """
-
-from collections.abc import Sequence
 
 from relax_mlir.bindings import arith, ir, scf, tensor
 from relax_mlir.passes import PassFailure
 
 from .function import HostFunction
 from .memory import mark_arena, release_arena
-from .scalars import scalar_type
-from .scope import HostTensor, Size
-
-
-class Passed:
-    """Values of a graph function as the arguments of a block, in the scope that is reached now."""
-
-    def __init__(self, host: HostFunction, op: ir.OpView, values: Sequence[ir.Value]) -> None:
-        self._host, self._op, self._values = host, op, values
-        self._dims = [self._known_dims(value) for value in values]
-        self.types = [
-            type_
-            for value, dims in zip(values, self._dims, strict=True)
-            for type_ in self._types(value, dims)
-        ]
-
-    def operands(self, sources: Sequence[ir.Value]) -> list[ir.Value]:
-        """The operands of a jump to the block, which hand on other values as these."""
-        found: list[ir.Value] = []
-        for source, dims in zip(sources, self._dims, strict=True):
-            if dims is None:
-                found.append(self._host.scalar(self._op, source))
-                continue
-            tensor = self._host.tensor(source)
-            found.append(tensor.pointer)
-            open_ = [got for got, dim in zip(tensor.dims, dims, strict=True) if dim is None]
-            found += self._host.integers(self._op, open_)
-        return found
-
-    def define(self, arguments: Sequence[ir.Value]) -> None:
-        """Says what the values are once the block has been entered."""
-        rest = iter(arguments)
-        for value, dims in zip(self._values, self._dims, strict=True):
-            first = next(rest)
-            if dims is None:
-                self._host.scope.scalars[value] = first
-                continue
-            sizes = tuple(next(rest) if dim is None else dim for dim in dims)
-            element = self._host.annotation(value).element
-            self._host.define(value, HostTensor(first, sizes, element))
-
-    def _known_dims(self, value: ir.Value) -> tuple[Size | None, ...] | None:
-        """The dims of a tensor that its type says, with None for others; None for a scalar."""
-        if scalar_type(value.type) is not None:
-            return None
-        if not isinstance(value.type, ir.RankedTensorType):
-            raise PassFailure(self._op, f"hands on a value of type '{value.type}'")
-        known = self._host.scope.symbols.keys()
-        dims = self._host.annotation(value).dims or ()
-        return tuple(dim if dim is not None and dim.symbols <= known else None for dim in dims)
-
-    def _types(self, value: ir.Value, dims: Sequence[Size | None] | None) -> list[ir.Type]:
-        out, scalar = self._host.out, scalar_type(value.type)
-        if dims is None:
-            return [] if scalar is None else [scalar]
-        return [out.pointer, *(out.i64 for dim in dims if dim is None)]
+from .passed import Passed
+from .scalars import refuse_if
 
 
 def if_(host: HostFunction, op: scf.IfOp) -> None:
@@ -120,17 +64,17 @@ def _yield(host: HostFunction, region: ir.Region, after: ir.Block, passed: Passe
 def for_(host: HostFunction, op: scf.ForOp) -> None:
     """Runs a region for each index of a range."""
     out, block = host.out, op.operation.regions[0].blocks[0]
-    if not isinstance(block.arguments[0].type, ir.IndexType) or "unsignedCmp" in op.attributes:
-        raise PassFailure(op, "counts in another type than index, which host code does not")
+    below = "ult" if "unsignedCmp" in op.attributes else "slt"
     lower, upper, step = (host.scalar(op, value) for value in op.operands[:3])
+    _require_positive(host, op, step, below)
     index, *carried = block.arguments
     passed = Passed(host, op, carried)
-    head = out.new_block([out.i64, *passed.types])
+    head = out.new_block([lower.type, *passed.types])
     out.branch(head, [lower, *passed.operands(op.operands[3:])])
     out.enter(head)
     at, *arguments = head.arguments
     after, body = out.new_block(), out.new_block()
-    out.branch_if(out.compare("slt", at, upper), body, after)
+    out.branch_if(out.compare(below, at, upper), body, after)
     out.enter(body)
     host.scope.scalars[index] = at
     passed.define(arguments)
@@ -138,12 +82,22 @@ def for_(host: HostFunction, op: scf.ForOp) -> None:
     with host.region(block, host.scope.inside()) as terminator:
         operands = passed.operands(terminator.operands)
     release_arena(host, mark)
-    # The last step may be a part of one: 64 bits hold the upper end, but not more for sure.
+    # The last step may be a part of one: the type holds the upper end, but not more for sure.
     left = arith.subi(upper, at, ip=out.at)
-    next_ = arith.addi(at, arith.minsi(step, left, ip=out.at), ip=out.at)
+    next_ = arith.addi(at, arith.minui(step, left, ip=out.at), ip=out.at)
     out.branch(head, [next_, *operands])
     out.enter(after)
     Passed(host, op, op.results).define(arguments)
+
+
+def _require_positive(host: HostFunction, op: scf.ForOp, step: ir.Value, below: str) -> None:
+    """Leaves the function if a loop would not come any further; a constant is looked at here."""
+    maker = op.operands[2].owner
+    if isinstance(maker, ir.Operation | ir.OpView) and isinstance(maker.opview, arith.ConstantOp):
+        if ir.IntegerAttr(maker.opview.attributes["value"]).value > 0:
+            return
+    not_above = host.out.compare(below.replace("t", "e"), step, host.out.integer(0, step.type))
+    refuse_if(host, op, not_above, "has a step that is not positive")
 
 
 def while_(host: HostFunction, op: scf.WhileOp) -> None:

@@ -14,6 +14,7 @@ from relax_mlir.dialects.graph import (
     RequireOp,
     ShapeOfOp,
     StoreOp,
+    TensorToShapeOp,
     ViewOp,
 )
 
@@ -22,7 +23,7 @@ from .calls import call_dps
 from .checks import match_cast, require
 from .function import Emitter
 from .memory import alloc_storage, alloc_tensor, constant, copy, keep, view
-from .scalars import ARITHMETIC, extract, store
+from .scalars import ARITHMETIC, extract, store, to_shape
 
 EMITTERS: Mapping[type[ir.OpView], Emitter] = {
     AllocStorageOp: alloc_storage,
@@ -35,6 +36,7 @@ EMITTERS: Mapping[type[ir.OpView], Emitter] = {
     RequireOp: require,
     ShapeOfOp: lambda host, op: None,
     StoreOp: store,
+    TensorToShapeOp: to_shape,
     ViewOp: view,
     **ARITHMETIC,
     arith.ConstantOp: constant,

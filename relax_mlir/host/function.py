@@ -12,7 +12,14 @@ from typing import Any, Protocol
 
 from relax_mlir.analysis.memory import Memory, returned_allocations
 from relax_mlir.bindings import arith, func, ir
-from relax_mlir.dialects.graph import Dim, ShapeError, TensorType
+from relax_mlir.dialects.graph import (
+    Dim,
+    ShapeError,
+    ShapeValueType,
+    TensorType,
+    known_dims,
+    shape_value_dims,
+)
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.passes import PassFailure
 from relax_mlir.rewriting import SymbolNames
@@ -157,6 +164,15 @@ class HostFunction:
             index = ir.BlockArgument(value).arg_number
             tensors[value] = self.border.argument(index, annotation)
         return tensors[value]
+
+    def sizes(self, value: ir.Value) -> tuple[Size, ...]:
+        """The dims of a tensor, or of a shape as a value."""
+        if not isinstance(value.type, ShapeValueType):
+            return self.tensor(value).dims
+        known = self.scope.shapes.get(value) or known_dims(shape_value_dims(value.type))
+        if known is None:
+            raise PassFailure(value, f"has the type '{value.type}', whose dims nothing tells")
+        return known
 
     def scalar(self, op: ir.OpView, value: ir.Value) -> ir.Value:
         """An integer, a float, or an index, which has 64 bits."""

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from relax_mlir.bindings import arith, ir, tensor
 from relax_mlir.diagnostics import Diagnostic
-from relax_mlir.dialects.graph import StoreOp
+from relax_mlir.dialects.graph import StoreOp, TensorToShapeOp, shape_value_dims
 from relax_mlir.legalize.datatype import convert
 from relax_mlir.passes import PassFailure
 
@@ -79,6 +79,16 @@ def store(host: HostFunction, op: StoreOp) -> None:
     store_scalar(host.out, host.scalar(op, value), _address(host, op, target, indices))
 
 
+def to_shape(host: HostFunction, op: TensorToShapeOp) -> None:
+    """Loads the elements as dims."""
+    out, pointer = host.out, host.tensor(op.input).pointer
+    count = len(shape_value_dims(op.result.type))
+    sizes = tuple(out.load_integer(pointer, index) for index in range(count))
+    for size in sizes:
+        refuse_if(host, op, out.compare("slt", size, out.integer(0)), "has a negative dim")
+    host.scope.shapes[op.result] = sizes
+
+
 def _element(host: HostFunction, op: ir.OpView, value: ir.Value) -> ir.Type:
     """The element type of a tensor; raises PassFailure if no scalar is of it."""
     element = host.annotation(value).element
@@ -134,17 +144,18 @@ def _divide(host: HostFunction, op: ir.OpView) -> None:
     out = host.out
     dividend, divisor = (host.scalar(op, value) for value in op.operands)
     zero = out.integer(0, divisor.type)
-    _refuse_if(host, op, out.compare("eq", divisor, zero), "divides by zero")
+    refuse_if(host, op, out.compare("eq", divisor, zero), "divides by zero")
     if not isinstance(op, arith.DivUIOp | arith.RemUIOp | arith.CeilDivUIOp):
         width = ir.IntegerType(divisor.type).width
         least, minus_one = (out.integer(n, divisor.type) for n in (-(1 << (width - 1)), -1))
         both = [out.compare("eq", dividend, least), out.compare("eq", divisor, minus_one)]
         too_large = arith.andi(*both, ip=out.at)
-        _refuse_if(host, op, too_large, f"has a quotient that {width} bits do not hold")
+        refuse_if(host, op, too_large, f"has a quotient that {width} bits do not hold")
     _plain(host, op)
 
 
-def _refuse_if(host: HostFunction, op: ir.OpView, condition: ir.Value, why: str) -> None:
+def refuse_if(host: HostFunction, op: ir.OpView, condition: ir.Value, why: str) -> None:
+    """Leaves the function with an error at the op if an `i1` is true."""
     text = host.out.address(host.module.table.string(f"{_where(op)} {why}"))
     with host.out.refusing_if(condition):
         host.out.call_runtime("rx_fail", [host.out.context, text])

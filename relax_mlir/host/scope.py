@@ -43,14 +43,15 @@ Symbols: TypeAlias = ChainMap[str, ir.Value]
 Expressions: TypeAlias = ChainMap[Expr, ir.Value]
 Scalars: TypeAlias = ChainMap[ir.Value, ir.Value]
 Tensors: TypeAlias = ChainMap[ir.Value, HostTensor]
+Shapes: TypeAlias = ChainMap[ir.Value, tuple[Size, ...]]
 """What is known outside and inside of a scope; what is added is known inside only."""
 
 
 class Scope:
     """Begins at the end of the current block of `out`, inside of `outer`; `close` ends it.
 
-    `symbols` become known here, and `facts` hold, which something has checked. `tensors` and
-    `scalars`, addresses of storages among these, say what values of the graph function are.
+    `symbols` become known here, and `facts` hold, which something has checked. `tensors`, `shapes`
+    and `scalars`, addresses of storages among these, say what values of the graph function are.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Scope:
         self.symbols: Symbols = outer.symbols.new_child() if outer else ChainMap()
         self.tensors: Tensors = outer.tensors.new_child() if outer else ChainMap()
         self.scalars: Scalars = outer.scalars.new_child() if outer else ChainMap()
+        self.shapes: Shapes = outer.shapes.new_child() if outer else ChainMap()
         self._expressions: Expressions = outer._expressions.new_child() if outer else ChainMap()
         self.symbols.update(symbols)
         self._ranges = domain_of(self.facts).ranges

@@ -39,11 +39,14 @@ from relax_mlir.dialects.graph import (
     GraphOp,
     MatchCastOp,
     ShapeError,
+    ShapeValueType,
     TensorType,
     annotation_of,
     compatible,
     dims_equal,
     join,
+    shape_value_dims,
+    shape_value_type,
     to_mlir,
 )
 from relax_mlir.dialects.lib import RULES, FunctionOp
@@ -213,6 +216,9 @@ def _join_branches(op: ir.OpView, bound: frozenset[str]) -> None:
 
 def _coarser(a: Annotation, b: Annotation) -> Annotation:
     """What holds of values of either annotation."""
+    if isinstance(a, ShapeValueType) and isinstance(b, ShapeValueType):
+        pairs = zip(shape_value_dims(a), shape_value_dims(b))
+        return shape_value_type([x if dims_equal(x, y) else None for x, y in pairs])
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return a
     if a.dims is None or b.dims is None or len(a.dims) != len(b.dims):

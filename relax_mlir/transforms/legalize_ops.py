@@ -23,6 +23,7 @@ from relax_mlir.dialects.graph import (
     GraphOp,
     MakeShapeOp,
     ShapeOfOp,
+    TensorToShapeOp,
     TensorType,
     annotation_of,
 )
@@ -60,7 +61,7 @@ def _operators(function: func.FuncOp) -> list[GraphOp]:
     def visit(op: ir.Operation) -> ir.WalkResult:
         view = op.opview
         if isinstance(view, GraphOp) and view.has_rule():
-            if not isinstance(view, MakeShapeOp | ShapeOfOp):
+            if not isinstance(view, MakeShapeOp | ShapeOfOp | TensorToShapeOp):
                 found.append(view)
         return ir.WalkResult.ADVANCE
 

@@ -48,6 +48,7 @@ from relax_mlir.dialects.graph import (
     GraphOp,
     MatchCastOp,
     ObjectType,
+    TensorToShapeOp,
     TensorType,
     annotation_of,
     to_mlir,
@@ -158,8 +159,7 @@ class _Naming(Inference):
         users = [use.owner.opview for use in value.uses]
         if None not in dims_of(annotation) or all(isinstance(u, MatchCastOp) for u in users):
             return
-        is_tensor = isinstance(annotation, TensorType)
-        if not is_tensor or (isinstance(op, GraphOp) and not isinstance(op, CallOp)):
+        if isinstance(op, GraphOp) and not isinstance(op, CallOp | TensorToShapeOp):
             raise PassFailure(op, f"has '{value.type}', whose dims nothing tells")
         base = op.callee_name if isinstance(op, CallOp) else op.operation.name.split(".")[-1]
         named = self._named(annotation if wanted is None else wanted, base)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from relax_mlir.analysis.functions import inout_arguments
+from relax_mlir.analysis.symbols import dims_of
 from relax_mlir.bindings import func
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
@@ -29,6 +30,7 @@ from relax_mlir.dialects.graph import (
     StoreOp,
     TensorType,
     ViewOp,
+    annotation_of,
     exact_dims,
 )
 from relax_mlir.dialects.tir import PrimFunc
@@ -44,12 +46,12 @@ from .tensor import extract
 __all__ = ["read"]
 
 
-def match_cast(frame: Frame, op: MatchCastOp, x: np.ndarray) -> np.ndarray:
+def match_cast(frame: Frame, op: MatchCastOp, x: Any) -> Any:
     """The same memory; binds new symbols, and checks the other dims."""
-    dims = TensorType.of(op.result).dims or ()
+    dims, extents = dims_of(annotation_of(op.result)), x if isinstance(x, tuple) else x.shape
     bind(
         [
-            BoundDim(dim, x.shape[axis], f"match_cast: dim {axis}")
+            BoundDim(dim, extents[axis], f"match_cast: dim {axis}")
             for axis, dim in enumerate(dims)
             if dim is not None
         ],

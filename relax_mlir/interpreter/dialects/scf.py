@@ -9,6 +9,7 @@ from relax_mlir.bindings import ir, scf
 from relax_mlir.interpreter.elements import stored as read
 from relax_mlir.interpreter.frame import Frame
 
+from .arith import unsigned
 from .tensor import mixed, parts_of
 
 __all__ = ["read"]
@@ -25,13 +26,17 @@ def if_(frame: Frame, op: scf.IfOp, condition: np.bool_) -> list[Any]:
     return frame.nested().run(region.blocks[0]) if len(region.blocks) else []
 
 
-def for_(frame: Frame, op: scf.ForOp, lower: int, upper: int, step: int, *carried: Any) -> Any:
+def for_(frame: Frame, op: scf.ForOp, lower: Any, upper: Any, step: Any, *carried: Any) -> Any:
     """Runs the body for lower, lower + step, ... below upper."""
-    if step <= 0:
-        raise ValueError(f"has the step {step}, which is not positive")
+    is_unsigned = "unsignedCmp" in op.attributes
+    bounds = [unsigned(x) if is_unsigned else x for x in (lower, upper, step)]
+    begin, end, by = map(int, bounds)
+    if by <= 0:
+        raise ValueError("has a step that is not positive")
     block, values = op.regions[0].blocks[0], list(carried)
-    for index in range(int(lower), int(upper), int(step)):
-        values = frame.nested().run(block, [index, *values])
+    for index in range(begin, end, by):
+        at = index if isinstance(lower, int) else np.asarray(index).astype(lower.dtype)[()]
+        values = frame.nested().run(block, [at, *values])
     return values
 
 

@@ -47,3 +47,27 @@ func.func @require_c1() {
   "graph.require"() {any_of = [], by = "graph.add"} : () -> ()
   return
 }
+
+func.func @tensor_to_shape_c1(%x: tensor<?xi64>) {
+  // expected-error @below {{'graph.tensor_to_shape' op expects a tensor of one constant dim, but got 'tensor<? x i64>'}}
+  %0 = "graph.tensor_to_shape"(%x) : (tensor<?xi64>) -> !graph.shape_value<["?"]>
+  return
+}
+
+func.func @tensor_to_shape_c1_rank(%x: tensor<2x1xi64>) {
+  // expected-error @below {{'graph.tensor_to_shape' op expects a tensor of one constant dim, but got 'tensor<2 x 1 x i64>'}}
+  %0 = "graph.tensor_to_shape"(%x) : (tensor<2x1xi64>) -> !graph.shape_value<["?"]>
+  return
+}
+
+func.func @tensor_to_shape_c2(%x: tensor<1xf32>) {
+  // expected-error @below {{'graph.tensor_to_shape' op expects elements of i64 or index, but got 'tensor<1 x f32>'}}
+  %0 = "graph.tensor_to_shape"(%x) : (tensor<1xf32>) -> !graph.shape_value<["?"]>
+  return
+}
+
+func.func @match_cast_c1_shape(%x: !graph.shape_value<["?", "?"]>) {
+  // expected-error @below {{'graph.match_cast' op asserts '!graph.shape_value<["k"]>', which '!graph.shape_value<["?", "?"]>' can never be}}
+  %0 = "graph.match_cast"(%x) : (!graph.shape_value<["?", "?"]>) -> !graph.shape_value<["k"]>
+  return
+}

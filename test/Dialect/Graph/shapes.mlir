@@ -42,3 +42,12 @@ func.func @required(%x: tensor<?xf32, #graph.shape<["n"]>>, %y: tensor<?xf32, #g
   "graph.require"() {any_of = ["k == n", "k == 1", "n == 1"], by = "graph.add"} : () -> ()
   return
 }
+
+// CHECK-LABEL: func.func @of_elements
+func.func @of_elements(%x: tensor<2xi64>) {
+  // CHECK: "graph.tensor_to_shape"(%{{.*}}) : (tensor<2xi64>) -> !graph.shape_value<["?", "?"]>
+  %0 = "graph.tensor_to_shape"(%x) : (tensor<2xi64>) -> !graph.shape_value<["?", "?"]>
+  // CHECK: "graph.match_cast"(%{{.*}}) : (!graph.shape_value<["?", "?"]>) -> !graph.shape_value<["k", "m"]>
+  %1 = "graph.match_cast"(%0) : (!graph.shape_value<["?", "?"]>) -> !graph.shape_value<["k", "m"]>
+  return
+}

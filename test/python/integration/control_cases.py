@@ -11,6 +11,9 @@ N, M, OPEN = (
 CONSTANTS = "".join(f"  %c{i} = arith.constant {i} : index\n" for i in (0, 1, 2, 3, 8))
 
 
+SHAPE = '!graph.shape_value<["?"]>'
+
+
 def slots(operands: int, results: int = 1) -> str:
     """The attributes that say how many operands and results an op has."""
     counts = (
@@ -388,6 +391,50 @@ CASES = {
   return %r : {OPEN}""",
         grown,
         [(numbers(n),) for n in (1, 2, 3, 9)],
+    ),
+    "dims_of_elements": Case(
+        f"(%x: {N}, %i: index) -> {OPEN}",
+        f"""
+  %d = tensor.dim %x, %c0 : {N}
+  %half = arith.divsi %d, %c2 : index
+  %c = arith.cmpi sgt, %i, %half : index
+  %own = "graph.shape_of"(%x) : ({N}) -> !graph.shape_value<["n"]>
+  %all = {cast("%own", '!graph.shape_value<["n"]>', SHAPE)}
+  %s = scf.if %c -> {SHAPE} {{
+    %e = tensor.from_elements %half : tensor<1xindex>
+    %0 = "graph.tensor_to_shape"(%e) : (tensor<1xindex>) -> {SHAPE}
+    scf.yield %0 : {SHAPE}
+  }} else {{
+    scf.yield %all : {SHAPE}
+  }}
+  %1 = {cast("%s", SHAPE, '!graph.shape_value<["m"]>')}
+  %2 = "graph.strided_slice"(%x) {{axes = array<i64: 0>, begin = #graph.shape<[0]>,
+      end = #graph.shape<["m"]>, strides = array<i64: 1>}} : ({N}) -> {M}
+  %3 = {cast("%2", M)}
+  return %3 : {OPEN}""",
+        lambda x, i: x[: len(x) // 2] if i > len(x) // 2 else x,
+        [(numbers(n), i) for n in (0, 1, 7) for i in (0, 4)],
+    ),
+    "carry_shape": Case(
+        f"(%x: {N}, %k: i8) -> {OPEN}",
+        f"""
+  %zero = arith.constant 0 : i8
+  %one = arith.constant 1 : i8
+  %own = "graph.shape_of"(%x) : ({N}) -> !graph.shape_value<["n"]>
+  %begin = {cast("%own", '!graph.shape_value<["n"]>', SHAPE)}
+  %r = scf.for %j = %zero to %k step %one iter_args(%s = %begin) -> ({SHAPE}) : i8 {{
+    %0 = {cast("%s", SHAPE, '!graph.shape_value<["m"]>')}
+    %1 = "graph.make_shape"() {{dims = #graph.shape<["2*m + 1"]>}} :
+        () -> !graph.shape_value<["2*m + 1"]>
+    %2 = {cast("%1", '!graph.shape_value<["2*m + 1"]>', SHAPE)}
+    scf.yield %2 : {SHAPE}
+  }}
+  %3 = {cast("%r", SHAPE, '!graph.shape_value<["m"]>')}
+  %4 = "graph.arange"() {{bounds = #graph.shape<[0, "m", 1]>, dtype = f32}} : () -> {M}
+  %5 = {cast("%4", M)}
+  return %5 : {OPEN}""",
+        lambda x, k: np.arange((len(x) + 1) * 2 ** max(k, 0) - 1, dtype=np.float32),
+        [(numbers(n), k) for n in (0, 3) for k in (-1, 0, 3)],
     ),
     "call_in_branch": Case(
         f"(%x: {N}, %f: f32) -> ({N}, f32)",

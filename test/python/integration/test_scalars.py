@@ -47,7 +47,30 @@ func.func @truncated(%a: f32) -> (i32, i8) {
 func.func @element(%x: tensor<?x2xf32>, %i: index, %j: index) -> f32 {
   %0 = tensor.extract %x[%i, %j] : tensor<?x2xf32>
   return %0 : f32
-}"""
+}
+func.func @as_shape(%x: tensor<2xi64>) -> tensor<?x?xf32> {
+  %0 = "graph.tensor_to_shape"(%x) : (tensor<2xi64>) -> !graph.shape_value<["?", "?"]>
+  %1 = "graph.match_cast"(%0) :
+      (!graph.shape_value<["?", "?"]>) -> !graph.shape_value<["a", "b"]>
+  %one = arith.constant dense<1.0> : tensor<f32>
+  %2 = "graph.full"(%one) {shape = #graph.shape<["a", "b"]>} :
+      (tensor<f32>) -> tensor<?x?xf32, #graph.shape<["a", "b"]>>
+  %3 = "graph.match_cast"(%2) : (tensor<?x?xf32, #graph.shape<["a", "b"]>>) -> tensor<?x?xf32>
+  return %3 : tensor<?x?xf32>
+}""" + "".join(
+    f"""
+func.func @{sign}(%a: i8, %b: i8, %s: i8) -> (index, i8) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r:2 = scf.for {word} %i = %a to %b step %s
+      iter_args(%n = %zero, %last = %a) -> (index, i8) : i8 {{
+    %m = arith.addi %n, %one : index
+    scf.yield %m, %i : index, i8
+  }}
+  return %r#0, %r#1 : index, i8
+}}"""
+    for sign, word in (("signed", ""), ("unsigned", "unsigned"))
+)
 
 
 @pytest.fixture(scope="module", params=("interpreted", 0, 2))
@@ -88,10 +111,29 @@ def test_arithmetic_wraps_and_clamps(scalars: Any) -> None:
     assert scalars["truncated"](float("nan")) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("function", "bounds", "rounds", "last"),
+    [
+        ("signed", (-128, 127, 100), 3, 72),
+        ("signed", (3, 0, 1), 0, 3),
+        ("unsigned", (0, -1, 100), 3, -56),
+        ("unsigned", (3, -1, -100), 2, -97),
+    ],
+)
+def test_loops_count_in_integers_of_any_width(
+    scalars: Any, function: str, bounds: tuple[int, ...], rounds: int, last: int
+) -> None:
+    assert scalars[function](*bounds) == (rounds, last)
+
+
 def test_what_has_no_value_ends_the_call(scalars: Any) -> None:
     for function, arguments, why in (
         ("quotients", (1, 0), r"-:\d+:8: error: 'arith.divsi' op divides by zero"),
         ("quotients", (-(2**31), -1), "'arith.divsi' op has a quotient that 32 bits do not hold"),
+        ("signed", (0, 3, 0), "'scf.for' op has a step that is not positive"),
+        ("signed", (0, 3, -1), "'scf.for' op has a step that is not positive"),
+        ("unsigned", (0, 3, 0), "'scf.for' op has a step that is not positive"),
+        ("as_shape", (np.array([3, -1]),), "'graph.tensor_to_shape' op has a negative dim"),
         ("element", (np.ones((3, 2), np.float32), 1, 2), "has the index 2 outside of dim 1 of 2"),
         ("element", (np.ones((3, 2), np.float32), -1, 0), "has the index -1 outside of dim 0 of 3"),
     ):
