@@ -64,6 +64,7 @@ from .op import (
     join,
     to_mlir,
 )
+from .padding import PadOp
 from .quantized import (
     DequantizeBlocksOp,
     DequantizeOp,
@@ -71,10 +72,12 @@ from .quantized import (
     QuantizeBlocksOp,
     QuantizeOp,
 )
+from .scan import CumprodOp, CumsumOp
 from .scatter import IndexPutOp, ScatterElementsOp, ScatterNdOp, SliceScatterOp
 from .search import ArgmaxOp, ArgminOp
 from .shapes import MakeShapeOp, MatchCastOp, RequireOp, ShapeOfOp, TensorToShapeOp
 from .slots import InferredSlotOp, SlotOp
+from .sorting import SortOp, TopkOp
 from .statistical import MaxOp, MeanOp, MinOp, ProdOp, ReductionOp, SumOp, reduced_axes
 from .ternary import WhereOp
 from .types import (
@@ -171,6 +174,8 @@ __all__ = [
     "CopysignOp",
     "CosOp",
     "CoshOp",
+    "CumprodOp",
+    "CumsumOp",
     "DequantizeBlocksOp",
     "DequantizeOp",
     "DequantizeRowsOp",
@@ -230,6 +235,7 @@ __all__ = [
     "NegativeOp",
     "NotEqualOp",
     "ObjectType",
+    "PadOp",
     "PermuteDimsOp",
     "PowerOp",
     "ProdOp",
@@ -261,6 +267,7 @@ __all__ = [
     "SliceScatterOp",
     "SlotOp",
     "SoftmaxOp",
+    "SortOp",
     "SplitOp",
     "SqrtOp",
     "SquareOp",
@@ -275,6 +282,7 @@ __all__ = [
     "TanhOp",
     "TensorToShapeOp",
     "TensorType",
+    "TopkOp",
     "TrilOp",
     "TriuOp",
     "TruncOp",

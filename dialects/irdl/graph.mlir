@@ -858,6 +858,18 @@ module {
       %4 = irdl.any
       irdl.results(result: %4)
     }
+    irdl.operation @pad {
+      %0 = irdl.any
+      %1 = irdl.any
+      irdl.operands(input: %0, value: optional %1)
+      %2 = irdl.base @graph::@shape 
+      %3 = irdl.base @graph::@shape 
+      %4 = irdl.base "#builtin.dense_array" 
+      %5 = irdl.base "#builtin.string" 
+      irdl.attributes {"low" = %2, "high" = %3, "interior" = %4, "mode" = %5}
+      %6 = irdl.any
+      irdl.results(result: %6)
+    }
     irdl.operation @quantize {
       %0 = irdl.any
       irdl.operands(matrix: %0)
@@ -913,6 +925,26 @@ module {
       irdl.operands(values: %0, scale: %1, offset: optional %2)
       %3 = irdl.any
       irdl.results(result: %3)
+    }
+    irdl.operation @cumsum {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.integer" 
+      %2 = irdl.base "#builtin.integer" 
+      %3 = irdl.base "#builtin.integer" 
+      irdl.attributes {"axis" = %1, "exclusive" = %2, "reverse" = %3}
+      %4 = irdl.any
+      irdl.results(result: %4)
+    }
+    irdl.operation @cumprod {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.integer" 
+      %2 = irdl.base "#builtin.integer" 
+      %3 = irdl.base "#builtin.integer" 
+      irdl.attributes {"axis" = %1, "exclusive" = %2, "reverse" = %3}
+      %4 = irdl.any
+      irdl.results(result: %4)
     }
     irdl.operation @scatter_elements {
       %0 = irdl.any
@@ -1085,6 +1117,27 @@ module {
       irdl.attributes {"dims" = %0}
       %1 = irdl.any
       irdl.results(result: %1)
+    }
+    irdl.operation @sort {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.integer" 
+      %2 = irdl.base "#builtin.integer" 
+      irdl.attributes {"axis" = %1, "descending" = %2}
+      %3 = irdl.any
+      %4 = irdl.any
+      irdl.results(values: %3, indices: %4)
+    }
+    irdl.operation @topk {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base @graph::@shape 
+      %2 = irdl.base "#builtin.integer" 
+      %3 = irdl.base "#builtin.integer" 
+      irdl.attributes {"k" = %1, "axis" = %2, "largest" = %3}
+      %4 = irdl.any
+      %5 = irdl.any
+      irdl.results(values: %4, indices: %5)
     }
     irdl.operation @where {
       %0 = irdl.any

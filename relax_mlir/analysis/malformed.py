@@ -18,7 +18,7 @@ MAX_BYTES = 2**63 - 1
 WIDEST_ELEMENT = 8
 MAX_DEPTH = 100
 """Limit on the nesting depth of ops with regions."""
-SIGNED = ("bounds",)
+SIGNED = ("bounds", "low", "high")
 """Attributes whose expressions may be negative."""
 
 

@@ -131,6 +131,8 @@ def in_tasks(
     `body(lines, *outs)` returns the parts of the outputs. The axes that are not in `along` are
     divided among tasks: by single indices, the last axis of memory by blocks.
     """
+    if any(0 in ir.RankedTensorType(out.type).shape for out in outs):
+        return list(outs)  # a static slice must begin inside of a tensor
     first = outs[0]
     shape = ir.RankedTensorType(first.type).shape
     rank = len(shape)

@@ -22,6 +22,7 @@ from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.memory import storage_type
 from relax_mlir.schedule.build.vectors import Vectors
 
+from .destinations import is_computed_in
 from .emit import SCHEDULED
 from .tasks import mark_tasks, share_tasks
 
@@ -85,6 +86,7 @@ def _bufferized(prim_func: PrimFunc, carries_copies: bool) -> ir.Module:
         if carries_copies:
             _copy_what_loops_carry(function)
     run_upstream(_ON_TENSORS, module.operation)
+    _part_new_tensors(module)
     run_upstream(_BUFFERIZE, module.operation)
     return module
 
@@ -94,13 +96,14 @@ def _take_memory(function: func.FuncOp, num_outs: int) -> None:
     block = function.entry_block
     tensors = [a for a in block.arguments if isinstance(a.type, ir.RankedTensorType)]
     outs = tensors[len(tensors) - num_outs :]
-    for argument in tensors:
-        # One of several outputs may depend on the former contents of another one.
-        _read_memory(block, argument, writable=num_outs == 1 and argument in outs)
     terminator = block.operations[len(block.operations) - 1]
+    # One of several outputs may depend on the former contents of another one.
+    apart = num_outs == 1 or all(map(is_computed_in, terminator.operands, outs))
+    for argument in tensors:
+        _read_memory(block, argument, writable=apart and argument in outs)
     with ir.InsertionPoint(terminator):
         values = list(terminator.operands)
-        if num_outs > 1:
+        if not apart:
             values = [bufferization.alloc_tensor(x.type, [], copy=x) for x in values]
         for value, out in zip(values, outs, strict=True):
             _write_memory(value, out)
@@ -146,6 +149,19 @@ def _write_memory(value: ir.Value, out: ir.Value) -> None:
     if stored != kind.element_type:
         value = arith.extui(ir.RankedTensorType.get(kind.shape, stored), value)
     bufferization.materialize_in_destination(None, value, out, restrict=True, writable=True)
+
+
+def _part_new_tensors(module: ir.Module) -> None:
+    """Gives each use of a new tensor one of its own.
+
+    Nothing that is there can be overwritten, so bufferization would have two uses share memory.
+    """
+    for op in list(_walk(module.operation)):
+        if op.name != "tensor.empty":
+            continue
+        for use in list(op.results[0].uses)[1:]:
+            with ir.InsertionPoint(op):
+                use.owner.operation.operands[use.operand_number] = op.clone().operation.results[0]
 
 
 def _copy_what_loops_carry(function: func.FuncOp) -> None:

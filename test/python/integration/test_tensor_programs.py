@@ -122,6 +122,31 @@ CASES = {
         return %r""",
         lambda x: [np.cumsum(x, 1, dtype=np.float64)],
     ),
+    "two_new_tensors": Case(
+        ["5xi32"], ["5xi32"],
+        """
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c2 = arith.constant 2 : index
+        %c5 = arith.constant 5 : index
+        %e = tensor.empty() : tensor<5xi32>
+        %r:3 = scf.for %k = %c0 to %c2 step %c1 iter_args(%u = %e, %v = %e, %w = %y0)
+            -> (tensor<5xi32>, tensor<5xi32>, tensor<5xi32>) {
+          %f:2 = scf.for %i = %c0 to %c5 step %c1 iter_args(%a = %u, %b = %v)
+              -> (tensor<5xi32>, tensor<5xi32>) {
+            %x = tensor.extract %x0[%i] : tensor<5xi32>
+            %n = arith.index_cast %i : index to i32
+            %s = tensor.insert %x into %a[%i] : tensor<5xi32>
+            %t = tensor.insert %n into %b[%i] : tensor<5xi32>
+            scf.yield %s, %t : tensor<5xi32>, tensor<5xi32>
+          }
+          %y = linalg.sub ins(%f#0, %f#1 : tensor<5xi32>, tensor<5xi32>)
+            outs(%w : tensor<5xi32>) -> tensor<5xi32>
+          scf.yield %f#0, %f#1, %y : tensor<5xi32>, tensor<5xi32>, tensor<5xi32>
+        }
+        return %r#2""",
+        lambda x: [x - np.arange(5)],
+    ),
     "halve": Case(
         ["1xi32"], ["1xi32"],
         """

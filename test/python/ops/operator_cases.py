@@ -43,6 +43,7 @@ class Case:
     def name(self) -> str:
         """Of a function that has no other operator."""
         texts = [str(value) for value in self.attributes.values() if isinstance(value, str)]
+        texts += [name for name, value in self.attributes.items() if value is True]
         kinds = [item.dtype for item in self.specs]
         return "_".join([self.op.OPERATION_NAME.partition(".")[2], *texts, *kinds])
 
@@ -154,10 +155,20 @@ def _movements(dtype: str) -> Iterator[Case]:
     yield Case(graph.StridedSliceOp, [cube], slices)
     yield Case(graph.SliceScatterOp, [cube, spec(dtype, "(n + 1) floordiv 2", 2, "m")], slices)
     yield Case(graph.FullOp, [spec(dtype)], {"shape": (3, 5)})
+    yield from _pads(dtype)
     yield Case(graph.TrilOp, [cube], {"k": -1})
     yield Case(graph.TriuOp, [cube], {"k": 1})
     if dtype != "i1":
         yield Case(graph.ArangeOp, [], {"bounds": (-3, 30, 4), "dtype": dtype}, 0)
+
+
+def _pads(dtype: str) -> Iterator[Case]:
+    cube, value = spec(dtype, "n", 4, "m"), spec(dtype)
+    widths = {"low": (2, 0, 1), "high": ("m", -1, 3), "interior": (0, 1, 0), "mode": "constant"}
+    yield Case(graph.PadOp, [cube, value], widths)
+    for mode, most in (("edge", 5), ("reflect", 3), ("wrap", 4)):
+        widths = {"low": (0, -1, 0), "high": (0, most, 0), "interior": (0, 0, 0), "mode": mode}
+        yield Case(graph.PadOp, [cube], widths)
 
 
 def _scatters(dtype: str) -> Iterator[Case]:
@@ -182,11 +193,22 @@ def _scatters(dtype: str) -> Iterator[Case]:
 
 
 def _reductions(dtype: str) -> Iterator[Case]:
-    cube, span = spec(dtype, "n", 4, "m"), {"axes": (0, 2), "keepdims": False}
+    x, cube, span = (
+        spec(dtype, "n", "m"),
+        spec(dtype, "n", 4, "m"),
+        {"axes": (0, 2), "keepdims": False},
+    )
     yield Case(graph.SumOp, [cube], span)
     yield Case(graph.ProdOp, [cube], {"axes": (1,), "keepdims": True})
     yield Case(graph.MaxOp, [cube], span, 0)
     yield Case(graph.MinOp, [cube], {"axes": (), "keepdims": True}, 0)
+    yield Case(graph.SortOp, [cube], {"axis": -1, "descending": False})
+    yield Case(graph.SortOp, [spec(dtype, "n", 67)], {"axis": 0, "descending": True})
+    yield Case(graph.TopkOp, [spec(dtype, "n", "m + 3")], {"k": ("m",), "axis": 1, "largest": True})
+    yield Case(graph.TopkOp, [spec(dtype, 9, "n")], {"k": (4,), "axis": 0, "largest": False})
+    for op in (graph.CumsumOp, graph.CumprodOp):
+        yield Case(op, [cube], {"axis": 1, "exclusive": False, "reverse": True})
+        yield Case(op, [x], {"axis": -1, "exclusive": True, "reverse": False})
     for op in (graph.ArgmaxOp, graph.ArgminOp):
         yield Case(op, [cube], {"axis": -1, "keepdims": False})
     yield Case(graph.MatmulOp, [spec(dtype, 2, "n", "m"), spec(dtype, "m", 9)])

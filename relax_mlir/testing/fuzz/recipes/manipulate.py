@@ -189,3 +189,24 @@ def arange(b: Builder, op: Any) -> None:
     start, step = b.random.randint(-20, 5), b.random.randint(1, 4)
     stop = b.pick_dim()
     b.emit(op, [], exact=True, bound=100.0, bounds=[start, stop, step], dtype=ir.Type.parse(kind))
+
+
+@recipe("movement", graph.PadOp)
+def pad(b: Builder, op: Any) -> None:
+    """By constants, or by what is there; negative numbers remove."""
+    x = _ranked(b, 1, 3)
+    mode = b.random.choice(["constant", "constant", "edge", "reflect", "wrap"])
+    most = [min(dim.value, 4) if dim.value is not None else 1 for dim in x.dims]
+    most = [n - 1 if mode == "reflect" else n for n in most]
+    if mode != "constant":
+        widths = [[b.random.randint(-(n // 2), max(n, 0)) for n in most] for _ in range(2)]
+        b.emit(op, [x], low=widths[0], high=widths[1], interior=[0] * x.rank, mode=mode)
+        return
+    low, high = ([const(b.random.randint(-(n // 2), 3)) for n in most] for _ in range(2))
+    if b.chance(0.2):
+        high[b.random.randrange(x.rank)] = x.dims[0]
+    interior = [b.random.choice([0, 0, 0, 1, 2]) for _ in most]
+    if x.rank == 3:
+        interior = [0] * 3
+    value = b.argument([], x.element)
+    b.emit(op, [x, value], low=low, high=high, interior=interior, mode=mode)

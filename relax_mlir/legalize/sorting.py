@@ -1,0 +1,228 @@
+"""Tensor programs that order elements along an axis.
+
+Each line is ordered on its own, in scratch memory: merged from short runs to long ones, or element
+by element where a few are wanted.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, ir, scf, tensor
+from relax_mlir.dialects.graph import SortOp, TopkOp, normalize_axis
+
+from .kernel import KernelBuilder, dim, empty, index
+from .tasks import Lines, if_else, in_order, in_tasks
+
+Values = Sequence[ir.Value]
+Before = Callable[[ir.Value, ir.Value], ir.Value]
+Key = Callable[[ir.Value], ir.Value]
+
+_FEW = 64
+"""So many elements are kept in order faster than all of a line are sorted."""
+
+
+def sort(op: SortOp, kernel: KernelBuilder) -> None:
+    """All of each line."""
+    _sort(kernel, op.attributes["axis"].value, op.attributes["descending"].value)
+
+
+def topk(op: TopkOp, kernel: KernelBuilder) -> None:
+    """The first of each line that was sorted."""
+    _sort(kernel, op.attributes["axis"].value, op.attributes["largest"].value)
+
+
+def _sort(kernel: KernelBuilder, axis: int, descending: bool) -> None:
+    source = kernel.ins[0]
+    type_ = ir.RankedTensorType(source.type)
+    place = normalize_axis(axis, type_.rank)
+    length = dim(source, place)
+    count = dim(kernel.outs[0], place)
+    is_few = 1 <= ir.RankedTensorType(kernel.outs[0].type).shape[place] <= _FEW
+    room = count if is_few else length
+
+    def before(a: ir.Value, b: ir.Value) -> ir.Value:
+        return _greater(a, b) if descending else _greater(b, a)
+
+    def task(lines: Lines, *outs: ir.Value) -> Values:
+        starts = [index(x) if isinstance(x, int) else x for x in lines.offsets]
+        parts = [lines.of(out) for out in outs]
+        elements = type_.element_type, ir.IntegerType.get_signless(64)
+        buffers = [empty([room], element) for element in elements * (1 if is_few else 2)]
+
+        def line(j: ir.Value, *held: ir.Value) -> Values:
+            at, to = list(starts), [index(0)] * type_.rank
+            if lines.block is not None:
+                at[lines.block] = arith.AddIOp(starts[lines.block], j).result
+                to[lines.block] = j
+
+            def key(k: ir.Value) -> ir.Value:
+                return tensor.ExtractOp(source, [*at[:place], k, *at[place + 1 :]]).result
+
+            order = _select if is_few else _merge_sort
+            values = order(key, length, buffers, before)
+
+            def put(k: ir.Value, *own: ir.Value) -> Values:
+                target = [*to[:place], k, *to[place + 1 :]]
+                return [
+                    tensor.InsertOp(tensor.ExtractOp(x, [k]).result, out, target).result
+                    for x, out in zip(values, own, strict=True)
+                ]
+
+            return in_order(count, held, put)
+
+        if lines.block is None:
+            return line(index(0), *parts)
+        return in_order(dim(parts[0], lines.block), parts, line)
+
+    kernel.finish(*in_tasks(kernel.outs, [place], task))
+
+
+def _greater(a: ir.Value, b: ir.Value) -> ir.Value:
+    """Whether a > b, where a NaN is greater than all numbers."""
+    if isinstance(a.type, ir.IntegerType):
+        return arith.CmpIOp(arith.CmpIPredicate.sgt, a, b).result
+    greater = arith.CmpFOp(arith.CmpFPredicate.OGT, a, b).result
+    is_nan = arith.CmpFOp(arith.CmpFPredicate.UNO, a, a).result
+    is_number = arith.CmpFOp(arith.CmpFPredicate.ORD, b, b).result
+    return arith.OrIOp(greater, arith.AndIOp(is_nan, is_number).result).result
+
+
+def _select(key: Key, length: ir.Value, buffers: Values, before: Before) -> Values:
+    """Keeps the first elements in order; one that goes before the last of them moves up."""
+    count = dim(buffers[0], 0)
+    last = arith.SubIOp(count, index(1)).result
+
+    def one(i: ir.Value, *held: ir.Value) -> Values:
+        x = key(i)
+        there = arith.CmpIOp(arith.CmpIPredicate.sge, i, count).result
+        behind = arith.AndIOp(there, _not(before(x, tensor.ExtractOp(held[0], [last]).result)))
+        end = arith.MinSIOp(i, last).result
+        kinds = [value.type for value in held]
+        return if_else(behind.result, kinds, lambda: held, lambda: _insert(x, i, end, held, before))
+
+    return in_order(length, buffers, one)
+
+
+def _insert(x: ir.Value, at: ir.Value, end: ir.Value, held: Values, before: Before) -> Values:
+    """Moves those behind x by one, from the end on, and puts x in front of them."""
+    new = x, arith.IndexCastOp(ir.IntegerType.get_signless(64), at).result
+
+    def move(t: ir.Value, is_open: ir.Value, *buffers: ir.Value) -> Values:
+        j = arith.SubIOp(end, t).result
+        previous = arith.MaxSIOp(arith.SubIOp(j, index(1)).result, index(0)).result
+        is_first = arith.CmpIOp(arith.CmpIPredicate.eq, j, index(0)).result
+        is_before = before(x, tensor.ExtractOp(buffers[0], [previous]).result)
+        moves = arith.AndIOp(_not(is_first), is_before).result
+        moved = []
+        for own, buffer in zip(new, buffers, strict=True):
+            kept, above = (tensor.ExtractOp(buffer, [i]).result for i in (j, previous))
+            placed = arith.SelectOp(moves, above, own).result
+            placed = arith.SelectOp(is_open, placed, kept).result
+            moved.append(tensor.InsertOp(placed, buffer, [j]).result)
+        return arith.AndIOp(is_open, moves).result, *moved
+
+    return in_order(arith.AddIOp(end, index(1)).result, [_true(), *held], move)[1:]
+
+
+def _merge_sort(key: Key, length: ir.Value, buffers: Values, before: Before) -> Values:
+    """Merges runs of 1, 2, 4, ... elements from two buffers to the others and back."""
+
+    def fill(k: ir.Value, keys: ir.Value, places: ir.Value) -> Values:
+        number = arith.IndexCastOp(ir.IntegerType.get_signless(64), k).result
+        return [
+            tensor.InsertOp(x, out, [k]).result for x, out in ((key(k), keys), (number, places))
+        ]
+
+    filled = in_order(length, buffers[:2], fill)
+
+    def twice(_: ir.Value, width: ir.Value, *held: ir.Value) -> Values:
+        double = arith.MulIOp(width, index(2)).result
+        there = _Merge(length, width, double, held[:2], before).into(held[2:])
+        width = arith.MulIOp(double, index(2)).result
+        back = _Merge(length, double, width, there, before).into(held[:2])
+        return width, *back, *there
+
+    return in_order(_passes(length), [index(1), *filled, *buffers[2:]], twice)[1:3]
+
+
+def _passes(length: ir.Value) -> ir.Value:
+    """How often runs have to become four times as long to be all."""
+    kind = ir.IndexType.get()
+    loop = scf.WhileOp([kind, kind], [index(1), index(0)])
+    before = loop.before.blocks.append(kind, kind)
+    with ir.InsertionPoint(before):
+        width, count = before.arguments
+        more = arith.CmpIOp(arith.CmpIPredicate.slt, width, length).result
+        scf.ConditionOp(more, [width, count])
+    after = loop.after.blocks.append(kind, kind)
+    with ir.InsertionPoint(after):
+        width, count = after.arguments
+        longer = arith.MulIOp(width, index(4)).result
+        scf.YieldOp([longer, arith.AddIOp(count, index(1)).result])
+    return loop.results[1]
+
+
+@dataclass(frozen=True)
+class _Merge:
+    """Merges neighbouring runs of some elements, which are sorted, to runs of twice as many."""
+
+    length: ir.Value
+    width: ir.Value
+    double: ir.Value
+    source: Values
+    before: Before
+
+    def into(self, target: Values) -> list[ir.Value]:
+        """The merged runs, with their indices."""
+        loop = scf.ForOp(index(0), self.length, self.double, list(target))
+        with ir.InsertionPoint(loop.body):
+            begin = loop.induction_variable
+            middle, end = (self._at_most(begin, width) for width in (self.width, self.double))
+            held = [begin, middle, *loop.inner_iter_args]
+
+            def one(place: ir.Value, left: ir.Value, right: ir.Value, *out: ir.Value) -> Values:
+                return self._next(place, (left, middle), (right, end), out)
+
+            scf.YieldOp(in_order(end, held, one, begin)[2:])
+        return list(loop.results)
+
+    def _at_most(self, begin: ir.Value, width: ir.Value) -> ir.Value:
+        return arith.MinSIOp(arith.AddIOp(begin, width).result, self.length).result
+
+    def _next(
+        self,
+        place: ir.Value,
+        left: tuple[ir.Value, ir.Value],
+        right: tuple[ir.Value, ir.Value],
+        target: Values,
+    ) -> Values:
+        """Moves the next element, of the left run unless that of the right one goes before it."""
+        is_left, is_right = (
+            arith.CmpIOp(arith.CmpIPredicate.slt, *run).result for run in (left, right)
+        )
+        keys, places = self.source
+        last = arith.SubIOp(self.length, index(1)).result
+        a, b = (arith.MinSIOp(run[0], last).result for run in (left, right))
+        first, second = (tensor.ExtractOp(keys, [i]).result for i in (a, b))
+        overtakes = arith.AndIOp(is_right, self.before(second, first)).result
+        takes_right = arith.OrIOp(_not(is_left), overtakes).result
+        key = arith.SelectOp(takes_right, second, first).result
+        at = arith.SelectOp(takes_right, b, a).result
+        number = tensor.ExtractOp(places, [at]).result
+        step = arith.IndexCastUIOp(ir.IndexType.get(), takes_right).result
+        ahead = arith.SubIOp(index(1), step).result
+        moved = [
+            tensor.InsertOp(x, out, [place]).result
+            for x, out in zip((key, number), target, strict=True)
+        ]
+        after = arith.AddIOp(left[0], ahead).result, arith.AddIOp(right[0], step).result
+        return *after, *moved
+
+
+def _not(condition: ir.Value) -> ir.Value:
+    return arith.XOrIOp(condition, _true()).result
+
+
+def _true() -> ir.Value:
+    bit = ir.IntegerType.get_signless(1)
+    return arith.ConstantOp(bit, ir.IntegerAttr.get(bit, 1)).result

@@ -1,0 +1,53 @@
+"""Recipes of what goes along an axis in order: sorting, sums and products so far."""
+
+from typing import Any
+
+from relax_mlir.dialects import graph
+from relax_mlir.symbolic import const
+
+from ..builder import Builder, Value, size_of
+from .elementwise import number
+from .table import recipe
+
+
+def _sorted(b: Builder) -> tuple[Value, int]:
+    """What levels may not differ in, and an axis of it."""
+    value = b.exact(lambda v: v.rank > 0 and v.element != "i1")
+    if value.element == "i1":
+        value = b.argument(b.pick_dims(2), "f32")
+    return value, b.random.randrange(value.rank)
+
+
+@recipe("reduction", graph.SortOp)
+def sort(b: Builder, op: Any) -> None:
+    """In either direction."""
+    value, axis = _sorted(b)
+    bound = max(value.bound, 100)
+    b.emit_many(op, [value], True, bound, axis=axis, descending=b.chance(0.5))
+
+
+@recipe("reduction", graph.TopkOp)
+def topk(b: Builder, op: Any) -> None:
+    """Of all, of half, or of a few where there are so many."""
+    value, axis = _sorted(b)
+    dim = value.dims[axis]
+    k = b.random.choice([dim, dim // 2])
+    if dim.value is not None and b.chance(0.6):
+        k = const(b.random.randint(0, dim.value))
+    bound, largest = max(value.bound, 100), b.chance(0.5)
+    b.emit_many(op, [value], True, bound, k=[k], axis=axis - value.rank, largest=largest)
+
+
+@recipe("reduction", graph.CumsumOp, graph.CumprodOp)
+def scan(b: Builder, op: Any) -> None:
+    """Of numbers, near 1 where floats are multiplied."""
+    value = number(b)
+    value = value if value.rank else b.argument(b.pick_dims(2), value.element)
+    axis = b.random.randrange(value.rank)
+    count = size_of([value.dims[axis]])
+    bound = value.bound * count
+    if op is graph.CumprodOp:
+        value = b.clamp(value, -1.0625, 1.0625) if value.is_float else value
+        bound = 1.0625 ** min(count, 500)
+    flags = {"exclusive": b.chance(0.3), "reverse": b.chance(0.3)}
+    b.emit(op, [value], not value.is_float, bound, axis=axis, **flags)

@@ -1,0 +1,99 @@
+"""Orders along an axis, against Python's own sorting."""
+
+import numpy as np
+import pytest
+from harness import FLOATS, INTEGERS, NUMPY, Program, integers, numbers, spec, wide
+
+from relax_mlir.dialects import graph
+
+DTYPES = (*FLOATS, *INTEGERS)
+
+
+def _order(line: np.ndarray, descending: bool) -> list[int]:
+    """Stable; a NaN is greater than all numbers."""
+    keys = [(bool(np.isnan(x)), 0.0 if np.isnan(x) else float(x)) for x in wide(line)]
+    if descending:  # a reversed sort of Python keeps the order of equal ones
+        return sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
+    return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+def _check(found, x: np.ndarray, axis: int, descending: bool, k: int | None = None) -> None:
+    values, places = found
+    lines = np.moveaxis(x, axis, -1)
+    shape = [*lines.shape[:-1], lines.shape[-1] if k is None else k]
+    wanted = np.empty(shape, np.int64)
+    for at in np.ndindex(*shape[:-1]):
+        wanted[at] = _order(lines[at], descending)[: shape[-1]]
+    wanted = np.moveaxis(wanted, -1, axis)
+    np.testing.assert_array_equal(places, wanted)
+    np.testing.assert_array_equal(wide(values), wide(np.take_along_axis(x, wanted, axis)))
+    assert (values.dtype, places.dtype) == (x.dtype, np.int64)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_sort_axes(axis: int, descending: bool, route: str) -> None:
+    settings = {"axis": axis, "descending": descending}
+    program = Program(graph.SortOp, spec("f32", "n", 3, "m"), route=route, **settings)
+    for n, m in ((1, 1), (2, 7), (0, 2), (2, 0), (1, 17)):
+        x = numbers((n, 3, m), "f32")
+        _check(program(x), x, **settings)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sort_dtypes(dtype: str, route: str) -> None:
+    for descending in (False, True):
+        settings = {"axis": 0, "descending": descending}
+        program = Program(graph.SortOp, spec(dtype, "n"), route=route, **settings)
+        for n in (0, 1, 2, 3, 4, 5, 17):
+            x = np.round(numbers((n,), dtype)) if dtype in FLOATS else integers((n,), dtype)
+            _check(program(x.astype(NUMPY[dtype])), x.astype(NUMPY[dtype]), **settings)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_sort_of_special_floats(dtype: str, route: str) -> None:
+    x = np.array([np.nan, 0.0, np.inf, -0.0, np.nan, -np.inf, 1, -0.0, 0.0], NUMPY[dtype])
+    for descending in (False, True):
+        settings = {"axis": 0, "descending": descending}
+        program = Program(graph.SortOp, spec(dtype, "n"), route=route, **settings)
+        _check(program(x), x, **settings)
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_topk_axes(axis: int, largest: bool, route: str) -> None:
+    for k in (2, "k"):  # few, and a number that only a call knows
+        program = Program(
+            graph.TopkOp,
+            spec("f32", "n", 3, "m"),
+            k=(k,),
+            axis=axis,
+            largest=largest,
+            route=route,
+        )
+        for n, m in ((2, 2), (3, 7)):
+            x = numbers((n, 3, m), "f32")
+            free = {"k": min(2, n)} if k == "k" else {}
+            _check(program(x, **free), x, axis, largest, 2)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [0, 1, 5, "n", 65])
+def test_topk_dtypes(dtype: str, k: int | str, route: str) -> None:
+    settings = {"axis": 0, "largest": True}
+    program = Program(graph.TopkOp, spec(dtype, "n"), k=(k,), route=route, **settings)
+    for n in (5, 9, 67):
+        if k == 65 and n < 65:
+            continue
+        x = np.round(numbers((n,), dtype)) if dtype in FLOATS else integers((n,), dtype)
+        x = x.astype(NUMPY[dtype])
+        _check(program(x), x, 0, True, n if k == "n" else k)
+
+
+def test_topk_of_special_floats(route: str) -> None:
+    x = np.array([0.0, np.nan, -0.0, np.inf, -np.inf, np.nan, 0.0], np.float32)
+    for largest in (False, True):
+        program = Program(
+            graph.TopkOp, spec("f32", "n"), k=(6,), axis=0, largest=largest, route=route
+        )
+        _check(program(x), x, 0, largest, 6)
