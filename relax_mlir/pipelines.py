@@ -72,6 +72,7 @@ STEPS = (
         only_with="builds",
     ),
     Step("relax-lower-calls", "allocations are explicit; the order of calls matters"),
+    Step("relax-double-buffer", "loops do not copy what their rounds make", 1),
     Step("relax-plan-memory{reuse}", "temporaries live in one arena"),
     Step("relax-to-host{{target={target}}}", "graph functions are native host code"),
 )
@@ -85,6 +86,7 @@ OPTIONAL = (
     "pack-weights",
     "pack-filters",
     "lift-params",
+    "double-buffer",
     "plan-memory",
 )
 """Passes that a pipeline can omit; without `plan-memory`, tensors do not share memory."""

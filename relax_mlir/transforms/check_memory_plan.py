@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from relax_mlir.analysis.byte_ranges import ByteRange, Sizes, leaves, meet
+from relax_mlir.analysis.exchange import base, never_same
 from relax_mlir.analysis.functions import graph_functions, inout_arguments
 from relax_mlir.analysis.memory import Memory, is_tensor
 from relax_mlir.analysis.rename import used_symbols
@@ -179,7 +180,7 @@ class _Replay:
             elif isinstance(op, KeepOp):
                 self._op(op, state)
                 self._allocate(op, state)
-                self._write(frozenset([op.result]), state)
+                self._write(op.result, state)
             elif isinstance(op, scf.IfOp | scf.IndexSwitchOp | scf.ExecuteRegionOp):
                 self._branches(op, state)
             elif len(op.operation.regions):
@@ -261,19 +262,21 @@ class _Replay:
             self._check("updates", op, value, state)
             others = list(filter(is_tensor, op.operands))
             others.remove(value)
+            others = [v for v in others if not never_same(self.memory, value, v)]
             for root in self.memory.roots(value):
                 self._check_ours(op, root)
                 self._check_apart(op, root, others)
         for value in effects.writes:
-            self._write(self.memory.roots(value), state)
+            self._write(value, state)
         for result in filter(is_tensor, op.results):
             state.define(result, *((state, v) for v in self.memory.sources(result) or ()))
 
-    def _write(self, written: frozenset[ir.Value], state: _State) -> None:
+    def _write(self, target: ir.Value, state: _State) -> None:
         """Who shares a byte with what is written loses its memory to it."""
+        written, place = self.memory.roots(target), base(target)
         for value in state:
             roots = self.memory.roots(value)
-            if len(written) == 1 and roots == written:
+            if (len(written) == 1 and roots == written) or base(value) == place:
                 state[value] = replace(state[value], unwritten=False)
             for root in written:
                 if any(self._meet(root, other) is not None for other in roots - written):

@@ -24,7 +24,7 @@ memory that is carried into the next round of the loop that allocates it.
 Source: paper §4.3; TVM `CallTIRRewrite`; MLIR one-shot bufferization.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from types import UnionType
@@ -79,7 +79,7 @@ class LowerCalls(Pass):
                 if _copy_updated(updating, function, functions, liveness):
                     liveness = Liveness(function, Memory(functions))
             for loop in walk_ops(function, scf.ForOp, scf.WhileOp):
-                _carry_in_buffers(loop, functions)
+                _carry_in_buffers(loop, function, functions)
                 if isinstance(loop, scf.WhileOp):
                     _keep_what_leaves(loop, functions)
             _copy_back(function, functions)
@@ -215,7 +215,9 @@ def _carried(loop: ir.OpView) -> Iterator[_Slot]:
             yield _Slot(argument, len(loop.operation.operands) - count + index, end, index)
 
 
-def _carry_in_buffers(loop: ir.OpView, functions: Mapping[str, func.FuncOp]) -> None:
+def _carry_in_buffers(
+    loop: ir.OpView, function: func.FuncOp, functions: Mapping[str, func.FuncOp]
+) -> None:
     """Has a loop carry what its rounds make anew in memory of its own.
 
     A round would make it where the next one still reads what the last one made.
@@ -228,20 +230,20 @@ def _carry_in_buffers(loop: ir.OpView, functions: Mapping[str, func.FuncOp]) -> 
     ]
     if not slots:
         return
-    end = slots[0].end
+    end, liveness = slots[0].end, Liveness(function, memory)
     passed: list[tuple[ir.Value, ir.Value]] = []
     for slot in slots:
         value = end.operands[slot.passed_on]
-        buffer = _buffer(loop, slot, value)
+        is_ours = _why_not_in_place(loop, slot.entering, function, liveness) is None
+        buffer = _buffer(loop, slot, value, is_ours)
         passed.append((value, buffer))
         end.operation.operands[slot.passed_on] = buffer
     memory = Memory(functions)
-    passed = [(value, buffer) for value, buffer in passed if memory.roots(value) != {buffer}]
-    overwritten = {buffer for _, buffer in passed}
+    passed = [(v, buffer) for v, buffer in passed if memory.roots(v) != memory.roots(buffer)]
     kept = [buffer.owner.opview for _, buffer in passed if isinstance(buffer.owner.opview, KeepOp)]
     begin = kept[0] if kept else end
     sources = [
-        value if memory.roots(value).isdisjoint(overwritten - {buffer}) else _copy(begin, value)
+        _copy(begin, value) if _is_lost(value, buffer, passed, memory) else value
         for value, buffer in passed
     ]
     for source, (_, buffer) in zip(sources, passed):
@@ -253,9 +255,24 @@ def _carry_in_buffers(loop: ir.OpView, functions: Mapping[str, func.FuncOp]) -> 
                 CopyOp.build(source, buffer)
 
 
-def _buffer(loop: ir.OpView, slot: _Slot, value: ir.Value) -> ir.Value:
-    """The memory that a slot's values are copied to: of one size, or one that grows."""
+def _is_lost(
+    value: ir.Value,
+    buffer: ir.Value,
+    passed: Sequence[tuple[ir.Value, ir.Value]],
+    memory: Memory,
+) -> bool:
+    """Whether a value may lie in a buffer that is not the one it is copied to."""
+    return any(memory.may_alias(value, other) for _, other in passed if other != buffer)
+
+
+def _buffer(loop: ir.OpView, slot: _Slot, value: ir.Value, is_ours: bool) -> ir.Value:
+    """The memory that a slot's values are copied to: of one size, or one that grows.
+
+    It is that of what enters, if it `is_ours` to write to.
+    """
     entering = loop.operation.operands[slot.entering]
+    if TensorType.of(entering).is_exact and is_ours:
+        return entering
     if TensorType.of(entering).is_exact:
         buffer = _copy(loop, entering)
         loop.operation.operands[slot.entering] = buffer

@@ -269,13 +269,3 @@ func.func @negative_dim_not_constant(%x: tensor<?xf32, #graph.shape<["n"]>>) {
   %m = tensor.dim %x, %n : tensor<?xf32, #graph.shape<["n"]>>
   return
 }
-
-// -----
-
-func.func @negative_loop_of_integers(%x: tensor<4xf32>) {
-  %zero = arith.constant 0 : i32
-  // expected-error @below {{counts in another type than index, which host code does not}}
-  scf.for %i = %zero to %zero step %zero : i32 {
-  }
-  return
-}

@@ -1,5 +1,6 @@
 """Control flow of graph functions, interpreted and compiled at every level, against NumPy."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,15 @@ import pytest
 from control_cases import CASES, MODULE, numbers
 
 import relax_mlir
+from relax_mlir.analysis.signatures import functions_by_name
+from relax_mlir.bindings import ir, scf
+from relax_mlir.diagnostics import parse_module
+from relax_mlir.dialects import make_context
+from relax_mlir.dialects.graph import CopyOp
 from relax_mlir.errors import ExecutionError
-from relax_mlir.pipelines import OPT_LEVELS
+from relax_mlir.passes import Pipeline
+from relax_mlir.pipelines import OPT_LEVELS, pipeline
+from relax_mlir.rewriting import walk_ops
 
 WAYS = ("interpreted", *OPT_LEVELS)
 
@@ -54,6 +62,17 @@ def test_later_calls_allocate_nothing_for_loops(name: str) -> None:
         before["allocations"],
         before["arena_bytes"],
     )
+
+
+@pytest.mark.parametrize("name", ["count", "while_sum", "product_in_loop", "insert_elements"])
+def test_rounds_copy_nothing(name: str) -> None:
+    steps = re.sub(r"relax-schedule\{[^}]*\},|,relax-to-host\{[^}]*\}", "", pipeline("x86-64-v3"))
+    with make_context(), ir.Location.unknown():
+        module = parse_module(MODULE)
+        Pipeline.parse(steps).run(module)
+        function = functions_by_name(module.operation)[name]
+        (loop,) = walk_ops(function, scf.ForOp, scf.WhileOp)
+        assert walk_ops(loop, CopyOp) == []
 
 
 def test_a_branch_alone_checks_what_it_needs(module: Any) -> None:
