@@ -35,6 +35,7 @@ DATA_PREFIX = "rx_constant_"
 NO_DATA = "has no data: the text names a resource, but its bytes are missing"
 
 _PIECE = 1 << 16
+_EMPTY_SECTION = re.compile(r"\{-#\s*#-\}\s*$")
 _REFERENCE = "dense_resource<"
 _NAME = re.compile(r'dense_resource<(?:"((?:[^"\\]|\\.)*)"|([^">]*))>')
 
@@ -111,9 +112,11 @@ def _memory(attribute: ir.Attribute, address: int, size: int) -> np.ndarray:
 
 
 def stored_width(element: ir.Type) -> int:
-    """The bytes per element of MLIR's dense attributes."""
+    """Bytes in which MLIR stores an element of a dense attribute."""
     if isinstance(element, ir.IndexType):
         return 8
+    if isinstance(element, ir.ComplexType):
+        return 2 * stored_width(element.element_type)
     bits = element.width  # type: ignore[attr-defined]
     return -(-bits // 8)
 
@@ -222,6 +225,17 @@ def large_constants(op: ir.Operation) -> list[arith.ConstantOp]:
 
     op.walk(visit)
     return constants
+
+
+def elided(op: ir.Operation, large_resource_limit: int = 16 * LARGE, **options: bool) -> str:
+    """The text of an op for people: large constants are names. `options` are those of `get_asm`."""
+    text = op.get_asm(
+        assume_verified=True,  # broken IR is printed too: that is when one wants to see it
+        large_elements_limit=LARGE,
+        large_resource_limit=large_resource_limit,
+        **options,
+    )
+    return _EMPTY_SECTION.sub("", text).rstrip("\n") + "\n"
 
 
 def without_data(module: ir.Module) -> tuple[str, tuple[Blob, ...]]:

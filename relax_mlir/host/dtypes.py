@@ -2,6 +2,7 @@
 
 from relax_mlir.bindings import ir
 
+ACCEPTED = "floats of 16 bits or more, booleans, and integers of 8, 16, 32 or 64 bits"
 INT, UINT, FLOAT, BFLOAT, BOOL = 0, 1, 2, 4, 6
 
 
@@ -17,7 +18,7 @@ def dlpack_dtype(element: ir.Type) -> tuple[int, int]:
         return BOOL, 8
     if isinstance(element, ir.IntegerType) and element.width in (8, 16, 32, 64):
         return (UINT if element.is_unsigned else INT), element.width
-    raise ValueError(f"element type {element} cannot cross the host's border")
+    raise ValueError(f"has elements of {element}; accepted are {ACCEPTED}")
 
 
 def byte_width(element: ir.Type) -> int:

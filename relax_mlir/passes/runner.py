@@ -14,6 +14,7 @@ from typing import TextIO
 from relax_mlir.analysis.canonical_dims import write_canonically
 from relax_mlir.analysis.malformed import malformed
 from relax_mlir.bindings import ir, passmanager
+from relax_mlir.data import elided, large_constants
 from relax_mlir.diagnostics import Diagnostic, collecting, compile_error, diagnostics_of
 from relax_mlir.dialects.graph import ShapeError
 from relax_mlir.passes.base import Pass, PassFailure
@@ -176,11 +177,11 @@ class Runner:
         shown = root if self.print_module_scope else op
         if _names(self.print_before, name):
             self._print(f"Before {name}", op, shown)
-        before = _text(shown) if self.print_after_change else ""
+        before = _state(shown) if self.print_after_change else None
         with self._timed(name, element):
             yield
         wanted = _names(self.print_after, name)
-        if wanted or (self.print_after_change and before != _text(shown)):
+        if wanted or (self.print_after_change and before != _state(shown)):
             self._print(f"After {name}", op, shown)
         if self.after_each is not None:
             try:
@@ -193,7 +194,7 @@ class Runner:
         if "sym_name" in op.attributes:
             where = f" ('{op.name}' operation: @{ir.StringAttr(op.attributes['sym_name']).value})"
         print(
-            f"// -----// IR Dump {title}{where} //----- //\n{_text(shown)}\n",
+            f"// -----// IR Dump {title}{where} //----- //\n{elided(shown)}",
             file=self.stream or sys.stderr,
         )
 
@@ -221,6 +222,6 @@ def _add_note(error: Exception, note: str) -> None:
         print(note, file=sys.stderr)
 
 
-def _text(op: ir.Operation) -> str:
-    # Broken IR is printed too: that is when one wants to see it.
-    return op.get_asm(assume_verified=True)
+def _state(op: ir.Operation) -> tuple[str, list[ir.Attribute]]:
+    """What a pass may change: the text, and the constants that it only names."""
+    return elided(op), [constant.attributes["value"] for constant in large_constants(op)]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from relax_mlir import dialects
 from relax_mlir.bindings import ir
-from relax_mlir.data import LARGE
+from relax_mlir.data import elided
 from relax_mlir.diagnostics import MAX_COLUMNS, Diagnostic, collecting, detailed, parse_module
 from relax_mlir.errors import CompileError, UsageError
 from relax_mlir.passes import Pipeline, Timing, describe, load_passes, own_passes
@@ -25,7 +25,6 @@ from relax_mlir.tools.files import read_input, write_output
 from relax_mlir.tools.pretty import pretty
 
 SEPARATOR = "// -----"
-_EMPTY_SECTION = re.compile(r"\{-#\s*#-\}\s*$")
 SEVERITIES = ("error", "warning", "remark")
 
 
@@ -122,15 +121,15 @@ def _print(module: ir.Module, args: argparse.Namespace) -> str | bytes:
         buffer = io.BytesIO()
         module.operation.write_bytecode(buffer)
         return buffer.getvalue()
+    options = {
+        "print_generic_op_form": args.mlir_print_op_generic,
+        "enable_debug_info": args.mlir_print_debuginfo,
+    }
+    if args.elide_constants:
+        return elided(module.operation, large_resource_limit=0, **options)
     # The text is checked by the reader of it, so a result that does not verify is still shown.
-    text = module.operation.get_asm(
-        assume_verified=True,
-        print_generic_op_form=args.mlir_print_op_generic,
-        enable_debug_info=args.mlir_print_debuginfo,
-        large_elements_limit=LARGE if args.elide_constants else None,
-        large_resource_limit=0 if args.elide_constants else None,
-    )
-    return _EMPTY_SECTION.sub("", text).rstrip("\n") + "\n"
+    text = module.operation.get_asm(assume_verified=True, **options)
+    return text.rstrip("\n") + "\n"
 
 
 def _chunks(source: str | bytes, split: bool) -> Iterator[str | bytes]:

@@ -42,7 +42,8 @@ def arguments() -> argparse.ArgumentParser:
         default="so",
         metavar="STAGE",
         help="'so' (default); 'llvm': LLVM IR; 'mlir-PASS': the module after a pass of the "
-        "pipeline, as in mlir-legalize-ops",
+        "pipeline, as in mlir-legalize-ops, without the elements of large constants, which "
+        "relax-opt prints",
     )
     add(
         "--external-data",
@@ -169,6 +170,7 @@ def _stage(args: argparse.Namespace) -> str:
     from relax_mlir.bindings import ir
     from relax_mlir.codegen import building
     from relax_mlir.compiler import for_target
+    from relax_mlir.data import elided
     from relax_mlir.diagnostics import detailed
     from relax_mlir.dialects import make_context
     from relax_mlir.passes import Pipeline
@@ -182,7 +184,7 @@ def _stage(args: argparse.Namespace) -> str:
         module = source.parse()
         Pipeline.parse(prefix).run(module)
         if args.emit != "llvm":
-            return f"{module}\n"
+            return elided(module.operation)
         with building(target) as build:
             return build.llvm_text(module)
 

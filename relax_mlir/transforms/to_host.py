@@ -14,7 +14,7 @@ Source: paper §4.7; TVM `VMShapeLower`, whose shape heap are SSA values here.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -25,6 +25,7 @@ from relax_mlir.dialects.graph import ShapeValueType
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.dialects.tir import NUM_OUTS, PrimFunc
 from relax_mlir.host.adaptor import Adaptors
+from relax_mlir.host.dtypes import dlpack_dtype
 from relax_mlir.host.entry import emit_entry
 from relax_mlir.host.function import HostModule
 from relax_mlir.host.library import slot_name
@@ -33,7 +34,7 @@ from relax_mlir.host.runtime import Runtime
 from relax_mlir.host.scalars import scalar_type
 from relax_mlir.host.tables import Globals
 from relax_mlir.passes import Pass, PassFailure
-from relax_mlir.rewriting import SymbolNames, safe_erase
+from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
 from relax_mlir.target import Target, native
 
 
@@ -60,6 +61,8 @@ class ToHost(Pass):
         functions = graph_functions(op)
         for function in filter(is_public, functions):
             _check_entry(function)
+        for function in functions:
+            _check_elements(function)
         host = _host_module(kernels, libraries, functions, SymbolNames(block))
         for function in filter(is_public, functions):
             emit_entry(function, host)
@@ -89,6 +92,23 @@ def _check_entry(function: func.FuncOp) -> None:
         if not isinstance(type_, ir.RankedTensorType) and scalar_type(type_) is None:
             text = f"has result {index} of '{type_}', not a ranked tensor or a scalar"
             raise PassFailure(function, text)
+
+
+def _check_elements(function: func.FuncOp) -> None:
+    """Raises PassFailure at the first value whose elements are not stored in whole bytes."""
+
+    def check(place: ir.OpView, values: Iterable[ir.Value]) -> None:
+        for value in values:
+            type_ = value.type
+            if isinstance(type_, ir.RankedTensorType):
+                try:
+                    dlpack_dtype(type_.element_type)
+                except ValueError as error:
+                    raise PassFailure(place, str(error)) from None
+
+    check(function, function.arguments)
+    for op in walk_ops(function):
+        check(op, op.results)
 
 
 def _check_kernel(kernel: func.FuncOp) -> None:
