@@ -232,27 +232,44 @@ def _carry_in_buffers(
         return
     end, liveness = slots[0].end, Liveness(function, memory)
     passed: list[tuple[ir.Value, ir.Value]] = []
-    for slot in slots:
+    ours = [_is_ours(loop, slot.entering, function, liveness) for slot in slots]
+    for slot, is_ours in zip(slots, ours):
         value = end.operands[slot.passed_on]
-        is_ours = _why_not_in_place(loop, slot.entering, function, liveness) is None
         buffer = _buffer(loop, slot, value, is_ours)
         passed.append((value, buffer))
         end.operation.operands[slot.passed_on] = buffer
     memory = Memory(functions)
-    passed = [(v, buffer) for v, buffer in passed if memory.roots(v) != memory.roots(buffer)]
-    kept = [buffer.owner.opview for _, buffer in passed if isinstance(buffer.owner.opview, KeepOp)]
+    passed = [(v, buffer) for v, buffer in passed if not _is_same(v, buffer, memory)]
+    kept = [buffer.owner.opview for _, buffer in passed if _is_kept(buffer)]
     begin = kept[0] if kept else end
     sources = [
         _copy(begin, value) if _is_lost(value, buffer, passed, memory) else value
         for value, buffer in passed
     ]
     for source, (_, buffer) in zip(sources, passed):
-        is_kept = buffer.owner.opview in kept
+        is_kept = _is_kept(buffer)
         with ir.InsertionPoint(buffer.owner if is_kept else end), end.location:
             if is_kept:
                 buffer.owner.operands[0] = _as(source, buffer.type)
             else:
                 CopyOp.build(source, buffer)
+
+
+def _is_ours(loop: ir.OpView, index: int, function: func.FuncOp, liveness: Liveness) -> bool:
+    """Whether nobody but the loop needs an operand's memory, and its rounds have no other name."""
+    if _why_not_in_place(loop, index, function, liveness) is not None:
+        return False
+    roots = liveness.memory.roots(loop.operation.operands[index])
+    values = [value for root in roots for value in liveness.sharing(root)]
+    outside = [value for value in values if not _is_within(_block_of(value), loop)]
+    users = [use.owner.operation for value in outside for use in value.uses]
+    return not any(_is_within(user.block, loop) for user in users)
+
+
+def _is_same(value: ir.Value, buffer: ir.Value, memory: Memory) -> bool:
+    """Whether a value lies in the buffer already."""
+    roots = memory.roots(value)
+    return len(roots) == 1 and roots == memory.roots(buffer)
 
 
 def _is_lost(
@@ -295,14 +312,22 @@ def _keep_what_leaves(loop: scf.WhileOp, functions: Mapping[str, func.FuncOp]) -
 
 
 def _is_kept(root: ir.Value) -> bool:
-    return isinstance(root.owner.opview, KeepOp)
+    return isinstance(root, ir.OpResult) and isinstance(root.owner.opview, KeepOp)
 
 
 def _is_inside(root: ir.Value, loop: ir.OpView) -> bool:
     """Whether a round of the loop makes the memory."""
-    if isinstance(root, ir.BlockArgument):
-        return False
-    op = root.owner.operation
+    return isinstance(root, ir.OpResult) and _is_within(_block_of(root), loop)
+
+
+def _block_of(value: ir.Value) -> ir.Block:
+    """The block that defines a value."""
+    return value.owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
+
+
+def _is_within(block: ir.Block, loop: ir.OpView) -> bool:
+    """Whether a block is one of the loop's, or nested in one."""
+    op = block.owner.operation
     while op is not None and op != loop.operation:
         op = op.parent
         op = None if op is None else op.operation

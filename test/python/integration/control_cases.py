@@ -194,6 +194,19 @@ CASES = {
         lambda x, y: np.maximum(np.maximum(np.maximum(x + y, 0) + y, 0) + y, 0),
         PAIRS,
     ),
+    "count_and_need_the_first": Case(
+        f"(%x: {N}) -> {N}",
+        f"""
+  %0 = "graph.negative"(%x) : ({N}) -> {N}
+  %r = scf.for %i = %c0 to %c3 step %c1 iter_args(%a = %0) -> {N} {{
+    %1 = {add("%a", "%0")}
+    %2 = "graph.nn_relu"(%1) : ({N}) -> {N}
+    scf.yield %2 : {N}
+  }}
+  return %r : {N}""",
+        lambda x: np.maximum(-4 * x, 0),
+        VECTORS,
+    ),
     "count_to_element": Case(
         f"(%x: {N}, %k: tensor<i64>) -> {N}",
         f"""
