@@ -157,6 +157,11 @@ def defining_op(value: ir.Value, kind: type[AnyOp]) -> AnyOp | None:
     return owner.opview
 
 
+def is_used_once(value: ir.Value) -> bool:
+    """Whether a value has exactly one use."""
+    return len(list(value.uses)) == 1
+
+
 def retyped(value: ir.Value, type_: ir.Type) -> ir.Value:
     """The value under another type that it is known to have: itself, or a match_cast of it."""
     return value if value.type == type_ else MatchCastOp.build(value, annotation_of(type_)).result

@@ -27,10 +27,13 @@ from relax_mlir.analysis.signatures import functions_by_name
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import GraphOp
 from relax_mlir.passes import Pass
-from relax_mlir.rewriting import is_unused, safe_erase, walk_ops
+from relax_mlir.rewriting import Pattern, is_unused, rewrite_walk, safe_erase, walk_ops
 from relax_mlir.symbolic import Facts, holds
 
 from .state_assumptions import assumed_by
+
+MAX_SWEEPS = 1000
+"""Over a function; each makes all rewrites there are, so more means patterns that cycle."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,16 @@ def erase_dead(function: func.FuncOp, purity: Purity) -> None:
     """Erases the unused ops of a function, users first."""
     facts = {op.operation: scope.facts for op, scope in scoped_ops(function)}
     _erase_in(function.entry_block, purity, facts)
+
+
+def rewrite_and_clean(function: func.FuncOp, purity: Purity, *patterns: Pattern) -> None:
+    """Applies patterns until none matches; what they leave unused is erased on the way."""
+    for _ in range(MAX_SWEEPS):
+        if not rewrite_walk(function, *patterns):
+            return
+        erase_dead(function, purity)
+    names = ", ".join(pattern.__name__ for pattern in patterns)
+    raise RuntimeError(f"the patterns {names} did not come to an end in {MAX_SWEEPS} sweeps")
 
 
 def _erase_in(block: ir.Block, purity: Purity, facts: dict[ir.Operation, Facts]) -> None:

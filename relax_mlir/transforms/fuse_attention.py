@@ -47,7 +47,7 @@ from relax_mlir.dialects.graph import (
     known_dims,
 )
 from relax_mlir.passes import Pass
-from relax_mlir.rewriting import defining_op, safe_erase, walk_ops
+from relax_mlir.rewriting import defining_op, is_used_once, safe_erase, walk_ops
 from relax_mlir.rewriting import replace as replace_op
 from relax_mlir.symbolic import Expr, const, product
 
@@ -155,7 +155,7 @@ def match(product: MatmulOp) -> Attention | None:
     if scores is None:
         return None
     scores = replace(scores, chain=(softmax, *scores.chain))
-    if not all(_is_used_once(op.results[0]) for op in scores.chain):
+    if not all(is_used_once(op.results[0]) for op in scores.chain):
         return None
     heads = _heads(scores.product, product, shape)
     return heads and Attention(scores, product.rhs, shape[:-2], *heads)
@@ -263,10 +263,6 @@ def _constants(dims: Dims) -> list[int] | None:
     """The dims as integers, if none depends on a symbol."""
     values = [dim.value for dim in dims if dim.value is not None]
     return values if len(values) == len(dims) else None
-
-
-def _is_used_once(value: ir.Value) -> bool:
-    return len(list(value.uses)) == 1
 
 
 def _are_equal(a: tuple[Dim, ...] | None, b: tuple[Dim, ...]) -> bool:

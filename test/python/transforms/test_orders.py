@@ -27,8 +27,9 @@ PIPELINE = (
     "lift-params schedule lower-calls plan-memory to-host"
 ).split()
 OTHERS = (
-    "dead-code-elimination eliminate-common-subexpr remove-redundant-reshape "
-    "remove-unused-parameters remove-unused-results"
+    "adjust-matmul-order combine-parallel-matmul dead-code-elimination eliminate-common-subexpr "
+    "expand-matmul-of-sum fold-batch-norm remove-redundant-reshape remove-unused-parameters "
+    "remove-unused-results reorder-permute-dims-after-concat reorder-take-after-matmul"
 ).split()
 PASSES = [*PIPELINE, *OTHERS, "dispatch-library", "quantize{scheme=q8_32 min-size=1}"]
 LEFT_OUT = re.compile("schedule|quantized|lower_to_llvm|outline|masked|math|convolution|filters")
