@@ -1,7 +1,7 @@
-"""What each optimisation is worth: a model measured with all of them, and without each in turn.
+"""An ablation study: a model measured with all optimisations, and without each of them.
 
-Variants take turns, so that a machine that gets slower for a while slows all of them. They share
-the weights where they take them in the same layout.
+Variants alternate, so that a temporarily slow machine slows all of them. They share weights that
+have the same layout.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ from relax_mlir.transforms.dispatch_library import OPENBLAS
 
 @dataclass(frozen=True)
 class Variant:
-    """A name, and how the settings of the whole differ."""
+    """A name, and the changes to the settings."""
 
     name: str
     without: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class _Contender(Relax):
 
 
 def _thread_limit() -> Callable[[int], None]:
-    """OpenBLAS's setting for how many threads it may use: it has threads of its own."""
+    """OpenBLAS's function that limits its threads: it has its own pool."""
     address = find_function("scipy_openblas_set_num_threads64_", OPENBLAS)
     return ctypes.CFUNCTYPE(None, ctypes.c_int)(address)
 
@@ -68,7 +68,8 @@ def ablate(
 ) -> dict:
     """Measures the variants.
 
-    Returns what `benchmark.measure` does, and as `variants` each one's kernel calls and arena.
+    Returns the result of `benchmark.measure`, and, as `variants`, each one's kernel calls and
+    arena.
     """
     contenders, described = [], {}
     weights: dict[object, Sequence[np.ndarray]] = {}
@@ -89,7 +90,7 @@ def ablate(
 
 
 def _layout(executable: Executable, checkpoint: Checkpoint) -> object:
-    """What tells layouts apart: names say how a weight was made, dims to what."""
+    """A key of the weights' layout: the names say how a weight is computed, the dims its layout."""
     names = [argument.name for argument in executable["main"].arguments]
     return tuple(names), tuple(parameter_kinds(executable))
 

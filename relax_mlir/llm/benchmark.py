@@ -1,8 +1,8 @@
-"""Tokens per second, ours and other programs', measured in turns on the same machine.
+"""Tokens per second of this project and other programs, measured alternately on one machine.
 
-A case is a prompt of some length into empty caches ("pp512"), or generation behind some number of
-cached tokens ("tg64@512"). Programs take turns within each case and round, so that a machine that
-gets slower for a while slows all of them; medians over the rounds are reported.
+A case is a prompt of some length into empty caches ("pp512"), or generation after some cached
+tokens ("tg64@512"). Programs alternate within each case and round, so that a temporarily slow
+machine slows all of them; medians over the rounds are reported.
 """
 
 import statistics
@@ -26,7 +26,7 @@ PAUSE_SECONDS = 0.05  # for the other program's threads to fall asleep
 
 @dataclass(frozen=True)
 class Case:
-    """`prompt` tokens in one call, or, if that is 0, `generated` tokens behind `context` others."""
+    """`prompt` tokens in one call, or, if that is 0, `generated` tokens after `context` others."""
 
     threads: int
     prompt: int = 0
@@ -35,7 +35,7 @@ class Case:
 
     @property
     def tokens(self) -> int:
-        """Tokens that the time is for."""
+        """The count of tokens that are timed."""
         return self.prompt or self.generated
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is measured: each number of threads with each case, `rounds` times."""
+    """The measurements: each thread count with each case, `rounds` times."""
 
     threads: Sequence[int]
     prompts: Sequence[int]
@@ -58,7 +58,7 @@ class Plan:
         return max([*self.prompts, *(context + self.generated for context in self.contexts)])
 
     def cases(self) -> Iterator[Case]:
-        """Yields the cases, those of one number of threads together."""
+        """Yields the cases, grouped by thread count."""
         for threads in self.threads:
             for prompt in self.prompts:
                 yield Case(threads, prompt=prompt)
@@ -66,14 +66,14 @@ class Plan:
                 yield Case(threads, generated=self.generated, context=context)
 
     def check(self, context: int) -> None:
-        """Raises UsageError if a number is out of range, or the cases do not fit a context."""
+        """Raises UsageError if a value is out of range, or the cases do not fit a context."""
         positive = {"threads": self.threads, "pp": self.prompts, "rounds": [self.rounds]}
         other = {"tg": [self.generated], "context": self.contexts}
-        for name, numbers in {**positive, **other}.items():
+        for name, values in {**positive, **other}.items():
             least = int(name in positive)
-            for number in numbers:
-                if number < least:
-                    raise UsageError(f"--{name} is {number}; expects {least} or more")
+            for value in values:
+                if value < least:
+                    raise UsageError(f"--{name} is {value}; expects {least} or more")
         if self.longest > context:
             raise UsageError(
                 f"the cases need a context of {self.longest} tokens, but the model has {context}"
@@ -87,10 +87,10 @@ class Contender(Protocol):
     version: str
 
     def prepare(self, case: Case) -> None:
-        """Brings the caches into the state in which the case begins."""
+        """Brings the caches into the initial state of the case."""
 
     def run(self, case: Case) -> None:
-        """Does what the case is about; its time counts."""
+        """Runs the case; this is timed."""
 
 
 class Relax:
@@ -122,7 +122,7 @@ class Relax:
 
 
 def measure(contenders: Sequence[Contender], plan: Plan) -> dict:
-    """Measures every case; returns what `table` shows, as JSON values.
+    """Measures every case; returns the input of `table`, as JSON values.
 
     `rates` are medians, in tokens per second; `seconds` are those of each round.
     """
@@ -135,14 +135,16 @@ def measure(contenders: Sequence[Contender], plan: Plan) -> dict:
             for case, contender in turns:
                 contender.prepare(case)
                 if not round_:
-                    contender.run(case)  # a first time, to warm up
+                    contender.run(case)  # warm-up
                     contender.prepare(case)
                 seconds[case, contender.name].append(_time(contender, case))
                 bar.update()
     rows = []
     for case in cases:
         times = {each.name: seconds[case, each.name] for each in contenders}
-        rates = {name: case.tokens / statistics.median(found) for name, found in times.items()}
+        rates = {
+            name: case.tokens / statistics.median(durations) for name, durations in times.items()
+        }
         row = {"case": str(case), "threads": case.threads, "rates": rates, "seconds": times}
         rows.append(row)
     return {
@@ -162,16 +164,16 @@ def _time(contender: Contender, case: Case) -> float:
 
 
 def _processor() -> str:
-    """The processor's name, as Linux tells it."""
+    """The processor's name, from Linux."""
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
         names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else processor()
 
 
 def table(results: dict) -> str:
-    """The rates as text; with several programs, ours divided by each of the others' too."""
+    """The rates as text; with several programs, also the ratio of ours to each of the others'."""
     ours, *others = results["versions"]
-    heads = [f"{name} {number}" for name, number in results["versions"].items()]
+    heads = [f"{name} {version}" for name, version in results["versions"].items()]
     heads += [f"ratio to {name}" for name in others]
     lines = [f"{'case':10} {'threads':>7}  " + "  ".join(f"{head:>22}" for head in heads)]
     for row in results["results"]:

@@ -1,4 +1,4 @@
-"""Makes a decoder from a checkpoint: graph, compiler, weights. `decoder.py` keeps the result."""
+"""Builds a decoder from a checkpoint: graph, compilation, weights. `decoder.py` caches it."""
 
 import time
 import warnings
@@ -10,7 +10,7 @@ from relax_mlir.compiler import compile
 from relax_mlir.dialects.graph.quantized import BLOCK, SCHEMES
 from relax_mlir.executable import Executable
 from relax_mlir.llm.checkpoint import Checkpoint
-from relax_mlir.llm.decoder import Decoder, Settings, kept, parameter_kinds
+from relax_mlir.llm.decoder import Decoder, Settings, cached_weights, parameter_kinds
 from relax_mlir.llm.llama import Llama, export
 from relax_mlir.llm.nn import BF16, F32_STORAGE, Parameter, Storage
 from relax_mlir.llm.parameters import File, Memory, Sink, load_parameters
@@ -21,10 +21,10 @@ from relax_mlir.target import Target
 def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes | None) -> Decoder:
     """Compiles the decoder, or takes it from the disk cache, and loads the weights.
 
-    Without a `key`, nothing comes from the disk cache, and nothing is kept there. Raises as
-    `decoder.decoder_for` does.
+    Without a `key`, the disk cache is neither read nor written. Raises as `decoder.decoder_for`
+    does.
     """
-    _tell_of_missing_instructions(settings, _storage(checkpoint, settings))
+    _warn_of_missing_instructions(settings, _storage(checkpoint, settings))
     begin = time.perf_counter()
     executable, parameters = compile_decoder(checkpoint, settings, key is not None)
     seconds = time.perf_counter() - begin
@@ -33,7 +33,11 @@ def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes |
     def load(sink: Sink) -> None:
         load_parameters(checkpoint.weights, parameters, executable, sink, threads)
 
-    arrays = None if key is None else kept(key, executable, kinds, lambda f: load(File(f, kinds)))
+    arrays = (
+        None
+        if key is None
+        else cached_weights(key, executable, kinds, lambda f: load(File(f, kinds)))
+    )
     if arrays is None:
         memory = Memory(kinds)
         load(memory)
@@ -41,8 +45,8 @@ def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes |
     return Decoder(executable, arrays, seconds)
 
 
-def _tell_of_missing_instructions(settings: Settings, storage: Storage) -> None:
-    """Warns if products are of float32 since the target multiplies nothing smaller."""
+def _warn_of_missing_instructions(settings: Settings, storage: Storage) -> None:
+    """Warns if products are in float32 since the target has no narrower multiplications."""
     target = settings.target
     target = target if isinstance(target, Target) else Target.parse(target)
     schemes = set(storage.schemes.values()) if storage.activations != "f32" else set()
@@ -51,10 +55,10 @@ def _tell_of_missing_instructions(settings: Settings, storage: Storage) -> None:
         missing.append("bfloat16")
     if schemes - {BF16} and not layouts.multiplies("int8"):
         missing.append("8-bit integers")
-    for numbers in missing:
+    for elements in missing:
         warnings.warn(
-            f"target '{target.name}' has no instruction that multiplies {numbers}: products are of "
-            "float32, which takes longer",
+            f"target '{target.name}' has no instruction that multiplies {elements}: products are "
+            "of float32, which takes longer",
             stacklevel=2,
         )
 
@@ -77,7 +81,7 @@ def compile_decoder(
 
 
 def _storage(checkpoint: Checkpoint, settings: Settings) -> Storage:
-    """How the matrices of a checkpoint are kept."""
+    """The storage of the matrices of a checkpoint."""
     if settings.weights == "f32":
         return replace(F32_STORAGE, activations=settings.activations, cache=settings.cache)
     if settings.weights != "native":
@@ -87,6 +91,6 @@ def _storage(checkpoint: Checkpoint, settings: Settings) -> Storage:
         return Storage(dict.fromkeys(names, settings.weights), settings.activations, settings.cache)
     shapes = checkpoint.config.weight_shapes()
     matrices = [name for name, shape in shapes.items() if len(shape) == 2]
-    found = {name: checkpoint.weights.format(name).lower() for name in matrices}
-    schemes = {name: format for name, format in found.items() if format in (BF16, *SCHEMES)}
+    formats = {name: checkpoint.weights.format(name).lower() for name in matrices}
+    schemes = {name: format for name, format in formats.items() if format in (BF16, *SCHEMES)}
     return Storage(schemes, settings.activations, settings.cache)

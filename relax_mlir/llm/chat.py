@@ -1,7 +1,7 @@
 """Chat templates: from a list of messages to the prompt text that a model was trained on.
 
-Templates come with models from anywhere, so they run in Jinja's sandbox and cannot change what
-they are given. They see what Hugging Face's `apply_chat_template` shows them: `messages`,
+Templates come with models from anywhere, so they run in Jinja's sandbox and cannot modify their
+arguments. They see the variables of Hugging Face's `apply_chat_template`: `messages`,
 `add_generation_prompt`, `bos_token`, `eos_token`, `tools`, `raise_exception`, `strftime_now`.
 """
 
@@ -31,7 +31,7 @@ class ChatTemplate:
     def __init__(
         self, source: str, bos_token: str | None = None, eos_token: str | None = None
     ) -> None:
-        """Compiles `source`; raises ModelError if it is no Jinja template."""
+        """Compiles `source`; raises ModelError if it is not a Jinja template."""
         self._source = source
         self._tokens = {"bos_token": bos_token or "", "eos_token": eos_token or ""}
         call_isolated("the chat template", self._check)
@@ -39,9 +39,9 @@ class ChatTemplate:
     def render(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> str:
         """The prompt for `messages`: objects with `role` and `content`.
 
-        With `add_generation_prompt` it ends where the assistant's answer begins. The text holds
+        With `add_generation_prompt` it ends where the assistant's answer begins. The text contains
         the special tokens, so encode it with `add_special_tokens=False`. Raises ModelError if the
-        template refuses the messages, or takes more time or memory than any should.
+        template refuses the messages, or exceeds the limits of time or memory.
         """
         return call_isolated(
             "the chat template", lambda: self._render(messages, add_generation_prompt)
@@ -52,7 +52,7 @@ class ChatTemplate:
         return ""
 
     def _compile(self) -> jinja2.Template:
-        """In the child only: Jinja computes constant expressions as it compiles."""
+        """Runs in the child only: Jinja evaluates constant expressions during compilation."""
         try:
             return _environment().from_string(self._source)
         except MemoryError:
@@ -84,8 +84,8 @@ def gguf_chat_template(file: GgufFile) -> str | None:
 def hugging_face_chat_template(folder: Path) -> str | None:
     """The source of the chat template in `folder`, if it has one.
 
-    It is in `chat_template.jinja` or in `tokenizer_config.json`; of several the one called
-    "default" counts.
+    It is in `chat_template.jinja` or in `tokenizer_config.json`; of several the one named
+    "default" is used.
     """
     path = folder / "chat_template.jinja"
     if path.exists():
@@ -117,15 +117,15 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 class _GenerationBlock(Extension):
-    """`{% generation %}` and `{% endgeneration %}`, between which an answer is.
+    """`{% generation %}` and `{% endgeneration %}`, which enclose an answer.
 
-    They tell those who train a model, and change no text.
+    They serve training, and do not change the text.
     """
 
     tags = frozenset({"generation"})  # type: ignore[assignment]  # which Jinja does not change
 
     def parse(self, parser: jinja2.parser.Parser) -> jinja2.nodes.Node:
-        """Reads a block, which has a scope of its own."""
+        """Parses a block, which has its own scope."""
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
         return jinja2.nodes.Scope(body).set_lineno(line)
@@ -138,7 +138,7 @@ def _to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """JSON as it is: Jinja's own filter escapes it for HTML."""
+    """Unescaped JSON: Jinja's own filter escapes it for HTML."""
     return json.dumps(
         value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
     )

@@ -16,7 +16,7 @@ from relax_mlir.llm.weights import WeightSource
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """What a model consists of; `chat` is None if the model has no chat template."""
+    """The parts of a model; `chat` is None if the model has no chat template."""
 
     path: Path
     config: LlamaConfig
@@ -28,8 +28,8 @@ class Checkpoint:
 def open_checkpoint(model: str) -> Checkpoint:
     """Opens `model`: a packaged name, a GGUF file or a Hugging Face folder (see `resolve`).
 
-    Weights stay on disk. Raises UsageError or ModelError, each with one line that says what is
-    wrong with which file.
+    Weights stay on disk. Raises UsageError or ModelError, each with one line that names the file
+    and the fault.
     """
     path = resolve(model)
     if path.is_dir():
@@ -48,7 +48,7 @@ def open_checkpoint(model: str) -> Checkpoint:
         )
     config = weights.config
     if path.is_dir() and (end := tokenizer.id_of(tokenizer.eos_token or "")) is not None:
-        # The files of a folder need not agree: a tuned model may say it in its tokenizer alone.
+        # The files of a folder may differ: a tuned model may set it in its tokenizer only.
         config = replace(config, eos_ids=config.eos_ids | {end})
     chat = None
     if source is not None:

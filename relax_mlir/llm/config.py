@@ -1,7 +1,7 @@
-"""What a Llama model computes: sizes, constants and special tokens.
+"""The configuration of a Llama model: sizes, constants and special tokens.
 
 Read from the metadata of a GGUF file or from `config.json` of a Hugging Face folder. A model that
-computes anything else than the Llama decoder described by `LlamaConfig` is refused by name.
+differs from the Llama decoder of `LlamaConfig` is refused, with the name of the difference.
 """
 
 import math
@@ -14,14 +14,14 @@ from relax_mlir.llm.fields import Fields
 from relax_mlir.llm.gguf_file import GgufFile
 from relax_mlir.llm.model_files import quoted
 
-# Texts by which tokens that end a turn or a document are known, whatever the file says.
+# Texts of tokens that end a turn or a document, whatever the file says.
 END_TOKENS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>")
 CONTROL_TOKEN = 3
-# Far above every model; they keep a damaged file from making us allocate for ever.
+# Far above every model; they bound the allocations for a damaged file.
 MAX_LAYERS = 1024
 MAX_HEAD_DIM = 4096
 GGUF_FIXED = {"llama.attention.causal": True, "llama.rope.scaling.attn_factor": 1.0}
-"""Entries of GGUF files that change what every architecture computes."""
+"""Entries of GGUF files that change the computation of every architecture."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class LlamaConfig:
 
     @staticmethod
     def from_gguf(file: GgufFile) -> "LlamaConfig":
-        """Reads the metadata of `file`; raises ModelError if it is no Llama model."""
+        """Reads the metadata of `file`; raises ModelError if it is not a Llama model."""
         fields = Fields(str(file.path), file.metadata)
         _refuse_foreign_gguf(file, fields)
         num_heads = fields.integer("llama.attention.head_count")
@@ -115,7 +115,7 @@ class LlamaConfig:
     def from_hugging_face(folder: Path) -> "LlamaConfig":
         """Reads `config.json` (and `generation_config.json`, where there is one) of `folder`.
 
-        Raises ModelError if a file is missing or damaged, or if this is no Llama model.
+        Raises ModelError if a file is missing or damaged, or if this is not a Llama model.
         """
         fields = Fields.read_json(folder / "config.json")
         generation = Fields.read_json(folder / "generation_config.json", optional=True)
@@ -180,8 +180,8 @@ def _refuse_foreign_hf(fields: Fields) -> None:
     names = fields.texts("architectures") if fields.values.get("architectures") else []
     names = names or [fields.text("model_type")]
     if not set(names) <= {"LlamaForCausalLM", "llama"}:
-        found = ", ".join(map(quoted, names[:3]))
-        raise fields.refuse(f"has architecture {found}; 'LlamaForCausalLM' is supported")
+        listed = ", ".join(map(quoted, names[:3]))
+        raise fields.refuse(f"has architecture {listed}; 'LlamaForCausalLM' is supported")
     accepted = {
         "hidden_act": "silu",
         "attention_bias": False,
@@ -209,11 +209,11 @@ def _gguf_end_tokens(fields: Fields) -> frozenset[int]:
 
 
 def _gguf_rope_factors(file: GgufFile, fields: Fields, head_dim: int) -> tuple[float, ...] | None:
-    """Factors of each frequency, if the file has some, times that of all of them."""
+    """The factor of each frequency, if the file has them, times the common factor."""
     scale, half = _gguf_rope_scale(fields), head_dim // 2
     if "rope_freqs.weight" not in file.tensors:
         return None if scale == 1 else (scale,) * half
-    # The shape first: decoding takes memory for as many elements as the file claims.
+    # Checks the shape first: decoding allocates as many elements as the file claims.
     fits = file.tensors["rope_freqs.weight"].shape == (half,)
     factors = file.raw("rope_freqs.weight").to_f32() if fits else None
     if factors is None or not (factors > 0).all():
@@ -222,7 +222,7 @@ def _gguf_rope_factors(file: GgufFile, fields: Fields, head_dim: int) -> tuple[f
 
 
 def _gguf_rope_scale(fields: Fields) -> float:
-    """By how much all frequencies are divided. Source: llama.cpp `llama_model::load_hparams`."""
+    """The divisor of all frequencies. Source: llama.cpp `llama_model::load_hparams`."""
     kind = fields.text("llama.rope.scaling.type", "linear")
     if kind not in ("none", "linear"):
         raise fields.refuse(f"has rope scaling {quoted(kind)}; 'none' and 'linear' are supported")
@@ -248,10 +248,10 @@ def _hf_rope_factors(scaling: Fields, config: LlamaConfig) -> tuple[float, ...] 
 
 
 def _llama3_factor(scaling: Fields, period: float) -> float:
-    """By how much Llama 3.1 slows the frequency with this `period` (positions per radian).
+    """The divisor of the frequency with this `period` (positions per radian) in Llama 3.1.
 
-    Waves that fit often into the context of pre-training keep their frequency, long ones are
-    slowed by `factor`, those between by a blend. Source: Llama 3.1 model code.
+    Wavelengths much shorter than the context of pre-training keep their frequency, long ones are
+    divided by `factor`, those between are interpolated. Source: Llama 3.1 model code.
     """
     low, high = scaling.number("low_freq_factor"), scaling.number("high_freq_factor")
     if low >= high:

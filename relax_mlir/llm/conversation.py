@@ -1,8 +1,8 @@
-"""A conversation with a model: what was said, and what of it the model still sees.
+"""A conversation with a model: its messages, and the part of them that the model sees.
 
-When the context is full, the oldest questions and their answers are left out, as many as give the
-next answer a quarter of the context: the caches of all that follows are computed anew then, which
-would else happen in every turn.
+When the context is full, the oldest questions and answers are omitted, so many that a quarter of
+the context is free for the next answer. The caches of the rest are recomputed then; omitting fewer
+would recompute them in every turn.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from relax_mlir.llm.generation import Generation
 from relax_mlir.llm.model import LanguageModel
 
 ANSWER_SHARE = 4
-"""One part in so many of the context is for the answer, once questions have to be left out."""
+"""The reciprocal of the answer's share of the context, once questions are omitted."""
 
 
 class Conversation:
     """Questions to a model and its answers, on one session.
 
-    `messages` is all that was said, the `system` message first; the model sees them without the
-    first `left_out` questions and answers. Raises UsageError if the model has no chat template.
+    `messages` are all messages, the `system` message first; the model sees them without the first
+    `left_out` questions and answers. Raises UsageError if the model has no chat template.
     """
 
     def __init__(self, model: LanguageModel, system: str | None = None) -> None:
@@ -35,12 +35,12 @@ class Conversation:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets all that was said; the system message stays."""
+        """Removes all messages but the system message."""
         self.messages = [] if self.system is None else [_message("system", self.system)]
         self.left_out = 0
 
     def ask(self, question: str, max_tokens: int | None = 256, **sampling: Any) -> Generation:
-        """The answer to a question, to be iterated over; tell it to `answered` then.
+        """The answer to a question, to be iterated over; pass its text to `answered` afterwards.
 
         `sampling` as for `LanguageModel.generate`. Raises UsageError, with the conversation as it
         was, if the question alone is too long for the context.
@@ -58,15 +58,15 @@ class Conversation:
 
     def undo(self) -> bool:
         """Takes back the last question and its answer; False if there is none."""
-        places = [i for i, message in enumerate(self.messages) if message["role"] == "user"]
-        if not places:
+        questions = [i for i, message in enumerate(self.messages) if message["role"] == "user"]
+        if not questions:
             return False
-        del self.messages[places[-1] :]
-        self.left_out = 0  # what has to be is found out with the next question
+        del self.messages[questions[-1] :]
+        self.left_out = 0  # computed anew for the next question
         return True
 
     def _left_out(self, messages: Sequence[Message], max_tokens: int | None) -> int:
-        """How many questions have to be left out for the last one to get an answer."""
+        """The count of questions to omit so that the answer to the last one fits."""
         context, left_out = self._session.capacity, self.left_out
         questions = sum(message["role"] == "user" for message in messages)
         wanted = context // ANSWER_SHARE

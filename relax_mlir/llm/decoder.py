@@ -1,12 +1,12 @@
-"""The decoder of a checkpoint: compiled, and with the weights in the layout that it takes.
+"""The decoder of a checkpoint: compiled, with the weights in its layout.
 
-Both are kept on disk under a hash of what they are made from, so that a later start needs neither
-the compiler nor the checkpoint's weights: it loads the shared object and maps the weights into
-memory, which processes that run the same model then share.
+Both are cached on disk under a hash of their inputs, so that a later start needs neither the
+compiler nor the checkpoint's weights: it loads the shared object and maps the weights into memory,
+which processes with the same model share.
 
-Weights are not kept if RELAX_CACHE_WEIGHTS is 0, if they would take more than half of the cache
-(RELAX_CACHE_BYTES), or if the disk has less than four times their size left. Those of all models
-together take half of the cache at most, so that they never drive out what was compiled.
+Weights are not cached if RELAX_CACHE_WEIGHTS is 0, if they would take more than half of the cache
+(RELAX_CACHE_BYTES), or if less than four times their size is free on the disk. Those of all models
+together take at most half of the cache, so that they never evict compiled code.
 """
 
 import errno
@@ -24,7 +24,7 @@ import numpy as np
 from relax_mlir import cache
 from relax_mlir.executable import Argument, Executable, load
 from relax_mlir.fingerprint import compiler_fingerprint, processor_fingerprint
-from relax_mlir.llm.arrays import ELEMENTS, Kind, placed, room_for
+from relax_mlir.llm.arrays import ELEMENTS, Kind, total_bytes, views_of
 from relax_mlir.llm.checkpoint import Checkpoint
 from relax_mlir.llm.mapping import map_file
 from relax_mlir.target import Target
@@ -45,7 +45,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Decoder:
-    """A compiled decoder, its parameters in order, and how long the compiler took."""
+    """A compiled decoder, its parameters in order, and the time of compilation."""
 
     executable: Executable
     parameters: Sequence[np.ndarray]
@@ -55,10 +55,10 @@ class Decoder:
 def decoder_for(
     checkpoint: Checkpoint, settings: Settings, threads: int, use_cache: bool = True
 ) -> Decoder:
-    """Finds what an earlier start has kept, or compiles and loads, with `threads` threads.
+    """Loads the decoder from the cache, or builds it with `threads` threads.
 
-    Raises UsageError for settings that cannot be, CompileError if the target cannot take the
-    decoder, ModelError if a weight cannot be read.
+    Raises UsageError for invalid settings, CompileError if the decoder cannot be compiled for the
+    target, ModelError if a weight cannot be read.
     """
     key = _key(checkpoint.path, settings)
     known = _find(key) if use_cache else None
@@ -71,7 +71,7 @@ def decoder_for(
 
 
 def _key(path: Path, settings: Settings) -> bytes:
-    """What decoder and weights are made from."""
+    """The cache key of decoder and weights."""
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     states = [(str(file.resolve()), file.stat()) for file in files]
     model = [(name, state.st_size, state.st_mtime_ns) for name, state in states]
@@ -94,7 +94,7 @@ def _find(key: bytes) -> Decoder | None:
 def parameter_kinds(executable: Executable) -> list[Kind]:
     """Shapes and element types of the parameters that a decoder takes."""
     caches = [argument.inout for argument in executable["main"].arguments].count(True)
-    arguments = executable["main"].arguments[2 + caches :]  # behind tokens and lengths
+    arguments = executable["main"].arguments[2 + caches :]  # after tokens and lengths
     return [(_static_dims(argument), ELEMENTS[argument.dtype]) for argument in arguments]
 
 
@@ -106,7 +106,7 @@ def _static_dims(argument: Argument) -> tuple[int, ...]:
 
 def _map(path: Path, kinds: Sequence[Kind]) -> list[np.ndarray] | None:
     """The weights of a file, read-only; None if it has another size."""
-    size = room_for(kinds)
+    size = total_bytes(kinds)
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size != size:
             return None
@@ -116,17 +116,17 @@ def _map(path: Path, kinds: Sequence[Kind]) -> list[np.ndarray] | None:
             if error.errno != errno.ENOMEM:
                 raise
             raise MemoryError(f"the weights of {size} bytes") from None
-    return placed(memory, kinds)
+    return views_of(memory, kinds)
 
 
-def kept(
+def cached_weights(
     key: bytes, executable: Executable, kinds: Sequence[Kind], write: Callable[[BinaryIO], None]
 ) -> list[np.ndarray] | None:
-    """The weights that `write` writes, mapped into memory, and kept with the decoder.
+    """Caches the weights that `write` writes, and maps them into memory.
 
-    None if they are not to be kept, or cannot be.
+    None if they should not or cannot be cached.
     """
-    size = room_for(kinds)
+    size = total_bytes(kinds)
     if os.environ.get("RELAX_CACHE_WEIGHTS") == "0" or 2 * size > cache.limit():
         return None
     if 4 * size > shutil.disk_usage(cache.directory()).free:
@@ -142,7 +142,7 @@ def kept(
         reason = (error.strerror or str(error)).lower()
         folder = cache.directory()
         warnings.warn(
-            f"{size} bytes of weights are not kept in '{folder}' for later starts: {reason}",
+            f"{size} bytes of weights are not cached in '{folder}' for later starts: {reason}",
             stacklevel=2,
         )
         return None

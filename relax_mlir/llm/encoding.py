@@ -1,4 +1,4 @@
-"""Matrices of a file in the blocks of `quantization.py`, rounded if they are stored otherwise."""
+"""Converts matrices of a file to the blocks of `quantization.py`, rounding if necessary."""
 
 import numpy as np
 
@@ -8,24 +8,24 @@ from relax_mlir.panels import round_blocks
 
 
 def to_blocks(raw: RawTensor, format: str) -> RawTensor:
-    """The matrix in a format of `BLOCKS`: itself if it is stored so, else rounded.
+    """The matrix in a format of `BLOCKS`: itself if it has that format, else rounded.
 
-    Its last dim must be a multiple of 32. See `graph.quantize` for how it is rounded. Raises
-    ModelError if a number is too large for scales of float16, or no number.
+    Its last dim must be a multiple of 32. Rounds as `graph.quantize` does. Raises ModelError if an
+    element is too large for scales of float16, or is NaN.
     """
     if raw.format == format:
         return raw
     rows, columns = raw.shape
     values = raw.to_f32().reshape(rows, columns // 32, 32)
     blocks = np.empty(values.shape[:2], BLOCKS[format])
-    with np.errstate(invalid="ignore"):  # of what is no number
+    with np.errstate(invalid="ignore"):  # of NaN
         parts = round_blocks(values, format.lower())
-    for part, found in parts.items():
-        if part != "data" and not np.isfinite(found).all():
+    for part, array in parts.items():
+        if part != "data" and not np.isfinite(array).all():
             greatest = np.abs(values).max()
             raise ModelError(
                 f"holds {greatest:g}, which {format} cannot keep: its scales are of float16; "
                 "weights of f32 or bf16 can"
             )
-        blocks["q" if part == "data" else part] = found
+        blocks["q" if part == "data" else part] = array
     return RawTensor(format, raw.shape, blocks)

@@ -10,15 +10,14 @@ from relax_mlir.errors import ModelError
 from relax_mlir.llm.model_files import parse_json, quoted, read_model_file
 
 MAX_NUMBER = sys.float_info.max
-"""An integer may be larger, and is no number then."""
+"""An integer may exceed it, and is refused as a number then."""
 
 
 @dataclass(frozen=True)
 class Fields:
     """The entries `values` of the file `where`; a `null` counts as missing.
 
-    Every method raises ModelError if the entry has another type than it says, or is missing and
-    has no default.
+    Every method raises ModelError if the entry has another type, or is missing without a default.
     """
 
     where: str
@@ -35,7 +34,7 @@ class Fields:
         return Fields(str(path), values)
 
     def refuse(self, message: str) -> ModelError:
-        """The error that says `message` about this file."""
+        """An error with `message` on this file."""
         return ModelError(f"{self.where}: {message}")
 
     def integer(self, key: str, default: int | None = None) -> int:

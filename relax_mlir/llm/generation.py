@@ -1,4 +1,4 @@
-"""Text from a session: prompt, sampling, detokenization, and how long it took."""
+"""Generates text with a session: prompt, sampling, detokenization, timing."""
 
 import resource
 import time
@@ -13,15 +13,15 @@ from relax_mlir.llm.stopping import StopTexts
 from relax_mlir.llm.tokenizer import Tokenizer
 
 PROMPT_CHUNK = 512
-"""Tokens of a prompt in one call: bounds memory, and how long an interrupt has to wait."""
+"""Tokens of a prompt per call: bounds memory, and the latency of interrupts."""
 
 
 @dataclass
 class Statistics:
     """Times in seconds, and counts of tokens.
 
-    `reused_tokens` of the prompt were in the caches already. `steps` are the decoder's runs over a
-    single generated token; times include sampling.
+    `reused_tokens` of the prompt were in the caches already. `steps` counts the decoder's runs on
+    single generated tokens; times include sampling.
     """
 
     load_seconds: float = 0.0
@@ -44,7 +44,7 @@ class Statistics:
 
     @property
     def peak_bytes(self) -> int:
-        """The most memory that this process has held so far."""
+        """The peak memory of this process."""
         return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     def __str__(self) -> str:
@@ -61,11 +61,11 @@ class Generation:
     """An answer while it is being generated: iterating yields its text, piece by piece.
 
     `tokens` are those generated so far. `stop_reason` is None at first, then "end" (the model
-    ended the text), "stop" (one of the `stop` texts would come next), "length" (as many tokens as
-    were asked for) or "context" (no room for more).
+    ended the text), "stop" (one of the `stop` texts follows), "length" (`max_tokens` reached) or
+    "context" (the context is full).
 
-    Another answer may be generated on the same session before this one has come to its end: what
-    the caches do not hold any more is read again. Raises UsageError for an empty stop text.
+    Another answer may be generated on the same session before this one ends: tokens that are no
+    longer in the caches are run again. Raises UsageError for an empty stop text.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Generation:
         self._max_tokens = max_tokens
         self._stop_texts = StopTexts(stop)
         self._stop_ids = {tokenizer.special_id(text) for text in stop} - {None}
-        self._seen = -1  # changes of the session that are known of
+        self._seen = -1  # the last known `changes` of the session
         self._pieces = self._generate()
 
     def __iter__(self) -> Iterator[str]:
@@ -109,15 +109,15 @@ class Generation:
             self.tokens.append(token)
             if piece := self._stop_texts.push(text.push(token)):
                 yield piece
-            if self._stop_texts.found:
+            if self._stop_texts.reached:
                 break
         rest = self._stop_texts.push(text.flush()) + self._stop_texts.flush()
-        self.stop_reason = "stop" if self._stop_texts.found else reason
+        self.stop_reason = "stop" if self._stop_texts.reached else reason
         if rest:
             yield rest
 
     def _limit(self) -> str | None:
-        """Why no token can follow, if none can."""
+        """The reason why no token can follow; None if one can."""
         if len(self.tokens) == self._max_tokens:
             return "length"
         if self.tokens and len(self._prompt) + len(self.tokens) > self.session.capacity:
@@ -125,7 +125,7 @@ class Generation:
         return None
 
     def _next_token(self) -> int:
-        """Runs the decoder over what it has not seen, the prompt or a token, and samples."""
+        """Runs the decoder on new tokens, the prompt or the last one, and samples."""
         begin = time.perf_counter()
         logits = self._logits()
         history = self._prompt + self.tokens if self._sampler.repetition_penalty != 1 else ()
@@ -139,19 +139,19 @@ class Generation:
         return token
 
     def _logits(self) -> np.ndarray:
-        """The logits behind the prompt and the tokens so far."""
+        """The logits after the prompt and the tokens so far."""
         session = self.session
         if self.tokens and session.changes == self._seen:
             logits = session.append(self.tokens[-1:])
-        else:  # the first of the answer, or others have used the session since
+        else:  # the first token, or the session was used otherwise since
             logits = self._read([*self._prompt, *self.tokens])
         self._seen = session.changes
         return logits
 
     def _read(self, tokens: Sequence[int]) -> np.ndarray:
-        """Appends what the caches do not hold; returns the logits behind the tokens."""
+        """Appends the tokens that the caches lack; returns the logits after them."""
         session = self.session
-        # The last token is run again in any case: the caches hold no logits.
+        # The last token is always run again: the caches do not contain logits.
         known = min(common_prefix(session.tokens, tokens), max(len(tokens) - 1, 0))
         session.truncate(known)
         session.check_room(len(tokens) - known)
@@ -165,7 +165,7 @@ class Generation:
 
 
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
-    """The number of leading tokens that are equal."""
+    """The count of equal leading tokens."""
     for index, (x, y) in enumerate(zip(a, b, strict=False)):
         if x != y:
             return index

@@ -1,4 +1,4 @@
-"""GGUF files with the same model in another format, for programs that compute as it is stored."""
+"""Converts GGUF files to other formats, for programs that compute in the storage format."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ from relax_mlir import cache
 def converted_file(path: Path, format: str) -> Path:
     """A GGUF file with the model of `path` whose matrices are in `format`: "f32", "q8_0" or such.
 
-    Vectors are float32. The file is made when it is first needed, and kept in the cache folder.
+    Vectors are float32. The file is made on first use, and stored in the cache folder.
     """
     status = path.stat()
     identity = f"{path.resolve()} {status.st_size} {status.st_mtime_ns}"

@@ -1,8 +1,8 @@
 """The GGUF container: its metadata, and its tensors as memory-mapped bytes.
 
-The `gguf` package has a reader too. It makes a NumPy object per metadata element, two seconds for
-a vocabulary of 50,000 tokens, and trusts the lengths that a file states; this one takes a tenth
-of a second and checks every length against the file.
+The reader of the `gguf` package makes a NumPy object per metadata element, which takes two seconds
+for a vocabulary of 50,000 tokens, and trusts the lengths in the file; this one takes a tenth of a
+second and checks every length.
 
 Source: the GGUF specification (ggml, `docs/gguf.md`), versions 2 and 3, little endian.
 """
@@ -28,7 +28,7 @@ DEFAULT_ALIGNMENT = 32
 MAX_RANK = 4
 MAX_DIM = 2**31 - 1
 MAX_METADATA_BYTES = 64 << 20
-"""Far above what the largest vocabularies take (16 MB); each byte of it may take 10 in memory."""
+"""Far above the largest vocabularies (16 MB); each byte may take 10 in memory."""
 
 STRING, ARRAY = 8, 9
 SCALARS: Mapping[int, np.dtype] = {
@@ -74,7 +74,7 @@ class GgufFile:
     def open(path: Path) -> "GgufFile":
         """Reads the header of the file at `path`.
 
-        Raises ModelError if the file is missing, cut short, or no GGUF file of a known version.
+        Raises ModelError if the file is missing, truncated, or not a GGUF file of a known version.
         """
         return _parse(path, map_model_file(path))
 
@@ -88,7 +88,7 @@ class GgufFile:
             )
 
     def raw(self, name: str) -> RawTensor:
-        """Tensor `name` as it is stored: read-only, memory-mapped."""
+        """Tensor `name` in its storage format: read-only, memory-mapped."""
         self.check_format(name)
         tensor = self.tensors[name]
         stored = np.frombuffer(self.buffer, np.uint8, tensor.num_bytes, tensor.offset)
@@ -96,7 +96,7 @@ class GgufFile:
 
 
 class _Cursor:
-    """Reads values one after the other and refuses to pass the end of the file."""
+    """Reads consecutive values and refuses to read past the end of the file."""
 
     def __init__(self, path: Path, buffer: mmap.mmap) -> None:
         self.path = path
@@ -104,7 +104,7 @@ class _Cursor:
         self.position = 0
 
     def take(self, num_bytes: int, what: str) -> int:
-        """Moves over `num_bytes` and returns where they start."""
+        """Skips `num_bytes` and returns their offset."""
         start = self.position
         if start + num_bytes > MAX_METADATA_BYTES and len(self.buffer) > MAX_METADATA_BYTES:
             raise ModelError(
@@ -192,12 +192,12 @@ def _tensor_info(cursor: _Cursor) -> GgufTensor:
         raise ModelError(
             f"{cursor.path}: {what} has shape {shape}; dims of 1 to {MAX_DIM} are accepted"
         )
-    number, offset = cursor.integer("<I", what), cursor.integer("<Q", what)
+    type_id, offset = cursor.integer("<I", what), cursor.integer("<Q", what)
     try:
-        kind = GGMLQuantizationType(number)
+        kind = GGMLQuantizationType(type_id)
     except ValueError as error:
         known = ", ".join(FORMATS)
-        message = f"{cursor.path}: {what} has the unknown type {number}; supported are {known}"
+        message = f"{cursor.path}: {what} has the unknown type {type_id}; supported are {known}"
         raise ModelError(message) from error
     block, block_bytes = GGML_QUANT_SIZES[kind]
     if (shape[-1] if shape else 1) % block:

@@ -1,8 +1,8 @@
 """Weights of a Llama model in a GGUF file.
 
-Files of architecture `llama` keep query and key rows in the order of llama.cpp's rotary kernel,
-which rotates elements 2i and 2i+1 of a head; `GgufWeights` puts them back into the order of
-`rotate_half`. Rows move as a whole, so this costs no precision in quantised matrices either.
+Files of architecture `llama` have query and key rows in the order of llama.cpp's rotary kernel,
+which rotates elements 2i and 2i+1 of a head; `GgufWeights` restores the order of `rotate_half`.
+Whole rows are permuted, so quantised matrices stay exact.
 
 Source: GGUF specification, standardised tensor names; llama.cpp `convert_hf_to_gguf.py`.
 """
@@ -37,7 +37,7 @@ ROPE_FACTORS = "rope_freqs.weight"  # part of the configuration
 
 
 class GgufWeights(WeightSource):
-    """The weights in `file`; raises ModelError if it holds no complete Llama model."""
+    """The weights in `file`; raises ModelError if it has no complete Llama model."""
 
     def __init__(self, file: GgufFile) -> None:
         self.file = file
@@ -51,7 +51,7 @@ class GgufWeights(WeightSource):
             file.check_format(stored)
 
     def raw(self, name: str) -> RawTensor:
-        """See `WeightSource.raw`; query and key projections are copies, as their rows move."""
+        """See `WeightSource.raw`; query and key projections are copies with permuted rows."""
         tensor = self.file.raw(self._stored_names[name])
         if name.endswith("q_proj.weight"):
             return tensor.take_rows(half_split_order(self.config.num_heads, self.config.head_dim))
@@ -71,7 +71,7 @@ class GgufWeights(WeightSource):
 
 
 def half_split_order(num_heads: int, head_dim: int) -> np.ndarray:
-    """Where the rows of `rotate_half` order are found in interleaved order.
+    """The interleaved index of each row in `rotate_half` order.
 
     int64[num_heads * head_dim]: within a head the even rows, then the odd rows.
     """
@@ -80,7 +80,7 @@ def half_split_order(num_heads: int, head_dim: int) -> np.ndarray:
 
 
 def _normalised(name: str) -> str:
-    """The Hugging Face name of tensor `name`; a name that is not known stays as it is."""
+    """The Hugging Face name of tensor `name`; an unknown name is returned unchanged."""
     stem, dot, kind = name.rpartition(".")
     layer = re.fullmatch(r"blk\.(\d+)\.(\w+)", stem)
     if layer and layer[2] in LAYER_NAMES:

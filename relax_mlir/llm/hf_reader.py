@@ -1,7 +1,7 @@
 """Weights of a Llama model in a Hugging Face folder: `config.json` and safetensors files.
 
 A safetensors file is a length (8 bytes, little endian), a JSON table of that length, and the
-tensors' bytes. They are memory-mapped here, since NumPy has no bfloat16 to read them into.
+tensors' bytes. They are memory-mapped here, since NumPy has no bfloat16.
 
 Source: the safetensors format description.
 """
@@ -36,19 +36,19 @@ class _Stored:
 
 
 class HuggingFaceWeights(WeightSource):
-    """The weights in `folder`; raises ModelError if it holds no complete Llama model."""
+    """The weights in `folder`; raises ModelError if it has no complete Llama model."""
 
     def __init__(self, folder: Path) -> None:
         self.config = LlamaConfig.from_hugging_face(folder)
         self._tensors: dict[str, _Stored] = {}
         for path, names in _shards(folder).items():
-            found = _read_table(path)
-            missing = names - found.keys()
+            table = _read_table(path)
+            missing = names - table.keys()
             if missing:
                 raise ModelError(
                     f"{path}: has no weight {quoted(min(missing))}, which {INDEX} puts there"
                 )
-            self._tensors.update(found)
+            self._tensors.update(table)
         self._drop_unused()
         shapes = {name: tensor.shape for name, tensor in self._tensors.items()}
         check_shapes(str(folder), self.config, shapes)
@@ -70,7 +70,7 @@ class HuggingFaceWeights(WeightSource):
             buffer.madvise(mmap.MADV_DONTNEED)
 
     def _drop_unused(self) -> None:
-        """Drops what some exporters write besides: rotary tables, a second tied embedding."""
+        """Drops extra tensors of some exporters: rotary tables, a second tied embedding."""
         unused = [name for name in self._tensors if name.endswith("rotary_emb.inv_freq")]
         if self.config.tie_embeddings and "lm_head.weight" in self._tensors:
             unused.append("lm_head.weight")
@@ -79,7 +79,7 @@ class HuggingFaceWeights(WeightSource):
 
 
 def _shards(folder: Path) -> dict[Path, set[str]]:
-    """The weight files of `folder`, with the names that the index says they hold."""
+    """The weight files of `folder`, with the names of their weights according to the index."""
     if (folder / SINGLE).exists():
         return {folder / SINGLE: set()}
     if not (folder / INDEX).exists():

@@ -1,11 +1,11 @@
-"""What a loaded model consists of and what it was compiled to, as text for people."""
+"""Describes a loaded model and its compiled code, as text."""
 
 from dataclasses import fields
 
 from relax_mlir.llm.model import LanguageModel
 from relax_mlir.llm.session import Session
 
-WARM_UP = 2  # steps until nothing is allocated any more
+WARM_UP = 2  # steps until no step allocates
 
 
 def describe(model: LanguageModel) -> str:
@@ -23,20 +23,20 @@ def describe(model: LanguageModel) -> str:
     lines.append(f"  {'in all':48} {sum(main['calls'].values()):>5}")
     lines.append(f"  {'in each layer':48} {kernels_per_layer(main['calls'], layers):>5}")
     arena = " + ".join(main["arena_bytes"]) or "0"
-    lines += ["", "arena in bytes, of n new tokens behind m of capacity c and r rows", f"  {arena}"]
-    lines += ["", "work of a decode step behind 2 tokens"]
+    lines += ["", "arena in bytes, of n new tokens after m of capacity c and r rows", f"  {arena}"]
+    lines += ["", "work of a decode step after 2 tokens"]
     for counter, count in step_work(model.session()).items():
         lines.append(f"  {counter:20} {count}")
     return "\n".join([*lines, "", f"compiled for {model.executable.metadata['target']}"])
 
 
 def kernels_per_layer(calls: dict[str, int], layers: int) -> int:
-    """Kernel calls that every layer makes: those that come as often as there are layers."""
+    """Kernel calls that every layer makes: those whose count is a multiple of the layers."""
     return sum(count // layers for count in calls.values())
 
 
 def step_work(session: Session) -> dict[str, int]:
-    """What one decode step adds to the runtime's counters; `session` is empty at first."""
+    """The increase of the runtime's counters by one decode step; `session` must be empty."""
     for _ in range(WARM_UP):
         session.append([0])
     before = session.executable.counters()

@@ -1,4 +1,4 @@
-"""Runs the templates that come with a model within bounds of time and memory."""
+"""Runs the templates of a model within limits of time and memory."""
 
 from collections.abc import Callable
 from signal import SIGALRM
@@ -15,7 +15,7 @@ _DONE, _REFUSED = range(2)
 def call_isolated(what: str, function: Callable[[], str]) -> str:
     """The result of `function`, or its ModelError, from a child process.
 
-    Raises ModelError if it takes more than `SECONDS`, or `EXTRA_BYTES` of memory, or ends the
+    Raises ModelError if it takes more than `SECONDS` or `EXTRA_BYTES` of memory, or kills the
     process; `what` names it.
     """
 

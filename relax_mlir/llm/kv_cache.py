@@ -1,11 +1,11 @@
-"""Key and value caches: what they consist of, and how a layer appends to them and attends to them.
+"""Key and value caches: their parts, and how a layer appends to them and attends to them.
 
-    f32     keys, values                          as they are
+    f32     keys, values                          exact
     bf16    keys, values                          rounded to bfloat16
     int8    keys, values, a scale for each 32     rounded to 8 bits by blocks of 32 features
 
-All are tensors [kv_heads, capacity, columns] that a call updates in place. The graph says how they
-are decoded; fusion lets attention decode what it reads.
+All are tensors [kv_heads, capacity, columns] that a call updates in place. The graph decodes them
+explicitly; fusion moves decoding into attention.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ BF16, INT8 = "bf16", "int8"
 
 
 def cache_parts(kind: str, head_dim: int) -> list[tuple[str, int, str]]:
-    """Name, columns and element type of the tensors that a layer's cache consists of."""
+    """Name, columns and element type of the tensors of a layer's cache."""
     element = "i8" if kind == INT8 else kind
     parts = [("key_cache", head_dim, element), ("value_cache", head_dim, element)]
     if kind == INT8:
@@ -39,10 +39,10 @@ def attend(
     position: str,
     scale: float,
 ) -> tuple[ir.Value, list[ir.Value]]:
-    """Appends keys and values [n, kv_heads, d] behind `position` others; queries attend to all.
+    """Appends keys and values [n, kv_heads, d] at `position`; queries attend to all.
 
     Returns float32[n, heads, d] and the parts of the cache. With `rounds`, queries and results
-    are rounded to bfloat16 where the cache is bfloat16, so that machines may multiply pairs.
+    are rounded to bfloat16 if the cache is bfloat16, so that bf16 dot products can be used.
     """
     caches = list(cache)
     if kind == INT8:

@@ -3,8 +3,9 @@
     @main(tokens: int32[n], lengths: shape [m, r], key_cache_0: [kv, c, d], value_cache_0, ...,
           weights...) -> (logits: float32[r, vocab], key_cache_0, value_cache_0, ...)
 
-n tokens follow m cached ones in caches of capacity c, updated in place; the logits of the last
-r tokens come back. Source: Llama (arXiv 2302.13971, 2307.09288), as Hugging Face computes it.
+n tokens follow m cached ones in caches of capacity c, which are updated in place; the logits of the
+last r tokens are returned. Source: Llama (arXiv 2302.13971, 2307.09288), as Hugging Face computes
+it.
 """
 
 from collections.abc import Sequence
@@ -71,12 +72,12 @@ class Attention(Module):
 
     def _heads(self, qkv: ir.Value) -> list[ir.Value]:
         c = self.config
-        found, begin = [], 0
+        heads, begin = [], 0
         for count in (c.num_heads, c.num_kv_heads, c.num_kv_heads):
             end = begin + count * c.head_dim
-            found.append(reshape(slice_axis(qkv, 1, begin, end), [NEW, count, c.head_dim]))
+            heads.append(reshape(slice_axis(qkv, 1, begin, end), [NEW, count, c.head_dim]))
             begin = end
-        return found
+        return heads
 
 
 class Mlp(Module):
@@ -118,7 +119,7 @@ class Layer(Module):
 
 
 class Llama(Module):
-    """The whole decoder, from token ids to logits; `storage` says how matrices are kept."""
+    """The whole decoder, from token ids to logits; `storage` has the formats of matrices."""
 
     def __init__(self, config: LlamaConfig, storage: Storage = F32_STORAGE) -> None:
         self.config = config
@@ -193,12 +194,12 @@ def _export_main(model: Llama, module: ir.Module) -> None:
 def _cache_kinds(model: Llama) -> dict[str, ir.Type]:
     """Types of the cache arguments by name, the parts of each layer in turn."""
     config = model.config
-    found = {}
+    kinds = {}
     for i in range(config.num_layers):
         for name, columns, element in cache_parts(model.storage.cache, config.head_dim):
             dims: list[DimLike] = [config.num_kv_heads, CAPACITY, columns]
-            found[f"{name}_{i}"] = TensorType.make(dims, ir.Type.parse(element)).to_mlir()
-    return found
+            kinds[f"{name}_{i}"] = TensorType.make(dims, ir.Type.parse(element)).to_mlir()
+    return kinds
 
 
 def _describe_arguments(main: func.FuncOp, names: Sequence[str], caches: Sequence[str]) -> None:

@@ -1,8 +1,8 @@
-"""Files mapped into memory, on huge pages where the system has any for files.
+"""Maps files into memory, on huge pages if the system supports them for files.
 
-A file that is in memory already, because it was written or read not long ago, may lie on small
-pages in part: there were not enough huge ones then. Products of one row read it 5 % slower, so it
-is read again if there are enough now.
+A file in the page cache may partly be on small pages, if huge ones were scarce when it was read or
+written. Products of one row are 5 % slower on it then, so it is read again if enough huge pages are
+free now.
 """
 
 import mmap
@@ -14,7 +14,7 @@ import numpy as np
 
 MADV_POPULATE_READ = 22  # of Linux 5.14; Python's module does not name it yet
 HUGE_PAGE = 2 << 20
-_ENOUGH = 0.9  # of a mapping, on huge pages
+_ENOUGH = 0.9  # share of a mapping on huge pages
 
 
 def map_file(file: BinaryIO, size: int) -> np.ndarray:
@@ -24,7 +24,7 @@ def map_file(file: BinaryIO, size: int) -> np.ndarray:
     """
     memory = _map(file, size)
     huge = huge_bytes(memory)
-    # Without any, the system has no huge pages for files.
+    # Zero means that the system does not support huge pages for files.
     if 0 < huge < _ENOUGH * size and free_huge_bytes() > size:
         del memory
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -34,7 +34,7 @@ def map_file(file: BinaryIO, size: int) -> np.ndarray:
 
 def _map(file: BinaryIO, size: int) -> np.ndarray:
     memory = mmap.mmap(file.fileno(), size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
-    # What is not in memory yet is read into huge pages.
+    # Reads the rest of the file into huge pages.
     _advise(memory, mmap.MADV_HUGEPAGE)
     if not _advise(memory, MADV_POPULATE_READ):
         _advise(memory, mmap.MADV_WILLNEED)
@@ -42,7 +42,7 @@ def _map(file: BinaryIO, size: int) -> np.ndarray:
 
 
 def _advise(memory: mmap.mmap, advice: int) -> bool:
-    """Whether the system takes the advice, without which all goes on, but slower."""
+    """Gives optional advice to the system; returns whether it is supported."""
     try:
         memory.madvise(advice)
     except OSError:
@@ -51,22 +51,22 @@ def _advise(memory: mmap.mmap, advice: int) -> bool:
 
 
 def huge_bytes(memory: np.ndarray) -> int:
-    """How much of a whole mapping is on huge pages; 0 if the system does not say."""
+    """The bytes of a mapping that are on huge pages; 0 if unknown."""
     try:
         with Path("/proc/self/smaps").open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 if line.startswith(f"{memory.ctypes.data:x}-"):
                     break
-            found = next((line for line in lines if line.startswith("FilePmdMapped:")), None)
+            line_ = next((line for line in lines if line.startswith("FilePmdMapped:")), None)
     except OSError:
         return 0
-    return int(found.split()[1]) << 10 if found else 0
+    return int(line_.split()[1]) << 10 if line_ else 0
 
 
 def free_huge_bytes(path: Path = Path("/proc/buddyinfo")) -> int:
-    """How much free memory is in pieces of a huge page or more; 0 if the system does not say.
+    """The bytes of free memory in blocks of a huge page or more; 0 if unknown.
 
-    Columns of the file are numbers of free pieces of 1, 2, 4, .. pages.
+    Columns of the file are counts of free blocks of 1, 2, 4, ... pages.
     """
     try:
         rows = path.read_text(encoding="utf-8").splitlines()

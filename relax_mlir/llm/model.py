@@ -1,8 +1,8 @@
 """A language model that is ready to run: checkpoint, compiled decoder, weights.
 
 One compilation serves every prompt and context length: they are symbols of the decoder's graph.
-Decoder and weights are kept in the disk cache, so that a model is compiled once per machine and
-version, and starts quickly from then on.
+Decoder and weights are cached on disk, so that a model is compiled once per machine and version,
+and later starts are fast.
 """
 
 import time
@@ -28,13 +28,13 @@ from relax_mlir.machine.limits import num_cpus
 from relax_mlir.target import Target
 
 WEIGHTS = ("f32", "bf16", "q8_0", "q4_0", "q4_1", "native")
-"""The types that weights can be kept in."""
+"""The storage types of weights."""
 SCHEMES = {"q8_32": "q8_0", "q4_32": "q4_0", "q4_32_minimum": "q4_1"}
-"""What `relax-quantize` calls some of them."""
+"""The names of some of them in `relax-quantize`."""
 ACTIVATIONS = ("int8", "f32")
-"""The types that quantised weights can be multiplied with."""
+"""The types of activations that are multiplied with quantised weights."""
 CACHES = ("f32", "bf16", "int8")
-"""The types that key and value caches can be kept in."""
+"""The storage types of key and value caches."""
 
 
 def load(
@@ -52,27 +52,26 @@ def load(
 
     Args:
         model: a packaged name ("smollm2"), a GGUF file, or a Hugging Face folder.
-        weights: the type that weights are kept in: "native", where matrices in bfloat16, Q8_0,
-            Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K stay as they are in the file, and all others
-            become f32, with a warning if that takes more memory; "f32"; "bf16", where they are
-            rounded to bfloat16, half the bytes; "q8_0", "q4_0" or "q4_1", where they are rounded
-            to 8 or 4 bits in blocks of 32, unless the file has them so ("q8_32", "q4_32" and
-            "q4_32_minimum" are the same).
+        weights: the storage type of weights: "native", where matrices in bfloat16, Q8_0, Q4_0,
+            Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K keep their format, and all others become f32, with
+            a warning if that takes more memory; "f32"; "bf16", which rounds to bfloat16; "q8_0",
+            "q4_0" or "q4_1", which round to 8 or 4 bits in blocks of 32, unless the file has that
+            format ("q8_32", "q4_32" and "q4_32_minimum" are the same).
         threads: threads of a call; by default all CPUs of the process.
         target: the machine to compile for; it must be able to run here.
-        opt_level: 0, 1, 2 or 3; 3 lays out the weights for the kernels.
-        context: the most tokens in one sequence; by default as many as the model was made for.
-        use_cache: whether decoder and weights may come from the disk cache, and are kept there.
-        activations: what matrices that are not f32 are multiplied with: "int8" rounds it by
-            blocks of 32 to 8 bits for quantised ones, and to bfloat16 for those in bfloat16, as
-            other engines do; "f32" computes exactly, about three times slower.
-        cache: the type that keys and values of earlier tokens are kept in: "f32"; "bf16", where
-            attention computes in bfloat16 too unless activations are "f32"; or "int8", by blocks
-            of 32 with a scale. By default "f32" where all products are exact, that is with weights
-            or activations of "f32", else "bf16".
+        opt_level: 0, 1, 2 or 3; 3 packs the weights for the kernels.
+        context: the maximum length of a sequence in tokens; by default that of the model.
+        use_cache: whether decoder and weights are read from and stored in the disk cache.
+        activations: the type of activations that are multiplied with matrices other than f32:
+            "int8" rounds them to 8 bits in blocks of 32 for quantised matrices, and to bfloat16
+            for bfloat16 ones, as other engines do; "f32" is exact, and about three times slower.
+        cache: the type of the key and value caches: "f32"; "bf16", where attention computes in
+            bfloat16 too unless activations are "f32"; or "int8", in blocks of 32 with a scale. By
+            default "f32" if all products are exact, that is with weights or activations of "f32",
+            else "bf16".
 
     Raises:
-        UsageError: an argument is wrong, or there is no such model.
+        UsageError: an argument is wrong, or the model does not exist.
         ModelError: the model is damaged or not supported.
         CompileError: the decoder cannot be compiled for the target.
     """
@@ -86,7 +85,7 @@ def load(
     begin = time.perf_counter()
     checkpoint = open_checkpoint(model)
     if weights == "native":
-        _tell_what_is_decoded(checkpoint)
+        _warn_of_decoded_matrices(checkpoint)
     context = _checked_context(context, checkpoint.config)
     cache = cache_type(cache, weights, activations, checkpoint)
     settings = Settings(weights, activations, target, opt_level, cache=cache)
@@ -102,25 +101,25 @@ def load(
 
 
 def _formats(checkpoint: Checkpoint) -> list[str]:
-    """What each matrix is in the file."""
+    """The format of each matrix in the file."""
     shapes = checkpoint.config.weight_shapes()
     return [checkpoint.weights.format(name) for name, shape in shapes.items() if len(shape) == 2]
 
 
-def _tell_what_is_decoded(checkpoint: Checkpoint) -> None:
-    """Warns of matrices that take more memory than in the file."""
+def _warn_of_decoded_matrices(checkpoint: Checkpoint) -> None:
+    """Warns of matrices that take more memory than their file."""
     formats = _formats(checkpoint)
     for format in DECODED:
         if count := formats.count(format):
             warnings.warn(
-                f"{checkpoint.path}: {count} of {len(formats)} matrices are in {format}, and held "
-                "as float32",
+                f"{checkpoint.path}: {count} of {len(formats)} matrices are in {format}, and "
+                "stored as float32",
                 stacklevel=3,
             )
 
 
 def cache_type(cache: str | None, weights: str, activations: str, checkpoint: Checkpoint) -> str:
-    """The type of caches that is asked for, or the default for these weights.
+    """The given type of caches, or the default for the weights.
 
     Raises UsageError for an unknown type, and for int8 if blocks of 32 do not divide the heads.
     """
@@ -143,17 +142,15 @@ def cache_type(cache: str | None, weights: str, activations: str, checkpoint: Ch
 def _checked_context(context: int | None, config: LlamaConfig) -> int:
     longest = config.max_context
     if context is not None and not 0 < context <= longest:
-        raise UsageError(
-            f"context is {context}; expects 1 to {longest}, what the model is made for"
-        )
+        raise UsageError(f"context is {context}; expects 1 to {longest}, the model's maximum")
     return longest if context is None else context
 
 
-@lru_cache  # once for each number
-def _warn_of_threads(number: int) -> None:
+@lru_cache  # once per thread count
+def _warn_of_threads(threads: int) -> None:
     cpus = num_cpus()
     warnings.warn(
-        f"{number} threads take turns on {cpus} CPUs, which is slower than {cpus} threads",
+        f"{threads} threads share {cpus} CPUs, which is slower than {cpus} threads",
         stacklevel=3,
     )
 
@@ -161,7 +158,7 @@ def _warn_of_threads(number: int) -> None:
 class LanguageModel:
     """A compiled decoder with its weights, tokenizer and chat template; `load` makes one.
 
-    `context` is the most tokens in one sequence. `statistics` are those of loading.
+    `context` is the maximum length of a sequence. `statistics` are those of loading.
     """
 
     def __init__(
@@ -182,7 +179,7 @@ class LanguageModel:
 
     @property
     def num_parameters(self) -> int:
-        """How many weights there are, as numbers."""
+        """The count of the elements of all weights."""
         return sum(prod(shape) for shape in self.config.weight_shapes().values())
 
     @property
@@ -191,15 +188,15 @@ class LanguageModel:
         return self.executable.threads
 
     @threads.setter
-    def threads(self, number: int) -> None:
-        if number < 1:
-            raise UsageError(f"threads is {number}; expects 1 or more")
-        if number > num_cpus():
-            _warn_of_threads(number)
-        self.executable.threads = number
+    def threads(self, count: int) -> None:
+        if count < 1:
+            raise UsageError(f"threads is {count}; expects 1 or more")
+        if count > num_cpus():
+            _warn_of_threads(count)
+        self.executable.threads = count
 
     def session(self, capacity: int | None = None) -> Session:
-        """An empty sequence with room for `capacity` tokens, by default the whole context."""
+        """An empty sequence of up to `capacity` tokens, by default the whole context."""
         if capacity is None:
             capacity = self.context
         if not 0 < capacity <= self.context:
@@ -217,9 +214,9 @@ class LanguageModel:
     def encode(self, prompt: str | Sequence[Message], raw: bool = False) -> list[int]:
         """The tokens of a prompt.
 
-        A text is taken as what the user says to the assistant if the model has a chat template,
-        unless `raw`; a sequence of messages, with `role` and `content`, is a conversation.
-        Raises UsageError if messages are given to a model without a template, or to be taken raw.
+        A text is a user message if the model has a chat template, unless `raw`; a sequence of
+        messages, with `role` and `content`, is a conversation. Raises UsageError if messages are
+        given to a model without a template, or with `raw`.
         """
         if isinstance(prompt, str):
             if raw or self.chat is None:
@@ -249,15 +246,15 @@ class LanguageModel:
         Args:
             prompt: a text, or the messages of a conversation; see `encode`.
             max_tokens: the most tokens to generate; None goes on until the context is full.
-            temperature: 0 takes the likeliest token; see `Sampler` for this and what follows.
-            top_k: keep the likeliest tokens only, so many of them.
-            top_p: keep the likeliest tokens only, with that probability together.
+            temperature: 0 takes the most probable token; see `Sampler` for this and the following.
+            top_k: sample from the `top_k` most probable tokens.
+            top_p: sample from the most probable tokens, up to that total probability.
             repetition_penalty: makes tokens that occurred before less likely.
             seed: makes the draws repeatable.
-            stop: texts that end the answer, which they are not part of.
+            stop: texts that end the answer; they are not part of it.
             raw: let the model continue the text, whatever its chat template.
-            session: the caches to use. Tokens that it has in common with the prompt are not run
-                again: give the session of the last answer to go on with a conversation.
+            session: the caches to use. A common prefix with the prompt is not run again: pass the
+                session of the last answer to continue a conversation.
 
         Raises:
             UsageError: an argument is out of range, or the prompt does not fit into the context.

@@ -1,4 +1,4 @@
-"""Opens the files of models, which come from anywhere: none may hang us, or take all memory."""
+"""Opens untrusted model files: none may hang the process or exhaust memory."""
 
 import json
 import mmap
@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 from relax_mlir.errors import ModelError
 
 MAX_JSON_BYTES = 256 << 20
-"""More than any tokenizer has: those of 260,000 tokens take 33 MB."""
+"""Above any tokenizer: one of 260,000 tokens takes 33 MB."""
 
 LONGEST = 200
-"""Characters of what other packages say."""
+"""The maximum length of messages from other packages."""
 
 _kinds = {
     stat.S_IFDIR: "a folder",
@@ -30,12 +30,12 @@ _shortener.maxlevel = 3
 
 
 def quoted(value: Any) -> str:
-    """A value of a file as messages show it: on one line, and short whatever it is."""
+    """A value of a file for a message: on one line, and shortened."""
     return _shortener.repr(value)
 
 
 def in_short(error: BaseException) -> str:
-    """What an error of another package says, which may quote all of a file: on one line, cut."""
+    """The message of an error of another package, on one line, truncated: it may quote a file."""
     text = "".join(c if c.isprintable() else " " for c in str(error)[:LONGEST])
     return text if len(text) < LONGEST else f"{text}..."
 
@@ -56,7 +56,7 @@ def open_model_file(path: Path) -> BinaryIO:
 
 
 def map_model_file(path: Path) -> mmap.mmap:
-    """The bytes of a file, mapped into memory. Raises ModelError if that cannot be."""
+    """The bytes of a file, mapped into memory. Raises ModelError if it cannot be mapped."""
     with open_model_file(path) as file:
         try:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -72,12 +72,12 @@ def read_model_file(path: Path, max_bytes: int = MAX_JSON_BYTES) -> bytes:
         except OSError as error:
             raise ModelError(f"{path}: cannot be read: {error}") from error
     if len(data) > max_bytes:
-        raise ModelError(f"{path}: has more than {max_bytes} bytes, the most that are read")
+        raise ModelError(f"{path}: has more than {max_bytes} bytes, the maximum")
     return data
 
 
 def parse_json(path: Path, data: bytes, what: str = "") -> Any:
-    """The value of JSON text of a file, or of `what` is in it. Raises ModelError if it is none."""
+    """Parses JSON text of a file, or of the part `what`. Raises ModelError if it is invalid."""
     try:
         return json.loads(data.decode("utf-8"))
     except ValueError as error:  # bad UTF-8, bad JSON, or an integer of thousands of digits

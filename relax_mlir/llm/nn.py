@@ -1,4 +1,4 @@
-"""A small module layer that writes `graph` IR: layers hold parameters, calls make operators.
+"""A small module API that builds `graph` IR: layers have parameters, calls build operators.
 
     class Mlp(Module):
         def __init__(self):
@@ -6,8 +6,8 @@
         def __call__(self, x):
             return silu(self.up(x))
 
-A `Parameter` is an argument of the graph function that is being built; which one, `Scope` knows.
-Source: the `nn.Module` layer that the paper's models are written in (§5.1).
+A `Parameter` is an argument of the graph function that is being built; `Scope` maps it to its
+value. Source: the `nn.Module` layer that the paper's models are written in (§5.1).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,16 +23,16 @@ from relax_mlir.symbolic import Expr, as_expr
 
 DimLike = Dim | int | str
 BF16 = "bf16"
-"""The scheme of matrices that are kept in bfloat16."""
+"""The scheme of bfloat16 matrices."""
 
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
-    """An argument of the graph function: its dims, and the checkpoint's tensors joined in it.
+    """An argument of the graph function: its dims, and the checkpoint's tensors in it.
 
-    They are joined along dim 0. With `part` "values" they are numbers: float32, or bfloat16 if
-    that is the `scheme`. A matrix that stays quantised by `scheme` has a parameter of its own for
-    each of its parts. `dtype` is the element type's name.
+    They are concatenated along dim 0. `part` "values" is a plain matrix: float32, or bfloat16 if
+    that is the `scheme`. A matrix that is quantised by `scheme` has a parameter for each of its
+    parts. `dtype` is the element type's name.
     """
 
     dims: tuple[int, ...]
@@ -55,12 +55,12 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Storage:
-    """How matrices are kept: by their `schemes`, those that have none in float32.
+    """The storage of matrices: by their `schemes`, or float32 without one.
 
-    A scheme is one of `graph.dequantize`, or "bf16". With `activations` "int8", what is multiplied
-    with a quantised matrix is rounded to 8 bits by blocks of 32, so that products are of integers,
-    and what is multiplied with a bf16 matrix is rounded to bf16; with "f32" it is not. `cache` is
-    the type of key and value caches, one of `kv_cache.py`.
+    A scheme is one of `graph.dequantize`, or "bf16". With `activations` "int8", operands of a
+    quantised matrix are rounded to 8 bits in blocks of 32, so that products are of integers, and
+    operands of a bf16 matrix are rounded to bf16; with "f32" they are not rounded. `cache` is the
+    type of key and value caches, one of `kv_cache.py`.
     """
 
     schemes: Mapping[str, str] = field(default_factory=dict)
@@ -89,7 +89,7 @@ _VALUES: ContextVar[dict[Parameter, ir.Value]] = ContextVar("parameter values")
 
 
 class Scope:
-    """Within it, parameters stand for the given values (of the function that is being built)."""
+    """Maps parameters to values of the function that is being built, within a `with` block."""
 
     def __init__(self, values: dict[Parameter, ir.Value]) -> None:
         self._values = values
@@ -102,12 +102,12 @@ class Scope:
 
 
 def value_of(parameter: Parameter) -> ir.Value:
-    """Returns the value that a parameter stands for in the current scope."""
+    """The value of a parameter in the current scope."""
     return _VALUES.get()[parameter]
 
 
 class Weight(Module):
-    """A matrix [rows, columns] of the checkpoint, or several joined along the rows."""
+    """A matrix [rows, columns] of the checkpoint, or several, concatenated along the rows."""
 
     def __init__(self, rows: int, columns: int, sources: Sequence[str], storage: Storage) -> None:
         self.rows = rows
@@ -138,7 +138,7 @@ class Weight(Module):
         return slice_axis(product, len(dims_of(product)) - 1, 0, self.rows)
 
     def take(self, ids: ir.Value) -> ir.Value:
-        """The rows [n, columns] that int32[n] names."""
+        """The rows [n, columns] of the ids int32[n]."""
         parts = [value_of(part) for part in self.parts]
         if not self.scheme:
             return graph.TakeOp.build(*parts, ids, axis=0).result
@@ -148,12 +148,12 @@ class Weight(Module):
 
     def _slots(self) -> list[ir.Value | None]:
         """The values of the parts, in the order of the operators' operands."""
-        found = {part.part: value_of(part) for part in self.parts}
-        return [found.get(name) for name in PARTS]
+        values = {part.part: value_of(part) for part in self.parts}
+        return [values.get(name) for name in PARTS]
 
 
 class Operand:
-    """What matrices are multiplied with, rounded once at most in each way."""
+    """The operand of several matrices, rounded at most once to each type."""
 
     def __init__(self, value: ir.Value) -> None:
         self.value = value
@@ -161,26 +161,26 @@ class Operand:
         self._halves: ir.Value | None = None
 
     def decoded(self) -> ir.Value:
-        """The numbers rounded to 8 bits, as float32, to be fused into what reads them."""
+        """The values rounded to 8 bits, as float32, to be fused into their users."""
         if not self._blocks:
             self._blocks = graph.QuantizeBlocksOp.build(self.value, symmetric=False).results
         return graph.DequantizeBlocksOp.build(*self._blocks).result
 
     def rounded(self) -> ir.Value:
-        """The numbers rounded to bf16, as float32, to be fused into what reads them."""
+        """The values rounded to bf16, as float32, to be fused into their users."""
         if self._halves is None:
             self._halves = graph.AstypeOp.build(self.value, dtype=ir.BF16Type.get()).result
         return widened(self._halves)
 
 
 class Linear(Module):
-    """x times the transpose of [out, in]; `sources` are joined along out: name to rows. No bias."""
+    """x times the transpose of [out, in], without bias; concatenates `sources` (name to rows)."""
 
     def __init__(self, inputs: int, sources: Mapping[str, int], storage: Storage) -> None:
         runs: list[list[str]] = []
         for name, rows in sources.items():
             last = runs[-1][-1] if runs else None
-            # Each matrix of a run begins with a panel of its own.
+            # Each matrix of a run begins at a new panel.
             if last is not None and _joins(storage, last, name) and sources[last] % PANEL == 0:
                 runs[-1].append(name)
             else:
@@ -199,7 +199,7 @@ class Linear(Module):
 
 
 def _joins(storage: Storage, a: str, b: str) -> bool:
-    """Whether two matrices are kept in the same way."""
+    """Whether two matrices have the same storage."""
     return storage.schemes.get(a, "") == storage.schemes.get(b, "")
 
 
@@ -233,7 +233,7 @@ def matmul_transposed(x: ir.Value, weight: ir.Value) -> ir.Value:
 
 
 def widened(x: ir.Value) -> ir.Value:
-    """The same numbers as float32."""
+    """Converts to float32."""
     return graph.AstypeOp.build(x, dtype=ir.F32Type.get()).result
 
 
@@ -263,12 +263,12 @@ def slice_axis(x: ir.Value, axis: int, begin: DimLike, end: DimLike) -> ir.Value
 
 
 def arange(start: Expr | str, stop: Expr | str, element: ir.Type) -> ir.Value:
-    """The numbers from start up to, not including, stop."""
+    """The range from start to stop, exclusive."""
     return graph.ArangeOp.build(bounds=[as_expr(start), as_expr(stop), 1], dtype=element).result
 
 
 def dims_of(x: ir.Value) -> tuple[Dim, ...]:
     """Returns the annotated dims of a tensor."""
     dims = TensorType.of(x).dims
-    assert dims is not None  # layers make no tensors of unknown rank
+    assert dims is not None  # layers build only tensors of known rank
     return dims

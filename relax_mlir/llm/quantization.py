@@ -1,7 +1,7 @@
 """Stored tensor formats, and their exact conversion to float32.
 
-A format keeps a row as blocks of elements that share a scale; blocks never cross rows, so rows of
-a quantised matrix can be reordered without decoding it. Element i of a block decodes to
+A format stores a row as blocks of elements that share a scale; blocks never cross rows, so rows of
+a quantised matrix can be permuted without decoding it. Element i of a block decodes to
 
     Q8_0    scale * q[i]                32 elements, int8
     Q4_0    scale * (q[i] - 8)          32 elements, unsigned 4 bit
@@ -34,13 +34,13 @@ BLOCKS: dict[str, np.dtype] = {
 OTHER_BLOCKS = ("Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K")
 FORMATS: tuple[str, ...] = (*PLAIN, *BLOCKS, *OTHER_BLOCKS)
 DECODED = ("F16", "Q2_K", "Q3_K")
-"""Formats whose matrices are always held as float32, apart from `F32` itself."""
-CHUNK_BLOCKS = 2048  # their values stay in the cache from one step of decoding to the next
+"""Formats whose matrices are always stored as float32, apart from `F32` itself."""
+CHUNK_BLOCKS = 2048  # their values stay in the cache between the steps of decoding
 
 
 @dataclass(frozen=True, eq=False)
 class RawTensor:
-    """A tensor as it is stored.
+    """A tensor in its storage format.
 
     `shape` counts elements, outermost first. `data` has the same leading dims; its last one counts
 
@@ -108,7 +108,7 @@ class RawTensor:
 
 
 def _round_to_bf16(values: np.ndarray) -> np.ndarray:
-    """The bits of float32 numbers as bfloat16 (uint16); NaN stays NaN."""
+    """Rounds float32 to the bits of bfloat16 (uint16); NaN stays NaN."""
     bits = values.view(np.uint32)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return np.where(np.isnan(values), bits >> 16 | 0x40, rounded).astype(np.uint16)

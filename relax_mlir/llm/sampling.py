@@ -1,16 +1,16 @@
-"""Choosing the next token from logits.
+"""Samples the next token from logits.
 
-The order is fixed, as the filters do not commute:
+The order is fixed, since the filters do not commute:
 
     1. repetition penalty   on the logits of tokens seen before
     2. top-k                keep the k largest logits
     3. temperature          divide by it (0: the largest logit was taken before step 2)
-    4. top-p                keep the likeliest tokens that together reach probability p
-    5. draw                 from what is left, by its renormalised probabilities
+    4. top-p                keep the most probable tokens, up to total probability p
+    5. draw                 from the rest, by renormalised probabilities
 
-Temperature changes no ranking, so top-k may come first, and the rest works on k numbers. Filters
-are pure functions from logits to the positions they keep. Of equal logits the lower position
-comes first, so that results do not depend on how a sort breaks ties.
+Temperature preserves the ranking, so top-k may come first, and the rest works on k logits. Filters
+are pure functions from logits to the indices that they keep. Of equal logits the lower index comes
+first, so that results do not depend on the tie-breaking of a sort.
 
 Source: Keskar et al. 2019 (repetition penalty); Fan et al. 2018 (top-k); Holtzman et al. 2020
 (top-p); the defaults switch each of them off.
@@ -54,7 +54,7 @@ class Sampler:
 
         Raises ExecutionError if a logit is NaN or none is finite.
         """
-        # One pass over the logits finds a NaN too: it counts as the largest.
+        # One pass over the logits also detects NaN, which compares as the largest.
         likeliest = int(logits.argmax()) if logits.size else 0
         _check_largest(logits[likeliest] if logits.size else -np.inf)
         if self.repetition_penalty != 1:
@@ -62,12 +62,12 @@ class Sampler:
             likeliest = int(logits.argmax())
         if self.temperature == 0:
             return likeliest
-        tokens = top_k_positions(logits, self.top_k)
+        tokens = top_k_indices(logits, self.top_k)
         scaled = logits[tokens].astype(np.float64)
         scaled -= scaled.max()
-        with np.errstate(over="ignore"):  # a tiny temperature makes all but the largest -inf
+        with np.errstate(over="ignore"):  # a tiny temperature makes all others -inf
             scaled /= self.temperature
-        likely = top_p_positions(scaled, self.top_p)
+        likely = top_p_indices(scaled, self.top_p)
         chosen = draw(softmax(scaled[likely]), self._generator.random())
         return int(tokens[likely[chosen]])
 
@@ -83,8 +83,8 @@ def penalize_repetition(logits: np.ndarray, history: Sequence[int], penalty: flo
     return penalized
 
 
-def top_k_positions(logits: np.ndarray, k: int) -> np.ndarray:
-    """Where the `k` largest logits are, ascending (int64); 0 keeps all."""
+def top_k_indices(logits: np.ndarray, k: int) -> np.ndarray:
+    """The indices of the `k` largest logits, ascending (int64); 0 keeps all."""
     if k == 0 or k >= logits.size:
         return np.arange(logits.size)
     smallest_kept = np.partition(logits, -k)[-k]
@@ -93,10 +93,10 @@ def top_k_positions(logits: np.ndarray, k: int) -> np.ndarray:
     return np.sort(np.concatenate([larger, ties[: k - larger.size]]))
 
 
-def top_p_positions(logits: np.ndarray, p: float) -> np.ndarray:
-    """The fewest likeliest tokens whose probabilities sum to `p` or more, likeliest first.
+def top_p_indices(logits: np.ndarray, p: float) -> np.ndarray:
+    """The fewest tokens whose probabilities sum to `p` or more, most probable first.
 
-    At least one is kept (int64 positions); 1 keeps all, in their order.
+    Keeps at least one (int64 indices); 1 keeps all, in their order.
     """
     if p == 1:
         return np.arange(logits.size)
@@ -119,7 +119,7 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 def draw(probabilities: np.ndarray, uniform: float) -> int:
     """The index that `uniform`, a number in [0, 1), selects; never one of probability 0."""
     sums = np.cumsum(probabilities)
-    last = np.searchsorted(sums, sums[-1])  # rounding must not lead behind the last positive one
+    last = np.searchsorted(sums, sums[-1])  # rounding must not select past the last positive one
     return int(min(np.searchsorted(sums, uniform * sums[-1], side="right"), last))
 
 

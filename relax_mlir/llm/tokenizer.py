@@ -1,7 +1,7 @@
 """Text to token ids and back, from a Hugging Face folder or from the metadata of a GGUF file.
 
-A GGUF file holds the vocabulary and the merges of a byte-level BPE tokenizer, but only the *name*
-of the rule that cuts text into words before merging; `PRE_TOKENIZERS` says what the names mean.
+A GGUF file has the vocabulary and the merges of a byte-level BPE tokenizer, but only the *name* of
+the rule that splits text into words before merging; `PRE_TOKENIZERS` defines the names.
 
 Source: `tokenizers` package; GGUF specification, `tokenizer.ggml.*`; llama.cpp `llama-vocab.cpp`.
 """
@@ -50,7 +50,7 @@ class Tokenizer:
     def from_gguf(file: GgufFile) -> "Tokenizer":
         """Builds the tokenizer that the metadata of `file` describes.
 
-        Raises ModelError if there is none, or if it is of a kind that is not supported.
+        Raises ModelError if there is none, or if its kind is not supported.
         """
         fields = Fields(str(file.path), file.metadata)
         model = fields.text("tokenizer.ggml.model")
@@ -95,7 +95,7 @@ class Tokenizer:
             inner = tokenizers.Tokenizer.from_buffer(data)
         inner.no_truncation()
         inner.no_padding()
-        # Older folders name special tokens in a file of their own alone.
+        # Older folders name special tokens only in a separate file.
         files = ("tokenizer_config.json", "special_tokens_map.json")
         configs = [Fields.read_json(folder / file, optional=True) for file in files]
         bos, eos = (_first_text(configs, f"{key}_token") for key in ENDS)
@@ -103,15 +103,16 @@ class Tokenizer:
 
     @property
     def vocab_size(self) -> int:
-        """How many ids there are; a model may have more rows, for alignment."""
+        """The count of ids; a model may have more rows, for alignment."""
         return self.inner.get_vocab_size(with_added_tokens=True)
 
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
         """The ids of `text`; the texts of special tokens in it become those tokens.
 
-        With `add_special_tokens` come those that the model wants round every text (often the begin
+        `add_special_tokens` adds those that the model expects around every text (often the begin
         token); the output of a chat template has them already. Bytes that the vocabulary lacks are
-        dropped (SmolLM2: some control characters). Raises UsageError if `text` is no valid Unicode.
+        dropped (SmolLM2: some control characters). Raises UsageError if `text` is not valid
+        Unicode.
         """
         try:
             text.encode()
@@ -121,12 +122,12 @@ class Tokenizer:
             return self.inner.encode(text, add_special_tokens=add_special_tokens).ids
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
-        """The text of `ids`; bytes that are no valid UTF-8 become U+FFFD."""
+        """The text of `ids`; bytes that are not valid UTF-8 become U+FFFD."""
         with _refused(f"{self.where}: {len(ids)} tokens cannot be decoded"):
             return self.inner.decode(list(ids), skip_special_tokens=skip_special_tokens)
 
     def id_of(self, token: str) -> int | None:
-        """The id of the token with this text, as the vocabulary writes it."""
+        """The id of the token with this text in the vocabulary's notation."""
         return self.inner.token_to_id(token)
 
     def special_id(self, token: str) -> int | None:
@@ -135,15 +136,15 @@ class Tokenizer:
         return None if id is None or self.decode([id]) else id
 
     def stream(self, *, skip_special_tokens: bool = True) -> "Detokenizer":
-        """A decoder that is fed one id after the other."""
+        """A streaming decoder, which takes one id at a time."""
         return Detokenizer(lambda ids: self.decode(ids, skip_special_tokens=skip_special_tokens))
 
 
 class Detokenizer:
     """Turns a stream of ids into a stream of text that never splits a character.
 
-    The texts returned by `push`, and by `flush` in the end, join to the text of all ids. Only the
-    ids since the last complete character are decoded, together with those of the piece before,
+    The texts returned by `push`, and finally by `flush`, concatenate to the text of all ids. Only
+    the ids since the last complete character are decoded, together with those of the piece before,
     since a token's text can depend on its neighbour.
     """
 
@@ -153,7 +154,7 @@ class Detokenizer:
         self._pending: list[int] = []
 
     def push(self, token: int) -> str:
-        """Takes one id; returns the text that is complete now, often that of this id alone."""
+        """Takes one id; returns the text that it completes, often that of this id alone."""
         self._pending.append(token)
         text = self._new_text()
         if not text or text.endswith(REPLACEMENT):
@@ -162,7 +163,7 @@ class Detokenizer:
         return text
 
     def flush(self) -> str:
-        """Returns what is left, with U+FFFD for an incomplete character, and starts anew."""
+        """Returns the rest, with U+FFFD for an incomplete character, and resets."""
         text = self._new_text()
         self._before, self._pending = [], []
         return text
@@ -174,12 +175,12 @@ class Detokenizer:
 
 @contextmanager
 def _refused(what: str) -> Iterator[None]:
-    """Turns what the `tokenizers` package raises, panics included, into a ModelError."""
+    """Turns errors of the `tokenizers` package, panics included, into a ModelError."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
-    except BaseException as error:  # it raises Exception itself, and panics are no Exception
+    except BaseException as error:  # it raises Exception itself, and panics are not Exceptions
         raise ModelError(f"{what}: {in_short(error)}") from error
 
 
@@ -217,12 +218,12 @@ def _bpe_model(fields: Fields, tokens: list[str], rule: str) -> models.BPE:
         raise fields.refuse("has a vocabulary that lists a token twice")
     pairs = [_pair(merge) for merge in fields.texts("tokenizer.ggml.merges")]
     with _refused(f"{fields.where}: has merges that do not fit the vocabulary"):
-        # Llama 3 looks whole words up before it merges.
+        # Llama 3 looks up whole words before it merges.
         return models.BPE(vocab, pairs, ignore_merges=rule in LLAMA3_NAMES)
 
 
 def _pair(merge: str) -> tuple[str, str]:
-    """Cuts "left right"; the left part is never empty, so it may be a space."""
+    """Splits "left right"; the left part is never empty, so it may be a space."""
     cut = merge.find(" ", 1)
     return merge[:cut], merge[cut + 1 :]
 
@@ -235,7 +236,7 @@ def _token(fields: Fields, key: str, tokens: list[str]) -> str | None:
 
 
 def _set_frame(inner: tokenizers.Tokenizer, bos: str | None, eos: str | None) -> None:
-    """Makes `encode` put `bos` before and `eos` behind every text."""
+    """Makes `encode` put `bos` before and `eos` after every text."""
     frame: Iterable[str] = [token for token in (bos, "$A", eos) if token is not None]
     special = [(token, inner.token_to_id(token)) for token in (bos, eos) if token is not None]
     if special:

@@ -1,4 +1,4 @@
-"""The weights of a model, whatever file holds them: one naming scheme, one layout.
+"""The weights of a model, from any file format: one naming scheme, one layout.
 
 Names are Hugging Face's (`model.layers.3.self_attn.q_proj.weight`), projections are (out, in), and
 query and key rows are in the order that `rotate_half` expects: element i of a head is rotated with
@@ -23,7 +23,7 @@ class WeightSource(ABC):
 
     @abstractmethod
     def raw(self, name: str) -> RawTensor:
-        """Weight `name` as it is stored (read-only, memory-mapped where rows keep their order).
+        """Weight `name` in its storage format (read-only, memory-mapped if rows keep their order).
 
         Raises KeyError if the model has no such weight: see `names`.
         """
@@ -34,9 +34,9 @@ class WeightSource(ABC):
 
     @abstractmethod
     def release(self) -> None:
-        """Lets go of the memory that what was read so far takes; it can be read again.
+        """Releases the memory of pages that were read so far; they can be read again.
 
-        What `raw` returned stays valid: it is mapped, and comes back from the file.
+        Results of `raw` stay valid: they are mapped, and read again from the file.
         """
 
     @property
@@ -52,20 +52,20 @@ class WeightSource(ABC):
         return self.raw(name).to_f32(out)
 
 
-def check_shapes(where: str, config: LlamaConfig, found: Mapping[str, tuple[int, ...]]) -> None:
-    """Raises ModelError unless `found` (name to shape) is just what `config` asks for.
+def check_shapes(where: str, config: LlamaConfig, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raises ModelError unless `shapes` (by name) are exactly those of `config`.
 
-    A weight too many is refused too: the model would compute something else than we do.
+    An extra weight is refused too: it means that the model computes something else.
     """
     expected = config.weight_shapes()
     for name, shape in expected.items():
-        if name not in found:
+        if name not in shapes:
             raise ModelError(f"{where}: has no weight '{name}'")
-        if found[name] != shape:
+        if shapes[name] != shape:
             raise ModelError(
-                f"{where}: weight '{name}' has shape {quoted(found[name])}; expects {shape}"
+                f"{where}: weight '{name}' has shape {quoted(shapes[name])}; expects {shape}"
             )
-    for name in found:
+    for name in shapes:
         if name not in expected:
             raise ModelError(
                 f"{where}: has a weight {quoted(name)} that a Llama model does not use"

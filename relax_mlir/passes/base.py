@@ -1,4 +1,4 @@
-"""What a pass is: a frozen dataclass whose fields are its options.
+"""The base class of passes: a pass is a frozen dataclass whose fields are its options.
 
 The pass `relax-fuse-ops` is the one `Pass` of the module `relax_mlir.transforms.fuse_ops`.
 Nothing is registered by hand. A field is an option, spelt with hyphens in a pipeline:
@@ -22,7 +22,7 @@ from relax_mlir.diagnostics import Diagnostic
 from relax_mlir.errors import PipelineError, UsageError
 from relax_mlir.passes.names import among, pass_name
 
-Place: TypeAlias = ir.Operation | ir.OpView | ir.Value | ir.Location
+Anchor: TypeAlias = ir.Operation | ir.OpView | ir.Value | ir.Location
 _OPTION = re.compile(r"""\s*([\w-]+)(?:=("[^"]*"|'[^']*'|\{[^{}]*\}|[^\s{}"']*))?(?=\s|$)""")
 _PLAIN = re.compile(r"[\w.,:/+@*=-]+\Z")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
@@ -30,42 +30,44 @@ _KINDS = {int: "an integer", float: "a number", bool: "true or false", str: "a t
 
 
 class PassFailure(Exception):
-    """Raised in a pass: the IR is outside of what it handles; becomes a located diagnostic.
+    """Raised in a pass on IR that it does not support; becomes a located diagnostic.
 
-    `place` is the op (the message then starts with `'<op>' op`), a value of it, or a location;
-    `notes` are (place, message) pairs, shown below the error.
+    `anchor` is the op (the message then starts with `'<op>' op`), a value, or a location; `notes`
+    are (anchor, message) pairs, which are attached to the error.
     """
 
-    def __init__(self, place: Place, message: str, notes: Sequence[tuple[Place, str]] = ()) -> None:
+    def __init__(
+        self, anchor: Anchor, message: str, notes: Sequence[tuple[Anchor, str]] = ()
+    ) -> None:
         super().__init__(message)
         self.diagnostic = _diagnostic(
-            place, "error", message, [_diagnostic(at, "note", text) for at, text in notes]
+            anchor, "error", message, [_diagnostic(at, "note", text) for at, text in notes]
         )
 
 
 def _diagnostic(
-    place: Place, severity: str, message: str, notes: Sequence[Diagnostic] = ()
+    anchor: Anchor, severity: str, message: str, notes: Sequence[Diagnostic] = ()
 ) -> Diagnostic:
-    """Copies place and text, so that it outlives the op it speaks of."""
-    location = place if isinstance(place, ir.Location) else place.location
-    if isinstance(place, ir.Operation | ir.OpView) and severity == "error":
-        prefix = f"'{place.operation.name}' op "
+    """Copies location and text, so that the diagnostic outlives the op."""
+    location = anchor if isinstance(anchor, ir.Location) else anchor.location
+    if isinstance(anchor, ir.Operation | ir.OpView) and severity == "error":
+        prefix = f"'{anchor.operation.name}' op "
         message = message if message.startswith(prefix) else prefix + message
     return Diagnostic.at(location, severity, message, notes)
 
 
 @dataclass(frozen=True)
 class Pass:
-    """A transformation of one op, a module unless said otherwise, in place.
+    """An in-place transformation of one op, by default a module.
 
-    A subclass is a frozen dataclass in a file of its own under `transforms/`; its docstring's first
-    line is its description. Valid IR in, valid IR out. It fails by raising `PassFailure`, or by
-    emitting errors (`op.location.emit_error`) and returning.
+    A subclass is a frozen dataclass in its own file under `transforms/`; the first line of its
+    docstring is its description. Valid IR in, valid IR out. It fails by raising `PassFailure`, or
+    by emitting errors (`op.location.emit_error`) and returning.
     """
 
     by_module: ClassVar[dict[str, list[type["Pass"]]]] = {}
     needs_verified: ClassVar[bool] = False
-    """Whether the pass relies on the rules of the dialects: `relax-verify` runs before it then."""
+    """Whether the pass relies on the rules of the dialects; then `relax-verify` runs before it."""
     keeps_verified: ClassVar[bool] = True
     """Whether the rules hold after the pass if they held before."""
 
@@ -73,8 +75,8 @@ class Pass:
         Pass.by_module.setdefault(cls.__module__, []).append(cls)
 
     def run(self, op: ir.Operation) -> None:
-        """Transforms `op`, the one the pipeline is anchored at."""
-        raise TypeError(f"{type(self).__name__} does not say what it runs")
+        """Transforms `op`, the anchor of the pipeline."""
+        raise TypeError(f"{type(self).__name__} does not implement run")
 
     @classmethod
     def name(cls) -> str:
@@ -105,7 +107,7 @@ class Pass:
             raise PipelineError(f"pass '{cls.name()}': {error}") from None
 
     def __str__(self) -> str:
-        """The text that `parse` reads back: the name, and the options that are not the default."""
+        """The text that `parse` reads: the name, and the options that are not the default."""
         options = [
             f"{field.name.replace('_', '-')}={_print_value(getattr(self, field.name))}"
             for field in fields(self)
@@ -119,7 +121,7 @@ def _default(field: Any) -> Any:
 
 
 def _split_options(name: str, text: str) -> list[tuple[str, str | None]]:
-    found, end = [], 0
+    options, end = [], 0
     while text[end:].strip():
         match = _OPTION.match(text, end)
         if match is None:
@@ -127,9 +129,9 @@ def _split_options(name: str, text: str) -> list[tuple[str, str | None]]:
         value = match[2]
         if value and value[0] in "\"'{":
             value = value[1:-1]
-        found.append((match[1], value))
+        options.append((match[1], value))
         end = match.end()
-    return found
+    return options
 
 
 def _parse_value(name: str, key: str, kind: Any, text: str | None) -> Any:

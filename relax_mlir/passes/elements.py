@@ -18,7 +18,7 @@ _loaded: dict[str, type[Pass]] = {}
 
 @dataclass(frozen=True)
 class Upstream:
-    """A pass of MLIR itself, kept as text."""
+    """A pass of MLIR itself, as text."""
 
     name: str
     options: str = ""
@@ -42,7 +42,7 @@ Element = Pass | Upstream | Nested
 
 
 def is_upstream(element: Element) -> bool:
-    """Whether MLIR's own pass manager can run all of the element."""
+    """Whether MLIR's own pass manager can run the whole element."""
     if isinstance(element, Nested):
         return all(map(is_upstream, element.elements))
     return isinstance(element, Upstream)
@@ -50,9 +50,9 @@ def is_upstream(element: Element) -> bool:
 
 @lru_cache
 def parse(text: str) -> Nested:
-    """Reads a pipeline's text; a list without an anchor is for `builtin.module`.
+    """Parses a pipeline; a list without an anchor is for `builtin.module`.
 
-    Raises PipelineError, which names the element and the nearest known name.
+    Raises PipelineError, which names the element and the closest known name.
     """
     elements = _Parser(text).parse()
     lone = elements[0] if len(elements) == 1 else None
@@ -63,14 +63,14 @@ def parse(text: str) -> Nested:
 
 
 def load_passes(source: str) -> list[str]:
-    """Makes the passes of a Python file, or of a module or package by its name, known.
+    """Registers the passes of a Python file, or of a module or package by its name.
 
-    Returns their names: those of the classes with hyphens. Raises UsageError if there is no such
-    file or module, or no pass in it.
+    Returns their names: the class names, hyphenated. Raises UsageError if the file or module does
+    not exist or has no pass.
     """
     loaded = load(source)
-    found = [classes for name, classes in Pass.by_module.items() if is_part(name, of=loaded)]
-    classes = [cls for each in found for cls in each]
+    groups = [classes for name, classes in Pass.by_module.items() if is_part(name, of=loaded)]
+    classes = [cls for each in groups for cls in each]
     if not classes:
         raise UsageError(f"cannot load passes from '{source}': no class in it is a Pass")
     _loaded.update({cls.name(): cls for cls in classes})
@@ -79,7 +79,7 @@ def load_passes(source: str) -> list[str]:
 
 
 def find_pass(name: str) -> type[Pass] | None:
-    """The class of one of our passes, imported on first use; None if there is no such pass."""
+    """The class of a pass of this package, imported on first use; None if there is none."""
     if name in _loaded:
         return _loaded[name]
     files = own_passes()

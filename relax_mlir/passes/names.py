@@ -1,4 +1,4 @@
-"""The names of passes: derived from files and classes, and the nearest one to a misspelt name."""
+"""The names of passes: derived from files and classes; suggestions for misspelt names."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ PREFIX = "relax-"
 
 
 def pass_name(module: str, cls: str) -> str:
-    """`relax-<stem>` for a file of `transforms/`; elsewhere the class's name with hyphens."""
+    """`relax-<stem>` for a file of `transforms/`; elsewhere the hyphenated name of the class."""
     if module.startswith(PACKAGE + "."):
         return PREFIX + module.rpartition(".")[2].replace("_", "-")
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls).lower()
@@ -29,7 +29,7 @@ def own_passes() -> dict[str, Path]:
 def describe(file: Path) -> tuple[str, list[str]]:
     """The first line of a pass's module docstring, and its options; nothing is imported.
 
-    An option is told with its type and, unless it has to be given, its default.
+    An option is listed with its type and, unless it is required, its default.
     """
     tree = ast.parse(file.read_text(encoding="utf-8"))
     (cls,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and _is_pass(node))
@@ -44,7 +44,7 @@ def describe(file: Path) -> tuple[str, list[str]]:
 
 
 def _default(value: ast.expr) -> str:
-    """A default value, or the name of what makes it."""
+    """A default value, or the name of its factory."""
     made = [k.value for k in getattr(value, "keywords", ()) if k.arg == "default_factory"]
     return ast.unparse(made[0] if made else value)
 
@@ -54,7 +54,7 @@ def _is_pass(node: ast.ClassDef) -> bool:
 
 
 def among(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the nearest known one, or the few there are."""
+    """The end of a message on an unknown name: the closest known one, or all if they are few."""
     known = list(known)
     if near := get_close_matches(name, known, n=1):
         return f"; did you mean '{near[0]}'?"

@@ -2,8 +2,8 @@
 
     builtin.module(relax-fuse-ops{max-size=4},func.func(canonicalize,relax-inplace),symbol-dce)
 
-A list without an anchor is for `builtin.module`. An anchor may nest; what stands inside runs on
-every op of that name directly below. Names of this package's passes win over upstream's.
+A list without an anchor is for `builtin.module`. Anchors nest; the inner passes run on every op of
+that name directly below. Names of this package's passes take precedence over upstream's.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -26,7 +26,7 @@ class Pipeline:
 
     @staticmethod
     def parse(text: str) -> "Pipeline":
-        """Reads a pipeline's text and checks each name and option; needs no context.
+        """Parses a pipeline and checks each name and option; needs no context.
 
         Raises PipelineError, which names the element and the nearest known name.
         """
@@ -48,14 +48,14 @@ class Pipeline:
     ) -> None:
         """Runs the passes on a module in place.
 
-        `verify` checks the IR after each pass. `print_before` and `print_after` name the passes to
-        print the IR around (True: all), `print_after_change` those that changed it; `stream` takes
-        these texts (None: standard error). `reproducer` leaves a file that replays a failing pass
-        and tells the command. `after_each` is called with the name of each pass and the module that
-        it leaves, and may raise PassFailure.
+        `verify` checks the IR after each pass. `print_before` and `print_after` name the passes
+        before or after which the IR is printed (True: all), `print_after_change` prints it if it
+        changed; `stream` is the output (None: standard error). `reproducer` writes a file that
+        replays a failing pass, and prints the command. `after_each` is called with the name of each
+        pass and the module after it, and may raise PassFailure.
 
-        Raises CompileError with the located diagnostics of the pass that failed; the module is
-        then in no defined state. A bug in a pass shows as the exception it is.
+        Raises CompileError with the located diagnostics of the pass that failed; the state of the
+        module is undefined then. Exceptions of bugs in passes are propagated.
         """
         op = module.operation
         if self.root.anchor not in (ANY, op.name):
@@ -76,11 +76,11 @@ class Pipeline:
         ).run(self.root, op)
 
     def modules(self) -> set[str]:
-        """The names of the Python modules that the passes are from."""
+        """The names of the Python modules that define the passes."""
         return {type(each).__module__ for each in self.passes()}
 
     def passes(self) -> Iterator[Pass]:
-        """This package's passes and those that were loaded, in order; not those of MLIR."""
+        """The passes of this package and loaded ones, in order; not those of MLIR."""
         return _passes(self.root)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Files that replay a failing pass: the IR before it, and the pipeline from it on.
+"""Files that replay a failing pass: the IR before it, and the rest of the pipeline.
 
 The form is upstream MLIR's (`mlir-opt --run-reproducer`): the module's text, then
 
@@ -62,5 +62,5 @@ def split_reproducer(text: str) -> tuple[str, str]:
     """
     section = _SECTION.search(text)
     if section is None:
-        raise UsageError("the input has no 'mlir_reproducer' section, so it is no reproducer")
+        raise UsageError("the input has no 'mlir_reproducer' section, so it is not a reproducer")
     return text[: section.start()] + text[section.end() :], json.loads(section[1])

@@ -1,7 +1,7 @@
-"""Runs a parsed pipeline: drives our passes, hands runs of upstream passes to MLIR.
+"""Runs a parsed pipeline: our passes directly, sequences of upstream passes by MLIR.
 
-A maximal run of upstream passes goes to one native pass manager, unless each pass has to be seen
-alone, to be timed, looked at or to print the IR around it.
+A maximal sequence of upstream passes is run by one native pass manager, unless timing, observers or
+IR printing need each pass separately.
 """
 
 import sys
@@ -28,7 +28,7 @@ VERIFY = "relax-verify"
 
 
 class _Failed(Exception):
-    """A pass failed; carries what it reported."""
+    """A pass failed; carries its diagnostics."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class _Failed(Exception):
 
 @dataclass
 class Runner:
-    """How to run; the fields are the arguments of `Pipeline.run`."""
+    """The state of a run; its public fields are the arguments of `Pipeline.run`."""
 
     verify: bool = False
     print_before: bool | Collection[str] = False
@@ -59,8 +59,8 @@ class Runner:
         batches = list(self._batches(pipeline.elements))
         with root.context:
             if not is_upstream(pipeline):
-                if found := malformed(root):
-                    raise compile_error(found)
+                if diagnostics := malformed(root):
+                    raise compile_error(diagnostics)
                 write_canonically(root)
             for index, batch in enumerate(batches):
                 before = root.clone() if self.reproducer else None
@@ -79,15 +79,15 @@ class Runner:
                     raise
 
     @property
-    def _each_alone(self) -> bool:
+    def _runs_separately(self) -> bool:
         prints = self.print_before or self.print_after or self.print_after_change
         return bool(prints) or self.timing is not None or self.after_each is not None
 
     def _batches(self, elements: Sequence[Element]) -> Iterator[Batch]:
-        """Joins neighbouring upstream elements, unless each has to be seen alone."""
+        """Groups consecutive upstream elements, unless each has to run separately."""
         run: list[Element] = []
         for element in elements:
-            if is_upstream(element) and not self._each_alone:
+            if is_upstream(element) and not self._runs_separately:
                 run.append(element)
                 continue
             if run:
@@ -102,17 +102,17 @@ class Runner:
         if isinstance(first, Pass):
             with self._observed(first, first.name(), op, root):
                 self._run_pass(first, op)
-        elif isinstance(first, Nested) and (self._each_alone or not is_upstream(first)):
+        elif isinstance(first, Nested) and (self._runs_separately or not is_upstream(first)):
             with self._timed(f"'{first.anchor}' pipeline", first):
                 self._run_nested(first, op, root)
-        elif isinstance(first, Upstream) and self._each_alone:
+        elif isinstance(first, Upstream) and self._runs_separately:
             with self._observed(first, first.name, op, root):
                 self._run_native(anchor, batch, op)
         else:
             self._run_native(anchor, batch, op)
 
     def _run_nested(self, nested: Nested, op: ir.Operation, root: ir.Operation) -> None:
-        # The list comes first: a pass may add ops beside the one that it runs on.
+        # Collects the ops first: a pass may add siblings of the op that it runs on.
         children = [
             child.operation
             for region in op.regions
@@ -173,7 +173,7 @@ class Runner:
     def _observed(
         self, element: Element, name: str, op: ir.Operation, root: ir.Operation
     ) -> Iterator[None]:
-        """Times a pass and prints the IR around it, as asked."""
+        """Times a pass and prints the IR before and after it, as requested."""
         shown = root if self.print_module_scope else op
         if _names(self.print_before, name):
             self._print(f"Before {name}", op, shown)
@@ -199,7 +199,7 @@ class Runner:
         )
 
     def _reproduce(self, anchor: str, batch: Batch, rest: Batch, before: ir.Operation) -> str:
-        """Writes a reproducer that starts at the pass of the batch that fails."""
+        """Writes a reproducer that starts at the failing pass of the batch."""
         for index in range(len(batch) - 1):
             step = before.clone()
             try:

@@ -1,4 +1,4 @@
-"""Wall-clock time by pass, nested as the pipeline is."""
+"""Wall-clock time by pass, nested like the pipeline."""
 
 import time
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Span:
-    """Seconds spent under a name, and the spans inside."""
+    """Seconds spent under a name, and the nested spans."""
 
     name: str
     seconds: float = 0.0
@@ -16,7 +16,7 @@ class Span:
 
 
 class Timing:
-    """Collects spans; one that is entered again under the same key adds to what it has."""
+    """Collects spans; one that is entered again under the same key accumulates."""
 
     def __init__(self) -> None:
         self.root = Span("Total")
@@ -25,7 +25,7 @@ class Timing:
 
     @contextmanager
     def span(self, name: str, key: object = None) -> Iterator[None]:
-        """Times what runs inside; `key` tells spans of one name apart."""
+        """Times the `with` block; `key` distinguishes spans of one name."""
         children = self._stack[-1].children
         span = children.setdefault(name if key is None else key, Span(name))
         self._stack.append(span)

@@ -1,4 +1,4 @@
-"""What MLIR brings along: names to list and to suggest, and how its passes are run on one op."""
+"""Upstream MLIR: the names of its passes and dialects, and how its passes are run on an op."""
 
 from relax_mlir.bindings import ir, passmanager
 
@@ -106,7 +106,7 @@ UPSTREAM_DIALECTS = tuple(
 
 
 def run_upstream(pipeline: str, op: ir.Operation) -> None:
-    """Runs passes of MLIR on an op, without verification in between, which takes as long again.
+    """Runs passes of MLIR on an op, without verification between them, which would double the time.
 
     Raises ir.MLIRError if one fails.
     """

@@ -1,4 +1,4 @@
-"""Arithmetic and proofs on dims: the only place where an expression is simplified or compared.
+"""Arithmetic and proofs on dims; only this package simplifies or compares expressions.
 
 >>> from relax_mlir.symbolic import Facts, at_most, equal, parse
 >>> str(parse("n*2 + n"))

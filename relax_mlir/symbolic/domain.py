@@ -1,4 +1,4 @@
-"""Facts made ready for proofs: symbols solved away, inequalities, a range for each symbol.
+"""Facts prepared for proofs: equalities substituted, inequalities, a range for each symbol.
 
 n mod 16 == 0, m == 2*n, n <= 64    ->    n = 16*q, m = 32*q, 64 - 16*q >= 0, q in [0, 4]
 """
@@ -20,7 +20,7 @@ ROUNDS = 4
 
 @dataclass(frozen=True)
 class Quotient:
-    """A symbol `name` that stands for `(symbol - remainder) / divisor`, which is exact."""
+    """A symbol `name` that is defined as `(symbol - remainder) / divisor`, which is exact."""
 
     name: str
     symbol: str
@@ -30,12 +30,12 @@ class Quotient:
 
 @dataclass(frozen=True)
 class Domain:
-    """The assignments under which a claim is to hold.
+    """The assignments under which a claim must hold.
 
-    `solved` gives symbols of the facts as expressions of the remaining symbols; everything
-    else is in remaining symbols: `constraints` are not negative, `distinct` are not zero, and
-    each symbol lies in its range, or is only known not to be negative. `empty` says that
-    there is clearly no assignment. `quotients` are the symbols of no fact, oldest first.
+    `solved` maps eliminated symbols to expressions over the remaining symbols; everything else is
+    over remaining symbols: `constraints` are non-negative, `distinct` are nonzero, and each symbol
+    is in its range, or only non-negative without one. `empty` means that there is provably no
+    assignment. `quotients` are the symbols that occur in no fact, oldest first.
     """
 
     solved: Mapping[str, Expr]
@@ -51,7 +51,7 @@ class Domain:
         return cls({}, (), (), {}, (), empty=True)
 
     def assume(self, constraints: Iterable[Expr]) -> "Domain":
-        """The domain with more expressions that are not negative."""
+        """The domain with more non-negative expressions."""
         new = [rewrite(c, expand_mod) for c in constraints]
         new = [c for c in new if c not in self.constraints and not self.implies(c)]
         if not new:
@@ -69,7 +69,7 @@ class Domain:
         return fresh.assume(c.substitute(values) for c in self.constraints)
 
     def implies(self, constraint: Expr) -> bool:
-        """Whether ranges alone show that `constraint` is not negative."""
+        """Whether ranges alone prove that `constraint` is non-negative."""
         low, _ = interval_of(constraint, self.ranges)
         return low is not None and low >= 0
 
@@ -100,13 +100,13 @@ def _domain_of(facts: Facts) -> Domain:
 
 
 _solvers: dict[tuple[Fact, ...], "_Solver"] = {}
-"""The latest solvers: facts are mostly those of a moment ago, and one more."""
+"""The latest solvers: facts are mostly those of an earlier query, and one more."""
 _MAX_SOLVERS = 64
 _solving = threading.Lock()
 
 
 def _solver_of(facts: tuple[Fact, ...]) -> "_Solver":
-    """The solver of some facts, which it has taken one by one."""
+    """The solver of some facts, added one by one."""
     with _solving:
         known = _solvers.get(facts[:-1])
         solver = _Solver() if known is None else known.copy()
@@ -119,7 +119,7 @@ def _solver_of(facts: tuple[Fact, ...]) -> "_Solver":
 
 
 def _inequalities(op: str, gap: Expr) -> list[Expr]:
-    """What is not negative when `gap`, the right side less the left side, is related to 0."""
+    """The non-negative expressions that follow from a relation; `gap` is right minus left side."""
     table = {
         "<=": [gap],
         "<": [gap - 1],
@@ -132,7 +132,7 @@ def _inequalities(op: str, gap: Expr) -> list[Expr]:
 
 
 class _Solver:
-    """Turns equalities into replacements of symbols."""
+    """Turns equalities into substitutions of symbols."""
 
     def __init__(self) -> None:
         self.solved: dict[str, Expr] = {}
@@ -141,7 +141,7 @@ class _Solver:
         self.waiting: list[Fact] = []
 
     def copy(self) -> "_Solver":
-        """One that goes on alone."""
+        """An independent copy."""
         other = _Solver()
         other.solved = dict(self.solved)
         other.constraints, other.quotients = list(self.constraints), list(self.quotients)
@@ -149,11 +149,11 @@ class _Solver:
         return other
 
     def take(self, fact: Fact) -> None:
-        """Takes a fact: it is solved, or waits."""
+        """Adds a fact: it is solved now, or stays pending."""
         self.waiting.append(fact)
         tried = len(self.waiting) - 1
         while True:
-            # A solved symbol may turn another fact into one that can be solved.
+            # A solved symbol may make another fact solvable.
             left = [f for f in self.waiting[tried:] if not self.solve(f.substitute(self.solved))]
             solved = len(left) < len(self.waiting) - tried
             self.waiting[tried:] = left
@@ -162,7 +162,7 @@ class _Solver:
             tried = 0
 
     def solve(self, fact: Fact) -> bool:
-        """Whether the fact was turned into a replacement, which then stands for it."""
+        """Tries to turn the fact into a substitution that is equivalent to it."""
         if fact.op != "==":
             return False
         gap = fact.lhs - fact.rhs
@@ -192,16 +192,16 @@ class _Solver:
             residue %= divisor.value
         else:
             return False
-        # No symbol of a text has a "/", so the quotient is new.
+        # No parsed symbol has a "/", so the quotient is new.
         name = f"{symbol.text}/{len(self.solved)}"
         self.quotients.append(Quotient(name, symbol.text, divisor, residue))
         self.replace(symbol.text, single(Atom("symbol", name)) * divisor + residue)
         return True
 
     def solve_linear(self, gap: Expr, preferred: frozenset[str]) -> bool:
-        """`s + rest == 0` or `-s + rest == 0`: `s` is what is left, of the left side if it can be.
+        """`s + rest == 0` or `-s + rest == 0`: substitutes `s`, preferably one of the left side.
 
-        A symbol is better replaced by what is clearly not negative: `c` in `c == m + n`.
+        Prefers a symbol whose value is provably non-negative: `c` in `c == m + n`.
         """
         content = gcd(*(c for m, c in gap.terms if m))
         if not content or gap.constant % content:
@@ -232,7 +232,7 @@ class _Solver:
 
 
 def expand_mod(atom: Atom) -> Expr:
-    """`x mod d` as `x - d*(x floordiv d)`; any other operation as it is."""
+    """`x mod d` as `x - d*(x floordiv d)`; any other operation unchanged."""
     if atom.kind != "mod":
         return single(atom)
     dividend, divisor = atom.operands
@@ -241,20 +241,20 @@ def expand_mod(atom: Atom) -> Expr:
 
 def symbolic_divisors(expr: Expr) -> list[Expr]:
     """The divisors in `expr` that are not constants, at any depth."""
-    found = []
+    divisors = []
     for monomial, _ in expr.terms:
         for atom in monomial:
             for operand in atom.operands:
-                found.extend(symbolic_divisors(operand))
+                divisors.extend(symbolic_divisors(operand))
             if atom.kind in ("floordiv", "mod") and atom.operands[1].value is None:
-                found.append(atom.operands[1])
-    return found
+                divisors.append(atom.operands[1])
+    return divisors
 
 
 def tighten(
     constraints: Iterable[Expr], ranges: Mapping[str, Interval]
 ) -> Mapping[str, Interval] | None:
-    """Ranges narrowed, in a few rounds, by each constraint; None if no assignment is left."""
+    """Narrows ranges by each constraint, in a few rounds; None if no assignment is left."""
     narrowed = dict(ranges)
     for _ in range(ROUNDS):
         before = dict(narrowed)
@@ -282,7 +282,7 @@ def _narrow(
     symbol: Atom,
     ranges: dict[str, Interval],
 ) -> None:
-    """Draws from `coefficient*symbol*others + rest >= 0` what it says of `symbol`."""
+    """Narrows the range of `symbol` by `coefficient*symbol*others + rest >= 0`."""
     rest = Expr(term for term in constraint.terms if term[0] is not monomial)
     _, most = interval_of(rest, ranges)
     others = Expr(((tuple(atom for atom in monomial if atom is not symbol), 1),))

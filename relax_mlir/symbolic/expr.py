@@ -1,10 +1,9 @@
-"""Integer expressions over named symbols, kept in a canonical form.
+"""Integer expressions over named symbols, in canonical form.
 
-An expression is a polynomial with integer coefficients whose atoms are symbols and the
-operations `floordiv`, `mod`, `min` and `max`. Symbols stand for integers that are not negative,
-as dims are; a divisor stands for a positive one. Every constructor simplifies, and a
-simplification holds for all such values, so expressions with one normal form are equal, print
-alike and hash alike.
+An expression is a polynomial with integer coefficients whose atoms are symbols and the operations
+`floordiv`, `mod`, `min` and `max`. Symbols are non-negative integers, like dims; divisors are
+positive. Every constructor simplifies, and a simplification holds for all such values, so equal
+normal forms are equal expressions, with the same text and hash.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +23,7 @@ KEYWORDS = frozenset(("floordiv", "mod", "ceildiv", "min", "max"))
 
 
 class SymbolicError(CompileError):
-    """An expression or fact that cannot be read, or has no value."""
+    """An expression or fact that cannot be parsed or evaluated."""
 
 
 class DivisorError(SymbolicError):
@@ -48,10 +47,10 @@ class Expr:
             collected[monomial] = collected.get(monomial, 0) + coefficient
         if len(collected) > MAX_TERMS:
             raise SymbolicError(f"expression has {len(collected)} terms, more than {MAX_TERMS}")
-        kept = [term for term in collected.items() if term[1]]
-        if len(kept) > 1:
-            kept.sort(key=term_order)
-        self.terms = tuple(kept)
+        nonzero = [term for term in collected.items() if term[1]]
+        if len(nonzero) > 1:
+            nonzero.sort(key=term_order)
+        self.terms = tuple(nonzero)
         self._hash: int | None = None
         self._range: Interval | None = None
         self._symbols: frozenset[str] | None = None
@@ -59,7 +58,7 @@ class Expr:
 
     @property
     def value(self) -> int | None:
-        """The integer this is, or None if it depends on a symbol."""
+        """The value of a constant, or None if it depends on a symbol."""
         if not self.terms:
             return 0
         if len(self.terms) == 1 and not self.terms[0][0]:
@@ -75,7 +74,7 @@ class Expr:
 
     @property
     def symbols(self) -> frozenset[str]:
-        """The names this depends on."""
+        """The symbols that the expression depends on."""
         if self._symbols is None:
             self._symbols = frozenset().union(
                 *(atom.symbols for monomial, _ in self.terms for atom in monomial)
@@ -84,19 +83,19 @@ class Expr:
 
     @property
     def range(self) -> Interval:
-        """An interval of all values, from nothing but that symbols are not negative."""
+        """An interval of all values for non-negative symbols."""
         if self._range is None:
             self._range = interval_of(self, {})
         return self._range
 
     def substitute(self, values: "Mapping[str, Expr | int]") -> "Expr":
-        """This with every named symbol replaced, all at once; other symbols stay."""
+        """Replaces symbols simultaneously; other symbols stay."""
         if self.symbols.isdisjoint(values):
             return self
         return _map_atoms(self, lambda atom: _substitute_atom(atom, values))
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        """The integer this is for an assignment of its symbols.
+        """The value for an assignment of the symbols.
 
         Raises SymbolicError if a symbol has no value or a divisor is not positive.
         """
@@ -119,7 +118,7 @@ class Expr:
         min: Callable[[T, T], T],
         max: Callable[[T, T], T],
     ) -> T:
-        """Folds the expression bottom up; each distinct atom is made once.
+        """Folds the expression bottom-up; each distinct atom is folded once.
 
         `n - 2` is folded as `n + (-2)`. Operations are binary, sums and products lean left.
         """
@@ -217,19 +216,19 @@ class Expr:
         return f"Expr({str(self)!r})"
 
     def __reduce__(self) -> tuple:
-        # Hashes of texts differ between processes, so a remembered one must not travel.
+        # Hashes of texts differ between processes, so the cached one must not be pickled.
         return Expr, (self.terms,)
 
 
 @lru_cache(maxsize=1024)
 def const(value: int) -> Expr:
-    """The expression that is `value`."""
+    """The constant expression `value`."""
     return Expr((((), index(value)),))
 
 
 @lru_cache(maxsize=1024)
 def sym(name: str) -> Expr:
-    """The symbol `name`, an integer that is not negative."""
+    """The symbol `name`, a non-negative integer."""
     if not (name.isascii() and name.isidentifier()) or name in KEYWORDS:
         raise SymbolicError(
             f"'{name}' is not a symbol name: it needs ASCII letters, digits and '_', "
@@ -247,7 +246,7 @@ def _lift(value: Expr | int) -> Expr:
 
 
 def single(atom: Atom) -> Expr:
-    """The expression that is one atom."""
+    """The expression of one atom."""
     return Expr((((atom,), 1),))
 
 
@@ -279,7 +278,7 @@ def apply(kind: str, operands: Iterable[Expr]) -> Expr:
 
 
 def rewrite(expr: Expr, rule: Callable[[Atom], Expr]) -> Expr:
-    """`expr` with every operation, innermost first, replaced by what `rule` makes of it."""
+    """Replaces every operation in `expr`, innermost first, by `rule`."""
     return _map_atoms(expr, lambda atom: _rewrite_atom(atom, rule))
 
 
@@ -407,7 +406,7 @@ def _divide(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
 
 
 def _divide_long(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
-    """Long division by a sum; it counts only if a constant remains."""
+    """Long division by a sum; it is used only if the remainder is constant."""
     (base, step), whole, rest = rhs.terms[0], const(0), lhs
     for _ in range(16):
         if rest.value is not None:
@@ -441,7 +440,7 @@ def _cancel(lhs: Expr, rhs: Expr) -> tuple[Expr, Expr, Expr, Expr]:
     common = [
         atom
         for atom in dict.fromkeys(y.terms[0][0])
-        # A factor of a positive product that is not negative is positive itself.
+        # A non-negative factor of a positive product is positive.
         if (single(atom).range[0] or 0) >= 0 and single(atom).range[0] is not None
         if all(atom in monomial for monomial, _ in (*x.terms, *y.terms))
     ]
@@ -459,8 +458,8 @@ def _exact_quotient(expr: Expr, divisor: int) -> Expr:
 
 
 def _drop_factor(expr: Expr, factor: Atom) -> Expr:
-    places = [(monomial, monomial.index(factor), c) for monomial, c in expr.terms]
-    return Expr((monomial[:at] + monomial[at + 1 :], c) for monomial, at, c in places)
+    positions = [(monomial, monomial.index(factor), c) for monomial, c in expr.terms]
+    return Expr((monomial[:at] + monomial[at + 1 :], c) for monomial, at, c in positions)
 
 
 def _drop_inner_mod(lhs: Expr, rhs: Expr) -> Expr:
@@ -516,20 +515,20 @@ def _extremum(kind: str, operands: Iterable[Expr]) -> Expr:
             flat[operand] = None
     if not flat:
         raise SymbolicError(f"'{kind}' of no operands")
-    kept = _undominated(kind, list(flat))
-    if len(kept) == 1:
-        return kept[0]
-    shared = _shared_terms(kept)
-    factor = gcd(*(c for operand in kept for _, c in (operand - shared).terms))
+    remaining = _undominated(kind, list(flat))
+    if len(remaining) == 1:
+        return remaining[0]
+    shared = _shared_terms(remaining)
+    factor = gcd(*(c for operand in remaining for _, c in (operand - shared).terms))
     if shared.terms or factor > 1:
-        reduced = [_exact_quotient(operand - shared, factor) for operand in kept]
+        reduced = [_exact_quotient(operand - shared, factor) for operand in remaining]
         return shared + _extremum(kind, reduced) * factor
-    kept.sort(key=lambda operand: (operand.value is not None, str(operand)))
-    return single(Atom(kind, f"{kind}({', '.join(map(str, kept))})", tuple(kept)))
+    remaining.sort(key=lambda operand: (operand.value is not None, str(operand)))
+    return single(Atom(kind, f"{kind}({', '.join(map(str, remaining))})", tuple(remaining)))
 
 
 def _shared_terms(operands: list[Expr]) -> Expr:
-    """The terms that all operands have, coefficient included."""
+    """The terms that all operands share, coefficient included."""
     shared = set(operands[0].terms)
     for operand in operands[1:]:
         shared.intersection_update(operand.terms)
@@ -537,16 +536,16 @@ def _shared_terms(operands: list[Expr]) -> Expr:
 
 
 def _undominated(kind: str, operands: list[Expr]) -> list[Expr]:
-    """The operands that no other operand beats for all values of the symbols."""
-    kept: list[Expr] = []
+    """The operands that no other operand dominates for all values of the symbols."""
+    remaining: list[Expr] = []
     for operand in operands:
-        if any(_beats(kind, other, operand) for other in kept):
+        if any(_dominates(kind, other, operand) for other in remaining):
             continue
-        kept = [other for other in kept if not _beats(kind, operand, other)]
-        kept.append(operand)
-    return kept
+        remaining = [other for other in remaining if not _dominates(kind, operand, other)]
+        remaining.append(operand)
+    return remaining
 
 
-def _beats(kind: str, lhs: Expr, rhs: Expr) -> bool:
+def _dominates(kind: str, lhs: Expr, rhs: Expr) -> bool:
     gap = (rhs - lhs if kind == "min" else lhs - rhs).range[0]
     return gap is not None and gap >= 0

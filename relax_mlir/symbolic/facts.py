@@ -1,4 +1,4 @@
-"""What is known of symbols besides that they are not negative."""
+"""Facts: relations between symbols, which are non-negative in any case."""
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,12 +31,12 @@ class Fact:
 
     @classmethod
     def parse(cls, text: str) -> "Fact":
-        """The fact that `text` spells, as in `n mod 16 == 0`; raises SymbolicError."""
+        """Parses a fact, such as `n mod 16 == 0`; raises SymbolicError."""
         return cls(*parse_relation(text))
 
     @property
     def symbols(self) -> frozenset[str]:
-        """The names the fact is about."""
+        """The symbols of the fact."""
         return self.lhs.symbols | self.rhs.symbols
 
     def substitute(self, values: Mapping[str, Expr | int]) -> "Fact":
@@ -53,7 +53,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Facts:
-    """A set of facts that hold together, in the order they were given, each once."""
+    """A conjunction of facts, in the given order, without duplicates."""
 
     items: tuple[Fact, ...] = ()
     _hash: int = field(init=False, repr=False, compare=False)
@@ -67,14 +67,14 @@ class Facts:
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> "Facts":
-        """The facts that `texts` spell; raises SymbolicError for the first that spells none."""
+        """Parses facts; raises SymbolicError for the first invalid one."""
         if isinstance(texts, str):
             raise TypeError("facts are a list of texts, not one text")
         return cls(tuple(Fact.parse(text) for text in texts))
 
     @property
     def symbols(self) -> frozenset[str]:
-        """The names the facts are about."""
+        """The symbols of the facts."""
         return frozenset().union(*(fact.symbols for fact in self.items))
 
     def substitute(self, values: Mapping[str, Expr | int]) -> "Facts":

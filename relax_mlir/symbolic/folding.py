@@ -1,4 +1,4 @@
-"""Simpler expressions that are equal where facts hold."""
+"""Simplifies expressions under facts."""
 
 from functools import lru_cache
 from math import gcd
@@ -13,9 +13,9 @@ from relax_mlir.symbolic.relaxation import least
 
 
 def simplify(expr: Expr | int | str, facts: Facts) -> Expr:
-    """An expression that is equal under `facts`, without the operations that they decide.
+    """An expression that is equal under `facts`, with the operations folded that they decide.
 
-    Symbols that the facts give in terms of others are replaced: `m` by `2*n` under `m == 2*n`,
+    Symbols that the facts define are replaced: `m` by `2*n` under `m == 2*n`,
     `n floordiv 16 * 16` by `n` under `n mod 16 == 0`, `min(n, 8)` by `n` under `n <= 8`.
     """
     return _simplify(as_expr(expr), facts)
@@ -36,7 +36,7 @@ def _simplify(expr: Expr, facts: Facts) -> Expr:
 
 
 def _without_quotient(expr: Expr, quotient: Quotient) -> Expr:
-    """`expr` with the quotient's symbol replaced by the symbol it is a quotient of."""
+    """`expr` with the symbol of the quotient replaced by that of the dividend."""
 
     def replace_inside(atom: Atom) -> Expr:
         if atom.kind == "symbol":
@@ -64,14 +64,14 @@ def _times_quotient(factor: Expr, quotient: Quotient) -> Expr:
         return factor // divisor * (symbol - quotient.remainder)
     if divisor.value is None or quotient.remainder:
         return factor * (symbol // divisor)
-    # A part of the divisor is enough: 8*(n / 16) is n floordiv 2.
+    # A factor of the divisor suffices: 8*(n / 16) is n floordiv 2.
     shared = gcd(divisor.value, *(c for _, c in factor.terms))
     scale = Expr((monomial, c // shared) for monomial, c in factor.terms)
     return scale * (symbol // (divisor.value // shared))
 
 
 def refine(expr: Expr, domain: Domain) -> Expr:
-    """`expr` without `mod`, and without the operations that the domain decides."""
+    """`expr` with `mod` expanded, and the operations folded that the domain decides."""
 
     def fold(atom: Atom) -> Expr:
         folded = _fold(atom, domain)
@@ -81,15 +81,17 @@ def refine(expr: Expr, domain: Domain) -> Expr:
 
 
 def _fold(atom: Atom, domain: Domain) -> Expr:
-    """The operation, or what it is on all of the domain if that is simpler."""
+    """The operation, or a simpler expression that equals it on the whole domain."""
     if atom.kind in ("min", "max"):
-        kept: list[Expr] = []
+        remaining: list[Expr] = []
         for operand in atom.operands:
-            if any(_beats(atom.kind, other, operand, domain) for other in kept):
+            if any(_dominates(atom.kind, other, operand, domain) for other in remaining):
                 continue
-            kept = [other for other in kept if not _beats(atom.kind, operand, other, domain)]
-            kept.append(operand)
-        return apply(atom.kind, kept)
+            remaining = [
+                other for other in remaining if not _dominates(atom.kind, operand, other, domain)
+            ]
+            remaining.append(operand)
+        return apply(atom.kind, remaining)
     dividend, divisor = atom.operands
     quotient = _quotient(dividend, divisor, domain)
     if quotient is None:
@@ -108,7 +110,7 @@ def _quotient(dividend: Expr, divisor: Expr, domain: Domain) -> int | None:
     return 0
 
 
-def _beats(kind: str, lhs: Expr, rhs: Expr, domain: Domain) -> bool:
+def _dominates(kind: str, lhs: Expr, rhs: Expr, domain: Domain) -> bool:
     return least(_plain(rhs - lhs if kind == "min" else lhs - rhs), domain) >= 0
 
 

@@ -1,4 +1,4 @@
-"""Integer intervals and their arithmetic; an end that is None is infinite."""
+"""Integer intervals and their arithmetic; a bound that is None is infinite."""
 
 from collections.abc import Mapping, Sequence
 from math import inf
@@ -94,19 +94,19 @@ def maximum(intervals: Sequence[Interval]) -> Interval:
 
 
 def intersect(lhs: Interval, rhs: Interval) -> Interval:
-    """The values in both; the low end is above the high end when there are none."""
+    """The values in both; the lower bound exceeds the upper bound if there are none."""
     return maximum([lhs, rhs])[0], minimum([lhs, rhs])[1]
 
 
 def interval_of(expr: "Expr", ranges: Mapping[str, Interval]) -> Interval:
-    """An interval of all values of `expr`, each symbol in its range, or not negative."""
+    """An interval of all values of `expr`, each symbol in its range, or non-negative."""
     total: Interval = (0, 0)
     for monomial, coefficient in expr.terms:
         product: Interval = (1, 1)
         for index, atom in enumerate(monomial):
             factor = _atom_interval(atom, ranges)
             product = multiply(product, factor)
-            # A square is not negative, though interval arithmetic forgets that.
+            # A square is non-negative, which interval arithmetic does not see.
             if index and atom == monomial[index - 1] and len(monomial) == 2:
                 product = intersect(product, NATURAL)
         total = add(total, scale(product, coefficient))

@@ -1,4 +1,4 @@
-"""Reads expressions and facts from text.
+"""Parses expressions and facts.
 
     expression = ["-"] product {("+" | "-") product}
     product    = factor {("*" | "floordiv" | "//" | "mod" | "%" | "ceildiv") factor}
@@ -6,7 +6,7 @@
                | "(" expression ")" | "-" factor
     relation   = expression ("==" | "<=" | "<" | ">=" | ">" | "!=") expression
 
-Operators of one line associate to the left. `a ceildiv b` is `(a + b - 1) floordiv b`.
+Operators of one line are left-associative. `a ceildiv b` is `(a + b - 1) floordiv b`.
 """
 
 import re
@@ -25,9 +25,9 @@ _PRODUCT_OPERATORS = ("*", "floordiv", "//", "mod", "%", "ceildiv")
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Expr:
-    """The expression that `text` spells; `parse(str(e)) == e`.
+    """Parses an expression; `parse(str(e)) == e`.
 
-    Raises SymbolicError, with the text and the place, if it spells none.
+    Raises SymbolicError, with the text and the column, if it is invalid.
     """
     reader = _Reader(text)
     expr = reader.expression()
@@ -47,7 +47,7 @@ def as_expr(value: Expr | int | str) -> Expr:
 
 
 def parse_relation(text: str) -> tuple[Expr, str, Expr]:
-    """The left side, relation and right side that `text` spells, as in `n <= 2048`."""
+    """Parses the left side, relation and right side of a fact such as `n <= 2048`."""
     reader = _Reader(text)
     lhs = reader.expression()
     if reader.peek() not in RELATIONS:
@@ -90,8 +90,8 @@ class _Reader:
 
     def error(self, wanted: str) -> SymbolicError:
         token, column = self.tokens[self.position]
-        found = f"'{token}'" if token else "the end"
-        return SymbolicError(f"'{self.text}': column {column + 1}: {wanted} expected, not {found}")
+        got = f"'{token}'" if token else "the end"
+        return SymbolicError(f"'{self.text}': column {column + 1}: {wanted} expected, not {got}")
 
     def expression(self) -> Expr:
         self.depth += 1

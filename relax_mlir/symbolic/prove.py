@@ -1,8 +1,8 @@
 """Three-valued verdicts on expressions under facts.
 
-A claim is proved by the canonical form, by ranges, by linear programming over a relaxation, or
-by the same in each of a few cases; or refuted by an assignment that is found and checked. The
-work is bounded, so some claims stay unknown.
+A claim is proved by canonical form, by ranges, by linear programming over a relaxation, or by a
+case split into few cases; or it is refuted by a counterexample from a search. The work is bounded,
+so some claims stay unknown.
 """
 
 from collections.abc import Callable, Iterator
@@ -79,7 +79,7 @@ def differ(lhs: Expr | int | str, rhs: Expr | int | str, facts: Facts = NO_FACTS
 
 
 def holds(fact: Fact, facts: Facts = NO_FACTS) -> Verdict:
-    """Whether `fact` follows from `facts`, as a caller has to show of its callee's facts."""
+    """Whether `fact` follows from `facts`: a caller must prove this of its callee's facts."""
     if fact.op == "==":
         return equal(fact.lhs, fact.rhs, facts)
     if fact.op == "!=":
@@ -89,9 +89,9 @@ def holds(fact: Fact, facts: Facts = NO_FACTS) -> Verdict:
 
 
 def bounds(expr: Expr | int | str, facts: Facts = NO_FACTS) -> tuple[int | None, int | None]:
-    """An interval of all values of `expr` under the facts; None is an infinite end.
+    """An interval of all values of `expr` under the facts; a bound of None is infinite.
 
-    The low end is above the high end only if the facts allow no assignment.
+    The lower bound exceeds the upper bound only if the facts allow no assignment.
     """
     return _bounds(as_expr(expr), facts)
 
@@ -107,7 +107,7 @@ def solve(expr: Expr | int | str, symbol: str) -> tuple[Expr, Expr] | None:
 
 
 def _copy(verdict: Verdict) -> Verdict:
-    # Verdicts are remembered; their dictionaries must not be shared with callers.
+    # Verdicts are cached; their dictionaries must not be shared with callers.
     if verdict.counterexample is None:
         return verdict
     return Verdict(False, dict(verdict.counterexample))
@@ -118,7 +118,7 @@ def _decide(question: str, lhs: Expr, rhs: Expr, facts: Facts) -> Verdict:
     try:
         domain, gap = _prepare(rhs - lhs, (lhs, rhs), facts)
     except DivisorError:
-        # Under the facts a side has no value, so there is nothing to show.
+        # A side has no value under the facts, so the claim holds vacuously.
         return PROVED
     claim, target = {
         "equal": (_is_zero, Target.of(domain, nonzero=[gap])),
@@ -128,14 +128,14 @@ def _decide(question: str, lhs: Expr, rhs: Expr, facts: Facts) -> Verdict:
     try:
         if domain.empty or claim(gap, domain):
             return PROVED
-        found = _search_or_prove(claim, gap, domain, target)
+        outcome = _search_or_prove(claim, gap, domain, target)
     except SymbolicError:
-        # The proof would need too many terms.
+        # The proof needs too many terms.
         return UNKNOWN
-    if not isinstance(found, dict):
-        return found
+    if not isinstance(outcome, dict):
+        return outcome
     names = lhs.symbols | rhs.symbols | facts.symbols
-    return Verdict(False, _restore(found, names, domain))
+    return Verdict(False, _restore(outcome, names, domain))
 
 
 def _prepare(expr: Expr, defined: tuple[Expr, ...], facts: Facts) -> tuple[Domain, Expr]:
@@ -153,18 +153,18 @@ def _search_or_prove(
     everything = search.assignments(target, domain)
     if everything is not None:
         return next((values for values in everything if target.accepts(values)), PROVED)
-    # Most wrong claims fall to the first few assignments; proofs by cases come next.
-    found = search.find(target, domain, FEW_ATTEMPTS)
-    if found is not None:
-        return found
+    # The first few assignments refute most wrong claims; case splits are tried next.
+    assignment = search.find(target, domain, FEW_ATTEMPTS)
+    if assignment is not None:
+        return assignment
     if _by_cases(claim, gap, domain, MAX_SPLITS):
         return PROVED
-    found = search.find(target, domain, MANY_ATTEMPTS)
-    return UNKNOWN if found is None else found
+    assignment = search.find(target, domain, MANY_ATTEMPTS)
+    return UNKNOWN if assignment is None else assignment
 
 
 def _restore(values: dict[str, int], names: frozenset[str], domain: Domain) -> dict[str, int]:
-    """The assignment in the symbols of the question; those that do not matter are least."""
+    """The assignment over the symbols of the question; irrelevant ones get their least value."""
     for expr in domain.solved.values():
         for name in expr.symbols - values.keys():
             values[name] = _least_value(name, domain)
@@ -189,10 +189,9 @@ def _is_nonnegative(gap: Expr, domain: Domain) -> bool:
 
 
 def _is_nonnegative_by_terms(gap: Expr, domain: Domain) -> bool:
-    """Whether each quotient below zero is outweighed by one above, and the rest is not negative.
+    """Whether positive quotients compensate the negative ones, and the rest is non-negative.
 
-    Offsets in an arena are sums of many rounded sizes; whole, they are too many for one linear
-    program.
+    Offsets in an arena are sums of many rounded sizes, too many for one linear program.
     """
     quotients = [term for term in gap.terms if any(atom.kind == "floordiv" for atom in term[0])]
     above = [term for term in quotients if term[1] > 0]
@@ -211,7 +210,7 @@ def _is_nonnegative_by_terms(gap: Expr, domain: Domain) -> bool:
 
 
 def _outline(term: tuple[Monomial, int]) -> list[list[int]]:
-    """The coefficients inside of a product; alike for a size and the size at another dim."""
+    """The coefficients in a product; equal for a size and the same size at another dim."""
     return [[c for o in atom.operands for _, c in o.terms] for atom in term[0]]
 
 
@@ -242,7 +241,7 @@ def _by_cases(claim: Claim, gap: Expr, domain: Domain, splits: int) -> bool:
     try:
         gap = refine(gap, domain)
     except DivisorError:
-        # In this case the claim has no value for any assignment.
+        # This case has no assignment with a value.
         return True
     if domain.empty or claim(gap, domain):
         return True
@@ -283,7 +282,7 @@ def _operand_cases(gap: Expr, domain: Domain, atom: Atom) -> Iterator[Case]:
 
 def _residue_cases(gap: Expr, domain: Domain, name: str, period: int) -> Iterator[Case]:
     """One case for each remainder of a symbol, which removes constant divisors from under it."""
-    # No symbol of a text has a "'", so the quotient is new.
+    # No parsed symbol has a "'", so the quotient is new.
     quotient = single(Atom("symbol", f"{name}'"))
     for residue in range(period):
         values = {name: quotient * period + residue}
@@ -294,7 +293,7 @@ def _residue_cases(gap: Expr, domain: Domain, name: str, period: int) -> Iterato
 
 
 def _period(atom: Atom, name: str) -> int | None:
-    """A step of symbol `name` that changes `atom` by a whole number, if there is one."""
+    """A step of symbol `name` that changes `atom` by an integer, if there is one."""
     if atom.kind != "floordiv" or atom.operands[1].value is None:
         return None
     dividend, divisor = atom.operands[0], atom.operands[1].value
@@ -308,15 +307,15 @@ def _period(atom: Atom, name: str) -> int | None:
 
 
 def _operations(expr: Expr) -> list[Atom]:
-    """The operations in `expr`, innermost first, each once."""
-    found: dict[Atom, None] = {}
+    """The operations in `expr`, innermost first, without duplicates."""
+    operations: dict[Atom, None] = {}
 
     def note(atom: Atom) -> Expr:
-        found[atom] = None
+        operations[atom] = None
         return single(atom)
 
     rewrite(expr, note)
-    return list(found)
+    return list(operations)
 
 
 @lru_cache(maxsize=2048)

@@ -1,9 +1,9 @@
 """Lower bounds of expressions by linear programming.
 
-Every product of atoms is a variable of its own. What is lost by that is won back by rows, each
-an expression that is not negative: the constraints of the domain, `d*q <= x <= d*q + d - 1` for
-`q = x floordiv d`, `min(a, b) <= a`, the envelope of each product (G. McCormick, "Computability
-of global solutions to factorable nonconvex programs", 1976) and products of rows with atoms.
+Every product of atoms is relaxed to a variable. Rows, which are non-negative expressions, tighten
+the relaxation: the constraints of the domain, `d*q <= x <= d*q + d - 1` for `q = x floordiv d`,
+`min(a, b) <= a`, the envelope of each product (G. McCormick, "Computability of global solutions to
+factorable nonconvex programs", 1976) and products of rows with atoms.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,9 +22,9 @@ MAX_CUTS = 24
 
 
 def least(expr: Expr, domain: Domain) -> float:
-    """A lower bound of `expr` on `domain`: -inf if none was found, +inf if `domain` is empty.
+    """A lower bound of `expr` on `domain`: -inf if there is none, +inf if `domain` is empty.
 
-    `expr` has no `mod`: `x mod d` is written `x - d*(x floordiv d)`.
+    `expr` must not have `mod`: `x mod d` is `x - d*(x floordiv d)`.
     """
     low, _ = interval_of(expr, domain.ranges)
     if domain.empty:
@@ -53,7 +53,7 @@ class Relaxation:
         self.multiply_rows(set(constraints), wanted)
 
     def cover(self, expr: Expr) -> None:
-        """Adds the products of `expr`, and rows that tie them to others, until all are known."""
+        """Adds the products of `expr`, and rows that relate them, until all are covered."""
         for monomial, _ in expr.terms:
             if not monomial or monomial in self.known or len(self.known) >= MAX_MONOMIALS:
                 continue
@@ -69,11 +69,11 @@ class Relaxation:
                     self.rows.append(row)
 
     def envelope(self, monomial: Monomial) -> Iterator[Expr]:
-        """Products of the distances of two factors of `monomial` from the ends of their ranges."""
+        """Products of the distances of two factors of `monomial` from their bounds."""
         if len(monomial) < 2 or len(monomial) > 3:
             return
         if monomial == monomial[:1] * 2:
-            # The product of an integer and the next one is not negative.
+            # The product of consecutive integers is non-negative.
             yield Expr(((monomial, 1), (monomial[:1], -1)))
         for index, atom in enumerate(monomial):
             others = Expr(((monomial[:index] + monomial[index + 1 :], 1),))
@@ -86,15 +86,15 @@ class Relaxation:
                 return
 
     def distances(self, factor: Expr) -> list[Expr]:
-        """How far `factor` is from each finite end of its range."""
+        """The distance of `factor` from each finite bound of its range."""
         low, high = interval_of(factor, self.ranges)
-        found = [] if low is None else [factor - low]
-        return found if high is None else [*found, -factor + high]
+        below = [] if low is None else [factor - low]
+        return below if high is None else [*below, -factor + high]
 
     def multiply_rows(self, constraints: set[Expr], wanted: set[Monomial]) -> None:
-        """Adds products of rows with atoms, where all products in them are known already.
+        """Adds products of rows with atoms whose monomials are all covered already.
 
-        For a constraint it is enough that one product is wanted: given `a + b <= c`, `a*d <= c*d`
+        For a constraint, one wanted product suffices: given `a + b <= c`, `a*d <= c*d`
         needs `b*d`, of which only the range is known.
         """
         products = {m for m in self.known if len(m) > 1}
@@ -127,7 +127,7 @@ class Relaxation:
                 self.rows.append(part - int(bound))
 
     def least(self, expr: Expr) -> float:
-        """The least value of `expr` over the relaxation, rounded up to one it may have."""
+        """The least value of `expr` over the relaxation, rounded up to a possible value."""
         content = gcd(*(c for m, c in expr.terms if m))
         if not content:
             content = 1
@@ -142,7 +142,7 @@ class Relaxation:
         return bound if bound in (inf, -inf) else bound * content + constant + expr.constant
 
     def columns(self, monomials: list[Monomial]) -> dict[Monomial, tuple[int, int | None]]:
-        """The column and the low end of each product; one without low end has two columns."""
+        """The column and the lower bound of each product; one without a bound has two columns."""
         columns, width = {}, 0
         for monomial in monomials:
             low, _ = interval_of(Expr(((monomial, 1),)), self.ranges)
@@ -152,7 +152,7 @@ class Relaxation:
         return columns
 
     def upper_limit(self, monomial: Monomial) -> list[Expr]:
-        """How far a product is from the high end of its range, if that is finite."""
+        """The distance of a product from the upper bound of its range, if that is finite."""
         product = Expr(((monomial, 1),))
         _, high = interval_of(product, self.ranges)
         return [] if high is None else [-product + high]
@@ -160,7 +160,7 @@ class Relaxation:
     def affine(
         self, expr: Expr, columns: dict[Monomial, tuple[int, int | None]]
     ) -> tuple[list[int], int]:
-        """Coefficients and constant of `expr` over columns that count from the low ends."""
+        """Coefficients and constant of `expr` over columns relative to the lower bounds."""
         row, constant = [0] * self.width, 0
         for monomial, coefficient in expr.terms:
             if not monomial:
@@ -176,7 +176,7 @@ class Relaxation:
 
 
 def _definition(atom: Atom) -> list[Expr]:
-    """What the operands of an operation say of its result."""
+    """The rows that define an operation by its operands."""
     result = single(atom)
     if atom.kind == "floordiv":
         dividend, divisor = atom.operands
@@ -190,7 +190,7 @@ def _definition(atom: Atom) -> list[Expr]:
 
 
 def _related(expr: Expr, constraints: Iterable[Expr]) -> list[Expr]:
-    """The constraints on symbols of `expr`, and on symbols that those tie to them."""
+    """The constraints on symbols of `expr`, and, transitively, on symbols that they relate to."""
     symbols, waiting = set(expr.symbols), list(constraints)
     related: list[Expr] = []
     while True:

@@ -8,8 +8,8 @@ from relax_mlir.symbolic.domain import Domain
 from relax_mlir.symbolic.expr import Expr, SymbolicError
 
 REPAIRS = 12
-MAX_MOVED = 16
-"""Symbols that a repair tries to move: trying each of many is quadratic."""
+MAX_CHANGED = 16
+"""Symbols that a repair tries to change: trying each of many is quadratic."""
 MAX_ASSIGNMENTS = 512
 STEPS = (1, 2, 4, 16, 64, 512)
 
@@ -18,7 +18,7 @@ Assignment = dict[str, int]
 
 @dataclass(frozen=True)
 class Target:
-    """Expressions that a wanted assignment makes not negative, or not zero."""
+    """Expressions that an accepted assignment makes non-negative, or nonzero."""
 
     nonnegative: tuple[Expr, ...]
     nonzero: tuple[Expr, ...]
@@ -32,18 +32,18 @@ class Target:
 
     @property
     def symbols(self) -> list[str]:
-        """The names an assignment needs, sorted."""
+        """The symbols of an assignment, sorted."""
         return sorted(frozenset().union(*(e.symbols for e in (*self.nonnegative, *self.nonzero))))
 
     def accepts(self, values: Assignment) -> bool:
-        """Whether an assignment is wanted."""
+        """Whether an assignment satisfies the target."""
         try:
             return self.violation(values) is None
         except SymbolicError:
             return False
 
     def violation(self, values: Assignment) -> Expr | None:
-        """The first expression that is not as it should be."""
+        """The first violated expression."""
         for expr in self.nonnegative:
             if expr.evaluate(values) < 0:
                 return expr
@@ -54,17 +54,17 @@ class Target:
 
 
 def find(target: Target, domain: Domain, attempts: int) -> Assignment | None:
-    """An assignment that `target` accepts, if one is found in so many attempts.
+    """An assignment that `target` accepts, if one of `attempts` attempts succeeds.
 
-    Each starts from small, extreme or boundary values and is repaired step by step, one symbol
-    at a time. The same question has the same answer in every process.
+    Each starts from small, extreme or boundary values and is repaired one symbol at a time. The
+    search is deterministic across processes.
     """
     names = target.symbols
     choices = [_choices(name, target, domain) for name in names]
     for start in islice(_starts(names, choices), attempts):
-        found = _repair(start, target, domain)
-        if found is not None:
-            return found
+        repaired = _repair(start, target, domain)
+        if repaired is not None:
+            return repaired
     return None
 
 
@@ -104,13 +104,13 @@ def _constants(expr: Expr) -> Iterator[int]:
 
 
 def _starts(names: Sequence[str], choices: Sequence[Sequence[int]]) -> Iterator[Assignment]:
-    # Distinct small values tell most expressions apart at once.
+    # Distinct small values distinguish most expressions.
     yield {
         n: c[min(i + 1, len(c) - 1)] for i, (n, c) in enumerate(zip(names, choices, strict=True))
     }
-    for place in (0, -1, 1, len(names) and -2):
+    for index in (0, -1, 1, len(names) and -2):
         yield {
-            n: c[place if -len(c) <= place < len(c) else 0]
+            n: c[index if -len(c) <= index < len(c) else 0]
             for n, c in zip(names, choices, strict=True)
         }
     state = 1
@@ -134,23 +134,23 @@ def _repair(values: Assignment, target: Target, domain: Domain) -> Assignment | 
             if not own:
                 return None
             own = own[turn % len(own) :] + own[: turn % len(own)]
-            if not any(_improve(values, violated, name, domain) for name in own[:MAX_MOVED]):
+            if not any(_improve(values, violated, name, domain) for name in own[:MAX_CHANGED]):
                 return None
     except SymbolicError:
-        # A divisor is not positive for these values: they are not allowed.
+        # A divisor is not positive for these values: they are invalid.
         return None
     return None
 
 
 def _improve(values: Assignment, violated: Expr, name: str, domain: Domain) -> bool:
-    """Moves one symbol, within its range, by as much as the slope of `violated` asks for."""
+    """Changes one symbol, within its range, by a step along the slope of `violated`."""
     low, high = domain.ranges.get(name, (0, None))
     old, before = values[name], violated.evaluate(values)
     for step in STEPS:
         slope = violated.evaluate({**values, name: old + step}) - before
         if not slope:
             continue
-        # A zero is left by one step; a negative value by as many as take it to zero.
+        # One step leaves zero; a negative value takes as many steps as reach zero.
         moves = -(before // abs(slope)) if before else 1
         new = old + (step * moves if slope > 0 else -step * moves)
         new = max(low or 0, new if high is None else min(new, high))

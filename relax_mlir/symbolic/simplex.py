@@ -9,9 +9,9 @@ def minimize(costs: list[int], rows: list[tuple[list[int], int]]) -> float:
     """A lower bound, rounded up, of `costs . x` where `x >= 0` and `a . x + c >= 0` for all rows.
 
     The bound is the least value over the rationals, rounded up to an integer: +inf if no `x`
-    satisfies the rows, -inf if the value has no bound or was not found in `MAX_PIVOTS` steps.
+    satisfies the rows, -inf if the value is unbounded or needs more than `MAX_PIVOTS` steps.
     Source: V. Chvatal, "Linear Programming", 1983, chapters 2 and 3 (dictionaries, two phases,
-    Bland's rule); the tableau holds integers over one denominator, so nothing is rounded.
+    Bland's rule); the tableau has integers over one denominator, so the arithmetic is exact.
     """
     tableau = _Tableau(costs, rows)
     if not tableau.make_feasible():
@@ -20,10 +20,10 @@ def minimize(costs: list[int], rows: list[tuple[list[int], int]]) -> float:
 
 
 class _Tableau:
-    """A dictionary: each basic variable, and the value, as an affine form of the others.
+    """A dictionary: each basic variable, and the objective, as an affine form of the others.
 
     `table[i][j] / denominator` is the coefficient of nonbasic variable `nonbasic[j]` in basic
-    variable `basic[i]`; the last column holds constants, the last row the value to maximise.
+    variable `basic[i]`; the last column has constants, the last row the objective to maximise.
     """
 
     def __init__(self, costs: list[int], rows: list[tuple[list[int], int]]) -> None:
@@ -41,7 +41,7 @@ class _Tableau:
         worst = min(range(len(rows)), key=lambda i: rows[i][-1], default=None)
         if worst is None or rows[worst][-1] >= 0:
             return True
-        # Every row is relaxed by one artificial variable, -1, which is then driven to zero.
+        # One artificial variable, -1, relaxes every row, and is then driven to zero.
         for row in self.table:
             row.insert(-1, 1)
         self.table[-1][-2] = 0
@@ -56,9 +56,9 @@ class _Tableau:
 
     def remove_artificial(self) -> None:
         if -1 in self.basic:
-            place = self.basic.index(-1)
-            column = next(j for j, entry in enumerate(self.table[place][:-1]) if entry)
-            self.pivot(place, column)
+            basis_row = self.basic.index(-1)
+            column = next(j for j, entry in enumerate(self.table[basis_row][:-1]) if entry)
+            self.pivot(basis_row, column)
         column = self.nonbasic.index(-1)
         del self.nonbasic[column]
         for row in self.table:

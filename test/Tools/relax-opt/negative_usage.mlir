@@ -33,7 +33,7 @@
 // NOPASS: relax-opt: cannot load passes from '{{.*}}': no class in it is a Pass
 
 // RUN: exits 2 relax-opt %s --run-reproducer 2>&1 | FileCheck %s --check-prefix=REPRODUCER
-// REPRODUCER: relax-opt: the input has no 'mlir_reproducer' section, so it is no reproducer
+// REPRODUCER: relax-opt: the input has no 'mlir_reproducer' section, so it is not a reproducer
 
 // RUN: exits 2 relax-opt %s --run-reproducer --pass-pipeline=cse 2>&1 | FileCheck %s --check-prefix=BOTH
 // BOTH: relax-opt: --run-reproducer takes the pipeline from the input; give no other

@@ -12,7 +12,7 @@ from tiny_models import random_weights, write_gguf, write_hf
 
 from relax_mlir import cache
 from relax_mlir.llm import building, load
-from relax_mlir.llm.arrays import ALIGNMENT, aligned_arrays, as_bytes, placed, room_for
+from relax_mlir.llm.arrays import ALIGNMENT, aligned_arrays, as_bytes, total_bytes, views_of
 
 TOKENS = [5, 6, 7, 8]
 
@@ -122,6 +122,6 @@ def test_arrays_survive_as_bytes():
         array[...] = np.arange(array.size).reshape(array.shape) + number
         assert array.ctypes.data % ALIGNMENT == 0
     data = b"".join(as_bytes(arrays))
-    assert len(data) == room_for(kinds)
-    for array, again in zip(arrays, placed(np.frombuffer(data, np.uint8), kinds), strict=True):
+    assert len(data) == total_bytes(kinds)
+    for array, again in zip(arrays, views_of(np.frombuffer(data, np.uint8), kinds), strict=True):
         np.testing.assert_array_equal(array, again)

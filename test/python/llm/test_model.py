@@ -216,12 +216,12 @@ class TestSession:
     def test_room_is_counted(self, tiny):
         session = tiny.session(8)
         session.append([1, 2, 3])
-        message = "6 new tokens do not fit behind 3 in a context of 8"
+        message = "6 new tokens do not fit after 3 in a context of 8"
         with pytest.raises(UsageError, match=message):
             session.append(range(6))
         assert session.tokens == (1, 2, 3)
         session.append(range(5))
-        with pytest.raises(UsageError, match="1 new tokens do not fit behind 8"):
+        with pytest.raises(UsageError, match="1 new tokens do not fit after 8"):
             session.append([0])
 
     @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ class TestGenerate:
         assert len(tokens) == 20
 
     def test_prompt_does_not_fit(self, tiny):
-        with pytest.raises(UsageError, match=r"\d+ new tokens do not fit behind 0 in a context"):
+        with pytest.raises(UsageError, match=r"\d+ new tokens do not fit after 0 in a context"):
             list(tiny.generate("1 " * 70, raw=True))
 
     @pytest.mark.parametrize(
@@ -402,7 +402,7 @@ class TestLoad:
         model = load(path, context=5, threads=1)
         assert model.threads == 1
         assert model.session().capacity == 5
-        with pytest.raises(UsageError, match="8 new tokens do not fit behind 0 in a context of 5"):
+        with pytest.raises(UsageError, match="8 new tokens do not fit after 0 in a context of 5"):
             model.logits(range(8))
 
     def test_weights_are_counted_and_aligned(self, tiny, weights):

@@ -69,7 +69,7 @@ def test_they_are_told(tmp_path: Path, kind: str) -> None:
         CONFIG, hidden_size=256, intermediate_size=256, head_dim=64, num_heads=4
     )
     path = write_gguf(tmp_path / "told.gguf", random_weights(config), kind, config)
-    with pytest.warns(UserWarning, match=f"16 of 16 matrices are in {kind}, and held as float32"):
+    with pytest.warns(UserWarning, match=f"16 of 16 matrices are in {kind}, and stored as float32"):
         model = load(str(path), weights="native")
     exact = expected(path, config)
     np.testing.assert_allclose(model.logits(TOKENS), exact, rtol=1e-4, atol=1e-4 * np.ptp(exact))

@@ -39,7 +39,7 @@ def test_profiles_count_what_a_decoder_does(model):
         assert products < counted < 1.2 * products
         moved = sum(span.bytes for span in found.spans)
         assert 4 * (matrices + head) < moved < 1.5 * 4 * (matrices + head)
-    assert step.name == "step behind 5 tokens"
+    assert step.name == "step after 5 tokens"
 
 
 def test_profile_on_the_command_line(model, tmp_path, monkeypatch, capsys):
@@ -48,7 +48,7 @@ def test_profile_on_the_command_line(model, tmp_path, monkeypatch, capsys):
     command = ["bench", model, "--profile", str(trace), "--threads=1", "--rounds=1", "--tg=1"]
     assert relax_llm.main([*command, "--pp=9", "--context=0,5"]) == 0
     shown = capsys.readouterr().out
-    assert [line for line in shown.splitlines() if line.startswith(("pp9:", "step behind 5"))]
+    assert [line for line in shown.splitlines() if line.startswith(("pp9:", "step after 5"))]
     assert "of roof" in shown
     assert {event["pid"] for event in json.loads(trace.read_text())["traceEvents"]} == {0, 1, 2}
 

@@ -202,7 +202,7 @@ def test_programs_take_turns():
         (["generate", "{tiny}", "hi", "--weights", "q4"], 2, "unknown weights 'q4'; accepted"),
         (["generate", "{tiny}", "hi", "--target", "z80"], 2, "unknown target 'z80'"),
         (["generate", "{tiny}", "hi", "--top-p", "0"], 2, "top_p is 0.0; expects a number > 0"),
-        (["generate", "{tiny}", "1 " * 80, "--raw"], 2, "new tokens do not fit behind 0"),
+        (["generate", "{tiny}", "1 " * 80, "--raw"], 2, "new tokens do not fit after 0"),
         (["generate", "{damaged}", "hi"], 1, "is no GGUF file"),
         (["generate", "{tiny}", "hi", "--stop", ""], 2, "a stop text is empty"),
         (["generate", "{tiny}", "hi", "--raw", "--system", "x"], 2, "exclude each other"),

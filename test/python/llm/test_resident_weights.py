@@ -9,7 +9,7 @@ import pytest
 from tiny_models import CONFIG, random_weights, write_gguf
 
 from relax_mlir.llm import load
-from relax_mlir.llm.arrays import room_for
+from relax_mlir.llm.arrays import total_bytes
 from relax_mlir.llm.building import compile_decoder
 from relax_mlir.llm.checkpoint import open_checkpoint
 from relax_mlir.llm.decoder import Settings, parameter_kinds
@@ -69,7 +69,7 @@ def test_weights_are_laid_out_one_after_the_other(weights, tmp_path):
     checkpoint = open_checkpoint(str(path))
     executable, parameters = compile_decoder(checkpoint, Settings(weights))
     kinds = parameter_kinds(executable)
-    total = room_for(kinds)
+    total = total_bytes(kinds)
     file, memory = Discarded(), []
 
     def load_to(sink) -> None:

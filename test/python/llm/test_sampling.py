@@ -13,8 +13,8 @@ from relax_mlir.llm.sampling import (
     draw,
     penalize_repetition,
     softmax,
-    top_k_positions,
-    top_p_positions,
+    top_k_indices,
+    top_p_indices,
 )
 
 # Few distinct values, so that ties are common.
@@ -35,7 +35,7 @@ def test_greedy_takes_the_largest_and_the_first_of_equals():
 
 @given(LOGITS, st.integers(0, 45))
 def test_top_k(logits, k):
-    assert top_k_positions(logits, k).tolist() == sorted(ranked(logits)[: k or len(logits)])
+    assert top_k_indices(logits, k).tolist() == sorted(ranked(logits)[: k or len(logits)])
 
 
 @given(LOGITS, st.floats(0.01, 1.0))
@@ -44,7 +44,7 @@ def test_top_p(logits, p):
     order = ranked(logits)
     exponentials = [math.exp(x - max(logits)) for x in logits]
     total = math.fsum(exponentials)
-    tokens = top_p_positions(logits, p).tolist()
+    tokens = top_p_indices(logits, p).tolist()
     assert tokens == (order[: len(tokens)] if p < 1 else sorted(order))
     reached = math.fsum(exponentials[i] for i in tokens) / total
     without_last = reached - exponentials[order[len(tokens) - 1]] / total
@@ -53,9 +53,9 @@ def test_top_p(logits, p):
 
 
 def test_top_p_of_one_likely_token():
-    assert top_p_positions(np.array([0.0, 10.0, 0.0]), 0.9).tolist() == [1]
-    assert top_p_positions(np.array([0.0, 0.0, 0.0, 0.0]), 0.5).tolist() == [0, 1]
-    assert top_p_positions(np.array([0.0, -np.inf, 1.0]), 1.0).tolist() == [0, 1, 2]
+    assert top_p_indices(np.array([0.0, 10.0, 0.0]), 0.9).tolist() == [1]
+    assert top_p_indices(np.array([0.0, 0.0, 0.0, 0.0]), 0.5).tolist() == [0, 1]
+    assert top_p_indices(np.array([0.0, -np.inf, 1.0]), 1.0).tolist() == [0, 1, 2]
 
 
 def test_top_p_after_top_k_sees_renormalised_probabilities():

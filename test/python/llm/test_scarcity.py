@@ -100,7 +100,7 @@ def test_a_disk_that_is_full_keeps_no_weights(tmp_path):
     assert found.returncode == 0, found.stderr
     warning, statistics = found.stderr.splitlines()
     assert warning.startswith("relax-llm: warning: 23")
-    assert warning.endswith(f"weights are not kept in '{cache}' for later starts: file too large")
+    assert warning.endswith(f"weights are not cached in '{cache}' for later starts: file too large")
     assert "stopped by" in statistics
     assert not list(cache.glob("*/*.weights"))
     assert not list(cache.glob("*/*.new"))
@@ -123,7 +123,7 @@ def test_more_threads_than_cpus_are_warned_of_once(tiny, capsys):
     arguments = ["generate", tiny, "hi", "--raw", "--max-tokens", "2", "--threads", "1000"]
     assert main(arguments) == 0
     warning, _ = capsys.readouterr().err.splitlines()
-    assert warning.startswith("relax-llm: warning: 1000 threads take turns on ")
+    assert warning.startswith("relax-llm: warning: 1000 threads share ")
     assert main(arguments) == 0
     assert "warning" not in capsys.readouterr().err
 
