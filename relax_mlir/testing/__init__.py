@@ -1,1 +1,1 @@
-"""Means to test compiled code."""
+"""Tools to test compiled code."""

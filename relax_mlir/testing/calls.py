@@ -1,9 +1,9 @@
-"""Calls of a function on chosen sizes and random arguments, and what they return.
+"""Calls of a function with chosen sizes and random arguments, and their expected results.
 
     calls = Calls(interpret(text)["main"])
     calls.difference(compile(text)["main"])        # None, or what differs: sizes and first element
 
-What is compared is a function of the same arguments: compiled, or interpreted after passes.
+The compared function takes the same arguments: it is compiled, or interpreted after passes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,19 +19,19 @@ from relax_mlir.interpreter.elements import stored_dtype
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Facts
 
-from .compare import EPSILON, Expected, moved
+from .compare import EPSILON, Expected, perturbed
 from .inputs import UNKNOWN, arguments, dims_of
 from .sizes import valuations
 
 TRIALS = 3
-"""Calls with arguments that are nearly the same, which show how far results may move."""
+"""Calls with perturbed arguments, which measure the sensitivity of results."""
 MAX_ELEMENTS = 1 << 20
-"""Of the arguments of a call."""
+"""The limit of elements in the arguments of a call."""
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """A call: the sizes, the arguments, and the results that are expected."""
+    """A call: the sizes, the arguments, and the expected results."""
 
     sizes: Mapping[str, int]
     arrays: Sequence[Any]
@@ -39,7 +39,7 @@ class _Sample:
 
     @property
     def where(self) -> str:
-        """The sizes, in words."""
+        """The sizes, as text."""
         told = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
         return f" for {told}" if told else ""
 
@@ -47,7 +47,7 @@ class _Sample:
 class Calls:
     """Calls of an interpreted function, with sizes that its facts allow.
 
-    `refused` says why there are none, if that is so: what the function answered to the first.
+    `refused` is the reason if there are none: the error of the first call.
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class Calls:
         seed: int = 0,
         call: Callable[..., Any] | None = None,
     ) -> None:
-        """Calls the function, or `call` with the same arguments, and keeps what it returns.
+        """Calls the function, or `call` with the same arguments, and stores the results.
 
-        Raises CompileError if it holds an op that cannot be interpreted.
+        Raises CompileError if it has an op that cannot be interpreted.
         """
         self.function = function
         self._coarsest = coarsest_float(function.operation)
@@ -69,20 +69,20 @@ class Calls:
             arrays = arguments(function.arguments, sizes, random)
             calls = [arrays, *(self._near(arrays, random) for _ in range(TRIALS))]
             try:
-                found = [self._results(call or function, near) for near in calls]
+                results = [self._results(call or function, near) for near in calls]
             except ExecutionError as error:
                 self.refused = str(error)
                 continue
             kinds = [result.dtype for result in function.results]
-            expected = [Expected.of(v[0], kind, v[1:]) for kind, *v in zip(kinds, *found)]
+            expected = [Expected.of(v[0], kind, v[1:]) for kind, *v in zip(kinds, *results)]
             self._samples.append(_Sample(sizes, arrays, expected))
 
     def __len__(self) -> int:
-        """The number of calls."""
+        """The count of calls."""
         return len(self._samples)
 
     def difference(self, call: Callable[..., Any]) -> str | None:
-        """How the first result that differs does, as a sentence's end; None if none does."""
+        """The first difference of a result, as the end of a sentence; None if there is none."""
         for sample in self._samples:
             try:
                 results = self._results(call, sample.arrays)
@@ -96,12 +96,12 @@ class Calls:
     def _near(self, arrays: Sequence[Any], random: np.random.Generator) -> list[Any]:
         epsilon = EPSILON[self._coarsest] if self._coarsest else 0.0
         kinds = [argument.dtype for argument in self.function.arguments]
-        return [moved(x, kind, random, epsilon) for x, kind in zip(arrays, kinds, strict=True)]
+        return [perturbed(x, kind, random, epsilon) for x, kind in zip(arrays, kinds, strict=True)]
 
     def _results(self, call: Callable[..., Any], arrays: Sequence[Any]) -> list[np.ndarray]:
-        """What a call returns, as stored; arguments are not its to change."""
-        found = call(*(x.copy() if isinstance(x, np.ndarray) else x for x in arrays))
-        results = () if found is None else found if isinstance(found, tuple) else (found,)
+        """The stored results of a call, which gets copies of the arguments."""
+        output = call(*(x.copy() if isinstance(x, np.ndarray) else x for x in arrays))
+        results = () if output is None else output if isinstance(output, tuple) else (output,)
         return [
             np.asarray(value).view(stored_dtype(result.dtype))
             for value, result in zip(results, self.function.results, strict=True)
@@ -109,7 +109,7 @@ class Calls:
 
 
 def coarsest_float(function: func.FuncOp) -> str | None:
-    """The float type of fewest bits among the values of a function."""
+    """The narrowest float type among the values of a function."""
     values = [value for op in walk_ops(function) for value in op.operation.results]
     types = [value.type for value in values] + list(function.type.inputs)
     elements = {str(t.element_type) for t in types if isinstance(t, ir.ShapedType)}
@@ -117,7 +117,7 @@ def coarsest_float(function: func.FuncOp) -> str | None:
 
 
 def sizes_of(function: Function) -> list[dict[str, int]]:
-    """Sizes that the arguments may have, and that are not too many elements."""
+    """Valid sizes of the arguments, with at most `MAX_ELEMENTS` elements."""
     symbols = list(function.symbols)
     if any(a.dims is None or None in a.dims for a in function.arguments):
         symbols.append(UNKNOWN)

@@ -1,11 +1,11 @@
-"""Arrays that end, or begin, at memory which the process may not touch.
+"""Arrays next to guard pages.
 
-    x = guarded(numbers)                    the byte behind x is on a page without access
-    y = guarded(numbers, at_end=False)      the byte in front of it is
-    check_guards(x)                         what is between x and its other border is as it was
+    x = guarded(values)                     the byte after x is on a guard page
+    y = guarded(values, at_end=False)       the byte before it is
+    check_guards(x)                         checks the canary at the other end of x
 
-A load or store beyond a border ends the process with SIGSEGV, so run under pytest-xdist or in a
-child process where other tests should go on.
+An access to a guard page kills the process with SIGSEGV, so use pytest-xdist or a child process if
+other tests should continue.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ _PROT_NONE = 0
 
 
 class _Guarded(np.ndarray):
-    """An array that keeps the pages around it, and knows which of their bytes are its own."""
+    """An array that keeps its pages alive, and knows its offset in them."""
 
     pages: np.ndarray | None
     begin: int
@@ -28,9 +28,9 @@ class _Guarded(np.ndarray):
 
 
 def guarded(array: np.ndarray, at_end: bool = True) -> np.ndarray:
-    """A contiguous copy of the array between two pages without access, right at one of them.
+    """A contiguous copy of the array between two guard pages, adjacent to one of them.
 
-    It is aligned to its elements, no more.
+    It is aligned only to its elements.
     """
     page, size = mmap.PAGESIZE, array.nbytes
     room = max(1, -(-size // page)) * page

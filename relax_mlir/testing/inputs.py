@@ -1,4 +1,4 @@
-"""Random arguments for a function, from its signature and values of its symbols."""
+"""Random arguments of a function, from its signature and the values of its symbols."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from relax_mlir.interpreter.elements import round_to, stored_dtype
 from relax_mlir.symbolic import as_expr
 
 UNKNOWN = "?"
-"""The name under which sizes say how long a dim is that is not named."""
+"""The key of the size of unnamed dims."""
 
 
 def dims_of(argument: Argument, sizes: Mapping[str, int]) -> list[int]:
@@ -23,9 +23,9 @@ def dims_of(argument: Argument, sizes: Mapping[str, int]) -> list[int]:
 def arguments(
     signature: Sequence[Argument], sizes: Mapping[str, int], random: np.random.Generator
 ) -> list[Any]:
-    """Normal numbers for floats, integers from -8 to 64 or of all of i8, and truth values.
+    """Normally distributed floats, integers from -8 to 64 or of all of i8, and booleans.
 
-    bf16 comes as its bits in uint16.
+    bf16 is represented by its bits in uint16.
     """
     return [_argument(argument, dims_of(argument, sizes), random) for argument in signature]
 

@@ -1,4 +1,4 @@
-"""Sizes to run a function with: values of symbols that its facts allow, where things go wrong.
+"""Sizes for tests of a function: values of symbols that its facts allow, at corner cases.
 
 valuations(["m", "n"], Facts.parse(["m <= n", "n <= 40"]))
 -> [{"m": 0, "n": 0}, {"m": 1, "n": 1}, {"m": 5, "n": 7}, {"m": 16, "n": 17}, ...]
@@ -13,7 +13,7 @@ from random import Random
 from relax_mlir.symbolic import Facts
 
 SMALL = (0, 1, 2, 3, 5, 7, 8, 9, 13, 15, 16, 17, 31, 33)
-"""Nothing, one, primes, and powers of two with their neighbours."""
+"""Zero, one, primes, and powers of two with their neighbours."""
 TARGETS: tuple[Sequence[int], ...] = ((0,), (1,), (7, 5, 3, 13, 2), (16, 17, 15, 8), (33, 31, 9))
 MAX_TRIED = 4000
 _NUMBER = re.compile(r"\d+")
@@ -25,10 +25,10 @@ def valuations(
     accepts: Callable[[Mapping[str, int]], bool] = lambda values: True,
     count: int = 8,
 ) -> list[dict[str, int]]:
-    """At most `count` different values of the symbols that satisfy the facts and are accepted.
+    """At most `count` assignments of the symbols that satisfy the facts and are accepted.
 
-    Numbers in the facts are bounds: they are tried too, and so are their neighbours. None are found
-    where the facts allow only others.
+    Integers in the facts are bounds: they and their neighbours are tried too. There may be none if
+    the facts allow only other values.
     """
     if not symbols:
         return [{}] if accepts({}) else []
@@ -44,17 +44,17 @@ def valuations(
         *TARGETS,
         *([value] for bound in bounds if bound > 1 for value in (bound, bound - 1)),
     ]
-    found: list[dict[str, int]] = []
+    chosen: list[dict[str, int]] = []
     for target in targets:
         wanted = {name: target[i % len(target)] for i, name in enumerate(symbols)}
         nearest = min(allowed, key=lambda values: _distance(values, wanted), default=None)
-        if nearest is not None and nearest not in found:
-            found.append(nearest)
-    return found[:count]
+        if nearest is not None and nearest not in chosen:
+            chosen.append(nearest)
+    return chosen[:count]
 
 
 def _assignments(symbols: Sequence[str], candidates: Sequence[int]) -> list[dict[str, int]]:
-    """All of them, or where these are too many a sample with those where all are the same."""
+    """All assignments, or, if there are too many, a sample and those with equal values."""
     if len(candidates) ** len(symbols) <= MAX_TRIED:
         return [dict(zip(symbols, values)) for values in product(candidates, repeat=len(symbols))]
     random = Random(0)

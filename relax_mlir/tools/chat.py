@@ -14,11 +14,11 @@ from relax_mlir.passes.names import among
 from relax_mlir.tools.files import write_output
 
 COMMANDS = {
-    "/reset": "forget what was said, but not --system",
-    "/undo": "take back the last question and its answer",
+    "/reset": "remove all messages but --system",
+    "/undo": "remove the last question and its answer",
     "/save FILE": "write the conversation to a file, as JSON",
     "/help": "show this list",
-    "/exit": "leave, as Ctrl-D does; Ctrl-C cuts an answer short",
+    "/exit": "exit, as Ctrl-D does; Ctrl-C interrupts an answer",
 }
 
 
@@ -39,7 +39,7 @@ class Chat:
         }
 
     def run(self) -> int:
-        """Holds the conversation; returns an exit status."""
+        """Runs the conversation; returns an exit status."""
         while (line := _ask()) not in (None, "/exit"):
             try:
                 if re.match(r"/[a-z]+(\s|$)", line or ""):
@@ -58,15 +58,15 @@ class Chat:
         self._commands[name](rest.strip())
 
     def _turn(self, question: str) -> None:
-        """Prints the answer to a question; an interrupt cuts it short."""
+        """Prints the answer to a question; an interrupt ends it."""
         conversation = self._conversation
         before = conversation.left_out
         answer = conversation.ask(question, **self._sampling)
         if conversation.left_out > before and not self._quiet:
             count = conversation.left_out
             print(
-                f"the context is full: {count} question{'s' * (count > 1)} from the beginning "
-                "left out; /reset starts anew",
+                f"the context is full: {count} question{'s' * (count > 1)} at the beginning "
+                "omitted; /reset starts a new conversation",
                 file=sys.stderr,
             )
         pieces: list[str] = []
@@ -80,7 +80,7 @@ class Chat:
 
     def _undo(self) -> None:
         if not self._conversation.undo():
-            raise UsageError("there is nothing to take back")
+            raise UsageError("there is no question to undo")
 
     def _save(self, file: str) -> None:
         if not file:
@@ -90,12 +90,12 @@ class Chat:
 
 
 def help_text() -> str:
-    """What can be said besides questions."""
+    """The list of commands."""
     return "\n".join(f"{command:12}{text}" for command, text in COMMANDS.items())
 
 
 def stream(answer: Generation, pieces: list[str] | None = None) -> None:
-    """Prints the pieces as they come, and collects them."""
+    """Prints the pieces as they arrive, and collects them."""
     for piece in answer:
         print(piece, end="", flush=True)
         if pieces is not None:
@@ -104,7 +104,7 @@ def stream(answer: Generation, pieces: list[str] | None = None) -> None:
 
 
 def _ask() -> str | None:
-    """A line of the user's, None at the end of the input or when interrupted."""
+    """A line of input; None at its end or when interrupted."""
     try:
         return input("> " if sys.stdin.isatty() else "").strip()
     except (EOFError, KeyboardInterrupt):

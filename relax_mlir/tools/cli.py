@@ -1,4 +1,4 @@
-"""What the command-line tools share: errors become one line and an exit status.
+"""Common parts of the command-line tools: errors become one line and an exit status.
 
     0    success
     1    the program is wrong, a model is damaged, or something failed while it ran
@@ -27,15 +27,15 @@ EXTRA_OF = {
     "tokenizers": "llm",
     "llama_cpp": "bench",
 }
-"""Packages that not every installation has, and the extra that brings them."""
+"""Optional packages, and the extra that installs each."""
 
 
 def described(
     text: str | None, tool: str | None = None, epilog: str | None = None
 ) -> argparse.ArgumentParser:
-    """A parser of options, written out in full, whose help begins with the text as it stands.
+    """A parser that accepts only full option names, whose help begins with the text, verbatim.
 
-    That of a `tool` of this package has `--version` too.
+    For a `tool` of this package it has `--version` too.
     """
     parser = argparse.ArgumentParser(
         prog=tool,
@@ -50,7 +50,7 @@ def described(
 
 
 class _Version(argparse.Action):
-    """Prints the version of the package and of what it compiles with, and exits."""
+    """Prints the versions of the package and its compilers, and exits."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
@@ -61,7 +61,7 @@ class _Version(argparse.Action):
 
 
 def _compiles_with() -> Iterator[str]:
-    """The packages that bring MLIR and LLVM, each with its version."""
+    """The packages with MLIR and LLVM, and their versions."""
     for package, brings in (("torch-mlir", "MLIR"), ("llvmlite", "LLVM")):
         try:
             yield f"{brings} of {package} {metadata.version(package)}"
@@ -70,9 +70,9 @@ def _compiles_with() -> Iterator[str]:
 
 
 def guard(tool: str, body: Callable[[], int], source: str = "-") -> int:
-    """Runs `body` and returns its exit status, or that of the error it ends with.
+    """Runs `body` and returns its exit status, or that of its error.
 
-    `source` is the name of the file that diagnostics without a file name are about.
+    `source` is the file name of diagnostics that have none.
     """
     with warnings.catch_warnings():
         warnings.showwarning = partial(_show_warning, tool)
@@ -130,14 +130,14 @@ def _diagnostics(error: CompileError, source: str) -> str:
 
 
 def _named(diagnostic, name: str):
-    """The diagnostic and its notes with the file's name in place of MLIR's '-'."""
+    """The diagnostic and its notes with the file's name instead of MLIR's '-'."""
     notes = tuple(_named(note, name) for note in diagnostic.notes)
     file = name if diagnostic.file == "-" else diagnostic.file
     return replace(diagnostic, file=file, notes=notes)
 
 
 def add_compile_options(parser: argparse.ArgumentParser, opt_level: int = 2) -> None:
-    """Adds the options that choose how something is compiled; `opt_level` is the default."""
+    """Adds the options of compilation; `opt_level` is the default."""
     parser.add_argument("--target", default="native", help="'native' or a name such as x86-64-v3")
     parser.add_argument(
         "-O",
@@ -145,7 +145,7 @@ def add_compile_options(parser: argparse.ArgumentParser, opt_level: int = 2) -> 
         type=int,
         default=opt_level,
         metavar="LEVEL",
-        help="0: as written, 1: fast kernels, 2: fused kernels, 3: parameters laid out for them "
+        help="0: as written, 1: fast kernels, 2: fused kernels, 3: packed parameters "
         f"(default: {opt_level})",
     )
     parser.add_argument(
@@ -154,8 +154,8 @@ def add_compile_options(parser: argparse.ArgumentParser, opt_level: int = 2) -> 
 
 
 def integers(text: str) -> list[int]:
-    """Reads `1,2,3`: the type of an option that takes several numbers."""
+    """Parses `1,2,3`: the type of an option that takes several integers."""
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise argparse.ArgumentTypeError(f"expected numbers as in 1,2, but got '{text}'") from None
+        raise argparse.ArgumentTypeError(f"expected integers as in 1,2, but got '{text}'") from None

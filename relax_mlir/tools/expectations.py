@@ -1,10 +1,10 @@
-"""Comments that say which diagnostics a test expects, in the form of MLIR's own tests.
+"""Comments with the diagnostics that a test expects, in the form of MLIR's own tests.
 
     // expected-error @below {{text that the message contains}}
     // expected-note @+2 {{...}}      expected-warning @above {{...}}     expected-remark {{...}}
 
-Without a place, the line of the comment is meant; `@above` and `@below` skip lines that are such
-comments themselves; `@unknown` is a diagnostic without a line. `expected-error-re` takes regular
+Without a location, the diagnostic is on the line of the comment; `@above` and `@below` skip lines
+with such comments; `@unknown` is a diagnostic without a line. `expected-error-re` takes regular
 expressions between inner `{{` and `}}`.
 """
 
@@ -23,7 +23,7 @@ _MARK = re.compile(r"expected-(error|warning|note|remark)")
 
 @dataclass(frozen=True)
 class Expectation:
-    """One diagnostic that the input says it causes; `line` is 0 if it has none."""
+    """A diagnostic that the input expects; `line` is 0 if it has none."""
 
     severity: str
     line: int
@@ -32,7 +32,7 @@ class Expectation:
     written_at: int
 
     def fits(self, diagnostic: Diagnostic) -> bool:
-        """Whether this is the diagnostic meant."""
+        """Whether the diagnostic matches."""
         line = diagnostic.line if diagnostic.file == "-" else 0
         if (diagnostic.severity, line) != (self.severity, self.line):
             return False
@@ -46,37 +46,39 @@ class Expectation:
 
 
 def expectations(lines: Sequence[str]) -> list[Expectation]:
-    """Reads the comments of a source text; lines count from 1."""
+    """Parses the comments of a source text; lines count from 1."""
     return [
-        Expectation(match[1], _line(lines, number, match[3]), match[4], bool(match[2]), number)
-        for number, line in enumerate(lines, 1)
+        Expectation(
+            match[1], _line(lines, line_number, match[3]), match[4], bool(match[2]), line_number
+        )
+        for line_number, line in enumerate(lines, 1)
         for match in _COMMENT.finditer(line)
     ]
 
 
-def _line(lines: Sequence[str], number: int, place: str | None) -> int:
-    if place is None:
-        return number
-    if place == "unknown":
+def _line(lines: Sequence[str], line: int, location: str | None) -> int:
+    if location is None:
+        return line
+    if location == "unknown":
         return 0
-    if place not in ("above", "below"):
-        return number + int(place)
-    step = 1 if place == "below" else -1
-    number += step
-    while 0 < number <= len(lines) and _MARK.search(lines[number - 1]):
-        number += step
-    return number
+    if location not in ("above", "below"):
+        return line + int(location)
+    step = 1 if location == "below" else -1
+    line += step
+    while 0 < line <= len(lines) and _MARK.search(lines[line - 1]):
+        line += step
+    return line
 
 
-def unmet(lines: Sequence[str], found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """What differs between the diagnostics expected and found, as errors; empty if nothing does.
+def unmet(lines: Sequence[str], actual: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The differences between expected and actual diagnostics, as errors.
 
-    Each expectation stands for one diagnostic. Notes count as diagnostics of their own, except
-    MLIR's dumps of the current operation.
+    Each expectation matches one diagnostic. Notes count as diagnostics, except MLIR's dumps of the
+    current operation.
     """
     remaining = expectations(lines)
     errors = []
-    for diagnostic in [shown for one in found for shown in (one, *one.notes)]:
+    for diagnostic in [shown for one in actual for shown in (one, *one.notes)]:
         if diagnostic.message.startswith("see current operation:"):
             continue
         hit = next((wanted for wanted in remaining if wanted.fits(diagnostic)), None)

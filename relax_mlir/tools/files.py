@@ -1,4 +1,4 @@
-"""Files as command-line tools use them: '-' is a standard stream, results appear whole or not."""
+"""Input and output of command-line tools: '-' is a standard stream, writes are atomic."""
 
 import os
 import sys
@@ -31,15 +31,15 @@ def read_input(name: str) -> str | bytes:
 
 
 def _kind(name: str) -> str:
-    """What a file is that holds no module."""
-    from relax_mlir.source import MODELS  # brings MLIR
+    """The kind of a file that is not a module."""
+    from relax_mlir.source import MODELS  # imports MLIR
 
     kind = MODELS.get(Path(name).suffix.lower())
     return f"it is {kind}, not MLIR" if kind else "neither UTF-8 text nor MLIR bytecode"
 
 
 def write_output(name: str, data: str | bytes | Iterable[bytes | memoryview]) -> None:
-    """Writes text, bytes or parts to a file, by way of a temporary one, or to standard output.
+    """Writes text, bytes or parts to a file, through a temporary one, or to standard output.
 
     Raises UsageError if the file cannot be written.
     """
@@ -50,7 +50,7 @@ def write_output(name: str, data: str | bytes | Iterable[bytes | memoryview]) ->
         return
     path = Path(name)
     try:
-        if path.exists() and not path.is_file():  # a device or a pipe cannot be renamed over
+        if path.exists() and not path.is_file():  # a device or a pipe, which must not be replaced
             with path.open("wb") as file:
                 file.writelines(parts)
             return
@@ -93,14 +93,14 @@ def _write_stdout(parts: Iterable[bytes | memoryview]) -> None:
         sys.stdout.buffer.writelines(parts)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        silence_stdout()  # the reader has seen enough, as `head` does
+        silence_stdout()  # the reader closed the pipe, like `head`
     except OSError as error:
         silence_stdout()
         raise UsageError(f"cannot write standard output: {_reason(error)}") from None
 
 
 def silence_stdout() -> None:
-    """Sends what is left of standard output nowhere, lest Python complain about it at exit."""
+    """Discards the rest of standard output, so that Python does not report an error at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

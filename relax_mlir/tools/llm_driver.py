@@ -1,4 +1,4 @@
-"""What `relax-llm` does once its command line is read."""
+"""The implementation of `relax-llm`, after its command line is parsed."""
 
 import argparse
 import json
@@ -43,9 +43,9 @@ def generate(args: argparse.Namespace) -> int:
 
 def _as_json(answer: Generation) -> dict:
     text = "".join(answer)
-    found = answer.statistics
-    rates = {"prompt_rate": found.prompt_rate, "generation_rate": found.generation_rate}
-    statistics = {**asdict(found), **rates, "peak_bytes": found.peak_bytes}
+    statistics_ = answer.statistics
+    rates = {"prompt_rate": statistics_.prompt_rate, "generation_rate": statistics_.generation_rate}
+    statistics = {**asdict(statistics_), **rates, "peak_bytes": statistics_.peak_bytes}
     reason = answer.stop_reason
     return {
         "text": text,
@@ -56,7 +56,7 @@ def _as_json(answer: Generation) -> dict:
 
 
 def chat(args: argparse.Namespace) -> int:
-    """Answers line after line until the user leaves."""
+    """Answers line by line until the user exits."""
     model = _load(args, args.threads, args.context)
     if model.chat is None:
         raise UsageError(f"'{args.model}' has no chat template; use relax-llm generate")
@@ -64,7 +64,7 @@ def chat(args: argparse.Namespace) -> int:
 
 
 def bench(args: argparse.Namespace) -> int:
-    """Prints tokens per second for each case, beside other programs if asked for."""
+    """Prints tokens per second for each case, with other programs if requested."""
     plan = Plan(args.threads, args.pp, args.tg, args.context, args.rounds)
     if args.ablate:
         return _ablate(args, plan)
@@ -83,8 +83,8 @@ def bench(args: argparse.Namespace) -> int:
 
 
 def _ablate(args: argparse.Namespace, plan: Plan) -> int:
-    """Prints what each optimisation is worth."""
-    from relax_mlir.llm import ablation  # brings the compiler
+    """Prints the effect of each optimisation."""
+    from relax_mlir.llm import ablation  # imports the compiler
 
     checkpoint = open_checkpoint(args.model)
     plan.check(checkpoint.config.max_context)
@@ -96,31 +96,31 @@ def _ablate(args: argparse.Namespace, plan: Plan) -> int:
 
 
 def _profile(args: argparse.Namespace, plan: Plan, model: LanguageModel) -> int:
-    """Prints the kernels that take longest in each case, and writes them all to a trace."""
+    """Prints the slowest kernels of each case, and writes all of them to a trace."""
     from relax_mlir.llm.profiling import profile_cases
-    from relax_mlir.machine.measure import this_machine  # brings the compiler
+    from relax_mlir.machine.measure import this_machine  # imports the compiler
     from relax_mlir.profile import table, trace, write_trace
 
     machine = this_machine(args.refresh_machine)
-    found = profile_cases(model, list(plan.cases()), plan.longest, plan.rounds)
-    write_trace(args.profile, found, machine)
+    profiles = profile_cases(model, list(plan.cases()), plan.longest, plan.rounds)
+    write_trace(args.profile, profiles, machine)
     if args.json:
-        print(json.dumps(trace(found, machine), indent=2))
+        print(json.dumps(trace(profiles, machine), indent=2))
         return 0
-    print("\n\n".join(table(each, machine.at(each.threads)) for each in found))
+    print("\n\n".join(table(each, machine.at(each.threads)) for each in profiles))
     print(f"of roof: measured bandwidth and arithmetic of {machine.processor}", file=sys.stderr)
     return 0
 
 
 def inspect(args: argparse.Namespace) -> int:
-    """Prints what a model consists of and what it is compiled to."""
+    """Prints the parts of a model and its compiled code."""
     print(describe(_load(args, None, None)))
     return 0
 
 
 def _load(args: argparse.Namespace, threads: int | None, context: int | None) -> LanguageModel:
     if getattr(args, "quiet", False):
-        warnings.simplefilter("ignore")  # until `cli.guard` takes it back
+        warnings.simplefilter("ignore")  # until `cli.guard` restores it
     if threads is not None and threads < 1:
         raise UsageError(f"--threads is {threads}; expects 1 or more")
     return llm.load(
@@ -137,7 +137,7 @@ def _load(args: argparse.Namespace, threads: int | None, context: int | None) ->
 
 
 def sampling(args: argparse.Namespace) -> dict[str, Any]:
-    """How an answer is drawn and ended, as `LanguageModel.generate` takes it."""
+    """The options of sampling and stopping, for `LanguageModel.generate`."""
     names = ("max_tokens", "temperature", "top_k", "top_p", "repetition_penalty", "seed", "stop")
     return {name: getattr(args, name) for name in names}
 

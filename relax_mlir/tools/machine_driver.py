@@ -1,4 +1,4 @@
-"""What `relax-bench-machine` does once its command line is read."""
+"""The implementation of `relax-bench-machine`, after its command line is parsed."""
 
 import argparse
 

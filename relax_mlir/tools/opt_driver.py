@@ -1,4 +1,4 @@
-"""What `relax-opt` does once its command line is read."""
+"""The implementation of `relax-opt`, after its command line is parsed."""
 
 import argparse
 import io
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _flag_element(flag: str, loaded: Iterable[str]) -> str:
-    """The pipeline element that a flag `<pass>` or `<pass>=<options>` stands for."""
+    """The pipeline element of a flag `<pass>` or `<pass>=<options>`."""
     name, _, options = flag.partition("=")
     known = [*own_passes(), *loaded, *UPSTREAM_PASSES]
     if name not in known:
@@ -92,7 +92,7 @@ def _process(
         return nullcontext() if timing is None else timing.span(name)
 
     context = dialects.make_context(upstream=None)  # a user's pass may make any op
-    with context, ir.Location.unknown(), collecting(context, SEVERITIES) as found:
+    with context, ir.Location.unknown(), collecting(context, SEVERITIES) as diagnostics:
         try:
             with timed("(parse)"):
                 module = parse_module(source)
@@ -109,9 +109,9 @@ def _process(
                 after_each=after_each,
             )
             with timed("(print)"):
-                return _print(module, args), found
+                return _print(module, args), diagnostics
         except CompileError as error:
-            return None, [*found, *error.diagnostics]
+            return None, [*diagnostics, *error.diagnostics]
 
 
 def _print(module: ir.Module, args: argparse.Namespace) -> str | bytes:
@@ -127,13 +127,13 @@ def _print(module: ir.Module, args: argparse.Namespace) -> str | bytes:
     }
     if args.elide_constants:
         return elided(module.operation, large_resource_limit=0, **options)
-    # The text is checked by the reader of it, so a result that does not verify is still shown.
+    # Readers of the text verify it, so a result that does not verify is still printed.
     text = module.operation.get_asm(assume_verified=True, **options)
     return text.rstrip("\n") + "\n"
 
 
 def _chunks(source: str | bytes, split: bool) -> Iterator[str | bytes]:
-    """The modules of the input, each moved down to its own lines of the file."""
+    """The modules of the input, each with its line numbers in the file."""
     if isinstance(source, bytes) or not split:
         yield source
         return
@@ -143,21 +143,21 @@ def _chunks(source: str | bytes, split: bool) -> Iterator[str | bytes]:
         line += chunk.count("\n") + 1
 
 
-def _report(args: argparse.Namespace, chunk: str | bytes, found: list[Diagnostic]) -> bool:
-    """Shows the diagnostics, or how they differ from the expected ones; True if that fails."""
+def _report(args: argparse.Namespace, chunk: str | bytes, diagnostics: list[Diagnostic]) -> bool:
+    """Prints the diagnostics, or their differences from the expected ones; True on failure."""
     lines = [] if isinstance(chunk, bytes) else chunk.splitlines()
-    failure = any(diagnostic.severity == "error" for diagnostic in found)
+    failure = any(diagnostic.severity == "error" for diagnostic in diagnostics)
     if args.verify_diagnostics:
-        found = unmet(lines, found)
-        failure = bool(found)
-    for diagnostic in found:
+        diagnostics = unmet(lines, diagnostics)
+        failure = bool(diagnostics)
+    for diagnostic in diagnostics:
         for shown in (diagnostic, *diagnostic.notes):
             print(_show(shown, args.input, lines), file=sys.stderr)
     return failure
 
 
 def _show(diagnostic: Diagnostic, name: str, lines: list[str]) -> str:
-    """The diagnostic's text, and below it the line of the input with a caret."""
+    """The diagnostic's text, followed by the line of the input with a caret."""
     known = diagnostic.file == "-" and 0 < diagnostic.line <= len(lines)
     if diagnostic.file == "-":
         diagnostic = replace(diagnostic, file="<stdin>" if name == "-" else name)
@@ -171,7 +171,7 @@ def _show(diagnostic: Diagnostic, name: str, lines: list[str]) -> str:
 
 
 def _answers(args: argparse.Namespace, loaded: dict[str, str]) -> Iterator[str]:
-    """The answers to the questions on the command line, as text."""
+    """The output of options that list passes or dialects."""
     if args.list_passes:
         yield "Passes of relax-mlir:\n"
         for name, file in own_passes().items():
@@ -180,7 +180,7 @@ def _answers(args: argparse.Namespace, loaded: dict[str, str]) -> Iterator[str]:
             yield from (f"    {{{option}}}\n" for option in options)
         for name, origin in loaded.items():
             yield f"  {name:32}from {origin}\n"
-        yield "\nEvery pass of MLIR can stand in a pipeline too:\n"
+        yield "\nPipelines may contain all passes of MLIR too:\n"
         yield textwrap.fill(
             ", ".join(UPSTREAM_PASSES),
             width=98,

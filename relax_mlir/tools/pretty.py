@@ -1,4 +1,4 @@
-"""A short form of modules, for people: one way only, no parser reads it.
+"""Prints a short form of modules, for people; it cannot be parsed.
 
     func @main(%x: tensor<n x 4 x f32>) -> tensor<n x 2 x f32>  facts n <= 2048 {
       %0 = constant dense<1.0> : tensor<4 x 2 x f32>
@@ -6,7 +6,7 @@
       return %1
     }
 
-Symbolic dims stand inside the types; constants and long attributes are cut.
+Symbolic dims are inline in types; constants and long attributes are truncated.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,12 +30,12 @@ MAX_ATTRIBUTE = 60
 
 
 def pretty(root: ir.Operation) -> str:
-    """The short form of an op, a module unless said otherwise.
+    """The short form of an op, usually a module.
 
-    Raises CompileError at attributes that cannot be read; types that cannot are shown as they are.
+    Raises CompileError at malformed attributes; malformed types are printed unchanged.
     """
-    if found := malformed(root, types=False):
-        raise compile_error(found)
+    if diagnostics := malformed(root, types=False):
+        raise compile_error(diagnostics)
     return "\n".join(_Printer().op(root)) + "\n"
 
 
@@ -150,7 +150,7 @@ class _Printer:
 
 
 def _hidden(op: ir.Operation) -> set[str]:
-    """The attributes that are shown elsewhere, or say nothing."""
+    """The attributes that are printed elsewhere, or are redundant."""
     hidden = HIDDEN | {"callee", "sym_args"}
     if op.name == "arith.constant":
         hidden.add("value")
@@ -167,7 +167,7 @@ def _requirement(op: ir.Operation) -> str:
 def show_type(type_: ir.Type) -> str:
     """A type with its symbolic dims inline: `tensor<n x 4 x f32>`, `shape<n, 4>`.
 
-    A shape that is no shape, since it names too many dims or cannot be read, is shown as it is.
+    A shape with too many dims, or one that cannot be parsed, is printed unchanged.
     """
     try:
         if isinstance(type_, ir.RankedTensorType | ir.UnrankedTensorType):
@@ -181,7 +181,7 @@ def show_type(type_: ir.Type) -> str:
 
 
 def _shape_arguments(op: ir.Operation) -> str:
-    """The integers that a call passes behind its tensors, as `; n, 2*m`."""
+    """The integers that a call passes after its tensors, as `; n, 2*m`."""
     if "sym_args" not in op.attributes:
         return ""
     dims = dims_of_attr(ShapeAttr(op.attributes["sym_args"]).dims)

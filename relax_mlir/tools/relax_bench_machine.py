@@ -1,4 +1,4 @@
-"""`relax-bench-machine`: measures what this machine can read and compute at best."""
+"""`relax-bench-machine`: measures the peak bandwidth and arithmetic of this machine."""
 
 import argparse
 import sys
@@ -16,7 +16,7 @@ def arguments() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--threads", type=integers, default=[], metavar="N,...", help="default: 1 and all CPUs")
     add("--seconds", type=float, default=0.2, metavar="S", help="for each figure (default: 0.2)")
-    add("--keep", action="store_true", help="have later profiles compare with these figures")
+    add("--keep", action="store_true", help="use these figures in later profiles")
     add("--json", action="store_true", help="print JSON")
     return parser
 

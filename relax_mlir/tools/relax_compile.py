@@ -1,4 +1,4 @@
-"""`relax-compile`: compiles a module to a shared object, or shows a stage on the way."""
+"""`relax-compile`: compiles a module to a shared object, or prints an intermediate stage."""
 
 import argparse
 import mmap
@@ -28,13 +28,13 @@ def arguments() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("input", nargs="?", default="-", help="MLIR text or bytecode; '-' is standard input")
-    add("-o", dest="output", metavar="FILE", help="where the result goes (default: INPUT's stem)")
+    add("-o", dest="output", metavar="FILE", help="output file (default: INPUT's stem)")
     add_compile_options(parser)
     add(
         "--quantize",
         metavar="SCHEME",
-        help="keep weights (parameters and constants) as q8_32, q4_32, q4_32_minimum, or the same "
-        "by groups of 64 or 128, as in q4_128; the other options of relax-quantize may follow, as "
+        help="quantise weights (parameters and constants) to q8_32, q4_32, q4_32_minimum, or these "
+        "with groups of 64 or 128, as in q4_128; other options of relax-quantize may follow, as "
         "in 'q4_32 activations=int8'",
     )
     add(
@@ -55,13 +55,21 @@ def arguments() -> argparse.ArgumentParser:
     add(
         "--pass-pipeline",
         metavar="TEXT",
-        help="run these passes and no others, whatever -O says, as in "
+        help="run exactly these passes, whatever -O is, as in "
         "'builtin.module(relax-legalize-ops,...,relax-to-host)'",
     )
     add("--print-pipeline", action="store_true", help="print the passes and what each ensures")
-    add("--remarks", action="store_true", help="compile afresh and tell which rules refused what")
+    add(
+        "--remarks",
+        action="store_true",
+        help="compile without the cache and print the refusals of schedule rules",
+    )
     add("--untrusted", action="store_true", help="refuse modules that could do harm")
-    add("--stats", action="store_true", help="compile afresh and tell where the time went")
+    add(
+        "--stats",
+        action="store_true",
+        help="compile without the cache and print where the time went",
+    )
     return parser
 
 
@@ -72,7 +80,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Does what a command line asks for; raises RelaxError."""
+    """Runs a parsed command line; raises RelaxError."""
     if args.opt_level not in OPT_LEVELS:
         known = ", ".join(map(str, OPT_LEVELS))
         raise UsageError(f"unknown optimisation level {args.opt_level}; levels are {known}")
@@ -102,9 +110,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _load(args: argparse.Namespace) -> None:
-    """Makes the operators and passes of files known."""
+    """Loads the operators and passes of files."""
     if args.load_ops:
-        from relax_mlir.dialects import load_operators  # brings MLIR, as the next one does
+        from relax_mlir.dialects import load_operators  # imports MLIR, as the next one does
 
         for source in args.load_ops:
             load_operators(source)
@@ -116,7 +124,7 @@ def _load(args: argparse.Namespace) -> None:
 
 
 def _without(args: argparse.Namespace) -> Sequence[str]:
-    """The optional passes that are left out."""
+    """The optional passes that are omitted."""
     return RUNS_CODE if args.untrusted else ()
 
 
@@ -166,7 +174,7 @@ def _shared_object(args: argparse.Namespace) -> Sequence[bytes | memoryview]:
 
 
 def _stage(args: argparse.Namespace) -> str:
-    """The module after the passes up to the stage that is asked for."""
+    """The module after the passes up to the requested stage."""
     from relax_mlir.bindings import ir
     from relax_mlir.codegen import building
     from relax_mlir.compiler import for_target

@@ -23,12 +23,12 @@ def arguments() -> argparse.ArgumentParser:
         return added
 
     generate = command("generate", "Answers a prompt; the text goes to standard output.")
-    generate.add_argument("prompt", help="what to say to the model; '-' reads standard input")
+    generate.add_argument("prompt", help="the prompt; '-' reads standard input")
     generate.add_argument("--raw", action="store_true", help="continue the text: no chat template")
     generate.add_argument(
-        "--json", action="store_true", help="print the text, why it ended, and times as JSON"
+        "--json", action="store_true", help="print text, stop reason and times as JSON"
     )
-    chat = command("chat", "Holds a conversation: /help lists what else there is to say.")
+    chat = command("chat", "Runs a conversation: /help lists the commands.")
     for parser_ in (generate, chat):
         _add_sampling(parser_)
     bench = command("bench", "Measures tokens per second.")
@@ -41,11 +41,13 @@ def arguments() -> argparse.ArgumentParser:
     add("--json", action="store_true", help="print JSON")
     kinds = bench.add_mutually_exclusive_group()
     choose = kinds.add_argument
-    choose("--vs", choices=["llama.cpp"], action="append", default=[], help="measure it beside us")
+    choose("--vs", choices=["llama.cpp"], action="append", default=[], help="measure it too")
     choose("--ablate", action="store_true", help="measure without each optimisation in turn")
-    choose("--profile", metavar="FILE", help="show where time goes; write a trace for Perfetto")
+    choose(
+        "--profile", metavar="FILE", help="print where the time goes; write a trace for Perfetto"
+    )
     add("--refresh-machine", action="store_true", help="measure the machine again to profile")
-    inspect = command("inspect", "Shows what a model consists of and what it is compiled to.")
+    inspect = command("inspect", "Prints the parts of a model and its compiled code.")
     for parser_ in (generate, chat, bench, inspect):
         _add_weights(parser_)
         add_compile_options(parser_, opt_level=3)
@@ -58,27 +60,27 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
         "--weights",
         default="native",
         metavar="TYPE",
-        help="native, the default: matrices stay as they are in the file; f32; bf16, q8_0, q4_0 or "
-        "q4_1 (also called q8_32, q4_32, q4_32_minimum): they are rounded to that",
+        help="native, the default: matrices keep the format of the file; f32; bf16, q8_0, q4_0 or "
+        "q4_1 (also called q8_32, q4_32, q4_32_minimum): they are rounded to it",
     )
     add(
         "--activations",
         default="int8",
         metavar="TYPE",
-        help="what quantised and bf16 matrices are multiplied with: int8, the default (bf16 for "
-        "bf16 ones), or f32",
+        help="type of activations that are multiplied with quantised and bf16 matrices: int8, the "
+        "default (bf16 for bf16 ones), or f32",
     )
     add(
         "--cache",
         metavar="TYPE",
-        help="what keys and values of earlier tokens are kept in: f32, bf16 or int8 (default: f32 "
-        "where matrices or activations are, else bf16)",
+        help="type of the key and value caches: f32, bf16 or int8 (default: f32 if matrices or "
+        "activations are, else bf16)",
     )
 
 
 def _add_sampling(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--system", metavar="TEXT", help="what the model is told first")
+    add("--system", metavar="TEXT", help="the system message")
     add("--quiet", action="store_true", help="print nothing but the text: no times, no warnings")
     add(
         "--stop",
@@ -87,14 +89,20 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="end an answer before this text; may be given several times",
     )
-    add("--max-tokens", type=int, default=256, metavar="N", help="most tokens of an answer")
+    add("--max-tokens", type=int, default=256, metavar="N", help="maximum length of an answer")
     add("--temperature", type=float, default=0.0, metavar="T", help="0, the default, is greedy")
-    add("--top-k", type=int, default=0, metavar="K", help="keep the K likeliest tokens; 0: all")
-    add("--top-p", type=float, default=1.0, metavar="P", help="keep the likeliest tokens up to P")
+    add("--top-k", type=int, default=0, metavar="K", help="keep the K most probable tokens; 0: all")
+    add(
+        "--top-p",
+        type=float,
+        default=1.0,
+        metavar="P",
+        help="keep the most probable tokens up to total probability P",
+    )
     add("--repetition-penalty", type=float, default=1.0, metavar="X", help="1, the default: none")
     add("--seed", type=int, metavar="N", help="makes the draws repeatable")
     add("--threads", type=int, metavar="N", help="default: all CPUs")
-    add("--context", type=int, metavar="N", help="most tokens (default: the model's)")
+    add("--context", type=int, metavar="N", help="maximum length in tokens (default: the model's)")
 
 
 def main(argv: list[str] | None = None) -> int:

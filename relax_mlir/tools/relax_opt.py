@@ -16,12 +16,12 @@ def arguments() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("input", nargs="?", default="-", help="MLIR text or bytecode; '-' is standard input")
-    add("-o", dest="output", default="-", metavar="FILE", help="where the result goes")
+    add("-o", dest="output", default="-", metavar="FILE", help="output file")
     add("--pass-pipeline", metavar="TEXT", help="as in 'builtin.module(relax-fuse-ops,cse)'")
-    add("--run-reproducer", action="store_true", help="run the pipeline that the input carries")
+    add("--run-reproducer", action="store_true", help="run the pipeline in the input")
     add("--load-passes", action="append", default=[], metavar="FILE.py", help="add a file's passes")
     add("--load-ops", action="append", default=[], metavar="FILE.py", help="add a file's operators")
-    add("--split-input-file", action="store_true", help="take the input apart at '// -----'")
+    add("--split-input-file", action="store_true", help="split the input at '// -----'")
     add(
         "--verify-diagnostics",
         action="store_true",
@@ -44,20 +44,28 @@ def arguments() -> argparse.ArgumentParser:
     add = show.add_argument
     add("--mlir-print-op-generic", action="store_true", help="print the generic form of every op")
     add("--mlir-print-debuginfo", action="store_true", help="print locations")
-    add("--pretty", action="store_true", help="print a short form for people; not read back")
+    add("--pretty", action="store_true", help="print a short form for people; cannot be parsed")
     add(
         "--elide-constants",
         action="store_true",
-        help="print no elements of large constants; not read back",
+        help="omit the elements of large constants; cannot be parsed",
     )
     add("--emit-bytecode", action="store_true", help="write bytecode")
     add("--mlir-print-ir-before-all", action="store_true", help="print the IR before each pass")
     add("--mlir-print-ir-after-all", action="store_true", help="print the IR after each pass")
     add("--mlir-print-ir-before", type=_names, default=(), metavar="PASSES", help="by name")
     add("--mlir-print-ir-after", type=_names, default=(), metavar="PASSES", help="by name")
-    add("--mlir-print-ir-after-change", action="store_true", help="print what a pass changed")
-    add("--mlir-print-ir-module-scope", action="store_true", help="print whole modules there")
-    add("--remarks", action="store_true", help="tell which schedule rules refused what")
+    add(
+        "--mlir-print-ir-after-change",
+        action="store_true",
+        help="print the IR after each pass that changed it",
+    )
+    add(
+        "--mlir-print-ir-module-scope",
+        action="store_true",
+        help="print the whole module in these dumps",
+    )
+    add("--remarks", action="store_true", help="print the refusals of schedule rules")
     add("--mlir-timing", action="store_true", help="print how long each pass took")
     ask = parser.add_argument_group("asking")
     add = ask.add_argument

@@ -35,7 +35,7 @@ MAX_SHOWN = 20
 def arguments() -> argparse.ArgumentParser:
     """The command line; built without importing NumPy, so that `--help` is quick."""
     parser = described(
-        "Calls a function of a module that relax-compile wrote, or interprets MLIR.",
+        "Calls a function of a compiled module, or interprets MLIR.",
         "relax-run",
         "An input is FILE.npy, 'random:2x3xf32' (or zeros:, ones:), or integers as in 3,4 "
         "for a shape or a vector.\n"
@@ -46,7 +46,7 @@ def arguments() -> argparse.ArgumentParser:
     add(
         "--interpret",
         action="store_true",
-        help="run MLIR text in NumPy without compiling it, to see what it means",
+        help="run MLIR text in NumPy without compiling it, as a reference",
     )
     add(
         "--load-ops",
@@ -57,9 +57,9 @@ def arguments() -> argparse.ArgumentParser:
     )
     add("--function", default="main", metavar="NAME", help="the function to call (default: main)")
     add("--input", action="append", default=[], metavar="INPUT", help="the next argument")
-    add("--output", action="append", default=[], metavar="FILE.npy", help="the next result's file")
+    add("--output", action="append", default=[], metavar="FILE.npy", help="file of the next result")
     add("--threads", type=int, metavar="N", help="default: all CPUs")
-    add("--repeat", type=int, default=1, metavar="N", help="run N times and tell the times")
+    add("--repeat", type=int, default=1, metavar="N", help="run N times and print the times")
     add("--seed", type=int, default=0, help="of random inputs (default: 0)")
     add("--list", action="store_true", help="list the module's functions and exit")
     return parser
@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Does what a command line asks for; raises RelaxError."""
+    """Runs a parsed command line; raises RelaxError."""
     if args.repeat < 1:
         raise UsageError(f"--repeat is {args.repeat}; expects 1 or more")
     if args.threads is not None and args.threads < 1:
@@ -171,17 +171,17 @@ def _read_array(name: str, argument: "Argument") -> "np.ndarray":
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"cannot read '{name}': {reason}") from None
     except ValueError as error:
-        raise UsageError(f"'{name}' is no array file: {error}") from None
-    # The format has no bfloat16: NumPy writes its bits as two bytes of no type.
+        raise UsageError(f"'{name}' is not an array file: {error}") from None
+    # The format has no bfloat16: NumPy writes its bits as untyped two-byte elements.
     return array.view("uint16") if argument.dtype == "bf16" and array.dtype == "V2" else array
 
 
 def _integers(text: str, argument: "Argument") -> "np.ndarray":
     import numpy as np
 
-    numbers = [int(part) for part in text.split(",")]
+    integers = [int(part) for part in text.split(",")]
     element = "i64" if argument.kind == "shape" else argument.dtype
-    values = numbers if argument.kind == "shape" or argument.dims != () else numbers[0]
+    values = integers if argument.kind == "shape" or argument.dims != () else integers[0]
     try:
         with np.errstate(over="raise"):
             if element == "bf16":
@@ -229,7 +229,7 @@ def _call(
 def _write(
     function: "Function | interpreter.Function", results: Sequence["np.ndarray"], names: list[str]
 ) -> None:
-    """Saves the results that have a file name, and prints the others."""
+    """Writes the results that have a file name, and prints the others."""
     import numpy as np
 
     for index, (result, signature) in enumerate(zip(results, function.results, strict=True)):

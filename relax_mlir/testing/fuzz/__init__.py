@@ -1,4 +1,4 @@
-"""Random programs over all operators of the graph dialect, held against the interpreter.
+"""Fuzzer: random programs over all operators of the graph dialect, compared with the interpreter.
 
     python -m relax_mlir.testing.fuzz --programs 1000 --seed 7
 

@@ -1,4 +1,4 @@
-"""What a program means: interpreted at several sizes, with how far results may move."""
+"""The expected results of a program: interpreted at several sizes, with tolerances."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -12,19 +12,19 @@ from relax_mlir.interpreter import Function
 from relax_mlir.interpreter.elements import noisy, stored_dtype
 
 from ..calls import coarsest_float, sizes_of
-from ..compare import EPSILON, ULPS, Expected, moved
+from ..compare import EPSILON, ULPS, Expected, perturbed
 from ..inputs import arguments
 from .program import Program
 
 ULPS_OF = {"nn_attention": 16, "nn_batched_attention": 16, "nn_softmax": 16, "nn_conv2d": 8}
 """Units by which operators differ at most where it is more than 2: docs/numerics.md."""
 TRIALS = 2
-"""Calls with arguments that are nearly the same, which show how far results may move."""
+"""Calls with perturbed arguments, which measure the sensitivity of results."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A call: sizes, arguments, and the results or what it is refused with."""
+    """A call: sizes, arguments, and the results or the error."""
 
     sizes: Mapping[str, int]
     arrays: Sequence[Any]
@@ -35,7 +35,7 @@ class Sample:
 
     @property
     def where(self) -> str:
-        """The sizes, in words."""
+        """The sizes, as text."""
         return ", ".join(f"{name} = {size}" for name, size in self.sizes.items()) or "no symbols"
 
 
@@ -69,7 +69,7 @@ class Meaning:
         try:
             found = [results(function, arrays)]
             for _ in range(TRIALS if self.coarsest else 0):
-                near = [moved(x, kind, generator, epsilon) for x, kind in zip(arrays, kinds)]
+                near = [perturbed(x, kind, generator, epsilon) for x, kind in zip(arrays, kinds)]
                 with noisy(generator):
                     found.append(results(function, near))
         except ExecutionError as error:

@@ -1,4 +1,4 @@
-"""Failures as files: made small, and read again."""
+"""Failures as files: shrunk and replayed."""
 
 from collections import Counter
 from pathlib import Path
@@ -14,7 +14,7 @@ from .program import Program
 from .shrink import shrink
 
 SECONDS = 120.0
-"""What one try may take."""
+"""The time limit of a trial."""
 
 
 def read(path: Path) -> tuple[str, str]:
@@ -36,13 +36,13 @@ def public_name(text: str) -> str:
 
 
 def shrunk(text: str, failure: Failure, work: Work) -> str:
-    """The smallest module found that fails in the same way."""
+    """A small module with the same failure."""
     name, tester = public_name(text), Tester()
 
     def fails(smaller: str) -> bool:
         program = Program(failure.seed, name, smaller, Counter())
-        found = tester.failures(program, work, SECONDS)
-        return bool(found) and found[0].kind == failure.kind
+        failures = tester.failures(program, work, SECONDS)
+        return bool(failures) and failures[0].kind == failure.kind
 
     try:
         return shrink(text, fails) if fails(text) else text

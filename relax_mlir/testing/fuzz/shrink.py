@@ -1,4 +1,4 @@
-"""Makes a failing program small: drops results and ops, as long as it fails in the same way."""
+"""Shrinks a failing program: drops results and ops, preserving the failure."""
 
 from collections.abc import Callable
 
@@ -8,11 +8,11 @@ from relax_mlir.dialects import make_context
 from relax_mlir.rewriting import is_unused, safe_erase
 
 Fails = Callable[[str], bool]
-"""Whether the text of a module fails as the first one did."""
+"""Whether a module, as text, has the same failure."""
 
 
 def shrink(text: str, fails: Fails) -> str:
-    """A smaller module that fails; each step removes as much as it can."""
+    """A smaller module with the failure; each step removes as much as possible."""
     changed = True
     while changed:
         changed = False
@@ -27,7 +27,7 @@ def shrink(text: str, fails: Fails) -> str:
 
 
 def _changed(text: str, change: Callable[[func.FuncOp, int], bool], index: int) -> str | None:
-    """The module after change number `index`; None past the last one, itself if it cannot be."""
+    """The module after change `index`; None past the last one, unchanged if it is invalid."""
     with make_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         (main,) = [op for op in module.body.operations if _is_main(op)]
@@ -45,7 +45,7 @@ def _is_main(op: ir.OpView) -> bool:
 
 
 def _drop_result(main: func.FuncOp, index: int) -> bool:
-    """Returns one result less."""
+    """Drops a result."""
     returned = main.entry_block.operations[len(main.entry_block.operations) - 1]
     values = list(returned.operands)
     if index >= len(values) or len(values) == 1:
@@ -71,7 +71,7 @@ def _drop_inout(main: func.FuncOp) -> None:
 
 
 def _replace_op(main: func.FuncOp, index: int) -> bool:
-    """Has an argument stand for the results of an op, or nothing for an op without results."""
+    """Replaces the results of an op by arguments; erases an op without results."""
     ops = list(main.entry_block.operations)[:-1]
     if index >= len(ops):
         return False
@@ -100,7 +100,7 @@ def _refresh(main: func.FuncOp) -> None:
 
 
 def _drop_attribute(main: func.FuncOp, index: int) -> bool:
-    """Drops facts, the number of inputs, or what is updated."""
+    """Drops facts, the count of inputs, or in-place updates."""
     names = [name for name in ("graph.facts", "graph.num_inputs") if name in main.attributes]
     names += ["arg_attrs"] if INOUT in str(main.attributes) else []
     if index >= len(names):
@@ -110,30 +110,30 @@ def _drop_attribute(main: func.FuncOp, index: int) -> bool:
 
 
 def _drop_argument(main: func.FuncOp, index: int) -> bool:
-    """Drops an argument that nothing uses."""
+    """Drops an unused argument."""
     block = main.entry_block
     unused = [i for i, argument in enumerate(block.arguments) if not list(argument.uses)]
     if index >= len(unused) or "graph.num_inputs" in main.attributes:
         return False
-    place = unused[len(unused) - 1 - index]
+    index_ = unused[len(unused) - 1 - index]
     if "arg_attrs" in main.attributes:
         attributes = list(main.attributes["arg_attrs"])
-        del attributes[place]
+        del attributes[index_]
         main.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
-    block.erase_argument(place)
+    block.erase_argument(index_)
     _refresh(main)
     return True
 
 
 def _clean(main: func.FuncOp) -> None:
-    """Erases what nothing uses."""
+    """Erases unused ops."""
     for op in reversed(list(main.entry_block.operations)[:-1]):
         if op.operation.results and is_unused(op):
             safe_erase(op)
 
 
 def _drop_callees(module: ir.Module) -> None:
-    """Erases private functions that nothing names."""
+    """Erases unreferenced private functions."""
     while True:
         text = "\n".join(
             str(op.operation.get_asm(use_local_scope=True)) for op in module.body.operations

@@ -1,8 +1,7 @@
-"""Damages modules at random, and finds out what the compiler makes of them.
+"""Mutates modules at random, and checks that the compiler does not crash on them.
 
     python -m relax_mlir.testing.mutate --inputs 2000 --seed 1
 
-A damaged module has to be compiled or refused: with an error of its user's, at a place of it. An
-exception of Python's, an end of the process, IR that does not verify after a pass, and a run
-without end are failures.
+A mutant must be compiled or refused, with a located user error. A Python exception, the death of
+the process, IR that does not verify after a pass, and a timeout are failures.
 """

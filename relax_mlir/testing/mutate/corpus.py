@@ -1,4 +1,4 @@
-"""Modules to damage: the test files of a checkout, taken apart, and states of them under way."""
+"""Modules to mutate: the test files of a checkout, split."""
 
 import re
 from collections.abc import Iterator
@@ -17,8 +17,8 @@ _COMMENT = re.compile(r"^\s*//[^\n]*\n", re.MULTILINE)
 
 def corpus(folder: Path = ROOT / "test") -> list[str]:
     """The small modules in the `.mlir` files of a folder that parse and verify, sorted by file."""
-    found = dict.fromkeys(_chunks(folder))
-    return [text for text in found if _parses(text)]
+    chunks = dict.fromkeys(_chunks(folder))
+    return [text for text in chunks if _parses(text)]
 
 
 def _chunks(folder: Path) -> Iterator[str]:

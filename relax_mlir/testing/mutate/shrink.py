@@ -1,4 +1,4 @@
-"""Makes an input that fails smaller, as long as it fails in the same way."""
+"""Shrinks an input that fails, preserving the failure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ MAX_TRIALS = 150
 
 
 def shrink(given: Input, fails: Callable[[Input], bool]) -> Input:
-    """Leaves out passes, then lines of the text."""
+    """Removes passes, then lines of the text."""
     budget = [MAX_TRIALS]
 
     def still(candidate: Input) -> bool:
@@ -19,25 +19,25 @@ def shrink(given: Input, fails: Callable[[Input], bool]) -> Input:
         return budget[0] >= 0 and fails(candidate)
 
     if given.passes:
-        kept = reduce(given.passes, lambda passes: still(replace(given, passes=tuple(passes))))
-        given = replace(given, passes=tuple(kept))
+        remaining = reduce(given.passes, lambda passes: still(replace(given, passes=tuple(passes))))
+        given = replace(given, passes=tuple(remaining))
     if isinstance(given.data, str):
         lines = given.data.splitlines(keepends=True)
-        kept = reduce(lines, lambda lines: still(replace(given, data="".join(lines))))
-        given = replace(given, data="".join(kept))
+        remaining = reduce(lines, lambda lines: still(replace(given, data="".join(lines))))
+        given = replace(given, data="".join(remaining))
     return given
 
 
 def reduce(items: Sequence[Item], fails: Callable[[list[Item]], bool]) -> list[Item]:
-    """Delta debugging: leaves out runs of items, shorter and shorter ones."""
-    kept, length = list(items), len(items) // 2
+    """Delta debugging: removes runs of items, of decreasing length."""
+    remaining, length = list(items), len(items) // 2
     while length:
         at = 0
-        while at < len(kept):
-            rest = kept[:at] + kept[at + length :]
+        while at < len(remaining):
+            rest = remaining[:at] + remaining[at + length :]
             if rest and fails(rest):
-                kept = rest
+                remaining = rest
             else:
                 at += length
         length //= 2
-    return kept
+    return remaining

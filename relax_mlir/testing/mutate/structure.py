@@ -1,4 +1,4 @@
-"""Damages modules as IR: operands, types, attributes and ops, so that MLIR still reads them."""
+"""Mutates modules as IR: operands, types, attributes and ops, so that MLIR still parses them."""
 
 from random import Random
 
@@ -24,7 +24,7 @@ _ATTRIBUTES = (
 
 
 def damage(module: ir.Module, random: Random) -> None:
-    """Changes one to three things of a module in place; it may no longer verify."""
+    """Makes one to three changes to a module in place; it may no longer verify."""
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         ops: list[ir.OpView] = walk_ops(module)[:-1]
         if ops:
@@ -32,14 +32,14 @@ def damage(module: ir.Module, random: Random) -> None:
 
 
 def _values(op: ir.OpView) -> list[ir.Value]:
-    """What stands in front of an op in its block, and the block's arguments."""
+    """The values defined before an op in its block, and the block's arguments."""
     block = op.operation.block
-    found: list[ir.Value] = list(block.arguments)
+    values: list[ir.Value] = list(block.arguments)
     for other in block.operations:
         if other.operation == op.operation:
             break
-        found += other.operation.results
-    return found
+        values += other.operation.results
+    return values
 
 
 def _types(ops: list[ir.OpView]) -> list[ir.Type]:
@@ -88,7 +88,7 @@ def _change_argument(op: ir.OpView, ops: list[ir.OpView], random: Random) -> Non
 
 
 def _change_result(op: ir.OpView, ops: list[ir.OpView], random: Random) -> None:
-    """Has a function return other values, as its signature says."""
+    """Makes a function return other values of the types in its signature."""
     if op.operation.name != "func.return":
         _change_operand(op, ops, random)
         return
@@ -125,7 +125,7 @@ def _add_attribute(op: ir.OpView, ops: list[ir.OpView], random: Random) -> None:
 
 
 def _erase(op: ir.OpView, ops: list[ir.OpView], random: Random) -> None:
-    """Erases an op; who used it uses another value of its type, else nothing happens."""
+    """Erases an op, and replaces its results by other values of their types, if there are any."""
     for result in op.results:
         others = [value for value in _values(op) if value.type == result.type]
         if others:
@@ -140,7 +140,7 @@ def _repeat(op: ir.OpView, ops: list[ir.OpView], random: Random) -> None:
 
 
 def _move(op: ir.OpView, ops: list[ir.OpView], random: Random) -> None:
-    """Puts an op in front of another one that no op of its own holds."""
+    """Moves an op before another one that is not nested in it."""
     other = random.choice(ops)
     parent = other.operation
     while parent is not None:

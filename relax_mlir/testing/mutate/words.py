@@ -1,4 +1,4 @@
-"""Damages text of MLIR word by word: deletes, repeats, swaps, and puts others in their place."""
+"""Mutates MLIR text by words: deletes, repeats, swaps and replaces them."""
 
 import re
 from random import Random
@@ -43,7 +43,7 @@ def damage(text: str, random: Random) -> str:
 
 
 def _kind(word: str) -> str:
-    """What a word may be exchanged for: words of the same kind."""
+    """The replacements of a word: words of the same kind."""
     if word[0].isdigit() or (word[0] == "-" and word != "->"):
         return "0"
     return "a" if word[0].isalpha() else word[0]
@@ -51,10 +51,10 @@ def _kind(word: str) -> str:
 
 def _replace_word(text: str, random: Random) -> str:
     words = _WORD.findall(text)
-    places = [i for i, word in enumerate(words) if not word.isspace()]
-    if not places:
+    positions = [i for i, word in enumerate(words) if not word.isspace()]
+    if not positions:
         return text
-    at = random.choice(places)
+    at = random.choice(positions)
     kind = _kind(words[at])
     others = [word for word in words if not word.isspace() and _kind(word) == kind]
     if kind in _VALUES and random.random() < 0.7:
@@ -64,10 +64,10 @@ def _replace_word(text: str, random: Random) -> str:
 
 
 def _replace_number(text: str, random: Random) -> str:
-    places = list(re.finditer(r"-?\b\d+", text))
-    if not places:
+    matches = list(re.finditer(r"-?\b\d+", text))
+    if not matches:
         return text
-    match = random.choice(places)
+    match = random.choice(matches)
     return text[: match.start()] + random.choice(NUMBERS) + text[match.end() :]
 
 
@@ -110,11 +110,11 @@ def _change_line(text: str, random: Random) -> str:
 
 
 def _change_group(text: str, random: Random) -> str:
-    """Deletes what stands in a pair of brackets, an item of it, or repeats the item."""
-    places = [i for i, char in enumerate(text) if char in _PAIRS]
-    if not places:
+    """Deletes the contents of a pair of brackets, or deletes or repeats an item of it."""
+    positions = [i for i, char in enumerate(text) if char in _PAIRS]
+    if not positions:
         return text
-    start = random.choice(places)
+    start = random.choice(positions)
     end = text.find(_PAIRS[text[start]], start)
     if end < 0:
         return text
@@ -128,10 +128,10 @@ def _change_group(text: str, random: Random) -> str:
 
 
 def _drop_segments(text: str, random: Random) -> str:
-    places = list(_SEGMENTS.finditer(text))
-    if not places:
+    matches = list(_SEGMENTS.finditer(text))
+    if not matches:
         return _replace_word(text, random)
-    match = random.choice(places)
+    match = random.choice(matches)
     return text[: match.start()] + text[match.end() :]
 
 
@@ -142,7 +142,7 @@ _CHANGES = (
 
 
 def flip_bits(data: bytes, random: Random) -> bytes:
-    """The bytes with a few bits of them flipped, some replaced, or the end cut off."""
+    """The bytes with some bits flipped, some bytes replaced, or truncated."""
     changed = bytearray(data)
     for _ in range(random.choice((1, 1, 2, 4, 8))):
         at = random.randrange(len(changed))

@@ -3,7 +3,7 @@
 // PASSES-NEXT: relax-{{[a-z-]+ +[A-Z]}}
 // PASSES: relax-fuse-ops {{ +[A-Z]}}
 // PASSES-NEXT: {max-size: int = 256}
-// PASSES: Every pass of MLIR can stand in a pipeline too:
+// PASSES: Pipelines may contain all passes of MLIR too:
 // PASSES: canonicalize, 
 // PASSES: one-shot-bufferize
 

@@ -86,7 +86,7 @@ def test_chat_commands(tiny, capsys, monkeypatch, tmp_path):
     answers = [line for line in rest if "prompt" in line]
     assert len(answers) == 4
     assert [line for line in rest if line not in answers] == [
-        "there is nothing to take back",
+        "there is no question to undo",
         "unknown command '/rest'; did you mean '/reset'?; /help lists them",
         "name the file: /save FILE",
         f"cannot write '{tmp_path}/none/said.json': no such file or directory",

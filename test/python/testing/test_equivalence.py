@@ -9,7 +9,7 @@ from relax_mlir.executable import Argument
 from relax_mlir.passes import PassFailure, Pipeline
 from relax_mlir.pipelines import pipeline
 from relax_mlir.symbolic import Facts
-from relax_mlir.testing.compare import Expected, moved
+from relax_mlir.testing.compare import Expected, perturbed
 from relax_mlir.testing.equivalence import Equivalence
 from relax_mlir.testing.inputs import arguments
 from relax_mlir.testing.sizes import valuations
@@ -90,10 +90,10 @@ def test_integers_are_the_same_or_had_moved() -> None:
 def test_moved_arguments_are_near() -> None:
     random = np.random.default_rng(0)
     x = random.standard_normal(1000).astype(np.float32)
-    near = moved(x, "f32", random, 0)
+    near = perturbed(x, "f32", random, 0)
     assert 0 < (near != x).mean() < 1
     np.testing.assert_allclose(near, x, rtol=2.0**-22)
-    assert moved([3, 4], "i64", random, 0.1) == [3, 4]
+    assert perturbed([3, 4], "i64", random, 0.1) == [3, 4]
 
 
 MODULE = """
@@ -177,4 +177,4 @@ def test_what_cannot_be_interpreted_is_told(capsys: pytest.CaptureFixture) -> No
     text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = index.constant 3\n"
     with make_context(), ir.Location.unknown():
         Equivalence(ir.Module.parse(f"{text}  return %x : tensor<4xf32>\n}}"))
-    assert "remark: @main is not compared from here on: -:2:8: error" in capsys.readouterr().err
+    assert "remark: @main is not compared any more: -:2:8: error" in capsys.readouterr().err
