@@ -150,7 +150,7 @@ class IndexTensorOp(InferredSlotOp, name="index_tensor", traits=[ext.Pure]):
         for axis in places:
             require_elements(axis, input.dims[axis], joint)  # C5
         kept = [dim for axis, dim in enumerate(input.dims) if axis not in places]
-        first = joint_place(places)
+        first = joint_position(places)
         return TensorType((*kept[:first], *joint, *kept[first:]), input.element)
 
 
@@ -162,6 +162,6 @@ def indexed_axes(axes: Sequence[int], rank: int) -> list[int]:
     return places
 
 
-def joint_place(axes: Sequence[int]) -> int:
+def joint_position(axes: Sequence[int]) -> int:
     """How many dims of what is indexed stand in front of the dims of the indices."""
     return axes[0] if axes[-1] - axes[0] == len(axes) - 1 else 0

@@ -12,7 +12,7 @@ from relax_mlir.symbolic import const
 
 from .dialect import ShapeAttr
 from .elementwise import require_number, require_one_element_type
-from .gather import elements_axis, indexed_axes, joint_place, tuple_length
+from .gather import elements_axis, indexed_axes, joint_position, tuple_length
 from .index import StridedSliceOp
 from .indices import joint_dims, require_indices
 from .op import InferredOp, IntsAttr
@@ -153,7 +153,7 @@ class IndexPutOp(InferredSlotOp, name="index_put", traits=[ext.Pure]):
         if len(shapes) == len(indices):
             joint = joint_dims(shapes)  # C6
             kept = [dim for axis, dim in enumerate(input.dims) if axis not in places]
-            first = joint_place(places)
+            first = joint_position(places)
             if values.dims is not None:
                 _require_fits(values.dims, (*kept[:first], *joint, *kept[first:]))  # C7
         return input

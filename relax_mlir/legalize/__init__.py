@@ -1,7 +1,7 @@
 """From graph operators to tensor programs: one function per operator, one file per family.
 
-A function's first parameter is annotated with the operator it lowers; that is its registration. For
-an operator from outside of this package it stands, or is imported, beside the operator's class.
+The annotation of a function's first parameter is the operator that it lowers; that registers it.
+For an operator from outside this package it is defined in, or imported to, the module of its class.
 """
 
 import sys
@@ -21,7 +21,7 @@ Legalization = Callable[[GraphOp, KernelBuilder], None]
 
 @cache
 def legalizations() -> dict[type, Legalization]:
-    """Returns operator class to legalization, read from the family files."""
+    """Maps operator classes to legalizations, from the family files."""
     modules = (import_module(f"{__name__}.{info.name}") for info in iter_modules(__path__))
     return {
         kind: function
@@ -34,11 +34,11 @@ def legalizations() -> dict[type, Legalization]:
 def legalization_of(kind: type[GraphOp]) -> Legalization | None:
     """Returns the function that lowers an operator, None if there is none."""
     known = legalizations()
-    return known[kind] if kind in known else _beside(kind)
+    return known[kind] if kind in known else _in_own_module(kind)
 
 
-def _beside(kind: type[GraphOp]) -> Legalization | None:
-    """What lowers an operator in the module that declares it, as that module is now."""
+def _in_own_module(kind: type[GraphOp]) -> Legalization | None:
+    """The legalization of an operator in the module that declares it, in its current state."""
     return dict(_registered(sys.modules[kind.__module__])).get(kind)
 
 
@@ -48,16 +48,16 @@ def _registered(module: ModuleType) -> Iterator[tuple[type, Legalization]]:
         if name.startswith("_") or not isinstance(function, FunctionType):
             continue
         kind = _first_hint(function)
-        if kind is GraphOp:  # what takes any operator lowers none
+        if kind is GraphOp:  # a helper for any operator
             continue
         if isinstance(kind, type) and issubclass(kind, ir.OpView):
             yield kind, function
 
 
 def _first_hint(function: FunctionType) -> object:
-    """What the first parameter is annotated with; None if nothing, or no name that is known."""
-    found = next(iter(function.__annotations__.values()), None)
-    return function.__globals__.get(found) if isinstance(found, str) else found
+    """The annotation of the first parameter; None if there is none, or the name is unknown."""
+    hint = next(iter(function.__annotations__.values()), None)
+    return function.__globals__.get(hint) if isinstance(hint, str) else hint
 
 
 __all__ = ["KernelBuilder", "Legalization", "legalization_of", "legalizations"]

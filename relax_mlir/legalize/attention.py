@@ -43,7 +43,7 @@ def rotary(op: RotaryOp, kernel: KernelBuilder) -> None:
     source, cos, sin = kernel.ins
     out = kernel.outs[0]
     split = [[0], [1], [2, 3]]
-    # Which extents are known may differ between the two.
+    # The two may have different static extents.
     pairs, target = (
         _expand(x, split, [_extent(x, 0), _extent(x, 1), 2, _half(x, cos)]) for x in (source, out)
     )
@@ -67,7 +67,7 @@ def rotary(op: RotaryOp, kernel: KernelBuilder) -> None:
 
 
 def _half(heads: ir.Value, table: ir.Value) -> int | ir.Value:
-    """Half the last extent of the heads, which is that of a table."""
+    """Half the last extent of the heads, which equals that of a table."""
     kind = ir.RankedTensorType(heads.type)
     return dim(table, 1) if kind.is_dynamic_dim(2) else kind.get_dim_size(2) // 2
 
@@ -79,23 +79,23 @@ def _expand(value: ir.Value, groups: list[list[int]], shape: list[int | ir.Value
 
 
 def _mixed(extents: Sequence[int | ir.Value]) -> tuple[list[int], list[ir.Value]]:
-    """Extents as attribute and operands."""
+    """Extents as static attribute and dynamic operands."""
     dynamic = ir.ShapedType.get_dynamic_size()
     static = [dynamic if isinstance(extent, ir.Value) else extent for extent in extents]
     return static, [extent for extent in extents if isinstance(extent, ir.Value)]
 
 
 def kv_append(op: KvAppendOp, kernel: KernelBuilder) -> None:
-    """Transposes the new rows to [kv_heads, n, d] and inserts them behind the cached ones."""
+    """Transposes the new rows to [kv_heads, n, d] and inserts them after the cached ones."""
     key, value = kernel.ins
     position = kernel.symbol(exact_dims(dims_of_attr(op.position.dims))[0])
     results = []
     for new, cache in zip((key, value), kernel.outs):
         extents = [_extent(new, axis) for axis in (1, 0, 2)]
-        turned = empty(extents, ir.ShapedType(new.type).element_type)
+        transposed = empty(extents, ir.ShapedType(new.type).element_type)
         maps = [affine_map(3, [1, 0, 2]), affine_map(3, [0, 1, 2])]
-        turned = generic([new], [turned], maps, [PARALLEL] * 3, lambda x, _: x)[0]
-        results.append(_insert_rows(turned, cache, position, extents))
+        transposed = generic([new], [transposed], maps, [PARALLEL] * 3, lambda x, _: x)[0]
+        results.append(_insert_rows(transposed, cache, position, extents))
     kernel.finish(*results)
 
 
@@ -141,7 +141,7 @@ def attention(op: AttentionOp, kernel: KernelBuilder) -> None:
 
 
 def batched_attention(op: BatchedAttentionOp, kernel: KernelBuilder) -> None:
-    """The same for each sequence of a batch, with a mask that is added to the scores."""
+    """As `attention` for each sequence of a batch, with a mask that is added to the scores."""
     query, keys, values, *masks = kernel.ins
     out = kernel.outs[0]
     element = ir.ShapedType(out.type).element_type
@@ -181,7 +181,7 @@ def _extent(value: ir.Value, axis: int) -> int | ir.Value:
 
 
 def _weights(scores: ir.Value, element: ir.Type) -> ir.Value:
-    """The softmax of the scores; as bf16, if that is the element type, for pairs of them."""
+    """The softmax of the scores; as bf16 if that is the element type, for bf16 dot products."""
     weights = _softmax_rows(scores)
     if not isinstance(element, ir.BF16Type):
         return weights
@@ -203,14 +203,14 @@ def _products(
     maps: list[list[ir.AffineExpr]],
     is_seen: Callable[[], ir.Value] | None = None,
 ) -> ir.Value:
-    """Products of two tensors, summed over the loop behind those of the output.
+    """Products of two tensors, summed over the loop after those of the output.
 
-    Those that are not seen are left out, whatever they are: a weight of 0 does not hide a NaN.
+    Masked products are skipped, not multiplied by 0, which would not hide a NaN.
     """
     count = len(maps[2]) + 1
     zero = fill(scalar(ir.ShapedType(out.type).element_type, 0), out)
     iterators = [PARALLEL] * (count - 1) + [REDUCTION]
-    found = [affine_map(count, exprs) for exprs in maps]
+    affine_maps = [affine_map(count, exprs) for exprs in maps]
 
     def accumulate(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
         product = multiply(to_compute(a), to_compute(b))
@@ -218,11 +218,11 @@ def _products(
             product = arith.SelectOp(is_seen(), product, scalar(product.type, 0)).result
         return add(total, product)
 
-    return generic([lhs, rhs], [zero], found, iterators, accumulate)[0]
+    return generic([lhs, rhs], [zero], affine_maps, iterators, accumulate)[0]
 
 
 def _sees(position: ir.Value | None, row: int, key: int) -> Callable[[], ir.Value] | None:
-    """Whether a row sees a key, the loops of both given: none behind `position` with the row."""
+    """A predicate for causal masks, from the loops of rows and keys: key <= position + row."""
     if position is None:
         return None
 
@@ -236,7 +236,7 @@ def _sees(position: ir.Value | None, row: int, key: int) -> Callable[[], ir.Valu
 def _scale_and_mask(
     scores: ir.Value, scale: float, position: ir.Value | None, *masks: ir.Value
 ) -> ir.Value:
-    """scores * scale + mask; -inf for keys that a row does not see."""
+    """scores * scale + mask; -inf for keys that are masked for a row."""
     rank = ir.RankedTensorType(scores.type).rank
     is_seen = _sees(position, rank - 2, rank - 1)
 

@@ -115,9 +115,9 @@ def floor_divide(op: graph.FloorDivideOp, kernel: KernelBuilder) -> None:
 
 
 def _floor_of_quotient(a: ir.Value, b: ir.Value) -> ir.Value:
-    """The floor of the exact quotient: that of the rounded one is it, or one more.
+    """The floor of the exact quotient, which is that of the rounded one, or one less.
 
-    What tells is the sign of what the product with the divisor leaves of the dividend.
+    The sign of the residual, dividend minus product with the divisor, decides.
     """
     infinity, zero = scalar(a.type, inf), scalar(a.type, 0)
     whole = math.FloorOp(scalars.divide(a, b)).result
@@ -127,7 +127,7 @@ def _floor_of_quotient(a: ir.Value, b: ir.Value) -> ir.Value:
     beyond = arith.CmpFOp(arith.CmpFPredicate.OLT, signed, zero).result
     lower = scalars.subtract(whole, scalar(a.type, 1))
     whole = arith.SelectOp(beyond, lower, whole).result
-    # An infinity leaves no rest, but by 0 the quotient is an infinity too.
+    # An infinite dividend has no residual; for a divisor of 0 the quotient is infinite too.
     divided = arith.CmpFOp(arith.CmpFPredicate.UNE, b, zero).result
     undefined = arith.AndIOp(_has_magnitude(a, infinity), divided).result
     return arith.SelectOp(undefined, scalar(a.type, nan), whole).result
@@ -152,7 +152,7 @@ def remainder(op: graph.RemainderOp, kernel: KernelBuilder) -> None:
 
 
 def _safe_divisor(b: ir.Value) -> ir.Value:
-    """1 in place of 0 and -1: machines trap on a zero divisor and on a quotient that overflows."""
+    """Replaces 0 and -1 by 1: machines trap on a zero divisor and on an overflowing quotient."""
     traps = arith.OrIOp(_equals(b, 0), _equals(b, -1)).result
     return arith.SelectOp(traps, scalar(b.type, 1), b).result
 
@@ -183,26 +183,26 @@ def power(op: graph.PowerOp, kernel: KernelBuilder) -> None:
 
 
 def _integer_power(a: ir.Value, b: ir.Value) -> ir.Value:
-    """Multiplies the squares of squares that the bits of b select, without branches."""
+    """Square-and-multiply over the bits of b, without branches."""
     zero, one, minus_one = (scalar(a.type, value) for value in (0, 1, -1))
     result, square = one, a
-    for place in range(ir.IntegerType(a.type).width - 1):
-        factor = arith.SelectOp(_has_bit(b, place), square, one).result
+    for bit in range(ir.IntegerType(a.type).width - 1):
+        factor = arith.SelectOp(_has_bit(b, bit), square, one).result
         result, square = scalars.multiply(result, factor), scalars.multiply(square, square)
-    turned = arith.SelectOp(_has_bit(b, 0), minus_one, one).result
+    signed = arith.SelectOp(_has_bit(b, 0), minus_one, one).result
     inverse = arith.SelectOp(_equals(a, 1), one, zero).result
-    inverse = arith.SelectOp(_equals(a, -1), turned, inverse).result
+    inverse = arith.SelectOp(_equals(a, -1), signed, inverse).result
     negative = arith.CmpIOp(arith.CmpIPredicate.slt, b, zero).result
     return arith.SelectOp(negative, inverse, result).result
 
 
-def _has_bit(value: ir.Value, place: int) -> ir.Value:
-    bit = arith.AndIOp(value, scalar(value.type, 1 << place)).result
-    return arith.CmpIOp(arith.CmpIPredicate.ne, bit, scalar(value.type, 0)).result
+def _has_bit(value: ir.Value, bit: int) -> ir.Value:
+    masked = arith.AndIOp(value, scalar(value.type, 1 << bit)).result
+    return arith.CmpIOp(arith.CmpIPredicate.ne, masked, scalar(value.type, 0)).result
 
 
 def hypot(op: graph.HypotOp, kernel: KernelBuilder) -> None:
-    """The square root of the sum of squares; infinite if one is, even beside a NaN."""
+    """The square root of the sum of squares; infinite if one is, even if the other is NaN."""
 
     def body(a: ir.Value, b: ir.Value) -> ir.Value:
         is_double = isinstance(a.type, ir.F64Type)
@@ -215,14 +215,14 @@ def hypot(op: graph.HypotOp, kernel: KernelBuilder) -> None:
 
 
 def _length_in_double(a: ir.Value, b: ir.Value) -> ir.Value:
-    """The length in doubles, whose range and precision hold the squares of singles."""
+    """The length in f64, whose range and precision suffice for squares of f32."""
     a, b = (arith.ExtFOp(ir.F64Type.get(), x).result for x in (a, b))
     squares = scalars.add(scalars.multiply(a, a), scalars.multiply(b, b))
     return arith.TruncFOp(ir.F32Type.get(), math.SqrtOp(squares).result).result
 
 
 def _scaled_length(a: ir.Value, b: ir.Value) -> ir.Value:
-    """The length h of doubles, scaled so that squares stay in range, less (h^2 - a^2 - b^2) / 2h.
+    """The length h in f64, scaled so that squares stay in range, minus (h^2 - a^2 - b^2) / 2h.
 
     Source: arXiv 1904.09481, "fused" algorithm.
     """
@@ -238,7 +238,7 @@ def _scaled_length(a: ir.Value, b: ir.Value) -> ir.Value:
     large, small = scalars.multiply(large, factor), scalars.multiply(small, factor)
     square = scalars.multiply(large, large)
     root = math.SqrtOp(math.FmaOp(small, small, square).result).result
-    # Differences of exact products, whatever is fused.
+    # Differences of exact products, however they are fused.
     excess = math.FmaOp(root, root, scalars.negate(square)).result
     excess = math.FmaOp(scalars.negate(small), small, excess).result
     lost = math.FmaOp(large, large, scalars.negate(square)).result
@@ -249,12 +249,12 @@ def _scaled_length(a: ir.Value, b: ir.Value) -> ir.Value:
 
 
 def logaddexp(op: graph.LogaddexpOp, kernel: KernelBuilder) -> None:
-    """max + log1p(exp(-|a - b|)), in doubles."""
+    """max + log1p(exp(-|a - b|)), in f64."""
 
     def body(a: ir.Value, b: ir.Value) -> ir.Value:
         double, element = ir.F64Type.get(), a.type
         a, b = (arith.ExtFOp(double, x).result if element != double else x for x in (a, b))
-        # Equal infinities differ by no number.
+        # The difference of equal infinities is NaN.
         same = arith.CmpFOp(arith.CmpFPredicate.OEQ, a, b).result
         difference = scalars.subtract(a, b)
         difference = arith.SelectOp(same, scalar(double, 0), difference).result
@@ -267,12 +267,12 @@ def logaddexp(op: graph.LogaddexpOp, kernel: KernelBuilder) -> None:
 
 
 def left_shift(op: graph.LeftShiftOp, kernel: KernelBuilder) -> None:
-    """Bits moved up; a shift by the width or more gives 0."""
+    """Shift left; a shift by the width or more gives 0."""
     _zip(kernel, lambda a, b: _shift(a, b, arith.ShLIOp, scalar(a.type, 0)))
 
 
 def right_shift(op: graph.RightShiftOp, kernel: KernelBuilder) -> None:
-    """Bits moved down, the sign coming in; a shift by the width or more leaves only the sign."""
+    """Arithmetic shift right; a shift by the width or more leaves only the sign."""
 
     def body(a: ir.Value, b: ir.Value) -> ir.Value:
         last = scalar(b.type, ir.IntegerType(a.type).width - 1)
@@ -284,14 +284,14 @@ def right_shift(op: graph.RightShiftOp, kernel: KernelBuilder) -> None:
 def _shift(a: ir.Value, b: ir.Value, shift: type, beyond: ir.Value) -> ir.Value:
     width = scalar(b.type, ir.IntegerType(a.type).width)
     inside = arith.CmpIOp(arith.CmpIPredicate.ult, b, width).result
-    places = arith.SelectOp(inside, b, scalar(b.type, 0)).result
-    return arith.SelectOp(inside, shift(a, places).result, beyond).result
+    amount = arith.SelectOp(inside, b, scalar(b.type, 0)).result
+    return arith.SelectOp(inside, shift(a, amount).result, beyond).result
 
 
 def _compare(kernel: KernelBuilder, floats: str, integers: str) -> None:
     def body(a: ir.Value, b: ir.Value) -> ir.Value:
         if _is_integer(a):
-            # Booleans order as 0 and 1, not as the signed bits 0 and -1.
+            # Booleans are ordered as 0 and 1, not as the signed i1 values 0 and -1.
             unsigned = ir.IntegerType(a.type).width == 1 and integers not in ("eq", "ne")
             name = "u" + integers[1:] if unsigned else integers
             return arith.CmpIOp(getattr(arith.CmpIPredicate, name), a, b).result

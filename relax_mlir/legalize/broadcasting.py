@@ -1,4 +1,4 @@
-"""Operands whose dims broadcast at run time: read at 0 where the extent turns out to be 1."""
+"""Operands whose dims may broadcast at run time: read at 0 where the extent is 1 then."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,21 +9,21 @@ from .kernel import PARALLEL, KernelBuilder, affine_map, dim, empty, generic, in
 
 
 def repeat_operands(op: GraphOp, kernel: KernelBuilder) -> None:
-    """Gives the inputs of a kernel the extents that broadcasting at run time gives them."""
-    with assumptions() as found:
+    """Repeats the inputs of a kernel to the extents of run-time broadcasting."""
+    with assumptions() as assumed:
         op.check()
-    undecided = [item for item in found if isinstance(item, Broadcast)]
+    undecided = [item for item in assumed if isinstance(item, Broadcast)]
     if undecided:
-        for number, annotation in enumerate(kernel.in_types):
+        for index, annotation in enumerate(kernel.in_types):
             axes = dict(_repeated(annotation, TensorType.of(op.results[0]), undecided))
             if axes:
-                kernel.ins[number] = _repeat(kernel.ins[number], kernel.outs[0], axes)
+                kernel.ins[index] = _repeat(kernel.ins[index], kernel.outs[0], axes)
 
 
 def _repeated(
     annotation: TensorType, result: TensorType, undecided: list[Broadcast]
 ) -> Iterator[tuple[int, int]]:
-    """The axes of an operand that may have to be repeated, each with that of the result."""
+    """The axes of an operand that may be repeated, each with that of the result."""
     lead = len(result.dims or ()) - len(annotation.dims or ())
     for axis, (own, reached) in enumerate(zip(annotation.dims or (), (result.dims or ())[lead:])):
         if own != reached and any(own in b.dims and reached == b.extent for b in undecided):

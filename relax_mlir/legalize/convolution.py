@@ -30,7 +30,7 @@ Size: TypeAlias = int | ir.Value
 
 
 def fast_math_of(op: GraphOp) -> ir.Attribute | None:
-    """The fast-math flags that an operator may be computed with, None without any."""
+    """The fast-math flags of an operator; None without any."""
     flags = op.attributes[FAST_MATH] if FAST_MATH in op.attributes else None
     if flags is not None and not str(flags).startswith("#arith.fastmath<"):
         raise PassFailure(op, f"has '{FAST_MATH} = {flags}', but it is '#arith.fastmath<...>'")
@@ -73,9 +73,12 @@ def _sums_of_products(
     zeros = fill(scalar(ir.ShapedType(sums.type).element_type, 0), spread)
     n, group, filter_, y, x = (0, [1], 2, 3, 4) if groups > 1 else (0, [], 1, 2, 3)
     channel, u, v = rank, rank + 1, rank + 2
-    places = [_place(y, u, strides[0], dilation[0]), _place(x, v, strides[1], dilation[1])]
+    positions = [
+        _input_index(y, u, strides[0], dilation[0]),
+        _input_index(x, v, strides[1], dilation[1]),
+    ]
     maps = [
-        affine_map(rank + 3, [n, *group, channel, *places]),
+        affine_map(rank + 3, [n, *group, channel, *positions]),
         affine_map(rank + 3, [*group, filter_, channel, u, v]),
         affine_map(rank + 3, list(range(rank))),
     ]
@@ -83,10 +86,10 @@ def _sums_of_products(
 
     def multiply_add(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
         product = multiply(to_compute(a), to_compute(b))
-        found = add(total, product)
-        for value in (product, found) if flags else ():
+        accumulated = add(total, product)
+        for value in (product, accumulated) if flags else ():
             value.owner.attributes["fastmath"] = flags
-        return found
+        return accumulated
 
     product = generic([padded, weight], [zeros], maps, iterators, multiply_add)[0]
     if groups == 1:
@@ -96,15 +99,18 @@ def _sums_of_products(
 
 
 def max_pool2d(op: MaxPool2dOp, kernel: KernelBuilder) -> None:
-    """Maxima over the window; what pads the input is less than everything."""
+    """Maxima over the window; padding is less than everything."""
     (source,), out = kernel.ins, kernel.outs[0]
     element = ir.ShapedType(out.type).element_type
     strides, dilation = tuple(op.strides), tuple(op.dilation)
     lowest = scalar(element, least(element))
     padded = _padded(source, lowest, tuple(op.padding))
     window = empty(list(op.window), element)
-    places = [_place(2, 4, strides[0], dilation[0]), _place(3, 5, strides[1], dilation[1])]
-    maps = [affine_map(6, [0, 1, *places]), affine_map(6, [4, 5]), affine_map(6, [0, 1, 2, 3])]
+    positions = [
+        _input_index(2, 4, strides[0], dilation[0]),
+        _input_index(3, 5, strides[1], dilation[1]),
+    ]
+    maps = [affine_map(6, [0, 1, *positions]), affine_map(6, [4, 5]), affine_map(6, [0, 1, 2, 3])]
     iterators = [PARALLEL] * 4 + [REDUCTION] * 2
     result = generic(
         [padded, window],
@@ -116,8 +122,8 @@ def max_pool2d(op: MaxPool2dOp, kernel: KernelBuilder) -> None:
     kernel.finish(*result)
 
 
-def _place(position: int, within: int, stride: int, dilation: int) -> ir.AffineExpr:
-    """Where element `within` of the window at `position` is: loops, as an affine expression."""
+def _input_index(position: int, within: int, stride: int, dilation: int) -> ir.AffineExpr:
+    """The input index of element `within` of the window at `position`; both are loops."""
     return ir.AffineExpr.get_dim(position) * stride + ir.AffineExpr.get_dim(within) * dilation
 
 
@@ -127,7 +133,7 @@ def _sizes(value: ir.Value) -> list[Size]:
 
 
 def _split_channels(value: ir.Value, groups: int, axis: int) -> ir.Value:
-    """`value` with the dim `axis` split into groups and what is in each."""
+    """`value` with the dim `axis` split into groups and channels per group."""
     type_ = ir.RankedTensorType(value.type)
     sizes = _sizes(value)
     channels = sizes[axis]
@@ -146,14 +152,14 @@ def _split_channels(value: ir.Value, groups: int, axis: int) -> ir.Value:
     return tensor.ExpandShapeOp(result, value, parts, values, shape).result
 
 
-def _padded(source: ir.Value, number: ir.Value, padding: Sequence[int]) -> ir.Value:
-    """`source` with rows and columns of `number` around its last two dims."""
+def _padded(source: ir.Value, value: ir.Value, padding: Sequence[int]) -> ir.Value:
+    """`source` padded by `value` around its last two dims."""
     if not any(padding):
         return source
     top, left, bottom, right = padding
     sizes = _sizes(source)
     around = [*sizes[:-2], _plus(sizes[-2], top + bottom), _plus(sizes[-1], left + right)]
-    whole = fill(number, empty(around, number.type))
+    whole = fill(value, empty(around, value.type))
     dynamic = ir.ShapedType.get_dynamic_size()
     return tensor.InsertSliceOp(
         source,

@@ -20,10 +20,10 @@ def arange(op: ArangeOp, kernel: KernelBuilder) -> None:
     first, stride = kernel.symbol(start), kernel.symbol(step)
 
     def body(_: ir.Value) -> ir.Value:
-        place = arith.MulIOp(linalg.IndexOp(0).result, stride).result
-        number = arith.AddIOp(first, place).result
+        offset = arith.MulIOp(linalg.IndexOp(0).result, stride).result
+        value = arith.AddIOp(first, offset).result
         i64 = ir.IntegerType.get_signless(64)
-        return convert(arith.IndexCastOp(i64, number).result, element)
+        return convert(arith.IndexCastOp(i64, value).result, element)
 
     kernel.finish(*generic([], [out], [affine_map(1, [0])], [PARALLEL], body))
 
@@ -45,7 +45,7 @@ def _triangle(op: TrilOp | TriuOp, kernel: KernelBuilder, keeps: arith.CmpIPredi
 
     def body(x: ir.Value) -> ir.Value:
         diagonal = arith.AddIOp(linalg.IndexOp(rank - 2).result, shift).result
-        kept = arith.CmpIOp(keeps, linalg.IndexOp(rank - 1).result, diagonal).result
-        return arith.SelectOp(kept, x, scalar(x.type, 0)).result
+        keep = arith.CmpIOp(keeps, linalg.IndexOp(rank - 1).result, diagonal).result
+        return arith.SelectOp(keep, x, scalar(x.type, 0)).result
 
     kernel.finish(elementwise(kernel.ins, out, body))

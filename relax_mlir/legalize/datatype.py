@@ -14,7 +14,7 @@ def astype(op: AstypeOp, kernel: KernelBuilder) -> None:
 
 
 def convert(value: ir.Value, target: ir.Type) -> ir.Value:
-    """Converts a scalar; floats to integers truncate and clamp, numbers to `i1` compare with 0."""
+    """Converts a scalar; floats to integers truncate and clamp, to `i1` compare with 0."""
     if value.type == target:
         return value
     from_integer = isinstance(value.type, ir.IntegerType)
@@ -42,7 +42,7 @@ def _from_integer(value: ir.Value, target: ir.Type) -> ir.Value:
 
 
 def _to_integer(value: ir.Value, target: ir.Type) -> ir.Value:
-    """Truncates; machines disagree on what does not fit, which is clamped here, and NaN is 0."""
+    """Truncates and clamps, since machines differ on overflow; NaN becomes 0."""
     bound = 2 ** (ir.IntegerType(target).width - 1)
     low, high = scalar(value.type, -bound), scalar(value.type, bound)
     above = arith.CmpFOp(arith.CmpFPredicate.OGE, value, high).result

@@ -14,7 +14,7 @@ from .kernel import PARALLEL, KernelBuilder, affine_map, dim, generic, index
 
 
 def take(op: TakeOp, kernel: KernelBuilder) -> None:
-    """Reads the slice that each index names; indices are clamped to the axis."""
+    """Reads the slice of each index; indices are clamped to the axis."""
     source, indices = kernel.ins
     out = kernel.outs[0]
     rank = ir.RankedTensorType(source.type).rank
@@ -24,10 +24,10 @@ def take(op: TakeOp, kernel: KernelBuilder) -> None:
     last = last_of(source, axis)
 
     def body(picked: ir.Value, _: ir.Value) -> ir.Value:
-        place = clamped(picked, last)
+        at = clamped(picked, last)
         loops = [linalg.IndexOp(i).result for i in range(out_rank)]
-        places = [*loops[:axis], place, *loops[axis + index_rank :]]
-        return tensor.ExtractOp(source, places).result
+        at_slice = [*loops[:axis], at, *loops[axis + index_rank :]]
+        return tensor.ExtractOp(source, at_slice).result
 
     maps = [
         affine_map(out_rank, list(range(axis, axis + index_rank))),
@@ -37,14 +37,14 @@ def take(op: TakeOp, kernel: KernelBuilder) -> None:
 
 
 def last_of(source: ir.Value, axis: int) -> ir.Value:
-    """The last index of an axis; -1 if it has none."""
+    """The last index of an axis; -1 if it is empty."""
     return arith.SubIOp(dim(source, axis), index(1)).result
 
 
 def clamped(picked: ir.Value, last: ir.Value) -> ir.Value:
     """An element of indices as an index from 0 to the last one."""
-    place = arith.IndexCastOp(ir.IndexType.get(), picked).result
-    return arith.MaxSIOp(arith.MinSIOp(place, last).result, index(0)).result
+    position = arith.IndexCastOp(ir.IndexType.get(), picked).result
+    return arith.MaxSIOp(arith.MinSIOp(position, last).result, index(0)).result
 
 
 def strided_slice(op: StridedSliceOp, kernel: KernelBuilder) -> None:
@@ -64,9 +64,9 @@ def strided_slice(op: StridedSliceOp, kernel: KernelBuilder) -> None:
 def window_of(
     op: StridedSliceOp | SliceScatterOp, kernel: KernelBuilder, part: ir.Value
 ) -> tuple[list, ...] | None:
-    """The offsets, sizes and strides of a slice of the first input, as ops of MLIR take them.
+    """The offsets, sizes and strides of a slice of the first input, for MLIR's ops.
 
-    None if it has no elements and is static: such a slice must begin inside of the tensor too.
+    None if it is statically empty: even such a slice would have to begin inside the tensor.
     """
     shape = ir.RankedTensorType(kernel.ins[0].type).shape
     part_shape = ir.RankedTensorType(part.type).shape
@@ -76,10 +76,10 @@ def window_of(
     empty = 0 in part_shape
     axes, steps = (ir.DenseI64ArrayAttr(op.attributes[name]) for name in ("axes", "strides"))
     for axis, begin, stride in zip(axes, exact_dims(dims_of_attr(op.begin.dims)), steps):
-        place = normalize_axis(axis, len(shape))
-        offsets[place] = begin.value if begin.value is not None else kernel.symbol(begin)
-        strides[place] = stride
-        empty |= begin.value is not None and begin.value == shape[place]
+        position = normalize_axis(axis, len(shape))
+        offsets[position] = begin.value if begin.value is not None else kernel.symbol(begin)
+        strides[position] = stride
+        empty |= begin.value is not None and begin.value == shape[position]
     if empty:
         return None
     sizes = [dim(part, axis) for axis, extent in enumerate(part_shape) if extent < 0]

@@ -12,8 +12,8 @@ PARALLEL, REDUCTION = "parallel", "reduction"
 class KernelBuilder:
     """One tensor program under construction.
 
-    `ins` and `outs` are plain tensors (no encodings) inside of the body. Index arguments are
-    added as the body asks for them with `symbol`. `finish` closes the function.
+    `ins` and `outs` are plain tensors (no encodings) in the body. `symbol` adds index arguments on
+    demand. `finish` completes the function.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class KernelBuilder:
 
     @property
     def sym_args(self) -> tuple[Expr, ...]:
-        """Expressions that calls must pass as index arguments, in order."""
+        """The expressions that calls must pass as index arguments, in order."""
         return tuple(self._symbols)
 
     def symbol(self, expr: Expr | int | str) -> ir.Value:

@@ -18,7 +18,7 @@ from .scalars import add, compute_type, from_compute, multiply, to_compute
 
 
 def matmul(op: MatmulOp, kernel: KernelBuilder) -> None:
-    """out[.., m, n] = sum over k of lhs[.., m, k] * rhs[.., k, n]; half precision adds in f32."""
+    """out[.., m, n] = sum over k of lhs[.., m, k] * rhs[.., k, n]; half precision sums in f32."""
     lhs, rhs = kernel.ins
     out = kernel.outs[0]
     out_type = ir.RankedTensorType(out.type)
@@ -41,7 +41,7 @@ def matmul(op: MatmulOp, kernel: KernelBuilder) -> None:
 
 
 def _batch(value: ir.Value, out_type: ir.RankedTensorType) -> list[ir.AffineExpr | int]:
-    """Where a factor's leading dims are read; one of extent 1 is broadcast to a longer one."""
+    """The map of a factor's leading dims; one of extent 1 is broadcast."""
     type_ = ir.RankedTensorType(value.type)
     lead = out_type.rank - type_.rank
     return [

@@ -38,7 +38,7 @@ def broadcast_to(op: BroadcastToOp, kernel: KernelBuilder) -> None:
 
 
 def reshape(op: ReshapeOp, kernel: KernelBuilder) -> None:
-    """Row-major order kept under other dims."""
+    """Preserves row-major order under other dims."""
     _reshape(kernel)
 
 
@@ -86,7 +86,7 @@ def _view(kernel: KernelBuilder, source: ir.Value, out: ir.Value) -> ir.Value:
 def _matching_groups(
     before: Sequence[Expr], after: Sequence[Expr]
 ) -> tuple[list[list[int]], list[list[int]]] | None:
-    """Cuts both dim lists into runs of equal products, greedily; None if they do not line up."""
+    """Splits both dim lists into groups of equal products, greedily; None if that fails."""
     left: list[list[int]] = []
     right: list[list[int]] = []
     i = j = 0

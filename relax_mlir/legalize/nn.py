@@ -87,7 +87,7 @@ def _activation(kernel: KernelBuilder, body) -> None:
 
 
 class _Rows:
-    """A tensor seen as rows along one axis: reductions over it, and maps back onto it."""
+    """A tensor as rows along one axis: reductions over it, and maps back to it."""
 
     def __init__(self, value: ir.Value, axis: int) -> None:
         type_ = ir.RankedTensorType(value.type)
@@ -123,7 +123,7 @@ class _Rows:
         return self.reduce(value, 0, lambda x, total: add(total, body(to_compute(x))))
 
     def length(self) -> ir.Value:
-        """Number of elements of a row, as a float."""
+        """The count of elements of a row, as a float."""
         extent = dim(self.value, self.axis)
         i64 = ir.IntegerType.get_signless(64)
         integer = arith.IndexCastOp(i64, extent).result
@@ -153,7 +153,7 @@ def softmax(op: SoftmaxOp, kernel: KernelBuilder) -> None:
 
 
 def _greater(x: ir.Value, top: ir.Value) -> ir.Value:
-    """The greater one, in one instruction; a NaN is passed over, the sum will be one then."""
+    """The greater one, in one instruction; ignores NaN, which makes the sum NaN later."""
     return arith.SelectOp(arith.CmpFOp(arith.CmpFPredicate.OGT, x, top).result, x, top).result
 
 

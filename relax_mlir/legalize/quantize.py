@@ -1,10 +1,10 @@
-"""The tensor program that rounds a matrix to numbers of few bits, in panels.
+"""The tensor program that quantises a matrix, in panels.
 
-    extremes of each group of numbers   reductions over the matrix as it lies
+    extremes of each group of values    reductions over the matrix in its layout
     scale, minimum [p, group, r]        from those of row 16 p + r
     data [p, b, (half,) group, r, place]
 
-The last two read row by row what may lie otherwise, so they gather.
+The last two access rows of a matrix that may be stored by columns, so they gather.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,11 +31,11 @@ from .scalars import add, divide, maximum, minimum, negate, subtract
 Body = Callable[..., ir.Value]
 _INFINITY = float("inf")
 _MAX_FACTOR = 65504
-"""The greatest number of f16."""
+"""The greatest finite value of f16."""
 
 
 def quantize(op: QuantizeOp, kernel: KernelBuilder) -> None:
-    """Extremes of what shares a scale, factors from them, then rounded quotients."""
+    """The extremes of each group, factors from them, then rounded quotients."""
     scheme = SCHEMES[op.attributes["scheme"].value]
     matrix = _Matrix(kernel.ins[0], op.attributes["axis"].value, scheme.group)
     data, *factors = kernel.outs
@@ -48,14 +48,14 @@ def quantize(op: QuantizeOp, kernel: KernelBuilder) -> None:
         matrix.factors(extremes, out, body)
         for out, body in zip(factors, (_scale(scheme), lambda _, low: low))
     ]
-    kernel.finish(matrix.numbers(scheme, factors, data), *factors)
+    kernel.finish(matrix.quotients(scheme, factors, data), *factors)
 
 
 @dataclass(frozen=True)
 class _Matrix:
-    """A matrix whose blocks lie along `axis`, its rows along the other one.
+    """A matrix whose blocks are along `axis`, and its rows along the other one.
 
-    `group` numbers of a row have extremes, and so a scale, together.
+    `group` values of a row share extremes, and so a scale.
     """
 
     source: ir.Value
@@ -64,45 +64,45 @@ class _Matrix:
 
     @property
     def rows(self) -> ir.Value:
-        """The number of rows."""
+        """The count of rows."""
         return dim(self.source, 1 - self.axis)
 
     def reduced(self, start: float, combine: Body) -> ir.Value:
-        """Each group's elements combined, f32[rows, groups], or [groups, rows] for axis 0."""
+        """The elements of each group combined, f32[rows, groups], or [groups, rows] for axis 0."""
         type_ = ir.RankedTensorType(self.source.type)
         dynamic = ir.ShapedType.get_dynamic_size()
         groups = type_.get_dim_size(self.axis) // self.group
         count = type_.get_dim_size(1 - self.axis)
         sizes = [self.rows] if count == dynamic else []
         extent = sizes[0] if sizes else count
-        split, kept, nested = [groups, self.group, count], [groups, extent], [[0, 1], [2]]
+        split, remaining, nested = [groups, self.group, count], [groups, extent], [[0, 1], [2]]
         if self.axis:
-            split, kept, nested = [count, groups, self.group], [extent, groups], [[0], [1, 2]]
+            split, remaining, nested = [count, groups, self.group], [extent, groups], [[0], [1, 2]]
         parts = tensor.ExpandShapeOp(
             ir.RankedTensorType.get(split, type_.element_type),
             self.source, _nested(nested), sizes, split,
         ).result  # fmt: skip
-        first = fill(scalar(ir.F32Type.get(), start), empty(kept, ir.F32Type.get()))
+        first = fill(scalar(ir.F32Type.get(), start), empty(remaining, ir.F32Type.get()))
         read = affine_map(3, [0, 1, 2] if self.axis else [0, 2, 1])
         kinds = [PARALLEL, PARALLEL, REDUCTION]
         maps = [read, affine_map(3, [0, 1])]
         return generic([parts], [first], maps, kinds, lambda x, y: combine(_as_f32(x), y))[0]
 
     def factors(self, extremes: list[ir.Value], out: ir.Value, body: Body) -> ir.Value:
-        """A number for each group of a panel's rows, from the extremes; 0 past the last row."""
+        """A factor for each group of a panel's rows, from the extremes; 0 past the last row."""
 
         def element(_: ir.Value) -> ir.Value:
             p, b, r = (linalg.IndexOp(i).result for i in range(3))
             row, inside = self._row(p, r)
             at = [row, b] if self.axis else [b, row]
-            found = [tensor.ExtractOp(extreme, at).result for extreme in extremes]
-            factor = _bounded(body(*found), found)
+            values = [tensor.ExtractOp(extreme, at).result for extreme in extremes]
+            factor = _bounded(body(*values), values)
             narrow = arith.TruncFOp(ir.F16Type.get(), factor).result
             return arith.SelectOp(inside, narrow, scalar(narrow.type, 0)).result
 
         return generic([], [out], [affine_map(3, range(3))], [PARALLEL] * 3, element)[0]
 
-    def numbers(self, scheme: Scheme, factors: list[ir.Value], out: ir.Value) -> ir.Value:
+    def quotients(self, scheme: Scheme, factors: list[ir.Value], out: ir.Value) -> ir.Value:
         """The rounded quotients in panels; 0 past the last row."""
         rank = ir.RankedTensorType(out.type).rank
         i8 = ir.IntegerType.get_signless(8)
@@ -113,16 +113,16 @@ class _Matrix:
             row, inside = self._row(p, r)
             own_factors = [_as_f32(x) for x in stored[:-1]]
 
-            def number(half: ir.Value) -> ir.Value:
+            def quantised(half: ir.Value) -> ir.Value:
                 column = _sum(_times(b, BLOCK), _times(half, 16), _times(group, 4), place)
                 where = [row, column] if self.axis else [column, row]
                 x = _as_f32(tensor.ExtractOp(self.source, where).result)
                 return arith.FPToSIOp(i8, _quotient(scheme, x, *own_factors)).result
 
             if scheme.bits == 8:
-                packed = number(at[2])
+                packed = quantised(at[2])
             else:
-                low, high = number(index(0)), number(index(1))
+                low, high = quantised(index(0)), quantised(index(1))
                 packed = arith.OrIOp(low, arith.ShLIOp(high, scalar(i8, 4)).result).result
             return arith.SelectOp(inside, packed, scalar(i8, 0)).result
 
@@ -132,7 +132,7 @@ class _Matrix:
         return generic(factors, [out], maps, [PARALLEL] * rank, element)[0]
 
     def _row(self, p: ir.Value, r: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """Where row r of panel p is read, and whether there is such a row."""
+        """The index of row r of panel p, clamped, and whether the row exists."""
         row, rows = _sum(_times(p, PANEL), r), self.rows
         inside = arith.CmpIOp(arith.CmpIPredicate.ult, row, rows).result
         last = arith.SubIOp(rows, index(1)).result
@@ -157,7 +157,7 @@ def _scale(scheme: Scheme) -> Body:
 
 
 def _bounded(factor: ir.Value, extremes: Sequence[ir.Value]) -> ir.Value:
-    """A factor no further than f16 goes, unless it is of infinite numbers or of none."""
+    """A factor clamped to the range of f16, unless an extreme is infinite or NaN."""
     infinity = scalar(factor.type, _INFINITY)
     bounded = minimum(factor, scalar(factor.type, _MAX_FACTOR))
     bounded = maximum(bounded, scalar(factor.type, -_MAX_FACTOR))
@@ -171,7 +171,7 @@ def _bounded(factor: ir.Value, extremes: Sequence[ir.Value]) -> ir.Value:
 def _quotient(
     scheme: Scheme, x: ir.Value, scale: ir.Value, least: ir.Value | None = None
 ) -> ir.Value:
-    """x as a whole number of scales above the minimum or the zero, in f32."""
+    """x minus minimum or zero, in units of the scale, rounded, in f32."""
     zero = scalar(x.type, 0)
     if least is not None:
         x = subtract(x, least)
@@ -179,7 +179,7 @@ def _quotient(
     one = arith.SelectOp(none, scalar(x.type, 1), scale).result
     rounded = math.RoundEvenOp(divide(arith.SelectOp(none, zero, x).result, one)).result
     low, high = (-127, 127) if scheme.bits == 8 else (-scheme.zero, 15 - scheme.zero)
-    # What is no number becomes one: it could not be converted to an integer.
+    # Replaces NaN, which cannot be converted to an integer.
     bounded = arith.MaxNumFOp(rounded, scalar(x.type, low)).result
     rounded = minimum(bounded, scalar(x.type, high))
     return add(rounded, scalar(x.type, scheme.zero)) if scheme.zero else rounded

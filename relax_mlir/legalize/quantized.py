@@ -1,7 +1,7 @@
 """Tensor programs of block-quantised tensors.
 
-Decoding is element-wise over the dims of the panels, with the blocks of a row as dims of their
-own (b, half, group, place), so that it fuses into what reads the decoded matrix.
+Decoding is element-wise over the dims of the panels, with the blocks of a row as separate dims
+(b, half, group, place), so that it fuses into the users of the decoded matrix.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -34,31 +34,31 @@ from .scalars import add, divide, maximum, minimum, multiply, subtract
 
 Body = Callable[..., ir.Value]
 SMALLEST = 1e-36
-"""Magnitude below which 127 over it is no f32 number any more."""
+"""Magnitude below which 127 over it overflows f32."""
 SPLIT = (2, 4, 4)
-"""A block of 32 as halves, groups and places: what the panels keep apart."""
+"""A block of 32 as halves, groups and places within them: the dims of panels."""
 
 
 def dequantize(op: DequantizeOp, kernel: KernelBuilder) -> None:
-    """Decodes panels over (p, r, b, half, group, place), which is the matrix under other dims."""
+    """Decodes panels over (p, r, b, half, group, place), a reshape of the matrix."""
     scheme = SCHEMES[op.attributes["scheme"].value]
     whole = _expand(kernel.outs[0], [[PANEL], [*SPLIT]])
     p, r, b, half, group, place = (ir.AffineExpr.get_dim(i) for i in range(6))
     divided = partial(ir.AffineExpr.get_floor_div, b)
-    places = _places(scheme, p, r, b, half, group, place, divided)
-    maps = [affine_map(6, at) for at in places.values()]
+    indices_ = _part_indices(scheme, p, r, b, half, group, place, divided)
+    maps = [affine_map(6, at) for at in indices_.values()]
     maps.append(affine_map(6, range(6)))
 
     def body(*stored: ir.Value) -> ir.Value:
         indices = [linalg.IndexOp(i).result for i in (3, 4)] if scheme.bits < 8 else [None, None]
-        return _decode(scheme, dict(zip(places, stored)), *indices)
+        return _decode(scheme, dict(zip(indices_, stored)), *indices)
 
-    decoded = generic(_ordered(op, kernel.ins, places), [whole], maps, [PARALLEL] * 6, body)[0]
+    decoded = generic(_ordered(op, kernel.ins, indices_), [whole], maps, [PARALLEL] * 6, body)[0]
     kernel.finish(_collapse(decoded, kernel.outs[0], [1, 3]))
 
 
 def dequantize_rows(op: DequantizeRowsOp, kernel: KernelBuilder) -> None:
-    """Decodes the rows that the indices name, element by element."""
+    """Decodes the rows of the indices, element by element."""
     scheme = SCHEMES[op.attributes["scheme"].value]
     indices, *matrix = kernel.ins
     out = kernel.outs[0]
@@ -75,7 +75,7 @@ def dequantize_rows(op: DequantizeRowsOp, kernel: KernelBuilder) -> None:
         def divided(by: int) -> ir.Value:
             return arith.DivUIOp(b, index(by)).result
 
-        places = _places(scheme, p, r, b, half, group, place, divided)
+        places = _part_indices(scheme, p, r, b, half, group, place, divided)
         operands = _ordered(op, matrix, places)
         stored = {
             name: tensor.ExtractOp(operand, list(at)).result
@@ -89,11 +89,11 @@ def dequantize_rows(op: DequantizeRowsOp, kernel: KernelBuilder) -> None:
     kernel.finish(_collapse(decoded, out, [0, 3]))
 
 
-def _places(scheme: Scheme, p, r, b, half, group, place, divided) -> dict[str, tuple]:
-    """Where each part of a matrix is read, in indices of any kind; `divided` divides the block."""
+def _part_indices(scheme: Scheme, p, r, b, half, group, place, divided) -> dict[str, tuple]:
+    """The indices of each part of a matrix, of any type; `divided` divides the block."""
     by_row = (p, b if scheme.shared == 1 else divided(scheme.shared), r)
     outer = divided(NEST) if scheme.is_nested else None
-    places = {
+    indices = {
         "data": (p, b, half, group, r, place) if scheme.bits == 8 else (p, b, group, r, place),
         "scale": by_row if scheme.scales == 1 else (p, b, half, r),
         "minimum": by_row,
@@ -101,11 +101,11 @@ def _places(scheme: Scheme, p, r, b, half, group, place, divided) -> dict[str, t
         "outer_scale": (p, outer, r),
         "outer_minimum": (p, outer, r),
     }
-    return {name: places[name] for name in scheme.parts(0, 0)}
+    return {name: indices[name] for name in scheme.parts(0, 0)}
 
 
 def _ordered(op: ir.OpView, ins: Sequence[ir.Value], names: Iterable[str]) -> list[ir.Value]:
-    """The operands that hold a matrix, in the order of `names`; `ins` are those of the op."""
+    """The operands of a matrix, in the order of `names`; `ins` are those of the op."""
     present = [name for name in PARTS if getattr(op, name) is not None]
     operands = dict(zip(present, ins[-len(present) :], strict=True))
     return [operands[name] for name in names]
@@ -132,31 +132,33 @@ def quantize_blocks(op: QuantizeBlocksOp, kernel: KernelBuilder) -> None:
         for out, body in zip(factors, rounding.factors, strict=True)
     ]
 
-    def number(x: ir.Value, *found: ir.Value) -> ir.Value:
-        return arith.FPToSIOp(_i8(), rounding.number(x, *found[:-1])).result
+    def rounded_element(x: ir.Value, *operands: ir.Value) -> ir.Value:
+        return arith.FPToSIOp(_i8(), rounding.quotient(x, *operands[:-1])).result
 
     whole = _expand(values, [[]] * (rank - 1) + [[BLOCK]])
     maps = [element, *([block] * len(extremes)), element]
-    rounded = generic([blocks, *extremes], [whole], maps, [PARALLEL] * (rank + 1), number)[0]
+    rounded = generic([blocks, *extremes], [whole], maps, [PARALLEL] * (rank + 1), rounded_element)[
+        0
+    ]
     kernel.finish(_collapse(rounded, values, [0] * (rank - 1) + [1]), *factors)
 
 
 @dataclass(frozen=True)
 class _Rounding:
-    """How a block is rounded to 8 bits: bodies of the loops.
+    """The rounding of a block to 8 bits: bodies of the loops.
 
-    Extremes begin with `firsts` and are updated by `combine`; `factors` and `number` follow from
-    them.
+    Extremes are initialised by `firsts` and updated by `combine`; `factors` and `quotient` are
+    computed from them.
     """
 
     firsts: Callable[[], list[ir.Value]]
     combine: Callable[..., ir.Value | list[ir.Value]]
     factors: tuple[Body, ...]
-    number: Body
+    quotient: Body
 
 
 def _rounded(x: ir.Value, levels: int, width: ir.Value) -> ir.Value:
-    """x in steps of which `levels` are `width`, rounded; x itself where that is 0."""
+    """x in units of width / levels, rounded; x where the width is 0."""
     limit = scalar(_f32(), levels)
     none = arith.CmpFOp(arith.CmpFPredicate.OLT, width, scalar(_f32(), SMALLEST)).result
     factor = divide(limit, arith.SelectOp(none, limit, width).result)
@@ -164,14 +166,14 @@ def _rounded(x: ir.Value, levels: int, width: ir.Value) -> ir.Value:
 
 
 def _over(width: ir.Value, levels: int) -> ir.Value:
-    """One of `levels` steps that are `width` together."""
+    """width / levels."""
     return divide(width, scalar(_f32(), levels))
 
 
 def _ordered_bits(bits: ir.Value) -> ir.Value:
-    """Bits of a float as an integer of the same order, and back; NaN is beyond the infinite.
+    """Bits of a float as an integer with the same order, and back; NaN is beyond infinity.
 
-    Integers take one instruction to compare where floats, whose NaN must not be lost, take seven.
+    Comparing integers takes one instruction; comparing floats, with NaN propagated, takes seven.
     """
     sign = arith.ShRSIOp(bits, scalar(bits.type, 31)).result
     flipped = arith.AndIOp(sign, scalar(bits.type, 0x7FFFFFFF)).result
@@ -192,17 +194,17 @@ def _float(key: ir.Value) -> ir.Value:
 
 
 def _scale(high: ir.Value, low: ir.Value) -> ir.Value:
-    """A 254th of what the block spans."""
+    """The range of the block over 254."""
     return _over(subtract(*_floats(high, low)), 254)
 
 
 def _offset(high: ir.Value, low: ir.Value) -> ir.Value:
-    """What the middle step, 0, stands for."""
+    """The value of the middle step, 0."""
     return add(_float(low), multiply(_scale(high, low), scalar(_f32(), 127)))
 
 
 def _steps(x: ir.Value, high: ir.Value, low: ir.Value) -> ir.Value:
-    """Steps above the least number, from -127 on."""
+    """Steps above the least value, from -127 on."""
     above, below = _floats(high, low)
     steps = _rounded(subtract(x, below), 254, subtract(above, below))
     return subtract(steps, scalar(_f32(), 127))
@@ -235,13 +237,13 @@ def dequantize_blocks(op: DequantizeBlocksOp, kernel: KernelBuilder) -> None:
     split: list[list[int]] = [[]] * (rank - 1) + [[*SPLIT]]
     element, block = affine_map(rank + 3, range(rank + 3)), affine_map(rank + 3, range(rank))
 
-    def number(q: ir.Value, scale: ir.Value, *others: ir.Value) -> ir.Value:
+    def decoded_element(q: ir.Value, scale: ir.Value, *others: ir.Value) -> ir.Value:
         product = multiply(arith.SIToFPOp(_f32(), q).result, scale)
         return add(product, others[0]) if len(factors) == 2 else product
 
     decoded = generic(
         [_expand(values, split), *factors], [_expand(out, split)],
-        [element, *([block] * len(factors)), element], [PARALLEL] * (rank + 3), number,
+        [element, *([block] * len(factors)), element], [PARALLEL] * (rank + 3), decoded_element,
     )[0]  # fmt: skip
     kernel.finish(_collapse(decoded, out, [0] * (rank - 1) + [3]))
 
@@ -254,9 +256,9 @@ def _decode(scheme: Scheme, stored: dict[str, ir.Value], half: Any, group: Any) 
         q = _bits(q, _scaled(half, 4), 4)
     if scheme.bits == 5:
         at = arith.AddIOp(_scaled(half, 4), arith.IndexCastOp(q.type, group).result).result
-        q = _above(q, _bits(stored["high"], at, 1))
+        q = _joined(q, _bits(stored["high"], at, 1))
     elif scheme.bits == 6:
-        q = _above(q, _bits(stored["high"], _scaled(group, 2), 2))
+        q = _joined(q, _bits(stored["high"], _scaled(group, 2), 2))
     if scheme.zero:
         q = arith.SubIOp(q, scalar(q.type, scheme.zero)).result
 
@@ -270,25 +272,25 @@ def _decode(scheme: Scheme, stored: dict[str, ir.Value], half: Any, group: Any) 
     return arith.AddFOp(product, factor("minimum")).result if scheme.has_minimum else product
 
 
-def _scaled(place: ir.Value, by: int) -> ir.Value:
-    """An index times a number, in 8 bits."""
+def _scaled(position: ir.Value, by: int) -> ir.Value:
+    """An index times a constant, in 8 bits."""
     i8 = ir.IntegerType.get_signless(8)
-    return arith.MulIOp(arith.IndexCastOp(i8, place).result, scalar(i8, by)).result
+    return arith.MulIOp(arith.IndexCastOp(i8, position).result, scalar(i8, by)).result
 
 
 def _bits(byte: ir.Value, first: ir.Value, count: int) -> ir.Value:
     """`count` bits of a byte."""
-    moved = arith.ShRUIOp(byte, first).result
-    return arith.AndIOp(moved, scalar(byte.type, (1 << count) - 1)).result
+    shifted = arith.ShRUIOp(byte, first).result
+    return arith.AndIOp(shifted, scalar(byte.type, (1 << count) - 1)).result
 
 
-def _above(low: ir.Value, high: ir.Value) -> ir.Value:
-    """Bits above four others."""
+def _joined(low: ir.Value, high: ir.Value) -> ir.Value:
+    """Joins high bits with four low ones."""
     return arith.OrIOp(low, arith.ShLIOp(high, scalar(high.type, 4)).result).result
 
 
 def _expand(value: ir.Value, inner: list[list[int]]) -> ir.Value:
-    """Splits the dims of a tensor: dim i keeps what the extents `inner[i]` leave of it."""
+    """Splits the dims of a tensor: dim i is divided by the extents `inner[i]`."""
     type_ = ir.RankedTensorType(value.type)
     dynamic = ir.ShapedType.get_dynamic_size()
     shape: list[int] = []
@@ -309,7 +311,7 @@ def _expand(value: ir.Value, inner: list[list[int]]) -> ir.Value:
 
 
 def _collapse(value: ir.Value, like: ir.Value, extra: list[int]) -> ir.Value:
-    """The tensor under the dims of `like`, of which dim i holds `extra[i]` dims more."""
+    """Collapses a tensor to the dims of `like`, of which dim i has `extra[i]` more dims in it."""
     groups, at = [], 0
     for count in extra:
         groups.append([at + i for i in range(1 + count)])

@@ -1,4 +1,4 @@
-"""Scalar arithmetic on one element, as the bodies of tensor programs use it."""
+"""Scalar arithmetic for the bodies of tensor programs."""
 
 from relax_mlir.bindings import arith, ir, math
 from relax_mlir.dialects.tir import FUNCTION
@@ -13,7 +13,7 @@ def compute_type(element: ir.Type) -> ir.Type:
 
 
 def to_compute(value: ir.Value) -> ir.Value:
-    """Widens a half-precision float to f32; other values stay."""
+    """Widens a half-precision float to f32; other values are unchanged."""
     if isinstance(value.type, ir.F16Type | ir.BF16Type):
         return arith.ExtFOp(ir.F32Type.get(), value).result
     return value
@@ -78,6 +78,6 @@ def sigmoid(x: ir.Value) -> ir.Value:
 
 
 def named(function: str, result: ir.Value) -> ir.Value:
-    """A function's value, marked so that it is computed as a whole, without loss of digits."""
+    """Marks the result of a function, so that it is expanded as a whole, without cancellation."""
     result.owner.attributes[FUNCTION] = ir.StringAttr.get(function)
     return result

@@ -1,7 +1,7 @@
 """Tensor programs that write elements by tensors of indices, and to a slice.
 
-Updates are applied in order along the axes that are indexed, so that the last one stays on any
-number of threads, which share the other axes.
+Updates are applied in order along the indexed axes, so that the last one wins on any number of
+threads, among which the other axes are divided.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from relax_mlir.dialects.graph import (
     SliceScatterOp,
     normalize_axis,
 )
-from relax_mlir.dialects.graph.gather import joint_place
+from relax_mlir.dialects.graph.gather import joint_position
 
 from .index import window_of
 from .kernel import PARALLEL, KernelBuilder, affine_map, dim, generic, index
@@ -24,42 +24,42 @@ from .scalars import add, compute_type, maximum, minimum, multiply, to_compute
 from .tasks import Lines, each_in_order, if_else, in_order, in_tasks
 
 _COMBINE = {"add": add, "mul": multiply, "max": maximum, "min": minimum}
-Places = Sequence[ir.Value]
+Indices = Sequence[ir.Value]
 Own = dict[int, ir.Value]
 
 
 @dataclass(frozen=True)
 class _Updates:
-    """What is written: `steps` in order, each for every index of the axes that are not indexed.
+    """The updates: `steps` in order, each for every index of the axes that are not indexed.
 
     `names(step, own)` and `value(step, own)` take the indices of a step and those by axis; they
-    give the elements of indices for the indexed axes, and the update. `counts` are the extents of
+    return the elements of indices for the indexed axes, and the update. `counts` are the extents of
     updates along axes where they may be fewer than the input's elements. Indices are `shared` if
-    they are the same for all of a step.
+    they are the same for a whole step.
     """
 
     axes: Sequence[int]
-    steps: Places
-    names: Callable[[Places, Own], Places]
-    value: Callable[[Places, Own], ir.Value]
+    steps: Indices
+    names: Callable[[Indices, Own], Indices]
+    value: Callable[[Indices, Own], ir.Value]
     counts: Own
     reduction: str
     shared: bool
 
 
 def scatter_elements(op: ScatterElementsOp, kernel: KernelBuilder) -> None:
-    """Steps go along the axis."""
+    """Steps are along the axis."""
     source, indices, updates = kernel.ins
     rank = ir.RankedTensorType(source.type).rank
     axis = normalize_axis(op.attributes["axis"].value, rank)
 
-    def at(step: Places, own: Own) -> Places:
+    def at(step: Indices, own: Own) -> Indices:
         return [step[0] if i == axis else own[i] for i in range(rank)]
 
-    def names(step: Places, own: Own) -> Places:
+    def names(step: Indices, own: Own) -> Indices:
         return [_element(indices, at(step, own))]
 
-    def value(step: Places, own: Own) -> ir.Value:
+    def value(step: Indices, own: Own) -> ir.Value:
         return _element(updates, at(step, own))
 
     counts = {i: dim(updates, i) for i in range(rank) if i != axis}
@@ -68,15 +68,15 @@ def scatter_elements(op: ScatterElementsOp, kernel: KernelBuilder) -> None:
 
 
 def scatter_nd(op: ScatterNdOp, kernel: KernelBuilder) -> None:
-    """Steps go along the tuples of indices."""
+    """Steps are along the tuples of indices."""
     _, indices, updates = kernel.ins
     *lead, count = ir.RankedTensorType(indices.type).shape
     axes = list(range(count))
 
-    def names(step: Places, own: Own) -> Places:
-        return [_element(indices, [*step, index(number)]) for number in axes]
+    def names(step: Indices, own: Own) -> Indices:
+        return [_element(indices, [*step, index(axis)]) for axis in axes]
 
-    def value(step: Places, own: Own) -> ir.Value:
+    def value(step: Indices, own: Own) -> ir.Value:
         return _element(updates, [*step, *own.values()])
 
     steps = [dim(indices, i) for i in range(len(lead))]
@@ -84,19 +84,19 @@ def scatter_nd(op: ScatterNdOp, kernel: KernelBuilder) -> None:
 
 
 def index_put(op: IndexPutOp, kernel: KernelBuilder) -> None:
-    """Steps go along the joint dims of the indices."""
+    """Steps are along the joint dims of the indices."""
     source, values, *indices = kernel.ins
     rank = ir.RankedTensorType(source.type).rank
     axes = [axis % rank for axis in ir.DenseI64ArrayAttr(op.attributes["axes"])]
     joint = max(ir.RankedTensorType(value.type).rank for value in indices)
-    first = joint_place(axes)
+    first = joint_position(axes)
 
-    def names(step: Places, own: Own) -> Places:
+    def names(step: Indices, own: Own) -> Indices:
         return [_aligned(value, step) for value in indices]
 
-    def value(step: Places, own: Own) -> ir.Value:
-        kept = list(own.values())
-        return _aligned(values, [*kept[:first], *step, *kept[first:]])
+    def value(step: Indices, own: Own) -> ir.Value:
+        others = list(own.values())
+        return _aligned(values, [*others[:first], *step, *others[first:]])
 
     steps = [_extent(indices, joint - i) for i in range(joint)]
     _scatter(kernel, _Updates(axes, steps, names, value, {}, _reduction(op), True))
@@ -106,14 +106,14 @@ def _reduction(op: ScatterElementsOp | ScatterNdOp | IndexPutOp) -> str:
     return ir.StringAttr(op.attributes["reduction"]).value
 
 
-def _element(source: ir.Value, places: Places) -> ir.Value:
-    return tensor.ExtractOp(source, list(places)).result
+def _element(source: ir.Value, at: Indices) -> ir.Value:
+    return tensor.ExtractOp(source, list(at)).result
 
 
-def _aligned(source: ir.Value, places: Places) -> ir.Value:
-    """The element at the last places, at 0 along dims of extent 1."""
+def _aligned(source: ir.Value, indices: Indices) -> ir.Value:
+    """The element at the trailing indices, with 0 for dims of extent 1."""
     shape = ir.RankedTensorType(source.type).shape
-    own = list(places)[len(places) - len(shape) :]
+    own = list(indices)[len(indices) - len(shape) :]
     return _element(source, [index(0) if n == 1 else at for n, at in zip(shape, own)])
 
 
@@ -131,11 +131,11 @@ def _scatter(kernel: KernelBuilder, updates: _Updates) -> None:
     element = ir.ShapedType(out.type).element_type
     compute = element if updates.reduction == "none" else compute_type(element)
 
-    def task(lines: Lines, target: ir.Value) -> Places:
-        place = lines.of(target)
-        part = place if compute == element else lines.empty(compute)
+    def task(lines: Lines, target: ir.Value) -> Indices:
+        destination = lines.of(target)
+        part = destination if compute == element else lines.empty(compute)
         part = _Part(updates, lines).apply(lines.copy(lines.of(source), part))
-        return [part if compute == element else lines.copy(part, place)]
+        return [part if compute == element else lines.copy(part, destination)]
 
     kernel.finish(*in_tasks([out], updates.axes, task))
 
@@ -148,7 +148,7 @@ class _Part:
     lines: Lines
 
     def apply(self, part: ir.Value) -> ir.Value:
-        """The part with all of them."""
+        """The part with all updates."""
         steps = list(self.updates.steps) or [index(1)]
         for axis in self.lines.single:
             if axis in self.updates.counts:
@@ -156,12 +156,12 @@ class _Part:
         return each_in_order(steps, [part], self._step)[0]
 
     def _start(self, axis: int) -> ir.Value:
-        place = self.lines.offsets[axis]
-        return index(place) if isinstance(place, int) else place
+        offset = self.lines.offsets[axis]
+        return index(offset) if isinstance(offset, int) else offset
 
-    def _step(self, places: Places, part: ir.Value) -> Places:
+    def _step(self, indices: Indices, part: ir.Value) -> Indices:
         """The part with the updates of one step."""
-        step = places[: len(self.updates.steps)]
+        step = indices[: len(self.updates.steps)]
         own = {axis: self._start(axis) for axis in self.lines.single}
         at = dict.fromkeys(self.lines.single, index(0))
         axis = self.lines.block
@@ -172,25 +172,27 @@ class _Part:
             rest = arith.SubIOp(self.updates.counts[axis], start).result
             width = arith.MinSIOp(width, rest).result
 
-        def row(to: Own) -> Places:
-            def one(j: ir.Value, held: ir.Value) -> Places:
+        def row(to: Own) -> Indices:
+            def one(j: ir.Value, accumulator: ir.Value) -> Indices:
                 here = own | {axis: arith.AddIOp(start, j).result}
-                return self._put(step, here, at | {axis: j} | to, held)
+                return self._put(step, here, at | {axis: j} | to, accumulator)
 
             return in_order(width, [part], one)
 
-        def one(j: ir.Value, held: ir.Value) -> Places:
+        def one(j: ir.Value, accumulator: ir.Value) -> Indices:
             here, to = own | {axis: arith.AddIOp(start, j).result}, at | {axis: j}
-            return self._if_inside(step, here, held, lambda t: self._put(step, here, to | t, held))
+            return self._if_inside(
+                step, here, accumulator, lambda t: self._put(step, here, to | t, accumulator)
+            )
 
         if self.updates.shared:
             return self._if_inside(step, own, part, row)
         return in_order(width, [part], one)
 
     def _if_inside(
-        self, step: Places, own: Own, part: ir.Value, write: Callable[[Own], Places]
-    ) -> Places:
-        """What `write` makes of the places along the indexed axes, if these are places of it."""
+        self, step: Indices, own: Own, part: ir.Value, write: Callable[[Own], Indices]
+    ) -> Indices:
+        """`write` at the indices along the indexed axes, if they are within the part."""
         to: Own = {}
         fits = []
         for axis, name in zip(self.updates.axes, self.updates.names(step, own), strict=True):
@@ -200,7 +202,7 @@ class _Part:
         fit = reduce(lambda a, b: arith.AndIOp(a, b).result, fits)
         return if_else(fit, [part.type], lambda: write(to), lambda: [part])
 
-    def _put(self, step: Places, own: Own, to: Own, part: ir.Value) -> Places:
+    def _put(self, step: Indices, own: Own, to: Own, part: ir.Value) -> Indices:
         """The part with one element changed."""
         at = [to[axis] for axis in sorted(to)]
         value = self.updates.value(step, own)
@@ -209,9 +211,9 @@ class _Part:
         return [tensor.InsertOp(value, part, at).result]
 
 
-def _if_below(place: ir.Value, count: ir.Value, steps: ir.Value) -> ir.Value:
-    """The number of steps, none if there are no updates at a place."""
-    inside = arith.CmpIOp(arith.CmpIPredicate.slt, place, count).result
+def _if_below(position: ir.Value, count: ir.Value, steps: ir.Value) -> ir.Value:
+    """The count of steps, 0 if there are no updates at a position."""
+    inside = arith.CmpIOp(arith.CmpIPredicate.slt, position, count).result
     return arith.SelectOp(inside, steps, index(0)).result
 
 

@@ -1,4 +1,4 @@
-"""Tensor programs that find positions."""
+"""Tensor programs that find indices."""
 
 from relax_mlir.bindings import arith, ir, linalg
 from relax_mlir.dialects.graph import ArgmaxOp, ArgminOp, normalize_axis
@@ -19,12 +19,12 @@ from .statistical import drop_unit_dims, greatest, least, restore_unit_dims
 
 
 def argmax(op: ArgmaxOp, kernel: KernelBuilder) -> None:
-    """The first position of the greatest element or of a NaN."""
+    """The first index of the greatest element or of a NaN."""
     _arg_reduce(op, kernel, least, "OGT", "sgt")
 
 
 def argmin(op: ArgminOp, kernel: KernelBuilder) -> None:
-    """The first position of the least element or of a NaN."""
+    """The first index of the least element or of a NaN."""
     _arg_reduce(op, kernel, greatest, "OLT", "slt")
 
 
@@ -34,12 +34,16 @@ def _arg_reduce(
     source, out = kernel.ins[0], kernel.outs[0]
     type_ = ir.RankedTensorType(source.type)
     axis = normalize_axis(op.attributes["axis"].value, type_.rank)
-    kept = [i for i in range(type_.rank) if i != axis]
+    remaining = [i for i in range(type_.rank) if i != axis]
     compute = compute_type(type_.element_type)
-    shape = [dim(source, i) if type_.shape[i] < 0 else type_.shape[i] for i in kept]
+    shape = [dim(source, i) if type_.shape[i] < 0 else type_.shape[i] for i in remaining]
     best = fill(scalar(compute, start(compute)), empty(shape, compute))
-    place = fill(scalar(ir.IntegerType.get_signless(64), 0), drop_unit_dims(out, kept, (axis,)))
-    maps = [affine_map(type_.rank, list(range(type_.rank)))] + [affine_map(type_.rank, kept)] * 2
+    indices = fill(
+        scalar(ir.IntegerType.get_signless(64), 0), drop_unit_dims(out, remaining, (axis,))
+    )
+    maps = [affine_map(type_.rank, list(range(type_.rank)))] + [
+        affine_map(type_.rank, remaining)
+    ] * 2
     iterators = [REDUCTION if i == axis else PARALLEL for i in range(type_.rank)]
 
     def body(x: ir.Value, top: ir.Value, at: ir.Value) -> list[ir.Value]:
@@ -57,5 +61,5 @@ def _arg_reduce(
         here = arith.IndexCastOp(i64, linalg.IndexOp(axis).result).result
         return [arith.SelectOp(better, x, top).result, arith.SelectOp(better, here, at).result]
 
-    result = generic([source], [best, place], maps, iterators, body)[1]
-    kernel.finish(restore_unit_dims(result, out, kept, (axis,)))
+    result = generic([source], [best, indices], maps, iterators, body)[1]
+    kernel.finish(restore_unit_dims(result, out, remaining, (axis,)))

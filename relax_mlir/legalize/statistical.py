@@ -51,7 +51,7 @@ def min(op: MinOp, kernel: KernelBuilder) -> None:
 
 
 def mean(op: MeanOp, kernel: KernelBuilder) -> None:
-    """The sum divided by the number of elements."""
+    """The sum divided by the count of elements."""
     source = kernel.ins[0]
     rank = ir.RankedTensorType(source.type).rank
     axes = reduced_axes(list(ir.DenseI64ArrayAttr(op.attributes["axes"])), rank)
@@ -68,14 +68,14 @@ def mean(op: MeanOp, kernel: KernelBuilder) -> None:
 
 
 def least(element: ir.Type) -> float:
-    """The value no other of the type lies below."""
+    """The least value of the type."""
     if isinstance(element, ir.IntegerType):
         return -(2 ** (element.width - 1))
     return float("-inf")
 
 
 def greatest(element: ir.Type) -> float:
-    """The value no other of the type lies above."""
+    """The greatest value of the type."""
     if isinstance(element, ir.IntegerType):
         return 2 ** (element.width - 1) - 1
     return float("inf")
@@ -91,14 +91,14 @@ def _reduce(
     source, out = kernel.ins[0], kernel.outs[0]
     type_ = ir.RankedTensorType(source.type)
     axes = reduced_axes(list(ir.DenseI64ArrayAttr(op.attributes["axes"])), type_.rank)
-    kept = [axis for axis in range(type_.rank) if axis not in axes]
+    remaining = [axis for axis in range(type_.rank) if axis not in axes]
     compute = compute_type(type_.element_type)
-    shape = [dim(source, i) if type_.shape[i] < 0 else type_.shape[i] for i in kept]
-    target = drop_unit_dims(out, kept, axes)
+    shape = [dim(source, i) if type_.shape[i] < 0 else type_.shape[i] for i in remaining]
+    target = drop_unit_dims(out, remaining, axes)
     simple = compute == type_.element_type and not isinstance(op, MeanOp)
     destination = target if simple else empty(shape, compute)
     init = fill(scalar(compute, start(compute)), destination)
-    maps = [affine_map(type_.rank, list(range(type_.rank))), affine_map(type_.rank, kept)]
+    maps = [affine_map(type_.rank, list(range(type_.rank))), affine_map(type_.rank, remaining)]
     iterators = [REDUCTION if axis in axes else PARALLEL for axis in range(type_.rank)]
 
     def body(x: ir.Value, total: ir.Value) -> ir.Value:
@@ -108,16 +108,16 @@ def _reduce(
     if not simple:
         element = type_.element_type
         result = elementwise([result], target, lambda x: from_compute(finish(x), element))
-    kernel.finish(restore_unit_dims(result, out, kept, axes))
+    kernel.finish(restore_unit_dims(result, out, remaining, axes))
 
 
-def _unit_groups(kept: list[int], rank: int) -> list[list[int]]:
-    """Groups the dims of a keepdims result so that each group holds one kept dim."""
+def _unit_groups(remaining: list[int], rank: int) -> list[list[int]]:
+    """Groups the dims of a keepdims result so that each group has one remaining dim."""
     groups: list[list[int]] = []
     pending: list[int] = []
     for axis in range(rank):
         pending.append(axis)
-        if axis in kept:
+        if axis in remaining:
             groups.append(pending)
             pending = []
     if groups:
@@ -125,24 +125,24 @@ def _unit_groups(kept: list[int], rank: int) -> list[list[int]]:
     return groups
 
 
-def drop_unit_dims(out: ir.Value, kept: list[int], axes: tuple[int, ...]) -> ir.Value:
+def drop_unit_dims(out: ir.Value, remaining: list[int], axes: tuple[int, ...]) -> ir.Value:
     """Views a keepdims output without its dims of extent 1."""
     type_ = ir.RankedTensorType(out.type)
-    rank = len(kept) + len(axes)
+    rank = len(remaining) + len(axes)
     if type_.rank != rank:
         return out
-    result = ir.RankedTensorType.get([type_.shape[axis] for axis in kept], type_.element_type)
-    return tensor.CollapseShapeOp(result, out, _unit_groups(kept, rank)).result
+    result = ir.RankedTensorType.get([type_.shape[axis] for axis in remaining], type_.element_type)
+    return tensor.CollapseShapeOp(result, out, _unit_groups(remaining, rank)).result
 
 
 def restore_unit_dims(
-    value: ir.Value, out: ir.Value, kept: list[int], axes: tuple[int, ...]
+    value: ir.Value, out: ir.Value, remaining: list[int], axes: tuple[int, ...]
 ) -> ir.Value:
-    """Views a reduced tensor with dims of extent 1, as the output has them."""
+    """Views a reduced tensor with the output's dims of extent 1."""
     type_ = ir.RankedTensorType(out.type)
-    rank = len(kept) + len(axes)
+    rank = len(remaining) + len(axes)
     if type_.rank != rank:
         return value
     sizes = [dim(out, axis) for axis in range(rank) if type_.is_dynamic_dim(axis)]
-    groups = _unit_groups(kept, rank)
+    groups = _unit_groups(remaining, rank)
     return tensor.ExpandShapeOp(type_, value, groups, sizes, list(type_.shape)).result

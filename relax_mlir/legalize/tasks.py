@@ -1,4 +1,4 @@
-"""Loops of tensor programs that are no loop nests: in order, and over tasks that threads share."""
+"""Sequential loops of tensor programs, and loops over parallel tasks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from .kernel import PARALLEL, affine_map, dim, empty, generic, index
 from .scalars import from_compute, to_compute
 
 _BLOCK = 64
-"""Elements along the last dim that a task takes: some lines of cache, so that tasks share none."""
+"""Elements of a task along the last dim: several cache lines, so that tasks share none."""
 
 Body = Callable[..., Sequence[ir.Value]]
 
@@ -17,7 +17,7 @@ Body = Callable[..., Sequence[ir.Value]]
 def in_order(
     count: ir.Value, carried: Sequence[ir.Value], body: Body, first: ir.Value | None = None
 ) -> list[ir.Value]:
-    """Runs `body(i, *carried)` for each i from `first`, or 0, below count; returns what is left."""
+    """Runs `body(i, *carried)` for each i from `first`, or 0, below count; returns the results."""
     start = index(0) if first is None else first
     loop = scf.ForOp(start, count, index(1), list(carried))
     with ir.InsertionPoint(loop.body):
@@ -28,12 +28,12 @@ def in_order(
 def each_in_order(
     counts: Sequence[ir.Value], carried: Sequence[ir.Value], body: Body
 ) -> list[ir.Value]:
-    """Nested loops, the last one innermost; `body` takes all indices, and what is carried."""
+    """Nested loops, the last one innermost; `body` takes all indices and the carried values."""
 
-    def nested(places: list[ir.Value], held: Sequence[ir.Value]) -> Sequence[ir.Value]:
-        if len(places) == len(counts):
-            return body(places, *held)
-        return in_order(counts[len(places)], held, lambda i, *own: nested([*places, i], own))
+    def nested(indices: list[ir.Value], values: Sequence[ir.Value]) -> Sequence[ir.Value]:
+        if len(indices) == len(counts):
+            return body(indices, *values)
+        return in_order(counts[len(indices)], values, lambda i, *own: nested([*indices, i], own))
 
     return list(nested([], carried))
 
@@ -56,7 +56,7 @@ def if_else(
 class Lines:
     """A part of a tensor: whole along `along`, one index of other axes, a block of the last axis.
 
-    `offsets` and `sizes` say which part it is, by axis: numbers, or values.
+    `offsets` and `sizes` are those of the part, by axis: constants or values.
     """
 
     along: Sequence[int]
@@ -65,18 +65,18 @@ class Lines:
 
     @property
     def block(self) -> int | None:
-        """The axis of which there are some elements, if there is one."""
+        """The axis that has a block, if there is one."""
         last = len(self.sizes) - 1
         return None if last in self.along or last < 0 else last
 
     @property
     def single(self) -> list[int]:
-        """The axes of which there is one index."""
+        """The axes that have a single index."""
         known = (*self.along, self.block)
         return [axis for axis in range(len(self.sizes)) if axis not in known]
 
     def of(self, source: ir.Value) -> ir.Value:
-        """The part of a tensor that has these dims."""
+        """The part of a tensor of these dims."""
         static = _static(self.sizes)
         kind = ir.RankedTensorType.get(static, ir.ShapedType(source.type).element_type)
         return tensor.ExtractSliceOp(
@@ -85,20 +85,20 @@ class Lines:
         ).result  # fmt: skip
 
     def put(self, part: ir.Value, out: ir.Value) -> None:
-        """Inserts the part where it belongs, at the end of a task."""
+        """Inserts the part into the output, at the end of a task."""
         tensor.ParallelInsertSliceOp(
             part, out, _dynamic(self.offsets), _dynamic(self.sizes), [],
             _static(self.offsets), _static(self.sizes), [1] * len(self.sizes),
         )  # fmt: skip
 
     def empty(self, element: ir.Type) -> ir.Value:
-        """New memory of the part's dims."""
+        """A new tensor of the part's dims."""
         return empty(self.sizes, element)
 
     def copy(self, source: ir.Value, out: ir.Value) -> ir.Value:
-        """A part with the elements of another one, widened or narrowed to its type.
+        """A copy of a part, converted to the element type of `out`.
 
-        Loops that write to it later do that in its memory.
+        Later loops update it in place.
         """
         element = ir.ShapedType(out.type).element_type
         if ir.ShapedType(source.type).element_type == element:
@@ -126,7 +126,7 @@ def in_tasks(
     along: Sequence[int],
     body: Callable[..., Sequence[ir.Value]],
 ) -> list[ir.Value]:
-    """Tensors of one shape but for axes `along`, computed part by part.
+    """Computes tensors, whose shapes agree except in the axes `along`, part by part.
 
     `body(lines, *outs)` returns the parts of the outputs. The axes that are not in `along` are
     divided among tasks: by single indices, the last axis of memory by blocks.
@@ -144,10 +144,10 @@ def in_tasks(
     steps = [_BLOCK if axis == rank - 1 else 1 for axis in divided]
     loop = scf.ForallOp([0] * len(divided), [sizes[i] for i in divided], steps, list(outs))
     with ir.InsertionPoint(loop.body):
-        for axis, step, place in zip(divided, steps, loop.induction_variables, strict=True):
-            offsets[axis] = place
+        for axis, step, offset in zip(divided, steps, loop.induction_variables, strict=True):
+            offsets[axis] = offset
             extent = index(n) if isinstance(n := sizes[axis], int) else n
-            rest = arith.SubIOp(extent, place).result
+            rest = arith.SubIOp(extent, offset).result
             sizes[axis] = 1 if step == 1 else arith.MinSIOp(index(step), rest).result
         lines = Lines(along, offsets, sizes)
         parts = body(lines, *loop.inner_iter_args)

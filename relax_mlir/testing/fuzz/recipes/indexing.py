@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from relax_mlir.dialects import graph
-from relax_mlir.dialects.graph.gather import joint_place
+from relax_mlir.dialects.graph.gather import joint_position
 from relax_mlir.symbolic import const
 
 from ..builder import INTEGERS, Builder, Dims, Value, size_of
@@ -98,7 +98,7 @@ def index_put(b: Builder, op: Any) -> None:
     """Values with all dims of what is indexed, or with none."""
     x = _target(b)
     axes, indices = index_tensors(b, x)
-    joint, first = indices[0].dims, joint_place(axes)
+    joint, first = indices[0].dims, joint_position(axes)
     kept = [dim for axis, dim in enumerate(x.dims) if axis not in axes]
     dims = [*kept[:first], *joint, *kept[first:]]
     values = _updates(b, x, dims[b.random.choice([0, 0, len(dims)]) :])
