@@ -58,7 +58,7 @@ def round_blocks(values: np.ndarray, scheme: str) -> dict[str, np.ndarray]:
         scale = _half(np.where(high > -low, high, low) / np.float32(-8), high, low)
         biased = _quotients(values, scale, -8, 7) + np.float32(8)
         return {"data": _nibbles(biased), "scale": scale}
-    with np.errstate(over="ignore", invalid="ignore"):  # which is bounded, or of infinite numbers
+    with np.errstate(over="ignore", invalid="ignore"):  # clamped later, or of infinities
         width = high - low
     scale, minimum = _half(width / np.float32(15), high, low), _half(low, high, low)
     above = values - minimum.astype(np.float32)[..., None]
@@ -87,14 +87,14 @@ def _transpose(rows: np.ndarray, out: np.ndarray) -> None:
     out.reshape(panels, blocks, count, PANEL)[...] = source.transpose(0, 2, 3, 1)
 
 
-def is_held(parts: Mapping[str, np.ndarray]) -> bool:
-    """Whether no factor is at the end of f16: it may have had to be further, or be infinite."""
+def is_representable(parts: Mapping[str, np.ndarray]) -> bool:
+    """Whether no factor is at the limit of f16, clamped to it or infinite."""
     factors = [part for part in parts.values() if part.dtype == np.float16]
     return all(bool((np.abs(part) < MAX_FACTOR).all()) for part in factors)
 
 
 def _half(factors: np.ndarray, *extremes: np.ndarray) -> np.ndarray:
-    """Factors in f16: the furthest there is for those beyond it, unless numbers are infinite."""
+    """Factors in f16, clamped to its range unless an extreme is infinite or NaN."""
     finite = np.logical_and.reduce([np.isfinite(extreme) for extreme in extremes])
     bounded = np.clip(factors, -MAX_FACTOR, MAX_FACTOR)
     return np.where(finite, bounded, factors).astype(np.float16)

@@ -4,7 +4,7 @@ import numpy as np
 
 from relax_mlir.errors import ModelError
 from relax_mlir.llm.quantization import BLOCKS, RawTensor
-from relax_mlir.panels import round_blocks
+from relax_mlir.panels import is_representable, round_blocks
 
 
 def to_blocks(raw: RawTensor, format: str) -> RawTensor:
@@ -20,12 +20,12 @@ def to_blocks(raw: RawTensor, format: str) -> RawTensor:
     blocks = np.empty(values.shape[:2], BLOCKS[format])
     with np.errstate(invalid="ignore"):  # of NaN
         parts = round_blocks(values, format.lower())
+    if not is_representable(parts):
+        greatest = np.abs(values).max()
+        raise ModelError(
+            f"has {greatest:g}, which exceeds the range of {format}, whose scales are float16; "
+            "weights of f32 or bf16 can represent it"
+        )
     for part, array in parts.items():
-        if part != "data" and not np.isfinite(array).all():
-            greatest = np.abs(values).max()
-            raise ModelError(
-                f"holds {greatest:g}, which {format} cannot keep: its scales are of float16; "
-                "weights of f32 or bf16 can"
-            )
         blocks["q" if part == "data" else part] = array
     return RawTensor(format, raw.shape, blocks)

@@ -1,10 +1,10 @@
-"""Writes on each tensor program how it may be fused.
+"""Annotates each tensor program with its compute pattern.
 
     func.func private @exp(%x, %out) attributes {tir.prim_func}
       ->
     func.func private @exp(%x, %out) attributes {tir.pattern = #tir.pattern<"element_wise">, ...}
 
-A pattern that a program already has stays: who wrote the program may know better.
+An existing pattern is kept: the author of the program may know better.
 
 Needs: nothing. Leaves: a `tir.pattern` on every tensor program that is not scheduled.
 Source: paper Algorithm 1; TVM `AnnotateTIROpPattern`.
@@ -21,7 +21,7 @@ from relax_mlir.passes import Pass
 
 @dataclass(frozen=True)
 class AnnotatePattern(Pass):
-    """Writes on each tensor program how it may be fused."""
+    """Annotates each tensor program with its compute pattern."""
 
     needs_verified: ClassVar[bool] = True
 

@@ -1,16 +1,16 @@
-"""Schedules each tensor program, and has its code made while the next one is scheduled.
+"""Schedules each tensor program, and compiles it while the next one is scheduled.
 
     func.func private @k(%x: tensor<?xf32, #graph.shape<["n"]>>, ...) { ... }
       ->
     func.func private @k(memref<?xf32>, ...) attributes {tir.scheduled}
 
-What is left in the module is a declaration, which says of a kernel what host code has to know; the
-code goes to the build that runs the pass. Without one, as in `relax-opt`, it goes to the cache.
-A kernel depends on its tensor program, the target and the options of the pass alone, so what was
-made of it before is found in the cache, and a module that is changed in one place is scheduled in
-that place. `relax-schedule` does the same and leaves the kernels.
+The module keeps a declaration with the attributes that host code needs; the code goes to the build
+that runs the pass. Without one, as in `relax-opt`, it goes to the cache. A kernel depends only on
+its tensor program, the target and the options of the pass, so an unchanged kernel is found in the
+cache, and after a change to a module only changed kernels are scheduled. `relax-schedule` does the
+same and leaves the kernels.
 
-Needs: what `relax-schedule` needs. Leaves: declarations, and kernels that were scheduled before.
+Needs: as `relax-schedule`. Leaves: declarations, and kernels that were scheduled before.
 """
 
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ _END = b"\0"
 
 @dataclass(frozen=True)
 class BuildKernels(Pass):
-    """Schedules each tensor program, and has its code made while the next one is scheduled."""
+    """Schedules each tensor program, and compiles it while the next one is scheduled."""
 
     needs_verified: ClassVar[bool] = True
 
@@ -57,14 +57,14 @@ class BuildKernels(Pass):
         functions = [prim_func.op for prim_func in unscheduled(op)]
         programs = list(map(alone, functions))
         texts = list(map(str, programs))
-        # The largest first: the last to be compiled should be a small one.
+        # The largest first, so that the last to be compiled is a small one.
         for i in sorted(range(len(texts)), key=lambda i: -len(texts[i])):
             declared = self._build(programs[i], texts[i], build)
             ir.InsertionPoint(functions[i]).insert(declared)
             functions[i].operation.erase()
 
     def _build(self, program: ir.Module, text: str, build: Build) -> ir.Operation:
-        """The declaration, in no module yet, of a program, in a module of its own of that text."""
+        """Builds a program, alone in its module with the given text; returns its declaration."""
         (prim_func,) = prim_funcs(program.operation)
         name = prim_func.name
         key = repr((text, self.target, self.fuse, build.opt_level, compiler_fingerprint())).encode()

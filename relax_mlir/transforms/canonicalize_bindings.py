@@ -1,4 +1,4 @@
-"""Removes bindings that say nothing new.
+"""Removes redundant bindings: casts, reshapes, permutations and the like.
 
     %0 = "graph.match_cast"(%x) : (tensor<?xf32, #graph.shape<["n"]>>)
                                   -> tensor<?xf32, #graph.shape<["k"]>>      %0 is %x, k is n
@@ -6,13 +6,13 @@
     %2 = "graph.reshape"(%1) {shape = #graph.shape<["n"]>}                   %2 is %x
 
 A fresh symbol that a cast gives to a known dim is replaced by that dim everywhere; a cast that
-asserts nothing more goes. Reshapes, permutations, broadcasts, slices and conversions that change
-nothing go, chains of them become one. The shape of a tensor of known dims is `graph.make_shape`.
-Operators that nothing uses go.
+asserts nothing else is erased. Reshapes, permutations, broadcasts, slices and conversions without
+effect are erased, and chains of them are merged. The shape of a tensor of known dims becomes
+`graph.make_shape`. Unused operators are erased.
 
-Fails with 'inconsistent match_cast' where casts can not hold together.
+Fails with 'inconsistent match_cast' if casts contradict each other.
 
-Needs: `relax-infer-shapes` to find most. Leaves: the same values.
+Needs: `relax-infer-shapes`, to be effective. Leaves: the same values.
 Source: TVM `CanonicalizeBindings`.
 """
 
@@ -54,7 +54,7 @@ _RESHAPES = ReshapeOp | ExpandDimsOp | SqueezeOp
 
 @dataclass(frozen=True)
 class CanonicalizeBindings(Pass):
-    """Removes bindings that say nothing new."""
+    """Removes redundant bindings: casts, reshapes, permutations and the like."""
 
     needs_verified: ClassVar[bool] = True
 
@@ -90,9 +90,9 @@ def unify_fresh_symbols(function: func.FuncOp) -> None:
 
 
 def _unify(block: ir.Block, bound: set[str], facts: list[str], values: dict[str, Expr]) -> None:
-    """Adds to the values what the casts of a block, and of those in it, say of symbols.
+    """Adds the values of symbols that casts of a block, nested ones included, determine.
 
-    What is bound and holds in a region stays there.
+    Symbols and facts of a region are local to it.
     """
     for op in block.operations:
         if isinstance(op, MatchCastOp):
@@ -138,7 +138,7 @@ def _assert_equal(
 
 
 def _resolved(values: dict[str, Expr]) -> dict[str, Expr]:
-    """The values with their own symbols replaced; they were found in program order."""
+    """The values, with the symbols in them replaced too; they are in program order."""
     done: dict[str, Expr] = {}
     for name, value in values.items():
         done[name] = value.substitute(done)
@@ -149,7 +149,7 @@ def _same(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
     return len(a) == len(b) and all(map(dims_equal, a, b))
 
 
-def _says_nothing_new(value: ir.Value, result: ir.Value) -> bool:
+def _is_known(value: ir.Value, result: ir.Value) -> bool:
     """Whether the value is known to have the annotation of the result."""
     own, annotation = annotation_of(value), annotation_of(result)
     if not isinstance(own, TensorType) or not isinstance(annotation, TensorType):
@@ -162,15 +162,15 @@ def _says_nothing_new(value: ir.Value, result: ir.Value) -> bool:
 
 
 def drop_cast(op: MatchCastOp) -> ir.Value | None:
-    """A cast to what is known already."""
+    """A cast to a known annotation."""
     if op.input.type == op.result.type:
         return op.input
-    return op.input if _says_nothing_new(op.input, op.result) else None
+    return op.input if _is_known(op.input, op.result) else None
 
 
 def join_reshapes(op: ReshapeOp) -> ir.Value | None:
     """A reshape to the same dims, and a reshape of a reshape."""
-    if _says_nothing_new(op.input, op.result):
+    if _is_known(op.input, op.result):
         return op.input
     inner = _producer(op.input)
     if isinstance(inner, _RESHAPES):
@@ -192,7 +192,7 @@ def join_permutations(op: PermuteDimsOp) -> ir.Value | None:
 
 def drop_broadcast(op: BroadcastToOp) -> ir.Value | None:
     """A broadcast to the operand's own dims."""
-    return op.input if _says_nothing_new(op.input, op.result) else None
+    return op.input if _is_known(op.input, op.result) else None
 
 
 def drop_astype(op: AstypeOp) -> ir.Value | None:
@@ -204,12 +204,12 @@ def drop_slice(op: StridedSliceOp) -> ir.Value | None:
     """A slice of everything: from 0 to the end, with stride 1."""
     whole = all(begin is not None and begin.value == 0 for begin in dims_of_attr(op.begin.dims))
     steps = set(ir.DenseI64ArrayAttr(op.attributes["strides"]))
-    same = _says_nothing_new(op.input, op.result)
+    same = _is_known(op.input, op.result)
     return op.input if whole and steps <= {1} and same else None
 
 
 def fold_shape_of(op: ShapeOfOp) -> ir.Value | None:
-    """The shape of a tensor whose dims are known."""
+    """The shape of a tensor of known dims."""
     annotation = TensorType.of(op.input)
     return MakeShapeOp.build(dims=annotation.dims).result if annotation.is_exact else None
 
@@ -219,7 +219,7 @@ def _producer(value: ir.Value) -> ir.OpView | None:
 
 
 def drop_dead(function: func.FuncOp) -> None:
-    """Erases pure ops without uses, users first, and joins equal shape values of one block."""
+    """Erases unused pure ops, users first, and merges equal shape values of a block."""
     shapes: dict[tuple[ir.Block, ir.Type], ir.Value] = {}
     for shape in walk_ops(function, MakeShapeOp):
         first = shapes.setdefault((shape.operation.block, shape.result.type), shape.result)

@@ -1,16 +1,16 @@
-"""Replays a memory plan and refuses it if a tensor is not what it should be; changes nothing.
+"""Replays a memory plan and fails if a tensor may be overwritten; changes nothing.
 
-Follows who wrote last to the bytes of each tensor, through branches and round loops, and asks
+Tracks the last writer of the bytes of each tensor, through branches and loops, and checks
 
-    every tensor     does it lie inside of its storage?
-    every read       is the tensor written, and by nobody else since?
-    every write      is the memory ours to write, and none that the op reads or writes as well?
+    every tensor     is it within its storage?
+    every read       is the tensor written, and not overwritten since?
+    every write      is the memory writable, and not another operand of the op?
 
-A storage that is taken in a loop ends with the round. Bytes are compared by proof under the facts;
-what cannot be proved is tried on sizes that the facts allow. It knows nothing of lifetimes, which
-is how plans are made, so it finds what is wrong with those.
+A storage that is allocated in a loop ends with the iteration. Byte ranges are compared by proofs
+under the facts; what cannot be proved is tried on sample sizes. The check does not use lifetimes,
+from which plans are made, so it finds errors in them.
 
-Needs: explicit allocation. Leaves: the module as it is.
+Needs: explicit allocation. Leaves: the module unchanged.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ from relax_mlir.symbolic import Expr, Facts, product, sym
 
 @dataclass(frozen=True)
 class CheckMemoryPlan(Pass):
-    """Replays a memory plan and refuses it if a tensor is not what it should be."""
+    """Replays a memory plan and fails if a tensor may be overwritten."""
 
     def run(self, op: ir.Operation) -> None:
         """Checks every graph function of the module."""
@@ -53,15 +53,15 @@ class CheckMemoryPlan(Pass):
 
 
 def _ranges(function: func.FuncOp) -> dict[ir.Value, ByteRange]:
-    """Where the tensors that lie in storages do.
+    """The byte ranges of tensors in storages.
 
-    Symbols of one name that are bound in two places are two symbols.
+    Symbols of one name that are bound twice are two symbols.
 
-    Raises PassFailure at a tensor that does not lie inside of its storage.
+    Raises PassFailure at a tensor that is not within its storage.
     """
     taken, names = used_symbols(function), dict[str, Expr]()
     bound: set[str] = set()
-    found: dict[ir.Value, ByteRange] = {}
+    ranges: dict[ir.Value, ByteRange] = {}
     storages: dict[ir.Value, Expr] = {}
     for op, scope in scoped_ops(function):
         bound = bound or set(scope.symbols)
@@ -74,25 +74,25 @@ def _ranges(function: func.FuncOp) -> dict[ir.Value, ByteRange]:
             storages[op.result] = _expression(op, op.bytes, scope).substitute(names)
         elif isinstance(op, AllocTensorOp) and op.operands:
             storage = _storage(op.result)
-            place = ByteRange(
+            range_ = ByteRange(
                 _expression(op, op.byte_offset, scope).substitute(names),
                 _expression(op, _bytes(op), scope).substitute(names),
                 _known(scope).substitute(names),
             )
             if storage not in storages:
-                raise PassFailure(op, "lies in a storage that is not allocated in this function")
+                raise PassFailure(op, "is in a storage that is not allocated in this function")
             size = storages[storage]
-            outside = leaves(place, size)
+            outside = leaves(range_, size)
             if outside is not None:
                 note = (storage.owner, f"it has {size} bytes")
-                text = f"lies at bytes {place}, beyond its storage{_with(outside)}"
+                text = f"is at bytes {range_}, beyond its storage{_with(outside)}"
                 raise PassFailure(op, text, [note])
-            found[op.result] = place
-    return found
+            ranges[op.result] = range_
+    return ranges
 
 
 def _fresh(name: str, taken: set[str]) -> str:
-    """A symbol's name that is not taken; it is from then on."""
+    """An unused name for a symbol; it is used from then on."""
     count = 1
     while f"{name}_{count}" in taken:
         count += 1
@@ -101,19 +101,19 @@ def _fresh(name: str, taken: set[str]) -> str:
 
 
 def _known(scope: Scope) -> Facts:
-    """The facts that are checked by now."""
+    """The facts that are checked at this point."""
     return Facts(tuple(fact for fact in scope.facts if fact.symbols <= scope.symbols))
 
 
 def _storage(tensor: ir.Value) -> ir.Value:
-    """What a tensor lies in that is planned."""
+    """The storage of a planned tensor."""
     return tensor.owner.opview.operands[0]
 
 
 def _expression(op: ir.OpView, dim: Dim, scope: Scope) -> Expr:
-    """A size or an offset, computed where the op stands."""
+    """A size or an offset, in symbols that are bound at the op."""
     if dim is None:
-        raise PassFailure(op, "has a size or an offset that is not known")
+        raise PassFailure(op, "has an unknown size or offset")
     for name in sorted(dim.symbols - scope.symbols):
         raise PassFailure(op, f"uses the symbol '{name}', which is not bound here")
     return dim
@@ -133,45 +133,45 @@ def _with(sizes: Sizes) -> str:
 
 @dataclass(frozen=True)
 class _Contents:
-    """What can be read of a tensor, and who has taken its memory."""
+    """The contents of a tensor: whether it may be unwritten, and which tensors overwrote it."""
 
     unwritten: bool = True
     lost_to: frozenset[ir.Value] = frozenset()
 
     def lost(self, taker: ir.Value) -> "_Contents":
-        """The same once another one has written to its memory."""
+        """The contents after another tensor has written to the memory."""
         return replace(self, lost_to=self.lost_to | {taker})
 
     def join(self, other: "_Contents") -> "_Contents":
-        """What it may have after either of two ways."""
+        """The contents at the join of two paths."""
         return _Contents(self.unwritten or other.unwritten, self.lost_to | other.lost_to)
 
 
 class _State(dict[ir.Value, _Contents]):
-    """The values at a point of the program whose memory is allocated by then."""
+    """The contents of the values that are allocated at a point of the program."""
 
     def define(self, value: ir.Value, *ways: tuple["_State", ir.Value]) -> None:
-        """A value is what one of others was, each in the state behind its way."""
+        """Defines a value as the join of others, each in the state at the end of its path."""
         for state, source in ways:
             if source in state:
                 known = self.get(value)
                 self[value] = state[source] if known is None else known.join(state[source])
 
     def lose(self, value: ir.Value, taker: ir.Value) -> None:
-        """A value's memory is another one's from now on."""
+        """Records that a value's memory is overwritten by `taker`."""
         self[value] = self[value].lost(taker)
 
 
 @dataclass
 class _Replay:
-    """One function; each method goes on from a state, which it changes to that behind."""
+    """Replays one function; each method advances a state past what it replays."""
 
     function: func.FuncOp
     memory: Memory
     ranges: Mapping[ir.Value, ByteRange]
 
     def block(self, block: ir.Block, state: _State) -> ir.OpView:
-        """Replays the ops of a block; returns its end."""
+        """Replays the ops of a block; returns its terminator."""
         for op in block.operations:
             if isinstance(op, AllocStorageOp):
                 self._end_storage(op, state)
@@ -204,7 +204,7 @@ class _Replay:
             state.define(result, *((way, end.operands[index]) for way, end in ways))
 
     def _loop(self, op: ir.OpView, state: _State) -> None:
-        """Rounds until another one changes nothing."""
+        """Iterates to a fixed point."""
         blocks = [region.blocks[0] for region in op.operation.regions]
         carried = [(a, self.memory.sources(a)) for a in blocks[0].arguments if is_tensor(a)]
         head = _State(state)
@@ -214,7 +214,7 @@ class _Replay:
         while before != head:
             before, way = _State(head), _State(head)
             end = self.block(blocks[0], way)
-            behind = _State(way)
+            after = _State(way)
             if isinstance(op, scf.WhileOp):
                 for argument, value in zip(
                     blocks[1].arguments, list(end.operands)[1:], strict=True
@@ -223,12 +223,12 @@ class _Replay:
                 self.block(blocks[1], way)
             for storage in walk_ops(op, AllocStorageOp):
                 self._end_storage(storage, way)
-                self._end_storage(storage, behind)
+                self._end_storage(storage, after)
             for value in state:
                 head.define(value, (way, value))
             for argument, sources in carried:
                 head.define(argument, *((way, source) for source in (sources or ())[1:]))
-        last = behind if isinstance(op, scf.WhileOp) else head
+        last = after if isinstance(op, scf.WhileOp) else head
         state.update((value, last[value]) for value in list(state))
         for index, result in enumerate(op.results):
             if isinstance(op, scf.ForOp):
@@ -237,21 +237,21 @@ class _Replay:
                 state.define(result, *((last, v) for v in self.memory.sources(result) or ()))
 
     def _end_storage(self, storage: AllocStorageOp, state: _State) -> None:
-        """What lies in the storage of before loses its memory."""
+        """Ends the tensors in an earlier instance of a storage."""
         inside = {tensor for tensor in self.ranges if _storage(tensor) == storage.result}
         for value in state:
             if not inside.isdisjoint(self.memory.roots(value)):
                 state.lose(value, storage.result)
 
     def _allocate(self, op: AllocTensorOp | KeepOp, state: _State) -> None:
-        """A tensor of an earlier round loses its memory to that of this one."""
+        """Ends the tensor of an earlier iteration, and allocates a new one."""
         for value in state:
             if op.result in self.memory.roots(value):
                 state.lose(value, op.result)
         state[op.result] = _Contents()
 
     def _op(self, op: ir.OpView, state: _State) -> None:
-        """Checks what an op reads, then what it writes."""
+        """Checks the reads of an op, then its writes."""
         effects = self.memory.effects(op)
         for value in effects.reads:
             self._check("reads", op, value, state)
@@ -264,60 +264,60 @@ class _Replay:
             others.remove(value)
             others = [v for v in others if not never_same(self.memory, value, v)]
             for root in self.memory.roots(value):
-                self._check_ours(op, root)
-                self._check_apart(op, root, others)
+                self._check_writable(op, root)
+                self._check_disjoint(op, root, others)
         for value in effects.writes:
             self._write(value, state)
         for result in filter(is_tensor, op.results):
             state.define(result, *((state, v) for v in self.memory.sources(result) or ()))
 
     def _write(self, target: ir.Value, state: _State) -> None:
-        """Who shares a byte with what is written loses its memory to it."""
-        written, place = self.memory.roots(target), base(target)
+        """Records that a write overwrites the tensors that overlap it."""
+        written, target_base = self.memory.roots(target), base(target)
         for value in state:
             roots = self.memory.roots(value)
-            if (len(written) == 1 and roots == written) or base(value) == place:
+            if (len(written) == 1 and roots == written) or base(value) == target_base:
                 state[value] = replace(state[value], unwritten=False)
             for root in written:
                 if any(self._meet(root, other) is not None for other in roots - written):
                     state.lose(value, root)
 
     def _meet(self, a: ir.Value, b: ir.Value) -> Sizes | None:
-        """Sizes with which two tensors share a byte; None if they never do."""
+        """Sizes with which two tensors overlap; None if they never do."""
         if a not in self.ranges or b not in self.ranges or _storage(a) != _storage(b):
             return None
         return meet(self.ranges[a], self.ranges[b])
 
     def _check(self, does: str, op: ir.OpView, value: ir.Value, state: _State) -> None:
-        """Raises PassFailure if a tensor's memory may be another one's."""
+        """Raises PassFailure if a tensor may be overwritten."""
         lost_to = state[value].lost_to if value in state else frozenset[ir.Value]()
         if lost_to:
             takers = [
                 self._note(tensor, "the other one") for tensor in self.ranges if tensor in lost_to
             ]
-            takers = takers or [(t.owner, "its storage is taken anew") for t in lost_to]
-            text = f"{does} a tensor of '{value.type}', whose memory has been given to another one"
+            takers = takers or [(t.owner, "its storage is allocated again") for t in lost_to]
+            text = f"{does} a tensor of '{value.type}', which is overwritten by another one"
             raise PassFailure(op, text, [*self._notes(value), takers[0]])
 
     def _notes(self, value: ir.Value) -> list[tuple[ir.OpView, str]]:
-        """Where the tensors lie that a value may be."""
+        """Notes with the byte ranges of the tensors that a value may be."""
         roots = self.memory.roots(value)
         return [self._note(tensor, "it") for tensor in self.ranges if tensor in roots]
 
     def _note(self, tensor: ir.Value, what: str) -> tuple[ir.OpView, str]:
-        return tensor.owner, f"{what} lies at bytes {self.ranges[tensor]}"
+        return tensor.owner, f"{what} is at bytes {self.ranges[tensor]}"
 
-    def _check_ours(self, op: ir.OpView, root: ir.Value) -> None:
-        """Raises PassFailure if memory must not be written."""
+    def _check_writable(self, op: ir.OpView, root: ir.Value) -> None:
+        """Raises PassFailure if memory is not writable."""
         if isinstance(root, ir.BlockArgument):
             if root.arg_number not in inout_arguments(self.function).values():
-                number = root.arg_number
-                raise PassFailure(op, f"writes to argument {number}, which is not graph.inout")
+                index = root.arg_number
+                raise PassFailure(op, f"writes to argument {index}, which is not graph.inout")
         elif isinstance(root.owner.opview, arith.ConstantOp):
             raise PassFailure(op, "writes to a constant", [(root.owner, "it is this one")])
 
-    def _check_apart(self, op: ir.OpView, root: ir.Value, others: list[ir.Value]) -> None:
-        """Raises PassFailure if an op has the memory that it writes for something else, too."""
+    def _check_disjoint(self, op: ir.OpView, root: ir.Value, others: list[ir.Value]) -> None:
+        """Raises PassFailure if an op also uses the memory that it writes for another operand."""
         for other in (other for value in others for other in self.memory.roots(value)):
             if other == root:
                 if not isinstance(op, CopyOp):

@@ -1,4 +1,4 @@
-"""Lowers the operators that an external library computes well to calls of it; the rest stays.
+"""Lowers operators to calls of an external library; others stay.
 
     %t = "graph.permute_dims"(%w) {axes = [1, 0]}
     %y = "graph.matmul"(%x, %t) : (tensor<?x64xf32, ...>, tensor<64x32xf32>) -> ...
@@ -6,9 +6,9 @@
     "lib.function"() {sym_name = "openblas.sgemm_nt", convention = "cblas_sgemm_nt", ...}
     %y = "graph.call_dps_library"(%x, %w) {callee = @openblas.sgemm_nt}
 
-`ROWS` lists patterns and functions, first match first. `libraries` names those that may be used,
-`functions` the graph functions to look at (all, if empty). An operator is dispatched only if its
-multiplications are proved to be at least `min-work`.
+`ROWS` lists patterns and functions; the first match is used. `libraries` names the libraries that
+may be used, `functions` the graph functions to rewrite (all, if empty). An operator is dispatched
+only if it provably has at least `min-work` multiplications.
 
 Needs: known dims. Leaves: other operators to `relax-legalize-ops`.
 Source: paper §4.6, Figure 12 (partial library lowering); TVM `FuseOpsByPattern`, `RunCodegen`.
@@ -41,7 +41,7 @@ AnyOp = TypeVar("AnyOp", bound=GraphOp)
 
 @dataclass(frozen=True)
 class Row(Generic[AnyOp]):
-    """A library function, and the pattern that it computes.
+    """A library function, and the pattern that it implements.
 
     `match` takes an operator and returns the operands for the library, or None; `work` counts
     the operator's multiplications.
@@ -72,7 +72,7 @@ def matmul(op: MatmulOp) -> list[ir.Value] | None:
 
 
 def matmul_transposed(op: MatmulOp) -> list[ir.Value] | None:
-    """lhs times a transposed matrix, which is read as it lies."""
+    """lhs times a transposed matrix, which is read without a copy."""
     if not is_f32_matmul(op) or isinstance(op.rhs.owner, ir.Block):
         return None
     transpose = op.rhs.owner.opview
@@ -88,7 +88,7 @@ def matmul_work(op: MatmulOp) -> Expr:
 
 
 OPENBLAS = ("scipy-openblas64", "numpy")
-"""Where OpenBLAS with 64-bit integers and this prefix may come from, preferred first."""
+"""Providers of OpenBLAS with 64-bit integers and this prefix, preferred first."""
 SGEMM = "scipy_cblas_sgemm64_"
 
 ROWS = (
@@ -113,12 +113,12 @@ ROWS = (
         OPENBLAS,
     ),
 )
-"""What libraries compute; an operator goes to the first row that matches."""
+"""The functions of libraries; the first row that matches an operator is used."""
 
 
 @dataclass(frozen=True)
 class DispatchLibrary(Pass):
-    """Lowers the operators that an external library computes well to calls of it."""
+    """Lowers operators to calls of an external library."""
 
     needs_verified: ClassVar[bool] = True
 

@@ -1,8 +1,8 @@
-"""Expands math functions that machines have no instruction for into vector arithmetic.
+"""Expands math functions without an instruction to vector arithmetic.
 
     %1 = math.exp %0 : vector<16xf32>   ->   arith and vector ops, math.fma
 
-Instructions that only the target has are used.
+Uses instructions of the target.
 
 Needs: nothing. Leaves: math ops that lower to instructions, such as `math.sqrt` and `math.fma`.
 Source: J.-M. Muller, "Elementary Functions: Algorithms and Implementation".

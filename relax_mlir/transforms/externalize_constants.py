@@ -1,15 +1,14 @@
-"""Makes large constants named data.
+"""Turns large constants into named blobs.
 
     %0 = arith.constant dense<[1.0, 2.0, ...]> : tensor<9999xf32>
       ->
     %0 = arith.constant dense_resource<data_1f0c...> : tensor<9999xf32>
 
-From here on nothing prints, parses or copies their elements: `relax-to-host` makes each a symbol,
-and the linker a section. Constants of up to `data.LARGE` elements, and those that repeat one
-number, stay as they are. Equal ones become one, which CSE sees. Resources that a module brings
-along keep their names.
+After this pass nothing prints, parses or copies their elements: `relax-to-host` turns each into a
+symbol, and the linker into a section. Constants of up to `data.LARGE` elements, and splats, stay.
+Equal ones become equal attributes, for CSE. Existing resources of a module keep their names.
 
-Leaves: no dense constant of many different elements in a graph function; every resource has data.
+Leaves: no large dense constant but splats in a graph function; every resource has data.
 """
 
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from relax_mlir.passes import Pass, PassFailure
 
 @dataclass(frozen=True)
 class ExternalizeConstants(Pass):
-    """Makes large constants named data."""
+    """Turns large constants into named blobs."""
 
     def run(self, op: ir.Operation) -> None:
         """Rewrites the attributes of large constants."""

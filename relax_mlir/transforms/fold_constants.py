@@ -1,4 +1,4 @@
-"""Evaluates once, while it compiles, what depends on constants alone.
+"""Evaluates expressions of constants at compile time.
 
     %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
     %0 = "graph.exp"(%c) : (tensor<2xf32>) -> tensor<2xf32>
@@ -6,15 +6,15 @@
     %0 = arith.constant dense<[2.71828175, 7.3890562]> : tensor<2xf32>
 
 The operators are compiled by the passes of `-O2` for the target, and run on this machine: results
-are those that compiled code gives where it computes the same apart, bit by bit. A target that this
-machine cannot run keeps its operators, with a remark.
+are bitwise those of separately compiled code. If this machine cannot run code for the target, the
+operators stay, with a remark.
 
-No operator is evaluated whose results take more than `max-bytes` and more than the constants that
-they are made of. Together, what is kept takes no more than the function's constants and
-`max-bytes`. What only moves elements (a reshape, a permutation, a broadcast) or makes them of
-nothing (a range) is part of what is evaluated, but costs nothing where it is read, so it is not
-kept itself. Decoding stays with the product that reads it. Tensor programs are not run: they may be
-anybody's.
+An operator is not evaluated if its results take more than `max-bytes` and more than the constants
+that they depend on. All results together take at most the function's constants and `max-bytes`.
+Operators that only move elements (a reshape, a permutation, a broadcast) or create them (a range)
+are evaluated as parts of others, but their own results are not stored, since fusion makes them
+free. Decoding stays with the product that reads it. Tensor programs are not run: they may be
+untrusted.
 
 Needs: known dims (`relax-infer-shapes`). Leaves: constants, which may be large.
 Source: TVM Relax `FoldConstant`.
@@ -64,7 +64,7 @@ FREE = (
     *(ArangeOp, BroadcastToOp, ExpandDimsOp, FullOp),
     *(PermuteDimsOp, ReshapeOp, SqueezeOp),
 )
-"""What fusion makes part of what reads it, and costs nothing there."""
+"""Operators that fusion moves into their users at no cost."""
 DECODERS = (DequantizeOp, DequantizeBlocksOp, DequantizeRowsOp)
 EVALUATED = "evaluated"
 PASSES = (
@@ -76,7 +76,7 @@ PASSES = (
 
 @dataclass(frozen=True)
 class FoldConstants(Pass):
-    """Evaluates once, while it compiles, what depends on constants alone."""
+    """Evaluates expressions of constants at compile time."""
 
     needs_verified: ClassVar[bool] = True
 
@@ -84,33 +84,33 @@ class FoldConstants(Pass):
     max_bytes: int = 1 << 16
 
     def run(self, op: ir.Operation) -> None:
-        """Evaluates in each graph function what is worth it."""
+        """Evaluates expressions in each graph function."""
         for function in graph_functions(op):
-            found = _Expressions(function, self.max_bytes)
-            if not found.kept:
+            expressions = _Expressions(function, self.max_bytes)
+            if not expressions.stored:
                 continue
             if missing := _what_lacks(self.target):
                 text = f"constants are not folded: this machine cannot run code for {missing}"
                 remark(function.location, text)
                 return
-            found.replace(self.target)
+            expressions.replace(self.target)
 
 
 def _what_lacks(target: Target) -> str:
-    """What this machine would need to run code for a target; nothing if it can."""
+    """The features that this machine lacks to run code for a target; empty if it can."""
     if target.host.arch != platform.machine():
         return target.host.arch
     return ", ".join(lacking(target.host.needs))
 
 
 class _Expressions:
-    """The operators of a function that depend on constants alone, and the values to keep."""
+    """The operators of a function that depend only on constants, and the results to store."""
 
     def __init__(self, function: func.FuncOp, max_bytes: int) -> None:
         self.constants: dict[ir.Value, int] = {}
-        """The bytes of each; none of one that repeats an element."""
+        """The bytes of each constant; 0 for a splat."""
         self.limits: dict[ir.Value, int] = {}
-        """Of each value that may be evaluated, what its constants take, or all at most."""
+        """For each value that may be evaluated, the bytes of its constants, at most all."""
         self.operators: list[GraphOp] = []
         for constant in walk_ops(function, arith.ConstantOp):
             if isinstance(constant.result.type, ir.RankedTensorType):
@@ -120,7 +120,7 @@ class _Expressions:
         for op in _operators(function) if self.constants else ():
             if self._add(op, max_bytes):
                 self.operators.append(op)
-        self.kept = self._choose(self.total + max_bytes)
+        self.stored = self._choose(self.total + max_bytes)
 
     def _add(self, op: GraphOp, max_bytes: int) -> bool:
         """Whether an operator may be evaluated, given those before it."""
@@ -134,9 +134,9 @@ class _Expressions:
         return True
 
     def _choose(self, budget: int) -> list[ir.Value]:
-        """The results that what stays reads; what is free stays with its readers."""
+        """The results that remaining operators read; free operators stay with their users."""
         leaving = {op.operation for op in self.operators}
-        kept: list[ir.Value] = []
+        stored: list[ir.Value] = []
         for op in reversed(self.operators):
             read = [
                 value
@@ -147,12 +147,12 @@ class _Expressions:
             if read and (isinstance(op, FREE) or size > budget):
                 leaving.discard(op.operation)
             else:
-                kept += read
+                stored += read
                 budget -= size
-        return kept[::-1]
+        return stored[::-1]
 
     def replace(self, target: Target) -> None:
-        """Puts constants in place of the values that are kept."""
+        """Replaces the stored values by constants."""
         needed = self._needed()
         inputs = [
             value
@@ -160,11 +160,11 @@ class _Expressions:
             if self.constants.get(value)
         ]
         try:
-            arrays = _evaluate(_program(needed, inputs, self.kept), inputs, target)
+            arrays = _evaluate(_program(needed, inputs, self.stored), inputs, target)
         except OutOfMemoryError as error:
-            remark(self.kept[0].location, f"constants are not folded: {error}")
+            remark(self.stored[0].location, f"constants are not folded: {error}")
             return
-        for value, array in zip(self.kept, arrays, strict=True):
+        for value, array in zip(self.stored, arrays, strict=True):
             with ir.InsertionPoint(value.owner), value.location:
                 made = arith.ConstantOp(value.type, attribute_of(value.type, array))
             value.replace_all_uses_with(made.result)
@@ -176,8 +176,8 @@ class _Expressions:
                 safe_erase(constant.owner)
 
     def _needed(self) -> list[GraphOp]:
-        """The operators that the kept values are made by, in order."""
-        wanted, needed = set(self.kept), []
+        """The operators that compute the stored values, in order."""
+        wanted, needed = set(self.stored), []
         for op in reversed(self.operators):
             if not wanted.isdisjoint(op.results):
                 needed.append(op)
@@ -186,20 +186,20 @@ class _Expressions:
 
 
 def _operators(function: func.FuncOp) -> list[GraphOp]:
-    """Operators in the order in which values are made, those of regions included."""
-    found: list[GraphOp] = []
+    """Operators in program order, those of regions included."""
+    operators: list[GraphOp] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if isinstance(op.opview, GraphOp):
-            found.append(op.opview)
+            operators.append(op.opview)
         return ir.WalkResult.ADVANCE
 
     function.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
+    return operators
 
 
 def _is_evaluable(op: GraphOp) -> bool:
-    """Whether an operator has one value, which is known: arrays of known dims."""
+    """Whether an operator can be evaluated: pure, on arrays of known dims."""
     return (
         op.has_rule()
         and legalization_of(type(op)) is not None
@@ -211,7 +211,7 @@ def _is_evaluable(op: GraphOp) -> bool:
 
 
 def _is_array(value: ir.Value) -> bool:
-    """Whether a value is a tensor of known dims that can be handed to compiled code."""
+    """Whether a value is a tensor of known dims that can be passed to compiled code."""
     if not isinstance(value.type, ir.RankedTensorType) or not value.type.has_static_shape:
         return False
     try:
@@ -227,7 +227,7 @@ def _size(value: ir.Value) -> int:
 
 
 def _stored_bytes(attribute: ir.Attribute) -> int:
-    """What a constant takes; nothing if it repeats an element, or has no bytes."""
+    """The bytes of a constant; 0 if it is a splat, or has no data."""
     if isinstance(attribute, ir.DenseElementsAttr):
         if attribute.is_splat:
             return 0
@@ -240,7 +240,7 @@ def _stored_bytes(attribute: ir.Attribute) -> int:
 def _program(
     operators: Sequence[GraphOp], inputs: Sequence[ir.Value], outputs: Sequence[ir.Value]
 ) -> ir.Module:
-    """A module whose function computes the outputs; what repeats an element is in it."""
+    """A module whose function computes the outputs; it contains splats."""
     types = [value.type for value in inputs], [value.type for value in outputs]
     module = ir.Module.create(outputs[0].location)
     with ir.InsertionPoint(module.body), outputs[0].location:
@@ -263,7 +263,7 @@ def _program(
 def _evaluate(
     program: ir.Module, inputs: Sequence[ir.Value], target: Target
 ) -> Sequence[np.ndarray]:
-    """The results of a program that `_program` made, which it consumes."""
+    """The results of a program of `_program`, which it consumes."""
     outside = fingerprint(operator_modules())
     text = (EVALUATED, str(program), repr(target), compiler_fingerprint())
     path = cached(repr(text).encode() + outside, lambda: _compile(program, target))

@@ -1,4 +1,4 @@
-"""Finds attention that is written out, and makes it one operator, which never writes its scores.
+"""Fuses decomposed attention to one operator, which never materialises its scores.
 
     %s = "graph.matmul"(%q, %k)          [..., n, d] x [..., d, m]
     %t = "graph.multiply"(%s, %scale)    or divide, or neither
@@ -8,17 +8,17 @@
       ->
     %y = permutation of "graph.nn_batched_attention"(%q', %k', %v', %mask') {scale, causal}
 
-The dims in front are a batch, a batch and heads, or a batch, groups of heads that share keys, and
-heads; of keys and values, the dims of heads may be 1. A mask that is -inf above the diagonal makes
-the operator causal; `where` with -inf is a mask. Queries, keys and values are permuted to
-[batch, tokens, heads, features], and the result back: `relax-canonicalize-bindings` joins that with
-the permutations that models have there.
+The leading dims are a batch, a batch and heads, or a batch, groups of heads that share keys, and
+heads; in keys and values the dims of heads may be 1. A mask that is -inf above the diagonal makes
+the operator causal; `where` with -inf is a mask. Queries, keys and values are permuted to [batch,
+tokens, heads, features], and the result back: `relax-canonicalize-bindings` merges these
+permutations with those of models.
 
-The operator divides by the sum at the end, so that results differ by rounding. Stays as it is: what
-the schedule of the operator does not take (heads that are no constants, of no multiple of 4
-features, f64), and scores that are used elsewhere.
+The operator divides by the sum at the end, so results differ by rounding. Not fused: what the
+operator's schedule does not support (dynamic heads, features that are not a multiple of 4, f64),
+and scores with other uses.
 
-Needs: known dims (`relax-infer-shapes`). Leaves: permutations and reshapes to be joined.
+Needs: known dims (`relax-infer-shapes`). Leaves: permutations and reshapes to be merged.
 Source: arXiv 2205.14135; TVM `relax.nn.attention`; ONNX Runtime's attention fusion.
 """
 
@@ -61,7 +61,7 @@ Op = TypeVar("Op", bound=ir.OpView)
 
 @dataclass(frozen=True)
 class FuseAttention(Pass):
-    """Makes attention that is written out one operator."""
+    """Fuses decomposed attention to one operator."""
 
     needs_verified: ClassVar[bool] = True
 
@@ -69,19 +69,19 @@ class FuseAttention(Pass):
         """Rewrites every graph function of the module."""
         for function in graph_functions(op):
             for last in walk_ops(function, MatmulOp):
-                found = match(last)
-                if found is None:
+                attention = match(last)
+                if attention is None:
                     continue
                 with ir.InsertionPoint(last), last.location:
-                    replacement = found.build()
+                    replacement = attention.build()
                 replace_op(last, replacement)
-                for dead in found.scores.chain:
+                for dead in attention.scores.chain:
                     safe_erase(dead)
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What goes into a softmax: `product` * scale + mask, or -inf where `condition` is false.
+    """The operand of a softmax: `product` * scale + mask, or -inf where `condition` is false.
 
     `chain` are the ops from the softmax to the product, users first.
     """
@@ -95,13 +95,13 @@ class Scores:
 
     @property
     def is_masked(self) -> bool:
-        """Whether anything comes behind the product and the scale."""
+        """Whether a mask follows the product and the scale."""
         return self.causal or self.mask is not None or self.condition is not None
 
 
 @dataclass(frozen=True)
 class Attention:
-    """What was found; `fronts` are the dims of the scores in front of queries and keys."""
+    """A match; `fronts` are the leading dims of the scores, before queries and keys."""
 
     scores: Scores
     value: ir.Value
@@ -110,7 +110,7 @@ class Attention:
     kv_heads: int
 
     def build(self) -> ir.Value:
-        """Emits the operator, and what makes its result that of the last product."""
+        """Builds the operator, and permutes its result to that of the last product."""
         query, key = self.scores.product.operands
         n, d = exact_dims(TensorType.of(query).dims)[-2:]
         m, e = exact_dims(TensorType.of(self.value).dims)[-2:]
@@ -119,17 +119,17 @@ class Attention:
         key = _permuted(_reshaped(key, (batch, kv_heads, d, m)), (0, 3, 1, 2))
         value = _permuted(_reshaped(self.value, (batch, kv_heads, m, e)), (0, 2, 1, 3))
         scale, causal = self.scores.scale, self.scores.causal
-        found = BatchedAttentionOp.build(
+        attended = BatchedAttentionOp.build(
             query, key, value, self._mask(), scale=scale, causal=causal
         ).result
-        return _reshaped(_permuted(found, (0, 2, 1, 3)), (*self.fronts, n, e))
+        return _reshaped(_permuted(attended, (0, 2, 1, 3)), (*self.fronts, n, e))
 
     @property
     def _batch(self) -> Expr:
         return self.fronts[0] if self.fronts else _ONE
 
     def _mask(self) -> ir.Value | None:
-        """The mask as the operator takes it: of rank 4, with one dim for the heads."""
+        """The mask in the operator's form: rank 4, with one dim for the heads."""
         mask, condition = self.scores.mask, self.scores.condition
         if condition is not None:
             element = TensorType.of(self.value).element
@@ -162,39 +162,39 @@ def match(product: MatmulOp) -> Attention | None:
 
 
 def _scores(value: ir.Value, shape: Dims) -> Scores | None:
-    """Reads what a softmax takes, from its end; every step has the shape of the scores."""
+    """Matches the operand of a softmax backwards; every step has the shape of the scores."""
     op = None if isinstance(value.owner, ir.Block) else value.owner.opview
     if not isinstance(op, MatmulOp | MultiplyOp | DivideOp | AddOp | WhereOp):
         return None
     if not _are_equal(TensorType.of(value).dims, shape):
         return None
-    found = None
+    scores = None
     if isinstance(op, MatmulOp):
         return Scores(op, (op,))
     if isinstance(op, MultiplyOp | DivideOp):
-        found = _scaled(op, shape)
+        scores = _scaled(op, shape)
     elif isinstance(op, WhereOp):
         inner = _scores(op.x, shape)
-        if inner is not None and not inner.is_masked and _number(op.y) == -math.inf:
+        if inner is not None and not inner.is_masked and _splat_value(op.y) == -math.inf:
             fits = _is_mask(TensorType.of(op.condition), shape)
-            found = replace(inner, condition=op.condition) if fits else None
+            scores = replace(inner, condition=op.condition) if fits else None
     else:
-        found = _masked(op.lhs, op.rhs, shape) or _masked(op.rhs, op.lhs, shape)
-    return found and replace(found, chain=(op, *found.chain))
+        scores = _masked(op.lhs, op.rhs, shape) or _masked(op.rhs, op.lhs, shape)
+    return scores and replace(scores, chain=(op, *scores.chain))
 
 
 def _scaled(op: MultiplyOp | DivideOp, shape: Dims) -> Scores | None:
-    inner, number = _scores(op.lhs, shape), _number(op.rhs)
-    if isinstance(op, MultiplyOp) and number is None:
-        inner, number = _scores(op.rhs, shape), _number(op.lhs)
-    if inner is None or inner.is_masked or not number:
+    inner, factor = _scores(op.lhs, shape), _splat_value(op.rhs)
+    if isinstance(op, MultiplyOp) and factor is None:
+        inner, factor = _scores(op.rhs, shape), _splat_value(op.lhs)
+    if inner is None or inner.is_masked or not factor:
         return None
-    scale = inner.scale * number if isinstance(op, MultiplyOp) else inner.scale / number
+    scale = inner.scale * factor if isinstance(op, MultiplyOp) else inner.scale / factor
     return replace(inner, scale=scale)
 
 
 def _masked(value: ir.Value, mask: ir.Value, shape: Dims) -> Scores | None:
-    """Scores plus a mask; one that leaves out the keys behind a query is no operand."""
+    """Scores plus a mask; a causal mask is not an operand."""
     inner = _scores(value, shape)
     if inner is None:
         return None
@@ -211,14 +211,14 @@ def _is_causal(mask: ir.Value, shape: Dims) -> bool:
     if triangle is None or ir.IntegerAttr(triangle.attributes["k"]).value != 1:
         return False
     full = defining_op(triangle.input, FullOp)
-    if full is None or _number(full.fill_value) != -math.inf:
+    if full is None or _splat_value(full.fill_value) != -math.inf:
         return False
     dims = TensorType.of(mask).dims
     return dims is not None and _are_equal(dims[-2:], shape[-2:])
 
 
 def _is_mask(mask: TensorType, shape: Dims) -> bool:
-    """Whether the operator takes it: dims are 1, but for the keys, or those of the scores."""
+    """Whether the operator supports a mask: its dims, except the keys, are 1 or the scores'."""
     known = known_dims(mask.dims)
     if known is None or len(known) > len(shape):
         return False
@@ -226,7 +226,7 @@ def _is_mask(mask: TensorType, shape: Dims) -> bool:
     same = [dims_equal(*pair) for pair in zip(dims, shape, strict=True)]
     if not all(s or dim == _ONE for s, dim in zip(same, dims, strict=True)) or not same[-1]:
         return False
-    heads = dims[1:-2]  # of several dims for heads, all or none
+    heads = dims[1:-2]  # all or none of the dims of heads
     return all(dim == _ONE for dim in heads) or all(same[1:-2])
 
 
@@ -252,7 +252,7 @@ def _heads(first: MatmulOp, last: MatmulOp, shape: Dims) -> tuple[int, int] | No
     heads, kv_heads = (_constants(dims[1:]) for dims in (fronts, kv_fronts))
     if heads is None or kv_heads is None or 0 in heads:
         return None
-    # Dims of heads that keys do not have come last: they are the heads that share keys.
+    # Dims of heads that keys lack come last: they are the heads that share keys.
     shared = next((i for i, x in enumerate(kv_heads) if x != heads[i]), len(heads))
     if any(x != 1 for x in kv_heads[shared:]):
         return None
@@ -273,8 +273,8 @@ def _padded(dims: Dims, rank: int) -> Dims:
     return (_ONE,) * (rank - len(dims)) + dims
 
 
-def _number(value: ir.Value) -> float | None:
-    """The number that a constant holds everywhere."""
+def _splat_value(value: ir.Value) -> float | None:
+    """The value of a splat constant, as a float."""
     op = defining_op(value, arith.ConstantOp)
     if op is None or not isinstance(op.attributes["value"], ir.DenseElementsAttr):
         return None
@@ -282,9 +282,9 @@ def _number(value: ir.Value) -> float | None:
     return ir.FloatAttr(elements.get_splat_value()).value if elements.is_splat else None
 
 
-def _scalar(number: float, element: ir.Type) -> ir.Value:
+def _scalar(value: float, element: ir.Type) -> ir.Value:
     kind = ir.RankedTensorType.get([], element)
-    elements = ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(element, number))
+    elements = ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(element, value))
     return arith.ConstantOp(kind, elements).result
 
 

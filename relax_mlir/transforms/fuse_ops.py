@@ -1,4 +1,4 @@
-"""Gathers calls of tensor programs that can run as one into private graph functions.
+"""Groups calls of tensor programs that can run as one kernel into private graph functions.
 
     %a = "graph.call_tir"(%x, %w) {callee = @matmul}
     %b = "graph.call_tir"(%a) {callee = @silu}
@@ -8,13 +8,12 @@
     }
     %b = "graph.call"(%x, %w) {callee = @fused_matmul_silu}
 
-Groups with equal calls share one function. Symbols keep their names; those that no tensor
-operand shows come in through a last operand, `!graph.shape_value<["m"]>` (paper Figure 8).
-Constants with one element value go into the function.
+Groups with equal calls share one function. Symbols keep their names; those that no tensor operand
+binds are passed by a last operand, `!graph.shape_value<["m"]>` (paper Figure 8). Splat constants
+are moved into the function.
 
-Needs: `relax-annotate-pattern`; programs that are scheduled already stay as they are. Leaves: calls
-that `relax-fuse-tir` turns into tensor programs.
-Source: paper Algorithm 2; TVM `FuseOps`.
+Needs: `relax-annotate-pattern`; programs that are scheduled already are not fused. Leaves: calls
+    that `relax-fuse-tir` turns into tensor programs. Source: paper Algorithm 2; TVM `FuseOps`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,7 +41,7 @@ MAX_NAME = 60
 
 @dataclass(frozen=True)
 class FuseOps(Pass):
-    """Gathers calls of tensor programs that can run as one into private graph functions."""
+    """Groups calls of tensor programs that can run as one kernel into private graph functions."""
 
     needs_verified: ClassVar[bool] = True
 
@@ -74,7 +73,7 @@ def _blocks(op: ir.Operation) -> Iterator[ir.Block]:
 
 
 def _split_transposes(block: ir.Block, kernels: dict[str, PrimFunc]) -> None:
-    """Gives each matmul that reads a transposed tensor a transpose of its own: it is free."""
+    """Clones the transpose for each matmul that reads a transposed tensor: it is free."""
     for node in Dataflow.of(block, kernels).nodes:
         matmuls = all(user.kernel.pattern == "out_fusible" for user in node.users)
         if len(node.users) < 2 or node.escapes or not matmuls or not moves_only(node.kernel):
@@ -88,7 +87,7 @@ def _split_transposes(block: ir.Block, kernels: dict[str, PrimFunc]) -> None:
 
 @dataclass
 class _Outliner:
-    """Moves groups into functions, and remembers them by what they compute."""
+    """Outlines groups to functions, which equal groups share."""
 
     module: ir.Operation
     known: dict[tuple, str] = field(default_factory=dict)
@@ -98,7 +97,7 @@ class _Outliner:
         self.names = SymbolNames(self.block)
 
     def outline(self, group: Group) -> None:
-        """Replaces the calls of a group by one call of the function that holds them."""
+        """Replaces the calls of a group by one call of a function that contains them."""
         members = group.ordered
         for node in members:
             node.ins = node.call.ins  # groups outlined before have replaced some
@@ -128,7 +127,7 @@ class _Outliner:
                 safe_erase(value.owner)
 
     def _name(self, members: Sequence[Node]) -> str:
-        """`fused_` and the callees' names, each once, without their numbers."""
+        """`fused_` and the callees' names, without duplicates and numeric suffixes."""
         parts = dict.fromkeys(_base_name(node.kernel.name) for node in members)
         base = "fused_" + "_".join(parts)
         if len(base) > MAX_NAME:
@@ -149,7 +148,7 @@ def _is_splat(value: ir.Value) -> bool:
 
 
 def _missing_symbols(members: Sequence[Node], inputs: Sequence[ir.Value]) -> list[str]:
-    """Symbols that the calls need and the operands do not show, in order of first occurrence."""
+    """Symbols that the calls need and the operands do not bind, in order of first occurrence."""
     bound = bindings([annotation_of(value) for value in inputs])
     results = [annotation_of(value) for node in members for value in node.outs]
     arguments = [shape_value_type(node.call.symbol_arguments) for node in members]
@@ -163,25 +162,25 @@ def _key(
     outputs: Sequence[ir.Value],
     missing: Sequence[str],
 ) -> tuple:
-    """Equal for groups that compute the same from their operands."""
-    number = {value: i for i, value in enumerate(inputs)}
-    number.update({value: ~i for i, value in enumerate(constants)})
+    """A key that is equal for groups that compute the same from their operands."""
+    ids = {value: i for i, value in enumerate(inputs)}
+    ids.update({value: ~i for i, value in enumerate(constants)})
     for node in members:
         for value in node.outs:
-            number[value] = len(number)
+            ids[value] = len(ids)
     calls = tuple(
         (
             node.kernel.name,
             node.call.attributes["sym_args"],
             tuple(sorted(node.inplace)),
-            tuple(number[value] for value in node.ins),
+            tuple(ids[value] for value in node.ins),
             tuple(value.type for value in node.outs),
         )
         for node in members
     )
     types = tuple(value.type for value in inputs)
     values = tuple(value.owner.attributes["value"] for value in constants)
-    return (calls, types, values, tuple(number[value] for value in outputs), tuple(missing))
+    return (calls, types, values, tuple(ids[value] for value in outputs), tuple(missing))
 
 
 def _build(

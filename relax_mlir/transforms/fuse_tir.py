@@ -12,12 +12,13 @@
     }
     %b = "graph.call_tir"(%x, %w) {callee = @fused_matmul_silu}
 
-An update in place stays one. Extents of intermediate tensors are computed from those of the
-operands; the values of a shape operand become index arguments. Element-wise loops of the result
-are merged by MLIR's own fusion, which also lets a matmul read a transposed weight as it lies. What
-decodes a factor of a product stays a call of its own, unless a schedule rule can read it there.
+In-place updates are preserved. Extents of intermediate tensors are computed from those of the
+operands; the values of a shape operand become index arguments. MLIR's own fusion merges the
+element-wise loops of the result, and makes a matmul read a transposed weight directly. A program
+that decodes a factor of a product stays a separate call, unless a schedule rule supports it in the
+product.
 
-Needs: `relax-fuse-ops`. Leaves: no primitive function, and no tensor program that nothing calls.
+Needs: `relax-fuse-ops`. Leaves: no primitive function, and no unused tensor program.
 Source: paper §4.2 (FuseTensorIR); TVM `FuseTIR`.
 """
 
@@ -100,9 +101,9 @@ def _merge(function: func.FuncOp, kernels: dict[str, PrimFunc]) -> "Merged":
 def _hoist_decoders(
     function: func.FuncOp, users: Sequence[CallOp], kernels: dict[str, PrimFunc], merged: PrimFunc
 ) -> bool:
-    """Moves what decodes for a product in front of the calls, unless a schedule can read it inside.
+    """Hoists decoders of a product before the calls, unless a schedule supports them inside.
 
-    Others would decode again for each row of the product. Returns whether the function has changed.
+    Otherwise every row of the product would be decoded again. Returns whether the function changed.
     """
     block = function.entry_block
     members = [op for op in block.operations if isinstance(op, CallTirOp)]
@@ -121,21 +122,21 @@ def _hoist_decoders(
         result = block.add_argument(call.outs[0].type, call.location)
         call.outs[0].replace_all_uses_with(result)
     read = {value for op in block.operations if op not in decoders for value in op.operands}
-    kept = [a for a in block.arguments if a in read or _is_shape(a)]
+    arguments = [a for a in block.arguments if a in read or _is_shape(a)]
     for user in users:
         values = dict(zip(old, user.ins, strict=True))
         for call, result in zip(decoders, list(block.arguments)[len(old) :], strict=True):
             values[result] = _copy_before(user, call, values)
         with ir.InsertionPoint(user), user.location:
             types = [annotation_of(value) for value in user.outs]
-            new = CallOp.build(user.callee_name, [values[a] for a in kept], types)
+            new = CallOp.build(user.callee_name, [values[a] for a in arguments], types)
         for out, value in zip(user.outs, new.outs, strict=True):
             out.replace_all_uses_with(value)
         safe_erase(user)
     for call in decoders:
         safe_erase(call)
     for i in reversed(range(len(block.arguments))):
-        if block.arguments[i] not in kept:
+        if block.arguments[i] not in arguments:
             block.erase_argument(i)
     kinds = ir.FunctionType.get([a.type for a in block.arguments], function.type.results)
     function.attributes["function_type"] = ir.TypeAttr.get(kinds)
@@ -143,7 +144,7 @@ def _hoist_decoders(
 
 
 def _copy_before(user: CallOp, call: CallTirOp, values: dict[ir.Value, ir.Value]) -> ir.Value:
-    """The result of a copy of a call, of other operands, in front of another call."""
+    """The result of a clone of a call, with other operands, before another call."""
     copy = call.operation.clone(ir.InsertionPoint(user))
     for i, value in enumerate(call.ins):
         copy.operands[i] = values[value]
@@ -156,7 +157,7 @@ def _is_product(kernel: PrimFunc) -> bool:
 
 @dataclass
 class Merged:
-    """A tensor program made from a function: `inplace` maps its results to arguments, or to -1."""
+    """The tensor program of a function: `inplace` maps its results to arguments, or to -1."""
 
     kernel: func.FuncOp
     inplace: list[int]
@@ -164,14 +165,14 @@ class Merged:
 
 
 def _simplify(kernel: func.FuncOp) -> None:
-    # Whoever reads a hint expects the stages that the producer wrote.
+    # Rules that use a hint expect the stages of the legalization.
     hinted = PrimFunc(kernel).schedule_hint is not None
     run_upstream(SIMPLIFY_HINTED if hinted else SIMPLIFY, kernel.operation)
     _restore_outputs(PrimFunc(kernel))
 
 
 def _restore_outputs(kernel: PrimFunc) -> None:
-    """Lets loops whose result is returned fill the output again; MLIR's fusion detaches them."""
+    """Makes loops of returned results write to the outputs again; MLIR's fusion detaches them."""
     block = kernel.op.entry_block
     terminator = block.operations[len(block.operations) - 1]
     for value, out in zip(terminator.operands, kernel.outs, strict=True):
@@ -191,7 +192,7 @@ def _restore_outputs(kernel: PrimFunc) -> None:
 
 
 def merge(function: func.FuncOp, kernels: dict[str, PrimFunc]) -> Merged:
-    """Builds the tensor program of a primitive function, beside it.
+    """Builds the tensor program of a primitive function, next to it.
 
     Raises PassFailure at an op other than calls of tensor programs and constants.
     """
@@ -221,7 +222,7 @@ def _is_shape(value: ir.Value) -> bool:
 
 @dataclass
 class _Memory:
-    """Where results live: `result_roots[r]` is the value that result r is computed into.
+    """The memory of results: `result_roots[r]` is the value that result r is computed into.
 
     `updated` are the arguments among them.
     """
@@ -235,7 +236,7 @@ class _Memory:
         operations = function.entry_block.operations
         terminator = operations[len(operations) - 1]
         returned = list(terminator.operands)
-        memory = Memory({})  # what only reshapes is copied here
+        memory = Memory({})  # reshapes are copies here
         roots = [root for value in returned for root in memory.roots(value)]
         if len(set(roots)) < len(roots):
             raise PassFailure(terminator, "returns a value twice")
@@ -248,7 +249,7 @@ class _Memory:
         updated = [a for a in arguments if a in roots]
         for argument in updated:
             if argument in returned:
-                raise PassFailure(terminator, "returns an argument as it is")
+                raise PassFailure(terminator, "returns an argument unchanged")
         return _Memory(returned, roots, updated)
 
 
@@ -260,14 +261,14 @@ class _Inliner:
     memory: _Memory
     builder: KernelBuilder
     kernels: dict[str, PrimFunc]
-    kept: list[ir.Value]
+    ins: list[ir.Value]
     values: dict[ir.Value, ir.Value] = field(default_factory=dict)
     targets: dict[ir.Value, ir.Value] = field(default_factory=dict)
 
     def run(self) -> None:
         """Inlines the callees in order."""
         builder = self.builder
-        self.values.update(zip(self.kept, builder.ins, strict=True))
+        self.values.update(zip(self.ins, builder.ins, strict=True))
         for root, out in zip(self.memory.result_roots, builder.outs, strict=True):
             known = self.values if root in self.memory.updated else self.targets
             known[root] = out
@@ -278,12 +279,12 @@ class _Inliner:
             elif isinstance(op, arith.ConstantOp):
                 self.values[op.result] = op.operation.clone(builder.insertion_point).results[0]
             elif not isinstance(op, func.ReturnOp):
-                raise PassFailure(op, "cannot stand in a primitive function")
+                raise PassFailure(op, "cannot be in a primitive function")
         builder.finish(*(self.values[value] for value in self.memory.returned))
 
     def _read_symbols(self) -> "_Symbols":
-        """The symbols as the arguments show them; those of shapes are index arguments."""
-        places: list[ir.Value | list[ir.Value]] = []
+        """The symbols that the arguments bind; those of shapes are index arguments."""
+        sources: list[ir.Value | list[ir.Value]] = []
         annotations = []
         for argument in self.function.arguments:
             annotations.append(annotation_of(argument))
@@ -291,15 +292,15 @@ class _Inliner:
                 dims = known_dims(shape_value_dims(argument.type))
                 if dims is None:
                     raise PassFailure(argument, "is a shape with an unknown dim")
-                places.append([self.builder.symbol(dim) for dim in dims])
+                sources.append([self.builder.symbol(dim) for dim in dims])
             else:
-                places.append(self.values[argument])
-        return _Symbols(places, bindings(annotations))
+                sources.append(self.values[argument])
+        return _Symbols(sources, bindings(annotations))
 
     def _inline(self, call: CallTirOp | CallTirInplaceOp) -> None:
         kernel = self.kernels.get(call.callee_name)
         if kernel is None:
-            raise PassFailure(call, f"calls '@{call.callee_name}', which is no tensor program")
+            raise PassFailure(call, f"calls '@{call.callee_name}', which is not a tensor program")
         if kernel.is_scheduled:
             raise PassFailure(call, f"calls '@{kernel.name}', which is scheduled: fuse it before")
         ins, outs = call.ins, call.outs
@@ -333,9 +334,9 @@ class _Inliner:
 
 @dataclass
 class _Symbols:
-    """Values of symbols as indices; `places` are the tensors, or index values, that show them."""
+    """Values of symbols as indices; `sources` are the tensors, or index values, that bind them."""
 
-    places: list[ir.Value | list[ir.Value]]
+    sources: list[ir.Value | list[ir.Value]]
     bindings: dict[str, Binding]
     known: dict[str, ir.Value] = field(default_factory=dict)
 
@@ -345,14 +346,14 @@ class _Symbols:
             raise PassFailure(op, "passes an unknown dim as a symbol")
         missing = sorted(name for name in expr.symbols if name not in self.bindings)
         if missing:
-            raise PassFailure(op, f"needs the symbol '{missing[0]}', which no argument shows")
+            raise PassFailure(op, f"needs the symbol '{missing[0]}', which no argument binds")
         return emit_expression(expr, lambda name: self._symbol(op, name))
 
     def _symbol(self, op: ir.OpView, name: str) -> ir.Value:
         if name not in self.known:
             binding = self.bindings[name]
-            place = self.places[binding.index]
-            extent = place[binding.axis] if isinstance(place, list) else dim(place, binding.axis)
+            source = self.sources[binding.index]
+            extent = source[binding.axis] if isinstance(source, list) else dim(source, binding.axis)
             offset = self.value(op, as_expr(0) - binding.offset)
             if binding.offset.value != 0:
                 extent = arith.AddIOp(extent, offset).result
@@ -363,7 +364,7 @@ class _Symbols:
 
 
 def emit_expression(expr: Expr, symbol: Callable[[str], ir.Value]) -> ir.Value:
-    """Computes an expression as an index at the insertion point; `symbol` gives names' values."""
+    """Computes an expression as an index at the insertion point; `symbol` maps names to values."""
 
     def binary(op: type) -> Callable[[ir.Value, ir.Value], ir.Value]:
         return lambda a, b: op(a, b).result
@@ -385,7 +386,7 @@ def emit_expression(expr: Expr, symbol: Callable[[str], ir.Value]) -> ir.Value:
 
 
 def plain_type(type_: ir.Type) -> ir.Type:
-    """A tensor type without its encoding; other types as they are."""
+    """A tensor type without its encoding; other types unchanged."""
     if not isinstance(type_, ir.RankedTensorType) or type_.encoding is None:
         return type_
     return ir.RankedTensorType.get(type_.shape, type_.element_type)
@@ -399,7 +400,7 @@ def cast(value: ir.Value, type_: ir.Type) -> ir.Value:
 def inline_body(
     function: func.FuncOp, arguments: Sequence[ir.Value], point: ir.InsertionPoint
 ) -> list[ir.Value]:
-    """Copies the body of a one-block function to `point`; returns what it returns, plain."""
+    """Clones the body of a one-block function to `point`; returns results without encodings."""
     copy = function.operation.clone(point)
     block = copy.regions[0].blocks[0]
     for parameter, value in zip(block.arguments, arguments, strict=True):

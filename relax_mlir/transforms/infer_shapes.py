@@ -1,18 +1,18 @@
-"""Deduces annotations forward, and keeps the finer of what is deduced and what is written.
+"""Infers annotations forward, and refines declared annotations by inferred ones.
 
     %1 = "graph.matmul"(%x, %w) : (tensor<?x4xf32, #graph.shape<["n", 4]>>, tensor<4x8xf32>)
                                   -> tensor<?x?xf32>
       ->
     ... -> tensor<?x8xf32, #graph.shape<["n", 8]>>
 
-Each operator's own rule is applied once, in program order. A call is deduced from the callee's
-signature alone, its symbols unified with the arguments'; functions come after those that they
-call, so that a finer result of a callee counts. Results of scf ops are what all branches yield,
-as far as it is known outside: a symbol that a branch binds stays in the branch.
+Each operator's rule is applied once, in program order. A call is inferred from the callee's
+signature alone, by unifying its symbols with the arguments'; callees are processed first, so that
+callers see their refined results. Results of scf ops are what all branches yield, in symbols that
+are bound outside.
 
-Fails where a rule refuses its operands, or contradicts what is written.
+Fails if a rule refuses its operands, or contradicts a declared annotation.
 
-Needs: nothing. Leaves: every annotation as fine as the rules can make it.
+Needs: nothing. Leaves: every annotation as precise as the rules can make it.
 Source: paper §4.1; TVM `Normalize`.
 """
 
@@ -57,7 +57,7 @@ from relax_mlir.symbolic import Facts
 
 @dataclass(frozen=True)
 class InferShapes(Pass):
-    """Deduces annotations forward, and keeps the finer of what is deduced and what is written."""
+    """Infers annotations forward, and refines declared annotations by inferred ones."""
 
     def run(self, op: ir.Operation) -> None:
         """Refines every graph function of the module, callees first."""
@@ -89,7 +89,7 @@ class Inference:
             self.op(op, scope)
 
     def op(self, op: ir.OpView, scope: Scope) -> bool:
-        """Refines an op, what is nested in it, and the scope behind it; whether the op stays."""
+        """Refines an op and its regions, and advances the scope; returns whether the op stays."""
         if isinstance(op, MatchCastOp):
             _check(op)
             self._refine(op, [annotation_of(op.input)])
@@ -113,7 +113,7 @@ class Inference:
         return True
 
     def _refine(self, op: ir.OpView, deduced: Sequence[Annotation]) -> None:
-        """Joins deduced annotations into the results' own."""
+        """Refines the results' annotations by inferred ones."""
         if len(deduced) != len(op.results):
             raise PassFailure(op, f"infers {len(deduced)} results, but has {len(op.results)}")
         for result, annotation in zip(op.results, deduced):
@@ -127,7 +127,7 @@ class Inference:
                 result.set_type(to_mlir(finer))
 
     def _call(self, op: ir.OpView, ins: Sequence[ir.Value]) -> None:
-        """Deduces a call from the signature; `relax-verify` says what is wrong with the call."""
+        """Infers a call from the signature; `relax-verify` reports errors of the call."""
         function = self.functions.get(op.callee_name)
         if function is None:
             return
@@ -145,7 +145,7 @@ class Inference:
             self._refine(op, deduced)
 
     def _library_call(self, op: CallDpsLibraryOp) -> None:
-        """Deduces a call from its convention, if that has a rule."""
+        """Infers a call from its convention, if that has a rule."""
         library = self.libraries.get(op.callee_name)
         rule = None if library is None else RULES.get(library.convention.value)
         if rule is not None:
@@ -183,10 +183,10 @@ def _kernel_ins(op: CallTirOp | CallTirInplaceOp) -> list[ir.Value]:
     if isinstance(op, CallTirOp):
         return op.ins
     ins, inplace = op.ins, op.inplace
-    kept = [value for index, value in enumerate(ins) if index not in inplace]
+    plain = [value for index, value in enumerate(ins) if index not in inplace]
     if any(index < 0 for index in inplace):
-        return kept
-    return kept + [ins[index] for index in inplace if index < len(ins)]
+        return plain
+    return plain + [ins[index] for index in inplace if index < len(ins)]
 
 
 def _terminators(op: ir.OpView) -> list[ir.OpView]:
@@ -196,9 +196,9 @@ def _terminators(op: ir.OpView) -> list[ir.OpView]:
 
 
 def _join_branches(op: ir.OpView, bound: frozenset[str]) -> None:
-    """Gives each result what all branches agree on, and casts what they yield to it.
+    """Gives each result the annotation that all branches agree on, and casts yielded values to it.
 
-    Dims of symbols that are not `bound` outside of the branches are unknown there.
+    Dims of symbols that are not `bound` outside the branches become unknown.
     """
     ends = _terminators(op)
     for index, result in enumerate(op.results):
@@ -215,7 +215,7 @@ def _join_branches(op: ir.OpView, bound: frozenset[str]) -> None:
 
 
 def _coarser(a: Annotation, b: Annotation) -> Annotation:
-    """What holds of values of either annotation."""
+    """The join of two annotations."""
     if isinstance(a, ShapeValueType) and isinstance(b, ShapeValueType):
         pairs = zip(shape_value_dims(a), shape_value_dims(b))
         return shape_value_type([x if dims_equal(x, y) else None for x, y in pairs])
@@ -228,7 +228,7 @@ def _coarser(a: Annotation, b: Annotation) -> Annotation:
 
 
 def _coerce_carried(loop: scf.ForOp | scf.WhileOp) -> None:
-    """Casts what enters a loop to the types that it carries."""
+    """Casts the initial values of a loop to the types that it carries."""
     carried = list(loop.operation.regions[0].blocks[0].arguments)
     count = len(loop.operands) - len(loop.results) if isinstance(loop, scf.ForOp) else 0
     if isinstance(loop, scf.ForOp):
@@ -237,7 +237,7 @@ def _coerce_carried(loop: scf.ForOp | scf.WhileOp) -> None:
 
 
 def _coerce_ends(loop: scf.ForOp | scf.WhileOp) -> None:
-    """Casts what a loop's body yields back to the types that the loop carries."""
+    """Casts the values that a loop's body yields to the types that the loop carries."""
     regions = loop.operation.regions
     carried = [argument.type for argument in regions[0].blocks[0].arguments]
     if isinstance(loop, scf.ForOp):
@@ -250,7 +250,7 @@ def _coerce_ends(loop: scf.ForOp | scf.WhileOp) -> None:
 
 
 def _coerce(op: ir.OpView, types: Sequence[ir.Type], first: int = 0) -> None:
-    """Casts the operands from number `first` on to the given types, where they differ."""
+    """Casts the operands from index `first` on to the given types, where they differ."""
     for index, (value, type_) in enumerate(zip(list(op.operands)[first:], types), first):
         if value.type != type_:
             with ir.InsertionPoint(op), op.location:

@@ -1,19 +1,18 @@
-"""Copies graph functions into those that call them.
+"""Inlines graph functions into their callers.
 
     func.func private @scaled(%x, %w) { %0 = "graph.multiply"(%x, %w) ... }
     %1 = "graph.call"(%a, %b) {callee = @scaled}
       ->
     %1 = "graph.multiply"(%a, %b)
 
-The callee's symbols become what the arguments say they are. Symbols that its own casts bind get
-names that the caller does not use. A parameter that is finer than its argument becomes a
-match_cast, a fact of the callee a `graph.require` in its name: both are checked at run time.
-Functions that run as one kernel (`graph.primitive`), and private ones with `graph.noinline`, stay.
-Private functions that nothing calls any more are erased.
+The callee's symbols are replaced by those of the arguments. Symbols that its own casts bind get
+names that the caller does not use. A parameter that is more precise than its argument becomes a
+match_cast, a fact of the callee a `graph.require`: both are checked at run time. Functions that run
+as one kernel (`graph.primitive`), and private ones with `graph.noinline`, are not inlined. Unused
+private functions are erased.
 
-Needs: calls that agree with their signatures (`relax-verify`). Leaves: `graph.call` of functions
-that stay only. Fails on recursion.
-Source: TVM `InlinePrivateFunctions`.
+Needs: calls that agree with their signatures (`relax-verify`). Leaves: `graph.call` only of
+    functions that are not inlined. Fails on recursion. Source: TVM `InlinePrivateFunctions`.
 """
 
 from dataclasses import dataclass
@@ -51,7 +50,7 @@ from relax_mlir.symbolic import Fact
 
 @dataclass(frozen=True)
 class InlineFunctions(Pass):
-    """Copies graph functions into those that call them."""
+    """Inlines graph functions into their callers."""
 
     needs_verified: ClassVar[bool] = True
 
@@ -116,7 +115,7 @@ def _inline(call: CallOp, callee: func.FuncOp, fresh: FreshSymbols) -> None:
 
 
 def _require_facts(function: func.FuncOp) -> None:
-    """Has the function's facts checked in its body, where their symbols are bound."""
+    """Adds checks of the function's facts to its body, where their symbols are bound."""
     facts = facts_of(function)
     if not len(facts):
         return
@@ -126,7 +125,7 @@ def _require_facts(function: func.FuncOp) -> None:
 
 
 def _require_shape(value: ir.Value, parameter: ir.Value, callee: str) -> None:
-    """Has a shape checked that is not shown to be what the parameter says."""
+    """Adds a check of a shape that is not proved to agree with the parameter."""
     if not isinstance(parameter.type, ShapeValueType):
         return
     dims = zip(dims_of(annotation_of(value)), dims_of(annotation_of(parameter)))
@@ -136,7 +135,7 @@ def _require_shape(value: ir.Value, parameter: ir.Value, callee: str) -> None:
 
 
 def passed(value: ir.Value, annotation: Annotation) -> ir.Value:
-    """The value under the parameter's annotation, checked at run time where that is finer."""
+    """The value cast to the parameter's annotation; checked at run time if that is more precise."""
     own = annotation_of(value)
     if not isinstance(annotation, TensorType) or not isinstance(own, TensorType):
         return value

@@ -56,29 +56,29 @@ class LegalizeOps(Pass):
 
 def _operators(function: func.FuncOp) -> list[GraphOp]:
     """Returns the operators with a deduction rule, apart from shape values."""
-    found: list[GraphOp] = []
+    operators: list[GraphOp] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         view = op.opview
         if isinstance(view, GraphOp) and view.has_rule():
             if not isinstance(view, MakeShapeOp | ShapeOfOp | TensorToShapeOp):
-                found.append(view)
+                operators.append(view)
         return ir.WalkResult.ADVANCE
 
     function.operation.walk(visit)
-    return found
+    return operators
 
 
 @dataclass(frozen=True)
 class _Kernel:
-    """A tensor program that calls can share: its name and the index arguments it takes."""
+    """A tensor program that calls can share: its name and its index arguments."""
 
     name: str
     sym_args: tuple[Expr, ...]
 
 
 class _Kernels:
-    """The tensor programs of a module, by the operator they were made for."""
+    """The tensor programs of a module, by the operators that they were built for."""
 
     def __init__(self, module: ir.Operation) -> None:
         self.block = module.regions[0].blocks[0]
@@ -86,7 +86,7 @@ class _Kernels:
         self.known: dict[tuple, _Kernel] = {}
 
     def kernel_of(self, op: GraphOp, lower: Legalization) -> _Kernel:
-        """Returns the program of an operator, built unless an equal one is known."""
+        """Returns the program of an operator; builds it unless an equal one exists."""
         key = (
             op.operation.name,
             *_types(op),
@@ -133,7 +133,7 @@ def operands_of(op: GraphOp) -> list[ir.Value]:
 
 
 def inplace_of(op: GraphOp) -> tuple[int, ...] | None:
-    """Returns the operand that each result is computed into, None for fresh results."""
+    """Returns the operand that each result is computed into, None for new results."""
     return getattr(type(op), "inplace_operands", None)
 
 

@@ -1,4 +1,4 @@
-"""Moves what depends on parameters alone into a function that runs once.
+"""Moves computations on parameters alone to a function that runs once.
 
     func.func @main(%x, %w) attributes {graph.num_inputs = 1} {
       %p = "graph.call_tir"(%w) {callee = @pack_weights}
@@ -9,15 +9,15 @@
     func.func @main(%x, %p {graph.made_by = "main_params_0", graph.made_from = array<i64: 0>})
         attributes {graph.num_inputs = 1} { %y = matmul_packed(%p, %x) ... }
 
-The new function takes the old parameters and returns the new ones, in the order in which
-`@main` takes them; the caller keeps its results. A parameter that is used as it is is returned
-as it is, and so is one that nothing else shows a symbol of. To make one after the other, so that
-not all old and new ones are in memory at once, there is also a function for each way of making one
-(not for each parameter): the arguments of `@main` say which makes them, and from which of the old
-parameters. Facts of parameters alone are facts of these functions too.
+The new function takes the old parameters and returns the new ones, in the order of `@main`; the
+caller stores its results. It returns unchanged the parameters that `@main` uses directly, or needs
+to bind a symbol. To compute parameters one at a time, without all old and new ones in memory, there
+is also a function for each distinct computation (not for each parameter): attributes of the
+arguments of `@main` name it and the old parameters that it takes. Facts on parameters alone are
+facts of these functions too.
 
-What depends on constants alone is made with the parameters. A function that updates a parameter in
-place stays as it is: what is updated is no parameter. Names that are taken get a number.
+Computations on constants alone are lifted too. A function that updates a parameter in place is not
+changed: updated arguments are not parameters. Used names get a numeric suffix.
 
 Needs: calls of tensor programs. Leaves: no call in `@main` whose operands are all parameters.
 Source: TVM `LiftTransformParams`.
@@ -52,7 +52,7 @@ SUFFIX = "_params"
 
 @dataclass(frozen=True)
 class LiftParams(Pass):
-    """Moves what depends on parameters alone into a function that runs once."""
+    """Moves computations on parameters alone to a function that runs once."""
 
     needs_verified: ClassVar[bool] = True
 
@@ -75,7 +75,7 @@ def liftable(function: func.FuncOp) -> list[CallTirOp]:
     bound = bindings([annotation_of(value) for value in parameters]).keys()
     fixed: set[ir.Value] = set(parameters)
     splats: set[ir.Value] = set()
-    found = []
+    calls = []
     for op in function.entry_block.operations:
         if isinstance(op, arith.ConstantOp):
             (splats if _is_splat(op) else fixed).add(op.result)
@@ -83,13 +83,13 @@ def liftable(function: func.FuncOp) -> list[CallTirOp]:
             known = all(value in fixed or value in splats for value in op.ins)
             shown = bound >= set(symbols_of(map(annotation_of, op.outs)))
             if known and shown and not fixed.isdisjoint(op.ins):
-                found.append(op)
+                calls.append(op)
                 fixed.update(op.outs)
-    return found
+    return calls
 
 
 def _is_splat(constant: arith.ConstantOp) -> bool:
-    """Whether it takes no memory: what only repeats a number is not kept."""
+    """Whether a constant is a splat, which takes no memory."""
     value = constant.attributes["value"]
     if is_data(value):
         return False
@@ -97,7 +97,7 @@ def _is_splat(constant: arith.ConstantOp) -> bool:
 
 
 class _Split:
-    """One function on its way to take what another one makes of its parameters."""
+    """The split of one function: another one computes its new parameters."""
 
     def __init__(
         self, function: func.FuncOp, lifted: Sequence[CallTirOp], names: SymbolNames
@@ -108,49 +108,49 @@ class _Split:
         self.ways: dict[object, str] = {}
 
     def run(self) -> None:
-        """Adds the functions that make parameters, and has this one take them."""
-        kept = self._kept()
+        """Adds the functions that compute parameters, and makes this one take their results."""
+        values = self._new_parameters()
         name = self.function.name.value + SUFFIX
-        self._write_function(self.names.fresh(name), self.parameters, self.lifted, kept)
-        described = [self._describe(value) for value in kept]
-        self._replace_parameters(kept, described)
+        self._write_function(self.names.fresh(name), self.parameters, self.lifted, values)
+        described = [self._describe(value) for value in values]
+        self._replace_parameters(values, described)
 
-    def _kept(self) -> list[ir.Value]:
-        """The values that the function takes: those it uses, and those that bind its symbols."""
-        moved = {call.operation for call in self.lifted}
+    def _new_parameters(self) -> list[ir.Value]:
+        """The new parameters: the values that the function uses, or needs to bind its symbols."""
+        lifted = {call.operation for call in self.lifted}
         made = [result for call in self.lifted for result in call.outs]
-        kept = [
+        values = [
             value
             for value in (*self.parameters, *made)
-            if any(use.owner.operation not in moved for use in value.uses)
+            if any(use.owner.operation not in lifted for use in value.uses)
         ]
         inputs = list(self.function.arguments)[: self.first]
-        shown = bindings([annotation_of(value) for value in (*inputs, *kept)])
+        shown = bindings([annotation_of(value) for value in (*inputs, *values)])
         hidden = self._symbols() - shown.keys()
         for parameter in self.parameters if hidden else ():
-            if parameter not in kept and hidden & set(symbols_of([annotation_of(parameter)])):
-                kept.append(parameter)
+            if parameter not in values and hidden & set(symbols_of([annotation_of(parameter)])):
+                values.append(parameter)
         order = {value: index for index, value in enumerate((*self.parameters, *made))}
-        return sorted(kept, key=lambda value: order[value])
+        return sorted(values, key=lambda value: order[value])
 
     def _symbols(self) -> set[str]:
-        """The symbols of the arguments that what stays uses."""
-        moved = {call.operation for call in self.lifted}
-        stays = [op for op in self.function.entry_block.operations if op.operation not in moved]
+        """The symbols of the arguments that the remaining ops use."""
+        lifted = {call.operation for call in self.lifted}
+        stays = [op for op in self.function.entry_block.operations if op.operation not in lifted]
         used = set(facts_of(self.function).symbols).union(*map(used_symbols, stays))
         return used & set(bindings([annotation_of(a) for a in self.function.arguments]))
 
     def _describe(self, value: ir.Value) -> ir.DictAttr:
-        """The attributes of a new parameter; adds the function that makes it if no other does."""
-        calls = _calls_behind(value, self.lifted)
+        """The attributes of a new parameter; adds the function that computes it if necessary."""
+        calls = _calls_of(value, self.lifted)
         used = [p for p in self.parameters if p == value or any(p in call.ins for call in calls)]
-        places = [self.parameters.index(p) for p in used]
+        indices = [self.parameters.index(p) for p in used]
         entry: dict[str, ir.Attribute] = {
             NAME: ir.StringAttr.get(self._name(value)),
-            MADE_FROM: ir.DenseI64ArrayAttr.get(places),
+            MADE_FROM: ir.DenseI64ArrayAttr.get(indices),
         }
         if calls:
-            way = _way(used, calls, value)
+            way = _computation(used, calls, value)
             if way not in self.ways:
                 name = f"{self.function.name.value}{SUFFIX}_{len(self.ways)}"
                 self.ways[way] = self.names.fresh(name)
@@ -159,7 +159,7 @@ class _Split:
         return ir.DictAttr.get(entry)
 
     def _name(self, value: ir.Value) -> str:
-        """Name of a new parameter: that of the old one it is, or was made from."""
+        """The name of a new parameter: that of the old one that it is, or is computed from."""
         arguments = list(self.function.arguments)
         if value in arguments:
             return argument_name(self.function, arguments.index(value))
@@ -173,11 +173,11 @@ class _Split:
         name: str,
         parameters: Sequence[ir.Value],
         lifted: Sequence[CallTirOp],
-        kept: Sequence[ir.Value],
+        results: Sequence[ir.Value],
     ) -> None:
         """Adds a function of that name, which computes new parameters from old ones."""
         function = self.function
-        types = ([value.type for value in parameters], [value.type for value in kept])
+        types = ([value.type for value in parameters], [value.type for value in results])
         with ir.InsertionPoint(function), function.location:
             new = func.FuncOp(name, types)
         arguments = list(function.arguments)
@@ -204,17 +204,17 @@ class _Split:
                 ins = [known[value] for value in call.ins]
                 copy = CallTirOp.build(call.callee_name, ins, [annotation_of(v) for v in call.outs])
                 known.update(zip(call.outs, copy.outs))
-            func.ReturnOp([known[value] for value in kept])
+            func.ReturnOp([known[value] for value in results])
 
     def _replace_parameters(
-        self, kept: Sequence[ir.Value], described: Sequence[ir.DictAttr]
+        self, values: Sequence[ir.Value], described: Sequence[ir.DictAttr]
     ) -> None:
-        """Makes the function take the new parameters in place of the old ones."""
+        """Makes the function take the new parameters instead of the old ones."""
         function, first = self.function, self.first
         block = function.entry_block
         old = list(function.arg_attrs)[:first] if function.arg_attrs else []
         entries = [ir.DictAttr(entry) for entry in old] or [ir.DictAttr.get({})] * first
-        for value in kept:
+        for value in values:
             argument = block.add_argument(value.type, function.location)
             value.replace_all_uses_except(argument, [call.operation for call in self.lifted])
         constants = [v.owner for call in self.lifted for v in call.ins if _is_constant(v)]
@@ -238,30 +238,30 @@ def _is_constant(value: ir.Value) -> bool:
 
 
 def _requirements(function: func.FuncOp, bound: Set[str]) -> Iterator[RequireOp]:
-    """What the function's own block requires of symbols that are bound."""
+    """The requirements in the function's entry block on bound symbols."""
     for op in function.entry_block.operations:
         if isinstance(op, RequireOp) and all(fact.symbols <= bound for fact in op.facts):
             yield op
 
 
-def _calls_behind(value: ir.Value, lifted: Sequence[CallTirOp]) -> list[CallTirOp]:
-    """The calls that a value is made by, in program order."""
-    needed, found = {value}, []
+def _calls_of(value: ir.Value, lifted: Sequence[CallTirOp]) -> list[CallTirOp]:
+    """The calls that compute a value, in program order."""
+    needed, calls = {value}, []
     for call in reversed(lifted):
         if needed.intersection(call.outs):
-            found.append(call)
+            calls.append(call)
             needed.update(call.ins)
-    return found[::-1]
+    return calls[::-1]
 
 
-def _way(used: Sequence[ir.Value], calls: Sequence[CallTirOp], value: ir.Value) -> object:
-    """What two parameters have in common that the same function makes."""
-    number: dict[ir.Value, object] = {each: place for place, each in enumerate(used)}
+def _computation(used: Sequence[ir.Value], calls: Sequence[CallTirOp], value: ir.Value) -> object:
+    """A key that is equal for parameters that the same function can compute."""
+    ids: dict[ir.Value, object] = {each: index for index, each in enumerate(used)}
     steps = []
     for call in calls:
         for each in call.ins:
             if _is_constant(each):
-                number[each] = each.owner.attributes["value"]
-        steps.append((call.callee_name, tuple(number[operand] for operand in call.ins)))
-        number.update({out: (len(steps), place) for place, out in enumerate(call.outs)})
-    return tuple(each.type for each in used), tuple(steps), number[value]
+                ids[each] = each.owner.attributes["value"]
+        steps.append((call.callee_name, tuple(ids[operand] for operand in call.ins)))
+        ids.update({out: (len(steps), index) for index, out in enumerate(call.outs)})
+    return tuple(each.type for each in used), tuple(steps), ids[value]

@@ -87,7 +87,7 @@ class LowerCalls(Pass):
 
 
 def _dissolve(region_op: scf.ExecuteRegionOp) -> None:
-    """Moves the ops of a region that runs once in front of it and erases it."""
+    """Inlines a region that runs once."""
     *body, terminator = list(region_op.regions[0].blocks[0].operations)
     for op in body:
         op.move_before(region_op)
@@ -97,7 +97,7 @@ def _dissolve(region_op: scf.ExecuteRegionOp) -> None:
 
 
 def _in_program_order(function: func.FuncOp, kind: UnionType) -> list[ir.OpView]:
-    """The ops of some classes, each before what is nested in it."""
+    """The ops of some classes, each before the ops nested in it."""
     found: list[ir.OpView] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -150,7 +150,7 @@ def _updated_operands(op: ir.OpView, memory: Memory) -> list[int]:
 def _why_not_in_place(
     op: ir.OpView, index: int, function: func.FuncOp, liveness: Liveness
 ) -> str | None:
-    """Who needs an operand's memory as it is; None if the op may write there."""
+    """The reason why an op must not write to an operand's memory; None if it may."""
     memory, operands = liveness.memory, list(op.operation.operands)
     roots = memory.roots(operands[index])
     writable = [function.arguments[number] for number in inout_arguments(function).values()]
@@ -335,7 +335,7 @@ def _is_within(block: ir.Block, loop: ir.OpView) -> bool:
 
 
 def _copy_back(function: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> None:
-    """Copies results into the arguments that they are the updated values of, if they are not."""
+    """Copies results into the arguments that they update, unless they are in place already."""
     operations = function.entry_block.operations
     end = operations[len(operations) - 1]
     memory = Memory(functions)
@@ -371,7 +371,7 @@ def _as(value: ir.Value, type_: ir.Type) -> ir.Value:
 
 
 def _lower(function: func.FuncOp, memory: Memory) -> None:
-    """Replaces each call that returns tensors, once they may be written where they are to be."""
+    """Replaces each call that returns tensors, after copies have made in-place writes legal."""
     calls: list[Call] = [*walk_ops(function, CallTirOp), *walk_ops(function, CallTirInplaceOp)]
     for call in [*calls, *walk_ops(function, CallDpsLibraryOp), *walk_ops(function, CallOp)]:
         is_reshape, updated = memory.is_reshape(call), memory.updated(call)

@@ -2,8 +2,8 @@
 
     func, scf, vector, memref, arith, math, llvm   ->   llvm
 
-Needs: `relax-expand-math` and `relax-outline-parallel`, where the module has math or parallel
-loops. Leaves: the LLVM dialect alone, which `mlir-translate` turns into LLVM IR.
+Needs: `relax-expand-math` and `relax-outline-parallel`, if the module has math or parallel loops.
+Leaves: the LLVM dialect alone, which `mlir-translate` translates to LLVM IR.
 Source: MLIR, "LLVM IR target".
 """
 

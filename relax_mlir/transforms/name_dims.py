@@ -1,4 +1,4 @@
-"""Gives every dim a name or an expression, so that sizes can be computed.
+"""Names every dim, by a symbol or an expression, so that sizes can be computed.
 
     func.func @main(%x: tensor<?x4xf32> {graph.name = "x"}, ...) {
       %0 = "graph.exp"(%x) : (tensor<?x4xf32>) -> tensor<?x?xf32>
@@ -9,14 +9,14 @@
       %1 = scf.if ... -> tensor<?xf32>
       %2 = "graph.match_cast"(%1) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["if_0"]>>
 
-An unknown dim of an argument becomes a symbol, which each call binds, that of the cast which
-names it if there is one; operators are deduced anew from there. What nothing tells, dims of what
-regions yield, of what loops carry, and of what functions return, a match_cast binds where the
-value appears. A function that stays a call takes arguments under the annotations of its
-parameters, which are checked. Regions that bind the same name get names that differ.
+An unknown dim of an argument becomes a symbol that each call binds; if a cast names it, the cast's
+symbol. Operators are inferred again from there. Dims that remain unknown, of yielded, carried and
+returned values, are bound by a match_cast at the value. Arguments of a call that is not inlined are
+cast to the annotations of the parameters, which is checked at run time. Symbols that several
+regions bind under one name are renamed.
 
 Needs: a verified module. Leaves: known dims of every tensor. Fails at a tensor of unknown rank, and
-at a `!graph.object`, which compiled code cannot hold.
+at a `!graph.object`, which compiled code does not support.
 Source: paper §3.1 (coarse annotations are legal anywhere), §3.2.
 """
 
@@ -62,7 +62,7 @@ from .inline_functions import passed
 
 @dataclass(frozen=True)
 class NameDims(Pass):
-    """Gives every dim a name or an expression, so that sizes can be computed."""
+    """Names every dim, by a symbol or an expression, so that sizes can be computed."""
 
     needs_verified: ClassVar[bool] = True
 
@@ -75,12 +75,12 @@ class NameDims(Pass):
 
 
 class _Naming(Inference):
-    """Refines functions, and names what stays unknown."""
+    """Refines functions, and names dims that stay unknown."""
 
     fresh: FreshSymbols
 
     def function(self, function: func.FuncOp) -> None:
-        """Names the arguments, then what the body leaves unknown."""
+        """Names dims of the arguments, then dims that stay unknown in the body."""
         make_symbols_unique(function)
         self.fresh = FreshSymbols(function)
         names = _names_by_casts(function)
@@ -100,7 +100,7 @@ class _Naming(Inference):
         return substitute_axes(annotation, lambda axis, dim: dim or self.fresh(f"{base}_{axis}"))
 
     def block(self, block: ir.Block, scope: Scope) -> None:
-        """Names what enters a region, then goes on."""
+        """Names dims of the block arguments, then of the ops."""
         owner = block.owner.opview
         if not isinstance(owner, func.FuncOp):
             for argument in block.arguments:
@@ -108,7 +108,7 @@ class _Naming(Inference):
         super().block(block, scope)
 
     def op(self, op: ir.OpView, scope: Scope) -> bool:
-        """Refines an op, and binds the dims of its results that nothing tells."""
+        """Refines an op, and binds dims of its results that stay unknown."""
         wanted: list[Annotation] = []
         if isinstance(op, CallOp) and op.callee_name in self.functions:
             wanted = self._pass_arguments(op, self.functions[op.callee_name], scope)
@@ -120,9 +120,9 @@ class _Naming(Inference):
         return True
 
     def _pass_arguments(self, call: CallOp, callee: func.FuncOp, scope: Scope) -> list[Annotation]:
-        """Casts arguments to what the parameters say; returns what is declared of the results.
+        """Casts arguments to the parameters' annotations; returns those declared of the results.
 
-        The results keep what the signature tells of them, the rest is for a cast to check.
+        The results keep the annotations of the signature; casts check the rest.
         """
         if PRIMITIVE in callee.attributes:
             return []
@@ -141,7 +141,9 @@ class _Naming(Inference):
         told = Unification(values)
         wanted = [annotation_of(result) for result in call.outs]
         for result, annotation in zip(call.outs, result_types(callee)):
-            result.set_type(to_mlir(_as_told(annotation_of(result), told.annotation(annotation))))
+            result.set_type(
+                to_mlir(_from_signature(annotation_of(result), told.annotation(annotation)))
+            )
         return wanted
 
     def _bind(
@@ -179,7 +181,7 @@ def _check_argument(function: func.FuncOp, index: int, argument: ir.Value) -> No
 
 
 def _names_by_casts(function: func.FuncOp) -> dict[tuple[ir.Value, int], Expr]:
-    """What casts of arguments, which always run, call the arguments' unknown dims."""
+    """The names of arguments' unknown dims in casts that always run."""
     names: dict[tuple[ir.Value, int], Expr] = {}
     bound = argument_symbols(function)
     for op, scope in scoped_ops(function):
@@ -206,11 +208,11 @@ def _is_unknown(annotation: Annotation) -> bool:
     return isinstance(annotation, ObjectType)
 
 
-def _as_told(written: Annotation, told: Annotation) -> Annotation:
-    """What is written, but for dims that the signature does not tell."""
-    if not isinstance(written, TensorType) or not isinstance(told, TensorType):
-        return written
-    if written.dims is None or told.dims is None or len(written.dims) != len(told.dims):
-        return told
-    dims = tuple(None if b is None else a for a, b in zip(written.dims, told.dims))
-    return TensorType(dims, written.element)
+def _from_signature(declared: Annotation, inferred: Annotation) -> Annotation:
+    """The declared annotation, without dims that the signature leaves unknown."""
+    if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType):
+        return declared
+    if declared.dims is None or inferred.dims is None or len(declared.dims) != len(inferred.dims):
+        return inferred
+    dims = tuple(None if b is None else a for a, b in zip(declared.dims, inferred.dims))
+    return TensorType(dims, declared.element)

@@ -1,4 +1,4 @@
-"""Moves the bodies of parallel loops into functions that the runtime calls on its threads.
+"""Outlines the bodies of parallel loops to functions that the runtime calls on its threads.
 
     func.func private @k(%x: memref<?xf32>) attributes {tir.scheduled} {
       scf.parallel (%i) = (%lb) to (%ub) step (%s) { use(%x, %i) } {tir.grain = 8 : i64}
@@ -9,7 +9,7 @@
     func.func private @k_parallel0(%x: memref<?xf32>, %lb, %s, %begin, %end)
     llvm.func @k_parallel0_task(%data: !llvm.ptr, %begin: i64, %end: i64)
 
-Needs: parallel loops of one dim without reductions. Leaves: no parallel loop but nested ones.
+Needs: parallel loops of one dim without reductions. Leaves: only nested parallel loops.
 Source: OpenMP's outlining of parallel regions; MLIR `convert-scf-to-openmp`.
 """
 

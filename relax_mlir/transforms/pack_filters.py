@@ -1,14 +1,14 @@
-"""Turns the filters of convolutions into panels, the layout that kernels read fastest.
+"""Packs the filters of convolutions into panels, which kernels read fastest.
 
     %y = "graph.call_tir"(%x, %w) {callee = @conv2d}             // %w is a parameter, [o, c, u, v]
       ->
     %p = "graph.call_tir"(%w) {callee = @pack_filters}           // [ceil(o / 32), v, u, c, 32]
     %y = "graph.call_tir"(%x, %p) {callee = @conv2d_packed}
 
-Parameters are the arguments from `graph.num_inputs` on. `relax-lift-params` then has the packing
-done once, ahead of the calls. Filters of several groups stay as they are.
+Parameters are the arguments from `graph.num_inputs` on. `relax-lift-params` then moves the packing
+to a function that runs once. Filters of several groups are not packed.
 
-Needs: fused tensor programs, not scheduled. Leaves: the same results.
+Needs: fused tensor programs that are not scheduled. Leaves: the same results.
 Source: TVM `AlterOpImpl` with `LiftTransformParams`.
 """
 
@@ -45,7 +45,7 @@ LOOPS = 7
 
 @dataclass(frozen=True)
 class PackFilters(Pass):
-    """Turns the filters of convolutions into panels, the layout that kernels read fastest."""
+    """Packs the filters of convolutions into panels, which kernels read fastest."""
 
     needs_verified: ClassVar[bool] = True
 
@@ -108,7 +108,7 @@ class _Packer:
 
 
 def find_filters(kernel: PrimFunc) -> int | None:
-    """The operand that holds the filters of a kernel's only reduction, if they can be packed."""
+    """The operand of the filters of a kernel's only reduction, if they can be packed."""
     reductions = [
         op
         for op in walk_ops(kernel.op, linalg.GenericOp)
@@ -148,7 +148,7 @@ def pack_filters_kernel(
 ) -> func.FuncOp:
     """Adds the tensor program that packs filters to `block`, the body of a module.
 
-    What lies past the last filter is zero.
+    Columns past the last filter are zero.
     """
     kernel = KernelBuilder(name, [filters], [packed_type(filters, columns)], block)
     with kernel.insertion_point:
@@ -158,10 +158,10 @@ def pack_filters_kernel(
         def element(_: ir.Value) -> ir.Value:
             panel, v, u, c, column = (linalg.IndexOp(i).result for i in range(5))
             first = arith.MulIOp(panel, index(columns)).result
-            number = arith.AddIOp(first, column).result
-            inside = arith.CmpIOp(arith.CmpIPredicate.ult, number, count).result
-            number = arith.MinUIOp(number, arith.SubIOp(count, index(1)).result).result
-            value = tensor.ExtractOp(source, [number, c, u, v]).result
+            channel = arith.AddIOp(first, column).result
+            inside = arith.CmpIOp(arith.CmpIPredicate.ult, channel, count).result
+            channel = arith.MinUIOp(channel, arith.SubIOp(count, index(1)).result).result
+            value = tensor.ExtractOp(source, [channel, c, u, v]).result
             return arith.SelectOp(inside, value, scalar(filters.element, 0)).result
 
         result = generic([], [out], [affine_map(5, range(5))], [PARALLEL] * 5, element)
@@ -169,7 +169,7 @@ def pack_filters_kernel(
 
 
 def _read_packed(kernel: PrimFunc, operand: int, columns: int) -> None:
-    """Makes a kernel take its filters in panels: the sums of panels are joined and cut."""
+    """Makes a kernel take its filters in panels: the sums over panels are collapsed and sliced."""
     argument = kernel.ins[operand]
     use = next(iter(argument.uses)).owner.opview
     argument.set_type(packed_type(TensorType.of(argument), columns).to_mlir())
@@ -183,7 +183,7 @@ def _read_packed(kernel: PrimFunc, operand: int, columns: int) -> None:
 
 
 def _panel_sums(use: linalg.GenericOp, packed: ir.Value, columns: int) -> ir.Value:
-    """The sums of windows and panels as [n, o, y, x], into the tensor that `use` filled."""
+    """The sums over windows and panels as [n, o, y, x], into the output of `use`."""
     image, _, initial = use.operands
     f32, dynamic = ir.F32Type.get(), ir.ShapedType.get_dynamic_size()
     n, o, y, x = ir.RankedTensorType(initial.type).shape
@@ -192,11 +192,11 @@ def _panel_sums(use: linalg.GenericOp, packed: ir.Value, columns: int) -> ir.Val
     count = dim(packed, 0) if panels == dynamic else panels
     blocks = fill(scalar(f32, 0), empty([sizes[0], count, columns, *sizes[2:]], f32))
     window = use.attributes["indexing_maps"][0].value
-    # Loops from the filter on move behind the panel: one more loop in front of them.
+    # Loops from the filter on are shifted by one: the panel loop comes before them.
     loops = [ir.AffineExpr.get_dim(i if i < 1 else i + 1) for i in range(LOOPS)]
-    moved = ir.AffineMap.get(LOOPS + 1, 0, loops)
+    shifted = ir.AffineMap.get(LOOPS + 1, 0, loops)
     maps = [
-        affine_map(LOOPS + 1, [e.compose(moved) for e in window.results]),
+        affine_map(LOOPS + 1, [e.compose(shifted) for e in window.results]),
         affine_map(LOOPS + 1, [1, 7, 6, 5, 2]),
         affine_map(LOOPS + 1, [0, 1, 2, 3, 4]),
     ]

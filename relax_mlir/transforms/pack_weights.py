@@ -1,22 +1,22 @@
-"""Turns the weights of matmuls into panels, the layout that kernels read fastest.
+"""Packs the weights of matmuls into panels, which kernels read fastest.
 
     %y = "graph.call_tir"(%w, %x) {callee = @matmul}             // %w is a parameter, [n, k]
       ->
     %p = "graph.call_tir"(%w) {callee = @pack_weights}           // [ceil(n / 32), k, 32]
     %y = "graph.call_tir"(%p, %x) {callee = @matmul_packed}
 
-Parameters are the arguments from `graph.num_inputs` on. A weight is packed where a kernel reads
-it as the right side of a matrix product with float32 sums only, or of a product of 8-bit integers
-with 32-bit sums. `relax-lift-params` then has the packing done once, ahead of the calls.
+Parameters are the arguments from `graph.num_inputs` on. A weight is packed if a kernel reads it
+only as the right side of a matrix product with float32 sums, or of a product of 8-bit integers with
+32-bit sums. `relax-lift-params` then moves the packing to a function that runs once.
 
-A kernel that reads single elements of such a weight, as a lookup in a table of embeddings does,
-finds them in the panels too, so that the weight is kept once.
+A kernel that reads single elements of such a weight, such as an embedding lookup, reads them from
+the panels too, so that the weight is stored once.
 
-Where the kernel multiplies numbers widened from bf16 on both sides, the panels are of pairs,
-[ceil(n / 32), ceil(k / 2), 32, 2], if k is known: what some targets multiply, and others widen
-without moving numbers between lanes, if k is even.
-Panels of 8-bit integers are of as many as a lane of the target multiplies, [ceil(n / 32),
-ceil(k / 4), 32, 4]; where it wants unsigned numbers, signed ones have their top bit flipped.
+If the kernel multiplies elements that are widened from bf16 on both sides, and k is known, the
+panels are of pairs, [ceil(n / 32), ceil(k / 2), 32, 2]: some targets have dot products of pairs,
+and others widen them without shuffles, if k is even. Panels of 8-bit integers are of groups of the
+size that a lane of the target multiplies, [ceil(n / 32), ceil(k / 4), 32, 4]; if the target needs
+unsigned elements, signed ones are biased by 128.
 
 Needs: fused tensor programs, not scheduled. Leaves: the same results.
 Source: TVM `AlterOpImpl` with `LiftTransformParams`.
@@ -64,7 +64,7 @@ LAYOUTS = {(0, 1): "nk", (1, 0): "kn"}
 
 @dataclass(frozen=True)
 class PackWeights(Pass):
-    """Turns the weights of matmuls into panels, the layout that kernels read fastest."""
+    """Packs the weights of matmuls into panels, which kernels read fastest."""
 
     needs_verified: ClassVar[bool] = True
 
@@ -87,7 +87,7 @@ class PackWeights(Pass):
 class _Product:
     """The matrix product of a kernel: the operand that is a weight, and its layout.
 
-    In groups of two, both sides are numbers that bf16 holds, or they are integers.
+    In groups of two, both sides are exact in bf16, or they are integers.
     """
 
     operand: int
@@ -120,25 +120,25 @@ class _Packer:
         replace_call(call, name, product.operand, packed)
 
     def share(self, parameters: Sequence[ir.Value]) -> None:
-        """Has elements of packed weights read from the panels if nothing else reads them plain."""
+        """Makes lookups read panels, unless another kernel needs the plain weight."""
         for weight in parameters:
-            found = [key for key in self.packed if key[0] == weight]
+            keys = [key for key in self.packed if key[0] == weight]
             calls = [use.owner.opview for use in weight.uses]
             readers = [op for op in calls if _callee(op) not in self.packing.values()]
-            if found and all(map(self._looks_up, readers, [weight] * len(readers))):
-                _, layout, groups = found[0]
+            if keys and all(map(self._looks_up, readers, [weight] * len(readers))):
+                _, layout, groups = keys[0]
                 for call in readers:
                     operand = call.ins.index(weight)
                     product = _Product(operand, layout, groups)
                     name = self._packed_kernel(call.callee_name, product, look_up_packed)
-                    replace_call(call, name, operand, self.packed[found[0]])
+                    replace_call(call, name, operand, self.packed[keys[0]])
 
     def _looks_up(self, call: ir.OpView, weight: ir.Value) -> bool:
-        """Whether a call reads nothing but single elements of a weight."""
+        """Whether a call reads only single elements of a weight."""
         if not isinstance(call, CallTirOp) or call.ins.count(weight) != 1:
             return False
         if call.callee_name not in self.kernels:
-            return False  # a packed kernel, which reads the weight on its other side too
+            return False  # a packed kernel, whose left side is the weight too
         argument = self.kernels[call.callee_name].ins[call.ins.index(weight)]
         reads = [use.owner.opview for use in argument.uses]
         extents = ir.RankedTensorType(argument.type)
@@ -203,7 +203,7 @@ def find_product(kernel: PrimFunc, layouts: Layouts) -> _Product | None:
     if len(contractions) != 1:
         return None
     maps = [a.value for a in contractions[0].attributes["indexing_maps"]]
-    loops = [found for map_ in maps if (found := _loops(map_)) is not None]
+    loops = [loops_ for map_ in maps if (loops_ := _loops(map_)) is not None]
     if len(maps) != 3 or len(loops) != 3 or len(loops[1]) != 2:
         return None
     n = len(loops[2]) - 1
@@ -225,7 +225,7 @@ def find_product(kernel: PrimFunc, layouts: Layouts) -> _Product | None:
 
 
 def _groups(product: linalg.GenericOp, layouts: Layouts, in_pairs: bool) -> Groups | None:
-    """How kernels want the right side; None if it cannot be packed."""
+    """The groups in which kernels read the right side; None if it cannot be packed."""
     left, right, total = (ir.ShapedType(value.type).element_type for value in product.operands)
     if isinstance(total, ir.F32Type):
         if not isinstance(left, FLOATS) or not isinstance(right, FLOATS):
@@ -239,7 +239,7 @@ def _groups(product: linalg.GenericOp, layouts: Layouts, in_pairs: bool) -> Grou
 
 
 def _multiplies_integers(product: linalg.GenericOp) -> tuple[bool, bool] | None:
-    """Whether left and right are signed, if both are widened to be multiplied and added up."""
+    """Whether left and right are signed, if both are widened for a sum of products."""
     block = product.regions[0].blocks[0]
     last = block.operations[len(block.operations) - 1]
     total = defining_op(last.operands[0], arith.AddIOp)
@@ -248,23 +248,23 @@ def _multiplies_integers(product: linalg.GenericOp) -> tuple[bool, bool] | None:
     signs: dict[int, bool] = {}
     for factor in factors.operands if factors else ():
         for kind in (arith.ExtSIOp, arith.ExtUIOp):
-            wide = defining_op(factor, kind)
-            if wide is not None and wide.operands[0] in block.arguments:
-                number = ir.BlockArgument(wide.operands[0]).arg_number
-                signs[number] = kind is arith.ExtSIOp
+            extension = defining_op(factor, kind)
+            if extension is not None and extension.operands[0] in block.arguments:
+                index_ = ir.BlockArgument(extension.operands[0]).arg_number
+                signs[index_] = kind is arith.ExtSIOp
     return (signs[0], signs[1]) if sorted(signs) == [0, 1] else None
 
 
 def _multiplies_bf16(product: linalg.GenericOp) -> bool:
-    """Whether both factors that are multiplied are widened from bf16."""
+    """Whether both factors are widened from bf16."""
     block = product.regions[0].blocks[0]
     products = [op for op in block.operations if isinstance(op, arith.MulFOp)]
     return len(products) == 1 and all(map(_is_widened_bf16, products[0].operands))
 
 
 def _is_widened_bf16(value: ir.Value) -> bool:
-    wide = defining_op(value, arith.ExtFOp)
-    return wide is not None and isinstance(wide.operands[0].type, ir.BF16Type)
+    extension = defining_op(value, arith.ExtFOp)
+    return extension is not None and isinstance(extension.operands[0].type, ir.BF16Type)
 
 
 def _loops(map_: ir.AffineMap) -> tuple[int, ...] | None:
@@ -275,7 +275,7 @@ def _loops(map_: ir.AffineMap) -> tuple[int, ...] | None:
 
 
 def read_packed(kernel: PrimFunc, product: _Product, columns: int) -> None:
-    """Makes a kernel take its weight in panels: the product over panels is flattened and cut."""
+    """Makes a kernel take its weight in panels: the product over panels is collapsed and sliced."""
     argument = kernel.ins[product.operand]
     use = next(iter(argument.uses)).owner.opview
     extents = ir.RankedTensorType(argument.type).shape
@@ -307,7 +307,7 @@ def look_up_packed(kernel: PrimFunc, product: _Product, columns: int) -> None:
 
 
 def _take_packed(kernel: PrimFunc, product: _Product, columns: int) -> None:
-    """Gives a kernel's weight the type that it has in panels."""
+    """Changes the type of a kernel's weight to that of its panels."""
     argument = kernel.ins[product.operand]
     annotation = packed_type(TensorType.of(argument), columns, product.layout, product.groups)
     argument.set_type(annotation.to_mlir())
@@ -320,9 +320,9 @@ def _take_packed(kernel: PrimFunc, product: _Product, columns: int) -> None:
 def _panel_product(
     use: linalg.GenericOp, packed: ir.Value, columns: int, groups: Groups, is_odd: bool
 ) -> ir.Value:
-    """lhs [.., m, k] times panels [p, k, columns] as [.., m, n], into the tensor that `use` filled.
+    """lhs [.., m, k] times panels [p, k, columns] as [.., m, n], into the output of `use`.
 
-    The panels are [p, ceil(k / size), columns, size] where `groups` are of several.
+    The panels are [p, ceil(k / size), columns, size] if `groups` have a size above 1.
     """
     lhs, _, initial = use.operands
     element = ir.RankedTensorType(initial.type).element_type
@@ -361,9 +361,9 @@ def _panel_product(
 def _panel_maps(
     outer: Sequence[int], groups: Groups, by_group: bool
 ) -> tuple[list[ir.AffineMap], int]:
-    """Where a product over panels reads and writes, and the number of its loops.
+    """The maps of a product over panels, and the count of its loops.
 
-    Its loops are rows, panel, column and k; or, with `by_group`, group along k and place in it.
+    The loops are rows, panel, column and k; or, with `by_group`, group along k and element in it.
     """
     p, j, step, one = range(len(outer), len(outer) + 4)
     size = groups.size
@@ -371,8 +371,8 @@ def _panel_maps(
     right: list[ir.AffineExpr | int]
     loops, left, right = one, k, [p, step, j]
     if size > 1 and by_group:
-        place = ir.AffineExpr.get_dim(one)
-        loops, left, right = one + 1, k * size + place, [p, step, j, one]
+        element = ir.AffineExpr.get_dim(one)
+        loops, left, right = one + 1, k * size + element, [p, step, j, one]
     elif size > 1:
         right = [p, ir.AffineExpr.get_floor_div(k, size), j, k % size]
     maps: tuple[Sequence[ir.AffineExpr | int], ...] = ([*outer, left], right, [*outer, p, j])
@@ -380,7 +380,7 @@ def _panel_maps(
 
 
 def clone_body(use: linalg.GenericOp):
-    """The scalar program of a generic, as a function that repeats it on other values."""
+    """The body of a generic, as a function that clones it for other operands."""
 
     def body(*values: ir.Value) -> list[ir.Value]:
         block = use.regions[0].blocks[0]
@@ -388,8 +388,8 @@ def clone_body(use: linalg.GenericOp):
         *steps, terminator = list(block.operations)
         for step in steps:
             copy = step.operation.clone()
-            for place, operand in enumerate(step.operands):
-                copy.operands[place] = known.get(operand, operand)
+            for position, operand in enumerate(step.operands):
+                copy.operands[position] = known.get(operand, operand)
             known.update(zip(step.results, copy.results))
         return [known[value] for value in terminator.operands]
 

@@ -1,4 +1,4 @@
-"""Places the temporaries of each graph function in few storages, reusing memory by proof.
+"""Assigns the temporaries of each graph function to few storages, reusing memory by proof.
 
     %a = "graph.alloc_tensor"() : () -> tensor<?x4xf32, #graph.shape<["n", 4]>>
     %b = "graph.alloc_tensor"() : () -> tensor<?x4xf32, #graph.shape<["n", 4]>>
@@ -7,16 +7,16 @@
     %a = "graph.alloc_tensor"(%s) {offset = #graph.shape<[0]>} : ...
     %b = "graph.alloc_tensor"(%s) {offset = #graph.shape<[0]>} : ...   // %a is dead by then
 
-A storage is taken as soon as the symbols of its size are known: at the entry, and one more behind
-each `graph.match_cast` whose symbols a tensor's size needs. Sizes are bytes, symbolic, rounded up
-to the alignment. A block is reused if it is proved large enough, or if it is proved smaller and can
-be grown. What the function returns stays a fresh allocation. Greedy in program order, not optimal.
-With `reuse=false` each tensor has a block of its own. With `static=true` a size that the facts
-bound is the bound, so that the storage is as large in every call.
+A storage is allocated as soon as the symbols of its size are known: at the entry, and after each
+`graph.match_cast` that binds symbols of a tensor's size. Sizes are symbolic, in bytes, rounded up
+to the alignment. A block is reused if it is provably large enough, or if it is provably smaller and
+can be grown. Returned tensors stay separate allocations. Greedy in program order, not optimal. With
+`reuse=false` each tensor has its own block. With `static=true`, sizes with an upper bound under the
+facts are replaced by it, so that the storage has the same size in every call.
 
-Needs: explicit allocation (`relax-lower-calls`). Leaves: no allocation outside of a storage but
-those that are returned. What is placed already stays where it is.
-Source: paper Algorithm 3; TVM `StaticPlanBlockMemory`.
+Needs: explicit allocation (`relax-lower-calls`). Leaves: no allocation outside a storage but
+    returned ones. Allocations in a storage are not changed. Source: paper Algorithm 3; TVM
+    `StaticPlanBlockMemory`.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class PlanMemory(Pass):
-    """Places the temporaries of each graph function in few storages, reusing memory by proof."""
+    """Assigns the temporaries of each graph function to few storages, reusing memory by proof."""
 
     needs_verified: ClassVar[bool] = True
 
@@ -59,14 +59,14 @@ class PlanMemory(Pass):
         """Plans every graph function of the module."""
         functions = functions_by_name(op)
         for function in graph_functions(op):
-            for place in _places(function, Memory(functions), self.static):
-                if place.temporaries:
-                    place.take(plan(place.temporaries, place.facts if self.reuse else None))
+            for region in _regions(function, Memory(functions), self.static):
+                if region.temporaries:
+                    region.assign(plan(region.temporaries, region.facts if self.reuse else None))
 
 
 @dataclass(frozen=True)
 class Temporary:
-    """An allocation that needs `size` bytes while it lives."""
+    """An allocation that needs `size` bytes during its lifetime."""
 
     allocation: AllocTensorOp
     size: Expr
@@ -74,10 +74,10 @@ class Temporary:
 
 
 @dataclass
-class Place:
-    """Where a storage can be taken: behind a cast, or at the entry; and what it is to hold.
+class Region:
+    """A point where a storage is allocated, after a cast or at the entry, and its temporaries.
 
-    The facts are those that are checked by then, whatever checks others later.
+    The facts are those that are checked before that point.
     """
 
     function: func.FuncOp
@@ -85,15 +85,15 @@ class Place:
     facts: Facts
     temporaries: list[Temporary] = field(default_factory=list)
 
-    def take(self, blocks: Sequence["Block"]) -> None:
-        """Takes the storages, and moves each temporary to its block."""
+    def assign(self, blocks: Sequence["Block"]) -> None:
+        """Allocates the storages, and assigns each temporary to its block."""
         ends = {block.storage: block.offset + block.size for block in blocks if block.is_last}
         if self.cast is None:
             point = ir.InsertionPoint.at_block_begin(self.function.entry_block)
         else:
             point = ir.InsertionPoint.after(self.cast)
         with point, self.function.location:
-            storages = {number: AllocStorageOp.build(end).result for number, end in ends.items()}
+            storages = {index: AllocStorageOp.build(end).result for index, end in ends.items()}
         for temporary, block in zip(self.temporaries, blocks, strict=True):
             old = temporary.allocation
             with ir.InsertionPoint(old), old.location:
@@ -103,22 +103,22 @@ class Place:
             safe_erase(old)
 
 
-def _places(function: func.FuncOp, memory: Memory, static: bool) -> list[Place]:
-    """The places of a function, each with the temporaries whose size is known there first.
+def _regions(function: func.FuncOp, memory: Memory, static: bool) -> list[Region]:
+    """The regions of a function, each with the temporaries whose size is first known there.
 
-    Raises PassFailure at an allocation that cannot be placed.
+    Raises PassFailure at an allocation that cannot be planned.
     """
     liveness, returned = Liveness(function, memory), returned_allocations(function, memory)
-    places: dict[MatchCastOp | None, Place] = {}
+    regions: dict[MatchCastOp | None, Region] = {}
     binder: dict[str, MatchCastOp | None] = {}
     for op, scope in scoped_ops(function):
-        if not places:
+        if not regions:
             binder = dict.fromkeys(scope.symbols)
-            places[None] = Place(function, None, _checked(scope.facts, scope.symbols))
+            regions[None] = Region(function, None, _checked(scope.facts, scope.symbols))
         if isinstance(op, MatchCastOp):
             new = bound_by(op, scope.symbols)
             binder.update(dict.fromkeys(new, op))
-            places[op] = Place(function, op, _checked(scope.facts, scope.symbols | new))
+            regions[op] = Region(function, op, _checked(scope.facts, scope.symbols | new))
         elif isinstance(op, AllocTensorOp) and not op.operands and op.result not in returned:
             size = _size(op, _checked(scope.facts, scope.symbols) if static else None)
             if not size.symbols <= scope.symbols:
@@ -128,17 +128,17 @@ def _places(function: func.FuncOp, memory: Memory, static: bool) -> list[Place]:
             cast = max(casts, key=liveness.position, default=None)
             lifetime = liveness.lifetime(op.result)
             _check_loops(op, cast, liveness)
-            places[cast].temporaries.append(Temporary(op, size, lifetime))
-    return list(places.values())
+            regions[cast].temporaries.append(Temporary(op, size, lifetime))
+    return list(regions.values())
 
 
 def _checked(facts: Facts, symbols: frozenset[str]) -> Facts:
-    """The facts that are checked as soon as the symbols are known: a later check is too late."""
+    """The facts that are checked as soon as the symbols are bound; later checks are too late."""
     return Facts(tuple(fact for fact in facts if fact.symbols <= symbols))
 
 
 def _size(allocation: AllocTensorOp, facts: Facts | None) -> Expr:
-    """The size in bytes; or what it is at most under the facts, if they are given and bound it."""
+    """The size in bytes; or its upper bound under the facts, if they are given and bound it."""
     try:
         size = size_in_bytes(TensorType.of(allocation.result))
     except ValueError as error:
@@ -148,14 +148,14 @@ def _size(allocation: AllocTensorOp, facts: Facts | None) -> Expr:
 
 
 def _check_loops(allocation: AllocTensorOp, cast: MatchCastOp | None, liveness: Liveness) -> None:
-    """Raises PassFailure at memory that rounds of a loop would share, or that it would not keep."""
+    """Raises PassFailure at memory that iterations share, or that outlives its storage."""
     for value in liveness.sharing(allocation.result):
         if liveness.used_after(value, allocation) is not None:
             raise PassFailure(
-                allocation, "is still in use when a loop comes round to it; run relax-lower-calls"
+                allocation, "is live across iterations of a loop; run relax-lower-calls"
             )
     if cast is not None and liveness.outlives_loop(allocation.result, cast):
-        raise PassFailure(allocation, "is used behind the loop that binds the symbols of its size")
+        raise PassFailure(allocation, "is used after the loop that binds the symbols of its size")
 
 
 def _aligned(size: Expr) -> Expr:
@@ -175,7 +175,7 @@ def size_in_bytes(annotation: TensorType) -> Expr:
 
 @dataclass
 class Block:
-    """A piece of a storage: its size in bytes, and the position after which it is free."""
+    """A block of a storage: its size in bytes, and the position after which it is free."""
 
     size: Expr
     free_after: int
@@ -185,7 +185,7 @@ class Block:
 
 
 def plan(temporaries: Sequence[Temporary], facts: Facts | None) -> list[Block]:
-    """Assigns each temporary a block so that no two live at once share one.
+    """Assigns each temporary a block so that no two that are live at once share one.
 
     Two blocks are compared by proof under `facts`; None turns reuse off.
     """
@@ -210,7 +210,7 @@ def plan(temporaries: Sequence[Temporary], facts: Facts | None) -> list[Block]:
 
 
 def _place(blocks: Sequence[Block]) -> None:
-    """Puts blocks one behind the other, in a new storage where offsets grow too long."""
+    """Assigns consecutive offsets, and starts a new storage when they grow too long."""
     storage, offset = 0, const(0)
     for index, block in enumerate(blocks):
         block.storage, block.offset = storage, offset
@@ -222,7 +222,7 @@ def _place(blocks: Sequence[Block]) -> None:
 
 
 def _fitting(free: Sequence[Block], size: Expr, facts: Facts) -> Block | None:
-    """The tightest free block that holds `size`, else the largest that can grow to it."""
+    """The smallest free block of at least `size`, else the largest that can grow to it."""
     by_size = {block.size: block for block in free}
     if size in by_size:
         return by_size[size]
@@ -244,9 +244,9 @@ def _fitting(free: Sequence[Block], size: Expr, facts: Facts) -> Block | None:
 
 
 def _comparable(a: Expr, b: Expr, facts: Facts) -> bool:
-    """Whether a proof that one of two sizes is at most the other one is worth a try.
+    """Whether it is worthwhile to prove that one of two sizes is at most the other one.
 
-    It has to know something of each symbol that only the smaller one has.
+    The facts must mention each symbol that only the smaller one has.
     """
     return any(
         x.symbols <= y.symbols | facts.symbols or bounds(x, facts)[1] is not None
@@ -255,6 +255,6 @@ def _comparable(a: Expr, b: Expr, facts: Facts) -> bool:
 
 
 MAX_TERMS = 32
-"""Sizes that an offset adds up at most: a sum for each of many would be quadratic."""
+"""The maximum length of an offset's sum: long sums of many blocks would be quadratic."""
 MAX_CANDIDATES = 16
 """Blocks that a temporary is compared with: each proof may take a millisecond."""

@@ -1,4 +1,4 @@
-"""Keeps weights as numbers of few bits that share scales, and decodes them where they are read.
+"""Quantises weights, and decodes them where they are read.
 
     func.func @main(%x, %w) attributes {graph.num_inputs = 1} {
       %y = "graph.matmul"(%x, %w)
@@ -10,14 +10,14 @@
       %t = "graph.permute_dims"(%d) {axes = [1, 0]}
       %y = "graph.matmul"(%x, %t)
 
-Weights are parameters, the arguments from `graph.num_inputs` on, and constants. The caller gives
-parameters to `@main_quantize` once, and what that returns to `@main`; constants are rounded here. A
-weight is quantised if it is a matrix of floats of known dims, and all that reads it, transposed or
-converted maybe, is the right side of a `graph.matmul` or a `graph.take` of rows. The others stay as
-they are, with a remark. Decoding is an operator like any other: `relax-fuse-ops` and
-`relax-fuse-tir` move it into the matmul.
+Weights are parameters, the arguments from `graph.num_inputs` on, and constants. The caller passes
+the parameters to `@main_quantize` once, and its results to `@main`; constants are quantised here. A
+weight is quantised if it is a matrix of floats of known dims whose only uses, possibly transposed
+or converted, are the right side of a `graph.matmul` or a `graph.take` of rows. Others stay, with a
+remark. Decoding is an operator like any other: `relax-fuse-ops` and `relax-fuse-tir` move it into
+the matmul.
 
-    scheme           bits of a number, as stored     values of a group
+    scheme           stored bits of a value          values of a group
     q8_32            8.5                             scale * q, q from -127 to 127
     q4_32            4.5                             scale * q, q from -8 to 7
     q4_32_minimum    5                               scale * q + minimum, q from 0 to 15
@@ -26,13 +26,13 @@ they are, with a remark. Decoding is an operator like any other: `relax-fuse-ops
     q4_64_minimum    4.5                             as q4_32_minimum
     q4_128_minimum   4.25                            as q4_32_minimum
 
-The names say bits and group: the numbers along the dim that is summed over which share a scale, in
-f16. That dim has to be a multiple of it. The first three are also called q8_0, q4_0 and q4_1.
-`activations=int8` also rounds what is multiplied with a weight, to 8 bits by groups of 32, so that
-products are of integers. `only` and `skip` are regular expressions that are searched for in the
-names of parameters, and in `constant`; weights of less than `min-size` numbers stay, as do
-constants whose scales would be beyond f16. `@main_quantize`, which sees parameters when it is
-called, bounds such scales, and with them the numbers: see `graph.quantize`.
+The names have the bits and the group size: the count of values along the contracted dim that share
+a scale, in f16. That dim must be a multiple of it. The first three are also called q8_0, q4_0 and
+q4_1. `activations=int8` also quantises the left side of products, to 8 bits in groups of 32, so
+that products are of integers. `only` and `skip` are regular expressions that are searched for in
+the names of parameters, and in `constant`; weights of less than `min-size` elements stay, as do
+constants whose scales exceed f16. `@main_quantize`, which sees parameters only at run time, clamps
+such scales, and with them the values: see `graph.quantize`.
 
 Needs: known ranks (`relax-infer-shapes`), weights in the function that reads them
 (`relax-inline-functions`). Leaves: valid IR of the same operators.
@@ -74,7 +74,7 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.dialects.graph.quantized import BY_GROUP, PANEL, PARTS, ROUNDED, SCHEMES
 from relax_mlir.errors import UsageError
-from relax_mlir.panels import is_held, quantize
+from relax_mlir.panels import is_representable, quantize
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import is_unused, safe_erase, walk_ops
 from relax_mlir.symbolic import product
@@ -85,7 +85,7 @@ NAMES = {
     "q4_32_minimum": "q4_1",
     **dict(zip(BY_GROUP, BY_GROUP)),
 }
-"""The scheme of `graph.quantize` that each scheme of this pass is."""
+"""The scheme of `graph.quantize` for each scheme of this pass."""
 ACTIVATIONS = ("f32", "int8")
 SUFFIX = "_quantize"
 CONSTANT = "constant"
@@ -94,7 +94,7 @@ FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
 
 @dataclass(frozen=True)
 class Quantize(Pass):
-    """Keeps weights as numbers of few bits, decoded where they are read."""
+    """Quantises weights, and decodes them where they are read."""
 
     needs_verified: ClassVar[bool] = True
 
@@ -114,7 +114,7 @@ class Quantize(Pass):
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise UsageError(f"'{pattern}' is no regular expression: {error}") from None
+                raise UsageError(f"'{pattern}' is not a regular expression: {error}") from None
 
     @property
     def rounding(self) -> str:
@@ -128,7 +128,7 @@ class Quantize(Pass):
             remark(op.location, "no weight is quantised; parameters begin at 'graph.num_inputs'")
 
     def wants(self, name: str, annotation: TensorType) -> bool:
-        """Whether a weight of that name and type is to be quantised if that is possible."""
+        """Whether a weight of that name and type should be quantised if possible."""
         dims = annotation.dims
         if not isinstance(annotation.element, FLOATS) or dims is None or len(dims) != 2:
             return False
@@ -141,7 +141,7 @@ class Quantize(Pass):
 
 @dataclass(frozen=True)
 class _Matrix:
-    """A weight that is quantised: rows of `columns` numbers, blocks along its dim `axis`."""
+    """A weight that is quantised: rows of `columns` elements, with blocks along its dim `axis`."""
 
     weight: ir.Value
     axis: int
@@ -155,27 +155,27 @@ class _Stays(Exception):
 
 
 def _matrix_of(weight: ir.Value, group: int) -> _Matrix | None:
-    """How a weight can be quantised by groups; None if nothing reads it. Raises _Stays."""
-    found: dict[int, list[ir.OpView]] = {0: [], 1: []}
+    """How to quantise a weight in groups; None if it is unused. Raises _Stays."""
+    by_axis: dict[int, list[ir.OpView]] = {0: [], 1: []}
     for reader, axis in _readers(weight, False):
-        found[axis].append(reader)
-    if found[0] and found[1]:
+        by_axis[axis].append(reader)
+    if by_axis[0] and by_axis[1]:
         raise _Stays("its rows and its columns are both multiplied or taken")
-    readers = [*found[0], *found[1]]
+    readers = [*by_axis[0], *by_axis[1]]
     if not readers:
         return None
-    axis = int(bool(found[1]))
+    axis = int(bool(by_axis[1]))
     dims = [static_extent(dim) for dim in TensorType.of(weight).dims or ()]
     rows, columns = dims[1 - axis], dims[axis]
     if rows is None or columns is None:
-        raise _Stays(f"'{TensorType.of(weight)}' has a dim that is not known")
+        raise _Stays(f"'{TensorType.of(weight)}' has an unknown dim")
     if columns % group:
-        raise _Stays(f"{columns} numbers are summed over, no multiple of {group}")
+        raise _Stays(f"its contracted dim is {columns}, which is not a multiple of {group}")
     return _Matrix(weight, axis, rows, columns, tuple(readers))
 
 
 def _readers(value: ir.Value, transposed: bool) -> Iterator[tuple[ir.OpView, int]]:
-    """The operators that read a weight, and the dim of it along which its blocks have to lie."""
+    """The operators that read a weight, each with the dim along which its blocks must be."""
     for use in value.uses:
         op = use.owner.opview
         if isinstance(op, PermuteDimsOp) and tuple(op.attributes["axes"]) == (1, 0):
@@ -208,14 +208,14 @@ class _Rewriter:
         return self.options.rounding
 
     def run(self) -> int:
-        """Rewrites constants first, then parameters; returns how many."""
+        """Rewrites constants first, then parameters; returns the count."""
         count = sum(map(self._constant, walk_ops(self.function, arith.ConstantOp)))
         if NUM_INPUTS in self.function.attributes:
             count += self._parameters(self.function.attributes[NUM_INPUTS].value)
         return count
 
     def _find(self, weight: ir.Value, name: str) -> _Matrix | None:
-        """How a weight is quantised, if it is; else says why it stays."""
+        """How to quantise a weight; None, with a remark, if it stays."""
         if not isinstance(weight.type, ir.RankedTensorType):
             return None
         if not self.options.wants(name, TensorType.of(weight)):
@@ -239,11 +239,11 @@ class _Rewriter:
             return False
         values = floats_of(elements)
         rounded = quantize(np.ascontiguousarray(values if matrix.axis else values.T), self.scheme)
-        if not is_held(rounded):
+        if not is_representable(rounded):
             remark(
                 constant.location,
-                f"'constant' is not quantised: it holds {np.abs(values).max():g}, which scales of "
-                "float16 cannot keep",
+                f"'constant' is not quantised: it has {np.abs(values).max():g}, which exceeds "
+                "the range of float16 scales",
             )
             return False
         with ir.InsertionPoint(constant), constant.location:
@@ -284,7 +284,7 @@ class _Rewriter:
         return sum(matrix is not None for matrix in matrices)
 
     def _decode(self, matrix: _Matrix, parts: dict[str, ir.Value]) -> None:
-        """Makes what reads a weight read its parts instead."""
+        """Makes the readers of a weight read its parts instead."""
         for reader in matrix.readers:
             present = [parts.get(name) for name in PARTS]
             with ir.InsertionPoint(reader), reader.location:
@@ -320,18 +320,18 @@ class _Rewriter:
         ).result
 
     def _left(self, reader: MatmulOp) -> ir.Value:
-        """The left side in f32, rounded once for all products that have it."""
+        """The left side in f32, quantised once for all products with it."""
         left = reader.lhs
         if self.options.activations == "f32":
             return _as_element(left, ir.F32Type.get())
         if left not in self.rounded:
-            with _behind(left), reader.location:
-                wide = _as_element(left, ir.F32Type.get())
-                self.rounded[left] = QuantizeBlocksOp.build(wide, symmetric=False).results
+            with _insertion_point_after(left), reader.location:
+                widened = _as_element(left, ir.F32Type.get())
+                self.rounded[left] = QuantizeBlocksOp.build(widened, symmetric=False).results
         return DequantizeBlocksOp.build(*self.rounded[left]).result
 
     def _rows(self, reader: TakeOp, matrix: _Matrix, slots: Sequence[ir.Value | None]) -> ir.Value:
-        """The decoded rows that indices name, in f32."""
+        """The decoded rows of the indices, in f32."""
         indices = reader.indices
         dims = exact_dims(TensorType.of(indices).dims)
         if len(dims) != 1:
@@ -343,23 +343,26 @@ class _Rewriter:
 
 
 class _Companion:
-    """The function that makes the parameters of another: `@main_quantize`."""
+    """The function that computes the parameters of another one: `@main_quantize`."""
 
     def __init__(self, function: func.FuncOp, parameters: Sequence[ir.Value]) -> None:
-        """Finds it, or adds one that returns its arguments."""
+        """Looks it up, or adds one that returns its arguments."""
         self.name = function.name.value + SUFFIX
         types = [value.type for value in parameters]
         block = function.operation.block
-        found = [
+        existing = [
             op
             for op in block.operations
             if "sym_name" in op.attributes and op.attributes["sym_name"].value == self.name
         ]
-        if found and (not isinstance(found[0], func.FuncOp) or found[0].type.results != types):
+        if existing and (
+            not isinstance(existing[0], func.FuncOp) or existing[0].type.results != types
+        ):
             raise PassFailure(
-                found[0], f"has the name of what makes the parameters of '@{function.name.value}'"
+                existing[0],
+                f"has the name of what makes the parameters of '@{function.name.value}'",
             )
-        self.function = found[0] if found else self._add(function, parameters, types)
+        self.function = existing[0] if existing else self._add(function, parameters, types)
 
     def _add(
         self, function: func.FuncOp, parameters: Sequence[ir.Value], types: Sequence[ir.Type]
@@ -373,7 +376,7 @@ class _Companion:
         return new
 
     def replace(self, matrices: Sequence[_Matrix | None], scheme: str) -> list[list[ir.Type]]:
-        """Returns the parts of a matrix in place of it, and the types for each of the results."""
+        """Returns the parts of a matrix instead of it, and the types for each of the results."""
         block = self.function.entry_block
         last = block.operations[len(block.operations) - 1]
         made = []
@@ -405,8 +408,8 @@ def _set_type(function: func.FuncOp, inputs: Sequence[ir.Type], results: Sequenc
     function.attributes["function_type"] = ir.TypeAttr.get(type_)
 
 
-def _behind(value: ir.Value) -> ir.InsertionPoint:
-    """Where a value is first there."""
+def _insertion_point_after(value: ir.Value) -> ir.InsertionPoint:
+    """The insertion point after the definition of a value."""
     if isinstance(value.owner, ir.Block):
         return ir.InsertionPoint.at_block_begin(value.owner)
     return ir.InsertionPoint.after(value.owner)

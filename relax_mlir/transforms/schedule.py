@@ -1,13 +1,13 @@
-"""Gives every tensor program loops for a target, chosen by rules.
+"""Schedules every tensor program for a target, by rules.
 
     func.func private @k(%x: tensor<?xf32>, %out: tensor<?xf32>) attributes {tir.prim_func}
       ->
     func.func private @k(%x: memref<?xf32>, %out: memref<?xf32>) attributes {tir.scheduled}
 
-Outputs are computed into the out parameters; what is between them is fused away, stays in
-registers, or is scratch memory that the kernel frees. `fuse=false` keeps every op separate, but
-for matrix products, which always take what is computed from their sums along.
-The work of a call stays on the kernel as `tir.flops` and `tir.bytes`: see `analysis.work`.
+Outputs are computed into the out parameters; intermediate tensors are fused away, stay in
+registers, or are scratch memory that the kernel frees. `fuse=false` keeps every op separate, except
+epilogues of matrix products, which are always fused. The work of a call stays on the kernel as
+`tir.flops` and `tir.bytes`: see `analysis.work`.
 
 Needs: tensor programs of linalg, tensor, arith and math ops. Leaves: no tensor in them.
 Source: paper §4.6 (analysis-based program optimisation); TVM DLight.
@@ -27,7 +27,7 @@ from relax_mlir.target import Target, native
 
 @dataclass(frozen=True)
 class Schedule(Pass):
-    """Schedules tensor programs for a target."""
+    """Schedules every tensor program for a target, by rules."""
 
     needs_verified: ClassVar[bool] = True
 
@@ -50,7 +50,7 @@ def unscheduled(module: ir.Operation) -> list[PrimFunc]:
 
 
 def schedule_one(prim_func: PrimFunc, backend: Backend, fuse: bool) -> func.FuncOp:
-    """The kernel that takes the place of a tensor program."""
+    """The kernel that replaces a tensor program."""
     name, module, work = prim_func.name, prim_func.op.operation.parent, work_of(prim_func)
     schedule(prim_func, backend, fuse)
     kernel = ir.SymbolTable(module)[name]

@@ -1,20 +1,20 @@
-"""States what operators take for granted about dims, where it has to hold.
+"""States the assumptions of operators on dims as facts and requirements.
 
     func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>,
                     %y: tensor<?xf32, #graph.shape<["m"]>>) { %0 = "graph.add"(%x, %y) ... }
       ->
     func.func @main(...) attributes {graph.facts = ["n == m"]} { ... }
 
-A rule refuses dims that can never fit. Dims that may or may not fit are let pass, and kernels rely
-on them: they would read beyond their operands. Such a relation becomes a fact of the function,
-which is checked at each call, if the op always runs and the arguments bind the symbols. Otherwise
-it becomes a `graph.require` in the op's block, as early as its symbols are bound there; so do
-dims that broadcast at run time, of which one of several relations has to hold, and facts of
-functions that are called. Nothing is stated that follows from what holds there already.
+A rule refuses dims that can never agree. Dims that may or may not agree pass, and kernels rely on
+their agreement: they would otherwise read out of bounds. Such a relation becomes a fact of the
+function, which is checked at each call, if the op always runs and the arguments bind the symbols.
+Otherwise it becomes a `graph.require` in the op's block, as soon as its symbols are bound there; so
+do dims that broadcast at run time, of which one of several relations must hold, and facts of called
+functions. Relations that follow from earlier facts are not stated.
 
-Needs: a verified module. Leaves: facts and requirements that all assumptions of operators and of
-calls follow from. Fails where one contradicts the facts.
-Source: paper §4.1 (checks at run time where nothing is proved).
+Needs: a verified module. Leaves: facts and requirements that imply all assumptions of operators and
+    of calls. Fails if one contradicts the facts. Source: paper §4.1 (checks at run time where
+    nothing is proved).
 """
 
 from collections.abc import Iterator, Sequence
@@ -65,7 +65,7 @@ AnyOf = tuple[Fact, ...]
 
 @dataclass(frozen=True)
 class StateAssumptions(Pass):
-    """States what operators take for granted about dims, where it has to hold."""
+    """States the assumptions of operators on dims as facts and requirements."""
 
     needs_verified: ClassVar[bool] = True
 
@@ -79,14 +79,14 @@ class StateAssumptions(Pass):
 
 @dataclass
 class _Assumptions:
-    """What one function takes for granted; `known` holds what needs no second look in a block."""
+    """The assumptions of one function; `known` has those that are checked already in a block."""
 
     function: func.FuncOp
     stated: list[Fact] = field(default_factory=list)
     known: set[tuple[ir.Block, AnyOf]] = field(default_factory=set)
 
     def state(self, functions: dict[str, func.FuncOp]) -> None:
-        """States it in the function's facts, and in its body."""
+        """States them in the function's facts, and in its body."""
         entry = self.function.entry_block
         self.bound = argument_symbols(self.function)
         proved: list[RequireOp] = []
@@ -122,7 +122,7 @@ class _Assumptions:
 
 
 def _open(op: GraphOp, any_of: AnyOf, facts: Facts) -> AnyOf | None:
-    """Those of the relations that may hold; None if one follows from the facts.
+    """The relations that may hold; None if one follows from the facts.
 
     Raises PassFailure if none of them can hold.
     """
@@ -138,19 +138,19 @@ def _open(op: GraphOp, any_of: AnyOf, facts: Facts) -> AnyOf | None:
 
 
 def assumed_by(op: GraphOp, functions: dict[str, func.FuncOp]) -> Iterator[AnyOf]:
-    """What has to hold when the op runs, for its kernel to stay within its operands.
+    """The relations that must hold when the op runs, so that its kernel stays within its operands.
 
-    Of each tuple, one fact has to.
+    Of each tuple, one fact must hold.
     """
-    with assumptions() as found:
+    with assumptions() as assumed:
         _check(op)
         if isinstance(op, CallTirOp | CallTirInplaceOp):
             _check_call(op, functions[op.callee_name])
         elif isinstance(op, CallOp):
-            found += list(_called(op, functions[op.callee_name]))
+            assumed += list(_called(op, functions[op.callee_name]))
         elif isinstance(op, CallDpsLibraryOp):
             _check_library_call(op)
-    for item in found:
+    for item in assumed:
         yield from item.requirements if isinstance(item, Broadcast) else [(item,)]
     for result in op.results:
         annotation = annotation_of(result)
@@ -168,7 +168,7 @@ def _check(op: GraphOp) -> None:
 
 
 def _called(op: CallOp, callee: func.FuncOp) -> Iterator[Fact]:
-    """Facts of a graph function as the caller sees them; its signature is held against the call."""
+    """Facts of a graph function as the caller sees them; checks the call against its signature."""
     if PRIMITIVE in callee.attributes:
         return
     unification = unify(parameter_types(callee), [annotation_of(value) for value in op.ins])
@@ -180,12 +180,12 @@ def _called(op: CallOp, callee: func.FuncOp) -> Iterator[Fact]:
             yield fact.substitute(unification.values)
         elif fact.symbols <= set(symbols_of(parameter_types(callee))):
             raise PassFailure(
-                op, f"passes nothing that shows '{missing[0]}' of '@{op.callee_name}', for '{fact}'"
+                op, f"passes nothing that binds '{missing[0]}' of '@{op.callee_name}', for '{fact}'"
             )
 
 
 def _check_library_call(op: CallDpsLibraryOp) -> None:
-    """Holds the call against what its convention asks of operands and says of the result."""
+    """Checks the call against the rule of its convention."""
     declared = ir.SymbolTable(_module_of(op))[op.callee_name]
     rule = RULES.get(declared.attributes["convention"].value)
     if rule is None:
@@ -196,14 +196,14 @@ def _check_library_call(op: CallDpsLibraryOp) -> None:
 
 
 def _module_of(op: ir.OpView) -> ir.Operation:
-    found = op.operation
-    while found.parent is not None:
-        found = found.parent
-    return found
+    parent = op.operation
+    while parent.parent is not None:
+        parent = parent.parent
+    return parent
 
 
 def _check_call(op: CallTirOp | CallTirInplaceOp, callee: func.FuncOp) -> None:
-    """Holds the call against the tensor program's signature, for what that takes for granted."""
+    """Checks the call against the tensor program's signature, and adds its assumptions."""
     kernel = PrimFunc(callee)
     inplace: Sequence[int] = op.inplace if isinstance(op, CallTirInplaceOp) else ()
     ins = [value for index, value in enumerate(op.ins) if index not in inplace]

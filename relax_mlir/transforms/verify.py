@@ -1,13 +1,13 @@
-"""Checks every rule of the dialects that declarations cannot state; changes nothing.
+"""Checks the rules of the dialects that declarations cannot express; changes nothing.
 
-Each op is held against its constraints (C1, C2, ... in the op's documentation), each call against
-the callee's signature with its symbols unified, each function's facts and symbols, each tensor
-program's form. All errors are reported, each at its op.
+Checks each op's constraints (C1, C2, ... in the op's documentation), each call against the callee's
+signature by unification of symbols, each function's facts and symbols, and each tensor program's
+form. Reports all errors, each at its op.
 
-A dim that cannot be compared is no error: run time checks it where it matters.
+Dims that cannot be compared are not an error: they are checked at run time if necessary.
 
-Needs: nothing. Leaves: the module as it is; later passes need no checks. Runs by itself before the
-first pass of a pipeline that relies on it.
+Needs: nothing. Leaves: the module unchanged; later passes need no checks. It is run automatically
+before the first pass of a pipeline that relies on it.
 Source: paper §4.1; TVM `WellFormed`.
 """
 
@@ -61,10 +61,10 @@ Report = Callable[[ir.OpView, str], None]
 
 @dataclass(frozen=True)
 class Verify(Pass):
-    """Checks every rule of the dialects that declarations cannot state; changes nothing."""
+    """Checks the rules of the dialects that declarations cannot express; changes nothing."""
 
     def run(self, op: ir.Operation) -> None:
-        """Emits an error for each broken rule of the module."""
+        """Emits an error for each violated rule of the module."""
         checker = _Checker(functions_by_name(op))
         for child in op.regions[0].blocks[0].operations:
             if isinstance(child, FunctionOp):
@@ -87,7 +87,7 @@ class _Checker:
     libraries: dict[str, FunctionOp] = field(default_factory=dict)
 
     def graph_function(self, function: func.FuncOp) -> None:
-        """Checks the ops of a graph function, then what holds of it as a whole."""
+        """Checks the ops of a graph function, then its signature, symbols and control flow."""
         broken = _has_branches(function)
         for op in walk_ops(function, GraphOp):
             try:
@@ -120,7 +120,7 @@ class _Checker:
     ) -> None:
         function = self.functions.get(op.callee_name)
         if function is None or not PrimFunc.is_prim_func(function):  # C1
-            raise ShapeError(f"calls '@{op.callee_name}', which is no tensor program")
+            raise ShapeError(f"calls '@{op.callee_name}', which is not a tensor program")
         kernel = PrimFunc(function)
         if kernel.is_scheduled or NUM_OUTS not in function.attributes:
             return
@@ -161,7 +161,7 @@ class _Checker:
     def _check_graph_call(self, op: CallOp) -> None:
         function = self.functions.get(op.callee_name)
         if function is None or PrimFunc.is_prim_func(function):  # C1
-            raise ShapeError(f"calls '@{op.callee_name}', which is no graph function")
+            raise ShapeError(f"calls '@{op.callee_name}', which is not a graph function")
         parameters, results = parameter_types(function), result_types(function)
         arguments = [annotation_of(value) for value in op.ins]
         if (len(op.ins), len(op.outs)) != (len(parameters), len(results)):  # C2, C3
@@ -217,10 +217,10 @@ def _check_arguments(
         conflict = kind_conflict(parameter, argument)
         if conflict is not None:
             raise ShapeError(f"passes {name}, which {conflict}, to '@{callee}'")
-    for found in unify(parameters, arguments).conflicts:
+    for conflict_ in unify(parameters, arguments).conflicts:
         raise ShapeError(
-            f"passes {names[found.index]}, whose dim {found.axis} is {found.got} "
-            f"instead of {found.want}, to '@{callee}'"
+            f"passes {names[conflict_.index]}, whose dim {conflict_.axis} is {conflict_.got} "
+            f"instead of {conflict_.want}, to '@{callee}'"
         )
 
 
@@ -241,10 +241,10 @@ def _check_inplace(op: CallTirInplaceOp) -> None:
 def _has_branches(function: func.FuncOp) -> bool:
     """Reports ops whose regions are more than one block: control flow is structured."""
     ops: list[ir.OpView] = walk_ops(function)
-    found = [op for op in ops if any(len(region.blocks) > 1 for region in op.operation.regions)]
-    for op in found:
+    branching = [op for op in ops if any(len(region.blocks) > 1 for region in op.operation.regions)]
+    for op in branching:
         report(op, "has a region of several blocks; control flow of graph functions is scf")
-    return bool(found)
+    return bool(branching)
 
 
 def _check_signature(function: func.FuncOp) -> None:
@@ -289,7 +289,7 @@ def _check_symbols(function: func.FuncOp, reported: set[str]) -> frozenset[str]:
 
 
 def _why_unbound(op: ir.OpView, binds: ir.Block | None) -> str:
-    """Why a symbol that a cast of that block binds is not bound at the op."""
+    """The reason why a symbol that a cast of that block binds is not bound at the op."""
     if binds is None:
         return ", which nothing binds"
     block = op.operation.block
@@ -307,13 +307,16 @@ def _check_inout(function: func.FuncOp) -> None:
         attribute = argument_attribute(function, index, INOUT)
         if attribute is None:
             continue
-        number = ir.IntegerAttr(attribute).value
-        if not 0 <= number < len(results) or number in seen:
-            report(function, f"has argument {index} updated as result {number}, of {len(results)}")
-        elif not compatible(annotation_of(results[number]), annotation_of(argument)):
+        result_index = ir.IntegerAttr(attribute).value
+        if not 0 <= result_index < len(results) or result_index in seen:
             report(
                 function,
-                f"has argument {index} of '{argument.type}' updated as result {number} "
-                f"of '{results[number]}'",
+                f"has argument {index} updated as result {result_index}, of {len(results)}",
             )
-        seen.add(number)
+        elif not compatible(annotation_of(results[result_index]), annotation_of(argument)):
+            report(
+                function,
+                f"has argument {index} of '{argument.type}' updated as result {result_index} "
+                f"of '{results[result_index]}'",
+            )
+        seen.add(result_index)

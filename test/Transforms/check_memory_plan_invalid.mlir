@@ -5,7 +5,7 @@
 func.func @beyond(%x: !n) {
   // expected-note @below {{it has 4*n bytes}}
   %s = "graph.alloc_storage"() {size = #graph.shape<["4*n"]>} : () -> !graph.storage
-  // expected-error @below {{'graph.alloc_tensor' op lies at bytes [4, 4*n + 4), beyond its storage with n = 0}}
+  // expected-error @below {{'graph.alloc_tensor' op is at bytes [4, 4*n + 4), beyond its storage with n = 0}}
   %0 = "graph.alloc_tensor"(%s) {offset = #graph.shape<[4]>} : (!graph.storage) -> !n
   return
 }
@@ -16,7 +16,7 @@ func.func @beyond(%x: !n) {
 
 func.func @unwritten(%x: !n {graph.inout = 0 : i64}) -> !n {
   %s = "graph.alloc_storage"() {size = #graph.shape<["4*n"]>} : () -> !graph.storage
-  // expected-note @below {{it lies at bytes [0, 4*n)}}
+  // expected-note @below {{it is at bytes [0, 4*n)}}
   %0 = "graph.alloc_tensor"(%s) {offset = #graph.shape<[0]>} : (!graph.storage) -> !n
   // expected-error @below {{'graph.copy' op reads a tensor of 'tensor<?xf32, #graph.shape<["n"]>>' that may be unwritten}}
   "graph.copy"(%0, %x) : (!n, !n) -> ()
@@ -31,14 +31,14 @@ func.func @unwritten(%x: !n {graph.inout = 0 : i64}) -> !n {
 // A cast is the same memory.
 func.func @given_away(%x: !n, %y: !m {graph.inout = 0 : i64}) -> !m {
   %s = "graph.alloc_storage"() {size = #graph.shape<["4*n + 4*m"]>} : () -> !graph.storage
-  // expected-note @below {{it lies at bytes [0, 4*n)}}
+  // expected-note @below {{it is at bytes [0, 4*n)}}
   %0 = "graph.alloc_tensor"(%s) {offset = #graph.shape<[0]>} : (!graph.storage) -> !n
   "graph.copy"(%x, %0) : (!n, !n) -> ()
   %1 = "graph.match_cast"(%0) : (!n) -> !m
-  // expected-note @below {{the other one lies at bytes [0, 4*m)}}
+  // expected-note @below {{the other one is at bytes [0, 4*m)}}
   %2 = "graph.alloc_tensor"(%s) {offset = #graph.shape<[0]>} : (!graph.storage) -> !m
   "graph.copy"(%y, %2) : (!m, !m) -> ()
-  // expected-error @below {{'graph.copy' op reads a tensor of 'tensor<?xf32, #graph.shape<["m"]>>', whose memory has been given to another one}}
+  // expected-error @below {{'graph.copy' op reads a tensor of 'tensor<?xf32, #graph.shape<["m"]>>', which is overwritten by another one}}
   "graph.copy"(%1, %y) : (!m, !m) -> ()
   return %y : !m
 }
@@ -50,10 +50,10 @@ func.func @given_away(%x: !n, %y: !m {graph.inout = 0 : i64}) -> !m {
 
 func.func @over_what_it_reads(%x: !n) {
   %s = "graph.alloc_storage"() {size = #graph.shape<["4*n"]>} : () -> !graph.storage
-  // expected-note @below {{one lies at bytes [0, 4*n)}}
+  // expected-note @below {{one is at bytes [0, 4*n)}}
   %0 = "graph.alloc_tensor"(%s) {offset = #graph.shape<[0]>} : (!graph.storage) -> !n
   "graph.copy"(%x, %0) : (!n, !n) -> ()
-  // expected-note @below {{one lies at bytes [0, 4*n)}}
+  // expected-note @below {{one is at bytes [0, 4*n)}}
   %1 = "graph.alloc_tensor"(%s) {offset = #graph.shape<[0]>} : (!graph.storage) -> !n
   // expected-error @below {{'graph.copy' op writes 'tensor<?xf32, #graph.shape<["n"]>>' over 'tensor<?xf32, #graph.shape<["n"]>>', which it needs with n = 2}}
   "graph.copy"(%0, %1) : (!n, !n) -> ()
@@ -101,11 +101,11 @@ func.func @carried(%x: tensor<4xf32>, %y: tensor<4xf32> {graph.inout = 0 : i64},
   %one = arith.constant 1 : index
   %s = "graph.alloc_storage"() {size = #graph.shape<[16]>} : () -> !graph.storage
   %0 = scf.for %i = %zero to %rounds step %one iter_args(%a = %x) -> tensor<4xf32> {
-    // expected-note @below {{it lies at bytes [0, 16)}}
-    // expected-note @below {{the other one lies at bytes [0, 16)}}
+    // expected-note @below {{it is at bytes [0, 16)}}
+    // expected-note @below {{the other one is at bytes [0, 16)}}
     %1 = "graph.alloc_tensor"(%s) {offset = #graph.shape<[0]>} : (!graph.storage) -> tensor<4xf32>
     "graph.copy"(%y, %1) : (tensor<4xf32>, tensor<4xf32>) -> ()
-    // expected-error @below {{'graph.copy' op reads a tensor of 'tensor<4xf32>', whose memory has been given to another one}}
+    // expected-error @below {{'graph.copy' op reads a tensor of 'tensor<4xf32>', which is overwritten by another one}}
     "graph.copy"(%a, %y) : (tensor<4xf32>, tensor<4xf32>) -> ()
     scf.yield %1 : tensor<4xf32>
   }
@@ -119,14 +119,14 @@ func.func @storage_of_a_round(%x: tensor<4xf32>, %y: tensor<4xf32> {graph.inout 
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %0 = scf.for %i = %zero to %rounds step %one iter_args(%a = %x) -> tensor<4xf32> {
-    // expected-note @below {{its storage is taken anew}}
+    // expected-note @below {{its storage is allocated again}}
     %s = "graph.alloc_storage"() {size = #graph.shape<[16]>} : () -> !graph.storage
-    // expected-note @below {{it lies at bytes [0, 16)}}
+    // expected-note @below {{it is at bytes [0, 16)}}
     %1 = "graph.alloc_tensor"(%s) {offset = #graph.shape<[0]>} : (!graph.storage) -> tensor<4xf32>
     "graph.copy"(%x, %1) : (tensor<4xf32>, tensor<4xf32>) -> ()
     scf.yield %1 : tensor<4xf32>
   }
-  // expected-error @below {{'graph.copy' op reads a tensor of 'tensor<4xf32>', whose memory has been given to another one}}
+  // expected-error @below {{'graph.copy' op reads a tensor of 'tensor<4xf32>', which is overwritten by another one}}
   "graph.copy"(%0, %y) : (tensor<4xf32>, tensor<4xf32>) -> ()
   return %y : tensor<4xf32>
 }

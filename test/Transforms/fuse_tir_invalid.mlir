@@ -3,7 +3,7 @@
 #one     = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
 #one_out = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
 func.func private @negative_callee(%x: tensor<4xf32>) -> tensor<4xf32> attributes {graph.primitive} {
-  // expected-error @below {{'graph.call_tir' op calls '@nowhere', which is no tensor program}}
+  // expected-error @below {{'graph.call_tir' op calls '@nowhere', which is not a tensor program}}
   %0 = "graph.call_tir"(%x) {callee = @nowhere, sym_args = #graph.shape<[]>, operandSegmentSizes = #one, resultSegmentSizes = #one_out} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
@@ -11,7 +11,7 @@ func.func private @negative_callee(%x: tensor<4xf32>) -> tensor<4xf32> attribute
 // -----
 
 func.func private @negative_operator(%x: tensor<4xf32>) -> tensor<4xf32> attributes {graph.primitive} {
-  // expected-error @below {{'graph.exp' op cannot stand in a primitive function}}
+  // expected-error @below {{'graph.exp' op cannot be in a primitive function}}
   %0 = "graph.exp"(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }

@@ -23,7 +23,7 @@ func.func @carried(%x: tensor<4xf32>, %n: index) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %0 = scf.for %i = %zero to %n step %one iter_args(%a = %x) -> tensor<4xf32> {
-    // expected-error @below {{'graph.alloc_tensor' op is still in use when a loop comes round to it; run relax-lower-calls}}
+    // expected-error @below {{'graph.alloc_tensor' op is live across iterations of a loop; run relax-lower-calls}}
     %1 = "graph.alloc_tensor"() {offset = #graph.shape<[0]>} : () -> tensor<4xf32>
     "graph.copy"(%a, %1) : (tensor<4xf32>, tensor<4xf32>) -> ()
     scf.yield %1 : tensor<4xf32>
@@ -38,7 +38,7 @@ func.func @carried(%x: tensor<4xf32>, %n: index) {
 func.func @leaves_its_loop(%x: tensor<?xf32>, %c: i1) -> tensor<?xf32> {
   %0 = scf.while (%a = %x) : (tensor<?xf32>) -> tensor<?xf32> {
     %1 = "graph.match_cast"(%x) : (tensor<?xf32>) -> !k
-    // expected-error @below {{'graph.alloc_tensor' op is used behind the loop that binds the symbols of its size}}
+    // expected-error @below {{'graph.alloc_tensor' op is used after the loop that binds the symbols of its size}}
     %2 = "graph.alloc_tensor"() {offset = #graph.shape<[0]>} : () -> !k
     "graph.copy"(%1, %2) : (!k, !k) -> ()
     %3 = "graph.match_cast"(%2) : (!k) -> tensor<?xf32>

@@ -4,7 +4,7 @@
 
 // What cannot be quantised stays as it is, and says why.
 func.func @negative_length(%x: !x,
-    // expected-remark @below {{'w' is not quantised: 40 numbers are summed over, no multiple of 32}}
+    // expected-remark @below {{'w' is not quantised: its contracted dim is 40, which is not a multiple of 32}}
     %w: tensor<40x64xf32> {graph.name = "w"},
     %v: tensor<64x40xf32>) -> !x attributes {graph.num_inputs = 1 : i64} {
   %0 = "graph.matmul"(%x, %w) : (!x, tensor<40x64xf32>) -> tensor<?x64xf32, #graph.shape<["n", 64]>>
@@ -57,7 +57,7 @@ module {
 // expected-remark @below {{no weight is quantised}}
 module {
   func.func @negative_symbolic(%x: tensor<4x?xf32, #graph.shape<[4, "k"]>>,
-      // expected-remark @below {{'w' is not quantised: 'tensor<k x 64 x f32>' has a dim that is not known}}
+      // expected-remark @below {{'w' is not quantised: 'tensor<k x 64 x f32>' has an unknown dim}}
       %w: tensor<?x64xf32, #graph.shape<["k", 64]>> {graph.name = "w"}) -> tensor<4x64xf32> attributes {graph.num_inputs = 1 : i64} {
     %0 = "graph.matmul"(%x, %w) : (tensor<4x?xf32, #graph.shape<[4, "k"]>>, tensor<?x64xf32, #graph.shape<["k", 64]>>) -> tensor<4x64xf32>
     return %0 : tensor<4x64xf32>

@@ -47,7 +47,7 @@ func.func @call_tir_symbolic(%x: !q) -> !q {
 }
 
 func.func @call_tir_c1(%x: !v) -> !v {
-  // expected-error @below {{'graph.call_tir' op calls '@call_tir_c1', which is no tensor program}}
+  // expected-error @below {{'graph.call_tir' op calls '@call_tir_c1', which is not a tensor program}}
   %0 = "graph.call_tir"(%x) {callee = @call_tir_c1, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!v) -> !v
   return %0 : !v
 }
@@ -126,7 +126,7 @@ func.func private @f(%x: !v, %y: !v) -> tensor<?xf32, #graph.shape<["n + 1"]>> {
 }
 
 func.func @call_c1(%x: !v) -> !v {
-  // expected-error @below {{'graph.call' op calls '@nowhere', which is no graph function}}
+  // expected-error @below {{'graph.call' op calls '@nowhere', which is not a graph function}}
   %0 = "graph.call"(%x) {callee = @nowhere, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!v) -> !v
   return %0 : !v
 }

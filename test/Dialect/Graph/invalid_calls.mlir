@@ -9,7 +9,7 @@ func.func private @fill(%out: tensor<4xf32>) -> tensor<4xf32> attributes {tir.pr
 }
 
 func.func @call_tir_inplace_c1(%x: tensor<4xf32>) {
-  // expected-error @below {{'graph.call_tir_inplace' op calls '@nowhere', which is no tensor program}}
+  // expected-error @below {{'graph.call_tir_inplace' op calls '@nowhere', which is not a tensor program}}
   %0 = "graph.call_tir_inplace"(%x) {callee = @nowhere, inplace_indices = array<i64: 0>, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }

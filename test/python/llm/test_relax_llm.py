@@ -69,9 +69,9 @@ def say(monkeypatch, capsys, model: str, lines: list[str], *options: str) -> tup
 def test_chat_goes_on_when_the_context_is_full(tiny, capsys, monkeypatch):
     _, err = say(monkeypatch, capsys, tiny, ["1 " * 80, *["1 1 1"] * 4])
     assert f"tokens, and the context has {CONFIG.max_context}; ask a shorter one" in err.pop(0)
-    told = [line for line in err if "left out" in line]
-    assert told[0] == "the context is full: 1 question from the beginning left out; " + (
-        "/reset starts anew"
+    told = [line for line in err if "omitted" in line]
+    assert told[0] == "the context is full: 1 question at the beginning omitted; " + (
+        "/reset starts a new conversation"
     )
     assert len(err) == 4 + len(told)
 

@@ -15,7 +15,7 @@ def cut(text: str, stops: list[str], rng: random.Random) -> tuple[list[str], boo
         end = begin + rng.randint(0, 3)
         given.append(found.push(text[begin:end]))
         begin = end
-    return [*given, found.flush()], found.found
+    return [*given, found.flush()], found.reached
 
 
 @pytest.mark.parametrize("seed", range(20))
