@@ -342,7 +342,7 @@ func.func private @negative_unnamed(%x: tensor<4xf32>, %i: index) -> tensor<4xf3
 // -----
 
 func.func private @negative_axis(%x: tensor<?xf32>, %out: tensor<?xf32>, %i: index {tir.sym = "i"}) -> tensor<?xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
-  // expected-error @below {{'tensor.dim' op asks for an extent at an index that is no constant within the rank}}
+  // expected-error @below {{'tensor.dim' op asks for an extent at an index that is not a constant within the rank}}
   %d = tensor.dim %x, %i : tensor<?xf32>
   return %out : tensor<?xf32>
 }
