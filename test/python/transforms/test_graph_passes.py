@@ -21,6 +21,7 @@ TESTS = Path(__file__).parents[2] / "Transforms"
 PASSES = (
     "adjust-matmul-order",
     "combine-parallel-matmul",
+    "convert-to-dataflow",
     "dead-code-elimination",
     "eliminate-common-subexpr",
     "expand-matmul-of-sum",
@@ -30,6 +31,8 @@ PASSES = (
     "remove-unused-results",
     "reorder-permute-dims-after-concat",
     "reorder-take-after-matmul",
+    "to-non-dataflow",
+    "topological-sort",
 )
 REPEATABLE = ("combine-parallel-matmul",)
 """Passes that may find more in what they made: products of eight can be combined again."""
