@@ -23,7 +23,15 @@ import numpy as np
 from relax_mlir.errors import ExecutionError, OutOfMemoryError, UsageError
 from relax_mlir.runtime.calls import buffers_of, check_count, natural, thread_count
 from relax_mlir.runtime.external import save
-from relax_mlir.runtime.interface import COUNTERS, OUT_OF_MEMORY, SPAN, Call, declare
+from relax_mlir.runtime.interface import (
+    COUNTERS,
+    INTERRUPTED,
+    OUT_OF_MEMORY,
+    SPAN,
+    Call,
+    declare,
+)
+from relax_mlir.runtime.interrupts import POLL, take_raised
 from relax_mlir.runtime.libraries import architecture, find_function, is_truncated
 from relax_mlir.runtime.overlaps import Span, first_overlap, overlap_with, span
 from relax_mlir.runtime.results import FreshResult, Plan
@@ -73,6 +81,7 @@ class Executable:
         _check_machine(path, self._metadata)
         _check_threads(self._library)
         _connect_libraries(self._library, self._metadata.get("libraries", ()))
+        self._library.rx_set_poll(POLL)
         self._context = self._library.rx_create()
         if not self._context:
             reason = self._library.rx_last_error(None).decode(errors="replace")
@@ -397,6 +406,8 @@ class BoundCall:
             ExecutionError: the runtime refused the arguments or the buffers.
             OutOfMemoryError: there is no memory for a result, for temporaries, or in a kernel.
             UsageError: `threads` is not an integer, or negative.
+            BaseException: whatever the handler of a signal raises, as KeyboardInterrupt, while the
+                function loops in the main thread; arguments updated in place hold anything then.
         """
         if threads is None and self._is_lent_all:
             status = self._enter(self._operand)  # saves a third of the time
@@ -411,5 +422,7 @@ class BoundCall:
         return self._plan.values(self._buffers, self._values, owners) if owners else self._packed
 
     def _fail(self, status: int) -> NoReturn:
+        if status == INTERRUPTED:
+            raise take_raised()
         text = self._library.rx_last_error(self._call.context).decode(errors="replace")
         raise (OutOfMemoryError if status == OUT_OF_MEMORY else ExecutionError)(text)

@@ -14,7 +14,9 @@ the round.
 """
 
 from relax_mlir.bindings import arith, ir, scf, tensor
+from relax_mlir.dialects.graph import CallDpsOp
 from relax_mlir.passes import PassFailure
+from relax_mlir.rewriting import walk_ops
 
 from .function import HostFunction
 from .memory import mark_arena, release_arena
@@ -85,6 +87,7 @@ def for_(host: HostFunction, op: scf.ForOp) -> None:
     # The last step may be a part of one: the type holds the upper end, but not more for sure.
     left = arith.subi(upper, at, ip=out.at)
     next_ = arith.addi(at, arith.minui(step, left, ip=out.at), ip=out.at)
+    _poll(host, op)
     out.branch(head, [next_, *operands])
     out.enter(after)
     Passed(host, op, op.results).define(arguments)
@@ -98,6 +101,13 @@ def _require_positive(host: HostFunction, op: scf.ForOp, step: ir.Value, below: 
             return
     not_above = host.out.compare(below.replace("t", "e"), step, host.out.integer(0, step.type))
     refuse_if(host, op, not_above, "has a step that is not positive")
+
+
+def _poll(host: HostFunction, op: scf.ForOp | scf.WhileOp) -> None:
+    """Leaves the function at the end of a round if the host program has to do something else."""
+    weight = host.out.integer(64 if walk_ops(op, CallDpsOp) else 1, host.out.i32)
+    (status,) = host.out.call_runtime("rx_poll", [host.out.context, weight])
+    host.out.fail_unless_zero(status)
 
 
 def while_(host: HostFunction, op: scf.WhileOp) -> None:
@@ -120,6 +130,7 @@ def while_(host: HostFunction, op: scf.WhileOp) -> None:
     with host.region(after, host.scope.inside()) as terminator:
         operands = entering.operands(terminator.operands)
     release_arena(host, mark)
+    _poll(host, op)
     out.branch(head, operands)
     out.enter(done)
     release_arena(host, mark)

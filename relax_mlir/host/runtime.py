@@ -15,6 +15,7 @@ _SIGNATURES = {
     "rx_require": f"({_POINTER}, {_POINTER}, {_POINTER}) -> i32",
     "rx_refuse_sizes": f"({_POINTER}, {_POINTER}, {_POINTER}) -> ()",
     "rx_refuse_index": f"({_POINTER}, {_POINTER}, i64, i32, i64) -> ()",
+    "rx_poll": f"({_POINTER}, i32) -> i32",
     "rx_fail": f"({_POINTER}, {_POINTER}) -> i32",
     "rx_count_kernels": "(i64) -> ()",
     "rx_span_begin": "(i32) -> ()",

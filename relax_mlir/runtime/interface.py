@@ -6,7 +6,7 @@ import numpy as np
 
 COUNTERS = ("allocations", "kernels", "parallel_regions", "arena_bytes")
 MAX_THREADS = 256
-OUT_OF_MEMORY = 2  # RX_OUT_OF_MEMORY
+OUT_OF_MEMORY, INTERRUPTED = 2, 3  # RX_OUT_OF_MEMORY, RX_INTERRUPTED
 
 # One recorded kernel call: RxSpan.
 SPAN = np.dtype([("site", "<i4"), ("call", "<i4"), ("begin", "<i8"), ("end", "<i8")])
@@ -41,6 +41,7 @@ def declare(library: ctypes.CDLL) -> ctypes.CDLL:
         ("rx_release", None, None),
         ("rx_exchange_argument", None, (pointer, int32, pointer)),
         ("rx_set_context_threads", None, (pointer, int32)),
+        ("rx_set_poll", None, (pointer,)),
         ("rx_get_threads", int32, ()),
         ("rx_counter", int64, (int32,)),
         ("rx_metadata", ctypes.c_char_p, ()),

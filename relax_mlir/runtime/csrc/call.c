@@ -24,6 +24,7 @@ static int32_t run_call(Thread* thread, RxContext* context, RxCall* call, RxFres
     say(context, "a kernel needs %lld bytes of scratch memory", (long long)missing);
   }
   if (!missing && !running.failed) return RX_OK;
+  if (context->is_interrupted) return RX_INTERRUPTED;
   return context->is_out_of_memory ? RX_OUT_OF_MEMORY : RX_ERROR;
 }
 

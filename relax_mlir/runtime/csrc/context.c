@@ -8,6 +8,9 @@ struct RxContext {
   RxCall* call;              /* until rx_bind; NULL: called without rx_call */
   RxFresh* const* fresh;     /* of rx_call_on; NULL: new results are put into their descriptors */
   int32_t is_out_of_memory;  /* the cause of the error */
+  int32_t is_interrupted;    /* likewise */
+  int32_t rounds;            /* of loops since rx_poll looked at the clock, weighted */
+  int64_t polled;            /* when that was */
   int32_t threads;           /* of calls; 0: those of rx_set_threads */
   _Atomic int32_t is_busy;   /* a call uses it */
   RxContext* _Atomic next;   /* for calls that overlap with one of this context */
@@ -71,7 +74,7 @@ void rx_set_context_threads(RxContext* context, int32_t threads) {
 }
 
 static void clear_error(RxContext* context) {
-  context->is_out_of_memory = 0;
+  context->is_out_of_memory = context->is_interrupted = 0;
   context->error[context->error_length = 0] = 0;
 }
 

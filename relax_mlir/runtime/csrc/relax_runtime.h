@@ -107,7 +107,7 @@ typedef struct {
   int64_t symbols[RX_MAX_KNOWN_SYMBOLS];
 } RxCall;
 
-enum { RX_OK, RX_ERROR, RX_OUT_OF_MEMORY };
+enum { RX_OK, RX_ERROR, RX_OUT_OF_MEMORY, RX_INTERRUPTED };
 
 /* Makes the call; RX_OK, or another value with a message in the context. */
 RX_API int32_t rx_call(RxCall* call);
@@ -137,6 +137,11 @@ RX_API void rx_set_context_threads(RxContext* context, int32_t threads);
  * are used, and a loop gets those that other calls do not use. */
 RX_API void rx_set_threads(int32_t threads);
 RX_API int32_t rx_get_threads(void);
+
+/* Has loops of graph functions ask `poll` now and then, some 50 times a second, on the main thread
+ * of the process only; the call ends with RX_INTERRUPTED once it answers nonzero. NULL: nobody. */
+typedef int32_t (*RxPoll)(void);
+RX_API void rx_set_poll(RxPoll poll);
 
 enum { RX_ALLOCATIONS, RX_KERNELS, RX_PARALLEL_REGIONS, RX_ARENA_BYTES, RX_NUM_COUNTERS };
 RX_API int64_t rx_counter(int32_t which); /* -1 for an unknown counter */
@@ -270,6 +275,10 @@ void rx_refuse_sizes(RxContext* context, const RxSizes* info, const int64_t* sym
 /* Sets the error message for an index that is out of bounds; `where` is its location and op. */
 void rx_refuse_index(RxContext* context, const char* where, int64_t index, int32_t axis,
                      int64_t extent);
+
+/* At the end of a round of a loop: nonzero if the call is to be given up. The weight is up to 64 and
+ * grows with the time that a round may take. */
+int32_t rx_poll(RxContext* context, int32_t weight);
 
 /* Sets the error message; returns 1, so that generated code can return it. */
 int32_t rx_fail(RxContext* context, const char* message);

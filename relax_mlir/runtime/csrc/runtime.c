@@ -26,6 +26,8 @@
 
 #include "inside.c"
 
+#include "poll.c"
+
 #include "result.c"
 
 #include "scratch.c"

@@ -1,6 +1,8 @@
 """Control flow of graph functions, interpreted and compiled at every level, against NumPy."""
 
 import re
+import signal
+import time
 from typing import Any
 
 import numpy as np
@@ -73,6 +75,64 @@ def test_rounds_copy_nothing(name: str) -> None:
         function = functions_by_name(module.operation)[name]
         (loop,) = walk_ops(function, scf.ForOp, scf.WhileOp)
         assert walk_ops(loop, CopyOp) == []
+
+
+ENDLESS = """
+func.func @endless(%x: tensor<?xf32>, %rounds: index, %goes_on: i1) -> tensor<?xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = scf.while (%a = %x) : (tensor<?xf32>) -> tensor<?xf32> {
+    %b = scf.for %i = %zero to %rounds step %one iter_args(%c = %a) -> tensor<?xf32> {
+      %0 = "graph.negative"(%c) : (tensor<?xf32>) -> tensor<?xf32>
+      scf.yield %0 : tensor<?xf32>
+    }
+    scf.condition(%goes_on) %b : tensor<?xf32>
+  } do {
+  ^body(%a: tensor<?xf32>):
+    scf.yield %a : tensor<?xf32>
+  }
+  return %r : tensor<?xf32>
+}"""
+
+
+class Stop(Exception):
+    pass
+
+
+@pytest.mark.parametrize("way", ["interpreted", 2])
+@pytest.mark.parametrize("rounds", [0, 3, 2**62])
+def test_an_endless_loop_can_be_interrupted(way: object, rounds: int) -> None:
+    def stop(*_: object) -> None:
+        raise Stop
+
+    endless = made(ENDLESS, way)["endless"]
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        for _ in range(2):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with pytest.raises(Stop):
+                endless(numbers(5), rounds, True)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    np.testing.assert_array_equal(endless(numbers(5), 3, False), -numbers(5))
+
+
+def test_handlers_of_signals_run_while_a_loop_does() -> None:
+    handled: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, _: handled.append(number))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+        x = np.zeros(1, np.float32)
+        begin, rounds = time.monotonic(), 1000
+        while time.monotonic() - begin < 0.2:
+            rounds *= 2
+            handled.clear()
+            begin = time.monotonic()
+            made(ENDLESS, 2)["endless"](x, rounds, False)
+        assert len(handled) >= 3
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_a_branch_alone_checks_what_it_needs(module: Any) -> None:
