@@ -1,5 +1,5 @@
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=x86-64-v3})' | FileCheck %s
-// RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=znver3})' | FileCheck %s --check-prefix=PLACES
+// RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=znver3})' | FileCheck %s --check-prefix=STREAMS
 // RUN: relax-opt %s --pass-pipeline='builtin.module(relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-schedule{target=znver5})' | FileCheck %s --check-prefix=PAIR
 
 !x = tensor<?x64xf32, #graph.shape<["n", 64]>>
@@ -35,17 +35,17 @@
 
 // Where memory is read faster from several places, one row reads a block of each of three panels in turn, four
 // numbers along k of all of them before the next four: two vectors of each, multiplied and added up.
-// PLACES-LABEL: func.func private @fused_
-// PLACES:         %[[ONE:.*]] = arith.cmpi ult, %{{.*}}, %c2 : index
-// PLACES:         scf.parallel
-// PLACES:         scf.if %[[ONE]] {
-// PLACES:           %{{.*}}:6 = scf.for %{{.*}} = %c0 to %c2 step %c1 iter_args
-// PLACES-NOT:         memref.prefetch
-// PLACES-COUNT-96:    pmadd.ub.sw
-// PLACES-NOT:         pmadd.ub.sw
-// PLACES:             scf.yield
-// PLACES:         } else {
-// PLACES-NOT:     linalg
+// STREAMS-LABEL: func.func private @fused_
+// STREAMS:         %[[ONE:.*]] = arith.cmpi ult, %{{.*}}, %c2 : index
+// STREAMS:         scf.parallel
+// STREAMS:         scf.if %[[ONE]] {
+// STREAMS:           %{{.*}}:6 = scf.for %{{.*}} = %c0 to %c2 step %c1 iter_args
+// STREAMS-NOT:         memref.prefetch
+// STREAMS-COUNT-96:    pmadd.ub.sw
+// STREAMS-NOT:         pmadd.ub.sw
+// STREAMS:             scf.yield
+// STREAMS:         } else {
+// STREAMS-NOT:     linalg
 
 // Two panels on Zen 5, of a vector each, the last one of an odd number by itself.
 // PAIR-LABEL: func.func private @fused_

@@ -9,8 +9,8 @@
 #turned = affine_map<(a, b) -> (b, a)>
 #flat = affine_map<(a) -> (a)>
 
-// Encodings go, dims that are walked together are one index: four vectors at a time, whose loads come
-// before their stores, then one, then a masked one.
+// Encodings are removed and dims collapsed to one index: four vectors at a time, loads before
+// stores, then one, then a masked one.
 // CHECK-LABEL: func.func private @add
 // CHECK-SAME:    %[[X:.*]]: memref<?x?xf32>, %[[Y:.*]]: memref<?x?xf32>
 // CHECK-SAME:    tir.schedule = "elementwise", tir.scheduled
@@ -46,7 +46,7 @@ func.func private @add(%x: tensor<?x?xf32, #graph.shape<["n", "m"]>>, %y: tensor
   return %2 : tensor<?x?xf32, #graph.shape<["n", "m"]>>
 }
 
-// An extent that divides by the lanes has no masked part.
+// An extent that is a multiple of the lanes has no masked part.
 // CHECK-LABEL: func.func private @divides
 // CHECK-NOT:     mask
 // CHECK:         return
@@ -61,8 +61,8 @@ func.func private @divides(%x: tensor<64xf32>, %y: tensor<64xf32>) -> tensor<64x
   return %0 : tensor<64xf32>
 }
 
-// The sum of a row stays in a register between the two loops over the row. Each row fetches the next
-// one, but for a row alone.
+// The sum of a row stays in a register between the two loops over the row. Each row prefetches the
+// next one, unless there is one row only.
 // CHECK-LABEL: func.func private @centre
 // CHECK-SAME:    tir.schedule = "row_reduction"
 // CHECK-NOT:     memref.alloc
@@ -101,8 +101,8 @@ func.func private @centre(%x: tensor<?x?xf32>, %y: tensor<?x?xf32>) -> tensor<?x
   return %0 : tensor<?x?xf32>
 }
 
-// Rows of 32 are two vectors, loaded before the first of them is stored, without loops. They go four
-// at a time: all sums first, so that none waits for another. What is left are single rows.
+// Rows of 32 are two vectors, both loaded before the first is stored, without loops. Four rows at a
+// time, all sums first, hide latencies. The rest are single rows.
 // CHECK-LABEL: func.func private @centre_short
 // CHECK:         scf.parallel
 // CHECK-NOT:       scf.for
@@ -139,7 +139,7 @@ func.func private @centre_short(%x: tensor<?x32xf32>, %y: tensor<?x32xf32>) -> t
   return %0 : tensor<?x32xf32>
 }
 
-// A reduction over the outer dim keeps neighbouring results in the lanes of four vectors.
+// A reduction over the outer dim has adjacent results in the lanes of four vectors.
 // CHECK-LABEL: func.func private @columns
 // CHECK:         scf.for {{.*}} iter_args({{.*}}) -> (vector<64xf32>)
 // CHECK-NEXT:      arith.muli
@@ -194,7 +194,7 @@ func.func private @transpose(%x: tensor<?x?xf32>, %y: tensor<?x?xf32>) -> tensor
   return %0 : tensor<?x?xf32>
 }
 
-// Blocks of 32 of what is 9 heads of 64: no lane crosses a head, so that vectors are loaded.
+// Blocks of 32 of 9 heads of 64: no vector crosses a head, so that loads are contiguous.
 // CHECK-LABEL: func.func private @blocks
 // CHECK:         vector.load {{.*}} vector<16xf16>
 // CHECK-NOT:     vector.gather

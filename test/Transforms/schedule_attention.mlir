@@ -25,7 +25,7 @@ func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
 // CHECK:             llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
 // CHECK-NOT:     tdpbf16ps
 
-// Values that are hidden from some rows of a block are looked at: 0 times them has to be 0.
+// Values that are masked for some rows of a block are tested: 0 times them has to be 0.
 // CHECK:             %[[HIDES:.*]] = arith.cmpi ult, %{{.*}}, %{{.*}} : index
 // CHECK-NEXT:        %[[FINITE:.*]] = scf.if %[[HIDES]] -> (i1) {
 // CHECK:               llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
@@ -37,7 +37,7 @@ func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
 // CHECK-NOT:           dpbf16ps
 // CHECK:               vector.fma
 
-// Zen 5 is asked for the keys and values of one row a page ahead.
+// On Zen 5, one row prefetches keys and values one page ahead.
 // AHEAD-LABEL: func.func private @attention(
 // AHEAD:         scf.if
 // AHEAD:           memref.prefetch {{.*}}, read, locality<3>, data : memref<?xbf16>
@@ -46,8 +46,8 @@ func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
 // AHEAD:         } else {
 // AHEAD-NOT:       memref.prefetch
 
-// So are CPUs before Zen 4. Their 16 registers hold the sums of three heads by four vectors of values, for which
-// values come one by one, and of six rows by two vectors in blocks.
+// So it does before Zen 4. There, 16 registers have the sums of three heads by four vectors of
+// values, loaded one by one, and of six rows by two vectors in blocks.
 // EARLY-LABEL: func.func private @attention(
 // EARLY:         scf.if
 // EARLY:           memref.prefetch {{.*}}, read, locality<3>, data : memref<?xbf16>
@@ -61,7 +61,7 @@ func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
 // EARLY:           scf.for {{.*}} step %c6
 // EARLY:             %{{.*}}:12 = scf.for
 
-// By vectors of f32 numbers, extended as they are loaded, where a pair takes longer than two of them.
+// By vectors of f32, extended after loads, where a pair takes longer than two f32 products.
 // SINGLES-LABEL: func.func private @attention(
 // SINGLES-SAME:    {{.*}}tir.schedule = "attention"
 // SINGLES-NOT:     dpbf16ps
@@ -74,11 +74,11 @@ func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
 // SINGLES-NOT:     dpbf16ps
 // SINGLES:         scf.reduce
 
-// In tile registers, from four rows on: 32 keys as they lie (fewer than 16 are copied) by 48 rows,
+// In tile registers, from four rows on: 32 keys in place (fewer than 16 are copied) by 48 rows;
 // TILES-LABEL: func.func private @attention(
 // TILES-SAME:    memref<?x6x64xbf16>, %[[K:[a-z0-9_]+]]: memref<2x?x64xbf16>
 // TILES:         %[[KEYS:.*]] = memref.collapse_shape %[[K]]
-// Fewer rows, by vectors of f32 numbers, ask for keys ahead.
+// fewer rows, by vectors of f32, prefetch keys;
 // TILES:         scf.parallel
 // TILES:           arith.extf {{.*}} : vector<16xbf16> to vector<16xf32>
 // TILES:           memref.prefetch %[[KEYS]]
@@ -94,13 +94,13 @@ func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
 // TILES:                 llvm.call_intrinsic "llvm.x86.tileloadd64"(%c6_i8, %{{.*}}, %c192_i64)
 // TILES:                 llvm.call_intrinsic "llvm.x86.tdpbf16ps"(%c0_i8, %c4_i8, %c6_i8)
 // TILES:               llvm.call_intrinsic "llvm.x86.tilestored64"(%c2_i8, %{{.*}}, %c192_i64)
-// what rows do not see is masked in blocks that have such keys, exponentials are turned in registers,
+// scores are masked in blocks with masked keys, exponentials are transposed in registers,
 // TILES:             scf.if
 // TILES:               arith.cmpi slt, {{.*}} : vector<16xi32>
 // TILES:             scf.for
 // TILES-COUNT-32:      math.exp2 {{.*}} fastmath<afn> : vector<16xf32>
 // TILES:               llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"
-// and sums are scaled where that is needed, and loaded and stored as tiles.
+// and sums are rescaled if necessary, and loaded and stored as tiles.
 // TILES:               vector.reduction <or>
 // TILES-NEXT:          scf.if
 // TILES:                 arith.mulf

@@ -4,7 +4,8 @@
 !y = tensor<?x40x?x?xf32, #graph.shape<["n", 40, "h", "w"]>>
 !z = tensor<?x3x?x?xf32, #graph.shape<["n", 3, "(h + 1) floordiv 2", "(w + 1) floordiv 2"]>>
 
-// The best of three rows goes to a line, of which every second element is taken three times.
+// The best of three rows is stored to a line, from which every second element is loaded three
+// times.
 // CHECK-LABEL: func.func private @max_pool2d
 // CHECK-SAME:    tir.schedule = "pooling"
 // CHECK-NOT:     memref.alloc(
@@ -18,7 +19,7 @@ func.func @pooling(%x: !x) -> !z {
   return %0 : !z
 }
 
-// A filter for each channel has no lanes of its own.
+// One filter for each channel does not fill lanes.
 // CHECK-LABEL: func.func private @conv2d
 // CHECK-NOT:     tir.schedule = "convolution"
 // CHECK:         return
@@ -27,9 +28,9 @@ func.func @depthwise(%x: !x, %w: tensor<3x1x3x3xf32>) -> !x {
   return %0 : !x
 }
 
-// Where flags allow it, 16 products make four places: tiles are transformed, then filters; 8 filters
-// by vectors of tiles keep their sums in registers, and pairs of rows of places follow. Few tiles are
-// done place by place.
+// If flags allow it, 16 products are four pixels: tiles are transformed, then filters; sums of 8
+// filters by vectors of tiles are in registers, then pairs of rows of pixels are stored. Few tiles
+// are computed directly.
 // CHECK-LABEL: func.func private @conv2d_1
 // CHECK:         scf.if
 // CHECK:           scf.parallel
@@ -47,9 +48,9 @@ func.func @algebraic(%x: !u, %w: tensor<32x16x3x3xf32>) -> !v {
   return %0 : !v
 }
 
-// Filters become panels first. Then tiles of 14 places by 32 filters keep 28 sums in registers
-// while they walk channels; they are transposed, and the bias comes before they are stored. The
-// padding has no memory: a copy of a block of the image holds it. Filters are asked for ahead.
+// Filters are packed into panels. Tiles of 14 pixels by 32 filters have 28 sums in registers along
+// channels, which are transposed, biased and stored. Only the copy of a block of the image is
+// padded. Filters are prefetched.
 // CHECK-LABEL: func.func private @fused_conv2d_add
 // CHECK-SAME:    tir.schedule = "convolution"
 // CHECK:         memref.alloc() : memref<1728xf32>
@@ -70,8 +71,8 @@ func.func @convolution(%x: !x, %w: tensor<40x3x3x3xf32>, %b: tensor<40x1x1xf32>)
   return %1 : !y
 }
 
-// Windows of one place: 8 filters by 3 vectors of places, whose sums stay where they are. Where many
-// lanes of the last vector would be unused, filters are lanes.
+// 1x1 windows: 8 filters by 3 vectors of pixels, whose sums are not transposed. If many lanes of
+// the last vector would be unused, lanes run along filters.
 // CHECK-LABEL: func.func private @fused_conv2d_add_1
 // CHECK:         arith.cmpi ult
 // CHECK:         scf.if

@@ -3,8 +3,9 @@
 !x = tensor<?x20x?x?xf32, #graph.shape<["n", 20, "h", "w"]>>
 !y = tensor<?x32x?x?xf32, #graph.shape<["n", 32, "h", "w"]>>
 
-// With sixteen registers, eight channels of a place are neighbours in the copied image: squares of eight places are
-// transposed. Of the three blocks of twenty channels the last has four; those that it lacks repeat the last one.
+// With sixteen registers, eight channels of a pixel are contiguous in the copied image: squares of
+// eight pixels are transposed. The last of three blocks of channels has four; the others repeat the
+// last one.
 // CHECK-LABEL: func.func private @conv2d
 // CHECK-SAME:    tir.schedule = "convolution"
 // CHECK:         %[[IMAGE:.*]] = memref.collapse_shape %arg0
@@ -19,8 +20,9 @@
 // CHECK-COUNT-24:      vector.shuffle
 // CHECK-COUNT-8:       vector.store %{{.*}}, %[[COPY]]
 
-// A tile of six places by two vectors of filters takes two blocks of eight channels, a number of each place after the
-// other, then those that are left. Of a column of the windows that begins outside, five.
+// A tile of six pixels by two vectors of filters multiplies two blocks of eight channels, then the
+// rest, one element of each pixel at a time. Five pixels of a column of the windows that begins
+// outside of the image.
 // CHECK:           scf.for %{{.*}} = %c0 to %c2 step %c1
 // CHECK-COUNT-80:    vector.fma
 // CHECK-NEXT:        scf.yield
@@ -34,7 +36,7 @@ func.func @main(%x: !x, %w: tensor<32x20x3x3xf32>) -> !y {
 
 !u = tensor<?x64x?x?xf32, #graph.shape<["n", 64, "h", "w"]>>
 
-// Windows of one place: where lanes run along filters, all places are one row, which is copied and then cut into
+// 1x1 windows with lanes along filters: all pixels are one row, which is copied, then divided into
 // pieces of 24.
 // CHECK-LABEL: func.func private @conv2d_1
 // CHECK:         {{^    }}} else {

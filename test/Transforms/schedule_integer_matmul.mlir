@@ -9,8 +9,8 @@
 #nk = affine_map<(m, n, k) -> (n, k)>
 #mn = affine_map<(m, n, k) -> (m, n)>
 
-// Rows of the left side are added up while they are copied: the sums start from -128 times that,
-// since the other side is moved to unsigned numbers while it is packed. 28 sums stay in registers.
+// Rows of the left side are summed while they are packed: sums start at -128 times that, since the
+// other side is biased to unsigned integers while it is packed. 28 sums stay in registers.
 // CHECK-LABEL: func.func private @product
 // CHECK-SAME:    tir.schedule = "matmul"
 // CHECK:         %[[FACTOR:.*]] = arith.constant dense<-128> : vector<16xi32>
@@ -25,7 +25,7 @@
 // CHECK:           scf.yield
 // CHECK-NOT:     linalg
 
-// Three rows of four are read by the instructions that multiply, behind an address for each vector.
+// Three rows of four are memory operands of the multiplications, with an address for each vector.
 // XEON-LABEL: func.func private @product
 // XEON:         scf.parallel
 // XEON:         scf.parallel
@@ -40,7 +40,8 @@
 // XEON-COUNT-22:  vpdpbusd.512
 // XEON:           scf.yield
 
-// From five rows on, in tile registers, from the same panels: tiles begin with rows of equal numbers.
+// From five rows on, in tile registers, from the same panels: tiles start with rows of equal
+// elements.
 // TILES-LABEL: func.func private @product
 // TILES-SAME:    tir.schedule = "matmul"
 // TILES:         arith.cmpi ult, %{{.*}}, %c5
@@ -59,7 +60,7 @@
 // TILES:           llvm.call_intrinsic "llvm.x86.tilerelease"
 // TILES-NOT:     linalg
 
-// Products of 16-bit numbers do not saturate; nothing is moved.
+// Products of 16-bit elements do not saturate; there is no bias.
 // AVX2-LABEL:  func.func private @product
 // AVX2-NOT:      arith.xori
 // AVX2-NOT:      vector.reduction

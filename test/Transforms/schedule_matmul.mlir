@@ -7,10 +7,10 @@
 #id = affine_map<(m, n) -> (m, n)>
 #row = affine_map<(m, n) -> (n)>
 
-// Few rows stream the weights, four rows of them at a time, whose sums are added up together by
-// shuffles; more rows go through packed panels and tiles of 14 by 32, whose 28 sums stay in
-// registers. Both end in the bias, on a block of sums. All panels pass by each block of rows, if
-// these are the larger side, or, where the L2 cache is large enough, many.
+// Few rows stream the weights, four rows of them at a time, with a horizontal reduction by
+// shuffles; more rows use packed panels and tiles of 14 by 32, whose 28 sums stay in registers.
+// Both add the bias to a block of sums. The loop over panels is inside the one over blocks of rows
+// if these are the larger side, or if the L2 cache is large enough.
 // CHECK-LABEL: func.func private @linear
 // CHECK-SAME:    memref<?x64xf32>, %{{.*}}: memref<96x64xf32>, %{{.*}}: memref<96xf32>, %{{.*}}: memref<?x96xf32>)
 // CHECK-SAME:    tir.schedule = "matmul"
@@ -59,7 +59,7 @@ func.func private @linear(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>, %b: tenso
   return %d : tensor<?x96xf32>
 }
 
-// One row known in advance: no choice, and no tiles.
+// A constant extent of one row: no branch, and no tiles.
 // CHECK-LABEL: func.func private @one_row
 // CHECK-SAME:    tir.schedule = "matmul"
 // CHECK-NOT:     scf.if

@@ -3,8 +3,8 @@
 !x = tensor<?x100xf32, #graph.shape<["m", 100]>>
 !y = tensor<?x24xf32, #graph.shape<["m", 24]>>
 
-// Of the second panel of sixteen columns, eight are there: its tiles have eight rows of one vector. Those of the first
-// one have six of two.
+// The second panel of sixteen columns has eight valid ones: its tiles have eight rows of one
+// vector. Those of the first panel have six rows of two vectors.
 // CHECK-LABEL: func.func private @matmul(
 // CHECK-SAME:    tir.schedule = "matmul"
 // CHECK:         %[[IS_LAST:.*]] = arith.cmpi ugt, %{{.*}}, %c24 : index

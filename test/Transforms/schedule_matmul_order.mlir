@@ -1,7 +1,8 @@
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4},symbol-dce,relax-schedule{target=x86-64-v4}' | FileCheck %s
 
-// Rows of 512 numbers lie half a page apart: their lines displace one another. A tile of 14 rows
-// meets all 16 panels before the next one, where k is so short that it would wait for lines.
+// Rows of 512 elements are half a page apart: their lines conflict in cache sets. A tile of 14 rows
+// is multiplied by all 16 panels before the next tile, if k is so short that it would wait for
+// lines.
 // CHECK-LABEL: func.func private @fused_permute_dims_matmul_packed(
 // CHECK-SAME:    memref<16x16x32xf32>
 // CHECK:         scf.parallel {{.*}} to (%c22)
@@ -11,7 +12,7 @@ func.func @colliding(%x: tensor<300x16xf32>, %w: tensor<512x16xf32>) -> tensor<3
   return %y : tensor<300x512xf32>
 }
 
-// Other rows do not: all of them meet a panel before the next one.
+// Other rows do not: all of them are multiplied by a panel before the next panel.
 // CHECK-LABEL: func.func private @fused_permute_dims_matmul_1_packed(
 // CHECK-SAME:    memref<16x16x32xf32>
 // CHECK:         scf.parallel {{.*}} to (%c16)
@@ -21,7 +22,7 @@ func.func @spread(%x: tensor<300x16xf32>, %w: tensor<500x16xf32>) -> tensor<300x
   return %y : tensor<300x500xf32>
 }
 
-// Nearly a page apart, 16 of them meet in a set; 19 panels make a task.
+// Nearly a page apart, 16 of them share a set; a task has 19 panels.
 // CHECK-LABEL: func.func private @fused_permute_dims_matmul_2_packed(
 // CHECK-SAME:    memref<32x16x32xf32>
 // CHECK:         scf.parallel {{.*}} to (%c44)

@@ -6,8 +6,8 @@
 #sums = affine_map<(m, p, j, k) -> (m, p, j)>
 #id = affine_map<(m, n) -> (m, n)>
 
-// Panels of pairs of seven numbers: what is in the eighth place is a zero where the function says so,
-// and the pairs are multiplied as they are by targets that do so.
+// Panels of pairs of seven elements: the eighth is zero if the function says so, and pairs are
+// multiplied without conversion by targets that can.
 // CHECK-LABEL:   func.func private @padded(
 // CHECK-SAME:      tir.schedule = "matmul"
 // CHECK:           llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
@@ -38,7 +38,7 @@ func.func private @padded(%x: tensor<?x7xbf16>, %w: tensor<2x4x32x2xbf16>, %out:
   return %y : tensor<?x64xf32>
 }
 
-// Else it may be anything, and nobody reads it.
+// Otherwise it is undefined, and not read.
 // CHECK-LABEL:   func.func private @anything(
 // CHECK-NOT:       tir.schedule = "matmul"
 // CHECK-NOT:       dpbf16ps

@@ -1,8 +1,8 @@
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=znver3},symbol-dce,relax-schedule{target=znver3}' | FileCheck %s
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=znver5},symbol-dce,relax-schedule{target=znver5}' | FileCheck %s --check-prefix=ZEN5
 
-// Where memory is read faster from several places, one row reads four panels in turn, as many panels
-// apart as a quarter of them are. The ninth panel is left over: it is read at four places along k.
+// Where several streams from memory are faster, one row reads four panels in turn, a quarter of the
+// panels apart. The ninth panel is left over: it is read in four streams along k.
 // CHECK-LABEL: func.func private @fused_permute_dims_matmul_packed(
 // CHECK-SAME:    memref<9x64x16xf32>
 // CHECK:         scf.if
@@ -42,7 +42,7 @@
 // CHECK-NOT:             vector.fma
 // CHECK:                 scf.yield
 
-// Two panels, of twice the width, are enough for Zen 5, which reads one alone in order.
+// Two panels, of twice the width, are enough for Zen 5, which reads a single one in order.
 // ZEN5-LABEL: func.func private @fused_permute_dims_matmul_packed(
 // ZEN5-SAME:    memref<5x64x32xf32>
 // ZEN5:         scf.parallel (%[[TASK:.*]]) = (%c0) to (%c3)
@@ -81,7 +81,7 @@ func.func @known(%x: tensor<1x64xf32>, %w: tensor<136x64xf32>) -> tensor<1x136xf
   return %0 : tensor<1x136xf32>
 }
 
-// Pairs of bf16 numbers: a shift makes the first ones f32 numbers, a mask the second ones.
+// Pairs of bf16 elements: a shift converts the first ones to f32, a mask the second ones.
 // CHECK-LABEL: func.func private @fused_astype_permute_dims_matmul_packed(
 // CHECK-SAME:    memref<9x32x16x2xbf16>
 // CHECK-DAG:     %[[UPPER:.*]] = arith.constant dense<-65536> : vector<8xi32>
@@ -97,7 +97,7 @@ func.func @known(%x: tensor<1x64xf32>, %w: tensor<136x64xf32>) -> tensor<1x136xf
 // CHECK-COUNT-2:       arith.andi %{{.*}}, %[[UPPER]]
 // CHECK-COUNT-2:       vector.fma
 // CHECK:               scf.yield
-// A tile of six rows, whose sums leave no room for it, loads a pair once for each of its numbers.
+// A tile of six rows, whose sums leave no register for it, loads a pair once for each element.
 // CHECK:           scf.parallel
 // CHECK:           scf.parallel
 // CHECK:             %{{.*}}:12 = scf.for %{{.*}} = %c0 to %c32 step %c1 iter_args

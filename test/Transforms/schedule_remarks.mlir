@@ -1,7 +1,7 @@
 // RUN: relax-opt %s --relax-schedule=target=x86-64-v3 --remarks -o /dev/null 2>&1 | FileCheck %s
 // RUN: relax-opt %s --relax-schedule=target=x86-64-v3 -o /dev/null 2>&1 | FileCheck %s --allow-empty --check-prefix=SILENT
 
-// A rule that takes a program for its own and cannot schedule it says why, to whoever asks.
+// A rule that cannot schedule a program of its kind says why in a remark.
 
 // CHECK: remark: kernel 'transposed': matmul: sums are read at two indices; scheduled as fallback
 // CHECK-NOT: remark

@@ -3,9 +3,9 @@
 
 !x = tensor<?x?xf32, #graph.shape<["m", "n"]>>
 
-// Of 16 registers, the constants of an exponential leave room for one sum; of 32, for four.
-// The next row is asked for meanwhile, line by line: every second vector of 32 bytes does so.
-// Rows of up to two vectors have code of their own, those of up to eight where registers hold them.
+// The constants of an exponential leave one of 16 registers for sums; of 32, four. The next row is
+// prefetched meanwhile, line by line: with every second vector of 32 bytes. Rows of up to two
+// vectors have code of their own, with more registers those of up to eight.
 // CHECK-LABEL: func.func private @softmax(
 // CHECK:         arith.cmpi ult, %{{.*}}, %c16 : index
 // CHECK:         } else {
@@ -33,7 +33,7 @@ func.func @rows(%x: !x) -> !x {
   return %y : !x
 }
 
-// 256 bytes of each row at a time, whatever a vector holds.
+// 256 bytes of each row at a time, for any vector size.
 // CHECK-LABEL: func.func private @softmax_1(
 // CHECK:         math.exp {{.*}} : vector<64xf32>
 // V4-LABEL:    func.func private @softmax_1(
@@ -43,8 +43,8 @@ func.func @columns(%x: !x) -> !x {
   return %y : !x
 }
 
-// A square of eight is three times eight shuffles, none of which needs a table of places. What is
-// narrower is stored by masks.
+// A square of eight is three times eight shuffles, none of which needs an index vector. Narrower
+// blocks are stored by masks.
 // CHECK-LABEL:   func.func private @permute_dims(
 // CHECK-COUNT-8:   vector.load
 // CHECK-COUNT-8:   vector.shuffle {{.*}} [{{0, 1, 2, 3, 8, 9, 10, 11|4, 5, 6, 7, 12, 13, 14, 15}}]
@@ -62,7 +62,7 @@ func.func @squares(%x: !x) -> tensor<?x?xf32, #graph.shape<["n", "m"]>> {
   return %y : tensor<?x?xf32, #graph.shape<["n", "m"]>>
 }
 
-// Of 256 columns there are 192 at least where they are taken at once: the first vectors need no mask.
+// 256 columns at once have at least 192 valid ones: the first vectors need no mask.
 // V4-LABEL: func.func private @sum(
 // V4:         scf.for {{.*}} step %c256
 // V4:         %[[USED:.*]] = arith.cmpi ugt, %{{.*}}, %c191 : index
@@ -77,7 +77,7 @@ func.func @any_columns(%x: !x) -> tensor<?xf32, #graph.shape<["n"]>> {
   return %y : tensor<?xf32, #graph.shape<["n"]>>
 }
 
-// Sums of columns take as many of a row as registers hold sums; the last ones are those before the end.
+// Sums of columns process as many columns as registers hold sums; the last ones overlap.
 // V4-LABEL: func.func private @sum_1(
 // V4:         scf.for
 // V4:           vector.load {{.*}} vector<128xf32>
@@ -91,8 +91,8 @@ func.func @sums(%x: tensor<577x129xf32>) -> tensor<129xf32> {
   return %y : tensor<129xf32>
 }
 
-// A long sum is one of blocks: before the next block its part goes to a total, and what that rounds away
-// to another one. A sum of one block is that block's.
+// A long sum is divided into blocks: before the next block its part is added to a total, and the
+// rounding error to another one. A sum of one block has no total.
 // V4-LABEL: func.func private @sum_2(
 // V4:         %[[PARTS:.*]]:3 = scf.for %[[FIRST:[^ ]*]] = {{.*}} step %c2048 iter_args(
 // V4:           scf.if
@@ -111,7 +111,7 @@ func.func @long_sum(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<f32> {
   return %y : tensor<f32>
 }
 
-// As many numbers as one block has at most need none.
+// Up to the elements of one block need none.
 // V4-LABEL: func.func private @sum_3(
 // V4-NOT:     arith.cmpf ord
 // V4:         return

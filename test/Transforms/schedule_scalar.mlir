@@ -1,6 +1,6 @@
 // RUN: relax-opt %s --relax-schedule=target=x86-64-v3 | FileCheck %s
 
-// What has no vector form is bufferized by MLIR, and walked element by element.
+// Programs without a vector form are bufferized by MLIR, as scalar loops.
 
 // CHECK-LABEL: func.func private @running_sum(%arg0: memref<?xf32>, %arg1: memref<?xf32>)
 // CHECK-SAME: tir.schedule = "scalar"
@@ -24,8 +24,8 @@ func.func private @running_sum(%x: tensor<?xf32>, %out: tensor<?xf32>) -> tensor
   return %r : tensor<?xf32>
 }
 
-// Narrow floats are computed in f32, predicates take a byte, constants have names of their own, and
-// what loops exchange is copied, into scratch memory that each iteration frees.
+// Narrow floats are computed in f32, predicates take a byte, constants have unique names, and
+// carried tensors that loops permute are copied to scratch memory, which each iteration frees.
 
 // CHECK-LABEL: memref.global "private" constant @exchange_constant_0 : memref<2xbf16>
 // CHECK: func.func private @exchange(%arg0: memref<2xbf16>, %arg1: memref<2xbf16>, %arg2: memref<2xi8>)

@@ -5,8 +5,9 @@
 #scale = affine_map<(i, j, k) -> (j, k floordiv 32)>
 #sum = affine_map<(i, j, k) -> (i, j)>
 
-// A multiply-add for each of the 64 * 48 products of a row; of the 64 weights of each of 48 columns the
-// scale and the offset once, however many rows there are; the offset depends on the place alone.
+// A multiply-add for each of the 64 * 48 products of a row; the scale and the offset of the 64
+// weights of each of 48 columns once, for any count of rows; the offset depends on the position
+// alone.
 // CHECK-LABEL: func.func private @decoding
 // CHECK-SAME:    tir.bytes = "256*a0d0 + 192*a3d0 + 3264", tir.flops = "6144*a3d0 + 6208"
 func.func private @decoding(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %w: tensor<48x64xi8>, %s: tensor<48x2xf16>,

@@ -1,4 +1,4 @@
-"""The machine code that a module is compiled to, as text, for targets that need not be this one."""
+"""The machine code of a module, as text, for any target."""
 
 import re
 
@@ -31,8 +31,8 @@ def assembly(source: str, target: Target) -> str:
 
 
 def operands_in_memory(text: str, name: str) -> int:
-    """How many instructions of a name multiply by a number in memory, broadcast to 16 lanes.
+    """Count of instructions of a name with a memory operand that is broadcast to 16 lanes.
 
-    Only those behind one register, and no index, which Intel's cores take for one instruction.
+    Only addresses with a base and no index, which Intel's cores fuse.
     """
     return len(re.findall(rf"\b{name}\s+[-0-9]*\(%\w+\)\{{1to16\}}", text))

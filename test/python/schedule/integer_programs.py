@@ -19,18 +19,18 @@ def product(
 ) -> str:
     """x[m, k] times the transpose of w, which is [n, k] or [k, n]; w may be a parameter."""
     left, right = tensor((m, k), "i8"), tensor([{"n": n, "k": k}[x] for x in layout], "i8")
-    wide_left, wide_right = left.replace("xi8", "xi32"), right.replace("xi8", "xi32")
-    turned, out = tensor((k, n), "i32"), tensor((m, n), "i32")
-    turn = f"""
-      %t = "graph.permute_dims"(%r) {{axes = array<i64: 1, 0>}} : ({wide_right}) -> {turned}"""
+    left_i32, right_i32 = left.replace("xi8", "xi32"), right.replace("xi8", "xi32")
+    transposed, out = tensor((k, n), "i32"), tensor((m, n), "i32")
+    transpose = f"""
+      %t = "graph.permute_dims"(%r) {{axes = array<i64: 1, 0>}} : ({right_i32}) -> {transposed}"""
     factor = "%t" if layout == "nk" else "%r"
     return f"""
     func.func @main(%x: {left}, %w: {right}) -> {out}
         attributes {{{"graph.num_inputs = 1 : i64" if parameters else ""}}} {{
-      %l = "graph.astype"(%x) {{dtype = i32}} : ({left}) -> {wide_left}
-      %r = "graph.astype"(%w) {{dtype = i32}} : ({right}) -> {wide_right}
-      {turn if layout == "nk" else ""}
-      %y = "graph.matmul"(%l, {factor}) : ({wide_left}, {turned}) -> {out}
+      %l = "graph.astype"(%x) {{dtype = i32}} : ({left}) -> {left_i32}
+      %r = "graph.astype"(%w) {{dtype = i32}} : ({right}) -> {right_i32}
+      {transpose if layout == "nk" else ""}
+      %y = "graph.matmul"(%l, {factor}) : ({left_i32}, {transposed}) -> {out}
       return %y : {out}
     }}"""
 
@@ -72,10 +72,10 @@ def tensor_program(
 
 
 def random_bytes(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Signed 8-bit numbers, among them many of the least and the greatest."""
-    numbers = rng.integers(-128, 128, shape, dtype=np.int8)
+    """Signed 8-bit integers, with many extremes."""
+    elements = rng.integers(-128, 128, shape, dtype=np.int8)
     extremes = rng.choice(np.array([-128, 127], np.int8), shape)
-    return np.where(rng.random(shape) < 0.2, extremes, numbers)
+    return np.where(rng.random(shape) < 0.2, extremes, elements)
 
 
 def exact(x: np.ndarray, w: np.ndarray) -> np.ndarray:

@@ -50,7 +50,7 @@ def generic(
 def product(
     result: str, loops: str, a: tuple, b: tuple, out: tuple, body: str = MULTIPLY_ADD
 ) -> str:
-    """The contraction over k of two operands, onto zeros; operands as for `generic`."""
+    """The contraction over k of two operands; operands as for `generic`."""
     name, _, kind = out
     return f"""
   {result}_zero = arith.constant 0.0 : f32
@@ -120,7 +120,7 @@ def call(library: ctypes.CDLL, *arrays: np.ndarray) -> None:
 
 
 def pack(weights: np.ndarray, columns: int) -> np.ndarray:
-    """Weights [n, k] as panels [ceil(n / columns), k, columns], zero behind the last row."""
+    """Weights [n, k] as panels [ceil(n / columns), k, columns], zero after the last row."""
     n, k = weights.shape
     panels = -(-n // columns)
     padded = np.zeros((panels * columns, k), weights.dtype)

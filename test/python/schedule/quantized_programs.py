@@ -22,51 +22,51 @@ class Matrix:
     values: np.ndarray
 
     @staticmethod
-    def of(scheme: str, numbers: np.ndarray, factors: dict[str, np.ndarray]) -> "Matrix":
-        """From numbers [rows, k] and factors [rows, blocks or groups, ..]; 16 divides rows."""
-        found, (rows, k) = SCHEMES[scheme], numbers.shape
+    def of(scheme: str, elements: np.ndarray, factors: dict[str, np.ndarray]) -> "Matrix":
+        """From elements [rows, k] and factors [rows, blocks or groups, ..]; 16 divides rows."""
+        kind, (rows, k) = SCHEMES[scheme], elements.shape
 
         def factor(name: str) -> np.ndarray:
-            inner = np.repeat(factors[name].astype(np.float64), found.shared, 1)
+            inner = np.repeat(factors[name].astype(np.float64), kind.shared, 1)
             inner = inner.reshape(rows, k // 32, -1, 1)
-            if not found.is_nested:
+            if not kind.is_nested:
                 return inner
             outer = factors[f"outer_{name}"].astype(np.float64)
             return inner * np.repeat(outer, 8, 1)[:, :, None, None]
 
-        wide = numbers.reshape(rows, k // 32, 2, 16).astype(np.float64) - found.zero
-        values = wide * factor("scale") + (factor("minimum") if found.has_minimum else 0)
-        parts = pack_numbers(scheme, numbers)
+        decoded = elements.reshape(rows, k // 32, 2, 16).astype(np.float64) - kind.zero
+        values = decoded * factor("scale") + (factor("minimum") if kind.has_minimum else 0)
+        parts = pack_elements(scheme, elements)
         parts.update((name, pack_factors(array)) for name, array in factors.items())
-        operands = tuple(parts[name] for name in found.parts(1, 8))
+        operands = tuple(parts[name] for name in kind.parts(1, 8))
         return Matrix(scheme, operands, values.reshape(rows, k))
 
     @staticmethod
     def random(
         scheme: str, rows: int, k: int, seed: int = 0, is_greatest: bool = False
     ) -> "Matrix":
-        """Numbers and factors of every kind that a scheme has, negative ones and zero included.
+        """Elements and factors of all kinds in a scheme, negative ones and zero included.
 
-        With `is_greatest`, all numbers are the greatest one.
+        With `is_greatest`, all elements are the maximum.
         """
-        rng, found = np.random.default_rng(seed), SCHEMES[scheme]
-        low, high = (-128, 128) if found.bits == 8 else (0, 1 << found.bits)
-        numbers = rng.integers(high - 1 if is_greatest else low, high, (rows, k))
+        rng, kind = np.random.default_rng(seed), SCHEMES[scheme]
+        low, high = (-128, 128) if kind.bits == 8 else (0, 1 << kind.bits)
+        elements = rng.integers(high - 1 if is_greatest else low, high, (rows, k))
         factors = {}
-        for name, (element, dims) in found.parts(rows // 16, k // 32).items():
+        for name, (element, dims) in kind.parts(rows // 16, k // 32).items():
             shape = (rows, dims[1], *dims[2:-1])
             if element == "f16":
                 factors[name] = rng.standard_normal(shape) * (rng.random(shape) > 0.1)
                 factors[name] = factors[name].astype(np.float16)
             elif name not in ("data", "high"):
                 factors[name] = rng.integers(-128, 128, shape).astype(np.int8)
-        return Matrix.of(scheme, numbers, factors)
+        return Matrix.of(scheme, elements, factors)
 
 
-def pack_numbers(scheme: str, numbers: np.ndarray) -> dict[str, np.ndarray]:
-    """Four by four as the operators' documentation says."""
-    (rows, k), bits = numbers.shape, SCHEMES[scheme].bits
-    fours = numbers.astype(np.uint8).reshape(rows // 16, 16, k // 32, 2, 4, 4)
+def pack_elements(scheme: str, elements: np.ndarray) -> dict[str, np.ndarray]:
+    """Packed in groups of four, see `dialects/graph/quantized.py`."""
+    (rows, k), bits = elements.shape, SCHEMES[scheme].bits
+    fours = elements.astype(np.uint8).reshape(rows // 16, 16, k // 32, 2, 4, 4)
     fours = np.moveaxis(fours, 1, 4).copy()  # [panel, block, half, group, row, 4]
     if bits == 8:
         parts = {"data": fours}
@@ -88,11 +88,11 @@ def pack_factors(factors: np.ndarray) -> np.ndarray:
 
 
 def rounded(x: np.ndarray) -> np.ndarray:
-    """What `quantize_blocks` keeps of f32 numbers, in float64."""
+    """f32 values after `quantize_blocks`, in float64."""
     values, scale, offset = quantized(x)
     blocks = values.reshape(*scale.shape, 32).astype(np.float64)
-    wide, middle = (each.astype(np.float64)[..., None] for each in (scale, offset))
-    return (blocks * wide + middle).reshape(x.shape)
+    steps, offsets = (each.astype(np.float64)[..., None] for each in (scale, offset))
+    return (blocks * steps + offsets).reshape(x.shape)
 
 
 def quantized(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -109,9 +109,9 @@ def quantized(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Product:
-    """x[lead.., k] times the transpose of a matrix [rows, k], and maybe more.
+    """x[lead.., k] times the transpose of a matrix [rows, k], and an epilogue.
 
-    `kept` columns are cut out of the product, `bias` and `residual` added to that.
+    The first `sliced` columns are used, to which `bias` and `residual` are added.
     """
 
     scheme: str
@@ -119,7 +119,7 @@ class Product:
     k: int
     activations: str
     lead: tuple[int | str, ...] = ("n",)
-    kept: int | None = None
+    sliced: int | None = None
     bias: bool = False
     residual: bool = False
 
@@ -128,7 +128,7 @@ class Product:
         with make_context(), ir.Location.unknown():
             module = ir.Module.create()
             f32 = ir.F32Type.get()
-            columns = self.rows if self.kept is None else self.kept
+            columns = self.rows if self.sliced is None else self.sliced
             out = TensorType.make([*self.lead, columns], f32)
             matrix = operand_types(self.scheme, self.rows, self.k)
             inputs = [TensorType.make([*self.lead, self.k], f32), *matrix]
@@ -149,9 +149,9 @@ class Product:
         matrix = graph.DequantizeOp.build(*map(given.get, PARTS), scheme=self.scheme).result
         transposed = graph.PermuteDimsOp.build(matrix, axes=[1, 0]).result
         y = graph.MatmulOp.build(x, transposed).result
-        if self.kept is not None:
+        if self.sliced is not None:
             y = graph.StridedSliceOp.build(
-                y, axes=[len(self.lead)], begin=[0], end=[self.kept], strides=[1]
+                y, axes=[len(self.lead)], begin=[0], end=[self.sliced], strides=[1]
             ).result
         for other in more:
             y = graph.AddOp.build(y, other).result

@@ -43,8 +43,8 @@ if "xeon" not in HERE.host.traits:
     NATIVE += runnable(HIDDEN)
 # What Zen 5 is made, for machines that have all of its instructions that count.
 ZEN5 = runnable("znver5+-avxvnni")
-# A nest over rows has a loop for each number of vectors, whole or not, and one for long rows. Where
-# each long row fetches the next one, there is one more, for a row alone.
+# A nest over rows has a loop for each count of vectors, whole or not, and one for long rows. If
+# long rows prefetch the next one, there is one more, for a single row.
 LOOPS_OVER_ROWS = 1 + 2 * {64: MAX_VECTORS, 32: MAX_VECTORS_NARROW, 16: 0}[HERE.host.vector_bytes]
 if HERE.host.has("amx-tile"):
     # The runtime, which kernels here do without, asks Linux for tile registers: arch_prctl(2).
@@ -55,7 +55,7 @@ if HERE.host.has("amx-tile"):
 class Built:
     """A scheduled kernel: its text, the rule that took it, and the machine code.
 
-    With `in_order`, rows may be walked number by number, as they are where a gather costs more.
+    With `in_order`, rows may be read element by element, as they are where a gather costs more.
     """
 
     def __init__(
@@ -102,14 +102,14 @@ def built(text: str, fuse: bool = True, target: str = TARGET, in_order: bool = F
 
 
 def guarded(shape: Sequence[int], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """An output array, and the memory around it, which a kernel must leave as it is."""
+    """An output array, and the memory around it, which a kernel must not change."""
     count = int(np.prod(shape))
     memory = np.full((count + 128) * np.dtype(dtype).itemsize, 0xA5, np.uint8).view(dtype)
     return memory[64 : 64 + count].reshape(shape), memory
 
 
 def before_a_border(array: np.ndarray) -> np.ndarray:
-    """A copy whose last element is the last one that the process may read before a gap."""
+    """A copy whose last element is the last one before an inaccessible page."""
     size = -(-array.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
     pages = mmap.mmap(-1, size + mmap.PAGESIZE)
     memory = np.frombuffer(pages, np.uint8)
@@ -175,7 +175,7 @@ def generic(
 
 @cache
 def built_from_graph(text: str, fuse: bool = True, target: str = TARGET) -> Built:
-    """The kernel that the legalization of a module's only operator makes."""
+    """The kernel of a module's only operator."""
     with make_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         LegalizeOps().run(module.operation)

@@ -39,7 +39,7 @@ def check(kernel, dtype, heads, kv_heads, width, causal, n, m, capacity, *symbol
     rng = np.random.default_rng(n * 1000 + m)
     q = rng.standard_normal((n, heads, width)).astype(DTYPES[dtype])
     k, v = (rng.standard_normal((kv_heads, capacity, width)).astype(DTYPES[dtype]) for _ in "kv")
-    # What lies behind the valid keys is not to be read.
+    # Elements after the valid keys must not be read.
     k[:, m + n :], v[:, m + n :] = np.nan, np.nan
     out, memory = guarded(q.shape, q.dtype)
     kernel(q, k, v, out, *symbols)
@@ -49,7 +49,7 @@ def check(kernel, dtype, heads, kv_heads, width, causal, n, m, capacity, *symbol
     np.testing.assert_allclose(out.astype(np.float64), expected, rtol=tolerance, atol=tolerance)
 
 
-PLACES = ((0, 0), (1, 0), (1, 1), (1, 62), (1, 63), (1, 64), (1, 511), (2, 127), (7, 0), (17, 3))
+POSITIONS = ((0, 0), (1, 0), (1, 1), (1, 62), (1, 63), (1, 64), (1, 511), (2, 127), (7, 0), (17, 3))
 LONG = ((48, 16), (65, 0), (100, 29))
 
 
@@ -60,7 +60,7 @@ LONG = ((48, 16), (65, 0), (100, 29))
 def test_attention_of_grouped_heads(heads, kv_heads, causal, fuse):
     kernel = built_from_graph(graph("f32", heads, kv_heads, 16, causal), fuse)
     assert kernel.rule == ("attention" if fuse else "fallback")
-    for n, m in (*PLACES, *LONG):
+    for n, m in (*POSITIONS, *LONG):
         check(kernel, "f32", heads, kv_heads, 16, causal, n, m, m + n + 5, m)
 
 
@@ -76,7 +76,7 @@ def test_last_tiles_end_with_their_block(width):
 @pytest.mark.parametrize("width", [8, 64, 80, 128])
 def test_attention_of_head_sizes(dtype, width):
     kernel = built_from_graph(graph(dtype, 6, 2, width, True))
-    for n, m in (*PLACES, *LONG):
+    for n, m in (*POSITIONS, *LONG):
         check(kernel, dtype, 6, 2, width, True, n, m, m + n, m)
 
 
@@ -94,14 +94,14 @@ def test_attention_of_bf16_blocks(shape, causal, target):
 def test_attention_on_narrower_vectors():
     for target in ("x86-64-v3", "x86-64-v2"):
         kernel = built_from_graph(graph("f32", 6, 2, 64, True), target=target)
-        for n, m in (*PLACES, *LONG):
+        for n, m in (*POSITIONS, *LONG):
             check(kernel, "f32", 6, 2, 64, True, n, m, m + n, m)
 
 
 def test_attention_of_a_head_size_that_fills_no_vector():
     kernel = built_from_graph(graph("f32", 4, 2, 18, True))
     assert kernel.rule == "row_reduction"
-    for n, m in PLACES:
+    for n, m in POSITIONS:
         check(kernel, "f32", 4, 2, 18, True, n, m, m + n + 1, m)
 
 

@@ -114,7 +114,7 @@ def test_masks(mask, kv_heads, dtype, causal):
 
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
-def test_rows_that_are_masked_everywhere(dtype):
+def test_fully_masked_rows(dtype):
     kernel = built_from_graph(graph(dtype, 2, 2, 32, 32, False, ("b", 1, "n", "m")))
     shared = built_from_graph(graph(dtype, 2, 2, 32, 32, False, ("b", 1, 1, "m")))
     lowest = float(ml_dtypes.finfo(DTYPES[dtype]).min)

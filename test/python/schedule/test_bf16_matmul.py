@@ -1,4 +1,4 @@
-"""Products with bfloat16 weights in panels, against float64 on the same rounded numbers."""
+"""Products with bfloat16 weights in panels, against float64 on the same rounded values."""
 
 from functools import cache
 
@@ -20,7 +20,7 @@ def program(n: int, k: int, rounds: bool) -> str:
     """x[m, k] times the transpose of bf16 weights [n, k], plus r[m, n]; `rounds` rounds x."""
     left, out = (f'tensor<?x{d}xf32, #graph.shape<["m", {d}]>>' for d in (k, n))
     half = left.replace("xf32", "xbf16")
-    narrow, wide, transposed = (
+    narrow, widened, transposed = (
         f"tensor<{dims}>" for dims in (f"{n}x{k}xbf16", f"{n}x{k}xf32", f"{k}x{n}xf32")
     )
     rounding = f"""
@@ -29,8 +29,8 @@ def program(n: int, k: int, rounds: bool) -> str:
     return f"""
     func.func @main(%x: {left}, %r: {out}, %w: {narrow}) -> {out}
         attributes {{graph.num_inputs = 2 : i64}} {{{rounding if rounds else ""}
-      %wide = "graph.astype"(%w) {{dtype = f32}} : ({narrow}) -> {wide}
-      %t = "graph.permute_dims"(%wide) {{axes = array<i64: 1, 0>}} : ({wide}) -> {transposed}
+      %widened = "graph.astype"(%w) {{dtype = f32}} : ({narrow}) -> {widened}
+      %t = "graph.permute_dims"(%widened) {{axes = array<i64: 1, 0>}} : ({widened}) -> {transposed}
       %y = "graph.matmul"(%{"left" if rounds else "x"}, %t) : ({left}, {transposed}) -> {out}
       %z = "graph.add"(%y, %r) : ({out}, {out}) -> {out}
       return %z : {out}
@@ -44,18 +44,18 @@ def compiled(n: int, k: int, rounds: bool, target: str) -> Executable:
 
 
 def random_bf16(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Random float32 numbers that bfloat16 holds."""
+    """Random float32 values that are exact in bfloat16."""
     bits = rng.standard_normal(shape).astype(np.float32).view(np.uint32)
     return (bits & 0xFFFF0000).view(np.float32)
 
 
 def bits_of(values: np.ndarray) -> np.ndarray:
-    """The bits of float32 numbers that bfloat16 holds."""
+    """The bits of float32 values that are exact in bfloat16."""
     return (np.ascontiguousarray(values).view(np.uint32) >> 16).astype(np.uint16)
 
 
 def rounded(values: np.ndarray) -> np.ndarray:
-    """The nearest numbers with 8 significant bits, ties to even."""
+    """The nearest values with 8 significant bits, ties to even."""
     mantissa, exponent = np.frexp(values.astype(np.float64))
     return np.ldexp(np.round(mantissa * 256) / 256, exponent)
 
@@ -75,25 +75,27 @@ def test_products(n, k, target, rounds):
         left = rounded(x) if rounds else x.astype(np.float64)
         expected = left @ weights.astype(np.float64).T + residual
         bound = np.abs(left) @ np.abs(weights).T.astype(np.float64) + np.abs(residual)
-        found = executable["main"](x, residual, packed)
-        assert (np.abs(found - expected) <= 2.0**-20 * bound).all()
+        actual = executable["main"](x, residual, packed)
+        assert (np.abs(actual - expected) <= 2.0**-20 * bound).all()
 
 
 @cache
-def as_they_lie(n: int, k: int, layout: str, target: str) -> Executable:
-    """x[m, k] times weights [n, k] or [k, n], which stay as they are."""
+def unpacked(n: int, k: int, layout: str, target: str) -> Executable:
+    """x[m, k] times weights [n, k] or [k, n], which are not packed."""
     left, out = (f'tensor<?x{d}xf32, #graph.shape<["m", {d}]>>' for d in (k, n))
     half = left.replace("xf32", "xbf16")
     shape = f"{n}x{k}" if layout == "nk" else f"{k}x{n}"
-    narrow, wide, right = f"tensor<{shape}xbf16>", f"tensor<{shape}xf32>", f"tensor<{k}x{n}xf32>"
-    turned = f'%r = "graph.permute_dims"(%wide) {{axes = array<i64: 1, 0>}} : ({wide}) -> {right}'
+    narrow, widened, right = f"tensor<{shape}xbf16>", f"tensor<{shape}xf32>", f"tensor<{k}x{n}xf32>"
+    transpose = (
+        f'%r = "graph.permute_dims"(%v) {{axes = array<i64: 1, 0>}} : ({widened}) -> {right}'
+    )
     text = f"""
     func.func @main(%x: {left}, %w: {narrow}) -> {out} {{
       %half = "graph.astype"(%x) {{dtype = bf16}} : ({left}) -> {half}
       %left = "graph.astype"(%half) {{dtype = f32}} : ({half}) -> {left}
-      %wide = "graph.astype"(%w) {{dtype = f32}} : ({narrow}) -> {wide}
-      {turned if layout == "nk" else ""}
-      %y = "graph.matmul"(%left, %{"r" if layout == "nk" else "wide"}) : ({left}, {right}) -> {out}
+      %v = "graph.astype"(%w) {{dtype = f32}} : ({narrow}) -> {widened}
+      {transpose if layout == "nk" else ""}
+      %y = "graph.matmul"(%left, %{"r" if layout == "nk" else "v"}) : ({left}, {right}) -> {out}
       return %y : {out}
     }}"""
     return compile(text, target)
@@ -103,21 +105,21 @@ def as_they_lie(n: int, k: int, layout: str, target: str) -> Executable:
 @pytest.mark.parametrize("layout", ["nk", "kn"])
 @pytest.mark.parametrize("target", ["native", "x86-64-v3"])
 @pytest.mark.parametrize(("n", "k"), [(7, 101), (33, 64), (40, 1), (5, 31)])
-def test_products_of_weights_as_they_lie(n, k, target, layout):
-    executable = as_they_lie(n, k, layout, target)
+def test_products_of_unpacked_weights(n, k, target, layout):
+    executable = unpacked(n, k, layout, target)
     rng = np.random.default_rng(n * k)
     weights = random_bf16(rng, n, k)
     stored = bits_of(weights if layout == "nk" else weights.T)
     for m in (0, 1, 2, 5, 6, 7, 12, 13, 17, 63, 64, 65, 130):
         x = rng.standard_normal((m, k)).astype(np.float32)
         left = rounded(x)
-        found = executable["main"](x, stored)
+        actual = executable["main"](x, stored)
         bound = np.abs(left) @ np.abs(weights).T.astype(np.float64)
         expected = left @ weights.astype(np.float64).T
-        assert (np.abs(found - expected) <= 2.0**-20 * bound).all()
+        assert (np.abs(actual - expected) <= 2.0**-20 * bound).all()
 
 
-def of_stored_numbers(n: int, k: int) -> Executable:
+def of_bf16_operands(n: int, k: int) -> Executable:
     """x[m, k] times weights [n, k], both of bf16, summed in single precision."""
     shapes = {"x": ("m", k), "w": (n, k), "t": (k, n), "y": ("m", n)}
 
@@ -128,12 +130,12 @@ def of_stored_numbers(n: int, k: int) -> Executable:
         return f"tensor<{rows if known else '?'}x{columns}x{element}{shape}>"
 
     half, narrow, out = kind("x", "bf16"), kind("w", "bf16"), kind("y", "f32")
-    left, wide, right = (kind(name, "f32") for name in "xwt")
+    left, widened, right = (kind(name, "f32") for name in "xwt")
     text = f"""
     func.func @main(%x: {half}, %w: {narrow}) -> {out} attributes {{graph.num_inputs = 1 : i64}} {{
       %left = "graph.astype"(%x) {{dtype = f32}} : ({half}) -> {left}
-      %wide = "graph.astype"(%w) {{dtype = f32}} : ({narrow}) -> {wide}
-      %t = "graph.permute_dims"(%wide) {{axes = array<i64: 1, 0>}} : ({wide}) -> {right}
+      %widened = "graph.astype"(%w) {{dtype = f32}} : ({narrow}) -> {widened}
+      %t = "graph.permute_dims"(%widened) {{axes = array<i64: 1, 0>}} : ({widened}) -> {right}
       %y = "graph.matmul"(%left, %t) : ({left}, {right}) -> {out}
       return %y : {out}
     }}"""
@@ -141,25 +143,25 @@ def of_stored_numbers(n: int, k: int) -> Executable:
 
 
 @pytest.mark.parametrize(("n", "k"), [(33, 31), (40, 96), (33, 2048)])
-def test_rows_of_stored_numbers(n, k):
-    """Pairs are read where they lie, unless k is odd or rows share sets of the cache."""
-    executable = of_stored_numbers(n, k)
+def test_rows_of_bf16_operands(n, k):
+    """Pairs are read in place, unless k is odd or rows conflict in cache sets."""
+    executable = of_bf16_operands(n, k)
     rng = np.random.default_rng(n * k)
     weights = random_bf16(rng, n, k)
     packed = executable["main_params"](bits_of(weights))
     for m in (0, 1, 3, 13, 14, 15, 29, 130):
         x = random_bf16(rng, m, k)
         bound = np.abs(x).astype(np.float64) @ np.abs(weights).T.astype(np.float64)
-        found = executable["main"](bits_of(x), packed)
+        actual = executable["main"](bits_of(x), packed)
         expected = x.astype(np.float64) @ weights.T.astype(np.float64)
-        assert (np.abs(found - expected) <= 2.0**-20 * bound).all()
+        assert (np.abs(actual - expected) <= 2.0**-20 * bound).all()
 
 
 @pytest.mark.parametrize("k", [576, 64])
 def test_rows_that_begin_within_cache_lines(k):
-    """Tile registers multiply a copy of them, which ends where they do."""
+    """Tile registers multiply a copy, which ends with the last row."""
     n = 48
-    executable = of_stored_numbers(n, k)
+    executable = of_bf16_operands(n, k)
     rng = np.random.default_rng(k)
     weights = random_bf16(rng, n, k)
     packed = executable["main_params"](bits_of(weights))
@@ -172,8 +174,8 @@ def test_rows_that_begin_within_cache_lines(k):
             shifted = (-room.ctypes.data // 2 + begin) % 32
             rows = room[shifted : shifted + m * k].reshape(m, k)
             rows[:] = bits_of(x)
-            found = executable["main"](rows, packed)
-            assert (np.abs(found - expected) <= 2.0**-20 * bound).all()
+            actual = executable["main"](rows, packed)
+            assert (np.abs(actual - expected) <= 2.0**-20 * bound).all()
             rows[:] = 0x7FC0
 
 
@@ -213,7 +215,7 @@ def two_products(k: int, inner: int, n: int, target: str) -> Executable:
     ],
 )
 def test_a_product_rounded_for_the_next_one(k, inner, n, target):
-    """Small whole numbers are added up without error, so that only the rounding is seen."""
+    """Sums of small integers are exact, so that only the rounding is tested."""
     executable = two_products(k, inner, n, target)
     rng = np.random.default_rng(inner)
     v, w = (rng.integers(-8, 9, shape).astype(np.float32) for shape in ((inner, k), (n, inner)))
@@ -227,16 +229,16 @@ def test_a_product_rounded_for_the_next_one(k, inner, n, target):
 
 @pytest.mark.parametrize("layout", ["nk", "kn"])
 @pytest.mark.parametrize("m", [3, 80])
-def test_the_zero_of_a_last_pair_meets_no_number(layout, m):
+def test_the_zero_of_a_last_pair(layout, m):
     """An odd k leaves half of a pair, which must not make infinity times zero."""
-    executable = as_they_lie(7, 101, layout, "native")
+    executable = unpacked(7, 101, layout, "native")
     x = np.full((m, 101), np.inf, np.float32)
     ones = np.ones((7, 101) if layout == "nk" else (101, 7), np.float32)
     assert (executable["main"](x, bits_of(ones)) == np.inf).all()
     assert (executable["main"](np.ones_like(x), bits_of(ones * np.inf)) == np.inf).all()
 
 
-def test_special_numbers():
+def test_special_values():
     executable = compiled(33, 100, True, "native")
     weights = np.ones((33, 100), np.float32)
     x = np.zeros((5, 100), np.float32)
@@ -244,27 +246,29 @@ def test_special_numbers():
     x[3, 51] = -3e38
     x[4] = 1 + 2.0**-8  # a tie: rounds to 1
     residual = np.zeros((5, 33), np.float32)
-    found = executable["main"](x, residual, executable["main_params"](bits_of(weights)))
-    assert (found[0] == 0).all()
-    assert (found[1] == np.inf).all()
-    assert np.isnan(found[2]).all()
-    assert (found[3] == 0).all()
-    assert (found[4] == 100).all()
+    actual = executable["main"](x, residual, executable["main_params"](bits_of(weights)))
+    assert (actual[0] == 0).all()
+    assert (actual[1] == np.inf).all()
+    assert np.isnan(actual[2]).all()
+    assert (actual[3] == 0).all()
+    assert (actual[4] == 100).all()
 
 
 @pytest.mark.rotate(2)
 @pytest.mark.parametrize("target", TARGETS)
 def test_products_of_unknown_sizes(target):
-    """A last stretch of k may be missing, or shorter than what tiles or vectors take at once."""
+    """The last block of k may be missing, or shorter than a tile or vector."""
     left, right, out = (
         f'tensor<?x?xbf16, #graph.shape<["{a}", "{b}"]>>' for a, b in ("mk", "kn", "mn")
     )
-    wide_left, wide_right, sums = (kind.replace("xbf16", "xf32") for kind in (left, right, out))
+    widened_left, widened_right, sums = (
+        kind.replace("xbf16", "xf32") for kind in (left, right, out)
+    )
     text = f"""
     func.func @main(%x: {left}, %w: {right}) -> {sums} {{
-      %l = "graph.astype"(%x) {{dtype = f32}} : ({left}) -> {wide_left}
-      %r = "graph.astype"(%w) {{dtype = f32}} : ({right}) -> {wide_right}
-      %y = "graph.matmul"(%l, %r) : ({wide_left}, {wide_right}) -> {sums}
+      %l = "graph.astype"(%x) {{dtype = f32}} : ({left}) -> {widened_left}
+      %r = "graph.astype"(%w) {{dtype = f32}} : ({right}) -> {widened_right}
+      %y = "graph.matmul"(%l, %r) : ({widened_left}, {widened_right}) -> {sums}
       return %y : {sums}
     }}"""
     executable = compile(text, target)
@@ -290,5 +294,5 @@ def test_results_that_are_rounded_from_double_precision():
     }}""")
     ones = bits_of(np.ones((32, 32), np.float32))
     for m in (1, 5, 20):
-        found = np.asarray(executable["main"](ones[:m], ones)).astype(np.float32)
-        assert (found == 1024).all()
+        actual = np.asarray(executable["main"](ones[:m], ones)).astype(np.float32)
+        assert (actual == 1024).all()

@@ -1,4 +1,4 @@
-"""The convolution rule: what it takes, and what is fused behind it, against float64 NumPy."""
+"""The convolution rule: what it schedules, and epilogues, against float64 NumPy."""
 
 import ml_dtypes
 import numpy as np
@@ -19,17 +19,17 @@ def _tensor(*dims: int | str) -> str:
 
 def _convolution(image, weight, strides, padding, groups=1, flags="none") -> tuple[str, str]:
     """The text of an op with fast-math flags, and the type of its result."""
-    places = [
+    pixels = [
         f"({image[2 + i]} + {padding[i] + padding[i + 2]} - {weight[2 + i]})"
         f" floordiv {strides[i]} + 1"
         for i in range(2)
     ]
-    places = [str(parse(place)) for place in places]
-    result = _tensor(image[0], weight[0], *places)
-    numbers = ", ".join(map(str, padding))
+    pixels = [str(parse(extent)) for extent in pixels]
+    result = _tensor(image[0], weight[0], *pixels)
+    pads = ", ".join(map(str, padding))
     return (
         f'"graph.nn_conv2d"(%x, %w) {{strides = array<i64: {strides[0]}, {strides[1]}>, '
-        f"padding = array<i64: {numbers}>, dilation = array<i64: 1, 1>, groups = {groups} : i64, "
+        f"padding = array<i64: {pads}>, dilation = array<i64: 1, 1>, groups = {groups} : i64, "
         f"graph.fastmath = #arith.fastmath<{flags}>}}"
         f" : ({_tensor(*image)}, {_tensor(*weight)}) -> {result}",
         result,
@@ -95,7 +95,7 @@ def test_bias_residual_and_relu_are_fused(weight, strides, padding, level) -> No
 
 
 @pytest.mark.parametrize(("level", "case"), [(2, 0), (3, 1), (3, 2)])
-def test_fused_behind_tiles_of_products(level, case) -> None:
+def test_fused_after_winograd_tiles(level, case) -> None:
     weight, padding = ALGEBRAIC[case]
     _check_fused(weight, (1, 1), padding, level, "reassoc,nnan,ninf")
 
@@ -116,8 +116,8 @@ def test_channels_side_by_side(case, target) -> None:
 
 
 @pytest.mark.parametrize("level", [2, 3])
-def test_many_channels_of_few_places(level) -> None:
-    """A last vector of places would be nearly empty, so that lanes run along filters."""
+def test_many_channels_of_few_pixels(level) -> None:
+    """The last vector of pixels would be nearly empty, so lanes run along filters."""
     sizes = (2, 1, 1), (1, 3, 11), (2, 7, 7), (1, 5, 13), (0, 2, 2)
     _check_fused((20, 250, 1, 1), (1, 1), (0, 0, 0, 0), level, "none", sizes=sizes)
 
@@ -169,7 +169,7 @@ def _three_by_three(channels: int, flags: str, dtype: str = "f32") -> relax_mlir
 
 
 @pytest.mark.parametrize(("dtype", "rounding"), [("bf16", 2**-8), ("f16", 2**-11)])
-def test_tiles_of_narrow_numbers(dtype, rounding) -> None:
+def test_tiles_of_narrow_floats(dtype, rounding) -> None:
     narrow = ml_dtypes.bfloat16 if dtype == "bf16" else np.float16
     exe = _three_by_three(33, "fast", dtype)
     generator = np.random.default_rng(7)
@@ -181,14 +181,14 @@ def test_tiles_of_narrow_numbers(dtype, rounding) -> None:
 
 
 def test_tiles_of_products_are_as_accurate_as_sums() -> None:
-    """Four places by 16 products: no worse than the sums of 9 products for each channel in f32."""
+    """Four pixels by 16 products: no worse than the sums of 9 products for each channel in f32."""
     exe = _three_by_three(96, "fast")
     generator = np.random.default_rng(5)
     w = generator.standard_normal((96, 96, 3, 3)).astype(np.float32)
     x = generator.standard_normal((2, 96, 13, 21)).astype(np.float32)
     expected = _reference(x, w, (1, 1), (1, 1, 1, 1))
     error = np.abs(exe["main"](x, w) - expected)
-    # One rounding for each sum of a chain of 96, of numbers that grow to the spread of the result.
+    # One rounding for each sum of a chain of 96, of values that grow to the spread of the result.
     spread, epsilon = expected.std(), np.finfo(np.float32).eps / 2
     assert error.max() <= 96 * epsilon * spread
     assert np.sqrt((error**2).mean()) <= np.sqrt(96) * epsilon * spread
@@ -196,20 +196,20 @@ def test_tiles_of_products_are_as_accurate_as_sums() -> None:
     np.testing.assert_array_equal(exe["main"](*whole), _reference(*whole, (1, 1), (1, 1, 1, 1)))
 
 
-@pytest.mark.parametrize("number", [np.inf, np.nan, np.float32(3e38)])
+@pytest.mark.parametrize("value", [np.inf, np.nan, np.float32(3e38)])
 @pytest.mark.parametrize("flags", ["none", "reassoc", "fast"])
-def test_what_a_number_without_bound_reaches(number, flags) -> None:
+def test_reach_of_nonfinite_values(value, flags) -> None:
     exe = _three_by_three(16, flags)
     generator = np.random.default_rng(6)
     w = generator.standard_normal((16, 16, 3, 3)).astype(np.float32)
     x = generator.standard_normal((1, 16, 20, 30)).astype(np.float32)
     clean = exe["main"](x, w).copy()
-    x[0, 3, 8, 13] = number
+    x[0, 3, 8, 13] = value
     actual = exe["main"](x, w)
     rows, columns = np.indices((20, 30))
     near = (abs(rows - 8) <= 1) & (abs(columns - 13) <= 1)
-    assert np.isfinite(number) or not np.isfinite(actual[..., near]).any()
-    if flags == "fast":  # tiles begin at even places: rows 6 to 9, columns 12 to 15 have it
+    assert np.isfinite(value) or not np.isfinite(actual[..., near]).any()
+    if flags == "fast":  # tiles begin at even pixels: rows 6 to 9, columns 12 to 15 have it
         near = (rows >= 6) & (rows < 10) & (columns >= 12) & (columns < 16)
     np.testing.assert_array_equal(actual[..., ~near], clean[..., ~near])
 

@@ -1,4 +1,4 @@
-"""The 8-bit dot products of each machine, looked up in the assembly made for it."""
+"""The 8-bit dot products of each machine, counted in its assembly."""
 
 import re
 
@@ -23,30 +23,30 @@ INSTRUCTIONS = [
 @pytest.mark.parametrize(("name", "wanted", "unwanted"), INSTRUCTIONS)
 def test_instructions_of_targets(name: str, wanted: str, unwanted: str) -> None:
     text = assembly(Product("q8_0", 32, 64, "int8").text(), Target.parse(name))
-    assert len(re.findall(wanted, text)) >= 8, "a block is eight groups of four numbers"
+    assert len(re.findall(wanted, text)) >= 8, "a block is eight groups of four elements"
     assert not re.search(unwanted, text)
     assert not re.search(r"(call|bl)\s+llvm\.", text), "an intrinsic that LLVM does not know"
 
 
-def _narrow_and_wide(scheme: str) -> tuple[int, int]:
-    """How many products a kernel has of bytes, and of 16-bit numbers, which also widen sums."""
+def _byte_and_word_products(scheme: str) -> tuple[int, int]:
+    """How many products a kernel has of bytes, and of 16-bit elements, which also widen sums."""
     text = assembly(Product(scheme, 32, 256, "int8").text(), Target.parse("x86-64-v3"))
-    narrow, wide = (len(re.findall(rf"\b{name}\b", text)) for name in ("vpmaddubsw", "vpmaddwd"))
-    return narrow, wide
+    bytes_, words = (len(re.findall(rf"\b{name}\b", text)) for name in ("vpmaddubsw", "vpmaddwd"))
+    return bytes_, words
 
 
 @pytest.mark.parametrize(("scheme", "together"), [("q6_k", 2), ("q5_0", 4), ("q4_0", 8)])
 def test_narrow_products_are_widened_together(scheme: str, together: int) -> None:
     """Counted in a whole kernel, where sums of weights are a few products more, alone."""
-    narrow, wide = _narrow_and_wide(scheme)
-    assert together / 2 < narrow / wide <= together
+    bytes_, words = _byte_and_word_products(scheme)
+    assert together / 2 < bytes_ / words <= together
 
 
 def test_many_rows_of_8_bits_are_multiplied_in_16() -> None:
     """Of few rows each product is widened by itself, but sums of weights are together."""
-    narrow, wide = _narrow_and_wide("q8_0")
+    bytes_, words = _byte_and_word_products("q8_0")
     many = 32 * (4 + 1)  # of a block by 16 columns: four rows at once, and one
-    assert 1.2 < narrow / (wide - many) <= 1.5
+    assert 1.2 < bytes_ / (words - many) <= 1.5
 
 
 def test_many_rows_in_tile_registers() -> None:

@@ -22,7 +22,7 @@ INTEGERS = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
 EPSILON = {"f16": 2e-3, "bf16": 1.6e-2, "f32": 1e-6, "f64": 1e-14}
 
 
-def numbers(shape, dtype, seed=0):
+def random_values(shape, dtype, seed=0):
     rng = np.random.default_rng(seed)
     if np.issubdtype(dtype, np.integer):
         info = np.iinfo(dtype)
@@ -55,7 +55,7 @@ def test_elementwise_of_floats(dtype, size):
       linalg.yield %t : {dtype}"""
     kernel = built(one_dim(dtype, block, 2))
     assert kernel.rule == "elementwise"
-    x, y = numbers(size, FLOATS[dtype], 1), numbers(size, FLOATS[dtype], 2)
+    x, y = random_values(size, FLOATS[dtype], 1), random_values(size, FLOATS[dtype], 2)
     expected = x.astype(np.float64) * y.astype(np.float64) + x.astype(np.float64)
     got = run(kernel, [x, y], (size,), FLOATS[dtype])
     np.testing.assert_allclose(
@@ -71,7 +71,7 @@ def test_elementwise_of_integers(dtype, size):
       %t = arith.subi %s, %p : {dtype}
       linalg.yield %t : {dtype}"""
     kernel = built(one_dim(dtype, block, 2))
-    x, y = numbers(size, INTEGERS[dtype], 1), numbers(size, INTEGERS[dtype], 2)
+    x, y = random_values(size, INTEGERS[dtype], 1), random_values(size, INTEGERS[dtype], 2)
     with np.errstate(over="ignore"):
         expected = x * y - x
     np.testing.assert_array_equal(run(kernel, [x, y], (size,), INTEGERS[dtype]), expected)
@@ -85,8 +85,8 @@ def test_division_does_not_trap_in_lanes_beyond_the_end(dtype):
       linalg.yield %t : {dtype}"""
     kernel = built(one_dim(dtype, block, 2))
     for size in SIZES:
-        x = numbers(size, INTEGERS[dtype], 1) // 2
-        y = np.abs(numbers(size, INTEGERS[dtype], 2) // 2) + 1
+        x = random_values(size, INTEGERS[dtype], 1) // 2
+        y = np.abs(random_values(size, INTEGERS[dtype], 2) // 2) + 1
         expected = np.trunc(x.astype(np.float128) / y).astype(x.dtype)
         unsigned = x.dtype.str.replace("i", "u")
         expected = (expected.view(unsigned) % y.view(unsigned)).view(x.dtype)
@@ -99,7 +99,7 @@ def test_predicates_take_one_byte(size):
       %s = arith.cmpf olt, %p, %q : f32
       linalg.yield %s : i1"""
     kernel = built(one_dim("f32", block, 2, "i1"))
-    x, y = numbers(size, np.float32, 1), numbers(size, np.float32, 2)
+    x, y = random_values(size, np.float32, 1), random_values(size, np.float32, 2)
     np.testing.assert_array_equal(run(kernel, [x, y], (size,), np.bool_), x < y)
     block = """^bb0(%p: i1, %q: i1, %o: i1):
       %s = arith.xori %p, %q : i1
@@ -125,7 +125,7 @@ def test_conversions_between_widths(source, target, size):
       linalg.yield %s : {target}"""
     kernel = built(one_dim(source, block, 1, target))
     types = FLOATS | INTEGERS
-    x = numbers(size, types[source])
+    x = random_values(size, types[source])
     np.testing.assert_array_equal(run(kernel, [x], (size,), types[target]), x.astype(types[target]))
 
 
@@ -141,7 +141,7 @@ def test_dims_that_are_walked_together_are_one_loop(shape, fuse):
     )
     kernel = built(program([kind] * 2, [kind], first + "\nreturn %s"), fuse)
     assert kernel.text.count("scf.for") == 2  # several vectors at a time, then one
-    x, y = numbers(shape, np.float32, 1), numbers(shape, np.float32, 2)
+    x, y = random_values(shape, np.float32, 1), random_values(shape, np.float32, 2)
     np.testing.assert_array_equal(run(kernel, [x, y], shape, np.float32), x + y)
 
 
@@ -159,8 +159,8 @@ def test_broadcast_reads(shape):
     ]
     text = generic("%r", operands, [("%y0", kind, ID3)], "ppp", block)
     kernel = built(program([kind, row, column], [kind], text + "\nreturn %r"))
-    x, r = numbers(shape, np.float32, 1), numbers(shape[2], np.float32, 2)
-    c = numbers((shape[0], 1, 1), np.float32, 3)
+    x, r = random_values(shape, np.float32, 1), random_values(shape[2], np.float32, 2)
+    c = random_values((shape[0], 1, 1), np.float32, 3)
     expected = x.astype(np.float64) * r + c
     got = run(kernel, [x, r, c], shape, np.float32)
     np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
@@ -180,7 +180,7 @@ def test_transposition(shape, dtype):
         "%r", [("%x0", kind, "(a, b) -> (b, a)")], [("%y0", kind, "(a, b) -> (a, b)")], "pp", block
     )
     kernel = built(program([kind], [kind], text + "\nreturn %r"))
-    x = numbers(shape, (FLOATS | INTEGERS)[dtype])
+    x = random_values(shape, (FLOATS | INTEGERS)[dtype])
     np.testing.assert_array_equal(run(kernel, [x], shape[::-1], x.dtype), x.T)
 
 
@@ -202,7 +202,7 @@ def test_index_maps_and_loop_indices(size):
       linalg.yield %t : f32"""
     text = flipped + generic("%r", [], [("%y0", kind, "(a) -> (a)")], "p", block)
     kernel = built(program([kind], [kind], text + "\nreturn %r"))
-    x = numbers(size, np.float32)
+    x = random_values(size, np.float32)
     got = run(kernel, [x], (size,), np.float32)
     np.testing.assert_array_equal(got, x[::-1] + np.arange(size, dtype=np.float32))
 
@@ -220,7 +220,7 @@ def test_strided_floordiv_and_mod_maps():
         out = f"tensor<{size}xf32>"
         text = generic("%r", operands, [("%y0", out, "(a) -> (a)")], "p", block)
         kernel = built(program(kinds, [out], text + "\nreturn %r"))
-        x, y, z = (numbers(int(k[7:-5]), np.float32, i) for i, k in enumerate(kinds))
+        x, y, z = (random_values(int(k[7:-5]), np.float32, i) for i, k in enumerate(kinds))
         i = np.arange(size)
         expected = x[2 * i].astype(np.float64) + y[i // 3] + z[(i + 8) % 16]
         got = run(kernel, [x, y, z], (size,), np.float32)
@@ -245,7 +245,7 @@ def test_take_copies_rows(count, width):
     )
     kernel = built(program([table, "tensor<?xi32>"], [out], text + "\nreturn %r"))
     assert width < 3 or "vector.gather" not in kernel.text
-    x = numbers((37, width), np.float16)
+    x = random_values((37, width), np.float16)
     rows = np.random.default_rng(1).integers(0, 37, count).astype(np.int32)
     np.testing.assert_array_equal(run(kernel, [x, rows], (count, width), np.float16), x[rows])
 
@@ -276,7 +276,7 @@ def test_chains_of_stages(size, fuse):
     kernel = built(program([kind], [kind] * 2, "\n".join(lines) + "\nreturn %r#0, %r#1"), fuse)
     assert kernel.text.count("scf.parallel") == (1 if fuse else 2)
     assert "memref.alloc" not in kernel.text  # what is in between lies in an output
-    x = numbers(size, np.float32)
+    x = random_values(size, np.float32)
     (a, guard_a), (b, guard_b) = (guarded((size,), np.dtype(np.float32)) for _ in range(2))
     kernel(x, a, b)
     assert_guarded(guard_a)
@@ -311,7 +311,7 @@ def test_scalars_of_the_program_reach_the_lanes(size):
         "%r", [("%x0", kind, "(a) -> (a)")], [("%y0", kind, "(a) -> (a)")], "p", block
     )
     kernel = built(program([kind], [kind], text + "\nreturn %r", ["m"]))
-    x = numbers(size, np.float32)
+    x = random_values(size, np.float32)
     np.testing.assert_array_equal(run(kernel, [x], (size,), np.float32, 21), x * np.float32(42))
 
 
@@ -328,9 +328,9 @@ def test_permutations_of_three_dims(order, dtype):
     kinds = FLOATS | INTEGERS | {"i1": np.bool_}
     for shape in ((1, 1, 1), (2, 3, 5), (17, 2, 33), (16, 16, 16), (3, 65, 64), (2, 0, 3)):
         x = (
-            numbers(shape, np.float32).astype(kinds[dtype])
+            random_values(shape, np.float32).astype(kinds[dtype])
             if dtype != "i1"
-            else numbers(shape, np.float32) > 0
+            else random_values(shape, np.float32) > 0
         )
         expected = x.transpose(order)
         got = run(kernel, [x], expected.shape, x.dtype)

@@ -23,15 +23,15 @@ SIZES = [
 
 
 @cache
-def as_they_lie(layout: str, target: str) -> Executable:
-    """The product for all sizes, which reads weights as they are."""
+def unpacked(layout: str, target: str) -> Executable:
+    """The product for all sizes, with weights that are not packed."""
     return compile(product("m", "n", "k", layout), target)
 
 
 @pytest.mark.parametrize("layout", ["nk", "kn"])
 @pytest.mark.parametrize("target", NATIVE)
 def test_products_of_all_sizes(target, layout):
-    executable = as_they_lie(layout, target)
+    executable = unpacked(layout, target)
     rng = np.random.default_rng(len(target))
     for m, n, k in SIZES:
         x, w = random_bytes(rng, m, k), random_bytes(rng, n, k)
@@ -59,9 +59,9 @@ def test_weights_in_panels(n, k, layout, target):
 
 
 @pytest.mark.parametrize("target", NATIVE)
-def test_all_numbers_of_rows(target):
+def test_all_row_counts(target):
     """Blocks of rows of every height, in one block of k and in several."""
-    executable = as_they_lie("nk", target)
+    executable = unpacked("nk", target)
     rng = np.random.default_rng(6)
     for n, k in [(33, 131), (40, 1281), (40, 6501)]:
         x, w = random_bytes(rng, 70, k), random_bytes(rng, n, k)
@@ -72,8 +72,8 @@ def test_all_numbers_of_rows(target):
 
 @pytest.mark.parametrize("target", NATIVE)
 def test_sums_of_extremes(target):
-    """Sums that leave 16 bits at once, and 32 bits in the end: then they are modulo 2^32."""
-    executable = as_they_lie("nk", target)
+    """Sums that overflow 16 bits at once, and 32 bits at the end: modulo 2^32."""
+    executable = unpacked("nk", target)
     for a, b, k in [(-128, -128, 20000), (-128, 127, 20000), (127, 127, 3), (-128, -128, 140001)]:
         for m in (2, 6):
             x, w = np.full((m, k), a, np.int8), np.full((3, k), b, np.int8)

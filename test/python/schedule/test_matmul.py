@@ -26,12 +26,12 @@ RANDOM = np.random.default_rng(0)
 
 
 def random(*shape: int, dtype: type = np.float32) -> np.ndarray:
-    """Normal numbers."""
+    """Normally distributed values."""
     return RANDOM.standard_normal(shape).astype(dtype)
 
 
 def check(result: np.ndarray, expected: np.ndarray, depth: int, tolerance: float = 1e-6) -> None:
-    """Compares with an error that grows with the number of terms of a sum."""
+    """Compares with an error that grows with the count of terms of a sum."""
     assert result.shape == expected.shape
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=tolerance * (depth + 4))
 
@@ -294,7 +294,7 @@ def test_rows_of_two_loops_with_an_epilogue():
 
 
 def test_unit_batch_and_reshaped_result():
-    """A batch of one, as graph operators make it, seen as heads by what follows."""
+    """A batch of one, as graph operators emit it, reshaped to heads."""
     unit, flat, heads = tensor(1, None, None), tensor(1, None, 24), tensor(1, None, 3, 8)
     body = f"""
   %c0 = arith.constant 0 : index
@@ -421,7 +421,7 @@ def test_half_precision_throughout_is_summed_in_single_precision():
 
 
 def test_weights_that_pass_through_a_transposing_cast():
-    """A stage in front of the product that looks at one element is done on the way."""
+    """An elementwise stage before the product is computed while packing."""
     half = tensor(None, None, element="bf16")
     cast = """
     ^bb0(%a: bf16, %o: f32):

@@ -1,4 +1,4 @@
-"""The multiply-adds of float products on each machine, looked up in the assembly made for it."""
+"""The multiply-adds of float products on each machine, counted in its assembly."""
 
 import re
 from dataclasses import dataclass

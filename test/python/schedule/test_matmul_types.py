@@ -55,7 +55,7 @@ def program(left: str, right: str, total: str, layout: str, initial: float = 0) 
     return whole.replace("@k(", "private @k(")
 
 
-def numbers(shape: tuple[int, ...], element: str) -> np.ndarray:
+def random_values(shape: tuple[int, ...], element: str) -> np.ndarray:
     """Normal floats; integers of the whole range of the type, its ends among them."""
     kind = np.dtype(TYPES[element])
     if kind.kind == "f":
@@ -67,9 +67,9 @@ def numbers(shape: tuple[int, ...], element: str) -> np.ndarray:
 
 
 def check(kernel: Built, size, left, right, total, layout, initial=0) -> None:
-    """One call, with NaN or a pattern where the result goes."""
+    """One call, with an output of NaN or a pattern."""
     m, n, k = size
-    x, w = numbers((m, k), left), numbers((n, k), right)
+    x, w = random_values((m, k), left), random_values((n, k), right)
     out = np.full((m, n), 77, TYPES[total])
     kernel(x, w if layout == "nk" else np.ascontiguousarray(w.T), out)
     kind = np.dtype(TYPES[total])
@@ -78,10 +78,10 @@ def check(kernel: Built, size, left, right, total, layout, initial=0) -> None:
             expected = x.astype(kind) @ w.astype(kind).T + kind.type(initial)
         np.testing.assert_array_equal(out, expected)
         return
-    wide = np.longdouble if total == "f64" else np.float64
-    wide_x, wide_w = x.astype(wide), w.astype(wide)
-    bound = np.abs(wide_x) @ np.abs(wide_w).T + abs(initial)
-    error = np.abs(out - (wide_x @ wide_w.T + initial))
+    widened = np.longdouble if total == "f64" else np.float64
+    widened_x, widened_w = x.astype(widened), w.astype(widened)
+    bound = np.abs(widened_x) @ np.abs(widened_w).T + abs(initial)
+    error = np.abs(out - (widened_x @ widened_w.T + initial))
     assert (error <= np.finfo(kind).eps * 4 * bound).all()
 
 
@@ -118,12 +118,12 @@ def test_products_of_mixed_types(left, right, total):
 
 
 @pytest.mark.parametrize("element", ["f64", "i8"])
-def test_sums_begin_at_a_number(element):
+def test_sums_with_an_initial_value(element):
     kernel = built(program(element, element, element, "nk", 3))
     for size in [(1, 5, 7), (9, 33, 20), (40, 33, 70)]:
         check(kernel, size, element, element, element, "nk", 3)
 
 
-def test_predicates_are_no_numbers():
+def test_predicates_are_not_numeric():
     text = program("i8", "i8", "i8", "nk").replace("i8", "i1").replace("0 : i1", "false")
     assert built(text).rule != "matmul"

@@ -16,7 +16,7 @@ ROW = "tensor<?xf32>"
 WIDE = "tensor<?x?xf32>"
 
 
-def numbers(shape, seed=0, dtype=np.float32):
+def random_values(shape, seed=0, dtype=np.float32):
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
 
@@ -70,7 +70,7 @@ def test_concat_copies_each_operand_once(axis):
     text = one_op("concat", ins, [out], f"axis = {axis} : i64, {segments(3)}")
     kernel = built_from_graph(text)
     assert "memref.alloc" not in kernel.text
-    xs = [numbers(size, i) for i, size in enumerate(sizes)]
+    xs = [random_values(size, i) for i, size in enumerate(sizes)]
     expected = np.concatenate(xs, axis)
     np.testing.assert_array_equal(run(kernel, xs, expected.shape), expected)
 
@@ -93,22 +93,22 @@ def test_reshape_is_one_copy(before, after):
     assert kernel.text.count("scf.for") == 2  # several vectors at a time, then one
     for n, m in ((1, 1), (3, 5), (17, 9)):
         sizes = {"n": n, "m": m, "n*m": n * m}
-        x = numbers([sizes.get(d, d) for d in before])
+        x = random_values([sizes.get(d, d) for d in before])
         expected = x.reshape([sizes.get(d, d) for d in after])
         np.testing.assert_array_equal(run(kernel, [x], expected.shape), expected)
 
 
 @pytest.mark.parametrize("heads", [1, 3])
 @pytest.mark.parametrize("width", [2, 16, 64, 70])
-def test_rotary_turns_both_halves(heads, width):
+def test_rotary_rotates_both_halves(heads, width):
     kind, table = shaped("n", heads, width), shaped("n", width // 2)
     kernel = built_from_graph(one_op("nn_rotary", [kind, table, table], [kind]))
     assert width % 32 or "vector.gather" not in kernel.text
     for n in (0, 1, 5, 33):
         x, cos, sin = (
-            numbers((n, heads, width), 1),
-            numbers((n, width // 2), 2),
-            numbers((n, width // 2), 3),
+            random_values((n, heads, width), 1),
+            random_values((n, width // 2), 2),
+            random_values((n, width // 2), 3),
         )
         low, high = np.split(x.astype(np.float64), 2, -1)
         c, s = cos[:, None], sin[:, None]
@@ -124,10 +124,10 @@ def test_appending_to_a_cache_writes_the_new_rows_only():
     kernel = built_from_graph(text)
     assert "memref.alloc" not in kernel.text
     for n, m in ((1, 0), (1, 7), (5, 3), (0, 2)):
-        key, value = numbers((n, 2, 16), 1), numbers((n, 2, 16), 2)
+        key, value = random_values((n, 2, 16), 1), random_values((n, 2, 16), 2)
         keys, guard_keys = guarded((2, 12, 16), np.dtype(np.float32))
         values, guard_values = guarded((2, 12, 16), np.dtype(np.float32))
-        keys[...], values[...] = numbers(keys.shape, 3), numbers(keys.shape, 4)
+        keys[...], values[...] = random_values(keys.shape, 3), random_values(keys.shape, 4)
         expected = [keys.copy(), values.copy()]
         for old, x in zip(expected, (key, value), strict=True):
             old[:, m : m + n] = x.transpose(1, 0, 2)
@@ -161,7 +161,7 @@ def in_place(kernel, before, *inputs):
 def test_an_output_that_is_also_read_element_by_element(size):
     kernel = built(program([], [ROW], add_one("%r", "%y0", "%y0") + "\nreturn %r"))
     assert "memref.alloc" not in kernel.text
-    x = numbers(size)
+    x = random_values(size)
     np.testing.assert_array_equal(in_place(kernel, x), x + np.float32(1))
 
 
@@ -171,14 +171,14 @@ def test_an_output_that_is_read_elsewhere_goes_through_scratch(size):
     body = add_one("%r", "%y0", "%y0", kind, f"(a) -> ({size - 1} - a)")
     kernel = built(program([], [kind], body + "\nreturn %r"))
     assert "memref.alloc" in kernel.text
-    x = numbers(size)
+    x = random_values(size)
     np.testing.assert_array_equal(in_place(kernel, x), x[::-1] + np.float32(1))
 
 
 def test_an_output_that_is_read_after_it_was_overwritten_goes_through_scratch():
     body = add_one("%r", "%x0", "%y0") + "\n" + add_one("%s", "%y0", "%y1") + "\nreturn %r, %s"
     kernel = built(program([ROW], [ROW, ROW], body))
-    x, before = numbers(33, 1), numbers(33, 2)
+    x, before = random_values(33, 1), random_values(33, 2)
     first, memory = guarded((33,), np.dtype(np.float32))
     first[...] = before
     second = np.empty(33, np.float32)
@@ -212,7 +212,7 @@ def test_a_reduction_of_the_output_it_is_subtracted_from(axis):
     kernel = built(program([], [WIDE], body))
     assert kernel.text.count("scf.parallel") == (LOOPS_OVER_ROWS + 1 if axis == 1 else 1)
     for shape in ((1, 1), (5, 17), (17, 5), (33, 64)):
-        x = numbers(shape)
+        x = random_values(shape)
         got = in_place(kernel, x)
         np.testing.assert_array_equal(got, x - x.max(axis, keepdims=True))
 
@@ -232,7 +232,7 @@ def test_a_computed_slice_is_computed_where_it_is_inserted(offset):
     kernel = built(program([ROW], [ROW], body))
     assert "memref.alloc" not in kernel.text
     for size in (0, 1, 16, 33):
-        x, before = numbers(size, 1), numbers(size + 5, 2)
+        x, before = random_values(size, 1), random_values(size + 5, 2)
         expected = before.copy()
         expected[offset : offset + size] = x + np.float32(1)
         np.testing.assert_array_equal(in_place(kernel, before, x), expected)
@@ -249,7 +249,7 @@ def test_padding_fills_and_then_inserts():
       return %r"""
     kernel = built(program([WIDE], [WIDE], body))
     for shape in ((1, 1), (3, 17), (0, 3)):
-        x = numbers(shape)
+        x = random_values(shape)
         expected = np.full((shape[0] + 5, shape[1] + 2), 9, np.float32)
         expected[2 : 2 + shape[0], 1 : 1 + shape[1]] = x
         np.testing.assert_array_equal(run(kernel, [x], expected.shape), expected)
@@ -271,7 +271,7 @@ def test_strided_slices_of_computed_tensors(stride):
     body += add_one("%r", "%s", "%y0") + "\nreturn %r"
     kernel = built(program([ROW], [ROW], body))
     for size in (2, 3, 17, 65):
-        x = numbers(size)
+        x = random_values(size)
         expected = (x[2::stride] + np.float32(1)) + np.float32(1)
         np.testing.assert_array_equal(run(kernel, [x], expected.shape), expected)
 
@@ -279,7 +279,7 @@ def test_strided_slices_of_computed_tensors(stride):
 def test_one_tensor_returned_twice_is_copied():
     body = add_one("%r", "%x0", "%y0") + "\nreturn %r, %r"
     kernel = built(program([ROW], [ROW, ROW], body))
-    x = numbers(33)
+    x = random_values(33)
     for got in run(kernel, [x], (33,), (33,)):
         np.testing.assert_array_equal(got, x + np.float32(1))
 
@@ -290,7 +290,7 @@ def test_arguments_and_constants_that_are_returned_are_copied():
       %s = arith.constant dense<4.0> : {kind}
       return %x0, %c, %s"""
     kernel = built(program([kind], [kind] * 3, body))
-    x = numbers(3)
+    x = random_values(3)
     got = run(kernel, [x], (3,), (3,), (3,))
     for a, b in zip(got, (x, [1, 2, 5], [4, 4, 4]), strict=True):
         np.testing.assert_array_equal(a, np.float32(b))
@@ -314,5 +314,5 @@ def test_a_scalar_read_from_a_computed_tensor_splits_the_program():
     body += generic("%r", [("%x0", ROW, "(a) -> (a)")], [("%y0", ROW, "(a) -> (a)")], "p", scale)
     kernel = built(program([ROW], [ROW], body + "\nreturn %r"))
     for size in (1, 16, 33):
-        x = np.abs(numbers(size)) + 1
+        x = np.abs(random_values(size)) + 1
         np.testing.assert_allclose(run(kernel, [x], (size,)), x / x.sum(), rtol=1e-5)

@@ -1,4 +1,4 @@
-"""Numbers that a CPU has no vectors of are rounded and stored by vectors all the same."""
+"""Elements of types without vector arithmetic are rounded and stored as vectors."""
 
 import re
 
@@ -18,7 +18,7 @@ func.func @main(%x: {WIDE}) -> {NARROW} {{
 
 @pytest.mark.parametrize("name", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
 def test_lanes_of_bf16_are_stored_together(name) -> None:
-    """But for the last one of an odd number of lanes."""
+    """But for the last one of an odd count of lanes."""
     text = assembly(ROUNDING, Target.parse(name))
     assert re.search(r"\bv?packusdw|vpmovdw\b", text)
     assert len(re.findall(r"\bv?pextrw\b", text)) <= 1

@@ -1,7 +1,7 @@
-"""One row times weights in panels, some of them read in turn, against float64.
+"""One row times weights in panels, read in one or more streams, against float64.
 
-Panels have 16 or 32 columns where they are: as many are read in turn, and as many are left over, as
-the numbers of columns say.
+Panels have 16 or 32 columns; the column counts decide how many are read in each stream, and how
+many are left over.
 """
 
 import numpy as np
@@ -29,8 +29,8 @@ def test_bf16(n: int, k: int, target: str, rounds: bool) -> None:
         left = rounded(x) if rounds else x.astype(np.float64)
         expected = left @ weights.astype(np.float64).T + residual
         bound = np.abs(left) @ np.abs(weights).T.astype(np.float64) + np.abs(residual)
-        found = executable["main"](x, residual, packed)
-        assert (np.abs(found - expected) <= 2.0**-20 * bound).all()
+        actual = executable["main"](x, residual, packed)
+        assert (np.abs(actual - expected) <= 2.0**-20 * bound).all()
 
 
 def gated(n: int, k: int) -> str:
@@ -59,15 +59,15 @@ def test_products_that_share_a_row(n: int, k: int, target: str) -> None:
         first, second = (x.astype(np.float64) @ w.astype(np.float64).T for w in matrices)
         bounds = [np.abs(x).astype(np.float64) @ np.abs(w).T for w in matrices]
         bound = np.abs(first) * bounds[1] + np.abs(second) * bounds[0]
-        found = executable["main"](x, *packed)
-        assert (np.abs(found - first * second) <= 2.0**-19 * bound).all()
+        actual = executable["main"](x, *packed)
+        assert (np.abs(actual - first * second) <= 2.0**-19 * bound).all()
 
 
 @pytest.mark.rotate(4)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("scheme", ["q4_0", "q4_1", "q5_1", "q8_0", "q6_k"])
-@pytest.mark.parametrize(("rows", "kept"), [(32, 17), (48, 48), (64, 49), (112, 112)])
-def test_quantised(rows: int, kept: int, scheme: str, target: str) -> None:
+@pytest.mark.parametrize(("rows", "sliced"), [(32, 17), (48, 48), (64, 49), (112, 112)])
+def test_quantised(rows: int, sliced: int, scheme: str, target: str) -> None:
     k = 512 if scheme == "q6_k" else 96
-    product = Product(scheme, rows, k, "int8", kept=kept, bias=True)
-    check(product, Matrix.random(scheme, rows, k), normal(1, k), target, normal(kept))
+    product = Product(scheme, rows, k, "int8", sliced=sliced, bias=True)
+    check(product, Matrix.random(scheme, rows, k), normal(1, k), target, normal(sliced))

@@ -1,4 +1,4 @@
-"""Slices of a product: nothing is stored outside of what they keep."""
+"""Slices of a product: nothing is stored outside of them."""
 
 import numpy as np
 import pytest
@@ -15,9 +15,11 @@ SLICES = {
 
 
 def _text(name: str, element: str, then: str) -> str:
-    window, kept, _ = SLICES[name]
+    window, slice_dims, _ = SLICES[name]
     zero = "0.0" if element[0] == "f" else "0"
-    x, w, c, out = (f"tensor<{dims}x{element}>" for dims in (f"?x{K}", f"{K}x40", "?x40", kept))
+    x, w, c, out = (
+        f"tensor<{dims}x{element}>" for dims in (f"?x{K}", f"{K}x40", "?x40", slice_dims)
+    )
     body = f"""
         %at = arith.constant 0 : index
         %m = tensor.dim %x0, %at : {x}

@@ -18,12 +18,12 @@ RANDOM = np.random.default_rng(1)
 
 
 def normal(*shape: int) -> np.ndarray:
-    """Normal numbers of f32."""
+    """Normally distributed f32 values."""
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
 def unit(scheme: str) -> int:
-    """What k is a multiple of."""
+    """A divisor of k."""
     return 256 if SCHEMES[scheme].is_nested else SCHEMES[scheme].group
 
 
@@ -31,7 +31,7 @@ def check(product: Product, matrix: Matrix, x: np.ndarray, target: str, *more: n
     """Compares with the product in float64, relative to the sum of its terms' magnitudes."""
     actual = compiled(product, target)["main"](x, *matrix.operands, *more)
     exact = rounded(x) if product.activations == "int8" else x.astype(np.float64)
-    values = matrix.values[: product.kept]
+    values = matrix.values[: product.sliced]
     expected = exact @ values.T + sum(more, np.float64(0))
     terms = np.abs(exact) @ np.abs(values).T + sum(map(np.abs, more), np.float64(1e-30))
     assert actual.shape == expected.shape
@@ -41,7 +41,7 @@ def check(product: Product, matrix: Matrix, x: np.ndarray, target: str, *more: n
 
 def rule_of(product: Product, target: str) -> set[str]:
     """The schedule rules that the kernels of a product were made by."""
-    compiled(product, target)  # which keeps the kernels, so that they are not made again
+    compiled(product, target)  # which caches the kernels
     passes = pipeline(target, 2, builds=True)
     passes = passes[: passes.index(",relax-lower-calls")] + ")"
     with make_context(), ir.Location.unknown():
@@ -57,7 +57,7 @@ def rule_of(product: Product, target: str) -> set[str]:
 @pytest.mark.parametrize("activations", ["int8", "f32"])
 @pytest.mark.parametrize("scheme", BY_BLOCK)
 @pytest.mark.parametrize("target", TARGETS)
-def test_numbers_of_rows(target: str, scheme: str, activations: str) -> None:
+def test_row_counts(target: str, scheme: str, activations: str) -> None:
     k = unit(scheme)
     product = Product(scheme, 48, 3 * k, activations)
     matrix = Matrix.random(scheme, 48, 3 * k)
@@ -71,7 +71,7 @@ def test_numbers_of_rows(target: str, scheme: str, activations: str) -> None:
 @pytest.mark.parametrize(("scheme", "groups"), [*((s, 3) for s in BY_GROUP), ("q4_128", 1)])
 def test_blocks_that_share_a_scale(scheme: str, groups: int, activations: str) -> None:
     k = groups * SCHEMES[scheme].group
-    product = Product(scheme, 48, k, activations, kept=45)
+    product = Product(scheme, 48, k, activations, sliced=45)
     matrix = Matrix.random(scheme, 48, k)
     assert "quantized_matmul" in rule_of(product, "native")
     for rows in (0, 1, 2, 9, 33, 129):
@@ -117,9 +117,9 @@ def test_shapes_of_matrices(rows: int, units: int, scheme: str) -> None:
     [("q8_0", 784, 133), ("q4_1", 48, 131), ("q4_0", 16, 521), ("q6_k", 48, 17)],
 )
 def test_many_panels_and_long_rows(scheme: str, columns: int, units: int, target: str) -> None:
-    """More panels than a task takes, and rows longer than the stretch that a cache keeps.
+    """More panels than a task has, and rows longer than a stretch that fits the cache.
 
-    That is 128 blocks of 256 rows, of which either half is a block of rows, and 496 of 33 rows.
+    That is 128 blocks of 256 rows, each half of which is a block of rows, and 496 of 33 rows.
     """
     k = units * unit(scheme)
     product, matrix = Product(scheme, columns, k, "int8"), Matrix.random(scheme, columns, k)
@@ -133,20 +133,20 @@ def test_many_panels_and_long_rows(scheme: str, columns: int, units: int, target
 def test_odd_shapes(scheme: str, activations: str) -> None:
     """One block of k, and fewer columns than a panel has."""
     matrix = Matrix.random(scheme, 16, 32)
-    for kept in (1, 7):
-        product = Product(scheme, 16, 32, activations, kept=kept)
+    for sliced in (1, 7):
+        product = Product(scheme, 16, 32, activations, sliced=sliced)
         for rows in (1, 3, 6):
             check(product, matrix, normal(rows, 32), "native")
 
 
 @pytest.mark.rotate(4)
 @pytest.mark.parametrize("activations", ["int8", "f32"])
-@pytest.mark.parametrize("kept", [1, 15, 17, 31, 33, 47])
-def test_numbers_of_columns(kept: int, activations: str) -> None:
-    product = Product("q4_1", 48, 64, activations, kept=kept, bias=True)
+@pytest.mark.parametrize("sliced", [1, 15, 17, 31, 33, 47])
+def test_column_counts(sliced: int, activations: str) -> None:
+    product = Product("q4_1", 48, 64, activations, sliced=sliced, bias=True)
     matrix = Matrix.random("q4_1", 48, 64)
     for rows in (1, 3, 130):
-        check(product, matrix, normal(rows, 64), "native", normal(kept))
+        check(product, matrix, normal(rows, 64), "native", normal(sliced))
 
 
 @pytest.mark.parametrize("target", ["native", "x86-64-v3"])
@@ -173,18 +173,18 @@ def test_left_sides_of_other_ranks(activations: str) -> None:
 @pytest.mark.rotate(4)
 @pytest.mark.parametrize("target", ["native", "x86-64-v3"])
 @pytest.mark.parametrize("scheme", BY_BLOCK)
-def test_greatest_numbers(scheme: str, target: str) -> None:
-    """Sums of 16 bits would overflow where instructions add pairs in them."""
-    found, k = SCHEMES[scheme], 2 * unit(scheme)
-    extremes = [-128, 127] if found.bits == 8 else [0, (1 << found.bits) - 1]
+def test_extreme_elements(scheme: str, target: str) -> None:
+    """Pairs that instructions add in 16 bits must not overflow."""
+    kind, k = SCHEMES[scheme], 2 * unit(scheme)
+    extremes = [-128, 127] if kind.bits == 8 else [0, (1 << kind.bits) - 1]
     product = Product(scheme, 16, k, "int8")
     factors = {
         name: np.ones((16, dims[1], *dims[2:-1]), "i1" if element == "i8" else np.float16)
-        for name, (element, dims) in found.parts(1, k // 32).items()
+        for name, (element, dims) in kind.parts(1, k // 32).items()
         if name not in ("data", "high")
     }
-    for number in extremes:
-        matrix = Matrix.of(scheme, np.full((16, k), number), factors)
+    for extreme in extremes:
+        matrix = Matrix.of(scheme, np.full((16, k), extreme), factors)
         for sign in (1, -1):
             x = np.full((3, k), sign, np.float32)
             check(product, matrix, x, target)
@@ -200,7 +200,7 @@ def test_blocks_of_zero() -> None:
 
 
 @pytest.mark.parametrize("activations", ["int8", "f32"])
-def test_threads_do_not_change_numbers(activations: str) -> None:
+def test_threads_do_not_change_results(activations: str) -> None:
     product = Product("q4_1", 768, 96, activations)
     main = compiled(product)["main"]
     matrix = Matrix.random("q4_1", 768, 96)
@@ -212,7 +212,7 @@ def test_threads_do_not_change_numbers(activations: str) -> None:
 
 @pytest.mark.rotate(4)
 @pytest.mark.parametrize("scheme", BY_BLOCK)
-def test_levels_give_the_same_numbers(scheme: str) -> None:
+def test_levels_give_the_same_results(scheme: str) -> None:
     k = unit(scheme)
     product = Product(scheme, 32, k, "int8", residual=True)
     matrix = Matrix.random(scheme, 32, k)
@@ -225,8 +225,8 @@ def test_levels_give_the_same_numbers(scheme: str) -> None:
 
 @pytest.mark.parametrize("target", ["native", "x86-64-v3"])
 @pytest.mark.parametrize("scheme", BY_BLOCK)
-def test_the_greatest_numbers(scheme: str, target: str) -> None:
-    """Sums of a block that are as far from zero as there are, which 16 bits hold or not."""
+def test_extreme_sums(scheme: str, target: str) -> None:
+    """Sums of a block of the largest magnitude, which fit 16 bits or not."""
     k = 2 * unit(scheme)
     product, matrix = Product(scheme, 16, k, "int8"), Matrix.random(scheme, 16, k, 0, True)
     for rows in (1, 3, 14):

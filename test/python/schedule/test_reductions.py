@@ -28,7 +28,7 @@ INTEGER_OPS = {
 }
 
 
-def numbers(shape, dtype, seed=0):
+def random_values(shape, dtype, seed=0):
     rng = np.random.default_rng(seed)
     if np.issubdtype(dtype, np.integer):
         info = np.iinfo(dtype)
@@ -88,7 +88,7 @@ def test_float_reductions(dtype, op, axis):
     kernel = built(reduction(dtype, op, axis, init=constant(dtype, start)))
     assert kernel.rule == "row_reduction"
     for shape in SHAPES:
-        x = numbers(shape, FLOATS[dtype])
+        x = random_values(shape, FLOATS[dtype])
         expected = reference.reduce(x.astype(np.float64), axis=axis, initial=start)
         got = run(kernel, [x], expected.shape, FLOATS[dtype])
         tolerance = 1e-5 if dtype == "f32" else 1e-12
@@ -102,8 +102,8 @@ def test_float_reductions(dtype, op, axis):
 def test_integer_reductions_into_what_the_output_holds(dtype, op, axis):
     kernel = built(reduction(dtype, op, axis))
     for shape in SHAPES:
-        x = numbers(shape, INTEGERS[dtype])
-        before = numbers(x.shape[1 - axis], INTEGERS[dtype], 1)
+        x = random_values(shape, INTEGERS[dtype])
+        before = random_values(x.shape[1 - axis], INTEGERS[dtype], 1)
         together = np.concatenate([np.expand_dims(before, axis), x], axis)
         with np.errstate(over="ignore"):
             expected = INTEGER_OPS[op].reduce(together, axis=axis, dtype=x.dtype)
@@ -115,7 +115,7 @@ def test_integer_reductions_into_what_the_output_holds(dtype, op, axis):
 def test_each_axis_of_three(axis):
     kernel = built(reduction("f32", "addf", axis, 3, "0.0"))
     for shape in ((1, 1, 1), (2, 3, 5), (7, 17, 33), (17, 1, 16), (3, 64, 64), (3, 0, 2)):
-        x = numbers(shape, np.float32)
+        x = random_values(shape, np.float32)
         expected = x.astype(np.float64).sum(axis)
         got = run(kernel, [x], expected.shape, np.float32)
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
@@ -137,18 +137,18 @@ def test_several_axes_at_once(dtype, kinds):
     kernel = built(program([source], [target], text))
     axes = tuple(i for i, kind in enumerate(kinds) if kind == "r")
     for shape in ((1, 1, 1), (2, 3, 5), (3, 17, 65), (2, 5, 259), (7, 64, 1), (2, 0, 3)):
-        x = numbers(shape, (FLOATS | INTEGERS)[dtype])
+        x = random_values(shape, (FLOATS | INTEGERS)[dtype])
         expected = x.astype(np.float64).sum(axes) if dtype == "f32" else x.sum(axes)
-        before = numbers(expected.shape, x.dtype, 1)
+        before = random_values(expected.shape, x.dtype, 1)
         got = run(kernel, [x], expected.shape, x.dtype, before)
         np.testing.assert_allclose(got, expected + before, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("place", [0, 1, 16, 40])
-def test_nan_passes_through_or_is_left_out(axis, place):
-    x = numbers((41, 41), np.float32)
-    x[place, place] = np.nan
+@pytest.mark.parametrize("position", [0, 1, 16, 40])
+def test_nan_is_propagated_or_ignored(axis, position):
+    x = random_values((41, 41), np.float32)
+    x[position, position] = np.nan
     for op, (start, reference) in FLOAT_OPS.items():
         kernel = built(reduction("f32", op, axis, init=constant("f32", start)))
         expected = reference.reduce(x, axis=axis, initial=np.float32(start))
@@ -177,7 +177,7 @@ def test_all_elements_into_a_scalar(length, shape):
         block,
     )
     kernel = built(program([source], ["tensor<f32>"], text + "\nreturn %r"))
-    x = numbers(sizes, np.float32)
+    x = random_values(sizes, np.float32)
     expected = (x.astype(np.float64) ** 2).sum()
     np.testing.assert_allclose(run(kernel, [x], (), np.float32), expected, rtol=1e-5)
 
@@ -243,18 +243,18 @@ def test_argmax_takes_the_last_of_equals_where_the_body_does(axis):
         np.testing.assert_array_equal(run(kernel, [x], (shape[1 - axis],), np.int64), last)
 
 
-@pytest.mark.parametrize("places", [(0,), (40,), (3, 35), (20, 4)])
-def test_argmax_takes_the_first_nan(places):
+@pytest.mark.parametrize("positions", [(0,), (40,), (3, 35), (20, 4)])
+def test_argmax_takes_the_first_nan(positions):
     kernel = built(argmax("f32", 1, "ogt"))
-    x = numbers((3, 41), np.float32)
-    x[1, list(places)] = np.nan
+    x = random_values((3, 41), np.float32)
+    x[1, list(positions)] = np.nan
     np.testing.assert_array_equal(run(kernel, [x], (3,), np.int64), x.argmax(1))
 
 
 @pytest.mark.parametrize("length", LENGTHS[1:])
 @pytest.mark.parametrize("fuse", [True, False])
 def test_rms_norm_of_half_precision(length, fuse):
-    wide, row, flat = "tensor<?x?xf16>", "tensor<?xf32>", "tensor<?xf16>"
+    matrix, row, flat = "tensor<?x?xf16>", "tensor<?xf32>", "tensor<?xf16>"
     squares = """^bb0(%p: f16, %o: f32):
       %w = arith.extf %p : f16 to f32
       %s = arith.mulf %w, %w : f32
@@ -272,8 +272,8 @@ def test_rms_norm_of_half_precision(length, fuse):
       linalg.yield %c : f16"""
     lines = f"""%c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
-      %n = tensor.dim %x0, %c0 : {wide}
-      %k = tensor.dim %x0, %c1 : {wide}
+      %n = tensor.dim %x0, %c0 : {matrix}
+      %k = tensor.dim %x0, %c1 : {matrix}
       %ki = arith.index_cast %k : index to i64
       %len = arith.sitofp %ki : i64 to f32
       %eps = arith.constant 1.0e-5 : f32
@@ -282,32 +282,32 @@ def test_rms_norm_of_half_precision(length, fuse):
       %f = linalg.fill ins(%z : f32) outs(%e1 : {row}) -> {row}
     """
     both, left, right = "(a, b) -> (a, b)", "(a, b) -> (a)", "(a, b) -> (b)"
-    lines += generic("%sum", [("%x0", wide, both)], [("%f", row, left)], "pr", squares) + "\n"
-    operands = [("%x0", wide, both), ("%sum", row, left), ("%x1", flat, right)]
-    lines += generic("%r", operands, [("%y0", wide, both)], "pp", scale)
-    kernel = built(program([wide, flat], [wide], lines + "\nreturn %r"), fuse)
+    lines += generic("%sum", [("%x0", matrix, both)], [("%f", row, left)], "pr", squares) + "\n"
+    operands = [("%x0", matrix, both), ("%sum", row, left), ("%x1", flat, right)]
+    lines += generic("%r", operands, [("%y0", matrix, both)], "pp", scale)
+    kernel = built(program([matrix, flat], [matrix], lines + "\nreturn %r"), fuse)
     assert kernel.rule == ("row_reduction" if fuse else "fallback")
     assert ("memref.alloc" in kernel.text) != fuse
     for rows in (0, 1, 3):
-        x, g = numbers((rows, length), np.float16, 1), numbers(length, np.float16, 2)
-        wide_x = x.astype(np.float64)
-        expected = wide_x / np.sqrt((wide_x**2).mean(1, keepdims=True) + 1e-5) * g
+        x, g = random_values((rows, length), np.float16, 1), random_values(length, np.float16, 2)
+        widened_x = x.astype(np.float64)
+        expected = widened_x / np.sqrt((widened_x**2).mean(1, keepdims=True) + 1e-5) * g
         got = run(kernel, [x, g], x.shape, np.float16)
         np.testing.assert_allclose(got.astype(np.float64), expected, rtol=2e-3, atol=1e-3)
 
 
 def softmax(axis):
-    wide, row = "tensor<?x?xf32>", "tensor<?xf32>"
+    matrix, row = "tensor<?x?xf32>", "tensor<?xf32>"
     both, by_row = "(a, b) -> (a, b)", f"(a, b) -> ({'ab'[1 - axis]})"
     kinds = "rp" if axis == 0 else "pr"
     lines = f"""%c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
-      %n = tensor.dim %x0, %c0 : {wide}
-      %m = tensor.dim %x0, %c1 : {wide}
+      %n = tensor.dim %x0, %c0 : {matrix}
+      %m = tensor.dim %x0, %c1 : {matrix}
       %low = arith.constant 0xFF800000 : f32
       %z = arith.constant 0.0 : f32
       %e1 = tensor.empty({"%n" if axis else "%m"}) : {row}
-      %e2 = tensor.empty(%n, %m) : {wide}
+      %e2 = tensor.empty(%n, %m) : {matrix}
       %f = linalg.fill ins(%low : f32) outs(%e1 : {row}) -> {row}
       %g = linalg.fill ins(%z : f32) outs(%e1 : {row}) -> {row}
     """
@@ -324,13 +324,13 @@ def softmax(axis):
     part = """^bb0(%p: f32, %q: f32, %o: f32):
       %t = arith.divf %p, %q : f32
       linalg.yield %t : f32"""
-    lines += generic("%top", [("%x0", wide, both)], [("%f", row, by_row)], kinds, top) + "\n"
-    operands = [("%x0", wide, both), ("%top", row, by_row)]
-    lines += generic("%pow", operands, [("%e2", wide, both)], "pp", power) + "\n"
-    lines += generic("%sum", [("%pow", wide, both)], [("%g", row, by_row)], kinds, total) + "\n"
-    operands = [("%pow", wide, both), ("%sum", row, by_row)]
-    lines += generic("%r", operands, [("%y0", wide, both)], "pp", part)
-    return program([wide], [wide], lines + "\nreturn %r")
+    lines += generic("%top", [("%x0", matrix, both)], [("%f", row, by_row)], kinds, top) + "\n"
+    operands = [("%x0", matrix, both), ("%top", row, by_row)]
+    lines += generic("%pow", operands, [("%e2", matrix, both)], "pp", power) + "\n"
+    lines += generic("%sum", [("%pow", matrix, both)], [("%g", row, by_row)], kinds, total) + "\n"
+    operands = [("%pow", matrix, both), ("%sum", row, by_row)]
+    lines += generic("%r", operands, [("%y0", matrix, both)], "pp", part)
+    return program([matrix], [matrix], lines + "\nreturn %r")
 
 
 @pytest.mark.parametrize("fuse", [True, False])
@@ -341,11 +341,11 @@ def test_softmax_is_one_nest(axis, fuse):
     fetching = 1 if axis == 1 else 0
     assert kernel.text.count("scf.parallel") == (loops + fetching if fuse else 2 * loops + 2)
     for shape in SHAPES:
-        x = numbers(shape, np.float32) * 10
-        wide = x.astype(np.float64)
+        x = random_values(shape, np.float32) * 10
+        matrix = x.astype(np.float64)
         if shape[axis]:
-            wide = np.exp(wide - wide.max(axis, keepdims=True))
-        expected = wide / wide.sum(axis, keepdims=True)
+            matrix = np.exp(matrix - matrix.max(axis, keepdims=True))
+        expected = matrix / matrix.sum(axis, keepdims=True)
         got = run(kernel, [x], shape, np.float32)
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
 
@@ -369,8 +369,8 @@ def test_contractions_without_the_matmul_rule(transposed):
     )
     kernel = built(program([left] * 2, [left], lines + "\nreturn %r"))
     for m, n, k in ((1, 1, 1), (3, 17, 5), (17, 3, 33), (5, 64, 0), (9, 65, 127)):
-        a = numbers((m, k), np.int32, 1)
-        b = numbers((n, k) if transposed else (k, n), np.int32, 2)
+        a = random_values((m, k), np.int32, 1)
+        b = random_values((n, k) if transposed else (k, n), np.int32, 2)
         with np.errstate(over="ignore"):
             expected = a @ (b.T if transposed else b)
         np.testing.assert_array_equal(run(kernel, [a, b], (m, n), np.int32), expected)
@@ -378,7 +378,7 @@ def test_contractions_without_the_matmul_rule(transposed):
 
 def test_sums_of_narrow_floats_round_once_a_step():
     kernel = built(reduction("bf16", "addf", 0, init="0.0"))
-    x = numbers((9, 33), ml_dtypes.bfloat16)
+    x = random_values((9, 33), ml_dtypes.bfloat16)
     expected = np.zeros(33, ml_dtypes.bfloat16)
     for row in x:
         expected = (expected.astype(np.float32) + row.astype(np.float32)).astype(x.dtype)
@@ -397,7 +397,7 @@ def test_a_reduction_over_one_element_ends_before_it_is_read():
     text += generic("%r", [("%x0", kind, both)], [("%f", "tensor<?xf32>", left)], "pr", block)
     kernel = built(program([kind], ["tensor<?xf32>"] * 2, text + "\nreturn %r, %r"))
     for size in (1, 17):
-        x = numbers((size, 1), np.float32)
+        x = random_values((size, 1), np.float32)
         first, second = np.empty(size, np.float32), np.empty(size, np.float32)
         kernel(x, first, second)
         np.testing.assert_array_equal(first, x[:, 0])
@@ -421,8 +421,8 @@ def test_the_greatest_of_narrow_floats(dtype, axis):
     kernel = built(reduction(dtype, "maximumf", axis))
     kind = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}[dtype]
     for shape in SHAPES:
-        x = numbers(shape, kind)
-        before = numbers(shape[1 - axis], kind, 1)
+        x = random_values(shape, kind)
+        before = random_values(shape[1 - axis], kind, 1)
         expected = np.maximum(x.astype(np.float32).max(axis, initial=-np.inf), before)
         got = run(kernel, [x], before.shape, kind, before)
         np.testing.assert_array_equal(got.astype(np.float32), expected)
@@ -442,8 +442,8 @@ def test_a_reduction_that_depends_on_the_order_runs_in_order(axis):
     in_order = axis == 1 and HERE.host.vector_bytes < 64
     kernel = built(program([source], [target], text), in_order=in_order)
     for shape in SHAPES:
-        x = numbers(shape, np.float32)
-        expected = before = numbers(shape[1 - axis], np.float32, 1)
+        x = random_values(shape, np.float32)
+        expected = before = random_values(shape[1 - axis], np.float32, 1)
         for row in np.moveaxis(x, axis, 0):
             expected = expected * 0.5 + row
         got = run(kernel, [x], before.shape, np.float32, before)

@@ -1,4 +1,4 @@
-"""Several passes over rows: where they keep what is in between, long rows of columns, extrema."""
+"""Several passes over rows: their intermediate memory, long rows of columns, extrema."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def run(kernel, inputs, shape):
 
 
 def of_graph(op: str, extra: str, result: str = "m, n", **known: int):
-    """The kernel of one operator on a matrix [m, n], of which some extents may be known."""
+    """The kernel of one operator on a matrix [m, n], with static or dynamic extents."""
 
     def shaped(dims: str) -> str:
         dims = [known.get(dim, dim) for dim in dims.split(", ")]
@@ -37,7 +37,7 @@ def of_graph(op: str, extra: str, result: str = "m, n", **known: int):
 
 
 def powers_and(last: str, result: str = KIND) -> str:
-    """exp(x), kept in a tensor of its own, and what `last` makes of it."""
+    """exp(x) in a tensor of its own, and the result of `last` on it."""
     lines = [
         "%c0 = arith.constant 0 : index",
         "%c1 = arith.constant 1 : index",
@@ -102,18 +102,18 @@ def test_row_of_scratch(size):
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-def test_softmax_of_special_numbers(axis):
+def test_softmax_of_special_values(axis):
     kernel = of_graph("nn_softmax", f"axis = {axis} : i64")
     x = np.zeros((6, 67), np.float32)
     x[1, 66], x[2, 0], x[3, :], x[4, 5], x[5, :66] = np.nan, np.inf, -np.inf, 3e38, -np.inf
     x = x if axis else np.ascontiguousarray(x.T)
-    found = run(kernel, [x], x.shape)
-    found = found if axis else found.T
-    np.testing.assert_allclose(found[0], np.full(67, 1 / 67), rtol=1e-6)
-    assert np.isnan(found[1:4]).all()
+    actual = run(kernel, [x], x.shape)
+    actual = actual if axis else actual.T
+    np.testing.assert_allclose(actual[0], np.full(67, 1 / 67), rtol=1e-6)
+    assert np.isnan(actual[1:4]).all()
     for row, column in ((4, 5), (5, 66)):
-        assert found[row, column] == 1
-        assert (np.delete(found[row], column) == 0).all()
+        assert actual[row, column] == 1
+        assert (np.delete(actual[row], column) == 0).all()
 
 
 @pytest.mark.parametrize("columns", [255, 256, 257, 511, 1031, 2049])
@@ -125,8 +125,8 @@ def test_columns(operator, rows, columns):
     kernel = of_graph(operator, "axes = array<i64: 0>, keepdims = false", "n")
     x = np.random.default_rng(columns).standard_normal((rows, columns)).astype(np.float32)
     expected = getattr(x.astype(np.float64), operator)(0)
-    found = run(kernel, [x], (columns,))
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    actual = run(kernel, [x], (columns,))
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("columns", [1, 16, 17, 31, 63, 100, 129, 200, 257])
@@ -136,8 +136,8 @@ def test_known_columns(columns, knows_rows):
     kernel = of_graph("sum", "axes = array<i64: 0>, keepdims = false", "n", **known)
     for rows in (33,) if knows_rows else (0, 1, 33):
         x = np.random.default_rng(columns).standard_normal((rows, columns)).astype(np.float32)
-        found = run(kernel, [x], (columns,))
-        np.testing.assert_allclose(found, x.astype(np.float64).sum(0), rtol=1e-5, atol=1e-5)
+        actual = run(kernel, [x], (columns,))
+        np.testing.assert_allclose(actual, x.astype(np.float64).sum(0), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("predicate", ["ogt", "olt", "oge", "ole"])

@@ -1,4 +1,4 @@
-"""Exponentials of differences from a maximum: where they are found, and how exact softmax stays."""
+"""Exponentials of differences from a maximum: which are found, and the accuracy of softmax."""
 
 import ml_dtypes
 import numpy as np
@@ -103,28 +103,28 @@ def test_softmax_is_as_exact_as_its_differences(target, axis):
     for shape in ((1, 1), (3, 0), (0, 5), (2, 16), (7, 61), (64, 67), (3, 1031)):
         for scale in (1e-3, 1.0, 30.0, 1e4):
             x = (scale * generator.standard_normal(shape)).astype(np.float32)
-            found = np.full(shape, np.nan, np.float32)
-            kernel(x, found)
+            actual = np.full(shape, np.nan, np.float32)
+            kernel(x, actual)
             if not x.size:
                 continue
             wanted = exact(x, axis)
-            # Of each number's own size, and of the sum's.
+            # Relative to each element, and to the sum.
             distance = x.max(axis, keepdims=True) - x.astype(np.float64)
             bound = wanted * (1e-6 + 2.0**-22.5 * distance) + 1e-37
-            assert np.all(np.abs(found - wanted) <= bound)
-            np.testing.assert_allclose(found.sum(axis, dtype=np.float64), 1, rtol=1e-6)
+            assert np.all(np.abs(actual - wanted) <= bound)
+            np.testing.assert_allclose(actual.sum(axis, dtype=np.float64), 1, rtol=1e-6)
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_masked_numbers_are_zero_exactly(target):
+def test_masked_elements_are_exactly_zero(target):
     kernel = softmax("f32", 1, target)
     x = np.random.default_rng(9).standard_normal((4, 73)).astype(np.float32)
     x[0, ::2], x[1, 1:], x[2, 5:], x[3, 3] = -np.inf, -3e38, -1e9, -200
-    found = np.empty_like(x)
-    kernel(x, found)
+    actual = np.empty_like(x)
+    kernel(x, actual)
     wanted = exact(x, 1)
-    assert np.all(found[wanted < 1e-80] == 0)
-    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-37)
+    assert np.all(actual[wanted < 1e-80] == 0)
+    np.testing.assert_allclose(actual, wanted, rtol=1e-6, atol=1e-37)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -134,10 +134,10 @@ def test_rows_without_an_answer_are_nan(target):
     x[0, :], x[1, 36], x[2, 0], x[3, :] = -np.inf, np.nan, np.inf, np.nan
     # A NaN's own bits must not matter.
     x.view(np.uint32)[1, 36] = 0xFFC00123
-    found = np.empty_like(x)
-    kernel(x, found)
-    assert np.isnan(found[:4]).all()
-    np.testing.assert_allclose(found[4], 1 / 37, rtol=1e-6)
+    actual = np.empty_like(x)
+    kernel(x, actual)
+    assert np.isnan(actual[:4]).all()
+    np.testing.assert_allclose(actual[4], 1 / 37, rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
@@ -146,8 +146,8 @@ def test_half_precision(dtype):
     assert f"{FLAG} {{{NOT_POSITIVE}}}" in kernel.text
     kind = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}[dtype]
     x = (4 * np.random.default_rng(5).standard_normal((9, 83))).astype(kind)
-    found = np.empty_like(x)
-    kernel(x.view(np.uint16), found.view(np.uint16))
+    actual = np.empty_like(x)
+    kernel(x.view(np.uint16), actual.view(np.uint16))
     wanted = exact(x.astype(np.float32), 1)
     step = 2.0**-11 if dtype == "f16" else 2.0**-8
-    assert np.all(np.abs(found.astype(np.float64) - wanted) <= wanted * step * 1.01 + 2.0**-24)
+    assert np.all(np.abs(actual.astype(np.float64) - wanted) <= wanted * step * 1.01 + 2.0**-24)

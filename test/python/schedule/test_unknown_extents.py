@@ -1,4 +1,4 @@
-"""Extents that only the arguments give: every length around those for which kernels differ."""
+"""Dynamic extents: every length around those for which kernels differ."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ REFERENCES = {
 
 
 def check(program: str, m: int, n: int) -> None:
-    """Runs the kernel on m rows of n numbers, with guarded memory around its output."""
+    """Runs the kernel on m rows of n elements, with guarded memory around its output."""
     x = np.random.default_rng(m * n).standard_normal((m, n)).astype(np.float32)
     expected = REFERENCES[program](x)
     out, memory = guarded(expected.shape, np.dtype(np.float32))
@@ -109,5 +109,5 @@ def test_threads_share_the_work(program):
         expected = REFERENCES[program](x)
         for threads in (1, 2, 3):
             executable.threads = threads
-            found = executable["main"](x)
-            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+            actual = executable["main"](x)
+            np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)

@@ -1,4 +1,4 @@
-"""The check that kernels do not walk contiguous memory by scalars, on text and on all rules."""
+"""The check that kernels do not access contiguous memory by scalars, on text and on all rules."""
 
 import pytest
 from scheduled import built_from_graph
@@ -29,8 +29,8 @@ def loops(body, step="%c1"):
 
 
 def test_neighbours_one_by_one_are_found():
-    found = loops("%x = memref.load %a[%j] : memref<?xf32>")
-    assert str(found[0]) == (
+    problems = loops("%x = memref.load %a[%j] : memref<?xf32>")
+    assert str(problems[0]) == (
         "kernel 'copy' has an innermost loop that walks neighbouring elements by scalar "
         "'memref.load'"
     )
@@ -57,7 +57,7 @@ def test_strides_invariants_and_operands_of_vectors_are_not(body):
 
 
 def test_each_operand_is_followed_once():
-    """An index of 64 sums of a number with itself has 2^64 ways to the loop variable."""
+    """An index of 64 sums of a value with itself has 2^64 paths to the loop variable."""
     sums = [f"%k{n + 1} = arith.addi %k{n}, %k{n} : index" for n in range(64)]
     body = ["%k0 = arith.addi %j, %j : index", *sums, "%x = memref.load %a[%k64] : memref<?xf32>"]
     assert loops("\n".join(body)) == []
@@ -67,7 +67,7 @@ def test_steps_count():
     assert loops("%x = memref.load %a[%j] : memref<?xf32>", "%c2") == []
 
 
-def test_the_assertion_names_the_place():
+def test_the_assertion_names_the_location():
     text = KERNEL.format(body="%x = memref.load %a[%j] : memref<?xf32>", step="%c1")
     with ir.Context():
         module = ir.Module.parse(text)

@@ -91,5 +91,5 @@ class TestCounts:
             f" : ({query}, {keys}, {keys}) -> {query}",
         )
         pairs = sum(i + 1 if causal else n for i in range(n))
-        numbers = 3 * n * 8 * (4 + 2 + 2 + 4)
-        assert counted(site, n=n) == (3 * 4 * pairs * (4 * 8 + 5), 4 * numbers)
+        elements = 3 * n * 8 * (4 + 2 + 2 + 4)
+        assert counted(site, n=n) == (3 * 4 * pairs * (4 * 8 + 5), 4 * elements)

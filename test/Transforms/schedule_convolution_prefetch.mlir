@@ -4,8 +4,8 @@
 !x = tensor<?x64x?x?xf32, #graph.shape<["n", 64, "h", "w"]>>
 !y = tensor<?x32x?x?xf32, #graph.shape<["n", 32, "h", "w"]>>
 
-// On Zen 5 all rows of a channel that a block sees are copied, which follow one another in memory, then those of the
-// next one; each row asks for its place two channels ahead.
+// On Zen 5, the receptive field is copied channel by channel, since rows of a channel are
+// contiguous; each row is prefetched two channels ahead.
 // CHECK-LABEL: func.func private @conv2d
 // CHECK-SAME:    tir.schedule = "convolution"
 // CHECK:         %[[IMAGE:.*]] = memref.collapse_shape %arg0

@@ -9,7 +9,7 @@ func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
   return %0 : !q
 }
 
-// Seven heads multiply each key: the keys and values of one row are asked for, 32 rows of the cache ahead.
+// Seven heads multiply each key: keys and values are prefetched 32 rows of the cache ahead.
 // CHECK-LABEL: func.func private @attention(
 // CHECK:         scf.if
 // CHECK:           %[[LATER:.*]] = arith.addi %{{.*}}, %c4096
