@@ -3,9 +3,9 @@
     python benchmarks/callers.py
     python benchmarks/callers.py --callers 1,2,4,8 --rows 1,64 --seconds 2
 
-Each call has a context of its own, so that calls wait for nothing of each other's but Python's
-lock, which each holds while it looks at its arguments. What processes of their own do beside them,
-which share nothing, tells what the machine has left. README.md says more.
+Each call has its own context, so that calls contend only for Python's lock, while they check their
+arguments. Separate processes, which share nothing, show what the machine allows. README.md says
+more.
 """
 
 import argparse
@@ -45,28 +45,28 @@ def main() -> int:
 
 
 def print_table(path: Path, rows: Sequence[int], callers: Sequence[int], seconds: float) -> None:
-    """Prints the calls per second for each number of rows and of callers, which take turns."""
-    most, function = max(callers), load(path)["main"]
-    heads = ["rows", *map("{} callers".format, callers), f"{most} processes"]
+    """Prints the calls per second for each count of rows and of callers, interleaved."""
+    max_callers, function = max(callers), load(path)["main"]
+    heads = ["rows", *map("{} callers".format, callers), f"{max_callers} processes"]
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
     for count in rows:
         rounds = [
             [
-                *(calls_per_second(function, count, number, seconds) for number in callers),
-                _of_processes(path, count, most, seconds),
+                *(calls_per_second(function, count, each, seconds) for each in callers),
+                _of_processes(path, count, max_callers, seconds),
             ]
             for _ in range(ROUNDS)
         ]
-        rates = [statistics.median(found) for found in zip(*rounds, strict=True)]
+        rates = [statistics.median(results) for results in zip(*rounds, strict=True)]
         print(f"| {count} | {' | '.join(f'{rate:.0f}' for rate in rates)} |", flush=True)
 
 
-def _of_processes(path: Path, rows: int, number: int, seconds: float) -> float:
-    """The rate of so many processes, each with one caller."""
+def _of_processes(path: Path, rows: int, count: int, seconds: float) -> float:
+    """The rate of `count` processes, each with one caller."""
     context = multiprocessing.get_context("spawn")
-    begin, results = context.Barrier(number), context.SimpleQueue()
+    begin, results = context.Barrier(count), context.SimpleQueue()
     arguments = (path, rows, seconds, begin, results)
-    processes = [context.Process(target=_in_process, args=arguments) for _ in range(number)]
+    processes = [context.Process(target=_in_process, args=arguments) for _ in range(count)]
     for process in processes:
         process.start()
     rate = sum(results.get() for _ in processes)
@@ -84,29 +84,29 @@ def _in_process(
 
 
 def calls_per_second(function: Function, rows: int, callers: int, seconds: float) -> float:
-    """The rate at which so many threads call at the same time; raises if results differ."""
+    """The rate of `callers` threads that call at the same time; raises if results differ."""
     generator = np.random.default_rng(rows)
     x, w = (generator.standard_normal((n, WIDTH), np.float32) for n in (rows, WIDTH))
     expected = function(x, w, threads=1)
     counts, wrong = [0] * callers, []
     end = time.perf_counter() + seconds
 
-    def work(number: int) -> None:
-        found = expected
+    def work(index: int) -> None:
+        result = expected
         while time.perf_counter() < end:
-            found = function(x, w, threads=1)
-            counts[number] += 1
-        if not np.array_equal(found, expected):
-            wrong.append(number)
+            result = function(x, w, threads=1)
+            counts[index] += 1
+        if not np.array_equal(result, expected):
+            wrong.append(index)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(callers)]
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(callers)]
     begin = time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     if wrong:
-        raise RuntimeError(f"callers {wrong} got other numbers than one caller alone")
+        raise RuntimeError(f"callers {wrong} got other results than one caller alone")
     return sum(counts) / (time.perf_counter() - begin)
 
 

@@ -1,4 +1,4 @@
-"""Kernels to measure: what they compute, on which inputs, and what they have to read and write.
+"""Kernels to measure: what they compute, their inputs, and the memory traffic that they need.
 
 A case is a dict that goes to every program as JSON: `kernel`, the extents, `dtype` and `seed`.
 """
@@ -25,14 +25,14 @@ CURVE = (*range(1, 65), 100, 127, 128, 129, 512, 2048)
 
 @dataclass(frozen=True)
 class Work:
-    """What a case has to do at least: operations of multiply-adds, or bytes."""
+    """The least work of a case: operations of multiply-adds, or bytes."""
 
     amount: float
     unit: str
 
     @property
     def is_compute(self) -> bool:
-        """Whether arithmetic is what limits it."""
+        """Whether it is bound by arithmetic."""
         return self.unit != "GB/s"
 
 
@@ -101,17 +101,17 @@ KERNELS = ("softmax", "rms_norm", "layer_norm", "eltwise", "sum_of_columns", "su
 
 
 def drawn(seed: int) -> list[dict]:
-    """As many products as other kernels, of random sizes: to find those that fall off."""
+    """As many products as other kernels, of random sizes, to detect slow ones."""
     generator = np.random.default_rng(seed)
-    found: list[dict] = []
-    while len(found) < DRAWN:
+    suite: list[dict] = []
+    while len(suite) < DRAWN:
         m, n, k = (int(size) for size in generator.choice(SIZES, 3))
-        if len(found) % 2:
+        if len(suite) % 2:
             if m * n <= MOST_ELEMENTS:
-                found.append(rows(str(generator.choice(KERNELS)), m, n))
+                suite.append(rows(str(generator.choice(KERNELS)), m, n))
         elif m <= MOST_ROWS and n * k <= MOST_WEIGHTS and m * n * k <= MOST_PRODUCTS:
-            found.append(matmul(m, n, k, str(generator.choice(("f32", "bf16", "int8")))))
-    return found
+            suite.append(matmul(m, n, k, str(generator.choice(("f32", "bf16", "int8")))))
+    return suite
 
 
 def suites(seed: int) -> Mapping[str, Iterable[dict]]:
@@ -133,7 +133,7 @@ def work(case: dict) -> Work:
             return Work(n * case["k"] * WEIGHT_BYTES[case["dtype"]], "GB/s")
         is_integer = case["dtype"] in ("int8", "q8_0")
         return Work(2.0 * m * n * case["k"], "GOP/s" if is_integer else "GFLOP/s")
-    moved = {
+    traffic = {
         "eltwise": 3 * m * n,
         "sum_of_columns": m * n + n,
         "sum_of_rows": m * n + m,
@@ -141,13 +141,13 @@ def work(case: dict) -> Work:
         "rms_norm": 2 * m * n + n,
         "layer_norm": 2 * m * n + 2 * n,
     }
-    return Work(4.0 * moved.get(case["kernel"], 2 * m * n), "GB/s")
+    return Work(4.0 * traffic.get(case["kernel"], 2 * m * n), "GB/s")
 
 
 def inputs(case: dict) -> list[np.ndarray]:
     """The arguments: float32 arrays that the case's dtype holds exactly, int8 ones for integers.
 
-    Weights of q8_0 have a scale for each 32 numbers: they follow as a third array [n, k / 32].
+    Weights of q8_0 have a scale for each 32 elements: a third array [n, k / 32].
     """
     generator = np.random.default_rng(case["seed"])
     m, n = case["m"], case["n"]
@@ -177,12 +177,12 @@ def _as_bf16(x: np.ndarray) -> np.ndarray:
 
 
 def bf16_bits(x: np.ndarray) -> np.ndarray:
-    """The bits of float32 numbers that bfloat16 holds."""
+    """The bits of float32 values that are exact in bfloat16."""
     return (np.ascontiguousarray(x).view(np.uint32) >> 16).astype(np.uint16)
 
 
 def from_bf16_bits(bits: np.ndarray) -> np.ndarray:
-    """The numbers that bits of bfloat16 stand for, as float32."""
+    """The values of bfloat16 bits, as float32."""
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
@@ -199,7 +199,7 @@ def reference(case: dict) -> np.ndarray:
 
 
 def sample(case: dict) -> int:
-    """The number of columns of a product that are checked: float64 takes long for all."""
+    """The count of columns of a product that are checked: float64 is slow for all."""
     return min(case["n"], max(512, (1 << 30) // (case["m"] * case["k"])))
 
 

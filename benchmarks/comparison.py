@@ -1,6 +1,6 @@
-"""Cases that programs are compared on, and the table that shows it: one for each number of threads.
+"""Cases on which programs are compared, and the table of results: one for each thread count.
 
-`kernels.py` and `models.py` say what their cases are; what they have in common is here.
+`kernels.py` and `models.py` define their cases; this is their common part.
 """
 
 import argparse
@@ -12,22 +12,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import interleaved
 import numpy as np
-import turns
-from turns import OURS, Contender, Outcome
+from interleaved import OURS, Contender, Outcome
 
 from relax_mlir.machine.limits import Limits
 from relax_mlir.machine.measure import measure_machine
 from relax_mlir.tools.cli import integers
 
-RUNS = 3  # of a turn, at least; one more comes before them and does not count
+RUNS = 3  # of a round, at least; after a warm-up run
 
 
 @dataclass(frozen=True)
 class Row:
-    """A case, what each program made of it, and the seconds that the machine takes at least.
+    """A case, the outcome of each program, and the least seconds that the machine takes.
 
-    `floor` is None where the machine has no instruction for the case's type.
+    `floor` is None if the machine has no instruction for the case's type.
     """
 
     case: dict
@@ -42,8 +42,8 @@ class Row:
 
     def best_peer(self) -> str | None:
         """The fastest of the others."""
-        found = {n: o.median for n, o in self.outcomes.items() if n != OURS and o.median}
-        return min(found, key=found.__getitem__) if found else None
+        medians = {n: o.median for n, o in self.outcomes.items() if n != OURS and o.median}
+        return min(medians, key=medians.__getitem__) if medians else None
 
     def ratio(self) -> float | None:
         """How many times as long the best of the others takes."""
@@ -51,11 +51,11 @@ class Row:
         return self.ours.ratio(self.outcomes[best]) if best and self.ours.median else None
 
     def share(self) -> float | None:
-        """What ours reaches of the machine's limit."""
+        """Our share of the machine's limit."""
         return self.floor / self.ours.median if self.floor and self.ours.median else None
 
     def as_json(self) -> dict:
-        """Everything, for a file."""
+        """The row as JSON."""
         outcomes = {
             name: {"seconds": each.seconds, "error": each.error, "why_not": each.why_not}
             for name, each in self.outcomes.items()
@@ -85,11 +85,11 @@ class Comparison(ABC):
 
     @abstractmethod
     def reference(self, case: dict) -> np.ndarray:
-        """The right answer."""
+        """The reference result."""
 
     @abstractmethod
     def floor(self, case: dict, limits: Limits) -> float | None:
-        """Seconds that the machine takes at least, or None if it has no instruction for it."""
+        """The least seconds that the machine takes, or None if it has no instruction for it."""
 
     @abstractmethod
     def groups(self, cases: Sequence[dict]) -> Iterable[Sequence[dict]]:
@@ -97,9 +97,9 @@ class Comparison(ABC):
 
     def main(self, specs: Mapping[str, str], options: argparse.Namespace) -> int:
         """Measures `options.cases`, prints tables; 1 if an answer of ours is wrong or missing."""
-        found: list[Row] = []
+        measured: list[Row] = []
         for threads in options.threads:
-            contenders, absent = turns.start(specs, threads, options.peers_python)
+            contenders, absent = interleaved.start(specs, threads, options.peers_python)
             try:
                 rows = self.run(contenders, options, threads)
             finally:
@@ -110,34 +110,34 @@ class Comparison(ABC):
             for name, reason in absent.items():
                 print(f"{name} is absent: {reason.splitlines()[0]}")
             print(self.table(rows, [each.name for each in contenders]), flush=True)
-            found += rows
+            measured += rows
         if options.json:
-            text = json.dumps([row.as_json() for row in found], indent=1)
+            text = json.dumps([row.as_json() for row in measured], indent=1)
             Path(options.json).write_text(text, encoding="utf-8")
-        return int(any(row.ours.why_not for row in found))
+        return int(any(row.ours.why_not for row in measured))
 
     def run(
         self, contenders: Sequence[Contender], options: argparse.Namespace, threads: int
     ) -> list[Row]:
         """Prepares and measures the cases, a group of them at a time."""
-        found = []
+        measured = []
         for group in self.groups(options.cases):
             ready = []
             for case in group:
-                turns.progress(f"preparing {self.label(case)}")
+                interleaved.progress(f"preparing {self.label(case)}")
                 wanted, tolerance = self.reference(case), self.tolerance[case["dtype"]]
-                ready.append((case, turns.prepare(contenders, case, wanted, tolerance)))
+                ready.append((case, interleaved.prepare(contenders, case, wanted, tolerance)))
             limits = measure_machine((threads,), 0.1).at(threads)
             for case, outcomes in ready:
-                turns.progress(f"measuring {self.label(case)}")
-                turns.measure(
+                interleaved.progress(f"measuring {self.label(case)}")
+                interleaved.measure(
                     contenders, case, outcomes, options.rounds, options.seconds, RUNS, warm=1
                 )
-                found.append(Row(case, threads, outcomes, self.floor(case, limits)))
+                measured.append(Row(case, threads, outcomes, self.floor(case, limits)))
             for case, _ in ready:
-                turns.forget(contenders, case)
-        turns.progress("")
-        return found
+                interleaved.forget(contenders, case)
+        interleaved.progress("")
+        return measured
 
     def table(self, rows: Sequence[Row], names: Sequence[str]) -> str:
         """What all programs do, and how ours compares."""
@@ -188,7 +188,7 @@ def add_options(parser: argparse.ArgumentParser, peers: Iterable[str], seconds: 
     add("--rounds", type=int, default=5, metavar="N",
         help="of all programs (default: 5); 0 compares answers alone")  # fmt: skip
     add("--seconds", type=float, default=seconds, metavar="S",
-        help=f"of each turn, at least (default: {seconds})")  # fmt: skip
+        help=f"of each round, at least (default: {seconds})")  # fmt: skip
     add("--peers", default=known, metavar="NAME,...", help=f"may be empty (default: {known})")
     add("--peers-python", default=sys.executable, metavar="PYTHON",
         help="the interpreter that has them (default: this one)")  # fmt: skip
@@ -210,10 +210,10 @@ def _natural(text: str) -> int:
 def of_suites(parser: argparse.ArgumentParser, suites: Iterable[Iterable[dict]], only: str,
               label: Callable[[dict], str]) -> list[dict]:  # fmt: skip
     """The cases of suites whose names have `only` in them, of which there has to be one."""
-    found = [case for suite in suites for case in suite if only in label(case)]
-    if not found:
+    selected = [case for suite in suites for case in suite if only in label(case)]
+    if not selected:
         parser.error(f"no case has '{only}' in its name")
-    return found
+    return selected
 
 
 def chosen(

@@ -1,4 +1,4 @@
-"""What a large constant costs: the time and memory of compiling, loading and calling.
+"""The cost of a large constant: time and memory of compiling, loading and calling.
 
     python benchmarks/constants.py                   # 64 MiB to 1 GiB
     python benchmarks/constants.py --mebibytes 256
@@ -35,8 +35,8 @@ def start_of_peak() -> float:
 def peak() -> float:
     """The most memory of this process since `start_of_peak`, in MiB."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    (found,) = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
-    return int(found) / 1024
+    (peak_kib,) = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
+    return int(peak_kib) / 1024
 
 
 def compile_one(kind: str, elements: int, path: str) -> dict[str, float]:
@@ -85,7 +85,7 @@ def load_one(elements: int, path: str) -> dict[str, float]:
 
 
 def measured(folder: str, *words: str) -> dict[str, float]:
-    """What a process of this script, with a cache of its own, finds."""
+    """The results of a process of this script with its own cache."""
     environment = {
         **os.environ,
         "RELAX_CACHE_DIR": str(Path(folder) / "cache"),
@@ -104,8 +104,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.one:
         kind, elements, path = args.one[0], int(args.one[1]), args.one[2]
-        found = load_one(elements, path) if kind == "load" else compile_one(kind, elements, path)
-        print(json.dumps(found))
+        result = load_one(elements, path) if kind == "load" else compile_one(kind, elements, path)
+        print(json.dumps(result))
         return
     print(f"{'MiB':>5} {'kind':9} {'compile s':>9} {'extra MiB':>9} {'load ms':>8} {'load MiB':>8}")
     for mebibytes in args.mebibytes:

@@ -1,9 +1,9 @@
-"""Kernels compiled once for all sizes beside the same compiled for each: what not knowing costs.
+"""Kernels compiled once for all sizes, and for each size: the cost of dynamic dims.
 
     python benchmarks/dynamic.py --suite gemm,gemv --threads 1,2
     python benchmarks/dynamic.py --suite odd --only transpose --rounds 25
 
-Both run in one process on the same arrays, turn by turn. README.md says more.
+Both run in one process on the same arrays, interleaved. README.md says more.
 """
 
 import argparse
@@ -13,9 +13,9 @@ from collections.abc import Mapping
 
 import cases
 import comparison
-import turns
+import interleaved
+from interleaved import OURS, Contender, Outcome
 from llm_results import quartiles
-from turns import OURS, Contender, Outcome
 
 from relax_mlir.tools.cli import described, guard, integers
 
@@ -28,39 +28,39 @@ def main() -> int:
     options = _options()
     is_wrong = False
     for threads in options.threads:
-        (ours,), _ = turns.start(PROGRAM, threads)
+        (ours,), _ = interleaved.start(PROGRAM, threads)
         try:
-            found = {cases.label(case): _measure(ours, case, options) for case in options.cases}
+            outcomes = {cases.label(case): _measure(ours, case, options) for case in options.cases}
         finally:
             ours.close()
-        turns.progress("")
-        print(f"\n{threads} thread{'s' * (threads > 1)}\n{_table(found)}", flush=True)
-        is_wrong |= any(each.why_not for pair in found.values() for each in pair)
+        interleaved.progress("")
+        print(f"\n{threads} thread{'s' * (threads > 1)}\n{_table(outcomes)}", flush=True)
+        is_wrong |= any(each.why_not for pair in outcomes.values() for each in pair)
     return int(is_wrong)
 
 
 def _measure(ours: Contender, case: dict, options: argparse.Namespace) -> tuple[Outcome, Outcome]:
-    """What the executable for all sizes makes of a case, and the one for its sizes."""
-    turns.progress(cases.label(case))
+    """The outcomes of the executable for all sizes, and of the one for the case's sizes."""
+    interleaved.progress(cases.label(case))
     wanted, tolerance = cases.reference(case), cases.TOLERANCE[case["dtype"]]
     asked = [case, {**case, "specialised": True}]
-    prepared = [turns.prepare([ours], each, wanted, tolerance) for each in asked]
+    prepared = [interleaved.prepare([ours], each, wanted, tolerance) for each in asked]
     for _ in range(options.rounds):
         for each, outcomes in zip(asked, prepared, strict=True):
-            turns.measure(
+            interleaved.measure(
                 [ours], each, outcomes, 1, options.seconds, comparison.RUNS, warm=1, idle=0
             )
     for each in asked:
-        turns.forget([ours], each)
+        interleaved.forget([ours], each)
     first, second = (outcomes[OURS] for outcomes in prepared)
     return first, second
 
 
-def _table(found: Mapping[str, tuple[Outcome, Outcome]]) -> str:
-    """Microseconds of both, and the time for known sizes as a share of that for any."""
+def _table(outcomes: Mapping[str, tuple[Outcome, Outcome]]) -> str:
+    """Microseconds of both, and the time for static sizes as a share of that for dynamic ones."""
     lines = [["case, us", "any size", "its size", "share", "quartiles", ""]]
     shares, notes = [], []
-    for label, (dynamic, specialised) in found.items():
+    for label, (dynamic, specialised) in outcomes.items():
         if why_not := dynamic.why_not or specialised.why_not:
             notes.append(f"{label}: {why_not.splitlines()[0]}")
             continue
@@ -88,7 +88,7 @@ def _options() -> argparse.Namespace:
     add("--rounds", type=int, default=15, metavar="N",
         help="of both (default: 15); 0 compares answers alone")  # fmt: skip
     add("--seconds", type=float, default=0.01, metavar="S",
-        help="of each turn, at least (default: 0.01)")  # fmt: skip
+        help="of each round, at least (default: 0.01)")  # fmt: skip
     options = parser.parse_args()
     suites = cases.suites(options.seed)
     names = comparison.chosen(parser, "suite", options.suite, suites)

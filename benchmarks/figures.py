@@ -19,7 +19,7 @@ from statistics import geometric_mean
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "docs/performance.md", "benchmarks/README.md")
-PLACE = re.compile(r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
+MARKED = re.compile(r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 MACHINES = {
     "zen3": "Zen 3 (AVX2)",
     "zen4": "Zen 4 (AVX-512)",
@@ -80,21 +80,21 @@ SUMMARY = (
 
 def least_by_case(cases: Iterable[Case]) -> list[float]:
     """The ratio to the best other program, for each case."""
-    found: dict[str, float] = {}
+    ratios: dict[str, float] = {}
     for case in cases:
-        found[case.name] = min(case.ratio, found.get(case.name, case.ratio))
-    return list(found.values())
+        ratios[case.name] = min(case.ratio, ratios.get(case.name, case.ratio))
+    return list(ratios.values())
 
 
 def read_results(folder: Path) -> dict[tuple[str, str], list[Case]]:
     """The cases of each suite and machine that compare ours with others."""
-    found = {}
+    suites = {}
     for path in sorted(folder.glob("*.json")):
         suite, _, machine = path.stem.partition("-")
         rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
         if suite != "quality":
-            found[suite, machine] = [Case(row.pop("case"), **row) for row in rows]
-    return found
+            suites[suite, machine] = [Case(row.pop("case"), **row) for row in rows]
+    return suites
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -155,7 +155,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
 
 def written(text: str) -> str:
     """A page with its tables as the results say."""
-    return PLACE.sub(lambda place: place[1] + TABLES[place[2]]() + place[3], text)
+    return MARKED.sub(lambda match: match[1] + TABLES[match[2]]() + match[3], text)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Kernels beside other programs: one table for each number of threads.
+"""Kernels compared with other programs: one table for each thread count.
 
     python benchmarks/kernels.py --suite gemm,gemv,rows --threads 1,2 --peers-python PYTHON
     python benchmarks/kernels.py --suite curve --shape 576x1536 --dtype bf16
@@ -16,7 +16,7 @@ import cases
 import comparison
 import numpy as np
 from comparison import Comparison, Row
-from turns import OURS, Contender
+from interleaved import OURS, Contender
 
 from relax_mlir.machine.limits import Limits
 from relax_mlir.tools.cli import described, guard
@@ -85,14 +85,14 @@ class Kernels(Comparison):
 
 
 class Curve(Kernels):
-    """Our own rate over the number of rows, and the points where it falls off."""
+    """Our own rate by the count of rows, and the points where it drops."""
 
     def run(
         self, contenders: Sequence[Contender], options: argparse.Namespace, threads: int
     ) -> list[Row]:
-        """See `Comparison`; where the rate falls off, it is measured again with its neighbours.
+        """See `Comparison`; where the rate drops, it is measured again with its neighbours.
 
-        The machine may have been held up at a single point; the last measurement counts.
+        The machine may have been disturbed at a single point; the last measurement counts.
         """
         rows = super().run(contenders, options, threads)
         for _ in range(REPEATS):
@@ -102,8 +102,8 @@ class Curve(Kernels):
             if not cases_:
                 break
             options_ = argparse.Namespace(**{**vars(options), "cases": cases_})
-            again = {row.case["m"]: row for row in super().run(contenders, options_, threads)}
-            rows = [again.get(row.case["m"], row) for row in rows]
+            repeated = {row.case["m"]: row for row in super().run(contenders, options_, threads)}
+            rows = [repeated.get(row.case["m"], row) for row in rows]
         return rows
 
     def table(self, rows: Sequence[Row], names: Sequence[str]) -> str:
@@ -126,7 +126,7 @@ class Curve(Kernels):
 
 @dataclass(frozen=True)
 class _Point:
-    """A number of rows beside the powers of two on either side of it.
+    """A count of rows compared with the adjacent powers of two.
 
     `rate` is a share of the better one's rate; `line` is the time on the straight line between
     theirs as a share of the point's: what waits for its weights takes as long for fewer rows.
@@ -138,7 +138,7 @@ class _Point:
 
 
 def _neighbours(m: int) -> list[int]:
-    """The powers of two on either side; of one of them, itself."""
+    """The adjacent powers of two; a power of two itself."""
     exponent = math.log2(m)
     return [1 << math.floor(exponent), 1 << math.ceil(exponent)]
 
@@ -146,7 +146,7 @@ def _neighbours(m: int) -> list[int]:
 def _points(rows: Sequence[Row]) -> list[_Point]:
     """All that were measured; without neighbours, a point is its own."""
     seconds = {row.case["m"]: row.ours.median for row in rows if row.ours.median}
-    found = []
+    points = []
     for m, own in seconds.items():
         near = [each for each in _neighbours(m) if each in seconds]
         rate = min((seconds[each] / each * m / own for each in near), default=1.0)
@@ -155,8 +155,8 @@ def _points(rows: Sequence[Row]) -> list[_Point]:
             line = (first + (last - first) * (m - a) / (b - a)) / own
         else:
             line = rate
-        found.append(_Point(m, rate, line))
-    return found
+        points.append(_Point(m, rate, line))
+    return points
 
 
 def main() -> int:

@@ -1,10 +1,10 @@
-"""Tokens per second of SmolLM2-135M beside other programs with the same weights.
+"""Tokens per second of SmolLM2-135M compared with other programs on the same weights.
 
     python benchmarks/llm.py --peers-python PYTHON
     python benchmarks/llm.py --weights q8_0,native --threads 2 --peers llama.cpp --rounds 7
     python benchmarks/llm.py --report
 
-Each program runs in a process of its own, and takes turns with ours. README.md says what is
+Each program runs in its own process, interleaved with ours. README.md says what is
 compared and how.
 """
 
@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import interleaved
 import llm_model
 import numpy as np
-import turns
 from llm_peers import PEERS, WEIGHTS, BuildError, Peer
 from llm_results import Block, Row, load_blocks, report
 
@@ -27,8 +27,8 @@ from relax_mlir.llm.packaged import cache_folder
 from relax_mlir.machine.measure import READ_BYTES
 from relax_mlir.tools.cli import described, guard, integers
 
-OURS = turns.OURS
-Outcomes = dict[str, turns.Outcome]
+OURS = interleaved.OURS
+Outcomes = dict[str, interleaved.Outcome]
 OUR_SPEC, READER_SPEC = "peers.llm_relax:Ours", "peers.llm_relax:Reader"
 ROUNDS, QUICK_ROUNDS = 5, 2
 TRIALS = 240  # of MetaSchedule
@@ -82,7 +82,7 @@ class Absent(Exception):
 class Turn:
     """What a program does in each round of a case, `runs` times."""
 
-    program: turns.Contender
+    program: interleaved.Contender
     case: dict
     runs: int = 1
 
@@ -100,13 +100,13 @@ class Bench:
         if not (options.work / "hf/config.json").exists() or not reference.exists():
             print("writing the weights in float32, and the right answers", flush=True)
             tokens = np.load(self._tokens)
-            found = llm_model.reference_logits(self._checkpoint.weights, tokens)
-            np.save(reference, found)
+            logits = llm_model.reference_logits(self._checkpoint.weights, tokens)
+            np.save(reference, logits)
             llm_model.export_hugging_face(self._checkpoint, options.work / "hf")
         self._reference = np.load(reference)
 
     def pair(self, peer: Peer, weights: str, threads: int) -> Block:
-        """Measures one program beside ours."""
+        """Measures one program against ours."""
         block = Block(weights, threads, peer.name, "", "")
         try:
             with _started(peer.spec, peer.name, threads, self._options.pythons) as (other, python):
@@ -121,7 +121,9 @@ class Bench:
             return replace(block, note=str(error))
         return replace(block, note=note, rows=rows)
 
-    def _rows(self, other: turns.Contender, peer: Peer, weights: str, threads: int) -> list[Row]:
+    def _rows(
+        self, other: interleaved.Contender, peer: Peer, weights: str, threads: int
+    ) -> list[Row]:
         """Measures all cases; raises OurAnswerIsWrong."""
         own = [sys.executable]
         with (
@@ -141,7 +143,7 @@ class Bench:
             for case, turns_, outcome in zip(cases, turns_of, outcomes, strict=True)
         ]
 
-    def _check(self, program: turns.Contender, weights: str) -> tuple[bool, str]:
+    def _check(self, program: interleaved.Contender, weights: str) -> tuple[bool, str]:
         """Whether its answers are right, and a line about it."""
         case = {"prompts": llm_model.PROMPTS, "steps": llm_model.STEPS, "check": str(self._tokens)}
         case |= {"weights": weights, "work": str(self._options.work)}
@@ -150,20 +152,20 @@ class Bench:
             answer = program.ask(do="prepare", case=case, check=str(file))
             if why_not := answer.get("unsupported") or answer.get("failed"):
                 return False, f"fails: {why_not}"
-            found = llm_model.agreement(np.load(file), self._reference)
+            agreement = llm_model.agreement(np.load(file), self._reference)
         program.ask(do="forget", case=case)
-        right = found.is_right(weights)
-        return right, f"{'right' if right else 'wrong, no baseline'}: {found}"
+        right = agreement.is_right(weights)
+        return right, f"{'right' if right else 'wrong, no baseline'}: {agreement}"
 
     def _turns(
-        self, programs: Sequence[turns.Contender], peer: Peer, weights: str, case: dict
+        self, programs: Sequence[interleaved.Contender], peer: Peer, weights: str, case: dict
     ) -> list[Turn]:
         """Ours, the peer, and the reading kernel if tokens are generated."""
         ours, other, reader = programs
         common = {"weights": weights, "work": str(self._options.work)}
         if "generated" not in case:
             return [Turn(program, {**case, **common}) for program in (ours, other)]
-        fewer = {"generated": min(case["generated"], peer.most_tokens or case["generated"])}
+        fewer = {"generated": min(case["generated"], peer.max_tokens or case["generated"])}
         pair = [Turn(ours, {**case, **common}), Turn(other, {**case, **common, **fewer})]
         return [*pair, Turn(reader, {}, READ_RUNS)]
 
@@ -196,7 +198,7 @@ def _prepare(turns_: Sequence[Turn]) -> Outcomes:
     """Lets the programs of a case get ready."""
     outcomes: Outcomes = {}
     for turn in turns_:
-        outcomes |= turns.prepare([turn.program], turn.case)
+        outcomes |= interleaved.prepare([turn.program], turn.case)
     return outcomes
 
 
@@ -204,39 +206,39 @@ def _measure(turns_: Sequence[Turn], outcomes: Outcomes, rounds: int) -> None:
     """Adds the times of so many rounds."""
     for _ in range(rounds):
         for turn in turns_:
-            turns.measure([turn.program], turn.case, outcomes, 1, 0, turn.runs)
+            interleaved.measure([turn.program], turn.case, outcomes, 1, 0, turn.runs)
 
 
 def _cases(options: argparse.Namespace, peer: Peer) -> Iterator[dict]:
     """What is measured; a slow program gets no longer prompts than it can take, and no context."""
-    most = peer.most_prompt or max(options.pp, default=0)
+    most = peer.max_prompt or max(options.pp, default=0)
     for prompt in dict.fromkeys(min(each, most) for each in options.pp):
         yield {"prompt": prompt}
     for context in options.context if options.tg else ():
-        if peer.most_prompt is None or context == 0:
+        if peer.max_prompt is None or context == 0:
             yield {"generated": options.tg, "context": context}
 
 
 @contextmanager
 def _started(
     spec: str, name: str, threads: int, pythons: Sequence[str]
-) -> Iterator[tuple[turns.Contender, str]]:
+) -> Iterator[tuple[interleaved.Contender, str]]:
     """A program, and the interpreter that runs it: the first that has it.
 
     Raises Absent if none has.
     """
     reasons = []
     for python in pythons:
-        found, absent = turns.start({name: spec}, threads, python)
-        if found:
+        started, absent = interleaved.start({name: spec}, threads, python)
+        if started:
             break
         reasons.append(absent[name].splitlines()[0])
     else:
         raise Absent(reasons[-1])
     try:
-        yield found[0], python
+        yield started[0], python
     finally:
-        found[0].close()
+        started[0].close()
 
 
 def _estimate(options: argparse.Namespace) -> float:
@@ -246,7 +248,7 @@ def _estimate(options: argparse.Namespace) -> float:
         for weights in {*options.weights} & {*peer.weights}:
             for threads in options.threads:
                 rounds = options.rounds * ROUND_SECONDS[weights] / (1.5 if threads > 1 else 1)
-                total += START_SECONDS + (SLOW_SECONDS if peer.most_prompt else rounds)
+                total += START_SECONDS + (SLOW_SECONDS if peer.max_prompt else rounds)
             if not peer.is_built(options.work, weights):
                 total += peer.build_seconds
     return total
@@ -275,7 +277,7 @@ def _options() -> argparse.Namespace:
     add("--peers-python", metavar="PYTHON", help="has the programs that this interpreter lacks")
     add("--work", type=Path, default=folder, metavar="FOLDER",
         help=f"keeps what is built, and the results (default: {folder})")  # fmt: skip
-    add("--report", action="store_true", help="show the results that are kept; measure nothing")
+    add("--report", action="store_true", help="show the saved results; measure nothing")
     options = parser.parse_args()
     options.work = options.work.expanduser().resolve()
     options.weights = options.weights.split(",")

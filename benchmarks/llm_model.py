@@ -32,7 +32,7 @@ CHECKED = 128
 CACHE_ITEM_BYTES = {"f32": 4, "bf16": 2}
 EMBEDDING = "model.embed_tokens.weight"
 PROMPTS = (37, 16, 128)
-"""Lengths of prompts behind which answers are checked; after the first come single tokens."""
+"""Lengths of prompts after which logits are checked; after the first come single tokens."""
 STEPS = CHECKED - PROMPTS[0]
 # Share of equal likeliest tokens at least, and Kullback-Leibler divergence at most.
 RIGHT = {"f32": (0.98, 1e-4), "bf16": (0.93, 0.01), "q8_0": (0.9, 0.02), "native": (0.85, 0.02)}
@@ -40,7 +40,7 @@ RIGHT = {"f32": (0.98, 1e-4), "bf16": (0.93, 0.01), "q8_0": (0.9, 0.02), "native
 
 @dataclass(frozen=True)
 class Agreement:
-    """How a program's logits compare with the right ones, behind prompts and behind steps."""
+    """How a program's logits compare with the reference, after prompts and after steps."""
 
     equal: tuple[int, int]
     of: tuple[int, int]
@@ -54,16 +54,16 @@ class Agreement:
     def __str__(self) -> str:
         prompts, steps = (f"{equal} of {of}" for equal, of in zip(self.equal, self.of, strict=True))
         divergences = " and ".join(f"{value:.1e}" for value in self.divergence)
-        return f"likeliest token equal behind {prompts} prompts, {steps} steps, KL {divergences}"
+        return f"likeliest token equal after {prompts} prompts, {steps} steps, KL {divergences}"
 
 
-def agreement(found: np.ndarray, reference: np.ndarray) -> Agreement:
+def agreement(actual: np.ndarray, reference: np.ndarray) -> Agreement:
     """Compares what the case "check" returns with the reference's logits at all positions."""
     first = PROMPTS[0]
     rows = [length - 1 for length in PROMPTS] + list(range(first, first + STEPS))
-    wanted = reference[rows]
-    equal = found.argmax(-1) == wanted.argmax(-1)
-    lost = divergence(wanted, found)
+    expected = reference[rows]
+    equal = actual.argmax(-1) == expected.argmax(-1)
+    lost = divergence(expected, actual)
     parts = (slice(len(PROMPTS)), slice(len(PROMPTS), None))
     counts = [
         (int(equal[part].sum()), equal[part].size, float(lost[part].mean())) for part in parts
@@ -72,9 +72,9 @@ def agreement(found: np.ndarray, reference: np.ndarray) -> Agreement:
     return Agreement((a, x), (b, y), (c, z))
 
 
-def divergence(wanted: np.ndarray, found: np.ndarray) -> np.ndarray:
+def divergence(expected: np.ndarray, actual: np.ndarray) -> np.ndarray:
     """Kullback-Leibler divergence of two rows of logits: float64[...], in nats."""
-    p, q = (_log_softmax(logits.astype(np.float64)) for logits in (wanted, found))
+    p, q = (_log_softmax(logits.astype(np.float64)) for logits in (expected, actual))
     return (np.exp(p) * (p - q)).sum(-1)
 
 
@@ -129,7 +129,7 @@ def _write_json(path: Path, values: dict) -> None:
 
 
 def step_bytes(checkpoint: Checkpoint, weights: str, case: dict) -> float:
-    """Bytes of weights, as they are kept, and of caches that a step reads: the case's average."""
+    """Bytes of weights, as stored, and of caches that a step reads: the case's average."""
     config = checkpoint.config
     total = 0.0
     for name, shape in config.weight_shapes().items():
@@ -151,12 +151,12 @@ def reference_logits(weights: WeightSource, tokens: np.ndarray) -> np.ndarray:
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    kept: dict[str, np.ndarray] = {}
+    loaded: dict[str, np.ndarray] = {}
 
     def weight(name: str) -> np.ndarray:
-        if name not in kept:
-            kept[name] = weights.load_f32(name)
-        return kept[name]
+        if name not in loaded:
+            loaded[name] = weights.load_f32(name)
+        return loaded[name]
 
     return module.logits(weights.config, weight, tokens)
 

@@ -1,4 +1,4 @@
-"""The programs that `llm.py` measures beside this one, and how much faster ours is to be."""
+"""The programs that `llm.py` compares with this one, and our target speedups."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import turns
+import interleaved
 
 FOLDER = Path(__file__).resolve().parent
 WEIGHTS = ("f32", "bf16", "q8_0", "native")
@@ -25,8 +25,8 @@ class Peer:
 
     `built` is a file below the work folder, with `{weights}` in it; `builder` is the script below
     `peers/` that makes it, and its words, among them `{trials}` of tuning; `build_seconds` is about
-    how long that takes. A slow program would take minutes for a case: it generates `most_tokens`
-    at most, and `most_prompt` is the longest prompt that it gets.
+    how long that takes. A slow program would take minutes for a case: it generates `max_tokens`
+    at most, and `max_prompt` is the longest prompt that it gets.
     """
 
     name: str
@@ -35,14 +35,14 @@ class Peer:
     built: str = ""
     builder: Sequence[str] = ()
     build_seconds: float = 0.0
-    most_tokens: int | None = None
-    most_prompt: int | None = None
+    max_tokens: int | None = None
+    max_prompt: int | None = None
     targets: Mapping[str, float] = field(default_factory=dict)
 
     def target(self, weights: str, kind: str) -> float:
         """How many times as fast ours is to be; `kind` is "pp" or "tg"."""
-        found = self.targets.get(f"{weights} {kind}", self.targets.get(kind))
-        return 1.05 if found is None else found
+        target = self.targets.get(f"{weights} {kind}", self.targets.get(kind))
+        return 1.05 if target is None else target
 
     def is_built(self, work: Path, weights: str) -> bool:
         """Whether there is nothing to be built."""
@@ -62,9 +62,9 @@ class Peer:
         with log.open("w") as output:
             process = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
             while process.poll() is None:
-                turns.progress(f"building: {time.monotonic() - begin:.0f} s")
+                interleaved.progress(f"building: {time.monotonic() - begin:.0f} s")
                 time.sleep(0.2)
-        turns.progress("")
+        interleaved.progress("")
         if process.returncode:
             last = (log.read_text(errors="replace").splitlines() or [""])[-1]
             raise BuildError(f"cannot be built: {last} ({log})")
@@ -75,8 +75,8 @@ def _tvm_peer(
     program: str,
     trials: str,
     build_seconds: float,
-    most_tokens: int,
-    most_prompt: int,
+    max_tokens: int,
+    max_prompt: int,
     targets: Mapping[str, float],
 ) -> Peer:
     """TVM Relax with the schedules of its pipeline `how`; it is slow, and gets less to do."""
@@ -88,8 +88,8 @@ def _tvm_peer(
         f"tvm-{word}.so",
         ("llm_tvm_build.py", word, trials),
         build_seconds,
-        most_tokens=most_tokens,
-        most_prompt=most_prompt,
+        max_tokens=max_tokens,
+        max_prompt=max_prompt,
         targets=targets,
     )
 

@@ -1,4 +1,4 @@
-"""What `llm.py` found: kept as one JSON file for each pair of programs, and shown as tables."""
+"""The results of `llm.py`: one JSON file for each pair of programs, and tables of them."""
 
 import json
 import re
@@ -50,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Block:
-    """One peer beside ours, in one type of weights and at one number of threads.
+    """One peer compared with ours, for one type of weights and one thread count.
 
     `note` says whether its answers are right; without rows, why there are none.
     """
@@ -63,9 +63,9 @@ class Block:
     rows: Sequence[Row] = ()
 
     def save(self, folder: Path) -> None:
-        """Keeps the block, in place of an older one of the same programs.
+        """Saves the block, and replaces an older one of the same programs.
 
-        One without rows takes the place of none: the program may be absent today.
+        A block without rows replaces none: the program may be absent today.
         """
         folder.mkdir(parents=True, exist_ok=True)
         name = re.sub(r"\W+", "-", f"{self.weights} {self.threads} {self.peer}")
@@ -75,13 +75,13 @@ class Block:
 
 
 def load_blocks(folder: Path) -> list[Block]:
-    """The blocks that were kept."""
-    found = []
+    """The saved blocks."""
+    blocks = []
     for path in sorted(folder.glob("*.json")):
         fields = json.loads(path.read_text())
         rows = [Row(**row) for row in fields.pop("rows")]
-        found.append(Block(**fields, rows=rows))
-    return found
+        blocks.append(Block(**fields, rows=rows))
+    return blocks
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
@@ -96,10 +96,10 @@ def report(blocks: Sequence[Block], weights: Sequence[str], threads: Sequence[in
     """All tables as Markdown, and the summary."""
     lines = []
     for kind in weights:
-        for number in threads:
-            chosen = [b for b in blocks if (b.weights, b.threads) == (kind, number)]
+        for count in threads:
+            chosen = [b for b in blocks if (b.weights, b.threads) == (kind, count)]
             if chosen:
-                lines += [f"\n**{kind}, {number} thread{'s' * (number > 1)}**\n", *_table(chosen)]
+                lines += [f"\n**{kind}, {count} thread{'s' * (count > 1)}**\n", *_table(chosen)]
     if any(block.rows for block in blocks):
         lines += ["\n**Summary**\n", *_summary(blocks, weights, threads)]
     return "\n".join(lines)
@@ -128,13 +128,13 @@ def _summary(
     yield "| weights | threads | case | ours | best peer | ratio | target |"
     yield "|---|---|---|---|---|---|---|"
     for kind in weights:
-        for number in threads:
-            chosen = [b for b in blocks if (b.weights, b.threads) == (kind, number)]
+        for count in threads:
+            chosen = [b for b in blocks if (b.weights, b.threads) == (kind, count)]
             for case in dict.fromkeys(row.case for block in chosen for row in block.rows):
-                found = [(r, b.peer) for b in chosen for r in b.rows if r.case == case]
-                row, peer = min(found, key=lambda pair: pair[0].ratio[1])
-                ours = statistics.median(r.rates[0] for r, _ in found)
-                cells = [kind, number, case, _rate(ours), f"{peer} {_rate(row.rates[1])}"]
+                pairs = [(r, b.peer) for b in chosen for r in b.rows if r.case == case]
+                row, peer = min(pairs, key=lambda pair: pair[0].ratio[1])
+                ours = statistics.median(r.rates[0] for r, _ in pairs)
+                cells = [kind, count, case, _rate(ours), f"{peer} {_rate(row.rates[1])}"]
                 cells += [f"{row.ratio[1]:.2f}", f"{row.target:g}"]
                 yield f"| {' | '.join(map(str, cells))} |"
 

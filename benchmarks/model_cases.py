@@ -52,12 +52,12 @@ def label(case: Mapping[str, Any]) -> str:
 
 
 def weights(case: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """The weights: matrices of a spread that keeps numbers near 1, norms near 1, the rest near 0.
+    """The weights: matrices that preserve magnitudes near 1, norms near 1, the rest near 0.
 
-    For bf16 they are numbers that bfloat16 holds, as float32.
+    For bf16 they are exact in bfloat16, as float32.
     """
     generator = np.random.default_rng(7)
-    found = {}
+    arrays = {}
     for name, dims in model(case).weights.items():
         x: np.ndarray = generator.standard_normal(dims, dtype=np.float32)
         if name.endswith(("gain", "variance")):
@@ -66,35 +66,35 @@ def weights(case: Mapping[str, Any]) -> dict[str, np.ndarray]:
             x *= 0.1
         elif name != "table":
             x /= math.sqrt(math.prod(dims[1:]))
-        found[name] = rounded(x) if case["dtype"] == "bf16" else x
-    return found
+        arrays[name] = rounded(x) if case["dtype"] == "bf16" else x
+    return arrays
 
 
 def arguments(case: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """What the model is called with."""
     generator = np.random.default_rng(11)
     sizes = case["sizes"]
-    found = {}
+    arrays = {}
     for name, (dims, dtype) in model(case).arguments.items():
         shape = [sizes[dim] if isinstance(dim, str) else dim for dim in dims]
         if name == "ids":
-            found[name] = generator.integers(0, 30522, shape)
+            arrays[name] = generator.integers(0, 30522, shape)
         elif name == "mask":
             lengths = generator.integers(shape[1] // 2 + 1, shape[1] + 1, shape[0])
             lengths[0] = shape[1]
-            found[name] = (np.arange(shape[1]) < lengths[:, None]).astype(np.float32)
+            arrays[name] = (np.arange(shape[1]) < lengths[:, None]).astype(np.float32)
         elif name in ("cos", "sin"):
-            turns = 500000.0 ** (-np.arange(0, shape[1] // 2) * 2 / shape[1])
-            angles = np.tile(np.arange(shape[0])[:, None] * turns, 2)
-            found[name] = getattr(np, name)(angles).astype(np.float32)
+            frequencies = 500000.0 ** (-np.arange(0, shape[1] // 2) * 2 / shape[1])
+            angles = np.tile(np.arange(shape[0])[:, None] * frequencies, 2)
+            arrays[name] = getattr(np, name)(angles).astype(np.float32)
         else:
-            found[name] = generator.standard_normal(shape).astype(np.float32)
+            arrays[name] = generator.standard_normal(shape).astype(np.float32)
         assert dtype in ("f32", "i64")
-    return found
+    return arrays
 
 
 def rounded(x: np.ndarray) -> np.ndarray:
-    """Float32 numbers rounded to bfloat16, nearest even, as float32."""
+    """Float32 values rounded to bfloat16, nearest even, as float32."""
     bits: np.ndarray = x.view(np.uint32)
     bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
     return bits.astype(np.uint32).view(np.float32)
@@ -111,7 +111,7 @@ def reference(case: Mapping[str, Any]) -> np.ndarray:
 
 def _minilm(case: Mapping[str, Any]) -> Model:
     layers, width, heads, inner = 6, 384, 12, 1536
-    named: dict[str, tuple[int, ...]] = {"table": (30522, width), "places": (512, width)}
+    named: dict[str, tuple[int, ...]] = {"table": (30522, width), "positions": (512, width)}
     named |= {"norm_gain": (width,), "norm_bias": (width,)}
     for i in range(layers):
         for name in ("q", "k", "v", "o"):
@@ -122,7 +122,7 @@ def _minilm(case: Mapping[str, Any]) -> Model:
             named |= {f"{name}{i}_gain": (width,), f"{name}{i}_bias": (width,)}
 
     def run(ops: Any, args: Values, w: Values) -> Any:
-        x = ops.add(ops.take(w["table"], args["ids"]), ops.first_rows(w["places"], args["ids"]))
+        x = ops.add(ops.take(w["table"], args["ids"]), ops.first_rows(w["positions"], args["ids"]))
         x = ops.layer_norm(x, w["norm_gain"], w["norm_bias"])
         mask = ops.mask(args["mask"], MASKED)
         for i in range(layers):
@@ -226,8 +226,8 @@ def _resnet(case: Mapping[str, Any]) -> Model:
         total, shrunk = 0.0, 1
         for conv in convs:
             shrunk = conv.stride if conv.name == "skip" else shrunk * conv.stride
-            places = math.prod(-(-sizes[s] // shrunk) for s in "hw")
-            total += 2 * places * conv.inputs * conv.outputs * conv.size**2
+            pixels = math.prod(-(-sizes[s] // shrunk) for s in "hw")
+            total += 2 * pixels * conv.inputs * conv.outputs * conv.size**2
         return sizes["n"] * total
 
     channels = {"stem": 3, "bottleneck": 4 * width}.get(kind, width)

@@ -1,4 +1,4 @@
-"""Models beside other programs: one table for each number of threads.
+"""Models compared with other programs: one table for each thread count.
 
     python benchmarks/models.py --model minilm --threads 1,2 --peers-python PYTHON
     python benchmarks/models.py --model resnet --only bottleneck --peers openvino
@@ -17,7 +17,7 @@ import comparison
 import model_cases
 import numpy as np
 from comparison import Comparison
-from turns import OURS
+from interleaved import OURS
 
 from relax_mlir.machine.limits import Limits
 from relax_mlir.tools.cli import described, guard

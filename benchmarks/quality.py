@@ -33,7 +33,7 @@ PROGRAMS = ("ours, int8", "ours, f32", "llama.cpp")
 
 
 @dataclass
-class Found:
+class Errors:
     """What a program made of the tokens so far: equal likeliest ones, and the divergence's sum."""
 
     tokens: int = 0
@@ -41,15 +41,15 @@ class Found:
     divergence: float = 0.0
     worst: float = 0.0
 
-    def add(self, wanted: np.ndarray, found: np.ndarray) -> None:
+    def add(self, expected: np.ndarray, actual: np.ndarray) -> None:
         """Adds the logits of a window: float32[tokens, vocabulary]."""
-        for begin in range(0, len(wanted), 64):  # the comparison is in float64, which is large
+        for begin in range(0, len(expected), 64):  # the comparison is in float64, which is large
             part = slice(begin, begin + 64)
-            lost = llm_model.divergence(wanted[part], found[part])
+            lost = llm_model.divergence(expected[part], actual[part])
             self.divergence += float(lost.sum())
             self.worst = max(self.worst, float(lost.max()))
-            self.equal += int((wanted[part].argmax(-1) == found[part].argmax(-1)).sum())
-        self.tokens += len(wanted)
+            self.equal += int((expected[part].argmax(-1) == actual[part].argmax(-1)).sum())
+        self.tokens += len(expected)
 
 
 def main() -> int:
@@ -98,17 +98,17 @@ def format_file(format: str, work: Path) -> Path:
     return target
 
 
-def compare(file: Path, count: int, exact: Path) -> dict[str, Found]:
-    """The errors of each program on a file; exact logits are kept in the folder `exact`."""
+def compare(file: Path, count: int, exact: Path) -> dict[str, Errors]:
+    """The errors of each program on a file; exact logits are saved in the folder `exact`."""
     checkpoint = open_checkpoint(str(file))
     tokens = np.array(checkpoint.tokenizer.encode(TEXT)[:count])
     wanted = list(_exact_logits(checkpoint, tokens, exact))
     results = {}
     for name in PROGRAMS:
-        found = results[name] = Found()
+        errors = results[name] = Errors()
         logits = _program(name, file)
         for window, begin in zip(wanted, range(0, count, WINDOW), strict=True):
-            found.add(window, logits(tokens[begin : begin + WINDOW]))
+            errors.add(window, logits(tokens[begin : begin + WINDOW]))
     return results
 
 

@@ -1,9 +1,9 @@
-"""What a second thread gains SmolLM2-135M, beside what it gains the machine's limits.
+"""The gain of SmolLM2-135M from a second thread, compared with that of the machine's limits.
 
     python benchmarks/scaling.py
     python benchmarks/scaling.py --weights native --threads 4 --rounds 9
 
-Ours on one thread and ours on more take turns, in processes of their own. README.md says more.
+Ours on one thread and ours on more run in their own processes, interleaved. README.md says more.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-import turns
+import interleaved
 from llm_peers import WEIGHTS
 from llm_results import quartiles
 
@@ -32,7 +32,7 @@ PROMPT_TARGET, STEP_TARGET = 1.85, 0.9
 
 @dataclass(frozen=True)
 class Gain:
-    """Seconds of each round on one thread and on more, ours and those of the kernel beside it."""
+    """Seconds of each round on one thread and on more: ours, and of the kernel for the limit."""
 
     case: str
     tokens: int
@@ -57,7 +57,7 @@ class Gain:
         return statistics.median(_quotients(self.gains, self.kernel_gains))
 
     def cells(self) -> Iterator[str]:
-        """What the table says of it."""
+        """The cell of the table."""
         yield self.case
         for seconds in (self.one, self.more):
             yield f"{self.tokens / statistics.median(seconds):.0f}"
@@ -65,8 +65,8 @@ class Gain:
         yield from (f"{middle:.2f}", f"{low:.2f} to {high:.2f}")
         yield from (f"{statistics.median(self.kernel_gains):.2f}", f"{self.share:.2f}")
         generates = self.case.startswith("tg")
-        found, target = (self.share, STEP_TARGET) if generates else (middle, PROMPT_TARGET)
-        yield f"{'share' if generates else 'gain'} {target:g}{'' if found >= target else ' missed'}"
+        value, target = (self.share, STEP_TARGET) if generates else (middle, PROMPT_TARGET)
+        yield f"{'share' if generates else 'gain'} {target:g}{'' if value >= target else ' missed'}"
 
 
 def _quotients(a: Sequence[float], b: Sequence[float]) -> list[float]:
@@ -77,7 +77,7 @@ def main() -> int:
     """Runs the command."""
     options = _options()
     for weights in options.weights:
-        print(f"\n**{weights}, {options.threads} threads beside 1**\n")
+        print(f"\n**{weights}, {options.threads} threads against 1**\n")
         print("| case | 1 thread | more | gain | quartiles | kernel's | share | target |")
         print("|---|---|---|---|---|---|---|---|", flush=True)
         for gain in _measure(options, weights):
@@ -89,14 +89,16 @@ def _measure(options: argparse.Namespace, weights: str) -> Iterator[Gain]:
     """Runs the cases of one type of weights, one after the other."""
     with ExitStack() as stack:
 
-        def start(threads: int) -> list[turns.Contender]:
-            specs = {f"{turns.OURS} {name} {threads}": spec for name, spec in PROGRAMS.items()}
-            found, absent = turns.start(specs, threads)
-            for each in found:
+        def start(threads: int) -> list[interleaved.Contender]:
+            specs = {
+                f"{interleaved.OURS} {name} {threads}": spec for name, spec in PROGRAMS.items()
+            }
+            started, absent = interleaved.start(specs, threads)
+            for each in started:
                 stack.callback(each.close)
             if absent:
                 raise RuntimeError(next(iter(absent.values())))
-            return found
+            return started
 
         pairs = list(zip(start(1), start(options.threads), strict=True))
         ours, readers, multipliers = pairs
@@ -114,15 +116,15 @@ def _measure(options: argparse.Namespace, weights: str) -> Iterator[Gain]:
             yield Gain(f"tg{options.tg}@{context}", options.tg, *times)
 
 
-def _runs(program: turns.Contender, case: dict, runs: int) -> Callable[[], float]:
+def _runs(program: interleaved.Contender, case: dict, runs: int) -> Callable[[], float]:
     """Prepares a case; what is returned runs it so many times, and gives the median."""
-    outcomes = turns.prepare([program], case)
+    outcomes = interleaved.prepare([program], case)
     if why_not := outcomes[program.name].why_not:
         raise UsageError(f"{program.name} cannot do {case}: {why_not}")
 
     def measure() -> float:
         outcome = outcomes[program.name]
-        turns.measure([program], case, outcomes, 1, 0, runs)
+        interleaved.measure([program], case, outcomes, 1, 0, runs)
         if outcome.why_not:
             raise RuntimeError(f"{program.name} fails at {case}: {outcome.why_not}")
         return outcome.seconds[-1]
@@ -131,9 +133,9 @@ def _runs(program: turns.Contender, case: dict, runs: int) -> Callable[[], float
 
 
 def _rounds(rounds: int, programs: Sequence[Callable[[], float]]) -> list[list[float]]:
-    """The seconds of each program, which take turns."""
-    found = [[program() for program in programs] for _ in range(rounds)]
-    return [list(seconds) for seconds in zip(*found, strict=True)]
+    """The seconds of each program, interleaved."""
+    times = [[program() for program in programs] for _ in range(rounds)]
+    return [list(seconds) for seconds in zip(*times, strict=True)]
 
 
 def _options() -> argparse.Namespace:
@@ -141,7 +143,7 @@ def _options() -> argparse.Namespace:
     add = parser.add_argument
     add("--weights", default=",".join(WEIGHTS), metavar="TYPE,...",
         help=f"types that are measured (default: {','.join(WEIGHTS)})")  # fmt: skip
-    add("--threads", type=int, default=2, metavar="N", help="beside one (default: 2)")
+    add("--threads", type=int, default=2, metavar="N", help="against one (default: 2)")
     add("--pp", type=integers, default=[128, 512], metavar="N,...",
         help="lengths of prompts (default: 128,512)")  # fmt: skip
     add("--tg", type=int, default=32, metavar="N",

@@ -1,9 +1,9 @@
-"""A process that runs one program's cases when it is asked to, so that programs can take turns.
+"""A process that runs one program's cases on request, so that programs can be interleaved.
 
     python benchmarks/worker.py peers.onnxruntime_peer:Kernels 2
 
-Started by `turns.py`; talks JSON, one line a message, through what was its standard output.
-Each program has a process of its own: their thread pools and allocators never meet.
+Started by `interleaved.py`; exchanges JSON, one line a message, on its original standard output.
+Each program has its own process, with its own thread pools and allocators.
 """
 
 import importlib
@@ -24,25 +24,25 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 @dataclass(frozen=True)
 class Prepared:
-    """A case that is ready: `run` does it once and returns its results as arrays.
+    """A prepared case: `run` runs it once and returns its results as arrays.
 
-    `reset`, if there is one, is called before each run, `finish` turns the first result into what
-    is compared; neither's time counts. `kept` are arrays that the program uses by their addresses.
+    `reset`, if given, is called before each run; `finish` converts the first result for the
+    comparison; neither is timed. `retained` keeps arrays alive that the program uses by address.
     """
 
     run: Callable[[], list]
     reset: Callable[[], Any] | None = None
     finish: Callable[[Any], Any] | None = None
-    kept: Any = None
+    retained: Any = None
 
 
 class Program(Protocol):
-    """What can be measured; constructed with a number of threads."""
+    """A program that can be measured; constructed with a thread count."""
 
     version: str
 
     def prepare(self, case: dict) -> Prepared:
-        """Makes a case ready; raises NotImplementedError, with the reason, if it cannot."""
+        """Prepares a case; raises NotImplementedError, with the reason, if it cannot."""
 
 
 def timed(prepared: Prepared, seconds: float, runs: int) -> list[float]:
@@ -76,7 +76,7 @@ class Server:
         self._prepared: dict[str, Prepared] = {}
 
     def answer(self, request: dict) -> dict:
-        """Does what is asked; the answer has `unsupported` if the program cannot."""
+        """Executes a request; the answer has `unsupported` if the program cannot."""
         return getattr(self, "_" + request.pop("do"))(**request)
 
     def _version(self) -> dict:
@@ -101,7 +101,7 @@ class Server:
         return {"seconds": time.perf_counter() - begin}
 
     def _time(self, case: dict, seconds: float, runs: int, warm: int = 0) -> dict:
-        """Times a case after `warm` runs that do not count."""
+        """Times a case after `warm` warm-up runs."""
         prepared = self._prepared[json.dumps(case)]
         for _ in range(warm):
             if prepared.reset:

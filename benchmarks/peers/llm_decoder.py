@@ -4,10 +4,10 @@ A case is one of
 
     {"check": FILE, "prompts": [37, ...], "steps": 64}   answers on the tokens of an .npy file
     {"prompt": 512}                                      so many tokens into empty caches
-    {"generated": 64, "context": 512}                    single tokens behind others
+    {"generated": 64, "context": 512}                    single tokens after others
 
-each with "weights" (the type that they are kept in) and "work" (the folder of what was built).
-Only the logits behind the last token are computed in each call.
+each with "weights" (their type in memory) and "work" (the folder of what was built).
+Only the logits of the last token are computed in each call.
 """
 
 import time
@@ -19,7 +19,7 @@ import numpy as np
 from worker import Prepared
 
 CAPACITY = 640
-"""Tokens that caches have room for, where they are made for a number of them."""
+"""The capacity of fixed-size caches, in tokens."""
 PAUSE_SECONDS = 0.05  # for the other program's threads to fall asleep
 
 
@@ -36,19 +36,19 @@ class Decoder(ABC):
 
     @abstractmethod
     def logits(self) -> np.ndarray:
-        """The logits behind the last token: float32[vocabulary]."""
+        """The logits of the last token: float32[vocabulary]."""
 
 
 class Replayed:
-    """Tokens that were appended, for caches that cannot be cut: what is kept is run again."""
+    """Appended tokens, for caches that cannot be truncated: remaining ones are run again."""
 
     def __init__(self) -> None:
         self.tokens: list[int] = []
 
     def cut(self, length: int) -> list[int]:
         """Forgets all tokens; returns those that are to be appended again."""
-        kept, self.tokens = self.tokens[:length], []
-        return kept
+        remaining, self.tokens = self.tokens[:length], []
+        return remaining
 
 
 class Program:
@@ -104,7 +104,7 @@ def fixed_tokens(count: int) -> list[int]:
 
 
 def _answers(decoder: Decoder, case: dict) -> np.ndarray:
-    """Logits behind each prompt, then, after the first prompt, behind each step.
+    """Logits after each prompt, then, after the first prompt, after each step.
 
     float32[prompts + steps, vocabulary]
     """

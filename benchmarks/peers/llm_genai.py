@@ -18,7 +18,7 @@ from peers import llm_genai_blocks
 from peers.llm_decoder import CAPACITY, Decoder, Program
 
 PRECISIONS = {"f32": "fp32", "q8_0": "int8"}
-"""The builder's name of the type that stands beside each of ours; its int4 gives wrong answers."""
+"""The builder's name of the type that is compared with each of ours; its int4 is wrong."""
 CONFIG = "genai_config.json"
 
 

@@ -18,7 +18,7 @@ ACCURACY_INT8 = 4
 
 
 def convert(source: Path, target: Path) -> None:
-    """Writes the model of one file, quantised, to another, with its data beside it."""
+    """Writes the model of one file, quantised, to another, with its data in a file next to it."""
     model = onnx.load(str(source))
     quantise(model)
     onnx.save(model, str(target), save_as_external_data=True, location=target.name + ".data")
@@ -38,10 +38,10 @@ def quantise(model: onnx.ModelProto) -> None:
         else:
             rewriter.nodes.append(node)
     used = {name for node in rewriter.nodes for name in node.input}
-    kept = [tensor for tensor in graph.initializer if tensor.name in used]
+    used_tensors = [tensor for tensor in graph.initializer if tensor.name in used]
     del graph.node[:], graph.initializer[:]
     graph.node.extend(rewriter.nodes)
-    graph.initializer.extend([*kept, *rewriter.constants])
+    graph.initializer.extend([*used_tensors, *rewriter.constants])
 
 
 class _Rewriter:
@@ -61,11 +61,11 @@ class _Rewriter:
         """Adds what computes a product with weights [k, n]."""
         x, name = node.input
         blocks = blocks_of(weights.T, name)
-        numbers = self.constant(f"{name}_blocks", blocks.packed)
+        elements = self.constant(f"{name}_blocks", blocks.packed)
         scales = self.constant(f"{name}_scales", blocks.scales.reshape(-1))
         attributes = {"bits": blocks.bits, "block_size": BLOCK, "accuracy_level": ACCURACY_INT8}
         attributes["K"], attributes["N"] = weights.shape
-        words = [x, numbers, scales]
+        words = [x, elements, scales]
         scaled = node.output[0] if blocks.offsets is None else f"{node.output[0]}_scaled"
         domain = "com.microsoft"
         self.nodes.append(
@@ -74,9 +74,9 @@ class _Rewriter:
         if blocks.offsets is not None:
             rows = np.ascontiguousarray((blocks.offsets + 8 * blocks.scales).T)
             words = [self._sums_of(x, len(weights)), self.constant(f"{name}_offsets", rows)]
-            moved = f"{node.output[0]}_moved"
-            self.nodes.append(helper.make_node("MatMul", words, [moved]))
-            self.nodes.append(helper.make_node("Add", [scaled, moved], node.output))
+            product = f"{node.output[0]}_product"
+            self.nodes.append(helper.make_node("MatMul", words, [product]))
+            self.nodes.append(helper.make_node("Add", [scaled, product], node.output))
 
     def _sums_of(self, x: str, k: int) -> str:
         """The sums of blocks of x[batch, tokens, k], which products of the same x share."""

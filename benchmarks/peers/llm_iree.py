@@ -44,7 +44,7 @@ class Iree(Decoder, Replayed):
         """See `Decoder`; prompts go into empty caches, all else is a step."""
         begin, count = len(self.tokens), len(tokens)
         if begin and count > 1:
-            raise NotImplementedError("prompts behind other tokens")
+            raise NotImplementedError("prompts after other tokens")
         angles = np.outer(np.arange(begin, begin + count), self._frequencies)[None, None]
         x = self._put(self._embedding[list(tokens)][None])
         common = [self._put(f(angles)) for f in (np.cos, np.sin)]
@@ -65,8 +65,8 @@ class Iree(Decoder, Replayed):
         """See `Decoder`."""
         if length == len(self.tokens):
             return
-        if kept := self.cut(length):
-            self.append(kept)
+        if remaining := self.cut(length):
+            self.append(remaining)
 
     def logits(self) -> np.ndarray:
         """See `Decoder`."""

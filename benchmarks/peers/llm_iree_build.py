@@ -148,10 +148,10 @@ def imported(config: dict) -> str:
 
 def _whole(text: str, name: str, layers: int) -> str:
     """A function that calls `name`_layer so often; caches and weights follow layer by layer."""
-    found = re.search(rf"func\.func private @{name}_layer\((.*)\) -> \((.*)\)", text)
-    assert found
-    types = [each.split(": ")[1] for each in found[1].split(", %")]
-    results = re.findall(r"!torch\.vtensor<[^>]*>", found[2])
+    match = re.search(rf"func\.func private @{name}_layer\((.*)\) -> \((.*)\)", text)
+    assert match
+    types = [each.split(": ")[1] for each in match[1].split(", %")]
+    results = re.findall(r"!torch\.vtensor<[^>]*>", match[2])
     caches = 2 if name == "step" else 0
     common, own = (
         types[1 : len(types) - len(PARTS) - caches],

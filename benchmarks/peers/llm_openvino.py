@@ -39,8 +39,8 @@ class OpenVino(Decoder):
     def truncate(self, length: int) -> None:
         """See `Decoder`."""
         self._request.reset_state()
-        if kept := self._replayed.cut(length):
-            self.append(kept)
+        if remaining := self._replayed.cut(length):
+            self.append(remaining)
 
     def logits(self) -> np.ndarray:
         """See `Decoder`."""

@@ -1,6 +1,6 @@
 """A Llama decoder in plain PyTorch: what the programs that take PyTorch's models are given.
 
-The caches are inputs and outputs; new keys and values are concatenated behind them.
+The caches are inputs and outputs; new keys and values are appended.
 """
 
 import json

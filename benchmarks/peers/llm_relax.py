@@ -55,7 +55,7 @@ class Reader:
 
 
 class Multiplier:
-    """Multiplies and adds, as much on any number of threads."""
+    """Multiply-adds, as many on any count of threads."""
 
     version = relax_mlir.__version__
 

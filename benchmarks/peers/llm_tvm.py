@@ -38,7 +38,7 @@ class Tvm(Decoder):
         half = config["head_dim"] // 2
         self._frequencies = np.tile(config["rope_theta"] ** (-np.arange(half) / half), 2)
         empty = np.zeros((config["num_key_value_heads"], 0, config["head_dim"]), np.float32)
-        self._kept = {0: [_put(empty)] * (2 * config["num_hidden_layers"])}
+        self._caches_at = {0: [_put(empty)] * (2 * config["num_hidden_layers"])}
         self._length = 0
         self._row = _put(np.empty(0, np.float32))
 
@@ -52,18 +52,20 @@ class Tvm(Decoder):
         begin, count = self._length, len(tokens)
         angles = np.outer(np.arange(begin, begin + count), self._frequencies)
         cos, sin = (_put(f(angles).astype(np.float32)) for f in (np.cos, np.sin))
-        arguments = (_put(np.array(tokens, np.int32)), cos, sin, self._kept[begin])
+        arguments = (_put(np.array(tokens, np.int32)), cos, sin, self._caches_at[begin])
         if count == 1:
             self._row, caches = self._steps.run("step", *arguments)
         else:
             self._row, caches = self._prompts.run("begin", *arguments)
         self._length += count
-        self._kept[self._length] = list(caches)
+        self._caches_at[self._length] = list(caches)
 
     def truncate(self, length: int) -> None:
         """See `Decoder`; caches of every length are still there."""
         self._length = length
-        self._kept = {at: caches for at, caches in self._kept.items() if at in (0, length)}
+        self._caches_at = {
+            at: caches for at, caches in self._caches_at.items() if at in (0, length)
+        }
 
     def logits(self) -> np.ndarray:
         """See `Decoder`."""
@@ -77,7 +79,7 @@ class Dlight(Tvm):
 
 
 class Tuned(Tvm):
-    """With MetaSchedule's schedules of steps, whose weights are turned; prompts are dlight's."""
+    """With MetaSchedule's schedules of steps, on transposed weights; prompts are dlight's."""
 
     def _load(self, work: Path, arrays: dict[str, np.ndarray]) -> tuple[Library, Library]:
         """See `Tvm`."""

@@ -155,7 +155,7 @@ def prompts_and_steps(config: dict) -> tuple[tvm.IRModule, list[str]]:
 
 
 def steps(config: dict) -> tuple[tvm.IRModule, list[str]]:
-    """Steps alone, whose weights are turned."""
+    """Steps only, with transposed weights."""
     module, weights = Llama(config, Turned).export_tvm({"step": _arguments(config, 1)})
     return module, [name for name, _ in weights]
 
@@ -188,7 +188,7 @@ def legalized(module: tvm.IRModule, target: tvm.target.Target) -> tvm.IRModule:
 def tune(
     module: tvm.IRModule, target: tvm.target.Target, folder: Path, trials: int
 ) -> ms.database.Database:
-    """Looks for schedules of products whose extents are all numbers: those of a step.
+    """Tunes schedules of products with static extents: those of a step.
 
     MetaSchedule tunes nothing that has a symbol. `trials` are distributed over the products; those
     of an earlier build that was interrupted count.

@@ -39,7 +39,7 @@ class _Onnx:
         return name
 
     def _constant(self, value, dtype=np.float32) -> str:
-        name = f"number_{len(self.initializers)}"
+        name = f"constant_{len(self.initializers)}"
         self.initializers.append(numpy_helper.from_array(np.array(value, dtype), name))
         return name
 
@@ -62,9 +62,9 @@ class _Onnx:
 
     def linear(self, x, w, bias=None):
         """The matrix as MatMul takes it: [in, out]."""
-        number = next(i for i, each in enumerate(self.initializers) if each.name == w)
-        array = np.ascontiguousarray(numpy_helper.to_array(self.initializers[number]).T)
-        self.initializers[number] = numpy_helper.from_array(array, w)
+        index = next(i for i, each in enumerate(self.initializers) if each.name == w)
+        array = np.ascontiguousarray(numpy_helper.to_array(self.initializers[index]).T)
+        self.initializers[index] = numpy_helper.from_array(array, w)
         y = self._node("MatMul", x, w)
         return y if bias is None else self.add(y, bias)
 

@@ -36,7 +36,7 @@ class Models:
             session.run_with_iobinding(binding)
             return [value]
 
-        return Prepared(run, finish=lambda found: found.numpy(), kept=given)
+        return Prepared(run, finish=lambda result: result.numpy(), retained=given)
 
     def _load(self, items: tuple) -> onnxruntime.InferenceSession:
         options = onnxruntime.SessionOptions()

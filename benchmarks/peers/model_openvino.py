@@ -35,7 +35,7 @@ class Models:
             request.wait()
             return [out]
 
-        return Prepared(run, kept=(request, given))
+        return Prepared(run, retained=(request, given))
 
     def _load(self, items: tuple) -> openvino.CompiledModel:
         case = dict(items)

@@ -53,7 +53,7 @@ class Models:
 
 
 class FastMath(Models):
-    """Convolutions may take fewer products, of sums of finite numbers."""
+    """Convolutions may take fewer products, of sums of finite values."""
 
     fast_math = "reassoc,nnan,ninf"
 
@@ -139,7 +139,7 @@ class _Graph:
 
     def mask(self, mask, masked):
         b, n = _dims(mask)
-        added = self.multiply(graph.SubtractOp.build(_number(1), mask).result, _number(masked))
+        added = self.multiply(graph.SubtractOp.build(_constant(1), mask).result, _constant(masked))
         return _reshaped(added, [b, 1, 1, n])
 
     def rotary(self, x, heads, cos, sin):
@@ -160,9 +160,9 @@ class _Graph:
         if group > 1:
             q = _reshaped(q, [b, kv_heads, group, n, d])
             k, v = (graph.ExpandDimsOp.build(each, axes=[2]).result for each in (k, v))
-        scores = self.multiply(graph.MatmulOp.build(q, k).result, _number(1 / math.sqrt(d)))
+        scores = self.multiply(graph.MatmulOp.build(q, k).result, _constant(1 / math.sqrt(d)))
         if isinstance(mask, str):
-            later = graph.FullOp.build(_number(-math.inf), shape=[n, n]).result
+            later = graph.FullOp.build(_constant(-math.inf), shape=[n, n]).result
             mask = graph.TriuOp.build(later, k=1).result
         scores = graph.SoftmaxOp.build(self.add(scores, mask), axis=-1).result
         mixed = graph.MatmulOp.build(scores, v).result
@@ -179,7 +179,7 @@ class _Graph:
         return y if bias is None else self.add(y, _by_channel(bias))
 
     def batch_norm(self, x, gain, bias, mean, variance):
-        root = graph.RsqrtOp.build(self.add(variance, _number(model_cases.EPSILON))).result
+        root = graph.RsqrtOp.build(self.add(variance, _constant(model_cases.EPSILON))).result
         scale = self.multiply(gain, root)
         shift = graph.SubtractOp.build(bias, self.multiply(mean, scale)).result
         return self.add(self.multiply(x, _by_channel(scale)), _by_channel(shift))
@@ -206,7 +206,7 @@ def _by_channel(x):
     return _reshaped(x, [*_dims(x), 1, 1])
 
 
-def _number(value: float):
+def _constant(value: float):
     kind = ir.RankedTensorType.get([], ir.F32Type.get())
-    number = ir.FloatAttr.get(ir.F32Type.get(), value)
-    return arith.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, number)).result
+    attribute = ir.FloatAttr.get(ir.F32Type.get(), value)
+    return arith.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, attribute)).result

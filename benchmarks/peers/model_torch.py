@@ -50,8 +50,8 @@ class Compiled(Eager):
 
 
 def _tensors(arrays: dict, kind: torch.dtype) -> dict[str, torch.Tensor]:
-    found = {name: torch.from_numpy(x) for name, x in arrays.items()}
-    return {name: x.to(kind) if x.is_floating_point() else x for name, x in found.items()}
+    tensors = {name: torch.from_numpy(x) for name, x in arrays.items()}
+    return {name: x.to(kind) if x.is_floating_point() else x for name, x in tensors.items()}
 
 
 class _Torch:

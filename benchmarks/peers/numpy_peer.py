@@ -13,7 +13,7 @@ class Kernels:
     version = np.__version__
 
     def __init__(self, threads: int) -> None:
-        """The number of threads of NumPy's BLAS is set by the environment, before it is loaded."""
+        """The thread count of NumPy's BLAS is set by the environment, before it is loaded."""
 
     def prepare(self, case: dict) -> Prepared:
         """See `worker.Program`."""

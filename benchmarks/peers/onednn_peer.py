@@ -48,7 +48,7 @@ class Kernels:
     """Products in f32, bf16 and int8; weights are laid out once."""
 
     def __init__(self, threads: int) -> None:
-        """The number of threads is OpenMP's, which the environment sets."""
+        """The thread count is OpenMP's, which the environment sets."""
         self._library = _load()
         self._library.dnnl_version.restype = ctypes.POINTER(_Version)
         version = self._library.dnnl_version().contents
@@ -93,7 +93,7 @@ class Kernels:
             return [out]
 
         finish = cases.from_bf16_bits if case["dtype"] == "bf16" else None
-        return Prepared(once, finish=finish, kept=x)
+        return Prepared(once, finish=finish, retained=x)
 
     def _check(self, name: str, *arguments: object) -> None:
         status = getattr(self._library, f"dnnl_{name}")(*arguments)

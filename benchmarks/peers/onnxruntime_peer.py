@@ -38,4 +38,4 @@ class Kernels:
             session.run_with_iobinding(binding)
             return [value]
 
-        return Prepared(run, finish=lambda found: found.numpy(), kept=arguments)
+        return Prepared(run, finish=lambda value: value.numpy(), retained=arguments)

@@ -40,4 +40,4 @@ class Kernels:
             request.wait()
             return [out]
 
-        return Prepared(run, kept=arguments)
+        return Prepared(run, retained=arguments)

@@ -32,7 +32,8 @@ _RESULTS = {"sum_of_columns": "!n", "sum_of_rows": "!m", "argmax": "!i", "transp
 class Kernels:
     """Every extent that is not a weight's is a symbol: one compilation for all of them.
 
-    A case with `specialised` has numbers in place of symbols, and the arrays of the case before it.
+    A case with `specialised` has static extents instead of symbols, and the arrays of the case
+    before it.
     """
 
     version = relax_mlir.__version__
@@ -100,14 +101,14 @@ def _matmul(case: dict, is_dynamic: bool) -> str:
     if dtype == "q8_0":
         return _quantised(m, n, k)
     given = {"f32": "f32", "bf16": "bf16", "int8": "i8"}[dtype]
-    wide = {"f32": "f32", "bf16": "f32", "int8": "i32"}[dtype]
+    compute = {"f32": "f32", "bf16": "f32", "int8": "i32"}[dtype]
     out = {"f32": "f32", "bf16": "bf16", "int8": "i32"}[dtype]
-    widen = given != wide
-    narrow = out != wide
+    widen = given != compute
+    narrow = out != compute
     casts = (
         f"""
-  %v = "graph.astype"(%x) {{dtype = {wide}}} : (!x) -> !v
-  %u = "graph.astype"(%w) {{dtype = {wide}}} : (!w) -> !u"""
+  %v = "graph.astype"(%x) {{dtype = {compute}}} : (!x) -> !v
+  %u = "graph.astype"(%w) {{dtype = {compute}}} : (!w) -> !u"""
         if widen
         else ""
     )
@@ -115,11 +116,11 @@ def _matmul(case: dict, is_dynamic: bool) -> str:
     last = '\n  %y = "graph.astype"(%z) {dtype = bf16} : (!z) -> !y' if narrow else ""
     return f"""
 !x = {_tensor((m, k), given)}
-!v = {_tensor((m, k), wide)}
+!v = {_tensor((m, k), compute)}
 !w = {_tensor((n, k), given)}
-!u = {_tensor((n, k), wide)}
-!t = {_tensor((k, n), wide)}
-!z = {_tensor((m, n), wide)}
+!u = {_tensor((n, k), compute)}
+!t = {_tensor((k, n), compute)}
+!z = {_tensor((m, n), compute)}
 !y = {_tensor((m, n), out)}
 func.func @main(%x: !x, %w: !w) -> !y attributes {{graph.num_inputs = 1 : i64}} {{{casts}
   %t = "graph.permute_dims"({right}) {{axes = array<i64: 1, 0>}} : (!u) -> !t

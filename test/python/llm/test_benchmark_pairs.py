@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
-BESIDE = ("llm_model", "llm_peers", "llm_results", "peers", "scaling", "turns", "worker")
+MODULES = ("llm_model", "llm_peers", "llm_results", "peers", "scaling", "interleaved", "worker")
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def benchmarks(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     yield
     for name in set(sys.modules) - before:
-        if name.partition(".")[0] in BESIDE:
+        if name.partition(".")[0] in MODULES:
             del sys.modules[name]
 
 

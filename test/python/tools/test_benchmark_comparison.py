@@ -15,7 +15,7 @@ from relax_mlir.machine.limits import Limits, Machine
 
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 OURS = "relax-mlir"
-BESIDE = ("cases", "comparison", "llm_results", "peers", "turns", "worker")
+MODULES = ("cases", "comparison", "llm_results", "peers", "interleaved", "worker")
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def comparison(monkeypatch):
 
     yield comparison
     for name in set(sys.modules) - before:
-        if name.partition(".")[0] in BESIDE:
+        if name.partition(".")[0] in MODULES:
             del sys.modules[name]
 
 
@@ -190,7 +190,7 @@ class Wrong(Square):
 def test_programs_take_turns_and_are_checked(comparison, tmp_path, monkeypatch, capsys):
     (tmp_path / "squaring.py").write_text(PROGRAM)
     shutil.copy(FOLDER / "worker.py", tmp_path)
-    monkeypatch.setattr(comparison.turns, "FOLDER", tmp_path)
+    monkeypatch.setattr(comparison.interleaved, "FOLDER", tmp_path)
     limits = Limits(threads=1, read=1.0, read_huge_pages=1.0, f32=1.0, bf16=None, int8=None)
     machine = Machine("a machine", 1, (limits,))
     monkeypatch.setattr(comparison, "measure_machine", lambda threads, seconds: machine)

@@ -1,8 +1,8 @@
-"""Programs in processes of their own that take turns on the same cases.
+"""Interleaved measurements of programs in their own processes on the same cases.
 
 A machine that gets slower for a while slows all programs alike, so figures are compared within a
-round: every program runs the case once, then the next round begins. A program whose answer is
-wrong is said so and is no baseline.
+round: every program runs the case once, then the next round begins. A program with a wrong result
+is reported, and not used as a baseline.
 """
 
 import json
@@ -22,8 +22,8 @@ from worker import THREAD_VARIABLES
 FOLDER = Path(__file__).resolve().parent
 OURS = "relax-mlir"
 IDLE = 0.15
-"""Seconds between turns, in which the idle threads of the program before go to sleep."""
-# All programs get memory as NumPy's large arrays do: on huge pages, and kept once it is there.
+"""Seconds between programs, in which idle threads of the one before go to sleep."""
+# All programs get memory as NumPy's large arrays do: on huge pages, and not returned once used.
 MEMORY = {
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
     "MALLOC_MMAP_MAX_": "0",
@@ -35,9 +35,9 @@ class Contender:
     """One program in its own process."""
 
     def __init__(self, name: str, spec: str, threads: int, python: str, log: Path) -> None:
-        """Starts `spec` (module:Class) under the interpreter `python`; its words go into `log`.
+        """Starts `spec` (module:Class) under the interpreter `python`; its stderr goes to `log`.
 
-        `absent` says why it is not there, or is None.
+        `absent` is the reason why it is not available, or None.
         """
         self.name = name
         environment = {**os.environ, **MEMORY}
@@ -81,7 +81,7 @@ class Contender:
 
 @dataclass
 class Outcome:
-    """What one program made of one case: seconds of each round, or why there are none."""
+    """The outcome of one program on one case: seconds of each round, or why there are none."""
 
     seconds: list[float] = field(default_factory=list)
     error: float | None = None
@@ -107,7 +107,7 @@ class Outcome:
 
 
 def progress(text: str) -> None:
-    """Says on a terminal what is being done, in place of what was said before."""
+    """Replaces the progress line on a terminal."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
@@ -115,22 +115,22 @@ def progress(text: str) -> None:
 def start(
     specs: Mapping[str, str], threads: int, python: str = sys.executable
 ) -> tuple[list[Contender], dict[str, str]]:
-    """Starts programs by name; returns those that are there, and why the others are not.
+    """Starts programs by name; returns those that are available, and why the others are not.
 
     Ours, whose names begin with "relax-mlir", always run under this interpreter, the others under
     `python`.
     """
     folder = Path(tempfile.mkdtemp(prefix="relax-bench-"))
-    found, absent = [], {}
+    present, absent = [], {}
     for name, spec in specs.items():
         interpreter = sys.executable if name.startswith(OURS) else python
         contender = Contender(name, spec, threads, interpreter, folder / f"{name}.log")
         if contender.absent is None:
-            found.append(contender)
+            present.append(contender)
         else:
             contender.close()
             absent[name] = contender.absent
-    return found, absent
+    return present, absent
 
 
 def prepare(
@@ -139,7 +139,7 @@ def prepare(
     reference: np.ndarray | None = None,
     tolerance: float = 1e-3,
 ) -> dict[str, Outcome]:
-    """Lets every program get ready for a case, and compares what it makes of it."""
+    """Has every program prepare a case, and compares its result with the reference."""
     outcomes = {}
     with tempfile.TemporaryDirectory() as folder:
         for each in contenders:
@@ -164,9 +164,9 @@ def measure(
     warm: int = 0,
     idle: float = IDLE,
 ) -> None:
-    """Adds the times of so many rounds; each turn begins with `warm` runs that do not count.
+    """Adds the times of some rounds; each program starts with `warm` warm-up runs.
 
-    `idle` seconds pass before it.
+    `idle` seconds pass before each program.
     """
     for _ in range(rounds):
         for each in contenders:
@@ -179,19 +179,19 @@ def measure(
 
 
 def forget(contenders: Sequence[Contender], case: dict) -> None:
-    """Lets every program free what it holds for a case."""
+    """Has every program free the memory of a case."""
     for each in contenders:
         each.ask(do="forget", case=case)
 
 
-def _error(found: np.ndarray, wanted: np.ndarray) -> float:
-    """Greatest difference, as a share of the reference's greatest magnitude.
+def _error(actual: np.ndarray, expected: np.ndarray) -> float:
+    """The maximum difference relative to the reference's maximum magnitude.
 
     A reference with fewer columns is compared with the first ones.
     """
-    if found.size != wanted.size and found.ndim == wanted.ndim == 2:
-        found = found[:, : wanted.shape[1]]
-    if found.size != wanted.size:
+    if actual.size != expected.size and actual.ndim == expected.ndim == 2:
+        actual = actual[:, : expected.shape[1]]
+    if actual.size != expected.size:
         return float("inf")
-    difference = np.abs(found.astype(np.float64).reshape(wanted.shape) - wanted).max(initial=0)
-    return float(difference / max(np.abs(wanted).max(initial=0), 1e-30))
+    difference = np.abs(actual.astype(np.float64).reshape(expected.shape) - expected).max(initial=0)
+    return float(difference / max(np.abs(expected).max(initial=0), 1e-30))
