@@ -4,7 +4,7 @@ import random
 import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from relax_mlir.errors import CompileError, UsageError
 from relax_mlir.target import Target, lacking
@@ -15,6 +15,11 @@ from .program import Program, program
 
 TARGETS = ("native", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v3+-fma", "native+-avx512vnni")
 INTERPRETER = "interpreter"
+LIBRARIES = ("openblas",)
+WITH_LIBRARIES = 0.15
+"""How often machine code calls them."""
+DOUBTFUL = 0.25
+"""How often passes have a prover that knows less, at one level."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +41,15 @@ class Work:
         """Those of the batch."""
         chance = random.Random(self.first)
         found = [Setting(level, stage=PASSES) for level in self.levels if level]
+        if found and chance.random() < DOUBTFUL:
+            at = chance.randrange(len(found))
+            found[at] = replace(found[at], doubts=self.first)
         count = len(self.levels) if self.compiled < 0 else self.compiled
         for level in sorted(chance.sample(self.levels, min(count, len(self.levels)))):
             target = self.target or chance.choice(("native", "native", *targets()))
-            found.append(Setting(level, target, chance.choice((1, 1, 2)), CODE))
+            libraries = LIBRARIES if chance.random() < WITH_LIBRARIES else ()
+            threads = chance.choice((1, 1, 2))
+            found.append(Setting(level, target, threads, CODE, libraries=libraries))
         return found
 
 
@@ -149,7 +159,8 @@ def _compared(
             return [Failure(programs[0].seed, str(setting), f"writes: {error}")]
     except CompileError as error:
         if len(programs) == 1:
-            refusals[programs[0].seed][str(setting)] = str(error)
+            if setting.doubts is None:  # a proof that is needed may be one of those
+                refusals[programs[0].seed][str(setting)] = str(error)
             return []
     except Exception:
         if len(programs) == 1:
@@ -170,6 +181,7 @@ def _judge_refusals(
         told = {
             str(setting): found.get(str(setting)) or refusal(each, setting)
             for setting in work.settings()
+            if setting.doubts is None
         }
         texts = {message(text) for text in told.values()}
         if len(texts) > 1:

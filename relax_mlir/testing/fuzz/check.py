@@ -6,6 +6,7 @@ process: see `pool.py`.
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +22,13 @@ from relax_mlir.interpreter.elements import stored_dtype
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 
+from ..doubt import doubtful
 from ..guards import check_guards, guarded
 from .expected import Meaning, Sample
 from .program import Program
 
 PARAMS = "_params"
+_LEFT_OUT = r"relax-schedule(\{[^}]*\})?,|,relax-to-host(\{[^}]*\})?|,relax-check-memory-plan"
 PASSES, CODE = "passes", "code"
 """How far programs are taken: to planned memory, which is interpreted, or to machine code."""
 
@@ -38,33 +41,42 @@ class Setting:
     target: str = "native"
     threads: int = 1
     stage: str = CODE
+    doubts: int | None = None
+    """Which claims the prover does not know; with None, it knows what it can."""
+    libraries: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        library = f" --library={','.join(self.libraries)}" if self.libraries else ""
         if self.stage == PASSES:
-            return f"passes of -O{self.level}"
-        return f"-O{self.level} --target={self.target}, threads={self.threads}"
+            doubts = "" if self.doubts is None else f", doubts {self.doubts}"
+            return f"passes of -O{self.level}{library}{doubts}"
+        return f"-O{self.level} --target={self.target}{library}, threads={self.threads}"
 
     def compile(self, text: str) -> Any:
         """What has the public functions of a module; raises CompileError."""
         if self.stage == PASSES:
-            return _planned(text, self.level)
-        return relax_mlir.compile(text, target=self.target, opt_level=self.level)
+            return self._planned(text)
+        return relax_mlir.compile(
+            text, target=self.target, opt_level=self.level, libraries=self.libraries
+        )
+
+    def _planned(self, text: str) -> Any:
+        """The module with kernels as tensor programs, and memory that is planned and replayed."""
+        steps = pipeline(opt_level=self.level, libraries=self.libraries)
+        passes = Pipeline.parse(re.sub(_LEFT_OUT, "", steps))
+        with make_context(), ir.Location.unknown():
+            module = parse_module(text)
+            with nullcontext() if self.doubts is None else doubtful(self.doubts):
+                passes.run(module)
+            return _replayed(module)
 
 
-def _planned(text: str, level: int) -> Any:
-    """The module with kernels as tensor programs, and memory that is planned and replayed."""
-    steps = re.sub(
-        r"relax-schedule(\{[^}]*\})?,|,relax-to-host(\{[^}]*\})?", "", pipeline(opt_level=level)
-    )
-    passes = Pipeline.parse(steps)
-    with make_context(), ir.Location.unknown():
-        module = parse_module(text)
-        passes.run(module)
-        try:
-            Pipeline.parse("relax-check-memory-plan").run(module)
-        except CompileError as error:
-            raise AssertionError(f"the plan is wrong: {error}") from None
-        return relax_mlir.interpret(module)
+def _replayed(module: ir.Module) -> Any:
+    try:
+        Pipeline.parse("relax-check-memory-plan").run(module)
+    except CompileError as error:
+        raise AssertionError(f"the plan is wrong: {error}") from None
+    return relax_mlir.interpret(module)
 
 
 @dataclass(frozen=True)

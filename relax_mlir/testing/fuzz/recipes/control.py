@@ -1,5 +1,6 @@
 """Recipes of branches, loops and dataflow blocks, whose statements are other recipes."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from relax_mlir.bindings import arith, ir, scf, tensor
@@ -13,10 +14,28 @@ from .table import recipe, step
 MAX_DEPTH = 2
 
 
-def _same(b: Builder, value: Value) -> Value:
-    """A value of the same type, one of the last."""
-    found = [other for other in b.values if other.ir.type == value.ir.type]
-    return b.random.choice(found[-3:]) if found else value
+def _same(b: Builder, value: Value, before: Sequence[Value]) -> Value:
+    """A value of the same type: mostly one that `before` has not, and that is made if need be."""
+    same = [other for other in b.values if other.ir.type == value.ir.type]
+    new = [other for other in same if other not in before]
+    if new and b.chance(0.8):
+        return b.random.choice(new[-3:])
+    if same and b.chance(0.4):
+        return b.random.choice(same[-3:])
+    op = graph.LogicalNotOp if value.element == "i1" else graph.NegativeOp
+    return b.emit(op, [value])
+
+
+def _left(b: Builder, models: Sequence[Value]) -> list[Value]:
+    """What some steps leave of the types of the models."""
+    before = list(b.values)
+    _steps(b)
+    return [_same(b, model, before) for model in models]
+
+
+def _passed_on(b: Builder, carried: Sequence[Value]) -> list[Value]:
+    """What some steps leave for the next round."""
+    return [_bounded(b, new, old) for new, old in zip(_left(b, carried), carried)]
 
 
 def _settled(b: Builder, count: int) -> list[Value]:
@@ -35,8 +54,7 @@ def branch(b: Builder, op: object) -> None:
     known: list[list[Value]] = []
     for block in (made.then_block, made.else_block):
         with b.nested(block):
-            _steps(b)
-            found = [_same(b, model) for model in models]
+            found = _left(b, models)
             scf.YieldOp([value.ir for value in found])
         known.append(found)
     _results(b, "scf.if", made, list(zip(*known)))
@@ -54,8 +72,7 @@ def switch(b: Builder, op: object) -> None:
     for region in made.operation.regions:
         block = region.blocks[0] if len(region.blocks) else region.blocks.append()
         with b.nested(block):
-            _steps(b)
-            found = [_same(b, model) for model in models]
+            found = _left(b, models)
             scf.YieldOp([value.ir for value in found])
         known.append(found)
     _results(b, "scf.index_switch", made, list(zip(*known)))
@@ -72,8 +89,7 @@ def count(b: Builder, op: object) -> None:
     with b.nested(made.body):
         *arguments, number = made.inner_iter_args
         carried = [b.add(x, False, model.bound) for x, model in zip(arguments, models)]
-        _steps(b)
-        found = [_bounded(b, _same(b, value), value) for value in carried]
+        found = _passed_on(b, carried)
         number = arith.addi(number, arith.addi(made.induction_variable, index(1)))
         scf.YieldOp([*(value.ir for value in found), number])
     _results(b, "scf.for", made, [(model, model) for model in models], exact=False)
@@ -98,15 +114,12 @@ def repeat(b: Builder, op: object) -> None:
         goes_on = arith.CmpIOp(arith.CmpIPredicate.slt, number, end).result
         if b.chance(0.5):
             goes_on = arith.andi(goes_on, condition(b))
-        if b.chance(0.4):
-            _steps(b)
-        found = [_bounded(b, _same(b, value), value) for value in carried]
+        found = _passed_on(b, carried) if b.chance(0.4) else carried
         scf.ConditionOp(goes_on, [*(value.ir for value in found), number])
     with b.nested(after):
         *arguments, number = after.arguments
         carried = [b.add(x, False, model.bound) for x, model in zip(arguments, models)]
-        _steps(b)
-        found = [_bounded(b, _same(b, value), value) for value in carried]
+        found = _passed_on(b, carried)
         scf.YieldOp([*(value.ir for value in found), arith.addi(number, index(1))])
     _results(b, "scf.while", made, [(model, model) for model in models], exact=False)
     _number(b, made.results[len(models)])
@@ -175,8 +188,7 @@ def dataflow(b: Builder, op: object) -> None:
     made.operation.attributes["graph.dataflow"] = ir.UnitAttr.get()
     block = made.operation.regions[0].blocks.append()
     with b.nested(block):
-        _steps(b)
-        found = [_same(b, model) for model in models]
+        found = _left(b, models)
         scf.YieldOp([value.ir for value in found])
     _results(b, "scf.execute_region", made, [(value,) for value in found])
 
@@ -193,6 +205,9 @@ def _steps(b: Builder) -> None:
                 "product": 1,
                 "call": 3,
                 "scalar": 1,
+                "control": 1,
+                "shape": 1,
+                "attention": 1,
             },
         )
 

@@ -11,6 +11,10 @@ from ..builder import INTEGERS, Builder, Dims, Value, size_of
 from .manipulate import slices
 from .table import recipe
 
+MANY = 1 << 30
+UPDATES = 4096
+"""Elements that a scatter writes, about: the interpreter goes through them one by one."""
+
 
 def _indexed(b: Builder) -> Value:
     """What has an element along each axis."""
@@ -57,10 +61,10 @@ def index_tensor(b: Builder, op: Any) -> None:
     b.emit(op, [x, *indices], x.exact, x.bound, axes=axes)
 
 
-def index_tensors(b: Builder, x: Value) -> tuple[list[int], list[Value]]:
-    """Some axes, and indices for each."""
+def index_tensors(b: Builder, x: Value, most: int = MANY) -> tuple[list[int], list[Value]]:
+    """Some axes, and indices for each: about `most` places, or fewer."""
     axes = sorted(b.random.sample(range(x.rank), b.random.randint(1, x.rank)))
-    joint = _few_dims(b)
+    joint = _few_dims(b, most)
     indices: list[Value] = []
     for _ in axes:
         dims = [const(1) if b.chance(0.2) else dim for dim in joint]
@@ -68,8 +72,11 @@ def index_tensors(b: Builder, x: Value) -> tuple[list[int], list[Value]]:
     return axes, indices
 
 
-def _few_dims(b: Builder) -> Dims:
-    return b.pick_dims(b.random.choice([0, 1, 1, 1, 2]))
+def _few_dims(b: Builder, most: int = MANY) -> Dims:
+    dims = b.pick_dims(b.random.choice([0, 1, 1, 1, 2]))
+    if size_of(dims) <= most:
+        return dims
+    return tuple(const(b.few("narrow", [1, 2, 3], 1)) for _ in dims)
 
 
 @recipe("indexing", graph.ScatterElementsOp)
@@ -88,7 +95,7 @@ def scatter_nd(b: Builder, op: Any) -> None:
     """By one to all dims."""
     x = _target(b)
     count = b.random.randint(1, x.rank)
-    lead = _few_dims(b)
+    lead = _few_dims(b, UPDATES // size_of(x.dims))
     updates = _updates(b, x, [*lead, *x.dims[count:]])
     _scatter(b, op, [x, _indices(b, [*lead, const(count)]), updates], updates, lead)
 
@@ -97,7 +104,7 @@ def scatter_nd(b: Builder, op: Any) -> None:
 def index_put(b: Builder, op: Any) -> None:
     """Values with all dims of what is indexed, or with none."""
     x = _target(b)
-    axes, indices = index_tensors(b, x)
+    axes, indices = index_tensors(b, x, UPDATES // size_of(x.dims))
     joint, first = indices[0].dims, joint_position(axes)
     kept = [dim for axis, dim in enumerate(x.dims) if axis not in axes]
     dims = [*kept[:first], *joint, *kept[first:]]
@@ -117,7 +124,9 @@ def slice_scatter(b: Builder, op: Any) -> None:
 
 
 def _target(b: Builder) -> Value:
-    return b.take(lambda v: 1 <= v.rank <= 3)
+    """What has few elements, so that there is room for updates."""
+    found = b.pick(lambda v: 1 <= v.rank <= 3 and 0 < size_of(v.dims) <= UPDATES)
+    return found or b.argument(b.pick_dims(b.random.choice([1, 1, 2])))
 
 
 def _updates(b: Builder, x: Value, dims: Sequence[Any]) -> Value:

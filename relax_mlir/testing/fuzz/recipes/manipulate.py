@@ -114,11 +114,11 @@ def split(b: Builder, op: Any) -> None:
         cuts = sorted(b.random.randint(0, dim.value) for _ in range(b.random.randint(1, 2)))
         ends = [0, *cuts, dim.value]
         pieces = [const(end - begin) for begin, end in pairwise(ends)]
-    elif b.chance(0.5):
-        half = dim // 2
-        pieces = [half, dim - half]
     else:
-        pieces = [dim, const(0)]
+        half, part = dim // 2, dim // 3
+        pieces = b.random.choice(
+            [[half, dim - half], [part, dim - half - part, half], [dim, const(0)], [const(0), dim]]
+        )
     b.emit_many(op, [x], sizes=pieces, axis=axis)
 
 
