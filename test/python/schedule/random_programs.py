@@ -137,8 +137,8 @@ class RandomProgram:
         self.lines.append(
             f"{filled} = linalg.fill ins({constant} : f32) outs({out} : {kind}) -> {kind}"
         )
-        kept = ", ".join(c for i, c in enumerate(IDS[: len(x.dims)]) if i != axis)
-        target = f"({', '.join(IDS[: len(x.dims)])}) -> ({kept})"
+        remaining = ", ".join(c for i, c in enumerate(IDS[: len(x.dims)]) if i != axis)
+        target = f"({', '.join(IDS[: len(x.dims)])}) -> ({remaining})"
         kinds = "".join("r" if i == axis else "p" for i in range(len(x.dims)))
         body = f"^bb0(%p: f32, %o: f32):\n%t = {op} %o, %p : f32\nlinalg.yield %t : f32"
         result = self.stage([(x.name, x.kind, x.map)], dims, target, kinds, body, filled)
@@ -239,15 +239,15 @@ class RandomProgram:
         axis = self.random.choice(axes)
         extent = x.dims[axis]
         steps = [f"%i{i} = linalg.index {i} : index" for i in range(len(x.dims))]
-        places = ", ".join("%picked" if i == axis else f"%i{i}" for i in range(len(x.dims)))
+        indices = ", ".join("%picked" if i == axis else f"%i{i}" for i in range(len(x.dims)))
         body = "\n".join([
             "^bb0(%o: f32):",
             *steps,
             "%five = arith.constant 5 : index",
             f"%extent = arith.constant {extent} : index",
-            f"%moved = arith.muli %i{axis}, %five : index",
-            "%picked = arith.remui %moved, %extent : index",
-            f"%t = tensor.extract {x.name}[{places}] : {x.kind}",
+            f"%scaled = arith.muli %i{axis}, %five : index",
+            "%picked = arith.remui %scaled, %extent : index",
+            f"%t = tensor.extract {x.name}[{indices}] : {x.kind}",
             "linalg.yield %t : f32",
         ])  # fmt: skip
         result = self.stage([], x.dims, x.map, "p" * len(x.dims), body)

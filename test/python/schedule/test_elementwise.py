@@ -304,8 +304,8 @@ def test_scalars_of_the_program_reach_the_lanes(size):
       %t = arith.mulf %p, %length : f32
       linalg.yield %t : f32"""
     lines = """%twice = arith.addi %m, %m : index
-      %wide = arith.index_cast %twice : index to i64
-      %length = arith.sitofp %wide : i64 to f32
+      %cast = arith.index_cast %twice : index to i64
+      %length = arith.sitofp %cast : i64 to f32
     """
     text = lines + generic(
         "%r", [("%x0", kind, "(a) -> (a)")], [("%y0", kind, "(a) -> (a)")], "p", block

@@ -85,8 +85,8 @@ def test_sums_of_extremes_in_panels(m):
     executable = compile(product("m", 3, 20001, "nk", True), opt_level=3)
     for a, b in [(-128, -128), (127, -128)]:
         x, w = np.full((m, 20001), a, np.int8), np.full((3, 20001), b, np.int8)
-        found = executable["main"](x, executable["main_params"](w))
-        np.testing.assert_array_equal(found, exact(x, w))
+        actual = executable["main"](x, executable["main_params"](w))
+        np.testing.assert_array_equal(actual, exact(x, w))
 
 
 def test_threads_share_the_work():
@@ -106,16 +106,16 @@ def test_threads_share_the_work():
 def test_sums_are_scaled_and_rounded_in_place(n, k, target):
     """Scale, bias, clamping and rounding to 8 bits are one kernel with the product."""
     left, out = tensor(("m", k), "i8"), tensor(("m", n), "i8")
-    wide, sums = left.replace("xi8", "xi32"), out.replace("xi8", "xi32")
+    widened, sums = left.replace("xi8", "xi32"), out.replace("xi8", "xi32")
     floats = out.replace("xi8", "xf32")
     text = f"""
     func.func @main(%x: {left}, %s: tensor<{n}xf32>, %b: tensor<{n}xf32>, %w: tensor<{n}x{k}xi8>)
         -> {out} attributes {{graph.num_inputs = 3 : i64}} {{
-      %l = "graph.astype"(%x) {{dtype = i32}} : ({left}) -> {wide}
+      %l = "graph.astype"(%x) {{dtype = i32}} : ({left}) -> {widened}
       %r = "graph.astype"(%w) {{dtype = i32}} : (tensor<{n}x{k}xi8>) -> tensor<{n}x{k}xi32>
       %t = "graph.permute_dims"(%r) {{axes = array<i64: 1, 0>}}
         : (tensor<{n}x{k}xi32>) -> tensor<{k}x{n}xi32>
-      %y = "graph.matmul"(%l, %t) : ({wide}, tensor<{k}x{n}xi32>) -> {sums}
+      %y = "graph.matmul"(%l, %t) : ({widened}, tensor<{k}x{n}xi32>) -> {sums}
       %f = "graph.astype"(%y) {{dtype = f32}} : ({sums}) -> {floats}
       %m = "graph.multiply"(%f, %s) : ({floats}, tensor<{n}xf32>) -> {floats}
       %a = "graph.add"(%m, %b) : ({floats}, tensor<{n}xf32>) -> {floats}
@@ -134,10 +134,10 @@ def test_sums_are_scaled_and_rounded_in_place(n, k, target):
         x = random_bytes(rng, m, k)
         sums = exact(x, w).astype(np.float32)
         expected = np.clip(np.maximum(sums * scale + bias, 0).round(), -128, 127)
-        found = executable["main"](x, scale, bias, packed)
+        actual = executable["main"](x, scale, bias, packed)
         # A fused multiply-add rounds once: halves may fall on the other side.
-        assert np.abs(found - expected).max() <= 1
-        assert (found == expected).mean() > 0.99
+        assert np.abs(actual - expected).max() <= 1
+        assert (actual == expected).mean() > 0.99
     assert expected.max() > 9, "a test of zeros only"
 
 
@@ -190,8 +190,8 @@ def test_a_left_side_stored_by_columns(target):
     for m, n, k in [(3, 5, 130), (35, 33, 64), (16, 64, 3), (5, 4, 3100)]:
         x, w = random_bytes(rng, m, k), random_bytes(rng, n, k)
         stored = np.ascontiguousarray(x.T), np.ascontiguousarray(w.T)
-        found = run(text, *stored, (m, n), target)
-        np.testing.assert_array_equal(found, exact(x, w) + 7)
+        actual = run(text, *stored, (m, n), target)
+        np.testing.assert_array_equal(actual, exact(x, w) + 7)
 
 
 def test_batches():
@@ -204,8 +204,8 @@ def test_batches():
     )
     rng = np.random.default_rng(5)
     x, w = random_bytes(rng, 5, 17, 19), random_bytes(rng, 5, 40, 19)
-    found = run(text, x, w, (5, 17, 40), "native")
-    np.testing.assert_array_equal(found, exact(x, w) + 7)
+    actual = run(text, x, w, (5, 17, 40), "native")
+    np.testing.assert_array_equal(actual, exact(x, w) + 7)
 
 
 # What is no group of 8-bit elements is multiplied element by element, or by another rule.
@@ -238,8 +238,8 @@ def test_products_of_other_forms(name):
     kernel = built(text)
     kernel(x, w, out)
     assert (kernel.rule == "matmul") == (name != "squares of one side")
-    wide = expected(x.astype(np.int64), w.astype(np.int64)) + 7
-    np.testing.assert_array_equal(out, wide.astype(kind))
+    widened = expected(x.astype(np.int64), w.astype(np.int64)) + 7
+    np.testing.assert_array_equal(out, widened.astype(kind))
 
 
 @pytest.mark.parametrize("target", MAIN)
@@ -264,7 +264,7 @@ def test_products_that_share_a_left_side(target):
     rng = np.random.default_rng(7)
     for m, n, k in [(3, 33, 100), (37, 45, 130), (41, 70, 6501)]:
         x, a, b = (random_bytes(rng, rows, k) for rows in (m, n, n))
-        found, memory = guarded((m, n), np.int32)
-        kernel(x, a, b, found)
+        actual, memory = guarded((m, n), np.int32)
+        kernel(x, a, b, actual)
         assert_guarded(memory)
-        np.testing.assert_array_equal(found, (exact(x, a) + 7) * (exact(x, b) + 7))
+        np.testing.assert_array_equal(actual, (exact(x, a) + 7) * (exact(x, b) + 7))

@@ -261,8 +261,8 @@ def test_batch_loops(name):
     lhs, rhs, out = BATCHED[name]
     loops = "".join(sorted({*lhs, *rhs, *out} - {"k"})) + "k"
     kinds = [tensor(*[None] * len(at)) for at in (lhs, rhs, out)]
-    places = [", ".join(at) for at in (lhs, rhs, out)]
-    x, w, o = zip(("%x", "%w", "%out"), places, kinds, strict=True)
+    maps = [", ".join(at) for at in (lhs, rhs, out)]
+    x, w, o = zip(("%x", "%w", "%out"), maps, kinds, strict=True)
     body = product("%c", loops, x, w, o)
     arguments = list(zip(("%x", "%w", "%out"), kinds, strict=True))
     kernel = Kernel(function(arguments, 1, body, "%c"))
@@ -382,9 +382,9 @@ def test_rows_that_lie_half_a_page_apart(n, k, target):
 
 WIDEN = """
     ^bb0(%a: f16, %b: f16, %s: f32):
-      %wide_a = arith.extf %a : f16 to f32
-      %wide_b = arith.extf %b : f16 to f32
-      %ab = arith.mulf %wide_a, %wide_b : f32
+      %widened_a = arith.extf %a : f16 to f32
+      %widened_b = arith.extf %b : f16 to f32
+      %ab = arith.mulf %widened_a, %widened_b : f32
       %sum = arith.addf %s, %ab : f32
       linalg.yield %sum : f32"""
 

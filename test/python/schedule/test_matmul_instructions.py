@@ -31,17 +31,17 @@ class Program:
         k, n = 100, 40
         x, y = (f'tensor<?x{d}xf32, #graph.shape<["m", {d}]>>' for d in (k, n))
         stored, w = f"tensor<{n}x{k}x{self.element}>", f"tensor<{n}x{k}xf32>"
-        turned = f"tensor<{k}x{n}xf32>"
+        transposed = f"tensor<{k}x{n}xf32>"
         half = x.replace("xf32", "xbf16")
         casts = f"""
           %half = "graph.astype"(%x) {{dtype = bf16}} : ({x}) -> {half}
           %left = "graph.astype"(%half) {{dtype = f32}} : ({half}) -> {x}
-          %wide = "graph.astype"(%w) {{dtype = f32}} : ({stored}) -> {w}"""
-        left, wide = ("%x", "%w") if self.element == "f32" else ("%left", "%wide")
+          %widened = "graph.astype"(%w) {{dtype = f32}} : ({stored}) -> {w}"""
+        left, widened = ("%x", "%w") if self.element == "f32" else ("%left", "%widened")
         return f"""
         func.func @main(%x: {x}, %w: {stored}) -> {y} {{{"" if self.element == "f32" else casts}
-          %t = "graph.permute_dims"({wide}) {{axes = array<i64: 1, 0>}} : ({w}) -> {turned}
-          %y = "graph.matmul"({left}, %t) : ({x}, {turned}) -> {y}
+          %t = "graph.permute_dims"({widened}) {{axes = array<i64: 1, 0>}} : ({w}) -> {transposed}
+          %y = "graph.matmul"({left}, %t) : ({x}, {transposed}) -> {y}
           return %y : {y}
         }}"""
 
@@ -67,11 +67,11 @@ def test_operands_in_memory(element: str) -> None:
 def test_products_in_tile_registers() -> None:
     target = Target.parse("x86-64-v4+avx512bf16+amx-tile+amx-bf16")
     text = assembly(Program("bf16").text(), target)
-    found = re.findall(r"\b(?:ldtilecfg|tilerelease|tdpbf16ps|tileloadd|tilestored)\b", text)
+    instructions = re.findall(r"\b(?:ldtilecfg|tilerelease|tdpbf16ps|tileloadd|tilestored)\b", text)
     # Two by two, and one where there are few rows, few columns, or both.
     tiles = {"tdpbf16ps": 9, "tileloadd": 8 + 4, "tilestored": 9}
     for name, least in {"ldtilecfg": 1, "tilerelease": 1, **tiles}.items():
-        assert found.count(name) >= least, name
+        assert instructions.count(name) >= least, name
 
 
 def _result(line: str) -> list[str]:

@@ -190,14 +190,14 @@ def test_an_output_that_is_read_after_it_was_overwritten_goes_through_scratch():
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_reduction_of_the_output_it_is_subtracted_from(axis):
-    kept = "ab"[1 - axis]
+    other = "ab"[1 - axis]
     total = """^bb0(%p: f32, %o: f32):
       %t = arith.maximumf %p, %o : f32
       linalg.yield %t : f32"""
     minus = """^bb0(%p: f32, %q: f32, %o: f32):
       %t = arith.subf %p, %q : f32
       linalg.yield %t : f32"""
-    both, by_row = "(a, b) -> (a, b)", f"(a, b) -> ({kept})"
+    both, by_row = "(a, b) -> (a, b)", f"(a, b) -> ({other})"
     body = f"""%c = arith.constant {1 - axis} : index
       %n = tensor.dim %y0, %c : {WIDE}
       %e = tensor.empty(%n) : {ROW}

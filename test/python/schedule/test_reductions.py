@@ -39,7 +39,7 @@ def random_values(shape, dtype, seed=0):
 def reduction(dtype, op, axis, rank=2, init=None):
     """Reduces one axis into the output; starts from `init`, or from what the output holds."""
     dims = ["a", "b", "c"][:rank]
-    kept = [d for i, d in enumerate(dims) if i != axis]
+    remaining = [d for i, d in enumerate(dims) if i != axis]
     source = f"tensor<{'?x' * rank}{dtype}>"
     target = f"tensor<{'?x' * (rank - 1)}{dtype}>"
     block = f"""^bb0(%p: {dtype}, %o: {dtype}):
@@ -55,7 +55,7 @@ def reduction(dtype, op, axis, rank=2, init=None):
         generic(
             "%r",
             [("%x0", source, f"({names}) -> ({names})")],
-            [(start, target, f"({names}) -> ({', '.join(kept)})")],
+            [(start, target, f"({names}) -> ({', '.join(remaining)})")],
             "".join("r" if i == axis else "p" for i in range(rank)),
             block,
         )
@@ -125,14 +125,14 @@ def test_each_axis_of_three(axis):
 @pytest.mark.parametrize("dtype", ["f32", "i64"])
 def test_several_axes_at_once(dtype, kinds):
     source = f"tensor<?x?x?x{dtype}>"
-    kept = [d for d, kind in zip("abc", kinds, strict=True) if kind == "p"]
-    target = f"tensor<{'?x' * len(kept)}{dtype}>"
+    remaining = [d for d, kind in zip("abc", kinds, strict=True) if kind == "p"]
+    target = f"tensor<{'?x' * len(remaining)}{dtype}>"
     op = "addf" if dtype == "f32" else "addi"
     block = f"""^bb0(%p: {dtype}, %o: {dtype}):
       %t = arith.{op} %p, %o : {dtype}
       linalg.yield %t : {dtype}"""
     operands = [("%x0", source, "(a, b, c) -> (a, b, c)")]
-    results = [("%y0", target, f"(a, b, c) -> ({', '.join(kept)})")]
+    results = [("%y0", target, f"(a, b, c) -> ({', '.join(remaining)})")]
     text = generic("%r", operands, results, kinds, block) + "\nreturn %r"
     kernel = built(program([source], [target], text))
     axes = tuple(i for i, kind in enumerate(kinds) if kind == "r")
@@ -184,7 +184,7 @@ def test_all_elements_into_a_scalar(length, shape):
 
 def argmax(dtype, axis, predicate):
     source, index = f"tensor<?x?x{dtype}>", "tensor<?xi64>"
-    kept = "ab"[1 - axis]
+    remaining = "ab"[1 - axis]
     nan = "" if dtype[0] == "i" else (
         f"""%u = arith.cmpf uno, %p, %p : {dtype}
       %d = arith.cmpf ord, %v, %v : {dtype}
@@ -211,7 +211,7 @@ def argmax(dtype, axis, predicate):
       %fv = linalg.fill ins(%l : {dtype}) outs(%e : {best}) -> {best}
       %fi = linalg.fill ins(%z : i64) outs(%y0 : {index}) -> {index}
     """
-    map_ = f"(a, b) -> ({kept})"
+    map_ = f"(a, b) -> ({remaining})"
     text = lines + generic(
         "%r:2",
         [("%x0", source, "(a, b) -> (a, b)")],

@@ -18,7 +18,7 @@ OTHERS = {
     "minimumf": "%t = arith.minimumf %p, %o : f32",
     "addf": "%t = arith.addf %p, %o : f32",
     "olt": "%c = arith.cmpf olt, %p, %o : f32\n%t = arith.select %c, %p, %o : f32",
-    "oge turned": "%c = arith.cmpf oge, %o, %p : f32\n%t = arith.select %c, %p, %o : f32",
+    "oge swapped": "%c = arith.cmpf oge, %o, %p : f32\n%t = arith.select %c, %p, %o : f32",
 }
 
 

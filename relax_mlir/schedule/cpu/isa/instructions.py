@@ -27,19 +27,19 @@ def vectors_of(cpu: Cpu) -> Vectors:
 def tell_instructions(kernel: func.FuncOp) -> None:
     """Writes on a kernel what its products are made of, and whether it uses tile registers."""
     names = _intrinsics(kernel)
-    found = filter(None, map(_PART.search, names))
-    unit = next((_UNITS[match.group()] for match in found), F32)
+    matches = filter(None, map(_PART.search, names))
+    unit = next((_UNITS[match.group()] for match in matches), F32)
     set_unit(kernel, unit, CONFIGURE_TILES in names)
 
 
 def _intrinsics(kernel: func.FuncOp) -> list[str]:
     """The names of the intrinsics that a body calls, in order."""
-    found: list[str] = []
+    names: list[str] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name == "llvm.call_intrinsic":
-            found.append(ir.StringAttr(op.attributes["intrin"]).value)
+            names.append(ir.StringAttr(op.attributes["intrin"]).value)
         return ir.WalkResult.ADVANCE
 
     kernel.operation.walk(visit)
-    return found
+    return names

@@ -4,7 +4,7 @@
       pack its rows of the left side, in parallel, unless they are read in place
       for each group of panels, in parallel
         for each block of k
-          for each panel of the group, `columns` wide
+          for each panel of the group, of `columns` columns
             take the panel from packed weights, or pack it             (stays in the L2 cache)
             for each register block of `rows` rows                     (stay in the L2 cache)
               the micro-kernel adds to the sums of the previous block of k

@@ -170,10 +170,10 @@ class RowCopy:
                 return copy(j, sums, mask(sub(depth, j), width))
 
             full = sub(depth, mod(depth, COPIED_AT_ONCE * width))
-            found = for_range(0, full, COPIED_AT_ONCE * width, several, sums)
+            result = for_range(0, full, COPIED_AT_ONCE * width, several, sums)
             whole = sub(depth, mod(depth, width))
-            found = for_range(full, whole, width, lambda j, *sums: copy(j, sums), found)
-            return for_range(whole, round_up(depth, step.width), width, last, found)
+            result = for_range(full, whole, width, lambda j, *sums: copy(j, sums), result)
+            return for_range(whole, round_up(depth, step.width), width, last, result)
 
         sums = for_range(0, self.k_blocks, 1, block, self.sums.begin())
         self.sums.finish(sums, i)
@@ -189,14 +189,14 @@ class RowCopy:
             to = add(start, mul(kb, self.pitch))
 
             def square(j: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-                columns, found = [], list(sums)
+                columns, result = [], list(sums)
                 for i in range(lanes):
                     group = _across(step, source, add(row, begin), add(first, j, i), True)
                     columns.append(step.pack(group))
-                    found = self.sums.add_up(columns[-1], found)
+                    result = self.sums.add_up(columns[-1], result)
                 for i, x in enumerate(transpose(columns)):
                     store(x, self.target, add(to, mul(i, self.stride), j))
-                return found
+                return result
 
             return for_range(0, depth, lanes, square, sums)
 
