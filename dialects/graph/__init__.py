@@ -34,12 +34,12 @@ from .binary import (
 from .broadcasting import broadcast
 from .calls import CallDpsLibraryOp, CallOp, CallTirInplaceOp, CallTirOp
 from .convolution import Conv2dOp, MaxPool2dOp
-from .create import ArangeOp, FullOp, TrilOp, TriuOp
+from .create import ArangeOp, EyeOp, FullOp, OneHotOp, TrilOp, TriuOp
 from .datatype import AstypeOp
 from .dialect import Graph, ObjectType, ShapeAttr, ShapeValueType, StorageType
 from .elementwise import BinaryOp, CompareOp, UnaryOp
 from .gather import GatherElementsOp, GatherNdOp, IndexTensorOp
-from .index import StridedSliceOp, TakeOp
+from .index import DynamicSliceOp, StridedSliceOp, TakeOp
 from .linear_algebra import MatmulOp
 from .manipulate import (
     BroadcastToOp,
@@ -72,13 +72,30 @@ from .quantized import (
     QuantizeBlocksOp,
     QuantizeOp,
 )
+from .rearrange import FlipOp, RepeatOp, RollOp, StackOp, TileOp
 from .scan import CumprodOp, CumsumOp
-from .scatter import IndexPutOp, ScatterElementsOp, ScatterNdOp, SliceScatterOp
+from .scatter import (
+    DynamicUpdateSliceOp,
+    IndexPutOp,
+    ScatterElementsOp,
+    ScatterNdOp,
+    SliceScatterOp,
+)
 from .search import ArgmaxOp, ArgminOp
 from .shapes import MakeShapeOp, MatchCastOp, RequireOp, ShapeOfOp, TensorToShapeOp
 from .slots import InferredSlotOp, SlotOp
 from .sorting import SortOp, TopkOp
-from .statistical import MaxOp, MeanOp, MinOp, ProdOp, ReductionOp, SumOp, reduced_axes
+from .statistical import (
+    AllOp,
+    AnyOp,
+    MaxOp,
+    MeanOp,
+    MinOp,
+    ProdOp,
+    ReductionOp,
+    SumOp,
+    reduced_axes,
+)
 from .ternary import WhereOp
 from .types import (
     Dim,
@@ -140,9 +157,11 @@ __all__ = [
     "AcosOp",
     "AcoshOp",
     "AddOp",
+    "AllOp",
     "AllocStorageOp",
     "AllocTensorOp",
     "Annotation",
+    "AnyOp",
     "ArangeOp",
     "ArgmaxOp",
     "ArgminOp",
@@ -181,12 +200,16 @@ __all__ = [
     "DequantizeRowsOp",
     "Dim",
     "DivideOp",
+    "DynamicSliceOp",
+    "DynamicUpdateSliceOp",
     "EqualOp",
     "ErfOp",
     "ExpOp",
     "ExpandDimsOp",
     "Expm1Op",
+    "EyeOp",
     "FlagAttr",
+    "FlipOp",
     "FloorDivideOp",
     "FloorOp",
     "FullOp",
@@ -235,6 +258,7 @@ __all__ = [
     "NegativeOp",
     "NotEqualOp",
     "ObjectType",
+    "OneHotOp",
     "PadOp",
     "PermuteDimsOp",
     "PowerOp",
@@ -245,10 +269,12 @@ __all__ = [
     "ReductionOp",
     "ReluOp",
     "RemainderOp",
+    "RepeatOp",
     "RequireOp",
     "ReshapeOp",
     "RightShiftOp",
     "RmsNormOp",
+    "RollOp",
     "RotaryOp",
     "RoundOp",
     "RsqrtOp",
@@ -272,6 +298,7 @@ __all__ = [
     "SqrtOp",
     "SquareOp",
     "SqueezeOp",
+    "StackOp",
     "StorageType",
     "StoreOp",
     "StridedSliceOp",
@@ -282,6 +309,7 @@ __all__ = [
     "TanhOp",
     "TensorToShapeOp",
     "TensorType",
+    "TileOp",
     "TopkOp",
     "TrilOp",
     "TriuOp",

@@ -1,4 +1,4 @@
-"""Operators that make tensors: full, arange, tril, triu (TVM `create`)."""
+"""Operators that make tensors: full, arange, one_hot, eye, tril, triu (TVM `create`)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,9 @@ from relax_mlir.bindings import ext, ir
 from relax_mlir.symbolic import Expr, bounds, maximum
 
 from .dialect import ShapeAttr
-from .elementwise import is_bool, is_float, is_integer
+from .elementwise import is_bool, is_float, is_integer, require_one_element_type
+from .indices import require_indices
+from .manipulate import normalize_axis
 from .op import InferredOp
 from .types import Dim, ShapeError, TensorType, as_dims, known_dims
 
@@ -74,6 +76,67 @@ def range_length(start: Expr, stop: Expr, step: int) -> Expr:
     length = (stop - start + (step - 1)) // step
     low, _ = bounds(length)
     return length if low is not None and low >= 0 else maximum(length, 0)
+
+
+class OneHotOp(InferredOp, name="one_hot", traits=[ext.Pure]):
+    """A new axis on which `on` is where the index says, and `off` elsewhere.
+
+    An index outside of 0 to `depth` - 1 is nowhere.
+
+    C1  the indices are integers
+    C2  `on` and `off` have rank 0 and one element type
+    C3  `depth` is one known extent
+    C4  `axis` is in range of the result's rank
+
+    Source: ONNX `OneHot`; TVM `relax.one_hot`.
+    """
+
+    result: ext.Result[Any]
+    indices: ext.Operand[Any]
+    on: ext.Operand[Any]
+    off: ext.Operand[Any]
+    depth: ShapeAttr
+    axis: ir.IntegerAttr
+
+    @staticmethod
+    def infer_return_type(
+        indices: TensorType, on: TensorType, off: TensorType, depth: Sequence[Dim], axis: int
+    ) -> TensorType:
+        require_indices(indices)  # C1
+        require_one_element_type(on, off)  # C2
+        if on.dims != () or off.dims != ():
+            raise ShapeError(f"expects values of rank 0, but got '{on}' and '{off}'")
+        known = known_dims(as_dims(depth))
+        if known is None or len(known) != 1:  # C3
+            raise ShapeError(f"expects one known depth, but got {len(depth)}")
+        if indices.dims is None:
+            return TensorType(None, on.element)
+        place = normalize_axis(axis, len(indices.dims) + 1)  # C4
+        return TensorType((*indices.dims[:place], *known, *indices.dims[place:]), on.element)
+
+
+class EyeOp(InferredOp, name="eye", traits=[ext.Pure]):
+    """A matrix with 1 on a diagonal, where `column == row + k`, and 0 elsewhere.
+
+    C1  there are two known dims
+    C2  the element type is a number or `i1`
+
+    Source: array API 2023.12 `eye`; ONNX `EyeLike`.
+    """
+
+    result: ext.Result[Any]
+    shape: ShapeAttr
+    k: ir.IntegerAttr
+    dtype: ir.TypeAttr
+
+    @staticmethod
+    def infer_return_type(shape: Sequence[Dim], k: int, dtype: ir.Type) -> TensorType:
+        known = known_dims(as_dims(shape))
+        if known is None or len(known) != 2:  # C1
+            raise ShapeError(f"expects two known dims, but got {len(shape)}")
+        if not (is_float(dtype) or is_integer(dtype) or is_bool(dtype)):  # C2
+            raise ShapeError(f"expects a dtype of numbers or i1, but got {dtype}")
+        return TensorType(known, dtype)
 
 
 class _TriangleOp(InferredOp, traits=[ext.Pure]):

@@ -1,4 +1,4 @@
-"""Operators that select elements: take, strided_slice (TVM `index`)."""
+"""Operators that select elements: take, strided_slice, dynamic_slice (TVM `index`)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from .dialect import ShapeAttr
 from .indices import require_elements, require_indices
 from .manipulate import normalize_axis
 from .op import InferredOp, IntsAttr
-from .types import Dim, ShapeError, TensorType, as_dims, known_dims
+from .types import Dim, ShapeError, TensorType, as_dims, dims_differ, known_dims, static_extent
 
 
 class TakeOp(InferredOp, name="take", traits=[ext.Pure]):
@@ -90,3 +90,52 @@ class StridedSliceOp(InferredOp, name="strided_slice", traits=[ext.Pure]):
             whole = first == const(0) and last == dims[place] and stride == 1
             dims[place] = dims[place] if whole else range_length(first, last, stride)
         return TensorType(tuple(dims), input.element)
+
+
+class DynamicSliceOp(InferredOp, name="dynamic_slice", traits=[ext.Pure]):
+    """A part of given extents that begins where a tensor says, an integer for each dim.
+
+    What would leave the input begins earlier, or later.
+
+    C1  `starts` are integers, one for each dim, in a tensor of rank 1
+    C2  there is a known extent for each dim
+    C3  no extent is provably greater than the dim
+
+    Source: StableHLO `dynamic_slice`; TVM `relax.dynamic_strided_slice`.
+    """
+
+    result: ext.Result[Any]
+    input: ext.Operand[Any]
+    starts: ext.Operand[Any]
+    sizes: ShapeAttr
+
+    @staticmethod
+    def infer_return_type(
+        input: TensorType, starts: TensorType, sizes: Sequence[Dim]
+    ) -> TensorType:
+        known = known_dims(as_dims(sizes))
+        if known is None:  # C2
+            raise ShapeError("expects known extents")
+        if input.dims is not None and len(known) != len(input.dims):
+            raise ShapeError(f"expects {len(input.dims)} extents, but got {len(known)}")
+        require_starts(starts, len(known))  # C1
+        if input.dims is not None:
+            require_within(known, input.dims)  # C3
+        return TensorType(known, input.element)
+
+
+def require_starts(starts: TensorType, rank: int) -> None:
+    """Raises ShapeError unless there is an integer for each dim."""
+    require_indices(starts)
+    dims = starts.dims
+    if dims is not None and (len(dims) != 1 or dims_differ(dims[0], const(rank))):
+        raise ShapeError(f"expects {rank} starts in a tensor of rank 1, but got '{starts}'")
+
+
+def require_within(part: Sequence[Dim], whole: Sequence[Dim]) -> None:
+    """Raises ShapeError if a dim of a part is certainly greater than that of the whole."""
+    for axis, (dim, most) in enumerate(zip(part, whole)):
+        low, high = static_extent(dim), static_extent(most)
+        if low is not None and high is not None and low > high:
+            raise ShapeError(f"has a part with dim {axis} of {low} in one of {high}")
+        assume(dim, "<=", most)

@@ -13,7 +13,7 @@ from relax_mlir.symbolic import const
 from .dialect import ShapeAttr
 from .elementwise import require_number, require_one_element_type
 from .gather import elements_axis, indexed_axes, joint_position, tuple_length
-from .index import StridedSliceOp
+from .index import StridedSliceOp, require_starts, require_within
 from .indices import joint_dims, require_indices
 from .op import InferredOp, IntsAttr
 from .slots import InferredSlotOp
@@ -198,4 +198,36 @@ class SliceScatterOp(InferredOp, name="slice_scatter", traits=[ext.Pure]):
         part = StridedSliceOp.infer_return_type(input, axes, begin, end, strides)  # C1
         if part.dims is not None and updates.dims is not None:
             _require_dims(updates.dims, part.dims)  # C3
+        return input
+
+
+class DynamicUpdateSliceOp(InferredOp, name="dynamic_update_slice", traits=[ext.Pure]):
+    """The input with a part replaced that begins where a tensor says, an integer for each dim.
+
+    What would leave the input begins earlier, or later, as of `dynamic_slice`.
+
+    C1  input and updates have one element type
+    C2  `starts` are integers, one for each dim, in a tensor of rank 1
+    C3  input and updates have one rank
+    C4  no dim of the updates is provably greater than that of the input
+
+    Source: StableHLO `dynamic_update_slice`.
+    """
+
+    result: ext.Result[Any]
+    input: ext.Operand[Any]
+    updates: ext.Operand[Any]
+    starts: ext.Operand[Any]
+
+    @staticmethod
+    def infer_return_type(input: TensorType, updates: TensorType, starts: TensorType) -> TensorType:
+        require_one_element_type(input, updates)  # C1
+        require_indices(starts)  # C2
+        if input.dims is not None:
+            require_starts(starts, len(input.dims))
+            if updates.dims is not None:
+                if len(updates.dims) != len(input.dims):  # C3
+                    ranks = f"{len(input.dims)} and {len(updates.dims)}"
+                    raise ShapeError(f"expects input and updates of one rank, but got {ranks}")
+                require_within(updates.dims, input.dims)  # C4
         return input

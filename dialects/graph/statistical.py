@@ -1,4 +1,4 @@
-"""Reductions: sum, mean, max, min, prod (TVM `statistical`)."""
+"""Reductions: sum, mean, max, min, prod, any, all (TVM `statistical`)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from relax_mlir.bindings import ext
 from relax_mlir.symbolic import const
 
-from .elementwise import require_float, require_number
+from .elementwise import require_bool, require_float, require_number
 from .manipulate import normalize_axis
 from .op import FlagAttr, InferredOp, IntsAttr
 from .types import ShapeError, TensorType
@@ -84,6 +84,34 @@ class MinOp(ReductionOp, name="min"):
     C2  the element type is a number
 
     Source: array API 2023.12 `min`.
+    """
+
+
+class _TruthOp(ReductionOp):
+    @staticmethod
+    def infer_return_type(input: TensorType, axes: Sequence[int], keepdims: bool) -> TensorType:
+        """C1: the axes are distinct and in range; C2: the element type is `i1`."""
+        require_bool(input)
+        return reduced_type(input, axes, keepdims)
+
+
+class AnyOp(_TruthOp, name="any"):
+    """Whether an element is true; false of none.
+
+    C1  the axes are distinct and in range
+    C2  the element type is `i1`
+
+    Source: array API 2023.12 `any`.
+    """
+
+
+class AllOp(_TruthOp, name="all"):
+    """Whether every element is true; true of none.
+
+    C1  the axes are distinct and in range
+    C2  the element type is `i1`
+
+    Source: array API 2023.12 `all`.
     """
 
 

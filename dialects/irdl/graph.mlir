@@ -458,45 +458,6 @@ module {
       %5 = irdl.any
       irdl.results(result: %5)
     }
-    irdl.operation @full {
-      %0 = irdl.any
-      irdl.operands(fill_value: %0)
-      %1 = irdl.base @graph::@shape 
-      irdl.attributes {"shape" = %1}
-      %2 = irdl.any
-      irdl.results(result: %2)
-    }
-    irdl.operation @arange {
-      %0 = irdl.base @graph::@shape 
-      %1 = irdl.base "#builtin.type" 
-      irdl.attributes {"bounds" = %0, "dtype" = %1}
-      %2 = irdl.any
-      irdl.results(result: %2)
-    }
-    irdl.operation @tril {
-      %0 = irdl.any
-      irdl.operands(input: %0)
-      %1 = irdl.base "#builtin.integer" 
-      irdl.attributes {"k" = %1}
-      %2 = irdl.any
-      irdl.results(result: %2)
-    }
-    irdl.operation @triu {
-      %0 = irdl.any
-      irdl.operands(input: %0)
-      %1 = irdl.base "#builtin.integer" 
-      irdl.attributes {"k" = %1}
-      %2 = irdl.any
-      irdl.results(result: %2)
-    }
-    irdl.operation @astype {
-      %0 = irdl.any
-      irdl.operands(input: %0)
-      %1 = irdl.base "#builtin.type" 
-      irdl.attributes {"dtype" = %1}
-      %2 = irdl.any
-      irdl.results(result: %2)
-    }
     irdl.operation @permute_dims {
       %0 = irdl.any
       irdl.operands(input: %0)
@@ -630,6 +591,64 @@ module {
       %41 = irdl.any
       irdl.results(out0: optional %34, out1: optional %35, out2: optional %36, out3: optional %37, out4: optional %38, out5: optional %39, out6: optional %40, out7: optional %41)
     }
+    irdl.operation @full {
+      %0 = irdl.any
+      irdl.operands(fill_value: %0)
+      %1 = irdl.base @graph::@shape 
+      irdl.attributes {"shape" = %1}
+      %2 = irdl.any
+      irdl.results(result: %2)
+    }
+    irdl.operation @arange {
+      %0 = irdl.base @graph::@shape 
+      %1 = irdl.base "#builtin.type" 
+      irdl.attributes {"bounds" = %0, "dtype" = %1}
+      %2 = irdl.any
+      irdl.results(result: %2)
+    }
+    irdl.operation @one_hot {
+      %0 = irdl.any
+      %1 = irdl.any
+      %2 = irdl.any
+      irdl.operands(indices: %0, on: %1, off: %2)
+      %3 = irdl.base @graph::@shape 
+      %4 = irdl.base "#builtin.integer" 
+      irdl.attributes {"depth" = %3, "axis" = %4}
+      %5 = irdl.any
+      irdl.results(result: %5)
+    }
+    irdl.operation @eye {
+      %0 = irdl.base @graph::@shape 
+      %1 = irdl.base "#builtin.integer" 
+      %2 = irdl.base "#builtin.type" 
+      irdl.attributes {"shape" = %0, "k" = %1, "dtype" = %2}
+      %3 = irdl.any
+      irdl.results(result: %3)
+    }
+    irdl.operation @tril {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.integer" 
+      irdl.attributes {"k" = %1}
+      %2 = irdl.any
+      irdl.results(result: %2)
+    }
+    irdl.operation @triu {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.integer" 
+      irdl.attributes {"k" = %1}
+      %2 = irdl.any
+      irdl.results(result: %2)
+    }
+    irdl.operation @astype {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.type" 
+      irdl.attributes {"dtype" = %1}
+      %2 = irdl.any
+      irdl.results(result: %2)
+    }
     irdl.operation @gather_elements {
       %0 = irdl.any
       %1 = irdl.any
@@ -713,6 +732,15 @@ module {
       irdl.attributes {"axes" = %1, "begin" = %2, "end" = %3, "strides" = %4}
       %5 = irdl.any
       irdl.results(result: %5)
+    }
+    irdl.operation @dynamic_slice {
+      %0 = irdl.any
+      %1 = irdl.any
+      irdl.operands(input: %0, starts: %1)
+      %2 = irdl.base @graph::@shape 
+      irdl.attributes {"sizes" = %2}
+      %3 = irdl.any
+      irdl.results(result: %3)
     }
     irdl.operation @matmul {
       %0 = irdl.any
@@ -926,6 +954,86 @@ module {
       %3 = irdl.any
       irdl.results(result: %3)
     }
+    irdl.operation @flip {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.dense_array" 
+      irdl.attributes {"axes" = %1}
+      %2 = irdl.any
+      irdl.results(result: %2)
+    }
+    irdl.operation @roll {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.dense_array" 
+      %2 = irdl.base "#builtin.dense_array" 
+      irdl.attributes {"shifts" = %1, "axes" = %2}
+      %3 = irdl.any
+      irdl.results(result: %3)
+    }
+    irdl.operation @tile {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base @graph::@shape 
+      irdl.attributes {"repeats" = %1}
+      %2 = irdl.any
+      irdl.results(result: %2)
+    }
+    irdl.operation @repeat {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base @graph::@shape 
+      %2 = irdl.base "#builtin.integer" 
+      irdl.attributes {"repeats" = %1, "axis" = %2}
+      %3 = irdl.any
+      irdl.results(result: %3)
+    }
+    irdl.operation @stack {
+      %0 = irdl.any
+      %1 = irdl.any
+      %2 = irdl.any
+      %3 = irdl.any
+      %4 = irdl.any
+      %5 = irdl.any
+      %6 = irdl.any
+      %7 = irdl.any
+      %8 = irdl.any
+      %9 = irdl.any
+      %10 = irdl.any
+      %11 = irdl.any
+      %12 = irdl.any
+      %13 = irdl.any
+      %14 = irdl.any
+      %15 = irdl.any
+      %16 = irdl.any
+      %17 = irdl.any
+      %18 = irdl.any
+      %19 = irdl.any
+      %20 = irdl.any
+      %21 = irdl.any
+      %22 = irdl.any
+      %23 = irdl.any
+      %24 = irdl.any
+      %25 = irdl.any
+      %26 = irdl.any
+      %27 = irdl.any
+      %28 = irdl.any
+      %29 = irdl.any
+      %30 = irdl.any
+      %31 = irdl.any
+      irdl.operands(in0: optional %0, in1: optional %1, in2: optional %2, in3: optional %3, in4: optional %4, in5: optional %5, in6: optional %6, in7: optional %7, in8: optional %8, in9: optional %9, in10: optional %10, in11: optional %11, in12: optional %12, in13: optional %13, in14: optional %14, in15: optional %15, in16: optional %16, in17: optional %17, in18: optional %18, in19: optional %19, in20: optional %20, in21: optional %21, in22: optional %22, in23: optional %23, in24: optional %24, in25: optional %25, in26: optional %26, in27: optional %27, in28: optional %28, in29: optional %29, in30: optional %30, in31: optional %31)
+      %32 = irdl.base "#builtin.integer" 
+      irdl.attributes {"axis" = %32}
+      %33 = irdl.any
+      %34 = irdl.any
+      %35 = irdl.any
+      %36 = irdl.any
+      %37 = irdl.any
+      %38 = irdl.any
+      %39 = irdl.any
+      %40 = irdl.any
+      irdl.results(out0: optional %33, out1: optional %34, out2: optional %35, out3: optional %36, out4: optional %37, out5: optional %38, out6: optional %39, out7: optional %40)
+    }
     irdl.operation @cumsum {
       %0 = irdl.any
       irdl.operands(input: %0)
@@ -1026,6 +1134,14 @@ module {
       %6 = irdl.any
       irdl.results(result: %6)
     }
+    irdl.operation @dynamic_update_slice {
+      %0 = irdl.any
+      %1 = irdl.any
+      %2 = irdl.any
+      irdl.operands(input: %0, updates: %1, starts: %2)
+      %3 = irdl.any
+      irdl.results(result: %3)
+    }
     irdl.operation @sum {
       %0 = irdl.any
       irdl.operands(input: %0)
@@ -1054,6 +1170,24 @@ module {
       irdl.results(result: %3)
     }
     irdl.operation @min {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.dense_array" 
+      %2 = irdl.base "#builtin.integer" 
+      irdl.attributes {"axes" = %1, "keepdims" = %2}
+      %3 = irdl.any
+      irdl.results(result: %3)
+    }
+    irdl.operation @any {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.dense_array" 
+      %2 = irdl.base "#builtin.integer" 
+      irdl.attributes {"axes" = %1, "keepdims" = %2}
+      %3 = irdl.any
+      irdl.results(result: %3)
+    }
+    irdl.operation @all {
       %0 = irdl.any
       irdl.operands(input: %0)
       %1 = irdl.base "#builtin.dense_array" 

@@ -1,7 +1,17 @@
 """Tensor programs that make tensors."""
 
 from relax_mlir.bindings import arith, ir, linalg
-from relax_mlir.dialects.graph import ArangeOp, FullOp, TrilOp, TriuOp, dims_of_attr, exact_dims
+from relax_mlir.dialects.graph import (
+    ArangeOp,
+    EyeOp,
+    FullOp,
+    OneHotOp,
+    TrilOp,
+    TriuOp,
+    dims_of_attr,
+    exact_dims,
+    normalize_axis,
+)
 
 from .datatype import convert
 from .kernel import PARALLEL, KernelBuilder, affine_map, elementwise, generic, index, scalar
@@ -26,6 +36,40 @@ def arange(op: ArangeOp, kernel: KernelBuilder) -> None:
         return convert(arith.IndexCastOp(i64, value).result, element)
 
     kernel.finish(*generic([], [out], [affine_map(1, [0])], [PARALLEL], body))
+
+
+def one_hot(op: OneHotOp, kernel: KernelBuilder) -> None:
+    """Compares the index with the loop along the new axis."""
+    out = kernel.outs[0]
+    rank = ir.RankedTensorType(out.type).rank
+    axis = normalize_axis(op.attributes["axis"].value, rank)
+
+    def body(picked: ir.Value, on: ir.Value, off: ir.Value, _: ir.Value) -> ir.Value:
+        here = arith.IndexCastOp(ir.IndexType.get(), picked).result
+        return _if_equal(here, linalg.IndexOp(axis).result, on, off)
+
+    maps = [affine_map(rank, [i for i in range(rank) if i != axis])]
+    maps += [affine_map(rank, [])] * 2 + [affine_map(rank, list(range(rank)))]
+    kernel.finish(*generic(kernel.ins, [out], maps, [PARALLEL] * rank, body))
+
+
+def eye(op: EyeOp, kernel: KernelBuilder) -> None:
+    """1 where column == row + k."""
+    out = kernel.outs[0]
+    element = ir.ShapedType(out.type).element_type
+    shift = index(op.attributes["k"].value)
+
+    def body(_: ir.Value) -> ir.Value:
+        diagonal = arith.AddIOp(linalg.IndexOp(0).result, shift).result
+        one, zero = scalar(element, 1), scalar(element, 0)
+        return _if_equal(diagonal, linalg.IndexOp(1).result, one, zero)
+
+    kernel.finish(*generic([], [out], [affine_map(2, [0, 1])], [PARALLEL] * 2, body))
+
+
+def _if_equal(a: ir.Value, b: ir.Value, then: ir.Value, otherwise: ir.Value) -> ir.Value:
+    same = arith.CmpIOp(arith.CmpIPredicate.eq, a, b).result
+    return arith.SelectOp(same, then, otherwise).result
 
 
 def tril(op: TrilOp, kernel: KernelBuilder) -> None:

@@ -2,6 +2,7 @@
 
 from relax_mlir.bindings import arith, ir, linalg, tensor
 from relax_mlir.dialects.graph import (
+    DynamicSliceOp,
     SliceScatterOp,
     StridedSliceOp,
     TakeOp,
@@ -86,3 +87,32 @@ def window_of(
     starts = [value for value in offsets if isinstance(value, ir.Value)]
     statics = [dynamic if isinstance(value, ir.Value) else value for value in offsets]
     return starts, sizes, [], statics, list(part_shape), strides
+
+
+def dynamic_slice(op: DynamicSliceOp, kernel: KernelBuilder) -> None:
+    """Copies a part whose begins are elements of a tensor."""
+    source, starts = kernel.ins
+    out = kernel.outs[0]
+    window = window_at(source, starts, out)
+    if window is None:
+        kernel.finish(out)
+        return
+    part = tensor.ExtractSliceOp(out.type, source, *window).result
+    rank = ir.RankedTensorType(out.type).rank
+    identity = affine_map(rank, list(range(rank)))
+    kernel.finish(*generic([part], [out], [identity] * 2, [PARALLEL] * rank, lambda x, _: x))
+
+
+def window_at(source: ir.Value, starts: ir.Value, part: ir.Value) -> tuple[list, ...] | None:
+    """The offsets, sizes and strides of a part that begins where it fits; None if it is empty."""
+    shape = list(ir.RankedTensorType(part.type).shape)
+    if 0 in shape:
+        return None
+    dynamic = ir.ShapedType.get_dynamic_size()
+    offsets = []
+    for axis in range(len(shape)):
+        start = tensor.ExtractOp(starts, [index(axis)]).result
+        last = arith.SubIOp(dim(source, axis), dim(part, axis)).result
+        offsets.append(clamped(start, last))
+    sizes = [dim(part, axis) for axis, extent in enumerate(shape) if extent < 0]
+    return offsets, sizes, [], [dynamic] * len(shape), shape, [1] * len(shape)

@@ -10,6 +10,7 @@ from functools import reduce
 
 from relax_mlir.bindings import arith, ir, tensor
 from relax_mlir.dialects.graph import (
+    DynamicUpdateSliceOp,
     IndexPutOp,
     ScatterElementsOp,
     ScatterNdOp,
@@ -18,7 +19,7 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.dialects.graph.gather import joint_position
 
-from .index import window_of
+from .index import window_at, window_of
 from .kernel import PARALLEL, KernelBuilder, affine_map, dim, generic, index
 from .scalars import add, compute_type, maximum, minimum, multiply, to_compute
 from .tasks import Lines, each_in_order, if_else, in_order, in_tasks
@@ -225,6 +226,19 @@ def slice_scatter(op: SliceScatterOp, kernel: KernelBuilder) -> None:
     identity = affine_map(rank, list(range(rank)))
     (copy,) = generic([source], [out], [identity] * 2, [PARALLEL] * rank, lambda x, _: x)
     window = window_of(op, kernel, updates)
+    if window is not None:
+        copy = tensor.InsertSliceOp(updates, copy, *window).result
+    kernel.finish(copy)
+
+
+def dynamic_update_slice(op: DynamicUpdateSliceOp, kernel: KernelBuilder) -> None:
+    """A copy of the input, and the updates inserted where they fit."""
+    source, updates, starts = kernel.ins
+    out = kernel.outs[0]
+    rank = ir.RankedTensorType(out.type).rank
+    identity = affine_map(rank, list(range(rank)))
+    (copy,) = generic([source], [out], [identity] * 2, [PARALLEL] * rank, lambda x, _: x)
+    window = window_at(source, starts, updates)
     if window is not None:
         copy = tensor.InsertSliceOp(updates, copy, *window).result
     kernel.finish(copy)

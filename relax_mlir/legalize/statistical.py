@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from relax_mlir.bindings import arith, ir, tensor
 from relax_mlir.dialects.graph import (
+    AllOp,
+    AnyOp,
     MaxOp,
     MeanOp,
     MinOp,
@@ -48,6 +50,16 @@ def max(op: MaxOp, kernel: KernelBuilder) -> None:
 def min(op: MinOp, kernel: KernelBuilder) -> None:
     """The least from the greatest value of the type."""
     _reduce(op, kernel, greatest, minimum)
+
+
+def any(op: AnyOp, kernel: KernelBuilder) -> None:
+    """Or, from false."""
+    _reduce(op, kernel, lambda element: 0, lambda a, b: arith.OrIOp(a, b).result)
+
+
+def all(op: AllOp, kernel: KernelBuilder) -> None:
+    """And, from true."""
+    _reduce(op, kernel, lambda element: 1, lambda a, b: arith.AndIOp(a, b).result)
 
 
 def mean(op: MeanOp, kernel: KernelBuilder) -> None:

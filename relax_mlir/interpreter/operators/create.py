@@ -21,6 +21,21 @@ def arange(*, bounds: Sequence[int], dtype: ir.Type) -> np.ndarray:
     return round_to(np.array(range(*bounds), np.int64), dtype)
 
 
+def one_hot(
+    indices: np.ndarray, on: np.ndarray, off: np.ndarray, *, depth: Sequence[int], axis: int
+) -> np.ndarray:
+    """One of two values on a new axis."""
+    ones = [1] * (indices.ndim + 1)
+    ones[axis] = depth[0]
+    return np.where(np.expand_dims(indices, axis) == np.arange(*depth).reshape(ones), on, off)
+
+
+def eye(*, shape: Sequence[int], k: int, dtype: ir.Type) -> np.ndarray:
+    """1 on a diagonal."""
+    rows, columns = shape
+    return round_to(np.eye(rows, columns, k), dtype)
+
+
 def tril(x: np.ndarray, *, k: int) -> np.ndarray:
     """Elements with column <= row + k."""
     return np.tril(x, k)

@@ -30,3 +30,15 @@ def strided_slice(
             raise ValueError(f"cannot slice {first} to {last} of dim {axis} of {x.shape[axis]}")
         where[axis] = slice(first, last, stride)
     return x[tuple(where)]
+
+
+def dynamic_slice(x: np.ndarray, starts: np.ndarray, *, sizes: Sequence[int]) -> np.ndarray:
+    """A part that begins where it fits."""
+    return x[part_at(x.shape, starts, sizes)]
+
+
+def part_at(shape: Sequence[int], starts: np.ndarray, sizes: Sequence[int]) -> tuple[slice, ...]:
+    """The slices of a part that begins as near as possible to where it is said to."""
+    extents = zip(starts, shape, sizes, strict=True)
+    begins = [min(max(int(i), 0), n - size) for i, n, size in extents]
+    return tuple(slice(begin, begin + size) for begin, size in zip(begins, sizes, strict=True))

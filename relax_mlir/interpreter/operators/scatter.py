@@ -6,7 +6,7 @@ import numpy as np
 
 from relax_mlir.interpreter.elements import exact as read
 
-from .index import strided_slice
+from .index import part_at, strided_slice
 
 __all__ = ["read"]
 
@@ -93,4 +93,11 @@ def slice_scatter(
     result = x.copy()
     part = strided_slice(result, axes=axes, begin=begin, end=end, strides=strides)
     part[...] = updates
+    return result
+
+
+def dynamic_update_slice(x: np.ndarray, updates: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The part that would be read is replaced."""
+    result = x.copy()
+    result[part_at(x.shape, starts, updates.shape)] = updates
     return result

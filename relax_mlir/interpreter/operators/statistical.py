@@ -29,6 +29,16 @@ def min(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
     return np.min(x, axis=axes or None, keepdims=keepdims, initial=limits(x)[1])
 
 
+def any(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
+    """Whether one is true."""
+    return np.any(x, axis=tuple(axes) or None, keepdims=keepdims)
+
+
+def all(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
+    """Whether all are true."""
+    return np.all(x, axis=tuple(axes) or None, keepdims=keepdims)
+
+
 def mean(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
     """The sum divided by the count of elements."""
     total = np.sum(x, axis=axes or None, keepdims=keepdims)

@@ -44,3 +44,16 @@ func.func @coarse(%x: tensor<?x?xf32>, %y: tensor<*xf32>, %z: tensor<f32>, %s: !
   %2 = "graph.full"(%z) {shape = #graph.shape<["n", 4]>} : (tensor<f32>) -> tensor<?x4xf32>
   return
 }
+
+// CHECK-LABEL: func.func @one_hot_and_eye
+func.func @one_hot_and_eye(%x: tensor<3xi64>, %y: tensor<f32>, %z: tensor<?xi32, #graph.shape<["n"]>>, %u: tensor<*xi64>) {
+  // CHECK: "graph.one_hot"(%{{.*}}, %{{.*}}, %{{.*}}) {axis = 0 : i64, depth = #graph.shape<[5]>} : (tensor<3xi64>, tensor<f32>, tensor<f32>) -> tensor<5x3xf32>
+  %0 = "graph.one_hot"(%x, %y, %y) {axis = 0 : i64, depth = #graph.shape<[5]>} : (tensor<3xi64>, tensor<f32>, tensor<f32>) -> tensor<5x3xf32>
+  // CHECK: "graph.one_hot"(%{{.*}}, %{{.*}}, %{{.*}}) {axis = -1 : i64, depth = #graph.shape<["n + 1"]>} : (tensor<?xi32, #graph.shape<["n"]>>, tensor<f32>, tensor<f32>) -> tensor<?x?xf32, #graph.shape<["n", "n + 1"]>>
+  %1 = "graph.one_hot"(%z, %y, %y) {axis = -1 : i64, depth = #graph.shape<["n + 1"]>} : (tensor<?xi32, #graph.shape<["n"]>>, tensor<f32>, tensor<f32>) -> tensor<?x?xf32, #graph.shape<["n", "n + 1"]>>
+  // CHECK: "graph.one_hot"(%{{.*}}, %{{.*}}, %{{.*}}) {axis = 0 : i64, depth = #graph.shape<[5]>} : (tensor<*xi64>, tensor<f32>, tensor<f32>) -> tensor<*xf32>
+  %2 = "graph.one_hot"(%u, %y, %y) {axis = 0 : i64, depth = #graph.shape<[5]>} : (tensor<*xi64>, tensor<f32>, tensor<f32>) -> tensor<*xf32>
+  // CHECK: "graph.eye"() {dtype = i1, k = -1 : i64, shape = #graph.shape<["n", 4]>} : () -> tensor<?x4xi1, #graph.shape<["n", 4]>>
+  %3 = "graph.eye"() {dtype = i1, k = -1 : i64, shape = #graph.shape<["n", 4]>} : () -> tensor<?x4xi1, #graph.shape<["n", 4]>>
+  return
+}

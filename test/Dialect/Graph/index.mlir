@@ -40,3 +40,14 @@ func.func @coarse(%x: tensor<?x4xf32>, %y: tensor<?xi64>, %z: tensor<*xf32>, %u:
   %3 = "graph.strided_slice"(%x) {axes = array<i64: 0>, begin = #graph.shape<[0]>, end = #graph.shape<[2]>, strides = array<i64: 1>} : (tensor<?x4xf32>) -> tensor<2x4xf32>
   return
 }
+
+// CHECK-LABEL: func.func @computed_begins
+func.func @computed_begins(%x: tensor<9x4xf32>, %y: tensor<2xi64>, %z: tensor<?x?xf32, #graph.shape<["n", "m"]>>, %u: tensor<*xf32>) {
+  // CHECK: "graph.dynamic_slice"(%{{.*}}, %{{.*}}) {sizes = #graph.shape<[3, 4]>} : (tensor<9x4xf32>, tensor<2xi64>) -> tensor<3x4xf32>
+  %0 = "graph.dynamic_slice"(%x, %y) {sizes = #graph.shape<[3, 4]>} : (tensor<9x4xf32>, tensor<2xi64>) -> tensor<3x4xf32>
+  // CHECK: "graph.dynamic_slice"(%{{.*}}, %{{.*}}) {sizes = #graph.shape<[1, "m"]>} : (tensor<?x?xf32, #graph.shape<["n", "m"]>>, tensor<2xi64>) -> tensor<1x?xf32, #graph.shape<[1, "m"]>>
+  %1 = "graph.dynamic_slice"(%z, %y) {sizes = #graph.shape<[1, "m"]>} : (tensor<?x?xf32, #graph.shape<["n", "m"]>>, tensor<2xi64>) -> tensor<1x?xf32, #graph.shape<[1, "m"]>>
+  // CHECK: "graph.dynamic_slice"(%{{.*}}, %{{.*}}) {sizes = #graph.shape<[1, 2]>} : (tensor<*xf32>, tensor<2xi64>) -> tensor<1x2xf32>
+  %2 = "graph.dynamic_slice"(%u, %y) {sizes = #graph.shape<[1, 2]>} : (tensor<*xf32>, tensor<2xi64>) -> tensor<1x2xf32>
+  return
+}

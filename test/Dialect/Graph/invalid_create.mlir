@@ -59,3 +59,51 @@ func.func @negative_length() {
   %0 = "graph.arange"() {bounds = #graph.shape<[0, 4, 1]>, dtype = i64} : () -> tensor<5xi64>
   return
 }
+
+func.func @one_hot_c1(%x: tensor<3xf32>, %y: tensor<f32>, %z: tensor<f32>) {
+  // expected-error @below {{'graph.one_hot' op expects integer indices, but got f32}}
+  %0 = "graph.one_hot"(%x, %y, %z) {axis = 0 : i64, depth = #graph.shape<[5]>} : (tensor<3xf32>, tensor<f32>, tensor<f32>) -> tensor<5x3xf32>
+  return
+}
+
+func.func @one_hot_c2(%x: tensor<3xi64>, %y: tensor<f32>, %z: tensor<f16>) {
+  // expected-error @below {{'graph.one_hot' op expects one element type, but got f32 and f16}}
+  %0 = "graph.one_hot"(%x, %y, %z) {axis = 0 : i64, depth = #graph.shape<[5]>} : (tensor<3xi64>, tensor<f32>, tensor<f16>) -> tensor<5x3xf32>
+  return
+}
+
+func.func @one_hot_c2_rank(%x: tensor<3xi64>, %y: tensor<f32>, %z: tensor<1xf32>) {
+  // expected-error @below {{'graph.one_hot' op expects values of rank 0, but got 'tensor<f32>' and 'tensor<1 x f32>'}}
+  %0 = "graph.one_hot"(%x, %y, %z) {axis = 0 : i64, depth = #graph.shape<[5]>} : (tensor<3xi64>, tensor<f32>, tensor<1xf32>) -> tensor<5x3xf32>
+  return
+}
+
+func.func @one_hot_c3(%x: tensor<3xi64>, %y: tensor<f32>, %z: tensor<f32>) {
+  // expected-error @below {{'graph.one_hot' op expects one known depth, but got 2}}
+  %0 = "graph.one_hot"(%x, %y, %z) {axis = 0 : i64, depth = #graph.shape<[1, 2]>} : (tensor<3xi64>, tensor<f32>, tensor<f32>) -> tensor<5x3xf32>
+  return
+}
+
+func.func @one_hot_c3_unknown(%x: tensor<3xi64>, %y: tensor<f32>, %z: tensor<f32>) {
+  // expected-error @below {{'graph.one_hot' op expects one known depth, but got 1}}
+  %0 = "graph.one_hot"(%x, %y, %z) {axis = 0 : i64, depth = #graph.shape<["?"]>} : (tensor<3xi64>, tensor<f32>, tensor<f32>) -> tensor<5x3xf32>
+  return
+}
+
+func.func @one_hot_c4(%x: tensor<3xi64>, %y: tensor<f32>, %z: tensor<f32>) {
+  // expected-error @below {{'graph.one_hot' op has axis 2, but rank 2 accepts -2 to 1}}
+  %0 = "graph.one_hot"(%x, %y, %z) {axis = 2 : i64, depth = #graph.shape<[5]>} : (tensor<3xi64>, tensor<f32>, tensor<f32>) -> tensor<5x3xf32>
+  return
+}
+
+func.func @eye_c1() {
+  // expected-error @below {{'graph.eye' op expects two known dims, but got 1}}
+  %0 = "graph.eye"() {dtype = f32, k = 0 : i64, shape = #graph.shape<[2]>} : () -> tensor<2x2xf32>
+  return
+}
+
+func.func @eye_c2() {
+  // expected-error @below {{'graph.eye' op expects a dtype of numbers or i1, but got index}}
+  %0 = "graph.eye"() {dtype = index, k = 0 : i64, shape = #graph.shape<[2, 2]>} : () -> tensor<2x2xf32>
+  return
+}

@@ -53,3 +53,33 @@ func.func @strided_slice_c3_stride(%x: tensor<9x4xf32>) {
   %0 = "graph.strided_slice"(%x) {axes = array<i64: 0>, begin = #graph.shape<[0]>, end = #graph.shape<[1]>, strides = array<i64: 0>} : (tensor<9x4xf32>) -> tensor<1x4xf32>
   return
 }
+
+func.func @dynamic_slice_c1(%x: tensor<9x4xf32>, %y: tensor<2xf32>) {
+  // expected-error @below {{'graph.dynamic_slice' op expects integer indices, but got f32}}
+  %0 = "graph.dynamic_slice"(%x, %y) {sizes = #graph.shape<[2, 2]>} : (tensor<9x4xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+  return
+}
+
+func.func @dynamic_slice_c1_count(%x: tensor<9x4xf32>, %y: tensor<3xi64>) {
+  // expected-error @below {{'graph.dynamic_slice' op expects 2 starts in a tensor of rank 1, but got 'tensor<3 x i64>'}}
+  %0 = "graph.dynamic_slice"(%x, %y) {sizes = #graph.shape<[2, 2]>} : (tensor<9x4xf32>, tensor<3xi64>) -> tensor<2x2xf32>
+  return
+}
+
+func.func @dynamic_slice_c2(%x: tensor<9x4xf32>, %y: tensor<2xi64>) {
+  // expected-error @below {{'graph.dynamic_slice' op expects known extents}}
+  %0 = "graph.dynamic_slice"(%x, %y) {sizes = #graph.shape<[2, "?"]>} : (tensor<9x4xf32>, tensor<2xi64>) -> tensor<2x2xf32>
+  return
+}
+
+func.func @dynamic_slice_c2_count(%x: tensor<9x4xf32>, %y: tensor<2xi64>) {
+  // expected-error @below {{'graph.dynamic_slice' op expects 2 extents, but got 1}}
+  %0 = "graph.dynamic_slice"(%x, %y) {sizes = #graph.shape<[2]>} : (tensor<9x4xf32>, tensor<2xi64>) -> tensor<2x2xf32>
+  return
+}
+
+func.func @dynamic_slice_c3(%x: tensor<9x4xf32>, %y: tensor<2xi64>) {
+  // expected-error @below {{'graph.dynamic_slice' op has a part with dim 1 of 5 in one of 4}}
+  %0 = "graph.dynamic_slice"(%x, %y) {sizes = #graph.shape<[2, 5]>} : (tensor<9x4xf32>, tensor<2xi64>) -> tensor<2x2xf32>
+  return
+}

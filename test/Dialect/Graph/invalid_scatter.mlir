@@ -161,3 +161,33 @@ func.func @slice_scatter_c3(%x: tensor<9x4xf32>, %y: tensor<3x4xf32>) {
   %0 = "graph.slice_scatter"(%x, %y) {axes = array<i64: 0>, begin = #graph.shape<[0]>, end = #graph.shape<[2]>, strides = array<i64: 1>} : (tensor<9x4xf32>, tensor<3x4xf32>) -> tensor<9x4xf32>
   return
 }
+
+func.func @dynamic_update_slice_c1(%x: tensor<9x4xf32>, %y: tensor<2x2xi8>, %z: tensor<2xi64>) {
+  // expected-error @below {{'graph.dynamic_update_slice' op expects one element type, but got f32 and i8}}
+  %0 = "graph.dynamic_update_slice"(%x, %y, %z) {} : (tensor<9x4xf32>, tensor<2x2xi8>, tensor<2xi64>) -> tensor<9x4xf32>
+  return
+}
+
+func.func @dynamic_update_slice_c2(%x: tensor<9x4xf32>, %y: tensor<2x2xf32>, %z: tensor<2xf32>) {
+  // expected-error @below {{'graph.dynamic_update_slice' op expects integer indices, but got f32}}
+  %0 = "graph.dynamic_update_slice"(%x, %y, %z) {} : (tensor<9x4xf32>, tensor<2x2xf32>, tensor<2xf32>) -> tensor<9x4xf32>
+  return
+}
+
+func.func @dynamic_update_slice_c2_count(%x: tensor<9x4xf32>, %y: tensor<2x2xf32>, %z: tensor<1x2xi64>) {
+  // expected-error @below {{'graph.dynamic_update_slice' op expects 2 starts in a tensor of rank 1, but got 'tensor<1 x 2 x i64>'}}
+  %0 = "graph.dynamic_update_slice"(%x, %y, %z) {} : (tensor<9x4xf32>, tensor<2x2xf32>, tensor<1x2xi64>) -> tensor<9x4xf32>
+  return
+}
+
+func.func @dynamic_update_slice_c3(%x: tensor<9x4xf32>, %y: tensor<2xf32>, %z: tensor<2xi64>) {
+  // expected-error @below {{'graph.dynamic_update_slice' op expects input and updates of one rank, but got 2 and 1}}
+  %0 = "graph.dynamic_update_slice"(%x, %y, %z) {} : (tensor<9x4xf32>, tensor<2xf32>, tensor<2xi64>) -> tensor<9x4xf32>
+  return
+}
+
+func.func @dynamic_update_slice_c4(%x: tensor<9x4xf32>, %y: tensor<2x5xf32>, %z: tensor<2xi64>) {
+  // expected-error @below {{'graph.dynamic_update_slice' op has a part with dim 1 of 5 in one of 4}}
+  %0 = "graph.dynamic_update_slice"(%x, %y, %z) {} : (tensor<9x4xf32>, tensor<2x5xf32>, tensor<2xi64>) -> tensor<9x4xf32>
+  return
+}

@@ -95,3 +95,27 @@ func.func @negative_keepdims(%x: tensor<4x8xf32>) {
   %0 = "graph.sum"(%x) {axes = array<i64: 1>, keepdims = true} : (tensor<4x8xf32>) -> tensor<4xf32>
   return
 }
+
+func.func @any_c1(%x: tensor<9x4xi1>) {
+  // expected-error @below {{'graph.any' op expects distinct axes, but got (0, -2)}}
+  %0 = "graph.any"(%x) {axes = array<i64: 0, -2>, keepdims = false} : (tensor<9x4xi1>) -> tensor<9x4xi1>
+  return
+}
+
+func.func @any_c2(%x: tensor<9x4xf32>) {
+  // expected-error @below {{'graph.any' op expects element type i1, but got f32}}
+  %0 = "graph.any"(%x) {axes = array<i64: 0>, keepdims = false} : (tensor<9x4xf32>) -> tensor<9x4xf32>
+  return
+}
+
+func.func @all_c1(%x: tensor<9x4xi1>) {
+  // expected-error @below {{'graph.all' op expects distinct axes, but got (0, -2)}}
+  %0 = "graph.all"(%x) {axes = array<i64: 0, -2>, keepdims = false} : (tensor<9x4xi1>) -> tensor<9x4xi1>
+  return
+}
+
+func.func @all_c2(%x: tensor<9x4xf32>) {
+  // expected-error @below {{'graph.all' op expects element type i1, but got f32}}
+  %0 = "graph.all"(%x) {axes = array<i64: 0>, keepdims = false} : (tensor<9x4xf32>) -> tensor<9x4xf32>
+  return
+}

@@ -36,3 +36,14 @@ func.func @coarse(%x: tensor<*xf32>, %y: tensor<?x1xi64>, %z: tensor<*xi64>, %u:
   %2 = "graph.index_put"(%u, %x, %y) {axes = array<i64: 0>, reduction = "min", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (tensor<?x4xf32>, tensor<*xf32>, tensor<?x1xi64>) -> tensor<?x4xf32>
   return
 }
+
+// CHECK-LABEL: func.func @computed_begins
+func.func @computed_begins(%x: tensor<9x4xf32>, %y: tensor<2x4xf32>, %z: tensor<2xi64>, %u: tensor<?x4xf32, #graph.shape<["n", 4]>>, %v: tensor<*xf32>) {
+  // CHECK: "graph.dynamic_update_slice"(%{{.*}}, %{{.*}}, %{{.*}}) : (tensor<9x4xf32>, tensor<2x4xf32>, tensor<2xi64>) -> tensor<9x4xf32>
+  %0 = "graph.dynamic_update_slice"(%x, %y, %z) : (tensor<9x4xf32>, tensor<2x4xf32>, tensor<2xi64>) -> tensor<9x4xf32>
+  // CHECK: "graph.dynamic_update_slice"(%{{.*}}, %{{.*}}, %{{.*}}) : (tensor<?x4xf32, #graph.shape<["n", 4]>>, tensor<2x4xf32>, tensor<2xi64>) -> tensor<?x4xf32, #graph.shape<["n", 4]>>
+  %1 = "graph.dynamic_update_slice"(%u, %y, %z) : (tensor<?x4xf32, #graph.shape<["n", 4]>>, tensor<2x4xf32>, tensor<2xi64>) -> tensor<?x4xf32, #graph.shape<["n", 4]>>
+  // CHECK: "graph.dynamic_update_slice"(%{{.*}}, %{{.*}}, %{{.*}}) : (tensor<*xf32>, tensor<2x4xf32>, tensor<2xi64>) -> tensor<*xf32>
+  %2 = "graph.dynamic_update_slice"(%v, %y, %z) : (tensor<*xf32>, tensor<2x4xf32>, tensor<2xi64>) -> tensor<*xf32>
+  return
+}

@@ -40,3 +40,14 @@ func.func @coarse(%x: tensor<?x4xf32>, %y: tensor<*xf32>) {
   %1 = "graph.sum"(%y) {axes = array<i64: 3>, keepdims = false} : (tensor<*xf32>) -> tensor<*xf32>
   return
 }
+
+// CHECK-LABEL: func.func @truth
+func.func @truth(%x: tensor<9x4xi1>, %y: tensor<?x?xi1, #graph.shape<["n", "m"]>>, %z: tensor<*xi1>) {
+  // CHECK: "graph.any"(%{{.*}}) {axes = array<i64: 1>, keepdims = true} : (tensor<9x4xi1>) -> tensor<9x1xi1>
+  %0 = "graph.any"(%x) {axes = array<i64: 1>, keepdims = true} : (tensor<9x4xi1>) -> tensor<9x1xi1>
+  // CHECK: "graph.all"(%{{.*}}) {axes = array<i64: 0>, keepdims = false} : (tensor<?x?xi1, #graph.shape<["n", "m"]>>) -> tensor<?xi1, #graph.shape<["m"]>>
+  %1 = "graph.all"(%y) {axes = array<i64: 0>, keepdims = false} : (tensor<?x?xi1, #graph.shape<["n", "m"]>>) -> tensor<?xi1, #graph.shape<["m"]>>
+  // CHECK: "graph.any"(%{{.*}}) {axes = array<i64>, keepdims = false} : (tensor<*xi1>) -> tensor<*xi1>
+  %2 = "graph.any"(%z) {axes = array<i64>, keepdims = false} : (tensor<*xi1>) -> tensor<*xi1>
+  return
+}

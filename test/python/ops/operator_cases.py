@@ -123,6 +123,8 @@ def _element_wise(dtype: str) -> Iterator[Case]:
         for op in BITWISE:
             yield Case(op, [x, spec(dtype, "m")])
     if dtype == "i1":
+        yield Case(graph.AnyOp, [x], {"axes": (1,), "keepdims": False})
+        yield Case(graph.AllOp, [spec(dtype, "n", 4, "m")], {"axes": (0, 2), "keepdims": True})
         yield Case(graph.LogicalNotOp, [x])
         for op in LOGICAL:
             yield Case(op, [x, x])
@@ -156,10 +158,25 @@ def _movements(dtype: str) -> Iterator[Case]:
     yield Case(graph.SliceScatterOp, [cube, spec(dtype, "(n + 1) floordiv 2", 2, "m")], slices)
     yield Case(graph.FullOp, [spec(dtype)], {"shape": (3, 5)})
     yield from _pads(dtype)
+    yield Case(graph.OneHotOp, [pairs, spec(dtype), spec(dtype)], {"depth": ("m + 2",), "axis": 1})
+    yield Case(graph.EyeOp, [], {"shape": (5, 9), "k": 2, "dtype": dtype}, 0)
+    starts = spec("i32", 3)
+    yield Case(graph.DynamicSliceOp, [cube, starts], {"sizes": ("n", 2, "m")})
+    yield Case(graph.DynamicUpdateSliceOp, [cube, spec(dtype, "n", 2, "m"), starts])
+    yield from _rearranged(dtype)
     yield Case(graph.TrilOp, [cube], {"k": -1})
     yield Case(graph.TriuOp, [cube], {"k": 1})
     if dtype != "i1":
         yield Case(graph.ArangeOp, [], {"bounds": (-3, 30, 4), "dtype": dtype}, 0)
+
+
+def _rearranged(dtype: str) -> Iterator[Case]:
+    cube = spec(dtype, "n", 4, "m")
+    yield Case(graph.FlipOp, [cube], {"axes": (0, -1)})
+    yield Case(graph.RollOp, [cube], {"shifts": (-3, 18), "axes": (1, 2)})
+    yield Case(graph.TileOp, [cube], {"repeats": (2, "m", 1, 3)})
+    yield Case(graph.RepeatOp, [cube], {"repeats": (3,), "axis": -1})
+    yield Case(graph.StackOp, [cube, cube, cube], {"axis": -2})
 
 
 def _pads(dtype: str) -> Iterator[Case]:

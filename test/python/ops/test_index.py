@@ -106,6 +106,39 @@ def test_strided_slice_dtypes(dtype: str, route: str) -> None:
         _same(program(x), x[:, 1:6:2])
 
 
+STARTS = ((0, 0), (1, 2), (-5, 100), (2, -1))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dynamic_slice(dtype: str, route: str) -> None:
+    program = Program(
+        graph.DynamicSliceOp, spec(dtype, "n", "m"), spec("i32", 2), sizes=(2, "m - 1"), route=route
+    )
+    for n, m in ((2, 1), (5, 7), (3, 17)):
+        x = numbers((n, m), dtype)
+        for start in STARTS:
+            i, j = min(max(start[0], 0), n - 2), min(max(start[1], 0), 1)
+            _same(program(x, np.array(start, np.int32)), x[i : i + 2, j : j + m - 1])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dynamic_update_slice(dtype: str, route: str) -> None:
+    program = Program(
+        graph.DynamicUpdateSliceOp,
+        spec(dtype, "n", "m"),
+        spec(dtype, "k", 2),
+        spec("i64", 2),
+        route=route,
+    )
+    for n, m, k in ((2, 2, 1), (5, 7, 3), (3, 17, 0)):
+        x, updates = numbers((n, m), dtype), numbers((k, 2), dtype)
+        for start in STARTS:
+            i, j = min(max(start[0], 0), n - k), min(max(start[1], 0), m - 2)
+            wanted = x.copy()
+            wanted[i : i + k, j : j + 2] = updates
+            _same(program(x, updates, np.array(start)), wanted)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_full(dtype: str, route: str) -> None:
     program = Program(graph.FullOp, spec(dtype), shape=("n", 3, "2*m"), route=route)

@@ -166,3 +166,17 @@ def test_search_of_extreme_integers(op: type, reference, route: str) -> None:
     program = Program(op, spec("i8", "n", "m"), axis=1, keepdims=False, route=route)
     x = np.array([[-128, -128, 127], [127, 127, -128], [127, 127, 127]], np.int8)
     assert_close(program(x), reference(x, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("op", "reference"), [(graph.AnyOp, np.any), (graph.AllOp, np.all)], ids=["any", "all"]
+)
+@pytest.mark.parametrize(("axes", "keepdims"), [((0,), False), ((1, -1), True), ((), False)])
+def test_truth(op: type, reference, axes, keepdims: bool, route: str) -> None:
+    program = Program(op, spec("i1", "n", 3, "m"), axes=axes, keepdims=keepdims, route=route)
+    random = np.random.default_rng(8)
+    for n, m in ((1, 1), (5, 7), (0, 2), (2, 0), (3, 17)):
+        for share in (0.05, 0.95):
+            x = random.random((n, 3, m)) < share
+            wanted = reference(x, axis=axes or None, keepdims=keepdims)
+            assert_close(program(x), np.asarray(wanted))

@@ -154,3 +154,26 @@ def _scatter(
     if reduction == "add" and x.is_float:
         bound = x.bound + updates.bound * size_of(steps)
     b.emit(op, operands, exact, bound, reduction=reduction, **attributes)
+
+
+@recipe("indexing", graph.OneHotOp)
+def one_hot(b: Builder, op: Any) -> None:
+    """On any axis."""
+    indices = b.pick(lambda v: v.element in INTEGERS and v.exact and v.rank <= 2)
+    indices = indices or b.argument(_few_dims(b), "i64")
+    values = [b.argument([], b.element) for _ in range(2)]
+    depth, axis = [b.pick_dim()], b.random.randint(0, indices.rank)
+    b.emit(op, [indices, *values], depth=depth, axis=axis)
+
+
+@recipe("indexing", graph.DynamicSliceOp, graph.DynamicUpdateSliceOp)
+def part(b: Builder, op: Any) -> None:
+    """From anywhere; what would leave the tensor begins elsewhere."""
+    x = _target(b)
+    sizes = [dim if b.chance(0.5) else dim // 2 for dim in x.dims]
+    starts = b.argument([x.rank], b.random.choice(["i64", "i32"]))
+    if op is graph.DynamicSliceOp:
+        b.emit(op, [x, starts], x.exact, x.bound, sizes=sizes)
+        return
+    updates = _updates(b, x, sizes)
+    b.emit(op, [x, updates, starts], x.exact and updates.exact, max(x.bound, updates.bound))

@@ -210,3 +210,45 @@ def pad(b: Builder, op: Any) -> None:
         interior = [0] * 3
     value = b.argument([], x.element)
     b.emit(op, [x, value], low=low, high=high, interior=interior, mode=mode)
+
+
+@recipe("movement", graph.FlipOp, graph.RollOp)
+def turn(b: Builder, op: Any) -> None:
+    """Along some axes."""
+    x = _ranked(b, 1)
+    axes = b.random.sample(range(x.rank), b.random.randint(1, x.rank))
+    attributes: dict[str, Any] = {"axes": axes}
+    if op is graph.RollOp:
+        attributes["shifts"] = [b.random.choice([-1, 1, 3, -70, 100]) for _ in axes]
+    b.emit(op, [x], **attributes)
+
+
+@recipe("movement", graph.TileOp, graph.RepeatOp)
+def repeat(b: Builder, op: Any) -> None:
+    """A few times, or none."""
+    x = _ranked(b, 1, 2)
+    if op is graph.RepeatOp:
+        count = b.random.choice([0, 2, 2, 3])
+        b.emit(op, [x], repeats=[count], axis=b.random.randrange(x.rank))
+        return
+    counts = [b.random.choice([1, 1, 2, 3]) for _ in range(b.random.choice([x.rank, 3]))]
+    b.emit(op, [x], repeats=counts)
+
+
+@recipe("movement", graph.StackOp)
+def stack(b: Builder, op: Any) -> None:
+    """One to three tensors."""
+    x = _ranked(b, 0, 3)
+    parts = [x]
+    for _ in range(b.random.randint(0, 2)):
+        other = b.pick(lambda v: v.dims == x.dims and v.element == x.element)
+        parts.append(other or b.argument(x.dims, x.element))
+    b.emit(op, parts, axis=b.random.randint(-x.rank - 1, x.rank))
+
+
+@recipe("create", graph.EyeOp)
+def eye(b: Builder, op: Any) -> None:
+    """Any diagonal."""
+    kind = b.random.choice([b.element, "i1"])
+    k, dims = b.random.randint(-3, 5), b.pick_dims(2)
+    b.emit(op, [], True, 1, shape=dims, k=k, dtype=ir.Type.parse(kind))

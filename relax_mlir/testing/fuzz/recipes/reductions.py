@@ -54,6 +54,14 @@ def extreme(b: Builder, op: Any) -> None:
     b.emit(op, [value], axes=_axes(b, value), keepdims=b.chance(0.5))
 
 
+@recipe("reduction", graph.AnyOp, graph.AllOp)
+def truth(b: Builder, op: Any) -> None:
+    """Of truth values that are there, or an argument."""
+    value = b.pick(lambda v: v.element == "i1" and v.exact and v.rank > 0)
+    value = value or b.argument(b.pick_dims(2), "i1")
+    b.emit(op, [value], axes=_axes(b, value), keepdims=b.chance(0.5))
+
+
 @recipe("reduction", graph.ArgmaxOp, graph.ArgminOp)
 def place(b: Builder, op: Any) -> None:
     """Where an exact operand has it; the axis is never empty."""
