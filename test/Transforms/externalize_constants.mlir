@@ -28,4 +28,18 @@ func.func @small() -> (tensor<3xi8>, tensor<300xi8>) {
   return %0, %1 : tensor<3xi8>, tensor<300xi8>
 }
 
+// A megabyte of one element is filled in where it is read; zeros take no bytes.
+// CHECK-LABEL: func.func @splats
+// CHECK:         %[[S:.*]] = arith.constant dense<2.500000e+00> : tensor<f32>
+// CHECK-NEXT:    %[[F:.*]] = "graph.full"(%[[S]]) {shape = #graph.shape<[512, 512]>} : (tensor<f32>) -> tensor<512x512xf32>
+// CHECK-NEXT:    %[[Z:.*]] = arith.constant dense<0.000000e+00> : tensor<512x512xf32>
+// CHECK-NEXT:    %[[N:.*]] = arith.constant dense<1> : tensor<1048575xi8>
+// CHECK-NEXT:    return %[[F]], %[[Z]], %[[N]]
+func.func @splats() -> (tensor<512x512xf32>, tensor<512x512xf32>, tensor<1048575xi8>) {
+  %0 = arith.constant dense<2.5> : tensor<512x512xf32>
+  %1 = arith.constant dense<0.0> : tensor<512x512xf32>
+  %2 = arith.constant dense<1> : tensor<1048575xi8>
+  return %0, %1, %2 : tensor<512x512xf32>, tensor<512x512xf32>, tensor<1048575xi8>
+}
+
 {-# dialect_resources: { builtin: { mine: "0x040000000000803F00000040" } } #-}

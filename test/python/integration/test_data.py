@@ -97,6 +97,29 @@ def test_repeated_and_absent_elements(level: int):
     assert nothing.shape == (0, 300)
 
 
+@pytest.mark.parametrize("level", [0, 2])
+def test_large_repeated_elements_are_in_no_file(level: int, tmp_path: Path):
+    kinds = {"f32": "-0.0", "f16": "0.0", "bf16": "1.5", "i1": "true", "i64": "-7"}
+    shape, row = (1 << 10, 1 << 10), "tensor<1x1024xf32>"
+    types = {element: f"tensor<{shape[0]}x{shape[1]}x{element}>" for element in kinds}
+    text = f"""
+    func.func @main(%w: {row}) -> ({", ".join(types.values())}, {row}) {{
+      {"".join(f"%{e} = arith.constant dense<{v}> : {types[e]}; " for e, v in kinds.items())}
+      %m = "graph.matmul"(%w, %f32) : ({row}, {types["f32"]}) -> {row}
+      return {", ".join(f"%{e}" for e in kinds)}, %m : {", ".join(types.values())}, {row}
+    }}""".replace("; ", "\n")
+    exe = relax_mlir.compile(text, opt_level=level)
+    exe.save(tmp_path / "few.so")
+    assert (tmp_path / "few.so").stat().st_size < 200_000
+    f32, f16, bf16, i1, i64, product = exe["main"](np.ones((1, 1 << 10), np.float32))
+    assert np.signbit(f32).all()
+    assert not f16.any()
+    assert (np.asarray(bf16).view(np.uint16) == 0x3FC0).all()
+    assert i1.all()
+    assert (i64 == -7).all()
+    assert not product.any()
+
+
 def test_equal_texts_of_different_data_are_different_modules():
     """What the text leaves out is part of the cache's key."""
     with make_context(), ir.Location.unknown():
