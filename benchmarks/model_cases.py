@@ -318,8 +318,8 @@ class Numpy:
         b, n, width = x.shape
         x = x.reshape(b, n, heads, width // heads)
         first, second = np.split(x, 2, -1)
-        turned = np.concatenate([-second, first], -1)
-        return (x * cos[:, None] + turned * sin[:, None]).reshape(b, n, width)
+        rotated = np.concatenate([-second, first], -1)
+        return (x * cos[:, None] + rotated * sin[:, None]).reshape(b, n, width)
 
     def attention(self, q, k, v, heads, kv_heads, d, mask):
         """q[b, n, heads * d]; what `mask` adds to the scores may be "causal"."""

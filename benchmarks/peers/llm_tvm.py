@@ -84,8 +84,8 @@ class Tuned(Tvm):
     def _load(self, work: Path, arrays: dict[str, np.ndarray]) -> tuple[Library, Library]:
         """See `Tvm`."""
         products = ("_proj.weight", "lm_head.weight")
-        turned = {k: array.T if k.endswith(products) else array for k, array in arrays.items()}
-        return Library(work, "dlight", arrays), Library(work, "metaschedule", turned)
+        transposed = {k: array.T if k.endswith(products) else array for k, array in arrays.items()}
+        return Library(work, "dlight", arrays), Library(work, "metaschedule", transposed)
 
 
 class TvmProgram(Program):

@@ -21,7 +21,7 @@ TRIALS_AT_ONCE = 24
 TIMEOUT = 300.0  # seconds of a build or a run, which another program may hold up
 
 
-class Turned(nn.Module):
+class Transposed(nn.Module):
     """A linear layer whose weights are [in, out]: columns follow each other, as vectors do."""
 
     def __init__(self, inner: int, outer: int, bias: bool = False) -> None:
@@ -156,7 +156,7 @@ def prompts_and_steps(config: dict) -> tuple[tvm.IRModule, list[str]]:
 
 def steps(config: dict) -> tuple[tvm.IRModule, list[str]]:
     """Steps only, with transposed weights."""
-    module, weights = Llama(config, Turned).export_tvm({"step": _arguments(config, 1)})
+    module, weights = Llama(config, Transposed).export_tvm({"step": _arguments(config, 1)})
     return module, [name for name, _ in weights]
 
 

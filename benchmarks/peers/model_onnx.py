@@ -94,10 +94,10 @@ class _Onnx:
         x = self._reshape(x, 0, 0, heads, -1)
         names = [f"value_{len(self.nodes)}_{i}" for i in range(2)]
         self.nodes.append(helper.make_node("Split", [x], names, axis=3, num_outputs=2))
-        turned = self._node("Concat", self._node("Neg", names[1]), names[0], axis=3)
+        rotated = self._node("Concat", self._node("Neg", names[1]), names[0], axis=3)
         axes = self._constant([1], np.int64)
         cos, sin = (self._node("Unsqueeze", each, axes) for each in (cos, sin))
-        return self._reshape(self.add(self.multiply(x, cos), self.multiply(turned, sin)), 0, 0, -1)
+        return self._reshape(self.add(self.multiply(x, cos), self.multiply(rotated, sin)), 0, 0, -1)
 
     def attention(self, q, k, v, heads, kv_heads, d, mask):
         q, k, v = (

@@ -147,9 +147,11 @@ class _Graph:
         d = width.value // heads
         x = _reshaped(x, [b, n, heads, d])
         first, second = graph.SplitOp.build(x, sizes=[d // 2] * 2, axis=3).results
-        turned = graph.ConcatOp.build(graph.NegativeOp.build(second).result, first, axis=3).result
+        rotated = graph.ConcatOp.build(graph.NegativeOp.build(second).result, first, axis=3).result
         cos, sin = (_reshaped(each, [n, 1, d]) for each in (cos, sin))
-        return _reshaped(self.add(self.multiply(x, cos), self.multiply(turned, sin)), [b, n, width])
+        return _reshaped(
+            self.add(self.multiply(x, cos), self.multiply(rotated, sin)), [b, n, width]
+        )
 
     def attention(self, q, k, v, heads, kv_heads, d, mask):
         b, n, width = _dims(q)

@@ -94,8 +94,8 @@ class _Torch:
         b, n, width = x.shape
         x = x.view(b, n, heads, width // heads)
         first, second = x.chunk(2, -1)
-        turned = torch.cat([-second, first], -1)
-        return (x * cos[:, None] + turned * sin[:, None]).view(b, n, width)
+        rotated = torch.cat([-second, first], -1)
+        return (x * cos[:, None] + rotated * sin[:, None]).view(b, n, width)
 
     def attention(self, q, k, v, heads, kv_heads, d, mask):
         b, n, width = q.shape

@@ -118,7 +118,7 @@ class Inlining:
 
 
 def root_of(tensor: Tensor) -> Tensor:
-    """The tensor behind slices and reshapes."""
+    """The tensor without slices and reshapes."""
     while isinstance(tensor, Slice | Reshape):
         tensor = tensor.source
     return tensor

@@ -19,8 +19,8 @@ def reads_decoded(kernel: PrimFunc) -> bool:
     except PassFailure:
         return False
     hinted = kernel.schedule_hint is not None and find_operands(program) is not None
-    found = (
+    reads = (
         hinted or find_decoded(program) is not None or bool(find_contractions(program, lambda _: 0))
     )
     del module  # the program refers to it
-    return found
+    return reads

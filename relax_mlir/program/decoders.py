@@ -22,7 +22,7 @@ _SIMPLIFY = "builtin.module(canonicalize,cse)"
 
 @dataclass(frozen=True)
 class Decoder:
-    """A scheme found in a body.
+    """The scheme that a body decodes.
 
     `operands` are the reads by part, `loops` those of the panel, its row, the block, the half, the
     group and the position.

@@ -22,9 +22,9 @@ T = TypeVar("T")
 MixedIndex: TypeAlias = int | ir.Value  # a constant, or a scalar of the old function
 
 
-def all_known(found: Iterable[T | None]) -> list[T] | None:
+def all_known(maybe: Iterable[T | None]) -> list[T] | None:
     """All items, or None if one of them is None."""
-    items = list(found)
+    items = list(maybe)
     known = [x for x in items if x is not None]
     return known if len(known) == len(items) else None
 

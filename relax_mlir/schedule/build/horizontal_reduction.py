@@ -76,7 +76,7 @@ class Combiner:
         )
 
     def finds_maximum(self, index: int) -> bool:
-        """Whether accumulator `number` is a maximum of floats, whether or not NaN propagate."""
+        """Whether accumulator `index` is a maximum of floats, whether or not NaN propagate."""
         op = self.ops[index]
         if op is not None:
             return op.operation.name in _FLOAT_MAXIMA

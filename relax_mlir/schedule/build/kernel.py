@@ -102,7 +102,7 @@ class Kernel:
         return self.scalars[index]
 
     def extent(self, stage: Stage, loop: int) -> Index:
-        """The number of iterations of a loop."""
+        """The iteration count of a loop."""
         if (known := stage.extents[loop]) is not None:
             return known
         for operand in [*stage.reads, *stage.inits]:

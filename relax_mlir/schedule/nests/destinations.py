@@ -18,8 +18,8 @@ _DESTINATIONS = {
 
 def is_computed_in(value: ir.Value, argument: ir.Value) -> bool:
     """Whether a value certainly is in the memory of an argument of the function."""
-    found = _destination(value)
-    return found is not None and found == argument
+    destination = _destination(value)
+    return destination is not None and destination == argument
 
 
 def _destination(value: ir.Value) -> ir.Value | None:
@@ -27,16 +27,16 @@ def _destination(value: ir.Value) -> ir.Value | None:
     if isinstance(value.owner, ir.Block):
         return _of_argument(value)
     op = value.owner
-    number = list(op.results).index(value)
+    index = list(op.results).index(value)
     if op.name in _DESTINATIONS:
         return _destination(op.operands[_DESTINATIONS[op.name]])
     if op.name == "scf.forall":
         shared = len(op.operands) - len(op.results)
-        return _destination(op.operands[shared + number])
+        return _destination(op.operands[shared + index])
     if op.name == "scf.for":
-        return _of_all(op.operands[3 + number], _yielded(op, 0)[number])
+        return _of_all(op.operands[3 + index], _yielded(op, 0)[index])
     if op.name == "scf.if":
-        return _of_all(*(_yielded(op, region)[number] for region in (0, 1)))
+        return _of_all(*(_yielded(op, region)[index] for region in (0, 1)))
     return None
 
 

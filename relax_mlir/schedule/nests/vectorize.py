@@ -71,12 +71,12 @@ class NestEmitter:
         def task(
             emitter: NestEmitter, p: ir.Value | int, short: ShortRow | None, squares: Some | None
         ) -> None:
-            *indices, row, number = _delinearize(p, counts)
+            *indices, row, block_index = _delinearize(p, counts)
             point = point_at(indices)
             if not lane_axes:
                 emitter._row(point, short)
                 return
-            start = 0 if single else loops.mul(number, block)
+            start = 0 if single else loops.mul(block_index, block)
             stop = flat if single else loops.minimum(flat, loops.add(start, block))
             exact = isinstance(flat, int) and flat % plan.lanes == 0
             if squares is None:

@@ -62,7 +62,7 @@ def graph(operator: str, kind: str) -> str:
 def positions(operator: str, dtype: str, x: np.ndarray, target: str = "native") -> np.ndarray:
     kind = f'tensor<?x?x{dtype}, #graph.shape<["m", "n"]>>'
     kernel = built_from_graph(graph(operator, kind), target=target)
-    # Places are looked for where the extrema are known, not carried along.
+    # Positions are determined once the extrema are known, not carried.
     assert "math.cttz" in kernel.text
     out, memory = guarded(x.shape[:1], np.dtype(np.int64))
     kernel(x.view(np.uint16) if x.itemsize == 2 else x, out)

@@ -167,12 +167,23 @@ def test_broadcast_reads(shape):
 
 
 # Whole squares, and parts of them of up to 4, 8 and all columns, and of up to half of the rows.
-TURNED = [(1, 1), (2, 3), (0, 3), (17, 33), (64, 65), (1, 100), (7, 90), (90, 7), (5, 5), (15, 15)]
-TURNED += [(100, n) for n in (3, 4, 5, 8, 9, 15)] + [(n, 100) for n in (3, 4, 5, 8, 9, 15)]
+TRANSPOSED = [
+    (1, 1),
+    (2, 3),
+    (0, 3),
+    (17, 33),
+    (64, 65),
+    (1, 100),
+    (7, 90),
+    (90, 7),
+    (5, 5),
+    (15, 15),
+]
+TRANSPOSED += [(100, n) for n in (3, 4, 5, 8, 9, 15)] + [(n, 100) for n in (3, 4, 5, 8, 9, 15)]
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "i8", "i64"])
-@pytest.mark.parametrize("shape", TURNED)
+@pytest.mark.parametrize("shape", TRANSPOSED)
 def test_transposition(shape, dtype):
     kind = f"tensor<?x?x{dtype}>"
     block = f"^bb0(%p: {dtype}, %o: {dtype}):\n linalg.yield %p : {dtype}"

@@ -101,7 +101,7 @@ def test_product_with_static_extents(m):
 
 @pytest.mark.parametrize(("n", "k"), [(290, 100), (33, 1024), (48, 1536), (1090, 1600)])
 def test_rows_that_are_read_in_place_or_copied(n, k):
-    # Rows of 1024 numbers share sets of the cache; 1600 are more than one block of k.
+    # Rows of 1024 elements share sets of the cache; 1600 are more than one block of k.
     kernel = Kernel(matmul_text("nk", {"n": n, "k": k}))
     for m in (65, 71, 129, 300):
         check_plain(kernel, "nk", m, n, k)
@@ -448,7 +448,7 @@ def test_weights_that_pass_through_a_transposing_cast():
         check(out, exact(x) @ exact(rounded).T, k)
 
 
-def test_sums_may_start_from_a_number():
+def test_sums_with_an_initial_value():
     text = matmul_text("nk").replace("constant 0.0", "constant 2.5")
     kernel = Kernel(text)
     for m in (1, 9):

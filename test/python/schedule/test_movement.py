@@ -13,7 +13,7 @@ from scheduled import (
 )
 
 ROW = "tensor<?xf32>"
-WIDE = "tensor<?x?xf32>"
+MATRIX = "tensor<?x?xf32>"
 
 
 def random_values(shape, seed=0, dtype=np.float32):
@@ -199,17 +199,17 @@ def test_a_reduction_of_the_output_it_is_subtracted_from(axis):
       linalg.yield %t : f32"""
     both, by_row = "(a, b) -> (a, b)", f"(a, b) -> ({other})"
     body = f"""%c = arith.constant {1 - axis} : index
-      %n = tensor.dim %y0, %c : {WIDE}
+      %n = tensor.dim %y0, %c : {MATRIX}
       %e = tensor.empty(%n) : {ROW}
       %low = arith.constant 0xFF800000 : f32
       %f = linalg.fill ins(%low : f32) outs(%e : {ROW}) -> {ROW}
     """
     body += generic(
-        "%m", [("%y0", WIDE, both)], [("%f", ROW, by_row)], "rp" if axis == 0 else "pr", total
+        "%m", [("%y0", MATRIX, both)], [("%f", ROW, by_row)], "rp" if axis == 0 else "pr", total
     )
-    operands = [("%y0", WIDE, both), ("%m", ROW, by_row)]
-    body += "\n" + generic("%r", operands, [("%y0", WIDE, both)], "pp", minus) + "\nreturn %r"
-    kernel = built(program([], [WIDE], body))
+    operands = [("%y0", MATRIX, both), ("%m", ROW, by_row)]
+    body += "\n" + generic("%r", operands, [("%y0", MATRIX, both)], "pp", minus) + "\nreturn %r"
+    kernel = built(program([], [MATRIX], body))
     assert kernel.text.count("scf.parallel") == (LOOPS_OVER_ROWS + 1 if axis == 1 else 1)
     for shape in ((1, 1), (5, 17), (17, 5), (33, 64)):
         x = random_values(shape)
@@ -241,13 +241,13 @@ def test_a_computed_slice_is_computed_where_it_is_inserted(offset):
 def test_padding_fills_and_then_inserts():
     body = f"""%z = arith.constant 9.0 : f32
       %c1 = arith.constant 1 : index
-      %n = tensor.dim %x0, %c1 : {WIDE}
+      %n = tensor.dim %x0, %c1 : {MATRIX}
       %c0 = arith.constant 0 : index
-      %m = tensor.dim %x0, %c0 : {WIDE}
-      %f = linalg.fill ins(%z : f32) outs(%y0 : {WIDE}) -> {WIDE}
-      %r = tensor.insert_slice %x0 into %f[2, 1] [%m, %n] [1, 1] : {WIDE} into {WIDE}
+      %m = tensor.dim %x0, %c0 : {MATRIX}
+      %f = linalg.fill ins(%z : f32) outs(%y0 : {MATRIX}) -> {MATRIX}
+      %r = tensor.insert_slice %x0 into %f[2, 1] [%m, %n] [1, 1] : {MATRIX} into {MATRIX}
       return %r"""
-    kernel = built(program([WIDE], [WIDE], body))
+    kernel = built(program([MATRIX], [MATRIX], body))
     for shape in ((1, 1), (3, 17), (0, 3)):
         x = random_values(shape)
         expected = np.full((shape[0] + 5, shape[1] + 2), 9, np.float32)

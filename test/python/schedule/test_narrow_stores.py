@@ -7,11 +7,11 @@ from assembly import assembly
 
 from relax_mlir.target import Target
 
-WIDE = 'tensor<?x?xf32, #graph.shape<["m", "n"]>>'
-NARROW = WIDE.replace("f32", "bf16")
+MATRIX = 'tensor<?x?xf32, #graph.shape<["m", "n"]>>'
+NARROW = MATRIX.replace("f32", "bf16")
 ROUNDING = f"""
-func.func @main(%x: {WIDE}) -> {NARROW} {{
-  %0 = "graph.astype"(%x) {{dtype = bf16}} : ({WIDE}) -> {NARROW}
+func.func @main(%x: {MATRIX}) -> {NARROW} {{
+  %0 = "graph.astype"(%x) {{dtype = bf16}} : ({MATRIX}) -> {NARROW}
   return %0 : {NARROW}
 }}"""
 

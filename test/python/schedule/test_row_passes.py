@@ -5,7 +5,7 @@ import pytest
 from scheduled import assert_guarded, built, built_from_graph, generic, guarded, program
 
 KIND = "tensor<?x?xf32>"
-ID, TURNED = "(a, b) -> (a, b)", "(a, b) -> (b, a)"
+ID, TRANSPOSED = "(a, b) -> (a, b)", "(a, b) -> (b, a)"
 EXP = """^bb0(%p: f32, %o: f32):
   %t = math.exp %p : f32
   linalg.yield %t : f32"""
@@ -55,7 +55,9 @@ def test_what_is_read_elsewhere_has_memory_of_its_own(size):
     block = """^bb0(%p: f32, %q: f32, %o: f32):
       %t = arith.subf %p, %q : f32
       linalg.yield %t : f32"""
-    last = generic("%r", [("%s", KIND, ID), ("%s", KIND, TURNED)], [("%y0", KIND, ID)], "pp", block)
+    last = generic(
+        "%r", [("%s", KIND, ID), ("%s", KIND, TRANSPOSED)], [("%y0", KIND, ID)], "pp", block
+    )
     kernel = built(powers_and(last))
     assert "memref.alloc" in kernel.text
     x = np.random.default_rng(size).standard_normal((size, size)).astype(np.float32)

@@ -24,7 +24,7 @@ def text(op: str, extra: str, result: str = "m, n") -> str:
 COLUMNS = text("sum", "axes = array<i64: 0>, keepdims = false", "n")
 ROWS = text("sum", "axes = array<i64: 1>, keepdims = false", "m")
 SOFTMAX = text("nn_softmax", "axis = -1 : i64")
-TURNED = text("permute_dims", "axes = array<i64: 1, 0>", "n, m")
+TRANSPOSED = text("permute_dims", "axes = array<i64: 1, 0>", "n, m")
 
 
 def softmax(x: np.ndarray) -> np.ndarray:
@@ -36,7 +36,7 @@ REFERENCES = {
     COLUMNS: lambda x: x.astype(np.float64).sum(0),
     ROWS: lambda x: x.astype(np.float64).sum(1),
     SOFTMAX: softmax,
-    TURNED: lambda x: x.T,
+    TRANSPOSED: lambda x: x.T,
 }
 
 
@@ -61,15 +61,15 @@ def test_sums_of_nothing():
     check(ROWS, 0, 5)
     check(COLUMNS, 5, 0)
     check(COLUMNS, 0, 300)
-    check(TURNED, 0, 40)
-    check(TURNED, 40, 0)
+    check(TRANSPOSED, 0, 40)
+    check(TRANSPOSED, 40, 0)
 
 
 def test_transposing_every_width():
     for n in range(1, 70):
-        check(TURNED, 33, n)
-        check(TURNED, n, 18)
-        check(TURNED, 9, n)
+        check(TRANSPOSED, 33, n)
+        check(TRANSPOSED, n, 18)
+        check(TRANSPOSED, 9, n)
 
 
 @pytest.mark.parametrize("is_known", [False, True])
@@ -101,7 +101,7 @@ def test_transposing_and_adding_along_either_axis(m, n, is_known):
     np.testing.assert_allclose(executable["main"](x, r, c), (x.T + r) * c, rtol=1e-6)
 
 
-@pytest.mark.parametrize("program", [COLUMNS, ROWS, SOFTMAX, TURNED])
+@pytest.mark.parametrize("program", [COLUMNS, ROWS, SOFTMAX, TRANSPOSED])
 def test_threads_share_the_work(program):
     executable = compile(program)
     for m, n in [(3, 40000), (129, 577), (1000, 100), (40000, 3), (7, 9)]:

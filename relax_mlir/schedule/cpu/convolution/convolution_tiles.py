@@ -144,13 +144,17 @@ class _Tile:
 
             def column(v: ir.Value, *sums: ir.Value) -> list[ir.Value]:
                 self._fetch(v)
-                return self._places(v, lambda inside: self._column(rows, first, v, sums, inside))
+                return self._column_of_pixels(
+                    v, lambda inside: self._column(rows, first, v, sums, inside)
+                )
 
             result = for_range(0, width, 1, column, sums)
         for i, x in enumerate(result):
             store(x, tiles.sums, i * lanes)
 
-    def _places(self, v: Index, column: Callable[[range], list[ir.Value]]) -> list[ir.Value]:
+    def _column_of_pixels(
+        self, v: Index, column: Callable[[range], list[ir.Value]]
+    ) -> list[ir.Value]:
         """The sums plus a column of the windows, for the pixels whose columns are in the image.
 
         Borders have code of their own where they are a large part of a tile.

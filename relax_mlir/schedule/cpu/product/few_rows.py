@@ -216,7 +216,7 @@ class _Strip:
         for_range(main, depth, 1, lambda k: several(k, 1))
 
     def _row_groups(self, emit: Callable[[Index, int], None]) -> None:
-        """Emits `emit(first row, number of rows)` for all rows, a few at a time."""
+        """Emits `emit(first row, count of rows)` for all rows, a few at a time."""
         together = self._few.rows_at_once
         rest = mod(self.lhs.rows, together)
         full = sub(self.lhs.rows, rest)

@@ -65,7 +65,7 @@ class Panel:
         return 2 if self.halved else 1
 
     def load(self, at: Index, count: int, step: int, is_live: bool) -> ir.Value:
-        """Step number `step` of the `count` elements at offset `at` of the panel.
+        """Step `step` of the `count` elements at offset `at` of the panel.
 
         Elements that are not live, for lack of registers, are loaded anew for the second step.
         """
@@ -168,14 +168,14 @@ class MicroKernel:
             for v in range(0, self.vectors, self.blocking.vectors_per_line):
                 right.prefetch(add(at, v * width))
         live = (self.height * self.partial_sums + right.steps) * self.vectors
-        for number in range(right.steps):
+        for index in range(right.steps):
             positions = [add(at, v * width) for v in range(self.vectors)]
             loaded = [
-                right.load(position, width, number, live < self.blocking.registers)
+                right.load(position, width, index, live < self.blocking.registers)
                 for position in positions
             ]
             vectors = [self.step.right_of(x) for x in loaded]
-            start = add(left.offset, mul(k, right.steps * left.pitch), number * left.pitch)
+            start = add(left.offset, mul(k, right.steps * left.pitch), index * left.pitch)
             operands = left_operands(
                 self.step, self.blocking, left.buffer, start, rows, self.vectors
             )
@@ -215,7 +215,7 @@ def left_operands(
 def each_register_block(
     blocking: Blocking, rows: Index, emit: Callable[[Index, Index], None]
 ) -> None:
-    """Emits `emit(first row, number of rows)` for each register block of a block of rows."""
+    """Emits `emit(first row, count of rows)` for each register block of a block of rows."""
     height, count = blocking.rows, ceil_div(rows, blocking.rows)
     rest = mod(rows, height)
     # A last block of few rows would be slow, so it takes some rows from the one before. One in tile

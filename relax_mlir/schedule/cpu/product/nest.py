@@ -333,11 +333,11 @@ class _Task:
 
             each_register_block(tiles.blocking, rows.count, tile)
 
-        is_narrow, narrow, wide = self._widths(column)
+        is_narrow, narrow, full = self._widths(column)
         if_else(
             is_narrow,
             lambda: of_width(narrow, replace(tiles, blocking=nest.narrow, vectors=1)),
-            lambda: of_width(wide, tiles),
+            lambda: of_width(full, tiles),
         )
 
     def _widths(self, column: Index) -> tuple[bool | ir.Value, Index, Index]:

@@ -58,7 +58,7 @@ class Product:
 
     @property
     def batch_size(self) -> Index:
-        """Number of matrices."""
+        """Count of matrices."""
         return mul(1, *self.batch)
 
     def batch_index(self, linear: Index) -> tuple[Index, ...]:
