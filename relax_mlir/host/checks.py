@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from relax_mlir.analysis.scopes import bound_by
 from relax_mlir.analysis.symbols import dims_of
 from relax_mlir.bindings import ir
+from relax_mlir.diagnostics import Diagnostic
 from relax_mlir.dialects.graph import Dim, MatchCastOp, RequireOp, TensorType, annotation_of
 from relax_mlir.passes import PassFailure
 from relax_mlir.symbolic import Fact, Facts, SymbolicError, sym
@@ -79,7 +80,9 @@ def require(host: HostFunction, op: RequireOp) -> None:
     symbols = sorted(Facts(facts).symbols)
     values = [host.integer(op, sym(name)) for name in symbols]
     out = host.out
-    info = host.function_table(op, op.by.value, [], symbols, facts)
+    where = Diagnostic.at(op.location, "error", "").where
+    who = f"{where}: {op.by.value}" if where else op.by.value
+    info = host.function_table(op, who, [], symbols, facts)
     known = out.stack(len(symbols))
     out.store_integers(values, known)
     (status,) = out.call_runtime("rx_require", [out.context, info, known])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from control_cases import CASES, MODULE, numbers
+from control_cases import CASES, MODULE, M, N, numbers
 
 import relax_mlir
 from relax_mlir.analysis.signatures import functions_by_name
@@ -136,5 +136,10 @@ def test_handlers_of_signals_run_while_a_loop_does() -> None:
 
 
 def test_a_branch_alone_checks_what_it_needs(module: Any) -> None:
-    with pytest.raises(ExecutionError, match="requires n == m"):
+    with pytest.raises(ExecutionError, match="requires n == m") as error:
         module["branch_needs_agreement"](numbers(7), numbers(3))
+    if isinstance(module, relax_mlir.Executable):
+        line = 1 + MODULE[: MODULE.index(f"({N}, {M})")].count("\n")
+        assert re.match(
+            rf"-:{line}:\d+: graph.add requires n == m, but m = 3, n = 7$", str(error.value)
+        )
