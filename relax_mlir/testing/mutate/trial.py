@@ -72,7 +72,11 @@ def make_input(modules: Sequence[str], random: Random) -> Input:
         return Input(data, steps)
     if choice < 0.7:
         return Input(data, ())
-    return Input(data, tuple(random.choices(_single(), k=random.choice((1, 1, 2, 3)))))
+    return Input(data, tuple(random.choices(single_passes(), k=random.choice((1, 1, 2, 3)))))
+
+
+NEEDS_OPTIONS = {"bind-symbols": "relax-bind-symbols{{symbols=n=4,m=2*k}}"}
+"""Passes that no pipeline has, and that do not run without options."""
 
 
 def _default(level: int) -> tuple[str, ...]:
@@ -80,9 +84,9 @@ def _default(level: int) -> tuple[str, ...]:
     return tuple(map(str, Pipeline.parse(pipeline(TARGET, level)).root.elements))
 
 
-def _single() -> list[str]:
+def single_passes() -> list[str]:
     """Passes to run alone, those with options as pipelines have them."""
-    known = {step.name: step.text for step in STEPS}
+    known = {step.name: step.text for step in STEPS} | NEEDS_OPTIONS
     options = {
         "target": TARGET,
         "fuse": "",

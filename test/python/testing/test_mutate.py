@@ -12,17 +12,23 @@ from relax_mlir import dialects
 from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import parse_module
 from relax_mlir.errors import CompileError
+from relax_mlir.passes import Pipeline
 from relax_mlir.testing.mutate import words
 from relax_mlir.testing.mutate.command import run
 from relax_mlir.testing.mutate.pool import Pool
 from relax_mlir.testing.mutate.shrink import shrink
-from relax_mlir.testing.mutate.trial import Failure, Input, attempt
+from relax_mlir.testing.mutate.trial import Failure, Input, attempt, single_passes
 
 TEXT = """func.func @main(%x: tensor<?x4xf32, #graph.shape<["n", 4]>>) -> tensor<?x4xf32> {
   %0 = "graph.exp"(%x) : (tensor<?x4xf32, #graph.shape<["n", 4]>>) -> tensor<?x4xf32>
   return %0 : tensor<?x4xf32>
 }
 """
+
+
+def test_each_pass_runs_alone():
+    for text in single_passes():
+        Pipeline.parse(f"builtin.module({text})")
 
 
 def _job(job: str, folder: Path) -> object:
