@@ -6,7 +6,14 @@ from relax_mlir.analysis.scopes import bound_by
 from relax_mlir.analysis.symbols import dims_of
 from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import Diagnostic
-from relax_mlir.dialects.graph import Dim, MatchCastOp, RequireOp, TensorType, annotation_of
+from relax_mlir.dialects.graph import (
+    Dim,
+    MatchCastOp,
+    RequireOp,
+    ShapeValueType,
+    TensorType,
+    annotation_of,
+)
 from relax_mlir.passes import PassFailure
 from relax_mlir.symbolic import Fact, Facts, SymbolicError, sym
 
@@ -21,10 +28,14 @@ UNBOUND = -1
 def match_cast(host: HostFunction, op: MatchCastOp) -> None:
     """Binds the symbols that are new here, and checks the other dims and the facts on them."""
     annotation = annotation_of(op.result)
+    if not isinstance(annotation, TensorType | ShapeValueType):
+        raise PassFailure(op, f"casts to '{op.result.type}', which host code does not hold")
     if isinstance(annotation, TensorType) and annotation.dims is None:
         host.define(op.result, host.tensor(op.input))
         return
     sizes, wanted = host.sizes(op.input), dims_of(annotation)
+    if len(wanted) != len(sizes):
+        raise PassFailure(op, f"casts a value of {len(sizes)} dims to one of {len(wanted)}")
     new = bound_by(op, frozenset(host.scope.symbols))
     known = host.scope.symbols.keys() | new
     facts = [fact for fact in host.open_facts if fact.symbols <= known]
