@@ -1,1 +1,1 @@
-"""Host code: what turns a graph function of explicit calls into a native entry point."""
+"""Host code: lowers graph functions of explicit calls to native entry points."""

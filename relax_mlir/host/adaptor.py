@@ -1,4 +1,4 @@
-"""Functions that make memrefs for a kernel: of pointers, and of the dims that its types leave open.
+"""Adaptors: functions that build a kernel's memrefs from pointers and dynamic dims.
 
     func.func private @k(%x: memref<?x4xf32>, %n: index)
       ->
@@ -6,8 +6,8 @@
       %x = (the memref at %pointer of the sizes %dim, 4 and the strides 4, 1)
       func.call @k(%x, %symbol)
 
-A memref of two dims is seven scalars once lowered, and a model calls a few kernels from hundreds of
-places: each kernel's memrefs are made in one place.
+A memref of two dims is lowered to seven scalars, and a model calls a few kernels from hundreds of
+sites: an adaptor builds the memrefs of a kernel once.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from .builder import Builder
 from .runtime import Runtime
 
 FEW_CALLS = 4
-"""LLVM may inline what is called from as many places."""
+"""LLVM may inline adaptors with at most this count of call sites."""
 
 
 class Adaptors:
@@ -35,12 +35,12 @@ class Adaptors:
         self._calls: Counter[str] = Counter()
 
     def open_dims(self, kernel: str, num_tensors: int, num_symbols: int) -> list[list[int]]:
-        """The dims of each tensor argument that the kernel's types do not say.
+        """The dynamic dims of each tensor argument of a kernel.
 
-        Raises ValueError if there is no such kernel, or it takes other numbers of arguments.
+        Raises ValueError if the kernel does not exist, or takes another count of arguments.
         """
         if kernel not in self._kernels:
-            raise ValueError(f"calls '{kernel}', which the module does not hold")
+            raise ValueError(f"calls '{kernel}', which the module does not have")
         if kernel not in self._types:
             self._types[kernel] = list(self._kernels[kernel].type.inputs)
         types, passed = self._types[kernel], num_tensors + num_symbols
@@ -49,14 +49,14 @@ class Adaptors:
         return [_open_dims(ir.MemRefType(type_)) for type_ in types[:num_tensors]]
 
     def name(self, kernel: str) -> str:
-        """The name of the adaptor, to be called once more."""
+        """The name of the adaptor, for another call."""
         if kernel not in self._names:
             self._names[kernel] = self._new_names.fresh(f"call.{kernel}")
         self._calls[kernel] += 1
         return self._names[kernel]
 
     def write(self, block: ir.Block, runtime: Runtime) -> None:
-        """Writes the adaptors whose names were asked for."""
+        """Writes the adaptors that are called."""
         for kernel, name in self._names.items():
             adaptor = _adaptor(block, runtime, name, self._kernels[kernel])
             if self._calls[kernel] > FEW_CALLS:
@@ -64,9 +64,9 @@ class Adaptors:
 
 
 def _adaptor(block: ir.Block, runtime: Runtime, name: str, kernel: func.FuncOp) -> func.FuncOp:
-    """The function of that name that calls a kernel, unless no output has an element.
+    """The adaptor of a kernel; it does not call the kernel if all outputs are empty.
 
-    Kernels of no elements could still have loops without end, around the dim that is 0.
+    Kernels with an empty dim could still have huge loops around it.
     """
     pointer, i64 = llvm.PointerType.get(), ir.IntegerType.get_signless(64)
     types = list(kernel.type.inputs)
@@ -95,7 +95,7 @@ def _adaptor(block: ir.Block, runtime: Runtime, name: str, kernel: func.FuncOp) 
 
 
 def _leave_if_empty(out: Builder, outputs: Sequence[Sequence[ir.Value]]) -> None:
-    """Returns if each output has a dim of 0 among those that its type leaves open."""
+    """Returns if each output has a dynamic dim of 0."""
     if not outputs or not all(outputs):
         return
     zero = out.integer(0)
@@ -105,14 +105,14 @@ def _leave_if_empty(out: Builder, outputs: Sequence[Sequence[ir.Value]]) -> None
 
 
 def _open_dims(type_: ir.MemRefType) -> list[int]:
-    """The dims of a memref that its type does not say."""
+    """The dynamic dims of a memref type."""
     return [axis for axis in range(type_.rank) if type_.is_dynamic_dim(axis)]
 
 
 def _memref(
     out: Builder, pointer: ir.Value, open_dims: Sequence[ir.Value], type_: ir.MemRefType
 ) -> ir.Value:
-    """Wraps memory as a contiguous memref, given the dims that its type leaves open."""
+    """Wraps memory as a contiguous memref, given the dynamic dims of its type."""
     rank, zero, opened = type_.rank, out.integer(0), iter(open_dims)
     dims = [
         next(opened) if type_.is_dynamic_dim(axis) else out.integer(extent)

@@ -1,7 +1,7 @@
 """Builds the body of one function of host code: constants, memory, calls, blocks.
 
-Integers are `i64` unless a type is given. Control flow is blocks and branches, never a region, so
-that whatever fails, however deep inside, branches to the one failure block of the function.
+Integers are `i64` unless a type is given. Control flow is blocks and branches, never regions, so
+that every failure, at any depth, branches to the one failure block of the function.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from relax_mlir.bindings import arith, cf, func, ir, llvm
 from .runtime import Runtime
 
 DYNAMIC = -(1 << 31)
-"""Stands for an index that is an operand, in `llvm.getelementptr`."""
+"""Marks an index that is an operand, in `llvm.getelementptr`."""
 
 
 class Builder:
@@ -63,12 +63,12 @@ class Builder:
     # Blocks.
 
     def new_block(self, argument_types: Sequence[ir.Type] = ()) -> ir.Block:
-        """An empty block behind the current one."""
+        """An empty block after the current one."""
         locations = [ir.Location.current] * len(argument_types)
         return self.block.create_after(*argument_types, arg_locs=locations)
 
     def new_cold_block(self) -> ir.Block:
-        """An empty block out of the way of what runs, just in front of the failure block."""
+        """An empty block off the hot path, just before the failure block."""
         return self.failure.create_before()
 
     @property
@@ -79,7 +79,7 @@ class Builder:
         return self._failure
 
     def enter(self, block: ir.Block) -> None:
-        """Goes on at the end of a block."""
+        """Continues at the end of a block."""
         self.block = block
         self.at = ir.InsertionPoint(block)
 
@@ -107,14 +107,14 @@ class Builder:
         cf.CondBranchOp(condition, handed, handed, then, otherwise, ip=self.at)
 
     def leave_if(self, condition: ir.Value) -> None:
-        """Leaves the function, if it returns a status with an error, if an `i1` is true."""
+        """Returns from the function if an `i1` is true; with an error, if it returns a status."""
         goes_on = self.new_block()
         self.branch_if(condition, self.failure, goes_on)
         self.enter(goes_on)
 
     @contextmanager
     def refusing_if(self, condition: ir.Value) -> Iterator[None]:
-        """Leaves the function with an error, which the `with` block tells, if an `i1` is true."""
+        """Returns with an error, which the `with` block reports, if an `i1` is true."""
         cold, goes_on = self.new_cold_block(), self.new_block()
         self.branch_if(condition, cold, goes_on)
         with self.inserting(cold):
@@ -123,11 +123,11 @@ class Builder:
         self.enter(goes_on)
 
     def fail_unless_zero(self, status: ir.Value) -> None:
-        """Leaves with an error unless a status, an `i32`, is 0."""
+        """Returns with an error unless a status, an `i32`, is 0."""
         self.leave_if(self.compare("ne", status, self.integer(0, self.i32)))
 
     def fail_if_null(self, pointer: ir.Value) -> None:
-        """Leaves with an error if the runtime gave no memory."""
+        """Returns with an error if the runtime is out of memory."""
         null = self._constant("null", lambda ip: llvm.ZeroOp(self.pointer, ip=ip).res)
         self.leave_if(llvm.ICmpOp(llvm.ICmpPredicate.eq, pointer, null, ip=self.at).res)
 
@@ -143,11 +143,11 @@ class Builder:
         return self._constant(value, lambda ip: arith.ConstantOp(value.type, value, ip=ip).result)
 
     def compare(self, predicate: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-        """Compares integers: "eq", "ne", "slt", "sle", ..., or without sign "ult", ..."""
+        """Compares integers: "eq", "ne", "slt", "sle", ..., or unsigned "ult", ..."""
         return arith.cmpi(getattr(arith.CmpIPredicate, predicate), lhs, rhs, ip=self.at)
 
     def product(self, factors: Sequence[ir.Value]) -> ir.Value:
-        """The product of integers that is known to fit, such as the elements of a tensor."""
+        """The product of integers that cannot overflow, such as the elements of a tensor."""
         total = self.integer(1) if not factors else factors[0]
         for factor in factors[1:]:
             total = arith.muli(total, factor, ip=self.at)
@@ -160,7 +160,7 @@ class Builder:
         return self._constant(name, lambda ip: llvm.AddressOfOp(self.pointer, name, ip=ip).res)
 
     def stack(self, length: int) -> ir.Value:
-        """Memory for `length` integers, which whoever asks next may overwrite."""
+        """Memory for `length` integers, which the next call may overwrite."""
         self._stack_length = max(self._stack_length, length, 1)
         if self._stack is None:
             with self.inserting(self._entry):
@@ -175,7 +175,7 @@ class Builder:
         return llvm.GEPOp(self.pointer, base, [], list(indices), type_, None, ip=self.at).res
 
     def at_offset(self, pointer: ir.Value, offset: ir.Value) -> ir.Value:
-        """A pointer moved by a number of bytes."""
+        """A pointer plus an offset in bytes."""
         return self.element(pointer, offset, ir.IntegerType.get_signless(8))
 
     def element(self, base: ir.Value, index: ir.Value, type_: ir.Type) -> ir.Value:
@@ -200,7 +200,7 @@ class Builder:
             self.store(value, self.field(base, [index], self.i64))
 
     def copy(self, target: ir.Value, source: ir.Value, size: ir.Value) -> None:
-        """Copies a number of bytes."""
+        """Copies `size` bytes."""
         llvm.MemcpyOp(target, source, size, False, ip=self.at)
 
     # Calls.
@@ -214,7 +214,7 @@ class Builder:
         return self.call(callee, operands, self.runtime.results(callee))
 
     def _constant(self, key: object, make: Callable[[ir.InsertionPoint], ir.Value]) -> ir.Value:
-        """What `make` adds to the entry block, once."""
+        """The constant that `make` adds to the entry block, once per key."""
         if key not in self._constants:
             self._constants[key] = make(ir.InsertionPoint(self._entry))
         return self._constants[key]

@@ -1,4 +1,4 @@
-"""What calls become: kernels are called by way of adaptors, library functions by pointers."""
+"""Lowers calls: kernels are called through adaptors, library functions through pointers."""
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph import CallDpsOp
@@ -11,7 +11,7 @@ from .private import call_private
 
 
 def call_dps(host: HostFunction, op: CallDpsOp) -> None:
-    """Calls a graph function; or a kernel or a library function, as a span that may be recorded."""
+    """Calls a graph function; or a kernel or library function, in a span for profiles."""
     graph = host.module.functions.get(op.callee_name)
     if graph is not None:
         call_private(host, op, graph)

@@ -1,4 +1,4 @@
-"""What casts and required facts become: calls of the runtime, which explains what does not hold."""
+"""Lowers casts and required facts to calls of the runtime, which reports violations."""
 
 from collections.abc import Sequence
 
@@ -22,11 +22,11 @@ from .scope import HostTensor, Size
 from .tables import KIND_TENSOR, Argument
 
 UNBOUND = -1
-"""The value of a symbol that a cast is to bind."""
+"""The value of a symbol that a cast binds."""
 
 
 def match_cast(host: HostFunction, op: MatchCastOp) -> None:
-    """Binds the symbols that are new here, and checks the other dims and the facts on them."""
+    """Binds new symbols, and checks the other dims and the facts on the new symbols."""
     annotation = annotation_of(op.result)
     if not isinstance(annotation, TensorType | ShapeValueType):
         raise PassFailure(op, f"casts to '{op.result.type}', which host code does not hold")
@@ -64,7 +64,7 @@ def _bind(
     new: frozenset[str],
     facts: Sequence[Fact],
 ) -> dict[str, ir.Value]:
-    """Has the runtime check dims, None for one that fits, and facts; returns the new symbols."""
+    """Emits checks of dims, None for one that agrees, and of facts; returns the new symbols."""
     out = host.out
     mentioned = [dim for dim in dims if dim is not None]
     mentioned += [side for fact in facts for side in (fact.lhs, fact.rhs)]
@@ -83,7 +83,7 @@ def _bind(
 
 
 def require(host: HostFunction, op: RequireOp) -> None:
-    """Checks that one of the facts holds; from there on a single one is taken for granted."""
+    """Checks that one of the facts holds; a single one holds in the rest of the scope."""
     try:
         facts = op.facts
     except (SymbolicError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""What structured control flow becomes: blocks and branches, which hand values on.
+"""Lowers structured control flow to blocks and branches with block arguments.
 
     %r = scf.if %c -> T { ... yield %a } else { ... yield %b }
       ->
@@ -9,8 +9,7 @@
           br ^after(%b)
     after(%r):
 
-`passed.py` says what values become on the way. What the arena gives in a round of a loop ends with
-the round.
+`passed.py` maps values to block arguments. Arena memory of an iteration is released at its end.
 """
 
 from relax_mlir.bindings import arith, ir, scf, tensor
@@ -38,7 +37,7 @@ def if_(host: HostFunction, op: scf.IfOp) -> None:
 
 
 def index_switch(host: HostFunction, op: scf.IndexSwitchOp) -> None:
-    """Runs the region of the case that an index is, or the default one."""
+    """Runs the region of the case of an index, or the default one."""
     out, passed = host.out, Passed(host, op, op.results)
     index = host.scalar(op, op.operands[0])
     default, *cases = op.operation.regions
@@ -55,7 +54,7 @@ def index_switch(host: HostFunction, op: scf.IndexSwitchOp) -> None:
 
 
 def _yield(host: HostFunction, region: ir.Region, after: ir.Block, passed: Passed) -> None:
-    """Emits a region, which may be missing, and hands what it yields to a block."""
+    """Emits a region, which may be missing, and passes its yielded values to a block."""
     operands: list[ir.Value] = []
     for block in region.blocks:
         with host.region(block, host.scope.inside()) as terminator:
@@ -84,7 +83,7 @@ def for_(host: HostFunction, op: scf.ForOp) -> None:
     with host.region(block, host.scope.inside()) as terminator:
         operands = passed.operands(terminator.operands)
     release_arena(host, mark)
-    # The last step may be a part of one: the type holds the upper end, but not more for sure.
+    # The last step may be partial: the upper bound fits the type, but the next index may not.
     left = arith.subi(upper, at, ip=out.at)
     next_ = arith.addi(at, arith.minui(step, left, ip=out.at), ip=out.at)
     _poll(host, op)
@@ -94,7 +93,7 @@ def for_(host: HostFunction, op: scf.ForOp) -> None:
 
 
 def _require_positive(host: HostFunction, op: scf.ForOp, step: ir.Value, below: str) -> None:
-    """Leaves the function if a loop would not come any further; a constant is looked at here."""
+    """Returns with an error if a loop's step is not positive; checks a constant at compile time."""
     maker = op.operands[2].owner
     if isinstance(maker, ir.Operation | ir.OpView) and isinstance(maker.opview, arith.ConstantOp):
         if ir.IntegerAttr(maker.opview.attributes["value"]).value > 0:
@@ -104,14 +103,14 @@ def _require_positive(host: HostFunction, op: scf.ForOp, step: ir.Value, below: 
 
 
 def _poll(host: HostFunction, op: scf.ForOp | scf.WhileOp) -> None:
-    """Leaves the function at the end of a round if the host program has to do something else."""
+    """Returns at the end of an iteration if the host program requests an interrupt."""
     weight = host.out.integer(64 if walk_ops(op, CallDpsOp) else 1, host.out.i32)
     (status,) = host.out.call_runtime("rx_poll", [host.out.context, weight])
     host.out.fail_unless_zero(status)
 
 
 def while_(host: HostFunction, op: scf.WhileOp) -> None:
-    """Runs two regions in turns until the first one has enough."""
+    """Runs two regions alternately while the condition of the first one holds."""
     out = host.out
     before, after = (region.blocks[0] for region in op.operation.regions)
     entering, leaving = (Passed(host, op, block.arguments) for block in (before, after))

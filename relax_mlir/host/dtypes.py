@@ -1,4 +1,4 @@
-"""Element types as the host sees them: DLPack codes, types in memory."""
+"""Element types in host code: DLPack codes, types in memory."""
 
 from relax_mlir.bindings import ir
 
@@ -27,7 +27,7 @@ def byte_width(element: ir.Type) -> int:
 
 
 def memory_type(element: ir.Type) -> ir.Type:
-    """The type of an element in LLVM's memory: a boolean takes a byte, integers have no sign."""
+    """The type of an element in LLVM's memory: a boolean takes a byte, integers are signless."""
     if isinstance(element, ir.IndexType | ir.IntegerType):
         return ir.IntegerType.get_signless(8 * byte_width(element))
     return element

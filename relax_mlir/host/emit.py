@@ -1,4 +1,4 @@
-"""What each kind of op becomes in host code."""
+"""The table of emitters: how each op is lowered to host code."""
 
 from collections.abc import Mapping
 
@@ -31,7 +31,7 @@ EMITTERS: Mapping[type[ir.OpView], Emitter] = {
     CallDpsOp: call_dps,
     CopyOp: copy,
     KeepOp: keep,
-    MakeShapeOp: lambda host, op: None,  # types say what shape values are
+    MakeShapeOp: lambda host, op: None,  # shape values are in their types
     MatchCastOp: match_cast,
     RequireOp: require,
     ShapeOfOp: lambda host, op: None,

@@ -35,7 +35,7 @@ DATA, SHAPE = 0, 7
 def emit_entry(graph: func.FuncOp, module: HostModule) -> None:
     """Adds the exported function of a graph function to a module.
 
-    Raises PassFailure at an op that host code cannot do.
+    Raises PassFailure at an op that host code does not support.
     """
     pointer, i32 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(32)
     type_ = ir.FunctionType.get([pointer, pointer, i32, pointer, i32], [i32])
@@ -60,7 +60,7 @@ class _Descriptors:
         self._type = ir.Type.parse(DL_TENSOR)
 
     def argument(self, index: int, annotation: TensorType) -> HostTensor:
-        """Loads the address of an argument, whose byte offset is 0, and dims without annotation."""
+        """Loads the address of an argument, whose byte offset is 0, and its unannotated dims."""
         out = self._out
         data = self._data(index)
         dims = known_dims(annotation.dims)
@@ -86,10 +86,10 @@ class _Descriptors:
         """The caller's buffer, or new memory that the caller owns."""
         out = self._out
         code, bits = dlpack_dtype(element)
-        numbers = [out.integer(n, out.i32) for n in (index, code, bits, len(dims))]
+        integers = [out.integer(n, out.i32) for n in (index, code, bits, len(dims))]
         shape = out.stack(len(dims))
         out.store_integers(dims, shape)
-        operands = [out.context, self._results, *numbers, shape]
+        operands = [out.context, self._results, *integers, shape]
         (pointer,) = out.call_runtime("rx_result", operands)
         out.fail_if_null(pointer)
         return pointer

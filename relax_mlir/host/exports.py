@@ -1,4 +1,4 @@
-"""The symbols of compiled modules that are asked for by name."""
+"""The symbols that compiled modules export."""
 
 from relax_mlir.bindings import func, ir, llvm
 
@@ -9,7 +9,7 @@ LIBRARY_PREFIX = slot_name("")
 
 
 def exported_symbols(module: ir.Module) -> list[str]:
-    """Functions of the host, and the slots that take the addresses of library functions."""
+    """The host functions, and the slots for addresses of library functions."""
     prefixes = {func.FuncOp: HOST_PREFIX, llvm.GlobalOp: LIBRARY_PREFIX}
     symbols = [
         (ir.StringAttr(op.attributes["sym_name"]).value, prefixes[type(op)])

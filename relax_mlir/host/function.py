@@ -1,7 +1,7 @@
-"""One host function in the making: walks the regions of a graph function, op by op.
+"""Lowers one graph function to a host function: walks its regions, op by op.
 
-What each kind of op becomes stands in `emit.EMITTERS`. Here is what they share: the builder, the
-scope at the point that is reached, and where values are.
+`emit.EMITTERS` has the lowering of each op. This is their shared state: the builder, the scope at
+the current point, and the locations of values.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,8 +33,8 @@ from .scope import HostTensor, Scope, Size
 from .tables import INTEGER, Argument, Globals
 
 
-class Border(Protocol):
-    """How tensors come into a host function, and out of it."""
+class Interface(Protocol):
+    """How arguments and results of a host function are passed."""
 
     def argument(self, index: int, annotation: TensorType) -> HostTensor:
         """An argument that is a tensor of that annotation."""
@@ -51,7 +51,7 @@ class Border(Protocol):
 
 @dataclass(frozen=True)
 class Callee:
-    """A function that others call: its name, and how many sites of calls of kernels it has."""
+    """A function that others call: its name, and the count of its kernel call sites."""
 
     name: str
     num_sites: int
@@ -59,10 +59,10 @@ class Callee:
 
 @dataclass(frozen=True)
 class HostModule:
-    """What host functions share, and the module that they are put into.
+    """The shared state of host functions, and the module that contains them.
 
-    `functions` are the graph functions; `callees` what became of those that others call, None while
-    one is on its way; `names` are those that are taken. `keeps` numbers the `graph.keep` ops.
+    `functions` are the graph functions; `callees` the lowered ones that others call, None while one
+    is being lowered; `names` are the used names. `keeps` gives each `graph.keep` op an index.
     """
 
     module: ir.Module
@@ -77,7 +77,7 @@ class HostModule:
 
     @property
     def block(self) -> ir.Block:
-        """Where functions and tables are put."""
+        """The block of functions and tables."""
         return self.module.body
 
 
@@ -85,11 +85,11 @@ Emitter = Callable[["HostFunction", Any], None]
 
 
 class HostFunction:
-    """The graph function `graph` on its way to host code, which goes to `out`.
+    """The lowering of the graph function `graph` to host code, which is emitted to `out`.
 
-    Sites are numbered from `first_site` on. `returned` are the tensors that are allocated as
-    results, each with its index; `open_facts` are facts of the function about symbols that are not
-    all known yet.
+    Site indices start at `first_site`. `returned` maps tensors that are allocated as results to
+    the index of the result; `open_facts` are facts of the function on symbols that are not all
+    bound yet.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class HostFunction:
         graph: func.FuncOp,
         out: Builder,
         module: HostModule,
-        border: Border,
+        border: Interface,
         emitters: Mapping[type[ir.OpView], Emitter],
         first_site: ir.Value | None = None,
     ) -> None:
@@ -117,7 +117,7 @@ class HostFunction:
 
     @contextmanager
     def region(self, block: ir.Block, scope: Scope) -> Iterator[ir.OpView]:
-        """Emits the ops of a block in a scope that just began, and yields its terminator."""
+        """Emits the ops of a block in a new scope, and yields its terminator."""
         outer, num_calls, open_facts = self.scope, self._num_calls, list(self.open_facts)
         self.scope, self._num_calls = scope, 0
         *operations, terminator = block.operations
@@ -139,25 +139,25 @@ class HostFunction:
             names = {kind.OPERATION_NAME for kind in self.emitters}
             arithmetic = {name for name in names if name.startswith("arith.")}
             known = ", ".join(["arithmetic on scalars", *sorted(names - arithmetic)])
-            raise PassFailure(op, f"cannot be host code, which is made of {known}")
+            raise PassFailure(op, f"cannot be host code, which supports {known}")
         emit(self, op)
 
     def next_site(self, count: int = 1) -> ir.Value:
-        """The number of the next site, of as many, an `i32`; they are numbered in program order."""
-        number = self.out.integer(self.num_sites, self.out.i32)
+        """The index of the next site, an `i32`, of `count` sites; indices are in program order."""
+        index = self.out.integer(self.num_sites, self.out.i32)
         self.num_sites += count
         if self._first_site is None:
-            return number
-        return arith.addi(self._first_site, number, ip=self.out.at)
+            return index
+        return arith.addi(self._first_site, index, ip=self.out.at)
 
     def count_call(self) -> None:
-        """Counts a call of a kernel in the block at hand."""
+        """Counts a kernel call in the current block."""
         self._num_calls += 1
 
     # Values.
 
     def tensor(self, value: ir.Value) -> HostTensor:
-        """Where a tensor is."""
+        """The location of a tensor."""
         tensors = self.scope.tensors
         if value not in tensors:
             annotation = self.annotation(value)
@@ -171,22 +171,22 @@ class HostFunction:
             return self.tensor(value).dims
         known = self.scope.shapes.get(value) or known_dims(shape_value_dims(value.type))
         if known is None:
-            raise PassFailure(value, f"has the type '{value.type}', whose dims nothing tells")
+            raise PassFailure(value, f"has the type '{value.type}', whose dims are unknown")
         return known
 
     def scalar(self, op: ir.OpView, value: ir.Value) -> ir.Value:
         """An integer, a float, or an index, which has 64 bits."""
-        found = self.scope.scalars.get(value)
-        if found is None:
+        known = self.scope.scalars.get(value)
+        if known is None:
             raise PassFailure(op, f"needs a value of type '{value.type}', which host code has not")
-        return found
+        return known
 
     def define(self, value: ir.Value, tensor: HostTensor) -> None:
-        """Says where a tensor is from here on."""
+        """Defines the location of a tensor."""
         self.scope.tensors[value] = tensor
 
     def annotation(self, value: ir.Value) -> TensorType:
-        """The annotation of a tensor; raises PassFailure at the value if it is none."""
+        """The annotation of a tensor; raises PassFailure at a value of another type."""
         if value.type not in self._annotations:
             try:
                 self._annotations[value.type] = TensorType.of(value)
@@ -195,7 +195,7 @@ class HostFunction:
         return self._annotations[value.type]
 
     def result(self, index: int) -> ir.Value:
-        """What the function returns as a result."""
+        """The value that the function returns as a result."""
         operations = self.graph.entry_block.operations
         return operations[len(operations) - 1].operands[index]
 
@@ -204,33 +204,33 @@ class HostFunction:
         self.out.copy(target, source.pointer, self.size_in_bytes(op, source))
 
     def size_in_bytes(self, op: ir.OpView, tensor: HostTensor) -> ir.Value:
-        """How many bytes a tensor is, which has memory."""
+        """The bytes of a tensor that has memory."""
         width = self.out.integer(byte_width(tensor.element))
         return self.out.product([width, *self.integers(op, tensor.dims)])
 
     # Integers.
 
     def dims(self, op: ir.OpView, value: ir.Value) -> tuple[Expr, ...]:
-        """The dims that the annotation of a tensor says.
+        """The dims of a tensor's annotation.
 
-        Raises PassFailure at the op if one of them is not known there.
+        Raises PassFailure at the op if one of them is unknown.
         """
         dims = self.annotation(value).dims
         if dims is None:
-            raise PassFailure(op, "has a rank that is not known; assert it with graph.match_cast")
+            raise PassFailure(op, "has an unknown rank; assert it with graph.match_cast")
         return tuple(self.known(op, dim) for dim in dims)
 
     def known(self, op: ir.OpView, size: Dim) -> Expr:
-        """An expression over symbols that are known; raises PassFailure at the op otherwise."""
+        """An expression over bound symbols; raises PassFailure at the op otherwise."""
         if size is None:
-            raise PassFailure(op, "has a dim that is not known; assert it with graph.match_cast")
+            raise PassFailure(op, "has an unknown dim; assert it with graph.match_cast")
         unknown = size.symbols - self.scope.symbols.keys()
         if unknown:
             raise PassFailure(op, f"uses the symbol '{min(unknown)}', which nothing binds")
         return size
 
     def integer(self, op: ir.OpView, size: Size | None, kind: int = INTEGER) -> ir.Value:
-        """The value of a size, an `i64`; `kind` is as for `Scope.integer`."""
+        """The value of a size, an `i64`; `kind` as for `Scope.integer`."""
         if isinstance(size, ir.Value):
             return size
         try:
@@ -239,7 +239,7 @@ class HostFunction:
             raise _too_large(op, size) from None
 
     def require_natural(self, op: ir.OpView, dims: Sequence[Expr]) -> None:
-        """Refuses, at run time, dims that are negative."""
+        """Refuses negative dims at run time."""
         for dim in dims:
             try:
                 self.scope.require_natural(dim)

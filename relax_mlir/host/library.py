@@ -1,4 +1,4 @@
-"""Calling conventions of external libraries: how a library call becomes C arguments."""
+"""Calling conventions of external libraries: the C arguments of library calls."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""What allocations, views and constants become: pointers."""
+"""Lowers allocations, views and constants to pointers."""
 
 import math
 from array import array
@@ -20,7 +20,7 @@ from .tables import BYTES
 
 
 def alloc_storage(host: HostFunction, op: AllocStorageOp) -> None:
-    """Takes memory of the context's arena."""
+    """Allocates from the context's arena."""
     size = host.integer(op, op.bytes, BYTES)
     (pointer,) = host.out.call_runtime("rx_arena", [host.out.context, size])
     host.out.fail_if_null(pointer)
@@ -28,7 +28,7 @@ def alloc_storage(host: HostFunction, op: AllocStorageOp) -> None:
 
 
 def alloc_tensor(host: HostFunction, op: AllocTensorOp) -> None:
-    """A place in a storage, or the memory of the result that the tensor is."""
+    """The address in a storage, or the memory of the result that the tensor is."""
     dims, element = host.dims(op, op.result), host.annotation(op.result).element
     host.require_natural(op, dims)
     if op.operands:
@@ -51,7 +51,7 @@ def view(host: HostFunction, op: ViewOp) -> None:
 
 
 def keep(host: HostFunction, op: KeepOp) -> None:
-    """Has the runtime copy bytes to memory that it keeps for the op."""
+    """Makes the runtime copy bytes to a buffer that it keeps for the op."""
     out, source = host.out, host.tensor(op.input)
     size = host.size_in_bytes(op, source)
     site = out.integer(next(host.module.keeps), out.i32)
@@ -67,7 +67,7 @@ def copy(host: HostFunction, op: CopyOp) -> None:
 
 
 def return_results(host: HostFunction, op: func.ReturnOp) -> None:
-    """Hands out what is not in the memory of its result yet."""
+    """Returns results that are not in their memory yet."""
     inout, in_place = inout_arguments(host.graph), host.returned.values()
     for index, value in enumerate(op.operands):
         if index in inout:
@@ -87,7 +87,7 @@ def return_results(host: HostFunction, op: func.ReturnOp) -> None:
 
 
 def mark_arena(host: HostFunction, op: ir.OpView) -> ir.Value | None:
-    """What the arena gave so far; None if an op takes nothing of it."""
+    """Marks the position of the arena; None if an op does not allocate from it."""
     if not walk_ops(op, AllocStorageOp):
         return None
     (mark,) = host.out.call_runtime("rx_arena_mark", [host.out.context])
@@ -95,7 +95,7 @@ def mark_arena(host: HostFunction, op: ir.OpView) -> ir.Value | None:
 
 
 def release_arena(host: HostFunction, mark: ir.Value | None) -> None:
-    """Gives back what the arena gave since the mark."""
+    """Releases what was allocated from the arena since the mark."""
     if mark is not None:
         host.out.call_runtime("rx_arena_release", [host.out.context, mark])
 
@@ -119,14 +119,14 @@ def constant(host: HostFunction, op: arith.ConstantOp) -> None:
 
 
 def _is_data(value: ir.Attribute) -> bool:
-    """Whether elements are written beside the code, as they lie in memory."""
+    """Whether the linker stores the elements, in memory format."""
     return is_data(value) or math.prod(ir.ShapedType(value.type).shape) > LARGE
 
 
 def _stored(
     op: arith.ConstantOp, type_: ir.RankedTensorType, value: ir.Attribute
 ) -> tuple[ir.Attribute, ir.Type]:
-    """A constant tensor as LLVM's memory has it, and the type of that."""
+    """A constant tensor in LLVM's memory format, and its type."""
     element = memory_type(type_.element_type)
     nested = str(element)
     for extent in reversed(type_.shape):
@@ -135,7 +135,7 @@ def _stored(
     if type_.rank and element == type_.element_type:
         return value, kind
     if not isinstance(value, ir.DenseElementsAttr):
-        raise PassFailure(op, f"is no dense constant, which '{type_}' needs")
+        raise PassFailure(op, f"is not a dense constant, which '{type_}' needs")
     if element != type_.element_type:
         value = _as_integers(value, type_.shape, ir.IntegerType(element))
     return value if type_.rank else value.get_splat_value(), kind
@@ -144,7 +144,7 @@ def _stored(
 def _as_integers(
     value: ir.DenseElementsAttr, shape: Sequence[int], element: ir.IntegerType
 ) -> ir.DenseElementsAttr:
-    """A dense constant of booleans, indices or unsigned integers as integers without sign."""
+    """A dense constant of booleans, indices or unsigned integers as signless integers."""
     if value.is_splat:
         tensor = ir.RankedTensorType.get(shape, element)
         splat = int(ir.IntegerAttr(value.get_splat_value()).value)

@@ -1,4 +1,4 @@
-"""The description of a compiled module that travels inside it, as JSON."""
+"""The metadata in a compiled module, as JSON."""
 
 import json
 from collections import Counter
@@ -73,7 +73,7 @@ def _function(function: func.FuncOp, sites: Sequence[Site]) -> dict:
 
 
 def _origin(function: func.FuncOp, index: int) -> dict:
-    """What `relax-lift-params` says of a parameter: what makes it, of which original ones."""
+    """The origin of a parameter: the function that makes it, and the original parameters."""
     sources = argument_attribute(function, index, MADE_FROM)
     if sources is None:
         return {}

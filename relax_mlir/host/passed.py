@@ -1,11 +1,11 @@
-"""Values that one block passes on to another: the arguments of that block.
+"""Maps values that one block passes to another to block arguments.
 
     %r = scf.if %c -> (tensor<?x4xf32>, f32, !graph.shape_value<["?", "n"]>)
       ->
     after(%address: !llvm.ptr, %dim_0: i64, %scalar: f32, %shape_0: i64):
 
-A tensor is its address and those of its dims that its type does not say where it arrives, a shape
-such dims alone, a scalar itself.
+A tensor is passed as its address and the dims that are not expressions in the scope of the other
+block, a shape as such dims alone, a scalar as itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ class _Scalar:
 
 @dataclass(frozen=True)
 class _Sizes:
-    """The dims of a tensor or shape that are known where it arrives, None for others."""
+    """The dims of a tensor or shape that are known in the receiving block, None for others."""
 
     known: tuple[Dim, ...]
     is_tensor: bool
@@ -40,7 +40,7 @@ _Form: TypeAlias = _Scalar | _Sizes
 
 
 class Passed:
-    """Values of a graph function as the arguments of a block, in the scope that is reached now.
+    """Values of a graph function as the arguments of a block, in the current scope.
 
     Raises PassFailure at the op for a value that cannot be passed.
     """
@@ -51,21 +51,21 @@ class Passed:
         self.types = [type_ for form in self._forms for type_ in self._types(form)]
 
     def operands(self, sources: Sequence[ir.Value]) -> list[ir.Value]:
-        """The operands of a jump to the block, which hand on other values as these."""
-        found: list[ir.Value] = []
+        """The operands of a branch to the block that passes `sources` as these values."""
+        operands_: list[ir.Value] = []
         for source, form in zip(sources, self._forms, strict=True):
             if isinstance(form, _Scalar):
-                found.append(self._host.scalar(self._op, source))
+                operands_.append(self._host.scalar(self._op, source))
                 continue
             if form.is_tensor:
-                found.append(self._host.tensor(source).pointer)
+                operands_.append(self._host.tensor(source).pointer)
             sizes = self._host.sizes(source)
             open_ = [size for size, dim in zip(sizes, form.known, strict=True) if dim is None]
-            found += self._host.integers(self._op, open_)
-        return found
+            operands_ += self._host.integers(self._op, open_)
+        return operands_
 
     def define(self, arguments: Sequence[ir.Value]) -> None:
-        """Says what the values are once the block has been entered."""
+        """Defines the values in the entered block."""
         rest, scope = iter(arguments), self._host.scope
         for value, form in zip(self._values, self._forms, strict=True):
             if isinstance(form, _Scalar):
@@ -84,7 +84,7 @@ class Passed:
             return _Sizes(self._known(shape_value_dims(type_)), is_tensor=False)
         if isinstance(type_, ir.RankedTensorType):
             return _Sizes(self._known(self._host.annotation(value).dims or ()), is_tensor=True)
-        raise PassFailure(self._op, f"hands on a value of type '{type_}'")
+        raise PassFailure(self._op, f"passes a value of type '{type_}'")
 
     def _known(self, dims: Sequence[Dim]) -> tuple[Dim, ...]:
         known = self._host.scope.symbols.keys()

@@ -1,13 +1,13 @@
-"""Graph functions that others call: addresses and symbols go in, results go where the caller says.
+"""Graph functions that others call: they take addresses and symbols, and write to given memory.
 
     func.func private @host.f(%context, %site: i32,
-                              %address and dims that no annotation says, of each tensor argument,
+                              %address and unannotated dims of each tensor argument,
                               %value of each scalar argument,
                               %symbol of each symbol of the arguments,
-                              %address of each result that is no updated argument) -> i32
+                              %address of each result that is not an updated argument) -> i32
 
-There are no tables: the caller shows that arguments and results agree with the signature. What the
-function takes of the arena it gives back. Its calls of kernels have the sites from `%site` on.
+There are no tables: the caller proves that arguments and results agree with the signature. The
+function releases what it allocates from the arena. Its kernel calls have the sites from `%site` on.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,22 +31,22 @@ def call_private(host: HostFunction, op: CallDpsOp, graph: func.FuncOp) -> None:
     """Calls a graph function of the module, which is emitted at its first call."""
     arguments, inout = passed_arguments(op, graph), inout_arguments(graph)
     parameters = parameter_types(graph)
-    found = unify(parameters, [annotation_of(value) for value in arguments])
+    unification = unify(parameters, [annotation_of(value) for value in arguments])
     operands: list[ir.Value] = []
     for parameter, value in zip(parameters, arguments, strict=True):
-        _check(host, op, parameter, found.annotation(parameter), value)
+        _check(host, op, parameter, unification.annotation(parameter), value)
         if isinstance(parameter, TensorType):
             tensor = host.tensor(value)
             operands += [tensor.pointer, *host.integers(op, _unnamed(parameter, tensor.dims))]
         elif scalar_type(value.type) is not None:
             operands.append(host.scalar(op, value))
     for symbol in signature_symbols(graph):
-        if symbol not in found.values:
-            raise PassFailure(op, f"does not tell '{symbol}' of '@{graph.name.value}'")
-        operands.append(host.integer(op, found.values[symbol]))
+        if symbol not in unification.values:
+            raise PassFailure(op, f"does not bind '{symbol}' of '@{graph.name.value}'")
+        operands.append(host.integer(op, unification.values[symbol]))
     for index, (declared, value) in enumerate(zip(result_types(graph), op.destinations)):
         if index not in inout:
-            _check(host, op, declared, found.annotation(declared), value)
+            _check(host, op, declared, unification.annotation(declared), value)
             operands.append(host.tensor(value).pointer)
     callee = _callee(host, op, graph)
     site = host.next_site(callee.num_sites)
@@ -55,9 +55,9 @@ def call_private(host: HostFunction, op: CallDpsOp, graph: func.FuncOp) -> None:
 
 
 def passed_arguments(op: CallDpsOp, graph: func.FuncOp) -> list[ir.Value]:
-    """What a call passes for each parameter; what is updated stands among the destinations.
+    """The argument for each parameter; updated ones are among the destinations.
 
-    Raises PassFailure if the numbers do not agree.
+    Raises PassFailure if the counts do not agree.
     """
     updated = {argument: result for result, argument in inout_arguments(graph).items()}
     count, sources = len(graph.arguments), iter(op.sources)
@@ -72,17 +72,17 @@ def passed_arguments(op: CallDpsOp, graph: func.FuncOp) -> list[ir.Value]:
 def _check(
     host: HostFunction, op: CallDpsOp, declared: Annotation, wanted: Annotation, value: ir.Value
 ) -> None:
-    """Refuses a tensor or shape whose dims are not shown to be those that the signature wants."""
+    """Refuses a tensor or shape whose dims are not provably those of the signature."""
     dims = zip(*(dims_of(annotation) for annotation in (declared, wanted, annotation_of(value))))
-    for said, want, have in dims:
-        if said is None:
+    for annotated, want, have in dims:
+        if annotated is None:
             continue
         if want is None or have is None or not equal(want, have, host.scope.facts).proved:
-            raise PassFailure(op, f"passes '{value.type}', which is not shown to be '{declared}'")
+            raise PassFailure(op, f"passes '{value.type}', which is not proved to be '{declared}'")
 
 
 def _unnamed(declared: TensorType, dims: Sequence[Size]) -> list[Size]:
-    """The dims of a tensor that its declaration does not say."""
+    """The dims of a tensor that its declaration leaves unknown."""
     return [have for dim, have in zip(declared.dims or (), dims, strict=True) if dim is None]
 
 
@@ -122,7 +122,7 @@ def _emit(caller: HostFunction, graph: func.FuncOp) -> Callee:
 
 
 class _Pointers:
-    """Arguments and results as addresses, and dims that no annotation says."""
+    """Arguments and results as addresses and unannotated dims."""
 
     def __init__(self, graph: func.FuncOp) -> None:
         self._parameters = parameter_types(graph)
@@ -132,18 +132,18 @@ class _Pointers:
         self._results: dict[int, ir.Value] = {}
 
     def types(self, num_symbols: int, pointer: ir.Type, integer: ir.Type) -> list[ir.Type]:
-        """Types of what is passed."""
-        found: list[ir.Type] = []
+        """The types of the host function's arguments."""
+        types_: list[ir.Type] = []
         for parameter in self._parameters:
             if isinstance(parameter, TensorType):
-                found += [pointer, *(integer for dim in parameter.dims or () if dim is None)]
+                types_ += [pointer, *(integer for dim in parameter.dims or () if dim is None)]
             elif (scalar := scalar_type(parameter)) is not None:
-                found.append(scalar)
+                types_.append(scalar)
         num_pointers = self._num_results - len(self._inout)
-        return [*found, *[integer] * num_symbols, *[pointer] * num_pointers]
+        return [*types_, *[integer] * num_symbols, *[pointer] * num_pointers]
 
     def take(self, passed: Iterator[ir.Value], symbols: Sequence[str]) -> dict[str, ir.Value]:
-        """Says what values of those types are; returns the symbols."""
+        """Takes arguments of those types; returns the symbols."""
         for index, parameter in enumerate(self._parameters):
             if isinstance(parameter, TensorType):
                 pointer = next(passed)
@@ -166,7 +166,7 @@ class _Pointers:
         return self._scalars[index]
 
     def result(self, index: int, element: ir.Type, dims: Sequence[ir.Value]) -> ir.Value:
-        """What was passed; the caller knows the dims."""
+        """The passed address; the caller knows the dims."""
         return self._results[index]
 
     def return_argument(self, index: int, argument: int) -> None:

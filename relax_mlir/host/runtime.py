@@ -1,4 +1,4 @@
-"""What host code calls of the C runtime; `runtime/csrc/relax_runtime.h` says what it does."""
+"""Declarations of the C runtime for host code; see `runtime/csrc/relax_runtime.h`."""
 
 from relax_mlir.bindings import func, ir
 
@@ -24,14 +24,14 @@ _SIGNATURES = {
 
 
 class Runtime:
-    """Declares in a module what is called of the runtime."""
+    """Declares the runtime functions that a module calls."""
 
     def __init__(self, block: ir.Block) -> None:
         self._block = block
         self._results: dict[str, list[ir.Type]] = {}
 
     def results(self, name: str) -> list[ir.Type]:
-        """The result types of a function, which is declared from now on."""
+        """The result types of a function; declares it."""
         if name not in self._results:
             type_ = ir.FunctionType(ir.Type.parse(_SIGNATURES[name]))
             func.FuncOp(name, type_, visibility="private", ip=ir.InsertionPoint(self._block))

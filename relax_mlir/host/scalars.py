@@ -1,14 +1,14 @@
-"""What scalars become: integers and floats in registers, indices of 64 bits.
+"""Lowers scalars: integers and floats in registers, indices of 64 bits.
 
     %e = tensor.extract %x[%i] : tensor<?xf32, ...>
       ->
-         %outside = %i >= n (without sign)
+         %outside = %i >= n (unsigned)
          cond_br %outside, ^cold, ^next
     next: %e = load (address of x) + %i
 
-Arithmetic stays as it is where MLIR says what it gives. Where it leaves that open, integers wrap, a
-float that an integer type cannot hold becomes the nearest one that it can, and an index outside of
-a tensor or an integer division by zero ends the call with an error.
+Arithmetic is unchanged where MLIR defines its result. Where it does not, integers wrap, conversions
+of floats to integers clamp, and an index out of bounds or an integer division by zero is an error
+of the call.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,12 +23,12 @@ from .builder import Builder
 from .dtypes import dlpack_dtype, memory_type
 from .function import Emitter, HostFunction
 
-_KEPT = ("predicate",)
+_PRESERVED = ("predicate",)
 """Attributes of arithmetic; others are flags that make results undefined."""
 
 
 def scalar_type(type_: ir.Type) -> ir.Type | None:
-    """The type of a scalar in host code; None for what is none."""
+    """The type of a scalar in host code; None for other types."""
     if isinstance(type_, ir.IndexType):
         return ir.IntegerType.get_signless(64)
     signless = isinstance(type_, ir.IntegerType) and type_.is_signless
@@ -55,7 +55,7 @@ def store_scalar(out: Builder, value: ir.Value, pointer: ir.Value) -> None:
 
 
 def define_scalars(host: HostFunction) -> None:
-    """Says what the arguments that are scalars are, from here on."""
+    """Defines the scalar arguments."""
     for index, argument in enumerate(host.graph.arguments):
         if scalar_type(argument.type) is not None:
             host.scope.scalars[argument] = host.border.scalar_argument(index, argument.type)
@@ -100,32 +100,32 @@ def _element(host: HostFunction, op: ir.OpView, value: ir.Value) -> ir.Type:
 def _address(
     host: HostFunction, op: ir.OpView, value: ir.Value, indices: Sequence[ir.Value]
 ) -> ir.Value:
-    """Where an element lies; the function is left if it lies outside of the tensor."""
+    """The address of an element; returns with an error if it is out of bounds."""
     out, array = host.out, host.tensor(value)
     offset = out.integer(0)
     for axis, (index, dim) in enumerate(zip(indices, array.dims, strict=True)):
         at, extent = host.scalar(op, index), host.integer(op, dim)
-        # Without sign, what is negative is large.
+        # As unsigned, negative indices are large.
         outside = arith.cmpi(arith.CmpIPredicate.uge, at, extent, ip=out.at)
         where = out.address(host.module.table.string(_where(op)))
         with out.refusing_if(outside):
-            numbers = [at, out.integer(axis, out.i32), extent]
-            out.call_runtime("rx_refuse_index", [out.context, where, *numbers])
+            integers = [at, out.integer(axis, out.i32), extent]
+            out.call_runtime("rx_refuse_index", [out.context, where, *integers])
         offset = arith.addi(out.product([offset, extent]), at, ip=out.at)
     element = memory_type(array.element)
     return out.element(array.pointer, offset, element)
 
 
 def _where(op: ir.OpView) -> str:
-    """How errors at run time begin, as those of the compiler do."""
+    """The prefix of errors at run time, like those of the compiler."""
     return str(Diagnostic.at(op.location, "error", f"'{op.operation.name}' op"))
 
 
 def _plain(host: HostFunction, op: ir.OpView) -> None:
-    """The same op on what its operands are here."""
+    """The same op on lowered operands."""
     operands = [host.scalar(op, value) for value in op.operands]
     type_ = _result_type(op)
-    kept = {name: op.attributes[name] for name in _KEPT if name in op.attributes}
+    kept = {name: op.attributes[name] for name in _PRESERVED if name in op.attributes}
     made = ir.Operation.create(
         op.operation.name, results=[type_], operands=operands, attributes=kept, ip=host.out.at
     )
@@ -140,7 +140,7 @@ def _result_type(op: ir.OpView) -> ir.Type:
 
 
 def _divide(host: HostFunction, op: ir.OpView) -> None:
-    """A quotient or a rest, once it is known to exist."""
+    """A quotient or a remainder, after a check that it is defined."""
     out = host.out
     dividend, divisor = (host.scalar(op, value) for value in op.operands)
     zero = out.integer(0, divisor.type)
@@ -155,14 +155,14 @@ def _divide(host: HostFunction, op: ir.OpView) -> None:
 
 
 def refuse_if(host: HostFunction, op: ir.OpView, condition: ir.Value, why: str) -> None:
-    """Leaves the function with an error at the op if an `i1` is true."""
+    """Returns with an error at the op if an `i1` is true."""
     text = host.out.address(host.module.table.string(f"{_where(op)} {why}"))
     with host.out.refusing_if(condition):
         host.out.call_runtime("rx_fail", [host.out.context, text])
 
 
 def _cast_index(host: HostFunction, op: arith.IndexCastOp | arith.IndexCastUIOp) -> None:
-    """Between an index and an integer of fewer bits, or of as many."""
+    """Between an index and an integer of at most 64 bits."""
     value, type_ = host.scalar(op, op.operands[0]), _result_type(op)
     widths = [ir.IntegerType(kind).width for kind in (value.type, type_)]
     if widths[0] < widths[1]:
@@ -204,4 +204,4 @@ def _arithmetic() -> dict[type[ir.OpView], Emitter]:
 
 
 ARITHMETIC: Mapping[type[ir.OpView], Emitter] = _arithmetic()
-"""The ops on scalars, each with what emits it."""
+"""The ops on scalars, each with its emitter."""

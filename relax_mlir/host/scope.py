@@ -1,8 +1,8 @@
-"""What is known at a point of a host function: symbols, expressions over them, tensors.
+"""The symbols, expressions over them, and tensors at a point of a host function.
 
-A scope begins where symbols become known, which is where a region begins or a cast binds some, and
-ends with the region. Its expressions are computed where it begins, whoever needs them later, so
-that a single branch leaves the function if one of them does not fit 64 bits:
+A scope begins where symbols are bound, which is the beginning of a region or a cast, and ends with
+the region. All its expressions are computed where it begins, so that a single branch returns from
+the function if one of them does not fit 64 bits:
 
     head:   %bytes, %fault = 4*n*m, ...
             cond_br %fault, ^cold, ^body
@@ -20,19 +20,19 @@ from relax_mlir.symbolic import Expr, Facts
 from relax_mlir.symbolic.domain import domain_of
 from relax_mlir.symbolic.intervals import NATURAL, interval_of
 
-from .arithmetic import Arithmetic, Number, in_64_bits
+from .arithmetic import Arithmetic, Ranged, in_64_bits
 from .builder import Builder
 from .tables import DIMENSION, INTEGER, Globals
 
 Size: TypeAlias = Expr | ir.Value
-"""An integer at run time: as an expression over symbols, or computed already."""
+"""An integer at run time: an expression over symbols, or a value."""
 
 NO_FACTS = Facts()
 
 
 @dataclass(frozen=True)
 class HostTensor:
-    """A tensor at run time: where it is, and its dims."""
+    """A tensor at run time: its address and dims."""
 
     pointer: ir.Value
     dims: tuple[Size, ...]
@@ -44,14 +44,14 @@ Expressions: TypeAlias = ChainMap[Expr, ir.Value]
 Scalars: TypeAlias = ChainMap[ir.Value, ir.Value]
 Tensors: TypeAlias = ChainMap[ir.Value, HostTensor]
 Shapes: TypeAlias = ChainMap[ir.Value, tuple[Size, ...]]
-"""What is known outside and inside of a scope; what is added is known inside only."""
+"""Maps of outer and inner scopes; additions are local to the inner scope."""
 
 
 class Scope:
-    """Begins at the end of the current block of `out`, inside of `outer`; `close` ends it.
+    """Begins at the end of the current block of `out`, nested in `outer`; `close` ends it.
 
-    `symbols` become known here, and `facts` hold, which something has checked. `tensors`, `shapes`
-    and `scalars`, addresses of storages among these, say what values of the graph function are.
+    `symbols` are bound here, and `facts` hold, which were checked before. `tensors`, `shapes` and
+    `scalars`, which include addresses of storages, map values of the graph function.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class Scope:
         self._expressions: Expressions = outer._expressions.new_child() if outer else ChainMap()
         self.symbols.update(symbols)
         self._ranges = domain_of(self.facts).ranges
-        self._numbers = {
-            name: Number(value, in_64_bits(self._ranges.get(name, NATURAL)))
+        self._ranged = {
+            name: Ranged(value, in_64_bits(self._ranges.get(name, NATURAL)))
             for name, value in self.symbols.items()
         }
         self._checked: dict[Expr, int] = {}
@@ -87,7 +87,7 @@ class Scope:
         return Scope(self._out, symbols or {}, facts, self)
 
     def integer(self, size: Expr, kind: int = INTEGER) -> ir.Value:
-        """The value of an expression over the symbols that are known here.
+        """The value of an expression over the symbols in scope.
 
         `kind` is that of an `RxSize`, for messages. Raises OverflowError for a constant beyond 64
         bits.
@@ -95,14 +95,14 @@ class Scope:
         if size not in self._expressions:
             with self._out.inserting(self._head):
                 before = self._arithmetic.fault
-                number = self._arithmetic.compute(size, self._numbers)
+                computed = self._arithmetic.compute(size, self._ranged)
             if self._arithmetic.fault is not before:
                 self._checked[size] = kind
-            self._expressions[size] = number.value
+            self._expressions[size] = computed.value
         return self._expressions[size]
 
     def require_natural(self, dim: Expr) -> None:
-        """Leaves the function if a dim is negative; raises OverflowError as `integer` does."""
+        """Returns with an error if a dim is negative; raises OverflowError as `integer` does."""
         low, _ = interval_of(dim, self._ranges)
         if (low is not None and low >= 0) or self._checked.get(dim) == DIMENSION:
             return
@@ -112,7 +112,7 @@ class Scope:
         self._checked[dim] = DIMENSION
 
     def close(self, table: Globals, function: str) -> None:
-        """Writes the exit, from the beginning of the scope, for sizes that do not fit."""
+        """Emits the exit, from the beginning of the scope, for sizes that do not fit."""
         out, fault = self._out, self._arithmetic.fault
         with out.inserting(self._head):
             if fault is None:
@@ -121,7 +121,7 @@ class Scope:
                 out.branch_if(fault, self._refusal(table, function), self._body)
 
     def _refusal(self, table: Globals, function: str) -> ir.Block:
-        """A block that says which of the checked expressions is too large, and fails."""
+        """A block that reports which of the checked expressions is too large, and fails."""
         out = self._out
         symbols = sorted(frozenset().union(*(size.symbols for size in self._checked)))
         sizes = table.sizes(function, self._checked, symbols)

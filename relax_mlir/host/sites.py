@@ -1,4 +1,4 @@
-"""What each call of a host function does: its kernel, bytes and floating-point operations."""
+"""Call sites of host functions: kernel, bytes and floating-point operations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from .private import passed_arguments
 class Site:
     """A call of a kernel, in a unit of arithmetic; counts are over the function's symbols.
 
-    A count is None where the kernel does not say it; bytes are then those of all tensors.
+    A count is None if the kernel does not have it; bytes are then those of all tensors.
     """
 
     kernel: str
@@ -30,20 +30,20 @@ class Site:
     unit: str
 
     def described(self) -> dict[str, str | None]:
-        """The site as JSON has it."""
+        """The site as JSON."""
         counts = {"bytes": self.bytes, "flops": self.flops}
         texts = {name: None if n is None else str(n) for name, n in counts.items()}
         return {"kernel": self.kernel, **texts, "unit": self.unit}
 
     def seen_from(self, values: Mapping[str, Expr]) -> "Site":
-        """The site as a caller sees it that passes `values`; what it cannot tell is None."""
-        moved, flops = (
+        """The site in the symbols of a caller that passes `values`; None for unknown counts."""
+        traffic, flops = (
             count.substitute(values)
             if count is not None and count.symbols <= values.keys()
             else None
             for count in (self.bytes, self.flops)
         )
-        return replace(self, bytes=moved, flops=flops)
+        return replace(self, bytes=traffic, flops=flops)
 
 
 class Sites:
@@ -79,24 +79,24 @@ class Sites:
         if name not in self._units:
             self._units[name] = unit_of(kernel) if isinstance(kernel, func.FuncOp) else F32
         if isinstance(kernel, FunctionOp):
-            flops, moved = _library_flops(call), None
+            flops, traffic = _library_flops(call), None
         else:
             passed = _passed(call)
-            flops, moved = (_count(kernel, count, passed) for count in (FLOPS, BYTES))
-        moved = _whole_bytes(call) if moved is None else moved
-        return Site(name, moved, flops, self._units[name])
+            flops, traffic = (_count(kernel, count, passed) for count in (FLOPS, BYTES))
+        traffic = _whole_bytes(call) if traffic is None else traffic
+        return Site(name, traffic, flops, self._units[name])
 
 
 def _passed(call: CallDpsOp) -> dict[str, Expr]:
-    """What `analysis.work` names, as the call passes it; dims that are not known are left out."""
+    """The variables of `analysis.work` as the call passes them, without unknown dims."""
     values: dict[str, Expr] = {}
-    for number, value in enumerate(call.ins):
+    for index, value in enumerate(call.ins):
         for axis, dim in enumerate(TensorType.of(value).dims or ()):
             if dim is not None:
-                values[f"a{number}d{axis}"] = dim
-    for number, symbol in enumerate(call.symbol_arguments):
+                values[f"a{index}d{axis}"] = dim
+    for index, symbol in enumerate(call.symbol_arguments):
         if symbol is not None:
-            values[f"s{number}"] = symbol
+            values[f"s{index}"] = symbol
     return values
 
 
@@ -108,7 +108,7 @@ def _count(kernel: ir.OpView | None, name: str, passed: Mapping[str, Expr]) -> E
 
 
 def _whole_bytes(call: CallDpsOp) -> Expr | None:
-    """Each tensor once."""
+    """The bytes of all tensors, each once."""
     total = const(0)
     for value in call.ins:
         annotation = TensorType.of(value)
@@ -121,7 +121,7 @@ def _whole_bytes(call: CallDpsOp) -> Expr | None:
 
 
 def _library_flops(call: CallDpsOp) -> Expr | None:
-    """Of a matrix product, which is what libraries are called for."""
+    """The operations of a matrix product, the only library function."""
     lhs, *_, out = (known_dims(TensorType.of(value).dims) for value in call.ins)
     if lhs is None or out is None:
         return None

@@ -19,7 +19,7 @@ FACT = f"struct<({DIM}, {DIM}, array<2 x i32>, ptr)>"
 FUNCTION = "struct<(ptr, array<4 x i32>, ptr, ptr, ptr, i64, ptr, array<2 x i32>)>"
 SIZE = f"struct<({DIM}, array<2 x i32>)>"
 SIZES = "struct<(ptr, array<2 x i32>, ptr, ptr)>"
-"""Tables of the runtime; neighbouring fields of 32 bits are an array of them."""
+"""Tables of the runtime; adjacent fields of 32 bits are an array."""
 
 RELATIONS = {"==": 0, "<=": 1, "<": 2, ">=": 3, ">": 4, "!=": 5}
 KIND_TENSOR, KIND_SHAPE = 0, 1
@@ -31,7 +31,7 @@ Field: TypeAlias = int | str | tuple[int, ...] | list | None
 
 @dataclass(frozen=True)
 class Argument:
-    """One row of the argument table; `dims` None stands for any rank."""
+    """One row of the argument table; `dims` None means any rank."""
 
     name: str
     kind: int
@@ -49,7 +49,7 @@ def program(dim: Dim, symbols: Sequence[str]) -> tuple[int, ...]:
         return lambda a, b: (*a, *b, opcode, 0)
 
     def product(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-        """With a constant first, as expressions are printed."""
+        """A product with its constant first, as expressions are printed."""
         is_constant = len(b) == 2 and b[0] == 0
         return (*b, *a, 4, 0) if is_constant else (*a, *b, 4, 0)
 
@@ -68,7 +68,7 @@ def program(dim: Dim, symbols: Sequence[str]) -> tuple[int, ...]:
 class Globals:
     """Writes LLVM globals into a block; every method returns the global's name, or None for null.
 
-    `uses_tiles` says whether any kernel needs the system's leave to use tile registers.
+    `uses_tiles` says whether a kernel needs permission to use tile registers.
     """
 
     def __init__(self, block: ir.Block, prefix: str, uses_tiles: bool = False) -> None:
@@ -132,7 +132,7 @@ class Globals:
         num_results: int = 0,
         is_cast: int = 0,
     ) -> str:
-        """One `RxFunction` with everything it points to.
+        """One `RxFunction` with everything that it points to.
 
         Raises OverflowError if a dim or a fact has a constant beyond 64 bits.
         """
@@ -171,7 +171,7 @@ class Globals:
         return self._names[value]
 
     def data(self, value: ir.Attribute) -> str:
-        """A large constant, which the linker puts beside the code: see `relax_mlir.data`."""
+        """A large constant, which the linker stores: see `relax_mlir.data`."""
         if value not in self._names:
             given = name_of(value) if is_data(value) else f"splat_{len(self._names)}"
             name = self._names[value] = DATA_PREFIX + given

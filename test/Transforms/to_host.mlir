@@ -231,7 +231,7 @@ func.func private @negative_index_first(%n: index, %y: memref<4xf32>)
 // -----
 
 func.func @negative_operator(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{'graph.exp' op cannot be host code, which is made of arithmetic on scalars, graph.alloc_storage}}
+  // expected-error @below {{'graph.exp' op cannot be host code, which supports arithmetic on scalars, graph.alloc_storage}}
   %0 = "graph.exp"(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }

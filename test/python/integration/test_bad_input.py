@@ -179,7 +179,7 @@ def test_wrong_use_of_relax_compile(args: list[str], says: str, tmp_path: Path) 
         ("relax-schedule{targett=native}", 2, "has no option 'targett'; did you mean 'target'?"),
         ("relax-schedule{fuse=7}", 2, "option 'fuse' of pass 'relax-schedule' is true or false"),
         ("relax-schedule(", 2, "expected the name of a pass at column 16"),
-        ("relax-to-host", 1, "'graph.exp' op cannot be host code, which is made of "),
+        ("relax-to-host", 1, "'graph.exp' op cannot be host code, which supports "),
         ("relax-legalize-ops,relax-to-host", 1, "run relax-schedule before relax-to-host"),
         (
             "relax-legalize-ops,relax-schedule,relax-to-host",
