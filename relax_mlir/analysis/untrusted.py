@@ -11,12 +11,16 @@ from relax_mlir.dialects.tir import PrimFunc
 
 LIBRARIES = ("lib.function", "graph.call_dps_library")
 STRUCTURE = (
-    *("builtin.module", "func.func", "func.return", "arith.constant", "arith.cmpi", "tensor.dim"),
+    *("builtin.module", "func.func", "func.return", "tensor.dim", "tensor.extract"),
+    *("tensor.insert", "tensor.from_elements"),
     *("scf.execute_region", "scf.if", "scf.index_switch", "scf.for", "scf.while"),
     *("scf.condition", "scf.yield"),
 )
+HARMLESS = ("graph.", "arith.")
+"""Dialects whose other ops compute or are checked when they run."""
 MEMORY = (
-    *("graph.alloc_storage", "graph.alloc_tensor", "graph.view", "graph.copy"),
+    *("graph.alloc_storage", "graph.alloc_tensor", "graph.view", "graph.copy", "graph.keep"),
+    "graph.store",
     *("graph.call_dps", "graph.call_tir", "graph.call_tir_inplace"),
 )
 """Ops that passes lower operators to."""
@@ -55,6 +59,6 @@ def _reason(op: ir.Operation) -> str | None:
             return f"'{name}' is a tensor program, which may address any memory"
         if op.opview.is_external:
             return f"'{name}' has no body"
-    elif op.name in MEMORY or not (op.name in STRUCTURE or op.name.startswith("graph.")):
+    elif op.name in MEMORY or not (op.name in STRUCTURE or op.name.startswith(HARMLESS)):
         return "may address any memory"
     return None

@@ -41,7 +41,10 @@ func.func @main(%x: !x) -> !x {{
 OPS = {
     "graph.call_tir": f'"graph.call_tir"(%x) {CALLEE} : (!x) -> !x',
     "graph.view": '"graph.view"(%x) : (!x) -> !x',
-    "tensor.insert": "tensor.insert %c into %x[%i] : !x",
+    "tensor.extract_slice": "tensor.extract_slice %x[%i] [4] [1] : !x to !x",
+    "graph.store": """"graph.store"(%c, %x, %i) {operandSegmentSizes = array<i32: 1, 1, 1>} :
+      (f32, !x, index) -> ()
+  %0 = "graph.negative"(%x) : (!x) -> !x""",
     "graph.call_dps_library": f'"graph.call_dps_library"(%x) {CALLEE} : (!x) -> !x',
 }
 
@@ -56,13 +59,30 @@ def test_operators_are_compiled_and_facts_of_others_are_checked() -> None:
 @pytest.mark.parametrize("name", OPS)
 def test_what_may_address_memory_is_refused(name: str) -> None:
     setup = "%c = arith.constant 1.0 : f32\n  %i = arith.constant 99 : index\n  "
-    text = BAD.format(f"{setup}%0 = {OPS[name]}")
+    text = BAD.format(f"{setup}{'' if name == 'graph.store' else '%0 = '}{OPS[name]}")
     with pytest.raises(CompileError) as error:
         relax_mlir.compile(text, untrusted=True)
     wild, op = error.value.diagnostics
     assert wild.message.startswith("'func.func' op 'wild' is a tensor program, which may address")
     assert op.message.startswith(f"'{name}' op ")
-    assert text.splitlines()[op.line - 1].strip().startswith("%0 = ")
+    assert name in text.splitlines()[op.line - 1]
+
+
+def test_elements_outside_of_tensors_are_errors_of_the_call() -> None:
+    exe = relax_mlir.compile(
+        """
+        func.func @main(%x: tensor<4xf32>, %i: index) -> tensor<4xf32> {
+          %0 = tensor.extract %x[%i] : tensor<4xf32>
+          %1 = arith.addi %i, %i : index
+          %2 = tensor.insert %0 into %x[%1] : tensor<4xf32>
+          return %2 : tensor<4xf32>
+        }""",
+        untrusted=True,
+    )
+    np.testing.assert_array_equal(exe["main"](np.arange(4, dtype=np.float32), 1), [0, 1, 1, 3])
+    for index, name in ((-1, "extract"), (4, "extract"), (2, "insert"), (3, "insert")):
+        with pytest.raises(relax_mlir.errors.ExecutionError, match=f"tensor.{name}|graph.store"):
+            exe["main"](np.ones(4, np.float32), index)
 
 
 def test_what_was_compiled_before_is_refused_too() -> None:
