@@ -4,8 +4,8 @@
     python benchmarks/llm.py --weights q8_0,native --threads 2 --peers llama.cpp --rounds 7
     python benchmarks/llm.py --report
 
-Each program runs in its own process, interleaved with ours. README.md says what is
-compared and how.
+Each program runs in its own process, interleaved with ours. README.md says what is compared and
+how.
 """
 
 import argparse

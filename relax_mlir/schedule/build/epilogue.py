@@ -125,8 +125,8 @@ class Epilogue:
 class _Point:
     """One vector of sums: row i, columns from j on; `last` is that of the last product.
 
-    Other sums are in memory. With `only_prefetches`, nothing is computed: outputs, and
-    operands at the same indices, are prefetched.
+    Other sums are in memory. With `only_prefetches`, nothing is computed: outputs, and operands at
+    the same indices, are prefetched.
     """
 
     epilogue: Epilogue

@@ -60,8 +60,8 @@ class ClusterEmitter:
     """Emits the loops of one cluster inside an iteration of the common axes.
 
     `extents` are those of the nest's axes, `combiners` the reductions that lanes may split, `short`
-    is the row if it has few vectors, `fresh` the initial accumulators,
-    `vector_index` the index of a vector in its group.
+    is the row if it has few vectors, `fresh` the initial accumulators, `vector_index` the index of
+    a vector in its group.
     """
 
     evaluator: Evaluator

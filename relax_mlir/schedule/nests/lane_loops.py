@@ -20,8 +20,8 @@ def vector_range(
 ) -> Carried:  # fmt: skip
     """Emits full vectors from start to stop, then a masked vector for the rest.
 
-    `body(base, mask, carried)` returns the next carried values. `exact` says that the
-    lanes divide the extent.
+    `body(base, mask, carried)` returns the next carried values. `exact` says that the lanes divide
+    the extent.
     """
     values = list(carried)
     extent = loops.sub(stop, start)

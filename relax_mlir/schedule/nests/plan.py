@@ -36,10 +36,10 @@ class Plan:
 
     `lane_axes` are the common axes that lanes run along, collapsed to one loop; if there are none,
     lanes run along `inner[cluster]`. Reads that are contiguous along `tile_axis` instead are loaded
-    as squares and transposed in registers. `prefetched` are the reads of a cluster whose
-    next row is prefetched, to the L2 cache if `prefetches_to_l2`, else to the L1 cache. A row is
-    computed `vectors_at_once` vectors of lanes at a time, each of `parts` machine vectors, as far
-    as its extent allows.
+    as squares and transposed in registers. `prefetched` are the reads of a cluster whose next row
+    is prefetched, to the L2 cache if `prefetches_to_l2`, else to the L1 cache. A row is computed
+    `vectors_at_once` vectors of lanes at a time, each of `parts` machine vectors, as far as its
+    extent allows.
     """
 
     nest: Nest
