@@ -1,8 +1,8 @@
 """Which ops only make their results: they write nothing, end, and refuse no call.
 
     op                                            pure if
-    an operator, a call of a tensor program       always
-    arith.*, math.*, tensor.*                     it holds no region
+    an operator, a call of a tensor program       it is not graph.tensor_to_shape
+    arith.*, math.*, tensor.*                     it holds no region, and takes any index or divisor
     scf.if, index_switch, execute_region, for     all that they hold is
     graph.call                                    all that the function holds is; it has no facts
     graph.match_cast, require; scf.while          never: they may refuse, or not end
@@ -10,6 +10,7 @@
 What an operator takes for granted about dims is not part of this; see `relax-state-assumptions`.
 """
 
+import re
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import ext, func, ir, scf
@@ -19,12 +20,18 @@ from .functions import facts_of
 from .signatures import functions_by_name
 
 _VALUES = ("arith", "math", "tensor")
+_MAY_REFUSE = re.compile(
+    r"graph\.tensor_to_shape|tensor\.(extract|insert)|arith\.(div|rem|floordiv|ceildiv)[su]i"
+)
+"""Ops that end a call where an element is negative, an index outside, or a divisor 0."""
 _REGIONS = scf.IfOp | scf.IndexSwitchOp | scf.ExecuteRegionOp | scf.ForOp
 _ENDS = scf.YieldOp | func.ReturnOp
 
 
 def is_pure_operator(op: ir.OpView) -> bool:
     """Whether an op without regions only computes its results from its operands."""
+    if _MAY_REFUSE.fullmatch(op.operation.name):
+        return False
     if isinstance(op, GraphOp):
         return ext.Pure in type(op)._traits
     dialect = op.operation.name.partition(".")[0]

@@ -7,9 +7,9 @@
     func.func private @f(...)         nothing calls it: goes
 
 An op goes if its results are unused, it is pure, and what it takes for granted about dims follows
-from the facts there. So nothing is refused less than before: casts, requirements, and calls of
-functions that hold such stay. Functions stay that a public one reaches through calls, or names as
-what makes its parameters (`graph.made_by`).
+from the facts there. So nothing is refused less than before: casts, requirements, elements that
+become extents, and calls of functions that hold such stay. Functions stay that a public one reaches
+through calls, or names as what makes its parameters (`graph.made_by`).
 
 Needs: a verified module; `relax-state-assumptions` to find most. Leaves: no pure op that is
 unused.

@@ -25,11 +25,13 @@ func.func @unused(%c: i1, %x: !n) -> !n {
 // CHECK-NEXT:    graph.add(%arg0, %arg1)
 // CHECK-NEXT:    graph.match_cast
 // CHECK-NEXT:    graph.require
+// CHECK-NEXT:    graph.tensor_to_shape
 // CHECK-NEXT:    return %arg0
-func.func @negative_refused(%x: !n, %y: !m) -> !n {
+func.func @negative_refused(%x: !n, %y: !m, %z: tensor<1xi64>) -> !n {
   %0 = "graph.add"(%x, %y) : (!n, !m) -> !n
   %1 = "graph.match_cast"(%y) : (!m) -> tensor<7xf32>
   "graph.require"() {any_of = ["n <= m"], by = "test"} : () -> ()
+  %2 = "graph.tensor_to_shape"(%z) : (tensor<1xi64>) -> !graph.shape_value<["?"]>
   return %x : !n
 }
 
