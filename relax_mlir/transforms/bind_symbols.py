@@ -7,8 +7,8 @@
 
 A symbol is replaced everywhere in each public function whose arguments show it, or in those that
 the option `functions` names: in signatures, annotations, shapes, facts and requirements. Facts that
-follow go. A value is a number or an expression, over symbols that the function has or that its
-arguments then show; all are replaced at once. What calls return is deduced again, so dims behind
+follow go. A value is an integer or an expression, over symbols that the function has or that its
+arguments then show; all are replaced at once. What calls return is deduced again, so dims after
 them become finer too.
 
 Fails where no function shows a symbol, at a function whose facts a value contradicts, and at an op
@@ -56,7 +56,7 @@ class BindSymbols(Pass):
     @property
     def values(self) -> dict[str, Expr]:
         """The symbols with their values; raises ValueError where the text is none."""
-        found: dict[str, Expr] = {}
+        result: dict[str, Expr] = {}
         for text in self.symbols:
             name, separator, value = text.partition("=")
             try:
@@ -65,10 +65,10 @@ class BindSymbols(Pass):
                 expression = parse(value)
             except (SymbolicError, ValueError):
                 raise ValueError(f"'{text}' is not a symbol and its value, as n=4") from None
-            if name.strip() in found:
+            if name.strip() in result:
                 raise ValueError(f"'{name.strip()}' has two values")
-            found[name.strip()] = expression
-        return found
+            result[name.strip()] = expression
+        return result
 
     def run(self, op: ir.Operation) -> None:
         """Replaces the symbols, and deduces annotations again."""

@@ -97,13 +97,13 @@ def _positions(op: ir.OpView) -> dict[ir.Operation, int]:
 def _bring(value: ir.Value, first: ir.OpView, group: Set[ir.Operation]) -> bool:
     """Moves what makes a value in front of an op, if pure operators do, none of the group."""
     places = _positions(first)
-    moved: dict[ir.Operation, None] = {}
+    hoisted: dict[ir.Operation, None] = {}
 
     def can_move(value: ir.Value) -> bool:
         if isinstance(value.owner, ir.Block):
             return True
         owner = value.owner.operation
-        if owner in moved:
+        if owner in hoisted:
             return True
         if owner.block != first.operation.block or places[owner] < places[first.operation]:
             return True
@@ -111,12 +111,12 @@ def _bring(value: ir.Value, first: ir.OpView, group: Set[ir.Operation]) -> bool:
             return False
         if not all(map(can_move, owner.operands)):
             return False
-        moved[owner] = None
+        hoisted[owner] = None
         return True
 
     if not can_move(value):
         return False
-    for op in moved:
+    for op in hoisted:
         op.move_before(first.operation)
     return True
 
@@ -176,7 +176,7 @@ class _Combined:
 
     def _users(self, kind: type[Op]) -> list[Op] | None:
         """The only user of each tail, if all are of that class and in the same block."""
-        found = []
+        result = []
         for chain in self.chains:
             value = chain[-1].operation.results[0]
             users = [use.owner.opview for use in value.uses]
@@ -184,8 +184,8 @@ class _Combined:
                 return None
             if users[0].operation.block != self.first.operation.block:
                 return None
-            found.append(users[0])
-        return found
+            result.append(users[0])
+        return result
 
     def _follow(self, users: Sequence[ir.OpView]) -> None:
         for chain, user in zip(self.chains, users, strict=True):

@@ -9,7 +9,7 @@
       scf.yield %1
     } {graph.dataflow}
 
-A block yields what is used behind it. Constants stay outside, where passes look for them; so do
+A block yields what is used after it. Constants stay outside, where passes look for them; so do
 runs of fewer than `min-size` ops, and blocks that are there. What may be refused at run time, and
 branches and loops, end a run.
 
@@ -73,10 +73,9 @@ def _runs(block: ir.Block) -> list[list[ir.Operation]]:
 
 
 def _outline(run: Sequence[ir.Operation]) -> None:
-    """Moves ops into a block of their own, at the place of the first one."""
+    """Moves ops into a block of their own, where the first one was."""
     first, inside = run[0], set(run)
-    place = first.block.operations
-    operations = [op.operation for op in place]
+    operations = [op.operation for op in first.block.operations]
     for op in operations[operations.index(first) : operations.index(run[-1])]:
         if op not in inside:  # a constant
             op.move_before(first)

@@ -95,13 +95,13 @@ def _is_dead(op: ir.OpView, purity: Purity, facts: dict[ir.Operation, Facts]) ->
 def _reached(functions: dict[str, func.FuncOp]) -> set[str]:
     """The functions that are public, or that such a one needs."""
     stack = [name for name, function in functions.items() if is_public(function)]
-    found = set(stack)
+    reached = set(stack)
     while stack:
         for name in _named(functions[stack.pop()]):
-            if name in functions and name not in found:
-                found.add(name)
+            if name in functions and name not in reached:
+                reached.add(name)
                 stack.append(name)
-    return found
+    return reached
 
 
 def _named(function: func.FuncOp) -> Iterator[str]:

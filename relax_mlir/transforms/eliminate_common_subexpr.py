@@ -12,9 +12,9 @@ value; where the annotations of the results differ, a cast stays. A cast that sa
 one said goes too, and so does a call of the same function: all that a graph function computes
 follows from its arguments.
 
-It never costs a computation, but it may cost memory: what was cheap to compute again is kept, and
-what each of two kernels could have computed for itself is written. The default pipelines run it on
-calls of kernels, where each call saved is a kernel that does not run.
+It never costs a computation, but it may cost memory: what was cheap to compute again stays in it,
+and what each of two kernels could have computed for itself is written. The default pipelines run it
+on calls of kernels, where each call saved is a kernel that does not run.
 
 Needs: a verified module. Leaves: no two visible ops of the same name, attributes and operands.
 Source: TVM `EliminateCommonSubexpr`.

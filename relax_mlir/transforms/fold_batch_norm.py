@@ -11,9 +11,9 @@
     %1 = "graph.subtract"(%0, %m)
 
 That is the form of a batch normalisation whose statistics are known: two scales in a row fold one
-after the other, and what is added behind stays. Filters, scale and mean have to be constants, or
+after the other, and what is added after it stays. Filters, scale and mean have to be constants, or
 parameters (arguments from `graph.num_inputs` on), or be computed from these alone:
-`relax-lift-params` or `relax-fold-constants` then do it once. One number for each channel, or one
+`relax-lift-params` or `relax-fold-constants` then do it once. One value for each channel, or one
 for all.
 
 Products are rounded otherwise. A scale of 0 gives 0, where 0 times an infinite or NaN sum was NaN.
@@ -95,11 +95,11 @@ class _Fold:
         if not self._folds(convolution, scale) or not self._folds(convolution, offset):
             return None
         result = _with_scale(op, convolution, scale)
-        moved = type(op).build(offset, scale).result
-        return retyped(type(added).build(result, moved).result, op.result.type)
+        scaled = type(op).build(offset, scale).result
+        return retyped(type(added).build(result, scaled).result, op.result.type)
 
     def _folds(self, convolution: Conv2dOp, value: ir.Value) -> bool:
-        """Whether a value is known ahead and has a number for each channel, or one for all."""
+        """Whether a scale is known before a call, one for each channel or for all."""
         filters = known_dims(TensorType.of(convolution.weight).dims)
         if filters is None or not all(map(self._is_known, (convolution.weight, value))):
             return False
@@ -139,7 +139,7 @@ def _by_channel(dims: Sequence[Expr] | None, channels: Expr) -> bool:
 
 
 def _with_scale(op: Scaling, convolution: Conv2dOp, scale: ir.Value) -> ir.Value:
-    """The convolution with scaled filters, its attributes kept."""
+    """The convolution with scaled filters, with its attributes."""
     dims = known_dims(TensorType.of(scale).dims)
     assert dims is not None
     channels = dims[-3] if len(dims) > 2 else _ONE

@@ -15,7 +15,7 @@
     never    all others: exponentials, sums, normalisations, quotients stay in f32
 
 Signatures stay as they are. A value is converted once where several ops take it. Nothing follows
-with a constant of one repeated number that is not 0 and would be 0, subnormal or infinite.
+with a constant of one repeated element that is not 0 and would be 0, subnormal or infinite.
 
 Each result is rounded to 8 (bf16) or 11 (f16) bits, and what is beyond 65504 is infinite in f16: so
 it runs by name only, where a model is known to bear it.
@@ -24,11 +24,10 @@ Needs: a verified module. Leaves: no product of f32 operands.
 Source: TVM `ToMixedPrecision`.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
-
-import numpy as np
 
 from relax_mlir.analysis.functions import NUM_INPUTS, graph_functions
 from relax_mlir.bindings import arith, func, ir
@@ -72,7 +71,7 @@ FOLLOW = (
     *(PermuteDimsOp, ReshapeOp, SplitOp, SqueezeOp, StridedSliceOp, TakeOp),
 )
 RANGE = {"bf16": (2.0**-126, 3.3895e38), "f16": (2.0**-14, 65504.0)}
-"""The least and the greatest normal number of each type."""
+"""The least and the greatest normal value of each type."""
 
 
 @dataclass(frozen=True)
@@ -120,9 +119,9 @@ class _Conversion:
                 self._convert(op, low)
 
     def _follows(self, op: GraphOp, low: dict[ir.Value, ir.Value]) -> bool:
-        wide = [value for value in op.operands if _is_wide(value)]
-        rest = [value for value in wide if value not in low]
-        return len(rest) < len(wide) and all(map(self._is_weight, rest))
+        floats = [value for value in op.operands if _is_f32(value)]
+        rest = [value for value in floats if value not in low]
+        return len(rest) < len(floats) and all(map(self._is_weight, rest))
 
     def _is_weight(self, value: ir.Value) -> bool:
         """Whether it is a parameter, or a constant that survives the conversion."""
@@ -135,12 +134,12 @@ class _Conversion:
         elements = value.owner.attributes["value"]
         if not isinstance(elements, ir.DenseElementsAttr) or not elements.is_splat:
             return True
-        number = abs(ir.FloatAttr(elements.get_splat_value()).value)
-        return not number or not np.isfinite(number) or self.range[0] <= number <= self.range[1]
+        size = abs(ir.FloatAttr(elements.get_splat_value()).value)
+        return not size or not math.isfinite(size) or self.range[0] <= size <= self.range[1]
 
     def _convert(self, op: GraphOp, low: dict[ir.Value, ir.Value]) -> None:
         """Replaces an op by one of half precision, whose results are converted back."""
-        if not any(map(_is_wide, op.operands)):
+        if not any(map(_is_f32, op.operands)):
             return
         with ir.InsertionPoint(op), op.location:
             operands = [self._low(value, low) for value in op.operands]
@@ -151,15 +150,15 @@ class _Conversion:
                 attributes={name: op.attributes[name] for name in op.attributes},
             )
             for old, result in zip(list(op.operation.results), new.results, strict=True):
-                if _is_wide(old):
-                    wide = self._cast(result, TensorType.of(old).element)
-                    low[wide] = result
-                    result = wide
+                if _is_f32(old):
+                    widened = self._cast(result, TensorType.of(old).element)
+                    low[widened] = result
+                    result = widened
                 old.replace_all_uses_with(result)
         safe_erase(op)
 
     def _low(self, value: ir.Value, low: dict[ir.Value, ir.Value]) -> ir.Value:
-        if not _is_wide(value):
+        if not _is_f32(value):
             return value
         if value not in low:
             low[value] = self._cast(value, self.element)
@@ -173,13 +172,13 @@ class _Conversion:
         annotations = [annotation_of(result) for result in results]
         return [
             TensorType(a.dims, self.element).to_mlir()
-            if isinstance(a, TensorType) and _is_wide(result)
+            if isinstance(a, TensorType) and _is_f32(result)
             else result.type
             for a, result in zip(annotations, results, strict=True)
         ]
 
 
-def _is_wide(value: ir.Value) -> bool:
+def _is_f32(value: ir.Value) -> bool:
     """Whether it is a tensor of f32."""
     annotation = annotation_of(value)
     return isinstance(annotation, TensorType) and isinstance(annotation.element, ir.F32Type)

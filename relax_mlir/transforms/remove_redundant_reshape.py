@@ -45,8 +45,8 @@ class RemoveRedundantReshape(Pass):
     def run(self, op: ir.Operation) -> None:
         """Simplifies every graph function of the module, in program order."""
         for function in graph_functions(op):
-            found = [(each, scope.facts) for each, scope in scoped_ops(function)]
-            for each, facts in found:
+            ops = [(each, scope.facts) for each, scope in scoped_ops(function)]
+            for each, facts in ops:
                 if isinstance(each, Reshape) and _keeps_count(each, facts):
                     _simplify(each, facts)
 

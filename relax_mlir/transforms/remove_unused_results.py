@@ -38,16 +38,16 @@ class RemoveUnusedResults(Pass):
         purity = Purity.of(op)
         for function in reversed(callees_first(graph_functions(op))):
             calls = private_calls(op, function)
-            kept = _kept(function, calls)
-            if not calls or len(kept) == len(function.type.results):
+            used = _used(function, calls)
+            if not calls or len(used) == len(function.type.results):
                 continue
             for call in calls:
-                _narrow(call, kept)
-            _return_only(function, kept)
+                _narrow(call, used)
+            _return_only(function, used)
             erase_dead(function, purity)
 
 
-def _kept(function: func.FuncOp, calls: list[CallOp]) -> list[int]:
+def _used(function: func.FuncOp, calls: list[CallOp]) -> list[int]:
     """The results that some call uses, and those that are arguments."""
     updated = inout_arguments(function)
     return [
@@ -57,35 +57,35 @@ def _kept(function: func.FuncOp, calls: list[CallOp]) -> list[int]:
     ]
 
 
-def _narrow(call: CallOp, kept: list[int]) -> None:
+def _narrow(call: CallOp, used: list[int]) -> None:
     with ir.InsertionPoint(call), call.location:
-        types = [annotation_of(call.outs[index]) for index in kept]
+        types = [annotation_of(call.outs[index]) for index in used]
         new = CallOp.build(call.callee_name, call.ins, types)
-    for index, result in zip(kept, new.outs, strict=True):
+    for index, result in zip(used, new.outs, strict=True):
         call.outs[index].replace_all_uses_with(result)
     call.operation.erase()
 
 
-def _return_only(function: func.FuncOp, kept: list[int]) -> None:
+def _return_only(function: func.FuncOp, used: list[int]) -> None:
     *_, end = function.entry_block.operations
-    values = [end.operands[index] for index in kept]
+    values = [end.operands[index] for index in used]
     with ir.InsertionPoint(end), end.location:
         func.ReturnOp(values)
     end.operation.erase()
-    types = [function.type.results[index] for index in kept]
+    types = [function.type.results[index] for index in used]
     new = ir.FunctionType.get(function.type.inputs, types)
     function.attributes["function_type"] = ir.TypeAttr.get(new)
     if "arg_attrs" in function.attributes:
-        function.arg_attrs = [_renumbered(entry, kept) for entry in function.arg_attrs]
+        function.arg_attrs = [_renumbered(entry, used) for entry in function.arg_attrs]
     if "res_attrs" in function.attributes:
         entries = ir.ArrayAttr(function.attributes["res_attrs"])
-        function.attributes["res_attrs"] = ir.ArrayAttr.get([entries[index] for index in kept])
+        function.attributes["res_attrs"] = ir.ArrayAttr.get([entries[index] for index in used])
 
 
-def _renumbered(entry: ir.DictAttr, kept: list[int]) -> ir.DictAttr:
-    """The attributes of an argument, with the new number of the result it is updated to."""
+def _renumbered(entry: ir.DictAttr, used: list[int]) -> ir.DictAttr:
+    """The attributes of an argument, with the new index of the result it is updated to."""
     attributes = {named.name: named.attr for named in entry}
     if INOUT in attributes:
         old = ir.IntegerAttr(attributes[INOUT])
-        attributes[INOUT] = ir.IntegerAttr.get(old.type, kept.index(old.value))
+        attributes[INOUT] = ir.IntegerAttr.get(old.type, used.index(old.value))
     return ir.DictAttr.get(attributes)

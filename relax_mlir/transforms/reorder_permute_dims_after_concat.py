@@ -7,9 +7,9 @@
     %0 = "graph.concat"(%a, %b) {axis = 0}
     %1 = "graph.permute_dims"(%0) {axes = [1, 0]}
 
-Behind `relax-combine-parallel-matmul`, weights that are stored transposed are joined as they are
+After `relax-combine-parallel-matmul`, weights that are stored transposed are joined as they are
 stored, and schedules of products see through the one permutation. A permutation that something
-else uses stays. Elements are only moved: no bit changes.
+else uses stays. Elements are only copied: no bit changes.
 
 Needs: a verified module. Leaves: no concat whose operands are all permuted alike.
 Source: TVM `ReorderPermuteDimsAfterConcat`.
@@ -43,9 +43,9 @@ class ReorderPermuteDimsAfterConcat(Pass):
 
 def permute_last(op: ConcatOp) -> ir.Value | None:
     """A concat of permuted tensors."""
-    found = [defining_op(value, PermuteDimsOp) for value in op.ins]
-    permutations = [each for each in found if each is not None]
-    if len(permutations) < len(found):
+    producers = [defining_op(value, PermuteDimsOp) for value in op.ins]
+    permutations = [each for each in producers if each is not None]
+    if len(permutations) < len(producers):
         return None
     orders = {tuple(ir.DenseI64ArrayAttr(each.attributes["axes"])) for each in permutations}
     used_here = all(

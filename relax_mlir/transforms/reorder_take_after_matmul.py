@@ -69,8 +69,8 @@ def _picks(value: ir.Value, axis: int) -> TakeOp | None:
     dims, count = TensorType.of(take.input).dims, TensorType.of(take.indices).rank
     if dims is None or len(dims) < 2 or count != 1:
         return None
-    place = ir.IntegerAttr(take.attributes["axis"]).value
-    return take if place in (axis, axis + len(dims)) else None
+    along = ir.IntegerAttr(take.attributes["axis"]).value
+    return take if along in (axis, axis + len(dims)) else None
 
 
 def _fit(lhs: ir.Value, rhs: ir.Value) -> bool:

@@ -57,9 +57,9 @@ class TopologicalSort(Pass):
                     self._block(inner, purity)
         for run in pure_runs(block, purity):
             *_, last = run
-            behind = block.operations[[*map(_operation, block.operations)].index(last) + 1]
+            after = block.operations[[*map(_operation, block.operations)].index(last) + 1]
             for op in self._ordered(run):
-                op.move_before(behind.operation)
+                op.move_before(after.operation)
 
     def _ordered(self, ops: Sequence[ir.Operation]) -> list[ir.Operation]:
         needs = _needs(ops)
@@ -127,7 +127,7 @@ def _from_inputs(
 
 
 def _from_outputs(needs: dict[ir.Operation, list[ir.Operation]]) -> list[ir.Operation]:
-    """Each op behind what it needs, beginning with the ops that no other one needs."""
+    """Each op after those that it needs, beginning with the ops that no other one needs."""
     inner = {needed for each in needs.values() for needed in each}
     done: dict[ir.Operation, None] = {}
     for last in needs:
