@@ -39,7 +39,9 @@ def match_cast(host: HostFunction, op: MatchCastOp) -> None:
     new = bound_by(op, frozenset(host.scope.symbols))
     known = host.scope.symbols.keys() | new
     facts = [fact for fact in host.open_facts if fact.symbols <= known]
-    open_dims = [None if dim == size else dim for dim, size in zip(wanted, sizes, strict=True)]
+    open_dims = [
+        None if dim is None or dim == size else dim for dim, size in zip(wanted, sizes, strict=True)
+    ]
     plain = {str(dim): size for dim, size in zip(open_dims, sizes) if str(dim) in new}
     if facts or len(plain) < sum(dim is not None for dim in open_dims):
         symbols = _bind(host, op, sizes, open_dims, new, facts)

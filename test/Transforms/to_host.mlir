@@ -269,3 +269,39 @@ func.func @negative_dim_not_constant(%x: tensor<?xf32, #graph.shape<["n"]>>) {
   %m = tensor.dim %x, %n : tensor<?xf32, #graph.shape<["n"]>>
   return
 }
+
+// -----
+
+func.func @negative_cast_to_object(%x: tensor<?xf32>) -> tensor<?xf64> {
+  // expected-error @below {{casts to '!graph.object', which host code does not hold}}
+  %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> !graph.object
+  %1 = "graph.match_cast"(%0) : (!graph.object) -> tensor<?xf64>
+  return %1 : tensor<?xf64>
+}
+
+// -----
+
+func.func @negative_cast_to_another_rank(%x: tensor<?xf32>) -> tensor<?x?xf32> {
+  %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> tensor<*xf32>
+  // expected-error @below {{casts a value of 1 dims to one of 2}}
+  %1 = "graph.match_cast"(%0) : (tensor<*xf32>) -> tensor<?x?xf32>
+  return %1 : tensor<?x?xf32>
+}
+
+// -----
+
+// A dim that nothing names is one of the loop's block, and a cast that says nothing of it leaves it.
+// CHECK-LABEL: func.func @rx_fn_unnamed_dim
+// CHECK:         ^{{.*}}(%{{.*}}: !llvm.ptr, %{{.*}}: i64):
+// CHECK-NOT:     rx_match_cast
+func.func @unnamed_dim(%x: tensor<?xf32, #graph.shape<["n"]>>, %c: i1) {
+  %0 = "graph.match_cast"(%x) : (tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32>
+  %1 = scf.while (%a = %0) : (tensor<?xf32>) -> tensor<?xf32> {
+    scf.condition(%c) %a : tensor<?xf32>
+  } do {
+  ^bb0(%a: tensor<?xf32>):
+    %2 = "graph.match_cast"(%a) : (tensor<?xf32>) -> tensor<?xf32>
+    scf.yield %2 : tensor<?xf32>
+  }
+  return
+}
