@@ -116,6 +116,12 @@ class Builder:
             dims[axis] = const(self.few("narrow", [1, 2, 3], 1))
         return tuple(dims)
 
+    def maybe_other(self, dim: Expr) -> Expr:
+        """The dim, or now and then another one that may be equal to it when the program runs."""
+        if dim.value is None and self.chance(0.08):
+            return self.random.choice([*self.symbols, const(4)])
+        return dim
+
     def argument(self, dims: Sequence[Dim | int], element: str | None = None) -> Value:
         """A new argument of the function."""
         kind = ir.Type.parse(element or self.element)

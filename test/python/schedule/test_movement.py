@@ -165,6 +165,19 @@ def test_an_output_that_is_also_read_element_by_element(size):
     np.testing.assert_array_equal(in_place(kernel, x), x + np.float32(1))
 
 
+@pytest.mark.parametrize("shape", [(3, 5), (33, 17), (16, 65)])
+def test_a_transposed_tensor_is_added_to_the_output_once(shape):
+    """Squares that are transposed in registers overlap at the edges."""
+    block = """^bb0(%p: f32, %o: f32):
+      %t = arith.addf %p, %o : f32
+      linalg.yield %t : f32"""
+    reads = [("%x0", MATRIX, "(a, b) -> (b, a)")]
+    body = generic("%r", reads, [("%y0", MATRIX, "(a, b) -> (a, b)")], "pp", block)
+    kernel = built(program([MATRIX], [MATRIX], body + "\nreturn %r"))
+    x, y = random_values(shape[::-1], 1), random_values(shape, 2)
+    np.testing.assert_array_equal(in_place(kernel, y, x), y + x.T)
+
+
 @pytest.mark.parametrize("size", [2, 16, 33, 257])
 def test_an_output_that_is_read_elsewhere_goes_through_scratch(size):
     kind = f"tensor<{size}xf32>"

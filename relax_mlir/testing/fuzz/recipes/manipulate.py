@@ -98,7 +98,8 @@ def concat(b: Builder, op: Any) -> None:
     parts = [x]
     for _ in range(b.random.randint(1, 2)):
         other = b.pick(joins) if b.chance(0.7) else None
-        dims = [*x.dims[:axis], b.pick_dim(), *x.dims[axis + 1 :]]
+        dims = [b.maybe_other(dim) for dim in x.dims]
+        dims[axis] = b.pick_dim()
         parts.append(other or b.argument(dims, x.element))
     b.random.shuffle(parts)
     b.emit(op, parts, axis=b.random.choice([axis, axis - x.rank]))

@@ -43,6 +43,7 @@ def _right_side(b: Builder, left: Value) -> Value:
     if found is not None:
         return found
     batch = left.dims[:-2] if b.chance(0.4) else ()
+    depth = b.maybe_other(depth)
     if b.chance(0.3):
         turned = b.argument([*batch, b.pick_dim(), depth], left.element)
         last = turned.rank - 1
