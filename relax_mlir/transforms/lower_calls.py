@@ -122,7 +122,7 @@ def _copy_updated(
     """
     has_copied = False
     for index in _updated_operands(op, liveness.memory):
-        reason = _why_not_in_place(op, index, function, liveness)
+        reason = why_not_in_place(op, index, function, liveness)
         if reason is not None:
             name, value = op.operation.name, op.operation.operands[index]
             with ir.InsertionPoint(op), op.location:
@@ -147,7 +147,7 @@ def _updated_operands(op: ir.OpView, memory: Memory) -> list[int]:
     ]
 
 
-def _why_not_in_place(
+def why_not_in_place(
     op: ir.OpView, index: int, function: func.FuncOp, liveness: Liveness
 ) -> str | None:
     """The reason why an op must not write to an operand's memory; None if it may."""
@@ -257,7 +257,7 @@ def _carry_in_buffers(
 
 def _is_ours(loop: ir.OpView, index: int, function: func.FuncOp, liveness: Liveness) -> bool:
     """Whether nobody but the loop needs an operand's memory, and its rounds have no other name."""
-    if _why_not_in_place(loop, index, function, liveness) is not None:
+    if why_not_in_place(loop, index, function, liveness) is not None:
         return False
     roots = liveness.memory.roots(loop.operation.operands[index])
     values = [value for root in roots for value in liveness.sharing(root)]
