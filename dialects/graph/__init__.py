@@ -21,6 +21,7 @@ from .binary import (
     LogaddexpOp,
     LogicalAndOp,
     LogicalOrOp,
+    LogicalRightShiftOp,
     LogicalXorOp,
     MaximumOp,
     MinimumOp,
@@ -52,7 +53,7 @@ from .manipulate import (
     normalize_axis,
 )
 from .memory import AllocStorageOp, AllocTensorOp, CallDpsOp, CopyOp, KeepOp, StoreOp, ViewOp
-from .nn import GeluOp, GeluTanhOp, LayerNormOp, ReluOp, RmsNormOp, SiluOp, SoftmaxOp
+from .nn import GeluOp, GeluTanhOp, LayerNormOp, LogSoftmaxOp, ReluOp, RmsNormOp, SiluOp, SoftmaxOp
 from .op import (
     Annotation,
     FlagAttr,
@@ -88,12 +89,15 @@ from .sorting import SortOp, TopkOp
 from .statistical import (
     AllOp,
     AnyOp,
+    LogsumexpOp,
     MaxOp,
     MeanOp,
     MinOp,
     ProdOp,
     ReductionOp,
+    StdOp,
     SumOp,
+    VarianceOp,
     reduced_axes,
 )
 from .ternary import WhereOp
@@ -240,11 +244,14 @@ __all__ = [
     "Log2Op",
     "Log10Op",
     "LogOp",
+    "LogSoftmaxOp",
     "LogaddexpOp",
     "LogicalAndOp",
     "LogicalNotOp",
     "LogicalOrOp",
+    "LogicalRightShiftOp",
     "LogicalXorOp",
+    "LogsumexpOp",
     "MakeShapeOp",
     "MatchCastOp",
     "MatmulOp",
@@ -299,6 +306,7 @@ __all__ = [
     "SquareOp",
     "SqueezeOp",
     "StackOp",
+    "StdOp",
     "StorageType",
     "StoreOp",
     "StridedSliceOp",
@@ -315,6 +323,7 @@ __all__ = [
     "TriuOp",
     "TruncOp",
     "UnaryOp",
+    "VarianceOp",
     "ViewOp",
     "WhereOp",
     "annotation_of",

@@ -261,6 +261,17 @@ class LeftShiftOp(_ShiftOp, name="left_shift"):
     """
 
 
+class LogicalRightShiftOp(_ShiftOp, name="logical_right_shift"):
+    """Bits moved down, zeros coming in; a shift by the width or more gives 0.
+
+    C1  both operands have one element type
+    C2  the element type is an integer
+    C3  the dims broadcast
+
+    Source: StableHLO `shift_right_logical`; ONNX `BitShift`.
+    """
+
+
 class RightShiftOp(_ShiftOp, name="right_shift"):
     """Bits of lhs moved down by rhs places; the sign comes in, nothing else by the width or more.
 

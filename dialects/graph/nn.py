@@ -63,6 +63,27 @@ class SoftmaxOp(InferredOp, name="nn_softmax", traits=[ext.Pure]):
         return input
 
 
+class LogSoftmaxOp(InferredOp, name="nn_log_softmax", traits=[ext.Pure]):
+    """x - max - log(sum(exp(x - max))) along one axis: the logarithm of the softmax.
+
+    C1  the axis is in range
+    C2  the element type is a float
+
+    Source: ONNX `LogSoftmax`; TVM `relax.nn.log_softmax`.
+    """
+
+    result: ext.Result[Any]
+    input: ext.Operand[Any]
+    axis: ir.IntegerAttr
+
+    @staticmethod
+    def infer_return_type(input: TensorType, axis: int) -> TensorType:
+        require_float(input)  # C2
+        if input.dims is not None:
+            normalize_axis(axis, len(input.dims))  # C1
+        return input
+
+
 class RmsNormOp(InferredOp, name="nn_rms_norm", traits=[ext.Pure]):
     """x / sqrt(mean(x^2) + epsilon) * weight over the last dim.
 

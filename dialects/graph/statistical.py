@@ -1,9 +1,9 @@
-"""Reductions: sum, mean, max, min, prod, any, all (TVM `statistical`)."""
+"""Reductions: sum, mean, variance, logsumexp, max, min, prod, any, all (TVM `statistical`)."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from relax_mlir.bindings import ext
+from relax_mlir.bindings import ext, ir
 from relax_mlir.symbolic import const
 
 from .elementwise import require_bool, require_float, require_number
@@ -122,6 +122,55 @@ class MeanOp(ReductionOp, name="mean"):
     C2  the element type is a float
 
     Source: array API 2023.12 `mean`.
+    """
+
+    @staticmethod
+    def infer_return_type(input: TensorType, axes: Sequence[int], keepdims: bool) -> TensorType:
+        require_float(input)  # C2
+        return reduced_type(input, axes, keepdims)  # C1
+
+
+class _SpreadOp(ReductionOp):
+    correction: ir.IntegerAttr
+
+    @staticmethod
+    def infer_return_type(
+        input: TensorType, axes: Sequence[int], keepdims: bool, correction: int = 0
+    ) -> TensorType:
+        """C1: the axes are distinct and in range; C2: the element type is a float."""
+        require_float(input)
+        return reduced_type(input, axes, keepdims)
+
+
+class VarianceOp(_SpreadOp, name="variance"):
+    """The sum of squared differences from the mean, divided by the count less `correction`.
+
+    Where that is not above 0 the divisor is 0.
+
+    C1  the axes are distinct and in range
+    C2  the element type is a float
+
+    Source: array API 2023.12 `var`; TVM `relax.variance`.
+    """
+
+
+class StdOp(_SpreadOp, name="std"):
+    """The square root of the variance.
+
+    C1  the axes are distinct and in range
+    C2  the element type is a float
+
+    Source: array API 2023.12 `std`; TVM `relax.std`.
+    """
+
+
+class LogsumexpOp(ReductionOp, name="logsumexp"):
+    """The logarithm of the sum of exponentials, which do not overflow; -infinity of none.
+
+    C1  the axes are distinct and in range
+    C2  the element type is a float
+
+    Source: ONNX `ReduceLogSumExp`; ATen `logsumexp`.
     """
 
     @staticmethod

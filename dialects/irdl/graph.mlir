@@ -240,6 +240,13 @@ module {
       %2 = irdl.any
       irdl.results(result: %2)
     }
+    irdl.operation @logical_right_shift {
+      %0 = irdl.any
+      %1 = irdl.any
+      irdl.operands(lhs: %0, rhs: %1)
+      %2 = irdl.any
+      irdl.results(result: %2)
+    }
     irdl.operation @right_shift {
       %0 = irdl.any
       %1 = irdl.any
@@ -867,6 +874,14 @@ module {
       %2 = irdl.any
       irdl.results(result: %2)
     }
+    irdl.operation @nn_log_softmax {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.integer" 
+      irdl.attributes {"axis" = %1}
+      %2 = irdl.any
+      irdl.results(result: %2)
+    }
     irdl.operation @nn_rms_norm {
       %0 = irdl.any
       %1 = irdl.any
@@ -1197,6 +1212,35 @@ module {
       irdl.results(result: %3)
     }
     irdl.operation @mean {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.dense_array" 
+      %2 = irdl.base "#builtin.integer" 
+      irdl.attributes {"axes" = %1, "keepdims" = %2}
+      %3 = irdl.any
+      irdl.results(result: %3)
+    }
+    irdl.operation @variance {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.dense_array" 
+      %2 = irdl.base "#builtin.integer" 
+      %3 = irdl.base "#builtin.integer" 
+      irdl.attributes {"axes" = %1, "keepdims" = %2, "correction" = %3}
+      %4 = irdl.any
+      irdl.results(result: %4)
+    }
+    irdl.operation @std {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.dense_array" 
+      %2 = irdl.base "#builtin.integer" 
+      %3 = irdl.base "#builtin.integer" 
+      irdl.attributes {"axes" = %1, "keepdims" = %2, "correction" = %3}
+      %4 = irdl.any
+      irdl.results(result: %4)
+    }
+    irdl.operation @logsumexp {
       %0 = irdl.any
       irdl.operands(input: %0)
       %1 = irdl.base "#builtin.dense_array" 

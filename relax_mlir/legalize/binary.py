@@ -271,6 +271,11 @@ def left_shift(op: graph.LeftShiftOp, kernel: KernelBuilder) -> None:
     _zip(kernel, lambda a, b: _shift(a, b, arith.ShLIOp, scalar(a.type, 0)))
 
 
+def logical_right_shift(op: graph.LogicalRightShiftOp, kernel: KernelBuilder) -> None:
+    """Bits moved down, zeros coming in; a shift by the width or more gives 0."""
+    _zip(kernel, lambda a, b: _shift(a, b, arith.ShRUIOp, scalar(a.type, 0)))
+
+
 def right_shift(op: graph.RightShiftOp, kernel: KernelBuilder) -> None:
     """Arithmetic shift right; a shift by the width or more leaves only the sign."""
 

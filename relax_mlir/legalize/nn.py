@@ -7,6 +7,7 @@ from relax_mlir.dialects.graph import (
     GeluOp,
     GeluTanhOp,
     LayerNormOp,
+    LogSoftmaxOp,
     ReluOp,
     RmsNormOp,
     SiluOp,
@@ -155,6 +156,26 @@ def softmax(op: SoftmaxOp, kernel: KernelBuilder) -> None:
 def _greater(x: ir.Value, top: ir.Value) -> ir.Value:
     """The greater one, in one instruction; ignores NaN, which makes the sum NaN later."""
     return arith.SelectOp(arith.CmpFOp(arith.CmpFPredicate.OGT, x, top).result, x, top).result
+
+
+def log_softmax(op: LogSoftmaxOp, kernel: KernelBuilder) -> None:
+    """Row maximum, sum of exponentials of the differences, and its logarithm taken off these."""
+    source, out = kernel.ins[0], kernel.outs[0]
+    type_ = ir.RankedTensorType(source.type)
+    rows = _Rows(source, normalize_axis(op.attributes["axis"].value, type_.rank))
+    top = rows.reduce(source, float("-inf"), lambda x, m: _greater(to_compute(x), m))
+    moved = rows.map(
+        [(source, rows.identity), (top, rows.by_row)],
+        empty_like(source, rows.compute),
+        lambda x, m: subtract(to_compute(x), m),
+    )
+    total = rows.reduce(moved, 0, lambda x, t: add(t, exp(x)))
+    result = rows.map(
+        [(moved, rows.identity), (total, rows.by_row)],
+        out,
+        lambda x, t: from_compute(subtract(x, math.LogOp(t).result), type_.element_type),
+    )
+    kernel.finish(result)
 
 
 def rms_norm(op: RmsNormOp, kernel: KernelBuilder) -> None:

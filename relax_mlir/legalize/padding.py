@@ -10,7 +10,7 @@ from .kernel import PARALLEL, KernelBuilder, affine_map, dim, elementwise, fill,
 
 
 def pad(op: PadOp, kernel: KernelBuilder) -> None:
-    """A constant everywhere and the input inserted into it, or an element for each place."""
+    """A constant everywhere and the input inserted into it, or an element for each position."""
     lows, highs = (exact_dims(dims_of_attr(x.dims)) for x in (op.low, op.high))
     if op.value is None:
         kernel.finish(_repeat(ir.StringAttr(op.attributes["mode"]).value, lows, highs, kernel))
@@ -35,9 +35,9 @@ def _kept(n: Expr, padded: Expr, low: Expr, high: Expr, gap: int) -> tuple[Expr,
         return const(0), n, low
     step = gap + 1
     first = minimum((maximum(const(0) - low, 0) + gap) // step, n)
-    place = maximum(low + first * step, 0)
-    last = (padded - place + gap) // step
-    return first, maximum(minimum(n - first, last), 0), minimum(place, padded)
+    position = maximum(low + first * step, 0)
+    last = (padded - position + gap) // step
+    return first, maximum(minimum(n - first, last), 0), minimum(position, padded)
 
 
 def _is_positive(number: Expr) -> bool:
@@ -51,9 +51,9 @@ def _insert(
     axes: Sequence[tuple[Expr, Expr, Expr]],
     steps: Sequence[int],
 ) -> ir.Value:
-    """The input, or the part of it that is kept, in its places."""
+    """The input, or the part of it that is kept, in its positions."""
     source, whole = kernel.ins[0], exact_dims(kernel.in_types[0].dims)
-    firsts, counts, places = ([axis[i] for axis in axes] for i in range(3))
+    firsts, counts, positions = ([axis[i] for axis in axes] for i in range(3))
     sizes, static = _mixed(kernel, counts)
     if firsts != [const(0)] * len(axes) or counts != list(whole):
         starts, static_starts = _mixed(kernel, firsts)
@@ -65,7 +65,7 @@ def _insert(
     else:  # what a schedule knows as the extents of the input
         static = list(ir.RankedTensorType(source.type).shape)
         sizes = [dim(source, axis) for axis, extent in enumerate(static) if extent < 0]
-    starts, static_starts = _mixed(kernel, places)
+    starts, static_starts = _mixed(kernel, positions)
     return tensor.InsertSliceOp(
         source, out, starts, sizes, [], static_starts, static, list(steps)
     ).result
@@ -81,46 +81,46 @@ def _mixed(kernel: KernelBuilder, exprs: Sequence[Expr]) -> tuple[list[ir.Value]
 def _repeat(
     mode: str, lows: Sequence[Expr], highs: Sequence[Expr], kernel: KernelBuilder
 ) -> ir.Value:
-    """Reads each element at its place, less what is in front, moved into the input by the mode."""
+    """Reads each element at its position less the padding, brought into the input by the mode."""
     source, out = kernel.ins[0], kernel.outs[0]
     rank = len(lows)
     extents = [dim(source, axis) for axis in range(rank)]
     starts = [kernel.symbol(low) for low in lows]
 
     def body(_: ir.Value) -> ir.Value:
-        places = []
+        positions = []
         for axis in range(rank):
-            place = linalg.IndexOp(axis).result
+            position = linalg.IndexOp(axis).result
             if not lows[axis] == const(0) == highs[axis]:
-                moved = arith.SubIOp(place, starts[axis]).result
-                place = _INSIDE[mode](moved, extents[axis])
-            places.append(place)
-        return tensor.ExtractOp(source, places).result
+                moved = arith.SubIOp(position, starts[axis]).result
+                position = _INSIDE[mode](moved, extents[axis])
+            positions.append(position)
+        return tensor.ExtractOp(source, positions).result
 
     identity = affine_map(rank, list(range(rank)))
     return generic([], [out], [identity], [PARALLEL] * rank, body)[0]
 
 
-def _nearest(place: ir.Value, extent: ir.Value) -> ir.Value:
+def _nearest(position: ir.Value, extent: ir.Value) -> ir.Value:
     last = arith.SubIOp(extent, index(1)).result
-    return arith.MaxSIOp(arith.MinSIOp(place, last).result, index(0)).result
+    return arith.MaxSIOp(arith.MinSIOp(position, last).result, index(0)).result
 
 
-def _mirrored(place: ir.Value, extent: ir.Value) -> ir.Value:
+def _mirrored(position: ir.Value, extent: ir.Value) -> ir.Value:
     """The distance from 0, and then from the last one to that."""
     last = arith.SubIOp(extent, index(1)).result
-    distance = arith.MaxSIOp(place, arith.SubIOp(index(0), place).result).result
+    distance = arith.MaxSIOp(position, arith.SubIOp(index(0), position).result).result
     beyond = arith.SubIOp(distance, last).result
     turned = arith.MaxSIOp(beyond, arith.SubIOp(index(0), beyond).result).result
     return arith.SubIOp(last, turned).result
 
 
-def _around(place: ir.Value, extent: ir.Value) -> ir.Value:
+def _around(position: ir.Value, extent: ir.Value) -> ir.Value:
     zero = index(0)
-    below = arith.CmpIOp(arith.CmpIPredicate.slt, place, zero).result
-    above = arith.CmpIOp(arith.CmpIPredicate.sge, place, extent).result
-    added = arith.SelectOp(below, arith.AddIOp(place, extent).result, place).result
-    return arith.SelectOp(above, arith.SubIOp(place, extent).result, added).result
+    below = arith.CmpIOp(arith.CmpIPredicate.slt, position, zero).result
+    above = arith.CmpIOp(arith.CmpIPredicate.sge, position, extent).result
+    added = arith.SelectOp(below, arith.AddIOp(position, extent).result, position).result
+    return arith.SelectOp(above, arith.SubIOp(position, extent).result, added).result
 
 
 _INSIDE = {"edge": _nearest, "reflect": _mirrored, "wrap": _around}

@@ -28,7 +28,7 @@ def flip(op: FlipOp, kernel: KernelBuilder) -> None:
 
     def turned(axis: int) -> Callable[[ir.Value], ir.Value]:
         last = arith.SubIOp(dim(source, axis), index(1)).result
-        return lambda place: arith.SubIOp(last, place).result
+        return lambda position: arith.SubIOp(last, position).result
 
     axes = [normalize_axis(axis, rank) for axis in ir.DenseI64ArrayAttr(op.attributes["axes"])]
     _moved(kernel, {axis: turned(axis) for axis in axes})
@@ -46,8 +46,8 @@ def roll(op: RollOp, kernel: KernelBuilder) -> None:
         moved = arith.AddIOp(rest, some).result
         distance = arith.RemSIOp(moved, some).result
 
-        def read(place: ir.Value) -> ir.Value:
-            there = arith.AddIOp(place, distance).result
+        def read(position: ir.Value) -> ir.Value:
+            there = arith.AddIOp(position, distance).result
             beyond = arith.CmpIOp(arith.CmpIPredicate.sge, there, extent).result
             around = arith.SubIOp(there, extent).result
             return arith.SelectOp(beyond, around, there).result
@@ -59,15 +59,15 @@ def roll(op: RollOp, kernel: KernelBuilder) -> None:
 
 
 def _moved(kernel: KernelBuilder, reads: dict[int, Callable[[ir.Value], ir.Value]]) -> None:
-    """Each element from its own place, along some axes from another one."""
+    """Each element from its own position, along some axes from another one."""
     source, out = kernel.ins[0], kernel.outs[0]
     rank = ir.RankedTensorType(out.type).rank
 
     def body(_: ir.Value) -> ir.Value:
-        places = [linalg.IndexOp(axis).result for axis in range(rank)]
+        positions = [linalg.IndexOp(axis).result for axis in range(rank)]
         for axis, read in reads.items():
-            places[axis] = read(places[axis])
-        return tensor.ExtractOp(source, places).result
+            positions[axis] = read(positions[axis])
+        return tensor.ExtractOp(source, positions).result
 
     identity = affine_map(rank, list(range(rank)))
     kernel.finish(*generic([], [out], [identity], [PARALLEL] * rank, body))

@@ -34,10 +34,10 @@ def topk(op: TopkOp, kernel: KernelBuilder) -> None:
 def _sort(kernel: KernelBuilder, axis: int, descending: bool) -> None:
     source = kernel.ins[0]
     type_ = ir.RankedTensorType(source.type)
-    place = normalize_axis(axis, type_.rank)
-    length = dim(source, place)
-    count = dim(kernel.outs[0], place)
-    is_few = 1 <= ir.RankedTensorType(kernel.outs[0].type).shape[place] <= _FEW
+    position = normalize_axis(axis, type_.rank)
+    length = dim(source, position)
+    count = dim(kernel.outs[0], position)
+    is_few = 1 <= ir.RankedTensorType(kernel.outs[0].type).shape[position] <= _FEW
     room = count if is_few else length
 
     def before(a: ir.Value, b: ir.Value) -> ir.Value:
@@ -49,32 +49,32 @@ def _sort(kernel: KernelBuilder, axis: int, descending: bool) -> None:
         elements = type_.element_type, ir.IntegerType.get_signless(64)
         buffers = [empty([room], element) for element in elements * (1 if is_few else 2)]
 
-        def line(j: ir.Value, *held: ir.Value) -> Values:
+        def line(j: ir.Value, *carried: ir.Value) -> Values:
             at, to = list(starts), [index(0)] * type_.rank
             if lines.block is not None:
                 at[lines.block] = arith.AddIOp(starts[lines.block], j).result
                 to[lines.block] = j
 
             def key(k: ir.Value) -> ir.Value:
-                return tensor.ExtractOp(source, [*at[:place], k, *at[place + 1 :]]).result
+                return tensor.ExtractOp(source, [*at[:position], k, *at[position + 1 :]]).result
 
             order = _select if is_few else _merge_sort
             values = order(key, length, buffers, before)
 
             def put(k: ir.Value, *own: ir.Value) -> Values:
-                target = [*to[:place], k, *to[place + 1 :]]
+                target = [*to[:position], k, *to[position + 1 :]]
                 return [
                     tensor.InsertOp(tensor.ExtractOp(x, [k]).result, out, target).result
                     for x, out in zip(values, own, strict=True)
                 ]
 
-            return in_order(count, held, put)
+            return in_order(count, carried, put)
 
         if lines.block is None:
             return line(index(0), *parts)
         return in_order(dim(parts[0], lines.block), parts, line)
 
-    kernel.finish(*in_tasks(kernel.outs, [place], task))
+    kernel.finish(*in_tasks(kernel.outs, [position], task))
 
 
 def _greater(a: ir.Value, b: ir.Value) -> ir.Value:
@@ -92,18 +92,20 @@ def _select(key: Key, length: ir.Value, buffers: Values, before: Before) -> Valu
     count = dim(buffers[0], 0)
     last = arith.SubIOp(count, index(1)).result
 
-    def one(i: ir.Value, *held: ir.Value) -> Values:
+    def one(i: ir.Value, *carried: ir.Value) -> Values:
         x = key(i)
         there = arith.CmpIOp(arith.CmpIPredicate.sge, i, count).result
-        behind = arith.AndIOp(there, _not(before(x, tensor.ExtractOp(held[0], [last]).result)))
+        behind = arith.AndIOp(there, _not(before(x, tensor.ExtractOp(carried[0], [last]).result)))
         end = arith.MinSIOp(i, last).result
-        kinds = [value.type for value in held]
-        return if_else(behind.result, kinds, lambda: held, lambda: _insert(x, i, end, held, before))
+        kinds = [value.type for value in carried]
+        return if_else(
+            behind.result, kinds, lambda: carried, lambda: _insert(x, i, end, carried, before)
+        )
 
     return in_order(length, buffers, one)
 
 
-def _insert(x: ir.Value, at: ir.Value, end: ir.Value, held: Values, before: Before) -> Values:
+def _insert(x: ir.Value, at: ir.Value, end: ir.Value, carried: Values, before: Before) -> Values:
     """Moves those behind x by one, from the end on, and puts x in front of them."""
     new = x, arith.IndexCastOp(ir.IntegerType.get_signless(64), at).result
 
@@ -121,25 +123,25 @@ def _insert(x: ir.Value, at: ir.Value, end: ir.Value, held: Values, before: Befo
             moved.append(tensor.InsertOp(placed, buffer, [j]).result)
         return arith.AndIOp(is_open, moves).result, *moved
 
-    return in_order(arith.AddIOp(end, index(1)).result, [_true(), *held], move)[1:]
+    return in_order(arith.AddIOp(end, index(1)).result, [_true(), *carried], move)[1:]
 
 
 def _merge_sort(key: Key, length: ir.Value, buffers: Values, before: Before) -> Values:
     """Merges runs of 1, 2, 4, ... elements from two buffers to the others and back."""
 
-    def fill(k: ir.Value, keys: ir.Value, places: ir.Value) -> Values:
+    def fill(k: ir.Value, keys: ir.Value, positions: ir.Value) -> Values:
         number = arith.IndexCastOp(ir.IntegerType.get_signless(64), k).result
         return [
-            tensor.InsertOp(x, out, [k]).result for x, out in ((key(k), keys), (number, places))
+            tensor.InsertOp(x, out, [k]).result for x, out in ((key(k), keys), (number, positions))
         ]
 
     filled = in_order(length, buffers[:2], fill)
 
-    def twice(_: ir.Value, width: ir.Value, *held: ir.Value) -> Values:
+    def twice(_: ir.Value, width: ir.Value, *carried: ir.Value) -> Values:
         double = arith.MulIOp(width, index(2)).result
-        there = _Merge(length, width, double, held[:2], before).into(held[2:])
+        there = _Merge(length, width, double, carried[:2], before).into(carried[2:])
         width = arith.MulIOp(double, index(2)).result
-        back = _Merge(length, double, width, there, before).into(held[:2])
+        back = _Merge(length, double, width, there, before).into(carried[:2])
         return width, *back, *there
 
     return in_order(_passes(length), [index(1), *filled, *buffers[2:]], twice)[1:3]
@@ -178,12 +180,12 @@ class _Merge:
         with ir.InsertionPoint(loop.body):
             begin = loop.induction_variable
             middle, end = (self._at_most(begin, width) for width in (self.width, self.double))
-            held = [begin, middle, *loop.inner_iter_args]
+            carried = [begin, middle, *loop.inner_iter_args]
 
-            def one(place: ir.Value, left: ir.Value, right: ir.Value, *out: ir.Value) -> Values:
-                return self._next(place, (left, middle), (right, end), out)
+            def one(position: ir.Value, left: ir.Value, right: ir.Value, *out: ir.Value) -> Values:
+                return self._next(position, (left, middle), (right, end), out)
 
-            scf.YieldOp(in_order(end, held, one, begin)[2:])
+            scf.YieldOp(in_order(end, carried, one, begin)[2:])
         return list(loop.results)
 
     def _at_most(self, begin: ir.Value, width: ir.Value) -> ir.Value:
@@ -191,7 +193,7 @@ class _Merge:
 
     def _next(
         self,
-        place: ir.Value,
+        position: ir.Value,
         left: tuple[ir.Value, ir.Value],
         right: tuple[ir.Value, ir.Value],
         target: Values,
@@ -200,7 +202,7 @@ class _Merge:
         is_left, is_right = (
             arith.CmpIOp(arith.CmpIPredicate.slt, *run).result for run in (left, right)
         )
-        keys, places = self.source
+        keys, positions = self.source
         last = arith.SubIOp(self.length, index(1)).result
         a, b = (arith.MinSIOp(run[0], last).result for run in (left, right))
         first, second = (tensor.ExtractOp(keys, [i]).result for i in (a, b))
@@ -208,11 +210,11 @@ class _Merge:
         takes_right = arith.OrIOp(_not(is_left), overtakes).result
         key = arith.SelectOp(takes_right, second, first).result
         at = arith.SelectOp(takes_right, b, a).result
-        number = tensor.ExtractOp(places, [at]).result
+        number = tensor.ExtractOp(positions, [at]).result
         step = arith.IndexCastUIOp(ir.IndexType.get(), takes_right).result
         ahead = arith.SubIOp(index(1), step).result
         moved = [
-            tensor.InsertOp(x, out, [place]).result
+            tensor.InsertOp(x, out, [position]).result
             for x, out in zip((key, number), target, strict=True)
         ]
         after = arith.AddIOp(left[0], ahead).result, arith.AddIOp(right[0], step).result

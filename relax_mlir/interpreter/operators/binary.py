@@ -34,6 +34,12 @@ floor_divide = np.floor_divide
 remainder = np.remainder
 
 
+def logical_right_shift(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """A shift of the bits as an unsigned number."""
+    unsigned = np.dtype(f"u{x.dtype}")
+    return np.right_shift(x.view(unsigned), y.view(unsigned)).view(x.dtype)
+
+
 def power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """x to the power y; for integers and negative y, the reciprocal rounded towards 0."""
     if x.dtype.kind == "f":

@@ -10,30 +10,30 @@ __all__ = ["read"]
 
 
 def gather_elements(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
-    """Each element is that of the index along the axis, at its own place elsewhere."""
-    places: list[np.ndarray] = list(np.indices(indices.shape, sparse=True))
-    places[axis] = clamped(indices, x.shape[axis])
-    return x[tuple(places)]
+    """Each element is that of the index along the axis, at its own position elsewhere."""
+    positions: list[np.ndarray] = list(np.indices(indices.shape, sparse=True))
+    positions[axis] = clamped(indices, x.shape[axis])
+    return x[tuple(positions)]
 
 
 def gather_nd(x: np.ndarray, indices: np.ndarray, *, batch_dims: int) -> np.ndarray:
     """The slice of each tuple of indices."""
     shape = indices.shape[:-1]
-    places = [
+    positions = [
         np.arange(extent).reshape(-1, *[1] * (len(shape) - axis - 1))
         for axis, extent in enumerate(shape[:batch_dims])
     ]
     for number in range(indices.shape[-1]):
-        places.append(clamped(indices[..., number], x.shape[batch_dims + number]))
-    found = x[tuple(places)] if places else x
-    return np.broadcast_to(found, (*shape, *x.shape[len(places) :]))
+        positions.append(clamped(indices[..., number], x.shape[batch_dims + number]))
+    found = x[tuple(positions)] if positions else x
+    return np.broadcast_to(found, (*shape, *x.shape[len(positions) :]))
 
 
 def index_tensor(x: np.ndarray, *indices: np.ndarray, axes: Sequence[int]) -> np.ndarray:
     """NumPy's own indexing; where no element is picked, an index of it need not be there."""
     where: list[slice | np.ndarray] = [slice(None)] * x.ndim
-    for axis, places in zip(axes, np.broadcast_arrays(*indices), strict=True):
-        where[axis] = clamped(places, x.shape[axis])
+    for axis, positions in zip(axes, np.broadcast_arrays(*indices), strict=True):
+        where[axis] = clamped(positions, x.shape[axis])
     return x[tuple(where)]
 
 

@@ -39,6 +39,13 @@ def nn_softmax(x: np.ndarray, *, axis: int) -> np.ndarray:
     return softmax_of(x, axis)
 
 
+def nn_log_softmax(x: np.ndarray, *, axis: int) -> np.ndarray:
+    """The logarithm of the softmax, of which nothing underflows."""
+    with np.errstate(all="ignore"):
+        moved = x - np.max(x, axis, keepdims=True, initial=-np.inf)
+        return moved - np.log(np.sum(np.exp(moved), axis, keepdims=True))
+
+
 def softmax_of(x: np.ndarray, axis: int) -> np.ndarray:
     """The softmax in the precision of x."""
     powers = np.exp(x - np.max(x, axis, keepdims=True, initial=-np.inf))

@@ -16,10 +16,10 @@ _COMBINED = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.min
 def scatter_elements(
     x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, axis: int, reduction: str
 ) -> np.ndarray:
-    """Each update goes where its index says along the axis, at its own place elsewhere."""
-    places: list[np.ndarray] = list(np.indices(indices.shape, sparse=True))
-    places[axis] = indices
-    return _put(x, places, updates, reduction)
+    """Each update goes where its index says along the axis, at its own position elsewhere."""
+    positions: list[np.ndarray] = list(np.indices(indices.shape, sparse=True))
+    positions[axis] = indices
+    return _put(x, positions, updates, reduction)
 
 
 def scatter_nd(
@@ -28,9 +28,9 @@ def scatter_nd(
     """A slice of updates for each tuple of indices."""
     count = indices.shape[-1]
     ones = [1] * (x.ndim - count)
-    places = [indices[..., i].reshape((*indices.shape[:-1], *ones)) for i in range(count)]
-    places += list(np.indices(x.shape[count:], sparse=True))
-    return _put(x, places, updates, reduction)
+    positions = [indices[..., i].reshape((*indices.shape[:-1], *ones)) for i in range(count)]
+    positions += list(np.indices(x.shape[count:], sparse=True))
+    return _put(x, positions, updates, reduction)
 
 
 def index_put(
@@ -46,33 +46,35 @@ def index_put(
     joint = next(iter(named.values())).ndim
     first = min(named) if max(named) - min(named) == len(named) - 1 else 0
     rank = len(kept) + joint
-    places = []
+    positions = []
     for axis in range(x.ndim):
         shape = [1] * rank
         if axis in named:
             shape[first : first + joint] = named[axis].shape
-            places.append(named[axis].reshape(shape))
+            positions.append(named[axis].reshape(shape))
         else:
             at = kept.index(axis)
             shape[at if at < first else at + joint] = x.shape[axis]
-            places.append(np.arange(x.shape[axis]).reshape(shape))
-    return _put(x, places, values, reduction)
+            positions.append(np.arange(x.shape[axis]).reshape(shape))
+    return _put(x, positions, values, reduction)
 
 
 def _put(
-    x: np.ndarray, places: Sequence[np.ndarray], updates: np.ndarray, reduction: str
+    x: np.ndarray, positions: Sequence[np.ndarray], updates: np.ndarray, reduction: str
 ) -> np.ndarray:
     """Writes updates one after the other, row by row, but those outside."""
     result = x.copy()
-    everywhere = np.broadcast_arrays(*places) if places else []
-    shape = np.broadcast_shapes(*(place.shape for place in everywhere), updates.shape)
+    everywhere = np.broadcast_arrays(*positions) if positions else []
+    shape = np.broadcast_shapes(*(position.shape for position in everywhere), updates.shape)
     values = np.broadcast_to(updates, shape)
     inside = np.ones(shape, np.bool_)
-    for place, extent in zip(everywhere, x.shape, strict=True):
-        inside &= (place >= 0) & (place < extent)
-    where = tuple(np.broadcast_to(place, shape)[inside].astype(np.int64) for place in everywhere)
+    for position, extent in zip(everywhere, x.shape, strict=True):
+        inside &= (position >= 0) & (position < extent)
+    where = tuple(
+        np.broadcast_to(position, shape)[inside].astype(np.int64) for position in everywhere
+    )
     if reduction == "none":
-        # Of places that are named twice NumPy keeps the last value.
+        # Of positions that are named twice NumPy keeps the last value.
         result[where] = values[inside]
     else:
         with np.errstate(all="ignore"):

@@ -51,3 +51,28 @@ def limits(x: np.ndarray) -> tuple[float, float]:
     if x.dtype.kind == "f":
         return -np.inf, np.inf
     return np.iinfo(x.dtype).min, np.iinfo(x.dtype).max
+
+
+def variance(x: np.ndarray, *, axes: Sequence[int], keepdims: bool, correction: int) -> np.ndarray:
+    """Squared differences from the mean, divided by the count less a correction."""
+    positions = tuple(axes) or None
+    count = np.prod([x.shape[axis] for axis in axes or range(x.ndim)], dtype=np.float64)
+    with np.errstate(all="ignore"):
+        centred = x - np.sum(x, axis=positions, keepdims=True) / count
+        total = np.sum(centred * centred, axis=positions, keepdims=keepdims)
+        return total / np.maximum(count - correction, 0)
+
+
+def std(x: np.ndarray, *, axes: Sequence[int], keepdims: bool, correction: int) -> np.ndarray:
+    """The square root of the variance."""
+    return np.sqrt(variance(x, axes=axes, keepdims=keepdims, correction=correction))
+
+
+def logsumexp(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
+    """The logarithm of a sum of powers of what is left of the greatest element."""
+    positions = tuple(axis % x.ndim for axis in axes) or tuple(range(x.ndim))
+    top = np.max(x, axis=positions, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, 0)
+    with np.errstate(all="ignore"):
+        total = top + np.log(np.sum(np.exp(x - top), axis=positions, keepdims=True))
+    return total if keepdims else np.squeeze(total, positions)

@@ -139,3 +139,12 @@ func.func @coarse(%x: tensor<?xf32, #graph.shape<["n"]>>, %y: tensor<?xf32, #gra
   %4 = "graph.add"(%x, %y) : (tensor<?xf32, #graph.shape<["n"]>>, tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32, #graph.shape<["n"]>>
   return
 }
+
+// CHECK-LABEL: func.func @logical_right_shift
+func.func @logical_right_shift(%x: tensor<9x4xi32>, %y: tensor<4xi32>, %z: tensor<?x4xi32, #graph.shape<["n", 4]>>) {
+  // CHECK: "graph.logical_right_shift"(%{{.*}}, %{{.*}}) : (tensor<9x4xi32>, tensor<4xi32>) -> tensor<9x4xi32>
+  %0 = "graph.logical_right_shift"(%x, %y) : (tensor<9x4xi32>, tensor<4xi32>) -> tensor<9x4xi32>
+  // CHECK: "graph.logical_right_shift"(%{{.*}}, %{{.*}}) : (tensor<?x4xi32, #graph.shape<["n", 4]>>, tensor<4xi32>) -> tensor<?x4xi32, #graph.shape<["n", 4]>>
+  %1 = "graph.logical_right_shift"(%z, %y) : (tensor<?x4xi32, #graph.shape<["n", 4]>>, tensor<4xi32>) -> tensor<?x4xi32, #graph.shape<["n", 4]>>
+  return
+}

@@ -287,3 +287,21 @@ func.func @right_shift_c2(%x: tensor<4xi1>, %y: tensor<4xi1>) {
   %0 = "graph.right_shift"(%x, %y) : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>
   return
 }
+
+func.func @logical_right_shift_c1(%x: tensor<9x4xi32>, %y: tensor<9x4xi8>) {
+  // expected-error @below {{'graph.logical_right_shift' op expects one element type, but got i32 and i8}}
+  %0 = "graph.logical_right_shift"(%x, %y) {} : (tensor<9x4xi32>, tensor<9x4xi8>) -> tensor<9x4xi32>
+  return
+}
+
+func.func @logical_right_shift_c2(%x: tensor<9x4xf32>, %y: tensor<9x4xf32>) {
+  // expected-error @below {{'graph.logical_right_shift' op expects an integer element type, but got f32}}
+  %0 = "graph.logical_right_shift"(%x, %y) {} : (tensor<9x4xf32>, tensor<9x4xf32>) -> tensor<9x4xf32>
+  return
+}
+
+func.func @logical_right_shift_c3(%x: tensor<9x4xi32>, %y: tensor<3xi32>) {
+  // expected-error @below {{'graph.logical_right_shift' op cannot broadcast dim 4 with dim 3}}
+  %0 = "graph.logical_right_shift"(%x, %y) {} : (tensor<9x4xi32>, tensor<3xi32>) -> tensor<9x4xi32>
+  return
+}

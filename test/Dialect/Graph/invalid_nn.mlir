@@ -89,3 +89,15 @@ func.func @nn_layer_norm_c4(%x: tensor<f32>, %y: tensor<1xf32>, %z: tensor<1xf32
   %0 = "graph.nn_layer_norm"(%x, %y, %z) {epsilon = 1.000000e-05 : f64} : (tensor<f32>, tensor<1xf32>, tensor<1xf32>) -> tensor<f32>
   return
 }
+
+func.func @nn_log_softmax_c1(%x: tensor<9x4xf32>) {
+  // expected-error @below {{'graph.nn_log_softmax' op has axis 2, but rank 2 accepts -2 to 1}}
+  %0 = "graph.nn_log_softmax"(%x) {axis = 2 : i64} : (tensor<9x4xf32>) -> tensor<9x4xf32>
+  return
+}
+
+func.func @nn_log_softmax_c2(%x: tensor<9x4xi32>) {
+  // expected-error @below {{'graph.nn_log_softmax' op expects a float element type, but got i32}}
+  %0 = "graph.nn_log_softmax"(%x) {axis = 0 : i64} : (tensor<9x4xi32>) -> tensor<9x4xi32>
+  return
+}

@@ -119,3 +119,39 @@ func.func @all_c2(%x: tensor<9x4xf32>) {
   %0 = "graph.all"(%x) {axes = array<i64: 0>, keepdims = false} : (tensor<9x4xf32>) -> tensor<9x4xf32>
   return
 }
+
+func.func @variance_c1(%x: tensor<9x4xf32>) {
+  // expected-error @below {{'graph.variance' op expects distinct axes, but got (0, -2)}}
+  %0 = "graph.variance"(%x) {axes = array<i64: 0, -2>, correction = 1 : i64, keepdims = false} : (tensor<9x4xf32>) -> tensor<9x4xf32>
+  return
+}
+
+func.func @variance_c2(%x: tensor<9x4xi32>) {
+  // expected-error @below {{'graph.variance' op expects a float element type, but got i32}}
+  %0 = "graph.variance"(%x) {axes = array<i64: 0>, correction = 1 : i64, keepdims = false} : (tensor<9x4xi32>) -> tensor<9x4xi32>
+  return
+}
+
+func.func @std_c1(%x: tensor<9x4xf32>) {
+  // expected-error @below {{'graph.std' op expects distinct axes, but got (0, -2)}}
+  %0 = "graph.std"(%x) {axes = array<i64: 0, -2>, correction = 1 : i64, keepdims = false} : (tensor<9x4xf32>) -> tensor<9x4xf32>
+  return
+}
+
+func.func @std_c2(%x: tensor<9x4xi32>) {
+  // expected-error @below {{'graph.std' op expects a float element type, but got i32}}
+  %0 = "graph.std"(%x) {axes = array<i64: 0>, correction = 1 : i64, keepdims = false} : (tensor<9x4xi32>) -> tensor<9x4xi32>
+  return
+}
+
+func.func @logsumexp_c1(%x: tensor<9x4xf32>) {
+  // expected-error @below {{'graph.logsumexp' op expects distinct axes, but got (0, -2)}}
+  %0 = "graph.logsumexp"(%x) {axes = array<i64: 0, -2>, keepdims = false} : (tensor<9x4xf32>) -> tensor<9x4xf32>
+  return
+}
+
+func.func @logsumexp_c2(%x: tensor<9x4xi32>) {
+  // expected-error @below {{'graph.logsumexp' op expects a float element type, but got i32}}
+  %0 = "graph.logsumexp"(%x) {axes = array<i64: 0>, keepdims = false} : (tensor<9x4xi32>) -> tensor<9x4xi32>
+  return
+}

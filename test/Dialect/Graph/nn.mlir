@@ -46,3 +46,14 @@ func.func @coarse(%x: tensor<*xf32>, %y: tensor<?x?xf32, #graph.shape<["?", "k"]
   %3 = "graph.nn_layer_norm"(%x, %x, %u) {epsilon = 1.000000e-05 : f64} : (tensor<*xf32>, tensor<*xf32>, tensor<8xf32>) -> tensor<*xf32>
   return
 }
+
+// CHECK-LABEL: func.func @log_softmax
+func.func @log_softmax(%x: tensor<9x4xf32>, %y: tensor<?x?xf32, #graph.shape<["n", "m"]>>, %z: tensor<*xf32>) {
+  // CHECK: "graph.nn_log_softmax"(%{{.*}}) {axis = 1 : i64} : (tensor<9x4xf32>) -> tensor<9x4xf32>
+  %0 = "graph.nn_log_softmax"(%x) {axis = 1 : i64} : (tensor<9x4xf32>) -> tensor<9x4xf32>
+  // CHECK: "graph.nn_log_softmax"(%{{.*}}) {axis = -2 : i64} : (tensor<?x?xf32, #graph.shape<["n", "m"]>>) -> tensor<?x?xf32, #graph.shape<["n", "m"]>>
+  %1 = "graph.nn_log_softmax"(%y) {axis = -2 : i64} : (tensor<?x?xf32, #graph.shape<["n", "m"]>>) -> tensor<?x?xf32, #graph.shape<["n", "m"]>>
+  // CHECK: "graph.nn_log_softmax"(%{{.*}}) {axis = 0 : i64} : (tensor<*xf32>) -> tensor<*xf32>
+  %2 = "graph.nn_log_softmax"(%z) {axis = 0 : i64} : (tensor<*xf32>) -> tensor<*xf32>
+  return
+}

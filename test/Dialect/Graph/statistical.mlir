@@ -51,3 +51,14 @@ func.func @truth(%x: tensor<9x4xi1>, %y: tensor<?x?xi1, #graph.shape<["n", "m"]>
   %2 = "graph.any"(%z) {axes = array<i64>, keepdims = false} : (tensor<*xi1>) -> tensor<*xi1>
   return
 }
+
+// CHECK-LABEL: func.func @in_two_passes
+func.func @in_two_passes(%x: tensor<9x4xf32>, %y: tensor<?x?xf32, #graph.shape<["n", "m"]>>, %z: tensor<*xf32>) {
+  // CHECK: "graph.variance"(%{{.*}}) {axes = array<i64: 1>, correction = 1 : i64, keepdims = true} : (tensor<9x4xf32>) -> tensor<9x1xf32>
+  %0 = "graph.variance"(%x) {axes = array<i64: 1>, correction = 1 : i64, keepdims = true} : (tensor<9x4xf32>) -> tensor<9x1xf32>
+  // CHECK: "graph.std"(%{{.*}}) {axes = array<i64: 0>, correction = 0 : i64, keepdims = false} : (tensor<?x?xf32, #graph.shape<["n", "m"]>>) -> tensor<?xf32, #graph.shape<["m"]>>
+  %1 = "graph.std"(%y) {axes = array<i64: 0>, correction = 0 : i64, keepdims = false} : (tensor<?x?xf32, #graph.shape<["n", "m"]>>) -> tensor<?xf32, #graph.shape<["m"]>>
+  // CHECK: "graph.logsumexp"(%{{.*}}) {axes = array<i64>, keepdims = false} : (tensor<*xf32>) -> tensor<*xf32>
+  %2 = "graph.logsumexp"(%z) {axes = array<i64>, keepdims = false} : (tensor<*xf32>) -> tensor<*xf32>
+  return
+}

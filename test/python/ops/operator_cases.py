@@ -116,7 +116,13 @@ def _element_wise(dtype: str) -> Iterator[Case]:
     elif dtype in INTEGERS:
         for op in (graph.AbsOp, graph.NegativeOp, graph.SignOp, graph.SquareOp, graph.ReluOp):
             yield Case(op, [x])
-        for op in (*ARITHMETIC, graph.PowerOp, graph.LeftShiftOp, graph.RightShiftOp):
+        for op in (
+            *ARITHMETIC,
+            graph.PowerOp,
+            graph.LeftShiftOp,
+            graph.RightShiftOp,
+            graph.LogicalRightShiftOp,
+        ):
             yield Case(op, [x, x])
     if dtype not in FLOATS:
         yield Case(graph.BitwiseNotOp, [x])
@@ -233,6 +239,10 @@ def _reductions(dtype: str) -> Iterator[Case]:
     image = spec(dtype, 2, 4, 9, 17)
     yield Case(graph.MaxPool2dOp, [image], {"window": (3, 2), **window}, 0)
     if dtype in FLOATS:
+        yield Case(graph.LogsumexpOp, [cube], {"axes": (2, 0), "keepdims": True})
+        spread = {"axes": (1, 2), "keepdims": False, "correction": 1}
+        yield Case(graph.VarianceOp, [cube], spread)
+        yield Case(graph.StdOp, [cube], spread | {"axes": (0,), "correction": 0})
         yield Case(graph.MeanOp, [cube], {"axes": (1, 2), "keepdims": False})
         yield Case(graph.Conv2dOp, [image, spec(dtype, 6, 2, 3, 2)], {**window, "groups": 2})
 
@@ -240,6 +250,7 @@ def _reductions(dtype: str) -> Iterator[Case]:
 def _networks(dtype: str) -> Iterator[Case]:
     x, weight = spec(dtype, "n", "m"), spec(dtype, "m")
     yield Case(graph.SoftmaxOp, [x], {"axis": -1})
+    yield Case(graph.LogSoftmaxOp, [x], {"axis": -1})
     yield Case(graph.RmsNormOp, [x, weight], {"epsilon": 1e-5})
     yield Case(graph.LayerNormOp, [x, weight, weight], {"epsilon": 1e-2})
     heads, table = spec(dtype, "n", 4, 8), spec(dtype, "n", 4)

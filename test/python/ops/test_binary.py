@@ -190,10 +190,21 @@ def test_logical(op: type, route: str) -> None:
         assert_close(program(x, y), LOGICAL[op](x, y))
 
 
+def _logical_right_shift(x: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """On Python's integers, which have no ends."""
+    width = x.dtype.itemsize * 8
+    bits = [int(a) % 2**width >> b if b >= 0 else 0 for a, b in zip(x, places.tolist())]
+    return np.array(bits, f"u{x.dtype}").view(x.dtype)
+
+
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize(
     ("op", "reference"),
-    [(graph.LeftShiftOp, np.left_shift), (graph.RightShiftOp, np.right_shift)],
+    [
+        (graph.LeftShiftOp, np.left_shift),
+        (graph.RightShiftOp, np.right_shift),
+        (graph.LogicalRightShiftOp, _logical_right_shift),
+    ],
     ids=_name,
 )
 def test_shifts(op: type, reference, dtype: str, route: str) -> None:

@@ -95,3 +95,22 @@ def test_norms_are_stable_far_from_zero(route: str) -> None:
     weight, bias = np.ones(64, np.float32), np.zeros(64, np.float32)
     expected = _layer_norm(wide(x), wide(weight), wide(bias), 1e-5)
     np.testing.assert_allclose(program(x, weight, bias), expected, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("axis", [-1, 0])
+def test_log_softmax(axis: int, dtype: str, route: str) -> None:
+    program = Program(graph.LogSoftmaxOp, spec(dtype, "n", "m"), axis=axis, route=route)
+    for n, m in SIZES:
+        x = floats((n, m), dtype, -9, 9)
+        moved = wide(x) - wide(x).max(axis, keepdims=True, initial=-np.inf)
+        with np.errstate(divide="ignore"):
+            expected = moved - np.log(np.exp(moved).sum(axis, keepdims=True))
+        _assert_near(program(x), expected, dtype)
+
+
+def test_log_softmax_does_not_underflow(route: str) -> None:
+    program = Program(graph.LogSoftmaxOp, spec("f32", "n", "m"), axis=1, route=route)
+    x = np.array([[1e4, 0, -1e4], [-np.inf, 2, 2]], np.float32)
+    expected = np.array([[0, -1e4, -2e4], [-np.inf, -np.log(2), -np.log(2)]])
+    _assert_near(program(x), expected, "f32")

@@ -180,3 +180,52 @@ def test_truth(op: type, reference, axes, keepdims: bool, route: str) -> None:
             x = random.random((n, 3, m)) < share
             wanted = reference(x, axis=axes or None, keepdims=keepdims)
             assert_close(program(x), np.asarray(wanted))
+
+
+@pytest.mark.filterwarnings("ignore:Degrees of freedom", "ignore:invalid value", "ignore:divide by")
+@pytest.mark.parametrize("correction", [0, 1, 5])
+@pytest.mark.parametrize(("axes", "keepdims"), AXES)
+def test_spread(axes, keepdims: bool, correction: int, route: str) -> None:
+    for op, reference in ((graph.VarianceOp, np.var), (graph.StdOp, np.std)):
+        settings = {"axes": axes, "keepdims": keepdims, "correction": correction}
+        program = Program(op, spec("f32", "n", 4, "m"), route=route, **settings)
+        for n, m in ((1, 1), (3, 5), (7, 33), (0, 3)):
+            x = numbers((n, 4, m), "f32")
+            expected = reference(wide(x), axis=axes or None, keepdims=keepdims, ddof=correction)
+            np.testing.assert_allclose(program(x), expected, rtol=2e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_spread_far_from_zero(dtype: str, route: str) -> None:
+    settings = {"axes": (1,), "keepdims": False, "correction": 1, "route": route}
+    x = (numbers((3, 65), dtype) + 100).astype(NUMPY[dtype])
+    expected = np.var(wide(x), axis=1, ddof=1)
+    tolerance = {8: 1e-12, 4: 1e-5, 2: 1e-2}[x.dtype.itemsize]
+    program = Program(graph.VarianceOp, spec(dtype, "n", "m"), **settings)
+    np.testing.assert_allclose(wide(program(x)), expected, rtol=tolerance)
+    program = Program(graph.StdOp, spec(dtype, "n", "m"), **settings)
+    np.testing.assert_allclose(wide(program(x)), np.sqrt(expected), rtol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("axes", "keepdims"), AXES)
+def test_logsumexp(axes, keepdims: bool, dtype: str, route: str) -> None:
+    settings = {"axes": axes, "keepdims": keepdims, "route": route}
+    program = Program(graph.LogsumexpOp, spec(dtype, "n", 4, "m"), **settings)
+    for n, m in ((1, 1), (3, 5), (2, 33), (0, 3)):
+        x = numbers((n, 4, m), dtype) * NUMPY[dtype].type(8)
+        with np.errstate(divide="ignore"):
+            expected = np.log(np.sum(np.exp(wide(x)), axis=axes or None, keepdims=keepdims))
+        tolerance = {8: 1e-13, 4: 2e-6, 2: 1e-2}[x.dtype.itemsize]
+        found = wide(program(x))
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_logsumexp_of_special_floats(route: str) -> None:
+    program = Program(
+        graph.LogsumexpOp, spec("f32", "n", 2), axes=(1,), keepdims=False, route=route
+    )
+    inf, nan = np.inf, np.nan
+    x = np.array([[1e4, 1e4], [-inf, -inf], [inf, 1], [nan, inf], [-inf, 3], [inf, -inf]])
+    expected = [1e4 + np.log(2), -inf, inf, nan, 3, inf]
+    np.testing.assert_allclose(program(x.astype(np.float32)), expected, rtol=1e-6)

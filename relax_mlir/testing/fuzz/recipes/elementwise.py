@@ -227,7 +227,7 @@ def logical(b: Builder, op: Any) -> None:
     b.emit(op, _pair(b, _truth(b)))
 
 
-@recipe("elementwise", graph.LeftShiftOp, graph.RightShiftOp)
+@recipe("elementwise", graph.LeftShiftOp, graph.RightShiftOp, graph.LogicalRightShiftOp)
 def shift(b: Builder, op: Any) -> None:
     """By any amount, negative ones among them if they are meant by anything."""
     x = b.take(lambda v: v.element in INTEGERS, element=b.random.choice(INTEGERS))

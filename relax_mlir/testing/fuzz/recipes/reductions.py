@@ -81,6 +81,25 @@ def softmax(b: Builder, op: Any) -> None:
     b.emit(op, [value], False, 1, axis=b.random.randrange(value.rank))
 
 
+@recipe("reduction", graph.LogSoftmaxOp)
+def log_softmax(b: Builder, op: Any) -> None:
+    """Along any axis."""
+    value = b.floats(lambda v: v.rank > 0)
+    b.emit(op, [value], False, 2 * value.bound + 8, axis=b.random.randrange(value.rank))
+
+
+@recipe("reduction", graph.VarianceOp, graph.StdOp, graph.LogsumexpOp)
+def two_passes(b: Builder, op: Any) -> None:
+    """Over some axes, or all, of more elements than are taken off."""
+    value = b.floats(lambda v: v.rank > 0)
+    attributes: dict[str, Any] = {"axes": _axes(b, value), "keepdims": b.chance(0.5)}
+    bound = value.bound + 8
+    if op is not graph.LogsumexpOp:
+        attributes["correction"] = b.random.choice([0, 0, 1])
+        bound = 4 * value.bound**2
+    b.emit(op, [value], False, bound, **attributes)
+
+
 @recipe("reduction", graph.RmsNormOp, graph.LayerNormOp)
 def norm(b: Builder, op: Any) -> None:
     """Over the last dim, with parameters that are arguments or computed."""
