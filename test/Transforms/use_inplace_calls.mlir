@@ -60,7 +60,7 @@ func.func @negative_nests(%x: !x) -> !x {
 // CHECK-LABEL: func @negative_loop(
 // CHECK:         graph.call_tir @exp
 // CHECK:         scf.for
-// CHECK-NEXT:      graph.call_tir @negative
+// CHECK:           graph.call_tir @negative
 // CHECK-NEXT:      graph.call_tir_inplace @add_inplace{{.*}} {inplace_indices=array<i64: 1>}
 func.func @negative_loop(%x: !s) -> !s {
   %zero = arith.constant 0 : index

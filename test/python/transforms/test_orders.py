@@ -79,7 +79,9 @@ def run(text: str, passes: list[str], seed: int) -> None:
                 Pipeline.parse(f"builtin.module(relax-{name})").run(module)
             except CompileError:
                 return
-            compared = None if name == "schedule" else compared  # rounds otherwise
+            compared = (
+                None if name in ("schedule", "mixed-precision") else compared
+            )  # round otherwise
             if compared is not None:
                 compared.check(name, module)
 
