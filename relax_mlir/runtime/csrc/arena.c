@@ -66,9 +66,11 @@ static void* arena_take(Arena* arena, int64_t bytes) {
   return data;
 }
 
-/* The current position, for `arena_release`; NULL if there is no chunk. */
+/* What to release to: NULL where nothing is used. Not in an empty chunk, which `grow` may free. */
 static char* arena_mark(const Arena* arena) {
-  return arena->top ? arena->top->data + arena->top->used : NULL;
+  const Chunk* chunk = arena->top;
+  while (chunk && !chunk->used) chunk = chunk->below;
+  return chunk ? chunk->data + chunk->used : NULL;
 }
 
 static int is_in(const Chunk* chunk, const char* mark) {
@@ -95,8 +97,8 @@ static void arena_release(Arena* arena, char* mark) {
 static void arena_empty(Arena* arena) {
   Chunk* chunk = arena->top;
   if (!chunk) return;
-  if (chunk->below)
-    arena_release(arena, NULL);
-  else
-    arena->used = chunk->used = 0;
+  arena->used = chunk->used = 0;
+  if (!chunk->below && chunk->size >= arena->peak) return;
+  free_arena(arena);
+  arena->wanted = arena->peak;
 }

@@ -31,6 +31,26 @@ ROUNDS = """
     if (outer[i] != 1) return rx_fail(context, "the outer block was written over");
 """
 
+# One block a round: the chunk that is left empty by a round is too small for the next one.
+SINGLE = """
+  char *outer = rx_arena(context, n);
+  if (!outer) return 1;
+  memset(outer, 1, n);
+  for (int64_t round = 0; round < m; round++) {
+    void *mark = rx_arena_mark(context);
+    char *block = rx_arena(context, 1000 * (round + 1));
+    if (!block) return 1;
+    memset(block, 2, 1000 * (round + 1));
+    rx_arena_release(context, mark);
+    char *next = rx_arena(context, 1);
+    if (!next) return 1;
+    *next = 3;
+    for (int64_t i = 0; i < n; i++)
+      if (outer[i] != 1) return rx_fail(context, "the outer block was written over");
+    rx_arena_release(context, mark);
+  }
+"""
+
 # One that fails while it holds memory.
 FAILS = """
   if (!rx_arena(context, n)) return 1;
@@ -44,7 +64,7 @@ FAILS = """
 def exe(tmp_path) -> Executable:
     functions = [
         CFunction(name, [shape("sizes", ["n", "m"])], [], body=body)
-        for name, body in (("rounds", ROUNDS), ("fails", FAILS))
+        for name, body in (("rounds", ROUNDS), ("single", SINGLE), ("fails", FAILS))
     ]
     return load(build_module(functions, tmp_path))
 
@@ -74,3 +94,8 @@ def test_memory_that_there_is_not(exe: Executable) -> None:
             exe["fails"]((10, 2**62))
         exe["rounds"]((10, 3))
     assert exe.counters()["arena_bytes"] <= held + 1000
+
+
+def test_a_mark_outlives_the_empty_chunk_that_it_was_taken_at(exe: Executable) -> None:
+    for n, m in ((64, 4), (1, 2), (5000, 9)):
+        exe["single"]((n, m))
