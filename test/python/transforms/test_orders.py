@@ -30,7 +30,8 @@ OTHERS = (
     "adjust-matmul-order combine-parallel-matmul convert-to-dataflow dead-code-elimination "
     "eliminate-common-subexpr expand-matmul-of-sum fold-batch-norm remove-redundant-reshape "
     "remove-unused-parameters remove-unused-results reorder-permute-dims-after-concat "
-    "reorder-take-after-matmul to-non-dataflow topological-sort mixed-precision use-inplace-calls"
+    "reorder-take-after-matmul to-non-dataflow topological-sort mixed-precision "
+    "sink-permute-dims use-inplace-calls"
 ).split()
 PASSES = [*PIPELINE, *OTHERS, "dispatch-library", "quantize{scheme=q8_32 min-size=1}"]
 LEFT_OUT = re.compile("schedule|quantized|lower_to_llvm|outline|masked|math|convolution|filters")
