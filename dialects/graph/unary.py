@@ -5,11 +5,12 @@ from relax_mlir.bindings import ir
 from .elementwise import (
     FloatUnaryOp,
     UnaryOp,
+    is_integer,
     require_bool,
     require_float,
     require_integer_or_bool,
 )
-from .types import TensorType
+from .types import ShapeError, TensorType
 
 
 class AbsOp(UnaryOp, name="abs"):
@@ -276,6 +277,21 @@ class BitwiseNotOp(UnaryOp, name="bitwise_not"):
     @staticmethod
     def infer_return_type(input: TensorType) -> TensorType:
         require_integer_or_bool(input)  # C1
+        return input
+
+
+class PopcountOp(UnaryOp, name="popcount"):
+    """The count of bits of an element that are 1, those of two's complement where it is negative.
+
+    C1  the element type is an integer
+
+    Source: StableHLO `popcnt`.
+    """
+
+    @staticmethod
+    def infer_return_type(input: TensorType) -> TensorType:
+        if not is_integer(input.element):  # C1
+            raise ShapeError(f"expects an integer element type, but got {input.element}")
         return input
 
 

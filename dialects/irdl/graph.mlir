@@ -1541,6 +1541,12 @@ module {
       %1 = irdl.any
       irdl.results(result: %1)
     }
+    irdl.operation @popcount {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.any
+      irdl.results(result: %1)
+    }
     irdl.operation @logical_not {
       %0 = irdl.any
       irdl.operands(input: %0)

@@ -245,6 +245,11 @@ def bitwise_not(op: graph.BitwiseNotOp, kernel: KernelBuilder) -> None:
     _map(kernel, lambda x: arith.XOrIOp(x, scalar(x.type, -1)).result)
 
 
+def popcount(op: graph.PopcountOp, kernel: KernelBuilder) -> None:
+    """`math.ctpop` of each element."""
+    _map(kernel, lambda x: math.CtPopOp(x).result)
+
+
 def logical_not(op: graph.LogicalNotOp, kernel: KernelBuilder) -> None:
     """The truth value inverted."""
     _map(kernel, lambda x: arith.XOrIOp(x, scalar(x.type, 1)).result)

@@ -17,6 +17,12 @@ def cttz(x: Any, *, element: str) -> int:
     return (bits & -bits).bit_length() - 1 if bits else width
 
 
+def ctpop(x: np.ndarray) -> np.ndarray:
+    """The count of bits that are 1."""
+    bits = np.asarray(x)
+    return np.bitwise_count(bits.view(f"u{bits.dtype}")).astype(bits.dtype)
+
+
 def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
     def compute(*operands: Any) -> Any:
         return function(*(np.asarray(x, np.float64) for x in operands))

@@ -47,6 +47,11 @@ bitwise_not = np.invert
 logical_not = np.logical_not
 
 
+def popcount(x: np.ndarray) -> np.ndarray:
+    """The count of bits that are 1."""
+    return np.bitwise_count(x.view(f"u{x.dtype}")).astype(x.dtype)
+
+
 def reciprocal(x: np.ndarray) -> np.ndarray:
     """1 / x."""
     return 1 / x

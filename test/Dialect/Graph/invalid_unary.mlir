@@ -258,3 +258,9 @@ func.func @negative_object(%x: !graph.object) {
   %0 = "graph.exp"(%x) : (!graph.object) -> tensor<4xf32>
   return
 }
+
+func.func @popcount_c1(%x: tensor<9x4xf32>) {
+  // expected-error @below {{'graph.popcount' op expects an integer element type, but got f32}}
+  %0 = "graph.popcount"(%x) {} : (tensor<9x4xf32>) -> tensor<9x4xf32>
+  return
+}

@@ -132,3 +132,14 @@ func.func @coarse(%x: tensor<?x4xf32>, %y: tensor<*xf32>, %z: tensor<?x4xf32, #g
   %5 = "graph.exp"(%u) : (tensor<?x?xf32, #graph.shape<["n", "?"]>>) -> tensor<?x?xf32, #graph.shape<["n", "?"]>>
   return
 }
+
+// CHECK-LABEL: func.func @popcount
+func.func @popcount(%x: tensor<9x4xi32>, %y: tensor<?xi8, #graph.shape<["n"]>>, %z: tensor<*xi64>) {
+  // CHECK: "graph.popcount"(%{{.*}}) : (tensor<9x4xi32>) -> tensor<9x4xi32>
+  %0 = "graph.popcount"(%x) : (tensor<9x4xi32>) -> tensor<9x4xi32>
+  // CHECK: "graph.popcount"(%{{.*}}) : (tensor<?xi8, #graph.shape<["n"]>>) -> tensor<?xi8, #graph.shape<["n"]>>
+  %1 = "graph.popcount"(%y) : (tensor<?xi8, #graph.shape<["n"]>>) -> tensor<?xi8, #graph.shape<["n"]>>
+  // CHECK: "graph.popcount"(%{{.*}}) : (tensor<*xi64>) -> tensor<*xi64>
+  %2 = "graph.popcount"(%z) : (tensor<*xi64>) -> tensor<*xi64>
+  return
+}

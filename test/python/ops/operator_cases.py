@@ -116,6 +116,7 @@ def _element_wise(dtype: str) -> Iterator[Case]:
     elif dtype in INTEGERS:
         for op in (graph.AbsOp, graph.NegativeOp, graph.SignOp, graph.SquareOp, graph.ReluOp):
             yield Case(op, [x])
+        yield Case(graph.PopcountOp, [x])
         for op in (
             *ARITHMETIC,
             graph.PowerOp,

@@ -258,7 +258,7 @@ def test_where(dtype: str, route: str) -> None:
 def test_every_binary_operator_is_here() -> None:
     tested = {*ARITHMETIC, *FLOAT_ONLY, *COMPARE, *BITWISE, *LOGICAL}
     tested |= {graph.FloorDivideOp, graph.RemainderOp, graph.PowerOp}
-    tested |= {graph.LeftShiftOp, graph.RightShiftOp}
+    tested |= {graph.LeftShiftOp, graph.RightShiftOp, graph.LogicalRightShiftOp}
     declared = {
         kind
         for kind in vars(graph).values()

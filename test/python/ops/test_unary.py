@@ -121,6 +121,13 @@ def test_predicates(op: type, dtype: str, route: str) -> None:
     assert_close(program(negative_nan), PREDICATES[op](negative_nan))
 
 
+def _popcount(x: np.ndarray) -> np.ndarray:
+    """Of Python's integers."""
+    mask = 2 ** (8 * x.dtype.itemsize) - 1
+    counts = [(int(value) & mask).bit_count() for value in x.reshape(-1)]
+    return np.array(counts, x.dtype).reshape(x.shape)
+
+
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize(
     ("op", "reference"),
@@ -131,6 +138,7 @@ def test_predicates(op: type, dtype: str, route: str) -> None:
         (graph.SquareOp, np.square),
         (graph.ReluOp, lambda x: np.maximum(x, 0)),
         (graph.BitwiseNotOp, np.invert),
+        (graph.PopcountOp, _popcount),
     ],
     ids=lambda x: _name(x) if isinstance(x, type) else "",
 )
@@ -160,7 +168,7 @@ def test_static_ranks(dims: tuple[int, ...], route: str) -> None:
 
 
 def test_every_element_wise_operator_is_here() -> None:
-    tested = {*FUNCTIONS, *PREDICATES, graph.BitwiseNotOp, graph.LogicalNotOp}
+    tested = {*FUNCTIONS, *PREDICATES, graph.BitwiseNotOp, graph.PopcountOp, graph.LogicalNotOp}
     declared = {
         kind
         for kind in vars(graph).values()

@@ -125,6 +125,13 @@ def bitwise_not(b: Builder, op: Any) -> None:
     b.emit(op, [_bits(b)])
 
 
+@recipe("elementwise", graph.PopcountOp)
+def popcount(b: Builder, op: Any) -> None:
+    """Of integers."""
+    x = b.take(lambda v: v.element in INTEGERS, element=b.random.choice(INTEGERS))
+    b.emit(op, [x], bound=64)
+
+
 def _bits(b: Builder) -> Value:
     kind = b.random.choice([*INTEGERS, "i1"])
     return b.take(lambda v: not v.is_float, element=kind)
