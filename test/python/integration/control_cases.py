@@ -476,7 +476,11 @@ func.func private @rounds(%x: {N}, %f: f32, %k: index) -> ({N}, f32)
   }}
   return %r#0, %r#1 : {N}, f32
 }}"""
-MODULE = CALLED + "".join(
-    f"\nfunc.func @{name}{case.signature} {{\n{CONSTANTS}{case.body}\n}}"
-    for name, case in CASES.items()
-)
+
+
+def functions(cases: dict[str, Case]) -> str:
+    """The text of the functions."""
+    return "".join(
+        f"\nfunc.func @{name}{case.signature} {{\n{CONSTANTS}{case.body}\n}}"
+        for name, case in cases.items()
+    )

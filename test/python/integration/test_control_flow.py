@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from control_cases import CASES, MODULE, M, N, numbers
+from control_cases import CALLED, CASES, M, N, functions, numbers
+from control_nested_cases import DOUBLED, NESTED
 
 import relax_mlir
 from relax_mlir.analysis.signatures import functions_by_name
@@ -21,6 +22,8 @@ from relax_mlir.pipelines import OPT_LEVELS, pipeline
 from relax_mlir.rewriting import walk_ops
 
 WAYS = ("interpreted", *OPT_LEVELS)
+ALL = CASES | NESTED
+MODULE = CALLED + DOUBLED + functions(ALL)
 
 
 def made(text: str, way: object) -> Any:
@@ -34,9 +37,9 @@ def module(request: pytest.FixtureRequest) -> Any:
     return made(MODULE, request.param)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ALL)
 def test_control_flow_is_that_of_python(module: Any, name: str) -> None:
-    case = CASES[name]
+    case = ALL[name]
     for arguments in case.calls:
         before = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
         got, want = module[name](*arguments), case.meaning(*before)
@@ -97,6 +100,37 @@ func.func @endless(%x: tensor<?xf32>, %rounds: index, %goes_on: i1) -> tensor<?x
 
 class Stop(Exception):
     pass
+
+
+UPDATED = f"""
+func.func @rounds(%x: {N} {{graph.inout = 0 : i64}}, %y: {N}) -> ({N}, {N}) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = tensor.dim %x, %zero : {N}
+  %r = scf.for %i = %zero to %n step %one iter_args(%a = %x) -> {N} {{
+    %0 = "graph.add"(%a, %y) : ({N}, {N}) -> {N}
+    %e = tensor.extract %y[%i] : {N}
+    %1 = tensor.insert %e into %0[%i] : {N}
+    scf.yield %1 : {N}
+  }}
+  %s = "graph.negative"(%x) : ({N}) -> {N}
+  return %r, %s : {N}, {N}
+}}"""
+
+
+@pytest.mark.parametrize("way", ["interpreted", 0, 2])
+def test_a_loop_updates_an_argument_in_place(way: object) -> None:
+    rounds = made(UPDATED, way)["rounds"]
+    for n in (0, 1, 5):
+        x, y = numbers(n), numbers(n, 1)
+        want, negative = x.copy(), -x
+        for i in range(n):
+            want = want + y
+            want[i] = y[i]
+        got = rounds(x, y)
+        assert got[0] is x
+        np.testing.assert_array_equal(x, want)
+        np.testing.assert_array_equal(got[1], negative)
 
 
 @pytest.mark.parametrize("way", ["interpreted", 2])
