@@ -117,16 +117,24 @@ def _planted(bug: Bug, folders: "SimpleQueue[Path]", options: argparse.Namespace
     path = folder / bug.path
     source = path.read_text()
     assert source.count(bug.old) == 1, f"{bug.path} has not one '{bug.old}'"
-    path.write_text(source.replace(bug.old, bug.new))
+    _write(path, source.replace(bug.old, bug.new), folder)
     try:
         told = _run(folder, bug, options)
     finally:
-        path.write_text(source)
+        _write(path, source, folder)
         folders.put(folder)
     seconds = time.monotonic() - started
     print(f"{'found' if told else 'MISSED':7}{seconds:4.0f} s  {bug.path}: {bug.new}", flush=True)
     print(f"             {told}", flush=True)
     return bool(told)
+
+
+def _write(path: Path, source: str, folder: Path) -> None:
+    """Changes a file of a copy; the runtime is compiled anew where the file is one of its own."""
+    path.write_text(source)
+    if path.suffix == ".c":
+        build = [sys.executable, "-m", "relax_mlir.runtime.build"]
+        subprocess.run(build, cwd=folder, env=_environment(folder), check=True, capture_output=True)
 
 
 def _run(folder: Path, bug: Bug, options: argparse.Namespace) -> str:

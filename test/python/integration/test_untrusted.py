@@ -68,6 +68,12 @@ def test_what_may_address_memory_is_refused(name: str) -> None:
     assert name in text.splitlines()[op.line - 1]
 
 
+def test_what_is_only_declared_is_refused() -> None:
+    declared = "func.func private @abort(tensor<?xf32>) -> tensor<?xf32>\n"
+    with pytest.raises(CompileError, match=r"'func.func' op 'abort' has no body; untrusted"):
+        relax_mlir.compile(declared + GOOD, untrusted=True)
+
+
 def test_elements_outside_of_tensors_are_errors_of_the_call() -> None:
     exe = relax_mlir.compile(
         """

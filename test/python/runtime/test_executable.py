@@ -191,10 +191,14 @@ def test_checks_descriptors(exe, changes, text):
 
 def test_checks_strides(exe):
     call = exe["update"].bind(np.ones((3, 4), np.float32))
-    strides = (tensors.ctypes.c_int64 * 2)(1, 3)
+    strides = (tensors.ctypes.c_int64 * 2)()
     call._args[0].strides = strides
-    with pytest.raises(ExecutionError, match="stride of dim 1 is 3, but 1 is expected"):
-        call.run()
+    for wrong, dim, want in (((1, 3), 1, 1), ((4, 0), 1, 1), ((0, 1), 0, 4), ((-4, 1), 0, 4)):
+        strides[:] = wrong
+        with pytest.raises(
+            ExecutionError, match=f"stride of dim {dim} is {wrong[dim]}, but {want} is expected"
+        ):
+            call.run()
     strides[:] = (4, 1)
     call.run()
 
