@@ -193,6 +193,11 @@ def _require_nests(kernel: PrimFunc) -> None:
             raise _Unknown
 
 
+def _is_structured(op: ir.OpView) -> bool:
+    """Whether an op reads its operands as a whole, and not by loops of the program's own."""
+    return isinstance(op, tensor.PadOp) or op.operation.name.startswith("linalg.")
+
+
 def _flops(kernel: PrimFunc, sizes: _Sizes) -> Expr:
     if kernel.schedule_hint == "attention":
         return _attention_flops(kernel, sizes)
@@ -298,7 +303,9 @@ def _sums(op: linalg.GenericOp) -> bool:
 def _bytes(kernel: PrimFunc, sizes: _Sizes) -> Expr:
     if kernel.schedule_hint == "attention":
         return _attention_bytes(kernel, sizes)
-    _require_nests(kernel)
+    for op in kernel.op.entry_block.operations:
+        if len(op.operation.regions) and not _is_structured(op):
+            raise _Unknown
     parts = [_read(value, sizes) for value in kernel.ins]
     parts += [_written(value, sizes) for value in kernel.outs]
     return sum(parts, const(0))

@@ -56,7 +56,7 @@ SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.5, 2.0, 1e-3)
 
 
 def _name(op: object) -> str:
-    return op.OPERATION_NAME.removeprefix("graph.") if isinstance(op, type) else str(op)
+    return op.OPERATION_NAME.removeprefix("graph.") if isinstance(op, type) else op.__name__
 
 
 def _pairs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
