@@ -196,5 +196,5 @@ def test_the_caller_shows_that_dims_agree(tmp_path: Path) -> None:
     exe = build(BY_HAND.replace("REQUIRE", require), tmp_path)
     x = numbers(7)
     np.testing.assert_array_equal(exe["main"](x, x), x)
-    with pytest.raises(CompileError, match=r"'graph.call_dps' op passes .* not shown to be"):
+    with pytest.raises(CompileError, match=r"'graph.call_dps' op passes .* not proved to be"):
         build(BY_HAND.replace("REQUIRE", ""), tmp_path)

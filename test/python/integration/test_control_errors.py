@@ -87,7 +87,7 @@ WRONG = {
         """
   %0 = math.exp %x : f32
   return %0 : f32""",
-        r"-:4:8: error: 'math.exp' op cannot be host code, which is made of arithmetic on scalars",
+        r"-:4:8: error: 'math.exp' op cannot be host code, which supports arithmetic on scalars",
     ),
     "integers_of_odd_width": (
         "(%x: i7) -> i7",
