@@ -79,7 +79,7 @@ BINARY = {
 NOT_FLOATS = {
     *(graph.BitwiseAndOp, graph.BitwiseNotOp, graph.BitwiseOrOp, graph.BitwiseXorOp),
     *(graph.LogicalAndOp, graph.LogicalNotOp, graph.LogicalOrOp, graph.LogicalXorOp),
-    *(graph.LeftShiftOp, graph.RightShiftOp),
+    *(graph.LeftShiftOp, graph.RightShiftOp, graph.LogicalRightShiftOp, graph.PopcountOp),
 }
 """Operators of integers and truth values."""
 PREDICATES = {
