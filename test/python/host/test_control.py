@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from host_module import KERNEL, allocate, build, call
 
+import relax_mlir
 from relax_mlir.executable import Executable
 
 N, K, OPEN = (
@@ -181,3 +182,19 @@ def test_sites_are_numbered_through_regions(exe: Executable) -> None:
     exe["rounds"](numbers(2), np.zeros(5, np.float32))
     assert exe.spans()["site"].tolist() == [0, 1, 2, 3, 1, 2, 3]
     exe.record(0)
+
+
+@pytest.mark.parametrize(("end", "step"), [(127, 5), (127, 101), (126, 127), (5, 1), (0, 3)])
+def test_the_last_step_of_a_loop_may_be_beyond_its_type(end, step):
+    exe = relax_mlir.compile("""
+    func.func @main(%end: i8, %step: i8) -> i64 {
+      %zero = arith.constant 0 : i8
+      %none = arith.constant 0 : i64
+      %one = arith.constant 1 : i64
+      %r = scf.for %i = %zero to %end step %step iter_args(%c = %none) -> (i64) : i8 {
+        %d = arith.addi %c, %one : i64
+        scf.yield %d : i64
+      }
+      return %r : i64
+    }""")
+    assert exe["main"](end, step) == len(range(0, end, step))

@@ -1,10 +1,11 @@
 """Verdicts: never against an enumeration, and strong enough for shapes and storage plans."""
 
 import operator
+from unittest.mock import patch
 
 import pytest
 from expression_trees import NAMES, assignments, spell, trees
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from relax_mlir.symbolic import (
@@ -18,6 +19,7 @@ from relax_mlir.symbolic import (
     equal,
     holds,
     parse,
+    prove,
     simplify,
 )
 
@@ -93,6 +95,23 @@ def test_verdicts_never_contradict_enumeration(left, right, facts):
             assert min(found.values(), default=0) >= 0
             assert facts.evaluate(found)
             assert not relation(lhs.evaluate(found), rhs.evaluate(found))
+
+
+@settings(max_examples=60, deadline=None)
+@given(trees, trees, fact_sets)
+@example(1, ("mod", "n", 4), Facts())
+@example(("mod", "n", 6), 4, Facts())
+def test_proofs_are_right_where_nothing_is_searched(left, right, facts):
+    """A counterexample that is found in time would hide a proof that is wrong."""
+    lhs, rhs = parse_or_reject(left), parse_or_reject(right)
+    rows = values_under(facts, lhs, rhs)
+    nothing = {name: lambda *arguments: None for name in ("find", "assignments")}
+    prove._decide.cache_clear()
+    with patch.multiple(prove.search, **nothing):
+        proved = [question for question in RELATIONS if question(lhs, rhs, facts).proved]
+    prove._decide.cache_clear()
+    for question in proved:
+        assert all(RELATIONS[question](a, b) for _, a, b in rows)
 
 
 @settings(max_examples=200, deadline=None)
