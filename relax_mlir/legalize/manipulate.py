@@ -18,6 +18,7 @@ from relax_mlir.dialects.graph import (
 from relax_mlir.symbolic import Expr
 
 from .kernel import PARALLEL, KernelBuilder, affine_map, dim, elementwise, generic, index
+from .regroup import cast, collapse, match_dynamic
 
 
 def permute_dims(op: PermuteDimsOp, kernel: KernelBuilder) -> None:
@@ -72,14 +73,12 @@ def _view(kernel: KernelBuilder, source: ir.Value, out: ir.Value) -> ir.Value:
         return _regroup(source, out, *groups)
     if not after:
         ones = ir.RankedTensorType.get([1] * len(before), out_type.element_type)
-        return (
-            tensor.CollapseShapeOp(out_type, _cast(source, ones), []).result if before else source
-        )
+        return tensor.CollapseShapeOp(out_type, cast(source, ones), []).result if before else source
     if not before:
         return _expand(source, out, [])
-    flat = source if len(before) == 1 else _collapse(source, [list(range(len(before)))])
+    flat = source if len(before) == 1 else collapse(source, [list(range(len(before)))])
     if len(after) == 1:
-        return _cast(flat, out_type)
+        return cast(flat, out_type)
     return _expand(flat, out, [list(range(len(after)))])
 
 
@@ -128,51 +127,17 @@ def _regroup(
 ) -> ir.Value:
     value = source
     if any(len(run) > 1 for run in left):
-        value = _collapse(value, left)
+        value = collapse(value, left)
     if any(len(run) > 1 for run in right):
         return _expand(value, out, right)
-    return _cast(value, ir.RankedTensorType(out.type))
-
-
-def _collapse(value: ir.Value, groups: list[list[int]]) -> ir.Value:
-    type_ = ir.RankedTensorType(value.type)
-    dynamic = ir.ShapedType.get_dynamic_size()
-    shape = []
-    for group in groups:
-        extents = [type_.shape[axis] for axis in group]
-        extent = 1
-        for size in extents:
-            extent *= size
-        shape.append(dynamic if any(size == dynamic for size in extents) else extent)
-    result = ir.RankedTensorType.get(shape, type_.element_type)
-    return tensor.CollapseShapeOp(result, value, groups).result
+    return cast(value, ir.RankedTensorType(out.type))
 
 
 def _expand(value: ir.Value, out: ir.Value, groups: list[list[int]]) -> ir.Value:
     out_type = ir.RankedTensorType(out.type)
     sizes = [dim(out, axis) for axis in range(out_type.rank) if out_type.is_dynamic_dim(axis)]
-    value = _match_dynamic(value, out_type, groups)
+    value = match_dynamic(value, out_type, groups)
     return tensor.ExpandShapeOp(out_type, value, groups, sizes, list(out_type.shape)).result
-
-
-def _match_dynamic(
-    value: ir.Value, out_type: ir.RankedTensorType, groups: list[list[int]]
-) -> ir.Value:
-    """Casts dims so that each is dynamic exactly where its group is."""
-    type_ = ir.RankedTensorType(value.type)
-    dynamic = ir.ShapedType.get_dynamic_size()
-    shape = []
-    for group, extent in zip(groups, type_.shape):
-        product = 1
-        for axis in group:
-            size = out_type.shape[axis]
-            product = dynamic if dynamic in (product, size) else product * size
-        shape.append(product)
-    return _cast(value, ir.RankedTensorType.get(shape, type_.element_type))
-
-
-def _cast(value: ir.Value, type_: ir.RankedTensorType) -> ir.Value:
-    return value if value.type == type_ else tensor.CastOp(type_, value).result
 
 
 def concat(op: ConcatOp, kernel: KernelBuilder) -> None:

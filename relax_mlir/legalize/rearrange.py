@@ -16,6 +16,7 @@ from relax_mlir.dialects.graph import (
 from relax_mlir.symbolic import Expr, const
 
 from .kernel import PARALLEL, KernelBuilder, affine_map, dim, generic, index
+from .regroup import collapse, match_dynamic
 
 OWN = None
 """Stands for the input's own dim in a list of the dims that one of the output is split to."""
@@ -109,9 +110,7 @@ def _spread(kernel: KernelBuilder, splits: Sequence[Sequence[Expr | None]]) -> N
     rank = len(loops)
     maps = [affine_map(rank, reads), affine_map(rank, list(range(rank)))]
     (made,) = generic([source], [wide], maps, [PARALLEL] * rank, lambda x, _: x)
-    kernel.finish(
-        made if rank == len(shape) else tensor.CollapseShapeOp(out.type, made, groups).result
-    )
+    kernel.finish(made if rank == len(shape) else collapse(made, groups))
 
 
 def _split(
@@ -124,7 +123,8 @@ def _split(
     static = [dynamic if extent.value is None else extent.value for extent in loops]
     sizes = [kernel.symbol(extent) for extent in loops if extent.value is None]
     type_ = ir.RankedTensorType.get(static, ir.ShapedType(out.type).element_type)
-    return tensor.ExpandShapeOp(type_, out, list(groups), sizes, static).result
+    source = match_dynamic(out, type_, groups)
+    return tensor.ExpandShapeOp(type_, source, list(groups), sizes, static).result
 
 
 def stack(op: StackOp, kernel: KernelBuilder) -> None:
@@ -134,8 +134,9 @@ def stack(op: StackOp, kernel: KernelBuilder) -> None:
     axis = normalize_axis(op.attributes["axis"].value, len(shape))
     result = out
     for number, source in enumerate([] if 0 in shape else kernel.ins):
-        sizes = [dim(out, i) for i, extent in enumerate(shape) if extent < 0]
-        static = [1 if i == axis else extent for i, extent in enumerate(shape)]
+        extents = list(ir.RankedTensorType(source.type).shape)
+        sizes = [dim(source, i) for i, extent in enumerate(extents) if extent < 0]
+        static = [*extents[:axis], 1, *extents[axis:]]
         offsets = [number if i == axis else 0 for i in range(len(shape))]
         result = tensor.InsertSliceOp(
             source, result, [], sizes, [], offsets, static, [1] * len(shape)

@@ -48,5 +48,5 @@ def test_numbers_of_8_bits(weight_blocks, shape):
 
 def test_other_weights_are_refused(weight_blocks):
     weights = np.random.default_rng(3).standard_normal((4, 64), dtype=np.float32)
-    with pytest.raises(ValueError, match="gate has blocks of 32 numbers that are neither"):
+    with pytest.raises(ValueError, match="gate has blocks of 32 elements that are neither"):
         weight_blocks.blocks_of(weights, "gate")
