@@ -178,7 +178,9 @@ class HostFunction:
         """An integer, a float, or an index, which has 64 bits."""
         known = self.scope.scalars.get(value)
         if known is None:
-            raise PassFailure(op, f"needs a value of type '{value.type}', which host code has not")
+            raise PassFailure(
+                op, f"needs a value of type '{value.type}', which host code does not support"
+            )
         return known
 
     def define(self, value: ir.Value, tensor: HostTensor) -> None:

@@ -93,7 +93,7 @@ def _element(host: HostFunction, op: ir.OpView, value: ir.Value) -> ir.Type:
     """The element type of a tensor; raises PassFailure if no scalar is of it."""
     element = host.annotation(value).element
     if scalar_type(element) is None:
-        raise PassFailure(op, f"has a scalar of type '{element}', which host code has not")
+        raise PassFailure(op, f"has a scalar of type '{element}', which host code does not support")
     return element
 
 

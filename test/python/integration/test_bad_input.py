@@ -56,7 +56,10 @@ BODIES = {
         '"graph.reshape"(%x) {shape = #graph.shape<["q"]>} : (tensor<4xf32>) -> tensor<?xf32>',
         "'graph.reshape' op uses the symbol 'q', which nothing binds",
     ),
-    "no_graph_op": ("arith.addf %x, %x : tensor<4xf32>", "'arith.addf' op cannot be host code"),
+    "no_graph_op": (
+        "arith.addf %x, %x : tensor<4xf32>",
+        "'arith.addf' op needs a value of type 'tensor<4xf32>', which host code does not support",
+    ),
 }
 ANNOTATIONS = {
     "expression": ('tensor<?xf32, #graph.shape<["n +"]>>', "an expression expected, not the end"),
@@ -66,7 +69,10 @@ ANNOTATIONS = {
     "shape_value": ('!graph.shape_value<["n", "*"]>', "an expression expected"),
     "unsolvable": ('tensor<?xf32, #graph.shape<["n floordiv 4"]>>', "which no argument binds"),
     "element": ("tensor<4xcomplex<f32>>", "complex<f32>"),
-    "scalar": ("f32", "argument 0 'x' of 'f32', not a ranked tensor or a shape"),
+    "object": (
+        "!graph.object",
+        "argument 0 'x' of '!graph.object', not a ranked tensor or a shape",
+    ),
     "size": ("tensor<99999999999x99999999999xf32>", "which no memory can hold"),
 }
 ATTRIBUTES = {

@@ -116,7 +116,8 @@ WRONG = {
   %0 = tensor.extract %x[%one] : tensor<4xui8>
   %1 = tensor.insert %0 into %x[%zero] : tensor<4xui8>
   return %1 : tensor<4xui8>""",
-        r"-:4:8: error: 'tensor.extract' op has a scalar of type 'ui8', which host code has not",
+        r"-:4:8: error: 'tensor.extract' op has a scalar of type 'ui8', which host code does not "
+        r"support",
     ),
     "another_loop": (
         "(%x: tensor<4xf32>) -> tensor<4xf32>",
