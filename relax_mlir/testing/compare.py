@@ -80,7 +80,7 @@ def _typical(movement: np.ndarray, values: np.ndarray) -> np.ndarray:
     chosen = np.isfinite(movement) & np.isfinite(values) & (values != 0)
     if values.dtype.kind != "f" or not chosen.any():
         return np.zeros(values.shape)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         median = np.median(movement[chosen] / np.abs(values[chosen].astype(np.float64)))
         return np.where(np.isfinite(values), np.abs(values) * median, 0)
 
