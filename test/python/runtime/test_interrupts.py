@@ -46,12 +46,14 @@ signal.signal(signal.SIGALRM, handler)
 
 def loop(work, seconds):
     global armed
-    end = time.time() + seconds
+    begin = time.time()
+    def goes_on():  # a busy machine takes longer
+        return time.time() < begin + (seconds if interrupts > 100 else 60)
     signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
-    while time.time() < end:
+    while goes_on():
         try:
             armed = 1
-            while time.time() < end:
+            while goes_on():
                 work()
         except KeyboardInterrupt:
             pass
