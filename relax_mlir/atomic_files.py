@@ -36,11 +36,14 @@ def write_atomically(path: Path, *parts: bytes | memoryview) -> None:
 
 
 @contextmanager
-def written_whole(folder: Path, name: Callable[[BinaryIO], str]) -> Iterator[BinaryIO]:
+def written_whole(
+    folder: Path, name: Callable[[BinaryIO], str], durable: bool = True
+) -> Iterator[BinaryIO]:
     """Opens a file for writing, which gets its name when the block ends without error.
 
-    `name` may read the file. Its bytes are on disk before its name is. Raises OSError, with the
-    file's name, if it cannot be written.
+    `name` may read the file. If it is `durable`, its bytes are on disk before its name is; else a
+    machine that crashes may leave a damaged file. Raises OSError, with the file's name, if it
+    cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=folder, suffix=UNFINISHED)
@@ -48,7 +51,8 @@ def written_whole(folder: Path, name: Callable[[BinaryIO], str]) -> Iterator[Bin
         with _InChunks(io.FileIO(handle, "r+"), CHUNK_BYTES) as file:
             yield file
             file.flush()
-            os.fsync(handle)
+            if durable:
+                os.fsync(handle)
             os.fchmod(handle, 0o644)
             path = folder / name(file)
         os.replace(temporary, path)

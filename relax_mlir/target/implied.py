@@ -5,6 +5,7 @@ Source: LLVM `X86.td`, `AArch64Features.td`.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from relax_mlir.target.errors import TargetError
 
@@ -69,9 +70,12 @@ def contradiction(features: Iterable[str]) -> tuple[str, str] | None:
     return None
 
 
-def _with_implied(feature: str) -> set[str]:
+@cache
+def _with_implied(feature: str) -> frozenset[str]:
     """The feature and all that it implies."""
-    return {feature}.union(*(_with_implied(other) for other in _IMPLIED.get(feature, ())))
+    return frozenset({feature}).union(
+        *(_with_implied(other) for other in _IMPLIED.get(feature, ()))
+    )
 
 
 def _remove(chosen: dict[str, str], feature: str) -> None:

@@ -215,10 +215,10 @@ from relax_mlir import cache
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 exe = relax_mlir.compile({EXP!r})
 before = cache.written_whole
-def full(folder, name):
+def full(folder, name, **options):
     if folder.is_relative_to({str(own_cache)!r}):
         raise OSError(28, "No space left on device", str(folder))
-    return before(folder, name)
+    return before(folder, name, **options)
 cache.written_whole = full
 exe = relax_mlir.compile({EXP!r}, opt_level=1)
 print(not exe.path.is_relative_to({str(own_cache)!r}), exe["main"](np.zeros(3, np.float32)))
