@@ -235,10 +235,11 @@ class QuantizeBlocksOp(InferredOp, name="quantize_blocks", traits=[ext.Pure]):
 
         symmetric  scale = max |input| / 127    values = input / scale
         otherwise  scale = (max - min) / 254    values = (input - min) / scale, less 127
-                   offset = min + 127 * scale
+                   offset = min + (max - min) / 2
 
-    Quotients are rounded half to even; they are 0 where what the scale is made of is below 1e-36.
-    No value is -128, whose negation some machines' dot products need and cannot hold.
+    Quotients are rounded half to even; they are 0 where max |input|, or half of max - min, is below
+    1e-36. No value is -128, whose negation some machines' dot products need and cannot hold. Where
+    an input is NaN or infinite, so is the scale of its block, and quotients of NaN give -127.
 
     C1  the input is f32 of rank 1 or more
     C2  k is a known multiple of 32

@@ -96,7 +96,7 @@ class ShapeOfOp(InferredOp, name="shape_of", traits=[ext.Pure]):
         return shape_value_type(input.dims)
 
 
-class TensorToShapeOp(InferredOp, name="tensor_to_shape", traits=[ext.Pure]):
+class TensorToShapeOp(InferredOp, name="tensor_to_shape"):
     """Returns the elements of a tensor as a shape value, whose dims a match_cast can name.
 
         %1 = "graph.tensor_to_shape"(%0) : (tensor<2xi64>) -> !graph.shape_value<["?", "?"]>

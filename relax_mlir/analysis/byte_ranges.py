@@ -5,7 +5,8 @@ A question that the facts neither prove nor refute is tried on sample sizes that
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import islice
 from random import Random
 
 from relax_mlir.symbolic import Expr, Fact, Facts, SymbolicError, as_expr, at_most
@@ -13,7 +14,7 @@ from relax_mlir.symbolic import Expr, Fact, Facts, SymbolicError, as_expr, at_mo
 Sizes = dict[str, int]
 """A value for each symbol."""
 
-ATTEMPTS = 300
+ATTEMPTS, FEW = 300, 3
 USUAL = (0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 64, 100, 127, 1000)
 
 
@@ -54,7 +55,8 @@ def leaves(inner: ByteRange, size: Expr) -> Sizes | None:
 def meet(a: ByteRange, b: ByteRange) -> Sizes | None:
     """Sizes with which two ranges have a byte in common; None if there are none."""
     facts = a.facts + b.facts
-    if at_most(a.end, b.offset, facts).proved or at_most(b.end, a.offset, facts).proved:
+    ordered = sorted(((a.end, b.offset), (b.end, a.offset)), key=partial(_fails, facts=facts))
+    if any(at_most(end, offset, facts).proved for end, offset in ordered):
         return None
     zero = as_expr(0)
     relations = ((a.size, zero), (b.size, zero), (a.end, b.offset), (b.end, a.offset))
@@ -68,6 +70,13 @@ def meet(a: ByteRange, b: ByteRange) -> Sizes | None:
         if all(high.evaluate(sizes) > low.evaluate(sizes) for high, low in relations):
             return sizes
     return None
+
+
+def _fails(claim: tuple[Expr, Expr], facts: Facts) -> bool:
+    """Whether `low <= high` is wrong for a few sizes, which is found sooner than a proof."""
+    low, high = claim
+    samples = islice(_samples(facts, low.symbols | high.symbols), FEW)
+    return any(low.evaluate(sizes) > high.evaluate(sizes) for sizes in samples)
 
 
 def _samples(facts: Facts, symbols: frozenset[str]) -> Iterator[Sizes]:

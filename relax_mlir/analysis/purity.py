@@ -20,9 +20,7 @@ from .functions import facts_of
 from .signatures import functions_by_name
 
 _VALUES = ("arith", "math", "tensor")
-_MAY_REFUSE = re.compile(
-    r"graph\.tensor_to_shape|tensor\.(extract|insert)|arith\.(div|rem|floordiv|ceildiv)[su]i"
-)
+_MAY_REFUSE = re.compile(r"tensor\.(extract|insert)|arith\.(div|rem|floordiv|ceildiv)[su]i")
 """Ops that end a call where an element is negative, an index outside, or a divisor 0."""
 _REGIONS = scf.IfOp | scf.IndexSwitchOp | scf.ExecuteRegionOp | scf.ForOp
 _ENDS = scf.YieldOp | func.ReturnOp

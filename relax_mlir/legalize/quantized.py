@@ -133,7 +133,7 @@ def quantize_blocks(op: QuantizeBlocksOp, kernel: KernelBuilder) -> None:
     ]
 
     def rounded_element(x: ir.Value, *operands: ir.Value) -> ir.Value:
-        return arith.FPToSIOp(_i8(), rounding.quotient(x, *operands[:-1])).result
+        return arith.FPToSIOp(_i8(), _bounded(rounding.quotient(x, *operands[:-1]))).result
 
     whole = _expand(values, [[]] * (rank - 1) + [[BLOCK]])
     maps = [element, *([block] * len(extremes)), element]
@@ -165,6 +165,12 @@ def _rounded(x: ir.Value, levels: int, width: ir.Value) -> ir.Value:
     return math.RoundEvenOp(multiply(x, factor)).result
 
 
+def _bounded(steps: ir.Value) -> ir.Value:
+    """Steps from -127 to 127; -127 for NaN, which cannot be converted to an integer."""
+    above = arith.MaxNumFOp(steps, scalar(_f32(), -127)).result
+    return minimum(above, scalar(_f32(), 127))
+
+
 def _over(width: ir.Value, levels: int) -> ir.Value:
     """width / levels."""
     return divide(width, scalar(_f32(), levels))
@@ -193,20 +199,30 @@ def _float(key: ir.Value) -> ir.Value:
     return arith.BitcastOp(_f32(), _ordered_bits(key)).result
 
 
+def _half(x: ir.Value) -> ir.Value:
+    return multiply(x, scalar(_f32(), 0.5))
+
+
+def _half_range(high: ir.Value, low: ir.Value) -> ir.Value:
+    """Half of the range of the block; the whole may be beyond f32."""
+    above, below = _floats(high, low)
+    return subtract(_half(above), _half(below))
+
+
 def _scale(high: ir.Value, low: ir.Value) -> ir.Value:
     """The range of the block over 254."""
-    return _over(subtract(*_floats(high, low)), 254)
+    return _over(_half_range(high, low), 127)
 
 
 def _offset(high: ir.Value, low: ir.Value) -> ir.Value:
     """The value of the middle step, 0."""
-    return add(_float(low), multiply(_scale(high, low), scalar(_f32(), 127)))
+    return add(_float(low), _half_range(high, low))
 
 
 def _steps(x: ir.Value, high: ir.Value, low: ir.Value) -> ir.Value:
     """Steps above the least value, from -127 on."""
-    above, below = _floats(high, low)
-    steps = _rounded(subtract(x, below), 254, subtract(above, below))
+    above_least = subtract(_half(x), _half(_float(low)))
+    steps = _rounded(above_least, 254, _half_range(high, low))
     return subtract(steps, scalar(_f32(), 127))
 
 

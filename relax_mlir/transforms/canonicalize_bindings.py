@@ -21,12 +21,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import facts_of, graph_functions
+from relax_mlir.analysis.purity import is_pure_operator
 from relax_mlir.analysis.rename import rename_symbols
 from relax_mlir.analysis.scopes import argument_symbols, runs_once
 from relax_mlir.analysis.signatures import update_results
 from relax_mlir.analysis.symbols import dims_of
 from relax_mlir.analysis.unique_symbols import make_symbols_unique
-from relax_mlir.bindings import ext, func, ir
+from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     AstypeOp,
     BroadcastToOp,
@@ -226,5 +227,5 @@ def drop_dead(function: func.FuncOp) -> None:
         if first != shape.result:
             replace(shape, first)
     for op in reversed(walk_ops(function, GraphOp)):
-        if ext.Pure in type(op)._traits and is_unused(op):
+        if is_pure_operator(op) and is_unused(op):
             safe_erase(op)

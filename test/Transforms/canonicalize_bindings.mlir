@@ -125,3 +125,15 @@ func.func @regions(%c: i1, %x: !n, %y: !m) {
   }
   return
 }
+
+// -----
+
+// What may refuse a call stays, though nobody uses what it returns.
+// CHECK-LABEL: func @unused_check(
+// CHECK-NEXT:    graph.tensor_to_shape(%arg0)
+// CHECK-NEXT:    return %arg1
+func.func @unused_check(%s: tensor<1xi64>, %x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["n"]>> {
+  %0 = "graph.tensor_to_shape"(%s) : (tensor<1xi64>) -> !graph.shape_value<["?"]>
+  %1 = "graph.exp"(%x) : (tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["n"]>>
+  return %x : tensor<?xf32, #graph.shape<["n"]>>
+}

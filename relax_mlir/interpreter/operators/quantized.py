@@ -83,12 +83,12 @@ def quantize_blocks(x: np.ndarray, *, symmetric: bool) -> list[np.ndarray]:
         scale = width / np.float32(127)
         steps, factors = _steps(blocks, 127, width), [scale]
     else:
-        width = high - low
-        scale = width / np.float32(254)
-        steps = _steps(blocks - low[..., None], 254, width) - np.float32(127)
-        factors = [scale, low + scale * np.float32(127)]
-    values = np.where(np.isfinite(steps), steps, 0).astype(np.int8).reshape(x.shape)
-    return [values, *factors]
+        half = np.float32(0.5)  # the whole range may be beyond f32
+        width = high * half - low * half
+        steps = _steps(blocks * half - low[..., None] * half, 254, width) - np.float32(127)
+        factors = [width / np.float32(127), low + width]
+    bounded = np.minimum(np.fmax(steps, np.float32(-127)), np.float32(127))  # -127 for NaN
+    return [bounded.astype(np.int8).reshape(x.shape), *factors]
 
 
 def _steps(x: np.ndarray, levels: int, width: np.ndarray) -> np.ndarray:

@@ -40,7 +40,7 @@ class Work:
     def settings(self) -> list[Setting]:
         """Those of the batch."""
         chance = random.Random(self.first)
-        found = [Setting(level, stage=PASSES) for level in self.levels if level]
+        found = [Setting(level, stage=PASSES) for level in self.levels]
         if found and chance.random() < DOUBTFUL:
             at = chance.randrange(len(found))
             found[at] = replace(found[at], doubts=self.first)

@@ -66,6 +66,7 @@ def program(seed: int, size: int | None = None) -> Program:
             func.ReturnOp(results)
         _bind_symbols(builder)
         _finish(builder, main, results)
+        module.operation.verify()
         ops = [op.operation.get_asm(use_local_scope=True) for op in module.body.operations]
     return Program(seed, name, "\n".join(ops), Counter(builder.used))
 

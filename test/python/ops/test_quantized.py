@@ -172,6 +172,20 @@ def test_blocks_that_are_all_the_same_have_no_error(route: str) -> None:
     np.testing.assert_array_equal(offset, x[:, :1])
 
 
+def test_blocks_whose_range_is_beyond_f32(route: str) -> None:
+    op, x_spec = graph.QuantizeBlocksOp, spec("f32", "n", 32)
+    program = Program(op, x_spec, symmetric=False, route=route)
+    x = (RANDOM.uniform(-1, 1, (5, 32)) * 3.4e38).astype(np.float32)
+    most = np.finfo(np.float32).max
+    x[0, :2], x[1, 3], x[2, 4], x[3] = (-most, most), most, -most, most
+    values, scale, offset = (found.astype(np.float64) for found in program(x))
+    low, high = (end(x.astype(np.float64), -1, keepdims=True) for end in (np.min, np.max))
+    np.testing.assert_allclose(scale, (high - low) / 254, rtol=1e-6)
+    np.testing.assert_allclose(offset, (high + low) / 2, rtol=0, atol=1e-6 * most)
+    error = np.abs(values * scale + offset - x)
+    assert (error <= (0.5 + 1e-4) * scale + 1e-6 * most).all()
+
+
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_what_is_not_finite_shows(symmetric: bool, route: str) -> None:
     op, x_spec = graph.QuantizeBlocksOp, spec("f32", "n", 32)
@@ -180,7 +194,9 @@ def test_what_is_not_finite_shows(symmetric: bool, route: str) -> None:
     odd = np.array([np.nan, np.inf, -np.inf], np.float32)
     x[:3, 7], x[3, 30] = odd, -odd[0]
     x[4, :2] = np.inf, -np.inf
-    scale = program(x)[1]
+    values, scale = program(x)[:2]
+    lowest = np.where(np.isfinite(x), 0 if symmetric else -127, -127)
+    np.testing.assert_array_equal(values[[1, 2, 4]], lowest[[1, 2, 4]])
     assert np.isnan(scale[[0, 3]]).all()
     assert not np.isfinite(scale[:5]).any()
     assert np.isfinite(scale[5]).all()

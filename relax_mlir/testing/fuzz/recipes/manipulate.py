@@ -198,9 +198,9 @@ def pad(b: Builder, op: Any) -> None:
     x = _ranked(b, 1, 3)
     mode = b.random.choice(["constant", "constant", "edge", "reflect", "wrap"])
     most = [min(dim.value, 4) if dim.value is not None else 1 for dim in x.dims]
-    most = [n - 1 if mode == "reflect" else n for n in most]
+    most = [max(n - 1, 0) if mode == "reflect" else n for n in most]
     if mode != "constant":
-        widths = [[b.random.randint(-(n // 2), max(n, 0)) for n in most] for _ in range(2)]
+        widths = [[b.random.randint(-(n // 2), n) for n in most] for _ in range(2)]
         b.emit(op, [x], low=widths[0], high=widths[1], interior=[0] * x.rank, mode=mode)
         return
     low, high = ([const(b.random.randint(-(n // 2), 3)) for n in most] for _ in range(2))

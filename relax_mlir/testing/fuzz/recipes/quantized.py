@@ -59,9 +59,23 @@ def quantize(b: Builder, op: Any) -> None:
 def quantize_blocks(b: Builder, op: Any) -> None:
     """Rows of 32 or 64, and back."""
     x = b.argument([b.pick_dim(), const(b.few("blocks", [32, 64, 160], 1))], "f32")
+    if b.chance(0.2):
+        _quantize_huge(b, op, x)
+        return
     parts = b.emit_many(op, [x], True, 128, symmetric=b.chance(0.5))
     if b.chance(0.5):
         b.emit(graph.DequantizeBlocksOp, parts, False, 100)
+
+
+def _quantize_huge(b: Builder, op: Any, x: Value) -> None:
+    """Blocks whose range may be beyond f32, and factors that are brought back."""
+    huge = graph.MultiplyOp.build(x.ir, b.number(2.0**125, "f32").ir).result
+    values, *factors = op.build(huge, symmetric=b.chance(0.2)).operation.results
+    b.used += ["quantize_blocks", *["multiply"] * (1 + len(factors))]
+    b.add(values, exact=True, bound=128)
+    for factor in factors:
+        back = graph.MultiplyOp.build(factor, b.number(2.0**-125, "f32").ir).result
+        b.add(back, exact=True, bound=10)
 
 
 @recipe("quantised", graph.DequantizeBlocksOp)
