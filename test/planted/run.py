@@ -1,23 +1,27 @@
 """Plants the bugs of `bugs.txt`, one by one, in a copy, and says which of them are found.
 
     python test/planted/run.py --jobs 2                  all; about half a minute each
-    python test/planted/run.py --only symbolic           those of files whose path has that
+    python test/planted/run.py --only symbolic           those whose path or new text has that
+    python test/planted/run.py --results FILE            appends outcomes; a next run skips them
 
 The quick tests that the list names for the file run first, if there are any. Where they pass, the
-fuzzer's programs are taken to planned memory, then to machine code, until one fails.
+fuzzer's programs are taken to planned memory, then to machine code, until one fails. What fails, or
+takes too long, has to succeed without the bug: else it has found nothing, and that is an error.
 """
 
 import argparse
+import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -49,7 +53,7 @@ for number, work in enumerate(works):
 SPREAD = 5
 LATE = ("relax_mlir/schedule/", "relax_mlir/host/", "relax_mlir/codegen/")
 """What only machine code shows."""
-_FAILED = ("FAILED ", "ERROR ", "  relax-mlir :: ")
+_FAILED = ("FAILED ", "ERROR", "  relax-mlir :: ")
 """How a line begins that names a test which has failed, of pytest and of lit."""
 
 
@@ -82,26 +86,126 @@ def bugs() -> Iterator[Bug]:
 
 
 def main() -> int:
-    """Runs the command; 1 if fewer than nine in ten are found."""
+    """Runs the command; 1 if fewer than nine in ten are found, 2 if some could not be judged."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--only", default="", help="a part of a file's path")
+    parser.add_argument("--only", default="", help="a part of a file's path, or of the new text")
     parser.add_argument("--passes", type=int, default=16, help="batches to planned memory")
     parser.add_argument("--code", type=int, default=10, help="batches of machine code")
-    parser.add_argument("--seconds", type=int, default=300, help="for each bug, at most")
+    parser.add_argument("--seconds", type=int, default=300, help="for each command, at most")
+    parser.add_argument("--results", type=Path, help="a file of outcomes, which is continued")
     options = parser.parse_args()
-    listed = [bug for bug in bugs() if options.only in bug.path]
+    listed = [bug for bug in bugs() if options.only in f"{bug.path}: {bug.new}"]
     # A run that is stopped early has seen all parts.
     chosen = [bug for start in range(SPREAD) for bug in listed[start::SPREAD]]
-    folders: SimpleQueue[Path] = SimpleQueue()
+    outcomes = _judged(options.results)
+    left = [bug for bug in chosen if bug not in outcomes]
     with tempfile.TemporaryDirectory() as scratch:
+        run = _Run(options, len(left))
         for number in range(options.jobs):
-            folders.put(_copy(Path(scratch) / str(number)))
-        _check_tests(Path(scratch) / "0", chosen)
+            run.folders.put(_copy(Path(scratch) / str(number)))
         with ThreadPoolExecutor(options.jobs) as pool:
-            found = list(pool.map(lambda bug: _planted(bug, folders, options), chosen))
-    _report(chosen, found)
-    return 0 if sum(found) >= 0.9 * len(found) else 1
+            outcomes |= zip(left, pool.map(run.judge, left), strict=True)
+    _report(chosen, [outcomes[bug] for bug in chosen])
+    verdicts = Counter(outcomes[bug].verdict for bug in chosen)
+    if verdicts["ERROR"]:
+        return 2
+    return 0 if verdicts["found"] >= 0.9 * len(chosen) else 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`verdict` is found, MISSED or ERROR; `told` is what was printed about it."""
+
+    verdict: str
+    told: str
+
+
+def _judged(results: Path | None) -> dict[Bug, Outcome]:
+    """The outcomes in a file of results; errors are judged anew."""
+    outcomes = {}
+    for line in results.read_text().splitlines() if results and results.exists() else ():
+        entry = json.loads(line)
+        bug = entry["bug"]
+        outcome = Outcome(entry["verdict"], entry["told"])
+        if outcome.verdict != "ERROR":
+            outcomes[Bug(**{**bug, "tests": tuple(bug["tests"])})] = outcome
+    return outcomes
+
+
+@dataclass
+class _Run:
+    """Judges bugs in `folders`, which are copies; `sound` has what commands say without a bug."""
+
+    options: argparse.Namespace
+    total: int
+    folders: SimpleQueue[Path] = field(default_factory=SimpleQueue)
+    sound: dict[tuple[str, ...], str] = field(default_factory=dict)
+    done: int = 0
+
+    def judge(self, bug: Bug) -> Outcome:
+        """Plants one bug, prints what becomes of it, and appends that to the results."""
+        folder, started = self.folders.get(), time.monotonic()
+        try:
+            outcome = self._outcome(folder, bug)
+        finally:
+            self.folders.put(folder)
+        seconds = time.monotonic() - started
+        self.done += 1
+        at = f"{self.done:3} of {self.total}"
+        print(f"{at}  {outcome.verdict:7}{seconds:4.0f} s  {bug.path}: {bug.new}", flush=True)
+        print(f"             {outcome.told}", flush=True)
+        if self.options.results:
+            line = json.dumps({"bug": asdict(bug), **asdict(outcome)})
+            with self.options.results.open("a") as file:
+                file.write(line + "\n")
+        return outcome
+
+    def _outcome(self, folder: Path, bug: Bug) -> Outcome:
+        for command in (*_commands(bug.tests), self._fuzzer(bug)):
+            told = self._with_bug(folder, bug, command)
+            if not told:
+                continue
+            if (key := tuple(command)) not in self.sound:
+                self.sound[key] = self._failure(folder, command)
+            if self.sound[key]:
+                return Outcome("ERROR", f"without the bug, too: {self.sound[key]}")
+            return Outcome("found", told)
+        return Outcome("MISSED", "")
+
+    def _with_bug(self, folder: Path, bug: Bug, command: Sequence[str]) -> str:
+        path = folder / bug.path
+        source = path.read_text()
+        assert source.count(bug.old) == 1, f"{bug.path} has not one '{bug.old}'"
+        _write(path, source.replace(bug.old, bug.new), folder)
+        try:
+            return self._failure(folder, command)
+        finally:
+            _write(path, source, folder)
+
+    def _fuzzer(self, bug: Bug) -> list[str]:
+        code, passes, late = self.options.code, self.options.passes, bug.path.startswith(LATE)
+        return [sys.executable, "-c", CHILD.format(code=code, passes=passes, late=late)]
+
+    def _failure(self, folder: Path, command: Sequence[str]) -> str:
+        """How a command fails, or nothing."""
+        process = subprocess.Popen(
+            command, cwd=folder, env=_environment(folder), text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            printed, _ = process.communicate(timeout=self.options.seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # what it has started holds the pipe open
+            process.communicate()
+            return f"takes more than {self.options.seconds} s"
+        if process.returncode < 0:
+            return f"the process ends with signal {-process.returncode}"
+        if not process.returncode:
+            return ""
+        lines = [line for line in printed.splitlines() if line.strip()]
+        failed = [line for line in lines if line.startswith(_FAILED)]
+        return " | ".join(failed[:2] or lines[-2:]) or f"exit status {process.returncode}"
 
 
 def _copy(folder: Path) -> Path:
@@ -112,55 +216,12 @@ def _copy(folder: Path) -> Path:
     return folder
 
 
-def _planted(bug: Bug, folders: "SimpleQueue[Path]", options: argparse.Namespace) -> bool:
-    folder, started = folders.get(), time.monotonic()
-    path = folder / bug.path
-    source = path.read_text()
-    assert source.count(bug.old) == 1, f"{bug.path} has not one '{bug.old}'"
-    _write(path, source.replace(bug.old, bug.new), folder)
-    try:
-        told = _run(folder, bug, options)
-    finally:
-        _write(path, source, folder)
-        folders.put(folder)
-    seconds = time.monotonic() - started
-    print(f"{'found' if told else 'MISSED':7}{seconds:4.0f} s  {bug.path}: {bug.new}", flush=True)
-    print(f"             {told}", flush=True)
-    return bool(told)
-
-
 def _write(path: Path, source: str, folder: Path) -> None:
     """Changes a file of a copy; the runtime is compiled anew where the file is one of its own."""
     path.write_text(source)
     if path.suffix == ".c":
         build = [sys.executable, "-m", "relax_mlir.runtime.build"]
         subprocess.run(build, cwd=folder, env=_environment(folder), check=True, capture_output=True)
-
-
-def _run(folder: Path, bug: Bug, options: argparse.Namespace) -> str:
-    """How the bug was found, or nothing."""
-    environment = _environment(folder)
-    commands = _commands(bug.tests)
-    late = bug.path.startswith(LATE)
-    child = CHILD.format(code=options.code, passes=options.passes, late=late)
-    for command in (*commands, [sys.executable, "-c", child]):
-        try:
-            done = subprocess.run(
-                command, cwd=folder, env=environment, capture_output=True, text=True,
-                timeout=options.seconds,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            continue
-        if done.returncode < 0:
-            return f"the process ends with signal {-done.returncode}"
-        if done.returncode and command[-1] != child:
-            # Wrong usage is no finding.
-            assert done.returncode in (1, 2), done.stdout + done.stderr
-            failed = [line for line in done.stdout.splitlines() if line.startswith(_FAILED)]
-            return " | ".join(failed[:2]) or "the tests cannot be run"
-        if done.returncode:
-            return " | ".join(done.stdout.split("\n")[:2])
-    return ""
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -182,23 +243,13 @@ def _commands(tests: Iterable[str]) -> list[list[str]]:
     return [[*command, *given] for command, given in commands if given]
 
 
-def _check_tests(folder: Path, chosen: Iterable[Bug]) -> None:
-    """The named tests have to pass where nothing is planted."""
-    tests = dict.fromkeys(test for bug in chosen for test in bug.tests)
-    for command in _commands(tests):
-        done = subprocess.run(
-            command, cwd=folder, env=_environment(folder), capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stdout[-2000:] + done.stderr
-
-
-def _report(chosen: list[Bug], found: list[bool]) -> None:
+def _report(chosen: Sequence[Bug], outcomes: Sequence[Outcome]) -> None:
     total, hit = Counter(bug.part for bug in chosen), Counter[str]()
-    for bug, is_found in zip(chosen, found, strict=True):
-        hit[bug.part] += is_found
+    for bug, outcome in zip(chosen, outcomes, strict=True):
+        hit[bug.part] += outcome.verdict == "found"
     for part in total:
         print(f"{hit[part]:3} of {total[part]:3}  {part}")
-    print(f"{sum(found):3} of {len(found):3}  in all")
+    print(f"{hit.total():3} of {len(chosen):3}  in all")
 
 
 if __name__ == "__main__":
