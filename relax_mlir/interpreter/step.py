@@ -160,7 +160,8 @@ def _finisher(value: ir.Value, rounds: bool) -> Finish:
         dtype, check = stored_dtype(element), _with_dims(TensorType.of(type_).dims)
 
         def tensor(result: Any, frame: Frame) -> Any:
-            result = rounded(result, element) if rounds else result
+            # NumPy's functions return scalars, which cannot be updated, for arrays of rank 0.
+            result = np.asarray(rounded(result, element) if rounds else result)
             assert result.dtype == dtype, (result.dtype, dtype)
             check(result.shape, frame)
             return result

@@ -229,6 +229,21 @@ func.func @main(%x: !any, %y: !any, %which: tensor<i1>, %times: tensor<i64>) -> 
 """
 
 
+@pytest.mark.parametrize("element", ["f32", "bf16", "i64"])
+def test_results_of_rank_0_can_be_updated(element: str) -> None:
+    module = interpret(f"""
+func.func @main(%x: tensor<3x{element}>) -> tensor<{element}> {{
+  %c = arith.constant 2 : index
+  %0 = "graph.sum"(%x) {{axes = array<i64: 0>, keepdims = false}}
+      : (tensor<3x{element}>) -> tensor<{element}>
+  %1 = tensor.extract %x[%c] : tensor<3x{element}>
+  %2 = tensor.insert %1 into %0[] : tensor<{element}>
+  return %2 : tensor<{element}>
+}}""")
+    dtype = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "i64": np.int64}[element]
+    assert module["main"](np.arange(3).astype(dtype)) == 2
+
+
 def test_graphs_have_control_flow() -> None:
     """Each branch binds a symbol of its own; a loop carries a tensor."""
     main = interpret(BRANCHES)["main"]
