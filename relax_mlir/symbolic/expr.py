@@ -245,6 +245,7 @@ def _lift(value: Expr | int) -> Expr:
     raise TypeError(f"{type(value).__name__} is not an expression; Expr or int is accepted")
 
 
+@lru_cache(maxsize=4096)
 def single(atom: Atom) -> Expr:
     """The expression of one atom."""
     return Expr((((atom,), 1),))
@@ -295,12 +296,15 @@ def _rewrite_atom(atom: Atom, rule: Callable[[Atom], Expr]) -> Expr:
 
 def _map_atoms(expr: Expr, change: Callable[[Atom], Expr]) -> Expr:
     pairs: list[tuple[Monomial, int]] = []
-    for monomial, coefficient in expr.terms:
-        product = const(coefficient)
-        for atom in monomial:
-            product = product * change(atom)
-        pairs.extend(product.terms)
-    return Expr(pairs)
+    unchanged = True
+    for term in expr.terms:
+        factors = [change(atom) for atom in term[0]]
+        if all(factor is single(atom) for factor, atom in zip(factors, term[0], strict=True)):
+            pairs.append(term)
+            continue
+        unchanged = False
+        pairs.extend((product(factors) * term[1]).terms)
+    return expr if unchanged else Expr(pairs)
 
 
 def _substitute_atom(atom: Atom, values: Mapping[str, Expr | int]) -> Expr:
