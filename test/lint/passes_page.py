@@ -10,9 +10,9 @@ What a pass does is the first line of its module's docstring; what it is after s
 import ast
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+
+from Inputs.counterparts import missing, read, settle
 
 from relax_mlir.pipelines import STEPS
 
@@ -35,36 +35,11 @@ others run by name.
 """
 
 
-class Theirs(NamedTuple):
-    """A pass of TVM: its name, ours, and a remark."""
-
-    name: str
-    ours: tuple[str, ...]
-    remark: str
-
-
-def main(root: Path, write: bool) -> None:
-    """Compares the page, or writes it."""
-    page = root / "docs" / "passes.md"
-    text = page_of(root)
-    if write:
-        page.write_text(text, encoding="utf-8")
-    elif not page.is_file() or page.read_text(encoding="utf-8") != text:
-        sys.exit(f"{page} is stale: python test/lint/passes_page.py . --write")
-
-
 def page_of(root: Path) -> str:
     """The text of the page."""
     files = sorted((root / "relax_mlir" / "transforms").glob("[!_]*.py"))
     ours = {path.stem.replace("_", "-"): path for path in files}
-    theirs = list(read(root / "docs" / "passes.txt"))
-    for each in theirs:
-        unknown = set(each.ours) - ours.keys()
-        if unknown:
-            sys.exit(f"docs/passes.txt: {each.name}: there is no pass {sorted(unknown)}")
-    reasons = [each.remark.partition(":")[0] for each in theirs if not each.ours]
-    if set(reasons) - {"no need", "missing"}:
-        sys.exit(f"docs/passes.txt: say 'no need: ...' or 'missing' instead of {set(reasons)}")
+    theirs = list(read(root / "docs" / "passes.txt", ours))
     runs = {name: where(name) for name in ours}
     return (
         HEAD.format(
@@ -72,8 +47,8 @@ def page_of(root: Path) -> str:
             run=sum(place != "by name" for place in runs.values()),
             theirs=len(theirs),
             here=sum(bool(each.ours) for each in theirs),
-            needless=reasons.count("no need"),
-            missing=reasons.count("missing"),
+            needless=missing(theirs, "no need"),
+            missing=missing(theirs, "missing"),
         )
         + "".join(
             f"| `relax-{name}` | {does} | {runs[name]} | {source} |\n"
@@ -87,14 +62,6 @@ def page_of(root: Path) -> str:
             for each in theirs
         )
     )
-
-
-def read(path: Path) -> Iterator[Theirs]:
-    """The passes of TVM, from the text file."""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            name, ours, remark = (part.strip() for part in line.split("|"))
-            yield Theirs(name, tuple(part.strip() for part in ours.split(",") if part), remark)
 
 
 def where(name: str) -> str:
@@ -112,4 +79,5 @@ def described(path: Path) -> tuple[str, str]:
     return text.partition("\n")[0], " ".join(source[1].split()).rstrip(".") if source else ""
 
 
-main(Path(sys.argv[1]), "--write" in sys.argv)
+root = Path(sys.argv[1])
+settle(root / "docs" / "passes.md", page_of(root), "passes_page.py")
