@@ -65,9 +65,9 @@ def never_same(memory: Memory, a: ir.Value, b: ir.Value) -> bool:
     return roots[0].isdisjoint(roots[1])
 
 
-def _slot(loop: ir.OpView, number: int) -> tuple[ir.Value, ir.Value]:
+def _slot(loop: ir.OpView, index: int) -> tuple[ir.Value, ir.Value]:
     """What enters a loop as that argument of its first block, and what a round passes on as it."""
     blocks: Sequence[ir.Block] = [region.blocks[0] for region in loop.operation.regions]
     end, operands = last_op(blocks[-1]), list(loop.operation.operands)
-    from_last = len(blocks[0].arguments) - number
+    from_last = len(blocks[0].arguments) - index
     return operands[-from_last], list(end.operands)[-from_last]

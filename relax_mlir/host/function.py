@@ -30,6 +30,7 @@ from .builder import Builder
 from .dtypes import byte_width
 from .runtime import Runtime
 from .scope import HostTensor, Scope, Size
+from .site_counts import SiteCounts
 from .tables import INTEGER, Argument, Globals
 
 
@@ -50,19 +51,12 @@ class Interface(Protocol):
 
 
 @dataclass(frozen=True)
-class Callee:
-    """A function that others call: its name, and the count of its kernel call sites."""
-
-    name: str
-    num_sites: int
-
-
-@dataclass(frozen=True)
 class HostModule:
     """The shared state of host functions, and the module that contains them.
 
-    `functions` are the graph functions; `callees` the lowered ones that others call, None while one
-    is being lowered; `names` are the used names. `keeps` gives each `graph.keep` op an index.
+    `functions` are the graph functions; `callees` the names of those that others call, as they are
+    lowered; `sites` count their kernel calls; `names` are the used names. `keeps` gives each
+    `graph.keep` op an index.
     """
 
     module: ir.Module
@@ -72,7 +66,8 @@ class HostModule:
     names: SymbolNames
     libraries: Mapping[str, FunctionOp]
     functions: Mapping[str, func.FuncOp]
-    callees: dict[str, Callee | None] = field(default_factory=dict)
+    sites: SiteCounts
+    callees: dict[str, str] = field(default_factory=dict)
     keeps: Iterator[int] = field(default_factory=count)
 
     @property
@@ -87,9 +82,9 @@ Emitter = Callable[["HostFunction", Any], None]
 class HostFunction:
     """The lowering of the graph function `graph` to host code, which is emitted to `out`.
 
-    Site indices start at `first_site`. `returned` maps tensors that are allocated as results to
-    the index of the result; `open_facts` are facts of the function on symbols that are not all
-    bound yet.
+    `site` is the index of the first site of the function's group. `returned` maps tensors that are
+    allocated as results to the index of the result; `open_facts` are facts of the function on
+    symbols that are not all bound yet.
     """
 
     def __init__(
@@ -99,7 +94,7 @@ class HostFunction:
         module: HostModule,
         border: Interface,
         emitters: Mapping[type[ir.OpView], Emitter],
-        first_site: ir.Value | None = None,
+        site: ir.Value | None = None,
     ) -> None:
         self.graph, self.out, self.module, self.border = graph, out, module, border
         self.name: str = graph.name.value
@@ -107,9 +102,8 @@ class HostFunction:
         self.open_facts: list[Fact] = []
         self.memory = Memory({})
         self.returned = returned_allocations(graph, self.memory)
-        self.num_sites = 0
         self.emitters = emitters
-        self._first_site = first_site
+        self._site, self._num_sites = site, module.sites.offset(self.name)
         self._annotations: dict[ir.Type, TensorType] = {}
         self._num_calls = 0
 
@@ -144,11 +138,15 @@ class HostFunction:
 
     def next_site(self, count: int = 1) -> ir.Value:
         """The index of the next site, an `i32`, of `count` sites; indices are in program order."""
-        index = self.out.integer(self.num_sites, self.out.i32)
-        self.num_sites += count
-        if self._first_site is None:
+        index = self.out.integer(self._num_sites, self.out.i32)
+        self._num_sites += count
+        if self._site is None:
             return index
-        return arith.addi(self._first_site, index, ip=self.out.at)
+        return arith.addi(self.group_site(), index, ip=self.out.at)
+
+    def group_site(self) -> ir.Value:
+        """The index of the first site of the functions that this one shares sites with."""
+        return self.out.integer(0, self.out.i32) if self._site is None else self._site
 
     def count_call(self) -> None:
         """Counts a kernel call in the current block."""

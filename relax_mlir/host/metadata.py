@@ -13,6 +13,7 @@ from relax_mlir.analysis.functions import (
     inout_arguments,
     is_public,
 )
+from relax_mlir.analysis.recursion import Recursion
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
@@ -35,10 +36,11 @@ def metadata_text(
     kernels: Sequence[str],
     libraries: Sequence[FunctionOp],
     target: Target,
+    recursion: Recursion,
 ) -> str:
     """Describes functions (arguments, results, facts, calls), kernels and libraries of a module."""
     public = [function for function in functions if is_public(function)]
-    sites = Sites(block)
+    sites = Sites(block, recursion)
     return json.dumps(
         {
             "functions": {f.name.value: _function(f, sites.of(f)) for f in public},

@@ -7,28 +7,30 @@
                               %address of each result that is not an updated argument) -> i32
 
 There are no tables: the caller proves that arguments and results agree with the signature. The
-function releases what it allocates from the arena. Its kernel calls have the sites from `%site` on.
+function releases what it allocates from the arena. Its kernel calls have the sites from `%site` on;
+functions that call themselves pass it on, since they share sites, and count how deep they are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from relax_mlir.analysis.functions import facts_of, inout_arguments, signature_symbols
 from relax_mlir.analysis.signatures import parameter_types, result_types, unify
 from relax_mlir.analysis.symbols import dims_of
 from relax_mlir.bindings import func, ir
+from relax_mlir.diagnostics import Diagnostic
 from relax_mlir.dialects.graph import Annotation, CallDpsOp, TensorType, annotation_of
 from relax_mlir.passes import PassFailure
 from relax_mlir.symbolic import equal
 
 from .builder import Builder
-from .function import Callee, HostFunction
+from .function import Emitter, HostFunction, HostModule
 from .memory import mark_arena, release_arena, return_results
 from .scalars import define_scalars, scalar_type
 from .scope import HostTensor, Size
 
 
 def call_private(host: HostFunction, op: CallDpsOp, graph: func.FuncOp) -> None:
-    """Calls a graph function of the module, which is emitted at its first call."""
+    """Calls a graph function of the module, which `emit_called` emits."""
     arguments, inout = passed_arguments(op, graph), inout_arguments(graph)
     parameters = parameter_types(graph)
     unification = unify(parameters, [annotation_of(value) for value in arguments])
@@ -48,9 +50,24 @@ def call_private(host: HostFunction, op: CallDpsOp, graph: func.FuncOp) -> None:
         if index not in inout:
             _check(host, op, declared, unification.annotation(declared), value)
             operands.append(host.tensor(value).pointer)
-    callee = _callee(host, op, graph)
-    site = host.next_site(callee.num_sites)
-    (status,) = host.out.call(callee.name, [host.out.context, site, *operands], [host.out.i32])
+    out, module, name = host.out, host.module, graph.name.value
+    if name not in module.callees:
+        module.callees[name] = module.names.fresh(f"host.{name}")
+    is_recursive = module.sites.recursion.is_recursive(host.name, name)
+    if is_recursive:
+        _enter(host, op)
+    site = host.group_site() if is_recursive else host.next_site(module.sites.total(name))
+    (status,) = out.call(module.callees[name], [out.context, site, *operands], [out.i32])
+    out.fail_unless_zero(status)
+    if is_recursive:
+        out.call_runtime("rx_leave", [out.context])
+
+
+def _enter(host: HostFunction, op: CallDpsOp) -> None:
+    """Returns with an error if calls of functions that call themselves are nested too deep."""
+    where = str(Diagnostic.at(op.location, "error", f"a call of '@{op.callee_name}'"))
+    text = host.out.address(host.module.table.string(where))
+    (status,) = host.out.call_runtime("rx_enter", [host.out.context, text])
     host.out.fail_unless_zero(status)
 
 
@@ -86,29 +103,27 @@ def _unnamed(declared: TensorType, dims: Sequence[Size]) -> list[Size]:
     return [have for dim, have in zip(declared.dims or (), dims, strict=True) if dim is None]
 
 
-def _callee(host: HostFunction, op: CallDpsOp, graph: func.FuncOp) -> Callee:
-    """The host function of a graph function."""
-    name, callees = graph.name.value, host.module.callees
-    if name not in callees:
-        callees[name] = None
-        callees[name] = _emit(host, graph)
-    callee = callees[name]
-    if callee is None:
-        raise PassFailure(op, f"calls '@{name}' recursively, which host code cannot")
-    return callee
+def emit_called(module: HostModule, emitters: Mapping[type[ir.OpView], Emitter]) -> None:
+    """Emits the functions that emitted ones call, and those that they call."""
+    emitted: set[str] = set()
+    while missing := [name for name in module.callees if name not in emitted]:
+        for name in missing:
+            _emit(module, module.functions[name], emitters)
+        emitted.update(missing)
 
 
-def _emit(caller: HostFunction, graph: func.FuncOp) -> Callee:
-    module, symbols = caller.module, signature_symbols(graph)
-    border, caller_out = _Pointers(graph), caller.out
-    name = module.names.fresh(f"host.{graph.name.value}")
-    pointer, i32, i64 = caller_out.pointer, caller_out.i32, caller_out.i64
-    passed = border.types(len(symbols), pointer, i64)
-    type_ = ir.FunctionType.get([pointer, i32, *passed], [i32])
+def _emit(
+    module: HostModule, graph: func.FuncOp, emitters: Mapping[type[ir.OpView], Emitter]
+) -> None:
+    symbols, border = signature_symbols(graph), _Pointers(graph)
+    i32, i64 = map(ir.IntegerType.get_signless, (32, 64))
+    pointer = ir.Type.parse("!llvm.ptr")
+    type_ = ir.FunctionType.get([pointer, i32, *border.types(len(symbols), pointer, i64)], [i32])
+    name = module.callees[graph.name.value]
     op = func.FuncOp(name, type_, visibility="private", ip=ir.InsertionPoint(module.block))
     with graph.location:
         out = Builder(op, module.runtime)
-        host = HostFunction(graph, out, module, border, caller.emitters, out.arguments[1])
+        host = HostFunction(graph, out, module, border, emitters, out.arguments[1])
         values = border.take(iter(list(out.arguments)[2:]), symbols)
         define_scalars(host)
         host.open_facts = [fact for fact in facts_of(graph) if not fact.symbols <= values.keys()]
@@ -118,7 +133,6 @@ def _emit(caller: HostFunction, graph: func.FuncOp) -> Callee:
         release_arena(host, mark)
         host.scope.close(module.table, host.name)
         out.finish()
-    return Callee(name, host.num_sites)
 
 
 class _Pointers:

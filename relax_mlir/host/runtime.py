@@ -16,6 +16,8 @@ _SIGNATURES = {
     "rx_refuse_sizes": f"({_POINTER}, {_POINTER}, {_POINTER}) -> ()",
     "rx_refuse_index": f"({_POINTER}, {_POINTER}, i64, i32, i64) -> ()",
     "rx_poll": f"({_POINTER}, i32) -> i32",
+    "rx_enter": f"({_POINTER}, {_POINTER}) -> i32",
+    "rx_leave": f"({_POINTER}) -> ()",
     "rx_fail": f"({_POINTER}, {_POINTER}) -> i32",
     "rx_count_kernels": "(i64) -> ()",
     "rx_span_begin": "(i32) -> ()",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from relax_mlir.analysis.recursion import Recursion
 from relax_mlir.analysis.signatures import parameter_types, unify
 from relax_mlir.analysis.units import F32, unit_of
 from relax_mlir.analysis.work import BYTES, FLOPS
@@ -49,29 +50,38 @@ class Site:
 class Sites:
     """The sites of the functions of a module."""
 
-    def __init__(self, block: ir.Block) -> None:
+    def __init__(self, block: ir.Block, recursion: Recursion) -> None:
+        self._recursion = recursion
         self._symbols = {
             op.attributes["sym_name"].value: op
             for op in block.operations
             if isinstance(op, func.FuncOp | FunctionOp)
         }
         self._units: dict[str, str] = {}
-        self._known: dict[str, list[Site]] = {}
+        self._own: dict[str, list[Site]] = {}
+        for name in recursion.order:
+            calls = walk_ops(self._symbols[name], CallDpsOp)
+            self._own[name] = [site for call in calls for site in self._sites(name, call)]
 
     def of(self, function: func.FuncOp) -> list[Site]:
-        """The sites of a graph function in program order, with those of functions it calls."""
-        name = function.name.value
-        if name not in self._known:
-            calls = walk_ops(function, CallDpsOp)
-            self._known[name] = [site for call in calls for site in self._sites(call)]
-        return self._known[name]
+        """The sites of a graph function in program order, with those of functions it calls.
 
-    def _sites(self, call: CallDpsOp) -> list[Site]:
+        Those of functions that call themselves are in the order of `site_counts`.
+        """
+        name = function.name.value
+        return [site for member in self._recursion.group(name) for site in self._own[member]]
+
+    def _sites(self, caller: str, call: CallDpsOp) -> list[Site]:
         callee = self._symbols.get(call.callee_name)
         if not isinstance(callee, func.FuncOp) or PrimFunc.is_prim_func(callee):
             return [self._site(call, callee)]
+        name = callee.name.value
+        if self._recursion.is_recursive(caller, name):
+            return []
         arguments = [annotation_of(value) for value in passed_arguments(call, callee)]
         values = unify(parameter_types(callee), arguments).values
+        if name in self._recursion.groups:
+            values = {}  # each call within the group has others
         return [site.seen_from(values) for site in self.of(callee)]
 
     def _site(self, call: CallDpsOp, kernel: func.FuncOp | FunctionOp | None) -> Site:

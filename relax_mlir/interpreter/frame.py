@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from relax_mlir.analysis.recursion import Recursion
 from relax_mlir.bindings import func, ir, memref
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.dialects.tir import PrimFunc
@@ -21,7 +22,8 @@ from .step import Dims, Step
 class Frame:
     """The state of a running function: its values and symbols.
 
-    `loops` are the indices of the running loop nest: arrays that broadcast, or integers.
+    `loops` are the indices of the running loop nest: arrays that broadcast, or integers. `depth`
+    counts the calls that the function is nested in of functions that call themselves.
     """
 
     code: Code
@@ -29,10 +31,12 @@ class Frame:
     values: dict[ir.Value, Any] = field(default_factory=dict)
     symbols: Symbols = field(default_factory=Symbols)
     loops: Sequence[Any] = ()
+    depth: int = 0
 
     def nested(self) -> Frame:
         """A frame for a region: it sees all values, and symbols that it binds are local to it."""
-        return Frame(self.code, self.signature, self.values, self.symbols.nested(), self.loops)
+        symbols = self.symbols.nested()
+        return Frame(self.code, self.signature, self.values, symbols, self.loops, self.depth)
 
     def run(self, block: ir.Block, arguments: Sequence[Any] = ()) -> list[Any]:
         """Runs a block; returns the operands of its terminator."""
@@ -85,6 +89,8 @@ class Code:
             if is_old or not _is_known(self.functions[name]):
                 self.functions[name] = self.programs[name]
         self.programs |= {name: self.functions[name] for name in kernels - self.scheduled}
+        graphs = [op for name, op in self.functions.items() if name not in kernels]
+        self.recursion = Recursion([op for op in graphs if not op.is_external])
         self._steps: dict[ir.Block, Steps] = {}
         self._signatures: dict[str, Signature] = {}
 

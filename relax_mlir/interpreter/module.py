@@ -28,6 +28,7 @@ from relax_mlir.runtime.results import number
 from relax_mlir.runtime.tensors import DLTensor, TensorError, bfloat16, describe
 
 from .binding import Signature
+from .depth import on_large_stack
 from .elements import UnknownElement, stored_dtype
 from .frame import Code, Frame
 
@@ -173,8 +174,12 @@ class Call:
         function = self.function
         signature, code = function._signature, function.module._code
         frame = Frame(code, signature, symbols=signature.bind(self._arguments))
-        with function.module._context, ir.Location.unknown(), np.errstate(all="ignore"):
-            results = frame.run(signature.function.entry_block, self._arguments)
+
+        def run() -> list[Any]:
+            with function.module._context, ir.Location.unknown(), np.errstate(all="ignore"):
+                return frame.run(signature.function.entry_block, self._arguments)
+
+        results = on_large_stack(run) if code.recursion.groups else run()
         if any(argument.inout for argument in function.arguments):
             # A result may be the old contents of an argument that another result updates.
             results = [

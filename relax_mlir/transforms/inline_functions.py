@@ -8,13 +8,15 @@
 The callee's symbols are replaced by those of the arguments. Symbols that its own casts bind get
 names that the caller does not use. A parameter that is more precise than its argument becomes a
 match_cast, a fact of the callee a `graph.require`: both are checked at run time. Functions that run
-as one kernel (`graph.primitive`), and private ones with `graph.noinline`, are not inlined. Unused
-private functions are erased.
+as one kernel (`graph.primitive`), private ones with `graph.noinline`, and those that call
+themselves are not inlined; the latter call private copies of exported functions. Unused private
+functions are erased.
 
 Needs: calls that agree with their signatures (`relax-verify`). Leaves: `graph.call` only of
-    functions that are not inlined. Fails on recursion. Source: TVM `InlinePrivateFunctions`.
+    functions that are not inlined. Source: TVM `InlinePrivateFunctions`.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,6 +29,7 @@ from relax_mlir.analysis.functions import (
     graph_functions,
     is_public,
 )
+from relax_mlir.analysis.recursion import Recursion
 from relax_mlir.analysis.rename import FreshSymbols, rename_symbols, used_symbols
 from relax_mlir.analysis.scopes import scoped_ops
 from relax_mlir.analysis.signatures import parameter_types, unify
@@ -44,7 +47,7 @@ from relax_mlir.dialects.graph import (
     to_mlir,
 )
 from relax_mlir.passes import Pass, PassFailure
-from relax_mlir.rewriting import safe_erase, walk_ops
+from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
 from relax_mlir.symbolic import Fact
 
 
@@ -56,24 +59,43 @@ class InlineFunctions(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Inlines every call of a graph function with a body, innermost functions first."""
+        recursive = _private_recursion(op)
         functions = callees_first(graph_functions(op))
-        copied = {f.name.value: f for f in functions if not _stays(f)}
-        done: set[str] = set()
+        copied = {
+            f.name.value: f for f in functions if not _stays(f) and f.name.value not in recursive
+        }
         for function in functions:
             fresh = FreshSymbols(function)
             for call in walk_ops(function, CallOp):
-                callee = call.callee_name
-                if callee in copied and callee not in done:
-                    raise PassFailure(
-                        call, f"calls '@{callee}' recursively, which cannot be inlined"
-                    )
-                if callee in copied:
-                    _inline(call, copied[callee], fresh)
-            done.add(function.name.value)
+                if call.callee_name in copied:
+                    _inline(call, copied[call.callee_name], fresh)
         called = called_names(op)
         for name, function in copied.items():
             if not is_public(function) and name not in called:
                 safe_erase(function)
+
+
+def _private_recursion(module: ir.Operation) -> Collection[str]:
+    """Has functions that call themselves call private copies of those that are exported.
+
+    Returns the names of those that are called so. What is exported may then change its signature.
+    """
+    functions = graph_functions(module)
+    names, copies = SymbolNames(module.regions[0].blocks[0]), dict[str, str]()
+    for name in Recursion(functions).groups:
+        function = next(f for f in functions if f.name.value == name)
+        if is_public(function):
+            copies[name] = names.fresh(name)
+            with ir.InsertionPoint.after(function):
+                copy = function.operation.clone().opview
+            copy.attributes["sym_name"] = ir.StringAttr.get(copies[name])
+            copy.attributes["sym_visibility"] = ir.StringAttr.get("private")
+    if copies:
+        for call in walk_ops(module, CallOp):
+            if call.callee_name in copies:
+                callee = ir.FlatSymbolRefAttr.get(copies[call.callee_name])
+                call.attributes["callee"] = callee
+    return Recursion(graph_functions(module)).groups
 
 
 def _stays(function: func.FuncOp) -> bool:

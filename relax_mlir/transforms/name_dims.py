@@ -69,9 +69,11 @@ class NameDims(Pass):
     def run(self, op: ir.Operation) -> None:
         """Names dims of every graph function, callees first."""
         naming = _Naming(op)
-        for function in callees_first(graph_functions(op)):
-            if PRIMITIVE not in function.attributes:
-                naming.function(function)
+        functions = [f for f in callees_first(graph_functions(op)) if PRIMITIVE not in f.attributes]
+        for function in functions:
+            naming.arguments(function)
+        for function in functions:
+            naming.function(function)
 
 
 class _Naming(Inference):
@@ -79,8 +81,8 @@ class _Naming(Inference):
 
     fresh: FreshSymbols
 
-    def function(self, function: func.FuncOp) -> None:
-        """Names dims of the arguments, then dims that stay unknown in the body."""
+    def arguments(self, function: func.FuncOp) -> None:
+        """Names dims of the arguments; of all functions first, since they may call each other."""
         make_symbols_unique(function)
         self.fresh = FreshSymbols(function)
         names = _names_by_casts(function)
@@ -93,6 +95,10 @@ class _Naming(Inference):
         types = [argument.type for argument in function.arguments]
         type_ = ir.FunctionType.get(types, function.type.results)
         function.attributes[FUNCTION_TYPE] = ir.TypeAttr.get(type_)
+
+    def function(self, function: func.FuncOp) -> None:
+        """Names dims that stay unknown in the body."""
+        self.fresh = FreshSymbols(function)
         super().function(function)
 
     def _named(self, annotation: Annotation, base: str) -> Annotation:

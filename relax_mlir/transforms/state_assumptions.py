@@ -9,8 +9,9 @@ A rule refuses dims that can never agree. Dims that may or may not agree pass, a
 their agreement: they would otherwise read out of bounds. Such a relation becomes a fact of the
 function, which is checked at each call, if the op always runs and the arguments bind the symbols.
 Otherwise it becomes a `graph.require` in the op's block, as soon as its symbols are bound there; so
-do dims that broadcast at run time, of which one of several relations must hold, and facts of called
-functions. Relations that follow from earlier facts are not stated.
+do dims that broadcast at run time, of which one of several relations must hold, facts of called
+functions, and all relations of functions that call themselves. Relations that follow from earlier
+facts are not stated.
 
 Needs: a verified module. Leaves: facts and requirements that imply all assumptions of operators and
     of calls. Fails if one contradicts the facts. Source: paper §4.1 (checks at run time where
@@ -28,6 +29,7 @@ from relax_mlir.analysis.functions import (
     facts_of,
     graph_functions,
 )
+from relax_mlir.analysis.recursion import Recursion
 from relax_mlir.analysis.scopes import Scope, argument_symbols, scoped_ops
 from relax_mlir.analysis.signatures import (
     functions_by_name,
@@ -71,10 +73,11 @@ class StateAssumptions(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Adds facts and requirements to every graph function, callees first."""
-        functions = functions_by_name(op)
-        for function in callees_first(graph_functions(op)):
+        functions, graphs = functions_by_name(op), graph_functions(op)
+        recursive = Recursion(graphs).groups
+        for function in callees_first(graphs):
             if PRIMITIVE not in function.attributes:
-                _Assumptions(function).state(functions)
+                _Assumptions(function, function.name.value in recursive).state(functions)
 
 
 @dataclass
@@ -82,13 +85,15 @@ class _Assumptions:
     """The assumptions of one function; `known` has those that are checked already in a block."""
 
     function: func.FuncOp
+    is_recursive: bool
     stated: list[Fact] = field(default_factory=list)
     known: set[tuple[ir.Block, AnyOf]] = field(default_factory=set)
 
     def state(self, functions: dict[str, func.FuncOp]) -> None:
         """States them in the function's facts, and in its body."""
         entry = self.function.entry_block
-        self.bound = argument_symbols(self.function)
+        # What a function states must be known at its calls, among which are some of its own.
+        self.bound = frozenset() if self.is_recursive else argument_symbols(self.function)
         proved: list[RequireOp] = []
         for op, scope in scoped_ops(self.function):
             if isinstance(op, RequireOp):

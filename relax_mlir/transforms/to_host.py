@@ -26,12 +26,15 @@ from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.dialects.tir import NUM_OUTS, PrimFunc
 from relax_mlir.host.adaptor import Adaptors
 from relax_mlir.host.dtypes import dlpack_dtype
+from relax_mlir.host.emit import EMITTERS
 from relax_mlir.host.entry import emit_entry
 from relax_mlir.host.function import HostModule
 from relax_mlir.host.library import slot_name
 from relax_mlir.host.metadata import metadata_text
+from relax_mlir.host.private import emit_called
 from relax_mlir.host.runtime import Runtime
 from relax_mlir.host.scalars import scalar_type
+from relax_mlir.host.site_counts import SiteCounts
 from relax_mlir.host.tables import Globals
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
@@ -66,8 +69,11 @@ class ToHost(Pass):
         host = _host_module(kernels, libraries, functions, SymbolNames(block))
         for function in filter(is_public, functions):
             emit_entry(function, host)
+        emit_called(host, EMITTERS)
         host.adaptors.write(host.block, host.runtime)
-        metadata = metadata_text(block, functions, list(kernels), libraries, self.target)
+        metadata = metadata_text(
+            block, functions, list(kernels), libraries, self.target, host.sites.recursion
+        )
         _write_metadata(host, metadata)
         for function in [*functions, *libraries]:
             safe_erase(function)
@@ -135,6 +141,7 @@ def _host_module(
 ) -> HostModule:
     """An empty module for host code, but for the addresses of library functions."""
     module = ir.Module.create()
+    by_name = {function.name.value: function for function in functions}
     host = HostModule(
         module,
         Globals(module.body, "rx_data", any(map(uses_tiles, kernels.values()))),
@@ -142,7 +149,8 @@ def _host_module(
         Adaptors(kernels, names),
         names,
         {library.sym_name.value: library for library in libraries},
-        {function.name.value: function for function in functions},
+        by_name,
+        SiteCounts(by_name),
     )
     for library in libraries:
         _write_slot(host.block, slot_name(library.sym_name.value))

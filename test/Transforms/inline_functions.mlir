@@ -175,3 +175,29 @@ func.func @negative_lowered(%x: !v) -> !v {
 func.func private @lowered(%x: !v) -> !v {
   return %x : !v
 }
+
+// -----
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+// Functions that call themselves stay, and what is exported is called as a private copy.
+// CHECK-LABEL: func @negative_recursion(
+// CHECK-NEXT:    graph.call @other(%arg0)
+// CHECK-LABEL: func private @negative_recursion_1(
+// CHECK-NEXT:    graph.call @other(%arg0)
+// CHECK-LABEL: func private @other(
+// CHECK-NEXT:    graph.negative
+// CHECK-NEXT:    graph.call @negative_recursion_1(
+func.func @negative_recursion(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "graph.call"(%x) {callee = @other, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func private @other(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "graph.call"(%x) {callee = @copied, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = "graph.call"(%0) {callee = @negative_recursion, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+func.func private @copied(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "graph.negative"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -85,6 +85,25 @@ func.func private @callee(%x: tensor<?xf32, #graph.shape<["2*n"]>>) -> tensor<?x
 
 // -----
 
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+// Functions that call each other know the names of each other's arguments.
+// CHECK-LABEL: func @ping(%arg0: tensor<arg0_0 x f32>)
+// CHECK-NEXT:    graph.match_cast(%arg0) : tensor<2*p x f32>
+// CHECK-NEXT:    graph.call @pong
+// CHECK-LABEL: func private @pong(%arg0: tensor<2*p x f32>)
+// CHECK-NEXT:    graph.call @ping(%arg0)
+func.func @ping(%x: tensor<?xf32>) {
+  "graph.call"(%x) {callee = @pong, operandSegmentSizes = #in1, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<?xf32>) -> ()
+  return
+}
+func.func private @pong(%x: tensor<?xf32>) {
+  "graph.call"(%x) {callee = @ping, operandSegmentSizes = #in1, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<?xf32>) -> ()
+  %0 = "graph.match_cast"(%x) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["2*p"]>>
+  return
+}
+
+// -----
+
 // What becomes an object is known all the same.
 // CHECK-LABEL: func @objects(%arg0: tensor<4 x f32>) -> tensor<4 x f32>, tensor<4 x f32>
 // CHECK-NEXT:    return %arg0, %arg0

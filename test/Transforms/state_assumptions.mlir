@@ -195,6 +195,22 @@ func.func private @callee(%x: !n, %y: !m) -> !n attributes {graph.noinline, grap
 // -----
 
 !n = tensor<?xf32, #graph.shape<["n"]>>
+!m = tensor<?xf32, #graph.shape<["m"]>>
+// What a function that calls itself relies on is no fact that its own calls could miss.
+// CHECK-LABEL: func private @recursive
+// CHECK-NOT:     facts
+// CHECK-NEXT:    graph.require n == m  by graph.add
+// CHECK-NEXT:    graph.add
+// CHECK-NEXT:    graph.call
+func.func private @recursive(%x: !n, %y: !m) -> !n {
+  %0 = "graph.add"(%x, %y) : (!n, !m) -> !n
+  %1 = "graph.call"(%y, %x) {callee = @recursive, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (!m, !n) -> !m
+  return %0 : !n
+}
+
+// -----
+
+!n = tensor<?xf32, #graph.shape<["n"]>>
 func.func @negative_contradiction(%x: !n) -> tensor<4x4xf32> attributes {graph.facts = ["n <= 8"]} {
   // expected-error @below {{'graph.reshape' op needs n == 16, which cannot be given n <= 8}}
   %0 = "graph.reshape"(%x) {shape = #graph.shape<[4, 4]>} : (!n) -> tensor<4x4xf32>

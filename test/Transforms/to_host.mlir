@@ -206,6 +206,45 @@ func.func @main(%x: !m) -> !m {
 
 // -----
 
+// Functions that call themselves count how deep they are, and pass on where their sites begin.
+// CHECK-LABEL: func.func @rx_fn_main
+// CHECK-NOT:     rx_enter
+// CHECK:         call @host.f(%arg0, %c1_i32)
+// CHECK-NOT:     rx_leave
+// CHECK-LABEL: func.func private @host.f(
+// CHECK-SAME:    %[[CTX:.*]]: !llvm.ptr, %[[SITE:.*]]: i32) -> i32 {
+// CHECK:         %[[STATUS:.*]] = call @rx_enter(%[[CTX]], %{{.*}}) : (!llvm.ptr, !llvm.ptr) -> i32
+// CHECK:         arith.cmpi ne, %[[STATUS]], %c0_i32
+// CHECK:         %[[INNER:.*]] = call @host.g(%[[CTX]], %[[SITE]])
+// CHECK:         arith.cmpi ne, %[[INNER]], %c0_i32
+// CHECK:         call @rx_leave(%[[CTX]])
+// CHECK-LABEL: func.func private @host.g(
+// CHECK-SAME:    %[[CTX:.*]]: !llvm.ptr, %[[SITE:.*]]: i32) -> i32 {
+// CHECK:         %[[AT:.*]] = arith.addi %[[SITE]], %c0_i32
+// CHECK:         call @rx_span_begin(%[[AT]])
+// CHECK:         call @rx_enter
+// CHECK:         call @host.f(%[[CTX]], %[[SITE]])
+#none = array<i32: 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+func.func private @kernel() attributes {tir.prim_func, tir.scheduled, tir.num_outs = 0 : i64} {
+  return
+}
+func.func private @f() {
+  "graph.call_dps"() {callee = @g, num_outs = 0 : i64, sym_args = #graph.shape<[]>, updates = array<i64>, operandSegmentSizes = #none, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : () -> ()
+  return
+}
+func.func private @g() {
+  "graph.call_dps"() {callee = @kernel, num_outs = 0 : i64, sym_args = #graph.shape<[]>, updates = array<i64>, operandSegmentSizes = #none, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : () -> ()
+  "graph.call_dps"() {callee = @f, num_outs = 0 : i64, sym_args = #graph.shape<[]>, updates = array<i64>, operandSegmentSizes = #none, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : () -> ()
+  return
+}
+func.func @main() {
+  "graph.call_dps"() {callee = @kernel, num_outs = 0 : i64, sym_args = #graph.shape<[]>, updates = array<i64>, operandSegmentSizes = #none, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : () -> ()
+  "graph.call_dps"() {callee = @f, num_outs = 0 : i64, sym_args = #graph.shape<[]>, updates = array<i64>, operandSegmentSizes = #none, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : () -> ()
+  return
+}
+
+// -----
+
 // expected-error @below {{is not scheduled; run relax-schedule before relax-to-host}}
 func.func private @negative_not_scheduled(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32>
     attributes {tir.prim_func, tir.num_outs = 1 : i64} {

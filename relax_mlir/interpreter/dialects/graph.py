@@ -15,6 +15,7 @@ import numpy as np
 from relax_mlir.analysis.functions import inout_arguments
 from relax_mlir.analysis.symbols import dims_of
 from relax_mlir.bindings import func
+from relax_mlir.diagnostics import Diagnostic
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
     AllocTensorOp,
@@ -37,6 +38,7 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.errors import ExecutionError
 from relax_mlir.interpreter import library
 from relax_mlir.interpreter.binding import BoundDim, bind
+from relax_mlir.interpreter.depth import MOST_CALLS
 from relax_mlir.interpreter.elements import GARBAGE, garbage, stored_dtype
 from relax_mlir.interpreter.elements import stored as read
 from relax_mlir.interpreter.frame import Code, Frame
@@ -72,10 +74,25 @@ def require(frame: Frame, op: RequireOp) -> list[Any]:
 
 
 def run_function(code: Code, function: func.FuncOp, operands: Sequence[Any]) -> list[Any]:
-    """Runs a graph function or a tensor program on its arguments."""
+    """Runs a tensor program on its arguments."""
     signature = code.signature(function)
     frame = Frame(code, signature, symbols=signature.bind(operands))
     return frame.run(function.entry_block, operands)
+
+
+def _run_called(
+    frame: Frame, op: CallOp | CallDpsOp, callee: func.FuncOp, operands: Sequence[Any]
+) -> list[Any]:
+    """Runs a graph function that another one calls; those that call themselves are counted."""
+    name, depth = callee.name.value, frame.depth
+    if frame.code.recursion.is_recursive(frame.signature.name, name):
+        if depth == MOST_CALLS:
+            text = f"a call of '@{name}' is nested {depth} calls deep, which is the limit"
+            raise ExecutionError(str(Diagnostic.at(op.location, "error", text)))
+        depth += 1
+    signature = frame.code.signature(callee)
+    inner = Frame(frame.code, signature, symbols=signature.bind(operands), depth=depth)
+    return inner.run(callee.entry_block, operands)
 
 
 def run_program(
@@ -110,7 +127,7 @@ def _fresh(frame: Frame, annotation: TensorType) -> np.ndarray:
 
 def call(frame: Frame, op: CallOp, *operands: Any) -> list[Any]:
     """Runs a graph function."""
-    return run_function(frame.code, frame.code.functions[op.callee_name], operands)
+    return _run_called(frame, op, frame.code.functions[op.callee_name], operands)
 
 
 def call_tir(frame: Frame, op: CallTirOp, *operands: np.ndarray) -> list[np.ndarray]:
@@ -216,7 +233,7 @@ def call_dps(frame: Frame, op: CallDpsOp, *operands: np.ndarray) -> list[Any]:
         results = _call_library(frame.code, op.callee_name, ins)
     elif not PrimFunc.is_prim_func(frame.code.functions[op.callee_name]):
         callee = frame.code.functions[op.callee_name]
-        results = run_function(frame.code, callee, _passed(callee, ins, outs))
+        results = _run_called(frame, op, callee, _passed(callee, ins, outs))
     else:
         indices = frame.evaluate(op.symbol_arguments)
         results = run_program(frame.code, op.callee_name, ins, outs, indices)

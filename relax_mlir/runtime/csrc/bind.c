@@ -400,6 +400,7 @@ int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args
   int32_t known = call ? call->known : RX_NOTHING;
   clear_error(context);
   arena_empty(&context->arena);
+  context->depth = 0;
   if (known == RX_SYMBOLS_KNOWN) {
     for (int32_t s = 0; s < info->num_symbols; s++) symbols[s] = call->symbols[s];
     return 0;

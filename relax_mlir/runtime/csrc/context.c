@@ -11,6 +11,7 @@ struct RxContext {
   int32_t is_interrupted;    /* likewise */
   int32_t rounds;            /* of loops since rx_poll looked at the clock, weighted */
   int64_t polled;            /* when that was */
+  int32_t depth;             /* of calls of functions that call themselves */
   int32_t threads;           /* of calls; 0: those of rx_set_threads */
   _Atomic int32_t is_busy;   /* a call uses it */
   RxContext* _Atomic next;   /* for calls that overlap with one of this context */
@@ -115,7 +116,7 @@ void* rx_arena_mark(RxContext* context) { return arena_mark(&context->arena); }
 void rx_arena_release(RxContext* context, void* mark) { arena_release(&context->arena, mark); }
 
 void* rx_keep(RxContext* context, int32_t site, const void* source, int64_t bytes) {
-  void* data = keep_copy(&context->kept, site, source, bytes);
+  void* data = keep_copy(&context->kept, site, context->depth, source, bytes);
   if (data) return data;
   say_out_of_memory(context);
   say(context, "a loop carries %lld bytes", (long long)bytes);

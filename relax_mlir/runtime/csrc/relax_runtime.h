@@ -248,8 +248,8 @@ void* rx_arena(RxContext* context, int64_t bytes);
 void* rx_arena_mark(RxContext* context);
 void rx_arena_release(RxContext* context, void* mark);
 
-/* Copies bytes to memory of the context that it has for `site`, until the next copy there; they may
- * lie in it. NULL: no memory. */
+/* Copies bytes to memory of the context that it has for `site`, until the next copy there at the
+ * same depth of recursion; they may lie in it. NULL: no memory. */
 void* rx_keep(RxContext* context, int32_t site, const void* source, int64_t bytes);
 
 /* Memory for a result: the caller's buffer, checked, or a new one described in results[index]. NULL
@@ -279,6 +279,12 @@ void rx_refuse_index(RxContext* context, const char* where, int64_t index, int32
 /* At the end of a round of a loop: nonzero if the call is to be given up. The weight is up to 64 and
  * grows with the time that a round may take. */
 int32_t rx_poll(RxContext* context, int32_t weight);
+
+/* Around a call between functions that call themselves. rx_enter is nonzero if such calls are nested
+ * too deep, or the call is to be given up; `where` is the location and op. */
+enum { RX_MAX_DEPTH = 1000 };
+int32_t rx_enter(RxContext* context, const char* where);
+void rx_leave(RxContext* context);
 
 /* Sets the error message; returns 1, so that generated code can return it. */
 int32_t rx_fail(RxContext* context, const char* message);

@@ -28,6 +28,8 @@
 
 #include "poll.c"
 
+#include "depth.c"
+
 #include "result.c"
 
 #include "scratch.c"

@@ -24,6 +24,7 @@ typedef struct {
   int64_t missing;         /* bytes of scratch memory that could not be allocated */
   int32_t threads;         /* of the running call; 0: those of rx_set_threads */
   int32_t in_region;       /* nested loops run on this thread */
+  uintptr_t stack_end;     /* with a reserve; 0 until it is asked for, 1: not known */
   RxSpan span;             /* of the running kernel, while spans are recorded */
   const RxContext* called; /* of the last rx_call, */
   char error[ERROR_SIZE];  /* and its message */

@@ -119,15 +119,6 @@ def test_sites_go_through_calls(exe: Executable) -> None:
     assert "n" not in last
 
 
-RECURSIVE = f"""
-func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {{graph.noinline}} {{
-  %0 = "graph.call"(%x) {{callee = @f, {segments(1, 1)}}} : (tensor<4xf32>) -> tensor<4xf32>
-  return %0 : tensor<4xf32>
-}}
-func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
-  %0 = "graph.call"(%x) {{callee = @f, {segments(1, 1)}}} : (tensor<4xf32>) -> tensor<4xf32>
-  return %0 : tensor<4xf32>
-}}"""
 UNKNOWN = f"""
 !n = tensor<?xf32, #graph.shape<["2*n"]>>
 !j = tensor<?xf32, #graph.shape<["j"]>>
@@ -140,12 +131,6 @@ func.func @main(%x: !n) -> tensor<?xf32> {{
   %0 = "graph.call"(%x) {{callee = @f, {segments(1, 1)}}} : (!n) -> tensor<?xf32>
   return %0 : tensor<?xf32>
 }}"""
-
-
-@pytest.mark.parametrize("level", OPT_LEVELS)
-def test_recursion_is_refused(level: int) -> None:
-    with pytest.raises(CompileError, match=r":3:8: error: .* calls '@f' recursively"):
-        relax_mlir.compile(RECURSIVE, opt_level=level)
 
 
 @pytest.mark.parametrize("level", OPT_LEVELS)

@@ -144,16 +144,6 @@ def test_wrong_function_attribute(name: str, tmp_path: Path) -> None:
     refuse_module(tmp_path, f"{head} {{{attribute}}} {{\n  return\n}}\n", 1, says)
 
 
-def test_recursion(tmp_path: Path) -> None:
-    ins, outs = ", ".join(["1"] + ["0"] * 31), ", ".join(["1"] + ["0"] * 7)
-    call = (
-        f'%0 = "graph.call"(%x) {{callee = @main, operandSegmentSizes = array<i32: {ins}>,'
-        f" resultSegmentSizes = array<i32: {outs}>}} : (tensor<4xf32>) -> tensor<4xf32>"
-    )
-    module = f"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n  {call}\n  return %0"
-    refuse_module(tmp_path, module + " : tensor<4xf32>\n}\n", 2, "recursively")
-
-
 @pytest.mark.parametrize(
     ("args", "says"),
     [

@@ -37,7 +37,7 @@ PASSES = [*PIPELINE, *OTHERS, "dispatch-library", "quantize{scheme=q8_32 min-siz
 LEFT_OUT = re.compile("schedule|quantized|lower_to_llvm|outline|masked|math|convolution|filters")
 """Files whose modules are kernels, or take long to schedule."""
 VALID = "builtin.module(relax-infer-shapes,relax-verify,relax-inline-functions,relax-name-dims)"
-"""What fails at modules that break a rule, call functions recursively, or hold any value at all."""
+"""What fails at modules that break a rule, or hold any value at all."""
 LONGEST = 12000
 PER_CASE = 10
 
