@@ -3,9 +3,9 @@
 A question that the facts neither prove nor refute is tried on sample sizes that they allow.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import islice
 from random import Random
 
@@ -14,7 +14,7 @@ from relax_mlir.symbolic import Expr, Fact, Facts, SymbolicError, as_expr, at_mo
 Sizes = dict[str, int]
 """A value for each symbol."""
 
-ATTEMPTS, FEW = 300, 3
+ATTEMPTS, FEW = 300, 6
 USUAL = (0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 64, 100, 127, 1000)
 
 
@@ -55,28 +55,27 @@ def leaves(inner: ByteRange, size: Expr) -> Sizes | None:
 def meet(a: ByteRange, b: ByteRange) -> Sizes | None:
     """Sizes with which two ranges have a byte in common; None if there are none."""
     facts = a.facts + b.facts
-    ordered = sorted(((a.end, b.offset), (b.end, a.offset)), key=partial(_fails, facts=facts))
-    if any(at_most(end, offset, facts).proved for end, offset in ordered):
-        return None
     zero = as_expr(0)
     relations = ((a.size, zero), (b.size, zero), (a.end, b.offset), (b.end, a.offset))
+    symbols = frozenset().union(*(e.symbols for pair in relations for e in pair))
+    # A few sizes show most ranges that meet, and which of two others is the first.
+    few = list(islice(_samples(facts, symbols), FEW))
+    for sizes in few:
+        if _hold(relations, sizes):
+            return sizes
+    ordered = sorted(relations[2:], key=lambda end: sum(_hold([end], sizes) for sizes in few))
+    if any(at_most(*end, facts).proved for end in ordered):
+        return None
     first = Facts(tuple(Fact(high, ">", low) for high, low in relations[:-1]))
     verdict = at_most(*relations[-1], facts + first)
     if not verdict.unknown:
         return verdict.counterexample
-    for sizes in _samples(
-        facts, frozenset().union(*(e.symbols for pair in relations for e in pair))
-    ):
-        if all(high.evaluate(sizes) > low.evaluate(sizes) for high, low in relations):
-            return sizes
-    return None
+    return next((sizes for sizes in _samples(facts, symbols) if _hold(relations, sizes)), None)
 
 
-def _fails(claim: tuple[Expr, Expr], facts: Facts) -> bool:
-    """Whether `low <= high` is wrong for a few sizes, which is found sooner than a proof."""
-    low, high = claim
-    samples = islice(_samples(facts, low.symbols | high.symbols), FEW)
-    return any(low.evaluate(sizes) > high.evaluate(sizes) for sizes in samples)
+def _hold(relations: Iterable[tuple[Expr, Expr]], sizes: Sizes) -> bool:
+    """Whether the first of each pair is above the second."""
+    return all(high.evaluate(sizes) > low.evaluate(sizes) for high, low in relations)
 
 
 def _samples(facts: Facts, symbols: frozenset[str]) -> Iterator[Sizes]:

@@ -9,12 +9,23 @@ from ..builder import Builder, Value, size_of
 from .elementwise import number
 from .table import recipe
 
+_MANY = 8
+"""So many elements make a dim long."""
+
 
 def _sorted(b: Builder) -> tuple[Value, int]:
-    """What levels may not differ in, and an axis of it."""
-    value = b.exact(lambda v: v.rank > 0 and v.element != "i1")
-    if value.element == "i1":
-        value = b.argument(b.pick_dims(2), "f32")
+    """What levels may not differ in, and an axis of it; few elements, as each is moved alone."""
+    most_long = 0 if b.depth else 1
+
+    def is_small(v: Value) -> bool:
+        long = sum(dim.value is None or dim.value > _MANY for dim in v.dims)
+        return v.exact and v.rank > 0 and v.element != "i1" and long <= most_long
+
+    value = b.pick(is_small)
+    if value is None:
+        dims = [b.pick_dim() if most_long else const(b.few("lines", [1, 5, 8], 1)), const(3)]
+        b.random.shuffle(dims)
+        value = b.argument(dims, b.random.choice(["f32", "i64", "i8", "bf16"]))
     return value, b.random.randrange(value.rank)
 
 
