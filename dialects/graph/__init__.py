@@ -82,7 +82,7 @@ from .scatter import (
     ScatterNdOp,
     SliceScatterOp,
 )
-from .search import ArgmaxOp, ArgminOp
+from .search import ArgmaxOp, ArgminOp, SearchsortedOp
 from .shapes import MakeShapeOp, MatchCastOp, RequireOp, ShapeOfOp, TensorToShapeOp
 from .slots import InferredSlotOp, SlotOp
 from .sorting import SortOp, TopkOp
@@ -289,6 +289,7 @@ __all__ = [
     "RsqrtOp",
     "ScatterElementsOp",
     "ScatterNdOp",
+    "SearchsortedOp",
     "ShapeAttr",
     "ShapeError",
     "ShapeOfOp",

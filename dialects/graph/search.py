@@ -1,13 +1,13 @@
-"""Operators that find positions: argmax, argmin (TVM `search`)."""
+"""Operators that find positions: argmax, argmin, searchsorted (TVM `search`)."""
 
 from typing import Any
 
 from relax_mlir.bindings import ext, ir
 
-from .elementwise import require_number
+from .elementwise import require_number, require_one_element_type
 from .op import FlagAttr, InferredOp
 from .statistical import reduced_type
-from .types import TensorType
+from .types import ShapeError, TensorType, dims_differ
 
 
 class _ArgReduceOp(InferredOp, traits=[ext.Pure]):
@@ -44,3 +44,39 @@ class ArgminOp(_ArgReduceOp, name="argmin"):
 
     Source: array API 2023.12 `argmin`.
     """
+
+
+class SearchsortedOp(InferredOp, name="searchsorted", traits=[ext.Pure]):
+    """For each value the count of elements of a sorted line that come before it, as i64.
+
+    Elements that are equal come after the value, with `right` before it; a NaN is greater than
+    all else. The line is the input, or the last axis of it at the value's other indices.
+    It is halved until one position is left, which is the answer if it is sorted.
+
+    C1  both operands have one element type, a float or an integer
+    C2  the input has rank 1, or that of the values
+    C3  dims in front of the last are not provably different
+
+    Source: ATen `searchsorted`, `bucketize`; TVM `relax.bucketize`.
+    """
+
+    result: ext.Result[Any]
+    input: ext.Operand[Any]
+    values: ext.Operand[Any]
+    right: FlagAttr
+
+    @staticmethod
+    def infer_return_type(input: TensorType, values: TensorType, right: bool) -> TensorType:
+        require_one_element_type(input, values)  # C1
+        require_number(input)
+        i64 = ir.IntegerType.get_signless(64)
+        if input.dims is None:
+            return TensorType(values.dims, i64)
+        if len(input.dims) != 1:
+            rank = None if values.dims is None else len(values.dims)
+            if not input.dims or rank not in (None, len(input.dims)):  # C2
+                raise ShapeError(f"searches '{input}' for '{values}'")
+            for own, other in zip(input.dims[:-1], values.dims[:-1] if values.dims else ()):
+                if dims_differ(own, other):  # C3
+                    raise ShapeError(f"searches lines of dim {own} for values of dim {other}")
+        return TensorType(values.dims, i64)

@@ -1267,6 +1267,15 @@ module {
       %3 = irdl.any
       irdl.results(result: %3)
     }
+    irdl.operation @searchsorted {
+      %0 = irdl.any
+      %1 = irdl.any
+      irdl.operands(input: %0, values: %1)
+      %2 = irdl.base "#builtin.integer" 
+      irdl.attributes {"right" = %2}
+      %3 = irdl.any
+      irdl.results(result: %3)
+    }
     irdl.operation @match_cast {
       %0 = irdl.any
       irdl.operands(input: %0)

@@ -3,8 +3,8 @@
 
 A part is a module or package directly below `relax_mlir`, or a folder below `relax_mlir/schedule`
 that has a rank of its own; a part imports parts of its own rank or lower. The runtime side sees
-nothing of the compiler, the frontends only the dialects. Tools may import inside functions, so
-that `--help` stays quick.
+nothing of the compiler, the frontends only dialects and decompositions. Tools may import inside
+functions, so that `--help` stays quick.
 
 Kernels may be made for other machines than CPUs one day: only `schedule/backends.py` imports
 `schedule/cpu`, and parts that are for any machine name neither CPUs nor their instructions.
@@ -23,7 +23,7 @@ RANKS = [
         *("atomic_files", "trusted_files", "child_process", "cache", "fingerprint", "extensions"),
     },
     {"bytecode", "data", "diagnostics", "dialects", "source"},
-    {"analysis", "panels", "passes", "rewriting"},
+    {"analysis", "decompositions", "panels", "passes", "rewriting"},
     {"interpreter"},
     {"legalize"},
     {"program"},
@@ -48,7 +48,8 @@ ONLY = {
     "errors": set(),
     "runtime": {"errors", "target", "executable"},
     "executable": {"errors", "target", "runtime"},
-    "frontends": {"bindings", "errors", "symbolic", "dialects"},
+    "decompositions": {"bindings", "errors", "symbolic", "dialects"},
+    "frontends": {"bindings", "errors", "symbolic", "dialects", "decompositions"},
 }
 
 FOR_ANY_MACHINE = (

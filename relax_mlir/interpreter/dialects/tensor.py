@@ -68,7 +68,7 @@ def require_inside(index: Any, extent: int, axis: int) -> None:
 def insert(value: Any, x: np.ndarray, *indices: int) -> np.ndarray:
     """The tensor with one element replaced."""
     extract(x, *indices)
-    result = x.copy()
+    result = np.array(x)
     result[indices] = value
     return result
 

@@ -1,5 +1,7 @@
 """Operators that find indices."""
 
+import math
+
 import numpy as np
 
 from relax_mlir.interpreter.elements import exact as read
@@ -23,3 +25,26 @@ def _at_least_one(x: np.ndarray, axis: int) -> np.ndarray:
     shape = list(x.shape)
     shape[axis] = 1
     return np.zeros(shape, x.dtype)
+
+
+def searchsorted(x: np.ndarray, values: np.ndarray, *, right: bool) -> np.ndarray:
+    """Bisection; NumPy's own order of numbers and NaN."""
+    lines = x if x.ndim == 1 else x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+    result = np.zeros(values.shape, np.int64)
+    for position, at in enumerate(np.ndindex(*values.shape)):
+        line = lines if x.ndim == 1 else lines[position // values.shape[-1]]
+        first, count = 0, len(line)
+        while count:
+            half = count // 2
+            element, value = line[first + half], values[at]
+            if not _less(value, element) if right else _less(element, value):
+                first, count = first + half + 1, count - half - 1
+            else:
+                count = half
+        result[at] = first
+    return result
+
+
+def _less(a: float, b: float) -> bool:
+    """Whether a comes before b; NaN comes last."""
+    return bool(a < b or (b != b and a == a))

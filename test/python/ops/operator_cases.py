@@ -235,6 +235,8 @@ def _reductions(dtype: str) -> Iterator[Case]:
         yield Case(op, [x], {"axis": -1, "exclusive": True, "reverse": False})
     for op in (graph.ArgmaxOp, graph.ArgminOp):
         yield Case(op, [cube], {"axis": -1, "keepdims": False})
+    yield Case(graph.SearchsortedOp, [spec(dtype, "n"), spec(dtype, "m", 3)], {"right": True})
+    yield Case(graph.SearchsortedOp, [cube, spec(dtype, "n", 4, 7)], {"right": False})
     yield Case(graph.MatmulOp, [spec(dtype, 2, "n", "m"), spec(dtype, "m", 9)])
     window = {"strides": (2, 1), "padding": (1, 0, 1, 2), "dilation": (1, 2)}
     image = spec(dtype, 2, 4, 9, 17)

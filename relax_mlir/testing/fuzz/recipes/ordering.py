@@ -62,3 +62,15 @@ def scan(b: Builder, op: Any) -> None:
         bound = 1.0625 ** min(count, 500)
     flags = {"exclusive": b.chance(0.3), "reverse": b.chance(0.3)}
     b.emit(op, [value], not value.is_float, bound, axis=axis, **flags)
+
+
+@recipe("reduction", graph.SearchsortedOp)
+def searchsorted(b: Builder, op: Any) -> None:
+    """Of what was sorted, or not, for values of an argument."""
+    value, _ = _sorted(b)
+    line = value
+    if b.chance(0.7):
+        line, _ = b.emit_many(graph.SortOp, [value], True, value.bound, axis=-1, descending=False)
+    lead = line.dims[:-1] if line.rank > 1 else b.pick_dims(b.random.randint(0, 1))
+    values = b.argument([*lead, b.pick_dim()], line.element)
+    b.emit(op, [line, values], True, 100, right=b.chance(0.5))

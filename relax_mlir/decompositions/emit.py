@@ -1,0 +1,161 @@
+"""What decompositions are written in: operators as functions, and constants of rank 0.
+
+An operand may be a Python value, which becomes a constant of the other operand's element type.
+"""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from relax_mlir.bindings import arith, ir
+from relax_mlir.dialects import graph
+from relax_mlir.dialects.graph import Dim, ShapeError, TensorType
+from relax_mlir.dialects.graph.types import as_dims
+from relax_mlir.symbolic import Expr
+
+Operand: TypeAlias = ir.Value | float
+
+
+def emit(op: type[graph.InferredOp], *operands: ir.Value | None, **attributes: Any) -> ir.Value:
+    """The first result of an operator that is built at the insertion point."""
+    return op.build(*operands, **attributes).operation.results[0]
+
+
+def dims_of(value: ir.Value) -> tuple[Expr, ...]:
+    """The dims of a tensor; raises ShapeError where one is unknown."""
+    dims = graph.known_dims(TensorType.of(value).dims)
+    if dims is None:
+        raise ShapeError(f"expects known dims, but got '{TensorType.of(value)}'")
+    return dims
+
+
+def rank_of(value: ir.Value) -> int:
+    """The count of dims of a tensor; raises ShapeError where it is unknown."""
+    dims = TensorType.of(value).dims
+    if dims is None:
+        raise ShapeError(f"expects a known rank, but got '{TensorType.of(value)}'")
+    return len(dims)
+
+
+def element_of(value: ir.Value) -> ir.Type:
+    """The element type of a tensor."""
+    return TensorType.of(value).element
+
+
+def is_integer(element: ir.Type) -> bool:
+    """True for integers and `i1`."""
+    return isinstance(element, ir.IntegerType)
+
+
+def scalar(value: float, element: ir.Type) -> ir.Value:
+    """A constant of rank 0."""
+    kind = ir.RankedTensorType.get([], element)
+    if isinstance(element, ir.IntegerType):
+        attribute: ir.Attribute = ir.IntegerAttr.get(element, int(value))
+    else:
+        attribute = ir.FloatAttr.get(element, value)
+    return arith.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, attribute)).result
+
+
+def binary(op: type[graph.InferredOp], a: Operand, b: Operand) -> ir.Value:
+    """An operator of two operands, of which one may be a Python value."""
+    if not isinstance(a, ir.Value):
+        assert isinstance(b, ir.Value)
+        return emit(op, scalar(a, element_of(b)), b)
+    return emit(op, a, b if isinstance(b, ir.Value) else scalar(b, element_of(a)))
+
+
+def add(a: Operand, b: Operand) -> ir.Value:
+    """The sum."""
+    return binary(graph.AddOp, a, b)
+
+
+def subtract(a: Operand, b: Operand) -> ir.Value:
+    """The difference."""
+    return binary(graph.SubtractOp, a, b)
+
+
+def multiply(a: Operand, b: Operand) -> ir.Value:
+    """The product."""
+    return binary(graph.MultiplyOp, a, b)
+
+
+def divide(a: Operand, b: Operand) -> ir.Value:
+    """The quotient of floats."""
+    return binary(graph.DivideOp, a, b)
+
+
+def maximum(a: Operand, b: Operand) -> ir.Value:
+    """The greater element."""
+    return binary(graph.MaximumOp, a, b)
+
+
+def minimum(a: Operand, b: Operand) -> ir.Value:
+    """The smaller element."""
+    return binary(graph.MinimumOp, a, b)
+
+
+def greater(a: Operand, b: Operand) -> ir.Value:
+    """Whether the first is greater."""
+    return binary(graph.GreaterOp, a, b)
+
+
+def less(a: Operand, b: Operand) -> ir.Value:
+    """Whether the first is smaller."""
+    return binary(graph.LessOp, a, b)
+
+
+def where(condition: ir.Value, a: Operand, b: Operand) -> ir.Value:
+    """The first where the condition holds, else the second."""
+    if not isinstance(a, ir.Value):
+        assert isinstance(b, ir.Value)
+        a = scalar(a, element_of(b))
+    return emit(
+        graph.WhereOp, condition, a, b if isinstance(b, ir.Value) else scalar(b, element_of(a))
+    )
+
+
+def astype(value: ir.Value, element: ir.Type) -> ir.Value:
+    """The elements in another type; the tensor itself if it has it."""
+    return value if element_of(value) == element else emit(graph.AstypeOp, value, dtype=element)
+
+
+def widen(value: ir.Value) -> ir.Value:
+    """Half precision as f32, in which it is computed; other elements as they are."""
+    half = isinstance(element_of(value), ir.F16Type | ir.BF16Type)
+    return astype(value, ir.F32Type.get()) if half else value
+
+
+def permute(value: ir.Value, axes: Sequence[int]) -> ir.Value:
+    """The dims in another order; the tensor itself if they are in it."""
+    if list(axes) == list(range(len(axes))):
+        return value
+    return emit(graph.PermuteDimsOp, value, axes=list(axes))
+
+
+def reshape(value: ir.Value, dims: Sequence[Dim | int | str]) -> ir.Value:
+    """The elements under other dims; the tensor itself if it has them."""
+    if TensorType.of(value).dims == as_dims(dims):
+        return value
+    return emit(graph.ReshapeOp, value, shape=list(dims))
+
+
+def expand_dims(value: ir.Value, axes: Sequence[int]) -> ir.Value:
+    """Dims of extent 1 at positions in the result; the tensor itself if there are none."""
+    return emit(graph.ExpandDimsOp, value, axes=list(axes)) if axes else value
+
+
+def broadcast_to(value: ir.Value, dims: Sequence[Dim | int | str]) -> ir.Value:
+    """The elements repeated to reach the dims."""
+    return emit(graph.BroadcastToOp, value, shape=list(dims))
+
+
+def reduce(
+    op: type[graph.InferredOp], value: ir.Value, axes: Sequence[int], keepdims: bool = False
+) -> ir.Value:
+    """A reduction over some axes; the tensor itself if there are none."""
+    return emit(op, value, axes=list(axes), keepdims=keepdims) if axes else value
+
+
+def per_channel(parameter: ir.Value, rank: int, axis: int = 1) -> ir.Value:
+    """A tensor of rank 1 so that it broadcasts along an axis of tensors of that rank."""
+    return expand_dims(parameter, [i for i in range(rank) if i != axis])

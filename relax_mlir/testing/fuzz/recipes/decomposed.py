@@ -1,0 +1,62 @@
+"""Recipes of decompositions: operators of the standards that several of the dialect's make."""
+
+from typing import Any
+
+from relax_mlir import decompositions
+from relax_mlir.bindings import ir
+from relax_mlir.symbolic import const
+
+from ..builder import Builder, Value, size_of
+from .table import recipe
+
+
+def _note(b: Builder, name: str, built: ir.Value, exact: bool, bound: float) -> Value:
+    """Counts a decomposition, and notes its result."""
+    b.used.append(name)
+    value = b.add(built, exact, bound)
+    return b.clamp(value, -8, 8) if value.is_float and bound > 8 else value
+
+
+def _numeric(b: Builder, rank: int) -> Value:
+    element = b.element if b.element != "i1" else "f32"
+    return b.take(lambda v: v.rank == rank and v.element == element, [rank], element)
+
+
+EQUATIONS = ("ij,jk->ik", "ij,kj->ki", "ij,ij->i", "ij,j", "ji->ij", "ij,ik->jk", "...j,...j->...")
+
+
+@recipe("decomposed", "einsum")
+def einsum(b: Builder, op: Any) -> None:
+    """Of a tensor and an argument that fits."""
+    x = _numeric(b, 2)
+    equation = b.random.choice(EQUATIONS)
+    first, _, second = equation.partition("->")[0].partition(",")
+    dims = dict(zip("ij" if first != "ji" else "ji", x.dims)) | {"k": b.pick_dim()}
+    if "..." in equation:
+        dims, second = {"i": x.dims[0], "j": x.dims[1]}, "ij"
+    operands = [x, *([b.argument([dims[i] for i in second], x.element)] if second else [])]
+    built = decompositions.einsum(equation, *(operand.ir for operand in operands))
+    bound = x.bound * 5 * size_of(x.dims) if second else x.bound
+    _note(b, op, built, not x.is_float or not second, bound)
+
+
+@recipe("decomposed", "outer")
+def outer(b: Builder, op: Any) -> None:
+    """Of two vectors."""
+    x, y = (_numeric(b, 1) for _ in range(2))
+    built = decompositions.outer(x.ir, y.ir)
+    _note(b, op, built, x.exact and y.exact, x.bound * y.bound)
+
+
+@recipe("decomposed", "depth_to_space", "space_to_depth")
+def blocks(b: Builder, op: Any) -> None:
+    """Of images with channels or sizes that a block divides."""
+    block, mode = b.few("blocks", [1, 2, 3], 2), b.random.choice(["DCR", "CRD"])
+    batch, rows = b.few("batch", [1, 2, *b.symbols], 1), b.pick_dim()
+    channels = const(2 * block * block if op == "depth_to_space" else 3)
+    dims = [batch if not isinstance(batch, int) else const(batch), channels]
+    dims += [rows * block, const(3 * block)] if op == "space_to_depth" else [rows, const(5)]
+    value = b.take(lambda v: v.dims == tuple(dims), [1])
+    value = value if value.dims == tuple(dims) else b.argument(dims)
+    built = getattr(decompositions, op)(value.ir, block, mode)
+    _note(b, op, built, value.exact, value.bound)

@@ -1,0 +1,73 @@
+"""Each decomposition with operands, for what compares compiled code with the interpreter."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness import FLOATS, Spec, spec
+from operator_cases import Case
+
+from relax_mlir import decompositions as d
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """A function, the annotations of its operands, and the interval of their elements."""
+
+    name: str
+    build: Callable[..., Any]
+    specs: Sequence[Spec]
+    low: float = -3
+    high: float = 3
+
+    @property
+    def case(self) -> Case:
+        """What makes operands and compares results."""
+        return Case(None, self.specs, {}, None, self.low, self.high)
+
+
+def decompositions(dtype: str) -> Iterator[Decomposition]:
+    """Those that take elements of a type."""
+    yield from _contractions(dtype)
+    yield from _layouts(dtype)
+    if dtype in FLOATS:
+        pass
+
+
+def _contractions(dtype: str) -> Iterator[Decomposition]:
+    x, cube, vector = spec(dtype, "n", "m"), spec(dtype, "n", 4, "m"), spec(dtype, "m")
+
+    def general(a, b):
+        return d.dot_general(a, b, batch=([2], [0]), contract=([0, 1], [1, 3]))
+
+    yield Decomposition("dot_general", general, [cube, spec(dtype, "m", "n", 3, 4)])
+    for position, (equation, specs) in enumerate(
+        (
+            ("nm,m->n", [x, vector]),
+            ("nkm,mk", [cube, spec(dtype, "m", 4)]),
+            ("...m,...m->...", [cube, spec(dtype, 4, "m")]),
+            ("nn,nm,m->m", [spec(dtype, "n", "n"), x, vector]),
+        )
+    ):
+        yield Decomposition(f"einsum{position}", lambda *v, e=equation: d.einsum(e, *v), specs)
+    yield Decomposition("bucketize", lambda v, e: d.bucketize(v, e, True), [x, spec(dtype, 7)])
+    yield Decomposition("outer", d.outer, [spec(dtype, "n"), vector])
+    yield Decomposition("ewise_fma", d.ewise_fma, [x, x, vector])
+    yield Decomposition("collapse_sum_to", lambda v: d.collapse_sum_to(v, [1, "m"]), [cube])
+    yield Decomposition("collapse_sum_like", d.collapse_sum_like, [cube, spec(dtype, 4, 1)])
+
+
+def _layouts(dtype: str) -> Iterator[Decomposition]:
+    image = spec(dtype, "n", 12, "m", 5)
+    for mode in ("DCR", "CRD"):
+        yield Decomposition(
+            f"depth_to_space_{mode}", lambda v, m=mode: d.depth_to_space(v, 2, m), [image]
+        )
+        yield Decomposition(
+            f"space_to_depth_{mode}",
+            lambda v, m=mode: d.space_to_depth(v, 3, m),
+            [spec(dtype, 2, "n", "3*m", 6)],
+        )
+    yield Decomposition("channel_shuffle", lambda v: d.channel_shuffle(v, 3), [image])
+    vectors = [spec(dtype, "n"), spec(dtype, "m"), spec(dtype, 3)]
+    yield Decomposition("meshgrid", lambda *v: d.meshgrid(*v, indexing="xy"), vectors)
