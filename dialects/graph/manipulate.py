@@ -178,26 +178,48 @@ class ConcatOp(InferredSlotOp, name="concat", traits=[ext.Pure]):
 
     @staticmethod
     def infer_return_type(*inputs: TensorType, axis: int) -> TensorType:
-        if not inputs:  # C1
-            raise ShapeError("expects at least one operand")
-        require_one_element_type(*inputs)  # C2
-        shapes = [input.dims for input in inputs if input.dims is not None]
-        if len(shapes) < len(inputs):
+        shapes = shapes_to_join(inputs)  # C1 to C3
+        if not shapes:
             return TensorType(None, inputs[0].element)
-        ranks = {len(shape) for shape in shapes}
-        if len(ranks) != 1:  # C3
-            raise ShapeError(f"expects operands of one rank, but got ranks {sorted(ranks)}")
-        place = normalize_axis(axis, ranks.pop())
-        dims = list(shapes[0])
-        for other in shapes[1:]:
-            for index, (own, dim) in enumerate(zip(dims, other)):
-                if index == place:
-                    dims[index] = None if own is None or dim is None else own + dim
-                elif dims_differ(own, dim):  # C4
-                    raise ShapeError(f"joins dim {index} of {own} with one of {dim}")
-                else:
-                    dims[index] = join_dims(own, dim)
+        place = normalize_axis(axis, len(shapes[0]))
+        extents = [shape[place] for shape in shapes]
+        dims = join_shapes(shapes, without=place)  # C4
+        known = [extent for extent in extents if extent is not None]
+        dims[place] = sum(known[1:], known[0]) if len(known) == len(extents) else None
         return TensorType(tuple(dims), inputs[0].element)
+
+
+def shapes_to_join(inputs: Sequence[TensorType]) -> list[tuple[Dim, ...]]:
+    """The dims of operands that one result holds; none if the rank of one is unknown.
+
+    Raises ShapeError if there are no operands, or these differ in rank or element type.
+    """
+    if not inputs:
+        raise ShapeError("expects at least one operand")
+    require_one_element_type(*inputs)
+    shapes = [input.dims for input in inputs if input.dims is not None]
+    if len(shapes) < len(inputs):
+        return []
+    ranks = {len(shape) for shape in shapes}
+    if len(ranks) != 1:
+        raise ShapeError(f"expects operands of one rank, but got ranks {sorted(ranks)}")
+    return shapes
+
+
+def join_shapes(shapes: Sequence[tuple[Dim, ...]], without: int | None = None) -> list[Dim]:
+    """The dims that shapes of one rank have in common; those of axis `without` may differ.
+
+    Raises ShapeError if others provably differ.
+    """
+    dims = list(shapes[0])
+    for other in shapes[1:]:
+        for axis, (own, dim) in enumerate(zip(dims, other, strict=True)):
+            if axis == without:
+                continue
+            if dims_differ(own, dim):
+                raise ShapeError(f"joins dim {axis} of {own} with one of {dim}")
+            dims[axis] = join_dims(own, dim)
+    return dims
 
 
 class SplitOp(InferredSlotOp, name="split", traits=[ext.Pure]):

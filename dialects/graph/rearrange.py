@@ -8,11 +8,10 @@ from relax_mlir.symbolic import const
 
 from .assumed import assume
 from .dialect import ShapeAttr
-from .elementwise import require_one_element_type
-from .manipulate import normalize_axis
+from .manipulate import join_shapes, normalize_axis, shapes_to_join
 from .op import InferredOp, IntsAttr
 from .slots import InferredSlotOp
-from .types import Dim, ShapeError, TensorType, as_dims, dims_differ, join_dims, known_dims
+from .types import Dim, ShapeError, TensorType, as_dims, known_dims
 
 
 def _distinct_axes(axes: Sequence[int], rank: int) -> list[int]:
@@ -151,21 +150,10 @@ class StackOp(InferredSlotOp, name="stack", traits=[ext.Pure]):
 
     @staticmethod
     def infer_return_type(*inputs: TensorType, axis: int) -> TensorType:
-        if not inputs:  # C1
-            raise ShapeError("expects at least one operand")
-        require_one_element_type(*inputs)  # C2
-        shapes = [input.dims for input in inputs if input.dims is not None]
-        if len(shapes) < len(inputs):
+        shapes = shapes_to_join(inputs)  # C1 to C3
+        if not shapes:
             return TensorType(None, inputs[0].element)
-        ranks = {len(shape) for shape in shapes}
-        if len(ranks) != 1:  # C3
-            raise ShapeError(f"expects operands of one rank, but got ranks {sorted(ranks)}")
-        place = normalize_axis(axis, ranks.pop() + 1)
-        dims = list(shapes[0])
-        for other in shapes[1:]:
-            for number, (own, dim) in enumerate(zip(dims, other)):
-                if dims_differ(own, dim):  # C4
-                    raise ShapeError(f"joins dim {number} of {own} with one of {dim}")
-                dims[number] = join_dims(own, dim)
+        place = normalize_axis(axis, len(shapes[0]) + 1)
+        dims = join_shapes(shapes)  # C4
         dims.insert(place, const(len(inputs)))
         return TensorType(tuple(dims), inputs[0].element)
