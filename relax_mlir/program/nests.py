@@ -110,7 +110,9 @@ def _bind(nest: Nest, stage: Stage, placement: Placement) -> tuple[dict[int, int
         for own, use in zip(written, access.uses, strict=True):
             for axis in nest.use_axes(tensor.stage, own):
                 loop = use.dim
-                fits = own.plain and loop is not None and bound.get(loop, axis) == axis
+                # Two loops at one axis would visit its diagonal alone.
+                is_free = loop in bound or axis not in bound.values()
+                fits = own.plain and loop is not None and bound.get(loop, axis) == axis and is_free
                 if loop is not None and fits and same(stage, loop, *nest.origin[axis]):
                     bound[loop] = axis
                     continue

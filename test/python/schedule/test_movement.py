@@ -289,6 +289,27 @@ def test_strided_slices_of_computed_tensors(stride):
         np.testing.assert_array_equal(run(kernel, [x], expected.shape), expected)
 
 
+def test_a_diagonal_is_no_whole_tensor():
+    """What writes the diagonal of a filled tensor is neither inlined, nor the loop of a reader."""
+    copy = """^bb0(%p: f32, %o: f32):
+      linalg.yield %p : f32"""
+    body = f"""%c0 = arith.constant 0 : index
+      %z = arith.constant 9.0 : f32
+      %n = tensor.dim %x0, %c0 : {ROW}
+      %e = tensor.empty(%n, %n) : {MATRIX}
+      %f = linalg.fill ins(%z : f32) outs(%e : {MATRIX}) -> {MATRIX}
+    """
+    diagonal = [("%f", MATRIX, "(a) -> (a, a)")]
+    body += generic("%d", [("%x0", ROW, "(a) -> (a)")], diagonal, "p", copy) + "\n"
+    body += add_one("%r", "%d", "%y0", MATRIX, "(a, b) -> (a, b)", "(a, b) -> (a, b)")
+    kernel = built(program([ROW], [MATRIX], body + "\nreturn %r"))
+    for size in (0, 1, 3, 17, 33):
+        x = random_values(size)
+        expected = np.full((size, size), 10, np.float32)
+        np.fill_diagonal(expected, x + np.float32(1))
+        np.testing.assert_array_equal(run(kernel, [x], expected.shape), expected)
+
+
 def test_one_tensor_returned_twice_is_copied():
     body = add_one("%r", "%x0", "%y0") + "\nreturn %r, %r"
     kernel = built(program([ROW], [ROW, ROW], body))
@@ -329,3 +350,23 @@ def test_a_scalar_read_from_a_computed_tensor_splits_the_program():
     for size in (1, 16, 33):
         x = np.abs(random_values(size)) + 1
         np.testing.assert_allclose(run(kernel, [x], (size,)), x / x.sum(), rtol=1e-5)
+
+
+def test_a_scalar_read_through_a_slice_has_memory():
+    scale = """^bb0(%p: f32, %o: f32):
+      %t = arith.divf %p, %second : f32
+      linalg.yield %t : f32"""
+    body = f"""%c0 = arith.constant 0 : index
+      %n = tensor.dim %x0, %c0 : {ROW}
+      %e = tensor.empty(%n) : {ROW}
+    """
+    body += add_one("%v", "%x0", "%e")
+    body += f"""
+      %s = tensor.extract_slice %v[1] [1] [1] : {ROW} to tensor<f32>
+      %second = tensor.extract %s[] : tensor<f32>
+    """
+    body += generic("%r", [("%x0", ROW, "(a) -> (a)")], [("%y0", ROW, "(a) -> (a)")], "p", scale)
+    kernel = built(program([ROW], [ROW], body + "\nreturn %r"))
+    for size in (2, 17, 33):
+        x = np.abs(random_values(size)) + 1
+        np.testing.assert_allclose(run(kernel, [x], (size,)), x / (x[1] + 1), rtol=1e-5)

@@ -65,6 +65,22 @@ def test_what_is_read_elsewhere_has_memory_of_its_own(size):
     np.testing.assert_allclose(run(kernel, [x], x.shape), powers - powers.T, rtol=1e-5, atol=1e-5)
 
 
+def test_all_pairs_of_what_one_loop_computes():
+    """exp(x)[a, :] * exp(x)[b, :]: loops a and b are the axis along which exp(x) was computed."""
+    block = """^bb0(%p: f32, %q: f32, %o: f32):
+      %t = arith.mulf %p, %q : f32
+      linalg.yield %t : f32"""
+    cube = "tensor<?x?x?xf32>"
+    reads = [("%s", KIND, "(a, b, c) -> (a, c)"), ("%s", KIND, "(a, b, c) -> (b, c)")]
+    last = generic("%r", reads, [("%y0", cube, "(a, b, c) -> (a, b, c)")], "ppp", block)
+    kernel = built(powers_and(last, cube))
+    for rows, columns in ((0, 3), (1, 1), (1, 17), (3, 1), (7, 5), (17, 33)):
+        x = np.random.default_rng(rows).standard_normal((rows, columns)).astype(np.float32)
+        powers = np.exp(x.astype(np.float64))
+        expected = powers[:, None] * powers
+        np.testing.assert_allclose(run(kernel, [x], expected.shape), expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("size", SIZES)
 def test_softmax_needs_no_memory(rows, size):
