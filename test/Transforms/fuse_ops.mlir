@@ -182,6 +182,22 @@ func.func @negative_update_in_branch(%k: !new, %kc: !cache, %vc: !cache, %p: !gr
 
 // -----
 
+!new   = tensor<?x2x8xf32, #graph.shape<["n", 2, 8]>>
+!cache = tensor<2x?x8xf32, #graph.shape<[2, "c", 8]>>
+
+// A tensor that is updated twice, or updated and read, would be two outputs, or an input and an
+// output, of one kernel.
+// CHECK-LABEL: func @negative_updated_twice
+// CHECK-NEXT:    graph.call_tir @exp(%arg0)
+// CHECK-NEXT:    graph.call_tir_inplace @kv_append(
+func.func @negative_updated_twice(%k: !new, %c: !cache {graph.inout = 0 : i64}, %p: !graph.shape_value<["m"]>) -> !cache {
+  %0 = "graph.exp"(%k) : (!new) -> !new
+  %1:2 = "graph.nn_kv_append"(%c, %c, %0, %k) {position = #graph.shape<["m"]>} : (!cache, !cache, !new, !new) -> (!cache, !cache)
+  return %1#0 : !cache
+}
+
+// -----
+
 !m = tensor<?x8xf32, #graph.shape<["n", 8]>>
 
 // Nothing is computed twice: a value that is used elsewhere too, by a call or by the return, is
@@ -200,6 +216,22 @@ func.func @negative_uses(%x: !m, %w: tensor<8x8xf32>) -> (!m, !m, !m) {
   %3 = "graph.matmul"(%2, %w) : (!m, tensor<8x8xf32>) -> !m
   %4 = "graph.nn_softmax"(%3) {axis = -1 : i64} : (!m) -> !m
   return %0, %1, %4 : !m, !m, !m
+}
+
+// -----
+
+!m = tensor<?x8xf32, #graph.shape<["n", 8]>>
+
+// Two products whose sum is needed: one of them has it as an epilogue, which reads the other.
+// CHECK-LABEL: func @negative_two_products
+// CHECK-NEXT:    %[[P:.*]] = graph.call_tir @matmul(%arg1, %arg2)
+// CHECK-NEXT:    graph.call @fused_matmul_add(%arg0, %arg2, %[[P]])
+// CHECK-NEXT:    return
+func.func @negative_two_products(%x: !m, %y: !m, %w: tensor<8x8xf32>) -> !m {
+  %0 = "graph.matmul"(%x, %w) : (!m, tensor<8x8xf32>) -> !m
+  %1 = "graph.matmul"(%y, %w) : (!m, tensor<8x8xf32>) -> !m
+  %2 = "graph.add"(%0, %1) : (!m, !m) -> !m
+  return %2 : !m
 }
 
 // -----

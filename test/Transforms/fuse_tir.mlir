@@ -151,6 +151,37 @@ func.func @symbolic_extents(%x: tensor<?x4xf32, #graph.shape<["k - 1", 4]>>, %s:
 
 // -----
 
+#one     = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#two     = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#one_out = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!v = tensor<?xf32, #graph.shape<["n"]>>
+
+// A shape among the operands is none of the kernel's: the updated tensor is its first operand.
+// CHECK-LABEL: func.func @shape_before_update
+// CHECK-NEXT:    "graph.call_tir_inplace"(%arg1) {callee = @fused_double, inplace_indices = array<i64: 0>
+// CHECK:       func.func private @fused_double(%{{[a-z0-9]+}}: tensor<?xf32, #graph.shape<["n"]>>, %{{[a-z0-9]+}}: index {tir.sym = "n"})
+func.func private @double(%out: !v) -> !v attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %p = tensor.cast %out : !v to tensor<?xf32>
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%p : tensor<?xf32>) {
+  ^bb0(%a: f32):
+    %s = arith.addf %a, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<?xf32>
+  %r = tensor.cast %0 : tensor<?xf32> to !v
+  return %r : !v
+}
+func.func private @fused_double(%s: !graph.shape_value<["n"]>, %x: !v) -> !v attributes {graph.primitive} {
+  %0 = "graph.call_tir_inplace"(%x) {callee = @double, inplace_indices = array<i64: 0>, sym_args = #graph.shape<[]>, operandSegmentSizes = #one, resultSegmentSizes = #one_out} : (!v) -> !v
+  %1 = "graph.call_tir_inplace"(%0) {callee = @double, inplace_indices = array<i64: 0>, sym_args = #graph.shape<[]>, operandSegmentSizes = #one, resultSegmentSizes = #one_out} : (!v) -> !v
+  return %1 : !v
+}
+func.func @shape_before_update(%s: !graph.shape_value<["n"]>, %x: !v {graph.inout = 0 : i64}) -> !v {
+  %0 = "graph.call"(%s, %x) {callee = @fused_double, operandSegmentSizes = #two, resultSegmentSizes = #one_out} : (!graph.shape_value<["n"]>, !v) -> !v
+  return %0 : !v
+}
+
+// -----
+
 // Without a primitive function nothing changes.
 // CHECK-LABEL: func.func @negative_single
 // CHECK-NEXT:    "graph.call_tir"(%arg0) {callee = @exp

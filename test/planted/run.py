@@ -237,6 +237,7 @@ def _commands(tests: Iterable[str]) -> list[list[str]]:
     checks = [test for test in tests if test.endswith(".mlir")]
     functions = [test for test in tests if not test.endswith(".mlir")]
     quick = ["-q", "-x", "-n", "0", "-m", "not sweep", "-p", "no:cacheprovider"]
+    quick += ["--rotation", "all"]  # a bug is found or not, whatever the day
     lit = [sys.executable, "-c", "import lit.main; lit.main.main()", "-q", "-j", "1"]
     pytest = [sys.executable, "-m", "pytest", *quick]
     commands = ((lit, checks), (pytest, functions))

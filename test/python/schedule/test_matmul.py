@@ -14,7 +14,7 @@ from matmul_programs import (
     schedule,
     tensor,
 )
-from scheduled import runnable
+from scheduled import before_a_border, runnable
 
 import relax_mlir
 
@@ -249,6 +249,7 @@ BATCHED = {
     "shared_left": ("mk", "bnk", "bmn"),
     "heads_inside": ("mbk", "nbk", "bmn"),
     "heads_outside": ("bmk", "bnk", "mbn"),
+    "two_batch_loops": ("abmk", "abkn", "abmn"),
     "two_row_loops": ("abk", "nk", "abn"),
     "two_column_loops": ("mk", "abk", "mab"),
     "vector_left": ("k", "nk", "n"),
@@ -354,10 +355,10 @@ def test_packed_weights(target):
     arguments = [("%x", MATRIX), ("%w", panels), ("%r", MATRIX), ("%out", MATRIX)]
     kernel = Kernel(function(arguments, 1, body, "%d"), target)
     for m in (0, 1, 2, 3, 8, 13, 14, 15, 33):
-        for n, k in [(1, 7), (33, 100), (576, 20), (17, 0), (64, 1600)]:
+        for n, k in [(1, 7), (33, 101), (576, 20), (17, 0), (64, 1600)]:
             x, w, r = random(m, k), random(n, k), random(m, n)
             out = np.full((m, n), np.nan, np.float32)
-            kernel(x, pack(w, columns), r, out)
+            kernel(*map(before_a_border, (x, pack(w, columns), r)), out)
             check(out, exact(x) @ exact(w).T + r, k)
 
 

@@ -121,6 +121,24 @@ def test_each_axis_of_three(axis):
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_a_vector_of_many_operations_is_alone():
+    """Bodies that are neither unrolled nor have code of their own for short rows."""
+    source, target = "tensor<?x?xf32>", "tensor<?xf32>"
+    lines = ["^bb0(%p0: f32, %o: f32):"]
+    lines += [f"%p{i + 1} = math.tanh %p{i} : f32" for i in range(5)]
+    lines += ["%t = arith.addf %p5, %o : f32", "linalg.yield %t : f32"]
+    reads, written = [("%x0", source, "(a, b) -> (a, b)")], [("%y0", target, "(a, b) -> (a)")]
+    body = generic("%r", reads, written, "pr", "\n".join(lines))
+    kernel = built(program([source], [target], body + "\nreturn %r"))
+    for shape in SHAPES:
+        x, before = random_values(shape, np.float32), random_values(shape[0], np.float32, 1)
+        expected = x.astype(np.float64)
+        for _ in range(5):
+            expected = np.tanh(expected)
+        got = run(kernel, [x], before.shape, np.float32, before)
+        np.testing.assert_allclose(got, before + expected.sum(1), rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("kinds", ["prr", "rpr", "rrp", "rrr"])
 @pytest.mark.parametrize("dtype", ["f32", "i64"])
 def test_several_axes_at_once(dtype, kinds):

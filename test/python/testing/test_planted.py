@@ -39,7 +39,7 @@ def test_named_tests_exist(runner: ModuleType) -> None:
     named = {test for bug in runner.bugs() for test in bug.tests}
     missing = []
     for test in sorted(named):
-        path, _, function = test.partition("::")
+        path, _, function = test.partition("[")[0].partition("::")
         source = ROOT / path
         if not source.exists() or (function and f"def {function}(" not in source.read_text()):
             missing.append(test)
