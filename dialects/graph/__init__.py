@@ -34,7 +34,7 @@ from .binary import (
 )
 from .broadcasting import broadcast
 from .calls import CallDpsLibraryOp, CallOp, CallTirInplaceOp, CallTirOp
-from .convolution import Conv2dOp, MaxPool2dOp
+from .convolution import Conv2dOp, MaxPool2dOp, SumPool2dOp
 from .create import ArangeOp, EyeOp, FullOp, OneHotOp, TrilOp, TriuOp
 from .datatype import AstypeOp
 from .dialect import Graph, ObjectType, ShapeAttr, ShapeValueType, StorageType
@@ -315,6 +315,7 @@ __all__ = [
     "StridedSliceOp",
     "SubtractOp",
     "SumOp",
+    "SumPool2dOp",
     "TakeOp",
     "TanOp",
     "TanhOp",

@@ -69,22 +69,8 @@ class Conv2dOp(InferredOp, name="nn_conv2d", traits=[ext.Pure]):
         return TensorType((input.dims[0], filters, rows, columns), input.element)
 
 
-class MaxPool2dOp(InferredOp, name="nn_max_pool2d", traits=[ext.Pure]):
-    """The greatest element of each window; NaN if there is one.
-
-        input : tensor<n, c, h, w>    result : tensor<n, c, y, x>
-
-    Windows lie as those of `nn_conv2d`; what is outside of the input is left out. A window without
-    an element of the input gives the least number of the type.
-
-    C1  the input has rank 4
-    C2  the element type is a number
-    C3  the window is two positive numbers, and so are strides and dilation; the padding is four
-        that are not negative
-    C4  the padded input is not provably smaller than the window by a stride or more
-
-    Source: TVM `relax.nn.max_pool2d`, layout NCHW, without `ceil_mode`.
-    """
+class _PoolOp(InferredOp, traits=[ext.Pure]):
+    """Combines the elements of each window."""
 
     result: ext.Result[Any]
     input: ext.Operand[Any]
@@ -101,14 +87,50 @@ class MaxPool2dOp(InferredOp, name="nn_max_pool2d", traits=[ext.Pure]):
         padding: Sequence[int],
         dilation: Sequence[int],
     ) -> TensorType:
-        _require_images(input)  # C1
-        require_number(input)  # C2
-        _require_pair("window", window)  # C3
+        """C1: rank 4; C2: no truth values; C3: positive integers; C4: the window fits."""
+        _require_images(input)
+        require_number(input)
+        _require_pair("window", window)
         _require_window(strides, padding, dilation)
         if input.dims is None:
             return input
-        rows, columns = _slide(input.dims[2:], window, strides, padding, dilation)  # C4
+        rows, columns = _slide(input.dims[2:], window, strides, padding, dilation)
         return TensorType((*input.dims[:2], rows, columns), input.element)
+
+
+class MaxPool2dOp(_PoolOp, name="nn_max_pool2d"):
+    """The greatest element of each window; NaN if there is one.
+
+        input : tensor<n, c, h, w>    result : tensor<n, c, y, x>
+
+    Windows lie as those of `nn_conv2d`; what is outside of the input is left out. A window without
+    an element of the input gives the least number of the type.
+
+    C1  the input has rank 4
+    C2  the element type is a number
+    C3  the window is two positive numbers, and so are strides and dilation; the padding is four
+        that are not negative
+    C4  the padded input is not provably smaller than the window by a stride or more
+
+    Source: TVM `relax.nn.max_pool2d`, layout NCHW, without `ceil_mode`.
+    """
+
+
+class SumPool2dOp(_PoolOp, name="nn_sum_pool2d"):
+    """The sum of the elements of each window; integers wrap.
+
+        input : tensor<n, c, h, w>    result : tensor<n, c, y, x>
+
+    Windows lie as those of `nn_conv2d`; outside of the input there are zeros.
+
+    C1  the input has rank 4
+    C2  the element type is a float or an integer
+    C3  window, strides and dilation are two positive integers each, the padding is four that are
+        not negative
+    C4  the padded input is not provably smaller than the window by a stride or more
+
+    Source: StableHLO `reduce_window`; averages of TVM `relax.nn.avg_pool2d` are quotients of it.
+    """
 
 
 def _require_images(annotation: TensorType) -> None:

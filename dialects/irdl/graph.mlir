@@ -465,6 +465,17 @@ module {
       %5 = irdl.any
       irdl.results(result: %5)
     }
+    irdl.operation @nn_sum_pool2d {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.dense_array" 
+      %2 = irdl.base "#builtin.dense_array" 
+      %3 = irdl.base "#builtin.dense_array" 
+      %4 = irdl.base "#builtin.dense_array" 
+      irdl.attributes {"window" = %1, "strides" = %2, "padding" = %3, "dilation" = %4}
+      %5 = irdl.any
+      irdl.results(result: %5)
+    }
     irdl.operation @permute_dims {
       %0 = irdl.any
       irdl.operands(input: %0)

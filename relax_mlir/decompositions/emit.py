@@ -13,6 +13,8 @@ from relax_mlir.dialects.graph.types import as_dims
 from relax_mlir.symbolic import Expr
 
 Operand: TypeAlias = ir.Value | float
+MAX_CONSTANT = 4096
+"""Elements of a constant that is written into a module rather than computed."""
 
 
 def emit(op: type[graph.InferredOp], *operands: ir.Value | None, **attributes: Any) -> ir.Value:
@@ -159,3 +161,34 @@ def reduce(
 def per_channel(parameter: ir.Value, rank: int, axis: int = 1) -> ir.Value:
     """A tensor of rank 1 so that it broadcasts along an axis of tensors of that rank."""
     return expand_dims(parameter, [i for i in range(rank) if i != axis])
+
+
+def vector(values: Sequence[float], element: ir.Type) -> ir.Value:
+    """A constant of rank 1."""
+    kind = ir.RankedTensorType.get([len(values)], element)
+    if isinstance(element, ir.IntegerType):
+        attributes: list[ir.Attribute] = [ir.IntegerAttr.get(element, int(v)) for v in values]
+    else:
+        attributes = [ir.FloatAttr.get(element, float(v)) for v in values]
+    return arith.ConstantOp(kind, ir.DenseElementsAttr.get(attributes, kind)).result
+
+
+def arange(start: Dim | int, count: Dim | int, step: int, element: ir.Type) -> ir.Value:
+    """So many values from `start` by `step`; a constant where all are known."""
+    first, length = graph.exact_dims(as_dims([start, count]))
+    if first.value is not None and length.value is not None and length.value <= MAX_CONSTANT:
+        return vector([first.value + i * step for i in range(length.value)], element)
+    return emit(graph.ArangeOp, bounds=[first, first + length * step, step], dtype=element)
+
+
+def symbol(value: Dim | int, element: ir.Type) -> ir.Value:
+    """The value of an expression, in a tensor that broadcasts."""
+    (known,) = graph.exact_dims(as_dims([value]))
+    if known.value is not None:
+        return scalar(known.value, element)
+    return emit(graph.ArangeOp, bounds=[known, known + 1, 1], dtype=element)
+
+
+def floor_divide(a: Operand, b: Operand) -> ir.Value:
+    """The greatest integer not above the quotient."""
+    return binary(graph.FloorDivideOp, a, b)

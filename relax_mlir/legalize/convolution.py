@@ -1,10 +1,10 @@
 """Tensor programs of convolution and pooling: a padded copy, then sums or maxima over windows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from relax_mlir.bindings import arith, ir, tensor
-from relax_mlir.dialects.graph import Conv2dOp, GraphOp, MaxPool2dOp
+from relax_mlir.dialects.graph import Conv2dOp, GraphOp, MaxPool2dOp, SumPool2dOp
 from relax_mlir.passes import PassFailure
 
 from .kernel import (
@@ -100,11 +100,35 @@ def _sums_of_products(
 
 def max_pool2d(op: MaxPool2dOp, kernel: KernelBuilder) -> None:
     """Maxima over the window; padding is less than everything."""
+    element = ir.ShapedType(kernel.outs[0].type).element_type
+    kernel.finish(_pool(op, kernel.ins[0], kernel.outs[0], least(element), maximum))
+
+
+def sum_pool2d(op: SumPool2dOp, kernel: KernelBuilder) -> None:
+    """Sums over the window; half precision is widened before the padding."""
     (source,), out = kernel.ins, kernel.outs[0]
     element = ir.ShapedType(out.type).element_type
+    compute = compute_type(element)
+    if compute == element:
+        kernel.finish(_pool(op, source, out, 0, add))
+        return
+    source = elementwise([source], empty_like(source, compute), to_compute)
+    sums = _pool(op, source, empty_like(out, compute), 0, add)
+    kernel.finish(elementwise([sums], out, lambda x: from_compute(x, element)))
+
+
+def _pool(
+    op: MaxPool2dOp | SumPool2dOp,
+    source: ir.Value,
+    out: ir.Value,
+    start: float,
+    combine: Callable[[ir.Value, ir.Value], ir.Value],
+) -> ir.Value:
+    """Combines the elements of each window; padding and results are `start` at first."""
+    element = ir.ShapedType(out.type).element_type
     strides, dilation = tuple(op.strides), tuple(op.dilation)
-    lowest = scalar(element, least(element))
-    padded = _padded(source, lowest, tuple(op.padding))
+    first = scalar(element, start)
+    padded = _padded(source, first, tuple(op.padding))
     window = empty(list(op.window), element)
     positions = [
         _input_index(2, 4, strides[0], dilation[0]),
@@ -112,14 +136,8 @@ def max_pool2d(op: MaxPool2dOp, kernel: KernelBuilder) -> None:
     ]
     maps = [affine_map(6, [0, 1, *positions]), affine_map(6, [4, 5]), affine_map(6, [0, 1, 2, 3])]
     iterators = [PARALLEL] * 4 + [REDUCTION] * 2
-    result = generic(
-        [padded, window],
-        [fill(lowest, out)],
-        maps,
-        iterators,
-        lambda x, _, top: maximum(x, top),
-    )
-    kernel.finish(*result)
+    outs = [fill(first, out)]
+    return generic([padded, window], outs, maps, iterators, lambda x, _, best: combine(x, best))[0]
 
 
 def _input_index(position: int, within: int, stride: int, dilation: int) -> ir.AffineExpr:

@@ -19,6 +19,18 @@ func.func @pooling(%x: !x) -> !z {
   return %0 : !z
 }
 
+// CHECK-LABEL: func.func private @sum_pool2d
+// CHECK-SAME:    tir.schedule = "pooling"
+// CHECK-NOT:     memref.alloc(
+// CHECK:         scf.parallel
+// CHECK:           arith.addf
+// CHECK-NOT:     vector.gather
+// CHECK:         return
+func.func @sums(%x: !x) -> !z {
+  %0 = "graph.nn_sum_pool2d"(%x) {window = array<i64: 3, 3>, strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, dilation = array<i64: 1, 1>} : (!x) -> !z
+  return %0 : !z
+}
+
 // One filter for each channel does not fill lanes.
 // CHECK-LABEL: func.func private @conv2d
 // CHECK-NOT:     tir.schedule = "convolution"

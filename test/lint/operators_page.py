@@ -14,6 +14,7 @@ from pathlib import Path
 
 from Inputs.counterparts import missing, read, settle
 
+from relax_mlir import decompositions
 from relax_mlir.dialects import graph
 
 HEAD = """\
@@ -21,7 +22,8 @@ HEAD = """\
 
 {operators} ops of the graph dialect, by the files that define them. Each operator on tensors has a
 rule for shapes, a tensor program and a meaning in the interpreter;
-[adding_an_op.md](adding_an_op.md) says how one is added. Of the {theirs} operators of TVM Relax
+[adding_an_op.md](adding_an_op.md) says how one is added. Compositions of them, `decompositions.*`
+below, are in [decompositions.md](decompositions.md). Of the {theirs} operators of TVM Relax
 0.27, {here} have one here, {needless} are not needed and {missing} are missing.
 `python test/lint/operators_page.py . --write` writes this page.
 """
@@ -45,7 +47,8 @@ def page_of(root: Path) -> str:
         if isinstance(kind, type) and "OPERATION_NAME" in vars(kind):
             families.setdefault(kind.__module__.rpartition(".")[2], []).append(kind)
     names = {name_of(kind) for kinds in families.values() for kind in kinds}
-    theirs = list(read(root / "docs" / "operators.txt", names))
+    composed = {f"decompositions.{name}" for name in decompositions.__all__}
+    theirs = list(read(root / "docs" / "operators.txt", names | composed))
     head = HEAD.format(
         operators=len(names),
         theirs=len(theirs),

@@ -45,6 +45,19 @@ def nn_max_pool2d(
     return np.maximum.reduce([part for _, part in parts])
 
 
+def nn_sum_pool2d(
+    x: np.ndarray,
+    *,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+) -> np.ndarray:
+    """The sum of the window, in the precision of x."""
+    parts = _windows(_padded(x, padding, 0), window, strides, dilation)
+    return np.add.reduce([part for _, part in parts])
+
+
 def _padded(x: np.ndarray, padding: Sequence[int], value: float) -> np.ndarray:
     top, left, bottom, right = padding
     around = ((0, 0), (0, 0), (top, bottom), (left, right))

@@ -6,6 +6,8 @@ func.func @static(%x: tensor<2x4x8x9xf32>, %w: tensor<6x2x3x3xf32>, %i: tensor<1
   %0 = "graph.nn_conv2d"(%x, %w) {strides = array<i64: 2, 1>, padding = array<i64: 1, 2, 1, 2>, dilation = array<i64: 1, 2>, groups = 2 : i64} : (tensor<2x4x8x9xf32>, tensor<6x2x3x3xf32>) -> tensor<2x6x4x9xf32>
   // CHECK: "graph.nn_max_pool2d"(%{{.*}}) {dilation = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>, window = array<i64: 3, 2>} : (tensor<1x1x5x5xi8>) -> tensor<1x1x2x2xi8>
   %1 = "graph.nn_max_pool2d"(%i) {window = array<i64: 3, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>, dilation = array<i64: 1, 1>} : (tensor<1x1x5x5xi8>) -> tensor<1x1x2x2xi8>
+  // CHECK: "graph.nn_sum_pool2d"(%{{.*}}) {dilation = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>, window = array<i64: 3, 2>} : (tensor<1x1x5x5xi8>) -> tensor<1x1x2x2xi8>
+  %2 = "graph.nn_sum_pool2d"(%i) {window = array<i64: 3, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>, dilation = array<i64: 1, 1>} : (tensor<1x1x5x5xi8>) -> tensor<1x1x2x2xi8>
   return
 }
 

@@ -111,3 +111,27 @@ func.func @nn_max_pool2d_c4(%x: !x) {
   %0 = "graph.nn_max_pool2d"(%x) {window = array<i64: 12, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>, dilation = array<i64: 1, 1>} : (!x) -> !x
   return
 }
+
+func.func @nn_sum_pool2d_c1(%x: tensor<4x8x8xf32>) {
+  // expected-error @below {{'graph.nn_sum_pool2d' op expects operands of rank 4, but got 'tensor<4 x 8 x 8 x f32>'}}
+  %0 = "graph.nn_sum_pool2d"(%x) {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>, dilation = array<i64: 1, 1>} : (tensor<4x8x8xf32>) -> !x
+  return
+}
+
+func.func @nn_sum_pool2d_c2(%x: tensor<1x4x8x8xi1>) {
+  // expected-error @below {{'graph.nn_sum_pool2d' op expects a number element type, but got i1}}
+  %0 = "graph.nn_sum_pool2d"(%x) {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>, dilation = array<i64: 1, 1>} : (tensor<1x4x8x8xi1>) -> tensor<1x4x4x4xi1>
+  return
+}
+
+func.func @nn_sum_pool2d_c3(%x: !x) {
+  // expected-error @below {{'graph.nn_sum_pool2d' op expects 'window' to be two positive numbers, but got [2]}}
+  %0 = "graph.nn_sum_pool2d"(%x) {window = array<i64: 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>, dilation = array<i64: 1, 1>} : (!x) -> !x
+  return
+}
+
+func.func @nn_sum_pool2d_c4(%x: !x) {
+  // expected-error @below {{'graph.nn_sum_pool2d' op slides a window of 12 over 8 elements}}
+  %0 = "graph.nn_sum_pool2d"(%x) {window = array<i64: 12, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>, dilation = array<i64: 1, 1>} : (!x) -> !x
+  return
+}

@@ -30,8 +30,7 @@ def decompositions(dtype: str) -> Iterator[Decomposition]:
     """Those that take elements of a type."""
     yield from _contractions(dtype)
     yield from _layouts(dtype)
-    if dtype in FLOATS:
-        pass
+    yield from _pools(dtype)
 
 
 def _contractions(dtype: str) -> Iterator[Decomposition]:
@@ -71,3 +70,32 @@ def _layouts(dtype: str) -> Iterator[Decomposition]:
     yield Decomposition("channel_shuffle", lambda v: d.channel_shuffle(v, 3), [image])
     vectors = [spec(dtype, "n"), spec(dtype, "m"), spec(dtype, 3)]
     yield Decomposition("meshgrid", lambda *v: d.meshgrid(*v, indexing="xy"), vectors)
+
+
+def _pools(dtype: str) -> Iterator[Decomposition]:
+    line, image, volume = (
+        spec(dtype, 2, "n", *spatial)
+        for spatial in (("m + 4",), ("m + 3", 17), (5, "m + 3", "2*m + 3"))
+    )
+    settings = {"strides": [2], "padding": [1, 0], "ceil_mode": True}
+    yield Decomposition("max_pool1", lambda x: d.max_pool(x, [3], **settings), [line])
+    settings3 = {"strides": [2, 1, 2], "padding": [1, 0, 1, 0, 1, 1]}
+    yield Decomposition("max_pool3", lambda x: d.max_pool(x, [2, 3, 2], **settings3), [volume])
+    yield Decomposition("sum_pool", lambda x: d.sum_pool(x, [2, 3]), [image])
+    yield Decomposition("global_max_pool", d.global_max_pool, [spec(dtype, 2, "n", 3, 4)])
+    yield Decomposition("adaptive_max_pool", lambda x: d.adaptive_max_pool(x, [4, 2]), [image])
+    if dtype not in FLOATS:
+        return
+    yield Decomposition("avg_pool1", lambda x: d.avg_pool(x, [3], **settings), [line])
+    settings2 = {"strides": [2, 2], "padding": [1, 1, 1, 1], "ceil_mode": True}
+    for include in (False, True):
+        yield Decomposition(
+            f"avg_pool2_{include}",
+            lambda x, i=include: d.avg_pool(x, [3, 2], **settings2, count_include_pad=i),
+            [image],
+        )
+    yield Decomposition("avg_pool3", lambda x: d.avg_pool(x, [2, 3, 2], **settings3), [volume])
+    yield Decomposition("adaptive_avg_pool", lambda x: d.adaptive_avg_pool(x, [4, 2]), [image])
+    yield Decomposition("global_avg_pool", d.global_avg_pool, [image])
+    yield Decomposition("lp_pool", lambda x: d.lp_pool(x, [3, 2], **settings2), [image])
+    yield Decomposition("global_lp_pool", d.global_lp_pool, [image])

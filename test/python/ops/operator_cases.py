@@ -241,6 +241,7 @@ def _reductions(dtype: str) -> Iterator[Case]:
     window = {"strides": (2, 1), "padding": (1, 0, 1, 2), "dilation": (1, 2)}
     image = spec(dtype, 2, 4, 9, 17)
     yield Case(graph.MaxPool2dOp, [image], {"window": (3, 2), **window}, 0)
+    yield Case(graph.SumPool2dOp, [image], {"window": (3, 2), **window})
     if dtype in FLOATS:
         yield Case(graph.LogsumexpOp, [cube], {"axes": (2, 0), "keepdims": True})
         spread = {"axes": (1, 2), "keepdims": False, "correction": 1}

@@ -8,11 +8,15 @@ from operator_cases import SIZES
 import relax_mlir
 from relax_mlir import decompositions as exported
 
+# What is computed in one way for two types is sampled.
+ALL = slice(None)
+SAMPLES = {"bf16": slice(0, None, 2), "f64": slice(1, None, 2)}
 
-@pytest.mark.rotate(2)
+
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "f64", "i32"])
 def test_decompositions(dtype: str) -> None:
-    cases = {each.name: each for each in decompositions(dtype)}
+    cases = {each.name: each for each in list(decompositions(dtype))[SAMPLES.get(dtype, ALL)]}
     text = module_of({name: (each.build, each.specs) for name, each in cases.items()})
     compiled, meant = relax_mlir.compile(text), relax_mlir.interpret(text)
     for name, each in cases.items():

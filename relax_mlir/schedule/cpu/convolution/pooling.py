@@ -1,4 +1,4 @@
-"""The rule for maximum and minimum pooling: first rows of a window, then columns.
+"""The rule for pooling, by maxima, minima or sums: first rows of a window, then columns.
 
     %p = tensor.insert_slice %x into %lowest          for each (image, channel) in parallel
     %m = linalg.generic (windows) %p           ->       for each row of the result
@@ -52,7 +52,10 @@ from relax_mlir.target import Cpu
 from .convolution import grows_with, window_of
 from .convolution_problem import saturating_sub
 
-_BEST = ("arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi")
+_COMBINERS = (
+    *("arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi"),
+    *("arith.addf", "arith.addi"),
+)
 _GRAIN = 4
 _AT_ONCE = 4
 """Vectors of a row that are compared before the next row is read."""
@@ -94,7 +97,7 @@ def match(program: Program) -> Pooling | None:
     names = [op.operation.name for op in stage.block.operations] if stage.block else []
     pixels = loops_of(stage.inits[0].indices)
     within = loops_of(stage.reads[1].indices)
-    if len(names) != 2 or names[0] not in _BEST or pixels is None or within is None:
+    if len(names) != 2 or names[0] not in _COMBINERS or pixels is None or within is None:
         return None
     used = set(stage.body.operations[0].operands)
     if (

@@ -6,7 +6,7 @@ from relax_mlir import decompositions
 from relax_mlir.bindings import ir
 from relax_mlir.symbolic import const
 
-from ..builder import Builder, Value, size_of
+from ..builder import FLOATS, Builder, Value, size_of
 from .table import recipe
 
 
@@ -60,3 +60,29 @@ def blocks(b: Builder, op: Any) -> None:
     value = value if value.dims == tuple(dims) else b.argument(dims)
     built = getattr(decompositions, op)(value.ir, block, mode)
     _note(b, op, built, value.exact, value.bound)
+
+
+@recipe("decomposed", "max_pool", "avg_pool", "lp_pool", "adaptive_avg_pool")
+def pool(b: Builder, op: Any) -> None:
+    """Of one to three dims, which may be symbols."""
+    rank = b.random.randint(1, 3)
+    spatial = [const(b.few("image sizes", [5, 7, 8, 9], 2)) for _ in range(rank)]
+    if b.symbols and b.chance(0.4):
+        spatial[-1] = b.symbols[0] + 3
+    dims = [const(b.few("batch", [1, 2], 1)), const(b.few("channels", [1, 2, 3], 1)), *spatial]
+    element = b.element if b.element in FLOATS else "f32"
+    value = b.argument(dims, element)
+    if op == "adaptive_avg_pool":
+        sizes = [b.random.choice([1, 2, 3]) for _ in range(rank)]
+        _note(b, op, decompositions.adaptive_avg_pool(value.ir, sizes), False, value.bound)
+        return
+    settings: dict[str, Any] = {
+        "strides": [b.few("strides of pools", [1, 2, 3], 2) for _ in range(rank)],
+        "padding": [b.random.randint(0, 1) for _ in range(2 * rank)],
+        "ceil_mode": b.chance(0.5),
+    }
+    if op == "avg_pool":
+        settings["count_include_pad"] = b.chance(0.5)
+    window = [b.few("windows of pools", [2, 3], 2) for _ in range(rank)]
+    built = getattr(decompositions, op)(value.ir, window, **settings)
+    _note(b, op, built, value.exact and op == "max_pool", value.bound * 27)

@@ -113,9 +113,9 @@ def _fits(image: Value, window: tuple[int, int], settings: dict[str, Any]) -> bo
     return True
 
 
-@recipe("product", graph.MaxPool2dOp)
-def max_pool2d(b: Builder, op: Any) -> None:
-    """Of any numbers."""
+@recipe("product", graph.MaxPool2dOp, graph.SumPool2dOp)
+def pool2d(b: Builder, op: Any) -> None:
+    """Of any elements."""
     element = _number(b)
     image, window = (
         _images(b, b.few("channels", [1, 2, 3, 4, 8, 16], 1), element),
@@ -124,5 +124,7 @@ def max_pool2d(b: Builder, op: Any) -> None:
     settings = _window(b)
     if not _fits(image, window, settings):
         settings["padding"] = (4, 4, 4, 4)
-    bound = image.bound if image.element in FLOATS else None
-    b.emit(op, [image], bound=bound, window=window, **settings)
+    bound, exact = image.bound if image.is_float else None, None
+    if op is graph.SumPool2dOp and image.is_float:
+        bound, exact = image.bound * window[0] * window[1], False
+    b.emit(op, [image], exact, bound, window=window, **settings)
