@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from relax_mlir.analysis.functions import argument_name, inout_arguments
 from relax_mlir.bindings import arith, func, ir
 from relax_mlir.data import LARGE, is_data
-from relax_mlir.dialects.graph import AllocStorageOp, AllocTensorOp, CopyOp, KeepOp, ViewOp
+from relax_mlir.dialects.graph import (
+    AllocStorageOp,
+    AllocTensorOp,
+    CopyOp,
+    KeepOp,
+    ShapeValueType,
+    ViewOp,
+)
 from relax_mlir.passes import PassFailure
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import const
@@ -80,6 +87,10 @@ def return_results(host: HostFunction, op: func.ReturnOp) -> None:
         elif scalar_type(value.type) is not None:
             pointer = host.border.result(index, value.type, [])
             store_scalar(host.out, host.scalar(op, value), pointer)
+        elif isinstance(value.type, ShapeValueType):
+            dims = host.integers(op, host.sizes(value))
+            count, element = host.out.integer(len(dims)), ir.IntegerType.get_signless(64)
+            host.out.store_integers(dims, host.border.result(index, element, [count]))
         elif index not in in_place:
             tensor = host.tensor(value)
             dims = host.integers(op, tensor.dims)

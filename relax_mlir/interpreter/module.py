@@ -212,6 +212,8 @@ class Call:
             return buffer
         if result.kind == "scalar":
             return number(value, result.dtype == "bf16")
+        if result.kind == "shape":
+            return tuple(value.tolist())
         copy = np.array(value, order="C")
         return copy.view(bfloat16()) if result.dtype == "bf16" else copy
 
@@ -230,6 +232,9 @@ def _span(array: np.ndarray, is_written: bool, index: int) -> Span:
 
 
 def _of(result: Result) -> tuple[str, str, Any]:
+    """What a buffer of the result is; that of a shape is a tensor."""
+    if result.kind == "shape":
+        return "tensor", "i64", (None,)
     return result.kind, result.dtype, result.dims
 
 

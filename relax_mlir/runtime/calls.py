@@ -36,6 +36,11 @@ def buffers_of(results: object, count: int) -> tuple[Any, ...]:
     return tuple(results)
 
 
+def sequence_of(results: Any, count: int) -> tuple[Any, ...]:
+    """What a call returned, as a tuple of its results; a shape is a tuple itself."""
+    return () if not count else (results,) if count == 1 else results
+
+
 def check_count(function: str, what: str, got: int, want: int) -> None:
     """Raises ExecutionError for a wrong count of arguments or results."""
     if got != want:

@@ -33,13 +33,14 @@ class FreshResult:
         self._typestr = _typestr(result.dtype)
         self._is_bfloat16 = result.dtype == "bf16"
         self._is_scalar = result.kind == "scalar"
+        self._is_shape = result.kind == "shape"
 
     def owner(self) -> Owner:
         """The owner of the memory that the next run allocates."""
         return Owner(self._release, self._struct())
 
-    def value(self, owner: Owner) -> "np.ndarray | bool | int | float":
-        """The array of what a run has allocated; the number, if the result is a scalar.
+    def value(self, owner: Owner) -> "np.ndarray | bool | int | float | tuple[int, ...]":
+        """The array of what a run has allocated; a number for a scalar, integers for a shape.
 
         Arrays of bf16 have the dtype `ml_dtypes.bfloat16` if that package is installed, else uint16
         with the same bits.
@@ -54,6 +55,8 @@ class FreshResult:
         array = np.asarray(owner)
         if self._is_scalar:
             return number(array, self._is_bfloat16)
+        if self._is_shape:
+            return tuple(array.tolist())
         return array.view(bfloat16()) if self._is_bfloat16 else array
 
 

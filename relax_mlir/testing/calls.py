@@ -17,6 +17,7 @@ from relax_mlir.errors import ExecutionError
 from relax_mlir.interpreter import Function
 from relax_mlir.interpreter.elements import stored_dtype
 from relax_mlir.rewriting import walk_ops
+from relax_mlir.runtime.calls import sequence_of
 from relax_mlir.symbolic import Facts
 
 from .compare import EPSILON, Expected, perturbed
@@ -101,7 +102,7 @@ class Calls:
     def _results(self, call: Callable[..., Any], arrays: Sequence[Any]) -> list[np.ndarray]:
         """The stored results of a call, which gets copies of the arguments."""
         output = call(*(x.copy() if isinstance(x, np.ndarray) else x for x in arrays))
-        results = () if output is None else output if isinstance(output, tuple) else (output,)
+        results = sequence_of(output, len(self.function.results))
         return [
             np.asarray(value).view(stored_dtype(result.dtype))
             for value, result in zip(results, self.function.results, strict=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relax_mlir.errors import UsageError
+from relax_mlir.runtime.calls import sequence_of
 from relax_mlir.tools.cli import described, guard
 from relax_mlir.tools.files import write_output
 
@@ -221,9 +222,7 @@ def _call(
         begin = time.perf_counter()
         results = call.run(threads)
         seconds.append(time.perf_counter() - begin)
-    if not function.results:
-        return (), seconds
-    return results if isinstance(results, tuple) else (results,), seconds
+    return sequence_of(results, len(function.results)), seconds
 
 
 def _write(
@@ -233,6 +232,7 @@ def _write(
     import numpy as np
 
     for index, (result, signature) in enumerate(zip(results, function.results, strict=True)):
+        result = np.asarray(result)
         if index < len(names):
             buffer = io.BytesIO()
             np.save(buffer, result)

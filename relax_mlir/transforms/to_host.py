@@ -95,8 +95,9 @@ def _check_entry(function: func.FuncOp) -> None:
                 function, f"has {argument} of '{type_}', not a ranked tensor, a shape or a scalar"
             )
     for index, type_ in enumerate(function.type.results):
-        if not isinstance(type_, ir.RankedTensorType) and scalar_type(type_) is None:
-            text = f"has result {index} of '{type_}', not a ranked tensor or a scalar"
+        is_passed = isinstance(type_, ir.RankedTensorType | ShapeValueType)
+        if not is_passed and scalar_type(type_) is None:
+            text = f"has result {index} of '{type_}', not a ranked tensor, a shape or a scalar"
             raise PassFailure(function, text)
 
 

@@ -166,9 +166,10 @@ RX_API void rx_free(void* data); /* frees a result that the runtime allocated */
  *      "facts": ["n <= 2048"]}},
  * "libraries": [{"function": "openblas.sgemm", "c_symbol": "cblas_sgemm",
  *                   "providers": ["libopenblas.so.0"], "slot": "rx_lib_openblas_sgemm"}], ...}
- * kind "shape": a shape value. dtype: MLIR's name of the element type. dims null: rank unknown; one
- * of them null: dim unknown. alias: index of the inout argument that the result is. slot: an
- * exported pointer variable that the loader sets to the function's address. */
+ * kind "shape": a shape value, passed and returned as a 1-D int64 tensor. dtype: MLIR's name of the
+ * element type. dims null: rank unknown; one of them null: dim unknown. alias: index of the inout
+ * argument that the result is. slot: an exported pointer variable that the loader sets to the
+ * function's address. */
 RX_API const char* rx_metadata(void);
 
 /* ---- Tables that generated code passes

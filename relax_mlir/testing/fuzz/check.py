@@ -21,6 +21,7 @@ from relax_mlir.errors import CompileError, ExecutionError
 from relax_mlir.interpreter.elements import stored_dtype
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
+from relax_mlir.runtime.calls import sequence_of
 
 from ..doubt import doubtful
 from ..guards import check_guards, guarded
@@ -177,13 +178,14 @@ class _Call:
             for result, want in zip(self.results, sample.expected or self.results, strict=True)
         ]
         values = self.function.bind(*arrays, results=buffers).run(self._threads)
-        values = () if values is None else values if isinstance(values, tuple) else (values,)
         for buffer in buffers:
             if buffer is not None:
                 check_guards(buffer)
         return [
             np.asarray(value).view(stored_dtype(result.dtype))
-            for value, result in zip(values, self.results, strict=True)
+            for value, result in zip(
+                sequence_of(values, len(self.results)), self.results, strict=True
+            )
         ]
 
     def _touched(self, arrays: list[Any], before: list[Any], sample: Sample) -> str | None:

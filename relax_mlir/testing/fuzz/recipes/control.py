@@ -33,7 +33,7 @@ def _left(b: Builder, models: Sequence[Value]) -> list[Value]:
     return [_same(b, model, before) for model in models]
 
 
-def _passed_on(b: Builder, carried: Sequence[Value]) -> list[Value]:
+def passed_on(b: Builder, carried: Sequence[Value]) -> list[Value]:
     """What some steps leave for the next round."""
     return [_bounded(b, new, old) for new, old in zip(_left(b, carried), carried)]
 
@@ -89,7 +89,7 @@ def count(b: Builder, op: object) -> None:
     with b.nested(made.body):
         *arguments, number = made.inner_iter_args
         carried = [b.add(x, False, model.bound) for x, model in zip(arguments, models)]
-        found = _passed_on(b, carried)
+        found = passed_on(b, carried)
         number = arith.addi(number, arith.addi(made.induction_variable, index(1)))
         scf.YieldOp([*(value.ir for value in found), number])
     _results(b, "scf.for", made, [(model, model) for model in models], exact=False)
@@ -114,12 +114,12 @@ def repeat(b: Builder, op: object) -> None:
         goes_on = arith.CmpIOp(arith.CmpIPredicate.slt, number, end).result
         if b.chance(0.5):
             goes_on = arith.andi(goes_on, condition(b))
-        found = _passed_on(b, carried) if b.chance(0.4) else carried
+        found = passed_on(b, carried) if b.chance(0.4) else carried
         scf.ConditionOp(goes_on, [*(value.ir for value in found), number])
     with b.nested(after):
         *arguments, number = after.arguments
         carried = [b.add(x, False, model.bound) for x, model in zip(arguments, models)]
-        found = _passed_on(b, carried)
+        found = passed_on(b, carried)
         scf.YieldOp([*(value.ir for value in found), arith.addi(number, index(1))])
     _results(b, "scf.while", made, [(model, model) for model in models], exact=False)
     _number(b, made.results[len(models)])
