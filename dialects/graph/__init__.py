@@ -52,6 +52,7 @@ from .manipulate import (
     SqueezeOp,
     normalize_axis,
 )
+from .memo import recall, remembering
 from .memory import AllocStorageOp, AllocTensorOp, CallDpsOp, CopyOp, KeepOp, StoreOp, ViewOp
 from .nn import GeluOp, GeluTanhOp, LayerNormOp, LogSoftmaxOp, ReluOp, RmsNormOp, SiluOp, SoftmaxOp
 from .op import (
@@ -342,7 +343,9 @@ __all__ = [
     "join",
     "known_dims",
     "normalize_axis",
+    "recall",
     "reduced_axes",
+    "remembering",
     "shape_attr",
     "shape_value_dims",
     "shape_value_type",

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeAlias
 
 from relax_mlir.symbolic import Expr, Fact, as_expr, const
 
@@ -32,17 +33,19 @@ class Broadcast:
         ]
 
 
-_ASSUMED: ContextVar[list[Fact | Broadcast] | None] = ContextVar("assumed", default=None)
+Assumption: TypeAlias = Fact | Broadcast
+
+_ASSUMED: ContextVar[list[Assumption] | None] = ContextVar("assumed", default=None)
 
 
 @contextmanager
-def assumptions() -> Iterator[list[Fact | Broadcast]]:
+def assumptions() -> Iterator[list[Assumption]]:
     """Collects what rules within the block take for granted: neither refused nor plain to see.
 
     A kernel reads beyond its operands if such a fact does not hold when it runs. Dims that a
     result is declared finer than do not broadcast at run time: they have to agree.
     """
-    found: list[Fact | Broadcast] = []
+    found: list[Assumption] = []
     token = _ASSUMED.set(found)
     try:
         yield found
@@ -51,7 +54,26 @@ def assumptions() -> Iterator[list[Fact | Broadcast]]:
     found[:] = _declared(found)
 
 
-def _declared(found: Sequence[Fact | Broadcast]) -> Iterator[Fact | Broadcast]:
+@contextmanager
+def noted() -> Iterator[list[Assumption]]:
+    """Collects what rules within the block note, which is noted outside of it as well."""
+    assumed: list[Assumption] = []
+    token = _ASSUMED.set(assumed)
+    try:
+        yield assumed
+    finally:
+        _ASSUMED.reset(token)
+        note(assumed)
+
+
+def note(assumed: Sequence[Assumption]) -> None:
+    """Notes what was noted before, where a rule is not applied again."""
+    outer = _ASSUMED.get()
+    if outer is not None:
+        outer += assumed
+
+
+def _declared(found: Sequence[Assumption]) -> Iterator[Assumption]:
     """Replaces what says that a broadcast dim is declared as another: all its dims are that."""
     declared = {fact.lhs: fact.rhs for fact in found if isinstance(fact, Fact) and fact.op == "=="}
     undecided = {item.extent for item in found if isinstance(item, Broadcast)} & declared.keys()

@@ -1,11 +1,12 @@
 """The base class of operators: one deduction rule serves builder, verifier and inference."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from relax_mlir.bindings import ext, ir
 
 from .dialect import Graph, ObjectType, ShapeAttr, ShapeValueType
+from .memo import recall
 from .types import (
     Dim,
     ShapeError,
@@ -134,6 +135,19 @@ class GraphOp(Graph.Operation):
         return [to_mlir(result) for result in cls.apply_rule(annotations, attributes)]
 
     @classmethod
+    def types_for(
+        cls, operands: Sequence[ir.Value | None], attributes: Mapping[str, ir.Attribute]
+    ) -> list[ir.Type]:
+        """Returns the types of the results that the rule deduces for these operands."""
+        types = [None if value is None else value.type for value in operands]
+
+        def deduce() -> list[ir.Type]:
+            annotations = [None if type_ is None else annotation_of(type_) for type_ in types]
+            return cls.result_types(annotations, attributes)
+
+        return recall(("build", cls, *attributes.items(), *types), deduce)
+
+    @classmethod
     def apply_rule(
         cls, annotations: Sequence[Annotation | None], attributes: Mapping[str, ir.Attribute]
     ) -> list[Annotation]:
@@ -154,12 +168,22 @@ class GraphOp(Graph.Operation):
 
     def infer(self, operand_types: Sequence[Annotation | None] | None = None) -> list[Annotation]:
         """Applies the rule to this op, or to it with other operand annotations."""
+        if operand_types is not None:
+            return self._infer(operand_types)
+        return list(recall(("infer", *self._signature()), lambda: self._infer(None)))
+
+    def _infer(self, operand_types: Sequence[Annotation | None] | None) -> list[Annotation]:
         if operand_types is None:
             operand_types = [
                 None if value is None else annotation_of(value) for value in self.slots()
             ]
         attributes = {name: self.attributes[name] for name in self.declared_attributes()}
         return self.apply_rule(operand_types, attributes)
+
+    def _signature(self) -> tuple[Hashable, ...]:
+        """All that a rule depends on: the op, its attributes, and the types of its operands."""
+        op = self.operation
+        return (type(self), *op.attributes.items(), *[value.type for value in op.operands])
 
     def slots(self) -> list[ir.Value | None]:
         """Returns the operands by declared position, None for an absent optional one."""
@@ -172,8 +196,11 @@ class GraphOp(Graph.Operation):
 
         Raises ShapeError if the op breaks a rule that its declaration cannot state.
         """
-        if not self.has_rule():
-            return
+        if self.has_rule():
+            results = tuple(value.type for value in self.operation.results)
+            recall(("check", results, *self._signature()), self._check)
+
+    def _check(self) -> None:
         inferred = self.infer()
         if len(inferred) != len(self.results):
             raise ShapeError(f"infers {len(inferred)} results, but has {len(self.results)}")
@@ -193,10 +220,8 @@ class InferredOp(GraphOp):
 
         Raises ShapeError if the rule refuses the operands. Attributes are Python values.
         """
-        annotations = [None if value is None else annotation_of(value) for value in operands]
         built = cls.to_attributes(attributes)
-        results = cls.result_types(annotations, built)
-        return create(cls, results, operands, built)
+        return create(cls, cls.types_for(operands, built), operands, built)
 
 
 def as_sequence(inferred: Annotation | Sequence[Annotation]) -> Sequence[Annotation]:
@@ -236,7 +261,7 @@ def create(
 
 def compatible(a: Annotation, b: Annotation) -> bool:
     """True unless the annotations are proved to describe different values."""
-    if isinstance(to_mlir(a), ObjectType) or isinstance(to_mlir(b), ObjectType):
+    if isinstance(a, ObjectType) or isinstance(b, ObjectType):
         return True
     if isinstance(a, ShapeValueType) and isinstance(b, ShapeValueType):
         ours, theirs = shape_value_dims(a), shape_value_dims(b)
@@ -252,7 +277,7 @@ def compatible(a: Annotation, b: Annotation) -> bool:
 
 def join(a: Annotation, b: Annotation) -> Annotation:
     """Returns the finer annotation, dim by dim; `a` wins between two equally fine ones."""
-    if isinstance(to_mlir(a), ObjectType):
+    if isinstance(a, ObjectType):
         return b
     if isinstance(a, ShapeValueType) and isinstance(b, ShapeValueType):
         return shape_value_type(list(map(join_dims, shape_value_dims(a), shape_value_dims(b))))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from relax_mlir.bindings import ext, ir
 
-from .op import Annotation, GraphOp, annotation_of
+from .op import Annotation, GraphOp
 from .types import ShapeError
 
 Slotted = TypeVar("Slotted", bound="SlotOp")
@@ -85,9 +85,8 @@ class InferredSlotOp(SlotOp):
 
         Raises ShapeError if the rule refuses the operands. Attributes are Python values.
         """
-        annotations = [annotation_of(value) for value in operands]
         built = cls.to_attributes(attributes)
-        return cls.create(operands, cls.result_types(annotations, built), built)
+        return cls.create(operands, cls.types_for(operands, built), built)
 
     @classmethod
     def apply_rule(

@@ -8,6 +8,7 @@ from relax_mlir.symbolic import Expr, as_expr, const, differ, equal
 
 from .assumed import assume
 from .dialect import ShapeAttr, ShapeValueType
+from .memo import memo
 
 Dim = Expr | None
 """One dim: a canonical integer expression, or None where nothing is known."""
@@ -115,6 +116,16 @@ class TensorType:
     def of(value: ir.Value | ir.Type) -> "TensorType":
         """Reads the annotation of a value or a type; raises ShapeError if it is no tensor."""
         type_ = value if isinstance(value, ir.Type) else value.type
+        known = memo()
+        if known is None:
+            return TensorType._read(type_)
+        annotation = known.annotations.get(type_)
+        if annotation is None:
+            annotation = known.annotations[type_] = TensorType._read(type_)
+        return annotation
+
+    @staticmethod
+    def _read(type_: ir.Type) -> "TensorType":
         if isinstance(type_, ir.UnrankedTensorType):
             return TensorType(None, type_.element_type)
         if not isinstance(type_, ir.RankedTensorType):
@@ -132,6 +143,15 @@ class TensorType:
 
     def to_mlir(self) -> ir.Type:
         """Returns the builtin tensor type that carries this annotation."""
+        known = memo()
+        if known is None:
+            return self._written()
+        type_ = known.types.get(self)
+        if type_ is None:
+            type_ = known.types[self] = self._written()
+        return type_
+
+    def _written(self) -> ir.Type:
         if self.dims is None:
             return ir.UnrankedTensorType.get(self.element)
         dynamic = ir.ShapedType.get_dynamic_size()
@@ -189,7 +209,12 @@ def dims_differ(a: Dim, b: Dim) -> bool:
 
 def proved_different(a: Dim, b: Dim) -> bool:
     """True only if the two dims are proved different; nothing is taken for granted if not."""
-    return a is not None and b is not None and differ(a, b).proved
+    if a is None or b is None:
+        return False
+    ours, theirs = a.value, b.value
+    if ours is not None and theirs is not None:
+        return ours != theirs
+    return differ(a, b).proved
 
 
 def dims_equal(a: Dim, b: Dim) -> bool:

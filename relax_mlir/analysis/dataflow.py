@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph import CallTirInplaceOp, CallTirOp
@@ -33,6 +34,11 @@ class Node:
     def is_reshape(self) -> bool:
         """Whether the call only renames dims, so that it can be a view."""
         return RESHAPE in self.kernel.op.attributes
+
+    @cached_property
+    def pattern(self) -> str | None:
+        """Compute pattern of the callee."""
+        return self.kernel.pattern
 
     @property
     def reads(self) -> list[ir.Value]:

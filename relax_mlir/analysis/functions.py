@@ -85,12 +85,11 @@ def argument_name(function: func.FuncOp, index: int) -> str:
 
 def inout_arguments(function: func.FuncOp) -> dict[int, int]:
     """Maps results to the arguments that they are the updated value of (`graph.inout`)."""
-    arguments = {}
-    for index in range(len(function.type.inputs)):
-        result = argument_attribute(function, index, INOUT)
-        if result is not None:
-            arguments[ir.IntegerAttr(result).value] = index
-    return arguments
+    if "arg_attrs" not in function.attributes:
+        return {}
+    each = map(ir.DictAttr, ir.ArrayAttr(function.attributes["arg_attrs"]))
+    results = [(i, attributes[INOUT]) for i, attributes in enumerate(each) if INOUT in attributes]
+    return {ir.IntegerAttr(result).value: index for index, result in results}
 
 
 def signature_symbols(function: func.FuncOp) -> list[str]:

@@ -98,14 +98,14 @@ class Fusion:
             return None
         if self._anchor(self._group[node].members) == "out_fusible":
             return "out_fusible"
-        if at_most(node.kernel.pattern, "broadcast"):
+        if at_most(node.pattern, "broadcast"):
             return "broadcast"
-        return "injective" if node.kernel.pattern == "injective" else None
+        return "injective" if node.pattern == "injective" else None
 
     @staticmethod
     def _anchor(members: set[Node]) -> str | None:
         """The pattern of the one call of a group that is harder than injective."""
-        patterns = (node.kernel.pattern or "opaque" for node in members)
+        patterns = (node.pattern or "opaque" for node in members)
         return next((p for p in patterns if not at_most(p, "injective")), None)
 
     def _try_merge(self, node: Node, sink: Node) -> None:
@@ -133,7 +133,7 @@ class Fusion:
         if other == "out_fusible":
             if not between and decodes(node) and moves_only(sink.kernel):
                 return True
-            if sink.kernel.pattern == "out_fusible":
+            if sink.pattern == "out_fusible":
                 return not between and self._is_read_directly(node)
             return _is_epilogue(node, {node, sink, *between})
         if sink.kernel.schedule_hint == "attention":
@@ -167,7 +167,7 @@ def _updates_apart(node: Node) -> bool:
 
 
 def _is_matmul(node: Node) -> bool:
-    return node.kernel.pattern == "out_fusible"
+    return node.pattern == "out_fusible"
 
 
 def _between(node: Node, sink: Node) -> Iterator[Node]:
@@ -185,7 +185,7 @@ def _is_epilogue(node: Node, stages: set[Node]) -> bool:
     """Whether every call works on each element of the first one's output alone."""
     shape = TensorType.of(node.outs[0]).dims
     return all(
-        at_most(stage.kernel.pattern, "broadcast")
+        at_most(stage.pattern, "broadcast")
         and len(stage.outs) == 1
         and TensorType.of(stage.outs[0]).dims == shape
         for stage in stages

@@ -6,9 +6,11 @@ next one. A loop may iterate: a value that it uses and does not define is live t
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from relax_mlir.bindings import func, ir, scf
 
+from .functions import inout_arguments
 from .memory import Memory, is_tensor
 
 
@@ -27,7 +29,7 @@ class Liveness:
     """
 
     def __init__(self, function: func.FuncOp, memory: Memory) -> None:
-        self.memory = memory
+        self.memory, self._function = memory, function
         self._first: dict[ir.Operation | ir.Block, int] = {}
         self._last: dict[ir.Operation, int] = {}
         self._sharing: dict[ir.Value, list[ir.Value]] = {}
@@ -49,6 +51,12 @@ class Liveness:
         for value in filter(is_tensor, values):
             for root in self.memory.roots(value):
                 self._sharing.setdefault(root, []).append(value)
+
+    @cached_property
+    def writable(self) -> frozenset[ir.Value]:
+        """The arguments that the function may write to."""
+        arguments = self._function.arguments
+        return frozenset(arguments[index] for index in inout_arguments(self._function).values())
 
     def position(self, op: ir.OpView) -> int:
         """The position of an op in program order."""

@@ -163,7 +163,7 @@ class Llama(Module):
 
 def export(model: Llama) -> str:
     """Writes the model as the text of a module with the one function `@main`."""
-    with make_context(), ir.Location.unknown():
+    with make_context(), ir.Location.unknown(), graph.remembering():
         module = ir.Module.create()
         _export_main(model, module)
         return str(module)

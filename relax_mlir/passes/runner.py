@@ -16,7 +16,7 @@ from relax_mlir.analysis.malformed import malformed
 from relax_mlir.bindings import ir, passmanager
 from relax_mlir.data import elided, large_constants
 from relax_mlir.diagnostics import Diagnostic, collecting, compile_error, diagnostics_of
-from relax_mlir.dialects.graph import ShapeError
+from relax_mlir.dialects.graph import ShapeError, remembering
 from relax_mlir.passes.base import Pass, PassFailure
 from relax_mlir.passes.elements import Element, Nested, Upstream, find_pass, is_upstream
 from relax_mlir.passes.reproducer import write_reproducer
@@ -57,7 +57,7 @@ class Runner:
         Raises CompileError when a pass fails; then, or on a bug, leaves a reproducer if asked to.
         """
         batches = list(self._batches(pipeline.elements))
-        with root.context:
+        with root.context, remembering():
             if not is_upstream(pipeline):
                 if diagnostics := malformed(root):
                     raise compile_error(diagnostics)

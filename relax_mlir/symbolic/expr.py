@@ -263,10 +263,16 @@ def maximum(*operands: Expr | int) -> Expr:
 
 def product(factors: Iterable[Expr]) -> Expr:
     """The product of expressions; 1 of none."""
-    total = const(1)
+    scale, total = 1, None
     for factor in factors:
-        total = total * factor
-    return total
+        value = factor.value
+        if value is not None:
+            scale *= value
+        else:
+            total = factor if total is None else total * factor
+    if total is None:
+        return const(scale)
+    return total if scale == 1 else total * scale
 
 
 def apply(kind: str, operands: Iterable[Expr]) -> Expr:

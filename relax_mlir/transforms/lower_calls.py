@@ -122,7 +122,7 @@ def _copy_updated(
     """
     has_copied = False
     for index in _updated_operands(op, liveness.memory):
-        reason = why_not_in_place(op, index, function, liveness)
+        reason = why_not_in_place(op, index, liveness)
         if reason is not None:
             name, value = op.operation.name, op.operation.operands[index]
             with ir.InsertionPoint(op), op.location:
@@ -147,15 +147,12 @@ def _updated_operands(op: ir.OpView, memory: Memory) -> list[int]:
     ]
 
 
-def why_not_in_place(
-    op: ir.OpView, index: int, function: func.FuncOp, liveness: Liveness
-) -> str | None:
+def why_not_in_place(op: ir.OpView, index: int, liveness: Liveness) -> str | None:
     """The reason why an op must not write to an operand's memory; None if it may."""
     memory, operands = liveness.memory, list(op.operation.operands)
     roots = memory.roots(operands[index])
-    writable = [function.arguments[number] for number in inout_arguments(function).values()]
     for root in roots:
-        if isinstance(root, ir.BlockArgument) and root not in writable:
+        if isinstance(root, ir.BlockArgument) and root not in liveness.writable:
             return f"since argument {root.arg_number} is not marked graph.inout"
         if isinstance(root, ir.OpResult) and isinstance(root.owner.opview, arith.ConstantOp):
             return "since it is a constant"
@@ -232,7 +229,7 @@ def _carry_in_buffers(
         return
     end, liveness = slots[0].end, Liveness(function, memory)
     passed: list[tuple[ir.Value, ir.Value]] = []
-    ours = [_is_ours(loop, slot.entering, function, liveness) for slot in slots]
+    ours = [_is_ours(loop, slot.entering, liveness) for slot in slots]
     for slot, is_ours in zip(slots, ours):
         value = end.operands[slot.passed_on]
         buffer = _buffer(loop, slot, value, is_ours)
@@ -255,9 +252,9 @@ def _carry_in_buffers(
                 CopyOp.build(source, buffer)
 
 
-def _is_ours(loop: ir.OpView, index: int, function: func.FuncOp, liveness: Liveness) -> bool:
+def _is_ours(loop: ir.OpView, index: int, liveness: Liveness) -> bool:
     """Whether nobody but the loop needs an operand's memory, and its rounds have no other name."""
-    if why_not_in_place(loop, index, function, liveness) is not None:
+    if why_not_in_place(loop, index, liveness) is not None:
         return False
     roots = liveness.memory.roots(loop.operation.operands[index])
     values = [value for root in roots for value in liveness.sharing(root)]

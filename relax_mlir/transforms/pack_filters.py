@@ -56,9 +56,9 @@ class PackFilters(Pass):
         packer = _Packer(op, backend_of(self.target).layouts.panel_columns)
         for function in graph_functions(op):
             if NUM_INPUTS in function.attributes:
-                parameters = function.arguments[function.attributes[NUM_INPUTS].value :]
+                parameters = {*function.arguments[function.attributes[NUM_INPUTS].value :]}
                 for call in walk_ops(function, CallTirOp):
-                    packer.rewrite(function, call, set(parameters))
+                    packer.rewrite(function, call, parameters)
 
 
 class _Packer:

@@ -74,7 +74,7 @@ def _operand(
         if same and _input_of(nest, PrimFunc(kernel).ins[index]) is not None:
             roots = liveness.memory.roots(value)
             own = all(isinstance(root, ir.OpResult) for root in roots)
-            if own and why_not_in_place(call, index, function, liveness) is None:
+            if own and why_not_in_place(call, index, liveness) is None:
                 return index
     return None
 
