@@ -289,6 +289,29 @@ def test_strided_slices_of_computed_tensors(stride):
         np.testing.assert_array_equal(run(kernel, [x], expected.shape), expected)
 
 
+@pytest.mark.parametrize("stride", [1, 3])
+def test_powers_are_computed_where_their_slice_is_read(stride):
+    block = """^bb0(%p: f32, %o: f32):
+      %t = math.exp %p : f32
+      linalg.yield %t : f32"""
+    body = f"""%c0 = arith.constant 0 : index
+      %n = tensor.dim %x0, %c0 : {ROW}
+      %k = tensor.dim %y0, %c0 : {ROW}
+      %e = tensor.empty(%n) : {ROW}
+    """
+    same = "(a) -> (a)"
+    body += generic("%v", [("%x0", ROW, same)], [("%e", ROW, same)], "p", block)
+    body += f"\n%s = tensor.extract_slice %v[1] [%k] [{stride}] : {ROW} to {ROW}\n"
+    body += add_one("%r", "%s", "%y0") + "\nreturn %r"
+    kernel = built(program([ROW], [ROW], body))
+    assert "memref.alloc" not in kernel.text
+    for size in (1, 2, 17, 65):
+        x = random_values(size)
+        expected = np.exp(x.astype(np.float64))[1::stride] + 1
+        got = run(kernel, [x], expected.shape)
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
 def test_a_diagonal_is_no_whole_tensor():
     """What writes the diagonal of a filled tensor is neither inlined, nor the loop of a reader."""
     copy = """^bb0(%p: f32, %o: f32):
