@@ -54,7 +54,13 @@ RAW = 0.15
 
 
 def _pair(b: Builder, x: Value) -> list[Value]:
-    pair = [x, b.beside(x)]
+    wide = [dim for dim in x.dims if dim.value is None or dim.value > 8]
+    if 1 <= x.rank <= 2 and len(wide) <= 1 and b.chance(0.08):
+        axis = b.random.randrange(x.rank)
+        # All pairs of slices along an axis, as of distances.
+        pair = [b.emit(graph.ExpandDimsOp, [x], axes=[at]) for at in (axis, axis + 1)]
+    else:
+        pair = [x, b.beside(x)]
     return pair[::-1] if b.chance(0.5) else pair
 
 
