@@ -227,6 +227,8 @@ class Evaluator:
         self, source: Reshape, indices: Sequence[IndexLane], lanes: int
     ) -> list[IndexLane]:
         big = self.kernel.sizes(source if source.expands else source.source)
+        if not source.groups and not source.expands:  # one element, to rank 0
+            return [Uniform(0)] * len(big)
         result: list[IndexLane] = []
         for group_index, group in enumerate(source.groups):
             sizes = [big[position] for position in group]

@@ -31,6 +31,10 @@ def decompositions(dtype: str) -> Iterator[Decomposition]:
     yield from _contractions(dtype)
     yield from _layouts(dtype)
     yield from _pools(dtype)
+    if dtype in FLOATS:
+        yield from _activations(dtype)
+        yield from _norms(dtype)
+        yield from _losses(dtype)
 
 
 def _contractions(dtype: str) -> Iterator[Decomposition]:
@@ -99,3 +103,58 @@ def _pools(dtype: str) -> Iterator[Decomposition]:
     yield Decomposition("global_avg_pool", d.global_avg_pool, [image])
     yield Decomposition("lp_pool", lambda x: d.lp_pool(x, [3, 2], **settings2), [image])
     yield Decomposition("global_lp_pool", d.global_lp_pool, [image])
+
+
+def _activations(dtype: str) -> Iterator[Decomposition]:
+    x = spec(dtype, "n", "m")
+    for build in (
+        *(d.celu, d.elu, d.hardsigmoid, d.hardswish, d.hardtanh, d.leaky_relu, d.log_sigmoid),
+        *(d.mish, d.quick_gelu, d.relu6, d.selu, d.softplus, d.softsign, d.swish),
+    ):
+        yield Decomposition(build.__name__, build, [x], -9, 9)
+    yield Decomposition("prelu", d.prelu, [x, spec(dtype, "m")])
+    yield Decomposition("clip", lambda v: d.clip(v, -1, 2), [x])
+    yield Decomposition("shrink", lambda v: d.shrink(v, 1, 0.25), [x])
+    yield Decomposition("thresholded_relu", d.thresholded_relu, [x])
+    yield Decomposition("hardmax", d.hardmax, [x])
+    halves = spec(dtype, "n", "2*m")
+    yield Decomposition("glu", d.glu, [halves])
+    yield Decomposition("swiglu", d.swiglu, [halves])
+
+
+def _norms(dtype: str) -> Iterator[Decomposition]:
+    image, vector = spec(dtype, "n", 6, "m", 5), spec(dtype, 6)
+    yield Decomposition(
+        "batch_norm",
+        lambda x, s, b, mean: d.batch_norm(x, s, b, mean, d.softplus(s), epsilon=0.1),
+        [image, vector, vector, vector],
+    )
+    yield Decomposition(
+        "group_norm", lambda *v: d.group_norm(v[0], 2, *v[1:], epsilon=0.1), [image, vector, vector]
+    )
+    yield Decomposition(
+        "instance_norm", lambda *v: d.instance_norm(*v, epsilon=0.1), [image, vector, vector]
+    )
+    yield Decomposition(
+        "layer_norm",
+        lambda *v: d.layer_norm(*v, epsilon=0.1, axis=2),
+        [image, spec(dtype, "m", 5), spec(dtype, 5)],
+    )
+    yield Decomposition("rms_norm", lambda x: d.rms_norm(x, None, epsilon=0.1, axis=2), [image])
+    yield Decomposition("lp_norm", lambda x: d.lp_norm(x, axis=1), [image])
+    yield Decomposition("local_response_norm", lambda x: d.local_response_norm(x, 3), [image])
+    yield Decomposition(
+        "mean_variance_norm", lambda x: d.mean_variance_norm(x, [2, 3], epsilon=0.1), [image]
+    )
+
+
+def _losses(dtype: str) -> Iterator[Decomposition]:
+    x, target = spec(dtype, "n", 10, "m"), spec("i64", "n", "m")
+    settings = {"reduction": "none", "ignore_index": 2}
+    yield Decomposition("nll_loss", lambda *v: d.nll_loss(*v, **settings), [x, target])
+    yield Decomposition(
+        "cross_entropy", lambda *v: d.cross_entropy(*v), [x, target, spec(dtype, 10)], 0.5, 2
+    )
+    yield Decomposition(
+        "cross_entropy_with_logits", d.cross_entropy_with_logits, [spec(dtype, "n + 1", "m")] * 2
+    )

@@ -86,3 +86,41 @@ def pool(b: Builder, op: Any) -> None:
     window = [b.few("windows of pools", [2, 3], 2) for _ in range(rank)]
     built = getattr(decompositions, op)(value.ir, window, **settings)
     _note(b, op, built, value.exact and op == "max_pool", value.bound * 27)
+
+
+@recipe("decomposed", "elu", "hardswish", "leaky_relu", "mish", "softplus", "softsign")
+def activation(b: Builder, op: Any) -> None:
+    """Of floats, a step in none of them."""
+    value = b.floats()
+    built = getattr(decompositions, op)(value.ir)
+    _note(b, op, built, False, value.bound + 1)
+
+
+@recipe("decomposed", "batch_norm", "instance_norm", "group_norm")
+def norm(b: Builder, op: Any) -> None:
+    """Of channels of any spatial dims, with parameters that are arguments."""
+    element = b.element if b.element in FLOATS else "f32"
+    groups, each = b.few("groups", [1, 2, 3], 1), b.few("channels of groups", [1, 2, 4], 1)
+    spatial = b.pick_dims(b.random.randint(1, 2))
+    value = b.argument([b.few("batch", [1, 2], 1), groups * each, *spatial], element)
+    scale, bias = (b.argument([groups * each], element) for _ in range(2))
+    epsilon = b.random.choice([0.25, 0.0625])
+    if op == "batch_norm":
+        variance = b.clamp(b.argument([groups * each], element), 0.25, 4)
+        parameters = scale.ir, bias.ir, bias.ir, variance.ir
+        built = decompositions.batch_norm(value.ir, *parameters, epsilon=epsilon)
+    elif op == "group_norm":
+        built = decompositions.group_norm(value.ir, groups, scale.ir, bias.ir, epsilon=epsilon)
+    else:
+        built = decompositions.instance_norm(value.ir, scale.ir, bias.ir, epsilon=epsilon)
+    _note(b, op, built, False, 100)
+
+
+@recipe("decomposed", "cross_entropy")
+def cross_entropy(b: Builder, op: Any) -> None:
+    """Of classes that exist, or are clamped."""
+    value = b.floats(lambda v: v.rank in (2, 3), (2, 3))
+    target = b.argument([value.dims[0], *value.dims[2:]], "i32")
+    reduction = b.random.choice(["none", "mean", "sum"])
+    built = decompositions.cross_entropy(value.ir, target.ir, reduction=reduction)
+    _note(b, op, built, False, 1e5)
