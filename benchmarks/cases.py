@@ -3,12 +3,15 @@
 A case is a dict that goes to every program as JSON: `kernel`, the extents, `dtype` and `seed`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 EPSILON = 1e-5
+CACHE_LINE = 64
 TOLERANCE = {"f32": 1e-4, "bf16": 1e-2, "int8": 1e-6, "q8_0": 3e-2}
 """Greatest error, as a share of the result's greatest magnitude, of an answer that is right."""
 WEIGHT_BYTES = {"f32": 4.0, "bf16": 2.0, "int8": 1.0, "q8_0": 34 / 32}
@@ -144,11 +147,30 @@ def work(case: dict) -> Work:
     return Work(4.0 * traffic.get(case["kernel"], 2 * m * n), "GB/s")
 
 
+def empty(shape: Sequence[int], dtype: DTypeLike = np.float32) -> np.ndarray:
+    """An array that begins with a cache line; where NumPy's begin differs from run to run."""
+    count = prod(shape) * np.dtype(dtype).itemsize
+    memory = np.empty(count + CACHE_LINE, np.uint8)
+    begin = -memory.ctypes.data % CACHE_LINE
+    return memory[begin : begin + count].view(dtype).reshape(shape)
+
+
+def _aligned(x: np.ndarray) -> np.ndarray:
+    copy = empty(x.shape, x.dtype)
+    copy[...] = x
+    return copy
+
+
 def inputs(case: dict) -> list[np.ndarray]:
     """The arguments: float32 arrays that the case's dtype holds exactly, int8 ones for integers.
 
-    Weights of q8_0 have a scale for each 32 elements: a third array [n, k / 32].
+    Weights of q8_0 have a scale for each 32 elements: a third array [n, k / 32]. All begin with a
+    cache line.
     """
+    return [*map(_aligned, _inputs(case))]
+
+
+def _inputs(case: dict) -> list[np.ndarray]:
     generator = np.random.default_rng(case["seed"])
     m, n = case["m"], case["n"]
     if case["kernel"] == "matmul":
@@ -178,7 +200,7 @@ def _as_bf16(x: np.ndarray) -> np.ndarray:
 
 def bf16_bits(x: np.ndarray) -> np.ndarray:
     """The bits of float32 values that are exact in bfloat16."""
-    return (np.ascontiguousarray(x).view(np.uint32) >> 16).astype(np.uint16)
+    return _aligned((np.ascontiguousarray(x).view(np.uint32) >> 16).astype(np.uint16))
 
 
 def from_bf16_bits(bits: np.ndarray) -> np.ndarray:

@@ -65,7 +65,7 @@ class Kernels:
         x, w = cases.inputs(case)
         if case["dtype"] == "bf16":
             x, w = cases.bf16_bits(x), cases.bf16_bits(w)
-        out = np.empty((m, n), result_type)
+        out = cases.empty((m, n), result_type)
         source = self._layout((m, k), given, (k, 1))
         plain = self._layout((k, n), given, (1, k))
         destination = self._layout((m, n), taken, (n, 1))

@@ -1,5 +1,6 @@
 """ONNX Runtime, its CPU provider; arguments and results are bound once."""
 
+import cases
 import numpy as np
 import onnxruntime
 from peers import onnx_models
@@ -30,7 +31,7 @@ class Kernels:
             binding.bind_cpu_input(argument.name, array)
         result = session.get_outputs()[0]
         kind = {"tensor(float)": np.float32, "tensor(int32)": np.int32, "tensor(int64)": np.int64}
-        out = np.empty(result.shape, kind[result.type])
+        out = cases.empty(result.shape, kind[result.type])
         value = onnxruntime.OrtValue.ortvalue_from_numpy(out)
         binding.bind_ortvalue_output(result.name, value)
 

@@ -1,6 +1,6 @@
 """OpenVINO, its CPU plugin; arguments and results are bound once."""
 
-import numpy as np
+import cases
 import openvino
 from peers import onnx_models
 from worker import Prepared
@@ -32,7 +32,7 @@ class Kernels:
         for index, array in enumerate(arguments):
             request.set_input_tensor(index, openvino.Tensor(array, shared_memory=True))
         result = request.model_outputs[0]
-        out = np.empty(tuple(result.get_shape()), result.get_element_type().to_dtype())
+        out = cases.empty(tuple(result.get_shape()), result.get_element_type().to_dtype())
         request.set_output_tensor(0, openvino.Tensor(out, shared_memory=True))
 
         def run() -> list:

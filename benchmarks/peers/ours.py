@@ -55,7 +55,7 @@ class Kernels:
             if "main_params" in executable.functions:
                 packed = executable["main_params"](*self._arrays[1:])
                 self._arrays[1:] = packed if isinstance(packed, tuple) else (packed,)
-            self._out = np.empty(_result_shape(case), _result_type(main.results[0].dtype))
+            self._out = cases.empty(_result_shape(case), _result_type(main.results[0].dtype))
         call = main.bind(*self._arrays, results=[self._out])
         if case["dtype"] != "bf16":
             return Prepared(lambda: [call.run()])

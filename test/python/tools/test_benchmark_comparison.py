@@ -242,3 +242,18 @@ def test_known_sizes_run_on_the_arrays_of_unknown_ones(dynamic, m):
         wanted = dynamic.cases.reference(case)
         np.testing.assert_allclose(answer, wanted, rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(second, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_arrays_begin_with_a_cache_line(comparison):
+    import cases
+
+    for case in (cases.rows("layer_norm", 3, 7), cases.matmul(1, 33, 32, "int8")):
+        arrays, values = cases.inputs(case), cases._inputs(case)
+        assert all(np.array_equal(*pair) for pair in zip(arrays, values, strict=True))
+        assert not any(x.ctypes.data % 64 for x in arrays)
+    for dtype in ("float32", "uint16", "int64"):
+        out = cases.empty((3, 5), dtype)
+        assert out.shape == (3, 5)
+        assert out.dtype == dtype
+        assert out.ctypes.data % 64 == 0
+    assert cases.empty((0, 5)).shape == (0, 5)
