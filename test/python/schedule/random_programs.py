@@ -65,7 +65,7 @@ class RandomProgram:
                     self.lines.append(f"{name}_at = arith.constant {known.dims.index(dim)} : index")
                     self.lines.append(f"{name} = tensor.dim {known.name}, {name}_at : {known.kind}")
         steps = [self.unary, self.binary, self.reduce, self.permute, self.expand, self.collapse]
-        steps += [self.slice, self.insert, self.take]
+        steps += [self.slice, self.insert, self.take, self.pairs, self.diagonal]
         for _ in range(self.random.choice([2, 3, 5, 7])):
             self.random.choice(steps)(self.random.choice(self.tensors))
 
@@ -117,6 +117,59 @@ class RandomProgram:
         result = self.stage(operands, x.dims, x.map, "p" * len(x.dims), body)
         self.keep(result, x.dims, other * x.value - other)
 
+    def pairs(self, x):
+        """x[.., a, ..] - 2 * x[.., b, ..] for all a and b of an axis."""
+        if not 1 <= len(x.dims) <= 3:
+            return
+        axis = self.random.randrange(len(x.dims))
+        dims = [*x.dims[:axis], x.dims[axis], *x.dims[axis:]]
+        names = IDS[: len(dims)]
+        reads = [names[:axis] + names[axis + 1 :], names[: axis + 1] + names[axis + 2 :]]
+        maps = [f"({', '.join(names)}) -> ({', '.join(read)})" for read in reads]
+        body = """^bb0(%p: f32, %q: f32, %o: f32):
+        %s = arith.addf %q, %q : f32
+        %t = arith.subf %p, %s : f32
+        linalg.yield %t : f32"""
+        operands = [(x.name, x.kind, map_) for map_ in maps]
+        result = self.stage(operands, dims, identity(len(dims)), "p" * len(dims), body)
+        first, second = (np.expand_dims(x.value, axis + i) for i in range(2))
+        self.keep(result, dims, first - 2 * second)
+
+    def diagonal(self, x):
+        """x[.., a, a], or twice x[a, ..] written to [a, a, ..] of a filled tensor."""
+        equal = [i for i in range(len(x.dims) - 1) if x.dims[i] == x.dims[i + 1]]
+        names = IDS[: len(x.dims)]
+        if equal:
+            at = self.random.choice(equal)
+            dims = [*x.dims[:at], *x.dims[at + 1 :]]
+            own = names[:-1]
+            source = f"({', '.join(own)}) -> ({', '.join(own[: at + 1] + own[at:])})"
+            body = "^bb0(%p: f32, %o: f32):\nlinalg.yield %p : f32"
+            operands = [(x.name, x.kind, source)]
+            result = self.stage(operands, dims, identity(len(dims)), "p" * len(dims), body)
+            value = np.moveaxis(np.diagonal(x.value, 0, at, at + 1), -1, at)
+            self.keep(result, dims, value)
+        elif 1 <= len(x.dims) <= 2:
+            dims = [x.dims[0], *x.dims]
+            filled = self.filled(dims, "3.0")
+            target = f"({', '.join(names)}) -> ({', '.join(names[0] + names)})"
+            body = "^bb0(%p: f32, %o: f32):\n%t = arith.addf %p, %p : f32\nlinalg.yield %t : f32"
+            operands = [(x.name, x.kind, x.map)]
+            result = self.stage(operands, dims, target, "p" * len(names), body, filled)
+            value = np.full([self.sizes.get(d, d) for d in dims], 3.0)
+            at = np.arange(value.shape[0])
+            value[at, at] = 2 * x.value
+            self.keep(result, dims, value)
+
+    def filled(self, dims, start):
+        constant, filled, kind = self.name(), self.name(), kind_of(dims)
+        self.lines.append(f"{constant} = arith.constant {start} : f32")
+        out = self.empty(dims)
+        self.lines.append(
+            f"{filled} = linalg.fill ins({constant} : f32) outs({out} : {kind}) -> {kind}"
+        )
+        return filled
+
     @staticmethod
     def _broadcasts(y, x):
         return len(y.dims) == 1 and y.dims[0] in x.dims
@@ -130,13 +183,7 @@ class RandomProgram:
             ("arith.maximumf", lambda v: v.max(axis, initial=-7.0), "-7.0"),
         ])  # fmt: skip
         dims = [d for i, d in enumerate(x.dims) if i != axis]
-        constant, filled = self.name(), self.name()
-        self.lines.append(f"{constant} = arith.constant {start} : f32")
-        out = self.empty(dims)
-        kind = kind_of(dims)
-        self.lines.append(
-            f"{filled} = linalg.fill ins({constant} : f32) outs({out} : {kind}) -> {kind}"
-        )
+        filled = self.filled(dims, start)
         remaining = ", ".join(c for i, c in enumerate(IDS[: len(x.dims)]) if i != axis)
         target = f"({', '.join(IDS[: len(x.dims)])}) -> ({remaining})"
         kinds = "".join("r" if i == axis else "p" for i in range(len(x.dims)))
@@ -213,12 +260,7 @@ class RandomProgram:
         axis = self.random.choice(axes)
         dims = [d + 3 if i == axis else d for i, d in enumerate(x.dims)]
         shape = [self.sizes.get(d, d) for d in dims]
-        constant, filled, result = self.name(), self.name(), self.name()
-        out, kind = self.empty(dims), kind_of(dims)
-        self.lines.append(f"{constant} = arith.constant 2.0 : f32")
-        self.lines.append(
-            f"{filled} = linalg.fill ins({constant} : f32) outs({out} : {kind}) -> {kind}"
-        )
+        filled, result, kind = self.filled(dims, "2.0"), self.name(), kind_of(dims)
         sizes = ", ".join(f"%{d}" if isinstance(d, str) else str(d) for d in x.dims)
         offsets = ", ".join("1" if i == axis else "0" for i in range(len(dims)))
         steps = ", ".join("1" for _ in dims)
