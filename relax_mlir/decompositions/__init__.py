@@ -33,6 +33,7 @@ from .activations import (
 from .adaptive_pooling import adaptive_avg_pool, adaptive_max_pool
 from .broadcasts import collapse_sum_like, collapse_sum_to, ewise_fma
 from .contraction import dot_general, outer
+from .convolution import conv
 from .einsum import einsum
 from .layout import channel_shuffle, depth_to_space, meshgrid, space_to_depth
 from .losses import cross_entropy, cross_entropy_with_logits, nll_loss
@@ -56,6 +57,7 @@ from .pooling import (
     sum_pool,
 )
 from .searching import bucketize
+from .transposed_convolution import conv_transpose
 
 __all__ = [
     "adaptive_avg_pool",
@@ -68,6 +70,8 @@ __all__ = [
     "clip",
     "collapse_sum_like",
     "collapse_sum_to",
+    "conv",
+    "conv_transpose",
     "cross_entropy",
     "cross_entropy_with_logits",
     "depth_to_space",

@@ -35,6 +35,7 @@ def decompositions(dtype: str) -> Iterator[Decomposition]:
         yield from _activations(dtype)
         yield from _norms(dtype)
         yield from _losses(dtype)
+        yield from _convolutions(dtype)
 
 
 def _contractions(dtype: str) -> Iterator[Decomposition]:
@@ -157,4 +158,33 @@ def _losses(dtype: str) -> Iterator[Decomposition]:
     )
     yield Decomposition(
         "cross_entropy_with_logits", d.cross_entropy_with_logits, [spec(dtype, "n + 1", "m")] * 2
+    )
+
+
+def _convolutions(dtype: str) -> Iterator[Decomposition]:
+    line, image = spec(dtype, 2, 4, "n + 3"), spec(dtype, 1, 4, "n + 3", "m + 3")
+    settings: dict[str, Any] = {"strides": [2], "padding": [1, 0], "groups": 2}
+    yield Decomposition("conv1", lambda *v: d.conv(*v, **settings), [line, spec(dtype, 6, 2, 3)])
+    depthwise = [image, spec(dtype, 8, 1, 3, 3), spec(dtype, 8)]
+    yield Decomposition("conv2", lambda *v: d.conv(*v, groups=4), depthwise)
+    volume = spec(dtype, 1, 3, 5, "n + 3", 6)
+    yield Decomposition(
+        "conv3",
+        lambda *v: d.conv(*v, strides=[2, 1, 1], padding=[1, 0, 1, 0, 1, 1]),
+        [volume, spec(dtype, 5, 3, 2, 3, 3)],
+    )
+    yield Decomposition(
+        "conv_transpose1",
+        lambda *v: d.conv_transpose(*v, strides=[3], padding=[1, 2], output_padding=[1]),
+        [line, spec(dtype, 4, 5, 7)],
+    )
+    yield Decomposition(
+        "conv_transpose2",
+        lambda *v: d.conv_transpose(*v, strides=[2, 2], padding=[1, 1, 0, 0], groups=2),
+        [image, spec(dtype, 4, 3, 3, 4), spec(dtype, 6)],
+    )
+    yield Decomposition(
+        "conv_transpose3",
+        lambda *v: d.conv_transpose(*v, strides=[1, 2, 1], dilation=[2, 1, 1]),
+        [volume, spec(dtype, 3, 2, 2, 2, 3)],
     )

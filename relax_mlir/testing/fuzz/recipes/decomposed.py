@@ -124,3 +124,30 @@ def cross_entropy(b: Builder, op: Any) -> None:
     reduction = b.random.choice(["none", "mean", "sum"])
     built = decompositions.cross_entropy(value.ir, target.ir, reduction=reduction)
     _note(b, op, built, False, 1e5)
+
+
+@recipe("decomposed", "conv", "conv_transpose")
+def convolution(b: Builder, op: Any) -> None:
+    """Of one or three dims, or transposed, with groups."""
+    rank = b.random.choice([1, 2, 3] if op == "conv_transpose" else [1, 3])
+    groups, each = b.few("groups", [1, 2], 1), b.few("channels of groups", [1, 2, 3], 1)
+    spatial = [const(b.few("image sizes", [5, 7, 8, 9], 2)) for _ in range(rank)]
+    if b.symbols and b.chance(0.4):
+        spatial[-1] = b.symbols[0] + 5
+    element = b.element if b.element in FLOATS else "f32"
+    value = b.argument([b.few("batch", [1, 2], 1), groups * each, *spatial], element)
+    window = [b.few("windows of pools", [2, 3], 2) for _ in range(rank)]
+    settings: dict[str, Any] = {
+        "strides": [b.few("strides of pools", [1, 2, 3], 2) for _ in range(rank)],
+        "padding": [b.random.randint(0, 1) for _ in range(2 * rank)],
+        "dilation": [b.random.choice([1, 1, 2]) for _ in range(rank)],
+        "groups": groups,
+    }
+    filters = b.few("filters", [1, 2, 5], 1)
+    if op == "conv":
+        dims = [filters * groups, each, *window]
+    else:
+        dims = [groups * each, filters, *window]
+    weight = b.argument(dims, element)
+    built = getattr(decompositions, op)(value.ir, weight.ir, **settings)
+    _note(b, op, built, False, 25 * each * 27)

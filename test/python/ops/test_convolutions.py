@@ -1,0 +1,182 @@
+"""Convolutions of one to three dims, and transposed ones, against float64 NumPy tap by tap."""
+
+import numpy as np
+import pytest
+from decomposed import Decomposed, module_of
+from harness import FLOATS, NUMPY, floats, spec, wide
+
+from relax_mlir import decompositions as d
+from relax_mlir.dialects.graph import ShapeError
+
+TOLERANCE = {"f64": 1e-12, "f32": 4e-6, "f16": 2e-3, "bf16": 1.6e-2}
+NAMES = ("h", "w", "v")
+
+
+def _near(actual, expected, dtype: str = "f32") -> None:
+    assert actual.dtype == NUMPY[dtype]
+    assert actual.shape == expected.shape
+    scale = TOLERANCE[dtype] * max(1, np.abs(expected).max(initial=0))
+    np.testing.assert_allclose(wide(actual), expected, rtol=TOLERANCE[dtype], atol=scale)
+
+
+def _conv(x, weight, strides, padding, dilation, groups):
+    rank = x.ndim - 2
+    x = np.pad(x, [(0, 0), (0, 0), *zip(padding[:rank], padding[rank:])])
+    filters, each, *window = weight.shape
+    counts = [
+        (n - (k - 1) * step - 1) // stride + 1
+        for n, k, stride, step in zip(x.shape[2:], window, strides, dilation)
+    ]
+    result = np.zeros((len(x), groups, filters // groups, *counts))
+    parts = weight.reshape(groups, filters // groups, *weight.shape[1:])
+    for tap in np.ndindex(*window):
+        at = [
+            np.arange(count) * stride + j * step
+            for count, j, stride, step in zip(counts, tap, strides, dilation)
+        ]
+        seen = x[np.ix_(range(len(x)), range(x.shape[1]), *at)]
+        seen = seen.reshape(len(x), groups, each, *counts)
+        result += np.einsum("ngc...,gfc->ngf...", seen, parts[(..., *tap)])
+    return result.reshape(len(x), filters, *counts)
+
+
+def _transposed(x, weight, strides, padding, output_padding, dilation, groups):
+    rank = x.ndim - 2
+    channels, each, *window = weight.shape
+    full = [
+        (n - 1) * stride + (k - 1) * step + 1 + max(more, 0)
+        for n, k, stride, step, more in zip(x.shape[2:], window, strides, dilation, output_padding)
+    ]
+    result = np.zeros((len(x), groups, each, *full))
+    seen = x.reshape(len(x), groups, channels // groups, *x.shape[2:])
+    parts = weight.reshape(groups, channels // groups, *weight.shape[1:])
+    for tap in np.ndindex(*window):
+        at = [
+            slice(j * step, j * step + (n - 1) * stride + 1, stride)
+            for n, j, stride, step in zip(x.shape[2:], tap, strides, dilation)
+        ]
+        product = np.einsum("ngc...,gcf->ngf...", seen, parts[(..., *tap)])
+        result[(slice(None), slice(None), slice(None), *at)] += product
+    kept = [slice(a, n - b) for n, a, b in zip(full, padding[:rank], padding[rank:])]
+    result = result.reshape(len(x), groups * each, *full)
+    return result[(slice(None), slice(None), *kept)]
+
+
+CONVOLUTIONS = [
+    # weight, strides, padding, dilation, groups
+    ((5, 3, 3), [1], [1, 1], [1], 1),
+    ((4, 2, 4), [3], [0, 2], [2], 2),
+    ((6, 1, 5), [1], [2, 2], [1], 3),
+    ((4, 3, 2, 3), [2, 1], [1, 0, 0, 2], [1, 2], 1),
+    ((6, 1, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 3),
+    ((5, 3, 2, 3, 2), [1, 1, 1], [0] * 6, [1, 1, 1], 1),
+    ((4, 2, 3, 2, 1), [2, 1, 2], [1, 0, 0, 2, 1, 0], [2, 1, 1], 2),
+    ((3, 1, 1, 3, 3), [1, 2, 1], [0, 1, 1, 0, 1, 1], [1, 1, 2], 3),
+]
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize(("weight", "strides", "padding", "dilation", "groups"), CONVOLUTIONS)
+def test_convolutions(weight, strides, padding, dilation, groups, symbolic: bool) -> None:
+    rank, channels = len(weight) - 2, weight[1] * groups
+    settings = {"strides": strides, "padding": padding, "dilation": dilation, "groups": groups}
+    for sizes in ((7, 8, 9), (9, 11, 7)):
+        dims = ("n", channels, *NAMES[:rank]) if symbolic else (2, channels, *sizes[:rank])
+        run = Decomposed(
+            lambda *v: d.conv(*v, **settings),
+            spec("f32", *dims), spec("f32", *weight), spec("f32", weight[0]),
+        )  # fmt: skip
+        x, w, bias = (
+            floats(shape, "f32") for shape in ((2, channels, *sizes[:rank]), weight, weight[:1])
+        )
+        wanted = _conv(wide(x), wide(w), **settings)
+        _near(run(x, w, bias), wanted + wide(bias).reshape(-1, *[1] * rank))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_types(dtype: str) -> None:
+    x, w, back = floats((2, 3, 4, 5, 3), dtype), floats((2, 3, 2, 3, 1), dtype), (3, 2, 2, 2, 2)
+    run = Decomposed(d.conv, spec(dtype, 2, 3, "h", "w", 3), spec(dtype, *w.shape))
+    _near(run(x, w), _conv(wide(x), wide(w), [1] * 3, [0] * 6, [1] * 3, 1), dtype)
+    run = Decomposed(
+        lambda *v: d.conv_transpose(*v, strides=[2, 1, 2]),
+        spec(dtype, 2, 3, "h", "w", 3), spec(dtype, *back),
+    )  # fmt: skip
+    w = floats(back, dtype)
+    wanted = _transposed(wide(x), wide(w), [2, 1, 2], [0] * 6, [0] * 3, [1] * 3, 1)
+    _near(run(x, w), wanted, dtype)
+
+
+TRANSPOSED = [
+    # weight, strides, padding, output padding, dilation, groups
+    ((3, 5, 3), [1], [0, 0], [0], [1], 1),
+    ((3, 5, 4), [2], [1, 1], [0], [1], 1),
+    ((4, 2, 3), [2], [1, 1], [1], [1], 2),
+    ((3, 2, 2), [3], [0, 1], [2], [1], 1),
+    ((2, 2, 4), [2], [0, 2], [1], [2], 1),
+    ((2, 1, 3), [4], [1, 0], [3], [6], 2),
+    ((2, 2, 3), [3], [0, 0], [0], [2], 1),
+    ((3, 2, 3), [1], [2, 1], [0], [2], 1),
+    ((3, 4, 3, 3), [2, 2], [1, 1, 1, 1], [1, 1], [1, 1], 1),
+    ((4, 1, 2, 3), [2, 1], [0, 1, 0, 0], [0, 0], [1, 2], 4),
+    ((4, 3, 1, 5), [3, 2], [0, 2, 0, 1], [1, 0], [1, 3], 2),
+    ((2, 3, 2, 3, 2), [2, 1, 2], [0, 1, 0, 1, 1, 0], [1, 0, 0], [1, 1, 1], 1),
+    ((4, 1, 3, 1, 2), [2, 2, 1], [1, 0, 0, 1, 0, 1], [0, 1, 0], [1, 1, 2], 2),
+]
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize(
+    ("weight", "strides", "padding", "output_padding", "dilation", "groups"), TRANSPOSED
+)
+def test_transposed(
+    weight, strides, padding, output_padding, dilation, groups, symbolic: bool
+) -> None:
+    rank, channels = len(weight) - 2, weight[0]
+    settings = {
+        "strides": strides,
+        "padding": padding,
+        "output_padding": output_padding,
+        "dilation": dilation,
+        "groups": groups,
+    }
+    sizes = (3, 5, 4)[:rank]
+    dims = ("n", channels, *NAMES[:rank]) if symbolic else (2, channels, *sizes)
+    run = Decomposed(
+        lambda *v: d.conv_transpose(*v, **settings),
+        spec("f32", *dims), spec("f32", *weight), spec("f32", weight[1] * groups),
+    )  # fmt: skip
+    x, w, bias = (
+        floats(shape, "f32") for shape in ((2, channels, *sizes), weight, (weight[1] * groups,))
+    )
+    wanted = _transposed(wide(x), wide(w), **settings)
+    _near(run(x, w, bias), wanted + wide(bias).reshape(-1, *[1] * rank))
+
+
+def test_an_infinite_element_reaches_its_own_taps_alone() -> None:
+    x = np.array([[[1, np.inf, 2]]], np.float32)
+    w = np.array([[[1, 2, 3]]], np.float32)
+    run = Decomposed(
+        lambda *v: d.conv_transpose(*v, strides=[2]), spec("f32", 1, 1, 3), spec("f32", 1, 1, 3)
+    )
+    inf = np.inf
+    np.testing.assert_array_equal(run(x, w), [[[1, 2, inf, inf, inf, 4, 6]]])
+
+
+IMAGE, FILTER = spec("f32", 1, 4, 7, 8), spec("f32", 4, 2, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda x, w: d.conv(x, d.einsum("abcd->abc", w)), "convolves ranks 4 and 3"),
+        (lambda x, w: d.conv(x, w, strides=[1]), "expects strides, padding and dilation of rank 4"),
+        (lambda x, w: d.conv(x, w, strides=[1, 0], groups=2), "has strides"),
+        (lambda x, w: d.conv(x, w), "expects 2 channels"),
+        (lambda x, w: d.conv_transpose(x, w, output_padding=[1]), "has output padding"),
+        (lambda x, w: d.conv_transpose(x, w, groups=3), "expects groups that divide 4"),
+    ],
+)
+def test_what_is_refused(build, message: str) -> None:
+    with pytest.raises(ShapeError, match=message):
+        module_of({"main": (build, [IMAGE, FILTER])})
