@@ -16,8 +16,9 @@ from relax_mlir.symbolic.domain import Domain, domain_of, symbolic_divisors
 from relax_mlir.symbolic.expr import DivisorError, Expr, SymbolicError, const, rewrite, single
 from relax_mlir.symbolic.facts import Fact, Facts
 from relax_mlir.symbolic.folding import refine
-from relax_mlir.symbolic.intervals import NATURAL, interval_of
+from relax_mlir.symbolic.intervals import NATURAL
 from relax_mlir.symbolic.parser import as_expr
+from relax_mlir.symbolic.quotients import bounded_nonnegative
 from relax_mlir.symbolic.relaxation import Relaxation, least
 from relax_mlir.symbolic.search import Target
 
@@ -183,35 +184,11 @@ def _least_value(name: str, domain: Domain) -> int:
 
 
 def _is_nonnegative(gap: Expr, domain: Domain) -> bool:
-    if _is_nonnegative_by_quotients(gap, domain):
+    if bounded_nonnegative(gap, domain.ranges):
         return True
     if len(gap.terms) > MANY_TERMS and _is_nonnegative_by_terms(gap, domain):
         return True
     return least(gap, domain) >= 0 or _cut_least(gap, domain) >= 0
-
-
-def _is_nonnegative_by_quotients(gap: Expr, domain: Domain) -> bool:
-    """Whether intervals show it, with `x floordiv d >= (x - d + 1) / d` for what is negative.
-
-    This settles `64*((4*n + 63) floordiv 64) - 4*n`, a rounded size less the size, without a linear
-    program.
-    """
-    negative = {monomial for monomial, coefficient in gap.terms if monomial and coefficient < 0}
-    bound = gap
-    for monomial, coefficient in gap.terms if negative else ():
-        if coefficient < 0 or len(monomial) != 1 or monomial[0].kind != "floordiv":
-            continue
-        numerator, divisor = monomial[0].operands
-        by = divisor.value
-        if by and by > 0 and not coefficient % by and _shares_term(numerator, negative):
-            lowest = (numerator - (by - 1)) * (coefficient // by)
-            bound = bound + lowest - single(monomial[0]) * coefficient
-    low, _ = interval_of(bound, domain.ranges)
-    return low is not None and low >= 0
-
-
-def _shares_term(expr: Expr, monomials: set[Monomial]) -> bool:
-    return any(monomial in monomials for monomial, _ in expr.terms)
 
 
 def _is_nonnegative_by_terms(gap: Expr, domain: Domain) -> bool:
