@@ -59,7 +59,7 @@ def meet(a: ByteRange, b: ByteRange) -> Sizes | None:
     relations = ((a.size, zero), (b.size, zero), (a.end, b.offset), (b.end, a.offset))
     symbols = frozenset().union(*(e.symbols for pair in relations for e in pair))
     # A few sizes show most ranges that meet, and which of two others is the first.
-    few = list(islice(_samples(facts, symbols), FEW))
+    few = sorted(islice(_samples(facts, symbols), FEW), key=lambda sizes: sum(sizes.values()))
     for sizes in few:
         if _hold(relations, sizes):
             return sizes

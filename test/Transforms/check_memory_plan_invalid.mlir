@@ -55,7 +55,7 @@ func.func @over_what_it_reads(%x: !n) {
   "graph.copy"(%x, %0) : (!n, !n) -> ()
   // expected-note @below {{one is at bytes [0, 4*n)}}
   %1 = "graph.alloc_tensor"(%s) {offset = #graph.shape<[0]>} : (!graph.storage) -> !n
-  // expected-error @below {{'graph.copy' op writes 'tensor<?xf32, #graph.shape<["n"]>>' over 'tensor<?xf32, #graph.shape<["n"]>>', which it needs with n = 2}}
+  // expected-error @below {{'graph.copy' op writes 'tensor<?xf32, #graph.shape<["n"]>>' over 'tensor<?xf32, #graph.shape<["n"]>>', which it needs with n = 1}}
   "graph.copy"(%0, %1) : (!n, !n) -> ()
   return
 }
