@@ -358,3 +358,30 @@ func.func @shape(%x: tensor<?xf32, #graph.shape<["n"]>>) -> !graph.shape_value<[
   %0 = "graph.make_shape"() {dims = #graph.shape<["2*n", 5]>} : () -> !graph.shape_value<["2*n", 5]>
   return %0 : !graph.shape_value<["2*n", 5]>
 }
+
+// -----
+
+// A loop ends before its upper bound; the last step goes no further, and the next index fits its type.
+// CHECK-LABEL: func.func @rx_fn_loop
+// CHECK:         cf.br ^[[HEAD:bb[0-9]*]](%c0_i64, %c0_i64 : i64, i64)
+// CHECK:       ^[[HEAD]](%[[I:.*]]: i64, %[[C:.*]]: i64):
+// CHECK-NEXT:    %[[MORE:.*]] = arith.cmpi slt, %[[I]], %[[END:.*]] : i64
+// CHECK-NEXT:    cf.cond_br %[[MORE]], ^[[BODY:bb[0-9]*]], ^[[AFTER:bb[0-9]*]]
+// CHECK:       ^[[BODY]]:
+// CHECK:         %[[D:.*]] = arith.addi %[[C]], %[[I]] : i64
+// CHECK:         %[[LEFT:.*]] = arith.subi %[[END]], %[[I]] : i64
+// CHECK:         %[[STEP:.*]] = arith.minui %c3_i64, %[[LEFT]] : i64
+// CHECK:         %[[NEXT:.*]] = arith.addi %[[I]], %[[STEP]] : i64
+// CHECK:         call @rx_poll(
+// CHECK:         cf.br ^[[HEAD]](%[[NEXT]], %[[D]] : i64, i64)
+// CHECK:       ^[[AFTER]]:
+// CHECK:         llvm.store %[[C]], %
+func.func @loop(%end: i64) -> i64 {
+  %zero = arith.constant 0 : i64
+  %three = arith.constant 3 : i64
+  %r = scf.for %i = %zero to %end step %three iter_args(%c = %zero) -> (i64) : i64 {
+    %d = arith.addi %c, %i : i64
+    scf.yield %d : i64
+  }
+  return %r : i64
+}
