@@ -152,7 +152,9 @@ def _compile(
     with make_context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = False
         module = source.parse()
-        give_values(module, parameters)
+        if parameters:
+            Pipeline.parse("builtin.module(relax-flatten-tuples)").run(module)
+            give_values(module, parameters)
         backend_of(target)
         start_workers()
         with building(target, stats=stats, timing=timing) as build:

@@ -21,7 +21,13 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 
 from relax_mlir.errors import ExecutionError, OutOfMemoryError, UsageError
-from relax_mlir.runtime.calls import buffers_of, check_count, natural, thread_count
+from relax_mlir.runtime.calls import (
+    buffers_of,
+    check_count,
+    natural,
+    sequence_of,
+    thread_count,
+)
 from relax_mlir.runtime.external import save
 from relax_mlir.runtime.interface import (
     COUNTERS,
@@ -33,6 +39,7 @@ from relax_mlir.runtime.interface import (
 )
 from relax_mlir.runtime.interrupts import POLL, take_raised
 from relax_mlir.runtime.libraries import architecture, find_function, is_truncated
+from relax_mlir.runtime.nesting import Nesting, Tree
 from relax_mlir.runtime.overlaps import Span, first_overlap, overlap_with, span
 from relax_mlir.runtime.results import FreshResult, Plan
 from relax_mlir.runtime.signature import Argument, Result, arguments_of, results_of
@@ -219,6 +226,10 @@ def _connect_libraries(module: ctypes.CDLL, libraries: Sequence[Mapping[str, Any
         ctypes.c_void_p.in_dll(module, library["slot"]).value = address
 
 
+def _trees(trees: list[Tree] | None, count: int) -> Sequence[Tree]:
+    return range(count) if trees is None else trees
+
+
 class Function:
     """A function of an executable."""
 
@@ -232,6 +243,13 @@ class Function:
         self._plans: dict[tuple[int, ...], Plan] = {}
         self._updates = any(argument.inout for argument in self.arguments)
         self.facts = tuple(signature["facts"])
+        # The tuples that users pass and get, of the arguments and results in order.
+        self.nesting = Nesting(
+            name,
+            _trees(signature["argument_tree"], len(self.arguments)),
+            _trees(signature["result_tree"], len(self.results)),
+        )
+        self._is_nested = not self.nesting.is_flat
         entry = getattr(executable._library, f"rx_fn_{name}")
         self._entry = ctypes.cast(entry, ctypes.c_void_p).value
 
@@ -248,6 +266,8 @@ class Function:
             results: for each result, a buffer that every run fills, or None if every run makes a
                 new array; None for all.
 
+        Where the module has tuples, `arrays` and `results` are nested tuples likewise.
+
         Arguments that are updated in place, and buffers, must be writable contiguous arrays that
         share no memory with each other or with an argument. The buffer of a result that is an
         argument updated in place is that argument.
@@ -256,7 +276,13 @@ class Function:
             ExecutionError: a wrong count of values, a value that is not an array, or arrays that
                 share memory which the call writes to; the message names the argument or result.
         """
+        if self._is_nested:
+            return _NestedCall(self, arrays, results)
         return BoundCall(self, arrays, results)
+
+    def flat(self, *leaves: Any) -> tuple[Any, ...]:
+        """Runs the function once; elements of tuples are passed and returned one by one."""
+        return sequence_of(BoundCall(self, leaves, None).run(), len(self.results))
 
     def _plan(self, *lent: int) -> Plan:
         """The plan of a call with buffers for the results `lent`."""
@@ -426,3 +452,41 @@ class BoundCall:
             raise take_raised()
         text = self._library.rx_last_error(self._call.context).decode(errors="replace")
         raise (OutOfMemoryError if status == OUT_OF_MEMORY else ExecutionError)(text)
+
+
+class _NestedCall(BoundCall):
+    """A call of a function whose arguments or results are tuples for its users."""
+
+    def __init__(self, function: Function, values: Sequence[Any], results: Any) -> None:
+        self._nesting, self._nested = function.nesting, list(values)
+        leaves = self._nesting.flat_arguments(values)
+        super().__init__(function, leaves, self._nesting.flat_buffers(results))
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The arguments, as given."""
+        return tuple(self._nested)
+
+    def set(self, index: int, array: Any) -> None:
+        """Replaces an argument of later runs, all elements of a tuple or none."""
+        if index not in range(len(self._nested)):
+            count = len(self._nested)
+            raise ExecutionError(
+                f"'{self._function.name}' has {count} arguments, none is {index!r}"
+            )
+        before = tuple(self._values)
+        leaves = self._nesting.flat_argument(index, array)
+        try:
+            for leaf, value in leaves.items():
+                super().set(leaf, value)
+        except ExecutionError:
+            for leaf in leaves:
+                if self._values[leaf] is not before[leaf]:
+                    super().set(leaf, before[leaf])
+            raise
+        self._nested[index] = array
+
+    def run(self, threads: int | None = None) -> Any:
+        """Runs the call; tuples are returned as the function's users know them."""
+        values = super().run(threads)
+        return self._nesting.nested_results(sequence_of(values, len(self._function.results)))

@@ -155,9 +155,10 @@ _parsed = lru_cache(maxsize=4096)(parse)
 def symbol_values(call: BoundCall) -> dict[str, int]:
     """The values of the symbols that the arguments of a call bind."""
     values: dict[str, int] = {}
+    leaves = call.function.nesting.flat_arguments(call.values)
     dims = [
         (dim, extent)
-        for argument, value in zip(call.function.arguments, call.values, strict=True)
+        for argument, value in zip(call.function.arguments, leaves, strict=True)
         for dim, extent in zip(
             argument.dims or (), value if argument.kind == "shape" else np.shape(value)
         )

@@ -102,6 +102,15 @@ from .statistical import (
     reduced_axes,
 )
 from .ternary import WhereOp
+from .tuples import (
+    TupleGetOp,
+    TupleOp,
+    elements_of,
+    leaf_suffixes,
+    leaf_types,
+    trees_of,
+    tuple_type,
+)
 from .types import (
     Dim,
     ShapeError,
@@ -327,6 +336,8 @@ __all__ = [
     "TrilOp",
     "TriuOp",
     "TruncOp",
+    "TupleGetOp",
+    "TupleOp",
     "UnaryOp",
     "VarianceOp",
     "ViewOp",
@@ -339,9 +350,12 @@ __all__ = [
     "dims_equal",
     "dims_of_attr",
     "element_bits",
+    "elements_of",
     "exact_dims",
     "join",
     "known_dims",
+    "leaf_suffixes",
+    "leaf_types",
     "normalize_axis",
     "recall",
     "reduced_axes",
@@ -351,4 +365,6 @@ __all__ = [
     "shape_value_type",
     "static_extent",
     "to_mlir",
+    "trees_of",
+    "tuple_type",
 ]

@@ -11,9 +11,11 @@ from relax_mlir.dialects.graph import (
     ShapeValueType,
     annotation_of,
     dims_of_attr,
+    elements_of,
     shape_attr,
     shape_value_type,
     to_mlir,
+    tuple_type,
 )
 
 
@@ -49,7 +51,8 @@ def _canonical(type_: ir.Type) -> ir.Type:
         return shape_value_type(dims_of_attr(ShapeValueType(type_).dims))
     if isinstance(type_, ir.RankedTensorType) and isinstance(type_.encoding, ShapeAttr):
         return to_mlir(annotation_of(type_))
-    return type_
+    elements = elements_of(type_)
+    return type_ if elements is None else tuple_type(list(map(_canonical, elements)))
 
 
 def _write_signature(function: func.FuncOp) -> None:

@@ -10,12 +10,21 @@ from math import prod
 from relax_mlir.analysis.malformed_attributes import Malformed, check_attributes, text_of
 from relax_mlir.bindings import func, ir
 from relax_mlir.diagnostics import Diagnostic
-from relax_mlir.dialects.graph import ShapeAttr, ShapeError, ShapeValueType, TensorType
+from relax_mlir.dialects.graph import (
+    ShapeAttr,
+    ShapeError,
+    ShapeValueType,
+    TensorType,
+    elements_of,
+    leaf_types,
+)
 from relax_mlir.symbolic import SymbolicError, parse
 
 UNKNOWN = "?"
 MAX_BYTES = 2**63 - 1
 WIDEST_ELEMENT = 8
+MAX_ELEMENTS = 1 << 14
+"""Limit on the elements of a tuple, those of tuples in it included."""
 MAX_DEPTH = 100
 """Limit on the nesting depth of ops with regions."""
 SIGNED = ("bounds", "low", "high")
@@ -33,13 +42,16 @@ def malformed(root: ir.Operation, types: bool = True) -> list[Diagnostic]:
         return [Diagnostic.at(deep.location, "error", message)]
     diagnostics: list[Diagnostic] = []
     known: set[ir.Type] = set()
+    counts: dict[ir.Type, int] = {}
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         try:
             check_attributes(op)
             for type_ in _types(op) if types else ():
                 if type_ not in known:
-                    _check_type(type_)
+                    _check_tuple(type_, counts)
+                    for leaf in dict.fromkeys(leaf_types(type_)):
+                        _check_type(leaf)
                     known.add(type_)
             for name, attribute in op.attributes.items():
                 if isinstance(attribute, ShapeAttr):
@@ -81,6 +93,19 @@ def _types(op: ir.Operation) -> Iterator[ir.Type]:
     for region in op.regions:
         for block in region.blocks:
             yield from (argument.type for argument in block.arguments)
+
+
+def _check_tuple(type_: ir.Type, counts: dict[ir.Type, int], depth: int = 0) -> int:
+    """Counts the elements of a tuple and of those in it; refuses more than can be listed."""
+    if type_ not in counts:
+        elements = elements_of(type_)
+        if depth > MAX_DEPTH:
+            raise Malformed(f"a tuple in more than {MAX_DEPTH} tuples")
+        inner = [_check_tuple(each, counts, depth + 1) for each in elements or ()]
+        counts[type_] = 1 if elements is None else 1 + sum(inner)
+    if counts[type_] > MAX_ELEMENTS:
+        raise Malformed(f"a tuple of more than {MAX_ELEMENTS} elements")
+    return counts[type_]
 
 
 def _check_type(type_: ir.Type) -> None:

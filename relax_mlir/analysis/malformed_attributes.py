@@ -16,6 +16,7 @@ from relax_mlir.analysis.functions import (
     NAME,
     NUM_INPUTS,
 )
+from relax_mlir.analysis.trees import ARGUMENT_TREE, RESULT_TREE, leaves_of, read_trees
 from relax_mlir.bindings import ext, func, ir
 from relax_mlir.dialects.graph import GraphOp, RequireOp, ShapeAttr, ShapeError
 from relax_mlir.dialects.graph.op import FlagAttr, IntsAttr
@@ -162,6 +163,7 @@ def _check_function(attributes: dict[str, ir.Attribute]) -> None:
         _check_facts(FACTS, attributes[FACTS])
     if PATTERN in attributes:
         _check_pattern(attributes[PATTERN])
+    _check_trees(attributes)
     for name in ("tir.flops", "tir.bytes"):
         if name in attributes:
             _check_kind(f"'{name}'", attributes[name], STRING)
@@ -179,6 +181,21 @@ def _check_function(attributes: dict[str, ir.Attribute]) -> None:
         for name, kind in ARGUMENT_ATTRIBUTES.items():
             if name in entry:
                 _check_kind(f"argument {index} with '{name}'", entry[name], kind)
+
+
+def _check_trees(attributes: dict[str, ir.Attribute]) -> None:
+    """Each tree has one leaf for each argument or result."""
+    type_ = ir.FunctionType(ir.TypeAttr(attributes["function_type"]).value)
+    for name, values in ((ARGUMENT_TREE, type_.inputs), (RESULT_TREE, type_.results)):
+        if name not in attributes:
+            continue
+        try:
+            leaves = list(leaves_of(read_trees(attributes[name])))
+        except ValueError:
+            leaves = []
+        if leaves != list(range(len(values))):
+            text = f"'{name}' that is {attributes[name]}"
+            raise Malformed(f"{text}; expects nested arrays of 0 to {len(values) - 1} in order")
 
 
 def _check_pattern(attribute: ir.Attribute) -> None:

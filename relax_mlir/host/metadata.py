@@ -14,6 +14,7 @@ from relax_mlir.analysis.functions import (
     is_public,
 )
 from relax_mlir.analysis.recursion import Recursion
+from relax_mlir.analysis.trees import ARGUMENT_TREE, RESULT_TREE, trees_on
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
@@ -67,6 +68,8 @@ def _function(function: func.FuncOp, sites: Sequence[Site]) -> dict:
     return {
         "arguments": arguments,
         "results": results,
+        "argument_tree": trees_on(function, ARGUMENT_TREE),
+        "result_tree": trees_on(function, RESULT_TREE),
         "facts": [str(fact) for fact in facts_of(function)],
         "calls": dict(Counter(site.kernel for site in sites)),
         "sites": [site.described() for site in sites],

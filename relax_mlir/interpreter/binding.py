@@ -13,7 +13,12 @@ from relax_mlir.analysis.functions import (
 )
 from relax_mlir.analysis.symbols import dims_of
 from relax_mlir.bindings import func, ir
-from relax_mlir.dialects.graph import Annotation, ShapeValueType, annotation_of
+from relax_mlir.dialects.graph import (
+    Annotation,
+    ShapeValueType,
+    annotation_of,
+    elements_of,
+)
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.dialects.tir.prim_func import SYMBOL
 from relax_mlir.errors import ExecutionError
@@ -172,12 +177,22 @@ class Signature:
         for index, (annotation, argument, name) in enumerate(named):
             if index in self._carried:
                 yield BoundDim(self._carried[index], argument, name, name)
-                continue
-            if not dims_of(annotation):
-                continue
-            is_shape = isinstance(annotation, ShapeValueType)
-            extents, word = (argument, "value") if is_shape else (argument.shape, "dim")
-            for axis, dim in enumerate(dims_of(annotation)):
-                if dim is not None:
-                    at = f"{word} {axis}"
-                    yield BoundDim(dim, extents[axis], f"{name}: {at}", f"{name}, {at}")
+            else:
+                yield from _dims_of_argument(annotation, argument, name)
+
+
+def _dims_of_argument(annotation: Annotation, argument: Any, name: str) -> Iterable[BoundDim]:
+    """The dims of an argument, of all elements if it is a tuple."""
+    types = elements_of(annotation) if isinstance(annotation, ir.TupleType) else None
+    for index, type_ in enumerate(types or ()):
+        yield from _dims_of_argument(
+            annotation_of(type_), argument[index], f"{name}, element {index}"
+        )
+    if not dims_of(annotation):
+        return
+    is_shape = isinstance(annotation, ShapeValueType)
+    extents, word = (argument, "value") if is_shape else (argument.shape, "dim")
+    for axis, dim in enumerate(dims_of(annotation)):
+        if dim is not None:
+            at = f"{word} {axis}"
+            yield BoundDim(dim, extents[axis], f"{name}: {at}", f"{name}, {at}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from relax_mlir.analysis.functions import argument_name, graph_functions, is_public
 from relax_mlir.analysis.malformed import malformed
 from relax_mlir.analysis.symbols import symbols_of
+from relax_mlir.analysis.trees import ARGUMENT_TREE, RESULT_TREE, trees_on
 from relax_mlir.bindings import func, ir
 from relax_mlir.diagnostics import compile_error
 from relax_mlir.dialects.graph import (
@@ -18,11 +20,15 @@ from relax_mlir.dialects.graph import (
     ShapeValueType,
     TensorType,
     annotation_of,
+    leaf_suffixes,
+    leaf_types,
     shape_value_dims,
+    trees_of,
 )
 from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import Argument, Result
 from relax_mlir.runtime.calls import buffers_of, check_count, thread_count
+from relax_mlir.runtime.nesting import Nesting
 from relax_mlir.runtime.overlaps import Span, first_overlap
 from relax_mlir.runtime.results import number
 from relax_mlir.runtime.tensors import DLTensor, TensorError, bfloat16, describe
@@ -79,17 +85,33 @@ class Function:
 
     def __init__(self, module: Interpreted, signature: Signature) -> None:
         self.module, self.name, self._signature = module, signature.name, signature
-        function, written = signature.function, set(signature.inout.values())
+        function = signature.function
+        inputs, results = list(function.type.inputs), list(function.type.results)
+        # The tuples of the function itself, and those of its users, which it may have no more.
+        self._own = Nesting(self.name, trees_of(inputs), trees_of(results))
+        arguments_tree, results_tree = (trees_on(function, n) for n in (ARGUMENT_TREE, RESULT_TREE))
+        self.nesting = Nesting(
+            self.name,
+            self._own.arguments if arguments_tree is None else arguments_tree,
+            self._own.results if results_tree is None else results_tree,
+        )
+        aliases = _aliases(inputs, results, signature.inout)
+        written = set(aliases.values())
+        leaves = [
+            (argument_name(function, index) + suffix, annotation_of(leaf))
+            for index, type_ in enumerate(inputs)
+            for suffix, leaf in zip(leaf_suffixes(type_), leaf_types(type_), strict=True)
+        ]
         self.arguments = tuple(
-            Argument(argument_name(function, index), *_described(annotation), index in written)
-            for index, annotation in enumerate(signature.annotations)
+            Argument(name, *_described(annotation), index in written)
+            for index, (name, annotation) in enumerate(leaves)
         )
         self.results = tuple(
-            Result(*_described(annotation_of(type_)), signature.inout.get(index))
-            for index, type_ in enumerate(function.type.results)
+            Result(*_described(annotation_of(leaf)), aliases.get(index))
+            for index, leaf in enumerate(leaf for t in results for leaf in leaf_types(t))
         )
         self.facts = tuple(map(str, signature.facts))
-        self.symbols = tuple(symbols_of(signature.annotations))
+        self.symbols = tuple(symbols_of([annotation for _, annotation in leaves]))
 
     @property
     def operation(self) -> func.FuncOp:
@@ -102,7 +124,12 @@ class Function:
 
     def bind(self, *arrays: Any, results: Sequence[Any] | None = None) -> Call:
         """Prepares calls with these arguments; see `relax_mlir.executable.Function.bind`."""
-        return Call(self, arrays, results)
+        leaves = self.nesting.flat_arguments(arrays)
+        return Call(self, leaves, self.nesting.flat_buffers(results))
+
+    def flat(self, *leaves: Any) -> tuple[Any, ...]:
+        """Runs the function once; elements of tuples are passed and returned one by one."""
+        return Call(self, leaves, None).leaves()
 
     def __str__(self) -> str:
         arguments = ", ".join(map(str, self.arguments))
@@ -171,22 +198,27 @@ class Call:
         """
         if threads is not None:
             thread_count(threads)
+        return self.function.nesting.nested_results(self.leaves())
+
+    def leaves(self) -> tuple[Any, ...]:
+        """Runs the call; returns the results, elements of tuples one by one."""
         function = self.function
         signature, code = function._signature, function.module._code
-        frame = Frame(code, signature, symbols=signature.bind(self._arguments))
+        passed = function._own.nested_arguments(self._arguments)
+        frame = Frame(code, signature, symbols=signature.bind(passed))
 
         def run() -> list[Any]:
             with function.module._context, ir.Location.unknown(), np.errstate(all="ignore"):
-                return frame.run(signature.function.entry_block, self._arguments)
+                return frame.run(signature.function.entry_block, passed)
 
-        results = on_large_stack(run) if code.recursion.groups else run()
+        made = on_large_stack(run) if code.recursion.groups else run()
+        results = function._own.flat_results(made)
         if any(argument.inout for argument in function.arguments):
             # A result may be the old contents of an argument that another result updates.
             results = [
                 value.copy() if isinstance(value, np.ndarray) else value for value in results
             ]
-        values = [self._result(index, value) for index, value in enumerate(results)]
-        return values[0] if len(values) == 1 else tuple(values) or None
+        return tuple(self._result(index, value) for index, value in enumerate(results))
 
     def _result(self, index: int, value: Any) -> Any:
         result, buffer = self.function.results[index], self._buffers[index]
@@ -216,6 +248,22 @@ class Call:
             return tuple(value.tolist())
         copy = np.array(value, order="C")
         return copy.view(bfloat16()) if result.dtype == "bf16" else copy
+
+
+def _aliases(
+    inputs: Sequence[ir.Type], results: Sequence[ir.Type], inout: Mapping[int, int]
+) -> dict[int, int]:
+    """Maps each leaf of a result that is an argument updated in place to that of the argument."""
+    first_input, first_result = (
+        list(accumulate((len(leaf_types(type_)) for type_ in types), initial=0))
+        for types in (inputs, results)
+    )
+    return {
+        first_result[result] + offset: first_input[argument] + offset
+        for result, argument in inout.items()
+        if result < len(results)
+        for offset in range(len(leaf_types(results[result])))
+    }
 
 
 def _label(function: Function, index: int) -> str:

@@ -70,6 +70,8 @@ class Pass:
     """Whether the pass relies on the rules of the dialects; then `relax-verify` runs before it."""
     keeps_verified: ClassVar[bool] = True
     """Whether the rules hold after the pass if they held before."""
+    takes_tuples: ClassVar[bool] = False
+    """Whether modules may have tuples; else `relax-flatten-tuples` runs before it."""
 
     def __init_subclass__(cls) -> None:
         Pass.by_module.setdefault(cls.__module__, []).append(cls)

@@ -24,7 +24,7 @@ from relax_mlir.passes.timing import Timing
 from relax_mlir.symbolic import SymbolicError
 
 Batch = tuple[Element, ...]
-VERIFY = "relax-verify"
+VERIFY, FLATTEN = "relax-verify", "relax-flatten-tuples"
 
 
 class _Failed(Exception):
@@ -49,6 +49,7 @@ class Runner:
     reproducer: bool = False
     after_each: Callable[[str, ir.Operation], None] | None = None
     _verified: bool = False
+    _is_flat: bool = False
     _managers: dict[tuple[str, Batch], passmanager.PassManager] = field(default_factory=dict)
 
     def run(self, pipeline: Nested, root: ir.Operation) -> None:
@@ -125,6 +126,11 @@ class Runner:
                 self._run_batch(nested.anchor, batch, child, root)
 
     def _run_pass(self, pass_: Pass, op: ir.Operation) -> None:
+        if not self._is_flat and not pass_.takes_tuples:
+            self._is_flat = True
+            flattens = find_pass(FLATTEN)
+            assert flattens is not None
+            self._run_pass(flattens(), op)
         if pass_.needs_verified and not self._verified:
             checks = find_pass(VERIFY)
             assert checks is not None

@@ -6,9 +6,9 @@
 The compared function takes the same arguments: it is compiled, or interpreted after passes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from relax_mlir.errors import ExecutionError
 from relax_mlir.interpreter import Function
 from relax_mlir.interpreter.elements import stored_dtype
 from relax_mlir.rewriting import walk_ops
-from relax_mlir.runtime.calls import sequence_of
 from relax_mlir.symbolic import Facts
 
 from .compare import EPSILON, Expected, perturbed
@@ -28,6 +27,13 @@ TRIALS = 3
 """Calls with perturbed arguments, which measure the sensitivity of results."""
 MAX_ELEMENTS = 1 << 20
 """The limit of elements in the arguments of a call."""
+
+
+class Flat(Protocol):
+    """A function that can be called with the elements of tuples one by one."""
+
+    def flat(self, *leaves: Any) -> tuple[Any, ...]:
+        """Calls it; returns the elements of the results likewise."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class Calls:
         self,
         function: Function,
         seed: int = 0,
-        call: Callable[..., Any] | None = None,
+        call: Flat | None = None,
     ) -> None:
         """Calls the function, or `call` with the same arguments, and stores the results.
 
@@ -82,7 +88,7 @@ class Calls:
         """The count of calls."""
         return len(self._samples)
 
-    def difference(self, call: Callable[..., Any]) -> str | None:
+    def difference(self, call: Flat) -> str | None:
         """The first difference of a result, as the end of a sentence; None if there is none."""
         for sample in self._samples:
             try:
@@ -99,10 +105,9 @@ class Calls:
         kinds = [argument.dtype for argument in self.function.arguments]
         return [perturbed(x, kind, random, epsilon) for x, kind in zip(arrays, kinds, strict=True)]
 
-    def _results(self, call: Callable[..., Any], arrays: Sequence[Any]) -> list[np.ndarray]:
+    def _results(self, call: Flat, arrays: Sequence[Any]) -> list[np.ndarray]:
         """The stored results of a call, which gets copies of the arguments."""
-        output = call(*(x.copy() if isinstance(x, np.ndarray) else x for x in arrays))
-        results = sequence_of(output, len(self.function.results))
+        results = call.flat(*(x.copy() if isinstance(x, np.ndarray) else x for x in arrays))
         return [
             np.asarray(value).view(stored_dtype(result.dtype))
             for value, result in zip(results, self.function.results, strict=True)

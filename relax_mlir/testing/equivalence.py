@@ -12,17 +12,17 @@ the old parameters of `@main` to its new ones: these are computed first. Quantis
 results, so later modules are compared with the quantised one.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from relax_mlir.analysis.functions import NUM_INPUTS
 from relax_mlir.bindings import func, ir
 from relax_mlir.diagnostics import remark
+from relax_mlir.dialects.graph import leaf_types
 from relax_mlir.errors import CompileError
 from relax_mlir.interpreter import Function, Interpreted
 from relax_mlir.passes import PassFailure
 
-from .calls import Calls
+from .calls import Calls, Flat
 
 QUANTIZE, PARAMS = "_quantize", "_params"
 """The suffixes of functions that compute parameters, in order of application."""
@@ -62,7 +62,7 @@ class Equivalence:
             if after is None:
                 text = f"the pass '{passed}' drops the function @{name}"
                 raise PassFailure(module.operation.location, text)
-            call = _with_parameters(now, name, calls.function)
+            call = _WithParameters(now, name, calls.function)
             if name + QUANTIZE in now.functions and name not in self._rounded:
                 self._rounded.add(name)
                 remark(after.location, f"'{passed}' rounds weights: @{name} is compared anew")
@@ -81,9 +81,7 @@ class Equivalence:
         self._last = Interpreted(module, self._last)
         return self._last
 
-    def _expect(
-        self, function: Function, now: func.FuncOp | None, call: Callable[..., Any] | None
-    ) -> None:
+    def _expect(self, function: Function, now: func.FuncOp | None, call: Flat | None) -> None:
         """Records the results of a function, or of a call with its arguments."""
         assert now is not None
         try:
@@ -100,20 +98,24 @@ class Equivalence:
         remark(now.location, f"@{name} is not compared any more: {why}")
 
 
-def _with_parameters(now: Interpreted, name: str, before: Function) -> Callable[..., Any]:
+class _WithParameters:
     """The function of that name with its earlier signature: it computes new parameters first."""
-    attributes = before.operation.attributes
-    makers = [now[name + end] for end in (QUANTIZE, PARAMS) if name + end in now.functions]
-    count = attributes[NUM_INPUTS].value if NUM_INPUTS in attributes else len(before.arguments)
 
-    def call(*arrays: Any) -> Any:
-        parameters = arrays[count:]
-        for maker in makers:
-            made = maker(*parameters)
-            parameters = made if isinstance(made, tuple) else (made,)
-        return now[name](*arrays[:count], *parameters)
+    def __init__(self, now: Interpreted, name: str, before: Function) -> None:
+        attributes, inputs = before.operation.attributes, list(before.operation.type.inputs)
+        count = attributes[NUM_INPUTS].value if NUM_INPUTS in attributes else len(inputs)
+        self._makers = [
+            now[name + end] for end in (QUANTIZE, PARAMS) if name + end in now.functions
+        ]
+        self._count = sum(len(leaf_types(type_)) for type_ in inputs[:count])
+        self._function = now[name]
 
-    return call
+    def flat(self, *leaves: Any) -> tuple[Any, ...]:
+        """Calls it."""
+        parameters = leaves[self._count :]
+        for maker in self._makers:
+            parameters = maker.flat(*parameters)
+        return self._function.flat(*leaves[: self._count], *parameters)
 
 
 def _function(module: ir.Module | ir.Operation, name: str) -> func.FuncOp | None:

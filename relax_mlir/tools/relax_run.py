@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relax_mlir.errors import UsageError
-from relax_mlir.runtime.calls import sequence_of
 from relax_mlir.tools.cli import described, guard
 from relax_mlir.tools.files import write_output
 
@@ -217,12 +216,12 @@ def _call(
 ) -> tuple[tuple, list[float]]:
     import time
 
-    call, seconds = function.bind(*inputs), []
+    call, seconds = function.bind(*function.nesting.nested_arguments(inputs)), []
     for _ in range(repeat):
         begin = time.perf_counter()
         results = call.run(threads)
         seconds.append(time.perf_counter() - begin)
-    return sequence_of(results, len(function.results)), seconds
+    return tuple(function.nesting.flat_output(results)), seconds
 
 
 def _write(

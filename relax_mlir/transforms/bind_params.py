@@ -42,6 +42,7 @@ from relax_mlir.analysis.signatures import (
     unify,
     update_results,
 )
+from relax_mlir.analysis.trees import keep_arguments
 from relax_mlir.bindings import arith, func, ir
 from relax_mlir.data import NO_DATA, bytes_of, is_data
 from relax_mlir.dialects.graph import MatchCastOp, annotation_of
@@ -135,6 +136,7 @@ def _erase(function: func.FuncOp, indices: Collection[int]) -> None:
     attributes = list(function.attributes["arg_attrs"])
     for index in sorted(indices, reverse=True):
         function.entry_block.erase_argument(index)
+    keep_arguments(function, kept)
     types = [argument.type for argument in function.arguments]
     type_ = ir.FunctionType.get(types, list(function.type.results))
     function.attributes[FUNCTION_TYPE] = ir.TypeAttr.get(type_)

@@ -41,6 +41,7 @@ from relax_mlir.analysis.functions import (
 )
 from relax_mlir.analysis.rename import used_symbols
 from relax_mlir.analysis.symbols import bindings, symbols_of
+from relax_mlir.analysis.trees import give_arguments, keep_arguments
 from relax_mlir.bindings import arith, func, ir
 from relax_mlir.data import is_data
 from relax_mlir.dialects.graph import CallTirOp, RequireOp, annotation_of
@@ -111,7 +112,8 @@ class _Split:
         """Adds the functions that compute parameters, and makes this one take their results."""
         values = self._new_parameters()
         name = self.function.name.value + SUFFIX
-        self._write_function(self.names.fresh(name), self.parameters, self.lifted, values)
+        maker = self._write_function(self.names.fresh(name), self.parameters, self.lifted, values)
+        give_arguments(maker, self.function, self.first)
         described = [self._describe(value) for value in values]
         self._replace_parameters(values, described)
 
@@ -174,7 +176,7 @@ class _Split:
         parameters: Sequence[ir.Value],
         lifted: Sequence[CallTirOp],
         results: Sequence[ir.Value],
-    ) -> None:
+    ) -> func.FuncOp:
         """Adds a function of that name, which computes new parameters from old ones."""
         function = self.function
         types = ([value.type for value in parameters], [value.type for value in results])
@@ -205,6 +207,7 @@ class _Split:
                 copy = CallTirOp.build(call.callee_name, ins, [annotation_of(v) for v in call.outs])
                 known.update(zip(call.outs, copy.outs))
             func.ReturnOp([known[value] for value in results])
+        return new
 
     def _replace_parameters(
         self, values: Sequence[ir.Value], described: Sequence[ir.DictAttr]
@@ -229,6 +232,7 @@ class _Split:
         type_ = ir.FunctionType.get(inputs, list(function.type.results))
         function.attributes["function_type"] = ir.TypeAttr.get(type_)
         function.arg_attrs = [*entries, *described]
+        keep_arguments(function, range(first))
 
 
 def _is_constant(value: ir.Value) -> bool:

@@ -53,6 +53,7 @@ from relax_mlir.analysis.functions import (
     graph_functions,
     is_public,
 )
+from relax_mlir.analysis.trees import give_arguments, keep_arguments
 from relax_mlir.bindings import arith, func, ir
 from relax_mlir.data import NO_DATA, bytes_of, floats_of, is_data
 from relax_mlir.diagnostics import remark
@@ -281,6 +282,7 @@ class _Rewriter:
             function.entry_block.erase_argument(first)
         _set_type(function, [a.type for a in function.arguments], list(function.type.results))
         function.arg_attrs = entries
+        keep_arguments(function, range(first))
         return sum(matrix is not None for matrix in matrices)
 
     def _decode(self, matrix: _Matrix, parts: dict[str, ir.Value]) -> None:
@@ -373,6 +375,7 @@ class _Companion:
         block = new.add_entry_block()
         with ir.InsertionPoint(block), function.location:
             func.ReturnOp(list(block.arguments))
+        give_arguments(new, function, len(function.arguments) - len(parameters))
         return new
 
     def replace(self, matrices: Sequence[_Matrix | None], scheme: str) -> list[list[ir.Type]]:

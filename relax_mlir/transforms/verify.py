@@ -4,6 +4,8 @@ Checks each op's constraints (C1, C2, ... in the op's documentation), each call 
 signature by unification of symbols, each function's facts and symbols, and each tensor program's
 form. Reports all errors, each at its op.
 
+Modules with tuples are checked as what `relax-flatten-tuples` makes of them.
+
 Dims that cannot be compared are not an error: they are checked at run time if necessary.
 
 Needs: nothing. Leaves: the module unchanged; later passes need no checks. It is run automatically
@@ -13,6 +15,7 @@ Source: paper §4.1; TVM `WellFormed`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from relax_mlir.analysis.functions import FACTS, INOUT, argument_attribute, facts_of
 from relax_mlir.analysis.rename import own_symbols
@@ -56,6 +59,8 @@ from relax_mlir.passes import Pass
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Facts, SymbolicError, parse
 
+from .flatten_tuples import FlattenTuples, has_tuples
+
 Report = Callable[[ir.OpView, str], None]
 
 
@@ -63,8 +68,18 @@ Report = Callable[[ir.OpView, str], None]
 class Verify(Pass):
     """Checks the rules of the dialects that declarations cannot express; changes nothing."""
 
+    takes_tuples: ClassVar[bool] = True
+
     def run(self, op: ir.Operation) -> None:
         """Emits an error for each violated rule of the module."""
+        if has_tuples(op):
+            copy = op.clone()
+            FlattenTuples().run(copy)
+            self._check(copy)
+        else:
+            self._check(op)
+
+    def _check(self, op: ir.Operation) -> None:
         checker = _Checker(functions_by_name(op))
         for child in op.regions[0].blocks[0].operations:
             if isinstance(child, FunctionOp):

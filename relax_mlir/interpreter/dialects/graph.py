@@ -30,6 +30,8 @@ from relax_mlir.dialects.graph import (
     RequireOp,
     StoreOp,
     TensorType,
+    TupleGetOp,
+    TupleOp,
     ViewOp,
     annotation_of,
     exact_dims,
@@ -50,7 +52,7 @@ __all__ = ["read"]
 
 def match_cast(frame: Frame, op: MatchCastOp, x: Any) -> Any:
     """The same memory; binds new symbols, and checks the other dims."""
-    dims, extents = dims_of(annotation_of(op.result)), x if isinstance(x, tuple) else x.shape
+    dims, extents = dims_of(annotation_of(op.result)), getattr(x, "shape", x)
     bind(
         [
             BoundDim(dim, extents[axis], f"match_cast: dim {axis}")
@@ -62,6 +64,16 @@ def match_cast(frame: Frame, op: MatchCastOp, x: Any) -> Any:
     for fact in frame.signature.facts:
         frame.symbols.require(fact, frame.signature.name)
     return x
+
+
+def tuple(frame: Frame, op: TupleOp, *elements: Any) -> Any:
+    """The elements."""
+    return elements
+
+
+def tuple_get(frame: Frame, op: TupleGetOp, elements: Sequence[Any]) -> Any:
+    """An element."""
+    return elements[op.element]
 
 
 def require(frame: Frame, op: RequireOp) -> list[Any]:

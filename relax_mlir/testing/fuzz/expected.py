@@ -10,7 +10,6 @@ import numpy as np
 from relax_mlir.errors import ExecutionError
 from relax_mlir.interpreter import Function
 from relax_mlir.interpreter.elements import noisy, stored_dtype
-from relax_mlir.runtime.calls import sequence_of
 
 from ..calls import coarsest_float, sizes_of
 from ..compare import EPSILON, ULPS, Expected, perturbed
@@ -109,7 +108,7 @@ def _wrong(arrays: Sequence[Any], chosen: random.Random) -> list[Any] | None:
 def results(call: Any, arrays: Sequence[Any], copy: Callable[[Any], Any] = np.copy) -> list[Any]:
     """What a call returns, as stored; arguments are copied, since it may update them."""
     given = [copy(x) if isinstance(x, np.ndarray) else x for x in arrays]
-    values = sequence_of(call(*given), len(call.results))
+    values = call.flat(*given)
     return [
         np.asarray(value).view(stored_dtype(result.dtype))
         for value, result in zip(values, call.results, strict=True)

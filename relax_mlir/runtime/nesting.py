@@ -1,0 +1,107 @@
+"""Tuples that users pass and get, as the arguments and results of a function that has none.
+
+    arguments [0, [1, [2, 3]]]      f(x, (a, (b, c)))  is  f(x, a, b, c)
+
+A leaf of a tree is the index of an argument or result, all in order; a list is a tuple.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from relax_mlir.errors import ExecutionError
+from relax_mlir.runtime.calls import check_count, sequence_of
+
+Tree: TypeAlias = "int | list[Tree]"
+
+
+@dataclass(frozen=True)
+class Nesting:
+    """The trees of the arguments and the results of the function `name`."""
+
+    name: str
+    arguments: Sequence[Tree]
+    results: Sequence[Tree]
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether there is no tuple."""
+        return all(isinstance(tree, int) for tree in (*self.arguments, *self.results))
+
+    def flat_arguments(self, values: Sequence[Any]) -> list[Any]:
+        """The arguments one by one; raises ExecutionError where a tuple is expected."""
+        check_count(self.name, "argument", len(values), len(self.arguments))
+        return [
+            leaf
+            for index, (tree, value) in enumerate(zip(self.arguments, values, strict=True))
+            for leaf in _leaves(tree, value, f"argument {index}", has_default=False)
+        ]
+
+    def flat_argument(self, index: int, value: Any) -> dict[int, Any]:
+        """One argument as those that it consists of, by index."""
+        tree = self.arguments[index]
+        leaves = _leaves(tree, value, f"argument {index}", has_default=False)
+        return dict(zip(_indices(tree), leaves, strict=True))
+
+    def flat_buffers(self, results: Any) -> Any:
+        """Buffers one by one; None stands for all those of a tuple."""
+        if not isinstance(results, list | tuple):
+            return results
+        check_count(self.name, "result", len(results), len(self.results))
+        return [
+            leaf
+            for index, (tree, value) in enumerate(zip(self.results, results, strict=True))
+            for leaf in _leaves(tree, value, f"result {index}", has_default=True)
+        ]
+
+    def nested_arguments(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments with their tuples."""
+        return tuple(_nested(tree, leaves) for tree in self.arguments)
+
+    def nested_results(self, leaves: Sequence[Any]) -> Any:
+        """What a call returns: the result, a tuple of several, or None."""
+        values = tuple(_nested(tree, leaves) for tree in self.results)
+        return values[0] if len(values) == 1 else values or None
+
+    def flat_output(self, output: Any) -> list[Any]:
+        """The results one by one, of what a call returned."""
+        return self.flat_results(sequence_of(output, len(self.results)))
+
+    def flat_results(self, values: Sequence[Any]) -> list[Any]:
+        """The results one by one."""
+        return [
+            leaf
+            for tree, value in zip(self.results, values, strict=True)
+            for leaf in _leaves(tree, value, "result", has_default=False)
+        ]
+
+
+def _leaves(tree: Tree, value: Any, owner: str, has_default: bool) -> Iterator[Any]:
+    """What a value has for the leaves of a tree."""
+    if isinstance(tree, int):
+        yield value
+    elif value is None and has_default:
+        yield from [None] * sum(1 for _ in _indices(tree))
+    elif not isinstance(value, list | tuple):
+        raise ExecutionError(
+            f"{owner}: expects a tuple of {len(tree)}, but got {type(value).__name__}"
+        )
+    elif len(value) != len(tree):
+        raise ExecutionError(f"{owner}: expects a tuple of {len(tree)}, but got {len(value)}")
+    else:
+        for index, (inner, part) in enumerate(zip(tree, value, strict=True)):
+            yield from _leaves(inner, part, f"{owner}, element {index}", has_default)
+
+
+def _indices(tree: Tree) -> Iterator[int]:
+    if isinstance(tree, int):
+        yield tree
+    else:
+        for inner in tree:
+            yield from _indices(inner)
+
+
+def _nested(tree: Tree, leaves: Sequence[Any]) -> Any:
+    if isinstance(tree, int):
+        return leaves[tree]
+    return tuple(_nested(inner, leaves) for inner in tree)
