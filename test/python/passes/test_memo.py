@@ -9,6 +9,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.graph import (
     AddOp,
+    ExpOp,
     GraphOp,
     ShapeError,
     SoftmaxOp,
@@ -27,6 +28,13 @@ func.func @main(%x: {N}, %y: {M}) -> {N} {{
   %0 = "graph.add"(%x, %y) : ({N}, {M}) -> {N}
   %1 = "graph.add"(%0, %y) : ({N}, {M}) -> {N}
   return %1 : {N}
+}}
+"""
+WRONG = f"""
+func.func @main(%x: {N}) -> tensor<5x5xf32> {{
+  %0 = "graph.exp"(%x) : ({N}) -> {N}
+  %1 = "graph.exp"(%0) : ({N}) -> tensor<5x5xf32>
+  return %1 : tensor<5x5xf32>
 }}
 """
 SOFTMAX = f"""
@@ -82,6 +90,26 @@ def test_attributes_tell_rules_apart() -> None:
             with pytest.raises(ShapeError, match="axis"):
                 second.check()
         first.check()
+
+
+def test_declared_results_tell_checks_apart() -> None:
+    module = ir.Module.parse(WRONG)
+    first, second = walk_ops(module, ExpOp)
+    with remembering():
+        first.check()
+        with pytest.raises(ShapeError, match="infers result type"):
+            second.check()
+
+
+def test_operands_tell_rules_apart() -> None:
+    module = ir.Module.parse(ADDS)
+    (add, _), main = walk_ops(module, AddOp), module.body.operations[0]
+    x, y = main.arguments
+    with remembering(), ir.InsertionPoint(add):
+        types = [to_mlir(annotation_of(ExpOp.build(value).result)) for value in (x, y, x)]
+        assert [*map(str, types)] == [N, M, N]
+        assert ExpOp.build(y).infer() == [annotation_of(y)]
+        assert ExpOp.build(x).infer() == [annotation_of(x)]
 
 
 def test_annotations_are_those_of_their_context() -> None:
