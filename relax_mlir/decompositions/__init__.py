@@ -56,6 +56,7 @@ from .pooling import (
     max_pool,
     sum_pool,
 )
+from .resize import resize
 from .searching import bucketize
 from .transposed_convolution import conv_transpose
 
@@ -104,6 +105,7 @@ __all__ = [
     "prelu",
     "quick_gelu",
     "relu6",
+    "resize",
     "rms_norm",
     "selu",
     "shrink",

@@ -31,6 +31,7 @@ def decompositions(dtype: str) -> Iterator[Decomposition]:
     yield from _contractions(dtype)
     yield from _layouts(dtype)
     yield from _pools(dtype)
+    yield from _resizes(dtype)
     if dtype in FLOATS:
         yield from _activations(dtype)
         yield from _norms(dtype)
@@ -188,3 +189,18 @@ def _convolutions(dtype: str) -> Iterator[Decomposition]:
         lambda *v: d.conv_transpose(*v, strides=[1, 2, 1], dilation=[2, 1, 1]),
         [volume, spec(dtype, 3, 2, 2, 2, 3)],
     )
+
+
+def _resizes(dtype: str) -> Iterator[Decomposition]:
+    image = spec(dtype, 2, "n", "m + 1", 5)
+    halves = {"coordinates": "asymmetric", "nearest": "floor"}
+    yield Decomposition("resize", lambda x: d.resize(x, [2, 3], sizes=[7, 3], **halves), [image])
+    if dtype not in FLOATS:
+        return
+    for mode, coordinates in (("linear", "align_corners"), ("cubic", "half_pixel")):
+        settings = {"mode": mode, "coordinates": coordinates}
+        yield Decomposition(
+            f"resize_{mode}",
+            lambda x, s=settings: d.resize(x, [2, 3], scales=[2.0, 0.6], **s),
+            [image],
+        )

@@ -151,3 +151,23 @@ def convolution(b: Builder, op: Any) -> None:
     weight = b.argument(dims, element)
     built = getattr(decompositions, op)(value.ir, weight.ir, **settings)
     _note(b, op, built, False, 25 * each * 27)
+
+
+@recipe("decomposed", "resize")
+def resize(b: Builder, op: Any) -> None:
+    """Of floats, one axis or two, by sizes or scales."""
+    value = b.floats(lambda v: all(d.value is None or d.value for d in v.dims) and v.rank > 1)
+    if value.rank < 2:
+        value = b.argument(b.pick_dims(2), value.element)
+    axes = sorted(b.random.sample(range(value.rank), b.random.randint(1, 2)))
+    settings: dict[str, Any] = {
+        "mode": b.random.choice(["nearest", "linear", "cubic"]),
+        "coordinates": b.random.choice(["half_pixel", "align_corners", "asymmetric"]),
+    }
+    if b.chance(0.5):
+        settings["sizes"] = [b.few("sizes", [1, 3, 5, 8], 2) for _ in axes]
+    else:
+        settings["scales"] = [b.few("scales", [0.5, 1.25, 2.0], 2) for _ in axes]
+    built = decompositions.resize(value.ir, axes, **settings)
+    exact = value.exact and settings["mode"] == "nearest"
+    _note(b, op, built, exact, 4 * value.bound)
