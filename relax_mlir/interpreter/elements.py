@@ -102,6 +102,18 @@ def noisy(random: np.random.Generator) -> Iterator[None]:
         _NOISE.reset(token)
 
 
+def inexact(values: np.ndarray, element: str) -> np.ndarray:
+    """A sum or mean on the way to a result: in a `noisy` context 4 ulps off, as those of kernels.
+
+    Kernels compute in f32, or in f64 for elements of f64.
+    """
+    random = _NOISE.get()
+    if random is None or element not in FLOATS:
+        return values
+    ulp = np.spacing(values.astype(np.float64 if element == "f64" else np.float32))
+    return values + random.choice([-4, 4], np.shape(values)) * np.abs(ulp)
+
+
 def rounded(unrounded: np.ndarray, element: ir.Type | str) -> np.ndarray:
     """The result of an operator: rounded once, or in a `noisy` context up to an ulp off."""
     result, random = round_to(unrounded, element), _NOISE.get()

@@ -3,6 +3,7 @@
 import numpy as np
 
 from relax_mlir.interpreter.elements import exact as read
+from relax_mlir.interpreter.elements import inexact
 
 from .unary import erfc_of, sigmoid
 
@@ -58,10 +59,10 @@ def nn_rms_norm(x: np.ndarray, weight: np.ndarray, *, epsilon: float) -> np.ndar
 
 
 def nn_layer_norm(
-    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, *, epsilon: float
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, *, epsilon: float, element: str
 ) -> np.ndarray:
     """(x - mean) / sqrt(variance + epsilon) * weight + bias."""
-    centred = x - _mean(x)
+    centred = x - inexact(_mean(x), element)
     return centred / np.sqrt(_mean(centred * centred) + epsilon) * weight + bias
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from relax_mlir.interpreter.elements import exact as read
+from relax_mlir.interpreter.elements import inexact
 
 __all__ = ["read"]
 
@@ -53,19 +54,26 @@ def limits(x: np.ndarray) -> tuple[float, float]:
     return np.iinfo(x.dtype).min, np.iinfo(x.dtype).max
 
 
-def variance(x: np.ndarray, *, axes: Sequence[int], keepdims: bool, correction: int) -> np.ndarray:
+def variance(
+    x: np.ndarray, *, axes: Sequence[int], keepdims: bool, correction: int, element: str
+) -> np.ndarray:
     """Squared differences from the mean, divided by the count less a correction."""
     positions = tuple(axes) or None
     count = np.prod([x.shape[axis] for axis in axes or range(x.ndim)], dtype=np.float64)
     with np.errstate(all="ignore"):
-        centred = x - np.sum(x, axis=positions, keepdims=True) / count
+        mean = np.sum(x, axis=positions, keepdims=True) / count
+        centred = x - inexact(mean, element)
         total = np.sum(centred * centred, axis=positions, keepdims=keepdims)
         return total / np.maximum(count - correction, 0)
 
 
-def std(x: np.ndarray, *, axes: Sequence[int], keepdims: bool, correction: int) -> np.ndarray:
+def std(
+    x: np.ndarray, *, axes: Sequence[int], keepdims: bool, correction: int, element: str
+) -> np.ndarray:
     """The square root of the variance."""
-    return np.sqrt(variance(x, axes=axes, keepdims=keepdims, correction=correction))
+    return np.sqrt(
+        variance(x, axes=axes, keepdims=keepdims, correction=correction, element=element)
+    )
 
 
 def logsumexp(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:

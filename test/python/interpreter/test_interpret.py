@@ -90,7 +90,7 @@ def test_results_have_the_types_and_memory_of_compiled_ones() -> None:
     np.testing.assert_array_equal(doubled, 2 * x)
     assert negated.dtype == ml_dtypes.bfloat16
     np.testing.assert_array_equal(negated, -y)
-    assert shape.tolist() == [4, 2]
+    assert shape == (4, 2)
     np.testing.assert_array_equal(same, x)
     assert not np.may_share_memory(same, x)
     assert all(result.flags.writeable for result in (doubled, negated, same))

@@ -7,6 +7,7 @@ from relax_mlir.symbolic import const
 
 from ..builder import Builder, Value, size_of
 from .elementwise import number
+from .reductions import factors
 from .table import recipe
 
 _MANY = 8
@@ -58,8 +59,7 @@ def scan(b: Builder, op: Any) -> None:
     count = size_of([value.dims[axis]])
     bound = value.bound * count
     if op is graph.CumprodOp:
-        value = b.clamp(value, -1.0625, 1.0625) if value.is_float else value
-        bound = 1.0625 ** min(count, 500)
+        value, bound = factors(b, value, count)
     flags = {"exclusive": b.chance(0.3), "reverse": b.chance(0.3)}
     b.emit(op, [value], not value.is_float, bound, axis=axis, **flags)
 

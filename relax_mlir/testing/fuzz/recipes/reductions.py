@@ -36,14 +36,25 @@ def total(b: Builder, op: Any) -> None:
     b.emit(op, [value], not value.is_float, grown, axes=axes, keepdims=b.chance(0.5))
 
 
+def factors(b: Builder, value: Value, count: int) -> tuple[Value, float]:
+    """Numbers of which `count` may be multiplied in any order, and a bound of their product.
+
+    Those of both signs and 0 are few: products of many would be subnormal in one order alone.
+    """
+    if not value.is_float:
+        return value, value.bound
+    if count <= 16:
+        return b.clamp(value, -1.0625, 1.0625), 1.0625**16
+    width = 4 / count
+    return b.clamp(value, 1 - width, 1 + width), 64
+
+
 @recipe("reduction", graph.ProdOp)
 def prod(b: Builder, op: Any) -> None:
-    """Of numbers near 1, or of integers."""
+    """Of numbers near 1 where there are many, or of integers."""
     value = _some(b)
-    if value.is_float:
-        value = b.clamp(value, -1.0625, 1.0625)
     axes = _axes(b, value)
-    bound = 1.0625 ** min(_reduced(value, axes), 500)
+    value, bound = factors(b, value, _reduced(value, axes))
     b.emit(op, [value], not value.is_float, bound, axes=axes, keepdims=b.chance(0.5))
 
 
