@@ -246,8 +246,8 @@ class Function:
         # The tuples that users pass and get, of the arguments and results in order.
         self.nesting = Nesting(
             name,
-            _trees(signature["argument_tree"], len(self.arguments)),
-            _trees(signature["result_tree"], len(self.results)),
+            _trees(signature.get("argument_tree"), len(self.arguments)),
+            _trees(signature.get("result_tree"), len(self.results)),
         )
         self._is_nested = not self.nesting.is_flat
         entry = getattr(executable._library, f"rx_fn_{name}")

@@ -9,13 +9,16 @@ The callee's symbols are replaced by those of the arguments. Symbols that its ow
 names that the caller does not use. A parameter that is more precise than its argument becomes a
 match_cast, a fact of the callee a `graph.require`: both are checked at run time. Functions that run
 as one kernel (`graph.primitive`), private ones with `graph.noinline`, and those that call
-themselves are not inlined; the latter call private copies of exported functions. Unused private
-functions are erased.
+themselves are not inlined; the latter call private copies of exported functions. With `max-ops`,
+larger functions that are called several times become such ones. Unused private functions are
+erased.
 
 Needs: calls that agree with their signatures (`relax-verify`). Leaves: `graph.call` only of
-    functions that are not inlined. Source: TVM `InlinePrivateFunctions`.
+    functions that are not inlined. Fails if a function becomes too large.
+Source: TVM `InlinePrivateFunctions`.
 """
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
@@ -28,17 +31,19 @@ from relax_mlir.analysis.functions import (
     facts_of,
     graph_functions,
     is_public,
+    signature_symbols,
 )
 from relax_mlir.analysis.recursion import Recursion
 from relax_mlir.analysis.rename import FreshSymbols, rename_symbols, used_symbols
 from relax_mlir.analysis.scopes import scoped_ops
-from relax_mlir.analysis.signatures import parameter_types, unify
+from relax_mlir.analysis.signatures import parameter_types, result_types, unify
 from relax_mlir.analysis.symbols import dims_of
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     Annotation,
     CallOp,
     MatchCastOp,
+    ObjectType,
     RequireOp,
     ShapeValueType,
     TensorType,
@@ -50,12 +55,18 @@ from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
 from relax_mlir.symbolic import Fact
 
+MOST_OPS = 1 << 16
+HINT = f"of more than {MOST_OPS} ops; mark functions with graph.noinline"
+
 
 @dataclass(frozen=True)
 class InlineFunctions(Pass):
     """Inlines graph functions into their callers."""
 
     needs_verified: ClassVar[bool] = True
+
+    max_ops: int = 0
+    """Functions of more ops that are called several times stay, if host code can call them."""
 
     def run(self, op: ir.Operation) -> None:
         """Inlines every call of a graph function with a body, innermost functions first."""
@@ -64,11 +75,21 @@ class InlineFunctions(Pass):
         copied = {
             f.name.value: f for f in functions if not _stays(f) and f.name.value not in recursive
         }
+        counts = Counter(call.callee_name for call in walk_ops(op, CallOp))
+        sizes: dict[str, int] = {}
         for function in functions:
-            fresh = FreshSymbols(function)
+            name, fresh = function.name.value, FreshSymbols(function)
+            sizes[name] = len(walk_ops(function)) - 2  # itself, and the return
             for call in walk_ops(function, CallOp):
                 if call.callee_name in copied:
+                    sizes[name] += sizes[call.callee_name]
+                    if sizes[name] > MOST_OPS:
+                        raise PassFailure(call, f"makes '@{name}' too large, {HINT}")
                     _inline(call, copied[call.callee_name], fresh)
+            is_large = self.max_ops and sizes[name] > self.max_ops and counts[name] > 1
+            if name in copied and is_large and _can_stay(function):
+                function.attributes[NOINLINE] = ir.UnitAttr.get()
+                del copied[name]
         called = called_names(op)
         for name, function in copied.items():
             if not is_public(function) and name not in called:
@@ -96,6 +117,25 @@ def _private_recursion(module: ir.Operation) -> Collection[str]:
                 callee = ir.FlatSymbolRefAttr.get(copies[call.callee_name])
                 call.attributes["callee"] = callee
     return Recursion(graph_functions(module)).groups
+
+
+def _can_stay(function: func.FuncOp) -> bool:
+    """Whether a caller can know what host code has to: dims of arguments and results."""
+    known = set(signature_symbols(function))
+    annotations = [*parameter_types(function), *result_types(function)]
+    dims = [dim for annotation in annotations for dim in dims_of(annotation)]
+    return (
+        not is_public(function)
+        and all(dim is not None and dim.symbols <= known for dim in dims)
+        and all(_is_passed(annotation) for annotation in annotations)
+        and not any(isinstance(result, ShapeValueType) for result in result_types(function))
+    )
+
+
+def _is_passed(annotation: Annotation) -> bool:
+    if isinstance(annotation, TensorType):
+        return annotation.dims is not None
+    return not isinstance(annotation, ObjectType)
 
 
 def _stays(function: func.FuncOp) -> bool:

@@ -183,3 +183,47 @@ def test_the_caller_shows_that_dims_agree(tmp_path: Path) -> None:
     np.testing.assert_array_equal(exe["main"](x, x), x)
     with pytest.raises(CompileError, match=r"'graph.call_dps' op passes .* not proved to be"):
         build(BY_HAND.replace("REQUIRE", ""), tmp_path)
+
+
+def chain(length: int, attributes: str, is_doubled: bool = True) -> str:
+    """Functions each of which calls the next one, and that one or the last one once more."""
+    one = "tensor<4xf32>"
+
+    def called(index: int, value: str) -> str:
+        return f'"graph.call"({value}) {{callee = @f{index}, {segments(1, 1)}}} : ({one}) -> {one}'
+
+    text = f"""
+func.func @main(%x: {one}) -> {one} {{
+  %0 = {called(0, "%x")}
+  return %0 : {one}
+}}
+func.func private @f{length}(%x: {one}) -> {one} {attributes} {{
+  %0 = "graph.negative"(%x) : ({one}) -> {one}
+  return %0 : {one}
+}}"""
+    for index in range(length):
+        text += f"""
+func.func private @f{index}(%x: {one}) -> {one} {attributes} {{
+  %0 = {called(index + 1, "%x")}
+  %1 = {called(index + 1 if is_doubled else length, "%0")}
+  return %1 : {one}
+}}"""
+    return text
+
+
+NOINLINE = "attributes {graph.noinline}"
+
+
+def test_what_grows_with_each_function_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("relax_mlir.transforms.inline_functions.MOST_OPS", 200)
+    with pytest.raises(CompileError, match=r"^-:\d+:8: error: .* makes '@f\d+' too large, of more"):
+        relax_mlir.compile(chain(60, ""), opt_level=0)
+    monkeypatch.setattr("relax_mlir.host.site_counts.MOST", 1000)
+    with pytest.raises(CompileError, match=r"calls more than 1000 kernels, each call of a"):
+        relax_mlir.compile(chain(60, NOINLINE), opt_level=0)
+
+
+def test_a_chain_of_functions_may_be_long() -> None:
+    x = numbers(4)
+    main = relax_mlir.compile(chain(300, NOINLINE, is_doubled=False), opt_level=0)["main"]
+    np.testing.assert_array_equal(main(x), -x)
