@@ -35,6 +35,7 @@ from .broadcasts import collapse_sum_like, collapse_sum_to, ewise_fma
 from .contraction import dot_general, outer
 from .convolution import conv
 from .einsum import einsum
+from .grid_sample import affine_grid, grid_sample
 from .layout import channel_shuffle, depth_to_space, meshgrid, space_to_depth
 from .losses import cross_entropy, cross_entropy_with_logits, nll_loss
 from .norms import (
@@ -63,6 +64,7 @@ from .transposed_convolution import conv_transpose
 __all__ = [
     "adaptive_avg_pool",
     "adaptive_max_pool",
+    "affine_grid",
     "avg_pool",
     "batch_norm",
     "bucketize",
@@ -84,6 +86,7 @@ __all__ = [
     "global_lp_pool",
     "global_max_pool",
     "glu",
+    "grid_sample",
     "group_norm",
     "hardmax",
     "hardsigmoid",

@@ -204,3 +204,8 @@ def _resizes(dtype: str) -> Iterator[Decomposition]:
             lambda x, s=settings: d.resize(x, [2, 3], scales=[2.0, 0.6], **s),
             [image],
         )
+    grid, maps = spec(dtype, 2, "m", 3, 2), spec(dtype, 2, 2, 3)
+    yield Decomposition(
+        "grid_sample", lambda *v: d.grid_sample(*v, padding="reflection"), [image, grid], -1.4, 1.4
+    )
+    yield Decomposition("affine_grid", lambda v: d.affine_grid(v, [3, 5]), [maps])

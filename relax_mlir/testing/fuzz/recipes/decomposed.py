@@ -171,3 +171,16 @@ def resize(b: Builder, op: Any) -> None:
     built = decompositions.resize(value.ir, axes, **settings)
     exact = value.exact and settings["mode"] == "nearest"
     _note(b, op, built, exact, 4 * value.bound)
+
+
+@recipe("decomposed", "grid_sample")
+def grid_sample(b: Builder, op: Any) -> None:
+    """Of images, between whose elements nothing jumps."""
+    element = b.element if b.element in ("f32", "f64") else "f32"
+    batch, sizes = b.few("batch", [1, 2], 1), b.few("image sizes", [5, 7, 8, 9], 2)
+    value = b.argument([batch, b.few("channels", [1, 2, 3], 1), sizes, 5], element)
+    grid = b.clamp(b.argument([batch, b.pick_dim(), 3, 2], element), -1.5, 1.5)
+    built = decompositions.grid_sample(
+        value.ir, grid.ir, padding=b.random.choice(["border", "zeros"])
+    )
+    _note(b, op, built, False, value.bound * 4)
