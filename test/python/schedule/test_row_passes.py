@@ -92,6 +92,15 @@ def test_softmax_needs_no_memory(rows, size):
     np.testing.assert_allclose(run(kernel, [x], x.shape), expected, rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.parametrize("columns", [1, 17, 33])
+def test_softmax_of_known_columns(columns):
+    kernel = of_graph("nn_softmax", "axis = 1 : i64", n=columns)
+    x = np.random.default_rng(columns).standard_normal((5, columns)).astype(np.float32)
+    powers = np.exp(x.astype(np.float64))
+    expected = powers / powers.sum(1, keepdims=True)
+    np.testing.assert_allclose(run(kernel, [x], x.shape), expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("size", [0, *SIZES])
 def test_row_of_scratch(size):
     """sum((p / sum(p)) ** 2) for p = exp(x): nothing of the row is an output."""
