@@ -168,8 +168,9 @@ RX_API void rx_free(void* data); /* frees a result that the runtime allocated */
  *                   "providers": ["libopenblas.so.0"], "slot": "rx_lib_openblas_sgemm"}], ...}
  * kind "shape": a shape value, passed and returned as a 1-D int64 tensor. dtype: MLIR's name of the
  * element type. dims null: rank unknown; one of them null: dim unknown. alias: index of the inout
- * argument that the result is. slot: an exported pointer variable that the loader sets to the
- * function's address. */
+ * argument that the result is. argument_tree, result_tree: absent, or the tuples that Python takes
+ * and returns, as nested lists of indices; C passes their elements. slot: an exported pointer
+ * variable that the loader sets to the function's address. */
 RX_API const char* rx_metadata(void);
 
 /* ---- Tables that generated code passes
