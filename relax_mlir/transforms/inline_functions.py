@@ -10,8 +10,9 @@ names that the caller does not use. A parameter that is more precise than its ar
 match_cast, a fact of the callee a `graph.require`: both are checked at run time. Functions that run
 as one kernel (`graph.primitive`), private ones with `graph.noinline`, and those that call
 themselves are not inlined; the latter call private copies of exported functions. With `max-ops`,
-larger functions that are called several times become such ones. Unused private functions are
-erased.
+larger functions that are called several times become such ones. Functions that return shapes, or
+dims that their callers cannot compute, are inlined whatever their attributes. Unused private
+functions are erased.
 
 Needs: calls that agree with their signatures (`relax-verify`). Leaves: `graph.call` only of
     functions that are not inlined. Fails if a function becomes too large.
@@ -140,7 +141,7 @@ def _is_passed(annotation: Annotation) -> bool:
 
 def _stays(function: func.FuncOp) -> bool:
     attributes = function.attributes
-    return PRIMITIVE in attributes or (NOINLINE in attributes and not is_public(function))
+    return PRIMITIVE in attributes or (NOINLINE in attributes and _can_stay(function))
 
 
 def _inline(call: CallOp, callee: func.FuncOp, fresh: FreshSymbols) -> None:

@@ -201,3 +201,21 @@ func.func private @copied(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = "graph.negative"(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+!n = tensor<?xf32, #graph.shape<["n"]>>
+
+// A caller has the memory of results ready, so it has to know their dims: this one is inlined.
+// CHECK-LABEL: func @shape_of_callee(
+// CHECK-NOT:     graph.call
+// CHECK:         graph.shape_of(%arg0)
+// CHECK-NOT:   func private @f
+func.func @shape_of_callee(%x: !n) -> !graph.shape_value<["n"]> {
+  %0 = "graph.call"(%x) {callee = @f, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (!n) -> !graph.shape_value<["n"]>
+  return %0 : !graph.shape_value<["n"]>
+}
+func.func private @f(%x: !n) -> !graph.shape_value<["n"]> attributes {graph.noinline} {
+  %0 = "graph.shape_of"(%x) : (!n) -> !graph.shape_value<["n"]>
+  return %0 : !graph.shape_value<["n"]>
+}

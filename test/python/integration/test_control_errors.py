@@ -103,13 +103,6 @@ WRONG = {
   return %1 : i8""",
         r"-:4:8: error: 'arith.trunci' op has a result of type 'i7', not a scalar",
     ),
-    "a_result_that_is_a_shape": (
-        f"(%x: {N}) -> !graph.shape_value<['n']>".replace("'", '"'),
-        f"""
-  %0 = "graph.shape_of"(%x) : ({N}) -> !graph.shape_value<["n"]>
-  return %0 : !graph.shape_value<["n"]>""",
-        r"error: 'func.func' op has result 0 of '!graph.shape_value<\[\"n\"\]>', not a ranked",
-    ),
     "an_unsigned_element": (
         "(%x: tensor<4xui8>) -> tensor<4xui8>",
         """
