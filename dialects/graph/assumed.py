@@ -45,12 +45,8 @@ def assumptions() -> Iterator[list[Assumption]]:
     A kernel reads beyond its operands if such a fact does not hold when it runs. Dims that a
     result is declared finer than do not broadcast at run time: they have to agree.
     """
-    found: list[Assumption] = []
-    token = _ASSUMED.set(found)
-    try:
+    with _collecting() as found:
         yield found
-    finally:
-        _ASSUMED.reset(token)
     found[:] = _declared(found)
 
 
@@ -58,12 +54,22 @@ def assumptions() -> Iterator[list[Assumption]]:
 def noted() -> Iterator[list[Assumption]]:
     """Collects what rules within the block note, which is noted outside of it as well."""
     assumed: list[Assumption] = []
-    token = _ASSUMED.set(assumed)
     try:
-        yield assumed
+        with _collecting() as assumed:
+            yield assumed
+    finally:
+        note(assumed)
+
+
+@contextmanager
+def _collecting() -> Iterator[list[Assumption]]:
+    """Has rules within the block note what they assume in a list of its own."""
+    found: list[Assumption] = []
+    token = _ASSUMED.set(found)
+    try:
+        yield found
     finally:
         _ASSUMED.reset(token)
-        note(assumed)
 
 
 def note(assumed: Sequence[Assumption]) -> None:

@@ -7,6 +7,7 @@ become channels: each plane of the result is an image of its own.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import graph
@@ -45,8 +46,8 @@ def conv(
     strides, dilation = strides or [1] * spatial, dilation or [1] * spatial
     padding = padding or [0] * (2 * spatial)
     check_windows(x, weight, strides, padding, dilation)
-    settings = list(strides), list(padding), list(dilation), groups
-    result = (_conv1d, _images, _conv3d)[spatial - 1](x, weight, *settings)
+    settings = _Settings(list(strides), list(padding), list(dilation), groups)
+    result = (_conv1d, _images, _conv3d)[spatial - 1](x, weight, settings)
     return result if bias is None else add(result, per_channel(bias, rank_of(x)))
 
 
@@ -68,43 +69,32 @@ def check_windows(
         raise ShapeError(f"has strides {list(strides)} and dilation {list(dilation)}")
 
 
-def _images(
-    x: ir.Value,
-    weight: ir.Value,
-    strides: list[int],
-    padding: list[int],
-    dilation: list[int],
-    groups: int,
-) -> ir.Value:
-    settings = {"strides": strides, "padding": padding, "dilation": dilation, "groups": groups}
-    return emit(graph.Conv2dOp, x, weight, **settings)
+class _Settings(NamedTuple):
+    """Those of a convolution, for each of its spatial dims."""
+
+    strides: list[int]
+    padding: list[int]
+    dilation: list[int]
+    groups: int
 
 
-def _conv1d(
-    x: ir.Value,
-    weight: ir.Value,
-    strides: list[int],
-    padding: list[int],
-    dilation: list[int],
-    groups: int,
-) -> ir.Value:
+def _images(x: ir.Value, weight: ir.Value, settings: _Settings) -> ir.Value:
+    return emit(graph.Conv2dOp, x, weight, **settings._asdict())
+
+
+def _conv1d(x: ir.Value, weight: ir.Value, settings: _Settings) -> ir.Value:
     """Images of one row."""
-    around = [0, padding[0], 0, padding[1]]
+    strides, (low, high), dilation, groups = settings
     rows = [reshape(value, [*dims_of(value)[:2], 1, dims_of(value)[2]]) for value in (x, weight)]
-    result = _images(rows[0], rows[1], [1, *strides], around, [1, *dilation], groups)
+    row = _Settings([1, *strides], [0, low, 0, high], [1, *dilation], groups)
+    result = _images(rows[0], rows[1], row)
     n, o, _, w = dims_of(result)
     return reshape(result, [n, o, w])
 
 
-def _conv3d(
-    x: ir.Value,
-    weight: ir.Value,
-    strides: list[int],
-    padding: list[int],
-    dilation: list[int],
-    groups: int,
-) -> ir.Value:
+def _conv3d(x: ir.Value, weight: ir.Value, settings: _Settings) -> ir.Value:
     """Images of each plane of the result, with as many channels for each one as there are taps."""
+    strides, padding, dilation, groups = settings
     n, c, _, h, w = dims_of(x)
     o, each, taps, *window = dims_of(weight)
     if taps.value is None:
@@ -114,7 +104,7 @@ def _conv3d(
     images = reshape(permute(planes, [0, 3, 1, 2, 4, 5]), [n * depth, c * taps, h, w])
     filters = reshape(weight, [o, each * taps, *window])
     around = [padding[1], padding[2], padding[4], padding[5]]
-    result = _images(images, filters, strides[1:], around, dilation[1:], groups)
+    result = _images(images, filters, _Settings(strides[1:], around, dilation[1:], groups))
     rows, columns = dims_of(result)[2:]
     return permute(reshape(result, [n, depth, o, rows, columns]), [0, 2, 1, 3, 4])
 

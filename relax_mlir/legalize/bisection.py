@@ -6,7 +6,7 @@ from relax_mlir.bindings import arith, ir, tensor
 from relax_mlir.dialects.graph import SearchsortedOp
 
 from .kernel import KernelBuilder, dim, index
-from .scalars import to_compute
+from .scalars import exceeds, inverted, to_compute
 from .tasks import Lines, each_in_order, in_order, in_tasks
 
 _BITS = 63
@@ -32,7 +32,7 @@ def searchsorted(op: SearchsortedOp, kernel: KernelBuilder) -> None:
             def before(position: ir.Value) -> ir.Value:
                 inside = arith.MinSIOp(position, last).result
                 element = to_compute(tensor.ExtractOp(line, [*lead, inside]).result)
-                return _not(_less(value, element)) if right else _less(element, value)
+                return inverted(exceeds(element, value)) if right else exceeds(value, element)
 
             first = _bisect(steps, length, before)
             i64 = ir.IntegerType.get_signless(64)
@@ -80,20 +80,3 @@ def _bisect(steps: ir.Value, length: ir.Value, before: Callable[[ir.Value], ir.V
         ]
 
     return in_order(steps, [index(0), length], step)[0]
-
-
-def _less(a: ir.Value, b: ir.Value) -> ir.Value:
-    """Whether a comes before b; NaN comes last."""
-    if isinstance(a.type, ir.IntegerType):
-        return arith.CmpIOp(arith.CmpIPredicate.slt, a, b).result
-    less = arith.CmpFOp(arith.CmpFPredicate.OLT, a, b).result
-    only_b = arith.AndIOp(
-        arith.CmpFOp(arith.CmpFPredicate.UNO, b, b).result,
-        arith.CmpFOp(arith.CmpFPredicate.ORD, a, a).result,
-    ).result
-    return arith.OrIOp(less, only_b).result
-
-
-def _not(condition: ir.Value) -> ir.Value:
-    true = arith.ConstantOp(condition.type, ir.IntegerAttr.get(condition.type, 1)).result
-    return arith.XOrIOp(condition, true).result

@@ -61,6 +61,21 @@ def minimum(a: ir.Value, b: ir.Value) -> ir.Value:
     return op(a, b).result
 
 
+def exceeds(a: ir.Value, b: ir.Value) -> ir.Value:
+    """Whether a is greater than b: in the order of sorting, where NaN is greater than numbers."""
+    if isinstance(a.type, ir.IntegerType):
+        return arith.CmpIOp(arith.CmpIPredicate.sgt, a, b).result
+    greater = arith.CmpFOp(arith.CmpFPredicate.OGT, a, b).result
+    is_nan = arith.CmpFOp(arith.CmpFPredicate.UNO, a, a).result
+    is_number = arith.CmpFOp(arith.CmpFPredicate.ORD, b, b).result
+    return arith.OrIOp(greater, arith.AndIOp(is_nan, is_number).result).result
+
+
+def inverted(condition: ir.Value) -> ir.Value:
+    """Whether a condition, an i1, does not hold."""
+    return arith.XOrIOp(condition, scalar(condition.type, 1)).result
+
+
 def exp(x: ir.Value) -> ir.Value:
     """e to the power x."""
     return math.ExpOp(x).result

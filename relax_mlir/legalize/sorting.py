@@ -11,6 +11,7 @@ from relax_mlir.bindings import arith, ir, scf, tensor
 from relax_mlir.dialects.graph import SortOp, TopkOp, normalize_axis
 
 from .kernel import KernelBuilder, dim, empty, index
+from .scalars import exceeds, inverted
 from .tasks import Lines, if_else, in_order, in_tasks
 
 Values = Sequence[ir.Value]
@@ -41,7 +42,7 @@ def _sort(kernel: KernelBuilder, axis: int, descending: bool) -> None:
     room = count if is_few else length
 
     def before(a: ir.Value, b: ir.Value) -> ir.Value:
-        return _greater(a, b) if descending else _greater(b, a)
+        return exceeds(a, b) if descending else exceeds(b, a)
 
     def task(lines: Lines, *outs: ir.Value) -> Values:
         starts = [index(x) if isinstance(x, int) else x for x in lines.offsets]
@@ -77,16 +78,6 @@ def _sort(kernel: KernelBuilder, axis: int, descending: bool) -> None:
     kernel.finish(*in_tasks(kernel.outs, [position], task))
 
 
-def _greater(a: ir.Value, b: ir.Value) -> ir.Value:
-    """Whether a > b, where a NaN is greater than all numbers."""
-    if isinstance(a.type, ir.IntegerType):
-        return arith.CmpIOp(arith.CmpIPredicate.sgt, a, b).result
-    greater = arith.CmpFOp(arith.CmpFPredicate.OGT, a, b).result
-    is_nan = arith.CmpFOp(arith.CmpFPredicate.UNO, a, a).result
-    is_number = arith.CmpFOp(arith.CmpFPredicate.ORD, b, b).result
-    return arith.OrIOp(greater, arith.AndIOp(is_nan, is_number).result).result
-
-
 def _select(key: Key, length: ir.Value, buffers: Values, before: Before) -> Values:
     """Keeps the first elements in order; one that goes before the last of them moves up."""
     count = dim(buffers[0], 0)
@@ -95,7 +86,9 @@ def _select(key: Key, length: ir.Value, buffers: Values, before: Before) -> Valu
     def one(i: ir.Value, *carried: ir.Value) -> Values:
         x = key(i)
         there = arith.CmpIOp(arith.CmpIPredicate.sge, i, count).result
-        behind = arith.AndIOp(there, _not(before(x, tensor.ExtractOp(carried[0], [last]).result)))
+        behind = arith.AndIOp(
+            there, inverted(before(x, tensor.ExtractOp(carried[0], [last]).result))
+        )
         end = arith.MinSIOp(i, last).result
         kinds = [value.type for value in carried]
         return if_else(
@@ -114,7 +107,7 @@ def _insert(x: ir.Value, at: ir.Value, end: ir.Value, carried: Values, before: B
         previous = arith.MaxSIOp(arith.SubIOp(j, index(1)).result, index(0)).result
         is_first = arith.CmpIOp(arith.CmpIPredicate.eq, j, index(0)).result
         is_before = before(x, tensor.ExtractOp(buffers[0], [previous]).result)
-        moves = arith.AndIOp(_not(is_first), is_before).result
+        moves = arith.AndIOp(inverted(is_first), is_before).result
         moved = []
         for own, buffer in zip(new, buffers, strict=True):
             kept, above = (tensor.ExtractOp(buffer, [i]).result for i in (j, previous))
@@ -207,7 +200,7 @@ class _Merge:
         a, b = (arith.MinSIOp(run[0], last).result for run in (left, right))
         first, second = (tensor.ExtractOp(keys, [i]).result for i in (a, b))
         overtakes = arith.AndIOp(is_right, self.before(second, first)).result
-        takes_right = arith.OrIOp(_not(is_left), overtakes).result
+        takes_right = arith.OrIOp(inverted(is_left), overtakes).result
         key = arith.SelectOp(takes_right, second, first).result
         at = arith.SelectOp(takes_right, b, a).result
         number = tensor.ExtractOp(positions, [at]).result
@@ -219,10 +212,6 @@ class _Merge:
         ]
         after = arith.AddIOp(left[0], ahead).result, arith.AddIOp(right[0], step).result
         return *after, *moved
-
-
-def _not(condition: ir.Value) -> ir.Value:
-    return arith.XOrIOp(condition, _true()).result
 
 
 def _true() -> ir.Value:
