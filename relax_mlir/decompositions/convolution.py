@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import graph
-from relax_mlir.dialects.graph import ShapeError
+from relax_mlir.dialects.graph import RequireOp, ShapeError
+from relax_mlir.symbolic import Expr, Fact, at_most, const
 
 from .emit import (
     add,
@@ -112,11 +113,22 @@ def _conv3d(x: ir.Value, weight: ir.Value, settings: _Settings) -> ir.Value:
 def _planes(x: ir.Value, taps: int, stride: int, low: int, high: int, dilation: int) -> ir.Value:
     """[n, c, taps, depth of the result, h, w]: the plane that each tap has in each window."""
     x = pad_zeros(x, [2], [low], [high])
-    count = (dims_of(x)[2] - (taps - 1) * dilation - 1) // stride + 1
+    depth, extent = dims_of(x)[2], (taps - 1) * dilation + 1
+    _require_window(extent, depth, stride)
+    count = (depth - extent) // stride + 1
     i64 = ir.IntegerType.get_signless(64)
     offsets = expand_dims(arange(0, taps, dilation, i64), [1])
     indices = add(offsets, arange(0, count, stride, i64))
     return emit(graph.TakeOp, x, indices, axis=2)
+
+
+def _require_window(extent: int, depth: Expr, stride: int) -> None:
+    """Refuses images of less than no window, as `graph.nn_conv2d` does for its dims."""
+    fits = at_most(const(extent), depth + stride)
+    if depth.value is not None and not fits.proved:
+        raise ShapeError(f"has a window of {extent} planes with stride {stride}, but {depth}")
+    if not fits.proved:
+        RequireOp.build([Fact(const(extent), "<=", depth + stride)], "graph.nn_conv2d")
 
 
 def pad_zeros(

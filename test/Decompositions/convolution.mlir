@@ -10,6 +10,11 @@
 // CHECK: "graph.take"(%arg0, %{{.*}}) {axis = 2 : i64} : ({{.*}}, tensor<2x4xi64>)
 // CHECK: "graph.nn_conv2d"(%{{.*}}, %{{.*}}) {{.*}} : (tensor<?x8x6x7xf32, #graph.shape<["4*n", 8, 6, 7]>>, tensor<6x8x3x3xf32>)
 
+// A depth that may be smaller than a window is checked, as the rule of nn_conv2d has it for others.
+// DECOMPOSE: @deep(x: f32[n, 4, d, 6, 7], k: f32[6, 4, 3, 3, 3]) = conv(x, k)
+// CHECK-LABEL: func.func @deep
+// CHECK: "graph.require"() {any_of = ["3 <= d + 1"], by = "graph.nn_conv2d"}
+
 // Four taps are two for each of two phases: one convolution of twice as many filters.
 // DECOMPOSE: @even(x: f32[n, 4, w], k: f32[4, 6, 4]) = conv_transpose(x, k, strides=[2])
 // CHECK-LABEL: func.func @even

@@ -7,6 +7,7 @@ from harness import FLOATS, NUMPY, floats, spec, wide
 
 from relax_mlir import decompositions as d
 from relax_mlir.dialects.graph import ShapeError
+from relax_mlir.errors import ExecutionError
 
 TOLERANCE = {"f64": 1e-12, "f32": 4e-6, "f16": 2e-3, "bf16": 1.6e-2}
 NAMES = ("h", "w", "v")
@@ -161,6 +162,17 @@ def test_an_infinite_element_reaches_its_own_taps_alone() -> None:
     )
     inf = np.inf
     np.testing.assert_array_equal(run(x, w), [[[1, 2, inf, inf, inf, 4, 6]]])
+
+
+def test_volumes_of_no_window_are_refused() -> None:
+    filters = spec("f32", 3, 2, 3, 2, 2)
+    run = Decomposed(lambda *v: d.conv(*v), spec("f32", 1, 2, "n", 4, 4), filters)
+    w = np.ones((3, 2, 3, 2, 2), np.float32)
+    assert run(np.ones((1, 2, 2, 4, 4), np.float32), w).shape == (1, 3, 0, 3, 3)
+    with pytest.raises(ExecutionError, match=r"requires 3 <= n \+ 1, but n = 1"):
+        run(np.ones((1, 2, 1, 4, 4), np.float32), w)
+    with pytest.raises(ShapeError, match="a window of 3 planes with stride 1, but 1"):
+        module_of({"main": (d.conv, [spec("f32", 1, 2, 1, 4, 4), filters])})
 
 
 IMAGE, FILTER = spec("f32", 1, 4, 7, 8), spec("f32", 4, 2, 3, 3)
