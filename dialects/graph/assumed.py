@@ -45,9 +45,9 @@ def assumptions() -> Iterator[list[Assumption]]:
     A kernel reads beyond its operands if such a fact does not hold when it runs. Dims that a
     result is declared finer than do not broadcast at run time: they have to agree.
     """
-    with _collecting() as found:
-        yield found
-    found[:] = _declared(found)
+    with _collecting() as assumed:
+        yield assumed
+    assumed[:] = _declared(assumed)
 
 
 @contextmanager
@@ -64,10 +64,10 @@ def noted() -> Iterator[list[Assumption]]:
 @contextmanager
 def _collecting() -> Iterator[list[Assumption]]:
     """Has rules within the block note what they assume in a list of its own."""
-    found: list[Assumption] = []
-    token = _ASSUMED.set(found)
+    assumed: list[Assumption] = []
+    token = _ASSUMED.set(assumed)
     try:
-        yield found
+        yield assumed
     finally:
         _ASSUMED.reset(token)
 
