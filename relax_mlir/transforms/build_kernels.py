@@ -28,7 +28,7 @@ from relax_mlir.rewriting import alone
 from relax_mlir.schedule.backends import backend_of
 from relax_mlir.target import Target, native
 
-from .schedule import schedule_one, unscheduled
+from .schedule import describe_scheduled, schedule_one, unscheduled
 
 SUFFIX = ".kernel"
 _END = b"\0"
@@ -54,6 +54,7 @@ class BuildKernels(Pass):
             self._build_all(op, build)
 
     def _build_all(self, op: ir.Operation, build: Build) -> None:
+        describe_scheduled(op, backend_of(self.target))
         functions = [prim_func.op for prim_func in unscheduled(op)]
         programs = list(map(alone, functions))
         texts = list(map(str, programs))

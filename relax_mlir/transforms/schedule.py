@@ -37,16 +37,21 @@ class Schedule(Pass):
     def run(self, op: ir.Operation) -> None:
         """Schedules every tensor program of the module that is not scheduled yet."""
         backend = backend_of(self.target)
-        for prim_func in prim_funcs(op):
-            if not prim_func.is_scheduled:
-                schedule_one(prim_func, backend, self.fuse)
-            elif not prim_func.op.is_external:
-                backend.tell_instructions(prim_func.op)
+        describe_scheduled(op, backend)
+        for prim_func in unscheduled(op):
+            schedule_one(prim_func, backend, self.fuse)
 
 
 def unscheduled(module: ir.Operation) -> list[PrimFunc]:
     """The tensor programs of a module that are not scheduled yet."""
     return [prim_func for prim_func in prim_funcs(module) if not prim_func.is_scheduled]
+
+
+def describe_scheduled(module: ir.Operation, backend: Backend) -> None:
+    """Writes on kernels that were scheduled before what they are made of, which host code reads."""
+    for prim_func in prim_funcs(module):
+        if prim_func.is_scheduled and not prim_func.op.is_external:
+            backend.tell_instructions(prim_func.op)
 
 
 def schedule_one(prim_func: PrimFunc, backend: Backend, fuse: bool) -> func.FuncOp:

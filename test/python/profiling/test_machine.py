@@ -1,6 +1,8 @@
 """The limits of a machine: the kernels compute what they claim, the figures survive a file."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -65,6 +67,18 @@ def test_each_unit_adds_all_its_products(unit, target):
         np.testing.assert_array_equal(run(unit, x, target).view(np.int32), sums.astype(np.int32))
     else:  # in bfloat16 each value is a pair: 0, and the value itself
         np.testing.assert_array_equal(run(unit, x, target), x * x * times)
+
+
+def test_a_fresh_process_measures_each_unit():
+    """Nothing else has asked the system for tile registers before."""
+    code = (
+        "from relax_mlir.machine.measure import measure_machine\n"
+        "print(measure_machine([1], 1e-3).to_json())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (limits,) = Machine.from_json(done.stdout).limits
+    assert {unit for unit in UNITS if limits.peak(unit)} == {*CpuPeaks(NATIVE.host).units}
 
 
 def test_peaks_are_of_tile_registers_where_there_are_any():
