@@ -4,6 +4,8 @@ import ctypes
 
 import numpy as np
 
+from relax_mlir.runtime.tensors import DLTensor
+
 COUNTERS = ("allocations", "kernels", "parallel_regions", "arena_bytes")
 MAX_THREADS = 256
 OUT_OF_MEMORY, INTERRUPTED = 2, 3  # RX_OUT_OF_MEMORY, RX_INTERRUPTED
@@ -25,6 +27,8 @@ class Call(ctypes.Structure):
         ("known", ctypes.c_int32),
         ("lock", ctypes.c_uint32),
         ("symbols", ctypes.c_int64 * 6),
+        ("changing", ctypes.c_int32),
+        ("before", DLTensor),
     )
 
 

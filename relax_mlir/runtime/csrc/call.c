@@ -46,6 +46,14 @@ static int32_t call_on(Thread* thread, RxCall* call, int32_t threads, RxFresh* c
   return status;
 }
 
+/* In a forked child, undoes what a thread that does not exist there was changing. */
+static void lock_call(RxCall* call) {
+  if (!acquire_lock(&call->lock)) return;
+  if (call->changing) call->args[call->changing - 1] = call->before;
+  call->changing = 0;
+  call->known = RX_NOTHING;
+}
+
 int32_t rx_call_on(RxCall* call, int32_t threads, RxFresh* const* fresh) {
   Thread* thread = own_thread();
   if (!thread) return RX_OUT_OF_MEMORY; /* rx_last_error says so */
@@ -59,7 +67,7 @@ int32_t rx_call_on(RxCall* call, int32_t threads, RxFresh* const* fresh) {
              getenv("RELAX_NUM_THREADS"));
     return RX_ERROR;
   }
-  if (acquire_lock(&call->lock)) call->known = RX_NOTHING;
+  lock_call(call);
   int32_t status = call_on(thread, call, at_most_all(threads), fresh);
   release_lock(&call->lock);
   return status;
@@ -68,16 +76,17 @@ int32_t rx_call_on(RxCall* call, int32_t threads, RxFresh* const* fresh) {
 int32_t rx_call(RxCall* call) { return rx_call_on(call, 0, NULL); }
 
 void rx_exchange_argument(RxCall* call, int32_t index, DLTensor* tensor) {
-  acquire_lock(&call->lock);
+  lock_call(call);
   DLTensor* argument = &call->args[index];
-  DLTensor before = *argument, after = *tensor;
-  /* A child that is forked in between sees a rank that is refused. */
-  argument->ndim = after.ndim = -1;
-  atomic_thread_fence(memory_order_seq_cst);
-  *argument = after;
-  atomic_thread_fence(memory_order_seq_cst);
-  argument->ndim = tensor->ndim;
-  *tensor = before;
   call->known = RX_NOTHING;
+  call->before = *argument;
+  /* A child may be forked after any of these stores, and must see them in this order. */
+  atomic_thread_fence(memory_order_seq_cst);
+  call->changing = index + 1;
+  atomic_thread_fence(memory_order_seq_cst);
+  *argument = *tensor;
+  atomic_thread_fence(memory_order_seq_cst);
+  call->changing = 0;
+  *tensor = call->before;
   release_lock(&call->lock);
 }

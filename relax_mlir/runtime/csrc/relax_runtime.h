@@ -14,7 +14,10 @@
  *     DLTensor arg = {x, {1, 0}, 2, {2, 32, 1}, dims, NULL, 0};
  *     // Or data = NULL and space for two dims as shape: then rx_free what the call allocates.
  *     DLTensor result = {y, {1, 0}, 2, {2, 32, 1}, dims, NULL, 0};
- *     RxCall call = {context, rx_fn_main, &arg, &result, 1, 1, RX_NOTHING, 0, {0}};
+ *     static RxCall call; // zeros, but for what follows
+ *     call.context = context, call.entry = rx_fn_main;
+ *     call.args = &arg, call.num_args = 1;
+ *     call.results = &result, call.num_results = 1;
  *     if (rx_call(&call)) puts(rx_last_error(context));
  *     rx_destroy(context);
  *
@@ -91,7 +94,7 @@ RX_API const char* rx_last_error(RxContext* context);
 enum { RX_NOTHING, RX_ARGUMENTS_FIT, RX_SYMBOLS_KNOWN };
 enum { RX_MAX_KNOWN_SYMBOLS = 6 };
 
-/* A call that can be made again. */
+/* A call that can be made again. Members that a host program does not set are initially 0. */
 typedef int32_t (*RxEntry)(RxContext*, const DLTensor* args, int32_t num_args, DLTensor* results,
                            int32_t num_results);
 typedef struct {
@@ -103,8 +106,10 @@ typedef struct {
   /* What a successful call checked, so that the next one skips checks of what cannot have changed.
    * Set it to RX_NOTHING when a descriptor in `args` changes. */
   int32_t known;
-  uint32_t lock; /* initially 0; serialises threads that make the same call */
+  uint32_t lock; /* serialises threads that make the same call */
   int64_t symbols[RX_MAX_KNOWN_SYMBOLS];
+  int32_t changing; /* the argument that rx_exchange_argument is changing, plus 1 */
+  DLTensor before;  /* its descriptor before */
 } RxCall;
 
 enum { RX_OK, RX_ERROR, RX_OUT_OF_MEMORY, RX_INTERRUPTED };

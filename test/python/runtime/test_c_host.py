@@ -90,7 +90,8 @@ static void call(void *module) {
   DLTensor arg = {x, {1, 0}, 2, {2, 32, 1}, dims, NULL, 0}, result = {0};
   result.shape = room;
   RxContext *context = create();
-  RxCall made = {context, (RxEntry)dlsym(module, "rx_fn_main"), &arg, &result, 1, 1, 0, 0, {0}};
+  RxCall made = {.context = context, .entry = (RxEntry)dlsym(module, "rx_fn_main"), .args = &arg,
+                 .results = &result, .num_args = 1, .num_results = 1};
   if (call_on(&made, 4, NULL) || ((float *)result.data)[5] != 7) abort();
   release(result.data);
   destroy(context);

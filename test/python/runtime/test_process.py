@@ -127,7 +127,7 @@ def work():
     while not stop:
         assert (own.run(3) == 1).all()
         own.set(0, (5000,))
-workers = [threading.Thread(target=work) for _ in range(2)]
+workers = [threading.Thread(target=work, daemon=True) for _ in range(2)]
 for worker in workers: worker.start()
 children = []
 for i in range(20):
@@ -151,6 +151,30 @@ stop.append(1)
 for worker in workers: worker.join()
 for child in children: os.kill(child, 9)
 assert not children, f"{{len(children)}} children hang"
+""",
+        paths[0],
+    )
+
+
+@pytest.mark.parametrize("is_changed", [False, True], ids=["begun", "changed"])
+def test_children_of_a_process_that_changes_an_argument(paths, is_changed):
+    """The child has the argument of before, whatever the parent's thread has written of it."""
+    check(
+        f"""
+call = modules[0]["visit"].bind((5000,))
+assert (call.run(3) == 1).all()
+state, argument = call._call, call._args[0]
+# As another thread leaves it while it is in `rx_exchange_argument`.
+state.before, state.changing, state.lock = argument, 1, 2
+if {is_changed}:
+    argument.ndim, argument.shape = -1, None
+child = os.fork()
+if not child:
+    assert (call.run(3) == 1).all()
+    call.set(0, (40,))
+    assert call.run(3).shape == (40,) and (call.run() == 1).all()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
 """,
         paths[0],
     )

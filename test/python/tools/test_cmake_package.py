@@ -45,7 +45,8 @@ int main(void) {
   int64_t dims[1] = {3};
   DLTensor arg = {x, {1, 0}, 1, {2, 32, 1}, dims, NULL, 0};
   DLTensor result = {y, {1, 0}, 1, {2, 32, 1}, dims, NULL, 0};
-  RxCall call = {context, rx_fn_main, &arg, &result, 1, 1, RX_NOTHING, 0, {0}};
+  RxCall call = {.context = context, .entry = rx_fn_main, .args = &arg, .results = &result,
+                 .num_args = 1, .num_results = 1};
   if (rx_call(&call)) return puts(rx_last_error(context)), 1;
   printf("%g %g %g\n", y[0], y[1], y[2]);
   rx_destroy(context);
