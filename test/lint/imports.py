@@ -23,7 +23,7 @@ RANKS = [
         *("atomic_files", "trusted_files", "child_process", "cache", "fingerprint", "extensions"),
     },
     {"bytecode", "data", "diagnostics", "dialects", "source"},
-    {"analysis", "decompositions", "panels", "passes", "rewriting"},
+    {"analysis", "decompositions", "panels", "passes", "patterns", "rewriting"},
     {"interpreter"},
     {"legalize"},
     {"program"},
