@@ -115,7 +115,7 @@ def _(pattern: of.Op, value: ir.Value, state: _State) -> Iterator[_State]:
     op = _op_of(value)
     if op is None or op.name != pattern.name:
         return
-    if pattern.index not in (None, ir.OpResult(value).result_number):
+    if pattern.index not in (None, list(op.results).index(value)):
         return
     state = replace(state, ops=(*state.ops, op))
     if pattern.operands is None:

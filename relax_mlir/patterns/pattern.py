@@ -16,7 +16,7 @@ from relax_mlir.errors import UsageError
 from relax_mlir.passes.names import among
 
 ANY_LEADING = "..."
-"""As the first dim of a shape: any number of leading dims."""
+"""As the first dim of a shape: any leading dims."""
 ELEMENTS: tuple[str, ...] = (
     *("i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "index"),
     *("f16", "bf16", "f32", "f64"),
@@ -63,7 +63,7 @@ class Pattern:
         """Says the rank and dims: `["n", 64, "2*n", "_"]`.
 
         Names are variables of the pattern: in one match each is one expression, which all dims are
-        proved to agree with. "_" is any dim, `...` at the beginning any number of dims.
+        proved to agree with. "_" is any dim, `...` at the beginning any dims.
         """
         return HasType(self, None, tuple(map(str, dims)))
 

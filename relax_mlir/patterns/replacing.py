@@ -29,26 +29,26 @@ def rewrite_matches(
         if key in erased:
             continue
         for value in list(op.results):
-            found = match(pattern, value)
-            new = None if found is None else _built(rewrite, found)
-            if found is not None and new is not None:
+            matched = match(pattern, value)
+            new = None if matched is None else _built(rewrite, matched)
+            if matched is not None and new is not None:
                 value.replace_all_uses_with(new)
                 count += 1
-                erased |= erase_unused(found)
+                erased |= erase_unused(matched)
                 break
     return count
 
 
-def _built(rewrite: Rewrite, found: Match) -> ir.Value | None:
-    op = found.value.owner
+def _built(rewrite: Rewrite, matched: Match) -> ir.Value | None:
+    op = matched.value.owner
     with ir.InsertionPoint(op), op.location:
-        return rewrite(found)
+        return rewrite(matched)
 
 
-def erase_unused(found: Match) -> set[int]:
+def erase_unused(matched: Match) -> set[int]:
     """Erases the pure ops of a match that nothing uses any more; returns their hashes."""
     erased: set[int] = set()
-    waiting = [(hash(op), op) for op in (*found.ops, *found.constants)]
+    waiting = [(hash(op), op) for op in (*matched.ops, *matched.constants)]
     changed = True
     while changed:
         changed = False

@@ -107,8 +107,8 @@ class _Reader:
             raise self.error(f"'{token}'")
 
     def error(self, expected: str) -> UsageError:
-        found, column = self.tokens[self.position]
-        what = f"'{found}'" if found else "the end"
+        token, column = self.tokens[self.position]
+        what = f"'{token}'" if token else "the end"
         return UsageError(
             f"pattern '{self.text}': expects {expected} at column {column + 1}, but got {what}"
         )
@@ -226,6 +226,6 @@ class _Reader:
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:
     """Each token and its column, and an empty one at the end."""
-    for found in _TOKEN.finditer(text):
-        yield found.group().strip(), found.start(found.lastindex or 0)
+    for token in _TOKEN.finditer(text):
+        yield token.group().strip(), token.start(token.lastindex or 0)
     yield "", len(text)

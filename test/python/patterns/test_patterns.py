@@ -92,13 +92,17 @@ def test_what_matches(values, text, value, expected):
 
 def test_a_match_has_values_ops_constants_and_dims(values):
     pattern = parse("nn_relu(add(%y = matmul(%x: f32[m, k], %w: f32[k, n]), const))")
-    found = match(pattern, values["nn_relu"])
-    assert found["y"] == values["matmul"]
-    assert found["x"] == values["matmul"].owner.operands[0]
-    assert {name: str(dim) for name, dim in found.dims.items()} == {"m": "n", "k": "64", "n": "32"}
+    matched = match(pattern, values["nn_relu"])
+    assert matched["y"] == values["matmul"]
+    assert matched["x"] == values["matmul"].owner.operands[0]
+    assert {name: str(dim) for name, dim in matched.dims.items()} == {
+        "m": "n",
+        "k": "64",
+        "n": "32",
+    }
     names = ["graph.nn_relu", "graph.add", "graph.matmul"]
-    assert [op.name for op in found.ops] == names
-    assert [op.name for op in found.constants] == ["arith.constant"]
+    assert [op.name for op in matched.ops] == names
+    assert [op.name for op in matched.constants] == ["arith.constant"]
 
 
 def test_dims_that_are_symbolic_are_variables_of_the_pattern(values):
@@ -119,7 +123,7 @@ def test_dims_that_are_symbolic_are_variables_of_the_pattern(values):
 
 def test_all_ways_to_match_are_found(values):
     pattern = parse("multiply(%a | %b, %c)")
-    assert [sorted(found.captures) for found in matches(pattern, values["multiply"])] == [
+    assert [sorted(matched.captures) for matched in matches(pattern, values["multiply"])] == [
         ["a", "c"],
         ["b", "c"],
     ]
@@ -215,6 +219,6 @@ def test_matches_are_replaced_and_what_is_unused_is_erased(values):
     assert "graph.nn_relu" not in names
     assert "graph.add" in names  # others use it
     assert module.verify()
-    assert rewrite_matches(module, parse("nn_softmax"), lambda found: None) == 0
-    assert rewrite_matches(module, parse("nn_softmax(%x)"), lambda found: found["x"]) == 1
+    assert rewrite_matches(module, parse("nn_softmax"), lambda matched: None) == 0
+    assert rewrite_matches(module, parse("nn_softmax(%x)"), lambda matched: matched["x"]) == 1
     assert module.verify()
