@@ -2,12 +2,13 @@
 
 import argparse
 import io
+import json
 import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from relax_mlir import dialects
@@ -48,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
         args.pass_pipeline = ",".join(_flag_element(flag, loaded) for flag in args.passes)
     if args.run_reproducer and args.pass_pipeline is not None:
         raise UsageError("--run-reproducer takes the pipeline from the input; give no other")
+    if args.diagnostics and args.verify_diagnostics:
+        raise UsageError("--diagnostics and --verify-diagnostics exclude each other")
     if args.emit_bytecode and (args.split_input_file or args.pretty):
         raise UsageError("--emit-bytecode writes one module; drop --split-input-file and --pretty")
     source = read_input(args.input)
@@ -58,13 +61,20 @@ def run(args: argparse.Namespace) -> int:
     pipeline = Pipeline.parse(args.pass_pipeline or "")
     timing = Timing() if args.mlir_timing else None
     outputs: list[str | bytes] = []
+    told: list[Diagnostic] = []
     failed = False
     for chunk in _chunks(source, args.split_input_file):
         with detailed(args.remarks):
             output, diagnostics = _process(chunk, pipeline, args, timing)
-        failed |= _report(args, chunk, diagnostics)
+        if args.diagnostics:
+            told += diagnostics
+            failed |= _is_failure(diagnostics)
+        else:
+            failed |= _report(args, chunk, diagnostics)
         if output is not None:
             outputs.append(output)
+    if args.diagnostics:
+        write_output(args.diagnostics, json.dumps([asdict(each) for each in told]) + "\n")
     if timing is not None:
         print(timing.report(), file=sys.stderr)
     if outputs and (not failed or args.output == "-"):
@@ -143,10 +153,14 @@ def _chunks(source: str | bytes, split: bool) -> Iterator[str | bytes]:
         line += chunk.count("\n") + 1
 
 
+def _is_failure(diagnostics: Iterable[Diagnostic]) -> bool:
+    return any(diagnostic.severity == "error" for diagnostic in diagnostics)
+
+
 def _report(args: argparse.Namespace, chunk: str | bytes, diagnostics: list[Diagnostic]) -> bool:
     """Prints the diagnostics, or their differences from the expected ones; True on failure."""
     lines = [] if isinstance(chunk, bytes) else chunk.splitlines()
-    failure = any(diagnostic.severity == "error" for diagnostic in diagnostics)
+    failure = _is_failure(diagnostics)
     if args.verify_diagnostics:
         diagnostics = unmet(lines, diagnostics)
         failure = bool(diagnostics)

@@ -28,6 +28,11 @@ def arguments() -> argparse.ArgumentParser:
         help="compare diagnostics with the 'expected-error {{text}}' comments of the input",
     )
     add(
+        "--diagnostics",
+        metavar="FILE",
+        help="write the diagnostics to a file, as JSON, instead of printing them",
+    )
+    add(
         "--verify-each",
         type=_boolean,
         default=True,
