@@ -5,14 +5,11 @@ For an operator from outside this package it is defined in, or imported to, the 
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
-from types import FunctionType, ModuleType
 
-from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph import GraphOp
+from relax_mlir.rules import rules_of_module, rules_of_package
 
 from .kernel import KernelBuilder
 
@@ -22,13 +19,7 @@ Legalization = Callable[[GraphOp, KernelBuilder], None]
 @cache
 def legalizations() -> dict[type, Legalization]:
     """Maps operator classes to legalizations, from the family files."""
-    modules = (import_module(f"{__name__}.{info.name}") for info in iter_modules(__path__))
-    return {
-        kind: function
-        for module in modules
-        for kind, function in _registered(module)
-        if function.__module__ == module.__name__
-    }
+    return rules_of_package(__name__, __path__, KernelBuilder)
 
 
 def legalization_of(kind: type[GraphOp]) -> Legalization | None:
@@ -39,25 +30,7 @@ def legalization_of(kind: type[GraphOp]) -> Legalization | None:
 
 def _in_own_module(kind: type[GraphOp]) -> Legalization | None:
     """The legalization of an operator in the module that declares it, in its current state."""
-    return dict(_registered(sys.modules[kind.__module__])).get(kind)
-
-
-def _registered(module: ModuleType) -> Iterator[tuple[type, Legalization]]:
-    """The operators that public functions of a module lower."""
-    for name, function in vars(module).items():
-        if name.startswith("_") or not isinstance(function, FunctionType):
-            continue
-        kind = _first_hint(function)
-        if kind is GraphOp:  # a helper for any operator
-            continue
-        if isinstance(kind, type) and issubclass(kind, ir.OpView):
-            yield kind, function
-
-
-def _first_hint(function: FunctionType) -> object:
-    """The annotation of the first parameter; None if there is none, or the name is unknown."""
-    hint = next(iter(function.__annotations__.values()), None)
-    return function.__globals__.get(hint) if isinstance(hint, str) else hint
+    return dict(rules_of_module(sys.modules[kind.__module__], KernelBuilder)).get(kind)
 
 
 __all__ = ["KernelBuilder", "Legalization", "legalization_of", "legalizations"]

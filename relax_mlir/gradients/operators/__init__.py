@@ -1,0 +1,1 @@
+"""The rules of gradients, one file per family of operators."""

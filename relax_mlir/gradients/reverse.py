@@ -1,0 +1,152 @@
+"""Reverse mode over the ops of a block: gradients of results become gradients of operands."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+from relax_mlir.bindings import arith, ir
+from relax_mlir.decompositions.emit import add
+from relax_mlir.dialects.graph import ShapeError
+from relax_mlir.dialects.graph.elementwise import FLOATS
+from relax_mlir.passes import PassFailure
+from relax_mlir.rules import rules_of_module, rules_of_package
+
+from .shapes import fitted
+
+NO_GRADIENT = "graph.no_grad"
+"""On an op: its results count as constants, so nothing is differentiated through it."""
+
+Contributions: TypeAlias = Iterator[tuple[ir.Value, ir.Value]]
+"""Pairs of an operand and what is added to its gradient."""
+Rule: TypeAlias = Callable[[Any, "Adjoint"], Contributions]
+Callees: TypeAlias = Callable[[str, Sequence[int], Sequence[int]], str]
+"""The function that has the gradients of another one: of which arguments, for which results."""
+
+
+@dataclass(frozen=True)
+class Adjoint:
+    """What a rule is given: the gradient of each result, None where that is zero.
+
+    `varied` are the values of which gradients are wanted; rules of ops with regions pass it on.
+    """
+
+    seeds: tuple[ir.Value | None, ...]
+    varied: set[ir.Value]
+    callees: Callees
+
+    @property
+    def seed(self) -> ir.Value:
+        """The gradient of the first result."""
+        assert self.seeds[0] is not None  # a rule runs if there is one
+        return self.seeds[0]
+
+    def wants(self, operand: ir.Value) -> bool:
+        """Whether the gradient of an operand is used."""
+        return operand in self.varied
+
+
+@cache
+def _own_rules() -> dict[type, Rule]:
+    package = f"{__package__}.operators"
+    path = sys.modules[__package__].__path__[0] + "/operators"
+    return rules_of_package(package, [path], Adjoint)
+
+
+def rule_of(kind: type[ir.OpView]) -> Rule | None:
+    """The rule of a class of ops, None if there is none."""
+    known = _own_rules()
+    if kind in known:
+        return known[kind]
+    return dict(rules_of_module(sys.modules[kind.__module__], Adjoint)).get(kind)
+
+
+def is_differentiable(value: ir.Value) -> bool:
+    """Whether a value has a gradient: floats do, and tensors of them."""
+    type_ = value.type
+    return isinstance(type_.element_type if isinstance(type_, ir.ShapedType) else type_, FLOATS)
+
+
+def captured_values(op: ir.OpView) -> list[ir.Value]:
+    """The values from outside that ops in the regions of an op use, in order of first use."""
+    inside: set[ir.Value] = set()
+    used: dict[ir.Value, None] = {}
+
+    def visit(block: ir.Block) -> None:
+        inside.update(block.arguments)
+        for each in block.operations:
+            used.update(dict.fromkeys(each.operation.operands))
+            inside.update(each.operation.results)
+            for region in each.operation.regions:
+                for inner in region.blocks:
+                    visit(inner)
+
+    for region in op.operation.regions:
+        for block in region.blocks:
+            visit(block)
+    return [value for value in used if value not in inside]
+
+
+def vary(block: ir.Block, varied: set[ir.Value]) -> None:
+    """Adds what depends on the values to them: in a block and in the regions of its ops."""
+    for op in block.operations:
+        operands = [*op.operation.operands, *captured_values(op)]
+        if NO_GRADIENT in op.attributes or not varied.intersection(operands):
+            continue
+        varied.update(filter(is_differentiable, op.operation.results))
+        for region in op.operation.regions:
+            for inner in region.blocks:
+                varied.update(filter(is_differentiable, inner.arguments))
+                vary(inner, varied)
+
+
+class Reverse:
+    """The gradients of values, as sums of what the ops that use them have contributed."""
+
+    def __init__(self, varied: set[ir.Value], callees: Callees) -> None:
+        self._varied, self._callees = varied, callees
+        self._sums: dict[ir.Value, ir.Value] = {}
+
+    def of(self, value: ir.Value) -> ir.Value | None:
+        """The gradient of a value; None if nothing has contributed to it."""
+        return self._sums.get(value)
+
+    def add(self, value: ir.Value, gradient: ir.Value) -> None:
+        """Adds a contribution to the gradient of a value, if that is wanted.
+
+        What broadcasting has repeated is summed, and the element type becomes the value's.
+        """
+        if value not in self._varied:
+            return
+        if isinstance(value.type, ir.ShapedType):
+            gradient = fitted(gradient, value)
+        known = self._sums.get(value)
+        if known is not None:
+            is_tensor = isinstance(value.type, ir.ShapedType)
+            gradient = add(known, gradient) if is_tensor else arith.AddFOp(known, gradient).result
+        self._sums[value] = gradient
+
+    def run(self, ops: Iterable[ir.OpView]) -> None:
+        """Goes through ops from the last one, building at the insertion point."""
+        for op in reversed(list(ops)):
+            with op.location:
+                try:
+                    self._pull(op)
+                except ShapeError as error:
+                    raise PassFailure(op, f"has no gradient here: {error}") from None
+
+    def _pull(self, op: ir.OpView) -> None:
+        """Adds what an op contributes to the gradients of its operands."""
+        seeds = tuple(self._sums.pop(result, None) for result in op.operation.results)
+        if all(seed is None for seed in seeds):
+            return
+        rule = rule_of(type(op))
+        if rule is None:
+            raise PassFailure(
+                op,
+                "has no gradient; define a function of it and an Adjoint in the module of its "
+                f"class, or mark it with '{NO_GRADIENT}'",
+            )
+        for operand, gradient in rule(op, Adjoint(seeds, self._varied, self._callees)):
+            self.add(operand, gradient)

@@ -1,0 +1,96 @@
+// RUN: relax-opt %s --relax-gradient=function=linear --pretty | FileCheck %s --check-prefix=LINEAR
+// RUN: relax-opt %s --relax-gradient='function=linear wrt=w' --pretty | FileCheck %s --check-prefix=WRT
+// RUN: relax-opt %s --relax-gradient=function=broadcast --pretty | FileCheck %s --check-prefix=BROADCAST
+// RUN: relax-opt %s --relax-gradient=function=stopped --pretty | FileCheck %s --check-prefix=STOPPED
+// RUN: relax-opt %s --relax-gradient=function=called --pretty | FileCheck %s --check-prefix=CALLED
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!x = tensor<?x3xf32, #graph.shape<["n", 3]>>
+!w = tensor<3x5xf32>
+!y = tensor<?x5xf32, #graph.shape<["n", 5]>>
+
+// The function itself stays; the results are followed by gradients.
+// LINEAR-LABEL: func @linear(
+// LINEAR-NOT:     permute_dims
+// LINEAR-LABEL: func @linear_adjoint(
+// LINEAR-SAME:    %arg0: tensor<n x 3 x f32>, %arg1: tensor<3 x 5 x f32>)
+// LINEAR-SAME:    -> tensor<f32>, tensor<n x 3 x f32>, tensor<3 x 5 x f32>
+// LINEAR-SAME:    graph.result_tree=[0, [1, 2]]
+// LINEAR-NEXT:    %0 = graph.matmul(%arg0, %arg1)
+// LINEAR-NEXT:    %1 = graph.sum(%0)
+// LINEAR-NEXT:    %2 = constant dense<1
+// LINEAR-NEXT:    %3 = graph.expand_dims(%2)
+// LINEAR-NEXT:    %4 = graph.broadcast_to(%3) {{.*}} : tensor<n x 5 x f32>
+// LINEAR-NEXT:    %5 = graph.permute_dims(%arg1)
+// LINEAR-NEXT:    %6 = graph.matmul(%4, %5) : tensor<n x 3 x f32>
+// LINEAR-NEXT:    %7 = graph.permute_dims(%arg0)
+// LINEAR-NEXT:    %8 = graph.matmul(%7, %4) : tensor<3 x 5 x f32>
+// LINEAR-NEXT:    return %1, %6, %8
+//
+// Of one argument: the product for the other one is not there.
+// WRT-LABEL: func @linear_adjoint(
+// WRT:         permute_dims(%arg0)
+// WRT-NOT:     permute_dims
+// WRT:         return %1, %{{[0-9]+}}
+func.func @linear(%x: !x {graph.name = "x"}, %w: !w {graph.name = "w"}) -> tensor<f32> {
+  %0 = "graph.matmul"(%x, %w) : (!x, !w) -> !y
+  %1 = "graph.sum"(%0) {axes = array<i64>, keepdims = false} : (!y) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
+!u = tensor<?xf32, #graph.shape<["n"]>>
+!v = tensor<?xf32, #graph.shape<["k"]>>
+!b = tensor<?xf32, #graph.shape<["max(k, n)*min(k, n, 1)"]>>
+
+// Either may be repeated: the sum is of parts, whose size is known at run time.
+// BROADCAST-LABEL: func @broadcast_adjoint(
+// BROADCAST:         %[[LEFT:.*]] = graph.reshape({{.*}} : tensor<n x (max(k, n)*min(k, n, 1)) floordiv max(n, 1) x f32>
+// BROADCAST-NEXT:    graph.sum(%[[LEFT]]) {{.*}} : tensor<n x f32>
+// BROADCAST:         %[[RIGHT:.*]] = graph.reshape({{.*}} : tensor<k x (max(k, n)*min(k, n, 1)) floordiv max(k, 1) x f32>
+// BROADCAST-NEXT:    graph.sum(%[[RIGHT]]) {{.*}} : tensor<k x f32>
+func.func @broadcast(%x: !u, %y: !v) -> tensor<f32> {
+  %0 = "graph.multiply"(%x, %y) : (!u, !v) -> !b
+  %1 = "graph.sum"(%0) {axes = array<i64>, keepdims = false} : (!b) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// The square counts as a constant; an integer has no gradient.
+// STOPPED-LABEL: func @stopped_adjoint(
+// STOPPED-NEXT:    %0 = graph.square(%arg0)
+// STOPPED:         %[[G:.*]] = graph.broadcast_to
+// STOPPED-NEXT:    %[[X:.*]] = graph.multiply(%[[G]], %0)
+// STOPPED-NEXT:    return %{{[0-9]+}}, %[[X]]
+func.func @stopped(%x: !u, %k: tensor<i64>) -> tensor<f32> {
+  %0 = "graph.square"(%x) {graph.no_grad} : (!u) -> !u
+  %1 = "graph.multiply"(%x, %0) : (!u, !u) -> !u
+  %2 = "graph.sum"(%1) {axes = array<i64>, keepdims = false} : (!u) -> tensor<f32>
+  return %2 : tensor<f32>
+}
+
+// The callee is computed again where its gradient is; both calls share that function.
+// CALLED-LABEL: func @called_adjoint(
+// CALLED-NEXT:    %0 = graph.call @scaled(%arg0)
+// CALLED-NEXT:    %1 = graph.call @scaled(%0)
+// CALLED:         %[[G:.*]] = graph.broadcast_to
+// CALLED-NEXT:    %[[Y:.*]] = graph.call @scaled_pullback(%0, %[[G]]
+// CALLED-NEXT:    %[[X:.*]] = graph.call @scaled_pullback(%arg0, %[[Y]]
+// CALLED-NEXT:    return %{{[0-9]+}}, %[[X]]
+// CALLED-LABEL: func private @scaled(
+// CALLED-LABEL: func private @scaled_pullback(
+// CALLED-SAME:    %arg0: tensor<n x f32>, %arg1: tensor<n x f32>) -> tensor<n x f32>
+// CALLED-NEXT:    %0 = graph.exp(%arg0)
+// CALLED-NEXT:    %1 = graph.multiply(%arg1, %0)
+// CALLED-NEXT:    return %1
+// CALLED-NOT:     func private
+func.func @called(%x: !u) -> tensor<f32> {
+  %0 = "graph.call"(%x) {callee = @scaled, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!u) -> !u
+  %1 = "graph.call"(%0) {callee = @scaled, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!u) -> !u
+  %2 = "graph.sum"(%1) {axes = array<i64>, keepdims = false} : (!u) -> tensor<f32>
+  return %2 : tensor<f32>
+}
+
+func.func private @scaled(%x: !u) -> !u attributes {graph.noinline} {
+  %0 = "graph.exp"(%x) : (!u) -> !u
+  return %0 : !u
+}
