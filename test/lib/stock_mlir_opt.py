@@ -13,7 +13,9 @@ import tempfile
 from pathlib import Path
 
 from relax_mlir.bindings import ir
+from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
+from relax_mlir.errors import CompileError
 
 SEPARATOR = "// -----"
 LEAST = 100
@@ -24,8 +26,8 @@ def generic(text: str) -> str | None:
     """The module in generic form; None if it does not parse or verify."""
     with make_context(), ir.Location.unknown():
         try:
-            return ir.Module.parse(text).operation.get_asm(print_generic_op_form=True)
-        except ir.MLIRError:
+            return parse_module(text).operation.get_asm(print_generic_op_form=True)
+        except CompileError:
             return None
 
 

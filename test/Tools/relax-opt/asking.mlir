@@ -1,7 +1,7 @@
 // RUN: relax-opt --list-passes | FileCheck %s --check-prefix=PASSES
 // PASSES: Passes of relax-mlir:
 // PASSES-NEXT: relax-{{[a-z-]+ +[A-Z]}}
-// PASSES: relax-fuse-ops {{ +[A-Z]}}
+// PASSES: relax-fuse-ops{{ +[A-Z]}}
 // PASSES-NEXT: {max-size: int = 256}
 // PASSES: Pipelines may contain all passes of MLIR too:
 // PASSES: canonicalize, 
