@@ -58,17 +58,3 @@ def split(op: graph.SplitOp, adjoint: Adjoint) -> Contributions:
         for seed, piece in zip(adjoint.seeds, op.outs, strict=True)
     ]
     yield operand, graph.ConcatOp.build(*pieces, axis=op.attributes["axis"].value).outs[0]
-
-
-def stack(op: graph.StackOp, adjoint: Adjoint) -> Contributions:
-    """The part of each operand, without the new axis."""
-    axis = normalize_axis(op.attributes["axis"].value, rank_of(adjoint.seed))
-    for index, operand in enumerate(op.ins):
-        if adjoint.wants(operand):
-            piece = part(adjoint.seed, axis, const(index), const(index + 1))
-            yield operand, reshape(piece, dims_of(operand))
-
-
-def full(op: graph.FullOp, adjoint: Adjoint) -> Contributions:
-    """The sum over all elements."""
-    yield op.fill_value, adjoint.seed

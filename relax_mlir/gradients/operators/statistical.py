@@ -128,10 +128,3 @@ def logsumexp(op: graph.LogsumexpOp, adjoint: Adjoint) -> Contributions:
     share = emit(graph.ExpOp, subtract(parts.x, parts.again(graph.LogsumexpOp, parts.x)))
     none = binary(graph.EqualOp, parts.x, float("-inf"))
     yield op.input, multiply(parts.seed, where(none, 0, share))
-
-
-def cumsum(op: graph.CumsumOp, adjoint: Adjoint) -> Contributions:
-    """The sum from the other end."""
-    attributes = {name: op.attributes[name].value for name in ("axis", "exclusive", "reverse")}
-    attributes["reverse"] = not attributes["reverse"]
-    yield op.input, emit(graph.CumsumOp, adjoint.seed, **attributes)
