@@ -71,6 +71,19 @@ def _described(error: Exception, name: str) -> str:
     return f"{where}{type(error).__name__}: {error}"
 
 
+_contributed: set[str] = set()
+
+
+def contribute(module: str) -> None:
+    """Notes that a module has registered something that passes use, such as a pattern."""
+    _contributed.add(module)
+
+
+def has_contributed(package: str) -> bool:
+    """Whether a module, or one in that package, has registered something."""
+    return any(is_part(module, of=package) for module in _contributed)
+
+
 def is_part(module: str, of: str) -> bool:
     """Whether a module is `of`, or in that package."""
     return f"{module}.".startswith(f"{of}.")

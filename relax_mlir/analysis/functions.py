@@ -21,6 +21,11 @@ NOINLINE = "graph.noinline"
 PRIMITIVE = "graph.primitive"
 """Marks a private graph function whose calls of tensor programs become one."""
 
+COMPOSITE = "graph.composite"
+"""On a private function: the pattern whose match it is."""
+CODEGEN = "graph.codegen"
+"""On a private function: for whom its composites are, such as a library."""
+
 
 def graph_functions(module: ir.Operation | ir.OpView) -> list[func.FuncOp]:
     """Returns the functions with a body that are not tensor programs, in order."""

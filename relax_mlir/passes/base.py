@@ -80,6 +80,10 @@ class Pass:
         """Transforms `op`, the anchor of the pipeline."""
         raise TypeError(f"{type(self).__name__} does not implement run")
 
+    def modules(self) -> set[str]:
+        """The Python modules on which the result depends, apart from what they import."""
+        return {type(self).__module__}
+
     @classmethod
     def name(cls) -> str:
         """The pass's name in a pipeline."""

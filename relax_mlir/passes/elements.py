@@ -6,7 +6,7 @@ from importlib import import_module
 
 from relax_mlir.bindings import ir, passmanager
 from relax_mlir.errors import PipelineError, UsageError
-from relax_mlir.extensions import is_part, load
+from relax_mlir.extensions import has_contributed, is_part, load
 from relax_mlir.passes.base import Pass
 from relax_mlir.passes.names import PACKAGE, among, own_passes
 from relax_mlir.passes.upstream import UPSTREAM_PASSES
@@ -66,12 +66,12 @@ def load_passes(source: str) -> list[str]:
     """Registers the passes of a Python file, or of a module or package by its name.
 
     Returns their names: the class names, hyphenated. Raises UsageError if the file or module does
-    not exist or has no pass.
+    not exist, or has no pass and registers nothing else, such as patterns.
     """
     loaded = load(source)
     groups = [classes for name, classes in Pass.by_module.items() if is_part(name, of=loaded)]
     classes = [cls for each in groups for cls in each]
-    if not classes:
+    if not classes and not has_contributed(loaded):
         raise UsageError(f"cannot load passes from '{source}': no class in it is a Pass")
     _loaded.update({cls.name(): cls for cls in classes})
     parse.cache_clear()

@@ -76,8 +76,8 @@ class Pipeline:
         ).run(self.root, op)
 
     def modules(self) -> set[str]:
-        """The names of the Python modules that define the passes."""
-        return {type(each).__module__ for each in self.passes()}
+        """The names of the Python modules that the passes consist of."""
+        return {module for each in self.passes() for module in each.modules()}
 
     def passes(self) -> Iterator[Pass]:
         """The passes of this package and loaded ones, in order; not those of MLIR."""

@@ -11,10 +11,12 @@ True
 from .matching import Match, match, matches
 from .pattern import Op, Pattern, either_order, is_argument, is_const, is_op, wildcard
 from .replacing import rewrite_matches
+from .table import NamedPattern, register_pattern, registered_pattern
 from .text import parse, parse_list
 
 __all__ = [
     "Match",
+    "NamedPattern",
     "Op",
     "Pattern",
     "either_order",
@@ -25,6 +27,8 @@ __all__ = [
     "matches",
     "parse",
     "parse_list",
+    "register_pattern",
+    "registered_pattern",
     "rewrite_matches",
     "wildcard",
 ]

@@ -23,7 +23,10 @@ RANKS = [
         *("atomic_files", "trusted_files", "child_process", "cache", "fingerprint", "extensions"),
     },
     {"bytecode", "data", "diagnostics", "dialects", "source"},
-    {"analysis", "decompositions", "panels", "passes", "patterns", "rewriting", "rules"},
+    {
+        *("analysis", "decompositions", "outlining", "panels", "passes", "patterns"),
+        *("rewriting", "rules"),
+    },
     {"gradients"},
     {"interpreter"},
     {"legalize"},
