@@ -9,15 +9,16 @@ func.func private @f_pullback(%x, %y, gradient of %z) -> (gradient of %x, ...)  
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from relax_mlir.analysis.rename import FreshSymbols
 from relax_mlir.analysis.signatures import functions_by_name
 from relax_mlir.analysis.unique_symbols import make_symbols_unique
 from relax_mlir.bindings import func, ir
 from relax_mlir.decompositions.emit import element_of, scalar
 from relax_mlir.dialects.graph import ShapeError
 from relax_mlir.passes import PassFailure
-from relax_mlir.rewriting import SymbolNames
+from relax_mlir.rewriting import SymbolNames, safe_erase
 
-from .reverse import Reverse, vary
+from .reverse import Context, Reverse, vary
 from .shapes import zeros_like
 
 
@@ -81,11 +82,14 @@ class Functions:
         *ops, end = block.operations
         arguments = [block.arguments[i] for i in wrt]
         varied = set(arguments)
-        vary(block, varied)
-        reverse = Reverse(varied, self.pullback)
+        vary(ops, varied)
+        context = Context(self.pullback, FreshSymbols(function))
+        reverse = Reverse(varied, context)
         for index, seed in seeds.items():
             reverse.add(end.operands[index], seed)
         reverse.run(ops)
+        for op in reversed(context.replaced):
+            safe_erase(op)
         return [_gradient(reverse, argument) for argument in arguments]
 
 

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -12,6 +12,7 @@ from relax_mlir.dialects.graph import ShapeError
 from relax_mlir.dialects.graph.elementwise import FLOATS
 from relax_mlir.passes import PassFailure
 from relax_mlir.rules import rules_of_module, rules_of_package
+from relax_mlir.symbolic import Expr
 
 from .shapes import fitted
 
@@ -25,16 +26,28 @@ Callees: TypeAlias = Callable[[str, Sequence[int], Sequence[int]], str]
 """The function that has the gradients of another one: of which arguments, for which results."""
 
 
+@dataclass
+class Context:
+    """What the reverse of a function needs, and leaves to be done at its end."""
+
+    callees: Callees
+    fresh: Callable[[str], Expr]
+    """A new symbol of about that name."""
+    replaced: list[ir.OpView] = field(default_factory=list)
+    """Ops whose results are unused once others have replaced them."""
+
+
 @dataclass(frozen=True)
 class Adjoint:
     """What a rule is given: the gradient of each result, None where that is zero.
 
-    `varied` are the values of which gradients are wanted; rules of ops with regions pass it on.
+    `varied` are the values of which gradients are wanted. Rules of ops with regions pass `context`
+    on to the reverse of what is in them.
     """
 
     seeds: tuple[ir.Value | None, ...]
     varied: set[ir.Value]
-    callees: Callees
+    context: "Context"
 
     @property
     def seed(self) -> ir.Value:
@@ -88,9 +101,9 @@ def captured_values(op: ir.OpView) -> list[ir.Value]:
     return [value for value in used if value not in inside]
 
 
-def vary(block: ir.Block, varied: set[ir.Value]) -> None:
-    """Adds what depends on the values to them: in a block and in the regions of its ops."""
-    for op in block.operations:
+def vary(ops: Iterable[ir.OpView], varied: set[ir.Value]) -> None:
+    """Adds what depends on the values to them: results of ops, and what is in their regions."""
+    for op in ops:
         operands = [*op.operation.operands, *captured_values(op)]
         if NO_GRADIENT in op.attributes or not varied.intersection(operands):
             continue
@@ -98,14 +111,14 @@ def vary(block: ir.Block, varied: set[ir.Value]) -> None:
         for region in op.operation.regions:
             for inner in region.blocks:
                 varied.update(filter(is_differentiable, inner.arguments))
-                vary(inner, varied)
+                vary(inner.operations, varied)
 
 
 class Reverse:
     """The gradients of values, as sums of what the ops that use them have contributed."""
 
-    def __init__(self, varied: set[ir.Value], callees: Callees) -> None:
-        self._varied, self._callees = varied, callees
+    def __init__(self, varied: set[ir.Value], context: Context) -> None:
+        self._varied, self._context = varied, context
         self._sums: dict[ir.Value, ir.Value] = {}
 
     def of(self, value: ir.Value) -> ir.Value | None:
@@ -148,5 +161,5 @@ class Reverse:
                 "has no gradient; define a function of it and an Adjoint in the module of its "
                 f"class, or mark it with '{NO_GRADIENT}'",
             )
-        for operand, gradient in rule(op, Adjoint(seeds, self._varied, self._callees)):
+        for operand, gradient in rule(op, Adjoint(seeds, self._varied, self._context)):
             self.add(operand, gradient)

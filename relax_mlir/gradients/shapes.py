@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from relax_mlir.bindings import ir
+from relax_mlir.bindings import arith, ir
 from relax_mlir.decompositions.emit import (
     broadcast_to,
     dims_of,
@@ -22,7 +22,9 @@ ONE = const(1)
 
 
 def zeros_like(value: ir.Value) -> ir.Value:
-    """Zeros of the dims and the element type of a tensor of known dims."""
+    """Zeros of the dims and the element type of a tensor of known dims; of a scalar, 0."""
+    if not isinstance(value.type, ir.ShapedType):
+        return arith.ConstantOp(value.type, ir.FloatAttr.get(value.type, 0)).result
     return emit(graph.FullOp, scalar(0, element_of(value)), shape=dims_of(value))
 
 

@@ -18,6 +18,9 @@ A call is differentiated by a private function `@f_pullback`, which computes the
 what a function marked `graph.noinline` computes is not saved for the gradient. Private functions
 that are to be differentiated as a part of their callers are inlined before.
 
+A branch is computed again in reverse. A loop saves the state of each round, which therefore has
+known dims; one with a condition runs a second time for that, once its rounds are counted.
+
 Needs: known dims (`relax-infer-shapes`, `relax-inline-functions`, `relax-name-dims`), before
 `relax-state-assumptions`. Leaves: `@f` as it was, and `@f_adjoint`. Fails at ops without a rule.
 Source: TVM `Gradient`.

@@ -37,3 +37,38 @@ func.func @main(%x: tensor<?xf32>) -> tensor<f32> {
   %0 = "graph.sum"(%x) {axes = array<i64>, keepdims = false} : (tensor<?xf32>) -> tensor<f32>
   return %0 : tensor<f32>
 }
+
+// -----
+
+#in2 = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+
+func.func @main(%x: tensor<4xf32>, %k: index) -> tensor<f32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %y = "graph.match_cast"(%x) : (tensor<4xf32>) -> tensor<?xf32>
+  // expected-error @below {{'scf.for' op carries 'tensor<?xf32>': a gradient saves the state of each round, so its dims have to be known in front of the loop}}
+  %r = scf.for %i = %zero to %k step %one iter_args(%a = %y) -> tensor<?xf32> {
+    %0 = "graph.match_cast"(%a) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["m"]>>
+    %1 = "graph.concat"(%0, %0) {axis = 0 : i64, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<?xf32, #graph.shape<["m"]>>, tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32, #graph.shape<["2*m"]>>
+    %2 = "graph.match_cast"(%1) : (tensor<?xf32, #graph.shape<["2*m"]>>) -> tensor<?xf32>
+    scf.yield %2 : tensor<?xf32>
+  }
+  %0 = "graph.match_cast"(%r) : (tensor<?xf32>) -> tensor<?xf32, #graph.shape<["n"]>>
+  %1 = "graph.sum"(%0) {axes = array<i64>, keepdims = false} : (tensor<?xf32, #graph.shape<["n"]>>) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>, %s: !graph.shape_value<["n"]>, %k: index) -> tensor<f32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  // expected-error @below {{'scf.for' op carries '!graph.shape_value<["n"]>', which a gradient does not save; carry a tensor}}
+  %r:2 = scf.for %i = %zero to %k step %one iter_args(%a = %x, %t = %s) -> (tensor<4xf32>, !graph.shape_value<["n"]>) {
+    %0 = "graph.sin"(%a) : (tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %0, %t : tensor<4xf32>, !graph.shape_value<["n"]>
+  }
+  %1 = "graph.sum"(%r#0) {axes = array<i64>, keepdims = false} : (tensor<4xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}

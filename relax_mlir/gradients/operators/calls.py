@@ -10,7 +10,7 @@ def call(op: graph.CallOp, adjoint: Adjoint) -> Contributions:
     wrt = [i for i, operand in enumerate(op.ins) if adjoint.wants(operand)]
     seeded = [i for i, seed in enumerate(adjoint.seeds) if seed is not None]
     seeds = [seed for seed in adjoint.seeds if seed is not None]
-    name = adjoint.callees(op.callee_name, wrt, seeded)
+    name = adjoint.context.callees(op.callee_name, wrt, seeded)
     types = [annotation_of(op.ins[i]) for i in wrt]
     gradients = graph.CallOp.build(name, [*op.ins, *seeds], types).outs
     for i, gradient in zip(wrt, gradients, strict=True):
