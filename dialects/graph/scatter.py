@@ -204,7 +204,8 @@ class SliceScatterOp(InferredOp, name="slice_scatter", traits=[ext.Pure]):
 class DynamicUpdateSliceOp(InferredOp, name="dynamic_update_slice", traits=[ext.Pure]):
     """The input with a part replaced that begins where a tensor says, an integer for each dim.
 
-    What would leave the input begins earlier, or later, as of `dynamic_slice`.
+    What would leave the input begins earlier, or later, as of `dynamic_slice`. The input is updated
+    in place, unless its old contents are needed later.
 
     C1  input and updates have one element type
     C2  `starts` are integers, one for each dim, in a tensor of rank 1
@@ -218,6 +219,9 @@ class DynamicUpdateSliceOp(InferredOp, name="dynamic_update_slice", traits=[ext.
     input: ext.Operand[Any]
     updates: ext.Operand[Any]
     starts: ext.Operand[Any]
+
+    # Operand that the result is computed into; without an annotation, since that is a field.
+    inplace_operands = (0,)
 
     @staticmethod
     def infer_return_type(input: TensorType, updates: TensorType, starts: TensorType) -> TensorType:

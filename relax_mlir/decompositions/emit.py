@@ -146,6 +146,14 @@ def expand_dims(value: ir.Value, axes: Sequence[int]) -> ir.Value:
     return emit(graph.ExpandDimsOp, value, axes=list(axes)) if axes else value
 
 
+def with_dims(value: ir.Value, dims: Sequence[Expr]) -> ir.Value:
+    """A tensor of these dims, which are asserted where its own are written otherwise."""
+    annotation = TensorType.of(value).with_dims(list(dims))
+    if annotation == TensorType.of(value):
+        return value
+    return graph.MatchCastOp.build(value, annotation).result
+
+
 def broadcast_to(value: ir.Value, dims: Sequence[Dim | int | str]) -> ir.Value:
     """The elements repeated to reach the dims."""
     return emit(graph.BroadcastToOp, value, shape=list(dims))
@@ -176,7 +184,7 @@ def vector(values: Sequence[float], element: ir.Type) -> ir.Value:
 def arange(start: Dim | int, count: Dim | int, step: int, element: ir.Type) -> ir.Value:
     """So many values from `start` by `step`; a constant where all are known."""
     first, length = graph.exact_dims(as_dims([start, count]))
-    if first.value is not None and length.value is not None and length.value <= MAX_CONSTANT:
+    if first.value is not None and length.value and length.value <= MAX_CONSTANT:
         return vector([first.value + i * step for i in range(length.value)], element)
     return emit(graph.ArangeOp, bounds=[first, first + length * step, step], dtype=element)
 

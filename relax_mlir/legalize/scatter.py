@@ -232,13 +232,8 @@ def slice_scatter(op: SliceScatterOp, kernel: KernelBuilder) -> None:
 
 
 def dynamic_update_slice(op: DynamicUpdateSliceOp, kernel: KernelBuilder) -> None:
-    """A copy of the input, and the updates inserted where they fit."""
-    source, updates, starts = kernel.ins
-    out = kernel.outs[0]
-    rank = ir.RankedTensorType(out.type).rank
-    identity = affine_map(rank, list(range(rank)))
-    (copy,) = generic([source], [out], [identity] * 2, [PARALLEL] * rank, lambda x, _: x)
-    window = window_at(source, starts, updates)
-    if window is not None:
-        copy = tensor.InsertSliceOp(updates, copy, *window).result
-    kernel.finish(copy)
+    """The updates inserted where they fit, in place."""
+    updates, starts = kernel.ins
+    (out,) = kernel.outs
+    window = window_at(out, starts, updates)
+    kernel.finish(out if window is None else tensor.InsertSliceOp(updates, out, *window).result)

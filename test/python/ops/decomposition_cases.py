@@ -8,6 +8,7 @@ from harness import FLOATS, Spec, spec
 from operator_cases import Case
 
 from relax_mlir import decompositions as d
+from relax_mlir.bindings import ir
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,9 @@ def decompositions(dtype: str) -> Iterator[Decomposition]:
         yield from _norms(dtype)
         yield from _losses(dtype)
         yield from _convolutions(dtype)
+        yield from _recurrent(dtype)
+        yield from _random(dtype)
+        yield from _signals(dtype)
 
 
 def _contractions(dtype: str) -> Iterator[Decomposition]:
@@ -209,3 +213,71 @@ def _resizes(dtype: str) -> Iterator[Decomposition]:
         "grid_sample", lambda *v: d.grid_sample(*v, padding="reflection"), [image, grid], -1.4, 1.4
     )
     yield Decomposition("affine_grid", lambda v: d.affine_grid(v, [3, 5]), [maps])
+
+
+def _recurrent(dtype: str) -> Iterator[Decomposition]:
+    def operands(gates: int, *others: Spec) -> list[Spec]:
+        x, w = spec(dtype, "m", "n", 5), spec(dtype, 2, gates * 7, 5)
+        return [x, w, spec(dtype, 2, gates * 7, 7), *others]
+
+    def both(x, w, r, bias, lengths):
+        return d.lstm(x, w, r, bias=bias, sequence_lens=lengths, direction="bidirectional")
+
+    two = {"direction": "bidirectional"}
+    yield Decomposition("rnn", lambda *v: d.rnn(*v, **two), operands(1), -0.5, 0.5)
+    yield Decomposition("gru", lambda *v: d.gru(*v, **two), operands(3), -0.5, 0.5)
+    others = spec(dtype, 2, 56), spec("i32", "n")
+    yield Decomposition("lstm", both, operands(4, *others), -0.5, 0.5)
+
+
+def _random(dtype: str) -> Iterator[Decomposition]:
+    state, x, column = spec("i64", 2), spec(dtype, "n", "m"), spec(dtype, "n", 1)
+    for name, build in (("uniform", d.random_uniform), ("normal", d.random_normal)):
+        yield Decomposition(
+            f"random_{name}",
+            lambda s, v, f=build: f(s, ["n", "m"], ir.RankedTensorType(v.type).element_type),
+            [state, x],
+        )
+    signless = ir.IntegerType.get_signless
+    yield Decomposition(
+        "random_bits", lambda s, v: d.random_bits(s, ["n"], signless(32)), [state, x]
+    )
+    yield Decomposition(
+        "random_integers", lambda s, v: d.random_integers(s, ["n"], signless(8), -3, 99), [state, x]
+    )
+    yield Decomposition("bernoulli", d.bernoulli, [state, x], 0, 1)
+    yield Decomposition("dropout", lambda s, v: d.dropout(s, v, 0.3), [state, x])
+    yield Decomposition("multinomial", lambda s, v: d.multinomial(s, v, 3), [state, x])
+    own = [x, column, spec("i64", "n", 1)]
+    yield Decomposition("multinomial_from_uniform", d.multinomial_from_uniform, own, 0, 1)
+
+
+def _signals(dtype: str) -> Iterator[Decomposition]:
+    pairs = spec(dtype, "n", 3, 2)
+
+    def pairs_of(*dims: int | str) -> list[Spec]:
+        return [spec(dtype, *dims, 2)]
+
+    for length in (60, 131, 256):
+        yield Decomposition(f"fft{length}", d.fft, pairs_of("n", length))
+    yield Decomposition("fft_n", lambda x: d.fft(x, axis=0, inverse=True), pairs_of("n", 3))
+    yield Decomposition("rfft", lambda x: d.rfft(x, axis=0), [spec(dtype, 1024, "n")])
+    yield Decomposition("irfft", lambda x: d.irfft(x, 24, axis=1), pairs_of("n", 13, 2))
+    yield Decomposition("dft", lambda x: d.dft(x, 20, onesided=True), [spec(dtype, "n", "m", 1)])
+    yield Decomposition(
+        "stft", lambda x, w: d.stft(x, 3, w), [spec(dtype, "n", "m + 16", 1), spec(dtype, 16)]
+    )
+    for build in (d.complex_abs, d.complex_conj, d.complex_exp):
+        yield Decomposition(build.__name__, build, [pairs])
+    yield Decomposition("complex_multiply", d.complex_multiply, [pairs, *pairs_of(3)])
+    for window in (d.hann_window, d.hamming_window, d.blackman_window):
+        yield Decomposition(
+            window.__name__,
+            lambda v, f=window: f("n", ir.F32Type.get(), periodic=False),
+            [spec(dtype, "n")],
+        )
+    yield Decomposition(
+        "mel_weight_matrix",
+        lambda v: d.mel_weight_matrix(5, 64, 8000, 20, 4000, ir.F32Type.get()),
+        [spec(dtype, "n")],
+    )

@@ -6,7 +6,7 @@ from relax_mlir import decompositions
 from relax_mlir.bindings import ir
 from relax_mlir.symbolic import const
 
-from ..builder import FLOATS, Builder, Value, size_of
+from ..builder import EXTENT, FLOATS, Builder, Value, size_of
 from .table import recipe
 
 
@@ -184,3 +184,65 @@ def grid_sample(b: Builder, op: Any) -> None:
         value.ir, grid.ir, padding=b.random.choice(["border", "zeros"])
     )
     _note(b, op, built, False, value.bound * 4)
+
+
+@recipe("decomposed", "rnn", "gru", "lstm")
+def recurrent(b: Builder, op: Any) -> None:
+    """Of few steps or of a symbol's, with small weights: errors do not grow from step to step."""
+    element = b.element if b.element in FLOATS else "f32"
+    features, hidden = b.few("features", [1, 3, 8], 1), b.few("hidden", [1, 4, 7], 1)
+    direction = b.random.choice(["forward", "reverse", "bidirectional"])
+    count, rows = 1 + (direction == "bidirectional"), {"rnn": 1, "gru": 3, "lstm": 4}[op] * hidden
+    batch = b.few("batch", [1, 2, *b.symbols], 1)
+    x = b.argument([b.pick_dim(), batch, features], element)
+    weights = [
+        b.clamp(b.argument([count, rows, size], element), -0.5, 0.5) for size in (features, hidden)
+    ]
+    settings: dict[str, Any] = {"direction": direction}
+    if b.chance(0.5):
+        settings["bias"] = b.argument([count, 2 * rows], element).ir
+    if b.chance(0.5):
+        settings["sequence_lens"] = b.argument([batch], "i32").ir
+    if op == "gru" and b.chance(0.5):
+        settings["linear_before_reset"] = True
+    built = getattr(decompositions, op)(x.ir, *(w.ir for w in weights), **settings)
+    _note(b, op, b.random.choice(built), False, 1)
+
+
+@recipe("decomposed", "random_uniform", "dropout", "multinomial")
+def random(b: Builder, op: Any) -> None:
+    """What is drawn is the same at all levels, but for the logarithms that classes are drawn by."""
+    state = b.argument([2], "i64")
+    if op == "random_uniform":
+        element = b.element if b.element in FLOATS else "f32"
+        dims = b.pick_dims(b.random.randint(1, 3))
+        built, _ = decompositions.random_uniform(state.ir, dims, ir.Type.parse(element))
+        _note(b, op, built, True, 1)
+    elif op == "dropout":
+        value = b.floats()
+        built, *_ = decompositions.dropout(state.ir, value.ir, b.random.choice([0.25, 0.5]))
+        _note(b, op, built, False, 2 * value.bound)
+    else:
+        logits = b.argument([b.pick_dim(), b.few("classes", [1, 5, 33], 1)], "f32")
+        _, after = decompositions.multinomial(state.ir, logits.ir, 1)
+        b.used.append(op)
+        b.add(after, True, 2.0**63)
+
+
+@recipe("decomposed", "fft", "rfft", "stft")
+def fourier(b: Builder, op: Any) -> None:
+    """Of lines of few elements, or of a symbol's."""
+    element = b.element if b.element in FLOATS else "f32"
+    length = b.few("signals", [1, 5, 16, 131, 150, *b.symbols], 2)
+    batch = b.few("batch", [1, 2, *b.symbols], 1)
+    if op == "stft":
+        x = b.argument([batch, b.pick_dim() + 16, 1], element)
+        window = b.clamp(b.argument([16], element), -1, 1)
+        built = decompositions.stft(x.ir, b.few("steps", [1, 3, 8], 1), window.ir)
+    elif op == "rfft":
+        x = b.argument([batch, length], element)
+        built = decompositions.rfft(x.ir)
+    else:
+        x = b.argument([batch, length, 2], element)
+        built = decompositions.fft(x.ir, inverse=b.chance(0.5))
+    _note(b, op, built, False, x.bound * EXTENT * 4)
