@@ -37,6 +37,7 @@ from .convolution import conv
 from .einsum import einsum
 from .grid_sample import affine_grid, grid_sample
 from .layout import channel_shuffle, depth_to_space, meshgrid, space_to_depth
+from .linear_algebra import cholesky, det, inverse, solve, triangular_solve
 from .losses import cross_entropy, cross_entropy_with_logits, nll_loss
 from .norms import (
     batch_norm,
@@ -48,6 +49,7 @@ from .norms import (
     mean_variance_norm,
     rms_norm,
 )
+from .patches import deform_conv2d, fold, max_pool_with_indices, max_unpool, unfold
 from .pooling import (
     avg_pool,
     global_avg_pool,
@@ -70,6 +72,7 @@ from .random import (
 from .recurrent import gru, lstm, rnn
 from .resize import resize
 from .searching import bucketize
+from .sequences import causal_conv, linear_attention, reverse_sequence
 from .signal import (
     blackman_window,
     complex_abs,
@@ -96,8 +99,10 @@ __all__ = [
     "bernoulli",
     "blackman_window",
     "bucketize",
+    "causal_conv",
     "celu",
     "channel_shuffle",
+    "cholesky",
     "clip",
     "collapse_sum_like",
     "collapse_sum_to",
@@ -109,7 +114,9 @@ __all__ = [
     "conv_transpose",
     "cross_entropy",
     "cross_entropy_with_logits",
+    "deform_conv2d",
     "depth_to_space",
+    "det",
     "dft",
     "dot_general",
     "dropout",
@@ -117,6 +124,7 @@ __all__ = [
     "elu",
     "ewise_fma",
     "fft",
+    "fold",
     "global_avg_pool",
     "global_lp_pool",
     "global_max_pool",
@@ -131,15 +139,19 @@ __all__ = [
     "hardswish",
     "hardtanh",
     "instance_norm",
+    "inverse",
     "irfft",
     "layer_norm",
     "leaky_relu",
+    "linear_attention",
     "local_response_norm",
     "log_sigmoid",
     "lp_norm",
     "lp_pool",
     "lstm",
     "max_pool",
+    "max_pool_with_indices",
+    "max_unpool",
     "mean_variance_norm",
     "mel_weight_matrix",
     "meshgrid",
@@ -156,6 +168,7 @@ __all__ = [
     "random_uniform",
     "relu6",
     "resize",
+    "reverse_sequence",
     "rfft",
     "rms_norm",
     "rnn",
@@ -163,10 +176,13 @@ __all__ = [
     "shrink",
     "softplus",
     "softsign",
+    "solve",
     "space_to_depth",
     "stft",
     "sum_pool",
     "swiglu",
     "swish",
     "thresholded_relu",
+    "triangular_solve",
+    "unfold",
 ]

@@ -133,6 +133,15 @@ def _taps(at: ir.Value, mode: str) -> list[tuple[ir.Value, ir.Value | None]]:
     return [(add(first, i - 1), weight) for i, weight in enumerate(cubic_weights(share, -0.75))]
 
 
+def sampled(values: ir.Value, at: Sequence[ir.Value], sizes: Sequence[Expr]) -> ir.Value:
+    """The elements of [n, d1, ..., c] at positions [n, e1, ...], interpolated; 0 outside."""
+    parts = []
+    for chosen in product(*(_taps(position, "linear") for position in at)):
+        weights = [weight for _, weight in chosen if weight is not None]
+        parts.append(_weighted(values, [index for index, _ in chosen], sizes, weights))
+    return fold(add, parts)
+
+
 def _weighted(
     values: ir.Value,
     indices: Sequence[ir.Value],

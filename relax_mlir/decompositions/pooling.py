@@ -30,7 +30,7 @@ from .emit import (
 from .windows import Windows, counts
 
 
-def _windows(
+def windows_of(
     rank: int,
     window: Sequence[int],
     strides: Sequence[int] | None,
@@ -107,7 +107,7 @@ def max_pool(
     ceil_mode: bool = False,
 ) -> ir.Value:
     """The greatest element of each window. Source: ONNX `MaxPool`; ATen `max_pool2d`."""
-    windows = _windows(len(dims_of(x)), window, strides, padding, dilation, ceil_mode)
+    windows = windows_of(len(dims_of(x)), window, strides, padding, dilation, ceil_mode)
     return _pool(graph.MaxPool2dOp, x, windows)
 
 
@@ -121,7 +121,7 @@ def sum_pool(
     ceil_mode: bool = False,
 ) -> ir.Value:
     """The sum of each window. Source: StableHLO `reduce_window`."""
-    windows = _windows(len(dims_of(x)), window, strides, padding, dilation, ceil_mode)
+    windows = windows_of(len(dims_of(x)), window, strides, padding, dilation, ceil_mode)
     return astype(_pool(graph.SumPool2dOp, widen(x), windows), element_of(x))
 
 
@@ -141,7 +141,7 @@ def avg_pool(
     With `count_include_pad` those of the padding count too; a `divisor` replaces the count. A
     window of none is NaN. Source: ONNX `AveragePool`; ATen `avg_pool2d`.
     """
-    windows = _windows(len(dims_of(x)), window, strides, padding, dilation, ceil_mode)
+    windows = windows_of(len(dims_of(x)), window, strides, padding, dilation, ceil_mode)
     sums = _pool(graph.SumPool2dOp, widen(x), windows)
     averages = _divided(sums, dims_of(x)[2:], windows, count_include_pad, divisor)
     return astype(averages, element_of(x))
@@ -184,7 +184,7 @@ def lp_pool(
     """The p-norm of each window. Source: ONNX `LpPool`."""
     if p < 1:
         raise ShapeError(f"expects a norm of 1 or more, but got {p}")
-    windows = _windows(len(dims_of(x)), window, strides, padding, dilation, ceil_mode)
+    windows = windows_of(len(dims_of(x)), window, strides, padding, dilation, ceil_mode)
     powers = _power(widen(x), p)
     return astype(_root(_pool(graph.SumPool2dOp, powers, windows), p), element_of(x))
 

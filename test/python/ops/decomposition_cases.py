@@ -9,6 +9,8 @@ from operator_cases import Case
 
 from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
+from relax_mlir.decompositions.emit import add, element_of, emit, multiply
+from relax_mlir.dialects import graph
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ def decompositions(dtype: str) -> Iterator[Decomposition]:
     yield from _layouts(dtype)
     yield from _pools(dtype)
     yield from _resizes(dtype)
+    yield from _patches(dtype)
     if dtype in FLOATS:
         yield from _activations(dtype)
         yield from _norms(dtype)
@@ -41,6 +44,8 @@ def decompositions(dtype: str) -> Iterator[Decomposition]:
         yield from _recurrent(dtype)
         yield from _random(dtype)
         yield from _signals(dtype)
+        yield from _solvers(dtype)
+        yield from _sequences(dtype)
 
 
 def _contractions(dtype: str) -> Iterator[Decomposition]:
@@ -280,4 +285,57 @@ def _signals(dtype: str) -> Iterator[Decomposition]:
         "mel_weight_matrix",
         lambda v: d.mel_weight_matrix(5, 64, 8000, 20, 4000, ir.F32Type.get()),
         [spec(dtype, "n")],
+    )
+
+
+def _solvers(dtype: str) -> Iterator[Decomposition]:
+    a, b = spec(dtype, "n", 4, 4), spec(dtype, "n", 4, "m")
+
+    def near(x):  # an identity, so that pivots are the same ones in each type
+        eye = emit(graph.EyeOp, shape=[4, 4], k=0, dtype=element_of(x))
+        return add(multiply(x, 0.125), eye)
+
+    yield Decomposition("triangular_solve", lambda x, y: d.triangular_solve(near(x), y), [a, b])
+    yield Decomposition("cholesky", lambda x: d.cholesky(near(x)), [a])
+    yield Decomposition("det", lambda x: d.det(near(x)), [a])
+    yield Decomposition("solve", lambda x, y: d.solve(near(x), y), [a, b])
+    yield Decomposition("inverse", lambda x: d.inverse(near(x)), [a])
+
+
+def _patches(dtype: str) -> Iterator[Decomposition]:
+    image, columns = spec(dtype, 2, "n", "m + 3", 7), spec(dtype, "n", 12, "2*m")
+    settings = {"strides": [2, 1], "padding": [1, 0, 0, 1], "dilation": [1, 2]}
+    yield Decomposition("unfold", lambda x: d.unfold(x, [3, 2], **settings), [image])
+    yield Decomposition("fold", lambda x: d.fold(x, ["m + 1", 3], [2, 2]), [columns])
+    yield Decomposition(
+        "max_pool_with_indices", lambda x: d.max_pool_with_indices(x, [3, 2], **settings), [image]
+    )
+    positions = spec("i64", "n", 2, "m", 3)
+    yield Decomposition(
+        "max_unpool",
+        lambda x, i: d.max_unpool(x, i, [2, 4]),
+        [spec(dtype, "n", 2, "m", 3), positions],
+    )
+    lengths = spec("i64", "m")
+    yield Decomposition("reverse_sequence", d.reverse_sequence, [spec(dtype, "n", "m", 3), lengths])
+    if dtype in FLOATS:
+        yield Decomposition(
+            "deform_conv2d",
+            lambda x, o, w: d.deform_conv2d(x, o, w, padding=[1, 1, 1, 1], offset_groups=2),
+            [spec(dtype, 2, 4, "m", 5), spec(dtype, 2, 36, "m", 5), spec(dtype, 3, 4, 3, 3)],
+        )
+
+
+def _sequences(dtype: str) -> Iterator[Decomposition]:
+    x, weight, past = spec(dtype, "n", 5, "m"), spec(dtype, 5, 1, 4), spec(dtype, "n", 5, 3)
+    yield Decomposition(
+        "causal_conv", lambda v, w, p: d.causal_conv(v, w, None, p, silu=True), [x, weight, past]
+    )
+    query, gates = spec(dtype, "n", "m", 16), spec(dtype, "n", "m", 2)
+    yield Decomposition(
+        "linear_attention",
+        lambda q, k, g: d.linear_attention(q, k, k, heads=4, kv_heads=2, decay=g, beta=g),
+        [query, spec(dtype, "n", "m", 8), gates],
+        -0.7,
+        0.2,
     )

@@ -4,9 +4,10 @@ from typing import Any
 
 from relax_mlir import decompositions
 from relax_mlir.bindings import ir
+from relax_mlir.dialects import graph
 from relax_mlir.symbolic import const
 
-from ..builder import EXTENT, FLOATS, Builder, Value, size_of
+from ..builder import EXTENT, FLOATS, NORMAL, Builder, Value, size_of
 from .table import recipe
 
 
@@ -246,3 +247,67 @@ def fourier(b: Builder, op: Any) -> None:
         x = b.argument([batch, length, 2], element)
         built = decompositions.fft(x.ir, inverse=b.chance(0.5))
     _note(b, op, built, False, x.bound * EXTENT * 4)
+
+
+@recipe("decomposed", "solve", "triangular_solve", "cholesky", "det")
+def solvers(b: Builder, op: Any) -> None:
+    """Of matrices near the identity: pivots are on the diagonal whatever is rounded."""
+    element = b.element if b.element in ("f32", "f64") else "f32"
+    batch, n = b.few("batch", [1, 2, *b.symbols], 1), b.few("matrices", [1, 2, 5, *b.symbols], 1)
+    noise = b.clamp(b.argument([batch, n, n], element), -1 / 256, 1 / 256)
+    eye = b.emit(graph.EyeOp, [], True, 1, shape=[n, n], k=0, dtype=ir.Type.parse(element))
+    a = b.emit(graph.AddOp, [noise, eye], False, 2)
+    if op in ("cholesky", "det"):
+        _note(b, op, getattr(decompositions, op)(a.ir), False, 4)
+        return
+    right = b.argument([batch, n, b.pick_dim()], element)
+    _note(b, op, getattr(decompositions, op)(a.ir, right.ir), False, 4 * right.bound)
+
+
+@recipe("decomposed", "unfold", "fold", "max_pool_with_indices")
+def patches(b: Builder, op: Any) -> None:
+    """Of one or two dims, which may be symbols."""
+    rank = b.random.randint(1, 2)
+    window = [b.few("windows of pools", [2, 3], 2) for _ in range(rank)]
+    settings: dict[str, Any] = {
+        "strides": [b.few("strides of pools", [1, 2, 3], 2) for _ in range(rank)],
+        "padding": [b.random.randint(0, 1) for _ in range(2 * rank)],
+    }
+    spatial = [const(b.few("image sizes", [5, 7, 8, 9], 2)) for _ in range(rank)]
+    if b.symbols and b.chance(0.4):
+        spatial[-1] = b.symbols[0] + 3
+    dims = [const(b.few("batch", [1, 2], 1)), const(b.few("channels", [1, 2, 3], 1)), *spatial]
+    value = b.argument(dims, b.element if b.element != "i1" else "f32")
+    if op == "max_pool_with_indices":
+        built, indices = decompositions.max_pool_with_indices(value.ir, window, **settings)
+        b.add(indices, True, 2.0**63)
+        _note(b, op, built, True, value.bound)
+        return
+    built = decompositions.unfold(value.ir, window, **settings)
+    if op == "fold":
+        built = decompositions.fold(built, spatial, window, **settings)
+    _note(b, op, built, op == "unfold", value.bound * 9)
+
+
+@recipe("decomposed", "causal_conv", "linear_attention", "reverse_sequence")
+def sequences(b: Builder, op: Any) -> None:
+    """Of a batch and a length that may be symbols."""
+    element = b.element if b.element in FLOATS else "f32"
+    batch, length = b.few("batch", [1, 2, *b.symbols], 1), b.pick_dim()
+    if op == "reverse_sequence":
+        x = b.argument([length, batch, 3])
+        built = decompositions.reverse_sequence(x.ir, b.argument([batch], "i32").ir)
+        _note(b, op, built, x.exact, x.bound)
+    elif op == "causal_conv":
+        channels, k = b.few("channels", [1, 2, 3], 1), b.few("taps", [1, 2, 4], 1)
+        x, weight = b.argument([batch, channels, length], element), [channels, 1, k]
+        built, _ = decompositions.causal_conv(x.ir, b.argument(weight, element).ir)
+        _note(b, op, built, False, x.bound * NORMAL * 4)
+    else:
+        heads = b.few("heads", [1, 2], 1)
+        q, k = (b.clamp(b.argument([batch, length, heads * 4], element), -1, 1) for _ in "qk")
+        gate = b.clamp(b.argument([batch, length, heads], element), -2, -0.25)
+        built, _ = decompositions.linear_attention(
+            q.ir, k.ir, k.ir, heads=heads, kv_heads=heads, decay=gate.ir
+        )
+        _note(b, op, built, False, 64)
