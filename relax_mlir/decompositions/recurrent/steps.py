@@ -12,6 +12,7 @@ from typing import TypeAlias
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import ShapeError
+from relax_mlir.symbolic import Expr
 
 from ..activations import clip, elu, hardsigmoid, leaky_relu, softplus, softsign, thresholded_relu
 from ..emit import add, emit, multiply, subtract
@@ -64,7 +65,7 @@ class Direction:
     product; `peepholes` are those of the gates i, o and f.
     """
 
-    hidden: graph.Dim
+    hidden: Expr
     weights: Sequence[ir.Value]
     activations: Sequence[Activation]
     limit: float | None

@@ -51,7 +51,7 @@ def constant(values: np.ndarray, element: ir.Type) -> ir.Value:
 @lru_cache(maxsize=1024)
 def radices(n: int) -> tuple[int, ...] | None:
     """The factors by which a length is transformed; None if a prime one is too great."""
-    choices = [(n,)] if n <= RADIX else []
+    choices: list[tuple[int, ...]] = [(n,)] if n <= RADIX else []
     for factor in range(2, RADIX + 1):
         rest = radices(n // factor) if n % factor == 0 and n > factor else None
         if rest is not None:
