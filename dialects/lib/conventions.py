@@ -8,16 +8,20 @@ from relax_mlir.dialects.graph.types import ShapeError, TensorType, dims_differ
 Rule = Callable[[Sequence[TensorType]], TensorType]
 
 
-def _sgemm(transpose_rhs: bool) -> Rule:
-    """lhs f32 [rows.., k] times rhs f32 [k, n], or [n, k] if it is transposed: f32 [rows.., n]."""
+def _gemm(letter: str, transpose_rhs: bool) -> Rule:
+    """lhs [rows.., k] times rhs [k, n], or [n, k] if it is transposed: [rows.., n], all f32 or f64.
+
+    BLAS names element types by letters: s is f32, d is f64.
+    """
 
     def rule(operands: Sequence[TensorType]) -> TensorType:
         if len(operands) != 2:
             raise ShapeError(f"expects 2 operands, but got {len(operands)}")
         lhs, rhs = operands
+        element = ir.F32Type.get() if letter == "s" else ir.F64Type.get()
         for operand in operands:
-            if operand.element != ir.F32Type.get():
-                raise ShapeError(f"expects elements of f32, but got {operand.element}")
+            if operand.element != element:
+                raise ShapeError(f"expects elements of {element}, but got {operand.element}")
         if lhs.dims is None or len(lhs.dims) < 1 or rhs.dims is None or len(rhs.dims) != 2:
             raise ShapeError(f"expects ranks of at least 1 and of 2, but got '{lhs}' and '{rhs}'")
         *rows, k = lhs.dims
@@ -30,7 +34,8 @@ def _sgemm(transpose_rhs: bool) -> Rule:
 
 
 RULES: dict[str, Rule] = {
-    "cblas_sgemm_nn": _sgemm(transpose_rhs=False),
-    "cblas_sgemm_nt": _sgemm(transpose_rhs=True),
+    f"cblas_{letter}gemm_{kind}": _gemm(letter, transpose_rhs=kind == "nt")
+    for letter in "sd"
+    for kind in ("nn", "nt")
 }
 """Conventions that `lib.function` may name, and their deduction rules."""

@@ -15,8 +15,11 @@ Convention = Callable[[Builder, ir.Value, Sequence[Operand]], None]
 """Appends the call of a C function, given as a pointer, with tensors."""
 
 
-def _cblas_gemm(transpose_rhs: bool) -> Convention:
-    """`cblas_sgemm` with 64-bit integers: rows of `lhs` and all its leading dims are one m."""
+def _cblas_gemm(letter: str, transpose_rhs: bool) -> Convention:
+    """`cblas_sgemm` or `cblas_dgemm` with 64-bit integers.
+
+    The rows of `lhs` and all its leading dims are one m.
+    """
 
     def emit(out: Builder, function: ir.Value, tensors: Sequence[Operand]) -> None:
         (lhs, (*rows, k)), (rhs, rhs_dims), (result, _) = tensors
@@ -30,7 +33,8 @@ def _cblas_gemm(transpose_rhs: bool) -> Convention:
             out.integer(flag, out.i32)
             for flag in (ROW_MAJOR, NO_TRANSPOSE, TRANSPOSE if transpose_rhs else NO_TRANSPOSE)
         )
-        one, zero = (out.real(ir.FloatAttr.get(ir.F32Type.get(), x)) for x in (1.0, 0.0))
+        element = ir.F32Type.get() if letter == "s" else ir.F64Type.get()
+        one, zero = (out.real(ir.FloatAttr.get(element, x)) for x in (1.0, 0.0))
         arguments = [order, left, right, m, n, k, one, lhs, lda, rhs, ldb, zero, result, ldc]
         llvm.CallOp(None, [function, *arguments], [], [], ip=out.at)
 
@@ -38,8 +42,9 @@ def _cblas_gemm(transpose_rhs: bool) -> Convention:
 
 
 CONVENTIONS: dict[str, Convention] = {
-    "cblas_sgemm_nn": _cblas_gemm(transpose_rhs=False),
-    "cblas_sgemm_nt": _cblas_gemm(transpose_rhs=True),
+    f"cblas_{letter}gemm_{kind}": _cblas_gemm(letter, transpose_rhs=kind == "nt")
+    for letter in "sd"
+    for kind in ("nn", "nt")
 }
 """Conventions that `lib.function` may name."""
 

@@ -18,9 +18,9 @@ from relax_mlir.llm.decoder import Settings, parameter_kinds
 from relax_mlir.llm.generation import Statistics
 from relax_mlir.llm.model import LanguageModel
 from relax_mlir.llm.parameters import Memory, load_parameters
+from relax_mlir.patterns.openblas import OPENBLAS
 from relax_mlir.runtime.libraries import find_function
 from relax_mlir.symbolic import parse
-from relax_mlir.transforms.dispatch_library import OPENBLAS
 
 
 @dataclass(frozen=True)

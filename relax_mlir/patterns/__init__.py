@@ -8,6 +8,8 @@
 True
 """
 
+from . import openblas  # noqa: F401 - registers its functions
+from .dispatch import Row, register_dispatch, rows_of
 from .matching import Match, match, matches
 from .pattern import Op, Pattern, either_order, is_argument, is_const, is_op, wildcard
 from .replacing import rewrite_matches
@@ -19,6 +21,7 @@ __all__ = [
     "NamedPattern",
     "Op",
     "Pattern",
+    "Row",
     "either_order",
     "is_argument",
     "is_const",
@@ -27,8 +30,10 @@ __all__ = [
     "matches",
     "parse",
     "parse_list",
+    "register_dispatch",
     "register_pattern",
     "registered_pattern",
     "rewrite_matches",
+    "rows_of",
     "wildcard",
 ]

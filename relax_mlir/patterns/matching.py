@@ -5,18 +5,18 @@ there checks something at run time, which a match would hide. `relax-canonicaliz
 the others.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from typing import Any
 
 from relax_mlir.analysis.signatures import unify
 from relax_mlir.bindings import arith, ir
-from relax_mlir.dialects.graph import TensorType, annotation_of
+from relax_mlir.dialects.graph import Dim, TensorType, annotation_of, known_dims
 from relax_mlir.dialects.graph.op import attribute_to_python
 from relax_mlir.dialects.graph.types import as_dims
 from relax_mlir.errors import UsageError
-from relax_mlir.symbolic import Expr, Facts, equal
+from relax_mlir.symbolic import Expr, Facts, equal, product
 
 from . import pattern as of
 from .pattern import Pattern
@@ -172,14 +172,25 @@ def _(pattern: of.HasType, value: ir.Value, state: _State) -> Iterator[_State]:
     if pattern.element not in (None, str(annotation.element)):
         return
     if pattern.shape is not None:
-        count = len(pattern.dims)
-        if annotation.dims is None or len(annotation.dims) < count:
+        dims = _said(pattern, annotation.dims)
+        if dims is None:
             return
-        if len(annotation.dims) != count and not pattern.any_leading:
-            return
-        last = annotation.dims[len(annotation.dims) - count :]
-        state = replace(state, shapes=(*state.shapes, (pattern, annotation.with_dims(last))))
+        state = replace(state, shapes=(*state.shapes, (pattern, annotation.with_dims(dims))))
     yield from _match(pattern.pattern, value, state)
+
+
+def _said(pattern: of.HasType, dims: Sequence[Dim] | None) -> list[Dim] | None:
+    """The dims that a shape says something of, None if the rank is another one."""
+    if dims is None or len(dims) < pattern.last:
+        return None
+    if len(dims) != pattern.last and not pattern.any_leading:
+        return None
+    leading = dims[: len(dims) - pattern.last]
+    last = list(dims[len(dims) - pattern.last :])
+    if len(pattern.dims) == pattern.last:
+        return last
+    known = known_dims(leading)
+    return [None if known is None else product(known), *last]
 
 
 @_ways.register

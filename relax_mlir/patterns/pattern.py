@@ -16,7 +16,7 @@ from relax_mlir.errors import UsageError
 from relax_mlir.passes.names import among
 
 ANY_LEADING = "..."
-"""As the first dim of a shape: any leading dims."""
+"""Begins the first dim of a shape: any leading dims, `...m` with a variable for their product."""
 ELEMENTS: tuple[str, ...] = (
     *("i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "index"),
     *("f16", "bf16", "f32", "f64"),
@@ -63,7 +63,8 @@ class Pattern:
         """Says the rank and dims: `["n", 64, "2*n", "_"]`.
 
         Names are variables of the pattern: in one match each is one expression, which all dims are
-        proved to agree with. "_" is any dim, `...` at the beginning any dims.
+        proved to agree with. "_" is any dim. `...` at the beginning is any dims, `...m` names their
+        product.
         """
         return HasType(self, None, tuple(map(str, dims)))
 
@@ -168,24 +169,33 @@ class HasType(Pattern):
     element: str | None
     shape: tuple[str, ...] | None
     dims: tuple[Dim, ...] = field(init=False, compare=False, repr=False)
-    """Those of `shape` without the leading `...`."""
+    """Those of `shape`; the product that `...` stands for is the first of them, if it is named."""
 
     def __post_init__(self) -> None:
         if self.element is not None and self.element not in ELEMENTS:
             raise UsageError(
                 f"'{self.element}' is not an element type{among(self.element, ELEMENTS)}"
             )
-        dims = self.shape or ()
-        texts = dims[1:] if self.any_leading else dims
-        if ANY_LEADING in texts:
-            raise UsageError(f"'{ANY_LEADING}' stands for leading dims, but got {list(dims)}")
+        texts = self.shape or ()
+        if self.any_leading:
+            leading = texts[0].removeprefix(ANY_LEADING).strip()
+            texts = (leading, *texts[1:]) if leading else texts[1:]
+        if any(text.startswith(ANY_LEADING) for text in texts):
+            raise UsageError(
+                f"'{ANY_LEADING}' stands for leading dims, but got {list(self.shape or ())}"
+            )
         read = as_dims(UNKNOWN if text == "_" else text for text in texts)
         object.__setattr__(self, "dims", read)
 
     @property
     def any_leading(self) -> bool:
         """Whether any dims may precede those that are said."""
-        return (self.shape or ())[:1] == (ANY_LEADING,)
+        return bool(self.shape) and (self.shape or ("",))[0].startswith(ANY_LEADING)
+
+    @property
+    def last(self) -> int:
+        """How many dims are said one by one."""
+        return len(self.shape or ()) - self.any_leading
 
     def __str__(self) -> str:
         shape = "" if self.shape is None else f"[{', '.join(self.shape)}]"
@@ -253,6 +263,23 @@ def grouped(pattern: Pattern) -> str:
     is_named = isinstance(pattern, Capture) and not isinstance(pattern.pattern, Wildcard)
     parts = isinstance(pattern, HasType | Either | Both | Used | Where | Not) or is_named
     return f"({pattern})" if parts else str(pattern)
+
+
+def captures_of(pattern: Pattern) -> frozenset[str]:
+    """The names that every match of a pattern gives to values."""
+    if isinstance(pattern, Capture):
+        return captures_of(pattern.pattern) | {pattern.name}
+    if isinstance(pattern, Either):
+        return captures_of(pattern.first) & captures_of(pattern.second)
+    if isinstance(pattern, Both):
+        return captures_of(pattern.first) | captures_of(pattern.second)
+    if isinstance(pattern, Used):
+        return captures_of(pattern.producer) | captures_of(pattern.user)
+    if isinstance(pattern, Op):
+        return frozenset().union(*map(captures_of, pattern.operands or ()))
+    if isinstance(pattern, HasAttributes | HasType | Where):
+        return captures_of(pattern.pattern)
+    return frozenset()
 
 
 def wildcard(name: str | None = None) -> Pattern:

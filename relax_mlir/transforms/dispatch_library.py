@@ -6,114 +6,38 @@
     "lib.function"() {sym_name = "openblas.sgemm_nt", convention = "cblas_sgemm_nt", ...}
     %y = "graph.call_dps_library"(%x, %w) {callee = @openblas.sgemm_nt}
 
-`ROWS` lists patterns and functions; the first match is used. `libraries` names the libraries that
-may be used, `functions` the graph functions to rewrite (all, if empty). An operator is dispatched
-only if it provably has at least `min-work` multiplications.
+The table of `relax_mlir.patterns.register_dispatch` has patterns and functions; the first match is
+used. `libraries` names the libraries that may be used, `functions` the graph functions to rewrite
+(all, if empty). An operator is dispatched only if it provably has at least `min-work`
+multiplications.
+
+`when` is a relation of the pattern's variables, as is that of a row: `{when='m >= 32'}`. Where
+it is proved, the library is called, where it is refuted it is not; else the call decides, by an
+`scf.if` that has both. `at-run-time=false` leaves those as they are.
 
 Needs: known dims. Leaves: other operators to `relax-legalize-ops`.
 Source: paper §4.6, Figure 12 (partial library lowering); TVM `FuseOpsByPattern`, `RunCodegen`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from functools import reduce
+from typing import ClassVar
 
 from relax_mlir.analysis.functions import facts_of, graph_functions
-from relax_mlir.bindings import ir
-from relax_mlir.dialects.graph import (
-    CallDpsLibraryOp,
-    GraphOp,
-    MatmulOp,
-    PermuteDimsOp,
-    TensorType,
-    annotation_of,
-    dims_equal,
-    exact_dims,
-)
+from relax_mlir.bindings import arith, func, ir, scf, tensor
+from relax_mlir.dialects.graph import CallDpsLibraryOp, TensorType, annotation_of, exact_dims
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.errors import UsageError
-from relax_mlir.passes import Pass
-from relax_mlir.rewriting import is_unused, replace, safe_erase, walk_ops
-from relax_mlir.symbolic import Expr, Facts, bounds, product
+from relax_mlir.outlining import in_order
+from relax_mlir.passes import Pass, PassFailure
+from relax_mlir.patterns import Match, Row, matches, rows_of
+from relax_mlir.patterns.replacing import erase_unused
+from relax_mlir.rewriting import walk_ops
+from relax_mlir.symbolic import Expr, Fact, Facts, SymbolicError, bounds, holds, product
 
-AnyOp = TypeVar("AnyOp", bound=GraphOp)
-
-
-@dataclass(frozen=True)
-class Row(Generic[AnyOp]):
-    """A library function, and the pattern that it implements.
-
-    `match` takes an operator and returns the operands for the library, or None; `work` counts
-    the operator's multiplications.
-    """
-
-    library: str
-    function: str
-    operator: type[AnyOp]
-    match: Callable[[AnyOp], list[ir.Value] | None]
-    work: Callable[[AnyOp], Expr]
-    c_symbol: str
-    convention: str
-    providers: Sequence[str]
-
-
-def is_f32_matmul(op: MatmulOp) -> bool:
-    """Rows of f32 times one f32 matrix, all dims known and the contracted ones equal."""
-    types = [TensorType.of(value) for value in (op.lhs, op.rhs, op.result)]
-    if not all(type_.is_exact and isinstance(type_.element, ir.F32Type) for type_ in types):
-        return False
-    lhs, rhs = (exact_dims(type_.dims) for type_ in types[:2])
-    return len(rhs) == 2 and dims_equal(lhs[-1], rhs[0])
-
-
-def matmul(op: MatmulOp) -> list[ir.Value] | None:
-    """lhs times rhs."""
-    return [op.lhs, op.rhs] if is_f32_matmul(op) else None
-
-
-def matmul_transposed(op: MatmulOp) -> list[ir.Value] | None:
-    """lhs times a transposed matrix, which is read without a copy."""
-    if not is_f32_matmul(op) or isinstance(op.rhs.owner, ir.Block):
-        return None
-    transpose = op.rhs.owner.opview
-    if not isinstance(transpose, PermuteDimsOp) or not TensorType.of(transpose.input).is_exact:
-        return None
-    return [op.lhs, transpose.input]
-
-
-def matmul_work(op: MatmulOp) -> Expr:
-    """The product of the result's dims and the contracted one."""
-    result, lhs = (exact_dims(TensorType.of(value).dims) for value in (op.result, op.lhs))
-    return product(result) * lhs[-1]
-
-
-OPENBLAS = ("scipy-openblas64", "numpy")
-"""Providers of OpenBLAS with 64-bit integers and this prefix, preferred first."""
-SGEMM = "scipy_cblas_sgemm64_"
-
-ROWS = (
-    Row(
-        "openblas",
-        "openblas.sgemm_nt",
-        MatmulOp,
-        matmul_transposed,
-        matmul_work,
-        SGEMM,
-        "cblas_sgemm_nt",
-        OPENBLAS,
-    ),
-    Row(
-        "openblas",
-        "openblas.sgemm_nn",
-        MatmulOp,
-        matmul,
-        matmul_work,
-        SGEMM,
-        "cblas_sgemm_nn",
-        OPENBLAS,
-    ),
-)
-"""The functions of libraries; the first row that matches an operator is used."""
+_NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_PREDICATES = {"==": "oeq", "!=": "one", "<": "olt", ">=": "oge", ">": "ogt", "<=": "ole"}
 
 
 @dataclass(frozen=True)
@@ -125,42 +49,189 @@ class DispatchLibrary(Pass):
     libraries: tuple[str, ...] = ("openblas",)
     functions: tuple[str, ...] = ()
     min_work: int = 0
+    when: str = ""
+    at_run_time: bool = True
 
     def __post_init__(self) -> None:
-        known = sorted({row.library for row in ROWS})
-        for library in self.libraries:
-            if library not in known:
-                raise UsageError(f"unknown library '{library}'; known are {', '.join(known)}")
+        rows_of(self.libraries)
+        self._fact()
+
+    def _fact(self) -> Fact | None:
+        try:
+            return Fact.parse(self.when) if self.when else None
+        except SymbolicError as error:
+            raise UsageError(str(error)) from None
+
+    def modules(self) -> set[str]:
+        """This module, and those that have registered the functions."""
+        return {*super().modules(), *(row.module for row in rows_of(self.libraries))}
 
     def run(self, op: ir.Operation) -> None:
         """Rewrites the operators of the chosen graph functions."""
-        rows = [row for row in ROWS if row.library in self.libraries]
         for function in graph_functions(op):
-            if self.functions and function.name.value not in self.functions:
+            if not self.functions or function.name.value in self.functions:
+                self._rewrite(function, op)
+
+    def _rewrite(self, function: func.FuncOp, module: ir.Operation) -> None:
+        facts, erased = facts_of(function), set[int]()
+        ops = [(hash(each.operation), each.operation) for each in walk_ops(function)]
+        for key, op in reversed(ops):
+            chosen = None if key in erased else self._choice(op, facts)
+            if chosen is not None:
+                chosen.dispatch()
+                erased |= erase_unused(chosen.matched)
+                _declare(chosen.row, module)
+
+    def _choice(self, op: ir.Operation, facts: Facts) -> "_Choice | None":
+        """The first function for a result of the op, with what decides at run time."""
+        wanted = self._fact()
+        for row, matched in self._candidates(op, facts):
+            conditions = [fact for fact in (row.when, wanted) if fact is not None]
+            answers = [(fact, _decided(fact, row, matched, facts)) for fact in conditions]
+            undecided = [fact for fact, answer in answers if answer is None]
+            if any(answer is False for _, answer in answers):
                 continue
-            facts = facts_of(function)
-            for operator in walk_ops(function, *{row.operator for row in rows}):
-                row = next((row for row in rows if self._takes(row, operator, facts)), None)
-                if row is not None:
-                    _dispatch(row, operator)
-                    _declare(row, op)
+            if not undecided or (self.at_run_time and _can_compute(undecided, matched, row)):
+                return _Choice(row, matched, undecided)
+        return None
 
-    def _takes(self, row: Row[AnyOp], op: AnyOp, facts: Facts) -> bool:
-        if not isinstance(op, row.operator) or row.match(op) is None:
+    def _candidates(self, op: ir.Operation, facts: Facts) -> Iterator[tuple[Row, Match]]:
+        for row in rows_of(self.libraries):
+            for value in op.results:
+                for matched in matches(row.pattern, value, facts):
+                    if op in matched.ops and self._accepts(row, matched, facts):
+                        yield row, matched
+
+    def _accepts(self, row: Row, matched: Match, facts: Facts) -> bool:
+        """Whether the dims of what is passed are known, and the work is worth a call."""
+        values = [matched[name] for name in row.operands]
+        types = [annotation_of(value) for value in (*values, matched.value)]
+        if not all(isinstance(type_, TensorType) and type_.is_exact for type_ in types):
             return False
-        return self.min_work <= 0 or (bounds(row.work(op), facts)[0] or 0) >= self.min_work
+        if row.check is not None and not row.check(matched):
+            return False
+        work = row.work.substitute(matched.dims)
+        return self.min_work <= 0 or (bounds(work, facts)[0] or 0) >= self.min_work
 
 
-def _dispatch(row: Row[AnyOp], op: AnyOp) -> None:
-    operands = row.match(op)
-    sources = [value.owner for value in op.operands if not isinstance(value.owner, ir.Block)]
-    types = [annotation_of(result) for result in op.results]
-    with ir.InsertionPoint(op), op.location:
-        call = CallDpsLibraryOp.build(row.function, operands, types)
-    replace(op, call.outs)
-    for source in sources:
-        if isinstance(source.opview, PermuteDimsOp) and is_unused(source):
-            safe_erase(source)
+def _decided(fact: Fact, row: Row, matched: Match, facts: Facts) -> bool | None:
+    """Whether a condition holds for a match, None if that depends on the call."""
+    unknown = sorted(fact.symbols - matched.dims.keys())
+    if unknown:
+        variables = ", ".join(sorted(matched.dims)) or "no variable"
+        raise PassFailure(
+            matched.value.owner,
+            f"matches '{row.function}', of {variables}, but '{fact}' names {unknown[0]}",
+        )
+    ours = fact.substitute(matched.dims)
+    if holds(ours, facts).proved:
+        return True
+    never = Fact(ours.lhs, _NEGATED[ours.op], ours.rhs)
+    return False if holds(never, facts).proved else None
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A match that a function computes, if the facts hold at run time."""
+
+    row: Row
+    matched: Match
+    undecided: list[Fact]
+
+    def dispatch(self) -> None:
+        """Replaces the matched value by that of a call, or of a branch that has one."""
+        value = self.matched.value
+        op = value.owner.operation
+        with ir.InsertionPoint(op), op.location:
+            new = self._branch() if self.undecided else self._call()
+        value.replace_all_uses_with(new)
+
+    def _call(self) -> ir.Value:
+        operands = [self.matched[name] for name in self.row.operands]
+        types = [annotation_of(self.matched.value)]
+        return CallDpsLibraryOp.build(self.row.function, operands, types).outs[0]
+
+    def _branch(self) -> ir.Value:
+        value = self.matched.value
+        condition = self._holds(self.undecided[0])
+        for fact in self.undecided[1:]:
+            condition = arith.andi(condition, self._holds(fact))
+        branch = scf.IfOp(condition, [value.type], has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            scf.YieldOp([self._call()])
+        with ir.InsertionPoint(branch.else_block):
+            copies: dict[ir.Value, ir.Value] = {}
+            for op in in_order(self.matched.ops):
+                copy = op.clone().operation
+                for i, operand in enumerate(op.operands):
+                    copy.operands[i] = copies.get(operand, operand)
+                copies.update(zip(op.results, copy.results))
+            scf.YieldOp([copies[value]])
+        return branch.results[0]
+
+    def _holds(self, fact: Fact) -> ir.Value:
+        """Compares in f64, in which products of dims do not wrap."""
+        sides = [self._evaluate(side) for side in (fact.lhs, fact.rhs)]
+        predicate = getattr(arith.CmpFPredicate, _PREDICATES[fact.op].upper())
+        return arith.cmpf(predicate, *sides)
+
+    def _evaluate(self, expr: Expr) -> ir.Value:
+        real = ir.F64Type.get()
+
+        def refused(a: ir.Value, b: ir.Value) -> ir.Value:
+            raise PassFailure(
+                self.matched.value.owner,
+                f"matches '{self.row.function}', but '{expr}' cannot be computed at run time; "
+                "sums, products, min and max can",
+            )
+
+        return expr.lower(
+            const=lambda value: arith.constant(real, float(value)),
+            symbol=lambda name: _real(_extents(name, self.matched, self.row)),
+            add=arith.addf,
+            mul=arith.mulf,
+            floordiv=refused,
+            mod=refused,
+            min=arith.minimumf,
+            max=arith.maximumf,
+        )
+
+
+Extents = tuple[Expr, ir.Value | None, range]
+"""The dims of a tensor whose product a variable is; the expression alone, if it is constant."""
+
+
+def _extents(name: str, matched: Match, row: Row) -> Extents | None:
+    """Where a call finds the value of a variable: a dim, or the product of several."""
+    wanted = matched.dims[name]
+    if wanted.value is not None:
+        return wanted, None, range(0)
+    for value in (matched[operand] for operand in row.operands):
+        dims = TensorType.of(value).dims or ()
+        for begin in range(len(dims)):
+            for end in range(begin + 1, len(dims) + 1):
+                if product(exact_dims(dims[begin:end])) == wanted:
+                    return wanted, value, range(begin, end)
+    return None
+
+
+def _can_compute(undecided: list[Fact], matched: Match, row: Row) -> bool:
+    names = [name for fact in undecided for name in fact.symbols]
+    return all(_extents(name, matched, row) is not None for name in names)
+
+
+def _real(extents: Extents | None) -> ir.Value:
+    """The product of extents, as f64."""
+    assert extents is not None  # `_can_compute`
+    wanted, value, axes = extents
+    real, integer, index = ir.F64Type.get(), ir.IntegerType.get_signless(64), ir.IndexType.get()
+    if value is None:
+        return arith.constant(real, float(wanted.value or 0))
+    factors = []
+    for axis in axes:
+        extent = tensor.dim(value, arith.constant(index, axis))
+        factors.append(arith.sitofp(real, arith.index_cast(integer, extent)))
+    return reduce(arith.mulf, factors)
 
 
 def _declare(row: Row, module: ir.Operation) -> None:
