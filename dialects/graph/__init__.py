@@ -32,6 +32,7 @@ from .binary import (
     RightShiftOp,
     SubtractOp,
 )
+from .bits import BitcastOp, PhiloxOp
 from .broadcasting import broadcast
 from .calls import CallDpsLibraryOp, CallOp, CallTirInplaceOp, CallTirOp
 from .convolution import Conv2dOp, MaxPool2dOp, SumPool2dOp
@@ -189,6 +190,7 @@ __all__ = [
     "AttentionOp",
     "BatchedAttentionOp",
     "BinaryOp",
+    "BitcastOp",
     "BitwiseAndOp",
     "BitwiseNotOp",
     "BitwiseOrOp",
@@ -279,6 +281,7 @@ __all__ = [
     "OneHotOp",
     "PadOp",
     "PermuteDimsOp",
+    "PhiloxOp",
     "PopcountOp",
     "PowerOp",
     "ProdOp",

@@ -254,6 +254,25 @@ module {
       %2 = irdl.any
       irdl.results(result: %2)
     }
+    irdl.operation @bitcast {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.type" 
+      irdl.attributes {"dtype" = %1}
+      %2 = irdl.any
+      irdl.results(result: %2)
+    }
+    irdl.operation @philox {
+      %0 = irdl.any
+      irdl.operands(state: %0)
+      %1 = irdl.base @graph::@shape 
+      irdl.attributes {"blocks" = %1}
+      %2 = irdl.any
+      %3 = irdl.any
+      %4 = irdl.any
+      %5 = irdl.any
+      irdl.results(first: %2, second: %3, third: %4, fourth: %5)
+    }
     irdl.operation @call_tir {
       %0 = irdl.any
       %1 = irdl.any

@@ -31,6 +31,7 @@ from .activations import (
     thresholded_relu,
 )
 from .adaptive_pooling import adaptive_avg_pool, adaptive_max_pool
+from .bits import bitcast
 from .broadcasts import collapse_sum_like, collapse_sum_to, ewise_fma
 from .contraction import dot_general, outer
 from .convolution import conv
@@ -97,6 +98,7 @@ __all__ = [
     "avg_pool",
     "batch_norm",
     "bernoulli",
+    "bitcast",
     "blackman_window",
     "bucketize",
     "causal_conv",

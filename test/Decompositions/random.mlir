@@ -3,11 +3,9 @@
 // Four words for each value of the counter, which is 5 further afterwards.
 // DECOMPOSE: @dropped(s: i64[2], x: f32[17]) = dropout(s, x, 0.25)
 // CHECK-LABEL: func.func @dropped
-// CHECK-DAG: %[[KEY:.*]] = "graph.take"(%arg0, %{{.*}}) {axis = 0 : i64} : (tensor<2xi64>, tensor<i64>) -> tensor<i64>
-// CHECK-DAG: %[[RANGE:.*]] = "graph.arange"() {bounds = #graph.shape<[0, 5, 1]>, dtype = i64}
-// CHECK: "graph.add"(%[[RANGE]], %{{.*}})
-// CHECK-COUNT-20: "graph.multiply"(%{{.*}}, %{{.*}}) : (tensor<5xi64>, tensor<i64>) -> tensor<5xi64>
-// CHECK: %[[WORDS:.*]] = "graph.stack"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {axis = 1 : i64, {{.*}} -> tensor<5x4xi64>
+// CHECK: %[[W:.*]]:4 = "graph.philox"(%arg0) {blocks = #graph.shape<[5]>}
+// CHECK: "graph.stack"(%[[W]]#0, %[[W]]#1, %[[W]]#2, %[[W]]#3) {axis = 1 : i64
+// CHECK: "graph.strided_slice"(%{{.*}}) {{.*}}end = #graph.shape<[17]>
 // CHECK: %[[MASK:.*]] = "graph.greater_equal"
 // CHECK: %[[Y:.*]] = "graph.where"(%[[MASK]]
 // CHECK: return %[[Y]], %[[MASK]], %{{.*}} : tensor<17xf32>, tensor<17xi1>, tensor<2xi64>

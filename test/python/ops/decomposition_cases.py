@@ -316,6 +316,9 @@ def _patches(dtype: str) -> Iterator[Decomposition]:
         lambda x, i: d.max_unpool(x, i, [2, 4]),
         [spec(dtype, "n", 2, "m", 3), positions],
     )
+    yield Decomposition(
+        "bitcast", lambda v: d.bitcast(v, ir.IntegerType.get_signless(8)), [spec(dtype, "n", "m")]
+    )
     lengths = spec("i64", "m")
     yield Decomposition("reverse_sequence", d.reverse_sequence, [spec(dtype, "n", "m", 3), lengths])
     if dtype in FLOATS:

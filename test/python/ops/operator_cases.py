@@ -164,6 +164,11 @@ def _movements(dtype: str) -> Iterator[Case]:
     yield Case(graph.StridedSliceOp, [cube], slices)
     yield Case(graph.SliceScatterOp, [cube, spec(dtype, "(n + 1) floordiv 2", 2, "m")], slices)
     yield Case(graph.FullOp, [spec(dtype)], {"shape": (3, 5)})
+    same = {"f32": "i32", "f64": "i64", "f16": "bf16", "bf16": "i16"} | dict(i64="f64", i8="i8")
+    if dtype in same:
+        yield Case(graph.BitcastOp, [x], {"dtype": same[dtype]}, 0)
+    if dtype == "i64":
+        yield Case(graph.PhiloxOp, [spec("i64", 2)], {"blocks": (37,)})
     yield from _pads(dtype)
     yield Case(graph.OneHotOp, [pairs, spec(dtype), spec(dtype)], {"depth": ("m + 2",), "axis": 1})
     yield Case(graph.EyeOp, [], {"shape": (5, 9), "k": 2, "dtype": dtype}, 0)

@@ -19,7 +19,7 @@ TO_INTEGERS = {
     *(graph.EqualOp, graph.NotEqualOp, graph.LessOp, graph.LessEqualOp),
     *(graph.GreaterOp, graph.GreaterEqualOp, graph.SignbitOp),
     *(graph.IsfiniteOp, graph.IsinfOp, graph.IsnanOp),
-    *(graph.ArgmaxOp, graph.ArgminOp, graph.SearchsortedOp),
+    *(graph.ArgmaxOp, graph.ArgminOp, graph.SearchsortedOp, graph.BitcastOp),
 }
 INTEGERS = ("bucketize",)
 

@@ -210,6 +210,26 @@ def recurrent(b: Builder, op: Any) -> None:
     _note(b, op, b.random.choice(built), False, 1)
 
 
+@recipe("decomposed", "random_uniform", "dropout", "multinomial")
+def random(b: Builder, op: Any) -> None:
+    """What is drawn is the same at all levels, but for the logarithms that classes are drawn by."""
+    state = b.argument([2], "i64")
+    if op == "random_uniform":
+        element = b.element if b.element in FLOATS else "f32"
+        dims = b.pick_dims(b.random.randint(1, 3))
+        built, _ = decompositions.random_uniform(state.ir, dims, ir.Type.parse(element))
+        _note(b, op, built, True, 1)
+    elif op == "dropout":
+        value = b.floats()
+        built, *_ = decompositions.dropout(state.ir, value.ir, b.random.choice([0.25, 0.5]))
+        _note(b, op, built, False, 2 * value.bound)
+    else:
+        logits = b.argument([b.pick_dim(), b.few("classes", [1, 5, 33], 1)], "f32")
+        _, after = decompositions.multinomial(state.ir, logits.ir, 1)
+        b.used.append(op)
+        b.add(after, True, 2.0**63)
+
+
 @recipe("decomposed", "fft", "rfft", "stft")
 def fourier(b: Builder, op: Any) -> None:
     """Of lines of few elements, or of a symbol's."""

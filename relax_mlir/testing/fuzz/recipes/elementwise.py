@@ -277,5 +277,18 @@ def astype(b: Builder, op: Any) -> None:
     b.emit(op, [x], bound=bound, dtype=ir.Type.parse(kind))
 
 
+@recipe("elementwise", graph.BitcastOp)
+def bitcast(b: Builder, op: Any) -> None:
+    """The bits of integers, and of arguments: those of a NaN that was computed may be any."""
+    x = b.pick(
+        lambda v: v.exact and v.element != "i1" and (not v.is_float or v.ir.owner == b.entry)
+    )
+    x = x or b.argument(b.pick_dims(2), "f32")
+    b.emit(op, [x], bound=2.0**63, dtype=ir.Type.parse(SAME_WIDTH.get(x.element, x.element)))
+
+
+SAME_WIDTH = {"f64": "i64", "f32": "i32", "f16": "i16", "bf16": "i16"}
+"""Integers of as many bits."""
+
 BOUNDS = {"i1": 1.0, "i8": 128.0}
 """The magnitudes of integers."""

@@ -183,6 +183,14 @@ def full(b: Builder, op: Any) -> None:
     b.emit(op, [value], shape=b.pick_dims(b.random.randint(0, 3)))
 
 
+@recipe("create", graph.PhiloxOp)
+def philox(b: Builder, op: Any) -> None:
+    """Of any state."""
+    state = b.pick(lambda v: v.element == "i64" and v.dims == (const(2),))
+    state = state or b.argument([2], "i64")
+    b.emit_many(op, [state], True, 2.0**31, blocks=[b.pick_dim()])
+
+
 @recipe("create", graph.ArangeOp)
 def arange(b: Builder, op: Any) -> None:
     """Up to a dim."""
