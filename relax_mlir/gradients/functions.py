@@ -34,9 +34,11 @@ class Functions:
     def __post_init__(self) -> None:
         self._names = SymbolNames(self.module.regions[0].blocks[0])
 
-    def add_adjoint(self, function: func.FuncOp, wrt: Sequence[int]) -> func.FuncOp:
-        """Adds `<name>_adjoint`, which also returns the gradients of arguments by result 0."""
-        copy = self._copy(function, self._names.fresh(f"{function.name.value}_adjoint"))
+    def add_adjoint(
+        self, function: func.FuncOp, wrt: Sequence[int], suffix: str = "adjoint"
+    ) -> func.FuncOp:
+        """Adds `<name>_adjoint`, which also returns the gradients of result 0 by arguments."""
+        copy = self._copy(function, self._names.fresh(f"{function.name.value}_{suffix}"))
         block = copy.entry_block
         end = block.operations[len(block.operations) - 1]
         with ir.InsertionPoint(end), end.location:

@@ -26,6 +26,7 @@ Needs: known dims (`relax-infer-shapes`, `relax-inline-functions`, `relax-name-d
 Source: TVM `Gradient`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -53,13 +54,8 @@ class Gradient(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Adds one function to the module, and those for the functions that it calls."""
-        named = {each.name.value: each for each in graph_functions(op)}
-        if self.function not in named:
-            known = ", ".join(f"@{name}" for name in named)
-            raise PassFailure(op, f"has no graph function '@{self.function}'; there is {known}")
-        function = named[self.function]
-        _check_loss(function)
-        wrt = self._arguments(function)
+        function = differentiated(op, self.function)
+        wrt = differentiable_arguments(function, self.wrt)
         results = len(function.type.results)
         adjoint = Functions(op).add_adjoint(function, wrt)
         if is_public(adjoint):
@@ -67,32 +63,36 @@ class Gradient(Pass):
             gradients: list[Tree] = list(range(results, results + len(wrt)))
             adjoint.attributes[RESULT_TREE] = tree_attribute([*trees, gradients])
 
-    def _arguments(self, function: func.FuncOp) -> list[int]:
-        """The indices of the arguments whose gradients are asked for."""
-        arguments = list(function.arguments)
-        if not self.wrt:
-            return [
-                i
-                for i, argument in enumerate(arguments)
-                if isinstance(argument.type, ir.ShapedType) and is_differentiable(argument)
-            ]
-        names = [argument_name(function, i) for i in range(len(arguments))]
-        for name in self.wrt:
-            if name not in names:
-                raise PassFailure(
-                    function, f"has no argument '{name}'; there is {', '.join(names)}"
-                )
-            if not is_differentiable(arguments[names.index(name)]):
-                raise PassFailure(
-                    function, f"has an argument '{name}' that is not of floats: it has no gradient"
-                )
-        return [names.index(name) for name in self.wrt]
 
-
-def _check_loss(function: func.FuncOp) -> None:
-    """Raises PassFailure unless result 0 is a float of rank 0."""
-    results = list(function.type.results)
+def differentiated(module: ir.Operation, name: str) -> func.FuncOp:
+    """The function of that name; raises PassFailure unless there is one, with a loss as result."""
+    named = {each.name.value: each for each in graph_functions(module)}
+    if name not in named:
+        known = ", ".join(f"@{each}" for each in named)
+        raise PassFailure(module, f"has no graph function '@{name}'; there is {known}")
+    results = list(named[name].type.results)
     loss = annotation_of(results[0]) if results else None
     if not isinstance(loss, TensorType) or loss.dims != () or not isinstance(loss.element, FLOATS):
         got = f"'{results[0]}'" if results else "none"
-        raise PassFailure(function, f"expects result 0 to be a float of rank 0, but got {got}")
+        raise PassFailure(named[name], f"expects result 0 to be a float of rank 0, but got {got}")
+    return named[name]
+
+
+def differentiable_arguments(function: func.FuncOp, wrt: Sequence[str]) -> list[int]:
+    """The indices of the arguments of those names; of all tensors of floats if there are none."""
+    arguments = list(function.arguments)
+    if not wrt:
+        return [
+            i
+            for i, argument in enumerate(arguments)
+            if isinstance(argument.type, ir.ShapedType) and is_differentiable(argument)
+        ]
+    names = [argument_name(function, i) for i in range(len(arguments))]
+    for name in wrt:
+        if name not in names:
+            raise PassFailure(function, f"has no argument '{name}'; there is {', '.join(names)}")
+        if not is_differentiable(arguments[names.index(name)]):
+            raise PassFailure(
+                function, f"has an argument '{name}' that is not of floats: it has no gradient"
+            )
+    return [names.index(name) for name in wrt]

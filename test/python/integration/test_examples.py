@@ -23,7 +23,7 @@ def run(name: str, *args: str) -> str:
 
 def test_every_example_is_tested() -> None:
     names = {path.name for path in (ROOT / "examples").glob("*.py")}
-    assert names == {"dynamic_mlp.py", "step_by_step.py", "generate_text.py"}
+    assert names == {"dynamic_mlp.py", "step_by_step.py", "generate_text.py", "train.py"}
 
 
 def test_dynamic_mlp() -> None:
@@ -40,6 +40,14 @@ def test_step_by_step() -> None:
     assert "graph.call_tir @fused_matmul_add_relu(%arg0, %arg1, %arg2)" in shown
     assert "graph.alloc_storage() {size=" in shown
     assert "relax-to-host" not in shown
+
+
+def test_train() -> None:
+    rows = run("train.py").splitlines()
+    matches = [re.fullmatch(r"step (\d+): loss ([\d.]+), (\d+)% right", row) for row in rows]
+    assert [int(match[1]) for match in matches] == [0, 200, 400, 600]
+    assert float(matches[-1][2]) < 0.2
+    assert int(matches[-1][3]) > 90
 
 
 def test_generate_text() -> None:
