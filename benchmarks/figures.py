@@ -92,7 +92,7 @@ def read_results(folder: Path) -> dict[tuple[str, str], list[Case]]:
     for path in sorted(folder.glob("*.json")):
         suite, _, machine = path.stem.partition("-")
         rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-        if suite != "quality":
+        if suite not in ("quality", "memory"):
             suites[suite, machine] = [Case(row.pop("case"), **row) for row in rows]
     return suites
 
@@ -145,11 +145,31 @@ def quality() -> str:
     )
 
 
+def memory() -> str:
+    """Bytes of activations with and without plans (paper Table 2)."""
+    path = ROOT / "benchmarks" / "results" / "memory.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    sizes = ("separate", "pool", "planned", "bounded", "unbounded")
+    return table(
+        ["graph, calls", "MiB without reuse", "pool", "planned", "saved", "TVM", "TVM, no bounds"],
+        (
+            [
+                f"{row['graph']}, {row['phase']} {', '.join(map(str, row['calls']))}",
+                *(f"{row[size] / 2**20:.1f}" for size in sizes[:3]),
+                f"{100 * (1 - row['planned'] / row['pool']):.0f} %",
+                *(f"{row[size] / 2**20:.1f}" for size in sizes[3:]),
+            ]
+            for row in rows
+        ),
+    )
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "summary": lambda: summary(1),
     "summary-2": lambda: summary(2),
     "language-models": language_models,
     "quality": quality,
+    "memory": memory,
 }
 
 

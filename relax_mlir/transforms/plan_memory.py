@@ -10,7 +10,8 @@
 A storage is allocated as soon as the symbols of its size are known: at the entry, and after each
 `graph.match_cast` that binds symbols of a tensor's size. Sizes are symbolic, in bytes, rounded up
 to the alignment. A block is reused if it is provably large enough, or if it is provably smaller and
-can be grown. Returned tensors stay separate allocations. Greedy in program order, not optimal. With
+can be grown. Blocks that are cut and joined (`analysis/packing.py`) are taken instead where that
+provably takes less. Both are greedy, not optimal. Returned tensors stay separate allocations. With
 `reuse=false` each tensor has its own block. With `static=true`, sizes with an upper bound under the
 facts are replaced by it, so that the storage has the same size in every call.
 
@@ -26,6 +27,7 @@ from typing import ClassVar
 from relax_mlir.analysis.functions import graph_functions
 from relax_mlir.analysis.liveness import Lifetime, Liveness
 from relax_mlir.analysis.memory import Memory, returned_allocations
+from relax_mlir.analysis.packing import pack
 from relax_mlir.analysis.scopes import bound_by, scoped_ops
 from relax_mlir.analysis.signatures import functions_by_name
 from relax_mlir.bindings import func, ir
@@ -85,16 +87,15 @@ class Region:
     facts: Facts
     temporaries: list[Temporary] = field(default_factory=list)
 
-    def assign(self, blocks: Sequence["Block"]) -> None:
+    def assign(self, plan: "Plan") -> None:
         """Allocates the storages, and assigns each temporary to its block."""
-        ends = {block.storage: block.offset + block.size for block in blocks if block.is_last}
         if self.cast is None:
             point = ir.InsertionPoint.at_block_begin(self.function.entry_block)
         else:
             point = ir.InsertionPoint.after(self.cast)
         with point, self.function.location:
-            storages = {index: AllocStorageOp.build(end).result for index, end in ends.items()}
-        for temporary, block in zip(self.temporaries, blocks, strict=True):
+            storages = [AllocStorageOp.build(size).result for size in plan.storages]
+        for temporary, block in zip(self.temporaries, plan.blocks, strict=True):
             old = temporary.allocation
             with ir.InsertionPoint(old), old.location:
                 storage = storages[block.storage]
@@ -181,14 +182,42 @@ class Block:
     free_after: int
     offset: Expr = field(default_factory=lambda: const(0))
     storage: int = 0
-    is_last: bool = True
 
 
-def plan(temporaries: Sequence[Temporary], facts: Facts | None) -> list[Block]:
-    """Assigns each temporary a block so that no two that are live at once share one.
+@dataclass(frozen=True)
+class Plan:
+    """A block for each temporary, and the sizes of the storages."""
+
+    blocks: Sequence[Block]
+    storages: Sequence[Expr]
+
+
+def plan(temporaries: Sequence[Temporary], facts: Facts | None) -> Plan:
+    """Assigns each temporary a block so that no two that are live at once overlap.
 
     Two blocks are compared by proof under `facts`; None turns reuse off.
     """
+    whole = _whole_blocks(temporaries, facts)
+    if facts is None or len(whole.storages) > 1:
+        return whole
+    sizes = [temporary.size for temporary in temporaries]
+    packing = pack(sizes, [temporary.lifetime for temporary in temporaries], facts)
+    if packing is None or not _is_less(packing.size, whole.storages[0], facts):
+        return whole
+    blocks = [
+        Block(temporary.size, temporary.lifetime.end, offset)
+        for temporary, offset in zip(temporaries, packing.offsets, strict=True)
+    ]
+    return Plan(blocks, [packing.size])
+
+
+def _is_less(a: Expr, b: Expr, facts: Facts) -> bool:
+    """Whether one size is proved to be never more than another one, which may be more."""
+    return at_most(a, b, facts).proved and not at_most(b, a, facts).proved
+
+
+def _whole_blocks(temporaries: Sequence[Temporary], facts: Facts | None) -> Plan:
+    """Assigns each temporary a block that no other one has while it is live."""
     known = facts or Facts()
     blocks: list[Block] = []
     chosen: list[Block] = []
@@ -205,20 +234,20 @@ def plan(temporaries: Sequence[Temporary], facts: Facts | None) -> list[Block]:
             block.size = size
         block.free_after = lifetime.end
         chosen.append(block)
-    _place(blocks)
-    return chosen
+    return Plan(chosen, _place(blocks))
 
 
-def _place(blocks: Sequence[Block]) -> None:
-    """Assigns consecutive offsets, and starts a new storage when they grow too long."""
-    storage, offset = 0, const(0)
-    for index, block in enumerate(blocks):
-        block.storage, block.offset = storage, offset
+def _place(blocks: Sequence[Block]) -> list[Expr]:
+    """Assigns consecutive offsets, in storages whose sizes are returned: no sum is too long."""
+    storages: list[Expr] = []
+    offset = const(0)
+    for block in blocks:
+        block.storage, block.offset = len(storages), offset
         offset = offset + block.size
-        block.is_last = index == len(blocks) - 1
         if len(offset.terms) >= MAX_TERMS:
-            block.is_last = True
-            storage, offset = storage + 1, const(0)
+            storages.append(offset)
+            offset = const(0)
+    return storages if blocks and blocks[-1].storage < len(storages) else [*storages, offset]
 
 
 def _fitting(free: Sequence[Block], size: Expr, facts: Facts) -> Block | None:
