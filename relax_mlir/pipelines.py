@@ -39,6 +39,7 @@ STEPS = (
     Step("relax-verify", "every rule of the dialects holds, so later passes need no checks"),
     Step("relax-inline-functions", "graph functions call only kernels and noinline functions"),
     Step("relax-name-dims", "every dim is an expression over symbols that are bound"),
+    Step("relax-expand-data-dependent", "counts are computed before what they are the size of"),
     Step("relax-state-assumptions", "facts imply that all dims fit; calls check facts"),
     Step("relax-fuse-attention", "attention that was written out is one operator", 2),
     Step("relax-canonicalize-bindings", "no cast, reshape or permutation is redundant", 1),

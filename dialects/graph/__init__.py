@@ -37,6 +37,13 @@ from .broadcasting import broadcast
 from .calls import CallDpsLibraryOp, CallOp, CallTirInplaceOp, CallTirOp
 from .convolution import Conv2dOp, MaxPool2dOp, SumPool2dOp
 from .create import ArangeOp, EyeOp, FullOp, OneHotOp, TrilOp, TriuOp
+from .data_dependent import (
+    DataDependentOp,
+    NonzeroOp,
+    RangeOfOp,
+    RepeatInterleaveOp,
+    UniqueOp,
+)
 from .datatype import AstypeOp
 from .dialect import Graph, ObjectType, ShapeAttr, ShapeValueType, StorageType
 from .elementwise import BinaryOp, CompareOp, UnaryOp
@@ -84,10 +91,10 @@ from .scatter import (
     ScatterNdOp,
     SliceScatterOp,
 )
-from .search import ArgmaxOp, ArgminOp, SearchsortedOp
+from .search import ArgmaxOp, ArgminOp, FirstNonzeroOp, SearchsortedOp
 from .shapes import MakeShapeOp, MatchCastOp, RequireOp, ShapeOfOp, TensorToShapeOp
 from .slots import InferredSlotOp, SlotOp
-from .sorting import SortOp, TopkOp
+from .sorting import ArgsortRowsOp, SortOp, TopkOp
 from .statistical import (
     AllOp,
     AnyOp,
@@ -181,6 +188,7 @@ __all__ = [
     "ArangeOp",
     "ArgmaxOp",
     "ArgminOp",
+    "ArgsortRowsOp",
     "AsinOp",
     "AsinhOp",
     "AstypeOp",
@@ -212,6 +220,7 @@ __all__ = [
     "CoshOp",
     "CumprodOp",
     "CumsumOp",
+    "DataDependentOp",
     "DequantizeBlocksOp",
     "DequantizeOp",
     "DequantizeRowsOp",
@@ -225,6 +234,7 @@ __all__ = [
     "ExpandDimsOp",
     "Expm1Op",
     "EyeOp",
+    "FirstNonzeroOp",
     "FlagAttr",
     "FlipOp",
     "FloorDivideOp",
@@ -276,6 +286,7 @@ __all__ = [
     "MinimumOp",
     "MultiplyOp",
     "NegativeOp",
+    "NonzeroOp",
     "NotEqualOp",
     "ObjectType",
     "OneHotOp",
@@ -287,10 +298,12 @@ __all__ = [
     "ProdOp",
     "QuantizeBlocksOp",
     "QuantizeOp",
+    "RangeOfOp",
     "ReciprocalOp",
     "ReductionOp",
     "ReluOp",
     "RemainderOp",
+    "RepeatInterleaveOp",
     "RepeatOp",
     "RequireOp",
     "ReshapeOp",
@@ -342,6 +355,7 @@ __all__ = [
     "TupleGetOp",
     "TupleOp",
     "UnaryOp",
+    "UniqueOp",
     "VarianceOp",
     "ViewOp",
     "WhereOp",

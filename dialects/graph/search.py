@@ -1,13 +1,17 @@
-"""Operators that find positions: argmax, argmin, searchsorted (TVM `search`)."""
+"""Operators that find positions: argmax, argmin, searchsorted, first_nonzero (TVM `search`)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from relax_mlir.bindings import ext, ir
+from relax_mlir.symbolic import const
 
+from .data_dependent import require_elements_that_compare
+from .dialect import ShapeAttr
 from .elementwise import require_number, require_one_element_type
 from .op import FlagAttr, InferredOp
 from .statistical import reduced_type
-from .types import ShapeError, TensorType, dims_differ
+from .types import Dim, ShapeError, TensorType, as_dims, dims_differ, known_dims
 
 
 class _ArgReduceOp(InferredOp, traits=[ext.Pure]):
@@ -80,3 +84,32 @@ class SearchsortedOp(InferredOp, name="searchsorted", traits=[ext.Pure]):
                 if dims_differ(own, other):  # C3
                     raise ShapeError(f"searches lines of dim {own} for values of dim {other}")
         return TensorType(values.dims, i64)
+
+
+class FirstNonzeroOp(InferredOp, name="first_nonzero", traits=[ext.Pure]):
+    """The indices of the first `count` elements that are not 0: `nonzero` of a known size.
+
+    The result has the dims [rank, count], a column for each element in row-major order; columns
+    that are left are -1.
+
+    C1  the elements are numeric or `i1`
+    C2  the rank is known, and 1 or more
+    C3  `count` is one known expression
+
+    Source: JAX `numpy.nonzero` with `size`.
+    """
+
+    result: ext.Result[Any]
+    input: ext.Operand[Any]
+    count: ShapeAttr
+
+    @staticmethod
+    def infer_return_type(input: TensorType, count: Sequence[Dim]) -> TensorType:
+        require_elements_that_compare(input)  # C1
+        if not input.dims:  # C2
+            raise ShapeError(f"expects a tensor of known rank above 0, but got '{input}'")
+        known = known_dims(as_dims(count))
+        if known is None or len(known) != 1:  # C3
+            raise ShapeError(f"expects one known count of indices, but got {len(count)}")
+        dims = (const(len(input.dims)), *known)
+        return TensorType(dims, ir.IntegerType.get_signless(64))

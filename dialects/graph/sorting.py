@@ -1,4 +1,4 @@
-"""Operators that order elements along an axis: sort, topk (TVM `sorting`)."""
+"""Operators that order elements along an axis: sort, topk, argsort_rows (TVM `sorting`)."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ class TopkOp(InferredOp, name="topk", traits=[ext.Pure]):
         require_number(input)  # C1
         known = known_dims(as_dims(k))
         if known is None or len(known) != 1:  # C3
-            raise ShapeError(f"expects one known number of elements, but got {len(k)}")
+            raise ShapeError(f"expects one known count of elements, but got {len(k)}")
         if input.dims is None:
             return _with_indices(input)
         dims = list(input.dims)
@@ -78,3 +78,27 @@ class TopkOp(InferredOp, name="topk", traits=[ext.Pure]):
         assume(count, "<=", extent)
         dims[place] = count
         return _with_indices(TensorType(tuple(dims), input.element))
+
+
+class ArgsortRowsOp(InferredOp, name="argsort_rows", traits=[ext.Pure]):
+    """Where the rows of a matrix are in order, as i64: the index of the first one, and so on.
+
+    Rows are compared by the first elements that differ, as `sort` compares elements; equal ones
+    stay in their order.
+
+    C1  the element type is numeric
+    C2  the operand has rank 2
+
+    Source: NumPy `lexsort`, of columns from the last one to the first.
+    """
+
+    result: ext.Result[Any]
+    input: ext.Operand[Any]
+
+    @staticmethod
+    def infer_return_type(input: TensorType) -> TensorType:
+        require_number(input)  # C1
+        if input.dims is not None and len(input.dims) != 2:  # C2
+            raise ShapeError(f"expects a matrix, but got '{input}'")
+        dims = None if input.dims is None else input.dims[:1]
+        return TensorType(dims or (None,), ir.IntegerType.get_signless(64))

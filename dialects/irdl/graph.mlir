@@ -678,6 +678,41 @@ module {
       %2 = irdl.any
       irdl.results(result: %2)
     }
+    irdl.operation @nonzero {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.any
+      irdl.results(result: %1)
+    }
+    irdl.operation @unique {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.dense_array" 
+      %2 = irdl.base "#builtin.integer" 
+      irdl.attributes {"axes" = %1, "sorted" = %2}
+      %3 = irdl.any
+      %4 = irdl.any
+      %5 = irdl.any
+      %6 = irdl.any
+      irdl.results(values: %3, indices: %4, inverse: %5, counts: %6)
+    }
+    irdl.operation @repeat_interleave {
+      %0 = irdl.any
+      %1 = irdl.any
+      irdl.operands(input: %0, repeats: %1)
+      %2 = irdl.base "#builtin.integer" 
+      irdl.attributes {"axis" = %2}
+      %3 = irdl.any
+      irdl.results(result: %3)
+    }
+    irdl.operation @range_of {
+      %0 = irdl.any
+      %1 = irdl.any
+      %2 = irdl.any
+      irdl.operands(start: %0, stop: %1, step: %2)
+      %3 = irdl.any
+      irdl.results(result: %3)
+    }
     irdl.operation @astype {
       %0 = irdl.any
       irdl.operands(input: %0)
@@ -1306,6 +1341,14 @@ module {
       %3 = irdl.any
       irdl.results(result: %3)
     }
+    irdl.operation @first_nonzero {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base @graph::@shape 
+      irdl.attributes {"count" = %1}
+      %2 = irdl.any
+      irdl.results(result: %2)
+    }
     irdl.operation @match_cast {
       %0 = irdl.any
       irdl.operands(input: %0)
@@ -1355,6 +1398,12 @@ module {
       %4 = irdl.any
       %5 = irdl.any
       irdl.results(values: %4, indices: %5)
+    }
+    irdl.operation @argsort_rows {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.any
+      irdl.results(result: %1)
     }
     irdl.operation @where {
       %0 = irdl.any

@@ -1,7 +1,9 @@
 """Tensor programs that find indices."""
 
-from relax_mlir.bindings import arith, ir, linalg
-from relax_mlir.dialects.graph import ArgmaxOp, ArgminOp, normalize_axis
+from collections.abc import Sequence
+
+from relax_mlir.bindings import arith, ir, linalg, tensor
+from relax_mlir.dialects.graph import ArgmaxOp, ArgminOp, FirstNonzeroOp, normalize_axis
 
 from .kernel import (
     PARALLEL,
@@ -12,10 +14,12 @@ from .kernel import (
     empty,
     fill,
     generic,
+    index,
     scalar,
 )
 from .scalars import compute_type, to_compute
 from .statistical import drop_unit_dims, greatest, least, restore_unit_dims
+from .tasks import each_in_order, if_else, in_order
 
 
 def argmax(op: ArgmaxOp, kernel: KernelBuilder) -> None:
@@ -63,3 +67,43 @@ def _arg_reduce(
 
     result = generic([source], [best, indices], maps, iterators, body)[1]
     kernel.finish(restore_unit_dims(result, out, remaining, (axis,)))
+
+
+def first_nonzero(op: FirstNonzeroOp, kernel: KernelBuilder) -> None:
+    """Writes the indices of each element that is not 0 to the next column, while there is one."""
+    source, out = kernel.ins[0], kernel.outs[0]
+    rank, count = ir.RankedTensorType(source.type).rank, dim(out, 1)
+    i64 = ir.IntegerType.get_signless(64)
+
+    def put(column: ir.Value, values: Sequence[ir.Value], part: ir.Value) -> ir.Value:
+        for row, value in enumerate(values):
+            part = tensor.InsertOp(value, part, [index(row), column]).result
+        return part
+
+    def visit(at: Sequence[ir.Value], column: ir.Value, part: ir.Value) -> Sequence[ir.Value]:
+        is_there = _is_not_zero(tensor.ExtractOp(source, list(at)).result)
+        is_free = arith.CmpIOp(arith.CmpIPredicate.slt, column, count).result
+        writes = arith.AndIOp(is_there, is_free).result
+
+        def write() -> Sequence[ir.Value]:
+            return [put(column, [arith.IndexCastOp(i64, i).result for i in at], part)]
+
+        (written,) = if_else(writes, [part.type], write, lambda: [part])
+        step = arith.IndexCastUIOp(ir.IndexType.get(), writes).result
+        return arith.AddIOp(column, step).result, written
+
+    def pad(column: ir.Value, part: ir.Value) -> Sequence[ir.Value]:
+        return [put(column, [scalar(i64, -1)] * rank, part)]
+
+    if 0 in ir.RankedTensorType(out.type).shape:
+        kernel.finish(out)
+        return
+    filled, part = each_in_order([dim(source, i) for i in range(rank)], [index(0), out], visit)
+    kernel.finish(*in_order(count, [part], pad, filled))
+
+
+def _is_not_zero(x: ir.Value) -> ir.Value:
+    if isinstance(x.type, ir.IntegerType):
+        return arith.CmpIOp(arith.CmpIPredicate.ne, x, scalar(x.type, 0)).result
+    x = to_compute(x)
+    return arith.CmpFOp(arith.CmpFPredicate.UNE, x, scalar(x.type, 0)).result

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, scf, tensor
-from relax_mlir.dialects.graph import SortOp, TopkOp, normalize_axis
+from relax_mlir.dialects.graph import ArgsortRowsOp, SortOp, TopkOp, normalize_axis
 
-from .kernel import KernelBuilder, dim, empty, index
+from .kernel import KernelBuilder, dim, empty, index, scalar
 from .scalars import exceeds, inverted
 from .tasks import Lines, if_else, in_order, in_tasks
 
@@ -116,7 +116,7 @@ def _insert(x: ir.Value, at: ir.Value, end: ir.Value, carried: Values, before: B
             moved.append(tensor.InsertOp(placed, buffer, [j]).result)
         return arith.AndIOp(is_open, moves).result, *moved
 
-    return in_order(arith.AddIOp(end, index(1)).result, [_true(), *carried], move)[1:]
+    return in_order(arith.AddIOp(end, index(1)).result, [_truth(1), *carried], move)[1:]
 
 
 def _merge_sort(key: Key, length: ir.Value, buffers: Values, before: Before) -> Values:
@@ -214,6 +214,55 @@ class _Merge:
         return *after, *moved
 
 
-def _true() -> ir.Value:
-    bit = ir.IntegerType.get_signless(1)
-    return arith.ConstantOp(bit, ir.IntegerAttr.get(bit, 1)).result
+def _truth(value: int) -> ir.Value:
+    return scalar(ir.IntegerType.get_signless(1), value)
+
+
+def argsort_rows(op: ArgsortRowsOp, kernel: KernelBuilder) -> None:
+    """Merges runs of row numbers."""
+    source, out = kernel.ins[0], kernel.outs[0]
+    length, columns = dim(source, 0), dim(source, 1)
+    i64, bit = ir.IntegerType.get_signless(64), ir.IntegerType.get_signless(1)
+    buffers = [empty([length], i64) for _ in range(4)]
+
+    def is_less(a: ir.Value, b: ir.Value, column: ir.Value) -> ir.Value:
+        x, y = (tensor.ExtractOp(source, [row, column]).result for row in (a, b))
+        return exceeds(y, x)
+
+    def before(a: ir.Value, b: ir.Value) -> ir.Value:
+        kind = ir.IndexType.get()
+        rows = arith.IndexCastOp(kind, a).result, arith.IndexCastOp(kind, b).result
+
+        def differ(column: ir.Value) -> ir.Value:
+            less, greater = is_less(*rows, column), is_less(*rows[::-1], column)
+            return arith.OrIOp(less, greater).result
+
+        column = _first(columns, differ)
+        inside = arith.CmpIOp(arith.CmpIPredicate.slt, column, columns).result
+        return if_else(inside, [bit], lambda: [is_less(*rows, column)], lambda: [_truth(0)])[0]
+
+    def own(k: ir.Value) -> ir.Value:
+        return arith.IndexCastOp(i64, k).result
+
+    order = _merge_sort(own, length, buffers, before)[1]
+
+    def put(k: ir.Value, part: ir.Value) -> Values:
+        return [tensor.InsertOp(tensor.ExtractOp(order, [k]).result, part, [k]).result]
+
+    kernel.finish(*in_order(length, [out], put))
+
+
+def _first(count: ir.Value, holds: Callable[[ir.Value], ir.Value]) -> ir.Value:
+    """The first index that a condition holds for; the count if there is none."""
+    kind, bit = ir.IndexType.get(), ir.IntegerType.get_signless(1)
+    loop = scf.WhileOp([kind], [index(0)])
+    block = loop.before.blocks.append(kind)
+    with ir.InsertionPoint(block):
+        (at,) = block.arguments
+        inside = arith.CmpIOp(arith.CmpIPredicate.slt, at, count).result
+        goes_on = if_else(inside, [bit], lambda: [inverted(holds(at))], lambda: [_truth(0)])
+        scf.ConditionOp(goes_on[0], [at])
+    block = loop.after.blocks.append(kind)
+    with ir.InsertionPoint(block):
+        scf.YieldOp([arith.AddIOp(block.arguments[0], index(1)).result])
+    return loop.results[0]

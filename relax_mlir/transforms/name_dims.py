@@ -11,9 +11,9 @@
 
 An unknown dim of an argument becomes a symbol that each call binds; if a cast names it, the cast's
 symbol. Operators are inferred again from there. Dims that remain unknown, of yielded, carried and
-returned values, are bound by a match_cast at the value. Arguments of a call that is not inlined are
-cast to the annotations of the parameters, which is checked at run time. Symbols that several
-regions bind under one name are renamed.
+returned values and of operators whose data decide, are bound by a match_cast at the value.
+Arguments of a call that is not inlined are cast to the annotations of the parameters, which is
+checked at run time. Symbols that several regions bind under one name are renamed.
 
 Needs: a verified module. Leaves: known dims of every tensor. Fails at a tensor of unknown rank, and
 at a `!graph.object`, which compiled code does not support.
@@ -45,6 +45,7 @@ from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     Annotation,
     CallOp,
+    DataDependentOp,
     GraphOp,
     MatchCastOp,
     ObjectType,
@@ -58,6 +59,9 @@ from relax_mlir.symbolic import Expr
 
 from .infer_shapes import Inference
 from .inline_functions import passed
+
+_TOLD_AT_RUN_TIME = CallOp | TensorToShapeOp | DataDependentOp
+"""The ops of the dialect with results whose dims only running them tells."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ class _Naming(Inference):
         users = [use.owner.opview for use in value.uses]
         if None not in dims_of(annotation) or all(isinstance(u, MatchCastOp) for u in users):
             return
-        if isinstance(op, GraphOp) and not isinstance(op, CallOp | TensorToShapeOp):
+        if isinstance(op, GraphOp) and not isinstance(op, _TOLD_AT_RUN_TIME):
             raise PassFailure(op, f"has '{value.type}', whose dims nothing tells")
         base = op.callee_name if isinstance(op, CallOp) else op.operation.name.split(".")[-1]
         named = self._named(annotation if wanted is None else wanted, base)

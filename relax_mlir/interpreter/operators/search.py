@@ -1,6 +1,7 @@
 """Operators that find indices."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -48,3 +49,11 @@ def searchsorted(x: np.ndarray, values: np.ndarray, *, right: bool) -> np.ndarra
 def _less(a: float, b: float) -> bool:
     """Whether a comes before b; NaN comes last."""
     return bool(a < b or (b != b and a == a))
+
+
+def first_nonzero(x: np.ndarray, *, count: Sequence[int]) -> np.ndarray:
+    """NumPy's indices, cut off or filled up."""
+    result = np.full((x.ndim, count[0]), -1, np.int64)
+    found = np.stack(np.nonzero(x))[:, : count[0]]
+    result[:, : found.shape[1]] = found
+    return result

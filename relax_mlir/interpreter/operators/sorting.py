@@ -29,3 +29,11 @@ def _order(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
         return np.argsort(x, axis, kind="stable")
     turned = np.argsort(np.flip(x, axis), axis, kind="stable")
     return x.shape[axis] - 1 - np.flip(turned, axis)
+
+
+def argsort_rows(x: np.ndarray) -> np.ndarray:
+    """Sorted by each column, from the last one to the first, where the order is stable."""
+    order = np.arange(x.shape[0])
+    for column in reversed(range(x.shape[1])):
+        order = order[np.argsort(x[order, column], kind="stable")]
+    return order

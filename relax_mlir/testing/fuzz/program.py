@@ -29,6 +29,7 @@ WEIGHTS = {
     "attention": 3,
     "quantised": 3,
     "decomposed": 4,
+    "data": 4,
 }
 """How often families are chosen."""
 ELEMENTS = ("f32",) * 9 + ("f16", "bf16", "f64", "f64", "i32", "i32", "i64", "i8", "i16", "i1")

@@ -59,3 +59,21 @@ func.func @searchsorted_c3(%x: tensor<2x4xf32>, %v: tensor<3x4xf32>) {
   %0 = "graph.searchsorted"(%x, %v) {right = false} : (tensor<2x4xf32>, tensor<3x4xf32>) -> tensor<3x4xi64>
   return
 }
+
+func.func @first_nonzero_c1(%x: tensor<4xui8>) {
+  // expected-error @below {{'graph.first_nonzero' op expects numeric elements or i1, but got ui8}}
+  %0 = "graph.first_nonzero"(%x) {count = #graph.shape<[2]>} : (tensor<4xui8>) -> tensor<1x2xi64>
+  return
+}
+
+func.func @first_nonzero_c2(%x: tensor<f32>) {
+  // expected-error @below {{'graph.first_nonzero' op expects a tensor of known rank above 0, but got 'tensor<f32>'}}
+  %0 = "graph.first_nonzero"(%x) {count = #graph.shape<[2]>} : (tensor<f32>) -> tensor<1x2xi64>
+  return
+}
+
+func.func @first_nonzero_c3(%x: tensor<4xf32>) {
+  // expected-error @below {{'graph.first_nonzero' op expects one known count of indices, but got 2}}
+  %0 = "graph.first_nonzero"(%x) {count = #graph.shape<[2, 2]>} : (tensor<4xf32>) -> tensor<1x2xi64>
+  return
+}

@@ -25,13 +25,13 @@ func.func @topk_c2(%x: tensor<9x4xf32>) {
 }
 
 func.func @topk_c3(%x: tensor<9x4xf32>) {
-  // expected-error @below {{'graph.topk' op expects one known number of elements, but got 2}}
+  // expected-error @below {{'graph.topk' op expects one known count of elements, but got 2}}
   %0:2 = "graph.topk"(%x) {axis = 0 : i64, k = #graph.shape<[1, 2]>, largest = true} : (tensor<9x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xi64>)
   return
 }
 
 func.func @topk_c3_unknown(%x: tensor<9x4xf32>) {
-  // expected-error @below {{'graph.topk' op expects one known number of elements, but got 1}}
+  // expected-error @below {{'graph.topk' op expects one known count of elements, but got 1}}
   %0:2 = "graph.topk"(%x) {axis = 0 : i64, k = #graph.shape<["?"]>, largest = true} : (tensor<9x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xi64>)
   return
 }
@@ -39,5 +39,17 @@ func.func @topk_c3_unknown(%x: tensor<9x4xf32>) {
 func.func @topk_c3_many(%x: tensor<9x4xf32>) {
   // expected-error @below {{'graph.topk' op takes 10 elements from axis 0 of 9}}
   %0:2 = "graph.topk"(%x) {axis = 0 : i64, k = #graph.shape<[10]>, largest = true} : (tensor<9x4xf32>) -> (tensor<10x4xf32>, tensor<10x4xi64>)
+  return
+}
+
+func.func @argsort_rows_c1(%x: tensor<9x4xi1>) {
+  // expected-error @below {{'graph.argsort_rows' op expects a number element type, but got i1}}
+  %0 = "graph.argsort_rows"(%x) : (tensor<9x4xi1>) -> tensor<9xi64>
+  return
+}
+
+func.func @argsort_rows_c2(%x: tensor<9xf32>) {
+  // expected-error @below {{'graph.argsort_rows' op expects a matrix, but got 'tensor<9 x f32>'}}
+  %0 = "graph.argsort_rows"(%x) : (tensor<9xf32>) -> tensor<9xi64>
   return
 }

@@ -26,3 +26,12 @@ func.func @coarse(%x: tensor<*xf32>, %y: tensor<?x4xf32>) {
   %1 = "graph.argmin"(%y) {axis = 1 : i64, keepdims = false} : (tensor<?x4xf32>) -> tensor<?xi64>
   return
 }
+
+// CHECK-LABEL: func.func @first_nonzero
+func.func @first_nonzero(%x: tensor<?x4xf32>, %y: tensor<?xi1, #graph.shape<["n"]>>) {
+  // CHECK: "graph.first_nonzero"(%{{.*}}) {count = #graph.shape<[7]>} : (tensor<?x4xf32>) -> tensor<2x7xi64>
+  %0 = "graph.first_nonzero"(%x) {count = #graph.shape<[7]>} : (tensor<?x4xf32>) -> tensor<2x7xi64>
+  // CHECK: "graph.first_nonzero"(%{{.*}}) {count = #graph.shape<["n"]>} : (tensor<?xi1, #graph.shape<["n"]>>) -> tensor<1x?xi64, #graph.shape<[1, "n"]>>
+  %1 = "graph.first_nonzero"(%y) {count = #graph.shape<["n"]>} : (tensor<?xi1, #graph.shape<["n"]>>) -> tensor<1x?xi64, #graph.shape<[1, "n"]>>
+  return
+}

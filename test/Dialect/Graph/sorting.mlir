@@ -26,3 +26,12 @@ func.func @coarse(%x: tensor<?x4xf32>, %y: tensor<*xf32>) {
   %1:2 = "graph.topk"(%x) {axis = 0 : i64, k = #graph.shape<[3]>, largest = false} : (tensor<?x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>)
   return
 }
+
+// CHECK-LABEL: func.func @rows
+func.func @rows(%x: tensor<?x4xf32, #graph.shape<["n", 4]>>, %y: tensor<*xi8>) {
+  // CHECK: "graph.argsort_rows"(%{{.*}}) : (tensor<?x4xf32, #graph.shape<["n", 4]>>) -> tensor<?xi64, #graph.shape<["n"]>>
+  %0 = "graph.argsort_rows"(%x) : (tensor<?x4xf32, #graph.shape<["n", 4]>>) -> tensor<?xi64, #graph.shape<["n"]>>
+  // CHECK: "graph.argsort_rows"(%{{.*}}) : (tensor<*xi8>) -> tensor<?xi64>
+  %1 = "graph.argsort_rows"(%y) : (tensor<*xi8>) -> tensor<?xi64>
+  return
+}

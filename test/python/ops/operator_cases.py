@@ -178,6 +178,7 @@ def _movements(dtype: str) -> Iterator[Case]:
     yield from _rearranged(dtype)
     yield Case(graph.TrilOp, [cube], {"k": -1})
     yield Case(graph.TriuOp, [cube], {"k": 1})
+    yield Case(graph.FirstNonzeroOp, [cube], {"count": ("2*n*m",)})
     if dtype != "i1":
         yield Case(graph.ArangeOp, [], {"bounds": (-3, 30, 4), "dtype": dtype}, 0)
 
@@ -233,6 +234,7 @@ def _reductions(dtype: str) -> Iterator[Case]:
     yield Case(graph.MinOp, [cube], {"axes": (), "keepdims": True}, 0)
     yield Case(graph.SortOp, [cube], {"axis": -1, "descending": False})
     yield Case(graph.SortOp, [spec(dtype, "n", 67)], {"axis": 0, "descending": True})
+    yield Case(graph.ArgsortRowsOp, [spec(dtype, "n", 3)])
     yield Case(graph.TopkOp, [spec(dtype, "n", "m + 3")], {"k": ("m",), "axis": 1, "largest": True})
     yield Case(graph.TopkOp, [spec(dtype, 9, "n")], {"k": (4,), "axis": 0, "largest": False})
     for op in (graph.CumsumOp, graph.CumprodOp):

@@ -22,9 +22,9 @@ from relax_mlir.testing.equivalence import Equivalence
 
 TESTS = Path(__file__).parents[2]
 PIPELINE = (
-    "infer-shapes verify inline-functions name-dims fuse-attention canonicalize-bindings "
-    "state-assumptions legalize-ops annotate-pattern fuse-ops fuse-tir pack-weights pack-filters "
-    "lift-params schedule lower-calls plan-memory to-host"
+    "infer-shapes verify inline-functions name-dims expand-data-dependent fuse-attention "
+    "canonicalize-bindings state-assumptions legalize-ops annotate-pattern fuse-ops fuse-tir "
+    "pack-weights pack-filters lift-params schedule lower-calls plan-memory to-host"
 ).split()
 OTHERS = (
     "adjust-matmul-order combine-parallel-matmul convert-to-dataflow dead-code-elimination "

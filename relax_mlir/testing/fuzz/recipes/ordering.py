@@ -52,7 +52,7 @@ def topk(b: Builder, op: Any) -> None:
 
 @recipe("reduction", graph.CumsumOp, graph.CumprodOp)
 def scan(b: Builder, op: Any) -> None:
-    """Of numbers, near 1 where floats are multiplied."""
+    """Near 1 where floats are multiplied."""
     value = number(b)
     value = value if value.rank else b.argument(b.pick_dims(2), value.element)
     axis = b.random.randrange(value.rank)
