@@ -28,13 +28,17 @@ FAILED = 255
 
 
 def run_in_child(
-    function: Callable[[BinaryIO], int], seconds: int, extra_bytes: int | None = None
+    function: Callable[[BinaryIO], int],
+    seconds: int,
+    extra_bytes: int | None = None,
+    on_start: Callable[[int], None] | None = None,
 ) -> Ended:
     """Calls `function` in a forked child; it writes to the file, and returns a status below 255.
 
     The child is ended by SIGALRM after `seconds`. It may map `extra_bytes` more than its parent
     has: MemoryError is raised in it beyond that. It inherits this process's memory as it is now,
     prints nothing, and is ended if an exception, such as KeyboardInterrupt, is raised here.
+    `on_start` is called with the child's process ID, which is valid during the call.
     """
     with tempfile.TemporaryFile() as result:
         with warnings.catch_warnings():  # the child takes no lock that other threads may hold
@@ -43,6 +47,8 @@ def run_in_child(
         if child == 0:
             _run(function, result, seconds, extra_bytes)
         try:
+            if on_start is not None:
+                on_start(child)
             _, status = os.waitpid(child, 0)
         except BaseException:
             os.kill(child, signal.SIGKILL)

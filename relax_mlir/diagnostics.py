@@ -138,13 +138,14 @@ def _report(error: Exception) -> bytes:
 def _reported(report: bytes) -> list[Diagnostic]:
     """The diagnostics of a report; none if the reader damaged it before it was written."""
     try:
-        return [_from_fields(fields) for fields in json.loads(report)]
+        return [from_fields(fields) for fields in json.loads(report)]
     except (ValueError, TypeError, KeyError, RecursionError):
         return []
 
 
-def _from_fields(fields: dict[str, Any]) -> Diagnostic:
-    notes = tuple(_from_fields(note) for note in fields["notes"])
+def from_fields(fields: dict[str, Any]) -> Diagnostic:
+    """The diagnostic of `asdict`; raises TypeError or KeyError if the fields are others."""
+    notes = tuple(from_fields(note) for note in fields["notes"])
     return Diagnostic(**{**fields, "notes": notes})
 
 

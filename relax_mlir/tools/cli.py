@@ -26,6 +26,8 @@ EXTRA_OF = {
     "safetensors": "llm",
     "tokenizers": "llm",
     "llama_cpp": "bench",
+    "lsprotocol": "lsp",
+    "pygls": "lsp",
 }
 """Optional packages, and the extra that installs each."""
 

@@ -44,7 +44,7 @@ RANKS = [
     {"transforms"},
     {"pipelines"},
     {"compiler"},
-    {"frontends", "machine", "profile", "llm", "testing", "training"},
+    {"frontends", "machine", "profile", "llm", "lsp", "testing", "training"},
     {"tools"},
 ]
 RANK = {part: rank for rank, parts in enumerate(RANKS) for part in parts}

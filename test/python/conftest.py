@@ -17,7 +17,8 @@ settings.load_profile("relax")
 
 # Folders of tests that take milliseconds each.
 QUICK = frozenset(
-    "codegen host interpreter numerics ops passes runtime symbolic testing tools transforms".split()
+    "codegen host interpreter lsp numerics ops passes runtime symbolic testing "
+    "tools transforms".split()
 )
 
 # A session keeps a million objects, which Python would go through time and again.

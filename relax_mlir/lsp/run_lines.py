@@ -1,0 +1,31 @@
+"""Passes and their options in comments that run them: `// RUN: relax-opt %s --relax-fuse-ops`."""
+
+import re
+from collections.abc import Iterator
+
+from relax_mlir.lsp import catalogue
+from relax_mlir.lsp.hover import pass_text
+from relax_mlir.lsp.text import Span
+
+_RUN = re.compile(r"//\s*RUN:")
+_OPTIONS = re.compile(r"""([a-z][\w-]*)(?:=['"]?|\{)(?:[^'"{}]*\s)?(?P<start>[\w-]*)$""")
+_PASS = re.compile(r"""(?:--|[(,'"=])(?P<start>[a-z][\w-]*|)$""")
+
+Row = tuple[str, str, Span, str, str, str]
+"""Label, kind, what is replaced, text, detail, documentation."""
+
+
+def complete_run_line(before: str, offset: int) -> Iterator[Row]:
+    """The passes, or the options of one, that may follow the beginning of a line."""
+    if not _RUN.search(before):
+        return
+    if (match := _OPTIONS.search(before)) and match[1] in catalogue.passes():
+        entry = catalogue.passes()[match[1]]
+        span = Span(offset - len(match["start"]), offset)
+        for name, kind in entry.option_names():
+            yield name, "option", span, f"{name}=", kind, entry.documentation
+    elif match := _PASS.search(before):
+        span = Span(offset - len(match["start"]), offset)
+        for name, entry in catalogue.passes().items():
+            summary = entry.documentation.partition("\n")[0]
+            yield name, "pass", span, name, summary, pass_text(entry)
