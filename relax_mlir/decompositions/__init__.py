@@ -60,6 +60,15 @@ from .pooling import (
     max_pool,
     sum_pool,
 )
+from .quantized import (
+    conv_integer,
+    dequantize_linear,
+    dynamic_quantize_linear,
+    matmul_integer,
+    qlinear_conv,
+    qlinear_matmul,
+    quantize_linear,
+)
 from .random import (
     bernoulli,
     dropout,
@@ -89,6 +98,7 @@ from .signal import (
     rfft,
     stft,
 )
+from .small_floats import decode_float, encode_float
 from .transposed_convolution import conv_transpose
 
 __all__ = [
@@ -113,17 +123,22 @@ __all__ = [
     "complex_exp",
     "complex_multiply",
     "conv",
+    "conv_integer",
     "conv_transpose",
     "cross_entropy",
     "cross_entropy_with_logits",
+    "decode_float",
     "deform_conv2d",
     "depth_to_space",
+    "dequantize_linear",
     "det",
     "dft",
     "dot_general",
     "dropout",
+    "dynamic_quantize_linear",
     "einsum",
     "elu",
+    "encode_float",
     "ewise_fma",
     "fft",
     "fold",
@@ -151,6 +166,7 @@ __all__ = [
     "lp_norm",
     "lp_pool",
     "lstm",
+    "matmul_integer",
     "max_pool",
     "max_pool_with_indices",
     "max_unpool",
@@ -163,6 +179,9 @@ __all__ = [
     "nll_loss",
     "outer",
     "prelu",
+    "qlinear_conv",
+    "qlinear_matmul",
+    "quantize_linear",
     "quick_gelu",
     "random_bits",
     "random_integers",

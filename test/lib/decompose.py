@@ -27,7 +27,7 @@ def add_function(module: ir.Module, name: str, arguments: str, expression: str) 
         block = function.add_entry_block()
     with ir.InsertionPoint(block):
         values = dict(zip(names, block.arguments))
-        built = eval(expression, vars(decompositions) | values)
+        built = eval(expression, vars(decompositions) | {"ir": ir} | values)
         results = [built] if isinstance(built, ir.Value) else list(built)
         func.ReturnOp(results)
     outs = [value.type for value in results]

@@ -9,7 +9,15 @@ from operator_cases import Case
 
 from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
-from relax_mlir.decompositions.emit import add, element_of, emit, multiply
+from relax_mlir.decompositions.emit import (
+    add,
+    element_of,
+    emit,
+    maximum,
+    minimum,
+    multiply,
+    scalar,
+)
 from relax_mlir.dialects import graph
 
 
@@ -44,6 +52,10 @@ def decompositions(dtype: str) -> Iterator[Decomposition]:
         yield from _recurrent(dtype)
         yield from _random(dtype)
         yield from _signals(dtype)
+        yield from _small_floats(dtype)
+        yield from _quantisation(dtype)
+    if dtype == "f32":
+        yield from _integers()
         yield from _solvers(dtype)
         yield from _sequences(dtype)
 
@@ -257,6 +269,17 @@ def _random(dtype: str) -> Iterator[Decomposition]:
     yield Decomposition("multinomial_from_uniform", d.multinomial_from_uniform, own, 0, 1)
 
 
+def _small_floats(dtype: str) -> Iterator[Decomposition]:
+    x = spec(dtype, "n", "m")
+    for kind in ("f8E4M3FN", "f8E5M2FNUZ"):
+        yield Decomposition(f"encode_float_{kind}", lambda v, k=kind: d.encode_float(v, k), [x])
+    yield Decomposition(
+        "decode_float",
+        lambda c, v: d.decode_float(c, "f8E4M3FNUZ", ir.RankedTensorType(v.type).element_type),
+        [spec("i8", "n", "m"), x],
+    )
+
+
 def _signals(dtype: str) -> Iterator[Decomposition]:
     pairs = spec(dtype, "n", 3, 2)
 
@@ -342,3 +365,44 @@ def _sequences(dtype: str) -> Iterator[Decomposition]:
         -0.7,
         0.2,
     )
+
+
+def _quantisation(dtype: str) -> Iterator[Decomposition]:
+    x, column, zeros = spec(dtype, "n", 4, "m"), spec(dtype, 4), spec("i8", 4)
+    yield Decomposition(
+        "quantize_linear",
+        lambda v, z: d.quantize_linear(v, scalar(0.25, element_of(v)), z, element=element_of(z)),
+        [x, zeros],
+    )
+    yield Decomposition(
+        "dequantize_linear", d.dequantize_linear, [spec("i8", "n", 4, "m"), column, zeros]
+    )
+    if dtype == "f32":  # ranges whose quotients are exact in each order
+        yield Decomposition(
+            "dynamic_quantize_linear",
+            lambda v: d.dynamic_quantize_linear(minimum(maximum(v, 0), 255)),
+            [x],
+            300,
+            400,
+        )
+
+
+def _integers() -> Iterator[Decomposition]:
+    a, b, zero = spec("i8", "n", 5, "m"), spec("i8", "m", 7), spec("i8")
+    yield Decomposition("matmul_integer", d.matmul_integer, [a, b, zero, spec("i8", 7)])
+    x, weight = spec("i8", "n", 3, "m + 2"), spec("i8", 4, 3, 3)
+    yield Decomposition("conv_integer", d.conv_integer, [x, weight, zero, spec("i8", 4)])
+
+    def constants():  # factors that are powers of 2: products are exact
+        return [scalar(value, ir.F32Type.get()) for value in (0.25, 0.5, 0.125)]
+
+    def matmul(v, w, p, q):
+        first, second, third = constants()
+        return d.qlinear_matmul(v, first, p, w, second, p, third, q)
+
+    def conv(v, w, p, q):
+        first, second, third = constants()
+        return d.qlinear_conv(v, first, p, w, second, p, third, q, padding=[1, 1])
+
+    yield Decomposition("qlinear_matmul", matmul, [a, b, zero, zero])
+    yield Decomposition("qlinear_conv", conv, [x, weight, zero, zero])

@@ -311,3 +311,15 @@ def sequences(b: Builder, op: Any) -> None:
             q.ir, k.ir, k.ir, heads=heads, kv_heads=heads, decay=gate.ir
         )
         _note(b, op, built, False, 64)
+
+
+@recipe("decomposed", "encode_float")
+def encode_float(b: Builder, op: Any) -> None:
+    """Of exact values, and back."""
+    kinds = ["f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ", "f4E2M1FN"]
+    value = b.exact(lambda v: v.is_float)
+    value = value if value.is_float else b.argument(b.pick_dims(2), "f32")
+    kind = b.few("small floats", kinds, 1)
+    codes = decompositions.encode_float(value.ir, kind, saturate=b.chance(0.5))
+    _note(b, op, codes, True, 128)
+    _note(b, op, decompositions.decode_float(codes, kind, ir.F32Type.get()), True, 57344)

@@ -1,0 +1,98 @@
+"""Floats of few bits: every code, and every value of half precision, against ml_dtypes."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from decomposed import Decomposed, module_of
+from harness import NUMPY, spec, wide
+
+from relax_mlir import decompositions as d
+from relax_mlir.bindings import ir
+from relax_mlir.dialects.graph import ShapeError
+
+TYPES = {
+    "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
+    "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz, "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
+    "f4E2M1FN": ml_dtypes.float4_e2m1fn,
+}  # fmt: skip
+LARGEST = {name: float(ml_dtypes.finfo(kind).max) for name, kind in TYPES.items()}
+
+
+def _values(codes, kind):
+    return codes.view(np.uint8).view(TYPES[kind]).astype(np.float64)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16"])
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_code(kind: str, dtype: str) -> None:
+    codes = np.arange(16 if kind.startswith("f4") else 256).astype(np.uint8).view(np.int8)
+    run = Decomposed(lambda x: d.decode_float(x, kind, ir.Type.parse(dtype)), spec("i8", "n"))
+    found = run(codes)
+    assert found.dtype == NUMPY[dtype]
+    np.testing.assert_array_equal(wide(found), _values(codes, kind))
+    signs = np.signbit(wide(found)) | np.isnan(wide(found))
+    np.testing.assert_array_equal(signs, np.signbit(_values(codes, kind)) | np.isnan(wide(found)))
+    back = Decomposed(lambda x: d.encode_float(x, kind), spec(dtype, "n"))
+    again = back(found)
+    numbers = np.isfinite(wide(found))
+    np.testing.assert_array_equal(again[numbers], codes[numbers])
+
+
+def _tricky(dtype):
+    """All values of 16 bits, or those half way between, and next to it, of more digits."""
+    if dtype in ("f16", "bf16"):
+        return np.arange(1 << 16).astype(np.uint16).view(NUMPY[dtype])
+    exact = np.concatenate([_values(np.arange(128).astype(np.int8), kind) for kind in TYPES])
+    exact = np.unique(exact[np.isfinite(exact)]).astype(NUMPY[dtype])
+    middle = (exact[1:] + exact[:-1]) / 2
+    points = np.concatenate([exact, middle, exact * 1.5, [1e30, np.inf, np.nan, 1e-40, 5e-324]])
+    points = points.astype(NUMPY[dtype])
+    near = [np.nextafter(points, side.astype(NUMPY[dtype])) for side in np.array([-np.inf, np.inf])]
+    both = np.concatenate([points, *near])
+    return np.concatenate([both, -both])
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16"])
+@pytest.mark.parametrize("saturate", [False, True])
+@pytest.mark.parametrize("kind", TYPES)
+def test_nearest_values(kind: str, saturate: bool, dtype: str) -> None:
+    x = _tricky(dtype)
+    run = Decomposed(lambda v: d.encode_float(v, kind, saturate=saturate), spec(dtype, "n"))
+    found = _values(run(x), kind)
+    values = wide(x)
+    largest = LARGEST[kind]
+    codes = np.unique(_values(np.arange(8 if kind.startswith("f4") else 128).astype(np.int8), kind))
+    codes = codes[np.isfinite(codes)]
+    step = codes[-1] - codes[-2]
+    size = np.abs(values)
+    beyond = size >= largest + step / 2 if codes.size % 2 == 0 else size > largest + step / 2
+    inside = ~np.isnan(values) & ~beyond
+    at = np.clip(np.searchsorted(codes, size), 1, codes.size - 1)
+    low, high = codes[at - 1], codes[at]
+    with np.errstate(invalid="ignore"):
+        nearer_high = (high - size < size - low) | ((high - size == size - low) & (at % 2 == 0))
+    wanted = np.copysign(np.where(nearer_high, high, low), values)
+    np.testing.assert_array_equal(found[inside], wanted[inside])
+    greatest = np.copysign(largest, values[beyond])
+    if saturate or kind == "f4E2M1FN":
+        np.testing.assert_array_equal(found[beyond], greatest)
+    elif kind == "f8E5M2":
+        np.testing.assert_array_equal(found[beyond], greatest * np.inf)
+    else:
+        assert np.isnan(found[beyond]).all()
+    nan = found[np.isnan(values)]
+    assert (nan == 6).all() if kind == "f4E2M1FN" else np.isnan(nan).all()
+
+
+@pytest.mark.parametrize(
+    ("build", "dtype", "message"),
+    [
+        (lambda x: d.encode_float(x, "f8E3M4"), "f32", "expects one of f8E4M3FN"),
+        (lambda x: d.encode_float(x, "f8E5M2"), "i32", "expects floats, but got i32"),
+        (lambda x: d.decode_float(x, "f8E5M2", ir.F32Type.get()), "i16", "expects codes of i8"),
+        (lambda x: d.decode_float(x, "f8E5M2", ir.Type.parse("i8")), "i8", "expects a float"),
+    ],
+)
+def test_what_is_refused(build, dtype: str, message: str) -> None:
+    with pytest.raises(ShapeError, match=message):
+        module_of({"main": (build, [spec(dtype, "n")])})
