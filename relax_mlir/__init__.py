@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from relax_mlir.compiler import compile
     from relax_mlir.executable import Executable, load
     from relax_mlir.interpreter import interpret
+    from relax_mlir.runtime.callees import register_function
     from relax_mlir.target import Target
 
 __version__ = "0.1.0"
@@ -24,11 +25,21 @@ _MODULE_OF = {
     "compile": "relax_mlir.compiler",
     "interpret": "relax_mlir.interpreter",
     "load": "relax_mlir.executable",
+    "register_function": "relax_mlir.runtime.callees",
     "Executable": "relax_mlir.executable",
     "Target": "relax_mlir.target",
 }
 
-__all__ = ["Executable", "Target", "__version__", "compile", "interpret", "llm", "load"]
+__all__ = [
+    "Executable",
+    "Target",
+    "__version__",
+    "compile",
+    "interpret",
+    "llm",
+    "load",
+    "register_function",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -412,7 +412,9 @@ class BoundCall:
                 self._refuse_overlap(index, other)
         # Even if this is interrupted, an array lives as long as a descriptor points to it.
         self._referents[ctypes.addressof(referent[1])] = referent
-        self._library.rx_exchange_argument(self._operand, index, ctypes.byref(tensor))
+        status = self._library.rx_exchange_argument(self._operand, index, ctypes.byref(tensor))
+        if status:
+            self._fail(status)
         self._referents.pop(ctypes.addressof(tensor.shape.contents), None)
         self._values[index] = array
         if self._spans:

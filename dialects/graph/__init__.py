@@ -34,7 +34,14 @@ from .binary import (
 )
 from .bits import BitcastOp, PhiloxOp
 from .broadcasting import broadcast
-from .calls import CallDpsLibraryOp, CallOp, CallTirInplaceOp, CallTirOp
+from .calls import (
+    CallDpsLibraryOp,
+    CallLibraryOp,
+    CallOp,
+    CallTirInplaceOp,
+    CallTirOp,
+    LibraryCall,
+)
 from .convolution import Conv2dOp, MaxPool2dOp, SumPool2dOp
 from .create import ArangeOp, EyeOp, FullOp, OneHotOp, TrilOp, TriuOp
 from .data_dependent import (
@@ -207,6 +214,7 @@ __all__ = [
     "BroadcastToOp",
     "CallDpsLibraryOp",
     "CallDpsOp",
+    "CallLibraryOp",
     "CallOp",
     "CallTirInplaceOp",
     "CallTirOp",
@@ -263,6 +271,7 @@ __all__ = [
     "LeftShiftOp",
     "LessEqualOp",
     "LessOp",
+    "LibraryCall",
     "Log1pOp",
     "Log2Op",
     "Log10Op",

@@ -1,6 +1,7 @@
 """Calls within the graph level and across levels (paper §3.3)."""
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from relax_mlir.bindings import ext, ir
 
@@ -115,6 +116,26 @@ class CallDpsLibraryOp(_Call, name="call_dps_library", traits=[ext.Pure]):
     sym_args: ShapeAttr = ext.attribute(kw_only=True)
 
     build = CallTirOp.__dict__["build"]
+
+
+class CallLibraryOp(_Call, name="call_library"):
+    """Calls an external function as `call_dps_library` does, for what it does beside its results.
+
+    Such calls are neither moved nor merged, and stay although nobody uses their results.
+
+    C1  the callee is declared by a `lib.function` of the module
+    C2  operands and results meet the constraints of the declaration
+
+    Source: TVM `relax.call_packed`, whose callees may have effects.
+    """
+
+    callee: ir.FlatSymbolRefAttr = ext.attribute(kw_only=True)
+    sym_args: ShapeAttr = ext.attribute(kw_only=True)
+
+    build = CallTirOp.__dict__["build"]
+
+
+LibraryCall: TypeAlias = CallDpsLibraryOp | CallLibraryOp
 
 
 class CallOp(_Call, name="call"):

@@ -5,6 +5,7 @@ from relax_mlir.dialects.graph import CallDpsOp
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.passes import PassFailure
 
+from . import dlpack
 from .function import HostFunction
 from .library import CONVENTIONS, slot_name
 from .private import call_private
@@ -41,12 +42,14 @@ def _call_kernel(host: HostFunction, op: CallDpsOp) -> None:
 
 
 def _call_library(host: HostFunction, op: CallDpsOp, library: FunctionOp) -> None:
-    convention = library.convention.value
-    if convention not in CONVENTIONS:
-        known = ", ".join(CONVENTIONS)
-        raise PassFailure(library, f"has convention '{convention}'; known are {known}")
-    out = host.out
+    convention, out = library.convention.value, host.out
     function = out.load(out.address(slot_name(op.callee_name)), out.pointer)
+    if convention == dlpack.CONVENTION:
+        dlpack.call_dlpack(host, op, function)
+        return
+    if convention not in CONVENTIONS:
+        known = ", ".join([dlpack.CONVENTION, *CONVENTIONS])
+        raise PassFailure(library, f"has convention '{convention}'; known are {known}")
     tensors = [host.tensor(value) for value in op.ins]
     operands = [(tensor.pointer, host.integers(op, tensor.dims)) for tensor in tensors]
     CONVENTIONS[convention](out, function, operands)

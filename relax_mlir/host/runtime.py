@@ -18,6 +18,7 @@ _SIGNATURES = {
     "rx_poll": f"({_POINTER}, i32) -> i32",
     "rx_enter": f"({_POINTER}, {_POINTER}) -> i32",
     "rx_leave": f"({_POINTER}) -> ()",
+    "rx_call_library": f"({_POINTER}, {_POINTER}, {_POINTER}, {_POINTER}) -> i32",
     "rx_fail": f"({_POINTER}, {_POINTER}) -> i32",
     "rx_count_kernels": "(i64) -> ()",
     "rx_span_begin": "(i32) -> ()",

@@ -1,6 +1,42 @@
 """The calling conventions of library functions, in NumPy."""
 
+import ctypes
+from collections.abc import Sequence
+
 import numpy as np
+
+from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.runtime.callees import FUNCTION
+from relax_mlir.runtime.interface import INTERRUPTED
+from relax_mlir.runtime.interrupts import take_raised
+from relax_mlir.runtime.libraries import find_function
+from relax_mlir.runtime.tensors import DLTensor, Slot, describe
+
+DLPACK = "dlpack"
+
+
+def call_dlpack(
+    declared: FunctionOp, ins: Sequence[np.ndarray], outs: Sequence[np.ndarray]
+) -> None:
+    """Has a function of this process fill arrays; raises what it raises, or ValueError."""
+    providers = [provider.value for provider in declared.libraries]
+    try:
+        function = FUNCTION(find_function(declared.c_symbol.value, providers))
+    except LookupError as error:
+        raise ValueError(f"library function '{declared.sym_name.value}': {error}") from None
+    tensors = (DLTensor * (len(ins) + len(outs)))()
+    # Copies: NumPy's scalars have no address, and others share memory.
+    copies = [np.array(array, order="C") for array in (*ins, *outs)]
+    kept = [describe(*each, Slot("")) for each in zip(tensors, copies, strict=True)]
+    results = ctypes.byref(tensors, len(ins) * ctypes.sizeof(DLTensor))
+    status = function(tensors, len(ins), ctypes.cast(results, ctypes.POINTER(DLTensor)), len(outs))
+    del kept
+    if status == INTERRUPTED:
+        raise take_raised()
+    if status:
+        raise ValueError(f"'{declared.sym_name.value}' failed with status {status}")
+    for out, copy in zip(outs, copies[len(ins) :], strict=True):
+        out[...] = copy
 
 
 def cblas_sgemm_nn(lhs: np.ndarray, rhs: np.ndarray) -> list[np.ndarray]:

@@ -43,7 +43,7 @@ def declare(library: ctypes.CDLL) -> ctypes.CDLL:
         ("rx_call", int32, None),
         ("rx_call_on", int32, None),
         ("rx_release", None, None),
-        ("rx_exchange_argument", None, (pointer, int32, pointer)),
+        ("rx_exchange_argument", int32, (pointer, int32, pointer)),
         ("rx_set_context_threads", None, (pointer, int32)),
         ("rx_set_poll", None, (pointer,)),
         ("rx_get_threads", int32, ()),

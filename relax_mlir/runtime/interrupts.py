@@ -7,9 +7,11 @@ long as that is in a compiled function. So loops ask now and then, by a callback
 import ctypes
 import functools
 import itertools
+import threading
 from collections.abc import Iterator
 
 _raised: list[BaseException] = []
+_own = threading.local()
 
 
 def _answers() -> Iterator[int]:
@@ -36,6 +38,14 @@ POLL = ctypes.CFUNCTYPE(ctypes.c_int32)(_ask)
 """What the runtime asks; nonzero: the call is to be given up."""
 
 
+def give_up(error: BaseException) -> None:
+    """Keeps the exception for which a function of this thread gives up the call that made it."""
+    _own.error = error
+
+
 def take_raised() -> BaseException:
-    """The exception for which a call was given up."""
+    """The exception for which a call of this thread was given up."""
+    own = _own.__dict__.pop("error", None)
+    if own is not None:
+        return own
     return _raised.pop() if _raised else KeyboardInterrupt()

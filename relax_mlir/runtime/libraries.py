@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from importlib import metadata
 from typing import BinaryIO
 
+from relax_mlir.runtime.callees import PYTHON, address_of
+
 PT_LOAD = 1
 
 # Names of `platform.machine` by the machine ids of ELF.
@@ -18,12 +20,15 @@ def find_function(symbol: str, providers: Sequence[str]) -> int:
     """Address of the C function `symbol` in the first of `providers` that has it.
 
     A provider is a shared object ("libopenblas.so.0", or a path), an installed Python distribution
-    that contains one ("scipy-openblas64"), or a library's name ("openblas").
+    that contains one ("scipy-openblas64"), or a library's name ("openblas"). "python" has the
+    functions that `relax_mlir.register_function` names.
 
     Raises:
         LookupError: no provider has it; the message lists them.
     """
     for provider in providers:
+        if provider == PYTHON:
+            return address_of(symbol)
         for file in _shared_objects(provider):
             try:
                 function = getattr(ctypes.CDLL(file), symbol)

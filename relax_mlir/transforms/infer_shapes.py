@@ -32,11 +32,11 @@ from relax_mlir.analysis.signatures import (
 from relax_mlir.bindings import func, ir, scf, tensor
 from relax_mlir.dialects.graph import (
     Annotation,
-    CallDpsLibraryOp,
     CallOp,
     CallTirInplaceOp,
     CallTirOp,
     GraphOp,
+    LibraryCall,
     MatchCastOp,
     ShapeError,
     ShapeValueType,
@@ -100,7 +100,7 @@ class Inference:
             self._call(op, op.ins)
         elif isinstance(op, CallTirOp | CallTirInplaceOp):
             self._call(op, _kernel_ins(op))
-        elif isinstance(op, CallDpsLibraryOp):
+        elif isinstance(op, LibraryCall):
             self._library_call(op)
         elif isinstance(op, GraphOp):
             if op.has_rule():
@@ -144,7 +144,7 @@ class Inference:
         if len(written) == len(deduced) and all(map(compatible, written, deduced)):
             self._refine(op, deduced)
 
-    def _library_call(self, op: CallDpsLibraryOp) -> None:
+    def _library_call(self, op: LibraryCall) -> None:
         """Infers a call from its convention, if that has a rule."""
         library = self.libraries.get(op.callee_name)
         rule = None if library is None else RULES.get(library.convention.value)

@@ -41,11 +41,13 @@ from relax_mlir.dialects.graph import (
     AllocTensorOp,
     CallDpsLibraryOp,
     CallDpsOp,
+    CallLibraryOp,
     CallOp,
     CallTirInplaceOp,
     CallTirOp,
     CopyOp,
     KeepOp,
+    LibraryCall,
     MatchCastOp,
     StoreOp,
     TensorType,
@@ -56,7 +58,7 @@ from relax_mlir.host.scalars import scalar_type
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import replace, safe_erase, walk_ops
 
-Call = CallTirOp | CallTirInplaceOp | CallDpsLibraryOp | CallOp
+Call = CallTirOp | CallTirInplaceOp | LibraryCall | CallOp
 Updating = CallTirInplaceOp | CallOp | tensor.InsertOp
 Loop = scf.ForOp | scf.WhileOp
 
@@ -370,7 +372,8 @@ def _as(value: ir.Value, type_: ir.Type) -> ir.Value:
 def _lower(function: func.FuncOp, memory: Memory) -> None:
     """Replaces each call that returns tensors, after copies have made in-place writes legal."""
     calls: list[Call] = [*walk_ops(function, CallTirOp), *walk_ops(function, CallTirInplaceOp)]
-    for call in [*calls, *walk_ops(function, CallDpsLibraryOp), *walk_ops(function, CallOp)]:
+    calls += walk_ops(function, CallDpsLibraryOp, CallLibraryOp)
+    for call in [*calls, *walk_ops(function, CallOp)]:
         is_reshape, updated = memory.is_reshape(call), memory.updated(call)
         with ir.InsertionPoint(call), call.location:
             if is_reshape:

@@ -41,11 +41,11 @@ from relax_mlir.analysis.symbols import symbols_of
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     Broadcast,
-    CallDpsLibraryOp,
     CallOp,
     CallTirInplaceOp,
     CallTirOp,
     GraphOp,
+    LibraryCall,
     MatchCastOp,
     RequireOp,
     ShapeError,
@@ -153,7 +153,7 @@ def assumed_by(op: GraphOp, functions: dict[str, func.FuncOp]) -> Iterator[AnyOf
             _check_call(op, functions[op.callee_name])
         elif isinstance(op, CallOp):
             assumed += list(_called(op, functions[op.callee_name]))
-        elif isinstance(op, CallDpsLibraryOp):
+        elif isinstance(op, LibraryCall):
             _check_library_call(op)
     for item in assumed:
         yield from item.requirements if isinstance(item, Broadcast) else [(item,)]
@@ -189,7 +189,7 @@ def _called(op: CallOp, callee: func.FuncOp) -> Iterator[Fact]:
             )
 
 
-def _check_library_call(op: CallDpsLibraryOp) -> None:
+def _check_library_call(op: LibraryCall) -> None:
     """Checks the call against the rule of its convention."""
     declared = ir.SymbolTable(_module_of(op))[op.callee_name]
     rule = RULES.get(declared.attributes["convention"].value)

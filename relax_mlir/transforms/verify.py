@@ -38,12 +38,12 @@ from relax_mlir.analysis.tensor_programs import unsupported
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     Annotation,
-    CallDpsLibraryOp,
     CallDpsOp,
     CallOp,
     CallTirInplaceOp,
     CallTirOp,
     GraphOp,
+    LibraryCall,
     MatchCastOp,
     ShapeError,
     TensorType,
@@ -123,7 +123,7 @@ class _Checker:
             self._check_kernel_call(op, ins, op.outs)
         elif isinstance(op, CallOp):
             self._check_graph_call(op)
-        elif isinstance(op, CallDpsLibraryOp):
+        elif isinstance(op, LibraryCall):
             self._check_library_call(op)
         elif isinstance(op, CallDpsOp):
             name = op.callee_name
@@ -158,7 +158,7 @@ class _Checker:
             names.append("the symbols")
         _check_arguments(parameters, arguments, names, kernel.name)  # C2
 
-    def _check_library_call(self, op: CallDpsLibraryOp) -> None:
+    def _check_library_call(self, op: LibraryCall) -> None:
         declared = self.libraries.get(op.callee_name)
         if declared is None:  # C1
             raise ShapeError(f"calls '{op.callee_name}', which no lib.function declares")

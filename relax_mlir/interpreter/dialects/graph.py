@@ -19,13 +19,13 @@ from relax_mlir.diagnostics import Diagnostic
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
     AllocTensorOp,
-    CallDpsLibraryOp,
     CallDpsOp,
     CallOp,
     CallTirInplaceOp,
     CallTirOp,
     CopyOp,
     KeepOp,
+    LibraryCall,
     MatchCastOp,
     RequireOp,
     StoreOp,
@@ -160,9 +160,17 @@ def call_tir_inplace(frame: Frame, op: CallTirInplaceOp, *operands: np.ndarray) 
     return run_program(frame.code, op.callee_name, ins, outs, indices)
 
 
-def call_dps_library(frame: Frame, op: CallDpsLibraryOp, *operands: np.ndarray) -> list[np.ndarray]:
-    """Computes the library's function in NumPy."""
-    return _call_library(frame.code, op.callee_name, operands)
+def call_library(frame: Frame, op: LibraryCall, *operands: np.ndarray) -> list[np.ndarray]:
+    """Computes the library's function in NumPy, or calls it, if it takes DLPack descriptors."""
+    declared = frame.code.libraries[op.callee_name]
+    if declared.convention.value != library.DLPACK:
+        return _call_library(frame.code, op.callee_name, operands)
+    outs = [_fresh(frame, TensorType.of(out)) for out in op.outs]
+    library.call_dlpack(declared, operands, outs)
+    return outs
+
+
+call_dps_library = call_library
 
 
 def _call_library(code: Code, name: str, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -241,7 +249,11 @@ def call_dps(frame: Frame, op: CallDpsOp, *operands: np.ndarray) -> list[Any]:
                 does = "reads" if other < first else "also writes"
                 raise ValueError(f"writes to operand {written} and {does} it as operand {other}")
     ins, outs = operands[:first], operands[first:]
-    if op.callee_name in frame.code.libraries:
+    declared = frame.code.libraries.get(op.callee_name)
+    if declared is not None and declared.convention.value == library.DLPACK:
+        library.call_dlpack(declared, ins, outs)
+        return []
+    if declared is not None:
         results = _call_library(frame.code, op.callee_name, ins)
     elif not PrimFunc.is_prim_func(frame.code.functions[op.callee_name]):
         callee = frame.code.functions[op.callee_name]

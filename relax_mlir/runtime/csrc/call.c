@@ -41,9 +41,25 @@ static int32_t call_on(Thread* thread, RxCall* call, int32_t threads, RxFresh* c
   start_spans(thread);
   int32_t status = run_call(thread, context, call, fresh);
   thread->threads = outer;
+  /* Calls that this one made have set both. */
+  thread->called = call->context;
+  thread->error[0] = 0;
   if (status) memcpy(thread->error, context->error, ERROR_SIZE);
   release_context(context);
   return status;
+}
+
+/* Whether a thread is in a call, for whose lock it would wait for ever. */
+static int is_calling(const Thread* thread, const RxCall* call) {
+  const Active* active = thread->active;
+  while (active && active->call != call) active = active->outer;
+  return active != NULL;
+}
+
+static int32_t refuse_nested(Thread* thread) {
+  static const char text[] = "the call is not over: what it calls cannot make or change it";
+  memcpy(thread->error, text, sizeof text);
+  return RX_ERROR;
 }
 
 /* In a forked child, undoes what a thread that does not exist there was changing. */
@@ -67,15 +83,25 @@ int32_t rx_call_on(RxCall* call, int32_t threads, RxFresh* const* fresh) {
              getenv("RELAX_NUM_THREADS"));
     return RX_ERROR;
   }
+  if (is_calling(thread, call)) return refuse_nested(thread);
   lock_call(call);
+  Active active = {call, thread->active};
+  RxSpan span = thread->span; /* of the kernel that makes this call, if one does */
+  thread->active = &active;
   int32_t status = call_on(thread, call, at_most_all(threads), fresh);
+  thread->active = active.outer;
+  thread->span = span;
   release_lock(&call->lock);
   return status;
 }
 
 int32_t rx_call(RxCall* call) { return rx_call_on(call, 0, NULL); }
 
-void rx_exchange_argument(RxCall* call, int32_t index, DLTensor* tensor) {
+int32_t rx_exchange_argument(RxCall* call, int32_t index, DLTensor* tensor) {
+  Thread* thread = own_thread();
+  if (!thread) return RX_OUT_OF_MEMORY;
+  thread->called = call->context;
+  if (is_calling(thread, call)) return refuse_nested(thread);
   lock_call(call);
   DLTensor* argument = &call->args[index];
   call->known = RX_NOTHING;
@@ -89,4 +115,5 @@ void rx_exchange_argument(RxCall* call, int32_t index, DLTensor* tensor) {
   call->changing = 0;
   *tensor = call->before;
   release_lock(&call->lock);
+  return RX_OK;
 }

@@ -131,8 +131,9 @@ RX_API void rx_release(RxFresh* fresh);
  * ignored. */
 RX_API int32_t rx_call_on(RxCall* call, int32_t threads, RxFresh* const* fresh);
 
-/* Swaps args[index] and `tensor` while no thread makes the call. */
-RX_API void rx_exchange_argument(RxCall* call, int32_t index, DLTensor* tensor);
+/* Swaps args[index] and `tensor` while no thread makes the call; RX_OK, or another value with a
+ * message. */
+RX_API int32_t rx_exchange_argument(RxCall* call, int32_t index, DLTensor* tensor);
 
 /* Threads of later calls with a context, the caller's included; 0: those of the module. */
 RX_API void rx_set_context_threads(RxContext* context, int32_t threads);
@@ -292,6 +293,17 @@ int32_t rx_poll(RxContext* context, int32_t weight);
 enum { RX_MAX_DEPTH = 1000 };
 int32_t rx_enter(RxContext* context, const char* where);
 void rx_leave(RxContext* context);
+
+/* A library function by the convention "dlpack". It fills the results, which are allocated and
+ * described as the call declares them, and returns 0, or another status, which ends the call:
+ * RX_INTERRUPTED if the host program knows why. */
+typedef int32_t (*RxLibraryFunction)(const DLTensor* args, int32_t num_args, DLTensor* results,
+                                     int32_t num_results);
+
+/* Calls one. `info` describes its arguments and results, 40 at most; `words` are their addresses,
+ * then their dims. Nonzero on error. */
+int32_t rx_call_library(RxContext* context, const RxFunction* info, RxLibraryFunction function,
+                        int64_t* words);
 
 /* Sets the error message; returns 1, so that generated code can return it. */
 int32_t rx_fail(RxContext* context, const char* message);

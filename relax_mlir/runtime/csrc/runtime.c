@@ -42,4 +42,6 @@
 
 #include "profile.c"
 
+#include "library.c"
+
 #include "call.c"

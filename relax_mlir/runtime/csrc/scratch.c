@@ -39,13 +39,14 @@ static int64_t attempt(Thread* thread, void (*body)(void*), void* data) {
   while (here.block && !here.block->used) here.block = here.block->below;
   if (here.block) here.used = here.block->used;
   thread->escape = &here;
-  thread->missing = 0;
-  if (_setjmp(here.jump))
+  if (_setjmp(here.jump)) {
     unwind(thread, &here);
-  else
-    body(data);
+    thread->escape = here.outer;
+    return thread->missing;
+  }
+  body(data); /* which may make calls of its own */
   thread->escape = here.outer;
-  return thread->missing;
+  return 0;
 }
 
 __attribute__((cold, noinline)) static Block* new_block(Thread* thread, int64_t bytes) {

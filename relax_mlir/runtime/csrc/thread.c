@@ -18,6 +18,12 @@ typedef struct Escape {
   struct Escape* outer;
 } Escape;
 
+/* A call that a thread makes, in which it may make others. */
+typedef struct Active {
+  const RxCall* call;
+  struct Active* outer;
+} Active;
+
 typedef struct {
   Block* top;
   Escape* escape;          /* the innermost; NULL outside of `attempt` */
@@ -26,6 +32,7 @@ typedef struct {
   int32_t in_region;       /* nested loops run on this thread */
   uintptr_t stack_end;     /* with a reserve; 0 until it is asked for, 1: not known */
   RxSpan span;             /* of the running kernel, while spans are recorded */
+  Active* active;          /* the innermost call */
   const RxContext* called; /* of the last rx_call, */
   char error[ERROR_SIZE];  /* and its message */
 } Thread;

@@ -11,6 +11,7 @@ from relax_mlir.dialects.graph import (
     AllocTensorOp,
     CallDpsLibraryOp,
     CallDpsOp,
+    CallLibraryOp,
     CopyOp,
     GraphOp,
     KeepOp,
@@ -33,6 +34,7 @@ NOT_WRITTEN = {
     KeepOp: "relax-lower-calls makes it",
     StoreOp: "relax-lower-calls makes it",
     ViewOp: "relax-lower-calls makes it",
+    CallLibraryOp: "its callee is not the module's",
     CallDpsLibraryOp: "relax-dispatch-library makes it, of some batches of machine code",
 }
 """The ops without a recipe, and why."""

@@ -1,0 +1,148 @@
+"""Python functions that compiled modules call."""
+
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from relax_mlir.errors import ExecutionError, UsageError
+from relax_mlir.runtime.interface import INTERRUPTED
+from relax_mlir.runtime.interrupts import give_up
+from relax_mlir.runtime.tensors import (
+    BFLOAT,
+    BOOL,
+    FLOAT,
+    INT,
+    UINT,
+    DLTensor,
+    Slot,
+    TensorError,
+    bfloat16,
+    describe,
+)
+
+PYTHON = "python"
+"""The provider of these functions in `lib.function`."""
+
+_Callee = TypeVar("_Callee", bound=Callable[..., Any])
+_registered: dict[str, Callable[..., Any]] = {}
+_ELEMENTS = {INT: "i", UINT: "ui", FLOAT: "f", BFLOAT: "bf"}
+_KINDS = {INT: "i", UINT: "u", FLOAT: "f"}
+
+
+def register_function(name: str, function: _Callee) -> _Callee:
+    """Makes a Python function one that modules may call, and returns it.
+
+        "lib.function"() {sym_name = "mine", c_symbol = "NAME", convention = "dlpack",
+                          libraries = ["python"]} : () -> ()
+        %y = "graph.call_dps_library"(%x) {callee = @mine, ...} : (!x) -> !y
+
+    It is called with one array for each operand, which it must neither change nor keep, and returns
+    an array or a number, several as a sequence, or None, as the call declares results. It is looked
+    up at each call, so that a later function of the name takes the place of an earlier one. What it
+    raises ends the call, and is raised there.
+
+    Raises:
+        UsageError: the name is not text, or the function cannot be called.
+    """
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"expects a name for the function, but got {name!r}")
+    if not callable(function):
+        raise UsageError(f"expects a function for '{name}', but got {type(function).__name__}")
+    _registered[name] = function
+    return function
+
+
+FUNCTION = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.POINTER(DLTensor),
+    ctypes.c_int32,
+    ctypes.POINTER(DLTensor),
+    ctypes.c_int32,
+)
+"""RxLibraryFunction."""
+
+
+def address_of(name: str) -> int:
+    """The address of a C function that calls the Python function of that name."""
+    address = ctypes.cast(_trampoline(name), ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+@functools.cache
+def _trampoline(name: str) -> Any:
+    def call(args: Any, num_args: int, results: Any, num_results: int) -> int:
+        try:
+            _call(name, args[:num_args], results[:num_results])
+        except BaseException as error:
+            give_up(error)
+            return INTERRUPTED
+        return 0
+
+    return FUNCTION(call)
+
+
+def _call(name: str, args: Sequence[DLTensor], results: Sequence[DLTensor]) -> None:
+    function = _registered.get(name)
+    if function is None:
+        raise ExecutionError(
+            f"no Python function is called '{name}'; relax_mlir.register_function names one"
+        )
+    returned = function(*map(_read_only, args))
+    if len(results) == 1 and not isinstance(returned, tuple | list):
+        returned = (returned,)
+    values = () if returned is None else returned
+    if not isinstance(values, tuple | list) or len(values) != len(results):
+        count = len(values) if isinstance(values, tuple | list) else 1
+        raise ExecutionError(f"'{name}' returns {count} values, but {len(results)} are expected")
+    for index, (value, result) in enumerate(zip(values, results, strict=True)):
+        try:
+            _fill(result, value)
+        except TensorError as error:
+            raise ExecutionError(f"result {index} of '{name}': {error}") from None
+
+
+def _fill(result: DLTensor, value: Any) -> None:
+    """Copies a value to the memory of a result; raises TensorError if it is another kind."""
+    found, element = DLTensor(), _element(result)
+    referent = describe(found, value, Slot(element))
+    wanted, actual = _text(result), _text(found)
+    if wanted != actual:
+        raise TensorError(f"is {actual}, but {wanted} is expected")
+    array = _array(result)
+    if array.size:
+        ctypes.memmove(result.data, found.data, array.nbytes)
+    del referent
+
+
+def _element(tensor: DLTensor) -> str:
+    """MLIR's name of the element type."""
+    return "i1" if tensor.code == BOOL else f"{_ELEMENTS.get(tensor.code, '?')}{tensor.bits}"
+
+
+def _text(tensor: DLTensor) -> str:
+    return f"{_element(tensor)}[{', '.join(map(str, tensor.shape[: tensor.ndim]))}]"
+
+
+def _array(tensor: DLTensor) -> np.ndarray:
+    """The memory of a tensor, which must not outlive it."""
+    shape = tuple(tensor.shape[: tensor.ndim])
+    if tensor.code == BFLOAT:
+        dtype = bfloat16()
+    else:
+        kind = "?" if tensor.code == BOOL else f"{_KINDS[tensor.code]}{tensor.bits // 8}"
+        dtype = np.dtype(kind)
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    count = int(np.prod(shape, dtype=object)) * dtype.itemsize
+    memory = (ctypes.c_char * count).from_address(tensor.data)
+    return np.frombuffer(memoryview(memory), dtype).reshape(shape)
+
+
+def _read_only(tensor: DLTensor) -> np.ndarray:
+    array = _array(tensor)
+    array.flags.writeable = False
+    return array
