@@ -69,6 +69,7 @@ from .manipulate import (
 )
 from .memo import recall, remembering
 from .memory import AllocStorageOp, AllocTensorOp, CallDpsOp, CopyOp, KeepOp, StoreOp, ViewOp
+from .messages import AssertOp, PrintOp
 from .nn import GeluOp, GeluTanhOp, LayerNormOp, LogSoftmaxOp, ReluOp, RmsNormOp, SiluOp, SoftmaxOp
 from .op import (
     Annotation,
@@ -198,6 +199,7 @@ __all__ = [
     "ArgsortRowsOp",
     "AsinOp",
     "AsinhOp",
+    "AssertOp",
     "AstypeOp",
     "Atan2Op",
     "AtanOp",
@@ -304,6 +306,7 @@ __all__ = [
     "PhiloxOp",
     "PopcountOp",
     "PowerOp",
+    "PrintOp",
     "ProdOp",
     "QuantizeBlocksOp",
     "QuantizeOp",

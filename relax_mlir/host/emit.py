@@ -6,11 +6,13 @@ from relax_mlir.bindings import arith, ir, scf, tensor
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
     AllocTensorOp,
+    AssertOp,
     CallDpsOp,
     CopyOp,
     KeepOp,
     MakeShapeOp,
     MatchCastOp,
+    PrintOp,
     RequireOp,
     ShapeOfOp,
     StoreOp,
@@ -23,16 +25,19 @@ from .calls import call_dps
 from .checks import match_cast, require
 from .function import Emitter
 from .memory import alloc_storage, alloc_tensor, constant, copy, keep, view
+from .messages import assert_, print_
 from .scalars import ARITHMETIC, extract, store, to_shape
 
 EMITTERS: Mapping[type[ir.OpView], Emitter] = {
     AllocStorageOp: alloc_storage,
     AllocTensorOp: alloc_tensor,
+    AssertOp: assert_,
     CallDpsOp: call_dps,
     CopyOp: copy,
     KeepOp: keep,
     MakeShapeOp: lambda host, op: None,  # shape values are in their types
     MatchCastOp: match_cast,
+    PrintOp: print_,
     RequireOp: require,
     ShapeOfOp: lambda host, op: None,
     StoreOp: store,

@@ -1,5 +1,6 @@
 """Calling conventions of external libraries: the C arguments of library calls."""
 
+import string
 from collections.abc import Callable, Sequence
 
 from relax_mlir.bindings import arith, ir, llvm
@@ -49,6 +50,14 @@ CONVENTIONS: dict[str, Convention] = {
 """Conventions that `lib.function` may name."""
 
 
+LETTERS = string.ascii_letters + string.digits
+
+
 def slot_name(library_function: str) -> str:
-    """Name of the global that holds the address of a library function, set at load time."""
-    return "rx_lib_" + library_function.replace(".", "_")
+    """Name of the global that holds the address of a library function, set at load time.
+
+    Other functions have other names: what is no letter or digit becomes `_` and its code.
+    """
+    return "rx_lib_" + "".join(
+        chr(byte) if chr(byte) in LETTERS else f"_{byte:02x}" for byte in library_function.encode()
+    )

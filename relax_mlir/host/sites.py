@@ -15,6 +15,7 @@ from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Expr, const, parse, product
 
 from .dtypes import dlpack_dtype
+from .library import CONVENTIONS
 from .private import passed_arguments
 
 
@@ -89,7 +90,7 @@ class Sites:
         if name not in self._units:
             self._units[name] = unit_of(kernel) if isinstance(kernel, func.FuncOp) else F32
         if isinstance(kernel, FunctionOp):
-            flops, traffic = _library_flops(call), None
+            flops, traffic = _library_flops(call, kernel), None
         else:
             passed = _passed(call)
             flops, traffic = (_count(kernel, count, passed) for count in (FLOPS, BYTES))
@@ -130,8 +131,10 @@ def _whole_bytes(call: CallDpsOp) -> Expr | None:
     return total
 
 
-def _library_flops(call: CallDpsOp) -> Expr | None:
-    """The operations of a matrix product, the only library function."""
+def _library_flops(call: CallDpsOp, library: FunctionOp) -> Expr | None:
+    """The operations of a matrix product; None for another function."""
+    if library.convention.value not in CONVENTIONS:
+        return None
     lhs, *_, out = (known_dims(TensorType.of(value).dims) for value in call.ins)
     if lhs is None or out is None:
         return None

@@ -27,10 +27,10 @@ def call_dlpack(
     tensors = (DLTensor * (len(ins) + len(outs)))()
     # Copies: NumPy's scalars have no address, and others share memory.
     copies = [np.array(array, order="C") for array in (*ins, *outs)]
-    kept = [describe(*each, Slot("")) for each in zip(tensors, copies, strict=True)]
+    referents = [describe(*each, Slot("")) for each in zip(tensors, copies, strict=True)]
     results = ctypes.byref(tensors, len(ins) * ctypes.sizeof(DLTensor))
     status = function(tensors, len(ins), ctypes.cast(results, ctypes.POINTER(DLTensor)), len(outs))
-    del kept
+    del referents
     if status == INTERRUPTED:
         raise take_raised()
     if status:

@@ -7,6 +7,7 @@ gives wrong results here too.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from relax_mlir.diagnostics import Diagnostic
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
     AllocTensorOp,
+    AssertOp,
     CallDpsOp,
     CallOp,
     CallTirInplaceOp,
@@ -27,6 +29,7 @@ from relax_mlir.dialects.graph import (
     KeepOp,
     LibraryCall,
     MatchCastOp,
+    PrintOp,
     RequireOp,
     StoreOp,
     TensorType,
@@ -44,6 +47,7 @@ from relax_mlir.interpreter.depth import MOST_CALLS
 from relax_mlir.interpreter.elements import GARBAGE, garbage, stored_dtype
 from relax_mlir.interpreter.elements import stored as read
 from relax_mlir.interpreter.frame import Code, Frame
+from relax_mlir.interpreter.text import message
 
 from .tensor import extract
 
@@ -82,6 +86,20 @@ def require(frame: Frame, op: RequireOp) -> list[Any]:
         facts = " or ".join(map(str, op.facts))
         known = frame.symbols.described(*op.facts)
         raise ExecutionError(f"'{op.attributes['by'].value}' requires {facts}, but {known}")
+    return []
+
+
+def print(frame: Frame, op: PrintOp, *values: Any) -> list[Any]:
+    """Writes a line."""
+    sys.stdout.write(message(op.pieces, values) + "\n")
+    return []
+
+
+def assert_(frame: Frame, op: AssertOp, condition: Any, *values: Any) -> list[Any]:
+    """Fails unless the condition holds."""
+    if not condition:
+        where = Diagnostic.at(op.location, "error", "").where
+        raise ExecutionError(f"{where}: " * bool(where) + message(op.pieces, values))
     return []
 
 

@@ -2,9 +2,8 @@
 
 enum { MAX_OPERANDS = 40 };
 
-int32_t rx_call_library(RxContext* context, const RxFunction* info, RxLibraryFunction function,
-                        int64_t* words) {
-  DLTensor tensors[MAX_OPERANDS];
+/* `words` are the addresses of the operands, then their dims. */
+static void describe_operands(DLTensor* tensors, const RxFunction* info, int64_t* words) {
   int64_t* dims = words + info->num_args;
   for (int32_t i = 0; i < info->num_args; i++) {
     const RxArg* arg = &info->args[i];
@@ -13,6 +12,12 @@ int32_t rx_call_library(RxContext* context, const RxFunction* info, RxLibraryFun
     tensors[i] = (DLTensor){data, {1, 0}, arg->ndim, dtype, dims, NULL, 0};
     dims += arg->ndim;
   }
+}
+
+int32_t rx_call_library(RxContext* context, const RxFunction* info, RxLibraryFunction function,
+                        int64_t* words) {
+  DLTensor tensors[MAX_OPERANDS];
+  describe_operands(tensors, info, words);
   int32_t num_results = info->num_results, num_args = info->num_args - num_results;
   int32_t status = function(tensors, num_args, tensors + num_args, num_results);
   if (!status) return 0;

@@ -171,7 +171,7 @@ RX_API void rx_free(void* data); /* frees a result that the runtime allocated */
  *      "results": [{"kind": "tensor", "dtype": "f32", "dims": ["n", 4], "alias": null}],
  *      "facts": ["n <= 2048"]}},
  * "libraries": [{"function": "openblas.sgemm", "c_symbol": "cblas_sgemm",
- *                   "providers": ["libopenblas.so.0"], "slot": "rx_lib_openblas_sgemm"}], ...}
+ *                   "providers": ["libopenblas.so.0"], "slot": "rx_lib_openblas_2esgemm"}], ...}
  * kind "shape": a shape value, passed and returned as a 1-D int64 tensor. dtype: MLIR's name of the
  * element type. dims null: rank unknown; one of them null: dim unknown. alias: index of the inout
  * argument that the result is. argument_tree, result_tree: absent, or the tuples that Python takes
@@ -304,6 +304,12 @@ typedef int32_t (*RxLibraryFunction)(const DLTensor* args, int32_t num_args, DLT
  * then their dims. Nonzero on error. */
 int32_t rx_call_library(RxContext* context, const RxFunction* info, RxLibraryFunction function,
                         int64_t* words);
+
+/* Prints a line: the format, in which `{}` stands for the next value. Nonzero: out of memory. */
+int32_t rx_print(RxContext* context, const char* format, const RxFunction* info, int64_t* words);
+
+/* Sets the error message: the name of `info`, and the format with values. */
+void rx_refuse(RxContext* context, const char* format, const RxFunction* info, int64_t* words);
 
 /* Sets the error message; returns 1, so that generated code can return it. */
 int32_t rx_fail(RxContext* context, const char* message);

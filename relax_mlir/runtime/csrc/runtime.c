@@ -44,4 +44,6 @@
 
 #include "library.c"
 
+#include "text.c"
+
 #include "call.c"

@@ -33,6 +33,18 @@ func.func @call_dps_library(%x: tensor<?x4xf32, #graph.shape<["n", 4]>>, %w: ten
   return
 }
 
+func.func @call_library_c1(%x: tensor<2x4xf32>, %y: tensor<3x4xf32>) {
+  // expected-error @below {{'graph.call_library' op calls 'nowhere', which no lib.function declares}}
+  %0 = "graph.call_library"(%x, %y) {callee = @nowhere, sym_args = #graph.shape<[]>, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<2x4xf32>, tensor<3x4xf32>) -> tensor<2x3xf32>
+  return
+}
+
+func.func @call_library_c2(%x: tensor<2x4xf32>) {
+  // expected-error @below {{'graph.call_library' op expects 2 operands, but got 1}}
+  %0 = "graph.call_library"(%x) {callee = @sgemm, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<2x4xf32>) -> tensor<2x3xf32>
+  return
+}
+
 func.func @call_dps_library_c1(%x: tensor<2x4xf32>, %y: tensor<3x4xf32>) {
   // expected-error @below {{'graph.call_dps_library' op calls 'nowhere', which no lib.function declares}}
   %0 = "graph.call_dps_library"(%x, %y) {callee = @nowhere, sym_args = #graph.shape<[]>, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<2x4xf32>, tensor<3x4xf32>) -> tensor<2x3xf32>

@@ -9,12 +9,14 @@ from pkgutil import iter_modules
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
     AllocTensorOp,
+    AssertOp,
     CallDpsLibraryOp,
     CallDpsOp,
     CallLibraryOp,
     CopyOp,
     GraphOp,
     KeepOp,
+    PrintOp,
     StoreOp,
     ViewOp,
 )
@@ -28,6 +30,8 @@ __all__ = ["FAMILIES", "NOT_WRITTEN", "Recipe", "operators"]
 
 NOT_WRITTEN = {
     AllocStorageOp: "relax-plan-memory makes it",
+    AssertOp: "it has no results",
+    PrintOp: "it has no results",
     AllocTensorOp: "relax-lower-calls makes it",
     CallDpsOp: "relax-lower-calls makes it",
     CopyOp: "relax-lower-calls makes it",

@@ -1,0 +1,137 @@
+/* Text with values: what graph functions print, and the messages of assertions. */
+#include <stdio.h>
+
+enum { LONG_TENSOR = 1000, EDGE = 3, TEXT_SIZE = 1 << 16 };
+
+/* Text of at most `room` bytes; more is cut off. */
+typedef struct {
+  char* data;
+  int32_t room, used;
+} Text;
+
+static void put(Text* text, const char* bytes, size_t length) {
+  size_t left = (size_t)(text->room - text->used);
+  if (length > left) length = left;
+  memcpy(text->data + text->used, bytes, length);
+  text->used += (int32_t)length;
+}
+
+static void put_string(Text* text, const char* string) { put(text, string, strlen(string)); }
+
+static int is_full(const Text* text) { return text->used == text->room; }
+
+/* As few digits as tell the number from others of its type, 6 at least. */
+static void put_float(Text* text, double x, int32_t bits) {
+  char digits[32];
+  if (x != x) {
+    put_string(text, "nan");
+    return;
+  }
+  for (int precision = 6; precision <= 17; precision++) {
+    snprintf(digits, sizeof digits, "%.*g", precision, x);
+    if (bits == 16 || x - x != 0) break;
+    if (bits == 32 ? strtof(digits, NULL) == (float)x : strtod(digits, NULL) == x) break;
+  }
+  for (char* at = digits; *at; at++)
+    if (*at == ',') *at = '.'; /* whatever the locale */
+  put_string(text, digits);
+}
+
+static double float_at(const DLTensor* tensor, int64_t index) {
+  int is_bfloat = tensor->dtype.code == RX_BFLOAT;
+  if (tensor->dtype.bits == 64) return ((const double*)tensor->data)[index];
+  if (tensor->dtype.bits == 32) return ((const float*)tensor->data)[index];
+  uint16_t bits = ((const uint16_t*)tensor->data)[index];
+  return bits_float(is_bfloat ? (uint32_t)bits << 16 : half_to_float_bits(bits));
+}
+
+static int64_t integer_at(const DLTensor* tensor, int64_t index) {
+  int is_unsigned = tensor->dtype.code == RX_UINT;
+  const void* data = tensor->data;
+  switch (tensor->dtype.bits) {
+    case 8: return is_unsigned ? ((const uint8_t*)data)[index] : ((const int8_t*)data)[index];
+    case 16: return is_unsigned ? ((const uint16_t*)data)[index] : ((const int16_t*)data)[index];
+    case 32: return is_unsigned ? ((const uint32_t*)data)[index] : ((const int32_t*)data)[index];
+    default: return ((const int64_t*)data)[index];
+  }
+}
+
+static void put_element(Text* text, const DLTensor* tensor, int64_t index) {
+  char digits[32];
+  int32_t code = tensor->dtype.code;
+  if (code == RX_FLOAT || code == RX_BFLOAT) {
+    put_float(text, float_at(tensor, index), tensor->dtype.bits);
+    return;
+  }
+  int64_t value = integer_at(tensor, index);
+  if (code == RX_BOOL)
+    snprintf(digits, sizeof digits, "%s", value ? "true" : "false");
+  else
+    snprintf(digits, sizeof digits, code == RX_UINT ? "%llu" : "%lld", (long long)value);
+  put_string(text, digits);
+}
+
+/* The elements along the axes from `axis` on, of which the first has the index `first`. */
+static void put_axis(Text* text, const DLTensor* tensor, int32_t axis, int64_t first, int is_long) {
+  if (axis == tensor->ndim) {
+    put_element(text, tensor, first);
+    return;
+  }
+  int64_t extent = tensor->shape[axis];
+  put_string(text, "[");
+  for (int64_t i = 0; i < extent && !is_full(text); i++) {
+    if (i) put_string(text, ", ");
+    if (is_long && extent > 2 * EDGE && i == EDGE) {
+      put_string(text, "..., ");
+      i = extent - EDGE;
+    }
+    put_axis(text, tensor, axis + 1, first * extent + i, is_long);
+  }
+  put_string(text, "]");
+}
+
+static void put_tensor(Text* text, const DLTensor* tensor) {
+  double count = 1;
+  for (int32_t axis = 0; axis < tensor->ndim; axis++) count *= (double)tensor->shape[axis];
+  put_axis(text, tensor, 0, 0, count > LONG_TENSOR);
+}
+
+/* The format, in which `{}` stands for the next value, and `{{` for a brace. */
+static void put_values(Text* text, const char* format, const DLTensor* values) {
+  for (const char* at = format; *at; at++) {
+    if (at[0] == '{' && at[1] == '}')
+      put_tensor(text, values++);
+    else
+      put(text, at, 1);
+    if ((*at == '{' && at[1] == '}') || ((*at == '{' || *at == '}') && at[1] == *at)) at++;
+  }
+}
+
+int32_t rx_print(RxContext* context, const char* format, const RxFunction* info, int64_t* words) {
+  DLTensor values[MAX_OPERANDS];
+  describe_operands(values, info, words);
+  Text text = {malloc(TEXT_SIZE + 4), TEXT_SIZE, 0};
+  if (!text.data) {
+    say_out_of_memory(context);
+    say(context, "the text of graph.print");
+    return 1;
+  }
+  put_values(&text, format, values);
+  int is_cut = is_full(&text);
+  text.room += 4;
+  put_string(&text, is_cut ? "...\n" : "\n");
+  fwrite(text.data, 1, (size_t)text.used, stdout);
+  fflush(stdout);
+  free(text.data);
+  return 0;
+}
+
+void rx_refuse(RxContext* context, const char* format, const RxFunction* info, int64_t* words) {
+  DLTensor values[MAX_OPERANDS];
+  describe_operands(values, info, words);
+  clear_error(context);
+  say(context, "%s", info->name);
+  Text text = {context->error, ERROR_SIZE - 1, context->error_length};
+  put_values(&text, format, values);
+  context->error[context->error_length = text.used] = 0;
+}
