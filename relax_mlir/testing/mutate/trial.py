@@ -75,7 +75,10 @@ def make_input(modules: Sequence[str], random: Random) -> Input:
     return Input(data, tuple(random.choices(single_passes(), k=random.choice((1, 1, 2, 3)))))
 
 
-NEEDS_OPTIONS = {"bind-symbols": "relax-bind-symbols{{symbols=n=4,m=2*k}}"}
+NEEDS_OPTIONS = {
+    "bind-symbols": "relax-bind-symbols{{symbols=n=4,m=2*k}}",
+    "fuse-ops-by-pattern": "relax-fuse-ops-by-pattern{{match='own.sum = add(exp(%x), %y)'}}",
+}
 """Passes that no pipeline has, and that do not run without options."""
 
 
