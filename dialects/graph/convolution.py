@@ -180,15 +180,15 @@ def _slide(
     dilation: Sequence[int],
 ) -> list[Dim]:
     """The number of places of a window along each dim."""
-    found: list[Dim] = []
+    dims: list[Dim] = []
     for axis, size in enumerate(sizes):
         if size is None:
-            found.append(None)
+            dims.append(None)
             continue
         padded = size + padding[axis] + padding[axis + 2]
         extent = (window[axis] - 1) * dilation[axis] + 1
         if at_most(padded + strides[axis] + 1, extent).proved:
             raise ShapeError(f"slides a window of {extent} over {padded} elements")
         assume(extent, "<=", padded + strides[axis])
-        found.append((padded - extent) // strides[axis] + 1)
-    return found
+        dims.append((padded - extent) // strides[axis] + 1)
+    return dims

@@ -73,18 +73,18 @@ class Scheme:
         halves = () if self.scales == 1 else (self.scales,)
         data = (2, 4, PANEL, 4) if self.bits == 8 else (4, PANEL, 4)
         groups, nests = _divided(blocks, self.shared), _divided(blocks, NEST)
-        found = {"data": ("i8", (panels, blocks, *data))}
-        found["scale"] = (factor, (panels, groups, *halves, *by_row))
+        parts = {"data": ("i8", (panels, blocks, *data))}
+        parts["scale"] = (factor, (panels, groups, *halves, *by_row))
         if self.has_minimum:
-            found["minimum"] = (factor, (panels, groups, *by_row))
+            parts["minimum"] = (factor, (panels, groups, *by_row))
         if self.bits in (5, 6):
             planes = () if self.bits == 5 else (2,)
-            found["high"] = ("i8", (panels, blocks, *planes, PANEL, 4))
+            parts["high"] = ("i8", (panels, blocks, *planes, PANEL, 4))
         if self.is_nested:
-            found["outer_scale"] = ("f16", (panels, nests, *by_row))
+            parts["outer_scale"] = ("f16", (panels, nests, *by_row))
             if self.has_minimum:
-                found["outer_minimum"] = ("f16", (panels, nests, *by_row))
-        return found
+                parts["outer_minimum"] = ("f16", (panels, nests, *by_row))
+        return parts
 
 
 BY_BLOCK = {
