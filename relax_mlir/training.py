@@ -76,7 +76,8 @@ class Trainer:
             step = TrainStep(function, tuple(parameters), optimizer, **settings)
         except TypeError as error:
             raise UsageError(f"cannot train: {error}") from None
-        executable = compile(_extended(source, step), target, opt_level)
+        self.executable = executable = compile(_extended(source, step), target, opt_level)
+        """The compiled module; its `threads` are those of a step."""
         self._step = executable[f"{function}_step"]
         signature = executable.metadata["functions"][f"{function}_step"]
         self._arguments = [argument["name"] for argument in signature["arguments"]]
