@@ -23,6 +23,8 @@ PRIMITIVE = "graph.primitive"
 
 COMPOSITE = "graph.composite"
 """On a private function: the pattern whose match it is."""
+CAPTURED = "graph.captured"
+"""On a private function: the symbols on which alone its sizes depend."""
 CODEGEN = "graph.codegen"
 """On a private function: for whom its composites are, such as a library."""
 
