@@ -1,4 +1,4 @@
-"""What MLIR and the passes say about a text: diagnostics, types of values, facts on symbols.
+"""The analysis of a text: diagnostics, types of values, facts on symbols.
 
 Text may hang the parser, crash it, or take all memory. It is read in a child process, with limits;
 what the child writes is not trusted, and errors of modules before a crash are reported.
@@ -8,29 +8,17 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 from relax_mlir import dialects
-from relax_mlir.analysis.functions import graph_functions
-from relax_mlir.analysis.scopes import scoped_ops
-from relax_mlir.bindings import func, ir
 from relax_mlir.child_process import run_in_child
-from relax_mlir.diagnostics import MAX_COLUMNS, Diagnostic, collecting, from_fields, parse_module
-from relax_mlir.dialects.graph import ShapeError, TensorType
-from relax_mlir.errors import CompileError
+from relax_mlir.diagnostics import Diagnostic, from_fields
+from relax_mlir.lsp.checking import Checked
 from relax_mlir.lsp.text import Text
-from relax_mlir.passes import Pipeline
-from relax_mlir.symbolic import Facts, SymbolicError, bounds
 
 SECONDS = 20
 EXTRA_BYTES = 4 << 30
-MAX_DIAGNOSTICS = 100
-"""How many diagnostics of a module are told."""
-_SEVERITIES = ("error", "warning", "remark")
-_CHECKS = Pipeline.parse("relax-verify")
-_INFERENCE = Pipeline.parse("relax-infer-shapes")
 
 
 @dataclass(frozen=True)
@@ -159,133 +147,8 @@ def _write(text: Text, result: BinaryIO) -> int:
     context = dialects.make_context(upstream=None)
     for chunk in text.chunks():
         lines = text.text.count("\n", 0, chunk.start)
-        checked = _Checked()
+        checked = Checked()
         checked.read("\n" * lines + text.text[chunk.start : chunk.end], context)
         result.write(json.dumps(checked.fields()).encode() + b"\n")
         result.flush()
     return 0
-
-
-_Location = tuple[int, int]
-
-
-@dataclass
-class _Checked:
-    """What is told about one module."""
-
-    diagnostics: list[Diagnostic] = field(default_factory=list)
-    written: dict[_Location, list[tuple[str, str]]] = field(default_factory=dict)
-    inferred: dict[_Location, list[tuple[str, str]]] = field(default_factory=dict)
-    symbols: list[tuple[str, str, list[str], int | None, int | None]] = field(default_factory=list)
-
-    def read(self, source: str, context: ir.Context) -> None:
-        """Parses and checks a module, as far as it is right."""
-        with context, ir.Location.unknown(), collecting(context, _SEVERITIES) as diagnostics:
-            steps: list[Callable[[ir.Module], None]]
-            steps = [self._note_written, _CHECKS.run, self._note_symbols, _INFERENCE.run]
-            try:
-                module = parse_module(source)
-                for step in (*steps, self._note_inferred):
-                    step(module)
-            except CompileError as error:
-                diagnostics += error.diagnostics
-        self.diagnostics += diagnostics[:MAX_DIAGNOSTICS]
-
-    def _note_written(self, module: ir.Module) -> None:
-        self.written = dict(_types(module.operation))
-
-    def _note_inferred(self, module: ir.Module) -> None:
-        self.inferred = dict(_types(module.operation))
-
-    def _note_symbols(self, module: ir.Module) -> None:
-        for function in graph_functions(module.operation):
-            for name, facts in sorted(_facts(function).items()):
-                least, greatest = bounds(name, facts)
-                told = [str(fact) for fact in facts if name in fact.symbols]
-                row = (f"@{function.name.value}", name, told, least, greatest)
-                self.symbols.append(row)
-
-    def fields(self) -> dict[str, Any]:
-        """The data, as JSON has them."""
-        values = []
-        for (line, column), types in self.written.items():
-            finer = self.inferred.get((line, column), types)
-            finer = finer if len(finer) == len(types) else types
-            told = [(written, *both) for (written, _), both in zip(types, finer)]
-            values.append((line, column, told))
-        diagnostics = [asdict(each) for each in self.diagnostics]
-        return {"diagnostics": diagnostics, "values": values, "symbols": self.symbols}
-
-
-def _facts(function: func.FuncOp) -> dict[str, Facts]:
-    """The facts on each symbol at the end of the block that binds it.
-
-    They are those that all blocks have, if several bind one of the name.
-    """
-    ends: dict[tuple[str, ir.Block], Facts] = {}
-    names: dict[str, list[ir.Block]] = {}
-    for _, scope in scoped_ops(function):
-        for name in scope.symbols:
-            blocks = names.setdefault(name, [])
-            if scope.block not in blocks and not _is_inside(scope.block, blocks):
-                blocks.append(scope.block)
-            if scope.block in blocks:
-                ends[name, scope.block] = scope.facts
-    return {
-        name: Facts(
-            tuple(
-                fact
-                for fact in ends[name, blocks[0]]
-                if all(fact in ends[name, block].items for block in blocks)
-            )
-        )
-        for name, blocks in names.items()
-    }
-
-
-def _is_inside(block: ir.Block, others: list[ir.Block]) -> bool:
-    """Whether a block is nested in one of the others."""
-    while not isinstance(block.owner.opview, func.FuncOp):
-        block = block.owner.operation.block
-        if block in others:
-            return True
-    return False
-
-
-def _types(root: ir.Operation) -> Iterator[tuple[_Location, list[tuple[str, str]]]]:
-    """The types of the values of each op and of each argument, by location in the text."""
-    told: list[tuple[_Location, list[tuple[str, str]]]] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if (at := _location(op.location)) and len(op.results):
-            told.append((at, [_told(result.type) for result in op.results]))
-        for region in op.regions:
-            for block in region.blocks:
-                for argument in block.arguments:
-                    if at := _location(argument.location):
-                        told.append((at, [_told(argument.type)]))
-        return ir.WalkResult.ADVANCE
-
-    root.walk(visit, ir.WalkOrder.PRE_ORDER)
-    yield from told
-
-
-def _location(location: ir.Location) -> _Location | None:
-    """The line and column of a location in the text."""
-    at = Diagnostic.at(location, "note", "")
-    return (at.line, at.column) if at.file == "-" and at.line else None
-
-
-def _told(type_: ir.Type) -> tuple[str, str]:
-    """A type as text, and in short."""
-    short = str(type_)
-    if isinstance(type_, ir.RankedTensorType):
-        try:
-            short = str(TensorType.of(type_))
-        except (ShapeError, SymbolicError):
-            pass  # it is malformed, which is reported
-    return _cut(str(type_)), _cut(short)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_COLUMNS else text[:MAX_COLUMNS] + " ..."

@@ -5,11 +5,8 @@ from functools import cached_property
 
 from relax_mlir.lsp.analysis import Analysis, SymbolFacts, ValueTypes
 from relax_mlir.lsp.syntax import Definition, Syntax
-from relax_mlir.lsp.text import Span, Text
+from relax_mlir.lsp.text import MAX_LENGTH, Span, Text
 from relax_mlir.lsp.tokens import Token
-
-MAX_LENGTH = 1_000_000
-"""Longer texts are checked, but have no other features: reading their tokens takes seconds."""
 
 
 @dataclass

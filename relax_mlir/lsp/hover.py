@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from relax_mlir.lsp import catalogue, dims
 from relax_mlir.lsp.document import Document
-from relax_mlir.lsp.syntax import Definition, Statement, Syntax
+from relax_mlir.lsp.syntax import Definition, Statement, Syntax, body_of
 from relax_mlir.lsp.text import Span
 from relax_mlir.lsp.tokens import Token
 
@@ -138,15 +138,8 @@ def _function(document: Document, syntax: Syntax, token: Token) -> str:
 
 
 def head(document: Document, syntax: Syntax, statement: Statement) -> str:
-    """A function without its body: what precedes the last brace at its level."""
-    depth, body = 0, statement.last
-    for at in range(statement.first, statement.last):
-        text = syntax.tokens[at].text
-        if text == "{" and depth == 0 and syntax.tokens[at - 1].text != "attributes":
-            body = at
-            break
-        depth += (text in "([{") - (text in ")]}")
-    return _part(document, syntax, statement.first, body)
+    """A function without its body."""
+    return _part(document, syntax, statement.first, body_of(syntax, statement))
 
 
 def _word(document: Document, syntax: Syntax, token: Token) -> str:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from relax_mlir.diagnostics import Diagnostic
 from relax_mlir.lsp.analysis import Analysis
-from relax_mlir.lsp.document import MAX_LENGTH, Document
-from relax_mlir.lsp.text import Span
+from relax_mlir.lsp.document import Document
+from relax_mlir.lsp.text import MAX_LENGTH, Span
 
 _DUMP = "see current operation:"
 """MLIR's note that prints an operation, which the editor shows anyway."""

@@ -68,6 +68,10 @@ class Syntax:
     statements: list[Statement] = field(default_factory=list)
     values: dict[str, list[Definition]] = field(default_factory=dict)
     functions: dict[str, tuple[Token, Statement]] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+    """The function that begins at an offset, also if another of the name precedes it."""
+    unclosed: list[Statement] = field(default_factory=list)
+    """Functions whose braces are open where the next one begins, or the text ends."""
     aliases: dict[str, tuple[Token, int]] = field(default_factory=dict)
     """The name of each alias, and the index of the token after its '='."""
 
@@ -94,13 +98,13 @@ class Syntax:
 
     def function_at(self, offset: int) -> Statement | None:
         """The function that contains an offset."""
-        inside = (each for _, each in self.functions.values() if offset in each)
+        inside = (each for each in self.statements if offset in each and each.start in self.names)
         return next(inside, None)
 
     def function_name(self, offset: int) -> str:
         """The name of the function that contains an offset, with its @; empty if there is none."""
-        names = (name for name, (_, each) in self.functions.items() if offset in each)
-        return next(names, "")
+        function = self.function_at(offset)
+        return "" if function is None else self.names[function.start]
 
     def definition(self, token: Token) -> Definition | None:
         """The definition of a value: the innermost visible one, and of these the last before it."""
@@ -123,6 +127,17 @@ class Syntax:
             if token.kind == "value" and token.name == definition.token.name:
                 if self.definition(token) is definition:
                     yield token
+
+
+def body_of(syntax: Syntax, function: Statement) -> int:
+    """The index of the brace that opens a function's body; the end of the function without one."""
+    depth = 0
+    for at in range(function.first, function.last):
+        text = syntax.tokens[at].text
+        if text == "{" and depth == 0 and syntax.tokens[at - 1].text != "attributes":
+            return at
+        depth += (text in "([{") - (text in ")]}")
+    return function.last
 
 
 @dataclass
@@ -151,7 +166,7 @@ class _Reader:
         while position < len(self.tokens):
             position = self._visit(position)
         while self.stack:
-            self._pop(len(self.tokens), self.end)
+            self._pop_open(len(self.tokens), self.end)
 
     def _visit(self, at: int) -> int:
         """Reads what begins at an index; returns the index of what follows."""
@@ -258,13 +273,17 @@ class _Reader:
         while self._text(at) in _VISIBILITIES:
             at += 1
         if at < len(self.tokens) and self.tokens[at].kind == "symbol":
-            self.syntax.functions.setdefault(self.tokens[at].name, (self.tokens[at], statement))
+            self._function(self.tokens[at], self.tokens[at].name, statement)
             return
         for at in range(op, min(op + 40, len(self.tokens) - 2)):
             if self._text(at) == "sym_name" and self.tokens[at + 2].kind == "string":
                 name = self.tokens[at + 2]
-                self.syntax.functions.setdefault("@" + name.name, (name, statement))
+                self._function(name, "@" + name.name, statement)
                 return
+
+    def _function(self, token: Token, name: str, statement: Statement) -> None:
+        self.syntax.functions.setdefault(name, (token, statement))
+        self.syntax.names[statement.start] = name
 
     def _define(self, definition: Definition) -> None:
         self.syntax.values.setdefault(definition.token.name, []).append(definition)
@@ -331,8 +350,15 @@ class _Reader:
             owner = self.stack[-1].owner
             if owner is not None and self.syntax.op_name(owner) in _MODULES:
                 break
-            self._pop(at, end)
+            self._pop_open(at, end)
         self._finish(self.stack[-1], at)
+
+    def _pop_open(self, at: int, end: int) -> None:
+        """Ends a bracket that nothing closes."""
+        owner = self.stack[-1].owner
+        if owner is not None and owner.start in self.syntax.names:
+            self.syntax.unclosed.append(owner)
+        self._pop(at, end)
 
     def _pop(self, at: int, end: int) -> None:
         bracket = self.stack.pop()

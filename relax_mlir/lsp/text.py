@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _SEPARATOR = re.compile(r"^// -----[ \t]*\r?$", re.MULTILINE)
 
+MAX_LENGTH = 1_000_000
+"""Longer texts are checked, but have no other features: reading their tokens takes seconds."""
+
 Position = tuple[int, int]
 """A line and a column, as the protocol counts them: from 0, columns in units of the encoding."""
 

@@ -87,6 +87,46 @@ def test_notes_are_related():
     assert MODULE[span.start : span.end] == "%0"
 
 
+CALL = """  %5 = "graph.call"(%4) {callee = @half, sym_args = #graph.shape<[]>,
+      operandSegmentSizes = #ins, resultSegmentSizes = #outs} : (!x) -> !x
+"""
+SEGMENTS = f"#ins = array<i32: 1{', 0' * 31}>\n#outs = array<i32: 1{', 0' * 7}>\n"
+CALLING = SEGMENTS + MODULE.replace("  return %4", CALL + "  return %4")
+BROKEN = [
+    ("return %x : !x\n", "return %z : !x\n", "%z : !x"),
+    ("return %x : !x\n}", "return %x : !x\n", "%x: !x, %y"),
+    ("return %x : !x\n}", "return %x : !x\n}}", "}\nfunc.func @main"),
+    ("@half(%x: !x)", "@half(%x: !x, %q)", ") -> !x"),
+    ("@half(%x: !x)", "@half(%x: !z)", ") -> !x"),
+    ('"graph.exp"(%x)', '"graph.exp"(%x', " : (!x)"),
+]
+LATE = """func.func @late(%x: tensor<3xi32>) -> tensor<3xi32> {
+  %0 = "graph.exp"(%x) : (tensor<3xi32>) -> tensor<3xi32>
+  return %0 : tensor<3xi32>
+}
+"""
+
+
+@pytest.mark.parametrize(("right", "wrong", "where"), BROKEN)
+def test_other_functions_of_a_broken_one_are_checked(right, wrong, where):
+    """The two errors are that of the broken function and one that a pass reports elsewhere."""
+    assert told(CALLING) == []
+    text = CALLING.replace(right, wrong) + LATE
+    document = Document.of(text)
+    result = analyse(document.text)
+    first, second = problems(document, result)
+    assert text.startswith(where, first.span.start)
+    assert "'graph.exp' op expects a float" in second.message
+    assert second.span.start > text.index("@late")
+    (types,) = result.values.get(text.index('"graph.add"'), (None,))
+    assert (types is None) == ("exp" in right)
+
+
+def test_errors_of_many_functions():
+    text = "".join(f"func.func @f{i}() {{\n  return %x : i1\n}}\n" for i in range(20))
+    assert 5 < len(told(text)) < 20
+
+
 def test_each_module_of_a_text():
     text = "func.func @f() {\n  return %a\n}\n// -----\n\n" + MODULE + "// -----\nfunc.func @g("
     document = Document.of(text)
