@@ -4,13 +4,13 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 
 from relax_mlir import dialects
 from relax_mlir.bindings import ext
-from relax_mlir.passes import describe, own_passes
+from relax_mlir.passes import Pass, describe, loaded_passes, own_passes
 from relax_mlir.passes.upstream import UPSTREAM_PASSES
 
 _LABEL = re.compile(r"^C(\d+)\s+", re.MULTILINE)
@@ -138,9 +138,18 @@ class PassEntry:
 
 @cache
 def passes() -> dict[str, PassEntry]:
-    """All passes that a pipeline may have, by name; those of this package first."""
-    own = {name: _pass(name, file) for name, file in own_passes().items()}
+    """All passes that a pipeline may have, by name; those that are loaded and our own first."""
+    own = {name: _loaded(name, cls) for name, cls in loaded_passes().items()}
+    own |= {name: _pass(name, file) for name, file in own_passes().items()}
     return own | {name: PassEntry(name, "A pass of MLIR.", ()) for name in UPSTREAM_PASSES}
+
+
+def _loaded(name: str, cls: type[Pass]) -> PassEntry:
+    options = [
+        f"{each.name.replace('_', '-')}: {inspect.formatannotation(each.type)}"
+        for each in fields(cls)
+    ]
+    return PassEntry(name, inspect.getdoc(cls) or "", tuple(options))
 
 
 def _pass(name: str, file: Path) -> PassEntry:

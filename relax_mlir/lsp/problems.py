@@ -1,19 +1,28 @@
 """Diagnostics with the parts of the text that they are about."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from relax_mlir.diagnostics import Diagnostic
 from relax_mlir.lsp.analysis import Analysis
 from relax_mlir.lsp.document import Document
+from relax_mlir.lsp.run_lines import unknown_passes
 from relax_mlir.lsp.text import MAX_LENGTH, Span
+from relax_mlir.testing.expectations import expectations
 
 _DUMP = "see current operation:"
 """MLIR's note that prints an operation, which the editor shows anyway."""
 
+_EXPECTS = "--verify-diagnostics"
+
 
 @dataclass(frozen=True)
 class Problem:
-    """A message on a part of the text; `related` are the notes, with what they are about."""
+    """A message on a part of the text.
+
+    The severity is that of the diagnostic, or "expected" where a test expects it; `related` are the
+    notes, with what they are about.
+    """
 
     severity: str
     message: str
@@ -23,7 +32,14 @@ class Problem:
 
 def problems(document: Document, analysis: Analysis) -> list[Problem]:
     """The diagnostics of an analysis of this version of the document."""
-    result = [_problem(document, each) for each in analysis.diagnostics]
+    expected = _expected(document.text.text, analysis.diagnostics)
+    result = [
+        replace(_problem(document, each), severity="expected")
+        if each in expected
+        else _problem(document, each)
+        for each in analysis.diagnostics
+    ]
+    result += _unknown_passes(document)
     top = Span(0, 0)
     if analysis.ended:
         result.append(Problem("warning", analysis.ended, top))
@@ -31,6 +47,28 @@ def problems(document: Document, analysis: Analysis) -> list[Problem]:
         message = f"the text has more than {MAX_LENGTH} characters: it is checked, no more"
         result.append(Problem("remark", message, top))
     return result
+
+
+def _expected(text: str, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The diagnostics that comments of a test expect."""
+    if _EXPECTS not in text:
+        return []
+    waiting, expected = expectations(text.split("\n")), []
+    for diagnostic in diagnostics:
+        hit = next((each for each in waiting if each.fits(diagnostic)), None)
+        if hit is not None:
+            waiting.remove(hit)
+            expected.append(diagnostic)
+    return expected
+
+
+def _unknown_passes(document: Document) -> Iterator[Problem]:
+    """Names in `RUN` lines that are of no pass."""
+    for syntax in document.syntaxes():
+        for comment in syntax.comments:
+            for span, message in unknown_passes(comment.text):
+                start, end = comment.start + span.start, comment.start + span.end
+                yield Problem("warning", message, Span(start, end))
 
 
 def _problem(document: Document, diagnostic: Diagnostic) -> Problem:

@@ -14,6 +14,7 @@ _SEVERITIES = {
     "error": types.DiagnosticSeverity.Error,
     "warning": types.DiagnosticSeverity.Warning,
     "remark": types.DiagnosticSeverity.Information,
+    "expected": types.DiagnosticSeverity.Hint,
 }
 _KINDS = {
     "alias": types.CompletionItemKind.Class,

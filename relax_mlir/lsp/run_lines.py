@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from relax_mlir.lsp import catalogue
 from relax_mlir.lsp.hover import pass_text
 from relax_mlir.lsp.text import Span
+from relax_mlir.passes.names import among
 
 _RUN = re.compile(r"//\s*RUN:")
 _OPTIONS = re.compile(r"""([a-z][\w-]*)(?:=['"]?|\{)(?:[^'"{}]*\s)?(?P<start>[\w-]*)$""")
 _PASS = re.compile(r"""(?:--|[(,'"=])(?P<start>[a-z][\w-]*|)$""")
+
+_NAMED = re.compile(r"""(?:--|[(,'"=])(relax-[\w-]+)""")
+_LOADS = "--load-passes"
 
 Row = tuple[str, str, Span, str, str, str]
 """Label, kind, what is replaced, text, detail, documentation."""
@@ -29,3 +33,13 @@ def complete_run_line(before: str, offset: int) -> Iterator[Row]:
         for name, entry in catalogue.passes().items():
             summary = entry.documentation.partition("\n")[0]
             yield name, "pass", span, name, summary, pass_text(entry)
+
+
+def unknown_passes(comment: str) -> Iterator[tuple[Span, str]]:
+    """The names in a comment that look like passes but are none, and what to say of each."""
+    if not _RUN.match(comment) or _LOADS in comment:
+        return
+    for match in _NAMED.finditer(comment):
+        known = catalogue.passes()
+        if match[1] not in known:
+            yield Span(*match.span(1)), f"unknown pass '{match[1]}'{among(match[1], known)}"

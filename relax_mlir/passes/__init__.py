@@ -13,7 +13,7 @@
 
 from relax_mlir.errors import PipelineError
 from relax_mlir.passes.base import Pass, PassFailure
-from relax_mlir.passes.elements import find_pass, load_passes
+from relax_mlir.passes.elements import find_pass, load_passes, loaded_passes
 from relax_mlir.passes.names import describe, own_passes
 from relax_mlir.passes.pipeline import Pipeline
 from relax_mlir.passes.timing import Timing
@@ -28,6 +28,7 @@ __all__ = [
     "describe",
     "find_pass",
     "load_passes",
+    "loaded_passes",
     "own_passes",
     "run_upstream",
 ]

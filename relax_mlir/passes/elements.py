@@ -78,6 +78,11 @@ def load_passes(source: str) -> list[str]:
     return [cls.name() for cls in classes]
 
 
+def loaded_passes() -> dict[str, type[Pass]]:
+    """The passes of `load_passes`, by name."""
+    return dict(_loaded)
+
+
 def find_pass(name: str) -> type[Pass] | None:
     """The class of a pass of this package, imported on first use; None if there is none."""
     if name in _loaded:

@@ -21,7 +21,7 @@ from relax_mlir.passes.names import among
 from relax_mlir.passes.reproducer import split_reproducer
 from relax_mlir.passes.upstream import UPSTREAM_DIALECTS, UPSTREAM_PASSES
 from relax_mlir.testing.equivalence import Equivalence
-from relax_mlir.tools.expectations import unmet
+from relax_mlir.testing.expectations import unmet
 from relax_mlir.tools.files import read_input, write_output
 from relax_mlir.tools.pretty import pretty
 

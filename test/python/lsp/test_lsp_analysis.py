@@ -239,3 +239,40 @@ def test_types_of_an_earlier_version():
     assert types.short == "tensor<n x 4 x f32>"
     assert later.symbol_facts("@main", "n") == SymbolFacts(("n <= 100", "k <= n"), 0, 100)
     assert later.symbol_facts("@main", "other") is None
+
+
+def test_expected_diagnostics_are_hints():
+    run = "// RUN: relax-opt %s --verify-diagnostics --relax-verify\n"
+    text = LATE.replace("  %0", "  // expected-error @below {{expects a float}}\n  %0")
+    (problem,) = told(text)
+    assert problem.severity == "error"
+    (problem,) = told(run + text)
+    assert problem.severity == "expected"
+    (problem,) = told(run + text.replace("a float}}", "an integer}}"))
+    assert problem.severity == "error"
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("// RUN: relax-opt %s --relax-fuse-opps", "relax-fuse-opps"),
+        (
+            "// RUN: relax-opt %s --pass-pipeline='builtin.module(cse,relax-verfy{x=1})'",
+            "relax-verfy",
+        ),
+        ("// RUN: relax-opt %s --mlir-print-ir-after=relax-nothing", "relax-nothing"),
+        ("// RUN: relax-opt %s --load-passes=%S/a.py --relax-nothing", None),
+        ("// RUN: relax-opt %s --relax-fuse-ops=max-size=4 --cse | relax-run %t", None),
+        ("// see relax-opt --relax-nothing", None),
+    ],
+)
+def test_unknown_passes(line, wanted):
+    text = "module {}\n" + line + "\n"
+    told_ = told(text)
+    assert [text[each.span.start : each.span.end] for each in told_] == [wanted] * (
+        wanted is not None
+    )
+    for problem in told_:
+        assert problem.severity == "warning"
+        assert problem.message.startswith(f"unknown pass '{wanted}'")
+        assert "did you mean" in problem.message or wanted == "relax-nothing"

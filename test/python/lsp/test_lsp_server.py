@@ -26,8 +26,8 @@ class Editor:
         self.document = types.TextDocumentIdentifier(URI)
         self.version = 1
 
-    async def start(self) -> Any:
-        await self.client.start_io(*TOOL, "--stdio")
+    async def start(self, *options: str) -> Any:
+        await self.client.start_io(*TOOL, "--stdio", *options)
         item = types.ClientCompletionItemOptions(snippet_support=True)
         completion = types.CompletionClientCapabilities(completion_item=item)
         capabilities = types.ClientCapabilities(
@@ -144,3 +144,55 @@ def test_help_imports_no_mlir():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert "docs/editors.md" in ran.stdout
+
+
+OWN = """
+from dataclasses import dataclass
+from typing import Any
+from relax_mlir.bindings import ext, ir
+from relax_mlir.dialects.graph import InferredOp, TensorType
+from relax_mlir.passes import Pass
+
+class CubeOp(InferredOp, name="own_cube", traits=[ext.Pure]):
+    "The third power of each element."
+    result: ext.Result[Any]
+    input: ext.Operand[Any]
+
+    @staticmethod
+    def infer_return_type(input: TensorType) -> TensorType:
+        return input
+
+@dataclass(frozen=True)
+class OwnPass(Pass):
+    "Does nothing."
+    max_size: int = 8
+
+    def run(self, op: ir.Operation) -> None: ...
+"""
+USING = """// RUN: relax-opt %s --load-passes=own.py --own-pass
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = "graph.own_cube"(%x) : (tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+"""
+
+
+async def use_own(path: str) -> None:
+    editor = Editor()
+    await editor.start("--load-ops", path, "--load-passes", path)
+    editor.open(USING)
+    assert not await editor.told()
+    to, document = editor.client, editor.document
+    params = types.HoverParams(document, position(USING, '"graph.own_cube"'))
+    hover = await to.text_document_hover_async(params)
+    assert "The third power of each element." in hover.contents.value
+    params = types.HoverParams(document, position(USING, "own-pass"))
+    hover = await to.text_document_hover_async(params)
+    assert hover.contents.value == "**own-pass**\n\nDoes nothing.\n\n- `max-size: int`"
+    assert await editor.end() == 0
+
+
+def test_operators_and_passes_from_outside(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(OWN)
+    asyncio.run(use_own(str(path)))

@@ -5,7 +5,7 @@ import pytest
 from relax_mlir.diagnostics import MAX_COLUMNS, MAX_LINES, Diagnostic, cut, parse_module
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError
-from relax_mlir.tools.expectations import expectations, unmet
+from relax_mlir.testing.expectations import expectations, unmet
 
 
 def test_cut_bounds_lines_and_columns():

@@ -49,9 +49,9 @@ def expectations(lines: Sequence[str]) -> list[Expectation]:
     """Parses the comments of a source text; lines count from 1."""
     return [
         Expectation(
-            match[1], _line(lines, line_number, match[3]), match[4], bool(match[2]), line_number
+            match[1], _line(lines, written_at, match[3]), match[4], bool(match[2]), written_at
         )
-        for line_number, line in enumerate(lines, 1)
+        for written_at, line in enumerate(lines, 1)
         for match in _COMMENT.finditer(line)
     ]
 
