@@ -182,6 +182,7 @@ from .unary import (
     TanOp,
     TruncOp,
 )
+from .vision import VisionNmsOp
 
 __all__ = [
     "AbsOp",
@@ -370,6 +371,7 @@ __all__ = [
     "UniqueOp",
     "VarianceOp",
     "ViewOp",
+    "VisionNmsOp",
     "WhereOp",
     "annotation_of",
     "assumptions",

@@ -1832,6 +1832,18 @@ module {
       %1 = irdl.any
       irdl.results(result: %1)
     }
+    irdl.operation @vision_nms {
+      %0 = irdl.any
+      %1 = irdl.any
+      %2 = irdl.any
+      %3 = irdl.any
+      %4 = irdl.any
+      irdl.operands(boxes: %0, scores: %1, limit: %2, overlap: %3, least: %4)
+      %5 = irdl.base "#builtin.integer" 
+      irdl.attributes {"center" = %5}
+      %6 = irdl.any
+      irdl.results(result: %6)
+    }
   }
 }
 

@@ -35,6 +35,11 @@ from .bits import bitcast
 from .broadcasts import collapse_sum_like, collapse_sum_to, ewise_fma
 from .contraction import dot_general, outer
 from .convolution import conv
+from .detection import (
+    all_class_non_max_suppression,
+    get_valid_counts,
+    non_max_suppression,
+)
 from .einsum import einsum
 from .grid_sample import affine_grid, grid_sample
 from .layout import channel_shuffle, depth_to_space, meshgrid, space_to_depth
@@ -82,6 +87,7 @@ from .random import (
 from .recurrent import gru, lstm, rnn
 from .resize import resize
 from .searching import bucketize
+from .selection import argwhere, compress, index_by_mask, masked_select, median
 from .sequences import causal_conv, linear_attention, reverse_sequence
 from .signal import (
     blackman_window,
@@ -105,6 +111,8 @@ __all__ = [
     "adaptive_avg_pool",
     "adaptive_max_pool",
     "affine_grid",
+    "all_class_non_max_suppression",
+    "argwhere",
     "avg_pool",
     "batch_norm",
     "bernoulli",
@@ -122,6 +130,7 @@ __all__ = [
     "complex_conj",
     "complex_exp",
     "complex_multiply",
+    "compress",
     "conv",
     "conv_integer",
     "conv_transpose",
@@ -142,6 +151,7 @@ __all__ = [
     "ewise_fma",
     "fft",
     "fold",
+    "get_valid_counts",
     "global_avg_pool",
     "global_lp_pool",
     "global_max_pool",
@@ -155,6 +165,7 @@ __all__ = [
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "index_by_mask",
     "instance_norm",
     "inverse",
     "irfft",
@@ -166,17 +177,20 @@ __all__ = [
     "lp_norm",
     "lp_pool",
     "lstm",
+    "masked_select",
     "matmul_integer",
     "max_pool",
     "max_pool_with_indices",
     "max_unpool",
     "mean_variance_norm",
+    "median",
     "mel_weight_matrix",
     "meshgrid",
     "mish",
     "multinomial",
     "multinomial_from_uniform",
     "nll_loss",
+    "non_max_suppression",
     "outer",
     "prelu",
     "qlinear_conv",

@@ -59,7 +59,7 @@ def _sort(kernel: KernelBuilder, axis: int, descending: bool) -> None:
             def key(k: ir.Value) -> ir.Value:
                 return tensor.ExtractOp(source, [*at[:position], k, *at[position + 1 :]]).result
 
-            order = _select if is_few else _merge_sort
+            order = _select if is_few else merge_sort
             values = order(key, length, buffers, before)
 
             def put(k: ir.Value, *own: ir.Value) -> Values:
@@ -119,7 +119,7 @@ def _insert(x: ir.Value, at: ir.Value, end: ir.Value, carried: Values, before: B
     return in_order(arith.AddIOp(end, index(1)).result, [_truth(1), *carried], move)[1:]
 
 
-def _merge_sort(key: Key, length: ir.Value, buffers: Values, before: Before) -> Values:
+def merge_sort(key: Key, length: ir.Value, buffers: Values, before: Before) -> Values:
     """Merges runs of 1, 2, 4, ... elements from two buffers to the others and back."""
 
     def fill(k: ir.Value, keys: ir.Value, positions: ir.Value) -> Values:
@@ -237,14 +237,14 @@ def argsort_rows(op: ArgsortRowsOp, kernel: KernelBuilder) -> None:
             less, greater = is_less(*rows, column), is_less(*rows[::-1], column)
             return arith.OrIOp(less, greater).result
 
-        column = _first(columns, differ)
+        column = first_index(columns, differ)
         inside = arith.CmpIOp(arith.CmpIPredicate.slt, column, columns).result
         return if_else(inside, [bit], lambda: [is_less(*rows, column)], lambda: [_truth(0)])[0]
 
     def own(k: ir.Value) -> ir.Value:
         return arith.IndexCastOp(i64, k).result
 
-    order = _merge_sort(own, length, buffers, before)[1]
+    order = merge_sort(own, length, buffers, before)[1]
 
     def put(k: ir.Value, part: ir.Value) -> Values:
         return [tensor.InsertOp(tensor.ExtractOp(order, [k]).result, part, [k]).result]
@@ -252,7 +252,7 @@ def argsort_rows(op: ArgsortRowsOp, kernel: KernelBuilder) -> None:
     kernel.finish(*in_order(length, [out], put))
 
 
-def _first(count: ir.Value, holds: Callable[[ir.Value], ir.Value]) -> ir.Value:
+def first_index(count: ir.Value, holds: Callable[[ir.Value], ir.Value]) -> ir.Value:
     """The first index that a condition holds for; the count if there is none."""
     kind, bit = ir.IndexType.get(), ir.IntegerType.get_signless(1)
     loop = scf.WhileOp([kind], [index(0)])

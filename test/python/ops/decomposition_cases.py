@@ -11,6 +11,7 @@ from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import (
     add,
+    binary,
     element_of,
     emit,
     maximum,
@@ -44,6 +45,7 @@ def decompositions(dtype: str) -> Iterator[Decomposition]:
     yield from _pools(dtype)
     yield from _resizes(dtype)
     yield from _patches(dtype)
+    yield from _selections(dtype)
     if dtype in FLOATS:
         yield from _activations(dtype)
         yield from _norms(dtype)
@@ -81,6 +83,27 @@ def _contractions(dtype: str) -> Iterator[Decomposition]:
     yield Decomposition("ewise_fma", d.ewise_fma, [x, x, vector])
     yield Decomposition("collapse_sum_to", lambda v: d.collapse_sum_to(v, [1, "m"]), [cube])
     yield Decomposition("collapse_sum_like", d.collapse_sum_like, [cube, spec(dtype, 4, 1)])
+
+
+def _selections(dtype: str) -> Iterator[Decomposition]:
+    x, line = spec(dtype, "n", "m"), spec(dtype, "m")
+
+    def positive(v):
+        return binary(graph.GreaterOp, v, 0)
+
+    yield Decomposition("argwhere", lambda v: d.argwhere(positive(v)), [x])
+    yield Decomposition("compress", lambda v, c: d.compress(v, positive(c), axis=1), [x, line])
+    yield Decomposition("index_by_mask", lambda v: d.index_by_mask(v, positive(v)), [x])
+    yield Decomposition("masked_select", lambda v, c: d.masked_select(v, positive(c)), [x, line])
+    lines = spec(dtype, "n", "m + 1", 3)
+    yield Decomposition("median", lambda v: d.median(v, axes=[1, 2], keepdims=True), [lines])
+    if dtype in FLOATS:
+        boxes, scores = spec(dtype, 2, "n", 4), spec(dtype, 2, "m", "n")
+        for kind in (d.non_max_suppression, d.all_class_non_max_suppression):
+            yield Decomposition(
+                kind.__name__, lambda *v, k=kind: k(*v, 3, 0.25, 0), [boxes, scores]
+            )
+        yield Decomposition("get_valid_counts", d.get_valid_counts, [spec(dtype, "n", "m", 5)])
 
 
 def _layouts(dtype: str) -> Iterator[Decomposition]:

@@ -259,6 +259,8 @@ def _reductions(dtype: str) -> Iterator[Case]:
 
 
 def _networks(dtype: str) -> Iterator[Case]:
+    boxes, scores, bound = spec(dtype, "n", "m", 4), spec(dtype, "n", 2, "m"), spec(dtype)
+    yield Case(graph.VisionNmsOp, [boxes, scores, spec("i64"), bound, bound], {"center": False})
     x, weight = spec(dtype, "n", "m"), spec(dtype, "m")
     yield Case(graph.SoftmaxOp, [x], {"axis": -1})
     yield Case(graph.LogSoftmaxOp, [x], {"axis": -1})

@@ -6,6 +6,7 @@ What decides is exact, so that all levels have the same sizes.
 from collections.abc import Sequence
 from typing import Any
 
+from relax_mlir import decompositions
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import graph
 from relax_mlir.symbolic import const
@@ -32,12 +33,22 @@ def _few(b: Builder) -> Value:
     return b.argument(dims, b.random.choice(["f32", "i64", "i8", "bf16"]))
 
 
+def _above_one(b: Builder, value: Value) -> Value:
+    return b.emit(graph.GreaterOp, [value, b.number(1, value.element)], True, 1)
+
+
 def _named(b: Builder, built: Any, bounds: Sequence[float], exact: bool = True) -> list[Value]:
     """The results, with a symbol that all unknown dims of them are."""
     b.used.append(built.OPERATION_NAME.partition(".")[2])
+    return _cast(b, built.operation.results, bounds, exact)
+
+
+def _cast(
+    b: Builder, made: Sequence[ir.Value], bounds: Sequence[float], exact: bool
+) -> list[Value]:
     symbol = fresh_symbol(b)
     results: list[Value] = []
-    for result, bound in zip(built.operation.results, bounds, strict=True):
+    for result, bound in zip(made, bounds, strict=True):
         annotation = graph.TensorType.of(result)
         dims = [symbol if dim is None else dim for dim in annotation.dims or ()]
         cast = graph.MatchCastOp.build(result, graph.TensorType.make(dims, annotation.element))
@@ -50,7 +61,7 @@ def nonzero(b: Builder, op: Any) -> None:
     """Of elements, or of a comparison; then what is at some of the indices."""
     value = _few(b)
     if b.chance(0.6):
-        value = b.emit(graph.GreaterOp, [value, b.number(1, value.element)], True, 1)
+        value = _above_one(b, value)
     (indices,) = _named(b, op.build(value.ir), [64])
     if b.chance(0.7):
         rows = b.emit(graph.SumOp, [indices], True, 256, axes=[0], keepdims=False)
@@ -105,3 +116,27 @@ def range_of(b: Builder, op: Any) -> None:
     stop = b.emit(graph.AstypeOp, [steps], True, 15, dtype=ir.Type.parse(element))
     start, step = constant(-2, element), constant(b.few("steps", [1, 2, 3, -1], 2), element)
     _named(b, op.build(start.ir, stop.ir, step.ir), [64])
+
+
+@recipe("data", "index_by_mask")
+def index_by_mask(b: Builder, op: Any) -> None:
+    """What is above some value, of it or of what it is the mask of."""
+    value = _few(b)
+    mask = _above_one(b, value)
+    source = b.take(lambda v: v.dims == value.dims, [value.rank])
+    source = source if source.dims == value.dims else value
+    b.used.append("index_by_mask")
+    built = decompositions.index_by_mask(source.ir, mask.ir)
+    _cast(b, [built], [source.bound], source.exact)
+
+
+@recipe("data", graph.VisionNmsOp)
+def vision_nms(b: Builder, op: Any) -> None:
+    """Of a few boxes."""
+    n = b.pick_dim() if b.depth == 0 else const(3)
+    element = b.random.choice(["f32", "f32", "bf16", "f64"])
+    boxes = b.argument([2, n, 4], element)
+    scores = b.argument([2, const(b.few("lines", [1, 3], 1)), n], element)
+    constant = b.number
+    bounds = [constant(4, "i64"), constant(0.25, element), constant(-1, element)]
+    b.emit(op, [boxes, scores, *bounds], True, 64, center=b.chance(0.3))

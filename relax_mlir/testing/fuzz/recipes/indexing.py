@@ -62,7 +62,7 @@ def index_tensor(b: Builder, op: Any) -> None:
 
 
 def index_tensors(b: Builder, x: Value, most: int = MANY) -> tuple[list[int], list[Value]]:
-    """Some axes, and indices for each: about `most` places, or fewer."""
+    """Some axes, and indices for each: about `most` positions, or fewer."""
     axes = sorted(b.random.sample(range(x.rank), b.random.randint(1, x.rank)))
     joint = _few_dims(b, most)
     indices: list[Value] = []

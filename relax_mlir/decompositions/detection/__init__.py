@@ -1,0 +1,5 @@
+"""Detection of objects: boxes, their selection, and what is in them."""
+
+from .suppression import all_class_non_max_suppression, get_valid_counts, non_max_suppression
+
+__all__ = ["all_class_non_max_suppression", "get_valid_counts", "non_max_suppression"]
