@@ -4,12 +4,12 @@ The loss is a sum of results times weights of their own, in f64, so that no two 
 gradient can be exchanged unnoticed. Each argument moves in random directions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
-from harness import _CONTEXT, Spec, _symbols
+from harness import _CONTEXT, FLOATS, NUMPY, Spec, _symbols
 
 import relax_mlir
 from relax_mlir.bindings import func, ir
@@ -19,6 +19,7 @@ from relax_mlir.dialects import graph
 from relax_mlir.passes import Pipeline
 
 BEFORE = "relax-infer-shapes,relax-inline-functions,relax-name-dims"
+AFTER = "relax-verify,relax-state-assumptions"
 DIRECTIONS = 2
 STEP = 1e-6
 
@@ -28,7 +29,7 @@ class Gradients:
 
     def __init__(self, module: ir.Module, options: str = "") -> None:
         self.text = str(module)
-        Pipeline.parse(f"{BEFORE},relax-gradient{options}").run(module, verify=True)
+        Pipeline.parse(f"{BEFORE},relax-gradient{options},{AFTER}").run(module, verify=True)
         self.adjoint_text = str(module)
         functions = relax_mlir.interpret(module)
         self.loss, self.adjoint = functions["main"], functions["main_adjoint"]
@@ -68,8 +69,13 @@ def results_of(results: Any) -> tuple[Any, ...]:
     return results if isinstance(results, tuple) else (results,)
 
 
-def loss_of(build: Callable[..., Any], specs: Sequence[Spec], **attributes: Any) -> "Weighted":
-    """A loss over the floats that a function of graph values returns."""
+def loss_of(
+    build: Callable[..., Any], specs: Sequence[Spec], **attributes: Any
+) -> "Weighted | None":
+    """A loss over the floats that a function of graph values returns; None if there are none.
+
+    They are of an element type that operands have.
+    """
     free = sorted(
         _symbols(specs, attributes)
         - {dim for item in specs for dim in item.dims if isinstance(dim, str)}
@@ -83,13 +89,19 @@ def loss_of(build: Callable[..., Any], specs: Sequence[Spec], **attributes: Any)
             block = main.add_entry_block()
         with ir.InsertionPoint(block):
             values = build(*list(block.arguments)[: len(specs)])
+            values = values if isinstance(values, list | tuple) else [values]
+            floats = {item.dtype for item in specs if item.dtype in FLOATS}
+            values = [v for v in values if str(graph.TensorType.of(v).element) in floats]
+            if not values:
+                return None
             loss, weights = _weighted(block, values, len(types))
             func.ReturnOp([loss])
         types += [weight.type for weight in weights]
         main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, [loss.type]))
         assert module.operation.verify()
-        dims = [graph.TensorType.of(weight).dims for weight in weights]
-        return Weighted(Gradients(module), dims, free, specs)
+        kinds = [graph.TensorType.of(weight) for weight in weights]
+        kinds = [(kind.dims, NUMPY[str(kind.element)]) for kind in kinds]
+        return Weighted(Gradients(module), kinds, free, specs)
 
 
 def _type(item: Spec) -> ir.Type:
@@ -98,14 +110,12 @@ def _type(item: Spec) -> ir.Type:
 
 def _weighted(block: ir.Block, values: Any, first: int) -> tuple[ir.Value, list[ir.Value]]:
     """The sum of results of floats times arguments, which are added to the block."""
-    values = values if isinstance(values, list | tuple) else [values]
-    floats = [v for v in values if str(graph.TensorType.of(v).element) == "f64"]
-    weights = [block.add_argument(v.type, v.location) for v in floats]
+    weights = [block.add_argument(v.type, v.location) for v in values]
     terms = [
         reduced(
             graph.SumOp, multiply(v, w), list(range(len(graph.TensorType.of(v).dims))) or [], False
         )
-        for v, w in zip(floats, weights, strict=True)
+        for v, w in zip(values, weights, strict=True)
     ]
     return reduce(add, terms), weights
 
@@ -113,18 +123,22 @@ def _weighted(block: ir.Block, values: Any, first: int) -> tuple[ir.Value, list[
 class Weighted:
     """The gradients of a loss over results with random weights."""
 
-    def __init__(self, gradients: Gradients, dims: Any, free: Any, specs: Sequence[Spec]) -> None:
-        self.gradients, self._dims, self._free, self._specs = gradients, dims, free, specs
+    def __init__(self, gradients: Gradients, kinds: Any, free: Any, specs: Sequence[Spec]) -> None:
+        self.gradients, self._kinds, self._free, self._specs = gradients, kinds, free, specs
 
     def check(self, *arrays: np.ndarray, tolerance: float = 1e-6, **symbols: int) -> None:
         """Compares at arguments; `symbols` has what their dims do not tell."""
+        self.gradients.check(*self.arguments(arrays, symbols), tolerance=tolerance)
+
+    def arguments(self, arrays: Sequence[np.ndarray], symbols: Mapping[str, int]) -> list[Any]:
+        """All arguments, weights of the results included."""
         values = dict(symbols)
         for item, array in zip(self._specs, arrays, strict=True):
             for dim, extent in zip(item.dims, array.shape, strict=True):
                 values.setdefault(dim, extent) if isinstance(dim, str) else None
         random = np.random.default_rng(len(arrays))
         more = [[values[name] for name in self._free]] if self._free else []
-        weights = [
-            random.standard_normal([d.evaluate(values) for d in dims]) for dims in self._dims
-        ]
-        self.gradients.check(*arrays, *more, *weights, tolerance=tolerance)
+        for dims, dtype in self._kinds:
+            shape = [dim.evaluate(values) for dim in dims]
+            more.append(random.standard_normal(shape).astype(dtype))
+        return [*arrays, *more]
