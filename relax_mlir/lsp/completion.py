@@ -17,6 +17,8 @@ _NAME = re.compile(r"[%@!#][\w$.-]*$")
 _WORD = re.compile(r"[\w.]*$")
 _REST_OF_NAME = re.compile(r'[\w.]*"?')
 _SAMPLE = re.compile(r"\$(?:\{([^}]*)\})?")
+MAX_BEFORE = 500
+"""How many characters of a line are read before the cursor."""
 _TYPES = ("tensor", "!graph.shape_value", "!graph.object", "!graph.storage")
 
 
@@ -45,7 +47,7 @@ class Completion:
 
 def complete(document: Document, offset: int) -> list[Completion]:
     """The completions at an offset, in a useful order; the editor selects among them."""
-    before = document.text.line_before(offset)
+    before = document.text.line_before(offset)[-MAX_BEFORE:]
     syntax = document.syntax_at(offset)
     if _in_comment(syntax, offset):
         return [

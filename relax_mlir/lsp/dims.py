@@ -12,6 +12,7 @@ from relax_mlir.lsp.text import Span
 from relax_mlir.lsp.tokens import Token
 
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_STRING = re.compile(r'"([^"]*)"')
 _OPERATORS = {"ceildiv", "floordiv", "max", "min", "mod"}
 _SHAPES = ("#graph.shape", "!graph.shape_value")
 _FACTS = ("graph.facts", "any_of")
@@ -39,7 +40,7 @@ def occurrences(syntax: Syntax, first: int = 0, last: int | None = None) -> Iter
     """The symbols in a range of tokens, given by index."""
     for at in range(first, len(syntax.tokens) if last is None else last):
         token = syntax.tokens[at]
-        if token.kind == "string" and (owner := _owner(syntax.tokens, at)):
+        if token.kind == "string" and (owner := _owner(syntax, at)):
             for match in _WORD.finditer(token.name):
                 if match[0] not in _OPERATORS:
                     start = token.start + 1 + match.start()
@@ -57,21 +58,22 @@ def symbol_at(syntax: Syntax, offset: int) -> Occurrence | None:
     return None
 
 
+def words(text: str) -> dict[str, None]:
+    """The symbols in a type's text, in order."""
+    strings = _STRING.findall(text)
+    names = (name for string in strings for name in _WORD.findall(string))
+    return dict.fromkeys(name for name in names if name not in _OPERATORS)
+
+
 def is_text_of_dims(syntax: Syntax, at: int) -> bool:
     """Whether the string with that index is a dim or a fact."""
-    return _owner(syntax.tokens, at) is not None
+    return _owner(syntax, at) is not None
 
 
-def _owner(tokens: list[Token], at: int) -> str | None:
+def _owner(syntax: Syntax, at: int) -> str | None:
     """What the list that a string is in belongs to, if it is a list of dims or facts."""
-    at -= 1
-    while at > 0 and (tokens[at].kind in ("string", "numeral") or tokens[at].text in (",", "-")):
-        at -= 1
-    if at < 2 or tokens[at].text != "[":
-        return None
-    mark, name = tokens[at - 1].text, tokens[at - 2].name
-    is_list = (mark == "<" and name in _SHAPES) or (mark == "=" and name in _FACTS)
-    return name if is_list else None
+    owner = syntax.lists.get(at)
+    return owner if owner in (*_SHAPES, *_FACTS) else None
 
 
 def symbols_in(syntax: Syntax, function: Statement) -> dict[str, list[Span]]:
@@ -165,21 +167,31 @@ def type_text(syntax: Syntax, text: str, value: Definition) -> str:
     return text[syntax.tokens[first].start : syntax.tokens[last - 1].end]
 
 
-def _axis(
-    syntax: Syntax, tokens: tuple[int, int], name: str, alone: bool, seen: tuple[str, ...] = ()
-) -> int | None:
+def _axis(syntax: Syntax, tokens: tuple[int, int], name: str, alone: bool) -> int | None:
     """The axis of the dim with a symbol in a type, whose aliases are expanded."""
-    for at in range(*tokens):
-        token = syntax.tokens[at]
-        if token.text in syntax.aliases and token.text not in seen:
-            inner = alias_range(syntax, token.text)
-            axis = _axis(syntax, inner, name, alone, (*seen, token.text))
-            if axis is not None:
-                return axis
+    for at in _expanded(syntax, tokens):
         for each in occurrences(syntax, at, at + 1):
             if each.name == name and (each.is_dim or not alone):
                 return _position_in_list(syntax.tokens, at)
     return None
+
+
+def _expanded(syntax: Syntax, tokens: tuple[int, int]) -> Iterator[int]:
+    """The indices of the strings in a range of tokens, and of those in aliases that they use.
+
+    Each alias is expanded once, so that aliases of themselves end.
+    """
+    ranges, seen = [tokens], set()
+    while ranges:
+        first, last = ranges.pop()
+        for at in range(first, last):
+            token = syntax.tokens[at]
+            if token.kind == "string":
+                yield at
+            elif token.text in syntax.aliases and token.text not in seen:
+                seen.add(token.text)
+                ranges += [(at + 1, last), alias_range(syntax, token.text)]
+                break
 
 
 def _position_in_list(tokens: list[Token], at: int) -> int:

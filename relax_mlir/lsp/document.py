@@ -1,5 +1,6 @@
 """A version of a text, with what is known of it; each change makes another one."""
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -37,16 +38,17 @@ class Document:
 
     def syntax_at(self, offset: int) -> Syntax:
         """The syntax of the module that an offset is in."""
-        for index, chunk in enumerate(self.chunks):
-            if offset <= chunk.end:
-                if index not in self._syntaxes:
-                    self._syntaxes[index] = Syntax.of(self.text.text, chunk)
-                return self._syntaxes[index]
-        return Syntax([], [])
+        index = bisect_left(self.chunks, offset, key=lambda chunk: chunk.end)
+        return self._syntax(index) if index < len(self.chunks) else Syntax([], [])
+
+    def _syntax(self, index: int) -> Syntax:
+        if index not in self._syntaxes:
+            self._syntaxes[index] = Syntax.of(self.text.text, self.chunks[index])
+        return self._syntaxes[index]
 
     def syntaxes(self) -> list[Syntax]:
         """The syntax of each module."""
-        return [self.syntax_at(chunk.end) for chunk in self.chunks]
+        return [self._syntax(index) for index in range(len(self.chunks))]
 
     def token_at(self, offset: int) -> Token | None:
         """The token that an offset is in, or that ends there if none begins."""

@@ -114,19 +114,11 @@ def _value(document: Document, syntax: Syntax, value: Definition, token: Token) 
     parts = [code(f"{name}: {written}" if written else name)]
     if types is not None and types.inferred != types.written:
         parts.append("inferred:\n" + code(types.inferred))
-    function = syntax.function_at(value.token.start)
-    if function is not None:
-        shape = types.inferred if types else written
-        names = [n for n in dims.symbols_in(syntax, function) if _mentions(shape, n)]
-        parts += _known(document, syntax.function_name(value.token.start), names)
+    names = list(dims.words(types.inferred if types else written))
+    parts += _known(document, syntax.function_name(value.token.start), names)
     if value.is_result:
         parts.append(f"result of `{syntax.op_name(value.statement)}`")
     return "\n\n".join(parts)
-
-
-def _mentions(type_: str, symbol: str) -> bool:
-    """Whether a type has a dim with the symbol."""
-    return re.search(rf'"(?:[^"]*\W)?{re.escape(symbol)}(?:\W[^"]*)?"', type_) is not None
 
 
 def _function(document: Document, syntax: Syntax, token: Token) -> str:

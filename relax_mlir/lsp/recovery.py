@@ -35,7 +35,7 @@ class Source:
         if body < function.last and syntax.tokens[body].start <= offset:
             self._declare(syntax, function, body)
         else:
-            self.missing.append(syntax.names[function.start])
+            self.missing.append(syntax.function_name(function.start))
             self._blank(function.start, function.end)
         return True
 

@@ -8,8 +8,10 @@ Nothing is refused. A statement begins where one looks like it: unclosed bracket
 operation or function, so that an incomplete line does not hide those after it.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from relax_mlir.lsp.text import Span
 from relax_mlir.lsp.tokens import Token, tokens
@@ -68,8 +70,8 @@ class Syntax:
     statements: list[Statement] = field(default_factory=list)
     values: dict[str, list[Definition]] = field(default_factory=dict)
     functions: dict[str, tuple[Token, Statement]] = field(default_factory=dict)
-    names: dict[int, str] = field(default_factory=dict)
-    """The function that begins at an offset, also if another of the name precedes it."""
+    names: list[tuple[Statement, str]] = field(default_factory=list)
+    """All functions in order, also if another of the name precedes."""
     unclosed: list[Statement] = field(default_factory=list)
     """Functions whose braces are open where the next one begins, or the text ends."""
     aliases: dict[str, tuple[Token, int]] = field(default_factory=dict)
@@ -98,17 +100,50 @@ class Syntax:
 
     def function_at(self, offset: int) -> Statement | None:
         """The function that contains an offset."""
-        inside = (each for each in self.statements if offset in each and each.start in self.names)
-        return next(inside, None)
+        index = bisect_right(self._starts, offset) - 1
+        return self.names[index][0] if index >= 0 and offset in self.names[index][0] else None
 
     def function_name(self, offset: int) -> str:
         """The name of the function that contains an offset, with its @; empty if there is none."""
-        function = self.function_at(offset)
-        return "" if function is None else self.names[function.start]
+        index = bisect_right(self._starts, offset) - 1
+        return self.names[index][1] if index >= 0 and offset in self.names[index][0] else ""
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where functions begin."""
+        return [function.start for function, _ in self.names]
+
+    @cached_property
+    def _by_function(self) -> dict[tuple[int, str], list[Definition]]:
+        """The definitions of a name by the index of the function that they are in."""
+        groups: dict[tuple[int, str], list[Definition]] = {}
+        for name, definitions in self.values.items():
+            for each in definitions:
+                groups.setdefault((self._function_index(each.token), name), []).append(each)
+        return groups
+
+    def _function_index(self, token: Token) -> int:
+        index = bisect_right(self._starts, token.start) - 1
+        return index if index >= 0 and token.start in self.names[index][0] else -1
+
+    @cached_property
+    def lists(self) -> dict[int, str]:
+        """What the list that a string or integer is in belongs to: `name = [...]`, `name<[...]`."""
+        owners: dict[int, str] = {}
+        owner = None
+        for at, token in enumerate(self.tokens):
+            if token.text == "[" and at > 1:
+                is_owned = self.tokens[at - 1].text in ("<", "=")
+                owner = self.tokens[at - 2].name if is_owned else None
+            elif token.kind not in ("string", "numeral") and token.text not in (",", "-"):
+                owner = None
+            elif owner is not None:
+                owners[at] = owner
+        return owners
 
     def definition(self, token: Token) -> Definition | None:
         """The definition of a value: the innermost visible one, and of these the last before it."""
-        known = self.values.get(token.name, ())
+        known = self._by_function.get((self._function_index(token), token.name), ())
         visible = [each for each in known if each.scope.start <= token.start <= each.scope.end]
         if not visible:
             return None
@@ -123,7 +158,10 @@ class Syntax:
 
     def uses(self, definition: Definition) -> Iterator[Token]:
         """The tokens that name a definition, itself included."""
-        for token in self.tokens:
+        first = bisect_left(self.tokens, definition.scope.start, key=lambda token: token.start)
+        for token in self.tokens[first:]:
+            if token.start > definition.scope.end:
+                return
             if token.kind == "value" and token.name == definition.token.name:
                 if self.definition(token) is definition:
                     yield token
@@ -283,7 +321,7 @@ class _Reader:
 
     def _function(self, token: Token, name: str, statement: Statement) -> None:
         self.syntax.functions.setdefault(name, (token, statement))
-        self.syntax.names[statement.start] = name
+        self.syntax.names.append((statement, name))
 
     def _define(self, definition: Definition) -> None:
         self.syntax.values.setdefault(definition.token.name, []).append(definition)
@@ -356,7 +394,7 @@ class _Reader:
     def _pop_open(self, at: int, end: int) -> None:
         """Ends a bracket that nothing closes."""
         owner = self.stack[-1].owner
-        if owner is not None and owner.start in self.syntax.names:
+        if self.syntax.names and owner is self.syntax.names[-1][0]:
             self.syntax.unclosed.append(owner)
         self._pop(at, end)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _SEPARATOR = re.compile(r"^// -----[ \t]*\r?$", re.MULTILINE)
 
-MAX_LENGTH = 1_000_000
+MAX_LENGTH = 500_000
 """Longer texts are checked, but have no other features: reading their tokens takes seconds."""
 
 Position = tuple[int, int]

@@ -222,7 +222,7 @@ def test_an_analysis_is_stopped(monkeypatch):
 
 
 def test_a_long_text_says_what_is_missing():
-    document = Document.of("module {}" + " " * 1_000_000)
+    document = Document.of("module {}" + " " * 500_000)
     (problem,) = problems(document, analyse(document.text))
     assert problem.severity == "remark"
     assert problem.span == Span(0, 0)

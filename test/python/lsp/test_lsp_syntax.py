@@ -1,5 +1,6 @@
 """Names in text against MLIR: what it says of each value that text defines or uses."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import Diagnostic, parse_module
 from relax_mlir.errors import CompileError
 from relax_mlir.lsp import completion, hover, navigation, outline
+from relax_mlir.lsp.analysis import Analysis
 from relax_mlir.lsp.document import Document
+from relax_mlir.lsp.problems import problems
 from relax_mlir.lsp.syntax import Definition, Syntax
 from relax_mlir.lsp.text import Span, Text
 
@@ -174,8 +177,44 @@ def test_no_text_is_refused(inserted, data):
 
 
 def test_texts_that_are_too_long_have_no_names():
-    document, offset = opened(at("%", "4 : !x") + " " * 1_000_000)
+    document, offset = opened(at("%", "4 : !x") + " " * 500_000)
     assert hover.hover(document, offset) is None
     assert navigation.definition(document, offset) is None
     assert completion.complete(document, offset) == []
     assert outline.outline(document) == []
+
+
+N = 100_000
+LONG = {
+    "facts": "func.func @f() attributes {graph.facts = [" + '"a",' * (N // 4) + '"a"]} {}',
+    "word": "// RUN: " + "a" * N,
+    "call": "a" * N + "(",
+    "expectations": "// RUN: --verify-diagnostics" + "expected-error {{" * (N // 17),
+    "open": "{" * N,
+    "close": "}" * N,
+    "quotes": '"' * N,
+    "one name": "func.func @f() {\n" + '%0 = "a.b"(%0) : (i1) -> i1\n' * (N // 28) + "}",
+    "functions": "func.func @f() { return }\n" * (N // 26),
+    "modules": "// -----\n" * (N // 9),
+    "chain": "".join(f"!a{i} = !a{i + 1}\n" for i in range(N // 16))
+    + 'func.func @f(%x: !a0) { "a.b"() {s = #graph.shape<["n"]>} }',
+    "tree": "".join(f"!a{i} = tuple<!a{i + 1}, !a{i + 1}>\n" for i in range(99))
+    + 'func.func @f(%x: !a0) { "a.b"() {s = #graph.shape<["n"]>} }',
+    "casts": "func.func @f() {\n"
+    + '%0 = "graph.match_cast"(%0)\n' * (N // 28)
+    + '"a.b"() {s = #graph.shape<["n"]>} }',
+}
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+def test_long_texts_take_linear_time(text):
+    start = time.process_time()
+    document = Document.of(text)
+    for offset in (len(text) // 2, len(text) - len('n"]>} }'), len(text)):
+        hover.hover(document, offset)
+        navigation.definition(document, offset)
+        navigation.references(document, offset)
+        completion.complete(document, offset)
+    outline.outline(document)
+    problems(document, Analysis((Diagnostic("error", "x", "-", 1, 1),) * 100))
+    assert time.process_time() - start < 10  # it takes two at most; a quadratic one, minutes
