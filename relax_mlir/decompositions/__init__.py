@@ -33,7 +33,7 @@ from .activations import (
 from .adaptive_pooling import adaptive_avg_pool, adaptive_max_pool
 from .bits import bitcast
 from .broadcasts import collapse_sum_like, collapse_sum_to, ewise_fma
-from .contraction import dot_general, outer
+from .contraction import dot_general, matmul, outer
 from .convolution import conv
 from .detection import (
     all_class_non_max_suppression,
@@ -85,6 +85,7 @@ from .random import (
     random_uniform,
 )
 from .recurrent import gru, lstm, rnn
+from .reshaping import reshape
 from .resize import resize
 from .searching import bucketize
 from .selection import argwhere, compress, index_by_mask, masked_select, median
@@ -178,6 +179,7 @@ __all__ = [
     "lp_pool",
     "lstm",
     "masked_select",
+    "matmul",
     "matmul_integer",
     "max_pool",
     "max_pool_with_indices",
@@ -202,6 +204,7 @@ __all__ = [
     "random_normal",
     "random_uniform",
     "relu6",
+    "reshape",
     "resize",
     "reverse_sequence",
     "rfft",

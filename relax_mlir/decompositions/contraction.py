@@ -80,6 +80,22 @@ def _merged(value: ir.Value, lead: int, rows: int) -> ir.Value:
     return reshape(value, [*dims[:lead], product(dims[lead:end]), product(dims[end:])])
 
 
+def matmul(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """The product of matrices or batches of them; a vector is a row on the left, else a column.
+
+    The dim that a vector gets is dropped from the result. Source: array API 2023.12 `matmul`; ONNX
+    `MatMul`.
+    """
+    ranks = rank_of(lhs), rank_of(rhs)
+    if 0 in ranks:
+        raise ShapeError(f"expects ranks of 1 at least, but got {ranks[0]} and {ranks[1]}")
+    left = expand_dims(lhs, [0]) if ranks[0] == 1 else lhs
+    right = expand_dims(rhs, [1]) if ranks[1] == 1 else rhs
+    result = emit(graph.MatmulOp, left, right)
+    dropped = [axis for axis, rank in ((-2, ranks[0]), (-1, ranks[1])) if rank == 1]
+    return emit(graph.SqueezeOp, result, axes=dropped) if dropped else result
+
+
 def outer(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     """The product of each element of one vector with each of another. Source: TVM `relax.outer`."""
     if rank_of(lhs) != 1 or rank_of(rhs) != 1:

@@ -31,3 +31,13 @@
 // CHECK-LABEL: func.func @collapsed
 // CHECK: "graph.sum"(%arg0) {axes = array<i64: 0>, keepdims = false}
 // CHECK: "graph.sum"(%{{.*}}) {axes = array<i64: 1>, keepdims = true}
+
+// DECOMPOSE: @row(x: f32[k], y: f32[4, k, n]) = matmul(x, y)
+// CHECK-LABEL: func.func @row
+// CHECK-NEXT: %[[ROW:.*]] = "graph.expand_dims"(%arg0) {axes = array<i64: 0>}
+// CHECK-NEXT: %[[P:.*]] = "graph.matmul"(%[[ROW]], %arg1)
+// CHECK-NEXT: "graph.squeeze"(%[[P]]) {axes = array<i64: -2>}{{.*}} -> tensor<4x?xf32, #graph.shape<[4, "n"]>>
+
+// DECOMPOSE: @rest(x: f32[a, b, c]) = reshape(x, ["c", -1, 1])
+// CHECK-LABEL: func.func @rest
+// CHECK-NEXT: "graph.reshape"(%arg0) {shape = #graph.shape<["c", "a*b", 1]>}

@@ -80,6 +80,8 @@ def _contractions(dtype: str) -> Iterator[Decomposition]:
         yield Decomposition(f"einsum{position}", lambda *v, e=equation: d.einsum(e, *v), specs)
     yield Decomposition("bucketize", lambda v, e: d.bucketize(v, e, True), [x, spec(dtype, 7)])
     yield Decomposition("outer", d.outer, [spec(dtype, "n"), vector])
+    yield Decomposition("matmul", d.matmul, [vector, spec(dtype, "m", 3)])
+    yield Decomposition("reshape", lambda v: d.reshape(v, ["m", -1, 2]), [cube])
     yield Decomposition("ewise_fma", d.ewise_fma, [x, x, vector])
     yield Decomposition("collapse_sum_to", lambda v: d.collapse_sum_to(v, [1, "m"]), [cube])
     yield Decomposition("collapse_sum_like", d.collapse_sum_like, [cube, spec(dtype, 4, 1)])

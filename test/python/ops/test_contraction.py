@@ -119,6 +119,63 @@ def test_dot_general_refuses() -> None:
             module_of({"main": (lambda *v, s=settings: d.dot_general(*v, **s), specs)})
 
 
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [("k", "k"), ("k", "kn"), ("mk", "k"), ("k", "akn"), ("amk", "k"), ("amk", "kn")],
+)
+def test_matmul_of_vectors_and_matrices(left: str, right: str) -> None:
+    run = Decomposed(d.matmul, spec("f64", *left), spec("f64", *right))
+    for sizes in ({"a": 2, "m": 3, "k": 5, "n": 7}, {"a": 1, "m": 1, "k": 0, "n": 1}):
+        x, y = (floats([sizes[name] for name in names], "f64") for names in (left, right))
+        np.testing.assert_allclose(run(x, y), x @ y, rtol=1e-12, atol=1e-12)
+
+
+def test_matmul_refuses_scalars() -> None:
+    with pytest.raises(ShapeError, match="expects ranks of 1 at least, but got 1 and 0"):
+        module_of({"main": (d.matmul, [spec("f32", "n"), spec("f32")])})
+
+
+@pytest.mark.parametrize(
+    ("dims", "to"),
+    [
+        (("a", "b", "c"), ("b", -1)),
+        (("a", "b", "c"), ("c", "b", "a")),
+        (("a", "b", "c"), (1, -1)),
+        (("a", 6, "c"), (2, -1, "c")),
+        ((4, "b"), (-1, 2)),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["f32", "i8"])
+def test_reshape_to_what_is_left(dims, to, dtype: str) -> None:
+    run = Decomposed(lambda v: d.reshape(v, to), spec(dtype, *dims))
+    for sizes in ({"a": 2, "b": 3, "c": 5}, {"a": 1, "b": 7, "c": 1}, {"a": 0, "b": 4, "c": 3}):
+        x = numbers([sizes.get(dim, dim) for dim in dims], dtype)
+        wanted = [sizes.get(dim, dim) for dim in to]
+        if x.size or -1 not in wanted:
+            np.testing.assert_array_equal(run(x), x.reshape(wanted))
+        else:
+            assert run(x).size == 0
+
+
+def test_reshape_keeps_a_dim_whose_factor_is_0() -> None:
+    run = Decomposed(lambda v: d.reshape(v, ["b", -1]), spec("f32", "a", "b"))
+    assert run(np.zeros((3, 0), np.float32)).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("to", "message"),
+    [
+        ((-1, -1), "expects one dim of -1 at most, but got 2"),
+        ((0, -1), "cannot tell the dim of -1 next to a dim of 0"),
+        ((-1, 5), "has 12 elements, which"),
+        ((-2, 6), "has 12 elements, which"),
+    ],
+)
+def test_reshape_refuses(to, message: str) -> None:
+    with pytest.raises(ShapeError, match=message):
+        module_of({"main": (lambda v: d.reshape(v, to), [spec("f32", 3, 4)])})
+
+
 def test_outer_and_fma() -> None:
     run = Decomposed(d.outer, spec("f64", "n"), spec("f64", "m"))
     for n, m in ((0, 3), (1, 1), (7, 5)):

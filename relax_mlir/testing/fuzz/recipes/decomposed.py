@@ -49,6 +49,24 @@ def outer(b: Builder, op: Any) -> None:
     _note(b, op, built, x.exact and y.exact, x.bound * y.bound)
 
 
+@recipe("decomposed", "matmul")
+def matmul(b: Builder, op: Any) -> None:
+    """Of a matrix and a vector, or the other way round."""
+    x = _numeric(b, 2)
+    swap = b.chance(0.5)
+    y = b.argument([x.dims[0] if swap else x.dims[1]], x.element)
+    built = decompositions.matmul(*(v.ir for v in ((y, x) if swap else (x, y))))
+    _note(b, op, built, not x.is_float, x.bound * 5 * size_of(x.dims))
+
+
+@recipe("decomposed", "reshape")
+def reshape(b: Builder, op: Any) -> None:
+    """To fewer dims, or to others."""
+    x = _numeric(b, 2)
+    built = decompositions.reshape(x.ir, b.random.choice([[-1], [x.dims[1], -1], [1, -1, 1]]))
+    _note(b, op, built, x.exact, x.bound)
+
+
 @recipe("decomposed", "depth_to_space", "space_to_depth")
 def blocks(b: Builder, op: Any) -> None:
     """Of images with channels or sizes that a block divides."""
