@@ -21,6 +21,9 @@ from relax_mlir.rewriting import SymbolNames, safe_erase
 from .reverse import Context, Reverse, vary
 from .shapes import zeros_like
 
+GRADIENT = "graph.gradient"
+"""On a function: the one that computes its gradients, by `operators/calls.py`."""
+
 
 @dataclass
 class Functions:
@@ -66,6 +69,19 @@ class Functions:
             _finish(copy, self._gradients(copy, seeds, wrt))
         return self._pullbacks[key]
 
+    def given(self, op: ir.OpView, name: str) -> str | None:
+        """The function that the attribute `graph.gradient` of a called one names."""
+        functions = functions_by_name(self.module)
+        if name not in functions or GRADIENT not in functions[name].attributes:
+            return None
+        attribute = functions[name].attributes[GRADIENT]
+        given = attribute.value if isinstance(attribute, ir.FlatSymbolRefAttr) else str(attribute)
+        if given not in functions:
+            raise PassFailure(
+                op, f"calls '@{name}' with the gradient '{given}', which is not there"
+            )
+        return given
+
     def _copy(self, function: func.FuncOp, name: str) -> func.FuncOp:
         if len(function.body.blocks) != 1:
             raise PassFailure(
@@ -85,7 +101,7 @@ class Functions:
         arguments = [block.arguments[i] for i in wrt]
         varied = set(arguments)
         vary(ops, varied)
-        context = Context(self.pullback, FreshSymbols(function))
+        context = Context(self.pullback, self.given, FreshSymbols(function))
         reverse = Reverse(varied, context)
         for index, seed in seeds.items():
             reverse.add(end.operands[index], seed)

@@ -31,6 +31,8 @@ class Context:
     """What the reverse of a function needs, and leaves to be done at its end."""
 
     callees: Callees
+    given: Callable[[ir.OpView, str], str | None]
+    """The function that a user gives as the gradient of a called one."""
     fresh: Callable[[str], Expr]
     """A new symbol of about that name."""
     replaced: list[ir.OpView] = field(default_factory=list)

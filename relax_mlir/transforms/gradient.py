@@ -16,7 +16,9 @@ function returns its results, and then the gradients as a tuple.
 Rules are in `relax_mlir/gradients`. Through an op with `graph.no_grad` nothing is differentiated.
 A call is differentiated by a private function `@f_pullback`, which computes the callee again: so
 what a function marked `graph.noinline` computes is not saved for the gradient. Private functions
-that are to be differentiated as a part of their callers are inlined before.
+that are to be differentiated as a part of their callers are inlined before. A function or a tensor
+program with `graph.gradient = @g` is differentiated by calls of `@g`: see
+`gradients/operators/calls.py`.
 
 A branch is computed again in reverse. A loop saves the state of each round, which therefore has
 known dims; one with a condition runs a second time for that, once its rounds are counted.

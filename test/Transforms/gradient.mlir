@@ -3,6 +3,7 @@
 // RUN: relax-opt %s --relax-gradient=function=broadcast --pretty | FileCheck %s --check-prefix=BROADCAST
 // RUN: relax-opt %s --relax-gradient=function=stopped --pretty | FileCheck %s --check-prefix=STOPPED
 // RUN: relax-opt %s --relax-gradient=function=called --pretty | FileCheck %s --check-prefix=CALLED
+// RUN: relax-opt %s --relax-gradient=function=given --relax-verify --pretty | FileCheck %s --check-prefix=GIVEN
 
 #in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
 #out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
@@ -82,7 +83,7 @@ func.func @stopped(%x: !u, %k: tensor<i64>) -> tensor<f32> {
 // CALLED-NEXT:    %0 = graph.exp(%arg0)
 // CALLED-NEXT:    %1 = graph.multiply(%arg1, %0)
 // CALLED-NEXT:    return %1
-// CALLED-NOT:     func private
+// CALLED-NOT:     func private @scaled
 func.func @called(%x: !u) -> tensor<f32> {
   %0 = "graph.call"(%x) {callee = @scaled, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!u) -> !u
   %1 = "graph.call"(%0) {callee = @scaled, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!u) -> !u
@@ -93,4 +94,46 @@ func.func @called(%x: !u) -> tensor<f32> {
 func.func private @scaled(%x: !u) -> !u attributes {graph.noinline} {
   %0 = "graph.exp"(%x) : (!u) -> !u
   return %0 : !u
+}
+
+// Gradients of functions and tensor programs that users give.
+// GIVEN-LABEL: func @given_adjoint(
+// GIVEN-NEXT:    %0 = graph.call @clipped(%arg0)
+// GIVEN-NEXT:    %1 = graph.call_tir @cubed(%0)
+// GIVEN:         %[[G:.*]] = graph.broadcast_to
+// GIVEN-NEXT:    %[[Y:.*]] = graph.call @cubed_gradient(%0, %1, %[[G]]) : tensor<n x f32>
+// GIVEN-NEXT:    %[[X:.*]] = graph.call @clipped_gradient(%arg0, %0, %[[Y]]) : tensor<n x f32>
+// GIVEN-NEXT:    return %{{[0-9]+}}, %[[X]]
+func.func @given(%x: !u) -> tensor<f32> {
+  %0 = "graph.call"(%x) {callee = @clipped, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!u) -> !u
+  %1 = "graph.call_tir"(%0) {callee = @cubed, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!u) -> !u
+  %2 = "graph.sum"(%1) {axes = array<i64>, keepdims = false} : (!u) -> tensor<f32>
+  return %2 : tensor<f32>
+}
+
+func.func private @clipped(%x: !u) -> !u attributes {graph.noinline, graph.gradient = @clipped_gradient} {
+  %0 = "graph.round"(%x) : (!u) -> !u
+  return %0 : !u
+}
+
+func.func private @clipped_gradient(%x: !u, %y: !u, %g: !u) -> !u attributes {graph.noinline} {
+  return %g : !u
+}
+
+func.func private @cubed(%x: !u, %out: !u) -> !u attributes {tir.prim_func, tir.num_outs = 1 : i64, graph.gradient = @cubed_gradient} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%x : !u) outs(%out : !u) {
+  ^bb0(%a: f32, %b: f32):
+    %1 = arith.mulf %a, %a : f32
+    %2 = arith.mulf %1, %a : f32
+    linalg.yield %2 : f32
+  } -> !u
+  return %0 : !u
+}
+
+func.func private @cubed_gradient(%x: !u, %y: !u, %g: !u) -> !u attributes {graph.noinline} {
+  %three = arith.constant dense<3.0> : tensor<f32>
+  %0 = "graph.square"(%x) : (!u) -> !u
+  %1 = "graph.multiply"(%0, %three) : (!u, tensor<f32>) -> !u
+  %2 = "graph.multiply"(%1, %g) : (!u, !u) -> !u
+  return %2 : !u
 }

@@ -72,3 +72,33 @@ func.func @main(%x: tensor<4xf32>, %s: !graph.shape_value<["n"]>, %k: index) -> 
   %1 = "graph.sum"(%r#0) {axes = array<i64>, keepdims = false} : (tensor<4xf32>) -> tensor<f32>
   return %1 : tensor<f32>
 }
+
+// -----
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+
+func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  // expected-error @below {{'graph.call_tir' op has no gradient; name a function that has those of '@f' in its attribute 'graph.gradient'}}
+  %0 = "graph.call_tir"(%x) {callee = @f, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+func.func private @f(%x: tensor<f32>, %out: tensor<f32>) -> tensor<f32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  return %out : tensor<f32>
+}
+
+// -----
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+
+func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  // expected-error @below {{'graph.call' op calls '@f' with the gradient 'g', which is not there}}
+  %0 = "graph.call"(%x) {callee = @f, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+func.func private @f(%x: tensor<f32>) -> tensor<f32> attributes {graph.noinline, graph.gradient = @g} {
+  return %x : tensor<f32>
+}
