@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 
 from relax_mlir.bindings import arith, ir, memref
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.symbolic import Expr, at_most, const, maximum, minimum, sym
+from relax_mlir.symbolic import Expr, SymbolicError, at_most, const, maximum, minimum, sym
 
+MAX_DEPTH, MAX_DEGREE = 200, 16
+"""The longest chains of operations, and products of dims, that are followed."""
 _BINARY: dict[type[ir.OpView], Callable[[Expr, Expr], Expr | None]] = {
     arith.AddIOp: lambda a, b: a + b,
     arith.SubIOp: lambda a, b: a - b,
-    arith.MulIOp: lambda a, b: a * b,
+    arith.MulIOp: lambda a, b: a * b if _degree(a) + _degree(b) <= MAX_DEGREE else None,
     arith.MaxSIOp: maximum,
     arith.MinSIOp: minimum,
     arith.FloorDivSIOp: lambda a, b: a // b if _is_positive(b) else None,
@@ -24,6 +26,10 @@ _BINARY: dict[type[ir.OpView], Callable[[Expr, Expr], Expr | None]] = {
     arith.DivSIOp: lambda a, b: a // b if _is_positive(b) and at_most(0, a).proved else None,
     arith.AndIOp: lambda a, b: _masked(a, b),
 }
+
+
+def _degree(expr: Expr) -> int:
+    return max((len(monomial) for monomial, _ in expr.terms), default=0)
 
 
 def _is_positive(divisor: Expr) -> bool:
@@ -47,6 +53,7 @@ class IndexValues:
 
     kernel: PrimFunc
     _known: dict[ir.Value, Expr | None] = field(default_factory=dict)
+    _depth: int = 0
 
     @staticmethod
     def dim_name(argument: int, axis: int) -> str:
@@ -62,7 +69,12 @@ class IndexValues:
         """The expression of an index; None if it depends on elements, or on other operations."""
         if value not in self._known:
             self._known[value] = None  # what needs itself, as in a loop, has none
-            self._known[value] = self._read(value)
+            self._depth += 1
+            try:
+                self._known[value] = self._read(value) if self._depth <= MAX_DEPTH else None
+            except SymbolicError:  # too many terms
+                pass
+            self._depth -= 1
         return self._known[value]
 
     def _read(self, value: ir.Value) -> Expr | None:

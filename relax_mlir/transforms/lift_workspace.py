@@ -15,7 +15,7 @@ and stays allocated between calls.
 
 A temporary is lifted if it is allocated once per call, its size follows from the dims of the
 kernel's arguments, and it is not provably smaller than `min-bytes`. Those that each iteration of a
-parallel loop has for itself remain scratch.
+parallel loop has for itself remain scratch, as do those of kernels whose calls are lowered already.
 
 Needs: `relax-schedule`, and known dims. Leaves: `relax-lower-calls` allocates what was lifted.
 Source: paper §4.4, Figure 11; MLC LLM `LiftTIRGlobalBufferAlloc`.
@@ -26,7 +26,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from relax_mlir.analysis.functions import graph_functions
 from relax_mlir.bindings import ir, memref
 from relax_mlir.dialects.graph import (
     CallTirInplaceOp,
@@ -58,12 +57,14 @@ class LiftWorkspace(Pass):
     def run(self, op: ir.Operation) -> None:
         """Changes each scheduled kernel that the module calls, and its calls."""
         calls: dict[str, list[Call]] = defaultdict(list)
-        for function in graph_functions(op):
-            for call in walk_ops(function):
-                if isinstance(call, Call):
-                    calls[call.callee_name].append(call)
+        others = set[str]()
+        for user in walk_ops(op):
+            if isinstance(user, Call):
+                calls[user.callee_name].append(user)
+            elif "callee" in user.attributes:
+                others.add(str(user.attributes["callee"]).removeprefix("@"))
         for kernel in prim_funcs(op):
-            if kernel.is_scheduled and not kernel.op.is_external:
+            if kernel.is_scheduled and not kernel.op.is_external and kernel.name not in others:
                 self._lift(kernel, calls[kernel.name])
 
     def _lift(self, kernel: PrimFunc, calls: Sequence[Call]) -> None:

@@ -91,6 +91,28 @@ func.func private @negative_not_called(%x: memref<4096xf32>, %y: memref<4096xf32
   return
 }
 
+// A call that is lowered already has its memory.
+// CHECK-LABEL: func @negative_lowered(
+// CHECK-NEXT:    graph.alloc_tensor
+// CHECK-NEXT:    graph.call_dps @negative_called_twice(%arg0, %0)
+// CHECK-NEXT:    %1 = graph.call_tir @negative_called_twice(%arg0) :
+func.func @negative_lowered(%x: !x) -> (!x, !x) {
+  %0 = "graph.alloc_tensor"() {offset = #graph.shape<[0]>, operandSegmentSizes = array<i32: 0>} : () -> !x
+  "graph.call_dps"(%x, %0) {callee = @negative_called_twice, num_outs = 1 : i64, updates = array<i64>, sym_args = #graph.shape<[]>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (!x, !x) -> ()
+  %1 = "graph.call_tir"(%x) {callee = @negative_called_twice, sym_args = #graph.shape<[]>, operandSegmentSizes = #one, resultSegmentSizes = #out} : (!x) -> !x
+  return %0, %1 : !x, !x
+}
+func.func private @negative_called_twice(%x: memref<?xf32>, %y: memref<?xf32>)
+    attributes {tir.prim_func, tir.num_outs = 1 : i64, tir.scheduled} {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %buffer = memref.alloc(%n) : memref<?xf32>
+  memref.copy %x, %buffer : memref<?xf32> to memref<?xf32>
+  memref.copy %buffer, %y : memref<?xf32> to memref<?xf32>
+  memref.dealloc %buffer : memref<?xf32>
+  return
+}
+
 // An updated operand is a parameter of the kernel as an output alone.
 // CHECK-LABEL: func @updated(
 // CHECK-NEXT:    %0, %1 = graph.call_tir_inplace @reverse(%arg0, %arg1) {inplace_indices=array<i64: 1, -1>} : tensor<n x f32>, tensor<n x f32>

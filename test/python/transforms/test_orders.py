@@ -33,7 +33,13 @@ OTHERS = (
     "reorder-take-after-matmul to-non-dataflow topological-sort mixed-precision "
     "sink-permute-dims use-inplace-calls"
 ).split()
-PASSES = [*PIPELINE, *OTHERS, "dispatch-library", "quantize{scheme=q8_32 min-size=1}"]
+WITH_OPTIONS = (
+    "fuse-ops-by-pattern{match='a.sum = _ ^ add; b.two = _ ^ (multiply | exp); a.t = call_tir'}",
+    "dispatch-library{when='m >= 3'}",
+    "capture-static{symbols=n,m,k}",
+    "quantize{scheme=q8_32 min-size=1}",
+)
+PASSES = [*PIPELINE, *OTHERS, *WITH_OPTIONS, "merge-composite-functions", "lift-workspace"]
 LEFT_OUT = re.compile("schedule|quantized|lower_to_llvm|outline|masked|math|convolution|filters")
 """Files whose modules are kernels, or take long to schedule."""
 VALID = "builtin.module(relax-infer-shapes,relax-verify,relax-inline-functions,relax-name-dims)"
