@@ -121,7 +121,10 @@ def _mixed(z: ir.Value, old: ir.Value, new: ir.Value) -> ir.Value:
 def lstm_step(
     own: Direction, x: ir.Value, states: Sequence[ir.Value], input_forget: bool = False
 ) -> list[ir.Value]:
-    """c = f c + i g(x + h R), h = o h(c), with gates i, o, f and c of x."""
+    """c = f c + i g(x + h R), h = o h(c), with gates i, o, f and c of x.
+
+    Limits are for what enters gates, as ONNX Runtime has it: c stays as it is.
+    """
     h, c = states
     i, o, f, g = own.gates(add(x, own.recur(0, h)), 4)
     if own.peepholes:
@@ -132,4 +135,4 @@ def lstm_step(
     c = add(multiply(f, c), multiply(i, own.activate(1, g)))
     if own.peepholes:
         o = add(o, multiply(own.peepholes[1], c))
-    return [multiply(own.activate(0, o), own.activate(2, c)), c]
+    return [multiply(own.activate(0, o), own.activations[2](c)), c]

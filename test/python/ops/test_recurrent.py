@@ -69,7 +69,7 @@ class _Direction:
         f = 1 - i if self.settings.get("input_forget") else f
         c = f * c + i * self.act(1, self.part(3, x, h))
         o = self.act(0, self.part(1, x, h) + self.p[1] * c)
-        return [o * self.act(2, c), c]
+        return [o * self.functions[2](c), c]
 
 
 def _reference(kind, arrays, settings):
