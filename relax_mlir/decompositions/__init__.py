@@ -31,6 +31,7 @@ from .activations import (
     thresholded_relu,
 )
 from .adaptive_pooling import adaptive_avg_pool, adaptive_max_pool
+from .attention import attention, attention_var_len, rotary_embedding, tensor_scatter
 from .bits import bitcast
 from .broadcasts import collapse_sum_like, collapse_sum_to, ewise_fma
 from .contraction import dot_general, matmul, outer
@@ -114,6 +115,8 @@ __all__ = [
     "affine_grid",
     "all_class_non_max_suppression",
     "argwhere",
+    "attention",
+    "attention_var_len",
     "avg_pool",
     "batch_norm",
     "bernoulli",
@@ -210,6 +213,7 @@ __all__ = [
     "rfft",
     "rms_norm",
     "rnn",
+    "rotary_embedding",
     "selu",
     "shrink",
     "softplus",
@@ -220,6 +224,7 @@ __all__ = [
     "sum_pool",
     "swiglu",
     "swish",
+    "tensor_scatter",
     "thresholded_relu",
     "triangular_solve",
     "unfold",

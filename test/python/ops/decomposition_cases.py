@@ -56,6 +56,7 @@ def decompositions(dtype: str) -> Iterator[Decomposition]:
         yield from _signals(dtype)
         yield from _small_floats(dtype)
         yield from _quantisation(dtype)
+        yield from _attentions(dtype)
     if dtype == "f32":
         yield from _integers()
         yield from _solvers(dtype)
@@ -431,3 +432,32 @@ def _integers() -> Iterator[Decomposition]:
 
     yield Decomposition("qlinear_matmul", matmul, [a, b, zero, zero])
     yield Decomposition("qlinear_conv", conv, [x, weight, zero, zero])
+
+
+def _attentions(dtype: str) -> Iterator[Decomposition]:
+    query, key = spec(dtype, "n", 4, "m", 8), spec(dtype, "n", 2, "m + 2", 8)
+    settings: dict[str, Any] = {"causal": True, "window": (4, None)}
+    yield Decomposition(
+        "attention",
+        lambda q, k, m: d.attention(q, k, k, mask=m, **settings)[0],
+        [query, key, spec("i1", "m", "m + 1")],
+    )
+    yield Decomposition(
+        "attention_scores",
+        lambda q, k: d.attention(q, k, k, softcap=2.0, scores=3),
+        [query, key],
+    )
+    rows, starts = spec(dtype, 1, "n", 2, 8), spec("i64", 3)
+    yield Decomposition(
+        "attention_var_len",
+        lambda x, s: d.attention_var_len(x, x, x, d.clip(s, 0, 0), causal="TopLeft"),
+        [rows, starts],
+    )
+    tables = [spec(dtype, "n", "m", 4)] * 2
+    yield Decomposition("rotary_embedding", d.rotary_embedding, [query, *tables])
+    cache = spec(dtype, "n", 3, "m + 1", 5), spec(dtype, "n", 3, "m", 5)
+    yield Decomposition(
+        "tensor_scatter",
+        lambda c, u, s: d.tensor_scatter(c, u, s, circular=True),
+        [*cache, spec("i64", "n")],
+    )

@@ -341,3 +341,37 @@ def encode_float(b: Builder, op: Any) -> None:
     codes = decompositions.encode_float(value.ir, kind, saturate=b.chance(0.5))
     _note(b, op, codes, True, 128)
     _note(b, op, decompositions.decode_float(codes, kind, ir.F32Type.get()), True, 57344)
+
+
+@recipe("decomposed", "attention", "rotary_embedding", "tensor_scatter")
+def attention(b: Builder, op: Any) -> None:
+    """Of heads that share keys, with a mask and all that hides keys."""
+    element = b.element if b.element in FLOATS else "f32"
+    groups, own = b.few("kv_heads", [1, 2], 1), b.few("groups", [1, 2, 3], 1)
+    batch, rows = b.few("batch", [1, 2, *b.symbols], 1), b.pick_dim()
+    if op == "tensor_scatter":
+        cache = b.argument([batch, rows + 3, groups], element)
+        update, start = b.argument([batch, rows, groups], element), b.argument([batch], "i32")
+        built = decompositions.tensor_scatter(
+            cache.ir, update.ir, start.ir, axis=1, circular=b.chance(0.5)
+        )
+        _note(b, op, built, True, cache.bound)
+        return
+    query = b.argument([batch, groups * own, rows, 8], element)
+    if op == "rotary_embedding":
+        cosines, sines = (b.clamp(b.argument([batch, rows, 4], element), -1, 1) for _ in "cs")
+        built = decompositions.rotary_embedding(
+            query.ir, cosines.ir, sines.ir, interleaved=b.chance(0.5)
+        )
+        _note(b, op, built, False, 2 * query.bound)
+        return
+    keys, values = (b.argument([batch, groups, rows + 1, 8], element) for _ in "kv")
+    settings: dict[str, Any] = {"causal": b.chance(0.5)}
+    if b.chance(0.5):
+        settings["mask"] = b.argument([rows, rows + 1], "i1").ir
+    if b.chance(0.3):
+        settings["window"] = (b.few("windows", [0, 3], 1), None)
+    if b.chance(0.3):
+        settings["softcap"] = 2.0
+    built, *_ = decompositions.attention(query.ir, keys.ir, values.ir, **settings)
+    _note(b, op, built, False, values.bound)
