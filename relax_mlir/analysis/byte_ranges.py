@@ -3,10 +3,9 @@
 A question that the facts neither prove nor refute is tried on sample sizes that they allow.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from random import Random
 
 from relax_mlir.symbolic import Expr, Fact, Facts, SymbolicError, as_expr, at_most
@@ -59,7 +58,7 @@ def meet(a: ByteRange, b: ByteRange) -> Sizes | None:
     relations = ((a.size, zero), (b.size, zero), (a.end, b.offset), (b.end, a.offset))
     symbols = frozenset().union(*(e.symbols for pair in relations for e in pair))
     # A few sizes show most ranges that meet, and which of two others is the first.
-    few = sorted(islice(_samples(facts, symbols), FEW), key=lambda sizes: sum(sizes.values()))
+    few = sorted(_samples(facts, symbols)[:FEW], key=lambda sizes: sum(sizes.values()))
     for sizes in few:
         if _hold(relations, sizes):
             return sizes
@@ -78,13 +77,33 @@ def _hold(relations: Iterable[tuple[Expr, Expr]], sizes: Sizes) -> bool:
     return all(high.evaluate(sizes) > low.evaluate(sizes) for high, low in relations)
 
 
-def _samples(facts: Facts, symbols: frozenset[str]) -> Iterator[Sizes]:
+def _samples(facts: Facts, symbols: frozenset[str]) -> tuple[Sizes, ...]:
     """Values of the symbols that the facts allow, the same in every process."""
-    names, random = sorted(symbols | facts.symbols), Random(0)
+    return _allowed(facts, symbols | facts.symbols)
+
+
+@lru_cache(maxsize=1024)
+def _allowed(facts: Facts, symbols: frozenset[str]) -> tuple[Sizes, ...]:
+    names, random, defined = sorted(symbols), Random(0), _definitions(facts)
+    allowed: list[Sizes] = []
     for _ in range(ATTEMPTS):
         sizes = {name: random.choice(USUAL) for name in names}
         try:
+            for name, value in defined:
+                sizes[name] = value.evaluate(sizes)
             if facts.evaluate(sizes):
-                yield sizes
+                allowed.append(sizes)
         except SymbolicError:  # of a divisor that is 0
             continue
+    return tuple(allowed)
+
+
+def _definitions(facts: Facts) -> list[tuple[str, Expr]]:
+    """Symbols that are equal to an expression of others by a fact, which no guess would meet."""
+    known: dict[str, Expr] = {}
+    for fact in facts:
+        for name, value in ((str(fact.lhs), fact.rhs), (str(fact.rhs), fact.lhs)):
+            if fact.op == "==" and name in fact.symbols - value.symbols - known.keys():
+                known[name] = value
+                break
+    return list(known.items())
