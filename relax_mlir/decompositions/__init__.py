@@ -40,6 +40,8 @@ from .detection import (
     all_class_non_max_suppression,
     get_valid_counts,
     non_max_suppression,
+    roi_align,
+    roi_pool,
 )
 from .einsum import einsum
 from .grid_sample import affine_grid, grid_sample
@@ -213,6 +215,8 @@ __all__ = [
     "rfft",
     "rms_norm",
     "rnn",
+    "roi_align",
+    "roi_pool",
     "rotary_embedding",
     "selu",
     "shrink",

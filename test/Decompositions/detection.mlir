@@ -9,3 +9,15 @@
 // CHECK:       "graph.nonzero"({{.*}}) : {{.*}} -> tensor<3x?xi64>
 // CHECK:       "graph.gather_nd"(%[[SELECTED]], %{{.*}}) {batch_dims = 0 : i64} : {{.*}} -> tensor<?xi64>
 // CHECK:       "graph.concat"({{.*}}) {axis = 1 : i64, {{.*}}} : {{.*}} -> tensor<?x3xi64>
+
+// Four neighbours of each point, by indices that broadcast: rows, columns, images.
+// DECOMPOSE: @align(x: f32[n, c, h, w], r: f32[k, 5]) = roi_align(x, r, (7, 7))
+// CHECK-LABEL: func.func @align
+// CHECK-COUNT-4: "graph.index_tensor"({{.*}}) {axes = array<i64: 0, 1, 2>, {{.*}}} : {{.*}} -> tensor<?x14x14x?xf32, #graph.shape<["k", 14, 14, "c"]>>
+// CHECK:       "graph.mean"({{.*}}) {axes = array<i64: 2, 4>, keepdims = false}
+
+// What a part covers is a mask along each axis, so no image is copied for each part.
+// DECOMPOSE: @pool(x: f32[n, c, h, w], r: f32[k, 5]) = roi_pool(x, r, (7, 7))
+// CHECK-LABEL: func.func @pool
+// CHECK:       "graph.max"({{.*}}) {axes = array<i64: 4>, keepdims = false} : {{.*}} -> tensor<?x?x?x7xf32, #graph.shape<["k", "c", "h", 7]>>
+// CHECK:       "graph.max"({{.*}}) {axes = array<i64: 4>, keepdims = false} : {{.*}} -> tensor<?x?x7x7xf32, #graph.shape<["k", "c", 7, 7]>>

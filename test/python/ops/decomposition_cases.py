@@ -106,6 +106,9 @@ def _selections(dtype: str) -> Iterator[Decomposition]:
             yield Decomposition(
                 kind.__name__, lambda *v, k=kind: k(*v, 3, 0.25, 0), [boxes, scores]
             )
+        images = [spec(dtype, 2, "m", 9, "n + 1"), spec(dtype, "n", 5)]
+        yield Decomposition("roi_align", lambda *v: d.roi_align(*v, (2, 3), scale=4.0), images)
+        yield Decomposition("roi_pool", lambda *v: d.roi_pool(*v, (2, 3), scale=4.0), images)
         yield Decomposition("get_valid_counts", d.get_valid_counts, [spec(dtype, "n", "m", 5)])
 
 
