@@ -68,15 +68,15 @@ class Operator:
     def signature(self) -> str:
         """The op with the names of its operands, attributes and results."""
         attributes = ", ".join(f"{name} = {kind_text(c)}" for name, c in self.attributes.items())
-        results = _shown(self.results)
+        results = shown(self.results)
         return (
-            f'"{self.name}"({_shown(self.operands)})'
+            f'"{self.name}"({shown(self.operands)})'
             + (f" {{{attributes}}}" if attributes else "")
             + (f" -> {results}" if results else "")
         )
 
 
-def _shown(names: tuple[str, ...]) -> str:
+def shown(names: tuple[str, ...]) -> str:
     """The names of operands; of many, which are numbered, the first and the last."""
     return ", ".join(names) if len(names) <= 8 else f"{names[0]}, ..., {names[-1]}"
 
@@ -89,6 +89,12 @@ def kind_text(kind: str) -> str:
 def sample(kind: str) -> str:
     """A text of an attribute, with `$` and `${...}` to be filled in."""
     return _KINDS.get(kind, ("", "$"))[1]
+
+
+@cache
+def namespaces() -> frozenset[str]:
+    """The names of our dialects."""
+    return frozenset(dialect.DIALECT_NAMESPACE for dialect in dialects.ALL)
 
 
 @cache

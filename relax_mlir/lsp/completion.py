@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from relax_mlir.lsp import catalogue, dims
+from relax_mlir.lsp.context import context, in_braces
 from relax_mlir.lsp.document import Document
+from relax_mlir.lsp.function_attributes import Entry, attributes_at
 from relax_mlir.lsp.hover import head
 from relax_mlir.lsp.run_lines import complete_run_line
 from relax_mlir.lsp.syntax import Statement, Syntax
@@ -60,8 +62,11 @@ def complete(document: Document, offset: int) -> list[Completion]:
         return list(_names(document, syntax, match[0][0], Span(offset - len(match[0]), offset)))
     statement = syntax.statement_at(offset)
     if string is None and statement is not None and (known := _attributes_of(syntax, statement)):
-        if _in_attributes(syntax, statement, offset):
+        if in_braces(syntax, context(syntax, statement, offset), 1):
             return list(_attributes(syntax, statement, known, before, offset))
+    function = syntax.function_at(offset) if string is None else None
+    if function is not None and (entries := attributes_at(syntax, function, offset)):
+        return list(_of_function(entries, before, offset))
     if match := _OP.search(before):
         return list(_operators(document, match, offset))
     return []
@@ -148,22 +153,13 @@ def _attributes_of(syntax: Syntax, statement: Statement) -> dict[str, str]:
     return {} if operator is None else operator.attributes
 
 
-def _in_attributes(syntax: Syntax, statement: Statement, offset: int) -> bool:
-    """Whether a name may begin at an offset in the braces after the operands."""
-    open_marks: list[int] = []
-    last = None
-    for at in range(statement.op + 1, statement.last):
-        token = syntax.tokens[at]
-        if token.end > offset or (token.kind == "word" and token.end == offset):
-            break
-        if token.text in "([{<" and token.kind == "mark":
-            open_marks.append(at)
-        elif token.text in ")]}>" and token.kind == "mark" and open_marks:
-            open_marks.pop()
-        last = token
-    if last is None or len(open_marks) != 1 or syntax.tokens[open_marks[0]].text != "{":
-        return False
-    return last.text in ("{", ",")
+def _of_function(known: dict[str, Entry], before: str, offset: int) -> Iterator[Completion]:
+    """The attributes of a function or argument."""
+    match = _WORD.search(before)
+    span = Span(offset - len(match[0] if match else ""), offset)
+    for name, (sample, meaning) in known.items():
+        text = f"{name} = {_fields(sample, 1)[0]}" if sample else name
+        yield Completion(name, "attribute", span, text, meaning)
 
 
 def _attributes(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from relax_mlir.lsp import catalogue, dims
 from relax_mlir.lsp.document import Document
+from relax_mlir.lsp.function_attributes import OF_ARGUMENTS, OF_FUNCTIONS
 from relax_mlir.lsp.syntax import Definition, Statement, Syntax, body_of
 from relax_mlir.lsp.text import Span
 from relax_mlir.lsp.tokens import Token
@@ -136,6 +137,9 @@ def head(document: Document, syntax: Syntax, statement: Statement) -> str:
 
 def _word(document: Document, syntax: Syntax, token: Token) -> str:
     """An operation's name, or one of its attributes."""
+    entry = (OF_FUNCTIONS | OF_ARGUMENTS).get(token.text)
+    if entry is not None and syntax.function_at(token.start) is not None:
+        return f"**{token.text}**: {entry[1]}"
     statement = syntax.statement_at(token.start)
     if statement is None or statement.op >= len(syntax.tokens):
         return ""

@@ -8,6 +8,8 @@ from relax_mlir.lsp.completion import Completion
 from relax_mlir.lsp.hover import Hover
 from relax_mlir.lsp.outline import Entry, Hint
 from relax_mlir.lsp.problems import Problem
+from relax_mlir.lsp.quick_fixes import Fix
+from relax_mlir.lsp.signature_help import Signature
 from relax_mlir.lsp.text import Span, Text
 
 _SEVERITIES = {
@@ -99,3 +101,22 @@ def edit(text: Text, uri: str, changes: Mapping[Span, str]) -> types.WorkspaceEd
     """Replacements in one document."""
     edits = [types.TextEdit(span_range(text, span), new) for span, new in changes.items()]
     return types.WorkspaceEdit(changes={uri: edits})
+
+
+def signature_help(result: Signature) -> types.SignatureHelp:
+    """The signature of one operator; its operands are parts of the label."""
+    content = types.MarkupContent(types.MarkupKind.Markdown, result.documentation)
+    parameters = [
+        types.ParameterInformation(result.label[span.start : span.end]) for span in result.operands
+    ]
+    information = types.SignatureInformation(result.label, content, parameters)
+    return types.SignatureHelp([information], 0, result.active)
+
+
+def code_action(text: Text, uri: str, fix: Fix) -> types.CodeAction:
+    """A correction."""
+    return types.CodeAction(
+        f"Change to {fix.text}",
+        kind=types.CodeActionKind.QuickFix,
+        edit=edit(text, uri, {fix.span: fix.text}),
+    )

@@ -7,7 +7,15 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 import relax_mlir
-from relax_mlir.lsp import completion, hover, navigation, outline, protocol
+from relax_mlir.lsp import (
+    completion,
+    hover,
+    navigation,
+    outline,
+    protocol,
+    quick_fixes,
+    signature_help,
+)
 from relax_mlir.lsp.analysis import Analysis, Stop, analyse
 from relax_mlir.lsp.document import Document
 from relax_mlir.lsp.problems import problems
@@ -193,6 +201,22 @@ def _add_editing(server: Server) -> None:
             protocol.completion(document.text, each, index, snippets)
             for index, each in enumerate(completion.complete(document, offset))
         ]
+
+    @server.feature(
+        types.TEXT_DOCUMENT_SIGNATURE_HELP,
+        types.SignatureHelpOptions(trigger_characters=["(", ","]),
+    )
+    def signature(server: Server, params: types.SignatureHelpParams) -> types.SignatureHelp | None:
+        document, offset = server.at(params.text_document, params.position)
+        result = signature_help.signature(document, offset)
+        return None if result is None else protocol.signature_help(result)
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION)
+    def fixes(server: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+        uri = params.text_document.uri
+        document = server.documents.get(uri, EMPTY)
+        told = quick_fixes.quick_fixes(document, _span(document.text, params.range))
+        return [protocol.code_action(document.text, uri, fix) for fix in told]
 
     @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
     def prepare(server: Server, params: types.PrepareRenameParams) -> types.Range | None:

@@ -42,7 +42,8 @@ class Statement(Scope):
     first: int
     op: int
     last: int
-    parent: "Statement | None"
+    is_incomplete: bool = False
+    """Whether a bracket in it is not closed."""
 
     def __contains__(self, offset: int) -> bool:
         return self.start <= offset <= self.end
@@ -282,11 +283,11 @@ class _Reader:
             self._unwind(at)
         else:
             while self.stack[-1].text != "{":
-                self._pop(at, self.tokens[at - 1].end)
+                self._pop_open(at, self.tokens[at - 1].end)
         bracket = self.stack[-1]
         self._finish(bracket, at)
         start = self.tokens[at].start
-        statement = Statement(start, self.end, at, op, len(self.tokens), bracket.owner)
+        statement = Statement(start, self.end, at, op, len(self.tokens))
         bracket.current = statement
         self.syntax.statements.append(statement)
         self._results(at, op, statement, bracket.region)
@@ -329,7 +330,7 @@ class _Reader:
     def _label(self, at: int) -> int:
         """Reads `^block(%a: f32, %b: f32):`; returns the index after it."""
         while self.stack[-1].text != "{":
-            self._pop(at, self.tokens[at - 1].end)
+            self._pop_open(at, self.tokens[at - 1].end)
         bracket = self.stack[-1]
         self._finish(bracket, at)
         owner = bracket.owner
@@ -396,6 +397,8 @@ class _Reader:
         owner = self.stack[-1].owner
         if self.syntax.names and owner is self.syntax.names[-1][0]:
             self.syntax.unclosed.append(owner)
+        if owner is not None:
+            owner.is_incomplete = True
         self._pop(at, end)
 
     def _pop(self, at: int, end: int) -> None:
@@ -408,4 +411,6 @@ class _Reader:
         if (statement := bracket.current) is not None:
             statement.last = at
             statement.end = max(statement.start, self.tokens[at - 1].end) if at else statement.start
+            if statement.is_incomplete:  # what is written next may belong to it
+                statement.end = self.tokens[at].start if at < len(self.tokens) else self.end
             bracket.current = None

@@ -150,3 +150,31 @@ def test_what_is_offered_parses(name, context):
     with context, ir.Location.unknown():
         parse_module(module)
     assert len(re.findall(r"\$\{?\d+", each.snippet)) >= len(body) + len(types)
+
+
+@pytest.mark.parametrize(
+    ("before", "labels", "line"),
+    [
+        (
+            "func.func @f(%x: !x {gr",
+            {"graph.name", "graph.inout", "tir.sym"},
+            'func.func @f(%x: !x {graph.name = ""',
+        ),
+        (
+            "func.func @f(%x: !x {graph.inout = 0 : i64, ",
+            {"graph.name", "graph.inout", "tir.sym"},
+            'func.func @f(%x: !x {graph.inout = 0 : i64, graph.name = ""',
+        ),
+        (
+            "func.func @f(%x: !x) attributes {",
+            {"graph.facts", "graph.num_inputs", "graph.noinline", "tir.prim_func", "tir.num_outs"},
+            'func.func @f(%x: !x) attributes {graph.facts = [""]',
+        ),
+    ],
+)
+@pytest.mark.parametrize("rest", ["", "})", "\n  return %x : !x\n}\n"])
+def test_attributes_of_functions(before, labels, line, rest):
+    marked = "!x = tensor<4xf32>\n" + before + CURSOR + rest
+    assert set(offered(marked)) == labels
+    label = "graph.name" if "graph.name" in labels else "graph.facts"
+    assert replaced(marked, label) == line + rest.partition("\n")[0]

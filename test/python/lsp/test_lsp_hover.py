@@ -79,6 +79,11 @@ def test_attribute():
     assert "**any_of**: an array, an attribute of `graph.require`" in told(at("any_", "of"))
 
 
+def test_attribute_of_a_function():
+    text = told(at("graph.fa", "cts"))
+    assert text.startswith("**graph.facts**: relations between the symbols of dims")
+
+
 def test_function_and_alias():
     call = MODULE.replace("(%2#0, %0)", f"(%2#0, %0) {{callee = @ha{CURSOR}lf}}")
     assert "func.func private @half(%x: !x) -> !x\n" in told(call, check=False)

@@ -67,11 +67,17 @@ async def converse() -> None:
     editor = Editor()
     started = await editor.start()
     assert started.server_info.name == "relax-lsp"
-    wrong = MODULE.replace("return %4", "return %5")
+    wrong = MODULE.replace('"graph.add"', '"graph.addd"')
     editor.open(wrong)
     (diagnostic,) = await editor.told()
-    assert "undeclared SSA value" in diagnostic.message
-    assert diagnostic.range.start == position(wrong, "%5 : !x")
+    assert "unregistered operation 'graph.addd'" in diagnostic.message
+    assert diagnostic.range.start == position(wrong, '"graph.addd"')
+    actions = await editor.client.text_document_code_action_async(
+        types.CodeActionParams(
+            editor.document, diagnostic.range, types.CodeActionContext([diagnostic])
+        )
+    )
+    assert 'Change to "graph.add"' in [action.title for action in actions]
     editor.change(MODULE)
     assert not await editor.told()
     await ask(editor)
@@ -102,6 +108,13 @@ async def ask(editor: Editor) -> None:
     everything = types.Range(types.Position(0, 0), types.Position(99, 0))
     (hint,) = await to.text_document_inlay_hint_async(types.InlayHintParams(document, everything))
     assert hint.label == ": tensor<n x 4 x f32>"
+    signature = await to.text_document_signature_help_async(
+        types.SignatureHelpParams(document, use)
+    )
+    assert (signature.signatures[0].label, signature.active_parameter) == (
+        '"graph.add"(lhs, rhs) -> result',
+        1,
+    )
     edit = await to.text_document_rename_async(types.RenameParams(document, use, "%new"))
     assert len(edit.changes[URI]) == 2
     assert await to.text_document_rename_async(types.RenameParams(document, use, "%4")) is None

@@ -17,6 +17,8 @@ from relax_mlir.lsp import completion, hover, navigation, outline
 from relax_mlir.lsp.analysis import Analysis
 from relax_mlir.lsp.document import Document
 from relax_mlir.lsp.problems import problems
+from relax_mlir.lsp.quick_fixes import quick_fixes
+from relax_mlir.lsp.signature_help import signature
 from relax_mlir.lsp.syntax import Definition, Syntax
 from relax_mlir.lsp.text import Span, Text
 
@@ -174,6 +176,8 @@ def test_no_text_is_refused(inserted, data):
         assert all(0 <= span.start <= span.end <= len(text) for span in spans if span is not None)
         assert all(each.span.start <= offset for each in completions)
         navigation.rename(document, offset, "other")
+        signature(document, offset)
+        quick_fixes(document, Span(min(offset, 10), offset))
 
 
 def test_texts_that_are_too_long_have_no_names():
@@ -215,6 +219,8 @@ def test_long_texts_take_linear_time(text):
         navigation.definition(document, offset)
         navigation.references(document, offset)
         completion.complete(document, offset)
+        signature(document, offset)
+        quick_fixes(document, Span(0, offset))
     outline.outline(document)
     problems(document, Analysis((Diagnostic("error", "x", "-", 1, 1),) * 100))
     assert time.process_time() - start < 10  # it takes two at most; a quadratic one, minutes
