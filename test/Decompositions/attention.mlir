@@ -14,7 +14,8 @@
 // CHECK: "graph.require"() {any_of = ["p <= m"], by = "@attention"}
 // CHECK: %[[BIAS:.*]] = "graph.expand_dims"
 // CHECK: "graph.max"(%[[BIAS]]) {axes = array<i64: 3>, keepdims = true}
-// CHECK: %[[Y:.*]] = "graph.nn_batched_attention"(%{{.*}}, %{{.*}}, %{{.*}}, %[[BIAS]]) {causal = false,
+// CHECK: %[[SAFE:.*]] = "graph.where"(%{{.*}}, %{{.*}}, %[[BIAS]])
+// CHECK: %[[Y:.*]] = "graph.nn_batched_attention"(%{{.*}}, %{{.*}}, %{{.*}}, %[[SAFE]]) {causal = false,
 // CHECK: "graph.where"(%{{.*}}, %{{.*}}, %[[Y]])
 
 // Capped scores are written out; heads that share keys are rows of one product.

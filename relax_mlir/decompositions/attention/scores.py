@@ -43,12 +43,14 @@ def attend(q: ir.Value, k: ir.Value, v: ir.Value, how: Scored) -> list[ir.Value]
         if not d:
             raise ShapeError(f"expects a scale, or heads of a known size, but got {dims_of(q)[3]}")
         scale = 1 / math.sqrt(d)
-    hidden = None
+    hidden = bias = None
     if how.bias is not None:
         greatest = reduce(graph.MaxOp, how.bias, [3], keepdims=True)
         hidden = binary(graph.EqualOp, greatest, -math.inf)
+        # Queries that see no key see all, and are 0 afterwards: neither they nor gradients are NaN.
+        bias = where(hidden, 0, how.bias)
     if how.softcap is None and how.kind is None:
-        y = emit(graph.BatchedAttentionOp, q, k, v, how.bias, scale=scale, causal=how.causal)
+        y = emit(graph.BatchedAttentionOp, q, k, v, bias, scale=scale, causal=how.causal)
         return [y if hidden is None else where(permute(hidden, [0, 2, 1, 3]), 0, y)]
     return _written_out(q, k, v, scale, hidden, how)
 
@@ -68,8 +70,12 @@ def _written_out(
     if how.softcap is not None:
         capped = multiply(emit(graph.TanhOp, divide(capped, how.softcap)), how.softcap)
     stages.append(capped)
-    masked = capped if how.bias is None else add(capped, widen(how.bias))
-    stages.append(masked)
+    masked = capped
+    if how.bias is not None and hidden is not None:
+        stages.append(add(capped, widen(how.bias)))
+        masked = where(hidden, capped, stages[2])
+    else:
+        stages.append(capped)
     shares = emit(graph.SoftmaxOp, masked, axis=3)
     stages.append(shares if hidden is None else where(hidden, 0, shares))
     weights = reshape(stages[3], [b, groups, own * n, m])
