@@ -135,8 +135,6 @@ def _match_all(pairs: list[tuple[Pattern, ir.Value]], state: _State) -> Iterator
 
 @_ways.register
 def _(pattern: of.Capture, value: ir.Value, state: _State) -> Iterator[_State]:
-    if state.captures.get(pattern.name, value) != value:
-        return
     for each in _match(pattern.pattern, value, state):
         if each.captures.get(pattern.name, value) == value:
             yield replace(each, captures={**each.captures, pattern.name: value})

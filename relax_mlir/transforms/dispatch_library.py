@@ -13,7 +13,8 @@ multiplications.
 
 `when` is a relation of the pattern's variables, as is that of a row: `{when='m >= 32'}`. Where
 it is proved, the library is called, where it is refuted it is not; else the call decides, by an
-`scf.if` that has both. `at-run-time=false` leaves those as they are.
+`scf.if` that has both. `at-run-time=false` leaves those as they are. Libraries are searched when a
+compiled module is loaded; with `require`, one that this machine lacks is an error at the operator.
 
 Needs: known dims. Leaves: other operators to `relax-legalize-ops`.
 Source: paper §4.6, Figure 12 (partial library lowering); TVM `FuseOpsByPattern`, `RunCodegen`.
@@ -34,6 +35,7 @@ from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.patterns import Match, Row, matches, rows_of
 from relax_mlir.patterns.replacing import erase_unused
 from relax_mlir.rewriting import walk_ops
+from relax_mlir.runtime.libraries import find_function
 from relax_mlir.symbolic import Expr, Fact, Facts, SymbolicError, bounds, holds, product
 
 _NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -51,6 +53,8 @@ class DispatchLibrary(Pass):
     min_work: int = 0
     when: str = ""
     at_run_time: bool = True
+    require: bool = False
+    """Whether a library that this machine does not have is an error at the operator."""
 
     def __post_init__(self) -> None:
         rows_of(self.libraries)
@@ -78,6 +82,8 @@ class DispatchLibrary(Pass):
         for key, op in reversed(ops):
             chosen = None if key in erased else self._choice(op, facts)
             if chosen is not None:
+                if self.require:
+                    _find(chosen.row, op)
                 chosen.dispatch()
                 erased |= erase_unused(chosen.matched)
                 _declare(chosen.row, module)
@@ -232,6 +238,14 @@ def _real(extents: Extents | None) -> ir.Value:
         extent = tensor.dim(value, arith.constant(index, axis))
         factors.append(arith.sitofp(real, arith.index_cast(integer, extent)))
     return reduce(arith.mulf, factors)
+
+
+def _find(row: Row, op: ir.Operation) -> None:
+    """Fails at an op whose function no provider has on this machine."""
+    try:
+        find_function(row.c_symbol, row.providers)
+    except LookupError as error:
+        raise PassFailure(op, f"matches '{row.function}', but {error}") from None
 
 
 def _declare(row: Row, module: ir.Operation) -> None:

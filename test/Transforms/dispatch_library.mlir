@@ -92,3 +92,14 @@ func.func @few_or_many(%x: !x, %w: tensor<32x64xf32>, %z: tensor<8x?x64xf32, #gr
   %2 = "graph.matmul"(%u, %v) : (tensor<31x64xf32>, tensor<64x32xf32>) -> tensor<31x32xf32>
   return %0, %1, %2 : !y, tensor<8x?x32xf32, #graph.shape<[8, "p", 32]>>, tensor<31x32xf32>
 }
+
+// All leading dims are rows.
+// WHEN-LABEL: func @leading_dims(
+// WHEN:         %[[A:.*]] = arith.sitofp
+// WHEN:         %[[B:.*]] = arith.sitofp
+// WHEN-NEXT:    arith.mulf(%[[A]], %[[B]])
+// WHEN:         scf.if
+func.func @leading_dims(%x: tensor<?x3x64xf32, #graph.shape<["n", 3, 64]>>, %v: tensor<64x32xf32>) -> tensor<?x3x32xf32, #graph.shape<["n", 3, 32]>> {
+  %0 = "graph.matmul"(%x, %v) : (tensor<?x3x64xf32, #graph.shape<["n", 3, 64]>>, tensor<64x32xf32>) -> tensor<?x3x32xf32, #graph.shape<["n", 3, 32]>>
+  return %0 : tensor<?x3x32xf32, #graph.shape<["n", 3, 32]>>
+}

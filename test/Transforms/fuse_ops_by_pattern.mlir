@@ -48,6 +48,19 @@ func.func @dense(%x: !x, %w: !w, %v: tensor<32x64xf32>) -> (tensor<?x64xf32, #gr
   return %3, %4, %6 : !x, !x, !y
 }
 
+// Groups that differ in what others use are two functions.
+// CHECK-LABEL: func @outputs(
+// CHECK-NEXT:    %0, %1 = graph.call @own_sum_1(%arg0, %arg1)
+// CHECK-NEXT:    %2 = graph.call @own_sum(%arg0, %arg1)
+// CHECK-NEXT:    return %1, %2, %0
+func.func @outputs(%x: !r, %y: !r) -> (!r, !r, !r) {
+  %0 = "graph.exp"(%x) : (!r) -> !r
+  %1 = "graph.subtract"(%0, %y) : (!r, !r) -> !r
+  %2 = "graph.exp"(%x) : (!r) -> !r
+  %3 = "graph.subtract"(%2, %y) : (!r, !r) -> !r
+  return %1, %3, %0 : !r, !r, !r
+}
+
 // A symbol that no operand binds is passed; regions are looked into.
 // CHECK-LABEL: func @symbols(
 // CHECK:         scf.if
@@ -79,7 +92,7 @@ func.func @negative_cycle(%x: !r) -> !r {
 // What uses a result before the group's last op follows the call, unless it has to stay.
 // CHECK-LABEL: func @late(
 // CHECK-NEXT:    %0 = graph.log(%arg0)
-// CHECK-NEXT:    %1, %2 = graph.call @own_sum(%arg0, %0)
+// CHECK-NEXT:    %1, %2 = graph.call @own_sum_1(%arg0, %0)
 // CHECK-NEXT:    %3 = graph.negative(%1)
 // CHECK-NEXT:    return %2, %3
 func.func @late(%x: !r) -> (!r, !r) {

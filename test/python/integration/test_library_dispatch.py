@@ -6,7 +6,7 @@ import pytest
 import relax_mlir
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
-from relax_mlir.errors import PipelineError, RelaxError, UsageError
+from relax_mlir.errors import CompileError, PipelineError, RelaxError, UsageError
 from relax_mlir.passes import Pipeline
 from relax_mlir.patterns import register_dispatch, rows_of
 from relax_mlir.pipelines import pipeline
@@ -95,6 +95,12 @@ def test_a_library_that_is_not_there_is_refused() -> None:
     assert __name__ in Pipeline.parse(passes).modules()
     with pytest.raises(RelaxError, match=r"'no_such_sgemm' is in none of: libnosuchlibrary.so.1"):
         relax_mlir.compile(MODULE.format(element="f32"), passes=passes)
+    required = passes.replace("{libraries=absent}", "{libraries=absent require}")
+    located = (
+        r"13:8: error: 'graph.matmul' op matches 'absent.sgemm', but 'no_such_sgemm' is in none"
+    )
+    with pytest.raises(CompileError, match=located):
+        relax_mlir.compile(MODULE.format(element="f32"), passes=required)
     with pytest.raises(PipelineError, match=r"unknown library 'blas'; known are absent, openblas"):
         Pipeline.parse("relax-dispatch-library{libraries=blas}")
 

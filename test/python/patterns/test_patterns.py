@@ -56,6 +56,7 @@ def values():
         ("nn_relu(add(matmul(%x: f32[m, k], %w: f32[n, k]), %b = const))", "nn_relu", False),
         ("nn_relu(matmul)", "nn_relu", False),
         ("nn_relu(_, _)", "nn_relu", False),
+        ("add(_)", "add", False),
         ("_: f16", "nn_relu", False),
         ("_: [m, 16*k]", "nn_relu", True),
         ("_: [m, m]", "nn_relu", False),
