@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from lsprotocol import types
 
-from relax_mlir.lsp.completion import Completion
-from relax_mlir.lsp.hover import Hover
-from relax_mlir.lsp.outline import Entry, Hint
-from relax_mlir.lsp.problems import Problem
-from relax_mlir.lsp.quick_fixes import Fix
-from relax_mlir.lsp.signature_help import Signature
+from relax_mlir.lsp.features.completion import Completion
+from relax_mlir.lsp.features.hover import Hover
+from relax_mlir.lsp.features.outline import Entry, Hint
+from relax_mlir.lsp.features.problems import Problem
+from relax_mlir.lsp.features.quick_fixes import Fix
+from relax_mlir.lsp.features.signature_help import Signature
 from relax_mlir.lsp.text import Span, Text
 
 _SEVERITIES = {

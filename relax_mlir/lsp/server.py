@@ -7,18 +7,18 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 import relax_mlir
-from relax_mlir.lsp import (
+from relax_mlir.lsp import protocol
+from relax_mlir.lsp.analysis import Analysis, Stop, analyse
+from relax_mlir.lsp.document import Document
+from relax_mlir.lsp.features import (
     completion,
     hover,
     navigation,
     outline,
-    protocol,
     quick_fixes,
     signature_help,
 )
-from relax_mlir.lsp.analysis import Analysis, Stop, analyse
-from relax_mlir.lsp.document import Document
-from relax_mlir.lsp.problems import problems
+from relax_mlir.lsp.features.problems import problems
 from relax_mlir.lsp.text import Span, Text
 
 DELAY = 0.25
@@ -45,8 +45,12 @@ class Server(LanguageServer):
     def update(self, uri: str, text: str) -> None:
         """Takes a new version of a document, and has it checked soon."""
         old = self.documents.get(uri)
-        encoding = str(getattr(self.workspace.position_encoding, "value", "utf-16"))
-        self.documents[uri] = Document.of(text, encoding) if old is None else old.changed(text)
+        encoding = self.workspace.position_encoding or types.PositionEncodingKind.Utf16
+        self.documents[uri] = (
+            Document.of(text, types.PositionEncodingKind(encoding).value)
+            if old is None
+            else old.changed(text)
+        )
         self._stop(uri)
         if uri not in self.tasks:
             self.tasks[uri] = asyncio.ensure_future(self._check(uri))

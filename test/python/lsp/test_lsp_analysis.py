@@ -12,7 +12,7 @@ from marked import CURSOR, MODULE, opened, shown
 from relax_mlir.lsp import analysis
 from relax_mlir.lsp.analysis import SymbolFacts, analyse
 from relax_mlir.lsp.document import Document
-from relax_mlir.lsp.problems import Problem, problems
+from relax_mlir.lsp.features.problems import Problem, problems
 from relax_mlir.lsp.text import Span, Text
 
 

@@ -9,7 +9,7 @@ from relax_mlir import dialects
 from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import parse_module
 from relax_mlir.lsp import catalogue
-from relax_mlir.lsp.completion import Completion, complete, op_snippet
+from relax_mlir.lsp.features.completion import Completion, complete, op_snippet
 
 
 def offered(marked: str, check: bool = False) -> dict[str, Completion]:

@@ -5,8 +5,8 @@ from marked import CURSOR, MODULE, at, opened
 
 from relax_mlir import dialects
 from relax_mlir.lsp import catalogue
-from relax_mlir.lsp.hover import hover
-from relax_mlir.lsp.outline import hints
+from relax_mlir.lsp.features.hover import hover
+from relax_mlir.lsp.features.outline import hints
 from relax_mlir.lsp.text import Span
 from relax_mlir.passes import own_passes
 

@@ -6,8 +6,8 @@ from marked import MODULE, at, opened, shown
 from relax_mlir import dialects
 from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import parse_module
-from relax_mlir.lsp.navigation import can_rename, definition, references, rename
-from relax_mlir.lsp.outline import outline
+from relax_mlir.lsp.features.navigation import can_rename, definition, references, rename
+from relax_mlir.lsp.features.outline import outline
 
 HEAD = "func.func @main("
 TAIL = '-> !x attributes {graph.facts = ["n <= 100"]} {'

@@ -4,8 +4,8 @@ import pytest
 from marked import CURSOR, MODULE, at, opened
 
 from relax_mlir.lsp.analysis import analyse
-from relax_mlir.lsp.quick_fixes import quick_fixes
-from relax_mlir.lsp.signature_help import signature
+from relax_mlir.lsp.features.quick_fixes import quick_fixes
+from relax_mlir.lsp.features.signature_help import signature
 from relax_mlir.lsp.text import Span, Text
 
 

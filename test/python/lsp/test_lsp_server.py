@@ -26,12 +26,13 @@ class Editor:
         self.document = types.TextDocumentIdentifier(URI)
         self.version = 1
 
-    async def start(self, *options: str) -> Any:
+    async def start(self, *options: str, encoding: str = "utf-16") -> Any:
         await self.client.start_io(*TOOL, "--stdio", *options)
         item = types.ClientCompletionItemOptions(snippet_support=True)
         completion = types.CompletionClientCapabilities(completion_item=item)
         capabilities = types.ClientCapabilities(
-            text_document=types.TextDocumentClientCapabilities(completion=completion)
+            text_document=types.TextDocumentClientCapabilities(completion=completion),
+            general=types.GeneralClientCapabilities(position_encodings=[encoding]),
         )
         result = await self.client.initialize_async(types.InitializeParams(capabilities))
         self.client.initialized(types.InitializedParams())
@@ -122,6 +123,21 @@ async def ask(editor: Editor) -> None:
 
 def test_conversation():
     asyncio.run(converse())
+
+
+async def columns(encoding: str) -> tuple[int, int]:
+    editor = Editor()
+    await editor.start(encoding=encoding)
+    editor.open('func.func @"𝄞é"() { return %5 : i1 }')
+    (diagnostic,) = await editor.told()
+    assert await editor.end() == 0
+    return diagnostic.range.start.character, diagnostic.range.end.character
+
+
+@pytest.mark.parametrize(("encoding", "extra"), [("utf-8", 4), ("utf-16", 1), ("utf-32", 0)])
+def test_columns_are_in_the_encoding_of_the_editor(encoding, extra):
+    first = len('func.func @"𝄞é"() { return ') + extra
+    assert asyncio.run(columns(encoding)) == (first, first + 2)
 
 
 async def vanish() -> None:

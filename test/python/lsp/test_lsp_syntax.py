@@ -13,12 +13,12 @@ from relax_mlir import dialects
 from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import Diagnostic, parse_module
 from relax_mlir.errors import CompileError
-from relax_mlir.lsp import completion, hover, navigation, outline
 from relax_mlir.lsp.analysis import Analysis
 from relax_mlir.lsp.document import Document
-from relax_mlir.lsp.problems import problems
-from relax_mlir.lsp.quick_fixes import quick_fixes
-from relax_mlir.lsp.signature_help import signature
+from relax_mlir.lsp.features import completion, hover, navigation, outline
+from relax_mlir.lsp.features.problems import problems
+from relax_mlir.lsp.features.quick_fixes import quick_fixes
+from relax_mlir.lsp.features.signature_help import signature
 from relax_mlir.lsp.syntax import Definition, Syntax
 from relax_mlir.lsp.text import Span, Text
 

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from relax_mlir.lsp import catalogue
 from relax_mlir.lsp.document import Document
-from relax_mlir.lsp.run_lines import unknown_passes
+from relax_mlir.lsp.features.run_lines import unknown_passes
 from relax_mlir.lsp.syntax import Syntax
 from relax_mlir.lsp.text import Span
 from relax_mlir.lsp.tokens import Token

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from relax_mlir.diagnostics import Diagnostic
 from relax_mlir.lsp.analysis import Analysis
 from relax_mlir.lsp.document import Document
-from relax_mlir.lsp.run_lines import unknown_passes
+from relax_mlir.lsp.features.run_lines import unknown_passes
 from relax_mlir.lsp.text import MAX_LENGTH, Span
 from relax_mlir.testing.expectations import expectations
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from relax_mlir.lsp import catalogue, dims
 from relax_mlir.lsp.context import context, in_braces
 from relax_mlir.lsp.document import Document
+from relax_mlir.lsp.features.hover import head
+from relax_mlir.lsp.features.run_lines import complete_run_line
 from relax_mlir.lsp.function_attributes import Entry, attributes_at
-from relax_mlir.lsp.hover import head
-from relax_mlir.lsp.run_lines import complete_run_line
 from relax_mlir.lsp.syntax import Statement, Syntax
 from relax_mlir.lsp.text import Span
 from relax_mlir.lsp.tokens import Token

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from relax_mlir.lsp import catalogue
-from relax_mlir.lsp.hover import pass_text
+from relax_mlir.lsp.features.hover import pass_text
 from relax_mlir.lsp.text import Span
 from relax_mlir.passes.names import among
 
