@@ -137,7 +137,7 @@ class _Checker:
         if function is None or not PrimFunc.is_prim_func(function):  # C1
             raise ShapeError(f"calls '@{op.callee_name}', which is not a tensor program")
         kernel = PrimFunc(function)
-        if kernel.is_scheduled or NUM_OUTS not in function.attributes:
+        if kernel.is_scheduled or NUM_OUTS not in function.attributes or function.is_external:
             return
         counts = (len(ins), len(outs), len(op.symbol_arguments))
         expected = (len(kernel.ins), len(kernel.outs), len(kernel.sym_args))

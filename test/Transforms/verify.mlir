@@ -334,6 +334,18 @@ func.func private @negative_declared(index) attributes {tir.prim_func}
 
 // -----
 
+// The error is at the program alone, not at its call.
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+func.func @calls_no_body(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "graph.call_tir"(%x) {callee = @no_body, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+// expected-error @below {{'func.func' op is a tensor program without a body}}
+func.func private @no_body(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64}
+
+// -----
+
 // expected-error @below {{'func.func' op has 1 indices, but 'tir.sym' names other ones}}
 func.func private @negative_unnamed(%x: tensor<4xf32>, %i: index) -> tensor<4xf32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
   return %x : tensor<4xf32>
