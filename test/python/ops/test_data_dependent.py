@@ -64,7 +64,10 @@ def _functions() -> Iterator[tuple[str, Callable[..., Any], list]]:
         yield f"range_{dtype}", numbers_of, [spec(dtype)] * 3
 
 
-@pytest.fixture(scope="module", params=["operator", "program", "O0", "O2"])
+COMPILED = pytest.param("O2", marks=pytest.mark.rotate(4))
+
+
+@pytest.fixture(scope="module", params=["operator", "program", COMPILED])
 def run(request: pytest.FixtureRequest) -> Mapping[str, Callable[..., Any]]:
     text = module_of({name: (build, specs) for name, build, specs in _functions()})
     if request.param == "operator":
@@ -74,7 +77,7 @@ def run(request: pytest.FixtureRequest) -> Mapping[str, Callable[..., Any]]:
             module = ir.Module.parse(text)
             Pipeline.parse(LEGALISED).run(module)
             return relax_mlir.interpret(module)
-    return relax_mlir.compile(text, opt_level=int(request.param[1]))
+    return relax_mlir.compile(text, opt_level=2)
 
 
 def _sparse(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:

@@ -130,6 +130,7 @@ def test_roi_pool(dtype: str) -> None:
             np.testing.assert_array_equal(wide(run(x, regions)), wanted)
 
 
+@pytest.mark.rotate(2)
 def test_compiled() -> None:
     operands = [spec("f32", *IMAGE), spec("f32", "r", 5)]
     functions = {

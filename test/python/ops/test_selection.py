@@ -114,6 +114,7 @@ def test_what_is_refused(build, specs, message: str) -> None:
         module_of({"main": (build, specs)})
 
 
+@pytest.mark.rotate(2)
 @pytest.mark.parametrize("level", [0, 2])
 def test_selections_compiled(level: int) -> None:
     x, mask = spec("f32", "n", "m"), spec("i1", "n", "m")
