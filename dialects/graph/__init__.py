@@ -42,6 +42,7 @@ from .calls import (
     CallTirOp,
     LibraryCall,
 )
+from .closures import InvokeClosureOp, MakeClosureOp
 from .convolution import Conv2dOp, MaxPool2dOp, SumPool2dOp
 from .create import ArangeOp, EyeOp, FullOp, OneHotOp, TrilOp, TriuOp
 from .data_dependent import (
@@ -265,6 +266,7 @@ __all__ = [
     "InferredOp",
     "InferredSlotOp",
     "IntsAttr",
+    "InvokeClosureOp",
     "IsfiniteOp",
     "IsinfOp",
     "IsnanOp",
@@ -287,6 +289,7 @@ __all__ = [
     "LogicalRightShiftOp",
     "LogicalXorOp",
     "LogsumexpOp",
+    "MakeClosureOp",
     "MakeShapeOp",
     "MatchCastOp",
     "MatmulOp",

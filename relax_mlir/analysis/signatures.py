@@ -139,9 +139,23 @@ def kind_conflict(parameter: Annotation, argument: Annotation) -> str | None:
     if isinstance(parameter, ShapeValueType) and isinstance(argument, ShapeValueType):
         counts = (len(dims_of(parameter)), len(dims_of(argument)))
         return None if counts[0] == counts[1] else f"has {counts[1]} dims instead of {counts[0]}"
+    if isinstance(parameter, ir.FunctionType) and isinstance(argument, ir.FunctionType):
+        return _function_conflict(parameter, argument)
     if to_mlir(parameter) == to_mlir(argument):
         return None
     return f"is '{to_mlir(argument)}' instead of '{to_mlir(parameter)}'"
+
+
+def _function_conflict(parameter: ir.FunctionType, argument: ir.FunctionType) -> str | None:
+    """As `kind_conflict`, of function values; symbols in their types are their own."""
+    for what in ("inputs", "results"):
+        wanted, given = getattr(parameter, what), getattr(argument, what)
+        if len(wanted) != len(given):
+            return f"is a function of {len(given)} {what} instead of {len(wanted)}"
+        for index, (want, got) in enumerate(zip(wanted, given)):
+            if conflict := kind_conflict(annotation_of(want), annotation_of(got)):
+                return f"is a function whose {what} differ: {index} {conflict}"
+    return None
 
 
 def functions_by_name(module: ir.Operation | ir.OpView) -> dict[str, func.FuncOp]:

@@ -86,7 +86,7 @@ class InlineFunctions(Pass):
                     sizes[name] += sizes[call.callee_name]
                     if sizes[name] > MOST_OPS:
                         raise PassFailure(call, f"makes '@{name}' too large, {HINT}")
-                    _inline(call, copied[call.callee_name], fresh)
+                    inline_call(call, copied[call.callee_name], fresh)
             is_large = self.max_ops and sizes[name] > self.max_ops and counts[name] > 1
             if name in copied and is_large and _can_stay(function):
                 function.attributes[NOINLINE] = ir.UnitAttr.get()
@@ -144,7 +144,7 @@ def _stays(function: func.FuncOp) -> bool:
     return PRIMITIVE in attributes or (NOINLINE in attributes and _can_stay(function))
 
 
-def _inline(call: CallOp, callee: func.FuncOp, fresh: FreshSymbols) -> None:
+def inline_call(call: CallOp, callee: func.FuncOp, fresh: FreshSymbols) -> None:
     """Replaces one call by a copy of the callee's body."""
     arguments = call.ins
     parameters = parameter_types(callee)
@@ -171,7 +171,7 @@ def _inline(call: CallOp, callee: func.FuncOp, fresh: FreshSymbols) -> None:
             ir.InsertionPoint(call).insert(op)
         copy.operation.erase()
         for old, new in zip(call.outs, results, strict=True):
-            same = new.type == old.type
+            same = new.type == old.type or isinstance(old.type, ir.FunctionType)
             new = new if same else MatchCastOp.build(new, old.type).result
             old.replace_all_uses_with(new)
     safe_erase(call)

@@ -44,6 +44,7 @@ from relax_mlir.dialects.graph import (
     CallTirOp,
     GraphOp,
     LibraryCall,
+    MakeClosureOp,
     MatchCastOp,
     ShapeError,
     TensorType,
@@ -125,6 +126,10 @@ class _Checker:
             self._check_graph_call(op)
         elif isinstance(op, LibraryCall):
             self._check_library_call(op)
+        elif isinstance(op, MakeClosureOp):
+            callee = self.functions.get(op.callee_name)
+            is_graph = callee is not None and not PrimFunc.is_prim_func(callee)
+            op.check_callee(callee.type if callee is not None and is_graph else None)
         elif isinstance(op, CallDpsOp):
             name = op.callee_name
             if name not in self.functions and name not in self.libraries:

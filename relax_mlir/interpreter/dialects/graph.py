@@ -26,8 +26,10 @@ from relax_mlir.dialects.graph import (
     CallTirInplaceOp,
     CallTirOp,
     CopyOp,
+    InvokeClosureOp,
     KeepOp,
     LibraryCall,
+    MakeClosureOp,
     MatchCastOp,
     PrintOp,
     RequireOp,
@@ -111,7 +113,10 @@ def run_function(code: Code, function: func.FuncOp, operands: Sequence[Any]) -> 
 
 
 def _run_called(
-    frame: Frame, op: CallOp | CallDpsOp, callee: func.FuncOp, operands: Sequence[Any]
+    frame: Frame,
+    op: CallOp | CallDpsOp | InvokeClosureOp,
+    callee: func.FuncOp,
+    operands: Sequence[Any],
 ) -> list[Any]:
     """Runs a graph function that another one calls; those that call themselves are counted."""
     name, depth = callee.name.value, frame.depth
@@ -158,6 +163,17 @@ def _fresh(frame: Frame, annotation: TensorType) -> np.ndarray:
 def call(frame: Frame, op: CallOp, *operands: Any) -> list[Any]:
     """Runs a graph function."""
     return _run_called(frame, op, frame.code.functions[op.callee_name], operands)
+
+
+def make_closure(frame: Frame, op: MakeClosureOp, *captured: Any) -> Any:
+    """The function and what it captures."""
+    return [(frame.code.functions[op.callee_name], captured)]
+
+
+def invoke_closure(frame: Frame, op: InvokeClosureOp, closure: Any, *operands: Any) -> list[Any]:
+    """Runs the function of a closure."""
+    callee, captured = closure
+    return _run_called(frame, op, callee, (*captured, *operands))
 
 
 def call_tir(frame: Frame, op: CallTirOp, *operands: np.ndarray) -> list[np.ndarray]:

@@ -15,7 +15,9 @@ from relax_mlir.dialects.graph import (
     CallLibraryOp,
     CopyOp,
     GraphOp,
+    InvokeClosureOp,
     KeepOp,
+    MakeClosureOp,
     PrintOp,
     StoreOp,
     ViewOp,
@@ -31,6 +33,8 @@ __all__ = ["FAMILIES", "NOT_WRITTEN", "Recipe", "operators"]
 NOT_WRITTEN = {
     AllocStorageOp: "relax-plan-memory makes it",
     AssertOp: "it has no results",
+    InvokeClosureOp: "relax-resolve-closures leaves none",
+    MakeClosureOp: "relax-resolve-closures leaves none",
     PrintOp: "it has no results",
     AllocTensorOp: "relax-lower-calls makes it",
     CallDpsOp: "relax-lower-calls makes it",
