@@ -154,8 +154,8 @@ def test_captured_dims_are_checked():
 
 
 def test_a_call_that_does_not_fit():
-    body = make("%f", "scaled", "%w", X) + invoke("%0", "%f", "%y")
-    text = module(body).replace(f"%w: {X}, %s", f"%w: {X}, %y: tensor<3x3xf32>, %s")
-    text = text.replace(f"({F}, {X})", f"({F}, tensor<3x3xf32>)")
+    called = invoke("%0", "%f", "%y").replace(f": ({F}, {X})", f": ({F}, tensor<3x3xf32>)")
+    text = module(make("%f", "scaled", "%w", X) + called)
+    text = text.replace(f"%w: {X}, %s", f"%w: {X}, %y: tensor<3x3xf32>, %s")
     with pytest.raises(CompileError, match="rank"):
         relax_mlir.compile(text)
