@@ -60,6 +60,8 @@ class Definition:
     index: int = 0
     position: int = 0
     """The index of its token."""
+    count: int = 1
+    """How many results it has: 2 for `%a:2`."""
 
 
 @dataclass
@@ -299,10 +301,11 @@ class _Reader:
         for position in range(at, op):
             token = self.tokens[position]
             if token.kind == "value":
-                self._define(Definition(token, statement, region, True, index, position))
-                index += 1
-            elif token.kind == "numeral":
-                index += int(token.text) - 1 if len(token.text) < 10 and token.text.isdigit() else 0
+                text = self._text(position + 2) if self._text(position + 1) == ":" else "1"
+                count = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+                value = Definition(token, statement, region, True, index, position, count)
+                self._define(value)
+                index += count
 
     def _symbol(self, op: int, statement: Statement) -> None:
         """Notes the function that a statement defines, in short or generic form."""

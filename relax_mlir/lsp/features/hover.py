@@ -11,6 +11,8 @@ from relax_mlir.lsp.text import Span
 from relax_mlir.lsp.tokens import Token
 
 MAX_LENGTH = 2000
+MAX_RESULTS = 8
+"""How many results of one name are shown."""
 _PASS = re.compile(r"[a-z][\w-]*")
 
 
@@ -108,18 +110,30 @@ def _known(document: Document, function: str, names: list[str]) -> list[str]:
 
 def _value(document: Document, syntax: Syntax, value: Definition, token: Token) -> str:
     """The type of a value, and what is known of its symbols."""
-    index = token.result
-    types = document.types_of(value, index)
-    written = types.written if types else dims.type_text(syntax, document.text.text, value)
-    name = token.text if "#" in token.text else value.token.name
-    parts = [code(f"{name}: {written}" if written else name)]
-    if types is not None and types.inferred != types.written:
-        parts.append("inferred:\n" + code(types.inferred))
-    names = list(dims.words(types.inferred if types else written))
+    indices = [token.result]
+    if value.count > 1 and "#" not in token.text:
+        indices = list(range(min(value.count, MAX_RESULTS)))
+    known = [types for index in indices if (types := document.types_of(value, index)) is not None]
+    if len(known) == len(indices):
+        named = [f"{value.token.name}#{index}" for index in indices]
+        names = named if value.count > 1 else [value.token.name]
+        parts = [_typed(names, [types.written for types in known])]
+        if any(types.inferred != types.written for types in known):
+            parts.append("inferred:\n" + _typed(names, [types.inferred for types in known]))
+        shape = " ".join(types.inferred for types in known)
+    else:
+        shape = dims.type_text(syntax, document.text.text, value)
+        parts = [_typed([token.text], [shape])]
+    names = list(dims.words(shape))
     parts += _known(document, syntax.function_name(value.token.start), names)
     if value.is_result:
         parts.append(f"result of `{syntax.op_name(value.statement)}`")
     return "\n\n".join(parts)
+
+
+def _typed(names: list[str], types: list[str]) -> str:
+    lines = (f"{name}: {type_}" if type_ else name for name, type_ in zip(names, types))
+    return code("\n".join(lines))
 
 
 def _function(document: Document, syntax: Syntax, token: Token) -> str:

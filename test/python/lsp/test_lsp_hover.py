@@ -25,9 +25,12 @@ def test_value():
     assert "result of `graph.add`" in text
     text = told(at("%", "0 = "))
     assert "%0: tensor<?x4xf32>\n" in text
-    assert 'inferred:\n```mlir\ntensor<?x4xf32, #graph.shape<["n", 4]>>' in text
+    assert 'inferred:\n```mlir\n%0: tensor<?x4xf32, #graph.shape<["n", 4]>>' in text
     assert "%y: tensor<?xf32>" in told(at('match_cast"(%', "y"))
     assert "%2#0: tensor<?x4xf32" in told(at("%2#", "0"))
+    both = told(at("%", "2:2"))
+    assert '%2#0: tensor<?x4xf32, #graph.shape<["n", 4]>>\n%2#1: index\n' in both
+    assert "Facts: `0 <= n <= 100`" in both
 
 
 def test_value_in_text_that_is_not_checked():
