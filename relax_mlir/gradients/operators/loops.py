@@ -51,7 +51,7 @@ def index(value: int) -> ir.Value:
 
 @dataclass(frozen=True)
 class Trips:
-    """How many rounds a loop has: as an index, and as a dim."""
+    """How many rounds a loop has: as an index, and as a dim with room for them."""
 
     count: ir.Value
     dim: Expr
@@ -110,7 +110,7 @@ def _trips(
     bounds = [_constant(each) for each in (start, stop, step)]
     if None not in bounds and not unsigned:
         rounds = len(range(*(each or 0 for each in bounds)))
-        return Trips(index(rounds), const(rounds))
+        return Trips(index(rounds), const(max(rounds, 1)))  # a part of none would be refused
     kind = ir.IndexType.get()
     cast = arith.IndexCastUIOp if unsigned else arith.IndexCastOp
     first, last, by = (
