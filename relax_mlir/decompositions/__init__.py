@@ -45,7 +45,13 @@ from .detection import (
 )
 from .einsum import einsum
 from .grid_sample import affine_grid, grid_sample
-from .layout import channel_shuffle, depth_to_space, meshgrid, space_to_depth
+from .layout import (
+    channel_shuffle,
+    depth_to_space,
+    layout_transform,
+    meshgrid,
+    space_to_depth,
+)
 from .linear_algebra import cholesky, det, inverse, solve, triangular_solve
 from .losses import cross_entropy, cross_entropy_with_logits, nll_loss
 from .norms import (
@@ -176,6 +182,7 @@ __all__ = [
     "inverse",
     "irfft",
     "layer_norm",
+    "layout_transform",
     "leaky_relu",
     "linear_attention",
     "local_response_norm",

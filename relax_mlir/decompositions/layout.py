@@ -1,8 +1,10 @@
-"""Operators that are reshapes and permutations: meshgrid, depth_to_space, space_to_depth."""
+"""Operators that are reshapes and permutations: meshgrid, depth_to_space, layout_transform."""
+
+import re
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph import ShapeError, dims_differ
-from relax_mlir.symbolic import Expr
+from relax_mlir.symbolic import Expr, const
 
 from .emit import broadcast_to, dims_of, permute, rank_of, reshape
 
@@ -77,3 +79,45 @@ def channel_shuffle(value: ir.Value, groups: int) -> ir.Value:
     each = _divided(c, groups)
     split = reshape(value, [n, groups, each, *spatial])
     return reshape(permute(split, [0, 2, 1, *range(3, len(spatial) + 3)]), [n, c, *spatial])
+
+
+def layout_transform(value: ir.Value, source: str, target: str) -> ir.Value:
+    """A tensor of one layout in another: "NCHW" and "NCHW4c" have channels in blocks of 4.
+
+    A capital is an axis, a small letter with a factor the position in blocks of it, whose count the
+    capital is then. Dims are multiples of the factors. Source: TVM `relax.layout_transform`.
+    """
+    ours, theirs = _axes(source), _axes(target)
+    names = [name for name, _ in ours if name.isupper()]
+    if sorted(names) != sorted(name for name, _ in theirs if name.isupper()):
+        raise ShapeError(f"expects layouts of the same axes, but got {source} and {target}")
+    if rank_of(value) != len(ours):
+        raise ShapeError(f"has rank {rank_of(value)}, but layout {source} has {len(ours)} axes")
+    factors, dims = dict(theirs), dims_of(value)
+    for (name, factor), dim in zip(ours, dims):
+        if factor and dims_differ(dim, const(factor)):
+            raise ShapeError(f"expects blocks of {factor} along {name}, but got dim {dim}")
+    at = {name: i for i, (name, _) in enumerate(ours)}
+    order = [at[part] for name in names for part in (name, name.lower()) if part in at]
+    extents = {n: dims[at[n]] * (dims[at[n.lower()]] if n.lower() in at else 1) for n in names}
+    split: dict[str, Expr] = {}
+    for name in names:
+        factor = factors.get(name.lower(), 0)
+        split[name] = _divided(extents[name], factor) if factor else extents[name]
+        if factor:
+            split[name.lower()] = const(factor)
+    whole = reshape(permute(value, order), list(extents.values()))
+    parts = reshape(whole, list(split.values()))
+    return permute(parts, [list(split).index(name) for name, _ in theirs])
+
+
+def _axes(layout: str) -> list[tuple[str, int]]:
+    """The letters of a layout, with their factors, 0 of capitals."""
+    letters = re.findall(r"([A-Z])|(\d+)([a-z])", layout)
+    axes = [(capital or small, int(factor or 0)) for capital, factor, small in letters]
+    names = [name for name, _ in axes]
+    complete = "".join(name if not factor else f"{factor}{name}" for name, factor in axes)
+    outer = all(name.upper() in names and (name.isupper() or factor) for name, factor in axes)
+    if not axes or complete != layout or len(set(names)) != len(names) or not outer:
+        raise ShapeError(f"expects a layout such as NCHW4c, but got '{layout}'")
+    return axes

@@ -15,3 +15,8 @@
 // CHECK-LABEL: func.func @grid
 // CHECK: "graph.broadcast_to"(%{{.*}}) {shape = #graph.shape<[3, "n"]>}
 // CHECK: "graph.broadcast_to"(%{{.*}}) {shape = #graph.shape<[3, "n"]>}
+
+// DECOMPOSE: @blocked(x: f32[n, 8, h, 3]) = layout_transform(x, "NCHW", "NCHW4c")
+// CHECK-LABEL: func.func @blocked
+// CHECK: %[[X:.*]] = "graph.reshape"(%arg0) {shape = #graph.shape<["n", 2, 4, "h", 3]>}
+// CHECK: "graph.permute_dims"(%[[X]]) {axes = array<i64: 0, 1, 3, 4, 2>}

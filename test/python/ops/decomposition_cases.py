@@ -123,6 +123,10 @@ def _layouts(dtype: str) -> Iterator[Decomposition]:
             lambda v, m=mode: d.space_to_depth(v, 3, m),
             [spec(dtype, 2, "n", "3*m", 6)],
         )
+    blocks = [spec(dtype, "n", 3, "m", 5, 4)]
+    yield Decomposition(
+        "layout_transform", lambda v: d.layout_transform(v, "NCHW4c", "NHWC2c"), blocks
+    )
     yield Decomposition("channel_shuffle", lambda v: d.channel_shuffle(v, 3), [image])
     vectors = [spec(dtype, "n"), spec(dtype, "m"), spec(dtype, 3)]
     yield Decomposition("meshgrid", lambda *v: d.meshgrid(*v, indexing="xy"), vectors)
