@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from relax_mlir.analysis.functions import (
+    CAPTURED,
+    CODEGEN,
+    COMPOSITE,
     FACTS,
     INOUT,
     MADE_BY,
@@ -35,6 +38,9 @@ ARGUMENT_ATTRIBUTES: dict[str, Kind] = {
     SYMBOL: STRING,
 }
 OP_ATTRIBUTES: dict[str, Kind] = {
+    CAPTURED: (ir.ArrayAttr, "an array"),
+    CODEGEN: STRING,
+    COMPOSITE: STRING,
     NUM_INPUTS: INTEGER,
     NUM_OUTS: INTEGER,
     SCHEDULE_HINT: STRING,

@@ -113,7 +113,8 @@ def _size(op: memref.AllocOp, type_: ir.MemRefType, sizes: IndexValues) -> Expr 
     is_stored = isinstance(element, ir.FloatType) or (
         isinstance(element, ir.IntegerType) and element.width >= 8
     )
-    if type_.rank != 1 or "alignment" in op.attributes or type_.memory_space or not is_stored:
+    is_plain = type_.rank == 1 and type_ == ir.MemRefType.get(type_.shape, element)
+    if not is_stored or not is_plain or "alignment" in op.attributes:
         return None
     dynamic = list(op.dynamicSizes)
     return sizes.value(dynamic[0]) if dynamic else const(type_.shape[0])

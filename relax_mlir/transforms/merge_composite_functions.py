@@ -14,6 +14,7 @@ Needs: `relax-fuse-ops-by-pattern`. Leaves: calls of composites only inside of s
 Source: TVM `MergeCompositeFunctions`.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -80,7 +81,8 @@ class MergeCompositeFunctions(Pass):
                 grown = True
                 break
         if group.outputs:
-            outliner.outline(group, name, {CODEGEN: ir.StringAttr.get(name)})
+            base = re.sub(r"\W", "_", name) or "merged"
+            outliner.outline(group, base, {CODEGEN: ir.StringAttr.get(name)})
 
 
 def _neighbours(group: Group, name: str, waiting: dict[ir.Operation, str]) -> list[ir.Operation]:

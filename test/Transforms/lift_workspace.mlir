@@ -56,7 +56,7 @@ func.func private @twice(%x: memref<?xf32>, %y: memref<?xf32>, %more: index {tir
   return
 }
 
-// What an iteration has for itself, a size that elements decide, and a kernel that nobody calls.
+// What an iteration has for itself, a size of other arithmetic, gaps between elements, and a kernel that nobody calls.
 // CHECK-LABEL: func @negative(
 // CHECK-NEXT:    %0 = graph.call_tir @negative_sizes(%arg0)
 // CHECK-NEXT:    return %0
@@ -71,6 +71,8 @@ func.func private @negative_sizes(%x: memref<?xf32>, %y: memref<?xf32>)
   %c9 = arith.constant 9 : index
   %n = memref.dim %x, %c0 : memref<?xf32>
   %rest = arith.remsi %n, %c9 : index
+  %strided = memref.alloc(%n) : memref<?xf32, strided<[2]>>
+  memref.dealloc %strided : memref<?xf32, strided<[2]>>
   %other = memref.alloc(%rest) : memref<?xf32>
   scf.parallel (%i) = (%c0) to (%n) step (%c1) {
     %own = memref.alloc(%n) : memref<?xf32>

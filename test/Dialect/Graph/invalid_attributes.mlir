@@ -129,3 +129,18 @@ func.func private @name_of_argument_attribute(index {"graph.\FF" = 1 : i64})
 
 // expected-error @below {{'func.func' op has an attribute that cannot be read: }}
 func.func private @kind_of_array() attributes {a = array<f16: 1.0>}
+
+// -----
+
+// expected-error @below {{'func.func' op has 'graph.composite' that is 3 : i64; expects a string}}
+func.func private @composite() attributes {graph.composite = 3 : i64}
+
+// -----
+
+// expected-error @below {{'func.func' op has 'graph.codegen' that is unit; expects a string}}
+func.func private @codegen() attributes {graph.codegen}
+
+// -----
+
+// expected-error @below {{'func.func' op has 'graph.captured' that is "n"; expects an array}}
+func.func private @captured() attributes {graph.captured = "n"}
