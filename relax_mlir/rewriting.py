@@ -66,6 +66,11 @@ def is_unused(op: ir.Operation | ir.OpView) -> bool:
     return all(next(iter(result.uses), None) is None for result in op.operation.results)
 
 
+def identity(op: ir.Operation) -> int:
+    """A key of an op with results that stays when its operands change, as its hash does not."""
+    return hash(op.results[0])
+
+
 def safe_erase(op: ir.Operation | ir.OpView) -> None:
     """Erases an op; the bindings crash if an op with uses is erased.
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from relax_mlir.analysis.purity import is_pure_operator
 from relax_mlir.bindings import ir
-from relax_mlir.rewriting import is_unused, safe_erase, walk_ops
+from relax_mlir.rewriting import identity, is_unused, safe_erase, walk_ops
 
 from .matching import Match, match
 from .pattern import Pattern
@@ -25,7 +25,8 @@ def rewrite_matches(
     """
     erased: set[int] = set()
     count = 0
-    for key, op in [(hash(each.operation), each.operation) for each in reversed(walk_ops(root))]:
+    ops = [each.operation for each in walk_ops(root) if len(each.operation.results)]
+    for key, op in reversed([(identity(op), op) for op in ops]):
         if key in erased:
             continue
         for value in list(op.results):
@@ -46,9 +47,9 @@ def _built(rewrite: Rewrite, matched: Match) -> ir.Value | None:
 
 
 def erase_unused(matched: Match) -> set[int]:
-    """Erases the pure ops of a match that nothing uses any more; returns their hashes."""
+    """Erases the pure ops of a match that nothing uses any more; returns their identities."""
     erased: set[int] = set()
-    waiting = [(hash(op), op) for op in (*matched.ops, *matched.constants)]
+    waiting = [(identity(op), op) for op in (*matched.ops, *matched.constants)]
     changed = True
     while changed:
         changed = False

@@ -34,7 +34,7 @@ from relax_mlir.outlining import in_order
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.patterns import Match, Row, matches, rows_of
 from relax_mlir.patterns.replacing import erase_unused
-from relax_mlir.rewriting import walk_ops
+from relax_mlir.rewriting import identity, walk_ops
 from relax_mlir.runtime.libraries import find_function
 from relax_mlir.symbolic import Expr, Fact, Facts, SymbolicError, bounds, holds, product
 
@@ -78,8 +78,8 @@ class DispatchLibrary(Pass):
 
     def _rewrite(self, function: func.FuncOp, module: ir.Operation) -> None:
         facts, erased = facts_of(function), set[int]()
-        ops = [(hash(each.operation), each.operation) for each in walk_ops(function)]
-        for key, op in reversed(ops):
+        ops = [each.operation for each in walk_ops(function) if len(each.operation.results)]
+        for key, op in reversed([(identity(op), op) for op in ops]):
             chosen = None if key in erased else self._choice(op, facts)
             if chosen is not None:
                 if self.require:

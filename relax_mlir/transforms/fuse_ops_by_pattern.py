@@ -31,7 +31,7 @@ from relax_mlir.errors import UsageError
 from relax_mlir.outlining import Group, Outliner, Refused
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.patterns import Match, NamedPattern, matches, parse_list, registered_pattern
-from relax_mlir.rewriting import walk_ops
+from relax_mlir.rewriting import identity, walk_ops
 from relax_mlir.symbolic import Facts
 
 
@@ -72,11 +72,11 @@ class FuseOpsByPattern(Pass):
 
     def _group(self, function: func.FuncOp, pattern: NamedPattern, outliner: Outliner) -> None:
         facts, gone = facts_of(function), set[int]()
-        ops = [(hash(each.operation), each.operation) for each in walk_ops(function)]
-        for key, op in reversed(ops):
+        ops = [each.operation for each in walk_ops(function) if len(each.operation.results)]
+        for key, op in reversed([(identity(op), op) for op in ops]):
             made = None if key in gone else self._group_of(op, pattern, facts, outliner)
             if made is not None:
-                gone.update(hash(member) for member in (*made.ops, *made.copied))
+                gone.update(identity(member) for member in (*made.ops, *made.copied))
                 outliner.outline(made, pattern.name.replace(".", "_"), self._marks(pattern))
 
     def _group_of(

@@ -26,7 +26,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph import CallOp
 from relax_mlir.outlining import Group, Outliner, Refused, in_order
 from relax_mlir.passes import Pass
-from relax_mlir.rewriting import walk_ops
+from relax_mlir.rewriting import identity, walk_ops
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,20 @@ class MergeCompositeFunctions(Pass):
         for function in graph_functions(op):
             if not {COMPOSITE, CODEGEN} & set(function.attributes):
                 calls = [c for c in walk_ops(function, CallOp) if c.callee_name in codegen]
-                waiting = {call.operation: codegen[call.callee_name] for call in calls}
+                waiting = {
+                    identity(call.operation): (call.operation, codegen[call.callee_name])
+                    for call in calls
+                    if len(call.outs)
+                }
                 while waiting:
-                    seed, name = waiting.popitem()  # the last one
+                    _, (seed, name) = waiting.popitem()  # the last one
                     self._merge(seed, name, waiting, outliner)
 
     def _merge(
         self,
         seed: ir.Operation,
         name: str,
-        waiting: dict[ir.Operation, str],
+        waiting: dict[int, tuple[ir.Operation, str]],
         outliner: Outliner,
     ) -> None:
         """Outlines a call with as many others as possible, which leave `waiting`."""
@@ -77,7 +81,7 @@ class MergeCompositeFunctions(Pass):
                     group = Group.of([*group.ops, op], [], outliner.purity)
                 except Refused:
                     continue
-                del waiting[op]
+                del waiting[identity(op)]
                 grown = True
                 break
         if group.outputs:
@@ -85,10 +89,16 @@ class MergeCompositeFunctions(Pass):
             outliner.outline(group, base, {CODEGEN: ir.StringAttr.get(name)})
 
 
-def _neighbours(group: Group, name: str, waiting: dict[ir.Operation, str]) -> list[ir.Operation]:
+def _neighbours(
+    group: Group, name: str, waiting: dict[int, tuple[ir.Operation, str]]
+) -> list[ir.Operation]:
     """The calls for the same that use results of the group, or make its operands, in order."""
-    near = [op for op in _adjacent(group) if waiting.get(op) == name]
+    near = [op for op in _adjacent(group) if _name(op, waiting) == name]
     return in_order(op for op in near if op.block == group.ops[0].block)
+
+
+def _name(op: ir.Operation, waiting: dict[int, tuple[ir.Operation, str]]) -> str | None:
+    return waiting.get(identity(op), (op, None))[1] if len(op.results) else None
 
 
 def _adjacent(group: Group) -> Iterator[ir.Operation]:

@@ -84,3 +84,27 @@ def test_names_that_are_wrong_are_refused() -> None:
     with pytest.raises(PipelineError, match=r"'test.knwn' is registered; did you mean"):
         Pipeline.parse("relax-fuse-ops-by-pattern{patterns=test.knwn}")
     assert str(Pipeline.parse(FUSE)) == f"builtin.module({FUSE})"
+
+
+FORK = """
+!x = tensor<?x8xf32, #graph.shape<["n", 8]>>
+func.func @main(%x: !x, %w: tensor<8x8xf32>) -> (!x, !x) {
+  %0 = "graph.nn_relu"(%x) : (!x) -> !x
+  %1 = "graph.matmul"(%0, %w) : (!x, tensor<8x8xf32>) -> !x
+  %2 = "graph.exp"(%1) : (!x) -> !x
+  %3 = "graph.negative"(%0) : (!x) -> !x
+  return %2, %3 : !x, !x
+}
+"""
+
+
+def test_ops_whose_operands_a_group_changed_are_grouped_later() -> None:
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(FORK)
+        before = Equivalence(module)
+        match = "a.first = nn_relu ^ negative | matmul ^ exp | matmul"
+        steps = f"relax-fuse-ops-by-pattern{{match='{match}'}},{MERGE}"
+        Pipeline.parse(f"builtin.module({steps})").run(module, verify=True)
+        before.check("fuse", module)
+        assert str(module).count("graph.composite") == 2
+        assert str(module).count("graph.codegen") == 1  # both are one function
