@@ -74,7 +74,7 @@ def loss_of(
 ) -> "Weighted | None":
     """A loss over the floats that a function of graph values returns; None if there are none.
 
-    They are of an element type that operands have.
+    They are of an element type that operands have, and their dims do not depend on data.
     """
     free = sorted(
         _symbols(specs, attributes)
@@ -92,6 +92,7 @@ def loss_of(
             values = values if isinstance(values, list | tuple) else [values]
             floats = {item.dtype for item in specs if item.dtype in FLOATS}
             values = [v for v in values if str(graph.TensorType.of(v).element) in floats]
+            values = [v for v in values if graph.TensorType.of(v).is_exact]
             if not values:
                 return None
             loss, weights = _weighted(block, values, len(types))

@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 from decomposed import Decomposed, module_of
+from gradient_checks import Gradients
 from harness import FLOATS, INTEGERS, NUMPY, numbers, spec, wide
 
 import relax_mlir
+from relax_mlir.bindings import ir
 from relax_mlir.decompositions import argwhere, compress, index_by_mask, masked_select, median
+from relax_mlir.decompositions.emit import multiply, reduce
+from relax_mlir.dialects import graph, make_context
 from relax_mlir.dialects.graph import ShapeError
 from relax_mlir.errors import ExecutionError
 
@@ -132,3 +136,18 @@ def test_selections_compiled(level: int) -> None:
         columns, rows = _mask((m,)), _mask((n,))
         np.testing.assert_array_equal(compiled["compress"](x, columns), x[:, columns])
         np.testing.assert_array_equal(compiled["rows"](x, rows), x[rows])
+
+
+def test_gradient_of_what_is_selected() -> None:
+    def loss(x: ir.Value, mask: ir.Value) -> ir.Value:
+        there = index_by_mask(x, mask)
+        return reduce(graph.SumOp, multiply(there, there), [0])
+
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(module_of({"main": (loss, [spec("f64", "n"), spec("i1", "n")])}))
+        gradients = Gradients(module)
+    for n in (0, 1, 17):
+        x, mask = numbers((n,), "f64"), _mask((n,))
+        gradients.check(x, mask)
+        (found,) = gradients.adjoint(x, mask)[1]
+        np.testing.assert_allclose(found, np.where(mask, 2 * x, 0))
