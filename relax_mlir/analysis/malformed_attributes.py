@@ -113,12 +113,19 @@ def _check_text(attribute: ir.Attribute, owner: str) -> None:
     if isinstance(attribute, ir.StringAttr):
         text_of(attribute, owner)
     elif isinstance(attribute, ir.ArrayAttr):
-        for item in attribute:
+        for item in _items(attribute, owner):
             _check_text(item, owner)
     elif isinstance(attribute, ir.DictAttr | ir.SymbolRefAttr) and "\\" in (text := str(attribute)):
         # The bindings abort the process when they read the parts of such an attribute.
         bare = text.replace('"', "")
         text_of(ir.StringAttr(ir.Attribute.parse(f'"{bare}"')), owner)
+
+
+def _items(array: ir.ArrayAttr, owner: str) -> list[ir.Attribute]:
+    try:
+        return list(array)
+    except TypeError as error:
+        raise Malformed(f"{owner} with an element that cannot be read: {error}") from None
 
 
 def _entries(attributes: ir.OpAttributeMap) -> dict[str, ir.Attribute]:

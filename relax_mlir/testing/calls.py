@@ -109,9 +109,15 @@ class Calls:
         """The stored results of a call, which gets copies of the arguments."""
         results = call.flat(*(x.copy() if isinstance(x, np.ndarray) else x for x in arrays))
         return [
-            np.asarray(value).view(stored_dtype(result.dtype))
+            _stored(np.asarray(value), stored_dtype(result.dtype))
             for value, result in zip(results, self.function.results, strict=True)
         ]
+
+
+def _stored(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The array as elements are stored: a number of Python may be wider."""
+    is_wider = array.ndim == 0 and array.dtype.itemsize != dtype.itemsize
+    return array.astype(dtype) if is_wider else array.view(dtype)
 
 
 def coarsest_float(function: func.FuncOp) -> str | None:

@@ -144,3 +144,11 @@ func.func private @codegen() attributes {graph.codegen}
 
 // expected-error @below {{'func.func' op has 'graph.captured' that is "n"; expects an array}}
 func.func private @captured() attributes {graph.captured = "n"}
+
+// -----
+
+func.func @unreadable_element(%x: tensor<4xf32>) {
+  // expected-error @below {{'graph.exp' op has 'own' with an element that cannot be read: Can't cast unknown element type DenseArrayAttr}}
+  %0 = "graph.exp"(%x) {own = [array<f16: 1.0>]} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}

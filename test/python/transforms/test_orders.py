@@ -115,6 +115,12 @@ def check(seed: int) -> None:
             raise AssertionError(f"{name}: {','.join(passes)}") from error
 
 
+def test_results_that_are_numbers_are_compared():
+    """Functions of scalars return Python's numbers, which are wider than some types."""
+    text = "func.func @main(%x: f32, %b: i1) -> (f32, i1) { return %x, %b : f32, i1 }"
+    run(text, ["sink-permute-dims"], 900018)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_any_order(seed):
     check(seed)
