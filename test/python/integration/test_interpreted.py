@@ -11,7 +11,8 @@ from relax_mlir.testing.calls import Calls
 
 ROOT = Path(__file__).parents[3]
 SEPARATOR = "// -----"
-FILES = sorted((ROOT / "test" / "Integration").glob("*.mlir"))
+FOLDERS = ROOT / "test" / "Integration", ROOT / "test" / "Paper"
+FILES = sorted(path for folder in FOLDERS for path in folder.glob("*.mlir"))
 EXAMPLES = ("dynamic_mlp", "step_by_step")
 
 

@@ -183,7 +183,7 @@ def test_two_functions(level: int) -> None:
 
 
 def test_figure_2(level: int) -> None:
-    exe = build("figure_2_dataflow", level)
+    exe = make(MODULES.parent / "Paper" / "figure_2_dataflow.mlir", level)
     w = numbers(128, 256)
     for n in SIZES:
         x = numbers(n, 128)

@@ -174,7 +174,7 @@ def test_a_module_is_copied() -> None:
 def test_library_functions_are_called_by_their_convention() -> None:
     random = np.random.default_rng(0)
     x, w = random.standard_normal((3, 64)), random.standard_normal((64, 32))
-    found = interpret(MODULES / "figure_5_calls.mlir")["main"](
+    found = interpret(MODULES.parent / "Paper" / "figure_5_calls.mlir")["main"](
         x.astype(np.float32), w.astype(np.float32)
     )
     np.testing.assert_allclose(found, -(x @ w), rtol=1e-4, atol=1e-4)
