@@ -102,6 +102,7 @@ class TestSmolLM2:
         whole = model.logits(tokens)
         np.testing.assert_allclose(logits, whole, rtol=0, atol=LOGITS_TOLERANCE)
 
+    @pytest.mark.rotate(3)
     @pytest.mark.parametrize("opt_level", [0, 1, 2])
     def test_optimisation_changes_no_result(self, model, golden, opt_level):
         # One element at a time takes a second a token.
