@@ -27,7 +27,7 @@ EVEN, ODD = slice(0, None, 2), slice(1, None, 2)
 SAMPLES = {("f16", 2): EVEN, ("bf16", 2): ODD, ("i32", 2): EVEN, ("i64", 2): ODD, ("f32", 0): ODD}
 
 
-@pytest.mark.rotate(3)
+@pytest.mark.rotate(6)
 @pytest.mark.parametrize(
     ("dtype", "level"), [*((dtype, 2) for dtype in (*FLOATS, *INTEGERS, "i1")), ("f32", 0)]
 )

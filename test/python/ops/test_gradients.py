@@ -37,6 +37,7 @@ def _rule_cases(dtype: str) -> list[Case]:
 STEPS = (graph.FloorDivideOp, graph.RemainderOp)
 
 
+@pytest.mark.rotate(2)
 @pytest.mark.parametrize("case", _rule_cases("f64"), ids=_name)
 def test_gradient_of_operator(case: Case) -> None:
     loss = loss_of(lambda *operands: _results(case, operands), case.specs, **case.attributes)

@@ -32,7 +32,7 @@ def test_random_program(seed: int) -> None:
     _check(seed)
 
 
-@pytest.mark.rotate(4)
+@pytest.mark.rotate(8)
 @pytest.mark.parametrize("opt_level", [0, 2])
 @pytest.mark.parametrize("seed", [3, 11])
 def test_compiled(seed: int, opt_level: int) -> None:

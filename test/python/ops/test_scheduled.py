@@ -29,7 +29,7 @@ def small(dtype: str) -> list[Case]:
 EVEN, ODD, ALL = slice(0, None, 2), slice(1, None, 2), slice(None)
 
 
-@pytest.mark.rotate(2)
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize(
     ("target", "dtype", "part"),
     [

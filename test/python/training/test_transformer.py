@@ -40,6 +40,7 @@ def test_gradients(model) -> None:
             )
 
 
+@pytest.mark.sweep
 def test_training(model) -> None:
     parameters = model.parameters()
     trainer = Trainer(model.module(), parameters, "adamw", weight_decay=0.01, clip_norm=1)
