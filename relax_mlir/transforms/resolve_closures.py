@@ -15,7 +15,7 @@ Needs: no tuples. Leaves: no function values. Fails at exported functions that t
 Source: TVM `LambdaLift`; defunctionalization (Reynolds 1972).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -66,6 +66,13 @@ def has_closures(root: ir.Operation) -> bool:
 def is_closure(type_: ir.Type) -> bool:
     """Whether values of a type are functions."""
     return isinstance(type_, ir.FunctionType)
+
+
+def check_maker(op: MakeClosureOp, functions: Mapping[str, func.FuncOp]) -> None:
+    """Raises ShapeError unless a closure fits its callee, one of the functions of the module."""
+    callee = functions.get(op.callee_name)
+    is_graph = callee is not None and not PrimFunc.is_prim_func(callee)
+    op.check_callee(callee.type if callee is not None and is_graph else None)
 
 
 def _types(root: ir.Operation) -> Iterator[ir.Type]:
@@ -146,10 +153,8 @@ class _Resolution:
         return False
 
     def _check(self, op: MakeClosureOp) -> None:
-        callee = self.functions.get(op.callee_name)
-        is_graph = callee is not None and not PrimFunc.is_prim_func(callee)
         try:
-            op.check_callee(callee.type if callee is not None and is_graph else None)
+            check_maker(op, self.functions)
         except ShapeError as error:
             raise PassFailure(op, str(error)) from None
 

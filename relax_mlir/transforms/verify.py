@@ -61,6 +61,7 @@ from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Facts, SymbolicError, parse
 
 from .flatten_tuples import FlattenTuples, has_tuples
+from .resolve_closures import check_maker
 
 Report = Callable[[ir.OpView, str], None]
 
@@ -127,9 +128,7 @@ class _Checker:
         elif isinstance(op, LibraryCall):
             self._check_library_call(op)
         elif isinstance(op, MakeClosureOp):
-            callee = self.functions.get(op.callee_name)
-            is_graph = callee is not None and not PrimFunc.is_prim_func(callee)
-            op.check_callee(callee.type if callee is not None and is_graph else None)
+            check_maker(op, self.functions)
         elif isinstance(op, CallDpsOp):
             name = op.callee_name
             if name not in self.functions and name not in self.libraries:
