@@ -38,7 +38,9 @@ from .contraction import dot_general, matmul, outer
 from .convolution import conv
 from .detection import (
     all_class_non_max_suppression,
+    box_nms,
     get_valid_counts,
+    multibox_transform_loc,
     non_max_suppression,
     roi_align,
     roi_pool,
@@ -130,6 +132,7 @@ __all__ = [
     "bernoulli",
     "bitcast",
     "blackman_window",
+    "box_nms",
     "bucketize",
     "causal_conv",
     "celu",
@@ -201,6 +204,7 @@ __all__ = [
     "mel_weight_matrix",
     "meshgrid",
     "mish",
+    "multibox_transform_loc",
     "multinomial",
     "multinomial_from_uniform",
     "nll_loss",

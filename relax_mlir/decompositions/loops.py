@@ -51,3 +51,20 @@ def each_index(
         turn = Round(arith.index_cast(ir.IntegerType.get_signless(64), at))
         scf.YieldOp(list(body(turn, *loop.inner_iter_args)))
     return list(loop.results)
+
+
+def while_loop(
+    carried: Sequence[ir.Value],
+    more: Callable[..., ir.Value],
+    body: Callable[..., Sequence[ir.Value]],
+) -> list[ir.Value]:
+    """Runs `body(*carried)` as long as `more(*carried)`, an i1; returns what is carried then."""
+    kinds = [value.type for value in carried]
+    loop = scf.WhileOp(kinds, list(carried))
+    before = loop.before.blocks.append(*kinds)
+    with ir.InsertionPoint(before):
+        scf.ConditionOp(more(*before.arguments), list(before.arguments))
+    after = loop.after.blocks.append(*kinds)
+    with ir.InsertionPoint(after):
+        scf.YieldOp(list(body(*after.arguments)))
+    return list(loop.results)

@@ -10,6 +10,13 @@ parameter registers it. For an operator from outside this package it is defined 
 the module of the operator's class.
 """
 
+from .backward import (
+    avg_pool_backward,
+    gradient_of,
+    max_pool_backward,
+    nll_loss_backward,
+    take_backward,
+)
 from .reverse import Adjoint, Contributions, Reverse, Rule, rule_of
 from .shapes import spread, sum_to, zeros_like
 
@@ -18,8 +25,13 @@ __all__ = [
     "Contributions",
     "Reverse",
     "Rule",
+    "avg_pool_backward",
+    "gradient_of",
+    "max_pool_backward",
+    "nll_loss_backward",
     "rule_of",
     "spread",
     "sum_to",
+    "take_backward",
     "zeros_like",
 ]

@@ -21,3 +21,17 @@
 // CHECK-LABEL: func.func @pool
 // CHECK:       "graph.max"({{.*}}) {axes = array<i64: 4>, keepdims = false} : {{.*}} -> tensor<?x?x?x7xf32, #graph.shape<["k", "c", "h", 7]>>
 // CHECK:       "graph.max"({{.*}}) {axes = array<i64: 4>, keepdims = false} : {{.*}} -> tensor<?x?x7x7xf32, #graph.shape<["k", "c", 7, 7]>>
+
+// A round selects one box of each image, until no image has one that is left.
+// DECOMPOSE: @rounds(x: f32[b, n, 6], c: i32[b], i: i32[b, n]) = box_nms(x, c, i, max_output=3)
+// CHECK-LABEL: func.func @rounds
+// CHECK:       "graph.sort"({{.*}}) {axis = 1 : i64, descending = true
+// CHECK:       scf.while {{.*}} : (tensor<?x?xf32, #graph.shape<["b", "n"]>>, {{.*}}) -> {{.*}} {
+// CHECK:         scf.condition
+// CHECK:         "graph.argmax"({{.*}}) {axis = 1 : i64, keepdims = true}
+// CHECK:         scf.yield
+
+// DECOMPOSE: @anchors(c: f16[b, 3, n], l: f16[b, 4*n], a: f16[1, n, 4]) = multibox_transform_loc(c, l, a)
+// CHECK-LABEL: func.func @anchors
+// CHECK:       "graph.nn_softmax"({{.*}}) {axis = 1 : i64} : {{.*}}xf32
+// CHECK:       "graph.stack"({{.*}}) {axis = 2 : i64, {{.*}}} : {{.*}} -> tensor<?x?x4xf32, #graph.shape<["b", "n", 4]>>

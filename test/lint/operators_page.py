@@ -14,7 +14,7 @@ from pathlib import Path
 
 from Inputs.counterparts import missing, read, settle
 
-from relax_mlir import decompositions
+from relax_mlir import decompositions, gradients
 from relax_mlir.dialects import graph
 
 HEAD = """\
@@ -23,8 +23,9 @@ HEAD = """\
 {operators} ops of the graph dialect, by the files that define them. Each operator on tensors has a
 rule for shapes, a tensor program and a meaning in the interpreter;
 [adding_an_op.md](adding_an_op.md) says how one is added. Compositions of them, `decompositions.*`
-below, are in [decompositions.md](decompositions.md). Of the {theirs} operators of TVM Relax
-0.27, {here} have one here, {needless} are not needed and {missing} are missing.
+below, are in [decompositions.md](decompositions.md), `gradients.*` in
+[training.md](training.md). Of the {theirs} operators of TVM Relax 0.27, {here} have one here,
+{needless} are not needed and {missing} are missing.
 `python test/lint/operators_page.py . --write` writes this page.
 """
 TABLE = """
@@ -48,6 +49,7 @@ def page_of(root: Path) -> str:
             families.setdefault(kind.__module__.rpartition(".")[2], []).append(kind)
     names = {name_of(kind) for kinds in families.values() for kind in kinds}
     composed = {f"decompositions.{name}" for name in decompositions.__all__}
+    composed |= {f"gradients.{name}" for name in gradients.__all__}
     theirs = list(read(root / "docs" / "operators.txt", names | composed))
     head = HEAD.format(
         operators=len(names),

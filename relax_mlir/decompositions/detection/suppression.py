@@ -4,11 +4,12 @@ boxes : tensor<b, n, 4>    scores : tensor<b, c, n>
 """
 
 import math
+from collections.abc import Mapping
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import ShapeError
-from relax_mlir.symbolic import const, product
+from relax_mlir.symbolic import Expr, const, product
 
 from ..emit import (
     arange,
@@ -126,9 +127,11 @@ def get_valid_counts(
     if rank_of(data) != 3:
         raise ShapeError(f"expects boxes of dims [b, n, k], but got rank {rank_of(data)}")
     b, n, k = dims_of(data)
-    is_valid = greater(_column(data, score_index), score_threshold)
+    classes = {} if id_index < 0 else {"id_index": id_index}
+    check_columns(k, {"score_index": score_index} | classes)
+    is_valid = greater(column_of(data, score_index), score_threshold)
     if id_index >= 0:
-        has_class = binary(graph.GreaterEqualOp, _column(data, id_index), 0)
+        has_class = binary(graph.GreaterEqualOp, column_of(data, id_index), 0)
         is_valid = emit(graph.LogicalAndOp, is_valid, has_class)
     i32, i8 = (ir.IntegerType.get_signless(width) for width in (32, 8))
     counts = reduce(graph.SumOp, astype(is_valid, i32), [1])
@@ -143,6 +146,13 @@ def get_valid_counts(
     return counts, front, where(is_front, astype(order, i32), -1)
 
 
-def _column(data: ir.Value, index: int) -> ir.Value:
-    """One entry of each box."""
+def column_of(data: ir.Value, index: int) -> ir.Value:
+    """One value of each box."""
     return emit(graph.TakeOp, data, scalar(index, _i64()), axis=2)
+
+
+def check_columns(k: Expr, columns: Mapping[str, int]) -> None:
+    """Raises ShapeError unless boxes of k values have the columns that attributes name."""
+    for name, column in columns.items():
+        if column < 0 or k.value is None or column >= k.value:
+            raise ShapeError(f"has {name} {column} in boxes of {k} values")

@@ -109,6 +109,10 @@ def _selections(dtype: str) -> Iterator[Decomposition]:
         images = [spec(dtype, 2, "m", 9, "n + 1"), spec(dtype, "n", 5)]
         yield Decomposition("roi_align", lambda *v: d.roi_align(*v, (2, 3), scale=4.0), images)
         yield Decomposition("roi_pool", lambda *v: d.roi_pool(*v, (2, 3), scale=4.0), images)
+        rows = [spec(dtype, "n", "m", 6), spec("i32", "n"), spec("i32", "n", "m")]
+        yield Decomposition("box_nms", d.box_nms, rows)
+        anchors = [spec(dtype, "n", 3, "m"), spec(dtype, "n", "4*m"), spec(dtype, 1, "m", 4)]
+        yield Decomposition("multibox_transform_loc", d.multibox_transform_loc, anchors)
         yield Decomposition("get_valid_counts", d.get_valid_counts, [spec(dtype, "n", "m", 5)])
 
 

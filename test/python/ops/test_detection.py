@@ -183,3 +183,5 @@ def test_what_is_refused() -> None:
         module_of({"main": (non_max_suppression, [*operands, spec("i64", 2)])})
     with pytest.raises(ShapeError, match=r"expects boxes of dims \[b, n, k\]"):
         Decomposed(get_valid_counts, spec("f32", 7, 6))
+    with pytest.raises(ShapeError, match="has id_index 6 in boxes of 6 values"):
+        Decomposed(lambda x: get_valid_counts(x, id_index=6), spec("f32", 2, 7, 6))

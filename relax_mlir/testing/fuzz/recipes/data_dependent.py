@@ -140,3 +140,21 @@ def vision_nms(b: Builder, op: Any) -> None:
     constant = b.number
     bounds = [constant(4, "i64"), constant(0.25, element), constant(-1, element)]
     b.emit(op, [boxes, scores, *bounds], True, 64, center=b.chance(0.3))
+
+
+@recipe("data", "box_nms")
+def box_nms(b: Builder, op: Any) -> None:
+    """Of a few boxes of classes, of which no two have one score."""
+    n = b.pick_dim() if b.depth == 0 else const(3)
+    rows = b.argument([2, n, 6], b.random.choice(["f32", "f32", "bf16", "f64"]))
+    counts, indices = b.argument([2], "i32"), b.argument([2, n], "i32")
+    settings: dict[str, Any] = {
+        "iou_threshold": b.random.choice([0.0, 0.25, 0.5]),
+        "max_output": b.random.choice([-1, 2]),
+        "top_k": b.random.choice([-1, 3]),
+        "compact": b.chance(0.5),
+    }
+    built = decompositions.box_nms(rows.ir, counts.ir, indices.ir, **settings)
+    b.used.append("box_nms")
+    for value, source in zip(built, (rows, indices, counts), strict=True):
+        b.add(value, True, source.bound)
