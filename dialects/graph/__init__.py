@@ -36,10 +36,12 @@ from .bits import BitcastOp, PhiloxOp
 from .broadcasting import broadcast
 from .calls import (
     CallDpsLibraryOp,
+    CallLibraryInplaceOp,
     CallLibraryOp,
     CallOp,
     CallTirInplaceOp,
     CallTirOp,
+    InplaceCall,
     LibraryCall,
 )
 from .closures import InvokeClosureOp, MakeClosureOp
@@ -218,6 +220,7 @@ __all__ = [
     "BroadcastToOp",
     "CallDpsLibraryOp",
     "CallDpsOp",
+    "CallLibraryInplaceOp",
     "CallLibraryOp",
     "CallOp",
     "CallTirInplaceOp",
@@ -265,6 +268,7 @@ __all__ = [
     "IndexTensorOp",
     "InferredOp",
     "InferredSlotOp",
+    "InplaceCall",
     "IntsAttr",
     "InvokeClosureOp",
     "IsfiniteOp",

@@ -1,7 +1,7 @@
 """Calls within the graph level and across levels (paper §3.3)."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from relax_mlir.bindings import ext, ir
 
@@ -9,6 +9,8 @@ from .dialect import ShapeAttr
 from .op import Annotation, IntsAttr, annotation_of, to_mlir
 from .slots import SlotOp
 from .types import Dim, dims_of_attr, shape_attr
+
+_Inplace = TypeVar("_Inplace", bound="_InplaceCall")
 
 
 class _Call(SlotOp):
@@ -59,7 +61,35 @@ class CallTirOp(_Call, name="call_tir", traits=[ext.Pure]):
         return cls.create(ins, [to_mlir(type_) for type_ in out_types], attributes)
 
 
-class CallTirInplaceOp(_Call, name="call_tir_inplace", traits=[ext.Pure]):
+class _InplaceCall(_Call):
+    """What calls that update operands share; they declare the attributes themselves."""
+
+    @property
+    def inplace(self) -> tuple[int, ...]:
+        """Operand of each result, or -1."""
+        return tuple(ir.DenseI64ArrayAttr(self.attributes["inplace_indices"]))
+
+    @classmethod
+    def build(
+        cls: type[_Inplace],
+        callee: str,
+        ins: Sequence[ir.Value],
+        inplace_indices: Sequence[int],
+        out_types: Sequence[Annotation] | None = None,
+        sym_args: Sequence[Dim | int | str] = (),
+    ) -> _Inplace:
+        """Creates the call; without `out_types` every result takes its operand's annotation."""
+        if out_types is None:
+            out_types = [annotation_of(ins[index]) for index in inplace_indices]
+        attributes = {
+            "callee": ir.FlatSymbolRefAttr.get(callee),
+            "inplace_indices": ir.DenseI64ArrayAttr.get(list(inplace_indices)),
+            "sym_args": shape_attr(sym_args),
+        }
+        return cls.create(ins, [to_mlir(type_) for type_ in out_types], attributes)
+
+
+class CallTirInplaceOp(_InplaceCall, name="call_tir_inplace", traits=[ext.Pure]):
     """Runs a tensor program that updates some of its inputs.
 
     `inplace_indices[i]` is the operand that result i is the updated value of, or -1 for a fresh
@@ -77,30 +107,6 @@ class CallTirInplaceOp(_Call, name="call_tir_inplace", traits=[ext.Pure]):
     callee: ir.FlatSymbolRefAttr = ext.attribute(kw_only=True)
     inplace_indices: IntsAttr = ext.attribute(kw_only=True)
     sym_args: ShapeAttr = ext.attribute(kw_only=True)
-
-    @property
-    def inplace(self) -> tuple[int, ...]:
-        """Operand of each result, or -1."""
-        return tuple(ir.DenseI64ArrayAttr(self.attributes["inplace_indices"]))
-
-    @classmethod
-    def build(
-        cls,
-        callee: str,
-        ins: Sequence[ir.Value],
-        inplace_indices: Sequence[int],
-        out_types: Sequence[Annotation] | None = None,
-        sym_args: Sequence[Dim | int | str] = (),
-    ) -> "CallTirInplaceOp":
-        """Creates the call; without `out_types` every result takes its operand's annotation."""
-        if out_types is None:
-            out_types = [annotation_of(ins[index]) for index in inplace_indices]
-        attributes = {
-            "callee": ir.FlatSymbolRefAttr.get(callee),
-            "inplace_indices": ir.DenseI64ArrayAttr.get(list(inplace_indices)),
-            "sym_args": shape_attr(sym_args),
-        }
-        return cls.create(ins, [to_mlir(type_) for type_ in out_types], attributes)
 
 
 class CallDpsLibraryOp(_Call, name="call_dps_library", traits=[ext.Pure]):
@@ -135,7 +141,26 @@ class CallLibraryOp(_Call, name="call_library"):
     build = CallTirOp.__dict__["build"]
 
 
-LibraryCall: TypeAlias = CallDpsLibraryOp | CallLibraryOp
+class CallLibraryInplaceOp(_InplaceCall, name="call_library_inplace", traits=[ext.Pure]):
+    """Calls an external function that updates some of its operands and does nothing else.
+
+    Functional as `call_tir_inplace`: a function that updates operand j is given it as result i
+    alone, where `inplace_indices[i]` is j, with the contents of j in the memory that it changes.
+
+    C1  the callee is declared by a `lib.function` of the module, with the convention "dlpack"
+    C2  `inplace_indices` has one entry per result, in range and without repetition
+    C3  a result is a tensor with the annotation of the operand it is computed into
+
+    Source: TVM `relax.call_inplace_packed`.
+    """
+
+    callee: ir.FlatSymbolRefAttr = ext.attribute(kw_only=True)
+    inplace_indices: IntsAttr = ext.attribute(kw_only=True)
+    sym_args: ShapeAttr = ext.attribute(kw_only=True)
+
+
+LibraryCall: TypeAlias = CallDpsLibraryOp | CallLibraryOp | CallLibraryInplaceOp
+InplaceCall: TypeAlias = CallTirInplaceOp | CallLibraryInplaceOp
 
 
 class CallOp(_Call, name="call"):

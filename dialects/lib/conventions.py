@@ -5,6 +5,9 @@ from collections.abc import Callable, Sequence
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph.types import ShapeError, TensorType, dims_differ
 
+DLPACK = "dlpack"
+"""The convention of functions that take DLPack descriptors; it asks nothing of operands."""
+
 Rule = Callable[[Sequence[TensorType]], TensorType]
 
 

@@ -5,7 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from relax_mlir.bindings import ir
-from relax_mlir.dialects.graph import CallTirInplaceOp, CallTirOp
+from relax_mlir.dialects.graph import (
+    CallLibraryInplaceOp,
+    CallTirInplaceOp,
+    CallTirOp,
+    InplaceCall,
+)
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.rewriting import walk_ops
 
@@ -68,7 +73,8 @@ class Dataflow:
                         graph.producer[value].escapes = True
             else:
                 graph._add_call(op, position, kernel)
-            for update in walk_ops(op, CallTirInplaceOp):
+            updates: list[InplaceCall] = walk_ops(op, CallTirInplaceOp, CallLibraryInplaceOp)
+            for update in updates:
                 graph._note_update(update, position)
         return graph
 
@@ -82,7 +88,7 @@ class Dataflow:
         self.producer.update(dict.fromkeys(node.outs, node))
         self.nodes.append(node)
 
-    def _note_update(self, op: CallTirInplaceOp, position: int) -> None:
+    def _note_update(self, op: InplaceCall, position: int) -> None:
         for value in self._memory.effects(op).writes:
             for root in self._memory.roots(value):
                 self._updates.setdefault(root, []).append(position)

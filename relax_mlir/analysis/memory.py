@@ -6,7 +6,8 @@ allocations, results of calls. A value that an op forwards has the roots of its 
     op                                         its result has the memory of
     graph.view, graph.match_cast               its operand
     call_tir of a program that only reshapes   its operand
-    call_tir_inplace, an index >= 0            that operand
+    call_tir_inplace, call_library_inplace,
+      an index >= 0                            that operand
     call, a result of `graph.inout`            the argument that is updated
     tensor.insert                              the tensor that it inserts into
     scf.if, index_switch, execute_region       what its regions yield
@@ -26,10 +27,10 @@ from relax_mlir.dialects.graph import (
     AllocTensorOp,
     CallDpsOp,
     CallOp,
-    CallTirInplaceOp,
     CallTirOp,
     CopyOp,
     GraphOp,
+    InplaceCall,
     MatchCastOp,
     ShapeOfOp,
     StoreOp,
@@ -123,7 +124,7 @@ class Memory:
         """
         if isinstance(op, tensor.InsertOp):
             return {0: 1}
-        if isinstance(op, CallTirInplaceOp):
+        if isinstance(op, InplaceCall):
             count = len(op.ins)
             return {result: index for result, index in enumerate(op.inplace) if 0 <= index < count}
         if isinstance(op, CallOp) and op.callee_name in self.functions:

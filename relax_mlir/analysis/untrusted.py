@@ -9,7 +9,10 @@ from relax_mlir.diagnostics import Diagnostic, compile_error, parse_module
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.tir import PrimFunc
 
-LIBRARIES = ("lib.function", "graph.call_dps_library", "graph.call_library")
+LIBRARIES = (
+    *("lib.function", "graph.call_dps_library", "graph.call_library"),
+    "graph.call_library_inplace",
+)
 STRUCTURE = (
     *("builtin.module", "func.func", "func.return", "tensor.dim", "tensor.extract"),
     *("tensor.insert", "tensor.from_elements"),

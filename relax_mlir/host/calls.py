@@ -2,7 +2,7 @@
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph import CallDpsOp
-from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.dialects.lib import DLPACK, FunctionOp
 from relax_mlir.passes import PassFailure
 
 from . import dlpack
@@ -44,11 +44,11 @@ def _call_kernel(host: HostFunction, op: CallDpsOp) -> None:
 def _call_library(host: HostFunction, op: CallDpsOp, library: FunctionOp) -> None:
     convention, out = library.convention.value, host.out
     function = out.load(out.address(slot_name(op.callee_name)), out.pointer)
-    if convention == dlpack.CONVENTION:
+    if convention == DLPACK:
         dlpack.call_dlpack(host, op, function)
         return
     if convention not in CONVENTIONS:
-        known = ", ".join([dlpack.CONVENTION, *CONVENTIONS])
+        known = ", ".join([DLPACK, *CONVENTIONS])
         raise PassFailure(library, f"has convention '{convention}'; known are {known}")
     tensors = [host.tensor(value) for value in op.ins]
     operands = [(tensor.pointer, host.integers(op, tensor.dims)) for tensor in tensors]

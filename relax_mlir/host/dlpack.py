@@ -13,8 +13,6 @@ from .scalars import scalar_type, store_scalar
 from .scope import Size
 from .tables import KIND_TENSOR, Argument
 
-CONVENTION = "dlpack"
-
 
 def call_dlpack(host: HostFunction, op: CallDpsOp, function: ir.Value) -> None:
     """Hands the runtime the addresses and dims of all operands, results last."""

@@ -12,8 +12,6 @@ from relax_mlir.runtime.interrupts import take_raised
 from relax_mlir.runtime.libraries import find_function
 from relax_mlir.runtime.tensors import DLTensor, Slot, describe
 
-DLPACK = "dlpack"
-
 
 def call_dlpack(
     declared: FunctionOp, ins: Sequence[np.ndarray], outs: Sequence[np.ndarray]

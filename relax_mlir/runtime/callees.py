@@ -3,7 +3,7 @@
 import ctypes
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,12 +27,21 @@ PYTHON = "python"
 """The provider of these functions in `lib.function`."""
 
 _Callee = TypeVar("_Callee", bound=Callable[..., Any])
-_registered: dict[str, Callable[..., Any]] = {}
+
+
+class _Registered(NamedTuple):
+    """A function, and whether it is given the results to write to."""
+
+    function: Callable[..., Any]
+    writes: bool
+
+
+_registered: dict[str, _Registered] = {}
 _ELEMENTS = {INT: "i", UINT: "ui", FLOAT: "f", BFLOAT: "bf"}
 _KINDS = {INT: "i", UINT: "u", FLOAT: "f"}
 
 
-def register_function(name: str, function: _Callee) -> _Callee:
+def register_function(name: str, function: _Callee, *, writes: bool = False) -> _Callee:
     """Makes a Python function one that modules may call, and returns it.
 
         "lib.function"() {sym_name = "mine", c_symbol = "NAME", convention = "dlpack",
@@ -44,6 +53,9 @@ def register_function(name: str, function: _Callee) -> _Callee:
     up at each call, so that a later function of the name takes the place of an earlier one. What it
     raises ends the call, and is raised there.
 
+    A function that `writes` is called with one more array for each result, which it fills, or, of
+    `graph.call_library_inplace`, changes in place; what it returns is ignored.
+
     Raises:
         UsageError: the name is not text, or the function cannot be called.
     """
@@ -51,7 +63,7 @@ def register_function(name: str, function: _Callee) -> _Callee:
         raise UsageError(f"expects a name for the function, but got {name!r}")
     if not callable(function):
         raise UsageError(f"expects a function for '{name}', but got {type(function).__name__}")
-    _registered[name] = function
+    _registered[name] = _Registered(function, writes)
     return function
 
 
@@ -86,12 +98,15 @@ def _trampoline(name: str) -> Any:
 
 
 def _call(name: str, args: Sequence[DLTensor], results: Sequence[DLTensor]) -> None:
-    function = _registered.get(name)
-    if function is None:
+    registered = _registered.get(name)
+    if registered is None:
         raise ExecutionError(
             f"no Python function is called '{name}'; relax_mlir.register_function names one"
         )
-    returned = function(*map(_read_only, args))
+    if registered.writes:
+        registered.function(*map(_read_only, args), *map(_array, results))
+        return
+    returned = registered.function(*map(_read_only, args))
     if len(results) == 1 and not isinstance(returned, tuple | list):
         returned = (returned,)
     values = () if returned is None else returned

@@ -32,6 +32,7 @@ from relax_mlir.analysis.signatures import (
 from relax_mlir.bindings import func, ir, scf, tensor
 from relax_mlir.dialects.graph import (
     Annotation,
+    CallLibraryInplaceOp,
     CallOp,
     CallTirInplaceOp,
     CallTirOp,
@@ -147,6 +148,9 @@ class Inference:
     def _library_call(self, op: LibraryCall) -> None:
         """Infers a call from its convention, if that has a rule."""
         library = self.libraries.get(op.callee_name)
+        if isinstance(op, CallLibraryInplaceOp):
+            self._refine_if_right(op, lambda: _updated_types(op))
+            return
         rule = None if library is None else RULES.get(library.convention.value)
         if rule is not None:
             self._refine_if_right(op, lambda: [rule([TensorType.of(value) for value in op.ins])])
@@ -162,6 +166,17 @@ class Inference:
             _coerce_ends(op)
         elif isinstance(op, scf.IfOp | scf.ExecuteRegionOp | scf.IndexSwitchOp):
             _join_branches(op, scope.symbols)
+
+
+def _updated_types(op: CallLibraryInplaceOp) -> list[Annotation]:
+    """The annotations of operands that are updated, else what is written."""
+    inplace, ins = op.inplace, op.ins
+    if len(inplace) != len(op.outs) or not all(index < len(ins) for index in inplace):
+        raise ShapeError("has other indices")
+    return [
+        annotation_of(out if index < 0 else ins[index])
+        for out, index in zip(op.outs, inplace, strict=True)
+    ]
 
 
 def _check(cast: MatchCastOp) -> None:

@@ -41,11 +41,13 @@ from relax_mlir.dialects.graph import (
     AllocTensorOp,
     CallDpsLibraryOp,
     CallDpsOp,
+    CallLibraryInplaceOp,
     CallLibraryOp,
     CallOp,
     CallTirInplaceOp,
     CallTirOp,
     CopyOp,
+    InplaceCall,
     KeepOp,
     LibraryCall,
     MatchCastOp,
@@ -59,7 +61,7 @@ from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import replace, safe_erase, walk_ops
 
 Call = CallTirOp | CallTirInplaceOp | LibraryCall | CallOp
-Updating = CallTirInplaceOp | CallOp | tensor.InsertOp
+Updating = InplaceCall | CallOp | tensor.InsertOp
 Loop = scf.ForOp | scf.WhileOp
 
 
@@ -138,7 +140,9 @@ def _updated_operands(op: ir.OpView, memory: Memory) -> list[int]:
     """The operands that an op writes to, if it does so in place."""
     if not isinstance(op, Loop):
         return list(memory.updated(op).values())
-    inner: list[ir.OpView] = walk_ops(op, CallTirInplaceOp, CallOp, tensor.InsertOp)
+    inner: list[ir.OpView] = walk_ops(
+        op, CallTirInplaceOp, CallLibraryInplaceOp, CallOp, tensor.InsertOp
+    )
     updated = [
         inside.operands[index] for inside in inner for index in memory.updated(inside).values()
     ]
@@ -372,7 +376,7 @@ def _as(value: ir.Value, type_: ir.Type) -> ir.Value:
 def _lower(function: func.FuncOp, memory: Memory) -> None:
     """Replaces each call that returns tensors, after copies have made in-place writes legal."""
     calls: list[Call] = [*walk_ops(function, CallTirOp), *walk_ops(function, CallTirInplaceOp)]
-    calls += walk_ops(function, CallDpsLibraryOp, CallLibraryOp)
+    calls += walk_ops(function, CallDpsLibraryOp, CallLibraryOp, CallLibraryInplaceOp)
     for call in [*calls, *walk_ops(function, CallOp)]:
         is_reshape, updated = memory.is_reshape(call), memory.updated(call)
         with ir.InsertionPoint(call), call.location:

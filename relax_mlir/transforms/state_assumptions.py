@@ -41,6 +41,7 @@ from relax_mlir.analysis.symbols import symbols_of
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     Broadcast,
+    CallLibraryInplaceOp,
     CallOp,
     CallTirInplaceOp,
     CallTirOp,
@@ -190,7 +191,12 @@ def _called(op: CallOp, callee: func.FuncOp) -> Iterator[Fact]:
 
 
 def _check_library_call(op: LibraryCall) -> None:
-    """Checks the call against the rule of its convention."""
+    """Checks the call against the rule of its convention, or results against what they update."""
+    if isinstance(op, CallLibraryInplaceOp):
+        for out, index in zip(op.outs, op.inplace, strict=True):
+            if index >= 0:
+                compatible(annotation_of(op.ins[index]), annotation_of(out))
+        return
     declared = ir.SymbolTable(_module_of(op))[op.callee_name]
     rule = RULES.get(declared.attributes["convention"].value)
     if rule is None:

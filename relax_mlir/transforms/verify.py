@@ -39,10 +39,12 @@ from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     Annotation,
     CallDpsOp,
+    CallLibraryInplaceOp,
     CallOp,
     CallTirInplaceOp,
     CallTirOp,
     GraphOp,
+    InplaceCall,
     LibraryCall,
     MakeClosureOp,
     MatchCastOp,
@@ -53,7 +55,7 @@ from relax_mlir.dialects.graph import (
     shape_value_type,
     to_mlir,
 )
-from relax_mlir.dialects.lib import RULES, FunctionOp
+from relax_mlir.dialects.lib import DLPACK, RULES, FunctionOp
 from relax_mlir.dialects.tir import NUM_OUTS, PrimFunc
 from relax_mlir.dialects.tir.prim_func import SYMBOL
 from relax_mlir.passes import Pass
@@ -127,6 +129,8 @@ class _Checker:
             self._check_graph_call(op)
         elif isinstance(op, LibraryCall):
             self._check_library_call(op)
+            if isinstance(op, CallLibraryInplaceOp):
+                _check_inplace(op)
         elif isinstance(op, MakeClosureOp):
             check_maker(op, self.functions)
         elif isinstance(op, CallDpsOp):
@@ -166,7 +170,12 @@ class _Checker:
         declared = self.libraries.get(op.callee_name)
         if declared is None:  # C1
             raise ShapeError(f"calls '{op.callee_name}', which no lib.function declares")
-        rule = RULES.get(declared.attributes["convention"].value)
+        convention = declared.attributes["convention"].value
+        if isinstance(op, CallLibraryInplaceOp) and convention != DLPACK:  # C1
+            raise ShapeError(
+                f"calls '{op.callee_name}', whose convention '{convention}' updates no operands"
+            )
+        rule = RULES.get(convention)
         if rule is None:
             return
         types = [TensorType.of(value) for value in op.ins]
@@ -243,7 +252,7 @@ def _check_arguments(
         )
 
 
-def _check_inplace(op: CallTirInplaceOp) -> None:
+def _check_inplace(op: InplaceCall) -> None:
     ins, outs, inplace = op.ins, op.outs, op.inplace
     used = [index for index in inplace if index >= 0]
     in_range = all(-1 <= index < len(ins) for index in inplace)
@@ -255,6 +264,8 @@ def _check_inplace(op: CallTirInplaceOp) -> None:
     for out, index in zip(outs, inplace):
         if index >= 0 and not compatible(annotation_of(ins[index]), annotation_of(out)):  # C4
             raise ShapeError(f"computes '{out.type}' into operand {index} of '{ins[index].type}'")
+        if index >= 0 and not isinstance(out.type, ir.ShapedType):
+            raise ShapeError(f"updates operand {index}, '{out.type}', which is not a tensor")
 
 
 def _has_branches(function: func.FuncOp) -> bool:

@@ -272,3 +272,28 @@ func.func @carried_on(%x: tensor<4xf32>, %y: tensor<4xf32>, %c: i1) -> tensor<4x
   }
   return %0#1 : tensor<4xf32>
 }
+
+"lib.function"() {sym_name = "any", c_symbol = "any", convention = "dlpack", libraries = ["python"]} : () -> ()
+
+// A library's function that updates an operand: the memory of the result, unless that is needed.
+// CHECK-LABEL: func.func @library
+// CHECK:       %[[X:.*]] = "graph.alloc_tensor"
+// CHECK:       "graph.call_dps"(%arg0, %[[X]]) {callee = @exp
+// CHECK:       "graph.call_dps"(%[[X]]) {callee = @any, num_outs = 1 : i64, {{.*}}updates = array<i64: 0>}
+// CHECK:       return %[[X]]
+func.func @library(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "graph.call_tir"(%x) {callee = @exp, sym_args = #no, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = "graph.call_library_inplace"(%0) {callee = @any, inplace_indices = array<i64: 0>, sym_args = #no, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func @library_copies
+// CHECK:       %[[Y:.*]] = "graph.alloc_tensor"
+// CHECK:       "graph.copy"(%arg0, %[[Y]])
+// CHECK:       "graph.call_dps"(%[[Y]]) {callee = @any
+// CHECK:       return %[[Y]], %arg0
+func.func @library_copies(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // expected-remark @below {{'graph.call_library_inplace' copies operand 0 of 'tensor<4xf32>', since argument 0 is not marked graph.inout}}
+  %0 = "graph.call_library_inplace"(%x) {callee = @any, inplace_indices = array<i64: 0>, sym_args = #no, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0, %x : tensor<4xf32>, tensor<4xf32>
+}

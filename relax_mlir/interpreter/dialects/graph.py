@@ -22,10 +22,12 @@ from relax_mlir.dialects.graph import (
     AllocTensorOp,
     AssertOp,
     CallDpsOp,
+    CallLibraryInplaceOp,
     CallOp,
     CallTirInplaceOp,
     CallTirOp,
     CopyOp,
+    InplaceCall,
     InvokeClosureOp,
     KeepOp,
     LibraryCall,
@@ -41,6 +43,7 @@ from relax_mlir.dialects.graph import (
     annotation_of,
     exact_dims,
 )
+from relax_mlir.dialects.lib import DLPACK
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.errors import ExecutionError
 from relax_mlir.interpreter import library
@@ -185,19 +188,26 @@ def call_tir(frame: Frame, op: CallTirOp, *operands: np.ndarray) -> list[np.ndar
 
 def call_tir_inplace(frame: Frame, op: CallTirInplaceOp, *operands: np.ndarray) -> list[Any]:
     """Runs a tensor program on outputs that are copies of operands."""
+    ins, outs = _outputs(frame, op, operands)
+    indices = frame.evaluate(op.symbol_arguments)
+    return run_program(frame.code, op.callee_name, ins, outs, indices)
+
+
+def _outputs(
+    frame: Frame, op: InplaceCall, operands: Sequence[np.ndarray]
+) -> list[list[np.ndarray]]:
+    """The operands that are only read, and outputs, which are copies of the others or new."""
     outs = [
         _fresh(frame, TensorType.of(out)) if index < 0 else operands[index].copy()
         for out, index in zip(op.outs, op.inplace, strict=True)
     ]
-    ins = [x for index, x in enumerate(operands) if index not in op.inplace]
-    indices = frame.evaluate(op.symbol_arguments)
-    return run_program(frame.code, op.callee_name, ins, outs, indices)
+    return [[x for index, x in enumerate(operands) if index not in op.inplace], outs]
 
 
 def call_library(frame: Frame, op: LibraryCall, *operands: np.ndarray) -> list[np.ndarray]:
     """Computes the library's function in NumPy, or calls it, if it takes DLPack descriptors."""
     declared = frame.code.libraries[op.callee_name]
-    if declared.convention.value != library.DLPACK:
+    if declared.convention.value != DLPACK:
         return _call_library(frame.code, op.callee_name, operands)
     outs = [_fresh(frame, TensorType.of(out)) for out in op.outs]
     library.call_dlpack(declared, operands, outs)
@@ -205,6 +215,15 @@ def call_library(frame: Frame, op: LibraryCall, *operands: np.ndarray) -> list[n
 
 
 call_dps_library = call_library
+
+
+def call_library_inplace(
+    frame: Frame, op: CallLibraryInplaceOp, *operands: np.ndarray
+) -> list[np.ndarray]:
+    """Calls the library's function on outputs that are copies of operands."""
+    ins, outs = _outputs(frame, op, operands)
+    library.call_dlpack(frame.code.libraries[op.callee_name], ins, outs)
+    return outs
 
 
 def _call_library(code: Code, name: str, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -284,7 +303,7 @@ def call_dps(frame: Frame, op: CallDpsOp, *operands: np.ndarray) -> list[Any]:
                 raise ValueError(f"writes to operand {written} and {does} it as operand {other}")
     ins, outs = operands[:first], operands[first:]
     declared = frame.code.libraries.get(op.callee_name)
-    if declared is not None and declared.convention.value == library.DLPACK:
+    if declared is not None and declared.convention.value == DLPACK:
         library.call_dlpack(declared, ins, outs)
         return []
     if declared is not None:

@@ -33,6 +33,38 @@ func.func @call_dps_library(%x: tensor<?x4xf32, #graph.shape<["n", 4]>>, %w: ten
   return
 }
 
+func.func @call_library_inplace_c1_nowhere(%x: tensor<4xf32>) {
+  // expected-error @below {{'graph.call_library_inplace' op calls 'nowhere', which no lib.function declares}}
+  %0 = "graph.call_library_inplace"(%x) {callee = @nowhere, inplace_indices = array<i64: 0>, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+func.func @call_library_inplace_c1(%x: tensor<2x4xf32>, %y: tensor<3x4xf32>) {
+  // expected-error @below {{'graph.call_library_inplace' op calls 'sgemm', whose convention 'cblas_sgemm_nt' updates no operands}}
+  %0 = "graph.call_library_inplace"(%x, %y) {callee = @sgemm, inplace_indices = array<i64: -1>, sym_args = #graph.shape<[]>, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<2x4xf32>, tensor<3x4xf32>) -> tensor<2x3xf32>
+  return
+}
+
+"lib.function"() {sym_name = "any", c_symbol = "any", convention = "dlpack", libraries = ["python"]} : () -> ()
+
+func.func @call_library_inplace_c2(%x: tensor<4xf32>) {
+  // expected-error @below {{'graph.call_library_inplace' op has 'inplace_indices' [1] for 1 operands and 1 results, but needs one distinct operand, or -1, per result}}
+  %0 = "graph.call_library_inplace"(%x) {callee = @any, inplace_indices = array<i64: 1>, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+func.func @call_library_inplace_c3(%x: tensor<4xf32>) {
+  // expected-error @below {{'graph.call_library_inplace' op computes 'tensor<5xf32>' into operand 0 of 'tensor<4xf32>'}}
+  %0 = "graph.call_library_inplace"(%x) {callee = @any, inplace_indices = array<i64: 0>, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<5xf32>
+  return
+}
+
+func.func @call_library_inplace_c3_scalar(%x: f32) {
+  // expected-error @below {{'graph.call_library_inplace' op updates operand 0, 'f32', which is not a tensor}}
+  %0 = "graph.call_library_inplace"(%x) {callee = @any, inplace_indices = array<i64: 0>, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (f32) -> f32
+  return
+}
+
 func.func @call_library_c1(%x: tensor<2x4xf32>, %y: tensor<3x4xf32>) {
   // expected-error @below {{'graph.call_library' op calls 'nowhere', which no lib.function declares}}
   %0 = "graph.call_library"(%x, %y) {callee = @nowhere, sym_args = #graph.shape<[]>, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<2x4xf32>, tensor<3x4xf32>) -> tensor<2x3xf32>

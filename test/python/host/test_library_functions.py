@@ -253,3 +253,70 @@ def test_a_function_of_c(tmp_path):
 def test_an_unknown_convention():
     with pytest.raises(CompileError, match="has convention 'odd'; known are dlpack, cblas_sgemm"):
         relax_mlir.compile(MODULE.replace('convention = "dlpack"', 'convention = "odd"'))
+
+
+INPLACE = (
+    declared("count")
+    + declared("rows")
+    + f"func.func @main(%x: {N} {{graph.inout = 0 : i64}}, %k: tensor<i64>)\n"
+    + f"    -> ({N}, tensor<i64>) {{\n"
+    + '  %0:2 = "graph.call_library_inplace"(%k, %x) {callee = @count, '
+    + f"inplace_indices = array<i64: 1, -1>, sym_args = #graph.shape<[]>, {segments(2, 2)}}} "
+    + f": (tensor<i64>, {N}) -> ({N}, tensor<i64>)\n"
+    + f"  return %0#0, %0#1 : {N}, tensor<i64>\n}}\n"
+    + f"func.func @both(%x: {N}) -> ({N}, {N}) {{\n"
+    + f'  %0 = "graph.exp"(%x) : ({N}) -> {N}\n'
+    + '  %1 = "graph.call_library_inplace"(%0) {callee = @rows, '
+    + f"inplace_indices = array<i64: 0>, sym_args = #graph.shape<[]>, {segments(1, 1)}}} "
+    + f": ({N}) -> {N}\n"
+    + f'  %2 = "graph.subtract"(%1, %0) : ({N}, {N}) -> {N}\n'
+    + f"  return %1, %2 : {N}, {N}\n}}\n"
+)
+
+
+@pytest.fixture(scope="module")
+def inplace() -> dict:
+    """The functions that update operands, at every level, and interpreted."""
+    built = {level: relax_mlir.compile(INPLACE, opt_level=level) for level in OPT_LEVELS}
+    return {**built, "interpreted": relax_mlir.interpret(INPLACE)}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("n", [0, 1, 7, 64])
+def test_operands_are_updated(inplace, way, n):
+    def count(k, x, total):
+        assert not k.flags.writeable
+        x += k
+        total[...] = x.size
+
+    relax_mlir.register_function("test.count", count, writes=True)
+    x = np.random.default_rng(n).standard_normal(n).astype(np.float32)
+    given = x.copy()
+    after, total = inplace[way]["main"](given, 41)
+    np.testing.assert_array_equal(after, x + 41)
+    assert total == n
+    np.testing.assert_array_equal(given, after)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_old_contents_that_are_needed_are_copied(inplace, way):
+    def rows(x):
+        x *= 3
+
+    relax_mlir.register_function("test.rows", rows, writes=True)
+    x = np.random.default_rng(3).standard_normal(33).astype(np.float32)
+    given = x.copy()
+    after, rest = inplace[way]["both"](given)
+    np.testing.assert_allclose(after, 3 * np.exp(x), rtol=1e-6)
+    np.testing.assert_allclose(rest, 2 * np.exp(x), rtol=1e-6)
+    np.testing.assert_array_equal(given, x)
+
+
+@pytest.mark.parametrize("way", [2, "interpreted"])
+def test_what_an_update_raises_is_raised(inplace, way):
+    def count(k, x, total):
+        raise OverflowError("too many")
+
+    relax_mlir.register_function("test.count", count, writes=True)
+    with pytest.raises(OverflowError, match="too many"):
+        inplace[way]["main"](np.zeros(3, np.float32), 1)

@@ -13,6 +13,7 @@ SEGMENTS = (
     f"resultSegmentSizes = array<i32: 1{', 0' * 7}>"
 )
 CALLEE = f"{{callee = @wild, sym_args = #graph.shape<[]>, {SEGMENTS}}}"
+INPLACE = f"{{inplace_indices = array<i64: 0>, {CALLEE[1:]}"
 GOOD = f"""
 !x = tensor<?xf32, #graph.shape<["n"]>>
 func.func private @twice(%x: !x) -> !x attributes {{graph.facts = ["n <= 4"]}} {{
@@ -46,6 +47,7 @@ OPS = {
       (f32, !x, index) -> ()
   %0 = "graph.negative"(%x) : (!x) -> !x""",
     "graph.call_dps_library": f'"graph.call_dps_library"(%x) {CALLEE} : (!x) -> !x',
+    "graph.call_library_inplace": f'"graph.call_library_inplace"(%x) {INPLACE} : (!x) -> !x',
 }
 
 

@@ -12,6 +12,7 @@ from relax_mlir.dialects.graph import (
     AssertOp,
     CallDpsLibraryOp,
     CallDpsOp,
+    CallLibraryInplaceOp,
     CallLibraryOp,
     CopyOp,
     GraphOp,
@@ -42,6 +43,7 @@ NOT_WRITTEN = {
     KeepOp: "relax-lower-calls makes it",
     StoreOp: "relax-lower-calls makes it",
     ViewOp: "relax-lower-calls makes it",
+    CallLibraryInplaceOp: "its callee is not the module's",
     CallLibraryOp: "its callee is not the module's",
     CallDpsLibraryOp: "relax-dispatch-library makes it, of some batches of machine code",
 }
