@@ -13,10 +13,18 @@ from relax_mlir.runtime.libraries import find_function
 from relax_mlir.runtime.tensors import DLTensor, Slot, describe
 
 
+class Raised(Exception):
+    """What a function of Python has raised: not an error of the op that calls it."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 def call_dlpack(
     declared: FunctionOp, ins: Sequence[np.ndarray], outs: Sequence[np.ndarray]
 ) -> None:
-    """Has a function of this process fill arrays; raises what it raises, or ValueError."""
+    """Has a function of this process fill arrays; raises Raised, or ValueError."""
     providers = [provider.value for provider in declared.libraries]
     try:
         function = FUNCTION(find_function(declared.c_symbol.value, providers))
@@ -30,7 +38,7 @@ def call_dlpack(
     status = function(tensors, len(ins), ctypes.cast(results, ctypes.POINTER(DLTensor)), len(outs))
     del referents
     if status == INTERRUPTED:
-        raise take_raised()
+        raise Raised(take_raised())
     if status:
         raise ValueError(f"'{declared.sym_name.value}' failed with status {status}")
     for out, copy in zip(outs, copies[len(ins) :], strict=True):

@@ -37,6 +37,7 @@ from .binding import Signature
 from .depth import on_large_stack
 from .elements import UnknownElement, stored_dtype
 from .frame import Code, Frame
+from .library import Raised
 
 
 class Interpreted:
@@ -211,7 +212,10 @@ class Call:
             with function.module._context, ir.Location.unknown(), np.errstate(all="ignore"):
                 return frame.run(signature.function.entry_block, passed)
 
-        made = on_large_stack(run) if code.recursion.groups else run()
+        try:
+            made = on_large_stack(run) if code.recursion.groups else run()
+        except Raised as raised:
+            raise raised.error from None
         results = function._own.flat_results(made)
         if any(argument.inout for argument in function.arguments):
             # A result may be the old contents of an argument that another result updates.

@@ -75,18 +75,20 @@ def test_arrays_go_in_and_out(main, way, n):
     assert after == 42
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_what_it_raises_is_raised(main, way):
-    class Odd(Exception):
-        pass
+class Odd(Exception):
+    """What only a user's function raises."""
 
-    error = Odd("odd")
+
+@pytest.mark.parametrize("kind", [Odd, ValueError, OverflowError, IndexError])
+@pytest.mark.parametrize("way", WAYS)
+def test_what_it_raises_is_raised(main, way, kind):
+    error = kind("odd")
 
     def raises(x, k):
         raise error
 
     relax_mlir.register_function("test.pair", raises)
-    with pytest.raises(Odd) as found:
+    with pytest.raises(kind) as found:
         main[way](np.zeros(3, np.float32), 1)
     assert found.value is error
     # Another function of the name is taken at once.
