@@ -16,6 +16,8 @@ MADE_BY, MADE_FROM = "graph.made_by", "graph.made_from"
 """On a parameter: the function that computes it, and the indices of the arguments it takes."""
 FACTS = "graph.facts"
 NUM_INPUTS = "graph.num_inputs"
+NO_LIFT = "graph.no_lift"
+"""On a parameter: nothing is computed from it before the function is called."""
 NOINLINE = "graph.noinline"
 """On a private function: it is called, not copied into its callers."""
 PRIMITIVE = "graph.primitive"
@@ -97,6 +99,19 @@ def inout_arguments(function: func.FuncOp) -> dict[int, int]:
     each = map(ir.DictAttr, ir.ArrayAttr(function.attributes["arg_attrs"]))
     results = [(i, attributes[INOUT]) for i, attributes in enumerate(each) if INOUT in attributes]
     return {ir.IntegerAttr(result).value: index for index, result in results}
+
+
+def lifted_parameters(function: func.FuncOp) -> list[ir.Value]:
+    """The parameters from which values may be computed before the function is called."""
+    if NUM_INPUTS not in function.attributes:
+        return []
+    first = ir.IntegerAttr(function.attributes[NUM_INPUTS]).value
+    return [
+        argument
+        for argument in function.arguments
+        if argument.arg_number >= first
+        and argument_attribute(function, argument.arg_number, NO_LIFT) is None
+    ]
 
 
 def signature_symbols(function: func.FuncOp) -> list[str]:

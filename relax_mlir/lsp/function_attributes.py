@@ -16,6 +16,7 @@ OF_FUNCTIONS: dict[str, Entry] = {
 OF_ARGUMENTS: dict[str, Entry] = {
     "graph.name": ('"$"', "the name of the argument in messages and for calls by keyword"),
     "graph.inout": ("${0} : i64", "the result with this index is the argument, updated in place"),
+    "graph.no_lift": ("", "a parameter from which nothing is computed before the call"),
     "tir.sym": ('"$"', "the expression whose value is passed for an index of a tensor program"),
 }
 

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from relax_mlir.analysis.functions import NUM_INPUTS, graph_functions
+from relax_mlir.analysis.functions import graph_functions, lifted_parameters
 from relax_mlir.analysis.purity import Purity, is_pure_operator
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
@@ -123,10 +123,7 @@ class _Fold:
         return True
 
     def _is_parameter(self, argument: ir.BlockArgument) -> bool:
-        attributes = self.function.attributes
-        if argument.owner != self.function.entry_block or NUM_INPUTS not in attributes:
-            return False
-        return argument.arg_number >= ir.IntegerAttr(attributes[NUM_INPUTS]).value
+        return argument in lifted_parameters(self.function)
 
 
 def _by_channel(dims: Sequence[Expr] | None, channels: Expr) -> bool:

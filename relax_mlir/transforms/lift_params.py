@@ -16,8 +16,9 @@ is also a function for each distinct computation (not for each parameter): attri
 arguments of `@main` name it and the old parameters that it takes. Facts on parameters alone are
 facts of these functions too.
 
-Computations on constants alone are lifted too. A function that updates a parameter in place is not
-changed: updated arguments are not parameters. Used names get a numeric suffix.
+Computations on constants alone are lifted too, those on a parameter with `graph.no_lift` are not.
+A function that updates a parameter in place is not changed: updated arguments are not parameters.
+Used names get a numeric suffix.
 
 Needs: calls of tensor programs. Leaves: no call in `@main` whose operands are all parameters.
 Source: TVM `LiftTransformParams`.
@@ -38,6 +39,7 @@ from relax_mlir.analysis.functions import (
     graph_functions,
     inout_arguments,
     is_public,
+    lifted_parameters,
 )
 from relax_mlir.analysis.rename import used_symbols
 from relax_mlir.analysis.symbols import bindings, symbols_of
@@ -74,7 +76,7 @@ def liftable(function: func.FuncOp) -> list[CallTirOp]:
         return []
     parameters = list(function.arguments)[first:]
     bound = bindings([annotation_of(value) for value in parameters]).keys()
-    fixed: set[ir.Value] = set(parameters)
+    fixed: set[ir.Value] = set(lifted_parameters(function))
     splats: set[ir.Value] = set()
     calls = []
     for op in function.entry_block.operations:

@@ -15,7 +15,7 @@ Source: TVM `AlterOpImpl` with `LiftTransformParams`.
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from relax_mlir.analysis.functions import NUM_INPUTS, graph_functions
+from relax_mlir.analysis.functions import graph_functions, lifted_parameters
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
 from relax_mlir.dialects.graph import CallTirOp, TensorType
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
@@ -55,10 +55,9 @@ class PackFilters(Pass):
         """Rewrites the calls of every graph function that has parameters."""
         packer = _Packer(op, backend_of(self.target).layouts.panel_columns)
         for function in graph_functions(op):
-            if NUM_INPUTS in function.attributes:
-                parameters = {*function.arguments[function.attributes[NUM_INPUTS].value :]}
-                for call in walk_ops(function, CallTirOp):
-                    packer.rewrite(function, call, parameters)
+            parameters = set(lifted_parameters(function))
+            for call in walk_ops(function, CallTirOp) if parameters else ():
+                packer.rewrite(function, call, parameters)
 
 
 class _Packer:

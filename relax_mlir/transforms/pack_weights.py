@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from relax_mlir.analysis.functions import NUM_INPUTS, graph_functions
+from relax_mlir.analysis.functions import graph_functions, lifted_parameters
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
 from relax_mlir.dialects.graph import CallTirOp, TensorType, annotation_of, static_extent
 from relax_mlir.dialects.tir import ZERO_PADDED, PrimFunc, prim_funcs
@@ -74,9 +74,7 @@ class PackWeights(Pass):
         """Rewrites the calls of every graph function that has parameters."""
         packer = _Packer(op, backend_of(self.target).layouts)
         for function in graph_functions(op):
-            if NUM_INPUTS not in function.attributes:
-                continue
-            parameters = function.arguments[function.attributes[NUM_INPUTS].value :]
+            parameters = lifted_parameters(function)
             known = {value: index for index, value in enumerate(parameters)}
             for call in walk_ops(function, CallTirOp):
                 packer.rewrite(function, call, known)

@@ -58,3 +58,16 @@ func.func @known(%x: tensor<f32>, %v: !n) -> (tensor<2xf32>, tensor<f32>, !n)
   %2 = "graph.broadcast_to"(%x) {shape = #graph.shape<["n"]>} : (tensor<f32>) -> !n
   return %0, %1, %2 : tensor<2xf32>, tensor<f32>, !n
 }
+
+// CHECK-LABEL: func.func @stays_params(
+// CHECK-NEXT:    %[[E:.*]] = "graph.call_tir"(%{{.*}}) {callee = @exp
+// CHECK-NEXT:    return %{{.*}}, %[[E]]
+// CHECK-LABEL: func.func @stays(
+// CHECK-NEXT:    "graph.call_tir"(%{{.*}}) {callee = @exp
+// CHECK-NEXT:    return
+func.func @stays(%x: tensor<4xf32>, %a: tensor<4xf32> {graph.no_lift}, %b: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    attributes {graph.num_inputs = 1 : i64} {
+  %0 = "graph.exp"(%a) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = "graph.exp"(%b) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}

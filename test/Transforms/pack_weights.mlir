@@ -70,6 +70,15 @@ func.func @negative_other_reader(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, 
   return %0, %e : tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x64xf32>
 }
 
+// Packing it would be part of each call.
+// CHECK-LABEL: func.func @negative_not_lifted
+// CHECK-NOT:     pack
+// CHECK:         return
+func.func @negative_not_lifted(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %w: tensor<64x64xf32> {graph.no_lift}) -> tensor<?x64xf32, #graph.shape<["n", 64]>> attributes {graph.num_inputs = 1 : i64} {
+  %0 = "graph.matmul"(%x, %w) : (tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x64xf32>) -> tensor<?x64xf32, #graph.shape<["n", 64]>>
+  return %0 : tensor<?x64xf32, #graph.shape<["n", 64]>>
+}
+
 // CHECK:         func.func private @fused_permute_dims_matmul_packed
 // CHECK-SAME:      tensor<2x64x32xf32>
 // CHECK:           linalg.generic

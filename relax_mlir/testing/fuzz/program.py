@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from relax_mlir.analysis.functions import FACTS, INOUT, NUM_INPUTS
+from relax_mlir.analysis.functions import FACTS, INOUT, NO_LIFT, NUM_INPUTS
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.graph import ShapeError, ShapeValueType, TensorType, annotation_of
@@ -163,6 +163,10 @@ def _mark_weights(builder: Builder, main: func.FuncOp, inout: dict[int, int]) ->
     if first < len(arguments) and builder.chance(0.6):
         count = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), first)
         main.attributes[NUM_INPUTS] = count
+        if builder.chance(0.2):
+            entries = list(main.arg_attrs or [ir.DictAttr.get({})] * len(arguments))
+            entries[-1] = ir.DictAttr.get({NO_LIFT: ir.UnitAttr.get()})
+            main.arg_attrs = ir.ArrayAttr.get(entries)
 
 
 def _is_weight(argument: ir.Value) -> bool:

@@ -157,12 +157,12 @@ def test_what_is_offered_parses(name, context):
     [
         (
             "func.func @f(%x: !x {gr",
-            {"graph.name", "graph.inout", "tir.sym"},
+            {"graph.name", "graph.inout", "graph.no_lift", "tir.sym"},
             'func.func @f(%x: !x {graph.name = ""',
         ),
         (
             "func.func @f(%x: !x {graph.inout = 0 : i64, ",
-            {"graph.name", "graph.inout", "tir.sym"},
+            {"graph.name", "graph.inout", "graph.no_lift", "tir.sym"},
             'func.func @f(%x: !x {graph.inout = 0 : i64, graph.name = ""',
         ),
         (
