@@ -1,7 +1,7 @@
 """Tensor programs that order elements along an axis.
 
-Each line is ordered on its own, in scratch memory: merged from short runs to long ones, or element
-by element where a few are wanted.
+Each line is ordered on its own, in scratch memory: by the digits of its elements, merged from short
+runs to long ones, or element by element where a few are wanted.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +11,7 @@ from relax_mlir.bindings import arith, ir, scf, tensor
 from relax_mlir.dialects.graph import ArgsortRowsOp, SortOp, TopkOp, normalize_axis
 
 from .kernel import KernelBuilder, dim, empty, index, scalar
+from .radix import Records, has_records, radix_sort, worth_records
 from .scalars import exceeds, inverted
 from .tasks import Lines, if_else, in_order, in_tasks
 
@@ -39,7 +40,6 @@ def _sort(kernel: KernelBuilder, axis: int, descending: bool) -> None:
     length = dim(source, position)
     count = dim(kernel.outs[0], position)
     is_few = 1 <= ir.RankedTensorType(kernel.outs[0].type).shape[position] <= _FEW
-    room = count if is_few else length
 
     def before(a: ir.Value, b: ir.Value) -> ir.Value:
         return exceeds(a, b) if descending else exceeds(b, a)
@@ -47,8 +47,13 @@ def _sort(kernel: KernelBuilder, axis: int, descending: bool) -> None:
     def task(lines: Lines, *outs: ir.Value) -> Values:
         starts = [index(x) if isinstance(x, int) else x for x in lines.offsets]
         parts = [lines.of(out) for out in outs]
-        elements = type_.element_type, ir.IntegerType.get_signless(64)
-        buffers = [empty([room], element) for element in elements * (1 if is_few else 2)]
+        element = type_.element_type
+        if is_few:
+            order: _Order = _Few(count, element, before)
+        elif has_records(element):
+            order = _Radix(length, count, Records(element, descending), before)
+        else:
+            order = _Merged(length, count, element, before)
 
         def line(j: ir.Value, *carried: ir.Value) -> Values:
             at, to = list(starts), [index(0)] * type_.rank
@@ -59,23 +64,102 @@ def _sort(kernel: KernelBuilder, axis: int, descending: bool) -> None:
             def key(k: ir.Value) -> ir.Value:
                 return tensor.ExtractOp(source, [*at[:position], k, *at[position + 1 :]]).result
 
-            order = _select if is_few else merge_sort
-            values = order(key, length, buffers, before)
-
-            def put(k: ir.Value, *own: ir.Value) -> Values:
+            def put(k: ir.Value, found: Values, own: Values) -> Values:
                 target = [*to[:position], k, *to[position + 1 :]]
                 return [
-                    tensor.InsertOp(tensor.ExtractOp(x, [k]).result, out, target).result
-                    for x, out in zip(values, own, strict=True)
+                    tensor.InsertOp(x, out, target).result
+                    for x, out in zip(found, own, strict=True)
                 ]
 
-            return in_order(count, carried, put)
+            return order.put(key, length, carried, put)
 
         if lines.block is None:
             return line(index(0), *parts)
         return in_order(dim(parts[0], lines.block), parts, line)
 
     kernel.finish(*in_tasks(kernel.outs, [position], task))
+
+
+Put = Callable[[ir.Value, Values, Values], Values]
+"""Writes the value and the position of the k-th element in order."""
+
+
+class _Order:
+    """Orders lines; one that is made before the loop over lines holds the memory that all use."""
+
+    def put(self, key: Key, length: ir.Value, outs: Values, put: Put) -> Values:
+        """The outputs with the elements of a line."""
+        raise NotImplementedError
+
+
+class _Few(_Order):
+    """The first elements, which are kept in order."""
+
+    def __init__(self, count: ir.Value, element: ir.Type, before: Before) -> None:
+        self._count, self._before = count, before
+        self._buffers = [empty([count], kind) for kind in (element, _i64())]
+
+    def put(self, key: Key, length: ir.Value, outs: Values, put: Put) -> Values:
+        """See `_Order`."""
+        found = _select(key, length, self._buffers, self._before)
+        return _put_all(found, self._count, outs, put)
+
+
+class _Merged(_Order):
+    """All elements, by merging."""
+
+    def __init__(self, length: ir.Value, count: ir.Value, element: ir.Type, before: Before) -> None:
+        self._count, self._before = count, before
+        self._buffers = [empty([length], kind) for kind in (element, _i64()) * 2]
+
+    def put(self, key: Key, length: ir.Value, outs: Values, put: Put) -> Values:
+        """See `_Order`."""
+        found = merge_sort(key, length, self._buffers, self._before)
+        return _put_all(found, self._count, outs, put)
+
+
+class _Radix(_Order):
+    """All elements, by their digits; by merging if they are few, or too many for records."""
+
+    def __init__(self, length: ir.Value, count: ir.Value, records: Records, before: Before) -> None:
+        self._uses = worth_records(length)
+        self._length, rest = self._either(length)
+        self._count, other = self._either(count)
+        self._records, self._rest = records, rest
+        self._buffers = [empty([self._length], _i64()) for _ in range(2)]
+        self._merged = _Merged(rest, other, records.element, before)
+
+    def _either(self, n: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """A count for records and one for merging, of which one is 0."""
+        sides = (n, index(0)), (index(0), n)
+        first, second = (arith.SelectOp(self._uses, *side).result for side in sides)
+        return first, second
+
+    def put(self, key: Key, length: ir.Value, outs: Values, put: Put) -> Values:
+        """See `_Order`."""
+
+        def record(k: ir.Value) -> ir.Value:
+            return self._records.of(key(k), k)
+
+        ordered = radix_sort(self._records, record, self._length, self._buffers)
+
+        def one(k: ir.Value, *own: ir.Value) -> Values:
+            x = tensor.ExtractOp(ordered, [k]).result
+            return put(k, [self._records.value(x, key), self._records.position(x)], own)
+
+        written = in_order(self._count, outs, one)
+        return self._merged.put(key, self._rest, written, put)
+
+
+def _put_all(found: Values, count: ir.Value, outs: Values, put: Put) -> Values:
+    def one(k: ir.Value, *own: ir.Value) -> Values:
+        return put(k, [tensor.ExtractOp(x, [k]).result for x in found], own)
+
+    return in_order(count, outs, one)
+
+
+def _i64() -> ir.Type:
+    return ir.IntegerType.get_signless(64)
 
 
 def _select(key: Key, length: ir.Value, buffers: Values, before: Before) -> Values:

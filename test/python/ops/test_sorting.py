@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from harness import FLOATS, INTEGERS, NUMPY, Program, integers, numbers, spec, wide
 
+import relax_mlir
 from relax_mlir.dialects import graph
 
 DTYPES = (*FLOATS, *INTEGERS)
+LENGTHS = (0, 1, 2, 17, 63, 64, 65, 257, 1000, 40961)
 
 
 def _order(line: np.ndarray, descending: bool) -> list[int]:
@@ -57,6 +59,49 @@ def test_sort_of_special_floats(dtype: str, route: str) -> None:
         settings = {"axis": 0, "descending": descending}
         program = Program(graph.SortOp, spec(dtype, "n"), route=route, **settings)
         _check(program(x), x, **settings)
+
+
+def _hard_line(dtype: str, n: int) -> np.ndarray:
+    """Elements of all magnitudes, many of them equal, with all special ones."""
+    generator = np.random.default_rng(n)
+    if dtype in FLOATS:
+        x = generator.standard_normal(n) * 2.0 ** generator.integers(-9, 9, n)
+        special = [np.nan, 0, -0.0, np.inf, -np.nan, -np.inf]
+    else:
+        limits = np.iinfo(NUMPY[dtype])
+        x = generator.integers(limits.min, limits.max, n, endpoint=True)
+        special = [limits.min, limits.max, 0, -1]
+    with np.errstate(over="ignore"):
+        x = x.astype(NUMPY[dtype])
+    x[::5] = np.resize(np.array(special).astype(NUMPY[dtype]), len(x[::5]))
+    return x
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_compiled_sort_of_long_lines(dtype: str) -> None:
+    """Around the lengths at which lines are sorted in another way, from all memory layouts."""
+    function = """
+func.func @{0}(%x: tensor<{1}x{2}, #graph.shape<[{3}]>>)
+    -> (tensor<{1}x{2}, #graph.shape<[{3}]>>, tensor<{1}xi64, #graph.shape<[{3}]>>) {{
+  %y, %i = "graph.sort"(%x) {{axis = {4} : i64, descending = {5}}}
+    : (tensor<{1}x{2}, #graph.shape<[{3}]>>)
+    -> (tensor<{1}x{2}, #graph.shape<[{3}]>>, tensor<{1}xi64, #graph.shape<[{3}]>>)
+  return %y, %i : tensor<{1}x{2}, #graph.shape<[{3}]>>, tensor<{1}xi64, #graph.shape<[{3}]>>
+}}"""
+    executable = relax_mlir.compile(
+        function.format("line", "?", dtype, '"n"', 0, "false")
+        + function.format("reverse", "?", dtype, '"n"', 0, "true")
+        + function.format("rows", "?x?", dtype, '"m", "n"', 1, "true")
+        + function.format("columns", "?x?", dtype, '"m", "n"', 0, "false")
+    )
+    for n in LENGTHS:
+        x = _hard_line(dtype, n)
+        _check(executable["line"](x), x, 0, False)
+        _check(executable["reverse"](x), x, 0, True)
+        if n < 5000:
+            x = _hard_line(dtype, 3 * n)
+            _check(executable["rows"](x.reshape(3, n)), x.reshape(3, n), 1, True)
+            _check(executable["columns"](x.reshape(n, 3)), x.reshape(n, 3), 0, False)
 
 
 @pytest.mark.parametrize("largest", [False, True])
