@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from relax_mlir.bindings import ir
+from relax_mlir.bindings import arities, ir
 from relax_mlir.bytecode import BytecodeError, rewritten
 from relax_mlir.errors import CompileError
 
@@ -111,7 +111,9 @@ def parse_module(text: str | bytes) -> ir.Module:
     """
     if isinstance(text, str):
         _check_nesting(text)
+        arities.declare_used(text)
     else:
+        arities.declare_used(text)
         text = _read_safely(text)
     try:
         return ir.Module.parse(text)

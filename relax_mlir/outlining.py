@@ -18,7 +18,6 @@ from relax_mlir.analysis.rename import own_symbols
 from relax_mlir.analysis.symbols import bindings, symbols_of
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import CallOp, MakeShapeOp, annotation_of, shape_value_type
-from relax_mlir.dialects.graph.slots import MAX_INS, MAX_OUTS
 from relax_mlir.rewriting import SymbolNames, is_unused, safe_erase
 
 
@@ -48,8 +47,7 @@ class Group:
     ) -> "Group":
         """Reads a group of pure ops without regions.
 
-        Raises Refused if they are of several blocks, need what is computed from their results, or
-        have more operands or results than a call takes.
+        Raises Refused if they are of several blocks, or need what is computed from their results.
         """
         members = in_order(ops)
         if any(op.block != members[0].block for op in members):
@@ -68,11 +66,6 @@ class Group:
         used += symbols_of([annotation_of(value) for value in values])
         bound = bindings([annotation_of(value) for value in inputs])
         symbols = [name for name in dict.fromkeys(used) if name not in bound]
-        if len(inputs) + bool(symbols) > MAX_INS or len(outputs) > MAX_OUTS:
-            raise Refused(
-                f"a call takes at most {MAX_INS} operands and {MAX_OUTS} results, but it has "
-                f"{len(inputs) + bool(symbols)} and {len(outputs)}"
-            )
         return Group(members, late, inputs, outputs, copied, symbols)
 
     @property

@@ -1,8 +1,8 @@
 """Ops with any number of operands or results of different types.
 
 IRDL gives all elements of one variadic operand one type, so such ops declare a run of optional
-single operands and results instead; `ins` and `outs` hide them. This is the one place to change
-once the bindings allow better.
+single operands and results instead; `ins` and `outs` hide them. Ops of more are declared by arity,
+see `relax_mlir/bindings/arities.py`. These are the places to change once the bindings allow better.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from functools import cache
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from relax_mlir.bindings import ext, ir
+from relax_mlir.bindings import arities, ext, ir
 
 from .op import Annotation, GraphOp
 from .types import ShapeError
@@ -20,6 +20,7 @@ InferredSlotted = TypeVar("InferredSlotted", bound="InferredSlotOp")
 
 MAX_INS = 32
 MAX_OUTS = 8
+_SEGMENTS = ("operandSegmentSizes", "resultSegmentSizes")
 
 
 def _fields(kind: type[Any], prefix: str, count: int) -> dict[str, Any]:
@@ -37,7 +38,12 @@ else:
 
 
 class SlotOp(_SlotBase):
-    """Base of the ops with up to 32 operands and 8 results of independent types."""
+    """Base of the ops with any number of operands and results of independent types."""
+
+    def __init_subclass__(cls, *, name: str | None = None, **options: Any) -> None:
+        super().__init_subclass__(name=name, **options)
+        if name is not None:
+            arities.register(cls, (MAX_INS, MAX_OUTS))
 
     @property
     def ins(self) -> list[ir.Value]:
@@ -56,21 +62,21 @@ class SlotOp(_SlotBase):
         out_types: Sequence[ir.Type],
         attributes: Mapping[str, ir.Attribute],
     ) -> Slotted:
-        """Creates the op at the insertion point; raises ShapeError past the number of slots."""
-        if len(ins) > MAX_INS or len(out_types) > MAX_OUTS:
+        """Creates the op at the insertion point; raises ShapeError beyond `arities.LIMIT`."""
+        counts = len(ins), len(out_types)
+        if max(counts) > arities.LIMIT:
             raise ShapeError(
-                f"takes at most {MAX_INS} operands and {MAX_OUTS} results,"
-                f" but got {len(ins)} and {len(out_types)}"
+                f"takes at most {arities.LIMIT} operands and results, but got {counts[0]} and "
+                f"{counts[1]}"
             )
-        segments = {
-            "operandSegmentSizes": _segments(len(ins), MAX_INS),
-            "resultSegmentSizes": _segments(len(out_types), MAX_OUTS),
-        }
+        own = {name: value for name, value in attributes.items() if name not in _SEGMENTS}
+        name = cls.OPERATION_NAME
+        if counts[0] <= MAX_INS and counts[1] <= MAX_OUTS:
+            own |= zip(_SEGMENTS, (_segments(counts[0], MAX_INS), _segments(counts[1], MAX_OUTS)))
+        else:
+            name = arities.declare(cls, *counts)
         return ir.Operation.create(
-            cls.OPERATION_NAME,
-            results=list(out_types),
-            operands=list(ins),
-            attributes={**attributes, **segments},
+            name, results=list(out_types), operands=list(ins), attributes=own
         ).opview
 
 

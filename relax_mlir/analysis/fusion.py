@@ -31,9 +31,8 @@ from .compute_pattern import at_most, moves_only
 from .dataflow import Dataflow, Node
 from .decoding import decodes
 
-MAX_INS = 30
-"""Operands of a group; a call has 32, of which one may be a shape and one is reserved."""
-MAX_OUTS = 8
+MAX_INS, MAX_OUTS = 30, 8
+"""Operands and results of a group: kernels of more hold too many addresses in registers."""
 _PHASES = ("out_fusible", "broadcast", "injective")
 
 

@@ -20,7 +20,7 @@ from relax_mlir.analysis.functions import (
     NUM_INPUTS,
 )
 from relax_mlir.analysis.trees import ARGUMENT_TREE, RESULT_TREE, leaves_of, read_trees
-from relax_mlir.bindings import ext, func, ir
+from relax_mlir.bindings import arities, ext, func, ir
 from relax_mlir.dialects.graph import GraphOp, RequireOp, ShapeAttr, ShapeError
 from relax_mlir.dialects.graph.op import FlagAttr, IntsAttr
 from relax_mlir.dialects.lib import FunctionOp
@@ -144,6 +144,8 @@ def _check_declared(op: ir.OpView, attributes: dict[str, ir.Attribute]) -> None:
         actual, expected = _KINDS.get(kind, (kind, f"{kind.__name__}"))
         if not isinstance(attribute, actual):
             raise ShapeError(f"expects '{field.name}' to be {expected}, but got {attribute}")
+    if arities.has_own_arity(op.operation):
+        return
     operands = [field for field in op._fields if isinstance(field, ext.OperandDef)]
     results = [field for field in op._fields if isinstance(field, ext.ResultDef)]
     if len(operands) > 1 and op._ODS_OPERAND_SEGMENTS:

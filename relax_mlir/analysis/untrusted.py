@@ -4,7 +4,7 @@ Operators check their arrays; loops over memory, from which kernels are made, do
 is refused that is not known to be an operator or structure around operators.
 """
 
-from relax_mlir.bindings import func, ir
+from relax_mlir.bindings import arities, func, ir
 from relax_mlir.diagnostics import Diagnostic, compile_error, parse_module
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.tir import PrimFunc
@@ -54,7 +54,8 @@ def untrusted(root: ir.Operation) -> list[Diagnostic]:
 
 def _reason(op: ir.Operation) -> str | None:
     """Why an op is refused, if it is."""
-    if op.name in LIBRARIES:
+    own = arities.plain_name(op)
+    if own in LIBRARIES:
         return "opens a library"
     if isinstance(op.opview, func.FuncOp):
         name = op.opview.name.value
@@ -62,6 +63,6 @@ def _reason(op: ir.Operation) -> str | None:
             return f"'{name}' is a tensor program, which may address any memory"
         if op.opview.is_external:
             return f"'{name}' has no body"
-    elif op.name in MEMORY or not (op.name in STRUCTURE or op.name.startswith(HARMLESS)):
+    elif own in MEMORY or not (own in STRUCTURE or own.startswith(HARMLESS)):
         return "may address any memory"
     return None

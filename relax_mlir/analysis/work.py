@@ -335,16 +335,18 @@ def _enclosing(op: tensor.ExtractOp) -> linalg.GenericOp | None:
 
 
 def _written(value: ir.Value, sizes: _Sizes) -> Expr:
-    """Bytes of an output that are written."""
-    parts = []
-    for use in value.uses:
-        op = use.owner.opview
-        if isinstance(op, _VIEWS):
-            parts.append(_written(op.results[0], sizes))
-        elif isinstance(op, tensor.InsertSliceOp) and op.dest == value:
-            parts += [sizes.bytes(op.source), _written(op.result, sizes)]
-        elif isinstance(op, linalg.GenericOp | linalg.FillOp):
-            return sizes.bytes(value)
+    """Bytes of an output that are written, by a chain of insertions that may be long."""
+    parts, written = [], [value]
+    for current in written:
+        for use in current.uses:
+            op = use.owner.opview
+            if isinstance(op, _VIEWS):
+                parts.append(_written(op.results[0], sizes))
+            elif isinstance(op, tensor.InsertSliceOp) and op.dest == current:
+                parts.append(sizes.bytes(op.source))
+                written.append(op.result)
+            elif isinstance(op, linalg.GenericOp | linalg.FillOp):
+                return sizes.bytes(value)
     return _at_most_whole(parts, False, value, sizes)
 
 

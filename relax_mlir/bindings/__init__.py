@@ -19,7 +19,7 @@ from torch_mlir.dialects import (
     vector,
 )
 
-from . import linalg
+from . import arities, linalg
 
 # The bindings import the module of a dialect at every attribute of it that they meet, until that
 # succeeds; finding ours at once makes passes four times as fast. `linalg` is to be the one here.
@@ -28,6 +28,7 @@ _mlir.globals.dialect_search_modules = [__name__, "torch_mlir.dialects", "relax_
 __all__ = [
     "affine",
     "arith",
+    "arities",
     "bufferization",
     "builtin",
     "cf",

@@ -30,6 +30,8 @@ from relax_mlir.diagnostics import Diagnostic, compile_error
 RUNTIME_FUNCTION = "rx_parallel_for"
 _COPIED = frozenset({"arith.constant", "llvm.mlir.constant", "memref.get_global", "ub.poison"})
 _BUFFERS = frozenset({"memref.alloc"})
+_FEW_OPS = 1000
+"""A loop of fewer ops is walked to find what it reads."""
 
 
 def outline_parallel(module: ir.Module) -> None:
@@ -198,7 +200,7 @@ class _Outliner:
 def _captured(loop: ir.Operation, function: ir.Operation) -> dict[ir.Value, list[ir.Operation]]:
     """The values that a loop captures, each with its users outside the loop.
 
-    Iterates over the visible values, of which there are far fewer than ops in the loop.
+    Of a long loop the visible values are looked at, of which there are far fewer than ops in it.
     """
     inside = dict.fromkeys(function.regions[0].blocks, False)
     inside[loop.regions[0].blocks[0]] = True
@@ -208,13 +210,34 @@ def _captured(loop: ir.Operation, function: ir.Operation) -> dict[ir.Value, list
             inside[block] = is_inside(block.owner.operation.block)
         return inside[block]
 
-    read = {}
-    for value in _visible(loop, function):
+    read, operands = {}, _operands(loop)
+    for value in operands or _visible(loop, function):
+        if operands and is_inside(_block_of(value)):
+            continue
         users = [use.owner.operation for use in value.uses]
         others = [user for user in users if not is_inside(user.block)]
         if len(others) < len(users) or value in (loop.operands[0], loop.operands[2]):
             read[value] = others
     return read
+
+
+def _operands(loop: ir.Operation) -> list[ir.Value]:
+    """All that a loop and the ops in it read; none if these are more than a few."""
+    values: dict[ir.Value, None] = {}
+    left = _FEW_OPS
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal left
+        left -= 1
+        values.update(dict.fromkeys(op.operands))
+        return ir.WalkResult.ADVANCE if left else ir.WalkResult.INTERRUPT
+
+    loop.walk(visit)
+    return list(values) if left else []
+
+
+def _block_of(value: ir.Value) -> ir.Block:
+    return value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
 
 
 def _visible(op: ir.Operation, function: ir.Operation) -> Iterator[ir.Value]:

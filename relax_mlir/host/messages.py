@@ -24,6 +24,9 @@ def assert_(host: HostFunction, op: AssertOp) -> None:
         value = load_scalar(out, tensor.pointer, tensor.element)
     else:
         value = host.scalar(op, condition)
+    for shown in op.values:  # what is loaded in the branch would be unknown behind it
+        if isinstance(shown.type, ir.ShapedType):
+            host.tensor(shown)
     with out.refusing_if(out.compare("eq", value, out.integer(0, out.i1))):
         operands = describe(host, op, located(op, ""), op.values)
         out.call_runtime("rx_refuse", [out.context, _format(host, op), *operands])

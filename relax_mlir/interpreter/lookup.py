@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relax_mlir.bindings import arith, ir
+from relax_mlir.bindings import arith, arities, ir
 from relax_mlir.dialects.graph import GraphOp
 from relax_mlir.dialects.tir import FUNCTION
 
@@ -30,7 +30,7 @@ def find(op: ir.OpView) -> tuple[Callable[..., Any], Read] | None:
         return lambda: value, stored
     if FUNCTION in op.attributes:
         return _named(ir.StringAttr(op.attributes[FUNCTION]).value), exact
-    dialect, _, name = op.operation.name.partition(".")
+    dialect, _, name = arities.plain_name(op.operation).partition(".")
     if isinstance(op, GraphOp) and op.has_rule():
         return find_operator(type(op))
     module = _module(f"{__package__}.dialects.{dialect}")

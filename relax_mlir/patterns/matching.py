@@ -11,7 +11,7 @@ from functools import singledispatch
 from typing import Any
 
 from relax_mlir.analysis.signatures import unify
-from relax_mlir.bindings import arith, ir
+from relax_mlir.bindings import arith, arities, ir
 from relax_mlir.dialects.graph import Dim, TensorType, annotation_of, known_dims
 from relax_mlir.dialects.graph.op import attribute_to_python
 from relax_mlir.dialects.graph.types import as_dims
@@ -113,7 +113,7 @@ def _(pattern: of.Argument, value: ir.Value, state: _State) -> Iterator[_State]:
 @_ways.register
 def _(pattern: of.Op, value: ir.Value, state: _State) -> Iterator[_State]:
     op = _op_of(value)
-    if op is None or op.name != pattern.name:
+    if op is None or arities.plain_name(op) != pattern.name:
         return
     if pattern.index not in (None, list(op.results).index(value)):
         return

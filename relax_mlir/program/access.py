@@ -81,6 +81,18 @@ class Inlining:
         """Whether the tensor is computed where it is read."""
         return isinstance(tensor, Computed) and tensor.stage in self.inlined
 
+    def may_read(self, stage: Stage, owner: Tensor) -> bool:
+        """Whether an operand of the stage, or of what is inlined in it, is a view of the tensor."""
+        stages = [stage]
+        for each in stages:
+            tensors = [operand.tensor for operand in (*each.reads, *each.inits)]
+            for root in map(root_of, (*tensors, *each.gathers)):
+                if root is owner:
+                    return True
+                if self.is_inlined(root):
+                    stages.append(root.stage)
+        return False
+
     def reads(self, stage: Stage) -> list[Access]:
         """What the stage reads from memory, in-place accumulators included."""
         accesses: list[Access] = []

@@ -62,7 +62,7 @@ class Placement:
         return [
             (stage, None if access.sliced else access.uses)
             for stage in self.program.stages
-            if stage not in self.inlining.inlined
+            if stage not in self.inlining.inlined and self.inlining.may_read(stage, owner)
             for access in self.inlining.reads(stage)
             if access.tensor is owner
         ]
@@ -158,24 +158,37 @@ def _drop_dead(program: Program) -> None:
 
 
 def _assign(placement: Placement, tensor: Tensor, spot: Spot) -> bool:
-    """Assigns the spot to the tensor; False if the tensor has to be copied there."""
+    """Assigns the spot to the tensor; False if the tensor has to be copied there.
+
+    What the tensor is written over gets the spot too: a long chain where many are concatenated.
+    """
+    is_there, rest = _assign_one(placement, tensor, spot)
+    while rest is not None:
+        _, rest = _assign_one(placement, *rest)
+    return is_there
+
+
+def _assign_one(
+    placement: Placement, tensor: Tensor, spot: Spot
+) -> tuple[bool, tuple[Tensor, Spot] | None]:
+    """As `_assign`, with what is to be assigned next."""
     if isinstance(tensor, Argument):
-        return spot == Spot(tensor)
+        return spot == Spot(tensor), None
     if isinstance(tensor, Reshape):
         # Collapsing dims needs memory without gaps, which a window may have.
         gaps = tensor.expands and any(isinstance(step, Window) for step in spot.path)
-        return not gaps and _assign(placement, tensor.source, spot.within(tensor))
+        return (False, None) if gaps else _assign_one(placement, tensor.source, spot.within(tensor))
     if not isinstance(tensor, Computed) or placement.inlining.is_inlined(tensor):
-        return False
+        return False, None
     if tensor in placement.spots or not _is_safe(placement, tensor, spot):
-        return False
+        return False, None
     placement.spots[tensor] = spot
     stage = tensor.stage
     init = stage.inits[tensor.index].tensor
     keeps = is_partial(stage, tensor.index) or stage.has_reduction
     if (keeps or stage.uses_init(tensor.index)) and not _is_read_after(placement, init, stage):
-        _assign(placement, init, spot)
-    return True
+        return True, (init, spot)
+    return True, None
 
 
 def _is_read_after(placement: Placement, tensor: Tensor, stage: Stage) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.analysis.malformed import malformed
-from relax_mlir.bindings import ir
+from relax_mlir.bindings import arities, ir
 from relax_mlir.diagnostics import compile_error
 from relax_mlir.dialects.graph import (
     ShapeAttr,
@@ -112,7 +112,7 @@ class _Printer:
         elif op.name == "graph.require":
             body = _requirement(op)
         else:
-            body = f"{op.name}{symbol}({operands}{_shape_arguments(op)}){attributes}"
+            body = f"{arities.plain_name(op)}{symbol}({operands}{_shape_arguments(op)}){attributes}"
         line = (f"{names} = " if names else "") + body + (f" : {types}" if types else "")
         regions = [region for region in op.regions if len(region.blocks)]
         if not regions:

@@ -35,7 +35,6 @@ from relax_mlir.dialects.graph import (
     annotation_of,
     element_bits,
 )
-from relax_mlir.dialects.graph.slots import MAX_OUTS
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
 from relax_mlir.passes import Pass
 from relax_mlir.program.index_values import IndexValues
@@ -68,8 +67,7 @@ class LiftWorkspace(Pass):
                 self._lift(kernel, calls[kernel.name])
 
     def _lift(self, kernel: PrimFunc, calls: Sequence[Call]) -> None:
-        room = MAX_OUTS - kernel.num_outs
-        workspaces = [each for each in self._workspaces(kernel) if _is_known(each, calls)][:room]
+        workspaces = [each for each in self._workspaces(kernel) if _is_known(each, calls)]
         if workspaces and calls:
             _add_parameters(kernel, workspaces)
             for call in calls:

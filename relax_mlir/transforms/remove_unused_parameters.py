@@ -15,6 +15,7 @@ with a parameter that it does not need.
 Source: TVM `RemoveUnusedParameters`.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -55,19 +56,82 @@ class RemoveUnusedParameters(Pass):
             if not calls:
                 continue
             erase_dead(function, purity)
-            for index in reversed(range(len(function.arguments))):
-                if not list(function.arguments[index].uses) and _can_go(function, index, op):
-                    _remove(function, index, private_calls(op, function))
+            if going := _going(function, op):
+                _remove(function, going, calls)
 
 
-def _can_go(function: func.FuncOp, index: int, module: ir.Operation) -> bool:
-    """Whether nothing tells that a parameter without uses is there."""
-    if argument_attribute(function, index, INOUT) is not None:
-        return False
-    others = [a for i, a in enumerate(parameter_types(function)) if i != index]
-    own = set(symbols_of([annotation_of(function.arguments[index])]))
-    left = (_symbols_inside(function) | set(symbols_of(others))) & own
-    return left <= bindings(others).keys() and _agrees_everywhere(function, index, module)
+def _going(function: func.FuncOp, module: ir.Operation) -> set[int]:
+    """The parameters that nothing tells are there, last ones first."""
+    arguments = enumerate(function.arguments)
+    unused = [
+        index
+        for index, argument in arguments
+        if not list(argument.uses) and argument_attribute(function, index, INOUT) is None
+    ]
+    if not unused:
+        return set()
+    signature = _Signature(function, module)
+    for index in reversed(unused):
+        if signature.can_go(index):
+            signature.kept.discard(index)
+    return set(range(len(function.arguments))) - signature.kept
+
+
+class _Signature:
+    """The parameters that a function keeps, what its body names, and the facts at each call."""
+
+    def __init__(self, function: func.FuncOp, module: ir.Operation) -> None:
+        self.parameters = parameter_types(function)
+        self.kept = set(range(len(self.parameters)))
+        self.inside = _symbols_inside(function)
+        self.calls = [
+            ([annotation_of(value) for value in op.ins], scope.facts)
+            for caller in graph_functions(module)
+            for op, scope in scoped_ops(caller)
+            if isinstance(op, CallOp) and op.callee_name == function.name.value
+        ]
+        self._plain: dict[str, list[int]] = defaultdict(list)
+        for index, parameter in enumerate(self.parameters):
+            for dim in dims_of(parameter):
+                if dim is not None and str(dim) in dim.symbols:
+                    self._plain[str(dim)].append(index)
+
+    def can_go(self, index: int) -> bool:
+        """Whether others show the symbols of a parameter, and each argument is what it says."""
+        own, shown_by = set(symbols_of([self.parameters[index]])), self._shown_by(index)
+        others = [self.parameters[i] for i in shown_by]
+        left = (self.inside | set(symbols_of(others))) & own
+        return left <= bindings(others).keys() and all(
+            self._agrees(arguments, index, shown_by, facts) for arguments, facts in self.calls
+        )
+
+    def _shown_by(self, index: int) -> list[int]:
+        """Kept parameters of which one has each symbol as a dim; without such, all others."""
+        own = symbols_of([self.parameters[index]])
+        found = [
+            next((i for i in self._plain[name] if i != index and i in self.kept), None)
+            for name in own
+        ]
+        first = [i for i in found if i is not None]
+        return first if len(first) == len(own) else sorted(self.kept - {index})
+
+    def _agrees(
+        self, arguments: list[Annotation], index: int, shown_by: list[int], facts: Facts
+    ) -> bool:
+        want, got = self.parameters[index], arguments[index]
+        given = [self.parameters[i] for i in shown_by], [arguments[i] for i in shown_by]
+        values = {**unify([want], [got]).values, **unify(*given).values}
+        if isinstance(want, TensorType) and isinstance(got, TensorType):
+            if want.dims is not None and want.rank != got.rank:
+                return False
+        for dim, actual in zip(dims_of(want), dims_of(got)):
+            if dim is None:
+                continue
+            if actual is None or not dim.symbols <= values.keys():
+                return False
+            if not equal(dim.substitute(values), actual, facts).proved:
+                return False
+        return True
 
 
 def _symbols_inside(function: func.FuncOp) -> set[str]:
@@ -77,50 +141,21 @@ def _symbols_inside(function: func.FuncOp) -> set[str]:
     return set(facts_of(function).symbols).union(results, *inside)
 
 
-def _agrees_everywhere(function: func.FuncOp, index: int, module: ir.Operation) -> bool:
-    """Whether each call shows that its argument is what the parameter says."""
-    return all(
-        _agrees(parameter_types(function), op, index, scope.facts)
-        for caller in graph_functions(module)
-        for op, scope in scoped_ops(caller)
-        if isinstance(op, CallOp) and op.callee_name == function.name.value
-    )
-
-
-def _agrees(parameters: list[Annotation], call: CallOp, index: int, facts: Facts) -> bool:
-    arguments = [annotation_of(value) for value in call.ins]
-    want, got = parameters[index], arguments[index]
-    others = [i for i in range(len(parameters)) if i != index]
-    shown = unify([parameters[i] for i in others], [arguments[i] for i in others]).values
-    values = {**unify([want], [got]).values, **shown}
-    if isinstance(want, TensorType) and isinstance(got, TensorType):
-        if want.dims is not None and want.rank != got.rank:
-            return False
-    for dim, actual in zip(dims_of(want), dims_of(got)):
-        if dim is None:
-            continue
-        if actual is None or not dim.symbols <= values.keys():
-            return False
-        if not equal(dim.substitute(values), actual, facts).proved:
-            return False
-    return True
-
-
-def _remove(function: func.FuncOp, index: int, calls: list[CallOp]) -> None:
-    """Takes an argument out of the signature, and out of each call."""
+def _remove(function: func.FuncOp, going: set[int], calls: list[CallOp]) -> None:
+    """Takes arguments out of the signature, and out of each call."""
     for call in calls:
         with ir.InsertionPoint(call), call.location:
-            ins = [value for i, value in enumerate(call.ins) if i != index]
+            ins = [value for i, value in enumerate(call.ins) if i not in going]
             types = [annotation_of(value) for value in call.outs]
             replace(call, CallOp.build(call.callee_name, ins, types))
-    function.entry_block.erase_argument(index)
+    for index in sorted(going, reverse=True):
+        function.entry_block.erase_argument(index)
     inputs = [argument.type for argument in function.arguments]
     new = ir.FunctionType.get(inputs, function.type.results)
     function.attributes["function_type"] = ir.TypeAttr.get(new)
     if "arg_attrs" in function.attributes:
-        function.arg_attrs = [e for i, e in enumerate(function.arg_attrs) if i != index]
+        function.arg_attrs = [e for i, e in enumerate(function.arg_attrs) if i not in going]
     if NUM_INPUTS in function.attributes:
         count = ir.IntegerAttr(function.attributes[NUM_INPUTS])
-        if index < count.value:
-            fewer = ir.IntegerAttr.get(count.type, count.value - 1)
-            function.attributes[NUM_INPUTS] = fewer
+        fewer = count.value - sum(index < count.value for index in going)
+        function.attributes[NUM_INPUTS] = ir.IntegerAttr.get(count.type, fewer)

@@ -300,8 +300,8 @@ void rx_leave(RxContext* context);
 typedef int32_t (*RxLibraryFunction)(const DLTensor* args, int32_t num_args, DLTensor* results,
                                      int32_t num_results);
 
-/* Calls one. `info` describes its arguments and results, 40 at most; `words` are their addresses,
- * then their dims. Nonzero on error. */
+/* Calls one. `info` describes its arguments and results; `words` are their addresses, then their
+ * dims. Nonzero on error. */
 int32_t rx_call_library(RxContext* context, const RxFunction* info, RxLibraryFunction function,
                         int64_t* words);
 

@@ -97,26 +97,26 @@ static void put_tensor(Text* text, const DLTensor* tensor) {
 }
 
 /* The format, in which `{}` stands for the next value, and `{{` for a brace. */
-static void put_values(Text* text, const char* format, const DLTensor* values) {
+static void put_values(Text* text, const char* format, Operands values) {
   for (const char* at = format; *at; at++) {
-    if (at[0] == '{' && at[1] == '}')
-      put_tensor(text, values++);
-    else
+    if (at[0] == '{' && at[1] == '}') {
+      DLTensor value = next_operand(&values);
+      put_tensor(text, &value);
+    } else {
       put(text, at, 1);
+    }
     if ((*at == '{' && at[1] == '}') || ((*at == '{' || *at == '}') && at[1] == *at)) at++;
   }
 }
 
 int32_t rx_print(RxContext* context, const char* format, const RxFunction* info, int64_t* words) {
-  DLTensor values[MAX_OPERANDS];
-  describe_operands(values, info, words);
   Text text = {malloc(TEXT_SIZE + 4), TEXT_SIZE, 0};
   if (!text.data) {
     say_out_of_memory(context);
     say(context, "the text of graph.print");
     return 1;
   }
-  put_values(&text, format, values);
+  put_values(&text, format, operands_of(info, words));
   int is_cut = is_full(&text);
   text.room += 4;
   put_string(&text, is_cut ? "...\n" : "\n");
@@ -127,11 +127,9 @@ int32_t rx_print(RxContext* context, const char* format, const RxFunction* info,
 }
 
 void rx_refuse(RxContext* context, const char* format, const RxFunction* info, int64_t* words) {
-  DLTensor values[MAX_OPERANDS];
-  describe_operands(values, info, words);
   clear_error(context);
   say(context, "%s", info->name);
   Text text = {context->error, ERROR_SIZE - 1, context->error_length};
-  put_values(&text, format, values);
+  put_values(&text, format, operands_of(info, words));
   context->error[context->error_length = text.used] = 0;
 }
