@@ -45,6 +45,7 @@ from .calls import (
     LibraryCall,
 )
 from .closures import InvokeClosureOp, MakeClosureOp
+from .constants import constant, signless, stored_integer
 from .convolution import Conv2dOp, MaxPool2dOp, SumPool2dOp
 from .create import ArangeOp, EyeOp, FullOp, OneHotOp, TrilOp, TriuOp
 from .data_dependent import (
@@ -144,6 +145,7 @@ from .types import (
     shape_value_dims,
     shape_value_type,
     static_extent,
+    storage_element,
 )
 from .unary import (
     AbsOp,
@@ -384,6 +386,7 @@ __all__ = [
     "assumptions",
     "broadcast",
     "compatible",
+    "constant",
     "dims_differ",
     "dims_equal",
     "dims_of_attr",
@@ -401,7 +404,10 @@ __all__ = [
     "shape_attr",
     "shape_value_dims",
     "shape_value_type",
+    "signless",
     "static_extent",
+    "storage_element",
+    "stored_integer",
     "to_mlir",
     "trees_of",
     "tuple_type",

@@ -22,8 +22,8 @@ def is_bool(element: ir.Type) -> bool:
 
 
 def is_integer(element: ir.Type) -> bool:
-    """True for signless integers wider than a bit; they count as signed."""
-    return isinstance(element, ir.IntegerType) and element.is_signless and element.width > 1
+    """True for integers wider than a bit: signless ones, which count as signed, and unsigned."""
+    return isinstance(element, ir.IntegerType) and not element.is_signed and element.width > 1
 
 
 def require_float(annotation: TensorType) -> None:

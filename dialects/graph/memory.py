@@ -93,7 +93,10 @@ class AllocTensorOp(GraphOp, name="alloc_tensor", traits=[_Allocates]):
 
 
 class ViewOp(GraphOp, name="view", traits=[ext.Pure]):
-    """The same memory under another shape of as many elements: a reshape that copies nothing."""
+    """The same memory under another shape of as many elements: a reshape that copies nothing.
+
+    Elements may have another type of the same memory format, as a signless integer for an unsigned.
+    """
 
     result: ext.Result[Any]
     input: ext.Operand[Any]

@@ -96,6 +96,13 @@ def element_bits(element: ir.Type) -> int:
     return ir.FloatType(element).width
 
 
+def storage_element(element: ir.Type) -> ir.Type:
+    """What tensor programs have for an element: a signless integer for one that has a sign."""
+    if isinstance(element, ir.IntegerType) and not element.is_signless:
+        return ir.IntegerType.get_signless(element.width)
+    return element
+
+
 @dataclass(frozen=True)
 class TensorType:
     """A tensor annotation: dims and element type; `dims` is None where the rank is unknown.
@@ -179,6 +186,11 @@ class TensorType:
     def with_dims(self, dims: Sequence[Dim | int | str]) -> "TensorType":
         """Returns this element type with other dims."""
         return TensorType.make(dims, self.element)
+
+    @property
+    def storage(self) -> "TensorType":
+        """The annotation of the same memory in tensor programs."""
+        return TensorType(self.dims, storage_element(self.element))
 
     def substitute(self, values: Mapping[str, Expr | int]) -> "TensorType":
         """Replaces symbols by expressions in every dim."""

@@ -6,7 +6,7 @@ An operand may be a Python value, which becomes a constant of the other operand'
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from relax_mlir.bindings import arith, ir
+from relax_mlir.bindings import ir
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import Dim, ShapeError, TensorType
 from relax_mlir.dialects.graph.types import as_dims
@@ -50,12 +50,8 @@ def is_integer(element: ir.Type) -> bool:
 
 def scalar(value: float, element: ir.Type) -> ir.Value:
     """A constant of rank 0."""
-    kind = ir.RankedTensorType.get([], element)
-    if isinstance(element, ir.IntegerType):
-        attribute: ir.Attribute = ir.IntegerAttr.get(element, int(value))
-    else:
-        attribute = ir.FloatAttr.get(element, value)
-    return arith.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, attribute)).result
+    kind = ir.RankedTensorType.get([], graph.storage_element(element))
+    return graph.constant(ir.DenseElementsAttr.get_splat(kind, _stored(value, element)), element)
 
 
 def binary(op: type[graph.InferredOp], a: Operand, b: Operand) -> ir.Value:
@@ -173,12 +169,15 @@ def per_channel(parameter: ir.Value, rank: int, axis: int = 1) -> ir.Value:
 
 def vector(values: Sequence[float], element: ir.Type) -> ir.Value:
     """A constant of rank 1."""
-    kind = ir.RankedTensorType.get([len(values)], element)
+    kind = ir.RankedTensorType.get([len(values)], graph.storage_element(element))
+    stored = [_stored(value, element) for value in values]
+    return graph.constant(ir.DenseElementsAttr.get(stored, kind), element)
+
+
+def _stored(value: float, element: ir.Type) -> ir.Attribute:
     if isinstance(element, ir.IntegerType):
-        attributes: list[ir.Attribute] = [ir.IntegerAttr.get(element, int(v)) for v in values]
-    else:
-        attributes = [ir.FloatAttr.get(element, float(v)) for v in values]
-    return arith.ConstantOp(kind, ir.DenseElementsAttr.get(attributes, kind)).result
+        return graph.stored_integer(element, int(value))
+    return ir.FloatAttr.get(element, float(value))
 
 
 def arange(start: Dim | int, count: Dim | int, step: int, element: ir.Type) -> ir.Value:

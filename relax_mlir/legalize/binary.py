@@ -8,7 +8,7 @@ from relax_mlir.dialects import graph
 
 from . import scalars
 from .kernel import KernelBuilder, elementwise, scalar
-from .scalars import from_compute, named, to_compute
+from .scalars import from_compute, is_unsigned, named, to_compute
 
 Body = Callable[[ir.Value, ir.Value], ir.Value]
 
@@ -104,6 +104,9 @@ def floor_divide(op: graph.FloorDivideOp, kernel: KernelBuilder) -> None:
 
     def integers(a: ir.Value, b: ir.Value) -> ir.Value:
         zero = scalar(b.type, 0)
+        if is_unsigned(a):
+            quotient = arith.DivUIOp(a, _safe_divisor(b)).result
+            return arith.SelectOp(_equals(b, 0), zero, quotient).result
         quotient = arith.FloorDivSIOp(a, _safe_divisor(b)).result
         negated = arith.SelectOp(_equals(b, -1), scalars.subtract(zero, a), quotient).result
         return arith.SelectOp(_equals(b, 0), zero, negated).result
@@ -142,6 +145,8 @@ def remainder(op: graph.RemainderOp, kernel: KernelBuilder) -> None:
 
     def integers(a: ir.Value, b: ir.Value) -> ir.Value:
         divisor = _safe_divisor(b)
+        if is_unsigned(a):
+            return arith.RemUIOp(a, divisor).result
         quotient = arith.FloorDivSIOp(a, divisor).result
         return scalars.subtract(a, scalars.multiply(quotient, divisor))
 
@@ -153,7 +158,9 @@ def remainder(op: graph.RemainderOp, kernel: KernelBuilder) -> None:
 
 def _safe_divisor(b: ir.Value) -> ir.Value:
     """Replaces 0 and -1 by 1: machines trap on a zero divisor and on an overflowing quotient."""
-    traps = arith.OrIOp(_equals(b, 0), _equals(b, -1)).result
+    traps = _equals(b, 0)
+    if not is_unsigned(b):
+        traps = arith.OrIOp(traps, _equals(b, -1)).result
     return arith.SelectOp(traps, scalar(b.type, 1), b).result
 
 
@@ -186,9 +193,11 @@ def _integer_power(a: ir.Value, b: ir.Value) -> ir.Value:
     """Square-and-multiply over the bits of b, without branches."""
     zero, one, minus_one = (scalar(a.type, value) for value in (0, 1, -1))
     result, square = one, a
-    for bit in range(ir.IntegerType(a.type).width - 1):
+    for bit in range(ir.IntegerType(a.type).width - (not is_unsigned(a))):
         factor = arith.SelectOp(_has_bit(b, bit), square, one).result
         result, square = scalars.multiply(result, factor), scalars.multiply(square, square)
+    if is_unsigned(a):
+        return result
     signed = arith.SelectOp(_has_bit(b, 0), minus_one, one).result
     inverse = arith.SelectOp(_equals(a, 1), one, zero).result
     inverse = arith.SelectOp(_equals(a, -1), signed, inverse).result
@@ -280,6 +289,8 @@ def right_shift(op: graph.RightShiftOp, kernel: KernelBuilder) -> None:
     """Arithmetic shift right; a shift by the width or more leaves only the sign."""
 
     def body(a: ir.Value, b: ir.Value) -> ir.Value:
+        if is_unsigned(a):
+            return _shift(a, b, arith.ShRUIOp, scalar(a.type, 0))
         last = scalar(b.type, ir.IntegerType(a.type).width - 1)
         return _shift(a, b, arith.ShRSIOp, arith.ShRSIOp(a, last).result)
 
@@ -293,13 +304,10 @@ def _shift(a: ir.Value, b: ir.Value, shift: type, beyond: ir.Value) -> ir.Value:
     return arith.SelectOp(inside, shift(a, amount).result, beyond).result
 
 
-def _compare(kernel: KernelBuilder, floats: str, integers: str) -> None:
+def _compare(kernel: KernelBuilder, floats: str, integers: Body) -> None:
     def body(a: ir.Value, b: ir.Value) -> ir.Value:
         if _is_integer(a):
-            # Booleans are ordered as 0 and 1, not as the signed i1 values 0 and -1.
-            unsigned = ir.IntegerType(a.type).width == 1 and integers not in ("eq", "ne")
-            name = "u" + integers[1:] if unsigned else integers
-            return arith.CmpIOp(getattr(arith.CmpIPredicate, name), a, b).result
+            return integers(a, b)
         return arith.CmpFOp(getattr(arith.CmpFPredicate, floats), a, b).result
 
     kernel.finish(elementwise(kernel.ins, kernel.outs[0], body))
@@ -307,29 +315,29 @@ def _compare(kernel: KernelBuilder, floats: str, integers: str) -> None:
 
 def equal(op: graph.EqualOp, kernel: KernelBuilder) -> None:
     """a == b."""
-    _compare(kernel, "OEQ", "eq")
+    _compare(kernel, "OEQ", lambda a, b: arith.CmpIOp(arith.CmpIPredicate.eq, a, b).result)
 
 
 def not_equal(op: graph.NotEqualOp, kernel: KernelBuilder) -> None:
     """a != b."""
-    _compare(kernel, "UNE", "ne")
+    _compare(kernel, "UNE", lambda a, b: arith.CmpIOp(arith.CmpIPredicate.ne, a, b).result)
 
 
 def less(op: graph.LessOp, kernel: KernelBuilder) -> None:
     """a < b."""
-    _compare(kernel, "OLT", "slt")
+    _compare(kernel, "OLT", lambda a, b: scalars.compare("lt", a, b))
 
 
 def less_equal(op: graph.LessEqualOp, kernel: KernelBuilder) -> None:
     """a <= b."""
-    _compare(kernel, "OLE", "sle")
+    _compare(kernel, "OLE", lambda a, b: scalars.compare("le", a, b))
 
 
 def greater(op: graph.GreaterOp, kernel: KernelBuilder) -> None:
     """a > b."""
-    _compare(kernel, "OGT", "sgt")
+    _compare(kernel, "OGT", lambda a, b: scalars.compare("gt", a, b))
 
 
 def greater_equal(op: graph.GreaterEqualOp, kernel: KernelBuilder) -> None:
     """a >= b."""
-    _compare(kernel, "OGE", "sge")
+    _compare(kernel, "OGE", lambda a, b: scalars.compare("ge", a, b))

@@ -4,6 +4,7 @@ from relax_mlir.bindings import arith, ir, linalg
 from relax_mlir.dialects.graph import BitcastOp, PhiloxOp
 
 from .kernel import PARALLEL, KernelBuilder, affine_map, elementwise, generic, scalar
+from .manipulate import same_memory
 
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 STEPS = 0x9E3779B9, 0xBB67AE85
@@ -12,8 +13,11 @@ _WORD = 0xFFFFFFFF
 
 
 def bitcast(op: BitcastOp, kernel: KernelBuilder) -> None:
-    """The bits of each element."""
+    """The bits of each element; where only a sign differs, the same memory."""
     element = ir.ShapedType(kernel.outs[0].type).element_type
+    if kernel.keeps_elements:
+        same_memory(kernel)
+        return
     kernel.finish(elementwise(kernel.ins, kernel.outs[0], lambda x: _cast(x, element)))
 
 

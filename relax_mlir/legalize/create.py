@@ -15,6 +15,7 @@ from relax_mlir.dialects.graph import (
 
 from .datatype import convert
 from .kernel import PARALLEL, KernelBuilder, affine_map, elementwise, generic, index, scalar
+from .scalars import to_index
 
 
 def full(op: FullOp, kernel: KernelBuilder) -> None:
@@ -45,8 +46,7 @@ def one_hot(op: OneHotOp, kernel: KernelBuilder) -> None:
     axis = normalize_axis(op.attributes["axis"].value, rank)
 
     def body(picked: ir.Value, on: ir.Value, off: ir.Value, _: ir.Value) -> ir.Value:
-        here = arith.IndexCastOp(ir.IndexType.get(), picked).result
-        return _if_equal(here, linalg.IndexOp(axis).result, on, off)
+        return _if_equal(to_index(picked), linalg.IndexOp(axis).result, on, off)
 
     maps = [affine_map(rank, [i for i in range(rank) if i != axis])]
     maps += [affine_map(rank, [])] * 2 + [affine_map(rank, list(range(rank)))]

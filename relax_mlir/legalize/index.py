@@ -12,6 +12,7 @@ from relax_mlir.dialects.graph import (
 )
 
 from .kernel import PARALLEL, KernelBuilder, affine_map, dim, generic, index
+from .scalars import to_index
 
 
 def take(op: TakeOp, kernel: KernelBuilder) -> None:
@@ -44,8 +45,7 @@ def last_of(source: ir.Value, axis: int) -> ir.Value:
 
 def clamped(picked: ir.Value, last: ir.Value) -> ir.Value:
     """An element of indices as an index from 0 to the last one."""
-    position = arith.IndexCastOp(ir.IndexType.get(), picked).result
-    return arith.MaxSIOp(arith.MinSIOp(position, last).result, index(0)).result
+    return arith.MaxSIOp(arith.MinSIOp(to_index(picked), last).result, index(0)).result
 
 
 def strided_slice(op: StridedSliceOp, kernel: KernelBuilder) -> None:

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Sequence
 
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
-from relax_mlir.dialects.graph import TensorType
+from relax_mlir.dialects.graph import TensorType, stored_integer
 from relax_mlir.symbolic import Expr, as_expr
+
+from .signs import erase_signs
 
 PARALLEL, REDUCTION = "parallel", "reduction"
 
@@ -13,7 +15,7 @@ class KernelBuilder:
     """One tensor program under construction.
 
     `ins` and `outs` are plain tensors (no encodings) in the body. `symbol` adds index arguments on
-    demand. `finish` completes the function.
+    demand. `finish` completes the function; until then, values have the signs of graph values.
     """
 
     def __init__(
@@ -37,6 +39,11 @@ class KernelBuilder:
             plain = [_plain(argument) for argument in self._block.arguments]
         self.ins = plain[: len(in_types)]
         self.outs = plain[len(in_types) :]
+
+    @property
+    def keeps_elements(self) -> bool:
+        """Whether the first result has elements of the first input's memory format."""
+        return self.in_types[0].storage.element == self.out_types[0].storage.element
 
     @property
     def sym_args(self) -> tuple[Expr, ...]:
@@ -75,6 +82,7 @@ class KernelBuilder:
             named = [{"tir.sym": ir.StringAttr.get(str(expr))} for expr in self._symbols]
             empty: list[dict] = [{}] * len(self._arguments)
             self.function.arg_attrs = [ir.DictAttr.get(entry) for entry in empty + named]
+        erase_signs(self.function)
         return self.function
 
 
@@ -91,7 +99,15 @@ def index(value: int) -> ir.Value:
 
 
 def scalar(element: ir.Type, value: float) -> ir.Value:
-    """A constant of an element type; integers and `i1` take the integer part."""
+    """A constant of an element type; integers and `i1` take the integer part.
+
+    Of unsigned ones the attribute is signless, as all of the program when it is complete.
+    """
+    if isinstance(element, ir.IntegerType) and element.is_unsigned:
+        stored = stored_integer(element, int(value))
+        constant = arith.ConstantOp(stored.type, stored).result
+        constant.set_type(element)
+        return constant
     if isinstance(element, ir.IntegerType):
         return arith.ConstantOp(element, ir.IntegerAttr.get(element, int(value))).result
     return arith.ConstantOp(element, ir.FloatAttr.get(element, float(value))).result

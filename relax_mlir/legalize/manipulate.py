@@ -40,21 +40,21 @@ def broadcast_to(op: BroadcastToOp, kernel: KernelBuilder) -> None:
 
 def reshape(op: ReshapeOp, kernel: KernelBuilder) -> None:
     """Preserves row-major order under other dims."""
-    _reshape(kernel)
+    same_memory(kernel)
 
 
 def expand_dims(op: ExpandDimsOp, kernel: KernelBuilder) -> None:
     """Dims of extent 1 added."""
-    _reshape(kernel)
+    same_memory(kernel)
 
 
 def squeeze(op: SqueezeOp, kernel: KernelBuilder) -> None:
     """Dims of extent 1 removed."""
-    _reshape(kernel)
+    same_memory(kernel)
 
 
-def _reshape(kernel: KernelBuilder) -> None:
-    """Views the input under the output's dims and copies it there."""
+def same_memory(kernel: KernelBuilder) -> None:
+    """Views the input under the output's type and copies it there; calls are views instead."""
     source, out = kernel.ins[0], kernel.outs[0]
     kernel.attribute(RESHAPE, ir.UnitAttr.get())
     rank = ir.RankedTensorType(out.type).rank

@@ -18,6 +18,7 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.dialects.graph.quantized import BLOCK, NEST, PANEL, PARTS, SCHEMES, Scheme
 
+from .index import clamped
 from .kernel import (
     PARALLEL,
     REDUCTION,
@@ -66,8 +67,7 @@ def dequantize_rows(op: DequantizeRowsOp, kernel: KernelBuilder) -> None:
     last = arith.SubIOp(rows, index(1)).result
 
     def body(picked: ir.Value, _: ir.Value) -> ir.Value:
-        row = arith.IndexCastOp(ir.IndexType.get(), picked).result
-        row = arith.MaxSIOp(arith.MinSIOp(row, last).result, index(0)).result
+        row = clamped(picked, last)
         p = arith.DivUIOp(row, index(PANEL)).result
         r = arith.RemUIOp(row, index(PANEL)).result
         b, half, group, place = (linalg.IndexOp(i).result for i in range(1, 5))

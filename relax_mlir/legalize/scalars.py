@@ -26,6 +26,19 @@ def from_compute(value: ir.Value, element: ir.Type) -> ir.Value:
     return arith.TruncFOp(element, value).result
 
 
+def is_unsigned(value: ir.Value) -> bool:
+    """Whether a value counts from 0: of an unsigned integer, or a boolean."""
+    return isinstance(value.type, ir.IntegerType) and (
+        value.type.is_unsigned or value.type.width == 1
+    )
+
+
+def compare(order: str, a: ir.Value, b: ir.Value) -> ir.Value:
+    """Whether integers are in an order, which is "lt", "le", "gt" or "ge"."""
+    name = ("u" if is_unsigned(a) else "s") + order
+    return arith.CmpIOp(getattr(arith.CmpIPredicate, name), a, b).result
+
+
 def add(a: ir.Value, b: ir.Value) -> ir.Value:
     """a + b of floats or integers."""
     op = arith.AddIOp if isinstance(a.type, ir.IntegerType) else arith.AddFOp
@@ -51,20 +64,22 @@ def divide(a: ir.Value, b: ir.Value) -> ir.Value:
 
 def maximum(a: ir.Value, b: ir.Value) -> ir.Value:
     """The greater; NaN if either is."""
-    op = arith.MaxSIOp if isinstance(a.type, ir.IntegerType) else arith.MaximumFOp
-    return op(a, b).result
+    if not isinstance(a.type, ir.IntegerType):
+        return arith.MaximumFOp(a, b).result
+    return (arith.MaxUIOp if is_unsigned(a) else arith.MaxSIOp)(a, b).result
 
 
 def minimum(a: ir.Value, b: ir.Value) -> ir.Value:
     """The smaller; NaN if either is."""
-    op = arith.MinSIOp if isinstance(a.type, ir.IntegerType) else arith.MinimumFOp
-    return op(a, b).result
+    if not isinstance(a.type, ir.IntegerType):
+        return arith.MinimumFOp(a, b).result
+    return (arith.MinUIOp if is_unsigned(a) else arith.MinSIOp)(a, b).result
 
 
 def exceeds(a: ir.Value, b: ir.Value) -> ir.Value:
     """Whether a is greater than b: in the order of sorting, where NaN is greater than numbers."""
     if isinstance(a.type, ir.IntegerType):
-        return arith.CmpIOp(arith.CmpIPredicate.sgt, a, b).result
+        return compare("gt", a, b)
     greater = arith.CmpFOp(arith.CmpFPredicate.OGT, a, b).result
     is_nan = arith.CmpFOp(arith.CmpFPredicate.UNO, a, a).result
     is_number = arith.CmpFOp(arith.CmpFPredicate.ORD, b, b).result
@@ -74,6 +89,16 @@ def exceeds(a: ir.Value, b: ir.Value) -> ir.Value:
 def inverted(condition: ir.Value) -> ir.Value:
     """Whether a condition, an i1, does not hold."""
     return arith.XOrIOp(condition, scalar(condition.type, 1)).result
+
+
+def to_index(value: ir.Value) -> ir.Value:
+    """An integer as an index; unsigned ones of 64 bits beyond it are the greatest index."""
+    kind = ir.IndexType.get()
+    if not is_unsigned(value):
+        return arith.IndexCastOp(kind, value).result
+    if value.type.width == 64:
+        value = arith.MinUIOp(value, scalar(value.type, 2**63 - 1)).result
+    return arith.IndexCastUIOp(kind, value).result
 
 
 def exp(x: ir.Value) -> ir.Value:

@@ -21,7 +21,7 @@ from relax_mlir.dialects.graph.gather import joint_position
 
 from .index import window_at, window_of
 from .kernel import PARALLEL, KernelBuilder, affine_map, dim, generic, index
-from .scalars import add, compute_type, maximum, minimum, multiply, to_compute
+from .scalars import add, compute_type, maximum, minimum, multiply, to_compute, to_index
 from .tasks import Lines, each_in_order, if_else, in_order, in_tasks
 
 _COMBINE = {"add": add, "mul": multiply, "max": maximum, "min": minimum}
@@ -197,7 +197,7 @@ class _Part:
         to: Own = {}
         fits = []
         for axis, name in zip(self.updates.axes, self.updates.names(step, own), strict=True):
-            to[axis] = arith.IndexCastOp(ir.IndexType.get(), name).result
+            to[axis] = to_index(name)
             extent = dim(part, axis)
             fits.append(arith.CmpIOp(arith.CmpIPredicate.ult, to[axis], extent).result)
         fit = reduce(lambda a, b: arith.AndIOp(a, b).result, fits)

@@ -17,19 +17,19 @@ from .kernel import (
     index,
     scalar,
 )
-from .scalars import compute_type, to_compute
+from .scalars import compare, compute_type, to_compute
 from .statistical import drop_unit_dims, greatest, least, restore_unit_dims
 from .tasks import each_in_order, if_else, in_order
 
 
 def argmax(op: ArgmaxOp, kernel: KernelBuilder) -> None:
     """The first index of the greatest element or of a NaN."""
-    _arg_reduce(op, kernel, least, "OGT", "sgt")
+    _arg_reduce(op, kernel, least, "OGT", "gt")
 
 
 def argmin(op: ArgminOp, kernel: KernelBuilder) -> None:
     """The first index of the least element or of a NaN."""
-    _arg_reduce(op, kernel, greatest, "OLT", "slt")
+    _arg_reduce(op, kernel, greatest, "OLT", "lt")
 
 
 def _arg_reduce(
@@ -53,7 +53,7 @@ def _arg_reduce(
     def body(x: ir.Value, top: ir.Value, at: ir.Value) -> list[ir.Value]:
         x = to_compute(x)
         if isinstance(compute, ir.IntegerType):
-            better = arith.CmpIOp(getattr(arith.CmpIPredicate, integers), x, top).result
+            better = compare(integers, x, top)
         else:
             greater = arith.CmpFOp(getattr(arith.CmpFPredicate, floats), x, top).result
             new_nan = arith.AndIOp(

@@ -81,6 +81,8 @@ def mean(op: MeanOp, kernel: KernelBuilder) -> None:
 
 def least(element: ir.Type) -> float:
     """The least value of the type."""
+    if isinstance(element, ir.IntegerType) and element.is_unsigned:
+        return 0
     if isinstance(element, ir.IntegerType):
         return -(2 ** (element.width - 1))
     return float("-inf")
@@ -88,6 +90,8 @@ def least(element: ir.Type) -> float:
 
 def greatest(element: ir.Type) -> float:
     """The greatest value of the type."""
+    if isinstance(element, ir.IntegerType) and element.is_unsigned:
+        return 2**element.width - 1
     if isinstance(element, ir.IntegerType):
         return 2 ** (element.width - 1) - 1
     return float("inf")

@@ -9,7 +9,9 @@ from .kernel import KernelBuilder, elementwise, scalar
 from .scalars import (
     divide,
     from_compute,
+    is_unsigned,
     maximum,
+    minimum,
     multiply,
     negate,
     subtract,
@@ -161,6 +163,8 @@ def abs(op: graph.AbsOp, kernel: KernelBuilder) -> None:
     """The magnitude of each element; the least integer stays."""
 
     def body(x: ir.Value) -> ir.Value:
+        if is_unsigned(x):
+            return x
         if isinstance(x.type, ir.IntegerType):
             return maximum(x, subtract(scalar(x.type, 0), x))
         return math.AbsFOp(x).result
@@ -181,6 +185,8 @@ def sign(op: graph.SignOp, kernel: KernelBuilder) -> None:
     """-1, 0 or 1; NaN stays."""
 
     def body(x: ir.Value) -> ir.Value:
+        if is_unsigned(x):
+            return minimum(x, scalar(x.type, 1))
         zero, one, minus_one = (scalar(x.type, value) for value in (0, 1, -1))
         if isinstance(x.type, ir.IntegerType):
             above = arith.CmpIOp(arith.CmpIPredicate.sgt, x, zero).result

@@ -23,8 +23,9 @@ def dims_of(argument: Argument, sizes: Mapping[str, int]) -> list[int]:
 def arguments(
     signature: Sequence[Argument], sizes: Mapping[str, int], random: np.random.Generator
 ) -> list[Any]:
-    """Normally distributed floats, integers from -8 to 64 or of all of i8, and booleans.
+    """Normally distributed floats, integers from -8 to 64 or of all bytes, and booleans.
 
+    Of unsigned types, negative ones are the last ones of the type.
     Now and then all elements of a tensor have one sign, where a wrong start of a maximum shows.
     bf16 is represented by its bits in uint16.
     """
@@ -42,7 +43,5 @@ def _argument(argument: Argument, dims: Sequence[int], random: np.random.Generat
         numbers = random.standard_normal(dims)
         return round_to(np.abs(numbers) * sign if sign else numbers, argument.dtype)
     low, high = (-128, 127) if dtype.itemsize == 1 else (-8, 64)
-    if dtype.kind != "i":
-        return random.integers(0, high, dims).astype(dtype)
     low, high = {0: (low, high), 1: (1, high), -1: (-high, 0)}[sign]
     return random.integers(low, high, dims).astype(dtype)

@@ -43,9 +43,9 @@ from relax_mlir.analysis.signatures import (
     update_results,
 )
 from relax_mlir.analysis.trees import keep_arguments
-from relax_mlir.bindings import arith, func, ir
+from relax_mlir.bindings import func, ir
 from relax_mlir.data import NO_DATA, bytes_of, is_data
-from relax_mlir.dialects.graph import MatchCastOp, annotation_of
+from relax_mlir.dialects.graph import MatchCastOp, annotation_of, constant
 from relax_mlir.passes import Pass, PassFailure
 
 
@@ -83,7 +83,7 @@ def _bind(function: func.FuncOp, values: Mapping[int, ir.Attribute]) -> None:
     rename_symbols(function, found.values)
     with ir.InsertionPoint.at_block_begin(function.entry_block), function.location:
         for argument, value in zip(arguments, values.values(), strict=True):
-            made = arith.ConstantOp(value.type, value).result  # type: ignore[attr-defined]
+            made = constant(value)
             if made.type != argument.type:
                 made = MatchCastOp.build(made, annotation_of(argument)).result
             argument.replace_all_uses_with(made)

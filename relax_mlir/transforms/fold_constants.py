@@ -38,6 +38,7 @@ from relax_mlir.diagnostics import remark
 from relax_mlir.dialects import operator_modules
 from relax_mlir.dialects.graph import (
     ArangeOp,
+    BitcastOp,
     BroadcastToOp,
     DequantizeBlocksOp,
     DequantizeOp,
@@ -48,6 +49,7 @@ from relax_mlir.dialects.graph import (
     PermuteDimsOp,
     ReshapeOp,
     SqueezeOp,
+    constant,
 )
 from relax_mlir.errors import OutOfMemoryError
 from relax_mlir.executable import load
@@ -61,7 +63,7 @@ from relax_mlir.rewriting import is_unused, safe_erase, walk_ops
 from relax_mlir.target import Target, lacking, native
 
 FREE = (
-    *(ArangeOp, BroadcastToOp, ExpandDimsOp, FullOp),
+    *(ArangeOp, BitcastOp, BroadcastToOp, ExpandDimsOp, FullOp),
     *(PermuteDimsOp, ReshapeOp, SqueezeOp),
 )
 """Operators that fusion moves into their users at no cost."""
@@ -112,9 +114,9 @@ class _Expressions:
         self.limits: dict[ir.Value, int] = {}
         """For each value that may be evaluated, the bytes of its constants, at most all."""
         self.operators: list[GraphOp] = []
-        for constant in walk_ops(function, arith.ConstantOp):
-            if isinstance(constant.result.type, ir.RankedTensorType):
-                self.constants[constant.result] = _stored_bytes(constant.attributes["value"])
+        for known in walk_ops(function, arith.ConstantOp):
+            if isinstance(known.result.type, ir.RankedTensorType):
+                self.constants[known.result] = _stored_bytes(known.attributes["value"])
         self.limits.update(self.constants)
         self.total = sum(self.constants.values())
         for op in _operators(function) if self.constants else ():
@@ -166,14 +168,14 @@ class _Expressions:
             return
         for value, array in zip(self.stored, arrays, strict=True):
             with ir.InsertionPoint(value.owner), value.location:
-                made = arith.ConstantOp(value.type, attribute_of(value.type, array))
-            value.replace_all_uses_with(made.result)
+                made = constant(attribute_of(value.type, array))
+            value.replace_all_uses_with(made)
         for op in reversed(self.operators):
             if is_unused(op):
                 safe_erase(op)
-        for constant in self.constants:
-            if is_unused(constant.owner):
-                safe_erase(constant.owner)
+        for known in self.constants:
+            if is_unused(known.owner):
+                safe_erase(known.owner)
 
     def _needed(self) -> list[GraphOp]:
         """The operators that compute the stored values, in order."""

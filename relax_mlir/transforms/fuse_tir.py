@@ -44,6 +44,7 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
 from relax_mlir.legalize.kernel import KernelBuilder, dim, empty, index
+from relax_mlir.legalize.signs import make_signless
 from relax_mlir.passes import Pass, PassFailure, run_upstream
 from relax_mlir.program.decoded import reads_decoded
 from relax_mlir.rewriting import defining_op, is_unused, safe_erase, walk_ops
@@ -203,8 +204,8 @@ def merge(function: func.FuncOp, kernels: dict[str, PrimFunc]) -> Merged:
     with function.location:
         builder = KernelBuilder(
             PLACEHOLDER,
-            [TensorType.of(a) for a in kept],
-            [TensorType.of(value) for value in memory.returned],
+            [TensorType.of(a).storage for a in kept],
+            [TensorType.of(value).storage for value in memory.returned],
             block,
         )
         with builder.insertion_point:
@@ -277,7 +278,9 @@ class _Inliner:
             if isinstance(op, CallTirOp | CallTirInplaceOp):
                 self._inline(op)
             elif isinstance(op, arith.ConstantOp):
-                self.values[op.result] = op.operation.clone(builder.insertion_point).results[0]
+                copy = op.operation.clone(builder.insertion_point)
+                make_signless(copy)
+                self.values[op.result] = copy.results[0]
             elif not isinstance(op, func.ReturnOp):
                 raise PassFailure(op, "cannot be in a primitive function")
         builder.finish(*(self.values[value] for value in self.memory.returned))
@@ -316,7 +319,7 @@ class _Inliner:
                 self.builder.attribute(hint, kernel.op.attributes[hint])
         results = inline_body(kernel.op, arguments, self.builder.insertion_point)
         for value, result in zip(outs, results, strict=True):
-            self.values[value] = cast(result, plain_type(value.type))
+            self.values[value] = cast(result, plain_type(TensorType.of(value).storage.to_mlir()))
 
     def _destination(self, call: ir.OpView, value: ir.Value) -> ir.Value:
         """The output argument that a result is computed into, or a new tensor."""
@@ -329,7 +332,7 @@ class _Inliner:
         extents = [
             self._symbols.value(call, dim) if dim.value is None else dim.value for dim in dims
         ]
-        return empty(extents, annotation.element)
+        return empty(extents, annotation.storage.element)
 
 
 @dataclass

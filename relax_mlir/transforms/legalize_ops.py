@@ -8,7 +8,8 @@
 Equal programs are built once. Calls, shape values and memory ops stay. An operator without a
 legalization fails, or stays with `allow-unknown`.
 
-Needs: known dims of every result (`relax-infer-shapes`). Leaves: no operator.
+Needs: known dims of every result (`relax-infer-shapes`). Leaves: no operator; its tensor programs
+know no signs of integers, since ops with signs were chosen by the types of the graph.
 Source: paper §4.7; TVM `LegalizeOps`.
 """
 

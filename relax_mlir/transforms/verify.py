@@ -155,8 +155,8 @@ class _Checker:
                 f"passes {words.format(*counts)} to '@{kernel.name}', "
                 f"which takes {words.format(*expected)}"
             )
-        parameters = [annotation_of(value) for value in (*kernel.ins, *kernel.outs)]
-        arguments = [annotation_of(value) for value in (*ins, *outs)]
+        parameters = [_stored(annotation_of(value)) for value in (*kernel.ins, *kernel.outs)]
+        arguments = [_stored(annotation_of(value)) for value in (*ins, *outs)]
         names = [f"operand {i}" for i in range(len(ins))]
         names += [f"result {i}" for i in range(len(outs))]
         symbols = kernel.sym_names
@@ -233,6 +233,11 @@ class _Checker:
             report(op, f"returns ({results}), but its outputs are ({outs})")
         for part, reason in unsupported(op):
             report(part.opview, reason)
+
+
+def _stored(annotation: Annotation) -> Annotation:
+    """The annotation of what a tensor program gets, which knows no signs of integers."""
+    return annotation.storage if isinstance(annotation, TensorType) else annotation
 
 
 def _check_arguments(

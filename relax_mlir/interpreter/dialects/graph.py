@@ -15,7 +15,7 @@ import numpy as np
 
 from relax_mlir.analysis.functions import inout_arguments
 from relax_mlir.analysis.symbols import dims_of
-from relax_mlir.bindings import func
+from relax_mlir.bindings import func, ir
 from relax_mlir.diagnostics import Diagnostic
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
@@ -147,9 +147,15 @@ def run_program(
     function = code.functions.get(name)
     if function is None or function.is_external:
         raise ValueError(f"calls '@{name}', which has no body")
-    results = run_function(code, function, [*ins, *outs, *indices])
-    if PrimFunc(function).is_scheduled:
+    kernel = PrimFunc(function)
+    tensors = [
+        x.view(stored_dtype(ir.ShapedType(parameter.type).element_type))
+        for x, parameter in zip([*ins, *outs], [*kernel.ins, *kernel.outs], strict=True)
+    ]
+    results = run_function(code, function, [*tensors, *indices])
+    if kernel.is_scheduled:
         return list(outs)
+    results = [x.view(out.dtype) for x, out in zip(results, outs, strict=True)]
     for index, (result, out) in enumerate(zip(results, outs, strict=True)):
         if result.shape != out.shape:
             raise ValueError(
@@ -253,8 +259,10 @@ def alloc_tensor(frame: Frame, op: AllocTensorOp, storage: np.ndarray | None = N
 
 
 def view(frame: Frame, op: ViewOp, x: np.ndarray) -> np.ndarray:
-    """The same memory under other dims."""
-    seen = x.reshape(frame.evaluate(exact_dims(TensorType.of(op.result).dims)))
+    """The same memory under another type."""
+    annotation = TensorType.of(op.result)
+    dtype = stored_dtype(annotation.element)
+    seen = x.view(dtype).reshape(frame.evaluate(exact_dims(annotation.dims)))
     assert seen.size == 0 or np.may_share_memory(seen, x)
     return seen
 

@@ -27,6 +27,8 @@ _REDUCTIONS = {
     "xor": np.bitwise_xor,
     "minsi": np.minimum,
     "maxsi": np.maximum,
+    "minui": np.minimum,
+    "maxui": np.maximum,
     "minimumf": np.minimum,
     "maximumf": np.maximum,
     "minnumf": np.fmin,
@@ -143,9 +145,11 @@ def reduction(frame: Frame, op: vector.ReductionOp, x: np.ndarray, *start: Any) 
     element = element_of(op.result)
     if kind not in _REDUCTIONS:
         raise ValueError(f"combines by '{kind}', which is not known")
-    ufunc, lanes = _REDUCTIONS[kind], widen(x, element)
-    total = ufunc.reduce(lanes, dtype=lanes.dtype)
-    return round_to(ufunc(total, widen(start[0], element)) if start else total, element)[()]
+    ufunc, lanes = _REDUCTIONS[kind], [widen(part, element) for part in (x, *start)]
+    if kind.endswith("ui"):
+        lanes = [np.asarray(part).view(f"u{part.dtype.itemsize}") for part in lanes]
+    total = ufunc.reduce(lanes[0], dtype=lanes[0].dtype)
+    return round_to(ufunc(total, lanes[1]) if start else total, element)[()]
 
 
 def _flat(x: np.ndarray, indices: Sequence[int]) -> tuple[np.ndarray, int]:

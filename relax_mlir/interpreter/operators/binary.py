@@ -36,13 +36,13 @@ remainder = np.remainder
 
 def logical_right_shift(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """A shift of the bits as an unsigned number."""
-    unsigned = np.dtype(f"u{x.dtype}")
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
     return np.right_shift(x.view(unsigned), y.view(unsigned)).view(x.dtype)
 
 
 def power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """x to the power y; for integers and negative y, the reciprocal rounded towards 0."""
-    if x.dtype.kind == "f":
+    if x.dtype.kind in "fu":
         return np.power(x, y)
     one, odd = x.dtype.type(1), y % 2 != 0
     inverse = np.where(x == 1, one, np.where(x == -1, np.where(odd, -one, one), 0 * one))

@@ -39,4 +39,11 @@ def index_tensor(x: np.ndarray, *indices: np.ndarray, axes: Sequence[int]) -> np
 
 def clamped(indices: np.ndarray, extent: int) -> np.ndarray:
     """Indices within an axis."""
-    return np.clip(indices.astype(np.int64), 0, max(extent - 1, 0))
+    return np.clip(signed(indices), 0, max(extent - 1, 0))
+
+
+def signed(indices: np.ndarray) -> np.ndarray:
+    """Indices as i64, of which those beyond are the greatest."""
+    if indices.dtype == np.uint64:
+        indices = np.minimum(indices, np.uint64(2**63 - 1))
+    return indices.astype(np.int64)

@@ -6,13 +6,14 @@ import numpy as np
 
 from relax_mlir.interpreter.elements import stored as read
 
+from .gather import clamped
+
 __all__ = ["read"]
 
 
 def take(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
     """Slices by index, which is clamped to the axis."""
-    last = np.int64(x.shape[axis] - 1)
-    return np.take(x, np.clip(indices.astype(np.int64), 0, max(last, 0)), axis)
+    return np.take(x, clamped(indices, x.shape[axis]), axis)
 
 
 def strided_slice(

@@ -6,6 +6,8 @@ from relax_mlir import panels
 from relax_mlir.dialects.graph.quantized import BLOCK, NEST, PANEL, PARTS, SCHEMES
 from relax_mlir.interpreter.elements import exact as read
 
+from .gather import clamped
+
 __all__ = ["read"]
 
 _SMALLEST = np.float32(1e-36)
@@ -25,8 +27,7 @@ def dequantize(*parts: np.ndarray | None, scheme: str) -> np.ndarray:
 def dequantize_rows(indices: np.ndarray, *parts: np.ndarray | None, scheme: str) -> np.ndarray:
     """Rows by index, which is clamped."""
     matrix = _decoded(scheme, *parts)
-    last = np.int64(len(matrix) - 1)
-    return matrix[np.clip(indices.astype(np.int64), 0, max(last, 0))]
+    return matrix[clamped(indices, len(matrix))]
 
 
 def _decoded(scheme: str, *operands: np.ndarray | None) -> np.ndarray:

@@ -49,7 +49,7 @@ logical_not = np.logical_not
 
 def popcount(x: np.ndarray) -> np.ndarray:
     """The count of bits that are 1."""
-    return np.bitwise_count(x.view(f"u{x.dtype}")).astype(x.dtype)
+    return np.bitwise_count(x.view(f"u{x.dtype.itemsize}")).astype(x.dtype)
 
 
 def reciprocal(x: np.ndarray) -> np.ndarray:

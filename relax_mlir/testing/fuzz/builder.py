@@ -6,19 +6,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from relax_mlir.bindings import arith, func, ir
+from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     Dim,
     MaximumOp,
     MinimumOp,
     TensorType,
     annotation_of,
+    constant,
     exact_dims,
+    storage_element,
+    stored_integer,
 )
 from relax_mlir.symbolic import Expr, const, sym
 
 FLOATS = ("f32", "f64", "f16", "bf16")
-INTEGERS = ("i32", "i64", "i8", "i16")
+INTEGERS = ("i32", "i64", "i8", "i16", "ui8", "ui32", "ui64", "ui16")
 ELEMENTS = (*FLOATS, *INTEGERS, "i1")
 LIMIT = {"f16": 64.0, "bf16": 1e3, "f32": 1e3, "f64": 1e3}
 """The magnitude from which on values are clamped."""
@@ -136,11 +139,11 @@ class Builder:
         if any(dim.value is None for dim in dims) or size_of(dims) > 64 or kind == "i1":
             return self.argument(dims, element)
         shape = [dim.value or 0 for dim in dims]
-        type_ = ir.RankedTensorType.get(shape, ir.Type.parse(kind))
+        element_type = ir.Type.parse(kind)
+        type_ = ir.RankedTensorType.get(shape, storage_element(element_type))
         numbers = [self.random.randint(-5, 5) for _ in range(size_of(dims))]
-        get = ir.FloatAttr.get if kind in FLOATS else ir.IntegerAttr.get
-        dense = ir.DenseElementsAttr.get([get(type_.element_type, n) for n in numbers], type_)
-        return self.add(arith.ConstantOp(type_, dense).result, exact=True, bound=NORMAL)
+        dense = ir.DenseElementsAttr.get([_attribute(n, element_type) for n in numbers], type_)
+        return self.add(constant(dense, element_type), exact=True, bound=NORMAL)
 
     def add(self, value: ir.Value, exact: bool, bound: float) -> Value:
         """Notes a tensor that is there."""
@@ -250,14 +253,9 @@ class Builder:
     def number(self, number: float, element: str) -> Value:
         """A constant of rank 0."""
         kind = ir.Type.parse(element)
-        attribute = (
-            ir.FloatAttr.get(kind, number)
-            if element in FLOATS
-            else ir.IntegerAttr.get(kind, int(number))
-        )
-        dense = ir.DenseElementsAttr.get_splat(ir.RankedTensorType.get([], kind), attribute)
-        constant = arith.ConstantOp(dense.type, dense).result
-        return Value(constant, (), element, True, abs(number))
+        scalar = ir.RankedTensorType.get([], storage_element(kind))
+        dense = ir.DenseElementsAttr.get_splat(scalar, _attribute(number, kind))
+        return Value(constant(dense, kind), (), element, True, abs(number))
 
     @contextmanager
     def nested(self, block: ir.Block) -> Iterator[None]:
@@ -281,6 +279,12 @@ class Builder:
         )
         builder.depth = self.depth + 1
         return made, builder
+
+
+def _attribute(number: float, element: ir.Type) -> ir.Attribute:
+    if isinstance(element, ir.IntegerType):
+        return stored_integer(element, int(number))
+    return ir.FloatAttr.get(element, number)
 
 
 def size_of(dims: Sequence[Expr]) -> int:

@@ -32,7 +32,10 @@ WEIGHTS = {
     "data": 4,
 }
 """How often families are chosen."""
-ELEMENTS = ("f32",) * 9 + ("f16", "bf16", "f64", "f64", "i32", "i32", "i64", "i8", "i16", "i1")
+ELEMENTS = (
+    *(("f32",) * 9 + ("f16", "bf16", "f64", "f64")),
+    *("i32", "i32", "i64", "i8", "i16", "i1", "ui8", "ui8", "ui16", "ui32", "ui64"),
+)
 MAX_RESULTS = 5
 GROUP = 64
 """Seeds in a row whose programs have the same few types and dims, and so share kernels."""

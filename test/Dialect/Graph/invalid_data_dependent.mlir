@@ -1,8 +1,8 @@
 // RUN: relax-opt %s --split-input-file --verify-diagnostics --relax-verify
 
-func.func @nonzero_c1(%x: tensor<4xui8>) {
-  // expected-error @below {{'graph.nonzero' op expects numeric elements or i1, but got ui8}}
-  %0 = "graph.nonzero"(%x) : (tensor<4xui8>) -> tensor<1x?xi64>
+func.func @nonzero_c1(%x: tensor<4xsi8>) {
+  // expected-error @below {{'graph.nonzero' op expects numeric elements or i1, but got si8}}
+  %0 = "graph.nonzero"(%x) : (tensor<4xsi8>) -> tensor<1x?xi64>
   return
 }
 
@@ -16,9 +16,9 @@ func.func @nonzero_c2(%x: tensor<*xf32>) {
 
 // -----
 
-func.func @unique_c1(%x: tensor<4xui8>) {
-  // expected-error @below {{'graph.unique' op expects numeric elements or i1, but got ui8}}
-  %0:4 = "graph.unique"(%x) {axes = array<i64>, sorted = true} : (tensor<4xui8>) -> (tensor<?xui8>, tensor<?xi64>, tensor<4xi64>, tensor<?xi64>)
+func.func @unique_c1(%x: tensor<4xsi8>) {
+  // expected-error @below {{'graph.unique' op expects numeric elements or i1, but got si8}}
+  %0:4 = "graph.unique"(%x) {axes = array<i64>, sorted = true} : (tensor<4xsi8>) -> (tensor<?xsi8>, tensor<?xi64>, tensor<4xi64>, tensor<?xi64>)
   return
 }
 

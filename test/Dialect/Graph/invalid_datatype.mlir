@@ -6,9 +6,9 @@ func.func @astype_c1(%x: tensor<4xf32>) {
   return
 }
 
-func.func @astype_c1_unsigned(%x: tensor<4xf32>) {
-  // expected-error @below {{'graph.astype' op expects a float, integer or i1 dtype, but got ui8}}
-  %0 = "graph.astype"(%x) {dtype = ui8} : (tensor<4xf32>) -> tensor<4xui8>
+func.func @astype_c1_signed(%x: tensor<4xf32>) {
+  // expected-error @below {{'graph.astype' op expects a float, integer or i1 dtype, but got si8}}
+  %0 = "graph.astype"(%x) {dtype = si8} : (tensor<4xf32>) -> tensor<4xsi8>
   return
 }
 

@@ -60,9 +60,9 @@ func.func @searchsorted_c3(%x: tensor<2x4xf32>, %v: tensor<3x4xf32>) {
   return
 }
 
-func.func @first_nonzero_c1(%x: tensor<4xui8>) {
-  // expected-error @below {{'graph.first_nonzero' op expects numeric elements or i1, but got ui8}}
-  %0 = "graph.first_nonzero"(%x) {count = #graph.shape<[2]>} : (tensor<4xui8>) -> tensor<1x2xi64>
+func.func @first_nonzero_c1(%x: tensor<4xsi8>) {
+  // expected-error @below {{'graph.first_nonzero' op expects numeric elements or i1, but got si8}}
+  %0 = "graph.first_nonzero"(%x) {count = #graph.shape<[2]>} : (tensor<4xsi8>) -> tensor<1x2xi64>
   return
 }
 

@@ -223,9 +223,9 @@ func.func @logical_not_c1(%x: tensor<4xi8>) {
 }
 
 // Unsigned integers are moved, not computed on.
-func.func @negative_unsigned(%x: tensor<4xui8>) {
-  // expected-error @below {{'graph.negative' op expects a number element type, but got ui8}}
-  %0 = "graph.negative"(%x) : (tensor<4xui8>) -> tensor<4xui8>
+func.func @negative_signed(%x: tensor<4xsi8>) {
+  // expected-error @below {{'graph.negative' op expects a number element type, but got si8}}
+  %0 = "graph.negative"(%x) : (tensor<4xsi8>) -> tensor<4xsi8>
   return
 }
 

@@ -9,7 +9,10 @@ from ulps import FORMATS, Format, numbers, rounded
 
 import relax_mlir
 
-INTEGERS = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
+INTEGERS: dict[str, type[np.integer]] = {
+    **{f"i{bits}": getattr(np, f"int{bits}") for bits in (8, 16, 32, 64)},
+    **{f"ui{bits}": getattr(np, f"uint{bits}") for bits in (8, 16, 32, 64)},
+}
 DTYPES = {**{name: kind.dtype for name, kind in FORMATS.items()}, **INTEGERS, "i1": np.bool_}
 
 pytestmark = [
@@ -46,16 +49,17 @@ def _operand(dtype: str, generator: np.random.Generator) -> np.ndarray:
         return numbers(FORMATS[dtype], 100, generator)
     if dtype == "i1":
         return generator.integers(0, 1, 37, endpoint=True).astype(bool)
-    bits = 8 * np.dtype(INTEGERS[dtype]).itemsize
-    found = [-(1 << (bits - 1)), (1 << (bits - 1)) - 1, 0]
-    for length in range(1, bits):
-        found += [1 << (length - 1), *map(int, generator.integers(0, 1 << length, 20))]
+    limits = np.iinfo(INTEGERS[dtype])
+    found = [int(limits.min), int(limits.max), 0]
+    for length in range(1, limits.bits + 1):
+        below = generator.integers(0, (1 << length) - 1, 20, np.uint64, endpoint=True)
+        found += [1 << (length - 1), *map(int, below)]
         for places in (8, 11, 24, 53):  # of the formats' mantissas
             if length > places + 1:
                 middle = (1 << (length - 1)) + (1 << (length - places - 2))
                 found += [middle - 1, middle, middle + 1, middle + (1 << (length - places - 1))]
-    found = [x for x in found if x < 1 << (bits - 1)]
-    return np.array([*found, *(-x for x in found)]).astype(INTEGERS[dtype])
+    found = [x for y in found for x in (y, -y) if limits.min <= x <= limits.max]
+    return np.array(found, INTEGERS[dtype])
 
 
 def _expected(x: np.ndarray, target: str) -> np.ndarray:
@@ -64,11 +68,11 @@ def _expected(x: np.ndarray, target: str) -> np.ndarray:
         return x.astype(exact.Wide) != 0
     if target in FORMATS:
         return rounded(x.astype(exact.Wide), FORMATS[target])
-    if x.dtype.kind in "ib":
+    if x.dtype.kind in "iub":
         return x.astype(INTEGERS[target])
     limits = np.iinfo(INTEGERS[target])
     inside = np.where(np.isnan(x), 0, np.trunc(x.astype(exact.Wide)))
-    return np.clip(inside, exact.Wide(limits.min), exact.Wide(limits.max)).astype(np.int64)
+    return np.clip(inside, exact.Wide(limits.min), exact.Wide(limits.max)).astype(limits.dtype)
 
 
 @pytest.mark.parametrize("source", DTYPES)

@@ -31,9 +31,11 @@ NUMPY = {
     "i16": np.dtype("int16"),
     "i8": np.dtype("int8"),
     "i1": np.dtype("bool"),
+    **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
 }
 FLOATS = ("f32", "f64", "f16", "bf16")
 INTEGERS = ("i32", "i64", "i8")
+UNSIGNED = ("ui8", "ui16", "ui32", "ui64")
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,10 @@ def floats(shape: Sequence[int], dtype: str, low: float = -3, high: float = 3) -
 
 
 def integers(shape: Sequence[int], dtype: str, low: int = -9, high: int = 9) -> np.ndarray:
-    """Repeatable integers, the bounds included; truth values for `i1`."""
+    """Repeatable integers, the bounds included; truth values for `i1`.
+
+    Of unsigned types, negative ones are the last ones of the type.
+    """
     generator = np.random.default_rng(int(np.prod(shape)) * 37 + len(shape))
     if dtype == "i1":
         return generator.integers(0, 1, shape, endpoint=True).astype(bool)

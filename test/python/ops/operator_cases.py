@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from harness import FLOATS, INTEGERS, Spec, assert_close, floats, integers, spec, wide
+from harness import FLOATS, INTEGERS, UNSIGNED, Spec, assert_close, floats, integers, spec, wide
 from test_binary import ARITHMETIC, BITWISE, COMPARE, FLOAT_ONLY, LOGICAL
 from test_quantized import Packed, panels
 from test_unary import FUNCTIONS, PREDICATES
@@ -70,7 +70,7 @@ class Case:
     def _check(self, got: np.ndarray, want: np.ndarray) -> None:
         assert got.dtype == want.dtype
         assert got.shape == want.shape
-        if got.dtype.kind in "ib":
+        if got.dtype.kind in "iub":
             np.testing.assert_array_equal(got, want)
         elif self.ulps is not None:
             assert_close(got, wide(want), self.ulps)
@@ -113,7 +113,7 @@ def _element_wise(dtype: str) -> Iterator[Case]:
             cancels = op is graph.LogaddexpOp
             yield Case(op, [x, x], {}, None if cancels else 1 if half else ulps)
         yield Case(graph.PowerOp, [x, x], {}, 1 if half else 4, 0.1, 4)
-    elif dtype in INTEGERS:
+    elif dtype in (*INTEGERS, *UNSIGNED):
         for op in (graph.AbsOp, graph.NegativeOp, graph.SignOp, graph.SquareOp, graph.ReluOp):
             yield Case(op, [x])
         yield Case(graph.PopcountOp, [x])
@@ -141,7 +141,7 @@ def _element_wise(dtype: str) -> Iterator[Case]:
     for op in COMPARE:
         yield Case(op, [x, spec(dtype, "m")])
     yield Case(graph.WhereOp, [spec("i1", "n", 1), x, spec(dtype, "m")])
-    for target in (*FLOATS, *INTEGERS, "i1"):
+    for target in (*FLOATS, *INTEGERS, *UNSIGNED, "i1"):
         yield Case(graph.AstypeOp, [x], {"dtype": target}, 0)
 
 
@@ -179,6 +179,14 @@ def _movements(dtype: str) -> Iterator[Case]:
     yield Case(graph.TrilOp, [cube], {"k": -1})
     yield Case(graph.TriuOp, [cube], {"k": 1})
     yield Case(graph.FirstNonzeroOp, [cube], {"count": ("2*n*m",)})
+    if dtype in UNSIGNED:  # as indices
+        parts = [cube, spec(dtype, "n", 7, "m")]
+        yield Case(graph.TakeOp, [cube, spec(dtype, 2, 3)], {"axis": 1})
+        yield Case(graph.GatherElementsOp, parts, {"axis": 1})
+        to = {"axis": 1, "reduction": "none"}
+        yield Case(graph.ScatterElementsOp, [*parts, spec(dtype, "n", 7, "m")], to)
+        yield Case(graph.OneHotOp, [x, spec(dtype), spec(dtype)], {"depth": (9,), "axis": -1})
+        yield Case(graph.DynamicSliceOp, [cube, spec(dtype, 3)], {"sizes": ("n", 2, "m")})
     if dtype != "i1":
         yield Case(graph.ArangeOp, [], {"bounds": (-3, 30, 4), "dtype": dtype}, 0)
 

@@ -54,6 +54,7 @@ from .convolution_problem import saturating_sub
 
 _COMBINERS = (
     *("arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi"),
+    *("arith.maxui", "arith.minui"),
     *("arith.addf", "arith.addi"),
 )
 _GRAIN = 4

@@ -7,7 +7,7 @@ from relax_mlir.bindings import func, ir
 from relax_mlir.dialects import graph
 from relax_mlir.symbolic import Expr, as_expr, sym
 
-from ..builder import FLOATS, Builder, Value
+from ..builder import FLOATS, INTEGERS, Builder, Value
 from ..handwritten import TEMPLATES, Template
 from .table import recipe, step
 
@@ -85,7 +85,8 @@ def _call(
 
 
 def _program(b: Builder, template: Template, element: str, width: int) -> str:
-    """The program of a template, in the module; its name."""
+    """The program of a template, in the module, which knows no signs; its name."""
+    element = element.removeprefix("u")
     name = f"{b.name}_{template.name}_{element}_{width}"
     names = {ir.StringAttr(op.attributes["sym_name"]).value for op in b.module.body.operations}
     if name not in names:
@@ -134,7 +135,10 @@ def call_tir_inplace(b: Builder, op: Any) -> None:
 
 
 def _seen_otherwise(b: Builder, value: Value) -> Value:
-    """The same memory under other dims, whose old contents are needed later."""
+    """The same memory under another type, whose old contents are needed later."""
+    if value.element in INTEGERS and b.chance(0.5):
+        other = value.element[1:] if value.element.startswith("u") else f"u{value.element}"
+        return b.emit(graph.BitcastOp, [value], dtype=ir.Type.parse(other))
     if b.chance(0.5):
         return b.emit(graph.ExpandDimsOp, [value], axes=[0])
     return b.emit(graph.ReshapeOp, [value], shape=[value.dims[0] * value.dims[1]])

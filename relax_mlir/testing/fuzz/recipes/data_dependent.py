@@ -30,7 +30,7 @@ def _few(b: Builder) -> Value:
         return value
     dims = [const(3), b.pick_dim() if b.depth == 0 else const(b.few("lines", [1, 5, 8], 1))]
     b.random.shuffle(dims)
-    return b.argument(dims, b.random.choice(["f32", "i64", "i8", "bf16"]))
+    return b.argument(dims, b.random.choice(["f32", "i64", "i8", "bf16", "ui8", "ui64"]))
 
 
 def _above_one(b: Builder, value: Value) -> Value:
@@ -100,7 +100,7 @@ def repeat_interleave(b: Builder, op: Any) -> None:
     """None to three times each."""
     value = b.take(lambda v: v.rank > 0 and size_of(v.dims) <= 4 * _MOST)
     axis = b.random.randrange(value.rank)
-    counts = b.argument([value.dims[axis]], b.random.choice(["i64", "i32", "i8"]))
+    counts = b.argument([value.dims[axis]], b.random.choice(["i64", "i32", "i8", "ui8"]))
     counts = b.emit(graph.BitwiseAndOp, [counts, b.number(3, counts.element)], True, 3)
     built = op.build(value.ir, counts.ir, axis=axis - value.rank * b.chance(0.5))
     _named(b, built, [value.bound], value.exact)

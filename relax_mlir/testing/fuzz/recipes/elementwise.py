@@ -287,8 +287,8 @@ def bitcast(b: Builder, op: Any) -> None:
     b.emit(op, [x], bound=2.0**63, dtype=ir.Type.parse(SAME_WIDTH.get(x.element, x.element)))
 
 
-SAME_WIDTH = {"f64": "i64", "f32": "i32", "f16": "i16", "bf16": "i16"}
+SAME_WIDTH = {"f64": "i64", "f32": "ui32", "f16": "i16", "bf16": "ui16", "i8": "ui8", "ui64": "i64"}
 """Integers of as many bits."""
 
-BOUNDS = {"i1": 1.0, "i8": 128.0}
+BOUNDS = {"i1": 1.0, "i8": 128.0, "ui8": 255.0}
 """The magnitudes of integers."""

@@ -26,7 +26,7 @@ def _sorted(b: Builder) -> tuple[Value, int]:
     if value is None:
         dims = [b.pick_dim() if most_long else const(b.few("lines", [1, 5, 8], 1)), const(3)]
         b.random.shuffle(dims)
-        value = b.argument(dims, b.random.choice(["f32", "i64", "i8", "bf16"]))
+        value = b.argument(dims, b.random.choice(["f32", "i64", "i8", "bf16", "ui8", "ui64"]))
     return value, b.random.randrange(value.rank)
 
 
