@@ -13,7 +13,7 @@ from which plans are made, so it finds errors in them.
 Needs: explicit allocation. Leaves: the module unchanged.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relax_mlir.analysis.byte_ranges import ByteRange, Sizes, leaves, meet
@@ -48,7 +48,9 @@ class CheckMemoryPlan(Pass):
         """Checks every graph function of the module."""
         functions = functions_by_name(op)
         for function in graph_functions(op):
-            replay = _Replay(function, Memory(functions), _ranges(function))
+            last_uses: dict[ir.Operation, list[ir.Value]] = {}
+            _collect_last_uses(function.entry_block, last_uses)
+            replay = _Replay(function, Memory(functions), _ranges(function), last_uses)
             replay.block(function.entry_block, _State())
 
 
@@ -162,6 +164,23 @@ class _State(dict[ir.Value, _Contents]):
         self[value] = self[value].lost(taker)
 
 
+def _collect_last_uses(
+    block: ir.Block, found: dict[ir.Operation, list[ir.Value]]
+) -> set[ir.Value]:
+    """Notes which values of a block no op uses behind one; returns the values of outer blocks."""
+    own, last = set(block.arguments), dict[ir.Value, ir.Operation]()
+    for op in block.operations:
+        used = set(op.operands)
+        for inner in (inner for region in op.operation.regions for inner in region.blocks):
+            used |= _collect_last_uses(inner, found)
+        own.update(op.results)
+        last.update(dict.fromkeys([*used, *op.results], op.operation))
+    for value in own & last.keys():
+        if last[value] != op.operation:  # what the terminator forwards is read behind the block
+            found.setdefault(last[value], []).append(value)
+    return last.keys() - own
+
+
 @dataclass
 class _Replay:
     """Replays one function; each method advances a state past what it replays."""
@@ -169,6 +188,8 @@ class _Replay:
     function: func.FuncOp
     memory: Memory
     ranges: Mapping[ir.Value, ByteRange]
+    last_uses: Mapping[ir.Operation, Sequence[ir.Value]]
+    """What is in no state any more behind an op: it cannot be read when it is overwritten."""
 
     def block(self, block: ir.Block, state: _State) -> ir.OpView:
         """Replays the ops of a block; returns its terminator."""
@@ -187,6 +208,8 @@ class _Replay:
                 self._loop(op, state)
             else:
                 self._op(op, state)
+            for value in self.last_uses.get(op.operation, ()):
+                state.pop(value, None)
         return op
 
     def _branches(self, op: ir.OpView, state: _State) -> None:
@@ -278,7 +301,7 @@ class _Replay:
             roots = self.memory.roots(value)
             if (len(written) == 1 and roots == written) or base(value) == target_base:
                 state[value] = replace(state[value], unwritten=False)
-            for root in written:
+            for root in () if state[value].lost_to else written:
                 if any(self._meet(root, other) is not None for other in roots - written):
                     state.lose(value, root)
 
