@@ -6,6 +6,7 @@ A question that the facts neither prove nor refute is tried on sample sizes that
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from random import Random
 
 from relax_mlir.symbolic import Expr, Fact, Facts, SymbolicError, as_expr, at_most
@@ -58,11 +59,15 @@ def meet(a: ByteRange, b: ByteRange) -> Sizes | None:
     relations = ((a.size, zero), (b.size, zero), (a.end, b.offset), (b.end, a.offset))
     symbols = frozenset().union(*(e.symbols for pair in relations for e in pair))
     # A few sizes show most ranges that meet, and which of two others is the first.
-    few = sorted(_samples(facts, symbols)[:FEW], key=lambda sizes: sum(sizes.values()))
-    for sizes in few:
-        if _hold(relations, sizes):
+    known = symbols | facts.symbols
+    above = [
+        [high > low for high, low in zip(_at_few(high, facts, known), _at_few(low, facts, known))]
+        for high, low in relations
+    ]
+    for sizes, *hold in zip(_few(facts, known), *above):
+        if all(hold):
             return sizes
-    ordered = sorted(relations[2:], key=lambda end: sum(_hold([end], sizes) for sizes in few))
+    ordered = [end for end, _ in sorted(zip(relations[2:], map(sum, above[2:])), key=itemgetter(1))]
     if any(at_most(*end, facts).proved for end in ordered):
         return None
     first = Facts(tuple(Fact(high, ">", low) for high, low in relations[:-1]))
@@ -80,6 +85,16 @@ def _hold(relations: Iterable[tuple[Expr, Expr]], sizes: Sizes) -> bool:
 def _samples(facts: Facts, symbols: frozenset[str]) -> tuple[Sizes, ...]:
     """Values of the symbols that the facts allow, the same in every process."""
     return _allowed(facts, symbols | facts.symbols)
+
+
+@lru_cache(maxsize=1024)
+def _few(facts: Facts, symbols: frozenset[str]) -> list[Sizes]:
+    return sorted(_allowed(facts, symbols)[:FEW], key=lambda sizes: sum(sizes.values()))
+
+
+@lru_cache(maxsize=8192)
+def _at_few(value: Expr, facts: Facts, symbols: frozenset[str]) -> list[int]:
+    return [value.evaluate(sizes) for sizes in _few(facts, symbols)]
 
 
 @lru_cache(maxsize=1024)

@@ -116,8 +116,11 @@ def _copy(verdict: Verdict) -> Verdict:
 
 @lru_cache(maxsize=8192)
 def _decide(question: str, lhs: Expr, rhs: Expr, facts: Facts) -> Verdict:
+    gap = rhs - lhs
+    if question == "at_most" and (low := gap.range[0]) is not None and low >= 0:
+        return PROVED  # whatever the facts
     try:
-        domain, gap = _prepare(rhs - lhs, (lhs, rhs), facts)
+        domain, gap = _prepare(gap, (lhs, rhs), facts)
     except DivisorError:
         # A side has no value under the facts, so the claim holds vacuously.
         return PROVED
