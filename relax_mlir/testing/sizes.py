@@ -6,6 +6,7 @@ valuations(["m", "n"], Facts.parse(["m <= n", "n <= 40"]))
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import islice, product
 from math import log2
 from random import Random
@@ -35,11 +36,12 @@ def valuations(
     bounds = [int(text) for fact in facts for text in _NUMBER.findall(str(fact))]
     near = sorted({value for bound in bounds for value in (bound - 1, bound, bound + 1, 2 * bound)})
     candidates = sorted({*SMALL, *(value for value in near if value >= 0)})
-    allowed = [
-        values
-        for values in _assignments(symbols, candidates)
-        if facts.evaluate(values) and accepts(values)
-    ]
+    assignments = _assignments(symbols, candidates)
+
+    @cache
+    def is_allowed(index: int) -> bool:
+        return facts.evaluate(assignments[index]) and accepts(assignments[index])
+
     targets = [
         *TARGETS,
         *([value] for bound in bounds if bound > 1 for value in (bound, bound - 1)),
@@ -47,9 +49,11 @@ def valuations(
     chosen: list[dict[str, int]] = []
     for target in targets:
         wanted = {name: target[i % len(target)] for i, name in enumerate(symbols)}
-        nearest = min(allowed, key=lambda values: _distance(values, wanted), default=None)
-        if nearest is not None and nearest not in chosen:
-            chosen.append(nearest)
+        distances = [_distance(values, wanted) for values in assignments]
+        by_distance = sorted(range(len(assignments)), key=distances.__getitem__)
+        nearest = next(filter(is_allowed, by_distance), None)
+        if nearest is not None and assignments[nearest] not in chosen:
+            chosen.append(assignments[nearest])
     return chosen[:count]
 
 
@@ -64,4 +68,7 @@ def _assignments(symbols: Sequence[str], candidates: Sequence[int]) -> list[dict
 
 
 def _distance(values: Mapping[str, int], wanted: Mapping[str, int]) -> float:
-    return sum(abs(log2(values[name] + 1) - log2(wanted[name] + 1)) for name in wanted)
+    return sum(abs(_log(values[name] + 1) - _log(wanted[name] + 1)) for name in wanted)
+
+
+_log = cache(log2)

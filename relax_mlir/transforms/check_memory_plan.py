@@ -164,9 +164,7 @@ class _State(dict[ir.Value, _Contents]):
         self[value] = self[value].lost(taker)
 
 
-def _collect_last_uses(
-    block: ir.Block, found: dict[ir.Operation, list[ir.Value]]
-) -> set[ir.Value]:
+def _collect_last_uses(block: ir.Block, found: dict[ir.Operation, list[ir.Value]]) -> set[ir.Value]:
     """Notes which values of a block no op uses behind one; returns the values of outer blocks."""
     own, last = set(block.arguments), dict[ir.Value, ir.Operation]()
     for op in block.operations:

@@ -60,6 +60,8 @@ def extract(x: np.ndarray, *indices: Any) -> Any:
 
 def require_inside(index: Any, extent: int, axis: int) -> None:
     """Raises ValueError unless an index, or each of an array, is within a dim."""
+    if isinstance(index, int) and 0 <= index < extent:
+        return
     if np.size(index) and not (0 <= np.min(index) and np.max(index) < extent):
         wrong = np.min(index) if np.min(index) < 0 else np.max(index)
         raise ValueError(f"has the index {wrong} outside of dim {axis} of {extent}")

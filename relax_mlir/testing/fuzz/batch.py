@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from relax_mlir.errors import CompileError, UsageError
 from relax_mlir.target import Target, lacking
 
+from ..recall import Memory
 from .check import CODE, PASSES, Failure, Setting, compare, meanings, refusal
 from .expected import Meaning
 from .program import Program, program
@@ -93,10 +94,11 @@ def check_programs(
     """Checks programs that are written."""
     known, refusals = _interpreted(programs, work.sizes, outcome)
     failed = {failure.seed for failure in outcome.failures}
+    memory: Memory = {}
     for setting in work.settings():
         left = [p for p in programs if p.seed not in failed and INTERPRETER not in refusals[p.seed]]
         begun(str(setting))
-        found = _compared(left, known, setting, refusals)
+        found = _compared(left, known, setting, refusals, memory)
         outcome.failures += found
         failed |= {failure.seed for failure in found}
         outcome.calls += sum(len(known[p.name].samples) for p in left)
@@ -148,12 +150,13 @@ def _compared(
     known: dict[str, Meaning],
     setting: Setting,
     refusals: Refusals,
+    memory: Memory,
 ) -> list[Failure]:
     """Compares a batch, or where it cannot be compiled each of its programs."""
     if not programs:
         return []
     try:
-        return compare(programs, known, setting)
+        return compare(programs, known, setting, memory)
     except AssertionError as error:
         if len(programs) == 1:
             return [Failure(programs[0].seed, str(setting), f"writes: {error}")]
@@ -167,7 +170,9 @@ def _compared(
             return [Failure(programs[0].seed, str(setting), _trace())]
     middle = len(programs) // 2
     halves = (programs[:middle], programs[middle:])
-    return [failure for half in halves for failure in _compared(half, known, setting, refusals)]
+    return [
+        failure for half in halves for failure in _compared(half, known, setting, refusals, memory)
+    ]
 
 
 def _judge_refusals(

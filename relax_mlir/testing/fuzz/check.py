@@ -15,16 +15,18 @@ import numpy as np
 import relax_mlir
 from relax_mlir.analysis.functions import NUM_INPUTS
 from relax_mlir.bindings import ir
-from relax_mlir.diagnostics import parse_module
+from relax_mlir.diagnostics import compile_error, parse_module
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError, ExecutionError
 from relax_mlir.interpreter.elements import stored_dtype
-from relax_mlir.passes import Pipeline
+from relax_mlir.passes import PassFailure, Pipeline
 from relax_mlir.pipelines import pipeline
 from relax_mlir.runtime.calls import sequence_of
+from relax_mlir.transforms.check_memory_plan import CheckMemoryPlan
 
 from ..doubt import doubtful
 from ..guards import check_guards, guarded
+from ..recall import Memory, recalled
 from .expected import Meaning, Sample
 from .program import Program
 
@@ -74,8 +76,9 @@ class Setting:
 
 def _replayed(module: ir.Module) -> Any:
     try:
-        Pipeline.parse("relax-check-memory-plan").run(module)
-    except CompileError as error:
+        CheckMemoryPlan().run(module.operation)
+    except PassFailure as failure:
+        error = compile_error([failure.diagnostic])
         raise AssertionError(f"the plan is wrong: {error}") from None
     return relax_mlir.interpret(module)
 
@@ -110,19 +113,23 @@ def refusal(program: Program, setting: Setting) -> str | None:
 
 
 def compare(
-    programs: Sequence[Program], known: Mapping[str, Meaning], setting: Setting
+    programs: Sequence[Program], known: Mapping[str, Meaning], setting: Setting, memory: Memory
 ) -> list[Failure]:
-    """Compiles programs that are accepted, and compares each of their calls."""
+    """Compiles programs that are accepted, and compares each of their calls.
+
+    `memory` is of calls of tensor programs, at other levels.
+    """
     text = "\n".join(program.text for program in programs)
     module = setting.compile(text)
     failures = []
-    for program in programs:
-        call = _Call(module, known[program.name], setting)
-        for number, sample in enumerate(known[program.name].samples):
-            found = call.difference(sample, at_end=(program.seed + number) % 4 != 0)
-            if found is not None:
-                failures.append(Failure(program.seed, str(setting), found))
-                break
+    with recalled(memory):
+        for program in programs:
+            call = _Call(module, known[program.name], setting)
+            for number, sample in enumerate(known[program.name].samples):
+                found = call.difference(sample, at_end=(program.seed + number) % 4 != 0)
+                if found is not None:
+                    failures.append(Failure(program.seed, str(setting), found))
+                    break
     return failures
 
 
