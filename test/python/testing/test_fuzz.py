@@ -55,7 +55,7 @@ def test_programs_that_were_wrong_once() -> None:
     outcome = check_programs(programs, Work(0, len(programs), compiled=0), Outcome())
     for level in (0, 2):
         known = meanings(programs, sizes=4)
-        outcome.failures += compare(programs, known, Setting(level))
+        outcome.failures += compare(programs, known, Setting(level), {})
     assert outcome.failures == []
 
 
@@ -69,12 +69,12 @@ def _binary(op: str) -> str:
 
 
 def test_what_differs_is_found() -> None:
-    known = meanings([Program(0, "f", _binary("add"))], sizes=3)
+    known, memory = meanings([Program(0, "f", _binary("add"))], sizes=3), {}
     for setting in (Setting(0), Setting(2, stage=PASSES)):
-        (failure,) = compare([Program(0, "f", _binary("subtract"))], known, setting)
+        (failure,) = compare([Program(0, "f", _binary("subtract"))], known, setting, memory)
         assert failure.kind.startswith("differs")
         assert "result 1 at [0, 0]" in failure.text
-        assert compare([Program(0, "f", _binary("add"))], known, setting) == []
+        assert compare([Program(0, "f", _binary("add"))], known, setting, memory) == []
 
 
 def _dies_of_seed_6(work: Work, begun: Callable[[str], None]) -> Outcome:
