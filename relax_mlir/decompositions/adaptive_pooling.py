@@ -20,6 +20,7 @@ from .emit import (
     emit,
     expand_dims,
     floor_divide,
+    least,
     less,
     multiply,
     reduce,
@@ -73,7 +74,7 @@ def _pool(x: ir.Value, axis: int, size: int, op: type[graph.InferredOp]) -> ir.V
     trailing = range(2, len(dims) - axis + 1)
     present = expand_dims(inside, list(trailing))
     if op is graph.MaxOp:
-        return reduce(op, where(present, parts, _least(element_of(x))), [axis + 1])
+        return reduce(op, where(present, parts, least(element_of(x))), [axis + 1])
     sums = reduce(graph.SumOp, where(present, parts, 0), [axis + 1])
     lengths = astype(subtract(ends, starts), element_of(x))
     return divide(sums, expand_dims(lengths, list(range(1, len(dims) - axis))))
@@ -83,9 +84,3 @@ def _multiples(first: int, size: int, dim: Expr) -> ir.Value:
     """`dim` times each integer from `first`, as many as there are windows."""
     i64 = ir.IntegerType.get_signless(64)
     return multiply(arange(first, size, 1, i64), symbol(dim, i64))
-
-
-def _least(element: ir.Type) -> float:
-    if isinstance(element, ir.IntegerType):
-        return -(2 ** (element.width - 1))
-    return float("-inf")

@@ -48,6 +48,20 @@ def is_integer(element: ir.Type) -> bool:
     return isinstance(element, ir.IntegerType)
 
 
+def bounds_of(element: ir.IntegerType) -> tuple[int, int]:
+    """The least and the greatest value of an integer type."""
+    if element.is_unsigned:
+        return 0, (1 << element.width) - 1
+    return -(1 << (element.width - 1)), (1 << (element.width - 1)) - 1
+
+
+def least(element: ir.Type) -> float:
+    """The least value of a type."""
+    if isinstance(element, ir.IntegerType):
+        return bounds_of(element)[0]
+    return float("-inf")
+
+
 def scalar(value: float, element: ir.Type) -> ir.Value:
     """A constant of rank 0."""
     kind = ir.RankedTensorType.get([], graph.storage_element(element))

@@ -1,6 +1,5 @@
 """Affine quantisation of ONNX: integers that stand for scale * (integer - zero_point).
 
-Types are signless and count as signed. Elements of 0 to 255 need a type that has them, such as i16:
 `bounds` are the least and the greatest integer, those of the type if there are none.
 """
 
@@ -16,6 +15,7 @@ from .emit import (
     add,
     astype,
     binary,
+    bounds_of,
     dims_of,
     divide,
     element_of,
@@ -77,7 +77,7 @@ def dequantize_linear(
 def dynamic_quantize_linear(
     x: ir.Value, *, signed: bool = False
 ) -> tuple[ir.Value, ir.Value, ir.Value]:
-    """x as integers of 0 to 255, of i16, or of -128 to 127, of i8; their scale and zero point.
+    """x as integers of 0 to 255, of ui8, or of -128 to 127, of i8; their scale and zero point.
 
     The scale is the range of x and 0, divided by 255; 1 if all are 0. Source: ONNX
     `DynamicQuantizeLinear`.
@@ -89,17 +89,10 @@ def dynamic_quantize_linear(
     high = maximum(reduce(graph.MaxOp, values, axes), 0)
     span = divide(subtract(high, low), 255)
     scale = where(binary(graph.EqualOp, span, 0), 1, span)
-    least = -128 if signed else 0
-    element = ir.IntegerType.get_signless(8 if signed else 16)
-    bounds = (least, least + 255)
-    zero_point = _saturated(
-        emit(graph.RoundOp, subtract(least, divide(low, scale))), element, bounds
-    )
-    return (
-        quantize_linear(values, scale, zero_point, element=element, bounds=bounds),
-        scale,
-        zero_point,
-    )
+    element = _signless(8) if signed else ir.IntegerType.get_unsigned(8)
+    first = subtract(bounds_of(ir.IntegerType(element))[0], divide(low, scale))
+    zero_point = _saturated(emit(graph.RoundOp, first), element, None)
+    return quantize_linear(values, scale, zero_point, element=element), scale, zero_point
 
 
 def matmul_integer(
@@ -217,10 +210,10 @@ def _saturated(whole: ir.Value, element: ir.Type, bounds: Bounds | None) -> ir.V
     """Floats as integers within bounds; the conversion keeps to those of the type."""
     if not is_integer(element):
         raise ShapeError(f"expects an integer element type, but got {element}")
-    end = 1 << (ir.IntegerType(element).width - 1)
     if bounds is None:
         return astype(whole, element)
-    if not -end <= bounds[0] <= bounds[1] < end:
+    low, high = bounds_of(ir.IntegerType(element))
+    if not low <= bounds[0] <= bounds[1] <= high:
         raise ShapeError(f"expects bounds within {element}, but got {bounds}")
     return astype(minimum(maximum(whole, bounds[0]), bounds[1]), element)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, tensor
+from relax_mlir.dialects.graph import element_bits
 
 from .kernel import empty, index, scalar
 from .tasks import if_else, in_order
@@ -39,7 +40,7 @@ class Records:
     @property
     def bits(self) -> int:
         """The width of keys."""
-        return int(str(self.element).lstrip("bfi"))
+        return element_bits(self.element)
 
     @property
     def digit_bits(self) -> int:
@@ -49,7 +50,7 @@ class Records:
     def of(self, x: ir.Value, position: ir.Value) -> ir.Value:
         """The record of an element."""
         kind = _integer(self.bits)
-        bits = x if x.type == kind else arith.BitcastOp(kind, x).result
+        bits = x if x.type == kind else _as(kind, x)
         sign = scalar(kind, 1 << (self.bits - 1))
         if self._is_float:
             magnitude = arith.AndIOp(bits, scalar(kind, self._ones >> 1)).result
@@ -59,7 +60,7 @@ class Records:
             bits = arith.SelectOp(is_zero, zero, bits).result
             bits = arith.SelectOp(is_nan, scalar(kind, self._ones >> 1), bits).result
             sign = arith.OrIOp(self._signs(bits), sign).result
-        key = arith.XOrIOp(bits, sign).result
+        key = bits if self._is_unsigned else arith.XOrIOp(bits, sign).result
         if self.descending:
             key = arith.XOrIOp(key, scalar(kind, self._ones)).result
         wide = arith.ExtUIOp(_integer(64), key).result
@@ -81,16 +82,21 @@ class Records:
             key = arith.XOrIOp(key, scalar(kind, self._ones)).result
         sign = scalar(kind, 1 << (self.bits - 1))
         if not self._is_float:
-            return arith.XOrIOp(key, sign).result
+            bits = key if self._is_unsigned else arith.XOrIOp(key, sign).result
+            return bits if bits.type == self.element else _as(self.element, bits)
         # The key of a number below 0 has all bits inverted, else its sign alone.
         negative = arith.XOrIOp(self._signs(key), scalar(kind, self._ones)).result
         bits = arith.XOrIOp(key, arith.OrIOp(negative, sign).result).result
-        known = arith.BitcastOp(self.element, bits).result
+        known = _as(self.element, bits)
         position = arith.IndexCastOp(ir.IndexType.get(), self.position(record)).result
         several = [arith.CmpIOp(arith.CmpIPredicate.eq, key, scalar(kind, special)).result
                    for special in (1 << (self.bits - 1), self._ones)]  # fmt: skip
         reads = arith.OrIOp(*several).result
         return if_else(reads, [self.element], lambda: [read(position)], lambda: [known])[0]
+
+    @property
+    def _is_unsigned(self) -> bool:
+        return isinstance(self.element, ir.IntegerType) and self.element.is_unsigned
 
     @property
     def _is_float(self) -> bool:
@@ -102,6 +108,10 @@ class Records:
 
     def _signs(self, bits: ir.Value) -> ir.Value:
         return arith.ShRSIOp(bits, scalar(bits.type, self.bits - 1)).result
+
+
+def _as(element: ir.Type, bits: ir.Value) -> ir.Value:
+    return arith.BitcastOp(element, bits).result
 
 
 def _integer(bits: int) -> ir.Type:

@@ -23,6 +23,7 @@ from ..emit import (
     expand_dims,
     floor_divide,
     is_integer,
+    least,
     maximum,
     multiply,
     rank_of,
@@ -57,7 +58,7 @@ def max_pool_with_indices(
     values = max_pool(
         x, window, strides=strides, padding=padding, dilation=dilation, ceil_mode=ceil_mode
     )
-    lowest = _lowest(element_of(x))
+    lowest = scalar(least(element_of(x)), element_of(x))
     taken = taps(x, windows, lowest)
     n, c = dims_of(x)[:2]
     elements = math.prod(side.size for side in windows)
@@ -66,13 +67,6 @@ def max_pool_with_indices(
     # Where all are the least value, what is outside counts as well.
     is_lowest = binary(graph.EqualOp, values, lowest)
     return values, _positions(best, is_lowest, windows, spatial, counts)
-
-
-def _lowest(element: ir.Type) -> ir.Value:
-    """The least value of a type."""
-    if isinstance(element, ir.IntegerType):
-        return scalar(-(1 << (element.width - 1)), element)
-    return scalar(-math.inf, element)
 
 
 def _positions(

@@ -51,14 +51,15 @@ def repeat_interleave(x: np.ndarray, repeats: np.ndarray, *, axis: int) -> np.nd
 def range_of(start: np.ndarray, stop: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Counted in Python's integers, or in float64."""
     first, last, by = start[()], stop[()], step[()]
-    is_integer = start.dtype.kind == "i"
+    is_integer = start.dtype.kind in "iu"
     with np.errstate(all="ignore"):
         rough = np.float64(last) - np.float64(first)
         rough = np.abs(rough) if is_integer else rough / by
         if by == 0 or not rough < _MOST:
             raise ValueError("has a negative dim")
         count = -(-(int(last) - int(first)) // int(by)) if is_integer else np.ceil(rough)
-        return first + np.arange(max(0, int(count) if count > 0 else 0)) * by
+        steps = np.arange(max(0, int(count) if count > 0 else 0))
+        return first + (steps.astype(start.dtype) if is_integer else steps) * by
 
 
 _MOST = 2.0**62

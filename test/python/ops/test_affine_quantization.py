@@ -49,14 +49,20 @@ def test_quantize_and_dequantize(axis, dtype: str) -> None:
     np.testing.assert_allclose(wide(found), values, rtol=2e-3 if dtype == "f16" else 2e-7)
 
 
-def test_bounds_of_unsigned_bytes() -> None:
-    def build(x, s):
-        i16 = ir.IntegerType.get_signless(16)
-        return d.quantize_linear(x, s, element=i16, bounds=(0, 255))
+@pytest.mark.parametrize(
+    ("element", "bounds"), [("ui8", None), ("ui16", (0, 255)), ("i16", (0, 255))]
+)
+def test_unsigned_bytes(element: str, bounds) -> None:
+    def build(x, s, z):
+        codes = d.quantize_linear(x, s, z, element=ir.Type.parse(element), bounds=bounds)
+        return codes, d.dequantize_linear(codes, s, z)
 
-    x = np.array([-1, 0, 2.5, 3.5, 254.5, 400, np.inf, np.nan], np.float32)
-    codes = Decomposed(build, spec("f32", "n"), spec("f32"))(x, np.array(1, np.float32))
-    assert codes.tolist()[:7] == [0, 0, 2, 4, 254, 255, 255]
+    x = np.array([-131, -130, 0, 2.5, 3.5, 124.5, 400, np.inf, np.nan], np.float32)
+    run = Decomposed(build, spec("f32", "n"), spec("f32"), spec(element))
+    codes, back = run(x, np.array(1, np.float32), np.array(130, NUMPY[element]))
+    assert codes.dtype == NUMPY[element]
+    assert codes.tolist()[:8] == [0, 0, 130, 132, 134, 254, 255, 255]
+    assert back.tolist()[:8] == [-130, -130, 0, 2, 4, 124, 125, 125]
 
 
 @pytest.mark.parametrize("signed", [False, True])
@@ -71,20 +77,24 @@ def test_dynamic_quantize_linear(signed: bool) -> None:
         np.testing.assert_allclose(scale, wanted, rtol=3e-7)
         point = np.clip(np.rint(least - min(wide(x).min(), 0) / wanted), least, least + 255)
         assert zero == point
-        assert codes.dtype == NUMPY["i8" if signed else "i16"]
+        assert codes.dtype == NUMPY["i8" if signed else "ui8"]
         expected = np.clip(np.rint(x / scale) + point, least, least + 255)
         np.testing.assert_array_equal(codes, expected)
 
 
-@pytest.mark.parametrize("zeros", ["none", "scalars", "vectors"])
-def test_matmul_integer(zeros: str) -> None:
+@pytest.mark.parametrize(
+    ("zeros", "kind"),
+    [("none", "i8"), ("scalars", "i8"), ("vectors", "i8"), ("none", "ui8"), ("vectors", "ui8")],
+)
+def test_matmul_integer(zeros: str, kind: str) -> None:
     dims = {"scalars": ((), ()), "vectors": ((5,), (7,))}.get(zeros)
-    specs = [spec("i8", "b", 5, "k"), spec("i8", "k", 7)]
-    specs += [spec("i8", *shape) for shape in dims or ()]
+    kinds = kind, "i8"
+    specs = [spec(kind, "b", 5, "k"), spec("i8", "k", 7)]
+    specs += [spec(k, *shape) for k, shape in zip(kinds, dims or ())]
     run = Decomposed(d.matmul_integer, *specs)
     for b, k in ((1, 1), (2, 33), (3, 0)):
-        x, y = _codes((b, 5, k)), _codes((k, 7))
-        points = [_codes(shape) for shape in dims or ()]
+        x, y = _codes((b, 5, k)).view(NUMPY[kind]), _codes((k, 7))
+        points = [_codes(shape).view(NUMPY[k]) for k, shape in zip(kinds, dims or ())]
         left, right = (points[0].astype(int), points[1].astype(int)) if points else (0, 0)
         left = left[:, None] if zeros == "vectors" else left
         wanted = (x.astype(int) - left) @ (y.astype(int) - right)
@@ -104,7 +114,9 @@ def _convolved(x, w, stride):
     return result
 
 
-@pytest.mark.parametrize(("dtype", "channels"), [("i8", 3), ("i8", 90), ("i16", 3)])
+@pytest.mark.parametrize(
+    ("dtype", "channels"), [("i8", 3), ("i8", 90), ("i16", 3), ("ui8", 3), ("ui8", 90)]
+)
 def test_conv_integer(dtype: str, channels: int) -> None:
     run = Decomposed(
         lambda x, w, p, q: d.conv_integer(x, w, p, q, strides=[2], padding=[1, 1]),

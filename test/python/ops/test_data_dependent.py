@@ -17,8 +17,8 @@ from relax_mlir.dialects import graph, make_context
 from relax_mlir.errors import ExecutionError
 from relax_mlir.passes import Pipeline
 
-DTYPES = (*FLOATS, *INTEGERS, "i1")
-RANGES = ("f32", "f64", "bf16", "i8", "i32", "i64")
+DTYPES = (*FLOATS, *INTEGERS, "ui8", "ui64", "i1")
+RANGES = ("f32", "f64", "bf16", "i8", "i32", "i64", "ui8", "ui64")
 AXES = {"all": (), "first": (0,), "last": (-1,)}
 LEGALISED = (
     "relax-name-dims,relax-expand-data-dependent,relax-infer-shapes,relax-state-assumptions,"
@@ -203,7 +203,11 @@ def test_range_of(dtype: str, run: Mapping[str, Callable[..., Any]]) -> None:
         bounds += [(0.5, 2.25, 0.25), (1, -np.inf, 2), (0, 3, np.inf)]
     else:
         low, high = np.iinfo(kind).min // 2, np.iinfo(kind).max // 2
-        bounds += [(low, high - 1, high // 3), (high, low, low // 5)] if dtype != "i64" else []
+        more = [(low, high - 1, high // 3), (high, low, low // 5 or 1)]
+        bounds += more if not dtype.endswith("i64") else []
+    if dtype[0] == "u":
+        last, step = (2**64 - 4096, 2048) if dtype == "ui64" else (255, 100)
+        bounds = [(last - 2 * step, last, step), *(b for b in bounds if min(b) >= 0)]
     for start, stop, step in bounds:
         given = [np.array(value, kind) for value in (start, stop, step)]
         count = int(np.ceil(max(0.0, (float(stop) - float(start)) / float(step))))

@@ -10,7 +10,7 @@ from relax_mlir import decompositions as exported
 
 # What is computed in one way for two types is sampled.
 ALL = slice(None)
-SAMPLES = {"bf16": slice(0, None, 2), "f64": slice(1, None, 2)}
+SAMPLES = {"bf16": slice(0, None, 2), "f64": slice(1, None, 2), "ui8": slice(0, None, 2)}
 
 
 PARTS = 4
@@ -19,7 +19,7 @@ PARTS = 4
 
 @pytest.mark.rotate(8)
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("dtype", ["f32", "bf16", "f64", "i32"])
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "f64", "i32", "ui8"])
 def test_decompositions(dtype: str, part: int) -> None:
     sampled = list(decompositions(dtype))[SAMPLES.get(dtype, ALL)]
     cases = {each.name: each for each in sampled[part::PARTS]}

@@ -29,12 +29,13 @@ def element(b: Builder, of: str | None = None) -> ir.Value:
 
     def fits(value: Value) -> bool:
         full = all(dim.value is not None and dim.value > 0 for dim in value.dims)
-        return full and value.exact and of in (None, value.element)
+        known = not value.element.startswith("u")  # scalars are signless
+        return full and value.exact and known and of in (None, value.element)
 
     value = b.pick(fits)
     if value is None:
         dims = [const(b.random.choice([1, 4]))] * b.random.choice([0, 0, 1])
-        value = b.argument(dims, of)
+        value = b.argument(dims, of or b.element.removeprefix("u"))
     return _at(b, value)
 
 
@@ -92,9 +93,11 @@ def insert(b: Builder, op: object) -> None:
     """A tensor with another element, whose old contents may be needed later."""
 
     def fits(value: Value) -> bool:
-        return all(dim.value is not None and dim.value > 0 for dim in value.dims)
+        known = not value.element.startswith("u")
+        return known and all(dim.value is not None and dim.value > 0 for dim in value.dims)
 
-    value = b.pick(fits) or b.argument([const(b.random.choice([1, 4, 17]))])
+    dims = [const(b.random.choice([1, 4, 17]))]
+    value = b.pick(fits) or b.argument(dims, b.element.removeprefix("u"))
     number = element(b, value.element)
     made = tensor.InsertOp(number, value.ir, _place(b, value))
     b.used.append("tensor.insert")
