@@ -5,14 +5,10 @@ LLVM's is used if it is found, or named by the environment variable FILECHECK.
 """
 
 # ruff: noqa: F821 - lit defines `config` and `lit_config`
-import atexit
 import os
 import platform
 import shutil
-import subprocess
 import sys
-import tempfile
-import time
 
 import lit.formats
 
@@ -51,24 +47,15 @@ config.environment["OPENBLAS_NUM_THREADS"] = "1"  # NumPy starts threads, which 
 python = f"env PYTHONPATH={python_path} {sys.executable}"
 
 
-def resident():
-    """Starts the process that runs our tools, and returns the command to call it by."""
-    path = os.path.join(tempfile.mkdtemp(prefix="lit-"), "socket")
-    script = os.path.join(root, "test", "lib", "resident.py")
+sys.path.append(os.path.join(root, "test", "lib"))
+import resident  # noqa: E402
+
+try:
     environment = {**os.environ, "PYTHONPATH": python_path, "OPENBLAS_NUM_THREADS": "1"}
-    server = subprocess.Popen(
-        [sys.executable, script, "serve", path], stdin=subprocess.PIPE, env=environment
-    )
-    atexit.register(shutil.rmtree, os.path.dirname(path))
-    while not os.path.exists(path):
-        if server.poll() is not None:
-            lit_config.fatal("the process that runs the tools could not be started")
-        time.sleep(0.02)
-    atexit.register(server.stdin.close)  # which ends it, as does the end of this process
-    return f"{sys.executable} -I -S {script} call {path}"
-
-
-call = resident()
+    socket = resident.start(environment)
+except RuntimeError as error:
+    lit_config.fatal(str(error))
+call = f"{sys.executable} -I -S {resident.__file__} call {socket}"
 if not filecheck_is_llvm:
     filecheck = f"{call} FileCheck"
 # A tool's name counts as a word of a command only, not as a part of a path.

@@ -12,18 +12,42 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Sequence
 
 CRASHED = 139
 """Exit status of a tool that ended without one."""
 
 
-def call(path: str, argv: list[str]) -> int:
-    """Has the server at the socket run a tool; returns its exit status."""
+def start(environment: dict[str, str]) -> str:
+    """The socket of a new server, which ends with this process; RuntimeError if it cannot start."""
+    import atexit
+    import shutil
+    import subprocess
+    import tempfile
+    import time
+
+    path = os.path.join(tempfile.mkdtemp(prefix="resident-"), "socket")
+    atexit.register(shutil.rmtree, os.path.dirname(path))
+    command = [sys.executable, os.path.abspath(__file__), "serve", path]
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
+    while not os.path.exists(path):
+        if server.poll() is not None:
+            raise RuntimeError("the process that runs the tools could not be started")
+        time.sleep(0.02)
+    atexit.register(server.stdin.close)  # which ends it, as does the end of this process
+    return path
+
+
+def call(
+    path: str, argv: list[str], streams: Sequence[int] = (0, 1, 2), cwd: str | None = None
+) -> int:
+    """Has the server at the socket run a tool on three open files; returns its exit status."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
-        request = json.dumps({"argv": argv, "cwd": os.getcwd(), "env": dict(os.environ)}).encode()
-        streams = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", (0, 1, 2)))
-        connection.sendmsg([len(request).to_bytes(4, "little")], [streams])
+        job = {"argv": argv, "cwd": cwd or os.getcwd(), "env": dict(os.environ)}
+        request = json.dumps(job).encode()
+        lent = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", streams))
+        connection.sendmsg([len(request).to_bytes(4, "little")], [lent])
         connection.sendall(request)
         answer = connection.recv(4)
     return int.from_bytes(answer, "little") if answer else CRASHED
@@ -55,7 +79,7 @@ def _tools() -> dict:
     import filecheck.main
 
     from relax_mlir.passes.names import own_passes
-    from relax_mlir.tools import relax_compile, relax_opt, relax_run
+    from relax_mlir.tools import relax_compile, relax_llm, relax_opt, relax_run
 
     transforms = [f"relax_mlir.transforms.{file.stem}" for file in own_passes().values()]
     for name in ("relax_mlir.compiler", "relax_mlir.tools.opt_driver", "numpy", *transforms):
@@ -64,6 +88,7 @@ def _tools() -> dict:
         "relax-opt": relax_opt.main,
         "relax-compile": relax_compile.main,
         "relax-run": relax_run.main,
+        "relax-llm": relax_llm.main,
         "FileCheck": lambda argv: filecheck.main.main(["FileCheck", *argv]),
     }
 

@@ -1,15 +1,19 @@
 """Settings of every Python test."""
 
+import atexit
 import datetime
 import gc
 import os
+import shutil
+import tempfile
 from collections import defaultdict
+from pathlib import Path
 from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from relax_mlir import pipelines
+from relax_mlir import cache, pipelines
 
 # How long an example takes depends on what else the machine does; what it finds does not.
 settings.register_profile("relax", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -40,10 +44,17 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Processes of one run agree on the day, also about midnight."""
+    """Processes of one run agree on the day, also about midnight, and share what they compile."""
     if config.getoption("--rotation") == "today":
         days = datetime.datetime.now(datetime.timezone.utc).date().toordinal()
         config.option.rotation = os.environ.setdefault("RELAX_ROTATION", str(days))
+    if "RELAX_CACHE_DIR" not in os.environ:
+        models = cache.folder() / "models"  # downloaded once for all runs
+        models.mkdir(parents=True, exist_ok=True)
+        folder = tempfile.mkdtemp(prefix="relax-tests-")
+        Path(folder, "models").symlink_to(models)
+        os.environ["RELAX_CACHE_DIR"] = folder
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
 def pytest_report_header(config):

@@ -5,7 +5,7 @@
 // SILENT-NOT: {{.}}
 // RUN: FileCheck %s < %t.json
 // CHECK:      [{"severity": "error", "message": "'graph.permute_dims' op expects a permutation
-// CHECK-SAME: "line": [[#@LINE+11]], "column": 8, "notes": []}
+// CHECK-SAME: "line": 19, "column": 8, "notes": []}
 
 // RUN: relax-opt %s --cse --diagnostics=%t.none -o /dev/null
 // RUN: FileCheck %s --check-prefix=NONE < %t.none

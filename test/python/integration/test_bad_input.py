@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from tool_processes import ROOT, run_tool
 
-ROOT = Path(__file__).parents[3]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 GOOD = """
@@ -79,19 +79,6 @@ ATTRIBUTES = {
 }
 
 
-def run(tool: str, *args: str, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", f"relax_mlir.tools.{tool.replace('-', '_')}", *args]
-    return subprocess.run(
-        command,
-        cwd=cwd,
-        env=ENVIRONMENT,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
@@ -100,7 +87,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def refuse(folder: Path, status: int, says: str, tool: str, *args: str, stdin: str = "") -> str:
     """Runs a tool that must fail with one error, and leave all files as they are."""
     before = contents(folder)
-    done = run(tool, *args, cwd=folder, stdin=stdin)
+    done = run_tool(tool, *args, cwd=folder, stdin=stdin)
     assert done.returncode == status, done.stderr
     errors = [
         line
@@ -199,7 +186,7 @@ def test_a_pipeline_without_memory_planning(tmp_path: Path) -> None:
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     folder = tmp_path_factory.mktemp("compiled")
     (folder / "good.mlir").write_text(GOOD)
-    done = run("relax-compile", "good.mlir", "-o", "good.so", cwd=folder)
+    done = run_tool("relax-compile", "good.mlir", "-o", "good.so", cwd=folder)
     assert done.returncode == 0, done.stderr
     return (folder / "good.so").read_bytes()
 

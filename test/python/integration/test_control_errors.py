@@ -1,10 +1,9 @@
 """Control flow that is wrong: where, and why, before anything runs."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tool_processes import run_tool
 
 import relax_mlir
 from relax_mlir.errors import CompileError
@@ -146,10 +145,8 @@ def test_wrong_control_flow_is_refused_where_it_stands(name: str) -> None:
 
 
 def test_the_command_says_so_and_exits_with_1(tmp_path: Path) -> None:
-    path = tmp_path / "wrong.mlir"
-    path.write_text(text_of("mathematics_on_scalars"))
-    command = [sys.executable, "-m", "relax_mlir.tools.relax_compile", str(path), "-o", "x.so"]
-    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    (tmp_path / "wrong.mlir").write_text(text_of("mathematics_on_scalars"))
+    found = run_tool("relax-compile", "wrong.mlir", "-o", "x.so", cwd=tmp_path)
     assert found.returncode == 1
     assert "wrong.mlir:4:8: error: 'math.exp' op cannot be host code" in found.stderr
     assert "Traceback" not in found.stderr

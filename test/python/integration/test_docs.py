@@ -66,7 +66,7 @@ def test_sessions_show_what_python_prints(page: Path, tmp_path: Path, monkeypatc
 def test_the_readme_runs_what_ci_runs() -> None:
     readme = (ROOT / "README.md").read_text()
     script = (ROOT / ".ci" / "run").read_text()
-    steps = [line.split()[2:] for line in script.splitlines() if line.startswith("step ")][2:]
+    steps = [line.split()[2:] for line in re.findall(r"^(?:step|beside) .*", script, re.M)][3:]
     paragraph = readme[readme.index("In an environment of your own") :].split("\n\n")[0]
     commands = [shown.split() for shown in re.findall(r"`([^`]+)`", paragraph)]
     assert commands.pop(0)[:3] == ["pip", "install", "-e"]
