@@ -130,11 +130,11 @@ def radix_sort(
     record: Callable[[ir.Value], ir.Value],
     length: ir.Value,
     buffers: Values,
-) -> ir.Value:
-    """Records in order: the first of two buffers, to which `record(k)` are put."""
-    is_empty = arith.CmpIOp(arith.CmpIPredicate.eq, length, index(0)).result
-    some = arith.SelectOp(is_empty, index(0), index(1 << records.digit_bits)).result
-    digits = [_Digit(records, i) for i in range(records.bits // records.digit_bits)]
+) -> tuple[ir.Value, ir.Value]:
+    """Two buffers, of which the first has records in order: those of each `record(k)`."""
+    width = records.digit_bits
+    some = _if_any(length, 1 << width)
+    digits = [_Digit(at, width) for at in range(0, records.bits, width)]
 
     def put(k: ir.Value, target: ir.Value, *counts: ir.Value) -> Values:
         x = record(k)
@@ -146,15 +146,21 @@ def radix_sort(
     target = buffers[1]
     for digit, own in zip(digits, counts, strict=True):
         source, target = digit.moved(length, source, target, _begins(own, some)), source
-    return source
+    return source, target
+
+
+def _if_any(length: ir.Value, count: int) -> ir.Value:
+    """A count, or 0 if the length is."""
+    is_empty = arith.CmpIOp(arith.CmpIPredicate.eq, length, index(0)).result
+    return arith.SelectOp(is_empty, index(0), index(count)).result
 
 
 @dataclass(frozen=True)
 class _Digit:
-    """One digit of keys, the last one being number 0."""
+    """One digit of keys: bits from one on."""
 
-    records: Records
-    number: int
+    at: int
+    width: int
 
     def zeros(self, some: ir.Value) -> ir.Value:
         """Counts of each digit."""
@@ -162,12 +168,11 @@ class _Digit:
         def clear(k: ir.Value, counts: ir.Value) -> Values:
             return [tensor.InsertOp(scalar(_integer(64), 0), counts, [k]).result]
 
-        count = 1 << self.records.digit_bits
-        return in_order(some, [empty([count], _integer(64))], clear)[0]
+        return in_order(some, [empty([1 << self.width], _integer(64))], clear)[0]
 
     def counted(self, record: ir.Value, counts: ir.Value) -> ir.Value:
         """The counts with that of a record."""
-        return _next(counts, self._of(record))[1]
+        return _next(counts, self.of(record))[1]
 
     def moved(
         self, length: ir.Value, source: ir.Value, target: ir.Value, begins: ir.Value
@@ -176,16 +181,17 @@ class _Digit:
 
         def move(k: ir.Value, out: ir.Value, ends: ir.Value) -> Values:
             x = tensor.ExtractOp(source, [k]).result
-            end, after = _next(ends, self._of(x))
+            end, after = _next(ends, self.of(x))
             to = arith.IndexCastOp(ir.IndexType.get(), end).result
             return tensor.InsertOp(x, out, [to]).result, after
 
         return in_order(length, [target, begins], move)[0]
 
-    def _of(self, record: ir.Value) -> ir.Value:
-        i64, bits = _integer(64), self.records.digit_bits
-        shifted = arith.ShRUIOp(record, scalar(i64, _POSITION_BITS + self.number * bits)).result
-        digit = arith.AndIOp(shifted, scalar(i64, (1 << bits) - 1)).result
+    def of(self, record: ir.Value) -> ir.Value:
+        """The digit of a record."""
+        i64 = _integer(64)
+        shifted = arith.ShRUIOp(record, scalar(i64, _POSITION_BITS + self.at)).result
+        digit = arith.AndIOp(shifted, scalar(i64, (1 << self.width) - 1)).result
         return arith.IndexCastOp(ir.IndexType.get(), digit).result
 
 

@@ -11,29 +11,31 @@ from relax_mlir.bindings import arith, ir, scf, tensor
 from relax_mlir.dialects.graph import ArgsortRowsOp, SortOp, TopkOp, normalize_axis
 
 from .kernel import KernelBuilder, dim, empty, index, scalar
+from .parallel_sort import sort_line
 from .radix import Records, has_records, radix_sort, worth_records
 from .scalars import exceeds, inverted
+from .selection import Selection
 from .tasks import Lines, if_else, in_order, in_tasks
 
 Values = Sequence[ir.Value]
 Before = Callable[[ir.Value, ir.Value], ir.Value]
 Key = Callable[[ir.Value], ir.Value]
 
-_FEW = 64
+_FEW = 16
 """So many elements are kept in order faster than all of a line are sorted."""
 
 
 def sort(op: SortOp, kernel: KernelBuilder) -> None:
     """All of each line."""
-    _sort(kernel, op.attributes["axis"].value, op.attributes["descending"].value)
+    _sort(kernel, op.attributes["axis"].value, op.attributes["descending"].value, False)
 
 
 def topk(op: TopkOp, kernel: KernelBuilder) -> None:
     """The first of each line that was sorted."""
-    _sort(kernel, op.attributes["axis"].value, op.attributes["largest"].value)
+    _sort(kernel, op.attributes["axis"].value, op.attributes["largest"].value, True)
 
 
-def _sort(kernel: KernelBuilder, axis: int, descending: bool) -> None:
+def _sort(kernel: KernelBuilder, axis: int, descending: bool, is_selection: bool) -> None:
     source = kernel.ins[0]
     type_ = ir.RankedTensorType(source.type)
     position = normalize_axis(axis, type_.rank)
@@ -44,6 +46,11 @@ def _sort(kernel: KernelBuilder, axis: int, descending: bool) -> None:
     def before(a: ir.Value, b: ir.Value) -> ir.Value:
         return exceeds(a, b) if descending else exceeds(b, a)
 
+    others = [n for i, n in enumerate(type_.shape) if i != position]
+    if not is_selection and set(others) <= {1} and has_records(type_.element_type):
+        _sort_line(kernel, position, Records(type_.element_type, descending), before)
+        return
+
     def task(lines: Lines, *outs: ir.Value) -> Values:
         starts = [index(x) if isinstance(x, int) else x for x in lines.offsets]
         parts = [lines.of(out) for out in outs]
@@ -51,7 +58,8 @@ def _sort(kernel: KernelBuilder, axis: int, descending: bool) -> None:
         if is_few:
             order: _Order = _Few(count, element, before)
         elif has_records(element):
-            order = _Radix(length, count, Records(element, descending), before)
+            records = Records(element, descending)
+            order = _Radix(length, count, records, before, selects=is_selection)
         else:
             order = _Merged(length, count, element, before)
 
@@ -78,6 +86,25 @@ def _sort(kernel: KernelBuilder, axis: int, descending: bool) -> None:
         return in_order(dim(parts[0], lines.block), parts, line)
 
     kernel.finish(*in_tasks(kernel.outs, [position], task))
+
+
+def _sort_line(kernel: KernelBuilder, axis: int, records: Records, before: Before) -> None:
+    """Sorts the only line."""
+    source = kernel.ins[0]
+    length, rank = dim(source, axis), ir.RankedTensorType(source.type).rank
+
+    def at(k: ir.Value) -> list[ir.Value]:
+        return [k if i == axis else index(0) for i in range(rank)]
+
+    def key(k: ir.Value) -> ir.Value:
+        return tensor.ExtractOp(source, at(k)).result
+
+    def put(k: ir.Value, found: Values, own: Values) -> Values:
+        return [tensor.InsertOp(x, out, at(k)).result for x, out in zip(found, own, strict=True)]
+
+    whole, rest = _either(worth_records(length), length)
+    outs = sort_line(records, key, whole, kernel.outs, axis)
+    kernel.finish(*_Merged(rest, rest, records.element, before).put(key, rest, outs, put))
 
 
 Put = Callable[[ir.Value, Values, Values], Values]
@@ -119,21 +146,23 @@ class _Merged(_Order):
 
 
 class _Radix(_Order):
-    """All elements, by their digits; by merging if they are few, or too many for records."""
+    """All elements, or the first ones, by their digits.
 
-    def __init__(self, length: ir.Value, count: ir.Value, records: Records, before: Before) -> None:
-        self._uses = worth_records(length)
-        self._length, rest = self._either(length)
-        self._count, other = self._either(count)
-        self._records, self._rest = records, rest
-        self._buffers = [empty([self._length], _i64()) for _ in range(2)]
+    By merging if they are few, or too many for records.
+    """
+
+    def __init__(
+        self, length: ir.Value, count: ir.Value, records: Records, before: Before, *, selects: bool
+    ) -> None:
+        uses = worth_records(length)
+        self._length, rest = _either(uses, length)
+        self._count, other = _either(uses, count)
+        self._records, self._rest, self._selection = records, rest, None
+        if selects:
+            self._selection = Selection.of(records, before, self._count)
+        else:
+            self._buffers = [empty([self._length], _i64()) for _ in range(2)]
         self._merged = _Merged(rest, other, records.element, before)
-
-    def _either(self, n: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """A count for records and one for merging, of which one is 0."""
-        sides = (n, index(0)), (index(0), n)
-        first, second = (arith.SelectOp(self._uses, *side).result for side in sides)
-        return first, second
 
     def put(self, key: Key, length: ir.Value, outs: Values, put: Put) -> Values:
         """See `_Order`."""
@@ -141,7 +170,10 @@ class _Radix(_Order):
         def record(k: ir.Value) -> ir.Value:
             return self._records.of(key(k), k)
 
-        ordered = radix_sort(self._records, record, self._length, self._buffers)
+        if self._selection:
+            ordered = self._selection.run(key, self._length)
+        else:
+            ordered, _ = radix_sort(self._records, record, self._length, self._buffers)
 
         def one(k: ir.Value, *own: ir.Value) -> Values:
             x = tensor.ExtractOp(ordered, [k]).result
@@ -149,6 +181,13 @@ class _Radix(_Order):
 
         written = in_order(self._count, outs, one)
         return self._merged.put(key, self._rest, written, put)
+
+
+def _either(uses: ir.Value, n: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """A count for records and one for merging, of which one is 0."""
+    sides = (n, index(0)), (index(0), n)
+    first, second = (arith.SelectOp(uses, *side).result for side in sides)
+    return first, second
 
 
 def _put_all(found: Values, count: ir.Value, outs: Values, put: Put) -> Values:

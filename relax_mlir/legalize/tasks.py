@@ -75,6 +75,11 @@ class Lines:
         known = (*self.along, self.block)
         return [axis for axis in range(len(self.sizes)) if axis not in known]
 
+    def start(self, axis: int) -> ir.Value:
+        """Where the part begins along an axis."""
+        offset = self.offsets[axis]
+        return index(offset) if isinstance(offset, int) else offset
+
     def of(self, source: ir.Value) -> ir.Value:
         """The part of a tensor of these dims."""
         static = _static(self.sizes)
@@ -151,6 +156,36 @@ def in_tasks(
             sizes[axis] = 1 if step == 1 else arith.MinSIOp(index(step), rest).result
         lines = Lines(along, offsets, sizes)
         parts = body(lines, *loop.inner_iter_args)
+        end = scf.InParallelOp()
+    with ir.InsertionPoint(end.region.blocks[0]):
+        for part, out in zip(parts, loop.inner_iter_args, strict=True):
+            lines.put(part, out)
+    return list(loop.results)
+
+
+def in_parts(
+    outs: Sequence[ir.Value],
+    axis: int,
+    length: ir.Value,
+    count: ir.Value,
+    size: ir.Value,
+    body: Callable[..., Sequence[ir.Value]],
+) -> list[ir.Value]:
+    """Computes tensors of one index along all axes but one: parts of a size, while there are any.
+
+    `body(lines, *parts)` returns the parts of the outputs, which have `length` elements in all.
+    """
+    rank = ir.RankedTensorType(outs[0].type).rank
+    loop = scf.ForallOp([0], [count], [1], list(outs))
+    with ir.InsertionPoint(loop.body):
+        begin = arith.MulIOp(loop.induction_variables[0], size).result
+        begin = arith.MinUIOp(begin, length).result
+        rest = arith.MinUIOp(size, arith.SubIOp(length, begin).result).result
+        offsets: list[int | ir.Value] = [0] * rank
+        sizes: list[int | ir.Value] = [1] * rank
+        offsets[axis], sizes[axis] = begin, rest
+        lines = Lines([axis], offsets, sizes)
+        parts = body(lines, *map(lines.of, loop.inner_iter_args))
         end = scf.InParallelOp()
     with ir.InsertionPoint(end.region.blocks[0]):
         for part, out in zip(parts, loop.inner_iter_args, strict=True):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from relax_mlir.bindings import ir, vector
 
-from .loops import Index, add, load
+from .loops import Index, add, constant_mask, load
 
 
 def load_strided(line: ir.Value, at: Index, step: int, lanes: int) -> ir.Value:
@@ -12,18 +12,49 @@ def load_strided(line: ir.Value, at: Index, step: int, lanes: int) -> ir.Value:
     return deinterleave([load(line, add(at, i * lanes), lanes) for i in range(step)])
 
 
-def deinterleave(vectors: Sequence[ir.Value]) -> ir.Value:
-    """Every n-th element of the concatenation of n vectors, from the first one on."""
+def load_every(
+    line: ir.Value, at: Index, step: int, lanes: int, mask: ir.Value | None = None
+) -> ir.Value:
+    """The same, but nothing before the first of them or after the last one is read.
+
+    Lanes outside of `mask` are zero, and not read.
+    """
+    begins = [min(i * lanes, (step - 1) * (lanes - 1)) for i in range(step)]
+    owners = _owners(begins, step, lanes)
+    parts = []
+    for index, begin in enumerate(begins):
+        keep = mask
+        if mask is not None:
+            # Of those that a vector reads, the lanes that it is the owner of.
+            sources = [
+                lane // step if lane % step == 0 and owners[lane // step] == index else lanes
+                for lane in range(begin, begin + lanes)
+            ]
+            keep = vector.shuffle(mask, constant_mask(lanes, False), sources)
+        parts.append(load(line, add(at, begin), lanes, keep))
+    return deinterleave(parts, begins)
+
+
+def deinterleave(vectors: Sequence[ir.Value], begins: Sequence[int] = ()) -> ir.Value:
+    """Every n-th element of n vectors, from the first one on.
+
+    They follow each other, or begin at `begins`, where later ones may overlap earlier ones.
+    """
     step, lanes = len(vectors), ir.VectorType(vectors[0].type).shape[0]
+    begins = begins or [i * lanes for i in range(step)]
+    owners = _owners(begins, step, lanes)
     result = vectors[0]
     # Lane i is element i * step: each shuffle adds those of the next vector.
-    positions = [i * step for i in range(lanes)]
     for index in range(1, step):
-        begin = index * lanes
         lanes_of = [
-            (i if index > 1 else position) if position < begin
-            else (lanes + position - begin if position < begin + lanes else 0)
-            for i, position in enumerate(positions)
+            (i if index > 1 else i * step) if owner < index
+            else (lanes + i * step - begins[index] if owner == index else 0)
+            for i, owner in enumerate(owners)
         ]  # fmt: skip
         result = vector.shuffle(result, vectors[index], lanes_of)
     return result
+
+
+def _owners(begins: Sequence[int], step: int, lanes: int) -> list[int]:
+    """Which vector each lane is taken from: the last one that begins at it or before."""
+    return [max(j for j, begin in enumerate(begins) if begin <= i * step) for i in range(lanes)]

@@ -342,6 +342,13 @@ def mask(count: Index, lanes: int, certain: int = 0) -> ir.Value:
     return vector.insert_strided_slice(rest, every, [certain], [1])
 
 
+def constant_mask(lanes: int, on: bool) -> ir.Value:
+    """A mask with all lanes, or none."""
+    bit = ir.IntegerType.get_signless(1)
+    kind = ir.VectorType.get([lanes], bit)
+    return arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, ir.IntegerAttr.get(bit, on)))
+
+
 def load(buffer: ir.Value, offset: Index, lanes: int, keep: ir.Value | None = None) -> ir.Value:
     """`lanes` elements from `offset` on; lanes outside of the mask `keep` are zero and unread."""
     element = ir.MemRefType(buffer.type).element_type

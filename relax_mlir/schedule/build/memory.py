@@ -11,8 +11,12 @@ from relax_mlir.bindings import arith, ir, memref, vector
 
 from . import loops
 from .affine import IndexLane, Part, plus, resolve, times
+from .deinterleave import load_every
 from .lanes import Lane, Ramp, Uniform, Varying, scalar, splat, to_vector, vector_type
 from .loops import Index
+
+_SHUFFLED_STEPS = (2, 3, 4)
+"""Distances of elements at which vectors and shuffles are faster than a gather."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ def storage_type(element: ir.Type) -> ir.Type:
 def load(
     view: View, indices: Sequence[IndexLane], lanes: int, mask: ir.Value | None = None
 ) -> Lane:
-    """The elements at these indices: scalar load, vector load or gather.
+    """The elements at these indices: scalar load, vector loads or gather.
 
     Lanes outside of `mask` are zero and not read.
     """
@@ -127,9 +131,11 @@ def load(
         result: Lane = Uniform(memref.load(view.base, [loops.value(offset.value)]))
     elif isinstance(offset, Ramp) and offset.step == 1:
         result = Varying(loops.load(view.base, offset.base, lanes, mask))
+    elif isinstance(offset, Ramp) and offset.step in _SHUFFLED_STEPS:
+        result = Varying(load_every(view.base, offset.base, offset.step, lanes, mask))
     else:
         base, steps = _scattered(offset, lanes)
-        on = mask if mask is not None else _all_on(lanes)
+        on = mask if mask is not None else loops.constant_mask(lanes, True)
         kind = vector_type(lanes, stored)
         zero = ir.DenseElementsAttr.get_splat(kind, loops.zero_attr(stored))
         zeros = arith.constant(kind, zero)
@@ -157,7 +163,7 @@ def store(
         loops.store(x, view.base, offset.base, mask)
         return
     base, steps = _scattered(offset, lanes)
-    on = mask if mask is not None else _all_on(lanes)
+    on = mask if mask is not None else loops.constant_mask(lanes, True)
     vector.scatter(None, view.base, [loops.value(base)], steps, on, x)
 
 
@@ -176,12 +182,6 @@ def _scattered(offset: Lane, lanes: int) -> tuple[Index, ir.Value]:
         return 0, to_vector(offset, lanes)
     distance = Ramp(loops.value(0), offset.step)
     return offset.base, to_vector(distance, lanes)
-
-
-def _all_on(lanes: int) -> ir.Value:
-    kind = vector_type(lanes, ir.IntegerType.get_signless(1))
-    on = ir.IntegerAttr.get(ir.IntegerType.get_signless(1), 1)
-    return arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, on))
 
 
 def _to_predicate(lane: Lane, lanes: int) -> Lane:

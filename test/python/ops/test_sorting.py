@@ -6,6 +6,7 @@ from harness import FLOATS, INTEGERS, NUMPY, Program, integers, numbers, spec, w
 
 import relax_mlir
 from relax_mlir.dialects import graph
+from relax_mlir.legalize import parallel_sort
 
 DTYPES = (*FLOATS, *INTEGERS)
 LENGTHS = (0, 1, 2, 17, 63, 64, 65, 257, 1000, 40961)
@@ -77,22 +78,36 @@ def _hard_line(dtype: str, n: int) -> np.ndarray:
     return x
 
 
+def _function(name: str, op: str, dims: str, found: str, dtype: str) -> str:
+    """A function of one operator that returns elements and their positions."""
+    count = dims.count(",") + 1
+    x, y, i = (
+        f"tensor<{'?x' * count}{element}, #graph.shape<[{shape}]>>"
+        for element, shape in ((dtype, dims), (dtype, found), ("i64", found))
+    )
+    return f"""
+func.func @{name}(%x: {x}) -> ({y}, {i}) {{
+  %y, %i = "graph.{op}}} : ({x}) -> ({y}, {i})
+  return %y, %i : {y}, {i}
+}}"""
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_compiled_sort_of_long_lines(dtype: str) -> None:
     """Around the lengths at which lines are sorted in another way, from all memory layouts."""
-    function = """
-func.func @{0}(%x: tensor<{1}x{2}, #graph.shape<[{3}]>>)
-    -> (tensor<{1}x{2}, #graph.shape<[{3}]>>, tensor<{1}xi64, #graph.shape<[{3}]>>) {{
-  %y, %i = "graph.sort"(%x) {{axis = {4} : i64, descending = {5}}}
-    : (tensor<{1}x{2}, #graph.shape<[{3}]>>)
-    -> (tensor<{1}x{2}, #graph.shape<[{3}]>>, tensor<{1}xi64, #graph.shape<[{3}]>>)
-  return %y, %i : tensor<{1}x{2}, #graph.shape<[{3}]>>, tensor<{1}xi64, #graph.shape<[{3}]>>
-}}"""
+    one, two = '"n"', '"m", "n"'
     executable = relax_mlir.compile(
-        function.format("line", "?", dtype, '"n"', 0, "false")
-        + function.format("reverse", "?", dtype, '"n"', 0, "true")
-        + function.format("rows", "?x?", dtype, '"m", "n"', 1, "true")
-        + function.format("columns", "?x?", dtype, '"m", "n"', 0, "false")
+        _function("line", 'sort"(%x) {axis = 0 : i64, descending = false', one, one, dtype)
+        + _function("reverse", 'sort"(%x) {axis = 0 : i64, descending = true', one, one, dtype)
+        + _function("rows", 'sort"(%x) {axis = 1 : i64, descending = true', two, two, dtype)
+        + _function("columns", 'sort"(%x) {axis = 0 : i64, descending = false', two, two, dtype)
+        + _function(
+            "first",
+            'topk"(%x) {k = #graph.shape<["n floordiv 3"]>, axis = 1 : i64, largest = true',
+            two,
+            '"m", "n floordiv 3"',
+            dtype,
+        )
     )
     for n in LENGTHS:
         x = _hard_line(dtype, n)
@@ -102,6 +117,28 @@ func.func @{0}(%x: tensor<{1}x{2}, #graph.shape<[{3}]>>)
             x = _hard_line(dtype, 3 * n)
             _check(executable["rows"](x.reshape(3, n)), x.reshape(3, n), 1, True)
             _check(executable["columns"](x.reshape(n, 3)), x.reshape(n, 3), 0, False)
+            _check(executable["first"](x.reshape(3, n)), x.reshape(3, n), 1, True, n // 3)
+
+
+def test_compiled_sort_of_one_line_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One chunk, two and eight, on any number of threads; of one row too."""
+    monkeypatch.setattr(parallel_sort, "_TWO_CHUNKS", 1 << 16)
+    row = 'tensor<1x?xf32, #graph.shape<[1, "n"]>>'
+    executable = relax_mlir.compile(f"""
+func.func @main(%x: {row}) -> ({row}, tensor<1x?xi64, #graph.shape<[1, "n"]>>) {{
+  %y, %i = "graph.sort"(%x) {{axis = 1 : i64, descending = false}}
+    : ({row}) -> ({row}, tensor<1x?xi64, #graph.shape<[1, "n"]>>)
+  return %y, %i : {row}, tensor<1x?xi64, #graph.shape<[1, "n"]>>
+}}""")
+    for n in (8192, 8193, 20001, 1 << 16, (1 << 16) + 1, 300007):
+        x = _hard_line("f32", n)
+        keys = np.where(np.isnan(x), np.inf, x) + np.float32(0)
+        wanted = np.lexsort([keys, np.isnan(x)])
+        for threads in (1, 2, 3):
+            executable.threads = threads
+            values, places = executable["main"](x[None])
+            np.testing.assert_array_equal(places[0], wanted)
+            np.testing.assert_array_equal(values[0].view(np.int32), x[wanted].view(np.int32))
 
 
 @pytest.mark.parametrize("largest", [False, True])
