@@ -12,6 +12,8 @@ values; `graph.tuple` and `graph.tuple_get` are gone. An argument `x` becomes `x
 it is updated in place, each of its elements is. The attributes `graph.argument_tree` and
 `graph.result_tree` of an exported function tell the tuples that users pass and get.
 
+A cast of a tuple becomes one of each element.
+
 Needs: nothing; it is run automatically before the first pass of a pipeline. Leaves: no tuple.
 Fails at other ops that take or make tuples, and at calls whose tuples are not those of the callee.
 Source: TVM `ExpandTupleArguments`, for any tuple.
@@ -23,10 +25,13 @@ from typing import ClassVar
 
 from relax_mlir.analysis.functions import INOUT, NAME, NUM_INPUTS, VALUE, is_public
 from relax_mlir.analysis.signatures import functions_by_name
+from relax_mlir.analysis.symbols import bindings, symbols_of
 from relax_mlir.analysis.trees import ARGUMENT_TREE, RESULT_TREE, tree_attribute
 from relax_mlir.bindings import func, ir, scf
 from relax_mlir.dialects.graph import (
+    Annotation,
     CallOp,
+    MatchCastOp,
     ShapeError,
     TupleGetOp,
     TupleOp,
@@ -130,6 +135,8 @@ class _Flattening:
                     self._block(block)
         elif isinstance(op, CallOp):
             self._call(op)
+        elif isinstance(op, MatchCastOp):
+            self._cast(op)
         elif isinstance(op, _ENDS):
             with ir.InsertionPoint(op), op.location:
                 _create(op, self._leaves(op.operands))
@@ -139,8 +146,8 @@ class _Flattening:
         else:
             raise PassFailure(
                 op,
-                "takes or makes a tuple, which only graph.tuple, graph.tuple_get, graph.call and "
-                "control flow do",
+                "takes or makes a tuple, which only graph.tuple, graph.tuple_get, "
+                "graph.match_cast, graph.call and control flow do",
             )
 
     def _tuple(self, op: TupleOp | TupleGetOp) -> None:
@@ -168,6 +175,19 @@ class _Flattening:
                 raise PassFailure(op, f"{error} once tuples are flattened") from None
         self._replace_results(op, new.outs)
 
+    def _cast(self, op: MatchCastOp) -> None:
+        """Casts each element; those first that bind their symbols by dims of their own."""
+        if trees_of([op.input.type]) != trees_of([op.result.type]):
+            raise PassFailure(
+                op, f"asserts '{op.result.type}', which '{op.input.type}' can never be"
+            )
+        leaves, types = self._leaves([op.input]), leaf_types(op.result.type)
+        for index in _binding_order(list(map(annotation_of, types))):
+            with ir.InsertionPoint(op), op.location:
+                leaves[index] = MatchCastOp.build(leaves[index], types[index]).result
+        self._replace(op.result, leaves)
+        self.replaced.append(op)
+
     def _with_regions(self, op: ir.OpView) -> None:
         """Moves the blocks of an op to a new one that takes and makes the elements."""
         with ir.InsertionPoint(op), op.location:
@@ -193,6 +213,22 @@ class _Flattening:
 
     def _leaves(self, values: Iterable[ir.Value]) -> list[ir.Value]:
         return [leaf for value in values for leaf in self.elements.get(value, [value])]
+
+
+def _binding_order(annotations: Sequence[Annotation]) -> list[int]:
+    """An order in which each annotation can bind its symbols, as far as there is one."""
+    order: list[int] = []
+    left, known = list(range(len(annotations))), set[str]()
+    while left:
+        ready = [
+            i
+            for i in left
+            if set(symbols_of([annotations[i]])) <= known | bindings([annotations[i]], known).keys()
+        ]
+        order += ready or left
+        left = [i for i in left if i not in order]
+        known |= set(symbols_of([annotations[i] for i in order]))
+    return order
 
 
 def _has_tuple(values: Iterable[ir.Value]) -> bool:

@@ -85,3 +85,20 @@ func.func @control(%t: !s, %x: f32, %c: i1, %k: index) -> f32 {
 func.func @negative_no_tuple(%x: f32) -> f32 {
   return %x : f32
 }
+
+// -----
+
+// A cast of a tuple is one of each element; those that bind symbols by themselves come first.
+// CHECK-LABEL: func.func @cast
+// CHECK-SAME:    (%[[X:.*]]: tensor<?xf32>, %[[S:.*]]: !graph.shape_value<["?", "?"]>)
+// CHECK:         %[[T:.*]] = "graph.match_cast"(%[[S]]){{.*}} -> !graph.shape_value<["m", "n"]>
+// CHECK:         %[[Y:.*]] = "graph.match_cast"(%[[X]]){{.*}} -> tensor<?xf32, #graph.shape<["m*n"]>>
+// CHECK:         return %[[Y]]
+!product = tensor<?xf32, #graph.shape<["m*n"]>>
+func.func @cast(%t: tuple<tensor<?xf32>, !graph.shape_value<["?", "?"]>>) -> !product {
+  %0 = "graph.match_cast"(%t) : (tuple<tensor<?xf32>, !graph.shape_value<["?", "?"]>>)
+      -> tuple<!product, !graph.shape_value<["m", "n"]>>
+  %1 = "graph.tuple_get"(%0) {index = 0 : i64}
+      : (tuple<!product, !graph.shape_value<["m", "n"]>>) -> !product
+  return %1 : !product
+}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,10 @@ from relax_mlir.dialects.graph import (
     TupleOp,
     ViewOp,
     annotation_of,
+    elements_of,
     exact_dims,
+    leaf_suffixes,
+    leaf_types,
 )
 from relax_mlir.dialects.lib import DLPACK
 from relax_mlir.dialects.tir import PrimFunc
@@ -60,12 +63,14 @@ __all__ = ["read"]
 
 
 def match_cast(frame: Frame, op: MatchCastOp, x: Any) -> Any:
-    """The same memory; binds new symbols, and checks the other dims."""
-    dims, extents = dims_of(annotation_of(op.result)), getattr(x, "shape", x)
+    """The same memory; binds new symbols, and checks the other dims; of all elements of a tuple."""
+    types, values = leaf_types(op.result.type), list(_leaves(x, op.result.type))
+    where = [f" of element {suffix[1:]}" * bool(suffix) for suffix in leaf_suffixes(op.result.type)]
     bind(
         [
-            BoundDim(dim, extents[axis], f"match_cast: dim {axis}")
-            for axis, dim in enumerate(dims)
+            BoundDim(dim, getattr(value, "shape", value)[axis], f"match_cast: dim {axis}{at}")
+            for type_, value, at in zip(types, values, where, strict=True)
+            for axis, dim in enumerate(dims_of(annotation_of(type_)))
             if dim is not None
         ],
         frame.symbols,
@@ -73,6 +78,15 @@ def match_cast(frame: Frame, op: MatchCastOp, x: Any) -> Any:
     for fact in frame.signature.facts:
         frame.symbols.require(fact, frame.signature.name)
     return x
+
+
+def _leaves(value: Any, type_: ir.Type) -> Iterator[Any]:
+    """The elements of a tuple, with those of nested ones; else the value."""
+    types = elements_of(type_)
+    if types is None:
+        yield value
+    for index, each in enumerate(types or ()):
+        yield from _leaves(value[index], each)
 
 
 def tuple(frame: Frame, op: TupleOp, *elements: Any) -> Any:

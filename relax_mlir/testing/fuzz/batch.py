@@ -189,11 +189,18 @@ def _judge_refusals(
             if setting.doubts is None
         }
         texts = {message(text) for text in told.values()}
-        if len(texts) > 1:
+        is_right = each.fine is not None and _is_accepted(each, work)
+        if is_right or len(texts) > 1:
             text = "; ".join(f"{name}: {message(text)}" for name, text in told.items())
             outcome.failures.append(Failure(each.seed, "levels", f"disagree: {text}"))
         else:
             outcome.refused[texts.pop()] += 1
+
+
+def _is_accepted(coarse: Program, work: Work) -> bool:
+    """Whether a program is accepted with the annotations that it had."""
+    fine = replace(coarse, text=coarse.fine or coarse.text)
+    return all(refusal(fine, setting) is None for setting in work.settings()[:1])
 
 
 def message(text: str | None) -> str:

@@ -12,6 +12,7 @@ from relax_mlir.dialects.graph import ShapeError, ShapeValueType, TensorType, an
 from relax_mlir.symbolic import sym
 
 from .builder import FLOATS, Builder
+from .coarsen import coarsened
 from .recipes.table import step
 
 WEIGHTS = {
@@ -37,18 +38,24 @@ ELEMENTS = (
     *("i32", "i32", "i64", "i8", "i16", "i1", "ui8", "ui8", "ui16", "ui32", "ui64"),
 )
 MAX_RESULTS = 5
+COARSE = 0.2
+"""How often a program has coarser annotations than what it is compared with."""
 GROUP = 64
 """Seeds in a row whose programs have the same few types and dims, and so share kernels."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """The ops of a module, as text, whose public function is `name`, and how often it has each."""
+    """The ops of a module, as text, whose public function is `name`, and how often it has each.
+
+    `fine` is the text that it means, if annotations of `text` are coarser.
+    """
 
     seed: int
     name: str
     text: str
     ops: Counter[str] = field(default_factory=Counter)
+    fine: str | None = None
 
 
 def program(seed: int, size: int | None = None) -> Program:
@@ -72,8 +79,17 @@ def program(seed: int, size: int | None = None) -> Program:
         _bind_symbols(builder)
         _finish(builder, main, results)
         module.operation.verify()
-        ops = [op.operation.get_asm(use_local_scope=True) for op in module.body.operations]
-    return Program(seed, name, "\n".join(ops), Counter(builder.used))
+        text, fine = _text(module), None
+        if builder.chance(COARSE):
+            fine = text
+            coarsened(module, seed)
+            module.operation.verify()
+            text = _text(module)
+    return Program(seed, name, text, Counter(builder.used), fine)
+
+
+def _text(module: ir.Module) -> str:
+    return "\n".join(op.operation.get_asm(use_local_scope=True) for op in module.body.operations)
 
 
 def weights_of(group: int) -> dict[str, int]:

@@ -74,7 +74,7 @@ func.func @negative_updated_otherwise(%t: tuple<tensor<4xf32>> {graph.inout = 0 
 // -----
 
 func.func @negative_other_op(%c: i1, %t: tuple<f32>) {
-  // expected-error @below {{'arith.select' op takes or makes a tuple, which only graph.tuple, graph.tuple_get, graph.call and control flow do}}
+  // expected-error @below {{'arith.select' op takes or makes a tuple, which only graph.tuple, graph.tuple_get, graph.match_cast, graph.call and control flow do}}
   %0 = arith.select %c, %t, %t : tuple<f32>
   return
 }
