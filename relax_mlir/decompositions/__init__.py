@@ -31,11 +31,19 @@ from .activations import (
     thresholded_relu,
 )
 from .adaptive_pooling import adaptive_avg_pool, adaptive_max_pool
-from .attention import attention, attention_var_len, rotary_embedding, tensor_scatter
+from .arithmetic import cbrt, fmod, reduce_precision, round_half_away, truncated_divide
+from .attention import (
+    attention,
+    attention_var_len,
+    flex_attention,
+    rotary_embedding,
+    tensor_scatter,
+)
 from .bits import bitcast
 from .broadcasts import collapse_sum_like, collapse_sum_to, ewise_fma
 from .contraction import dot_general, matmul, outer
 from .convolution import conv
+from .cropping import as_strided, center_crop_pad
 from .detection import (
     all_class_non_max_suppression,
     box_nms,
@@ -47,6 +55,7 @@ from .detection import (
 )
 from .einsum import einsum
 from .grid_sample import affine_grid, grid_sample
+from .grouped import grouped_mm
 from .layout import (
     channel_shuffle,
     depth_to_space,
@@ -54,6 +63,7 @@ from .layout import (
     meshgrid,
     space_to_depth,
 )
+from .learned import array_feature_extractor, binarizer, label_encoder, tree_ensemble
 from .linear_algebra import cholesky, det, inverse, solve, triangular_solve
 from .losses import cross_entropy, cross_entropy_with_logits, nll_loss
 from .norms import (
@@ -66,7 +76,7 @@ from .norms import (
     mean_variance_norm,
     rms_norm,
 )
-from .patches import deform_conv2d, fold, max_pool_with_indices, max_unpool, unfold
+from .patches import deform_conv2d, fold, max_pool_with_indices, max_unpool, reduce_window, unfold
 from .pooling import (
     avg_pool,
     global_avg_pool,
@@ -98,8 +108,8 @@ from .random import (
 from .recurrent import gru, lstm, rnn
 from .reshaping import reshape
 from .resize import resize
-from .searching import bucketize
-from .selection import argwhere, compress, index_by_mask, masked_select, median
+from .searching import bucketize, histc
+from .selection import argwhere, compress, index_by_mask, masked_scatter, masked_select, median
 from .sequences import causal_conv, linear_attention, reverse_sequence
 from .signal import (
     blackman_window,
@@ -118,24 +128,32 @@ from .signal import (
 )
 from .small_floats import decode_float, encode_float
 from .transposed_convolution import conv_transpose
+from .updates import adagrad, adam, momentum
 
 __all__ = [
+    "adagrad",
+    "adam",
     "adaptive_avg_pool",
     "adaptive_max_pool",
     "affine_grid",
     "all_class_non_max_suppression",
     "argwhere",
+    "array_feature_extractor",
+    "as_strided",
     "attention",
     "attention_var_len",
     "avg_pool",
     "batch_norm",
     "bernoulli",
+    "binarizer",
     "bitcast",
     "blackman_window",
     "box_nms",
     "bucketize",
     "causal_conv",
+    "cbrt",
     "celu",
+    "center_crop_pad",
     "channel_shuffle",
     "cholesky",
     "clip",
@@ -165,6 +183,8 @@ __all__ = [
     "encode_float",
     "ewise_fma",
     "fft",
+    "flex_attention",
+    "fmod",
     "fold",
     "get_valid_counts",
     "global_avg_pool",
@@ -173,6 +193,7 @@ __all__ = [
     "glu",
     "grid_sample",
     "group_norm",
+    "grouped_mm",
     "gru",
     "hamming_window",
     "hann_window",
@@ -180,10 +201,12 @@ __all__ = [
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "histc",
     "index_by_mask",
     "instance_norm",
     "inverse",
     "irfft",
+    "label_encoder",
     "layer_norm",
     "layout_transform",
     "leaky_relu",
@@ -193,6 +216,7 @@ __all__ = [
     "lp_norm",
     "lp_pool",
     "lstm",
+    "masked_scatter",
     "masked_select",
     "matmul",
     "matmul_integer",
@@ -204,6 +228,7 @@ __all__ = [
     "mel_weight_matrix",
     "meshgrid",
     "mish",
+    "momentum",
     "multibox_transform_loc",
     "multinomial",
     "multinomial_from_uniform",
@@ -219,6 +244,8 @@ __all__ = [
     "random_integers",
     "random_normal",
     "random_uniform",
+    "reduce_precision",
+    "reduce_window",
     "relu6",
     "reshape",
     "resize",
@@ -229,6 +256,7 @@ __all__ = [
     "roi_align",
     "roi_pool",
     "rotary_embedding",
+    "round_half_away",
     "selu",
     "shrink",
     "softplus",
@@ -241,6 +269,8 @@ __all__ = [
     "swish",
     "tensor_scatter",
     "thresholded_relu",
+    "tree_ensemble",
     "triangular_solve",
+    "truncated_divide",
     "unfold",
 ]

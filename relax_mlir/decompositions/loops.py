@@ -68,3 +68,14 @@ def while_loop(
     with ir.InsertionPoint(after):
         scf.YieldOp(list(body(*after.arguments)))
     return list(loop.results)
+
+
+def repeat(
+    count: int, carried: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]]
+) -> list[ir.Value]:
+    """Runs `body(*carried)` so many times; returns what is carried then."""
+    zero, one, end = (arith.constant(ir.IndexType.get(), i) for i in (0, 1, count))
+    loop = scf.ForOp(zero, end, one, list(carried))
+    with ir.InsertionPoint(loop.body):
+        scf.YieldOp(list(body(*loop.inner_iter_args)))
+    return list(loop.results)

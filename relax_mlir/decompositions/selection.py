@@ -7,7 +7,22 @@ from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import RequireOp, ShapeError, dims_equal
 from relax_mlir.symbolic import Fact, product
 
-from .emit import broadcast_to, dims_of, element_of, emit, permute, rank_of, reshape
+from .emit import (
+    astype,
+    binary,
+    broadcast_to,
+    dims_of,
+    element_of,
+    emit,
+    permute,
+    rank_of,
+    reduce,
+    reshape,
+    scalar,
+    subtract,
+    symbol,
+    where,
+)
 
 
 def compress(x: ir.Value, condition: ir.Value, *, axis: int | None = None) -> ir.Value:
@@ -37,6 +52,34 @@ def masked_select(x: ir.Value, mask: ir.Value) -> ir.Value:
     _require_truth(mask)
     dims = graph.exact_dims(graph.broadcast(dims_of(x), dims_of(mask)))
     return index_by_mask(broadcast_to(x, dims), broadcast_to(mask, dims))
+
+
+def masked_scatter(x: ir.Value, mask: ir.Value, source: ir.Value) -> ir.Value:
+    """The tensor with elements of `source`, in order, where the mask, an i1, is true.
+
+    The mask broadcasts to x. A call ends with an error if the source has too few elements. Source:
+    ATen `masked_scatter`.
+    """
+    _require_truth(mask)
+    if element_of(source) != element_of(x):
+        raise ShapeError(f"expects a source of {element_of(x)}, but got {element_of(source)}")
+    dims, i64 = dims_of(x), ir.IntegerType.get_signless(64)
+    total, count = product(dims), product(dims_of(source))
+    flat = reshape(broadcast_to(mask, dims), [total])
+    order = astype(flat, i64)
+    enough = binary(
+        graph.LessEqualOp, reduce(graph.SumOp, order, [0]), reshape(symbol(count, i64), [])
+    )
+    graph.AssertOp.build(enough, "masked_scatter has too few elements for its mask")
+    if count.value == 0:
+        return x
+    index = subtract(emit(graph.CumsumOp, order, axis=0, exclusive=False, reverse=False), 1)
+    flat_source = reshape(source, [count])
+    if count.value is None:  # an element at least is taken, even of an empty source
+        one = broadcast_to(scalar(0, element_of(x)), [1])
+        flat_source = graph.ConcatOp.build(flat_source, one, axis=0).operation.results[0]
+    values = emit(graph.TakeOp, flat_source, index, axis=0)
+    return reshape(where(flat, values, reshape(x, [total])), dims)
 
 
 def index_by_mask(x: ir.Value, mask: ir.Value) -> ir.Value:

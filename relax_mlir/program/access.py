@@ -191,6 +191,8 @@ def _through_reshape(tensor: Reshape, uses: tuple[Use, ...] | None) -> tuple[Use
     if uses is None:
         return None
     big = tensor.shape if tensor.expands else tensor.source.shape
+    if not tensor.shape:  # one element, of no group
+        return (CONSTANT_USE,) * len(tensor.source.shape)
     result: list[Use] = []
     for group_index, group in enumerate(tensor.groups):
         non_unit = [position for position in group if big[position] != 1]

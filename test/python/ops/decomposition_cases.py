@@ -18,7 +18,9 @@ from relax_mlir.decompositions.emit import (
     minimum,
     multiply,
     scalar,
+    vector,
 )
+from relax_mlir.decompositions.learned import Trees
 from relax_mlir.dialects import graph
 
 
@@ -57,6 +59,8 @@ def decompositions(dtype: str) -> Iterator[Decomposition]:
         yield from _small_floats(dtype)
         yield from _quantisation(dtype)
         yield from _attentions(dtype)
+        yield from _elements(dtype)
+        yield from _choices(dtype)
     if dtype == "f32":
         yield from _integers()
         yield from _solvers(dtype)
@@ -471,4 +475,59 @@ def _attentions(dtype: str) -> Iterator[Decomposition]:
         "tensor_scatter",
         lambda c, u, s: d.tensor_scatter(c, u, s, circular=True),
         [*cache, spec("i64", "n")],
+    )
+
+
+def _elements(dtype: str) -> Iterator[Decomposition]:
+    x = spec(dtype, "n", "m")
+    for kind in (d.cbrt, d.round_half_away, d.binarizer):
+        yield Decomposition(kind.__name__, kind, [x])
+    yield Decomposition("fmod", d.fmod, [x, spec(dtype, "m")])
+    yield Decomposition("truncated_divide", d.truncated_divide, [spec("i8", "n")] * 2)
+    yield Decomposition("reduce_precision", lambda v: d.reduce_precision(v, 4, 3), [x])
+    one, step = spec(dtype, 1), spec("i64", 1)
+    yield Decomposition(
+        "momentum", lambda *v: d.momentum(*v, alpha=0.5, beta=2), [one, step, x, x, x]
+    )
+    for kind in (d.adagrad, d.adam):
+        state = [x] * (1 + (kind is d.adam))
+
+        def update(r, t, v, g, *s, k=kind):
+            return k(r, maximum(t, 0), v, g, *(maximum(each, 0.25) for each in s))
+
+        yield Decomposition(kind.__name__, update, [one, step, x, x, *state])
+
+
+def _choices(dtype: str) -> Iterator[Decomposition]:
+    x = spec(dtype, "n", "m")
+
+    def groups(v, w):
+        return d.grouped_mm(v, w, vector([1, 2], ir.IntegerType.get_signless(32)))
+
+    yield Decomposition("grouped_mm", groups, [spec(dtype, "n + 2", 5), spec(dtype, 2, 5, 3)])
+    rows = spec(dtype, "n + 1", "m")
+    yield Decomposition("histc", lambda v: d.histc(v, 5, -2, 2), [x])
+    mask = spec("i1", "n", 1)
+    yield Decomposition("masked_scatter", d.masked_scatter, [x, mask, x])
+    yield Decomposition("center_crop_pad", lambda v: d.center_crop_pad(v, [3, 4]), [x])
+    yield Decomposition("as_strided", lambda v: d.as_strided(v, [2, "m"], [0, 1]), [rows])
+    windows = [spec(dtype, "n + 2", "m + 3")]
+    yield Decomposition(
+        "reduce_window", lambda v: d.reduce_window(v, "minimum", [2, 3], strides=[1, 2]), windows
+    )
+    yield Decomposition(
+        "flex_attention",
+        lambda q, k: d.flex_attention(q, k, k, scale=0.5),
+        [spec(dtype, 2, 4, "n", 8), spec(dtype, 2, 2, "m", 8)],
+    )
+    yield Decomposition("array_feature_extractor", d.array_feature_extractor, [x, spec("i64", "n")])
+
+    def labels(v):
+        rounded = emit(graph.RoundOp, v)
+        return d.label_encoder(rounded, [-1, 0, 2], [1, 2, 3], ir.IntegerType.get_signless(64))
+
+    yield Decomposition("label_encoder", labels, [x])
+    trees = Trees([0, 2], [0.5, -1], ["<=", ">"], [1, -1], [-2, -3], [0, 1], [0, 1, 0], [1, 2, 3])
+    yield Decomposition(
+        "tree_ensemble", lambda v: d.tree_ensemble(v, trees, 2), [spec(dtype, "n", 3)]
     )
