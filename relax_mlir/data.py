@@ -146,7 +146,7 @@ def elements_of(attribute: ir.Attribute) -> np.ndarray:
     assert data is not None, attribute
     elements = data.view(dtype_of(type_.element_type))
     if len(elements) == 1:
-        return np.broadcast_to(elements, type_.shape)
+        return np.broadcast_to(elements.reshape(()), type_.shape)
     return elements.reshape(type_.shape)
 
 
@@ -162,9 +162,10 @@ def dtype_of(element: ir.Type) -> np.dtype:
     """The dtype in which NumPy has elements of a type as they lie in memory."""
     if isinstance(element, ir.IntegerType) and element.width == 1:
         return np.dtype(np.bool_)
-    if isinstance(element, ir.FloatType) and not isinstance(element, ir.BF16Type):
+    packed = isinstance(element, ir.BF16Type) or stored_width(element) == 1
+    if isinstance(element, ir.FloatType) and not packed:
         return np.dtype(f"f{stored_width(element)}")
-    unsigned = isinstance(element, ir.BF16Type) or str(element).startswith("ui")
+    unsigned = isinstance(element, ir.FloatType) or str(element).startswith("ui")
     return np.dtype(f"{'u' if unsigned else 'i'}{stored_width(element)}")
 
 

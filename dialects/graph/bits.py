@@ -7,9 +7,18 @@ from relax_mlir.bindings import ext, ir
 from relax_mlir.symbolic import const
 
 from .dialect import ShapeAttr
-from .elementwise import is_float, is_integer, require_number
+from .elementwise import is_float, is_integer
 from .op import InferredOp
-from .types import Dim, ShapeError, TensorType, as_dims, dims_differ, element_bits, known_dims
+from .types import (
+    Dim,
+    ShapeError,
+    TensorType,
+    as_dims,
+    dims_differ,
+    element_bits,
+    is_small_float,
+    known_dims,
+)
 
 
 class BitcastOp(InferredOp, name="bitcast", traits=[ext.Pure]):
@@ -27,12 +36,17 @@ class BitcastOp(InferredOp, name="bitcast", traits=[ext.Pure]):
 
     @staticmethod
     def infer_return_type(input: TensorType, dtype: ir.Type) -> TensorType:
-        require_number(input)  # C1
-        if not (is_float(dtype) or is_integer(dtype)):
+        if not _has_bits(input.element):  # C1
+            raise ShapeError(f"expects a number element type, but got {input.element}")
+        if not _has_bits(dtype):
             raise ShapeError(f"expects a float or integer dtype, but got {dtype}")
         if element_bits(dtype) != element_bits(input.element):  # C2
             raise ShapeError(f"expects types of as many bits, but got {input.element} and {dtype}")
         return TensorType(input.dims, dtype)
+
+
+def _has_bits(element: ir.Type) -> bool:
+    return is_float(element) or is_integer(element) or is_small_float(element)
 
 
 class PhiloxOp(InferredOp, name="philox", traits=[ext.Pure]):

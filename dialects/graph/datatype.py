@@ -6,14 +6,15 @@ from relax_mlir.bindings import ext, ir
 
 from .elementwise import is_bool, is_float, is_integer
 from .op import InferredOp
-from .types import ShapeError, TensorType
+from .types import ShapeError, TensorType, is_small_float
 
 
 class AstypeOp(InferredOp, name="astype", traits=[ext.Pure]):
     """Converts every element to another type.
 
     Floats become integers by truncation, numbers become `i1` by comparison with 0. A float
-    outside of the integer's range gives the nearest integer of it, NaN gives 0.
+    outside of the integer's range gives the nearest integer of it, NaN gives 0. What is beyond the
+    greatest float of 8 bits, infinity included, becomes that; others become infinite.
 
     C1  the new element type is a float, an integer or `i1`
 
@@ -26,6 +27,6 @@ class AstypeOp(InferredOp, name="astype", traits=[ext.Pure]):
 
     @staticmethod
     def infer_return_type(input: TensorType, dtype: ir.Type) -> TensorType:
-        if not (is_float(dtype) or is_integer(dtype) or is_bool(dtype)):  # C1
+        if not any(holds(dtype) for holds in (is_float, is_small_float, is_integer, is_bool)):  # C1
             raise ShapeError(f"expects a float, integer or i1 dtype, but got {dtype}")
         return TensorType(input.dims, dtype)

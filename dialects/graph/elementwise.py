@@ -6,7 +6,7 @@ from relax_mlir.bindings import ext, ir
 
 from .broadcasting import broadcast
 from .op import InferredOp
-from .types import ShapeError, TensorType
+from .types import ShapeError, TensorType, is_small_float
 
 FLOATS = (ir.F16Type, ir.BF16Type, ir.F32Type, ir.F64Type)
 
@@ -141,6 +141,8 @@ class CompareOp(BinaryOp):
 
     @staticmethod
     def infer_return_type(lhs: TensorType, rhs: TensorType) -> TensorType:
-        """C1: one element type; C2: the dims broadcast."""
+        """C1: one element type, no float of 8 bits; C2: the dims broadcast."""
         require_one_element_type(lhs, rhs)
+        if is_small_float(lhs.element):
+            raise ShapeError(f"compares no elements of {lhs.element}: convert them to f32")
         return TensorType(broadcast_types(lhs, rhs).dims, ir.IntegerType.get_signless(1))

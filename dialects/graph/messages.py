@@ -7,7 +7,7 @@ from relax_mlir.bindings import ext, ir
 
 from .op import annotation_of
 from .slots import SlotOp
-from .types import ShapeError, ShapeValueType, TensorType
+from .types import ShapeError, ShapeValueType, TensorType, is_small_float
 
 _SCALARS = ir.IndexType | ir.IntegerType | ir.FloatType
 
@@ -48,6 +48,8 @@ class _MessageOp(SlotOp):
         for index, value in enumerate(self.values):  # C2
             kind = annotation_of(value)
             is_tensor = isinstance(kind, TensorType) and kind.dims is not None
+            if isinstance(kind, TensorType) and is_small_float(kind.element):
+                raise ShapeError(f"shows no elements of {kind.element}: convert them to f32")
             if not (is_tensor or isinstance(kind, ShapeValueType) or _is_scalar(value)):
                 raise ShapeError(
                     f"expects tensors of known rank, scalars and shape values, but value {index} "

@@ -96,11 +96,26 @@ def element_bits(element: ir.Type) -> int:
     return ir.FloatType(element).width
 
 
+SMALL_FLOATS = (
+    *(ir.Float8E4M3FNType, ir.Float8E5M2Type),
+    *(ir.Float8E4M3FNUZType, ir.Float8E5M2FNUZType),
+)
+"""Floats of 8 bits: they are stored, moved and converted, but nothing computes with them."""
+
+
+def is_small_float(element: ir.Type) -> bool:
+    """True for f8E4M3FN, f8E5M2, f8E4M3FNUZ and f8E5M2FNUZ."""
+    return isinstance(element, SMALL_FLOATS)
+
+
 def storage_element(element: ir.Type) -> ir.Type:
-    """What tensor programs have for an element: a signless integer for one that has a sign."""
+    """What tensor programs have for an element: signless integers of the bits of other ones.
+
+    Others are integers that have a sign, and floats of 8 bits.
+    """
     if isinstance(element, ir.IntegerType) and not element.is_signless:
         return ir.IntegerType.get_signless(element.width)
-    return element
+    return ir.IntegerType.get_signless(8) if is_small_float(element) else element
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 from relax_mlir.bindings import func, ir
 from relax_mlir.data import attribute_of, dtype_of
 from relax_mlir.errors import UsageError
+from relax_mlir.runtime.tensors import dtype_name
 
 from .functions import VALUE, argument_name, graph_functions, is_public
 
@@ -70,7 +71,7 @@ def _value(function: func.FuncOp, index: int, name: str, array: np.ndarray) -> i
     if not isinstance(type_, ir.RankedTensorType | ir.UnrankedTensorType):
         raise UsageError(f"{where} is no tensor, so it has no value that is an array")
     element = ir.ShapedType(type_).element_type
-    expected = "bfloat16" if isinstance(element, ir.BF16Type) else dtype_of(element).name
+    expected = dtype_name(str(element)) or dtype_of(element).name
     if array.dtype.name not in (expected, dtype_of(element).name):
         raise UsageError(f"{where} has elements of {expected}, but its value of {array.dtype}")
     return attribute_of(ir.RankedTensorType.get(array.shape, element), array)

@@ -126,7 +126,7 @@ from .signal import (
     rfft,
     stft,
 )
-from .small_floats import decode_float, encode_float
+from .small_floats import cast_float8, decode_float, encode_float
 from .transposed_convolution import conv_transpose
 from .updates import adagrad, adam, momentum
 
@@ -150,6 +150,7 @@ __all__ = [
     "blackman_window",
     "box_nms",
     "bucketize",
+    "cast_float8",
     "causal_conv",
     "cbrt",
     "celu",

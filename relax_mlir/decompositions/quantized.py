@@ -48,16 +48,18 @@ def quantize_linear(
 ) -> ir.Value:
     """round(x / scale) + zero_point, to nearest even, within the bounds.
 
+    A float of 8 bits as the element is that nearest to x / scale + zero_point, or its greatest.
     `scale` and `zero_point` are of rank 0, or have an element for each index of the axis. Source:
     ONNX `QuantizeLinear`; TVM `relax.quantize`.
     """
     _require_float(x, scale)
     values = widen(x)
     steps = divide(values, _aligned(astype(scale, element_of(values)), x, axis))
-    whole = emit(graph.RoundOp, steps)
+    is_float8 = graph.is_small_float(element)
+    whole = steps if is_float8 else emit(graph.RoundOp, steps)
     if zero_point is not None:
         whole = add(whole, _aligned(astype(zero_point, element_of(values)), x, axis))
-    return _saturated(whole, element, bounds)
+    return astype(whole, element) if is_float8 else _saturated(whole, element, bounds)
 
 
 def dequantize_linear(
@@ -67,10 +69,14 @@ def dequantize_linear(
 
     Source: ONNX `DequantizeLinear`; TVM `relax.dequantize`.
     """
-    _require_integers(x, zero_point)
     _require_float(scale)
-    own = widen(scale)
-    values = astype(_centred(x, _aligned_if(zero_point, x, axis), 64), element_of(own))
+    own, zero = widen(scale), _aligned_if(zero_point, x, axis)
+    if graph.is_small_float(element_of(x)):
+        values = astype(x, element_of(own))
+        values = values if zero is None else subtract(values, astype(zero, element_of(own)))
+    else:
+        _require_integers(x, zero_point)
+        values = astype(_centred(x, zero, 64), element_of(own))
     return astype(multiply(values, _aligned(own, x, axis)), element_of(scale))
 
 

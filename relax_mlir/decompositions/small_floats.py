@@ -1,4 +1,4 @@
-"""Floats of 8 and 4 bits, whose bits are i8: encode_float, decode_float.
+"""Floats of 8 and 4 bits, whose bits are i8: encode_float, decode_float, cast_float8.
 
     f8E4M3FN   f8E5M2   f8E4M3FNUZ   f8E5M2FNUZ   f4E2M1FN, in the lower half of a byte
 
@@ -115,6 +115,25 @@ def encode_float(x: ir.Value, kind: str, *, saturate: bool = True) -> ir.Value:
     sign = where(negative, scalar(own.sign, element_of(code)), 0)
     code = where(emit(graph.IsnanOp, values), own.nan, binary(graph.BitwiseOrOp, code, sign))
     return astype(code, ir.IntegerType.get_signless(8))
+
+
+def cast_float8(x: ir.Value, element: ir.Type, *, saturate: bool = True) -> ir.Value:
+    """A conversion from or to a float of 8 bits that is an element type: by its codes.
+
+    What is too great becomes the greatest value, or infinity or NaN without `saturate`. Source:
+    ONNX `Cast`.
+    """
+    source, i8 = element_of(x), ir.IntegerType.get_signless(8)
+    if source == element:
+        return x
+    if graph.is_small_float(source):
+        codes = emit(graph.BitcastOp, x, dtype=i8)
+        x = decode_float(codes, str(source), ir.F32Type.get())
+    if not graph.is_small_float(element):
+        return astype(x, element)
+    values = x if is_float(element_of(x)) else astype(x, ir.F64Type.get())
+    codes = encode_float(values, str(element), saturate=saturate)
+    return emit(graph.BitcastOp, codes, dtype=element)
 
 
 def _nearest(size: ir.Value, own: _Format) -> ir.Value:

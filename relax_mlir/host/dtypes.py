@@ -1,8 +1,10 @@
 """Element types in host code: DLPack codes, types in memory."""
 
 from relax_mlir.bindings import ir
+from relax_mlir.runtime.tensors import FLOAT8
 
-ACCEPTED = "floats of 16 bits or more, booleans, and integers of 8, 16, 32 or 64 bits"
+_FLOATS = ", ".join(("floats of 16 bits or more", *FLOAT8))
+ACCEPTED = f"{_FLOATS}, booleans, and integers of 8, 16, 32 or 64 bits"
 INT, UINT, FLOAT, BFLOAT, BOOL = 0, 1, 2, 4, 6
 
 
@@ -12,6 +14,8 @@ def dlpack_dtype(element: ir.Type) -> tuple[int, int]:
         return BFLOAT, 16
     if isinstance(element, ir.F16Type | ir.F32Type | ir.F64Type):
         return FLOAT, element.width
+    if str(element) in FLOAT8:
+        return FLOAT8[str(element)], 8
     if isinstance(element, ir.IndexType):
         return INT, 64
     if isinstance(element, ir.IntegerType) and element.width == 1:
@@ -27,7 +31,10 @@ def byte_width(element: ir.Type) -> int:
 
 
 def memory_type(element: ir.Type) -> ir.Type:
-    """The type of an element in LLVM's memory: a boolean takes a byte, integers are signless."""
-    if isinstance(element, ir.IndexType | ir.IntegerType):
+    """The type of an element in LLVM's memory: a boolean takes a byte, integers are signless.
+
+    Floats of 8 bits are their bits.
+    """
+    if isinstance(element, ir.IndexType | ir.IntegerType) or str(element) in FLOAT8:
         return ir.IntegerType.get_signless(8 * byte_width(element))
     return element

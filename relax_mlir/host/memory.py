@@ -14,6 +14,8 @@ from relax_mlir.dialects.graph import (
     KeepOp,
     ShapeValueType,
     ViewOp,
+    is_small_float,
+    signless,
 )
 from relax_mlir.passes import PassFailure
 from relax_mlir.rewriting import walk_ops
@@ -147,7 +149,9 @@ def _stored(
         return value, kind
     if not isinstance(value, ir.DenseElementsAttr):
         raise PassFailure(op, f"is not a dense constant, which '{type_}' needs")
-    if element != type_.element_type:
+    if is_small_float(type_.element_type):
+        value = ir.DenseElementsAttr(signless(value))
+    elif element != type_.element_type:
         value = _as_integers(value, type_.shape, ir.IntegerType(element))
     return value if type_.rank else value.get_splat_value(), kind
 

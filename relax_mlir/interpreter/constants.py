@@ -7,7 +7,7 @@ import numpy as np
 from relax_mlir.bindings import ir
 from relax_mlir.data import NO_DATA, bytes_of, is_data
 
-from .elements import UnknownElement, round_to, stored_dtype
+from .elements import PACKED, UnknownElement, round_to, stored_dtype
 
 
 def constant_value(attribute: ir.Attribute) -> Any:
@@ -31,7 +31,7 @@ def _dense(attribute: ir.DenseElementsAttr) -> np.ndarray:
     if attribute.is_splat:
         value = constant_value(attribute.get_splat_value())
         return np.broadcast_to(np.array(value, dtype), type_.shape)
-    if isinstance(element, ir.BF16Type):  # unknown to NumPy and so to the bindings
+    if str(element) in PACKED:  # unknown to NumPy and so to the bindings
         return _data(attribute)
     return np.array(attribute, dtype)
 

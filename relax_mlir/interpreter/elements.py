@@ -1,7 +1,7 @@
 """Element types in NumPy: storage, and conversions that round once.
 
 NumPy has no bfloat16: its bits are stored as uint16, and computations use float32, which represents
-all its values.
+all its values. So it is with floats of 8 bits.
 """
 
 import math
@@ -14,11 +14,14 @@ import numpy as np
 
 from relax_mlir.bindings import ir
 
+from .small_floats import FORMATS, small_codes, small_values
+
 STORED: dict[str, np.dtype] = {
     "f64": np.dtype(np.float64),
     "f32": np.dtype(np.float32),
     "f16": np.dtype(np.float16),
     "bf16": np.dtype(np.uint16),
+    **dict.fromkeys(FORMATS, np.dtype(np.uint8)),
     "i1": np.dtype(np.bool_),
     "index": np.dtype(np.int64),
     **{f"{sign}{bits}": np.dtype(f"int{bits}") for sign in ("i", "si") for bits in (8, 16, 32, 64)},
@@ -34,6 +37,8 @@ Read = Callable[[Any, str], Any]
 GARBAGE = 0x55
 """The bytes of uninitialised memory."""
 
+PACKED = ("bf16", *FORMATS)
+"""Floats that are stored as bits."""
 FLOATS = ("f64", "f32", "f16", "bf16")
 _NOISE: ContextVar[np.random.Generator | None] = ContextVar("noise", default=None)
 _MANTISSA = 53
@@ -68,7 +73,9 @@ def stored(array: np.ndarray, element: ir.Type | str) -> np.ndarray:
 
 
 def widen(array: np.ndarray, element: ir.Type | str) -> np.ndarray:
-    """Stored elements for computation: bf16 as float32, others unchanged."""
+    """Stored elements for computation: bits of floats as float32, others unchanged."""
+    if str(element) in FORMATS:
+        return small_values(str(element))[array]
     if str(element) != "bf16":
         return array
     return (np.asarray(array, np.uint32) << np.uint32(16)).view(np.float32)
@@ -87,6 +94,8 @@ def round_to(values: np.ndarray, element: ir.Type | str) -> np.ndarray:
     with np.errstate(all="ignore"):
         if str(element) == "bf16":
             return _bfloat16_bits(values)
+        if str(element) in FORMATS:
+            return small_codes(values, str(element))
         if dtype == np.float16 and values.dtype.kind in "iu":
             values = _integers_to_odd(values)
         return values.astype(dtype, copy=False)

@@ -31,7 +31,14 @@ from relax_mlir.runtime.calls import buffers_of, check_count, thread_count
 from relax_mlir.runtime.nesting import Nesting
 from relax_mlir.runtime.overlaps import Span, first_overlap
 from relax_mlir.runtime.results import number
-from relax_mlir.runtime.tensors import DLTensor, TensorError, bfloat16, describe
+from relax_mlir.runtime.tensors import (
+    DLTensor,
+    TensorError,
+    describe,
+    dtype_name,
+    packed_dtype,
+    type_code,
+)
 
 from .binding import Signature
 from .depth import on_large_stack
@@ -251,7 +258,8 @@ class Call:
         if result.kind == "shape":
             return tuple(value.tolist())
         copy = np.array(value, order="C")
-        return copy.view(bfloat16()) if result.dtype == "bf16" else copy
+        packed = packed_dtype(result.dtype)
+        return copy if packed is None else copy.view(packed)
 
 
 def _aliases(
@@ -326,11 +334,10 @@ def _read(value: Any, argument: Argument, where: str) -> Any:
     except (TensorError, UnknownElement) as error:
         raise ExecutionError(f"{where}: {error}") from error
     shape = tuple(tensor.shape[: tensor.ndim])
-    codes = {"i": 0, "u": 1, "f": 2, "b": 6}
-    code = 4 if argument.dtype == "bf16" else codes[dtype.kind]
+    code = type_code(argument.dtype, dtype)
     if (tensor.code, tensor.bits) != (code, 8 * dtype.itemsize):
         got = getattr(value, "dtype", type(value).__name__)
-        want = "bfloat16" if code == 4 else dtype.name
+        want = dtype_name(argument.dtype) or dtype.name
         raise ExecutionError(f"{where}: dtype is {got}, but {want} is expected")
     rank = 1 if argument.kind == "shape" else None if argument.dims is None else len(argument.dims)
     if rank is not None and len(shape) != rank:

@@ -25,7 +25,17 @@ from relax_mlir.dialects.graph.op import attribute_to_python
 from relax_mlir.errors import ExecutionError
 from relax_mlir.symbolic import Expr, Fact, SymbolicError
 
-from .elements import Read, UnknownElement, exact, round_to, rounded, stored, stored_dtype, widen
+from .elements import (
+    PACKED,
+    Read,
+    UnknownElement,
+    exact,
+    round_to,
+    rounded,
+    stored,
+    stored_dtype,
+    widen,
+)
 from .lookup import find, parameters
 
 if TYPE_CHECKING:
@@ -141,7 +151,7 @@ def _reader(read: Read, value: ir.Value | None) -> Callable[[Any], Any] | None:
     if value is None or read is stored:
         return None
     element = element_of(value)
-    if read is widen and element != "bf16":
+    if read is widen and element not in PACKED:
         return None
     if read is exact and not isinstance(value.type, ir.ShapedType):
         return None
@@ -170,7 +180,7 @@ def _finisher(value: ir.Value, rounds: bool) -> Finish:
     if not rounds:
         return lambda result, frame: result
     dtype = stored_dtype(element)
-    may_be_exact = element != "bf16"
+    may_be_exact = element not in PACKED
 
     def single(result: Any, frame: Frame) -> Any:
         if may_be_exact and getattr(result, "dtype", None) is dtype:

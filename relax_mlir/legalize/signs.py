@@ -5,12 +5,13 @@
     linalg.generic ins(%x : tensor<4xi8>) { %1 = arith.maxui %a, %b : i8 }
 
 Legalisations choose ops by the types of graph values. Nothing verifies a program before this.
+Floats of 8 bits, which programs only move, become their bits.
 """
 
 from collections.abc import Iterable
 
 from relax_mlir.bindings import func, ir
-from relax_mlir.dialects.graph import signless, storage_element
+from relax_mlir.dialects.graph import is_small_float, signless, storage_element
 
 
 def erase_signs(function: func.FuncOp) -> None:
@@ -39,8 +40,14 @@ def erase_signs(function: func.FuncOp) -> None:
 def make_signless(op: ir.Operation) -> None:
     """Makes the results of an op signless, and its elements if it is a constant."""
     _erase(op.results)
-    if op.name == "arith.constant" and isinstance(op.results[0].type, ir.RankedTensorType):
-        op.attributes["value"] = signless(op.attributes["value"])
+    if op.name != "arith.constant":
+        return
+    value = op.attributes["value"]
+    if isinstance(value.type, ir.RankedTensorType):
+        op.attributes["value"] = signless(value)
+    elif is_small_float(value.type):
+        one = ir.DenseElementsAttr.get_splat(ir.RankedTensorType.get([], value.type), value)
+        op.attributes["value"] = ir.DenseElementsAttr(signless(one)).get_splat_value()
 
 
 def _erase(values: Iterable[ir.Value]) -> None:

@@ -19,7 +19,7 @@ ANY_LEADING = "..."
 """Begins the first dim of a shape: any leading dims, `...m` with a variable for their product."""
 ELEMENTS: tuple[str, ...] = (
     *("i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "index"),
-    *("f16", "bf16", "f32", "f64"),
+    *("f16", "bf16", "f32", "f64", "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ"),
 )
 
 

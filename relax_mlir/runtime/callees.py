@@ -14,13 +14,14 @@ from relax_mlir.runtime.tensors import (
     BFLOAT,
     BOOL,
     FLOAT,
+    FLOAT8,
     INT,
     UINT,
     DLTensor,
     Slot,
     TensorError,
-    bfloat16,
     describe,
+    packed_dtype,
 )
 
 PYTHON = "python"
@@ -38,6 +39,7 @@ class _Registered(NamedTuple):
 
 _registered: dict[str, _Registered] = {}
 _ELEMENTS = {INT: "i", UINT: "ui", FLOAT: "f", BFLOAT: "bf"}
+_FLOAT8 = {code: element for element, code in FLOAT8.items()}
 _KINDS = {INT: "i", UINT: "u", FLOAT: "f"}
 
 
@@ -135,7 +137,9 @@ def _fill(result: DLTensor, value: Any) -> None:
 
 def _element(tensor: DLTensor) -> str:
     """MLIR's name of the element type."""
-    return "i1" if tensor.code == BOOL else f"{_ELEMENTS.get(tensor.code, '?')}{tensor.bits}"
+    if tensor.code == BOOL or tensor.code in _FLOAT8:
+        return _FLOAT8.get(tensor.code, "i1")
+    return f"{_ELEMENTS.get(tensor.code, '?')}{tensor.bits}"
 
 
 def _text(tensor: DLTensor) -> str:
@@ -145,8 +149,9 @@ def _text(tensor: DLTensor) -> str:
 def _array(tensor: DLTensor) -> np.ndarray:
     """The memory of a tensor, which must not outlive it."""
     shape = tuple(tensor.shape[: tensor.ndim])
-    if tensor.code == BFLOAT:
-        dtype = bfloat16()
+    packed = packed_dtype(_element(tensor))
+    if packed is not None:
+        dtype = packed
     else:
         kind = "?" if tensor.code == BOOL else f"{_KINDS[tensor.code]}{tensor.bits // 8}"
         dtype = np.dtype(kind)

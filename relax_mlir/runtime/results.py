@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from relax_mlir.runtime.signature import Result
-from relax_mlir.runtime.tensors import bfloat16
+from relax_mlir.runtime.tensors import FLOAT8, packed_dtype
 
 
 class Owner(functools.partial):
@@ -32,6 +32,7 @@ class FreshResult:
         self._struct = ctypes.c_int64 * (2 + result.max_rank)  # RxFresh: data, ndim, dims
         self._typestr = _typestr(result.dtype)
         self._is_bfloat16 = result.dtype == "bf16"
+        self._packed = packed_dtype(result.dtype)
         self._is_scalar = result.kind == "scalar"
         self._is_shape = result.kind == "shape"
 
@@ -43,7 +44,7 @@ class FreshResult:
         """The array of what a run has allocated; a number for a scalar, integers for a shape.
 
         Arrays of bf16 have the dtype `ml_dtypes.bfloat16` if that package is installed, else uint16
-        with the same bits.
+        with the same bits; of floats of 8 bits likewise, else uint8.
         """
         words = owner.args[0][:]
         owner.__array_interface__ = {
@@ -57,7 +58,7 @@ class FreshResult:
             return number(array, self._is_bfloat16)
         if self._is_shape:
             return tuple(array.tolist())
-        return array.view(bfloat16()) if self._is_bfloat16 else array
+        return array if self._packed is None else array.view(self._packed)
 
 
 def number(array: np.ndarray, is_bfloat16: bool = False) -> "bool | int | float":
@@ -113,6 +114,8 @@ def _typestr(element: str) -> str:
     """NumPy's name of the storage type of an MLIR element type."""
     if element in ("i1", "bf16", "index"):
         return {"i1": "|b1", "bf16": "<u2", "index": "<i8"}[element]
+    if element in FLOAT8:
+        return "|u1"
     kind = element.rstrip("0123456789")
     size = int(element.removeprefix(kind)) // 8
     return ("|" if size == 1 else "<") + {"f": "f", "ui": "u"}.get(kind, "i") + str(size)

@@ -18,6 +18,14 @@ CPU = 1
 _CODE_OF_KIND = {"i": INT, "u": UINT, "f": FLOAT, "c": COMPLEX, "b": BOOL}
 _KIND_OF_CODE = {code: kind for kind, code in _CODE_OF_KIND.items()}
 
+FLOAT8 = {"f8E4M3FN": 10, "f8E4M3FNUZ": 11, "f8E5M2": 12, "f8E5M2FNUZ": 13}
+"""The type codes of DLPack 1.1 for floats of 8 bits."""
+_PACKED = {
+    "bf16": ("bfloat16", BFLOAT),
+    **{element: (f"float8_{element[2:].lower()}", code) for element, code in FLOAT8.items()},
+}
+"""The names in `ml_dtypes` of floats that NumPy does not have, and their type codes."""
+
 MAX_RANK = 32  # RX_MAX_RANK
 
 # MLIR's element types to which Python numbers can be converted.
@@ -192,9 +200,10 @@ def _dims_type(rank: int) -> type[ctypes.Array]:
 def _dtype_code(dtype: np.dtype, element: str) -> int:
     if not dtype.isnative:
         raise TensorError(f"native byte order is expected, but dtype is {dtype.str}")
-    # NumPy has no bfloat16 of its own: its bits may come as uint16, or as ml_dtypes.bfloat16.
-    if dtype.name == "bfloat16" or (element == "bf16" and dtype == np.uint16):
-        return BFLOAT
+    # NumPy has no such floats: their bits may come as integers, or as elements of ml_dtypes.
+    for packed, (name, code) in _PACKED.items():
+        if dtype.name == name or (element == packed and dtype == _bits_of(packed)):
+            return code
     if dtype.kind not in _CODE_OF_KIND:
         raise TensorError(f"an array of numbers is expected, but dtype is {dtype}")
     return _CODE_OF_KIND[dtype.kind]
@@ -216,7 +225,7 @@ def _describe_dlpack(tensor: DLTensor, value: Any, slot: Slot) -> Referent:
     if not _is_compact(source, dims):
         if slot.is_written:
             raise TensorError("is written to, so a contiguous row-major array is expected")
-        if source.device_type == CPU and source.code in (*_KIND_OF_CODE, BFLOAT):
+        if source.device_type == CPU and source.code in (*_KIND_OF_CODE, BFLOAT, *FLOAT8.values()):
             referent = _describe_numpy(tensor, _copy(source, dims), slot)
             tensor.code = source.code
             return referent
@@ -302,10 +311,29 @@ def _copy(tensor: DLTensor, dims: Sequence[int]) -> np.ndarray:
 
 
 @functools.cache
-def bfloat16() -> np.dtype:
-    """The dtype of bf16 results."""
+def packed_dtype(element: str) -> np.dtype | None:
+    """The dtype of results of bf16 and of floats of 8 bits; None for other elements.
+
+    Without the package `ml_dtypes` they are integers of the same bits.
+    """
+    if element not in _PACKED:
+        return None
     if importlib.util.find_spec("ml_dtypes") is None:
-        return np.dtype(np.uint16)
+        return _bits_of(element)
     import ml_dtypes  # optional: NumPy works without it
 
-    return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(getattr(ml_dtypes, _PACKED[element][0]))
+
+
+def type_code(element: str, dtype: np.dtype) -> int:
+    """DLPack's code of an element type, whose bits NumPy has as a dtype."""
+    return _PACKED[element][1] if element in _PACKED else _CODE_OF_KIND[dtype.kind]
+
+
+def dtype_name(element: str) -> str | None:
+    """The name of that dtype, whether the package is installed or not."""
+    return _PACKED[element][0] if element in _PACKED else None
+
+
+def _bits_of(element: str) -> np.dtype:
+    return np.dtype(np.uint16 if element == "bf16" else np.uint8)

@@ -172,8 +172,10 @@ def _read_array(name: str, argument: "Argument") -> "np.ndarray":
         raise UsageError(f"cannot read '{name}': {reason}") from None
     except ValueError as error:
         raise UsageError(f"'{name}' is not an array file: {error}") from None
-    # The format has no bfloat16: NumPy writes its bits as untyped two-byte elements.
-    return array.view("uint16") if argument.dtype == "bf16" and array.dtype == "V2" else array
+    # The format has no such floats: NumPy writes their bits as untyped elements.
+    if argument.dtype.startswith(("bf", "f8")) and array.dtype.kind == "V":
+        return array.view(f"u{array.dtype.itemsize}")
+    return array
 
 
 def _integers(text: str, argument: "Argument") -> "np.ndarray":

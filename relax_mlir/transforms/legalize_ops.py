@@ -5,7 +5,8 @@
     func.func private @exp(%x, %out) attributes {tir.prim_func} { linalg.generic ... }
     %y = "graph.call_tir"(%x) {callee = @exp}
 
-Equal programs are built once. Calls, shape values and memory ops stay. An operator without a
+Conversions of floats of 8 bits become operators on their codes first. Equal programs are built
+once. Calls, shape values and memory ops stay. An operator without a
 legalization fails, or stays with `allow-unknown`.
 
 Needs: known dims of every result (`relax-infer-shapes`). Leaves: no operator; its tensor programs
@@ -18,7 +19,9 @@ from typing import ClassVar
 
 from relax_mlir.analysis.functions import graph_functions
 from relax_mlir.bindings import func, ir
+from relax_mlir.decompositions.small_floats import cast_float8
 from relax_mlir.dialects.graph import (
+    AstypeOp,
     CallTirInplaceOp,
     CallTirOp,
     GraphOp,
@@ -27,12 +30,13 @@ from relax_mlir.dialects.graph import (
     TensorToShapeOp,
     TensorType,
     annotation_of,
+    is_small_float,
 )
 from relax_mlir.legalize import KernelBuilder, Legalization, legalization_of
 from relax_mlir.legalize.broadcasting import repeat_operands
 from relax_mlir.legalize.convolution import fast_math_of
 from relax_mlir.passes import Pass, PassFailure
-from relax_mlir.rewriting import SymbolNames, safe_erase
+from relax_mlir.rewriting import SymbolNames, rewrite_walk, safe_erase
 from relax_mlir.symbolic import Expr
 
 
@@ -48,11 +52,20 @@ class LegalizeOps(Pass):
         """Rewrites every operator of the module's graph functions, nested ones included."""
         kernels = _Kernels(op)
         for function in graph_functions(op):
+            rewrite_walk(function, expand_small_floats)
             for operator in _operators(function):
                 if (lower := legalization_of(type(operator))) is not None:
                     _legalize(operator, lower, kernels)
                 elif not self.allow_unknown:
                     raise PassFailure(operator, "has no legalization")
+
+
+def expand_small_floats(op: AstypeOp) -> ir.Value | None:
+    """The operators on codes that a conversion from or to a float of 8 bits is."""
+    element = TensorType.of(op.result).element
+    if not any(map(is_small_float, (element, TensorType.of(op.input).element))):
+        return None
+    return cast_float8(op.input, element)
 
 
 def _operators(function: func.FuncOp) -> list[GraphOp]:

@@ -31,9 +31,12 @@ static void say_dtype(RxContext* context, int32_t code, int32_t bits, int32_t la
                                       [RX_FLOAT] = "float",
                                       [RX_BFLOAT] = "bfloat",
                                       [RX_COMPLEX] = "complex"};
+  static const char* const float8[] = {"e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"};
   int known = code >= 0 && code <= RX_COMPLEX && names[code];
   if (code == RX_BOOL && bits == 8)
     say(context, "bool");
+  else if (code >= RX_E4M3FN && code <= RX_E5M2FNUZ && bits == 8)
+    say(context, "float8_%s", float8[code - RX_E4M3FN]);
   else if (known)
     say(context, "%s%d", names[code], bits);
   else

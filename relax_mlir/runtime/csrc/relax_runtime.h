@@ -63,6 +63,7 @@ typedef struct {
 enum { RX_MAX_RANK = 32 };
 
 enum { RX_INT = 0, RX_UINT = 1, RX_FLOAT = 2, RX_BFLOAT = 4, RX_COMPLEX = 5, RX_BOOL = 6 };
+enum { RX_E4M3FN = 10, RX_E4M3FNUZ = 11, RX_E5M2 = 12, RX_E5M2FNUZ = 13 }; /* floats of 8 bits */
 
 typedef struct {
   void* data; /* aligned to its element at least */

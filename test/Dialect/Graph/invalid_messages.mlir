@@ -58,3 +58,9 @@ func.func @assert_c3_rank(%x: tensor<4xf32>, %u: tensor<*xf32>, %b: i1, %i: inde
   "graph.assert"(%e) {format = "", operandSegmentSizes = #in1, resultSegmentSizes = #out0} : (tensor<1xi1>) -> ()
   return
 }
+
+func.func @print_c2_small_float(%x: tensor<4xf8E4M3FN>) {
+  // expected-error @below {{'graph.print' op shows no elements of f8E4M3FN: convert them to f32}}
+  "graph.print"(%x) {format = "{}", operandSegmentSizes = #in1, resultSegmentSizes = #out0} : (tensor<4xf8E4M3FN>) -> ()
+  return
+}

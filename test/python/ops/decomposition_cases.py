@@ -314,6 +314,8 @@ def _small_floats(dtype: str) -> Iterator[Decomposition]:
     x = spec(dtype, "n", "m")
     for kind in ("f8E4M3FN", "f8E5M2FNUZ"):
         yield Decomposition(f"encode_float_{kind}", lambda v, k=kind: d.encode_float(v, k), [x])
+    f8 = ir.Float8E5M2Type
+    yield Decomposition("cast_float8", lambda v: d.cast_float8(v, f8.get(), saturate=False), [x])
     yield Decomposition(
         "decode_float",
         lambda c, v: d.decode_float(c, "f8E4M3FNUZ", ir.RankedTensorType(v.type).element_type),

@@ -31,10 +31,15 @@ NUMPY = {
     "i16": np.dtype("int16"),
     "i8": np.dtype("int8"),
     "i1": np.dtype("bool"),
+    "f8E4M3FN": np.dtype(ml_dtypes.float8_e4m3fn),
+    "f8E5M2": np.dtype(ml_dtypes.float8_e5m2),
+    "f8E4M3FNUZ": np.dtype(ml_dtypes.float8_e4m3fnuz),
+    "f8E5M2FNUZ": np.dtype(ml_dtypes.float8_e5m2fnuz),
     **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
 }
 FLOATS = ("f32", "f64", "f16", "bf16")
 INTEGERS = ("i32", "i64", "i8")
+SMALL_FLOATS = tuple(name for name in NUMPY if name.startswith("f8"))
 UNSIGNED = ("ui8", "ui16", "ui32", "ui64")
 
 

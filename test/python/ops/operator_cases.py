@@ -11,7 +11,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from harness import FLOATS, INTEGERS, UNSIGNED, Spec, assert_close, floats, integers, spec, wide
+from harness import (
+    FLOATS,
+    INTEGERS,
+    NUMPY,
+    SMALL_FLOATS,
+    UNSIGNED,
+    Spec,
+    assert_close,
+    floats,
+    integers,
+    spec,
+    wide,
+)
 from test_binary import ARITHMETIC, BITWISE, COMPARE, FLOAT_ONLY, LOGICAL
 from test_quantized import Packed, panels
 from test_unary import FUNCTIONS, PREDICATES
@@ -70,6 +82,8 @@ class Case:
     def _check(self, got: np.ndarray, want: np.ndarray) -> None:
         assert got.dtype == want.dtype
         assert got.shape == want.shape
+        if got.dtype.itemsize == 1 and got.dtype.kind not in "iub":
+            got, want = got.view(np.uint8), want.view(np.uint8)
         if got.dtype.kind in "iub":
             np.testing.assert_array_equal(got, want)
         elif self.ulps is not None:
@@ -91,6 +105,9 @@ class Case:
 
 def cases(dtype: str) -> Iterator[Case]:
     """Every operator that takes elements of a type."""
+    if dtype in SMALL_FLOATS:
+        yield from _small_floats(dtype)
+        return
     yield from _element_wise(dtype)
     yield from _movements(dtype)
     if dtype != "i1":
@@ -99,6 +116,24 @@ def cases(dtype: str) -> Iterator[Case]:
         yield from _networks(dtype)
     if dtype == "f32":
         yield from _quantised()
+
+
+def _small_floats(dtype: str) -> Iterator[Case]:
+    """Conversions, and what moves elements: nothing computes with floats of 8 bits."""
+    x = spec(dtype, "n", "m")
+    computing = graph.FirstNonzeroOp, graph.EyeOp, graph.ArangeOp
+    for case in _movements(dtype):
+        if case.op not in computing and case.attributes.get("reduction", "none") == "none":
+            yield case
+    yield Case(graph.WhereOp, [spec("i1", "n", 1), x, spec(dtype, "m")])
+    yield Case(graph.BitcastOp, [x], {"dtype": "i8"})
+    yield Case(graph.BitcastOp, [spec("ui8", "n", "m")], {"dtype": dtype})
+    cache, new = spec(dtype, 2, "n + 5", 8), spec(dtype, "n", 2, 8)
+    yield Case(graph.KvAppendOp, [cache, cache, new, new], {"position": (3,)})
+    for other in NUMPY:
+        yield Case(graph.AstypeOp, [x], {"dtype": other})
+        if other != dtype:
+            yield Case(graph.AstypeOp, [spec(other, "n", "m")], {"dtype": dtype})
 
 
 def _element_wise(dtype: str) -> Iterator[Case]:

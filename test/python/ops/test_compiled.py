@@ -5,7 +5,7 @@ shows that code says the same, at sizes where vectors end. One module holds all 
 """
 
 import pytest
-from harness import FLOATS, INTEGERS, UNSIGNED, add_function
+from harness import FLOATS, INTEGERS, SMALL_FLOATS, UNSIGNED, add_function
 from operator_cases import SIZES, Case, cases
 
 import relax_mlir
@@ -30,7 +30,10 @@ SAMPLES = {("f16", 2): EVEN, ("bf16", 2): ODD, ("i32", 2): EVEN, ("i64", 2): ODD
 @pytest.mark.rotate(6)
 @pytest.mark.parametrize(
     ("dtype", "level"),
-    [*((dtype, 2) for dtype in (*FLOATS, *INTEGERS, *UNSIGNED, "i1")), ("f32", 0), ("ui8", 0)],
+    [
+        *((dtype, 2) for dtype in (*FLOATS, *INTEGERS, *UNSIGNED, *SMALL_FLOATS, "i1")),
+        *(("f32", 0), ("ui8", 0), ("f8E5M2", 0)),
+    ],
 )
 def test_operators(dtype: str, level: int) -> None:
     found = list(cases(dtype))[SAMPLES.get((dtype, level), slice(None))]

@@ -6,8 +6,10 @@ import pytest
 from decomposed import Decomposed, module_of
 from harness import NUMPY, spec, wide
 
+import relax_mlir
 from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
+from relax_mlir.decompositions.emit import add, less
 from relax_mlir.dialects.graph import ShapeError
 
 TYPES = {
@@ -84,6 +86,51 @@ def test_nearest_values(kind: str, saturate: bool, dtype: str) -> None:
     assert (nan == 6).all() if kind == "f4E2M1FN" else np.isnan(nan).all()
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # signalling NaN
+@pytest.mark.parametrize("level", [0, 2])
+def test_element_types(level: int) -> None:
+    """Conversions from f32 and all of f16, and back, interpreted and compiled, by ml_dtypes."""
+    kinds, functions = [kind for kind in TYPES if kind.startswith("f8")], {}
+
+    def cast(element, **options):
+        return lambda x: d.cast_float8(x, ir.Type.parse(element), **options)
+
+    for kind in kinds:
+        for dtype in ("f32", "f16"):
+            functions[f"{kind}_{dtype}"] = cast(kind), [spec(dtype, "n")]
+            functions[f"{kind}_{dtype}_as_is"] = cast(kind, saturate=False), [spec(dtype, "n")]
+        functions[f"{kind}_back"] = cast("f32"), [spec(kind, "n")]
+    text = module_of(functions)
+    module = relax_mlir.compile(text, opt_level=level) if level else relax_mlir.interpret(text)
+    codes = np.arange(256, dtype=np.uint8)
+    for kind in kinds:
+        own, largest = NUMPY[kind], LARGEST[kind]
+        values = module[f"{kind}_back"](codes.view(own))
+        np.testing.assert_array_equal(values, codes.view(own).astype(np.float32))
+        for dtype in ("f32", "f16"):
+            x = np.concatenate([_tricky(dtype), _tricky("f16").astype(NUMPY[dtype])])
+            with np.errstate(all="ignore"):
+                meant = x.astype(own)
+            found = module[f"{kind}_{dtype}_as_is"](x)
+            assert found.dtype == own
+            np.testing.assert_array_equal(wide(found), wide(meant))
+            beyond = ~np.isnan(x) & ~np.isfinite(wide(meant))
+            wanted = np.where(beyond, np.copysign(largest, wide(x)), wide(meant))
+            np.testing.assert_array_equal(wide(module[f"{kind}_{dtype}"](x)), wanted)
+
+
+def test_quantised_to_float8() -> None:
+    def build(x, scale):
+        codes = d.quantize_linear(x, scale, element=ir.Type.parse("f8E4M3FN"))
+        return codes, d.dequantize_linear(codes, scale)
+
+    x, scale = np.linspace(-900, 900, 333, dtype=np.float32), np.float32(1.5)
+    codes, back = Decomposed(build, spec("f32", "n"), spec("f32"))(x, np.array(scale))
+    wanted = np.clip(x / scale, -448, 448).astype(ml_dtypes.float8_e4m3fn)
+    np.testing.assert_array_equal(codes.view(np.uint8), wanted.view(np.uint8))
+    np.testing.assert_array_equal(back, wanted.astype(np.float32) * scale)
+
+
 @pytest.mark.parametrize(
     ("build", "dtype", "message"),
     [
@@ -91,6 +138,8 @@ def test_nearest_values(kind: str, saturate: bool, dtype: str) -> None:
         (lambda x: d.encode_float(x, "f8E5M2"), "i32", "expects floats, but got i32"),
         (lambda x: d.decode_float(x, "f8E5M2", ir.F32Type.get()), "i16", "expects codes of i8"),
         (lambda x: d.decode_float(x, "f8E5M2", ir.Type.parse("i8")), "i8", "expects a float"),
+        (lambda x: add(x, x), "f8E5M2", "expects a number element type, but got f8E5M2"),
+        (lambda x: less(x, x), "f8E5M2", "compares no elements of f8E5M2: convert them to f32"),
     ],
 )
 def test_what_is_refused(build, dtype: str, message: str) -> None:
