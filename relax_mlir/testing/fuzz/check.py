@@ -27,6 +27,7 @@ from relax_mlir.transforms.check_memory_plan import CheckMemoryPlan
 from ..doubt import doubtful
 from ..guards import check_guards, guarded
 from ..recall import Memory, recalled
+from .callees import noted
 from .expected import Meaning, Sample
 from .program import Program
 
@@ -153,7 +154,8 @@ class _Call:
         try:
             arrays = self._parameters([_kept(x, at_end) for x in sample.arrays], at_end)
             before = [x.copy() if isinstance(x, np.ndarray) else x for x in arrays]
-            found = self._run(arrays, sample, at_end)
+            with noted(self._is_code) as notes:
+                found = self._run(arrays, sample, at_end)
         except ExecutionError as error:
             if sample.refused is None:
                 return f"refused: {error} for {sample.where}"
@@ -168,6 +170,8 @@ class _Call:
             told = want.difference(got, self._meaning.coarsest, self._meaning.ulps)
             if told is not None:
                 return f"differs: result {index} {told} for {sample.where}"
+        if notes.lines != list(sample.lines):
+            return f"effects: {notes.lines} are not {sample.lines} for {sample.where}"
         return self._touched(arrays, before, sample)
 
     def _parameters(self, arrays: list[Any], at_end: bool) -> list[Any]:

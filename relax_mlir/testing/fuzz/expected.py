@@ -14,6 +14,7 @@ from relax_mlir.interpreter.elements import noisy, stored_dtype
 from ..calls import coarsest_float, sizes_of
 from ..compare import EPSILON, ULPS, Expected, perturbed
 from ..inputs import arguments
+from .callees import noted
 from .program import Program
 
 ULPS_OF = {"nn_attention": 16, "nn_batched_attention": 16, "nn_softmax": 16, "nn_conv2d": 8}
@@ -30,6 +31,8 @@ class Sample:
     arrays: Sequence[Any]
     expected: Sequence[Expected]
     refused: str | None = None
+    lines: Sequence[str] = ()
+    """What the call prints, and which functions with effects it calls."""
     told: list[str] = field(default_factory=list)
     """What compiled code refused the call with before."""
 
@@ -67,10 +70,11 @@ class Meaning:
         epsilon = EPSILON[self.coarsest] if self.coarsest else 0.0
         kinds = [argument.dtype for argument in function.arguments]
         try:
-            found = [results(function, arrays)]
+            with noted() as notes:
+                found = [results(function, arrays)]
             for _ in range(TRIALS if self.coarsest else 0):
                 near = [perturbed(x, kind, generator, epsilon) for x, kind in zip(arrays, kinds)]
-                with noisy(generator):
+                with noisy(generator), noted():
                     found.append(results(function, near))
         except ExecutionError as error:
             return Sample(sizes, arrays, [], str(error))
@@ -78,7 +82,7 @@ class Meaning:
         expected = [
             _evened(Expected.of(v[0], kind, v[1:])) for kind, *v in zip(outs, *found, strict=True)
         ]
-        return Sample(sizes, arrays, expected)
+        return Sample(sizes, arrays, expected, lines=notes.lines)
 
 
 def _evened(expected: Expected) -> Expected:

@@ -31,6 +31,8 @@ WEIGHTS = {
     "quantised": 3,
     "decomposed": 4,
     "data": 4,
+    "external": 4,
+    "closure": 3,
 }
 """How often families are chosen."""
 ELEMENTS = (

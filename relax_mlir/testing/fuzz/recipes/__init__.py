@@ -9,17 +9,10 @@ from pkgutil import iter_modules
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
     AllocTensorOp,
-    AssertOp,
-    CallDpsLibraryOp,
     CallDpsOp,
-    CallLibraryInplaceOp,
-    CallLibraryOp,
     CopyOp,
     GraphOp,
-    InvokeClosureOp,
     KeepOp,
-    MakeClosureOp,
-    PrintOp,
     StoreOp,
     ViewOp,
 )
@@ -33,19 +26,12 @@ __all__ = ["FAMILIES", "NOT_WRITTEN", "Recipe", "operators"]
 
 NOT_WRITTEN = {
     AllocStorageOp: "relax-plan-memory makes it",
-    AssertOp: "it has no results",
-    InvokeClosureOp: "relax-resolve-closures leaves none",
-    MakeClosureOp: "relax-resolve-closures leaves none",
-    PrintOp: "it has no results",
     AllocTensorOp: "relax-lower-calls makes it",
     CallDpsOp: "relax-lower-calls makes it",
     CopyOp: "relax-lower-calls makes it",
     KeepOp: "relax-lower-calls makes it",
     StoreOp: "relax-lower-calls makes it",
     ViewOp: "relax-lower-calls makes it",
-    CallLibraryInplaceOp: "its callee is not the module's",
-    CallLibraryOp: "its callee is not the module's",
-    CallDpsLibraryOp: "relax-dispatch-library makes it, of some batches of machine code",
 }
 """The ops without a recipe, and why."""
 
