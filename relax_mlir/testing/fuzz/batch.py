@@ -93,6 +93,10 @@ def check_programs(
 ) -> Outcome:
     """Checks programs that are written."""
     known, refusals = _interpreted(programs, work.sizes, outcome)
+    for each in programs:
+        if each.name in known and known[each.name].slopes:
+            text = f"gradient: {known[each.name].slopes[0]}"
+            outcome.failures.append(Failure(each.seed, INTERPRETER, text))
     failed = {failure.seed for failure in outcome.failures}
     memory: Memory = {}
     for setting in work.settings():

@@ -16,6 +16,7 @@ from ..compare import EPSILON, ULPS, Expected, perturbed
 from ..inputs import arguments
 from .callees import noted
 from .program import Program
+from .slopes import slope_error
 
 ULPS_OF = {"nn_attention": 16, "nn_batched_attention": 16, "nn_softmax": 16, "nn_conv2d": 8}
 """Units by which operators differ at most where it is more than 2: docs/numerics.md."""
@@ -50,6 +51,9 @@ class Meaning:
         self.function, seed = function, program.seed
         self.ulps = ULPS + sum(ULPS_OF.get(op, 2) * n for op, n in program.ops.items())
         self.coarsest = coarsest_float(function.operation)
+        self.slopes: list[str] = []
+        """Where gradients differ from finite differences."""
+        self._gradients = program.gradients
         chosen = random.Random(seed)
         sizes = sizes_of(function)
         picked = chosen.sample(sizes, min(count, len(sizes)))
@@ -78,11 +82,31 @@ class Meaning:
                     found.append(results(function, near))
         except ExecutionError as error:
             return Sample(sizes, arrays, [], str(error))
+        self._check_slopes(sizes, arrays, found[0], generator)
         outs = [result.dtype for result in function.results]
         expected = [
             _evened(Expected.of(v[0], kind, v[1:])) for kind, *v in zip(outs, *found, strict=True)
         ]
         return Sample(sizes, arrays, expected, lines=notes.lines)
+
+    def _check_slopes(
+        self,
+        sizes: Mapping[str, int],
+        arrays: Sequence[Any],
+        found: Sequence[np.ndarray],
+        generator: np.random.Generator,
+    ) -> None:
+        floats = {argument.dtype for argument in self.function.arguments} & EPSILON.keys()
+        if not self._gradients or self.coarsest != "f64" or floats != {"f64"}:
+            return
+
+        def loss(moved: Sequence[Any]) -> float:
+            with noted():
+                return float(results(self.function, moved)[0])
+
+        wrong = slope_error(loss, arrays, found[-self._gradients :], generator)
+        if wrong is not None:
+            self.slopes.append(f"{wrong} for {sizes}")
 
 
 def _evened(expected: Expected) -> Expected:

@@ -11,6 +11,7 @@ from relax_mlir.dialects import make_context
 from relax_mlir.dialects.graph import ShapeError, ShapeValueType, TensorType, annotation_of
 from relax_mlir.symbolic import sym
 
+from . import transformed
 from .builder import FLOATS, Builder
 from .coarsen import coarsened
 from .recipes.table import step
@@ -58,6 +59,8 @@ class Program:
     text: str
     ops: Counter[str] = field(default_factory=Counter)
     fine: str | None = None
+    gradients: int = 0
+    """How many results, the last ones, are gradients of result 0 by arguments of floats."""
 
 
 def program(seed: int, size: int | None = None) -> Program:
@@ -70,6 +73,9 @@ def program(seed: int, size: int | None = None) -> Program:
             main = func.FuncOp(name, ([], []))
         group = seed // GROUP
         kinds = random.Random(group).sample(ELEMENTS, 3)
+        made_by = transformed.chosen(chance, group)
+        if made_by == transformed.GRADIENT:
+            kinds = ["f64", "f64", "f32"]
         block = main.add_entry_block()
         builder = Builder(chance, block, name, module, chance.choice(kinds), group)
         with ir.InsertionPoint(builder.entry):
@@ -77,17 +83,40 @@ def program(seed: int, size: int | None = None) -> Program:
             for _ in range(steps):
                 _step(builder, weights_of(group))
             results = _results(builder)
+            if made_by in (transformed.GRADIENT, transformed.TRAINING):
+                results = transformed.with_loss(builder, results)
             func.ReturnOp(results)
         _bind_symbols(builder)
-        _finish(builder, main, results)
+        _finish(builder, main, results, plain=made_by is not None)
         module.operation.verify()
-        text, fine = _text(module), None
+        text, used = _text(module), Counter(builder.used)
+        if made_by is not None:
+            return _transformed(seed, module, main, made_by, chance, used)
+        fine = None
         if builder.chance(COARSE):
             fine = text
             coarsened(module, seed)
             module.operation.verify()
             text = _text(module)
-    return Program(seed, name, text, Counter(builder.used), fine)
+    return Program(seed, name, text, used, fine)
+
+
+def _transformed(
+    seed: int,
+    module: ir.Module,
+    main: func.FuncOp,
+    made_by: str,
+    chance: random.Random,
+    used: Counter[str],
+) -> Program:
+    """What a pass makes of the program, or the program if the pass refuses it."""
+    name, text, results = main.name.value, _text(module), len(main.type.results)
+    made = transformed.run(module, main, made_by, chance)
+    if made is None:
+        return Program(seed, name, text, used + Counter([f"({made_by} refuses)"]))
+    gradients = len(made.type.results) - results if made_by == transformed.GRADIENT else 0
+    used += Counter([made_by])
+    return Program(seed, made.name.value, _text(module), used, gradients=gradients)
 
 
 def _text(module: ir.Module) -> str:
@@ -139,11 +168,14 @@ def _bind_symbols(builder: Builder) -> None:
             builder.argument([sym(name)], "f32")
 
 
-def _finish(builder: Builder, main: func.FuncOp, results: Sequence[ir.Value]) -> None:
+def _finish(
+    builder: Builder, main: func.FuncOp, results: Sequence[ir.Value], plain: bool = False
+) -> None:
+    """Gives the function its type, and, unless it is `plain`, facts and what it updates."""
     types = [argument.type for argument in builder.entry.arguments]
     type_ = ir.FunctionType.get(types, [value.type for value in results])
     main.attributes["function_type"] = ir.TypeAttr.get(type_)
-    inout = _inout(builder, results)
+    inout = {} if plain else _inout(builder, results)
     if inout:
         dicts = [
             {INOUT: ir.IntegerAttr.get(ir.IntegerType.get_signless(64), inout[index])}
@@ -157,7 +189,8 @@ def _finish(builder: Builder, main: func.FuncOp, results: Sequence[ir.Value]) ->
         facts = [[f"{symbol} <= 40"], [f"{symbol} >= 1"], [f"{symbol} mod 4 == 0"]]
         texts = [ir.StringAttr.get(text) for text in builder.random.choice(facts)]
         main.attributes[FACTS] = ir.ArrayAttr.get(texts)
-    _mark_weights(builder, main, inout)
+    if not plain:
+        _mark_weights(builder, main, inout)
 
 
 def _inout(builder: Builder, results: Sequence[ir.Value]) -> dict[int, int]:

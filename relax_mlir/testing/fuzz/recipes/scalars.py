@@ -53,7 +53,7 @@ def condition(b: Builder) -> ir.Value:
     if b.chance(0.4):
         predicate = b.random.choice([arith.CmpIPredicate.slt, arith.CmpIPredicate.eq])
         return arith.CmpIOp(predicate, dim(b), index(b.random.choice([1, 3, 8]))).result
-    found = element(b, b.random.choice(["f32", "i32", "i1", None]))
+    found = element(b, b.random.choice(["f32", "i32", "i1", "i8"]))
     kind = str(found.type)
     if kind == "i1":
         return found
