@@ -169,6 +169,9 @@ class _Call:
         for index, (got, want) in enumerate(zip(found, sample.expected, strict=True)):
             told = want.difference(got, self._meaning.coarsest, self._meaning.ulps)
             if told is not None:
+                want = self._meaning.surely(sample, index)
+                told = want.difference(got, self._meaning.coarsest, self._meaning.ulps)
+            if told is not None:
                 return f"differs: result {index} {told} for {sample.where}"
         if notes.lines != list(sample.lines):
             return f"effects: {notes.lines} are not {sample.lines} for {sample.where}"

@@ -22,6 +22,8 @@ ULPS_OF = {"nn_attention": 16, "nn_batched_attention": 16, "nn_softmax": 16, "nn
 """Units by which operators differ at most where it is more than 2: docs/numerics.md."""
 TRIALS = 2
 """Calls with perturbed arguments, which measure the sensitivity of results."""
+MANY_TRIALS = 16
+"""Those before a difference counts."""
 
 
 @dataclass(frozen=True)
@@ -71,23 +73,40 @@ class Meaning:
         function = self.function
         if arrays is None:
             arrays = arguments(function.arguments, sizes, generator)
-        epsilon = EPSILON[self.coarsest] if self.coarsest else 0.0
-        kinds = [argument.dtype for argument in function.arguments]
         try:
             with noted() as notes:
-                found = [results(function, arrays)]
-            for _ in range(TRIALS if self.coarsest else 0):
-                near = [perturbed(x, kind, generator, epsilon) for x, kind in zip(arrays, kinds)]
-                with noisy(generator), noted():
-                    found.append(results(function, near))
+                value = results(function, arrays)
+            expected = self._expected(value, arrays, generator, TRIALS)
         except ExecutionError as error:
             return Sample(sizes, arrays, [], str(error))
-        self._check_slopes(sizes, arrays, found[0], generator)
-        outs = [result.dtype for result in function.results]
-        expected = [
+        self._check_slopes(sizes, arrays, value, generator)
+        return Sample(sizes, arrays, expected, lines=notes.lines)
+
+    def _expected(
+        self,
+        value: Sequence[np.ndarray],
+        arrays: Sequence[Any],
+        generator: np.random.Generator,
+        trials: int,
+    ) -> list[Expected]:
+        """The results of a call, and how far they move in trials."""
+        epsilon = EPSILON[self.coarsest] if self.coarsest else 0.0
+        kinds = [argument.dtype for argument in self.function.arguments]
+        found = [value]
+        for _ in range(trials if self.coarsest else 0):
+            near = [perturbed(x, kind, generator, epsilon) for x, kind in zip(arrays, kinds)]
+            with noisy(generator), noted():
+                found.append(results(self.function, near))
+        outs = [result.dtype for result in self.function.results]
+        return [
             _evened(Expected.of(v[0], kind, v[1:])) for kind, *v in zip(outs, *found, strict=True)
         ]
-        return Sample(sizes, arrays, expected, lines=notes.lines)
+
+    def surely(self, sample: Sample, index: int) -> Expected:
+        """A result with the movement in many trials: in few, single elements may stay by chance."""
+        value = [each.value for each in sample.expected]
+        generator = np.random.default_rng(index)
+        return self._expected(value, sample.arrays, generator, MANY_TRIALS)[index]
 
     def _check_slopes(
         self,
