@@ -1,4 +1,4 @@
-"""Python functions that random programs call, and what calls leave behind besides results.
+"""Python functions that random programs call, and what calls do besides results.
 
 with noted() as notes:
     module["main"](x)
@@ -42,15 +42,15 @@ def noted(is_code: bool = False) -> Iterator[Notes]:
         notes.lines = [*told.getvalue().splitlines(), *_calls]
         return
     sys.stdout.flush()
-    kept = os.dup(1)
+    saved = os.dup(1)
     with tempfile.TemporaryFile() as file:
         os.dup2(file.fileno(), 1)
         try:
             yield notes
         finally:
             ctypes.CDLL(None).fflush(None)
-            os.dup2(kept, 1)
-            os.close(kept)
+            os.dup2(saved, 1)
+            os.close(saved)
         file.seek(0)
         notes.lines = [*file.read().decode().splitlines(), *_calls]
 

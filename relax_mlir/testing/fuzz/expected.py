@@ -92,14 +92,14 @@ class Meaning:
         """The results of a call, and how far they move in trials."""
         epsilon = EPSILON[self.coarsest] if self.coarsest else 0.0
         kinds = [argument.dtype for argument in self.function.arguments]
-        found = [value]
+        calls = [value]
         for _ in range(trials if self.coarsest else 0):
             near = [perturbed(x, kind, generator, epsilon) for x, kind in zip(arrays, kinds)]
             with noisy(generator), noted():
-                found.append(results(self.function, near))
+                calls.append(results(self.function, near))
         outs = [result.dtype for result in self.function.results]
         return [
-            _evened(Expected.of(v[0], kind, v[1:])) for kind, *v in zip(outs, *found, strict=True)
+            _evened(Expected.of(v[0], kind, v[1:])) for kind, *v in zip(outs, *calls, strict=True)
         ]
 
     def surely(self, sample: Sample, index: int) -> Expected:
@@ -112,18 +112,18 @@ class Meaning:
         self,
         sizes: Mapping[str, int],
         arrays: Sequence[Any],
-        found: Sequence[np.ndarray],
+        outputs: Sequence[np.ndarray],
         generator: np.random.Generator,
     ) -> None:
         floats = {argument.dtype for argument in self.function.arguments} & EPSILON.keys()
         if not self._gradients or self.coarsest != "f64" or floats != {"f64"}:
             return
 
-        def loss(moved: Sequence[Any]) -> float:
+        def loss(near: Sequence[Any]) -> float:
             with noted():
-                return float(results(self.function, moved)[0])
+                return float(results(self.function, near)[0])
 
-        wrong = slope_error(loss, arrays, found[-self._gradients :], generator)
+        wrong = slope_error(loss, arrays, outputs[-self._gradients :], generator)
         if wrong is not None:
             self.slopes.append(f"{wrong} for {sizes}")
 

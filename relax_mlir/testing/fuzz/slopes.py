@@ -29,10 +29,10 @@ def slope_error(
     size = sum(float(np.sum(np.abs(g))) for g in gradients)
 
     def at(step: float) -> float:
-        moved = list(arrays)
+        shifted = list(arrays)
         for index, way in zip(floats, ways, strict=True):
-            moved[index] = arrays[index] + step * way
-        return loss(moved)
+            shifted[index] = arrays[index] + step * way
+        return loss(shifted)
 
     middle = at(0.0)
     slopes = []
@@ -41,13 +41,13 @@ def slope_error(
         slopes += [(above - middle) / step, (middle - below) / step]
     if not np.isfinite([*slopes, *parts]).all():
         return None
-    found = (slopes[2] + slopes[3]) / 2
-    allowed = SMOOTH * (abs(found) + 1e-3 * size) + 1e-6
-    if max(abs(slope - found) for slope in slopes) > allowed:
+    slope = (slopes[2] + slopes[3]) / 2
+    allowed = SMOOTH * (abs(slope) + 1e-3 * size) + 1e-6
+    if max(abs(each - slope) for each in slopes) > allowed:
         return None
-    if abs(found - sum(parts)) <= ACCURACY * (abs(found) + 1e-2 * size) + 1e-5 + allowed:
+    if abs(slope - sum(parts)) <= ACCURACY * (abs(slope) + 1e-2 * size) + 1e-5 + allowed:
         return None
-    return f"the gradient says {sum(parts)}, but the loss has the slope {found}"
+    return f"the gradient says {sum(parts)}, but the loss has the slope {slope}"
 
 
 def _is_float(x: Any) -> bool:

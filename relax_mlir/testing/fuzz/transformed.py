@@ -30,7 +30,7 @@ def chosen(chance: Random, group: int) -> str | None:
 
 
 def with_loss(b: Builder, results: Sequence[ir.Value]) -> list[ir.Value]:
-    """The results behind the sum of those that are floats, in the type of most values."""
+    """The results after the sum of those that are floats, in the type of most values."""
     kind = b.element if b.element in FLOATS else "f32"
     loss = None
     for result in results:
@@ -63,13 +63,13 @@ def run(module: ir.Module, main: func.FuncOp, name: str, chance: Random) -> func
         return None
     made = {op.name.value: op for op in module.body.operations if isinstance(op, func.FuncOp)}
     suffix = {GRADIENT: "_adjoint", TRAINING: "_step", HALF: ""}[name]
-    found = made[function + suffix]
+    result = made[function + suffix]
     for tree in (ARGUMENT_TREE, RESULT_TREE):
-        if tree in found.attributes:
-            del found.attributes[tree]
+        if tree in result.attributes:
+            del result.attributes[tree]
     if suffix:
         made[function].operation.erase()
-    return found
+    return result
 
 
 def _floats(main: func.FuncOp) -> list[str]:

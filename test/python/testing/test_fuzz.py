@@ -18,6 +18,7 @@ from relax_mlir.testing.fuzz.pool import checked
 from relax_mlir.testing.fuzz.program import GROUP, Program, program
 from relax_mlir.testing.fuzz.recipes import FAMILIES, NOT_WRITTEN, operators
 from relax_mlir.testing.fuzz.replay import public_name, read
+from relax_mlir.testing.fuzz.slopes import slope_error
 
 PAST = sorted((Path(__file__).parent / "Inputs" / "fuzz").glob("*.mlir"))
 """Programs that were wrong once, made small."""
@@ -124,3 +125,30 @@ def test_noise_moves_inexact_results_by_a_unit(element: str) -> None:
 def test_more_programs(batch: int) -> None:
     outcome = check(Work(GROUP * (1000 + batch), GROUP, compiled=-1))
     assert outcome.failures == []
+
+
+def test_gradients_are_compared_with_slopes_where_there_are_some() -> None:
+    x = np.random.default_rng(0).standard_normal(5)
+
+    def told(loss: Callable[[np.ndarray], float], gradient: np.ndarray) -> str | None:
+        return slope_error(lambda a: loss(a[0]), [x], [gradient], np.random.default_rng(1))
+
+    assert told(lambda v: np.sin(v).sum(), np.cos(x)) is None
+    assert "the loss has the slope" in (told(lambda v: np.sin(v).sum(), np.sin(x)) or "")
+    assert "the loss has the slope" in (told(lambda v: (v**2).sum(), x) or "")
+    assert told(lambda v: (v > x).sum(), x) is None  # a step
+
+
+def test_effects_are_compared() -> None:
+    """What is printed, by compiled code too, and calls of functions that are noted."""
+    text = """func.func @f(%x: tensor<2xi32>) {
+      "graph.print"(%x) {format = "FORMAT {}", operandSegmentSizes = SEGMENTS,
+                         resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<2xi32>) -> ()
+      return
+    }""".replace("SEGMENTS", f"array<i32: {', '.join('1' + '0' * 31)}>")
+    one, other = (Program(0, "f", text.replace("FORMAT", word)) for word in ("one", "other"))
+    known = meanings([one], sizes=1)
+    for setting in (Setting(0), Setting(2, stage=PASSES)):
+        assert compare([one], known, setting, {}) == []
+        (failure,) = compare([other], known, setting, {})
+        assert failure.kind.startswith("effects")

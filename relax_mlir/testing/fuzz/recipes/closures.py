@@ -35,8 +35,8 @@ def _callee(b: Builder, captured: Sequence[Value], model: Value) -> tuple[str, l
     """
     operands = [model, *captured]
     names = {dim: sym(name) for name, dim in symbols_of(operands).items()}
-    number = sum(used == "make_closure" for used in b.used) + len(b.module.body.operations)
-    made, inner = b.function(f"{b.name}_steps{number}_{b.depth}")
+    count = sum(used == "make_closure" for used in b.used) + len(b.module.body.operations)
+    made, inner = b.function(f"{b.name}_steps{count}_{b.depth}")
     inner.symbols = list(names.values())
     inner.extents = [*inner.symbols, as_expr(1), as_expr(4)]
     with ir.InsertionPoint(inner.entry):

@@ -35,7 +35,7 @@ def _passed(b: Builder, exact: bool = False) -> Value:
     return value if fits(value) else b.argument(value.dims, "f32")
 
 
-def _beside(b: Builder, value: Value) -> Value:
+def _alike(b: Builder, value: Value) -> Value:
     """A tensor of the same type."""
     same = b.pick(lambda v: v.ir.type == value.ir.type and v.ir != value.ir)
     return same or b.argument(value.dims, value.element)
@@ -43,10 +43,10 @@ def _beside(b: Builder, value: Value) -> Value:
 
 @recipe("external", graph.CallDpsLibraryOp)
 def call_dps_library(b: Builder, op: Any) -> None:
-    """A function without effects: of one tensor, or of two with two results."""
+    """A function without effects: of one tensor, or of two."""
     value = _passed(b)
     function = b.random.choice(["flipped", "filled", "both"])
-    operands = [value, _beside(b, value)] if function == "both" else [value]
+    operands = [value, _alike(b, value)] if function == "both" else [value]
     types = [value.annotation] * len(operands)
     built = op.build(_declared(b, function), [v.ir for v in operands], types)
     b.results_of(built, all(v.exact for v in operands), max(v.bound for v in operands))
@@ -56,7 +56,7 @@ def call_dps_library(b: Builder, op: Any) -> None:
 def call_library_inplace(b: Builder, op: Any) -> None:
     """A function that updates an operand, which may be needed later."""
     old = _passed(b)
-    new = _beside(b, old)
+    new = _alike(b, old)
     built = op.build(_declared(b, "updated"), [new.ir, old.ir], [1])
     b.results_of(built, new.exact and old.exact, max(new.bound, old.bound))
 
@@ -71,11 +71,11 @@ def call_library(b: Builder, op: Any) -> None:
 
 def _shown(b: Builder) -> list[ir.Value]:
     """What may be printed: small exact tensors, dims and elements."""
-    found: list[ir.Value] = []
+    shown: list[ir.Value] = []
     for _ in range(b.random.randint(0, 2)):
         value = b.pick(lambda v: v.exact and size_of(v.dims) <= _MOST)
-        found.append(dim(b) if b.chance(0.4) else value.ir if value else element(b))
-    return found
+        shown.append(dim(b) if b.chance(0.4) else value.ir if value else element(b))
+    return shown
 
 
 @recipe("external", graph.PrintOp)
