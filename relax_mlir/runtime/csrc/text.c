@@ -45,14 +45,21 @@ static double float_at(const DLTensor* tensor, int64_t index) {
   return bits_float(is_bfloat ? (uint32_t)bits << 16 : half_to_float_bits(bits));
 }
 
-static int64_t integer_at(const DLTensor* tensor, int64_t index) {
-  int is_unsigned = tensor->dtype.code == RX_UINT;
-  const void* data = tensor->data;
+static int64_t unsigned_at(const DLTensor* tensor, int64_t index) {
   switch (tensor->dtype.bits) {
-    case 8: return is_unsigned ? ((const uint8_t*)data)[index] : ((const int8_t*)data)[index];
-    case 16: return is_unsigned ? ((const uint16_t*)data)[index] : ((const int16_t*)data)[index];
-    case 32: return is_unsigned ? ((const uint32_t*)data)[index] : ((const int32_t*)data)[index];
-    default: return ((const int64_t*)data)[index];
+    case 8: return ((const uint8_t*)tensor->data)[index];
+    case 16: return ((const uint16_t*)tensor->data)[index];
+    case 32: return ((const uint32_t*)tensor->data)[index];
+    default: return ((const int64_t*)tensor->data)[index];
+  }
+}
+
+static int64_t signed_at(const DLTensor* tensor, int64_t index) {
+  switch (tensor->dtype.bits) {
+    case 8: return ((const int8_t*)tensor->data)[index];
+    case 16: return ((const int16_t*)tensor->data)[index];
+    case 32: return ((const int32_t*)tensor->data)[index];
+    default: return ((const int64_t*)tensor->data)[index];
   }
 }
 
@@ -63,7 +70,7 @@ static void put_element(Text* text, const DLTensor* tensor, int64_t index) {
     put_float(text, float_at(tensor, index), tensor->dtype.bits);
     return;
   }
-  int64_t value = integer_at(tensor, index);
+  int64_t value = code == RX_UINT ? unsigned_at(tensor, index) : signed_at(tensor, index);
   if (code == RX_BOOL)
     snprintf(digits, sizeof digits, "%s", value ? "true" : "false");
   else

@@ -77,7 +77,16 @@ FLOATS = np.random.default_rng(5).integers(0, 2**64, 300, np.uint64, endpoint=Fa
 
 @pytest.mark.parametrize(
     ("element", "dtype"),
-    [("f64", "f8"), ("f32", "f4"), ("i8", "i1"), ("i16", "i2"), ("i64", "i8"), ("i1", "?")],
+    [
+        ("f64", "f8"),
+        ("f32", "f4"),
+        ("i8", "i1"),
+        ("i16", "i2"),
+        ("i32", "i4"),
+        ("i64", "i8"),
+        ("ui32", "u4"),
+        ("i1", "?"),
+    ],
 )
 def test_numbers_are_read_back(capfd, element, dtype):
     """Each number has the digits that tell it from others."""
