@@ -37,7 +37,9 @@ def with_loss(b: Builder, results: Sequence[ir.Value]) -> list[ir.Value]:
         annotation = graph.annotation_of(result)
         if not isinstance(annotation, graph.TensorType) or str(annotation.element) not in FLOATS:
             continue
-        value = Value(result, tuple(annotation.dims or ()), str(annotation.element), False, 8.0)
+        value = Value(
+            result, graph.exact_dims(annotation.dims), str(annotation.element), False, 8.0
+        )
         if value.element != kind:
             value = b.emit(graph.AstypeOp, [value], dtype=ir.Type.parse(kind))
         total = b.emit(graph.SumOp, [value], False, 8.0, axes=[], keepdims=False)

@@ -129,9 +129,8 @@ def _passed_on(b: Builder, made: ir.Value, model: Value) -> ir.Value:
     type_ = own.to_mlir()
     callee, inner = b.function(f"{b.name}_twice{len(b.module.body.operations)}")
     taken = ir.FunctionType.get([type_], [type_])
-    function, value = (
-        inner.entry.add_argument(each, ir.Location.unknown()) for each in (taken, type_)
-    )
+    function = inner.entry.add_argument(taken, ir.Location.unknown())
+    value: ir.Value = inner.entry.add_argument(type_, ir.Location.unknown())
     with ir.InsertionPoint(inner.entry):
         for _ in range(2):
             value = graph.InvokeClosureOp.build(function, [value], [own]).outs[0]
