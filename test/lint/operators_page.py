@@ -12,9 +12,8 @@ import re
 import sys
 from pathlib import Path
 
-from Inputs.counterparts import missing, read, settle
+from Inputs.counterparts import known_names, missing, read, settle
 
-from relax_mlir import decompositions, gradients
 from relax_mlir.dialects import graph
 
 HEAD = """\
@@ -48,9 +47,7 @@ def page_of(root: Path) -> str:
         if isinstance(kind, type) and "OPERATION_NAME" in vars(kind):
             families.setdefault(kind.__module__.rpartition(".")[2], []).append(kind)
     names = {name_of(kind) for kinds in families.values() for kind in kinds}
-    composed = {f"decompositions.{name}" for name in decompositions.__all__}
-    composed |= {f"gradients.{name}" for name in gradients.__all__}
-    theirs = list(read(root / "docs" / "operators.txt", names | composed))
+    theirs = list(read(root / "docs" / "operators.txt", known_names()))
     head = HEAD.format(
         operators=len(names),
         theirs=len(theirs),

@@ -9,6 +9,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from relax_mlir import decompositions, gradients
+from relax_mlir.dialects import graph
+
 
 class Theirs(NamedTuple):
     """What another project has: its name, what is here for it, and a remark."""
@@ -18,9 +21,31 @@ class Theirs(NamedTuple):
     remark: str
 
 
-def read(path: Path, known: Collection[str]) -> Iterator[Theirs]:
-    """The lines of a file; ends the program at one that is wrong."""
-    for line in path.read_text(encoding="utf-8").splitlines():
+UPSTREAM = (
+    *("arith.constant", "func.return", "scf.for", "scf.if", "scf.while"),
+    "tensor.extract",
+)
+"""Ops of MLIR that operators of others become."""
+
+
+def operator_names() -> set[str]:
+    """The names of the operators of the graph dialect."""
+    kinds = [kind for kind in vars(graph).values() if isinstance(kind, type)]
+    names = [vars(kind)["OPERATION_NAME"] for kind in kinds if "OPERATION_NAME" in vars(kind)]
+    return {str(name).partition(".")[2] for name in names}
+
+
+def known_names() -> set[str]:
+    """What an operator of others may be here: operators, functions that build them, ops of MLIR."""
+    composed = {f"decompositions.{name}" for name in decompositions.__all__}
+    composed |= {f"gradients.{name}" for name in gradients.__all__}
+    return operator_names() | composed | set(UPSTREAM)
+
+
+def read(path: Path, known: Collection[str], text: str | None = None) -> Iterator[Theirs]:
+    """The lines of a file, or of a part of it; ends the program at one that is wrong."""
+    text = path.read_text(encoding="utf-8") if text is None else text
+    for line in text.splitlines():
         if line.startswith("#"):
             continue
         name, ours, remark = (part.strip() for part in line.split("|"))
