@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tvm
+from llm_tvm_build import legalized
 from tvm import relax
 from tvm.relax.frontend import nn
 from tvm.relax.frontend.nn import Tensor, op
@@ -89,21 +90,16 @@ def lowered(config: dict) -> tvm.IRModule:
             "decode": {"tokens": tokens, "cache": cache},
         }
     )
+    target = tvm.target.Target("llvm")
     passes = [
-        relax.transform.FuseTransposeMatmul(),
-        relax.transform.LegalizeOps(),
-        relax.transform.AnnotateTIROpPattern(),
-        relax.transform.FoldConstant(),
-        relax.transform.FuseOps(),
-        relax.transform.FuseTIR(),
         relax.transform.DeadCodeElimination(),
         relax.transform.RewriteDataflowReshape(),
         relax.transform.ToNonDataflow(),
         relax.transform.RemovePurityChecking(),
         relax.transform.CallTIRRewrite(),
     ]
-    with tvm.target.Target("llvm"):
-        return tvm.ir.transform.Sequential(passes)(module)
+    with target:
+        return tvm.ir.transform.Sequential(passes)(legalized(module, target))
 
 
 def described(function: relax.Function) -> dict:

@@ -7,7 +7,7 @@ A pattern is data: `matching.py` finds values that it describes, `text.py` reads
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph import Dim, Graph
@@ -203,25 +203,25 @@ class HasType(Pattern):
 
 
 @dataclass(frozen=True)
-class Either(Pattern):
+class _Pair(Pattern):
+    first: Pattern
+    second: Pattern
+    sign: ClassVar[str]
+
+    def __str__(self) -> str:
+        return f"{grouped(self.first)} {self.sign} {grouped(self.second)}"
+
+
+class Either(_Pair):
     """What one of two patterns describes."""
 
-    first: Pattern
-    second: Pattern
-
-    def __str__(self) -> str:
-        return f"{grouped(self.first)} | {grouped(self.second)}"
+    sign = "|"
 
 
-@dataclass(frozen=True)
-class Both(Pattern):
+class Both(_Pair):
     """What two patterns describe."""
 
-    first: Pattern
-    second: Pattern
-
-    def __str__(self) -> str:
-        return f"{grouped(self.first)} & {grouped(self.second)}"
+    sign = "&"
 
 
 @dataclass(frozen=True)

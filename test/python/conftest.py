@@ -3,6 +3,7 @@
 import atexit
 import datetime
 import gc
+import inspect
 import os
 import shutil
 import tempfile
@@ -14,6 +15,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from relax_mlir import cache, pipelines
+from relax_mlir.codegen import building
+from relax_mlir.target import Target
 
 # How long an example takes depends on what else the machine does; what it finds does not.
 settings.register_profile("relax", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -83,3 +86,17 @@ def pytest_collection_modifyitems(config, items):
         left.update(item for i, item in enumerate(found) if (i - int(rotation)) % share)
     items[:] = [item for item in items if item not in left]
     config.hook.pytest_deselected(items=list(left))
+
+
+@pytest.fixture
+def llvm_turns(request, monkeypatch):
+    """LLVM optimises what a file's tests compile on one day in four; on others it only translates.
+
+    It takes most of the time of kernels, which compute the same either way. Objects of the two
+    have caches of their own. Tile registers are for optimised code only.
+    """
+    rotation = request.config.getoption("--rotation")
+    turn = rotation == "all" or (crc32(request.path.name.encode()) + int(rotation)) % 4 == 0
+    if not turn and not Target.parse("native").host.has("amx-tile"):
+        monkeypatch.setattr(inspect.unwrap(building), "__defaults__", (0, None, None))
+        monkeypatch.setenv("RELAX_CACHE_DIR", str(cache.folder() / "translated"))

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from call_segments import segments
+
 from relax_mlir.bindings import func, ir
 from relax_mlir.codegen import building
 from relax_mlir.dialects import make_context
@@ -31,13 +33,6 @@ def build(text: str, folder: Path, passes: str = "relax-to-host") -> Executable:
     return load(path)
 
 
-def segments(operands: int, results: int = 0) -> str:
-    """The attributes that say how many operands and results a call has."""
-    counts = [[int(i < n) for i in range(most)] for n, most in ((operands, 32), (results, 8))]
-    ins, outs = (", ".join(map(str, count)) for count in counts)
-    return f"operandSegmentSizes = array<i32: {ins}>, resultSegmentSizes = array<i32: {outs}>"
-
-
 def call(
     kernel: str,
     tensors: Sequence[str],
@@ -50,7 +45,7 @@ def call(
     return (
         f'"graph.call_dps"({", ".join(tensors)}) {{callee = @{kernel}, num_outs = 1 : i64, '
         f"sym_args = #graph.shape<[{symbols}]>, updates = {updated}, "
-        f"{segments(len(tensors))}}} : "
+        f"{segments(len(tensors), 0)}}} : "
         f"({', '.join(types)}) -> ()"
     )
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from host_module import allocate, build, call, segments
+from call_segments import segments
+from host_module import allocate, build, call
 
 import relax_mlir
 from relax_mlir.errors import CompileError, ExecutionError

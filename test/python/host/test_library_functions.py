@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from host_module import segments
+from call_segments import segments
 
 import relax_mlir
 from relax_mlir.codegen.elf import link_shared

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from host_module import segments
+from call_segments import segments
 
 import relax_mlir
 from relax_mlir.errors import ExecutionError
@@ -21,10 +21,8 @@ def function(text: str, way: int | str):
 
 
 def printed(format_: str, values: str, types: str) -> str:
-    count = len(values.split(",")) if values else 0
-    return (
-        f'"graph.print"({values}) {{format = "{format_}", {segments(count)}}} : ({types}) -> ()\n'
-    )
+    counts = segments(len(values.split(",")) if values else 0, 0)
+    return f'"graph.print"({values}) {{format = "{format_}", {counts}}} : ({types}) -> ()\n'
 
 
 X = 'tensor<?x3xf32, #graph.shape<["n", 3]>>'
@@ -121,7 +119,7 @@ def asserted(condition: str, type_: str, format_: str, values: str, types: str) 
     operands = ", ".join(filter(None, [condition, values]))
     kinds = ", ".join(filter(None, [type_, types]))
     count = len(operands.split(","))
-    attributes = f'format = "{format_}", {segments(count)}'
+    attributes = f'format = "{format_}", {segments(count, 0)}'
     return f'"graph.assert"({operands}) {{{attributes}}} : ({kinds}) -> ()\n'
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from host_module import segments
+from call_segments import segments
 
 import relax_mlir
 from relax_mlir.errors import CompileError, ExecutionError

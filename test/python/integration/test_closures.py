@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from call_segments import segments
 
 import relax_mlir
 from relax_mlir.errors import CompileError, ExecutionError
@@ -11,12 +12,6 @@ X = 'tensor<?xf32, #graph.shape<["n"]>>'
 K = 'tensor<?xf32, #graph.shape<["k"]>>'
 F = f"({X}) -> {X}"
 G = f"({K}) -> {K}"
-
-
-def segments(operands: int, results: int = 1) -> str:
-    counts = [[int(i < n) for i in range(most)] for n, most in ((operands, 32), (results, 8))]
-    ins, outs = (", ".join(map(str, count)) for count in counts)
-    return f"operandSegmentSizes = array<i32: {ins}>, resultSegmentSizes = array<i32: {outs}>"
 
 
 def make(name: str, callee: str, captured: str = "", types: str = "", type_: str = F) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from call_segments import segments
 
 import relax_mlir
 from relax_mlir.bindings import ir
@@ -21,12 +22,6 @@ M = 'tensor<?xf32, #graph.shape<["m"]>>'
 PAIR, NESTED = f"tuple<{N}, index>", f"tuple<{N}, tuple<{N}, index>>"
 CACHES = "tuple<tensor<4xf32>, tuple<tensor<2xi32>>>"
 W = "tensor<3x4xf32>"
-
-
-def segments(operands: int, results: int = 1) -> str:
-    counts = [[int(i < n) for i in range(most)] for n, most in ((operands, 32), (results, 8))]
-    ins, outs = (", ".join(map(str, count)) for count in counts)
-    return f"operandSegmentSizes = array<i32: {ins}>, resultSegmentSizes = array<i32: {outs}>"
 
 
 def made(elements: str, types: str) -> str:

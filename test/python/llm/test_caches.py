@@ -15,6 +15,8 @@ from relax_mlir.llm.checkpoint import open_checkpoint
 from relax_mlir.llm.model import cache_type
 from relax_mlir.tools.relax_llm import main
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 WIDE = replace(CONFIG, hidden_size=192, head_dim=32)
 WEIGHTS = random_weights(WIDE)
 
@@ -44,6 +46,7 @@ def _reference(tokens: np.ndarray, monkeypatch, rounded=lambda x: x) -> np.ndarr
         return reference_llama.logits(WIDE, WEIGHTS.__getitem__, tokens, np.float64)
 
 
+@pytest.mark.rotate(2)
 @pytest.mark.parametrize("opt_level", [0, 3])
 @pytest.mark.parametrize("cache", ROUNDED)
 def test_attention_reads_what_was_rounded(path, cache, opt_level, monkeypatch):

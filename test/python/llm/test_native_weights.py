@@ -16,6 +16,7 @@ from relax_mlir.llm.encoding import to_blocks
 from relax_mlir.llm.quantization import DECODED, FORMATS
 
 KINDS = ("Q8_0", "Q4_0", "Q4_1", "F16", "F32", "Q5_0", "Q5_1")
+TAKES_TURNS = pytest.mark.usefixtures("llvm_turns")
 TOKENS = np.random.default_rng(0).integers(0, CONFIG.vocab_size, 21, dtype=np.int32)
 
 
@@ -30,6 +31,7 @@ def nbytes(model: LanguageModel) -> int:
     return sum(parameter.nbytes for parameter in model.parameters)
 
 
+@TAKES_TURNS
 @pytest.mark.rotate(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_format(tmp_path: Path, kind: str) -> None:
@@ -38,6 +40,7 @@ def test_one_format(tmp_path: Path, kind: str) -> None:
     np.testing.assert_allclose(model.logits(TOKENS), expected(path), rtol=1e-4, atol=1e-4)
 
 
+@TAKES_TURNS
 def test_formats_of_joined_matrices_may_differ(tmp_path: Path) -> None:
     """Queries, keys and values are one product where they can be, else their results are joined."""
     weights = random_weights()
@@ -47,6 +50,7 @@ def test_formats_of_joined_matrices_may_differ(tmp_path: Path) -> None:
     np.testing.assert_allclose(model.logits(TOKENS), expected(path), rtol=1e-4, atol=1e-4)
 
 
+@TAKES_TURNS
 @pytest.mark.parametrize("kind", ["Q8_0", "Q4_1", "Q5_0"])
 def test_embeddings_may_be_the_head(tmp_path: Path, kind: str) -> None:
     config = dataclasses.replace(CONFIG, tie_embeddings=True)
@@ -63,6 +67,7 @@ def test_formats_that_are_held_as_float32() -> None:
     assert matrices == {format.lower() for format in DECODED}
 
 
+@TAKES_TURNS
 @pytest.mark.parametrize("kind", DECODED)
 def test_they_are_told(tmp_path: Path, kind: str) -> None:
     config = dataclasses.replace(
@@ -75,6 +80,7 @@ def test_they_are_told(tmp_path: Path, kind: str) -> None:
     np.testing.assert_allclose(model.logits(TOKENS), exact, rtol=1e-4, atol=1e-4 * np.ptp(exact))
 
 
+@TAKES_TURNS
 def test_bfloat16_stays(tmp_path: Path) -> None:
     path = write_gguf(tmp_path / "half.gguf", random_weights(), "BF16")
     model = load(str(path), weights="native", activations="f32")
@@ -82,6 +88,7 @@ def test_bfloat16_stays(tmp_path: Path) -> None:
     assert nbytes(model) < 1.1 * path.stat().st_size
 
 
+@TAKES_TURNS
 @pytest.mark.rotate(3)
 @pytest.mark.parametrize("kind", ["Q8_0", "Q4_0", "Q4_1"])
 def test_rounded_activations_are_close(tmp_path: Path, kind: str) -> None:
@@ -92,6 +99,7 @@ def test_rounded_activations_are_close(tmp_path: Path, kind: str) -> None:
     assert 1e-4 < error < 2e-2  # rounding to 8 bits shows, and is all that shows
 
 
+@TAKES_TURNS
 @pytest.mark.rotate(4)
 @pytest.mark.parametrize(
     "kinds", [("Q4_K",), ("Q5_K",), ("Q6_K",), ("Q4_K", "Q6_K", "Q8_0", "Q5_K")]
@@ -111,6 +119,7 @@ def test_super_blocks(tmp_path: Path, kinds: tuple[str, ...]) -> None:
     assert np.linalg.norm(logits - exact) < 3e-2 * np.linalg.norm(exact)
 
 
+@TAKES_TURNS
 def test_steps_and_prompts_give_the_same_numbers(tmp_path: Path) -> None:
     path = write_gguf(tmp_path / "tiny.gguf", random_weights(), "Q4_1")
     model = load(str(path), weights="native")
@@ -153,6 +162,7 @@ class TestSmolLM2:
         np.testing.assert_allclose(found, golden["text128_last"], rtol=0, atol=5e-3)
 
 
+@TAKES_TURNS
 @pytest.mark.parametrize("scheme", ["q8_0", "q4_0", "q4_1"])
 @pytest.mark.parametrize("value", [1e8, -np.inf, np.nan])
 def test_weights_that_scales_cannot_hold_are_refused(tmp_path: Path, scheme: str, value) -> None:
@@ -166,6 +176,7 @@ def test_weights_that_scales_cannot_hold_are_refused(tmp_path: Path, scheme: str
         load(path, weights=scheme)
 
 
+@TAKES_TURNS
 @pytest.mark.parametrize("scheme", ["q8_0", "q4_0", "q4_1"])
 @pytest.mark.parametrize("kind", ["F32", "Q8_0", "Q5_0"])
 def test_rounded_weights(tmp_path: Path, kind: str, scheme: str) -> None:

@@ -61,6 +61,8 @@ def _check(got: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray, dtype: 
     np.testing.assert_allclose(got.astype(np.float64), expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.rotate(2)
+@pytest.mark.usefixtures("llvm_turns")
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("target", "level"), WAYS)
 @pytest.mark.parametrize(

@@ -22,17 +22,6 @@ def tensor(*dims: int | str | None, element: str = "f32") -> str:
     return f"tensor<{extents}{element}, #graph.shape<[{shape}]>>"
 
 
-def segments(ins: int, outs: int = 1) -> str:
-    """The attributes by which calls tell their operands and results apart."""
-    operands, results = (
-        ", ".join(["1"] * count + ["0"] * (length - count))
-        for count, length in ((ins, 32), (outs, 8))
-    )
-    return (
-        f"operandSegmentSizes = array<i32: {operands}>, resultSegmentSizes = array<i32: {results}>"
-    )
-
-
 @contextmanager
 def after(text: str, *passes: str) -> Iterator[ir.Module]:
     """The module after some passes, in its context."""

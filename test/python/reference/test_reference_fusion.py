@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from reference_modules import after, find, of, operations, results, segments, tensor
+from call_segments import segments
+from reference_modules import after, find, of, operations, results, tensor
 
 import relax_mlir
 from relax_mlir.bindings import func, ir

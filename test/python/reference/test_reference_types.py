@@ -1,7 +1,8 @@
 """Cases of TVM's tests on types: block builder, operators, analyses (rows 1 to 8 of the list)."""
 
 import pytest
-from reference_modules import after, find, of, results, segments, tensor
+from call_segments import segments
+from reference_modules import after, find, of, results, tensor
 
 from relax_mlir import decompositions
 from relax_mlir.analysis.functions import facts_of

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from call_segments import segments
 from scheduled import (
     LOOPS_OVER_ROWS,
     assert_guarded,
@@ -48,16 +49,6 @@ def one_op(op, ins, outs, extra="", symbols=()):
       %r{count} = "graph.{op}"({values}) {{{extra}}} : {signature}
       return {results} : {kinds}
     }}"""
-
-
-def segments(operands, results=1):
-    ones = [
-        ", ".join("1" if i < n else "0" for i in range(size))
-        for n, size in ((operands, 32), (results, 8))
-    ]
-    return (
-        f"operandSegmentSizes = array<i32: {ones[0]}>, resultSegmentSizes = array<i32: {ones[1]}>"
-    )
 
 
 @pytest.mark.parametrize("axis", [0, 1])
