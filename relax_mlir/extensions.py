@@ -4,6 +4,13 @@ A compiled module depends on it as on the compiler itself, so a hash of its sour
 cache key. The sources of a module are its own file and those of its imports, nested ones included,
 except the standard library, this package, and other installed packages.
 
+An installed package is asked for what it declares as an entry point, when a name of it is used:
+
+    [project.entry-points."relax_mlir.patterns"]      patterns "own.narrow", the library "own"
+    own = "own_patterns"
+    [project.entry-points."relax_mlir.passes"]        the pass
+    drop-double-negation = "own_passes"
+
 If the sources are uncertain, nothing is cached: a module without a file (a notebook, `python -c`),
 or one whose file was changed since this process started, and so may differ from what was loaded.
 """
@@ -11,6 +18,7 @@ or one whose file was changed since this process started, and so may differ from
 import ast
 import hashlib
 import importlib
+import importlib.metadata
 import importlib.util
 import os
 import sys
@@ -43,6 +51,12 @@ def load(name: str) -> str:
         if isinstance(error, ModuleNotFoundError) and error.name == module:
             raise UsageError(f"cannot load '{name}': no such module, and no .py file") from None
         raise UsageError(f"cannot load '{name}': {_described(error, name)}") from error
+
+
+def installed(group: str, name: str) -> str | None:
+    """The module that an installed package declares for a name, as an entry point of a group."""
+    declared = importlib.metadata.entry_points(group=f"{_OWN}.{group}")
+    return next((entry.module for entry in declared if entry.name == name), None)
 
 
 def _import(name: str, module: str) -> str:

@@ -6,7 +6,7 @@ from importlib import import_module
 
 from relax_mlir.bindings import ir, passmanager
 from relax_mlir.errors import PipelineError, UsageError
-from relax_mlir.extensions import has_contributed, is_part, load
+from relax_mlir.extensions import has_contributed, installed, is_part, load
 from relax_mlir.passes.base import Pass
 from relax_mlir.passes.names import PACKAGE, among, own_passes
 from relax_mlir.passes.upstream import UPSTREAM_PASSES
@@ -98,6 +98,14 @@ def find_pass(name: str) -> type[Pass] | None:
     return classes[0]
 
 
+def _installed_pass(name: str) -> type[Pass] | None:
+    """A pass that an installed package declares, imported; None if none does."""
+    module = installed("passes", name)
+    if module is not None:
+        load_passes(module)
+    return _loaded.get(name)
+
+
 class _Parser:
     """Reads `name`, `name{options}` and `anchor(elements)`, separated by commas."""
 
@@ -140,6 +148,8 @@ class _Parser:
             return self._nested(name)
         options = self._options() if self._peek() == "{" else ""
         own = find_pass(name)
+        if own is None and name not in UPSTREAM_PASSES:
+            own = _installed_pass(name)
         return Upstream(name, options) if own is None else own.parse(options)
 
     def _nested(self, anchor: str) -> Nested:

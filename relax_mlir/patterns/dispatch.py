@@ -12,6 +12,7 @@ from relax_mlir.symbolic import Expr, Fact, SymbolicError, as_expr
 
 from .matching import Match
 from .pattern import Pattern, captures_of
+from .table import load_patterns
 from .text import parse
 
 
@@ -107,8 +108,10 @@ def rows_of(libraries: Sequence[str]) -> list[Row]:
 
     Raises UsageError for a library that has none.
     """
-    known = sorted({row.library for row in _TABLE})
     for library in libraries:
+        if not any(row.library == library for row in _TABLE):
+            load_patterns(library)
+        known = sorted({row.library for row in _TABLE})
         if library not in known:
             raise UsageError(f"unknown library '{library}'; known are {', '.join(known)}")
     return [row for row in _TABLE if row.library in libraries]

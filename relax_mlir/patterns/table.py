@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from relax_mlir.errors import UsageError
-from relax_mlir.extensions import contribute
+from relax_mlir.extensions import contribute, installed, load
 from relax_mlir.passes.names import among
 
 from .matching import Match
@@ -38,6 +38,13 @@ class NamedPattern:
 _TABLE: dict[str, NamedPattern] = {}
 
 
+def load_patterns(codegen: str) -> None:
+    """Imports what an installed package declares for a library's name, if one does."""
+    module = installed("patterns", codegen)
+    if module is not None:
+        load(module)
+
+
 def register_pattern(name: str, pattern: Pattern | str, check: Check | None = None) -> None:
     """Makes a pattern known to `relax-fuse-ops-by-pattern`; a later one of a name replaces it.
 
@@ -53,7 +60,9 @@ def register_pattern(name: str, pattern: Pattern | str, check: Check | None = No
 
 
 def registered_pattern(name: str) -> NamedPattern:
-    """The pattern of a name; raises UsageError if there is none."""
+    """The pattern of a name, from an installed package if that declares it; else UsageError."""
+    if name not in _TABLE:
+        load_patterns(name.partition(".")[0])
     if name not in _TABLE:
         raise UsageError(f"no pattern '{name}' is registered{among(name, _TABLE)}")
     return _TABLE[name]
