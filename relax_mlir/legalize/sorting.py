@@ -6,10 +6,12 @@ runs to long ones, or element by element where a few are wanted.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from relax_mlir.bindings import arith, ir, scf, tensor
 from relax_mlir.dialects.graph import ArgsortRowsOp, SortOp, TopkOp, normalize_axis
 
+from . import sorting_network
 from .kernel import KernelBuilder, dim, empty, index, scalar
 from .parallel_sort import sort_line
 from .radix import Records, has_records, radix_sort, worth_records
@@ -47,45 +49,108 @@ def _sort(kernel: KernelBuilder, axis: int, descending: bool, is_selection: bool
         return exceeds(a, b) if descending else exceeds(b, a)
 
     others = [n for i, n in enumerate(type_.shape) if i != position]
-    if not is_selection and set(others) <= {1} and has_records(type_.element_type):
-        _sort_line(kernel, position, Records(type_.element_type, descending), before)
+    element = type_.element_type
+    records = Records(element, descending) if has_records(element) else None
+    if records and not is_selection and set(others) <= {1}:
+        _sort_line(kernel, position, records, before)
         return
+    network = None if records is None or is_selection else _Network(records, length)
 
     def task(lines: Lines, *outs: ir.Value) -> Values:
-        starts = [index(x) if isinstance(x, int) else x for x in lines.offsets]
-        parts = [lines.of(out) for out in outs]
-        element = type_.element_type
+        parts: Values = [lines.of(out) for out in outs]
+        own = _OwnLines(source, position, lines)
         if is_few:
             order: _Order = _Few(count, element, before)
-        elif has_records(element):
-            records = Records(element, descending)
+        elif records:
             order = _Radix(length, count, records, before, selects=is_selection)
         else:
             order = _Merged(length, count, element, before)
 
         def line(j: ir.Value, *carried: ir.Value) -> Values:
-            at, to = list(starts), [index(0)] * type_.rank
-            if lines.block is not None:
-                at[lines.block] = arith.AddIOp(starts[lines.block], j).result
-                to[lines.block] = j
-
-            def key(k: ir.Value) -> ir.Value:
-                return tensor.ExtractOp(source, [*at[:position], k, *at[position + 1 :]]).result
-
-            def put(k: ir.Value, found: Values, own: Values) -> Values:
-                target = [*to[:position], k, *to[position + 1 :]]
-                return [
-                    tensor.InsertOp(x, out, target).result
-                    for x, out in zip(found, own, strict=True)
-                ]
-
-            return order.put(key, length, carried, put)
+            return order.put(partial(own.read, j), length, carried, partial(own.put, j))
 
         if lines.block is None:
             return line(index(0), *parts)
-        return in_order(dim(parts[0], lines.block), parts, line)
+        lines_left = dim(parts[0], lines.block)
+        if network:
+            parts = network.put_all(own, lines_left, parts)
+            lines_left = arith.SelectOp(network.takes, index(0), lines_left).result
+        return in_order(lines_left, parts, line)
 
-    kernel.finish(*in_tasks(kernel.outs, [position], task))
+    rows = network.rows if network else None
+    kernel.finish(*in_tasks(kernel.outs, [position], task, rows))
+
+
+@dataclass(frozen=True)
+class _OwnLines:
+    """The lines of a task, by number."""
+
+    source: ir.Value
+    axis: int
+    lines: Lines
+
+    def read(self, j: ir.Value, k: ir.Value) -> ir.Value:
+        """The k-th element of a line."""
+        at = [self.lines.start(axis) for axis in range(len(self.lines.sizes))]
+        if self.lines.block is not None:
+            at[self.lines.block] = arith.AddIOp(at[self.lines.block], j).result
+        at[self.axis] = k
+        return tensor.ExtractOp(self.source, at).result
+
+    def put(self, j: ir.Value, k: ir.Value, written: Values, outs: Values) -> Values:
+        """The task's parts of the outputs with the k-th elements of a line."""
+        to = [index(0)] * len(self.lines.sizes)
+        if self.lines.block is not None:
+            to[self.lines.block] = j
+        to[self.axis] = k
+        return [tensor.InsertOp(x, out, to).result for x, out in zip(written, outs, strict=True)]
+
+
+class _Network:
+    """Sorts short lines, some at a time; `takes` says whether lines are short."""
+
+    def __init__(self, records: Records, length: ir.Value) -> None:
+        self._records, self._length = records, length
+        most = index(sorting_network.LONGEST)
+        self.takes = arith.CmpIOp(arith.CmpIPredicate.ule, length, most).result
+
+    @property
+    def rows(self) -> ir.Value:
+        """How many rows are a task."""
+        return arith.SelectOp(self.takes, index(sorting_network.LANES), index(1)).result
+
+    def put_all(self, own: _OwnLines, count: ir.Value, parts: Values) -> Values:
+        """A task's parts of the outputs with its lines, if those are short."""
+        lanes = index(sorting_network.LANES)
+        groups = arith.CeilDivUIOp(count, lanes).result
+        groups = arith.SelectOp(self.takes, groups, index(0)).result
+        length = arith.SelectOp(self.takes, self._length, index(0)).result
+        last = arith.SubIOp(count, index(1)).result
+        memory = sorting_network.memory()
+
+        def group(g: ir.Value, records: ir.Value, *outs: ir.Value) -> Values:
+            first = arith.MulIOp(g, lanes).result
+
+            def record(i: ir.Value, j: ir.Value) -> ir.Value:
+                line = arith.MinUIOp(arith.AddIOp(first, j).result, last).result
+                return self._records.of(own.read(line, i), i)
+
+            ordered = sorting_network.network_sort(record, length, records)
+
+            def put_line(j: ir.Value, *held: ir.Value) -> Values:
+                line = arith.AddIOp(first, j).result
+
+                def one(k: ir.Value, *written: ir.Value) -> Values:
+                    position = self._records.position(tensor.ExtractOp(ordered, [k, j]).result)
+                    at = arith.IndexCastOp(ir.IndexType.get(), position).result
+                    return own.put(line, k, [own.read(line, at), position], written)
+
+                return in_order(length, held, one)
+
+            here = arith.MinUIOp(lanes, arith.SubIOp(count, first).result).result
+            return ordered, *in_order(here, outs, put_line)
+
+        return in_order(groups, [memory, *parts], group)[1:]
 
 
 def _sort_line(kernel: KernelBuilder, axis: int, records: Records, before: Before) -> None:

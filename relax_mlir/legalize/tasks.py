@@ -54,20 +54,21 @@ def if_else(
 
 @dataclass(frozen=True)
 class Lines:
-    """A part of a tensor: whole along `along`, one index of other axes, a block of the last axis.
+    """A part of a tensor: whole along `along`, one index of other axes, a block of one axis.
 
-    `offsets` and `sizes` are those of the part, by axis: constants or values.
+    `offsets` and `sizes` are those of the part, by axis: constants or values. The block is of the
+    last axis, or of the one before if that is in `along` and `by_rows`.
     """
 
     along: Sequence[int]
     offsets: Sequence[int | ir.Value]
     sizes: Sequence[int | ir.Value]
+    by_rows: bool = False
 
     @property
     def block(self) -> int | None:
         """The axis that has a block, if there is one."""
-        last = len(self.sizes) - 1
-        return None if last in self.along or last < 0 else last
+        return _block_axis(len(self.sizes), self.along, self.by_rows)
 
     @property
     def single(self) -> list[int]:
@@ -117,6 +118,13 @@ class Lines:
         return generic([source], [out], maps, kinds, body)[0]
 
 
+def _block_axis(rank: int, along: Sequence[int], by_rows: bool) -> int | None:
+    last = rank - 1
+    if last in along and by_rows:
+        last -= 1
+    return None if last in along or last < 0 else last
+
+
 def _static(values: Sequence[int | ir.Value]) -> list[int]:
     dynamic = ir.ShapedType.get_dynamic_size()
     return [value if isinstance(value, int) else dynamic for value in values]
@@ -130,11 +138,13 @@ def in_tasks(
     outs: Sequence[ir.Value],
     along: Sequence[int],
     body: Callable[..., Sequence[ir.Value]],
+    rows: ir.Value | None = None,
 ) -> list[ir.Value]:
     """Computes tensors, whose shapes agree except in the axes `along`, part by part.
 
     `body(lines, *outs)` returns the parts of the outputs. The axes that are not in `along` are
-    divided among tasks: by single indices, the last axis of memory by blocks.
+    divided among tasks: by single indices, the last axis of memory by blocks. If that is in
+    `along`, so many `rows` are a block.
     """
     if any(0 in ir.RankedTensorType(out.type).shape for out in outs):
         return list(outs)  # a static slice must begin inside of a tensor
@@ -146,15 +156,18 @@ def in_tasks(
     offsets: list[int | ir.Value] = [0] * rank
     if not divided:
         return list(body(Lines(along, offsets, sizes), *outs))
-    steps = [_BLOCK if axis == rank - 1 else 1 for axis in divided]
+    block = _block_axis(rank, along, rows is not None)
+    width = rows if rows is not None and block != rank - 1 else _BLOCK
+    steps = [width if axis == block else 1 for axis in divided]
     loop = scf.ForallOp([0] * len(divided), [sizes[i] for i in divided], steps, list(outs))
     with ir.InsertionPoint(loop.body):
         for axis, step, offset in zip(divided, steps, loop.induction_variables, strict=True):
             offsets[axis] = offset
             extent = index(n) if isinstance(n := sizes[axis], int) else n
             rest = arith.SubIOp(extent, offset).result
-            sizes[axis] = 1 if step == 1 else arith.MinSIOp(index(step), rest).result
-        lines = Lines(along, offsets, sizes)
+            most = index(step) if isinstance(step, int) else step
+            sizes[axis] = 1 if step == 1 else arith.MinSIOp(most, rest).result
+        lines = Lines(along, offsets, sizes, rows is not None)
         parts = body(lines, *loop.inner_iter_args)
         end = scf.InParallelOp()
     with ir.InsertionPoint(end.region.blocks[0]):

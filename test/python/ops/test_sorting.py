@@ -9,7 +9,7 @@ from relax_mlir.dialects import graph
 from relax_mlir.legalize import parallel_sort
 
 DTYPES = (*FLOATS, *INTEGERS)
-LENGTHS = (0, 1, 2, 17, 63, 64, 65, 257, 1000, 40961)
+LENGTHS = (0, 1, 2, 3, 17, 64, 129, 256, 257, 1000, 40961)
 
 
 def _order(line: np.ndarray, descending: bool) -> list[int]:
@@ -109,6 +109,9 @@ def test_compiled_sort_of_long_lines(dtype: str) -> None:
             dtype,
         )
     )
+    x = _hard_line(dtype, 35 * 33)  # more lines than a task has
+    _check(executable["rows"](x.reshape(35, 33)), x.reshape(35, 33), 1, True)
+    _check(executable["columns"](x.reshape(33, 35)), x.reshape(33, 35), 0, False)
     for n in LENGTHS:
         x = _hard_line(dtype, n)
         _check(executable["line"](x), x, 0, False)

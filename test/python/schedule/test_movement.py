@@ -5,7 +5,9 @@ import pytest
 from call_segments import segments
 from scheduled import (
     LOOPS_OVER_ROWS,
+    TARGETS,
     assert_guarded,
+    before_a_border,
     built,
     built_from_graph,
     generic,
@@ -277,6 +279,21 @@ def test_strided_slices_of_computed_tensors(stride):
     for size in (2, 3, 17, 65):
         x = random_values(size)
         expected = (x[2::stride] + np.float32(1)) + np.float32(1)
+        np.testing.assert_array_equal(run(kernel, [x], expected.shape), expected)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("stride", [2, 3, 4, 5])
+def test_strided_reads_end_at_the_last_element(stride, target):
+    body = f"""%c0 = arith.constant 0 : index
+      %k = tensor.dim %y0, %c0 : {ROW}
+      %s = tensor.extract_slice %x0[0] [%k] [{stride}] : {ROW} to {ROW}
+    """
+    body += add_one("%r", "%s", "%y0") + "\nreturn %r"
+    kernel = built(program([ROW], [ROW], body), target=target)
+    for count in (1, 2, 7, 8, 9, 16, 17, 63, 65):
+        x = before_a_border(random_values((count - 1) * stride + 1))
+        expected = x[::stride] + np.float32(1)
         np.testing.assert_array_equal(run(kernel, [x], expected.shape), expected)
 
 
