@@ -24,7 +24,7 @@ from relax_mlir.host.exports import exported_symbols
 from relax_mlir.passes import Pipeline, Timing
 from relax_mlir.pipelines import OPT_LEVELS, RUNS_CODE, pipeline
 from relax_mlir.schedule.backends import backend_of
-from relax_mlir.source import Source, read_source
+from relax_mlir.source import Imported, Source, read_source
 from relax_mlir.target import Target
 
 BIND = "relax-bind-params"
@@ -32,7 +32,7 @@ NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 def compile(
-    source: "ir.Module | str | os.PathLike",
+    source: "Imported | ir.Module | str | os.PathLike",
     target: str | Target = "native",
     opt_level: int = 2,
     use_cache: bool = True,
@@ -45,7 +45,8 @@ def compile(
 ) -> Executable:
     """Compiles a module for a target and loads it.
 
-    `source` is a module, its text, or the path of a file that holds the text. The result is
+    `source` is a module, its text, the path of a file that holds the text, or a model of another
+    framework that `relax_mlir.frontends` imported, with its parameters. The result is
     cached on disk under a hash of text, data, target, passes and versions; a second call loads it
     from there. `without` names passes to omit, `libraries` those that may compute operators, and
     `quantize` the scheme in which weights are stored: see `pipelines.pipeline`. With `quantize`,
@@ -68,7 +69,7 @@ def compile(
 
 
 def compile_to_file(
-    source: "Source | ir.Module | str | os.PathLike",
+    source: "Imported | Source | ir.Module | str | os.PathLike",
     target: str | Target = "native",
     opt_level: int = 2,
     use_cache: bool = True,
@@ -84,6 +85,8 @@ def compile_to_file(
         known = ", ".join(map(str, OPT_LEVELS))
         raise UsageError(f"unknown optimisation level {opt_level}; levels are {known}")
     resolved = target if isinstance(target, Target) else Target.parse(target)
+    if isinstance(source, Imported):
+        parameters = {**source.parameters, **parameters}
     read = read_source(source)
     if untrusted:
         if passes is not None or without:

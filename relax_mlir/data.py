@@ -239,12 +239,14 @@ def elided(op: ir.Operation, large_resource_limit: int = 16 * LARGE, **options: 
     return _EMPTY_SECTION.sub("", text).rstrip("\n") + "\n"
 
 
-def without_data(module: ir.Module) -> tuple[str, tuple[Blob, ...]]:
+def without_data(module: ir.Module, locations: bool = False) -> tuple[str, tuple[Blob, ...]]:
     """The text of a module without its large constants, and the constants for `with_data`.
 
     Raises ValueError if a constant names a missing blob.
     """
-    text = module.operation.get_asm(large_elements_limit=LARGE, large_resource_limit=0)
+    text = module.operation.get_asm(
+        large_elements_limit=LARGE, large_resource_limit=0, enable_debug_info=locations
+    )
     constants = large_constants(module.operation) if _REFERENCE in text else []
     if text.count(_REFERENCE) != len(constants):  # other attributes are blobs too: keep them
         return str(module), ()

@@ -1,8 +1,10 @@
 """Modules as the entry points accept them: a module, its text, or the path of a file."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from relax_mlir.bindings import ir
 from relax_mlir.data import Blob, with_data, without_data
@@ -10,7 +12,7 @@ from relax_mlir.diagnostics import Diagnostic, compile_error, parse_module
 from relax_mlir.errors import UsageError
 
 MODELS = {
-    ".onnx": "an ONNX model",
+    ".onnx": "an ONNX model; relax_mlir.frontends.onnx.from_onnx takes it",
     ".pb": "a TensorFlow model",
     ".tflite": "a TensorFlow Lite model",
     ".pt": "a PyTorch model",
@@ -48,18 +50,35 @@ class Source:
         return module
 
 
-def read_source(source: "Source | ir.Module | str | os.PathLike") -> Source:
+@dataclass(frozen=True)
+class Imported:
+    """A model of another framework, as an importer returns it; `relax_mlir.compile` takes it.
+
+    `parameters` are values for arguments of `@main`, by their names, which compilation makes
+    constants; they are never printed. `inputs` and `outputs` name the other arguments, and the
+    results, in order.
+    """
+
+    module: ir.Module
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+
+def read_source(source: "Source | Imported | ir.Module | str | os.PathLike") -> Source:
     """Returns the text of a module in any of the accepted forms.
 
     A string is a path if it has one line and ends in `.mlir` or as a file of another kind, text
-    otherwise. Large constants of a module are not printed to the text. Raises UsageError if the
+    otherwise. Large constants of a module are not printed to the text; the text of a model that was
+    imported has the names of its nodes. Raises UsageError if the
     file cannot be read or is of another kind, CompileError if constants have no data.
     """
     if isinstance(source, Source):
         return source
-    if isinstance(source, ir.Module):
+    if isinstance(source, Imported | ir.Module):
+        module = source.module if isinstance(source, Imported) else source
         try:
-            text, blobs = without_data(source)
+            text, blobs = without_data(module, locations=isinstance(source, Imported))
         except ValueError as error:
             raise compile_error([Diagnostic("error", f"a constant {error}")]) from None
         return Source(text, "module", blobs)

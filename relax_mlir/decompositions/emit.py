@@ -151,6 +151,13 @@ def reshape(value: ir.Value, dims: Sequence[Dim | int | str]) -> ir.Value:
     return emit(graph.ReshapeOp, value, shape=list(dims))
 
 
+def concat(parts: Sequence[ir.Value], axis: int) -> ir.Value:
+    """Tensors in a row along an axis; the tensor itself if there is one."""
+    if len(parts) == 1:
+        return parts[0]
+    return graph.ConcatOp.build(*parts, axis=axis).operation.results[0]
+
+
 def expand_dims(value: ir.Value, axes: Sequence[int]) -> ir.Value:
     """Dims of extent 1 at positions in the result; the tensor itself if there are none."""
     return emit(graph.ExpandDimsOp, value, axes=list(axes)) if axes else value

@@ -27,6 +27,7 @@ EXTRA_OF = {
     "tokenizers": "llm",
     "llama_cpp": "bench",
     "lsprotocol": "lsp",
+    "onnx": "onnx",
     "pygls": "lsp",
 }
 """Optional packages, and the extra that installs each."""

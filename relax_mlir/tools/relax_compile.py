@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from relax_mlir.source import Source
 
 STAGE_PREFIX = "mlir-"
+MODEL = ".onnx"
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -27,8 +28,20 @@ def arguments() -> argparse.ArgumentParser:
         "Exit status: 0 success, 1 the module is wrong, 2 wrong usage.",
     )
     add = parser.add_argument
-    add("input", nargs="?", default="-", help="MLIR text or bytecode; '-' is standard input")
+    add(
+        "input",
+        nargs="?",
+        default="-",
+        help="MLIR text or bytecode, '-' is standard input; or an ONNX model, FILE.onnx",
+    )
     add("-o", dest="output", metavar="FILE", help="output file (default: INPUT's stem)")
+    add(
+        "--dim",
+        action="append",
+        default=[],
+        metavar="NAME=DIM",
+        help="a dim of an ONNX model: its value, its bounds as in batch=1..64, or another name",
+    )
     add_compile_options(parser)
     add(
         "--quantize",
@@ -92,6 +105,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{other} runs Python; it does not go with --untrusted")
     if args.untrusted and args.pass_pipeline is not None:
         raise UsageError("--pass-pipeline may lack checks; it does not go with --untrusted")
+    if args.dim and not args.input.endswith(MODEL):
+        raise UsageError(f"--dim is about ONNX models, not '{args.input}'")
     _load(args)
     if args.print_pipeline:
         builds = args.emit == "so"
@@ -216,6 +231,10 @@ def _source(args: argparse.Namespace) -> "Source":
     """The module; raises CompileError if it is untrusted and could do harm."""
     from relax_mlir.source import Source, read_source
 
+    if args.input.endswith(MODEL):
+        from relax_mlir.tools.models import read_model
+
+        return read_model(args.input, args.dim)
     given = read_input(args.input)
     if isinstance(given, bytes):
         from relax_mlir.diagnostics import parse_module

@@ -44,7 +44,16 @@ RANKS = [
     {"transforms"},
     {"pipelines"},
     {"compiler"},
-    {"frontends", "machine", "profile", "llm", "lsp", "testing", "training"},
+    {
+        "frontends",
+        "frontends.onnx.backend",
+        "machine",
+        "profile",
+        "llm",
+        "lsp",
+        "testing",
+        "training",
+    },
     {"tools"},
 ]
 RANK = {part: rank for rank, parts in enumerate(RANKS) for part in parts}
@@ -53,7 +62,7 @@ ONLY = {
     "runtime": {"errors", "target", "executable"},
     "executable": {"errors", "target", "runtime"},
     "decompositions": {"bindings", "errors", "symbolic", "dialects"},
-    "frontends": {"bindings", "errors", "symbolic", "dialects", "decompositions"},
+    "frontends": {"bindings", "errors", "symbolic", "dialects", "decompositions", "source"},
 }
 
 FOR_ANY_MACHINE = (

@@ -1,0 +1,26 @@
+"""The operators of ONNX by family: a function for each, or for several that are alike."""
+
+from . import (  # noqa: F401  # each registers its operators
+    activations,
+    attention,
+    control_flow,
+    convolution,
+    elementwise,
+    indexing,
+    learned,
+    linear_algebra,
+    losses,
+    manipulation,
+    normalization,
+    pooling,
+    quantization,
+    random,
+    recurrent,
+    reductions,
+    resizing,
+    selection,
+    sequences,
+    signal,
+    training,
+    vision,
+)

@@ -1,0 +1,108 @@
+"""Reductions, positions of extremes, and running sums."""
+
+from collections.abc import Callable, Sequence
+
+from relax_mlir.bindings import ir
+from relax_mlir.decompositions.emit import (
+    astype,
+    element_of,
+    emit,
+    multiply,
+    reduce,
+    subtract,
+    symbol,
+)
+from relax_mlir.dialects import graph
+from relax_mlir.errors import ModelError
+
+from ..node import Node, normalized
+from ..registry import operator
+
+Reduction = Callable[[ir.Value, Sequence[int], bool], ir.Value]
+
+
+def _by(op: type[graph.InferredOp]) -> Reduction:
+    return lambda x, axes, keep: reduce(op, x, axes, keep)
+
+
+def _extreme(op: type[graph.InferredOp], of_truth: type[graph.InferredOp]) -> Reduction:
+    def build(x: ir.Value, axes: Sequence[int], keep: bool) -> ir.Value:
+        return reduce(of_truth if str(element_of(x)) == "i1" else op, x, axes, keep)
+
+    return build
+
+
+def _sum(x: ir.Value, axes: Sequence[int], keep: bool) -> ir.Value:
+    return reduce(graph.SumOp, x, axes, keep)
+
+
+REDUCTIONS: dict[str, Reduction] = {
+    "ReduceL1": lambda x, axes, keep: _sum(emit(graph.AbsOp, x), axes, keep),
+    "ReduceL2": lambda x, axes, keep: _root(_sum(multiply(x, x), axes, keep)),
+    "ReduceLogSum": lambda x, axes, keep: emit(graph.LogOp, _sum(x, axes, keep)),
+    "ReduceLogSumExp": _by(graph.LogsumexpOp),
+    "ReduceMax": _extreme(graph.MaxOp, graph.AnyOp),
+    "ReduceMean": _by(graph.MeanOp),
+    "ReduceMin": _extreme(graph.MinOp, graph.AllOp),
+    "ReduceProd": _by(graph.ProdOp),
+    "ReduceSum": _sum,
+    "ReduceSumSquare": lambda x, axes, keep: _sum(multiply(x, x), axes, keep),
+}
+
+
+def _root(x: ir.Value) -> ir.Value:
+    return emit(graph.SqrtOp, x)
+
+
+@operator(*REDUCTIONS)
+def reduction(node: Node) -> object:
+    """A reduction over axes, attributes of old and an operand of new versions; over all of none."""
+    axes = node.attribute("axes")
+    if node.value(1) is not None:
+        axes = node.integers(1, "axes")
+    if not axes and node.attribute("noop_with_empty_axes", 0):
+        if node.op in ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"):
+            return node.value(0)
+        axes = []
+    elif not axes:
+        axes = list(range(node.rank()))
+    axes = [normalized(axis, node.rank()) for axis in axes]
+    x = node.tensor(0)
+    if not axes and node.op != "ReduceLogSumExp":
+        return REDUCTIONS[node.op](x, axes, True)
+    if not axes:
+        return x
+    return REDUCTIONS[node.op](x, axes, bool(node.attribute("keepdims", 1)))
+
+
+@operator("ArgMax", "ArgMin")
+def arg_extreme(node: Node) -> ir.Value:
+    """The index of an extreme element, the first or the last of equal ones."""
+    op = graph.ArgmaxOp if node.op == "ArgMax" else graph.ArgminOp
+    axis, keep = node.axis(0), bool(node.attribute("keepdims", 1))
+    x = node.tensor(0)
+    if not node.attribute("select_last_index", 0):
+        return _i64(emit(op, x, axis=axis, keepdims=keep))
+    extent = node.dims(0)[axis]
+    x = node.tensor(0)
+    index = _i64(emit(op, emit(graph.FlipOp, x, axes=[axis]), axis=axis, keepdims=keep))
+    last = symbol(extent - 1, element_of(index))
+    if graph.TensorType.of(last).dims:
+        last = emit(graph.ReshapeOp, last, shape=[])
+    return subtract(last, index)
+
+
+def _i64(value: ir.Value) -> ir.Value:
+    return astype(value, ir.IntegerType.get_signless(64))
+
+
+@operator("CumSum", "CumProd")
+def cumulative(node: Node) -> ir.Value:
+    """Running sums or products along an axis."""
+    if node.value(1) is None:
+        raise ModelError("has no axis")
+    (axis,) = node.integers(1, "axis")
+    op = graph.CumsumOp if node.op == "CumSum" else graph.CumprodOp
+    exclusive, reverse = (bool(node.attribute(name, 0)) for name in ("exclusive", "reverse"))
+    axis = normalized(axis, node.rank())
+    return emit(op, node.tensor(0), axis=axis, exclusive=exclusive, reverse=reverse)

@@ -1,0 +1,5 @@
+"""The tests of the importer need the package `onnx`."""
+
+import pytest
+
+pytest.importorskip("onnx")

@@ -1,0 +1,154 @@
+"""Models that are wrong, or not supported, are errors that name the node."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx_nodes import FLOAT, INT64, graph, model, node
+
+import relax_mlir
+from relax_mlir.errors import ModelError
+from relax_mlir.frontends.onnx import backend, from_onnx
+from relax_mlir.tools import relax_compile
+
+
+def refused(proto, match, **options):
+    with pytest.raises(ModelError, match=match):
+        from_onnx(proto, **options)
+
+
+def test_unsupported_operators_are_named_at_once():
+    nodes = [
+        node("TfIdfVectorizer", "x", "a", name="first"),
+        node("Relu", "x", "b"),
+        node("Unheard", "b", "c", domain="my.domain"),
+    ]
+    refused(
+        model(nodes, {"x": ["n"]}, ["c"]),
+        r"not supported: TfIdfVectorizer \(node 'first' \(TfIdfVectorizer\)\), "
+        r"my\.domain\.Unheard \(node 2 \(Unheard\)\)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "inputs", "match"),
+    [
+        ([node("Relu", "y", "x")], {}, r"node 0 \(Relu\): uses 'y', which is not computed before"),
+        ([node("Add", "a b", "x"), node("Neg", "x", "b")], {"a": [2]}, "uses 'b', which is not"),
+        ([node("Relu", "a", "y")], {"a": [2]}, "the output of graph 'graph' uses 'x'"),
+        ([node("Softmax", "a", "x", axis=3)], {"a": [2, 3]}, "has axis 3 for a tensor of rank 2"),
+        ([node("MatMul", "a b", "x")], {"a": [2, 3], "b": [4, 5]}, r"node 0 \(MatMul\): "),
+        ([node("Concat", "a b", "x", axis=0)], {"a": [2, 3], "b": [4]}, r"node 0 \(Concat\): "),
+        ([node("Concat", "a a", "x")], {"a": [2]}, "has no attribute 'axis'"),
+        ([node("Clip", "- -", "x")], {"a": [2]}, "has no input 0"),
+        ([node("ReduceSum", "a b", "x")], {"a": [2], "b": [1]}, "axes that are computed at run"),
+        ([node("Conv", "a b", "x")], {"a": [1, 3, 8, 8], "b": [4, 5, 3, 3]}, r"node 0 \(Conv\): "),
+    ],
+)
+def test_nodes(nodes, inputs, match):
+    kinds = {"b": INT64} if nodes[0].op_type == "ReduceSum" else {}
+    refused(model(nodes, inputs, ["x"], kinds=kinds), match)
+
+
+def test_versions_and_types():
+    refused(model([node("Relu", "x", "y")], {"x": [2]}, ["y"], opset=99), "is of opset 99, but")
+    kinds = {"x": onnx.TensorProto.STRING}
+    refused(
+        model([node("Identity", "x", "y")], {"x": [2]}, ["y"], kinds=kinds), "of string are not"
+    )
+    refused(model([node("Relu", "x", "y")], {"x": [2]}, ["y"]), "no input 'z'", values={"z": 1})
+
+
+def test_files(tmp_path, capsys):
+    path = tmp_path / "model.onnx"
+    with pytest.raises(ModelError, match="no such file"):
+        from_onnx(path)
+    onnx.save(model([node("Relu", "x", "y")], {"x": ["n"]}, ["y"]), path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-7])
+    with pytest.raises(ModelError, match="cannot read the model"):
+        from_onnx(path)
+    path.write_bytes(b"")
+    with pytest.raises(ModelError, match="has no graph"):
+        from_onnx(path)
+    path.write_bytes(whole)
+    assert relax_compile.main([str(path), "--dim", "n=x y"]) == 2
+    assert "expects a dim as batch=8, batch=1..64 or batch=n" in capsys.readouterr().err
+    assert relax_compile.main(["-", "--dim", "n=3"]) == 2
+    assert relax_compile.main([str(path), "-o", str(tmp_path / "m.so"), "--dim", "n=1..4"]) == 0
+    main = relax_mlir.load(tmp_path / "m.so")["main"]
+    np.testing.assert_array_equal(main(np.array([-1, 1], np.float32)), [0, 1])
+
+
+def test_data_outside_of_the_folder(tmp_path):
+    """External data is read from the folder of the model alone."""
+    (tmp_path / "secret").write_bytes(b"\0" * 8)
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    proto = model([node("Add", "x w", "y")], {"x": [2]}, ["y"], {"w": np.zeros(2, np.float32)})
+    weight = proto.graph.initializer[0]
+    weight.ClearField("raw_data")
+    weight.data_location = onnx.TensorProto.EXTERNAL
+    entry = weight.external_data.add()
+    entry.key, entry.value = "location", "../secret"
+    (inner / "model.onnx").write_bytes(proto.SerializeToString())
+    with pytest.raises(ModelError, match="cannot read the model"):
+        from_onnx(inner / "model.onnx")
+
+
+def mutations(count):
+    """Whether damaged models are imported or refused, which is all that they may be."""
+    body = graph([node("Add", "s v", "t"), node("Mul", "t t", "r")],
+                 {"s": (FLOAT, [4]), "v": (FLOAT, [4])}, ["t", "r"])  # fmt: skip
+    nodes = [
+        node("Conv", "x w", "a", pads=[1, 1, 1, 1]),
+        node("Relu", "a", "b"),
+        node("Reshape", "b s", "c"),
+        node("Slice", "c lo hi", "d"),
+        node("Softmax", "d", "e", axis=1),
+        node("Expand", "zero s4", "f"),
+        node("Scan", "zero f", "last all", body=body, num_scan_inputs=1),
+    ]
+    constants = {
+        "w": np.ones((2, 3, 3, 3), np.float32),
+        "s": np.array([0, -1]),
+        "lo": np.array([0, 1]),
+        "hi": np.array([2**40, -1]),
+        "s4": np.array([2, 4]),
+        "zero": np.zeros(4, np.float32),
+    }
+    whole = model(nodes, {"x": ["n", 3, "h", "w_"]}, ["e", "all"], constants).SerializeToString()
+    from_onnx(whole)
+    rng = np.random.default_rng()
+    seen = set()
+    for _ in range(count):
+        data = bytearray(whole)
+        for _ in range(rng.integers(1, 4)):
+            data[rng.integers(len(data))] = rng.integers(256)
+        try:
+            from_onnx(bytes(data))
+            seen.add("imported")
+        except ModelError:
+            seen.add("refused")
+    return seen
+
+
+def test_mutated_models():
+    assert mutations(300) == {"imported", "refused"}
+
+
+@pytest.mark.sweep
+def test_many_mutated_models():
+    assert mutations(10_000) == {"imported", "refused"}
+
+
+def test_backend():
+    proto = model([node("ReduceSum", "x axes", "y", keepdims=0)], {"x": ["n", "m"], "axes": ["k"]},
+                  ["y"], kinds={"axes": INT64})  # fmt: skip
+    rep, x = backend.prepare(proto), np.ones((2, 3), np.float32)
+    np.testing.assert_array_equal(rep.run([x, np.array([0])])[0], [2, 2, 2])
+    np.testing.assert_array_equal(rep.run({"x": x, "axes": np.array([1])})[0], [3, 3])
+    with pytest.raises(ModelError, match="expects 2 inputs, but got 1"):
+        rep.run([x])
+    assert backend.supports_device("CPU")
+    assert not backend.supports_device("CUDA")
+    assert backend.run_node(onnx.helper.make_node("Neg", ["x"], ["y"]), [x])[0][0, 0] == -1

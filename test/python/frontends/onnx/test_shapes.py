@@ -1,0 +1,111 @@
+"""Shape arithmetic of models becomes expressions, and not unknown dims."""
+
+import numpy as np
+import pytest
+from onnx_nodes import INT64, model, node
+
+import relax_mlir
+from relax_mlir.errors import ExecutionError, ModelError
+from relax_mlir.frontends.onnx import from_onnx
+
+
+def signature(proto, **options):
+    """The arguments and results of the compiled model, as text."""
+    return str(relax_mlir.compile(from_onnx(proto, **options), opt_level=0)["main"])
+
+
+def test_reshape_to_a_concat_of_dims():
+    nodes = [
+        node("Shape", "x", "shape"),
+        node("Gather", "shape zero", "n"),
+        node("Unsqueeze", "n axes", "n1"),
+        node("Concat", "n1 rest", "dims", axis=0),
+        node("Reshape", "x dims", "y"),
+    ]
+    constants = {"zero": np.array(0), "axes": np.array([0]), "rest": np.array([-1])}
+    proto = model(nodes, {"x": ["batch", 3, "length"]}, ["y"], constants)
+    assert signature(proto) == "main(x: f32[batch, 3, length]) -> (f32[batch, 3*length])"
+
+
+def test_arithmetic_of_dims():
+    nodes = [
+        node("Shape", "x", "n", start=0, end=1),
+        node("Mul", "n two", "double"),
+        node("Sub", "double one", "less"),
+        node("Div", "less three", "third"),
+        node("Max", "third one", "most"),
+        node("ConstantOfShape", "most", "y"),
+    ]
+    constants = {name: np.array([i]) for i, name in enumerate(("zero", "one", "two", "three"))}
+    proto = model(nodes, {"x": ["n"]}, ["y"], constants)
+    main = relax_mlir.compile(from_onnx(proto), opt_level=0)["main"]
+    for n in (0, 1, 2, 7, 8):
+        wanted = max(int((2 * n - 1) / 3), 1)
+        assert main(np.zeros(n, np.float32)).shape == (wanted,), n
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step", "text"),
+    [
+        (0, 2**63 - 1, 1, "f32[n]"),
+        (-3, 2**63 - 1, 1, None),
+        (1, -1, 1, None),
+        (2**63 - 1, -(2**63), -1, "f32[n]"),
+        (-1, -5, -2, None),
+    ],
+)
+def test_slices(start, end, step, text):
+    constants = {"s": np.array([start]), "e": np.array([end]), "a": np.array([0])}
+    constants["t"] = np.array([step])
+    proto = model([node("Slice", "x s e a t", "y")], {"x": ["n"]}, ["y"], constants)
+    if text is not None:
+        assert signature(proto).endswith(f"-> ({text})")
+    main = relax_mlir.compile(from_onnx(proto), opt_level=0)["main"]
+    for n in (0, 1, 2, 3, 8):
+        x = np.arange(n, dtype=np.float32)
+        np.testing.assert_array_equal(main(x), x[start:end:step])
+
+
+def test_dims_are_renamed_valued_and_bounded():
+    proto = model([node("Relu", "x", "y")], {"x": ["batch", "seq len", None, "?"]}, ["y"])
+    assert signature(proto, dims={"batch": 4, "seq len": "t"}).startswith(
+        "main(x: f32[4, t, x_2, x_3])"
+    )
+    exe = relax_mlir.compile(from_onnx(proto, facts=["batch <= 2"]), opt_level=0)
+    with pytest.raises(ExecutionError, match="requires batch <= 2"):
+        exe["main"](np.zeros((3, 1, 1, 1), np.float32))
+    with pytest.raises(
+        ModelError, match=r"no dim of an input is called 'heigth'; there are 'batch'"
+    ):
+        from_onnx(proto, dims={"heigth": 3})
+
+
+def test_dims_that_are_arithmetic_of_names():
+    proto = model([node("Relu", "x", "y")], {"x": ["past + 1"], "p": ["past"]}, ["y"])
+    assert "x: f32[past + 1], p: f32[past]" in signature(proto)
+
+
+def test_dims_that_run_time_reads():
+    proto = model(
+        [node("Expand", "x dims", "y")], {"x": ["n"], "dims": [2]}, ["y"], kinds={"dims": INT64}
+    )
+    main = relax_mlir.compile(from_onnx(proto), opt_level=0)["main"]
+    x = np.arange(3, dtype=np.float32)
+    np.testing.assert_array_equal(main(x, np.array([2, 3])), np.broadcast_to(x, (2, 3)))
+    np.testing.assert_array_equal(main(x[:1], np.array([2, 3])), np.zeros((2, 3)))
+
+
+def test_two_paths_through_windows_agree():
+    """Dims of two strided paths are taken to be equal, which is checked."""
+    nodes = [
+        node("MaxPool", "x", "a", kernel_shape=[3], strides=[2], pads=[1, 1]),
+        node("AveragePool", "x", "b", kernel_shape=[2], strides=[2]),
+        node("Add", "a b", "y"),
+    ]
+    main = relax_mlir.compile(from_onnx(model(nodes, {"x": ["n", 1, "w"]}, ["y"])))["main"]
+    x = np.random.default_rng(0).normal(size=(2, 1, 10)).astype(np.float32)
+    padded = np.pad(x, [(0, 0), (0, 0), (1, 1)], constant_values=-np.inf)
+    most = np.stack([padded[..., i : i + 3].max(-1) for i in range(0, 10, 2)], -1)
+    np.testing.assert_allclose(main(x), most + x.reshape(2, 1, 5, 2).mean(-1), rtol=1e-6)
+    with pytest.raises(ExecutionError, match=r"node 2 \(Add\): broadcast requires"):
+        main(np.zeros((2, 1, 9), np.float32))
