@@ -15,7 +15,8 @@ or library, at updates in place, at other dims, and where a call would have too 
 
 On a CPU the recorded list is the function: host code is native, and checks nothing between calls,
 so that a replay is a call and saves no time. Equal runs, as of equal layers, are one function,
-whose temporaries are planned apart from those of its callers.
+whose temporaries are planned apart from those of its callers. It states the facts of the caller on
+its symbols, so that a plan by bounds (`relax-plan-memory{static=true}`) is one there too.
 
 Needs: calls of tensor programs with known dims (`relax-legalize-ops`). Leaves: private functions
     that are not inlined. Source: paper §4.5; TVM `RewriteCUDAGraph`.
@@ -28,8 +29,10 @@ from typing import ClassVar
 from relax_mlir.analysis.functions import (
     CAPTURED,
     COMPOSITE,
+    FACTS,
     NOINLINE,
     PRIMITIVE,
+    facts_of,
     graph_functions,
 )
 from relax_mlir.analysis.purity import Purity
@@ -44,6 +47,7 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.outlining import Group, Outliner, Refused
 from relax_mlir.passes import Pass
+from relax_mlir.symbolic import Facts
 
 Call = CallTirOp | CallDpsLibraryOp
 
@@ -69,9 +73,10 @@ class CaptureStatic(Pass):
         outliner = Outliner(op, Purity.of(op))
         for function in graph_functions(op):
             if not {PRIMITIVE, COMPOSITE, CAPTURED} & set(function.attributes):
+                facts = facts_of(function)
                 for block in list(_blocks(function.operation)):
                     for calls in list(self._runs(block)):
-                        self._outline(calls, outliner)
+                        self._outline(calls, outliner, facts)
 
     def _runs(self, block: ir.Block) -> Iterator[list[ir.Operation]]:
         """The longest runs of calls that can be captured."""
@@ -90,7 +95,7 @@ class CaptureStatic(Pass):
             return False
         return {*symbols_of(annotations), *own_symbols(call)} <= set(self.symbols)
 
-    def _outline(self, calls: Sequence[ir.Operation], outliner: Outliner) -> None:
+    def _outline(self, calls: Sequence[ir.Operation], outliner: Outliner, facts: Facts) -> None:
         """Outlines a run, in pieces if one call cannot replace all of it."""
         piece: Group | None = None
         for op in calls:
@@ -98,13 +103,13 @@ class CaptureStatic(Pass):
             if piece is None or len(piece.ops) < self.max_size:
                 longer = _group([] if piece is None else piece.ops, op, outliner)
             if longer is None and piece is not None:
-                self._finish(piece, outliner)
+                self._finish(piece, outliner, facts)
                 longer = _group([], op, outliner)
             piece = longer
         if piece is not None:
-            self._finish(piece, outliner)
+            self._finish(piece, outliner, facts)
 
-    def _finish(self, piece: Group, outliner: Outliner) -> None:
+    def _finish(self, piece: Group, outliner: Outliner, facts: Facts) -> None:
         if len(piece.ops) < self.min_size or not piece.outputs:
             return
         values = [value for op in piece.ops for value in (*op.operands, *op.results)]
@@ -113,6 +118,9 @@ class CaptureStatic(Pass):
         )
         names = [ir.StringAttr.get(name) for name in sorted(used)]
         marks: dict[str, ir.Attribute] = {CAPTURED: ir.ArrayAttr.get(names)}
+        own = [ir.StringAttr.get(str(fact)) for fact in facts if fact.symbols <= used]
+        if own:
+            marks[FACTS] = ir.ArrayAttr.get(own)
         outliner.outline(piece, "captured", {**marks, NOINLINE: ir.UnitAttr.get()})
 
 

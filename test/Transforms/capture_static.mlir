@@ -3,6 +3,7 @@
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-capture-static{symbols=n max-size=2}' --pretty | FileCheck %s --check-prefix=SHORT
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-capture-static{symbols=n,m},relax-lower-calls,relax-plan-memory' --check-equivalent-after-each | FileCheck %s --check-prefix=PLANNED
 // RUN: exits 2 relax-opt %s --pass-pipeline='relax-capture-static{min-size=3 max-size=2}' 2>&1 | FileCheck %s --check-prefix=SIZES
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-capture-static{symbols=n,m},relax-lower-calls,relax-plan-memory{static=true}' | FileCheck %s --check-prefix=BOUNDED
 // SIZES: expects 1 <= min-size <= max-size, but got 3 and 2
 // PLANNED: graph.captured
 
@@ -62,3 +63,14 @@ func.func @regions(%x: tensor<4xf32>, %y: !x, %z: tensor<?xf32, #graph.shape<["m
 
 // CHECK: func private @captured({{.*}} {graph.captured=[], graph.noinline}
 // KEYED: func private @captured({{.*}} {graph.captured=["n"], graph.noinline}
+
+// What bounds the caller's sizes bounds those of the run, whose storage is of a constant size.
+// BOUNDED-LABEL: func.func private @captured_4
+// BOUNDED-SAME:    graph.facts = ["n <= 8"]
+// BOUNDED-NEXT:    "graph.alloc_storage"() {size = #graph.shape<[256]>}
+func.func @bounded(%x: !x) -> !x attributes {graph.facts = ["n <= 8"]} {
+  %0 = "graph.exp"(%x) : (!x) -> !x
+  %1 = "graph.nn_softmax"(%0) {axis = 0 : i64} : (!x) -> !x
+  %2 = "graph.exp"(%1) : (!x) -> !x
+  return %2 : !x
+}

@@ -2,12 +2,14 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import relax_mlir
 from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
+from relax_mlir.errors import ExecutionError
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 from relax_mlir.testing.calls import Calls
@@ -57,3 +59,19 @@ def test_equal_layers_are_one_function() -> None:
         Pipeline.parse(f"builtin.module(relax-legalize-ops,{steps})").run(module, verify=True)
         calls = re.findall(r'"graph.call"\(.*callee = @(\w+)', str(module))
         assert calls == ["captured"] * LAYERS
+
+
+def test_runs_state_the_facts_of_their_callers() -> None:
+    text = model('"n"').replace("-> !x {", '-> !x attributes {graph.facts = ["n <= 8"]} {')
+    passes = capturing(2, 64).replace("relax-plan-memory", "relax-plan-memory{static=true}")
+    compiled, meant = (
+        relax_mlir.compile(text, passes=passes)["main"],
+        relax_mlir.interpret(text)["main"],
+    )
+    generator = np.random.default_rng(0)
+    weights = [generator.standard_normal((8, 8), np.float32) for _ in range(LAYERS)]
+    for n in (0, 1, 5, 8):
+        x = generator.standard_normal((n, 8), np.float32)
+        np.testing.assert_allclose(compiled(x, *weights), meant(x, *weights), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ExecutionError, match="n <= 8"):
+        compiled(np.zeros((9, 8), np.float32), *weights)
