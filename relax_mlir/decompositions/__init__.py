@@ -105,7 +105,7 @@ from .random import (
     random_normal,
     random_uniform,
 )
-from .recurrent import gru, lstm, rnn
+from .recurrent import dynamic_quantize_lstm, gru, lstm, rnn
 from .reshaping import reshape
 from .resize import resize
 from .searching import bucketize, histc
@@ -179,6 +179,7 @@ __all__ = [
     "dot_general",
     "dropout",
     "dynamic_quantize_linear",
+    "dynamic_quantize_lstm",
     "einsum",
     "elu",
     "encode_float",

@@ -1,6 +1,7 @@
 """Recurrent layers of ONNX, as loops over the elements of sequences."""
 
-from .layers import gru, lstm, rnn
+from .layers import dynamic_quantize_lstm, gru, lstm, rnn
+from .quantized import Quantized
 from .steps import activation_of
 
-__all__ = ["activation_of", "gru", "lstm", "rnn"]
+__all__ = ["Quantized", "activation_of", "dynamic_quantize_lstm", "gru", "lstm", "rnn"]

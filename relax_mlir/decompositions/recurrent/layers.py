@@ -38,13 +38,16 @@ from ..emit import (
     with_dims,
 )
 from ..loops import Round, each_index
+from .quantized import Quantized
 from .steps import (
     Activation,
     Direction,
+    Product,
     activation_of,
     gru_step,
     linear_gru_step,
     lstm_step,
+    plain_product,
     rnn_step,
 )
 
@@ -127,6 +130,40 @@ def lstm(
     return y, h, c
 
 
+def dynamic_quantize_lstm(
+    x: ir.Value,
+    w: Quantized,
+    r: Quantized,
+    *,
+    bias: ir.Value | None = None,
+    sequence_lens: ir.Value | None = None,
+    initial_h: ir.Value | None = None,
+    initial_c: ir.Value | None = None,
+    peepholes: ir.Value | None = None,
+    direction: str = "forward",
+    activations: Activations = (),
+    clip: float | None = None,
+    input_forget: bool = False,
+) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """`lstm` of 8-bit weights, with products of integers: all of x is rounded by one scale, and h.
+
+    W is [directions, features, 4 * hidden], R [directions, hidden, 4 * hidden], with scales and
+    zero points [directions] or [directions, 4 * hidden]. Each h is rounded by a scale of its own.
+    Source: ONNX Runtime `DynamicQuantizeLSTM`.
+    """
+    for name, own in (("w", w), ("r", r)):
+        if not is_integer(element_of(own.values)) or rank_of(own.values) != 3:
+            raise ShapeError(f"expects integers {name} of rank 3, but got '{own.values.type}'")
+    step = partial(lstm_step, input_forget=input_forget)
+    usual = ["Sigmoid", "Tanh", "Tanh"]
+    settings = _Settings(4, usual, step, direction, activations, clip, False)
+    w_t, r_t = (permute(own.values, [0, 2, 1]) for own in (w, r))
+    states = [initial_h, initial_c]
+    operands = _Operands(x, w_t, r_t, bias, sequence_lens, states, peepholes, (w, r))
+    y, h, c = _run(settings, operands)
+    return y, h, c
+
+
 @dataclass(frozen=True)
 class _Settings:
     gates: int
@@ -163,11 +200,14 @@ class _Operands:
     lengths: ir.Value | None
     initial: Sequence[ir.Value | None]
     peepholes: ir.Value | None = None
+    quantized: tuple[Quantized, ...] = ()
+    """W and R, if their elements are integers."""
 
     @property
     def floats(self) -> list[ir.Value]:
         """The operands that have one element type."""
-        own = [self.x, self.w, self.r, self.bias, *self.initial, self.peepholes]
+        weights = [] if self.quantized else [self.w, self.r]
+        own = [self.x, *weights, self.bias, *self.initial, self.peepholes]
         return [value for value in own if value is not None]
 
 
@@ -256,7 +296,10 @@ def _direction(
     hidden = dims_of(operands.r)[2]
     rows = hidden * settings.gates
     w, r = (with_dims(_part(v, index), [rows, dims_of(v)[2]]) for v in (operands.w, operands.r))
-    projected = emit(graph.MatmulOp, sequence, permute(widen(w), [1, 0]))
+    products: list[Product] = [plain_product] * 2
+    if operands.quantized:
+        products = [each.product(index, rows) for each in operands.quantized]
+    projected = products[0](sequence, permute(widen(w), [1, 0]))
     of_product = None
     if operands.bias is not None:
         both = with_dims(widen(_part(operands.bias, index)), [rows * 2])
@@ -273,7 +316,8 @@ def _direction(
     activations = settings.functions()[index]
     weights = _weights(permute(widen(r), [1, 0]), hidden, settings.step)
     limit = settings.clip
-    return Direction(hidden, weights, activations, limit, of_product, peepholes), projected
+    direction = Direction(hidden, weights, activations, limit, of_product, peepholes, products[1])
+    return direction, projected
 
 
 def _weights(recurrent: ir.Value, hidden: Expr, step: Step) -> Sequence[ir.Value]:

@@ -18,6 +18,12 @@ from ..activations import clip, elu, hardsigmoid, leaky_relu, softplus, softsign
 from ..emit import add, emit, multiply, subtract
 
 Activation: TypeAlias = Callable[[ir.Value], ir.Value]
+Product: TypeAlias = Callable[[ir.Value, ir.Value], ir.Value]
+
+
+def plain_product(x: ir.Value, weights: ir.Value) -> ir.Value:
+    """The product of floats."""
+    return emit(graph.MatmulOp, x, weights)
 
 
 def _affine(x: ir.Value, alpha: float, beta: float) -> ir.Value:
@@ -71,6 +77,7 @@ class Direction:
     limit: float | None
     bias: ir.Value | None = None
     peepholes: Sequence[ir.Value] = ()
+    multiply: Product = plain_product
 
     def activate(self, index: int, x: ir.Value) -> ir.Value:
         """An activation; its operand is between the limits, if there are any."""
@@ -79,7 +86,7 @@ class Direction:
 
     def recur(self, index: int, state: ir.Value) -> ir.Value:
         """The product of a state with a part of R."""
-        return emit(graph.MatmulOp, state, self.weights[index])
+        return self.multiply(state, self.weights[index])
 
     def gates(self, x: ir.Value, count: int) -> list[ir.Value]:
         """The parts of the gates."""

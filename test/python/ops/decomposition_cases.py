@@ -21,6 +21,7 @@ from relax_mlir.decompositions.emit import (
     vector,
 )
 from relax_mlir.decompositions.learned import Trees
+from relax_mlir.decompositions.recurrent import Quantized
 from relax_mlir.dialects import graph
 
 
@@ -65,6 +66,7 @@ def decompositions(dtype: str) -> Iterator[Decomposition]:
         yield from _integers()
         yield from _solvers(dtype)
         yield from _sequences(dtype)
+        yield _integer_lstm(dtype)
 
 
 def _contractions(dtype: str) -> Iterator[Decomposition]:
@@ -478,6 +480,16 @@ def _attentions(dtype: str) -> Iterator[Decomposition]:
         lambda c, u, s: d.tensor_scatter(c, u, s, circular=True),
         [*cache, spec("i64", "n")],
     )
+
+
+def _integer_lstm(dtype: str) -> Decomposition:
+    def build(x, w, r, scale):
+        own = maximum(scale, 0.25)
+        weights = Quantized(w, own, None), Quantized(r, own, None)
+        return d.dynamic_quantize_lstm(x, *weights)
+
+    specs = [spec(dtype, "n", "m + 1", 3), spec("i8", 1, 3, 8), spec("i8", 1, 2, 8), spec(dtype, 1)]
+    return Decomposition("dynamic_quantize_lstm", build, specs)
 
 
 def _elements(dtype: str) -> Iterator[Decomposition]:
