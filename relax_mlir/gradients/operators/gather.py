@@ -38,6 +38,8 @@ def clamped(indices: ir.Value, extent: Expr) -> ir.Value:
     last = symbol(extent - 1, _i64())
     if not rank_of(indices):
         last = reshape(last, [])
+    if element_of(indices) == ir.IntegerType.get_unsigned(64):  # i64 has not all of them
+        indices = minimum(indices, (1 << 63) - 1)
     return minimum(maximum(astype(indices, _i64()), 0), last)
 
 

@@ -18,7 +18,8 @@ STRINGS = (
     *('"n mod 2"', '"9223372036854775807*n"', '"k"', '"n <= 4"', '"n == m"', '"main"', '"a b"'),
 )
 NAMES = (
-    *("f32", "f64", "f16", "bf16", "i1", "i8", "i32", "i64", "index", "i4", "i128", "f8E4M3FN"),
+    *("f32", "f64", "f16", "bf16", "i1", "i8", "i32", "i64", "index", "i4", "i128"),
+    *("f8E4M3FN", "f8E5M2", "ui8", "ui64"),
     *("none", "tensor<f32>", "tensor<?x4xf32>", "tensor<*xf32>", "memref<4xf32>", "vector<4xf32>"),
     *("complex<f32>", "tuple<>", "!graph.object", '!graph.shape_value<["n"]>', "unit", "true"),
     *(

@@ -1,5 +1,6 @@
 """Recipes of element-wise operators: operands where they are defined and well-conditioned."""
 
+from dataclasses import replace
 from typing import Any
 
 from relax_mlir.bindings import ir
@@ -270,11 +271,23 @@ def where(b: Builder, op: Any) -> None:
 def astype(b: Builder, op: Any) -> None:
     """Any type to any; to integers only what is exact, and to narrow floats what is small."""
     x = b.take()
+    if x.is_float and x.exact and b.chance(0.3):
+        _through_float8(b, x)
+        return
     kind = b.random.choice([b.element, *ELEMENTS])
     if kind not in FLOATS and not x.exact:
         x = b.exact()
     bound = x.bound if x.is_float else BOUNDS.get(x.element, 1e30)
     b.emit(op, [x], bound=bound, dtype=ir.Type.parse(kind))
+
+
+def _through_float8(b: Builder, x: Value) -> None:
+    """Rounded to 8 bits, moved, and widened again: nothing else takes such elements."""
+    kind = b.random.choice(["f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ"])
+    small = graph.AstypeOp.build(x.ir, dtype=ir.Type.parse(kind)).result
+    if x.rank:
+        small = graph.FlipOp.build(small, axes=[b.random.randrange(x.rank)]).result
+    b.emit(graph.AstypeOp, [replace(x, ir=small)], dtype=ir.Type.parse(x.element))
 
 
 @recipe("elementwise", graph.BitcastOp)
