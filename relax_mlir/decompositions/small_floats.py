@@ -5,6 +5,7 @@
 Source: arXiv 2209.05433, 2206.02915; OCP Microscaling Formats; ONNX `Cast`.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -25,7 +26,6 @@ from .emit import (
     multiply,
     scalar,
     subtract,
-    vector,
     where,
     widen,
 )
@@ -51,21 +51,6 @@ class _Format:
     def sign(self) -> int:
         return 1 << (self.bits - 1)
 
-    def value(self, code: int) -> float:
-        """What a code stands for."""
-        size = code & (self.sign - 1)
-        if (code == self.sign and not self.has_negative_zero) or size > self.largest:
-            return float("inf" if size == self.overflow != self.nan else "nan") * _sign(code, self)
-        exponent, digits = size >> self.digits, size & ((1 << self.digits) - 1)
-        if exponent:
-            digits += 1 << self.digits
-        unit = 2.0 ** (max(exponent, 1) - self.bias - self.digits)
-        return _sign(code, self) * digits * unit
-
-
-def _sign(code: int, kind: _Format) -> float:
-    return -1.0 if code & kind.sign else 1.0
-
 
 FORMATS: Mapping[str, _Format] = {
     "f8E4M3FN": _Format(8, 3, 7, largest=0x7E, overflow=0x7F, nan=0x7F),
@@ -74,6 +59,10 @@ FORMATS: Mapping[str, _Format] = {
     "f8E5M2FNUZ": _Format(8, 2, 16, largest=0x7F, overflow=0x80, nan=0x80, has_negative_zero=False),
     "f4E2M1FN": _Format(4, 1, 1, largest=0x7, overflow=0x7, nan=0x7),
 }
+
+
+_DIGITS, _BIAS = 23, 127
+"""Those of f32."""
 
 
 def _format(name: str) -> _Format:
@@ -89,10 +78,21 @@ def decode_float(codes: ir.Value, kind: str, element: ir.Type) -> ir.Value:
         raise ShapeError(f"expects codes of i8, but got {element_of(codes)}")
     if not is_float(element):
         raise ShapeError(f"expects a float element type, but got {element}")
-    values = vector([own.value(code) for code in range(1 << own.bits)], ir.F32Type.get())
-    i64 = ir.IntegerType.get_signless(64)
-    indices = binary(graph.BitwiseAndOp, astype(codes, i64), (1 << own.bits) - 1)
-    return astype(emit(graph.TakeOp, values, indices, axis=0), element)
+    i32, f32 = ir.IntegerType.get_signless(32), ir.F32Type.get()
+    code = binary(graph.BitwiseAndOp, astype(codes, i32), (1 << own.bits) - 1)
+    size = binary(graph.BitwiseAndOp, code, own.sign - 1)
+    bits = binary(graph.LeftShiftOp, size, _DIGITS - own.digits)
+    normal = emit(graph.BitcastOp, add(bits, (_BIAS - own.bias) << _DIGITS), dtype=f32)
+    multiples = multiply(astype(size, f32), 2.0 ** (1 - own.bias - own.digits))
+    value = where(less(size, 1 << own.digits), multiples, normal)
+    if own.largest < own.nan < own.sign:
+        value = where(greater(size, own.largest), math.nan, value)
+    if own.largest < own.overflow < own.nan:
+        value = where(binary(graph.EqualOp, size, own.overflow), math.inf, value)
+    value = where(greater(code, own.sign - 1), emit(graph.NegativeOp, value), value)
+    if not own.has_negative_zero:
+        value = where(binary(graph.EqualOp, code, own.sign), math.nan, value)
+    return astype(value, element)
 
 
 def encode_float(x: ir.Value, kind: str, *, saturate: bool = True) -> ir.Value:
@@ -140,7 +140,7 @@ def _nearest(size: ir.Value, own: _Format) -> ir.Value:
     """Codes of magnitudes, as if there were any exponent: of bits, or of multiples of the least."""
     is_double = isinstance(element_of(size), ir.F64Type)
     integer = ir.IntegerType.get_signless(64 if is_double else 32)
-    digits, bias = (52, 1023) if is_double else (23, 127)
+    digits, bias = (52, 1023) if is_double else (_DIGITS, _BIAS)
     dropped = digits - own.digits
     bits = emit(graph.BitcastOp, size, dtype=integer)
     odd = binary(graph.BitwiseAndOp, _shifted(bits, dropped), 1)
