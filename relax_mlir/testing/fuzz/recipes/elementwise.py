@@ -282,7 +282,7 @@ def astype(b: Builder, op: Any) -> None:
 
 
 def _through_float8(b: Builder, x: Value) -> None:
-    """Rounded to 8 bits, moved, and widened again: nothing else takes such elements."""
+    """Rounded to 8 bits, reversed, and widened again: nothing computes with such elements."""
     kind = b.random.choice(["f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ"])
     small = graph.AstypeOp.build(x.ir, dtype=ir.Type.parse(kind)).result
     if x.rank:
