@@ -13,6 +13,7 @@ from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     Annotation,
     Dim,
+    ObjectType,
     ShapeValueType,
     TensorType,
     annotation_of,
@@ -128,7 +129,12 @@ def update_results(function: func.FuncOp) -> None:
 
 
 def kind_conflict(parameter: Annotation, argument: Annotation) -> str | None:
-    """Why the argument can never be passed for the parameter, whatever its dims; None if it can."""
+    """Why the argument can never be passed for the parameter, whatever its dims; None if it can.
+
+    An object is any value: what it is turns out where the call is inlined, or at run time.
+    """
+    if isinstance(parameter, ObjectType) or isinstance(argument, ObjectType):
+        return None
     if isinstance(parameter, TensorType) and isinstance(argument, TensorType):
         if parameter.element != argument.element:
             return f"has elements of {argument.element} instead of {parameter.element}"

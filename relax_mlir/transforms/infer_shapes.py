@@ -39,6 +39,7 @@ from relax_mlir.dialects.graph import (
     GraphOp,
     LibraryCall,
     MatchCastOp,
+    ObjectType,
     ShapeError,
     ShapeValueType,
     TensorType,
@@ -162,6 +163,9 @@ class Inference:
         for region in op.operation.regions:
             for block in region.blocks:
                 self.block(block, scope.inside(op, block))
+                if isinstance(op, scf.WhileOp):
+                    _give_kinds(_handed(block), list(op.regions[1].blocks[0].arguments))
+                    _give_kinds(_handed(block), list(op.results))
         if isinstance(op, scf.ForOp | scf.WhileOp):
             _coerce_ends(op)
         elif isinstance(op, scf.IfOp | scf.ExecuteRegionOp | scf.IndexSwitchOp):
@@ -230,12 +234,16 @@ def _join_branches(op: ir.OpView, bound: frozenset[str]) -> None:
 
 
 def _coarser(a: Annotation, b: Annotation) -> Annotation:
-    """The join of two annotations."""
+    """The finest annotation of which both are."""
     if isinstance(a, ShapeValueType) and isinstance(b, ShapeValueType):
+        if len(shape_value_dims(a)) != len(shape_value_dims(b)):
+            return ObjectType.get()
         pairs = zip(shape_value_dims(a), shape_value_dims(b))
         return shape_value_type([x if dims_equal(x, y) else None for x, y in pairs])
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
-        return a
+        return a if to_mlir(a) == to_mlir(b) else ObjectType.get()
+    if a.element != b.element:
+        return ObjectType.get()
     if a.dims is None or b.dims is None or len(a.dims) != len(b.dims):
         return TensorType(None, a.element)
     dims = tuple(x if dims_equal(x, y) else None for x, y in zip(a.dims, b.dims))
@@ -248,7 +256,27 @@ def _coerce_carried(loop: scf.ForOp | scf.WhileOp) -> None:
     count = len(loop.operands) - len(loop.results) if isinstance(loop, scf.ForOp) else 0
     if isinstance(loop, scf.ForOp):
         carried = carried[1:]  # the induction variable
+        _give_kinds(list(loop.operands)[count:], list(loop.results))
+    _give_kinds(list(loop.operands)[count:], carried)
     _coerce(loop, [argument.type for argument in carried], count)
+
+
+def _handed(block: ir.Block) -> list[ir.Value]:
+    """What the condition of a loop hands on; nothing in another block."""
+    end = block.operations[len(block.operations) - 1]
+    return list(end.operands)[1:] if isinstance(end, scf.ConditionOp) else []
+
+
+def _give_kinds(values: Sequence[ir.Value], carriers: Sequence[ir.Value]) -> None:
+    """Gives what carries values the rank of theirs, or their kind, where its own is unknown.
+
+    Compiled code holds values of one kind, so that a loop which changes it is refused anyway.
+    """
+    for value, carrier in zip(values, carriers):
+        kind, own = annotation_of(value), annotation_of(carrier)
+        is_open = isinstance(own, TensorType) and own.dims is None
+        if isinstance(own, ObjectType) or (is_open and isinstance(kind, TensorType)):
+            carrier.set_type(to_mlir(join(own, substitute(kind, lambda _: None))))
 
 
 def _coerce_ends(loop: scf.ForOp | scf.WhileOp) -> None:

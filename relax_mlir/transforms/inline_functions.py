@@ -200,6 +200,8 @@ def _require_shape(value: ir.Value, parameter: ir.Value, callee: str) -> None:
 def passed(value: ir.Value, annotation: Annotation) -> ir.Value:
     """The value cast to the parameter's annotation; checked at run time if that is more precise."""
     own = annotation_of(value)
+    if isinstance(own, ObjectType) and not isinstance(annotation, ObjectType):
+        return MatchCastOp.build(value, to_mlir(annotation)).result
     if not isinstance(annotation, TensorType) or not isinstance(own, TensorType):
         return value
     if annotation.dims is None or own == annotation:

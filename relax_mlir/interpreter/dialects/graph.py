@@ -33,6 +33,7 @@ from relax_mlir.dialects.graph import (
     LibraryCall,
     MakeClosureOp,
     MatchCastOp,
+    ObjectType,
     PrintOp,
     RequireOp,
     StoreOp,
@@ -65,6 +66,8 @@ __all__ = ["read"]
 def match_cast(frame: Frame, op: MatchCastOp, x: Any) -> Any:
     """The same memory; binds new symbols, and checks the other dims; of all elements of a tuple."""
     types, values = leaf_types(op.result.type), list(_leaves(x, op.result.type))
+    for type_, value in zip(types, values, strict=True):
+        _require_kind(value, type_)
     where = [f" of element {suffix[1:]}" * bool(suffix) for suffix in leaf_suffixes(op.result.type)]
     bind(
         [
@@ -78,6 +81,20 @@ def match_cast(frame: Frame, op: MatchCastOp, x: Any) -> Any:
     for fact in frame.signature.facts:
         frame.symbols.require(fact, frame.signature.name)
     return x
+
+
+def _require_kind(value: Any, type_: ir.Type) -> None:
+    """Raises ValueError if an object is not of the type, whatever its dims."""
+    if isinstance(type_, ObjectType | ir.FunctionType):
+        return
+    if isinstance(type_, ir.RankedTensorType | ir.UnrankedTensorType):
+        element, dims = TensorType.of(type_).element, TensorType.of(type_).dims
+        if not isinstance(value, np.ndarray) or value.dtype != stored_dtype(str(element)):
+            raise ValueError(f"asserts '{type_}', but the value has other elements")
+        if dims is not None and value.ndim != len(dims):
+            raise ValueError(f"has a result of rank {value.ndim}, but {len(dims)} is declared")
+    elif isinstance(value, np.ndarray) and value.ndim:
+        raise ValueError(f"asserts '{type_}', but the value is a tensor")
 
 
 def _leaves(value: Any, type_: ir.Type) -> Iterator[Any]:

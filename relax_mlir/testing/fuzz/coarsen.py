@@ -7,8 +7,8 @@
     %0 = "graph.exp"(%f) : ... -> tensor<*xf32>
     %1 = scf.if %c -> tensor<?xf32> { ... }
 
-Results of operators lose dims or the rank, results of branches, loops and calls lose dims, and
-values are cast to coarser types in front of what uses them. Casts to finer types and the results of
+Results of operators, branches, loops and calls lose dims or the rank, and values are cast to
+coarser types in front of what uses them. Casts to finer types and the results of
 tensor programs stay, since their annotations say what is bound and how large memory is; so do
 arguments of public functions, which bind symbols.
 """
@@ -56,12 +56,12 @@ def _values(function: func.FuncOp) -> Iterator[ir.Value]:
             yield from op.operation.results
 
 
-def _coarser(value: ir.Value, chance: random.Random, ranked: bool) -> ir.Type | None:
-    """The type of a tensor with fewer known dims; None if nothing is left to lose."""
+def _coarser(value: ir.Value, chance: random.Random) -> ir.Type | None:
+    """The type of a tensor with fewer known dims, or no rank; None if nothing is left to lose."""
     annotation = annotation_of(value)
     if not isinstance(annotation, TensorType) or not annotation.dims:
         return None
-    if not ranked and chance.random() < 0.2:
+    if chance.random() < 0.2:
         return TensorType(None, annotation.element).to_mlir()
     share = chance.choice([0.5, 1.0])
     dims = [None if chance.random() < share else dim for dim in annotation.dims]
@@ -80,7 +80,7 @@ def _coarsen(op: ir.OpView, chance: random.Random) -> None:
         _coarsen_structured(op, chance, [list(body.arguments)[1:]], first=3)
     elif isinstance(op, CallOp) or _is_inferred(op):
         for result in op.operation.results:
-            coarse = _coarser(result, chance, ranked=isinstance(op, CallOp))
+            coarse = _coarser(result, chance)
             if coarse is not None and chance.random() < 0.7:
                 _retype(result, coarse)
 
@@ -94,7 +94,7 @@ def _coarsen_structured(
 ) -> None:
     """Makes results coarser, with what is yielded and carried."""
     for index, result in enumerate(op.operation.results):
-        coarse = _coarser(result, chance, ranked=True)
+        coarse = _coarser(result, chance)
         if coarse is None or chance.random() < 0.3:
             continue
         _retype(result, coarse)
@@ -130,7 +130,7 @@ def _cast_operand(op: ir.OpView, index: int, type_: ir.Type) -> None:
 
 def _forget(value: ir.Value, chance: random.Random) -> None:
     """Casts a value to a coarser type for some of its users."""
-    coarse = _coarser(value, chance, ranked=True)
+    coarse = _coarser(value, chance)
     users = [use for use in value.uses if not _is_strict(use.owner.opview)]
     if coarse is None or not users:
         return
@@ -145,7 +145,7 @@ def _return(function: func.FuncOp, chance: random.Random) -> None:
     if not is_public(function) and chance.random() < 0.5:
         return
     for index, value in enumerate(list(end.operands)):
-        coarse = _coarser(value, chance, ranked=True)
+        coarse = _coarser(value, chance)
         if index not in updated and coarse is not None and chance.random() < FORGOTTEN:
             _cast_operand(end, index, coarse)
     update_results(function)
