@@ -19,6 +19,8 @@ INTERPRETER = "interpreter"
 LIBRARIES = ("openblas",)
 WITH_LIBRARIES = 0.15
 """How often machine code calls them."""
+REORDERED = 0.3
+"""How often other passes run too, at one level."""
 DOUBTFUL = 0.25
 """How often passes have a prover that knows less, at one level."""
 
@@ -45,12 +47,16 @@ class Work:
         if found and chance.random() < DOUBTFUL:
             at = chance.randrange(len(found))
             found[at] = replace(found[at], doubts=self.first)
+        if found and chance.random() < REORDERED:
+            at = chance.randrange(len(found))
+            found[at] = replace(found[at], order=self.first)
         count = len(self.levels) if self.compiled < 0 else self.compiled
         for level in sorted(chance.sample(self.levels, min(count, len(self.levels)))):
             target = self.target or chance.choice(("native", "native", *targets()))
             libraries = LIBRARIES if chance.random() < WITH_LIBRARIES else ()
             threads = chance.choice((1, 1, 2))
-            found.append(Setting(level, target, threads, CODE, libraries=libraries))
+            order = self.first if chance.random() < REORDERED else None
+            found.append(Setting(level, target, threads, CODE, None, libraries, order))
         return found
 
 

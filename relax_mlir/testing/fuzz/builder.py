@@ -102,6 +102,10 @@ class Builder:
         chosen = random.Random(f"{self.group} {what}").sample(options, min(count, len(options)))
         return self.random.choice(chosen)
 
+    def any_symbol(self) -> Expr:
+        """A symbol of the function, or a constant if it has none."""
+        return self.symbols[0] if self.symbols else const(4)
+
     def pick_dim(self) -> Expr:
         """A symbol, a small number, now and then an expression."""
         if self.symbols and self.chance(0.5):

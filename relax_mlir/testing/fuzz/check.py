@@ -29,10 +29,18 @@ from ..guards import check_guards, guarded
 from ..recall import Memory, recalled
 from .callees import noted
 from .expected import Meaning, Sample
+from .orders import with_more
 from .program import Program
 
 PARAMS = "_params"
-_LEFT_OUT = r"relax-schedule(\{[^}]*\})?,|,relax-to-host(\{[^}]*\})?|,relax-check-memory-plan"
+_LEFT_OUT = "|".join(
+    (
+        r"relax-schedule(\{[^}]*\})?,",
+        r"relax-lift-workspace(\{[^}]*\})?,",
+        r",relax-to-host(\{[^}]*\})?",
+        ",relax-check-memory-plan",
+    )
+)
 PASSES, CODE = "passes", "code"
 """How far programs are taken: to planned memory, which is interpreted, or to machine code."""
 
@@ -48,26 +56,37 @@ class Setting:
     doubts: int | None = None
     """Which claims the prover does not know; with None, it knows what it can."""
     libraries: tuple[str, ...] = ()
+    order: int | None = None
+    """Which other passes run, and where; with None, none."""
 
     def __str__(self) -> str:
         library = f" --library={','.join(self.libraries)}" if self.libraries else ""
+        order = "" if self.order is None else f", order {self.order}"
         if self.stage == PASSES:
             doubts = "" if self.doubts is None else f", doubts {self.doubts}"
-            return f"passes of -O{self.level}{library}{doubts}"
-        return f"-O{self.level} --target={self.target}{library}, threads={self.threads}"
+            return f"passes of -O{self.level}{library}{doubts}{order}"
+        return f"-O{self.level} --target={self.target}{library}, threads={self.threads}{order}"
+
+    @property
+    def steps(self) -> str:
+        """The pipeline, as text."""
+        target = self.target if self.stage == CODE else "native"
+        steps = pipeline(target, self.level, libraries=self.libraries)
+        return steps if self.order is None else with_more(steps, self.order)
 
     def compile(self, text: str) -> Any:
         """What has the public functions of a module; raises CompileError."""
         if self.stage == PASSES:
             return self._planned(text)
+        if self.order is not None:
+            return relax_mlir.compile(text, target=self.target, passes=self.steps)
         return relax_mlir.compile(
             text, target=self.target, opt_level=self.level, libraries=self.libraries
         )
 
     def _planned(self, text: str) -> Any:
         """The module with kernels as tensor programs, and memory that is planned and replayed."""
-        steps = pipeline(opt_level=self.level, libraries=self.libraries)
-        passes = Pipeline.parse(re.sub(_LEFT_OUT, "", steps))
+        passes = Pipeline.parse(re.sub(_LEFT_OUT, "", self.steps))
         with make_context(), ir.Location.unknown():
             module = parse_module(text)
             with nullcontext() if self.doubts is None else doubtful(self.doubts):

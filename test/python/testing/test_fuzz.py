@@ -1,6 +1,7 @@
 """The fuzzer writes all operators, finds what is wrong, and finds nothing in a few programs."""
 
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from relax_mlir.interpreter.elements import exact, noisy, round_to, rounded
+from relax_mlir.passes import Pipeline
 from relax_mlir.testing.fuzz import program as writer
 from relax_mlir.testing.fuzz import shrink
 from relax_mlir.testing.fuzz.batch import Outcome, Work, check, check_programs
@@ -153,3 +155,13 @@ def test_effects_are_compared() -> None:
         assert compare([one], known, setting, {}) == []
         (failure,) = compare([other], known, setting, {})
         assert failure.kind.startswith("effects")
+
+
+def test_other_passes_are_put_where_they_may_run() -> None:
+    """Different seeds have different pipelines, all of which are read."""
+    orders = [Setting(2, order=seed).steps for seed in range(40)]
+    assert len(set(orders)) > 20
+    assert all(Pipeline.parse(steps) for steps in orders)
+    assert {"relax-lift-workspace", "relax-capture-static", "relax-fuse-ops-by-pattern"} <= set(
+        re.findall("relax-[a-z-]+", " ".join(orders))
+    )

@@ -38,7 +38,7 @@ def rotary(b: Builder, op: Any) -> None:
         b, b.few("cached heads", [1, 2, 3], 1), b.few("head dims", WIDTHS, 1)
     )
     if b.chance(0.1):
-        x = b.argument([_rows(b), b.pick_dim(), b.symbols[0] * 2], element)
+        x = b.argument([_rows(b), b.pick_dim(), b.any_symbol() * 2], element)
     tables = [b.argument([x.dims[0], x.dims[2] // 2], element) for _ in range(2)]
     b.emit(op, [x, *tables], False, 2 * x.bound * max(t.bound for t in tables))
 

@@ -87,7 +87,7 @@ def pool(b: Builder, op: Any) -> None:
     rank = b.random.randint(1, 3)
     spatial = [const(b.few("image sizes", [5, 7, 8, 9], 2)) for _ in range(rank)]
     if b.symbols and b.chance(0.4):
-        spatial[-1] = b.symbols[0] + 3
+        spatial[-1] = b.any_symbol() + 3
     dims = [const(b.few("batch", [1, 2], 1)), const(b.few("channels", [1, 2, 3], 1)), *spatial]
     element = b.element if b.element in FLOATS else "f32"
     value = b.argument(dims, element)
@@ -152,7 +152,7 @@ def convolution(b: Builder, op: Any) -> None:
     groups, each = b.few("groups", [1, 2], 1), b.few("channels of groups", [1, 2, 3], 1)
     spatial = [const(b.few("image sizes", [5, 7, 8, 9], 2)) for _ in range(rank)]
     if b.symbols and b.chance(0.4):
-        spatial[-1] = b.symbols[0] + 5
+        spatial[-1] = b.any_symbol() + 5
     element = b.element if b.element in FLOATS else "f32"
     value = b.argument([b.few("batch", [1, 2], 1), groups * each, *spatial], element)
     window = [b.few("windows of pools", [2, 3], 2) for _ in range(rank)]
@@ -293,7 +293,7 @@ def patches(b: Builder, op: Any) -> None:
     }
     spatial = [const(b.few("image sizes", [5, 7, 8, 9], 2)) for _ in range(rank)]
     if b.symbols and b.chance(0.4):
-        spatial[-1] = b.symbols[0] + 3
+        spatial[-1] = b.any_symbol() + 3
     dims = [const(b.few("batch", [1, 2], 1)), const(b.few("channels", [1, 2, 3], 1)), *spatial]
     value = b.argument(dims, b.element if b.element != "i1" else "f32")
     if op == "max_pool_with_indices":

@@ -68,7 +68,7 @@ def _images(b: Builder, channels: int, element: str) -> Value:
     sizes = [b.few("image sizes", [1, 2, 5, 7, 8, 9, 16, 17], 2) for _ in range(2)]
     dims = [batch, channels, *sizes]
     if b.symbols and b.chance(0.2):
-        dims[3] = b.symbols[0] + 3
+        dims[3] = b.any_symbol() + 3
     return b.argument([const(d) if isinstance(d, int) else d for d in dims], element)
 
 
