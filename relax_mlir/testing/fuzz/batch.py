@@ -62,7 +62,7 @@ class Work:
 
 @dataclass
 class Outcome:
-    """What became of a batch: failures, programs that every setting refuses, ops, calls."""
+    """What became of a batch: failures, programs that every setting refuses, those with an op."""
 
     failures: list[Failure] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
@@ -115,7 +115,7 @@ def check_programs(
     _judge_refusals(programs, work, refusals, outcome)
     outcome.programs += len(programs)
     for each in programs:
-        outcome.ops += each.ops
+        outcome.ops += Counter(each.ops.keys())
     return outcome
 
 

@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from . import PROG
@@ -11,8 +12,9 @@ from .batch import Outcome, Work, check_programs
 from .check import Failure
 from .pool import checked
 from .program import GROUP, Program, program
-from .recipes import NOT_WRITTEN, operators
+from .recipes import FAMILIES, NOT_WRITTEN, operators
 from .replay import read, shrunk
+from .transformed import PASSES
 
 
 def run(options: argparse.Namespace) -> int:
@@ -93,15 +95,23 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _report(total: Outcome, seconds: float) -> None:
-    known = {name: cls for name, cls in operators().items() if cls not in NOT_WRITTEN}
-    missing = sorted(known.keys() - total.ops.keys())
+    known = [name for name, cls in operators().items() if cls not in NOT_WRITTEN]
+    features = sorted(
+        {op for recipes in FAMILIES.values() for op in recipes if isinstance(op, str)}
+    )
+    features += [*PASSES, *sorted(op for op in total.ops if op.startswith("("))]
+    missing = [name for name in (*known, *features) if not total.ops[name]]
     print(
         f"{total.programs} programs, {total.calls} calls, {len(total.failures)} failures, ", end=""
     )
     print(f"{sum(total.refused.values())} refused at every level; {seconds:.0f} s")
-    print(f"{len(known) - len(missing)} of {len(known)} operators: ", end="")
-    print(", ".join(f"{name} {total.ops[name]}" for name in sorted(known) if total.ops[name]))
+    print(f"programs with each operator: {_counts(total.ops, known)}")
+    print(f"with other features: {_counts(total.ops, features)}")
     if missing:
         print(f"not covered: {', '.join(missing)}")
     for text, count in total.refused.most_common(20):
         print(f"refused {count} times: {text}")
+
+
+def _counts(ops: Counter[str], names: Sequence[str]) -> str:
+    return ", ".join(f"{name} {ops[name]}" for name in names if ops[name])

@@ -17,6 +17,7 @@ from .builder import FLOATS, Builder, Value
 
 PREPARED = "relax-flatten-tuples,relax-resolve-closures,relax-infer-shapes,relax-inline-functions"
 GRADIENT, TRAINING, HALF = "relax-gradient", "relax-train-step", "relax-mixed-precision"
+PASSES = (GRADIENT, TRAINING, HALF)
 OPTIMIZERS = ("sgd momentum=0.5 nesterov=true", "adam", "adamw weight-decay=0.1 clip-norm=1.0")
 SHARES = (0.0, 0.04, 0.04, 0.3)
 """How many programs of a group a pass is run on."""

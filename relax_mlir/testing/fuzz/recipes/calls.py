@@ -12,6 +12,18 @@ from ..handwritten import TEMPLATES, Template
 from .table import recipe, step
 
 
+_INNER = {
+    "elementwise": 2,
+    "arithmetic": 3,
+    "movement": 3,
+    "reduction": 1,
+    "product": 1,
+    "data": 1,
+    "external": 1,
+}
+"""How often a called function has each family."""
+
+
 @recipe("call", graph.CallOp)
 def call(b: Builder, op: Any) -> None:
     """A function of random ops, whose symbols are its own."""
@@ -37,10 +49,7 @@ def call(b: Builder, op: Any) -> None:
                 value.ir, value.dims, value.element, operand.exact, operand.bound
             )
         for _ in range(b.random.randint(1, 3)):
-            step(
-                inner,
-                {"elementwise": 2, "arithmetic": 3, "movement": 3, "reduction": 1, "product": 1},
-            )
+            step(inner, _INNER)
         results = [inner.values[-1]]
         updated = [v for v in inner.values[1:] if v.ir.type == inner.values[0].ir.type]
         if updated and b.chance(0.5):

@@ -208,6 +208,9 @@ def _steps(b: Builder) -> None:
                 "control": 1,
                 "shape": 1,
                 "attention": 1,
+                "data": 1,
+                "external": 1,
+                "closure": 1,
             },
         )
 
