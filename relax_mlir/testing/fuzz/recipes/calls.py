@@ -11,7 +11,6 @@ from ..builder import FLOATS, INTEGERS, Builder, Value
 from ..handwritten import TEMPLATES, Template
 from .table import recipe, step
 
-
 _INNER = {
     "elementwise": 2,
     "arithmetic": 3,
