@@ -37,15 +37,12 @@ from relax_mlir.analysis.functions import (
     argument_name,
     facts_of,
     graph_functions,
-    inout_arguments,
-    is_public,
-    lifted_parameters,
 )
+from relax_mlir.analysis.liftable import liftable
 from relax_mlir.analysis.rename import used_symbols
 from relax_mlir.analysis.symbols import bindings, symbols_of
 from relax_mlir.analysis.trees import give_arguments, keep_arguments
 from relax_mlir.bindings import arith, func, ir
-from relax_mlir.data import is_data
 from relax_mlir.dialects.graph import CallTirOp, RequireOp, annotation_of
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import SymbolNames, is_unused, safe_erase
@@ -63,40 +60,9 @@ class LiftParams(Pass):
         """Splits every public graph function with parameters that has something to lift."""
         names = SymbolNames(op.regions[0].blocks[0])
         for function in graph_functions(op):
-            if is_public(function) and NUM_INPUTS in function.attributes:
-                lifted = liftable(function)
-                if lifted:
-                    _Split(function, lifted, names).run()
-
-
-def liftable(function: func.FuncOp) -> list[CallTirOp]:
-    """Returns the calls that depend on parameters and constants alone, in program order."""
-    first = function.attributes[NUM_INPUTS].value
-    if any(index >= first for index in inout_arguments(function).values()):
-        return []
-    parameters = list(function.arguments)[first:]
-    bound = bindings([annotation_of(value) for value in parameters]).keys()
-    fixed: set[ir.Value] = set(lifted_parameters(function))
-    splats: set[ir.Value] = set()
-    calls = []
-    for op in function.entry_block.operations:
-        if isinstance(op, arith.ConstantOp):
-            (splats if _is_splat(op) else fixed).add(op.result)
-        elif isinstance(op, CallTirOp) and not op.symbol_arguments:
-            known = all(value in fixed or value in splats for value in op.ins)
-            shown = bound >= set(symbols_of(map(annotation_of, op.outs)))
-            if known and shown and not fixed.isdisjoint(op.ins):
-                calls.append(op)
-                fixed.update(op.outs)
-    return calls
-
-
-def _is_splat(constant: arith.ConstantOp) -> bool:
-    """Whether a constant is a splat, which takes no memory."""
-    value = constant.attributes["value"]
-    if is_data(value):
-        return False
-    return not isinstance(value, ir.DenseElementsAttr) or value.is_splat
+            lifted = liftable(function)
+            if lifted:
+                _Split(function, lifted, names).run()
 
 
 class _Split:

@@ -5,9 +5,10 @@
     %p = "graph.call_tir"(%w) {callee = @pack_weights}           // [ceil(n / 32), k, 32]
     %y = "graph.call_tir"(%p, %x) {callee = @matmul_packed}
 
-Parameters are the arguments from `graph.num_inputs` on. A weight is packed if a kernel reads it
-only as the right side of a matrix product with float32 sums, or of a product of 8-bit integers with
-32-bit sums. `relax-lift-params` then moves the packing to a function that runs once.
+Parameters are the arguments from `graph.num_inputs` on. One, or what is computed from them alone,
+is packed if a kernel reads it only as the right side of a matrix product with float32 sums, or of a
+product of 8-bit integers with 32-bit sums. `relax-lift-params` then moves the packing to a function
+that runs once.
 
 A kernel that reads single elements of such a weight, such as an embedding lookup, reads them from
 the panels too, so that the weight is stored once.
@@ -22,11 +23,12 @@ Needs: fused tensor programs, not scheduled. Leaves: the same results.
 Source: TVM `AlterOpImpl` with `LiftTransformParams`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import graph_functions, lifted_parameters
+from relax_mlir.analysis.liftable import liftable
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
 from relax_mlir.dialects.graph import CallTirOp, TensorType, annotation_of, static_extent
 from relax_mlir.dialects.tir import ZERO_PADDED, PrimFunc, prim_funcs
@@ -75,7 +77,7 @@ class PackWeights(Pass):
         packer = _Packer(op, backend_of(self.target).layouts)
         for function in graph_functions(op):
             parameters = lifted_parameters(function)
-            known = {value: index for index, value in enumerate(parameters)}
+            known = {*parameters, *(out for call in liftable(function) for out in call.outs)}
             for call in walk_ops(function, CallTirOp):
                 packer.rewrite(function, call, known)
             packer.share(parameters)
@@ -106,12 +108,10 @@ class _Packer:
         self.packing: dict[tuple[ir.Type, str, Groups], str] = {}
         self.packed: dict[tuple[ir.Value, str, Groups], ir.Value] = {}
 
-    def rewrite(
-        self, function: func.FuncOp, call: CallTirOp, parameters: dict[ir.Value, int]
-    ) -> None:
-        """Replaces a call whose weight is a parameter by one of the packed kernel."""
+    def rewrite(self, function: func.FuncOp, call: CallTirOp, weights: Set[ir.Value]) -> None:
+        """Replaces a call that multiplies with one of the weights by one of the packed kernel."""
         product = self.products.get(call.callee_name)
-        if product is None or call.ins[product.operand] not in parameters:
+        if product is None or call.ins[product.operand] not in weights:
             return
         packed = self._packed(function, call.ins[product.operand], product)
         name = self._packed_kernel(call.callee_name, product)
@@ -156,7 +156,7 @@ class _Packer:
                     pack_weights_kernel(name, annotation, self.columns, self.block, layout, groups)
                 self.packing[kind] = name
             result = packed_type(annotation, self.columns, layout, groups)
-            with ir.InsertionPoint.at_block_begin(function.entry_block), function.location:
+            with _where_known(weight, function), function.location:
                 call = CallTirOp.build(self.packing[kind], [weight], [result])
             self.packed[key] = call.outs[0]
         return self.packed[key]
@@ -173,6 +173,13 @@ class _Packer:
                 (read or read_packed)(PrimFunc(clone), product, self.columns)
             self.packed_kernels[key] = fresh
         return self.packed_kernels[key]
+
+
+def _where_known(weight: ir.Value, function: func.FuncOp) -> ir.InsertionPoint:
+    """Behind what makes a weight, or at the beginning for a parameter."""
+    if isinstance(weight.owner, ir.Block):
+        return ir.InsertionPoint.at_block_begin(function.entry_block)
+    return ir.InsertionPoint.after(weight.owner)
 
 
 def _callee(op: ir.OpView) -> str:

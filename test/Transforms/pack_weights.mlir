@@ -14,6 +14,26 @@ func.func @parameter(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %w: tensor<4
   return %0 : tensor<?x40xf32, #graph.shape<["n", 40]>>
 }
 
+// What is computed from parameters alone is packed behind it, for a loop too.
+// CHECK-LABEL: func.func @made_of_a_parameter
+// CHECK-SAME:    %[[W:[a-z0-9]*]]: tensor<1x64x40xf32>
+// CHECK:         %[[M:.*]] = "graph.call_tir"(%[[W]]) {callee = @squeeze,
+// CHECK-NEXT:    %[[P:.*]] = "graph.call_tir"(%[[M]]) {callee = @pack_weights
+// CHECK-SAME:      -> tensor<2x64x32xf32>
+// CHECK:         scf.for
+// CHECK:           "graph.call_tir"(%{{.*}}, %[[P]]) {callee = @matmul{{[_0-9]*}}_packed,
+func.func @made_of_a_parameter(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %y: tensor<?x40xf32, #graph.shape<["n", 40]>>, %w: tensor<1x64x40xf32>) -> tensor<?x40xf32, #graph.shape<["n", 40]>> attributes {graph.num_inputs = 2 : i64} {
+  %m = "graph.squeeze"(%w) {axes = array<i64: 0>} : (tensor<1x64x40xf32>) -> tensor<64x40xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %r = scf.for %i = %c0 to %c3 step %c1 iter_args(%sum = %y) -> tensor<?x40xf32, #graph.shape<["n", 40]>> {
+    %0 = "graph.matmul"(%x, %m) : (tensor<?x64xf32, #graph.shape<["n", 64]>>, tensor<64x40xf32>) -> tensor<?x40xf32, #graph.shape<["n", 40]>>
+    scf.yield %0 : tensor<?x40xf32, #graph.shape<["n", 40]>>
+  }
+  return %r : tensor<?x40xf32, #graph.shape<["n", 40]>>
+}
+
 // Rows may have several dims.
 // CHECK-LABEL: func.func @batched
 // CHECK-SAME:    %[[X:[a-z0-9]*]]: tensor<?x?x64xf32

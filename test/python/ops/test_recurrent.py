@@ -5,6 +5,7 @@ import pytest
 from decomposed import Decomposed, module_of
 from harness import NUMPY, Spec, floats, spec, wide
 
+import relax_mlir
 from relax_mlir import decompositions as d
 from relax_mlir.dialects.graph import ShapeError
 
@@ -247,3 +248,21 @@ def test_what_is_refused(build, specs, message: str) -> None:
 def test_factors_that_an_activation_has_not() -> None:
     with pytest.raises(ShapeError, match="Tanh has 0 factors, but got 1"):
         d.recurrent.activation_of("Tanh", 2.0)
+
+
+def test_weights_that_are_packed_once() -> None:
+    """Those of the products in the loop too: what each step reads is made of parameters alone."""
+    specs = [spec("f32", "t", "n", 40), spec("f32", 1, 4 * 33, 40), spec("f32", 1, 4 * 33, 33)]
+    text = module_of({"main": (d.lstm, specs)})
+    text = text.replace(") {\n", ") attributes {graph.num_inputs = 1 : i64} {\n", 1)
+    executable = relax_mlir.compile(text, opt_level=3)
+    generator = np.random.default_rng(0)
+    w, r = (generator.uniform(-0.3, 0.3, (1, 4 * 33, size)) for size in (40, 33))
+    packed = executable["main_params"](w.astype(np.float32), r.astype(np.float32))
+    assert [x.ndim for x in packed] == [3, 3]  # panels
+    for t, n in ((1, 1), (5, 17), (3, 0), (0, 2)):
+        x = generator.uniform(-1, 1, (t, n, 40)).astype(np.float32)
+        arrays = {"x": x, "w": w.astype(np.float32), "r": r.astype(np.float32)}
+        results = executable["main"](x, *packed)
+        for found, wanted in zip(results, _reference("lstm", arrays, {}), strict=True):
+            np.testing.assert_allclose(found, wanted, atol=3e-6)
