@@ -28,3 +28,6 @@
 // CHECK-LABEL: func.func @any
 // CHECK: "graph.remainder"(%{{.*}}, %{{.*}}) : {{.*}} -> tensor<?x?xi64, #graph.shape<["n", "n"]>>
 // CHECK-COUNT-2: "graph.matmul"
+// CHECK: } else {
+// CHECK: "graph.match_cast"({{.*}}) : {{.*}} -> !graph.shape_value<["extended_0"]>
+// CHECK-COUNT-3: scf.for

@@ -2,7 +2,8 @@
 
 A length whose prime factors are small is transformed factor by factor, each a matrix product, as
 Cooley and Tukey do; another one as a convolution with a chirp, by transforms of a power of 2
-(Bluestein); one that is only known at run time by the matrix of all powers of its root.
+(Bluestein); one that is only known at run time by the matrix of all powers of its root if it is
+short, else by stages (`stages.py`).
 """
 
 import math
@@ -11,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from relax_mlir.bindings import arith, ir
+from relax_mlir.bindings import arith, ir, scf, tensor
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import ShapeError
 from relax_mlir.symbolic import Expr
@@ -31,12 +32,17 @@ from ..emit import (
     reshape,
     scalar,
     symbol,
+    with_dims,
 )
+from .stages import by_stages
 
 FORWARD, INVERSE = -1, 1
 RADIX = 128
 """The greatest factor of a length that is one matrix product."""
 LONGEST = 1 << 22
+SHORT, LINE = 4096, 16384
+"""Lines of a length of run time are products with a matrix up to a length, and to so many elements
+of the matrix for each line: measured, from 1 line to 256."""
 _PASS = 64
 """What a pass costs besides its products, in products of an element."""
 
@@ -63,7 +69,7 @@ def transform(z: ir.Value, sign: int) -> ir.Value:
     """The sums over j of z[j] * e^(sign * 2 pi i j k / n), for each k."""
     n = dims_of(z)[2]
     if n.value is None:
-        return _by_matrix(z, n, sign)
+        return _of_run_time(z, n, sign)
     if n.value > LONGEST:
         raise ShapeError(f"transforms lines of up to {LONGEST} elements, but got {n}")
     if not n.value:
@@ -128,6 +134,24 @@ def _by_chirp(z: ir.Value, n: int, sign: int) -> ir.Value:
     product = times(transform(padded, FORWARD), spectrum.real, spectrum.imag)
     sums = sliced(transform(product, INVERSE), 0, n)
     return times(sums, chirp.real, chirp.imag)
+
+
+def _of_run_time(z: ir.Value, n: Expr, sign: int) -> ir.Value:
+    """By the matrix or by stages, as the length and the count of lines are."""
+    branch = scf.IfOp(_is_short(z), [z.type], has_else=True)
+    for block, build in ((branch.then_block, _by_matrix), (branch.else_block, by_stages)):
+        with ir.InsertionPoint(block):
+            scf.YieldOp([with_dims(build(z, n, sign), dims_of(z))])
+    return branch.results[0]
+
+
+def _is_short(z: ir.Value) -> ir.Value:
+    """Whether the matrix costs less: its elements are computed once for all lines."""
+    index, at_most = ir.IndexType.get(), arith.CmpIPredicate.ule
+    lines, size = (tensor.DimOp(z, arith.constant(index, axis)).result for axis in (0, 2))
+    is_possible = arith.cmpi(at_most, size, arith.constant(index, SHORT))
+    room = arith.muli(lines, arith.constant(index, LINE))
+    return arith.andi(is_possible, arith.cmpi(at_most, arith.muli(size, size), room))
 
 
 def _by_matrix(z: ir.Value, n: Expr, sign: int) -> ir.Value:

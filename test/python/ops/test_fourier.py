@@ -5,7 +5,9 @@ import pytest
 from decomposed import Decomposed, module_of
 from harness import NUMPY, floats, spec, wide
 
+import relax_mlir
 from relax_mlir import decompositions as d
+from relax_mlir.decompositions.emit import add
 from relax_mlir.decompositions.signal.fourier import radices
 from relax_mlir.dialects.graph import ShapeError
 
@@ -45,11 +47,22 @@ def test_lengths(n: int, inverse: bool) -> None:
 @pytest.mark.parametrize("inverse", [False, True])
 def test_a_length_of_run_time(inverse: bool) -> None:
     run = Decomposed(lambda v: d.fft(v, axis=0, inverse=inverse), spec("f64", "n", "b", 2))
-    for n in (1, 2, 5, 17, 33):
+    for n in (1, 2, 5, 17, 33, 256, 257):
         x = floats((n, 2, 2), "f64")
         numpy = np.fft.ifft if inverse else np.fft.fft
         _assert_near(run(x), _pairs(numpy(_complex(x), axis=0)), "f64")
     assert run(np.zeros((0, 3, 2))).shape == (0, 3, 2)
+
+
+@pytest.mark.rotate(2)
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_lengths_of_run_time_compiled(dtype: str) -> None:
+    text = module_of({"main": (lambda v: add(d.fft(v), d.fft(v)), [spec(dtype, "b", "n", 2)])})
+    compiled = relax_mlir.compile(text)["main"]
+    for b, n in ((1, 0), (0, 300), (1, 127), (1, 128), (1, 129), (2, 1000), (1, 1024), (3, 4099)):
+        x = floats((b, n, 2), dtype)
+        wanted = 2 * np.fft.fft(_complex(x)) if n else np.zeros((b, n))
+        _assert_near(compiled(x), _pairs(wanted), dtype)
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
