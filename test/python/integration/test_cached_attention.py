@@ -9,6 +9,8 @@ import pytest
 import relax_mlir
 from relax_mlir.profile import profile
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 LENGTHS = ((1, 0), (1, 1), (1, 30), (1, 255), (1, 256), (1, 600), (2, 5), (5, 0), (33, 31), (70, 7))
 SHAPES = [(6, 2, 64), (4, 4, 32), (8, 2, 128), (16, 1, 96)]
 

@@ -9,6 +9,8 @@ import pytest
 import relax_mlir
 from relax_mlir.testing.calls import Calls
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 ROOT = Path(__file__).parents[3]
 SEPARATOR = "// -----"
 FOLDERS = ROOT / "test" / "Integration", ROOT / "test" / "Paper"

@@ -11,6 +11,8 @@ from relax_mlir.passes import Pipeline
 from relax_mlir.patterns import register_dispatch, rows_of
 from relax_mlir.pipelines import pipeline
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 MODULE = """
 !x = tensor<?x17x{element}, #graph.shape<["n", 17]>>
 !y = tensor<?x33x{element}, #graph.shape<["n", 33]>>

@@ -13,6 +13,8 @@ from relax_mlir.executable import Executable
 from relax_mlir.interpreter import interpret
 from relax_mlir.pipelines import OPT_LEVELS
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 MODULES = Path(__file__).parents[2] / "Integration"
 SIZES = (0, 1, 2, 7, 16, 33)
 INTERPRETED = -1

@@ -16,6 +16,8 @@ from relax_mlir.dialects import graph, make_context
 from relax_mlir.symbolic import const, sym
 from relax_mlir.testing.guards import check_guards, guarded
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 LEVELS = (0, 1, 2, 3)
 WIDTH = 18
 PRODUCERS = {

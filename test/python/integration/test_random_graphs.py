@@ -13,6 +13,8 @@ from relax_mlir.dialects import make_context
 from relax_mlir.passes import Pipeline
 from relax_mlir.testing.calls import Calls
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 SIZES = ((0, 3), (1, 0), (2, 1), (7, 5), (33, 16))
 LEVELS = (0, 2)
 

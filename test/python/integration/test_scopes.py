@@ -9,6 +9,8 @@ import relax_mlir
 from relax_mlir.errors import ExecutionError
 from relax_mlir.pipelines import OPT_LEVELS
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 REQUIRED = """
 !n = tensor<?xf32, #graph.shape<["n"]>>
 !k = tensor<?xf32, #graph.shape<["k"]>>

@@ -8,6 +8,8 @@ from relax_mlir.errors import UsageError
 from relax_mlir.llm import LanguageModel, load
 from relax_mlir.llm.conversation import Conversation
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 SHORT = 3
 
 

@@ -16,6 +16,8 @@ from relax_mlir.llm.llama import Llama, export
 from relax_mlir.passes import Pipeline
 from relax_mlir.transforms import quantize
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 TOKENS = np.random.default_rng(0).integers(0, CONFIG.vocab_size, 13, dtype=np.int32)
 
 

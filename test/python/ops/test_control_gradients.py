@@ -8,6 +8,8 @@ from harness import _CONTEXT
 import relax_mlir
 from relax_mlir.bindings import ir
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 TYPES = """
 !x = tensor<?xf64, #graph.shape<["n"]>>
 !row = tensor<1x?xf64, #graph.shape<[1, "n"]>>

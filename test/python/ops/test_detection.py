@@ -17,6 +17,8 @@ from relax_mlir.decompositions import (
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import ShapeError
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 
 def _share(a: np.ndarray, b: np.ndarray, center: bool) -> float:
     """The intersection of two boxes over their union."""

@@ -11,6 +11,8 @@ import relax_mlir
 from relax_mlir.decompositions import roi_align, roi_pool
 from relax_mlir.dialects.graph import ShapeError
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 REGIONS = [
     [0, 0, 0, 4, 4],
     [1, 1.5, 0.5, 3.25, 6],
