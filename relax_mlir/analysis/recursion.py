@@ -1,9 +1,10 @@
 """The graph functions that call themselves, directly or through each other."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from relax_mlir.bindings import func
-from relax_mlir.dialects.graph import CallDpsOp, CallOp
+from relax_mlir.dialects.graph import CallDpsOp, CallOp, MakeClosureOp
 from relax_mlir.rewriting import walk_ops
 
 
@@ -16,7 +17,8 @@ class Recursion:
     """
 
     def __init__(self, functions: Sequence[func.FuncOp]) -> None:
-        callees = _callees(functions)
+        callees = _callees(functions, CallOp, CallDpsOp)
+        self._named = _callees(functions, CallOp, CallDpsOp, MakeClosureOp)
         index = {name: at for at, name in enumerate(callees)}
         self.groups: dict[str, tuple[str, ...]] = {}
         self.order: list[str] = []
@@ -25,6 +27,17 @@ class Recursion:
             self.order += group
             if len(group) > 1 or group[0] in callees[group[0]]:
                 self.groups.update(dict.fromkeys(group, group))
+
+    def is_reached(self, name: str) -> bool:
+        """Whether a function may call, directly or not, one that calls itself."""
+        seen, stack = {name}, [name]
+        while stack:
+            if stack[-1] in self.groups:
+                return True
+            new = [each for each in self._named.get(stack.pop(), ()) if each not in seen]
+            seen.update(new)
+            stack += new
+        return False
 
     def group(self, name: str) -> tuple[str, ...]:
         """The group of a function; itself alone if it does not call itself."""
@@ -35,14 +48,12 @@ class Recursion:
         return callee in self.groups.get(caller, ())
 
 
-def _callees(functions: Sequence[func.FuncOp]) -> dict[str, list[str]]:
-    """The functions that each function calls, of these."""
+def _callees(functions: Sequence[func.FuncOp], *ops: type[Any]) -> dict[str, list[str]]:
+    """The functions that ops of each function name, of these."""
     names = {function.name.value for function in functions}
     return {
         function.name.value: [
-            call.callee_name
-            for call in walk_ops(function, CallOp, CallDpsOp)
-            if call.callee_name in names
+            call.callee_name for call in walk_ops(function, *ops) if call.callee_name in names
         ]
         for function in functions
     }

@@ -220,7 +220,7 @@ class Call:
                 return frame.run(signature.function.entry_block, passed)
 
         try:
-            made = on_large_stack(run) if code.recursion.groups else run()
+            made = on_large_stack(run) if code.recursion.is_reached(function.name) else run()
         except Raised as raised:
             raise raised.error from None
         results = function._own.flat_results(made)

@@ -33,10 +33,13 @@ class Expected:
 
     @staticmethod
     def of(value: np.ndarray, element: str, trials: Sequence[np.ndarray]) -> "Expected":
-        """From the result of a call, and those of calls with perturbed arguments."""
+        """From the result of a call, and those of calls with perturbed arguments.
+
+        A trial in which data decide on other dims says nothing of elements.
+        """
         values = exact(value, element)
         movement = np.zeros(np.shape(values))
-        for trial in trials:
+        for trial in (each for each in trials if np.shape(each) == np.shape(value)):
             other = exact(trial, element)
             with np.errstate(invalid="ignore"):
                 distance = np.abs(other.astype(np.float64) - values.astype(np.float64))
