@@ -22,7 +22,7 @@ from relax_mlir.dialects.graph import MatchCastOp, RequireOp, annotation_of
 from relax_mlir.symbolic import Fact, Facts
 
 from .functions import facts_of
-from .symbols import bindings, dims_of
+from .symbols import bound_symbols, dims_of
 
 
 @dataclass
@@ -89,12 +89,12 @@ def _visit(block: ir.Block, scope: Scope) -> Iterator[tuple[ir.OpView, Scope]]:
 
 def argument_symbols(function: func.FuncOp) -> frozenset[str]:
     """The symbols that the arguments of a function bind."""
-    return frozenset(bindings([annotation_of(argument) for argument in function.arguments]))
+    return bound_symbols([annotation_of(argument) for argument in function.arguments])
 
 
 def bound_by(cast: MatchCastOp, bound: frozenset[str]) -> frozenset[str]:
     """The symbols that a cast binds, `bound` being bound before it."""
-    return frozenset(bindings([annotation_of(cast.result)], bound))
+    return bound_symbols([annotation_of(cast.result)], bound)
 
 
 def asserted_by(cast: MatchCastOp) -> Facts:

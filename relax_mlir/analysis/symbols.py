@@ -1,13 +1,14 @@
 """How annotations bind symbols, and how each symbol is computed from a call's extents.
 
-A dim `n` binds n; `2*n + 1` binds it by exact division, once no other symbol of it is left.
+A dim `n` binds n; `2*n + 1` binds it by exact division, once no other symbol of it is left. So does
+`m*n` where m is bound, at calls where m is not 0; nothing else tells n from a dim of 0.
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.dialects.graph import Annotation, Dim, ShapeValueType, TensorType, shape_value_dims
-from relax_mlir.symbolic import Expr, solve
+from relax_mlir.symbolic import Expr, solve, solve_by_symbols
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,28 @@ def symbols_of(annotations: Iterable[Annotation]) -> list[str]:
 def bindings(annotations: Sequence[Annotation], bound: Iterable[str] = ()) -> dict[str, Binding]:
     """How to compute each symbol from the extents of values with these annotations.
 
-    Prefers a dim that is the plain symbol. Symbols in `bound` are left out.
+    Prefers a dim that is the plain symbol. Symbols in `bound` are left out, and those that only the
+    product with another symbol tells.
     """
     result: dict[str, Binding] = {}
-    known = set(bound)
+    for name, index, axis, (factor, offset) in _solutions(annotations, set(bound), solve):
+        assert factor.value is not None, factor
+        result[name] = Binding(index, axis, factor.value, offset)
+    return result
+
+
+def bound_symbols(annotations: Sequence[Annotation], bound: Iterable[str] = ()) -> frozenset[str]:
+    """The symbols that a call or a cast finds, without those in `bound`."""
+    found = _solutions(annotations, set(bound), solve_by_symbols)
+    return frozenset(name for name, *_ in found)
+
+
+def _solutions(
+    annotations: Sequence[Annotation],
+    known: set[str],
+    solver: Callable[[Expr, str], tuple[Expr, Expr] | None],
+) -> Iterator[tuple[str, int, int, tuple[Expr, Expr]]]:
+    """Each symbol with the value and axis of a dim that tells it, and what it is by that."""
     dims = [
         (index, axis, dim)
         for index, annotation in enumerate(annotations)
@@ -53,21 +72,14 @@ def bindings(annotations: Sequence[Annotation], bound: Iterable[str] = ()) -> di
         changed = False
         for index, axis, dim in dims:
             name = unbound_symbol(dim, known)
-            solution = solve(dim, name) if name is not None else None
+            solution = solver(dim, name) if name is not None else None
             if name is not None and solution is not None:
-                factor, offset = solution
-                result[name] = Binding(index, axis, _constant(factor), offset)
                 known.add(name)
                 changed = True
-    return result
+                yield name, index, axis, solution
 
 
 def unbound_symbol(dim: Expr, bound: Container[str]) -> str | None:
     """The one symbol of an expression that is not bound, or None if there is not exactly one."""
     free = [name for name in dim.symbols if name not in bound]
     return free[0] if len(free) == 1 else None
-
-
-def _constant(value: Expr) -> int:
-    assert value.value is not None, value
-    return value.value

@@ -22,7 +22,7 @@ from relax_mlir.dialects.graph import (
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.dialects.tir.prim_func import SYMBOL
 from relax_mlir.errors import ExecutionError
-from relax_mlir.symbolic import Expr, Fact, parse, solve
+from relax_mlir.symbolic import Expr, Fact, parse, solve_by_symbols
 
 
 class Symbols(dict[str, int]):
@@ -81,10 +81,10 @@ def bind(dims: Iterable[BoundDim], symbols: Symbols, all_known: bool = True) -> 
         progress, rest = False, []
         for each in waiting:
             free = each.dim.symbols - symbols.keys()
-            solution = solve(each.dim, *free) if len(free) == 1 else None
+            solution = solve_by_symbols(each.dim, *free) if len(free) == 1 else None
             if not free:
                 _check(each, symbols)
-            elif solution is None:
+            elif solution is None or solution[0].evaluate(symbols) == 0:
                 rest.append(each)
             else:
                 (name,) = free
@@ -101,7 +101,7 @@ def bind(dims: Iterable[BoundDim], symbols: Symbols, all_known: bool = True) -> 
 def _solved(dim: BoundDim, name: str, solution: tuple[Expr, Expr], symbols: Symbols) -> int:
     factor, offset = (part.evaluate(symbols) for part in solution)
     rest = dim.extent - offset
-    if factor == 0 or rest % factor or rest // factor < 0:
+    if rest % factor or rest // factor < 0:
         reason = f"'{dim.dim}' cannot be {dim.extent} for any integer {name} >= 0"
         if str(dim.dim) == name:
             reason = f"'{name}' must not be negative"

@@ -21,7 +21,16 @@ from relax_mlir.symbolic.expr import (
 from relax_mlir.symbolic.facts import Fact, Facts
 from relax_mlir.symbolic.folding import simplify
 from relax_mlir.symbolic.parser import as_expr, parse
-from relax_mlir.symbolic.prove import Verdict, at_most, bounds, differ, equal, holds, solve
+from relax_mlir.symbolic.prove import (
+    Verdict,
+    at_most,
+    bounds,
+    differ,
+    equal,
+    holds,
+    solve,
+    solve_by_symbols,
+)
 
 __all__ = [
     "Expr",
@@ -42,5 +51,6 @@ __all__ = [
     "product",
     "simplify",
     "solve",
+    "solve_by_symbols",
     "sym",
 ]

@@ -13,7 +13,7 @@ from math import gcd, inf, lcm
 from relax_mlir.symbolic import search
 from relax_mlir.symbolic.atoms import Atom, Monomial
 from relax_mlir.symbolic.domain import Domain, domain_of, symbolic_divisors
-from relax_mlir.symbolic.expr import DivisorError, Expr, SymbolicError, const, rewrite, single
+from relax_mlir.symbolic.expr import DivisorError, Expr, SymbolicError, rewrite, single
 from relax_mlir.symbolic.facts import Fact, Facts
 from relax_mlir.symbolic.folding import refine
 from relax_mlir.symbolic.intervals import NATURAL
@@ -99,12 +99,26 @@ def bounds(expr: Expr | int | str, facts: Facts = NO_FACTS) -> tuple[int | None,
 
 def solve(expr: Expr | int | str, symbol: str) -> tuple[Expr, Expr] | None:
     """`(a, b)` with `expr = a*symbol + b`, `a` a positive constant and `b` free of `symbol`."""
+    solution = solve_by_symbols(expr, symbol)
+    return None if solution is None or solution[0].value is None else solution
+
+
+def solve_by_symbols(expr: Expr | int | str, symbol: str) -> tuple[Expr, Expr] | None:
+    """As `solve`, but `a` may have other symbols: it is not negative, and 0 solves nothing."""
     target = as_expr(expr)
-    coefficient = sum(c for m, c in target.terms if len(m) == 1 and m[0].text == symbol)
-    rest = Expr(t for t in target.terms if len(t[0]) != 1 or t[0][0].text != symbol)
-    if coefficient <= 0 or symbol in rest.symbols:
+    within = [(m, c) for m, c in target.terms if any(atom.text == symbol for atom in m)]
+    factor = Expr((_without(m, symbol), c) for m, c in within)
+    rest = Expr(term for term in target.terms if term not in within)
+    low, is_simple = factor.range[0], all(a.kind == "symbol" for m, _ in factor.terms for a in m)
+    if symbol in factor.symbols | rest.symbols or low is None or low < 0 or factor.value == 0:
         return None
-    return const(coefficient), rest
+    return (factor, rest) if is_simple else None
+
+
+def _without(monomial: Monomial, symbol: str) -> Monomial:
+    """The monomial divided by the symbol."""
+    position = [atom.text for atom in monomial].index(symbol)
+    return (*monomial[:position], *monomial[position + 1 :])
 
 
 def _copy(verdict: Verdict) -> Verdict:

@@ -25,7 +25,7 @@ from typing import ClassVar
 
 from relax_mlir.analysis.functions import INOUT, NAME, NUM_INPUTS, VALUE, is_public
 from relax_mlir.analysis.signatures import functions_by_name
-from relax_mlir.analysis.symbols import bindings, symbols_of
+from relax_mlir.analysis.symbols import bound_symbols, symbols_of
 from relax_mlir.analysis.trees import ARGUMENT_TREE, RESULT_TREE, tree_attribute
 from relax_mlir.bindings import func, ir, scf
 from relax_mlir.dialects.graph import (
@@ -223,7 +223,7 @@ def _binding_order(annotations: Sequence[Annotation]) -> list[int]:
         ready = [
             i
             for i in left
-            if set(symbols_of([annotations[i]])) <= known | bindings([annotations[i]], known).keys()
+            if set(symbols_of([annotations[i]])) <= known | bound_symbols([annotations[i]], known)
         ]
         order += ready or left
         left = [i for i in left if i not in order]
