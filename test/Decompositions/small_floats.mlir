@@ -11,5 +11,8 @@
 
 // DECOMPOSE: @values(x: i8[n]) = decode_float(x, "f8E5M2", ir.F16Type.get())
 // CHECK-LABEL: func.func @values
-// CHECK: %[[AT:.*]] = "graph.bitwise_and"
-// CHECK: "graph.take"(%{{.*}}, %[[AT]]) {axis = 0 : i64} : (tensor<256xf32>, tensor<?xi64, #graph.shape<["n"]>>)
+// CHECK: %[[SIZE:.*]] = "graph.bitwise_and"(%{{.*}}, %{{.*}}) : (tensor<?xi32
+// CHECK: "graph.left_shift"(%[[SIZE]]
+// CHECK: "graph.bitcast"(%{{.*}}) {dtype = f32}
+// CHECK: "graph.less"(%[[SIZE]]
+// CHECK: return %{{.*}} : tensor<?xf16, #graph.shape<["n"]>>
