@@ -10,6 +10,8 @@ import relax_mlir
 from relax_mlir.errors import UsageError
 from relax_mlir.training import Trainer, with_gradient
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 MODULE = """
 !x = tensor<?x3xELEMENT, #graph.shape<["n", 3]>>
 !y = tensor<?x2xELEMENT, #graph.shape<["n", 2]>>

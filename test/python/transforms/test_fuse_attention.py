@@ -9,6 +9,8 @@ import pytest
 
 import relax_mlir
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 MODULES = Path(__file__).parents[2].joinpath("Transforms", "fuse_attention.mlir").read_text()
 SIZES = ((1, 1, 1), (2, 3, 5), (3, 17, 64), (1, 70, 33), (0, 3, 2), (2, 0, 3), (2, 5, 0))
 

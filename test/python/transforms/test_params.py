@@ -9,6 +9,8 @@ from relax_mlir.compiler import compile
 from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import Executable
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 MODULE = """
 !x = tensor<?x{k}xf32, #graph.shape<["n", {k}]>>
 !y = tensor<?x{m}xf32, #graph.shape<["n", {m}]>>

@@ -17,6 +17,8 @@ from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 from relax_mlir.transforms import quantize
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 NAMES = quantize.NAMES
 SCHEMES = {"q8_32": "q8_0", "q4_32": "q4_0", "q4_32_minimum": "q4_1"}
 ACTIVATIONS = ("f32", "int8")
