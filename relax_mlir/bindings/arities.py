@@ -44,7 +44,9 @@ def declare(op: type[Any], ins: int, outs: int) -> str:
     """Declares the op of an arity to the current context; returns its name."""
     name = f"{op.OPERATION_NAME}_{ins}to{outs}"
     if not ir.Context.current.is_registered_operation(name):
-        irdl.load_dialects(ir.Module.parse(_declaration(op, name, ins, outs)))
+        dialect, _, own = name.partition(".")
+        text = f"irdl.dialect @{dialect} {{ {_operation(op, own, ins, outs)} }}"
+        irdl.load_dialects(ir.Module.parse(text))
         for trait in op._traits:
             trait.attach(name)
         ext._cext.globals._register_operation_impl(name, op, replace=True)
@@ -64,6 +66,16 @@ def declare_used(source: str | bytes) -> None:
         declare(op, ins, outs)
 
 
+def with_used(dialects: str, source: str) -> str:
+    """The declarations of dialects, as IRDL, with the ops of arities that text may have."""
+    for op, ins, outs in _used(source):
+        dialect, _, name = op.OPERATION_NAME.partition(".")
+        head = f"irdl.dialect @{dialect} {{"
+        own = _operation(op, f"{name}_{ins}to{outs}", ins, outs)
+        dialects = dialects.replace(head, f"{head}\n{own}", 1)
+    return dialects
+
+
 def _used(source: str | bytes) -> Iterator[tuple[type[Any], int, int]]:
     """The ops of arities beyond the slots whose names are in a source."""
     if isinstance(source, str):
@@ -81,7 +93,7 @@ def _used(source: str | bytes) -> Iterator[tuple[type[Any], int, int]]:
                 yield op, *counts
 
 
-def _declaration(op: type[Any], name: str, ins: int, outs: int) -> str:
+def _operation(op: type[Any], name: str, ins: int, outs: int) -> str:
     """The declaration as IRDL: each operand and result may have a type of its own."""
     operands, results = [f"in{i}" for i in range(ins)], [f"out{i}" for i in range(outs)]
     attributes = [field for field in op._fields if isinstance(field, ext.AttributeDef)]
@@ -91,6 +103,5 @@ def _declaration(op: type[Any], name: str, ins: int, outs: int) -> str:
         lines += [f"irdl.{kind}({', '.join(f'{each}: %{each}' for each in names)})"] * bool(names)
     named = ", ".join(f'"{each.name}" = %{each.name}_' for each in attributes)
     lines += [f"irdl.attributes {{ {named} }}"] * bool(named)
-    dialect, _, own = name.partition(".")
     body = "\n".join(lines)
-    return f"irdl.dialect @{dialect} {{ irdl.operation @{own} {{\n{body}\n}} }}"
+    return f"irdl.operation @{name} {{\n{body}\n}}"

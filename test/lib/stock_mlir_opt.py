@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from relax_mlir.bindings import ir
+from relax_mlir.bindings import arities, ir
 from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError
@@ -37,8 +37,10 @@ def compare(mlir_opt: str, irdl: Path, path: Path) -> tuple[int, list[str]]:
     expected = {chunk: form for chunk in chunks if (form := generic(chunk)) is not None}
     if not expected:
         return 0, []
+    declared = irdl.with_stem("used")
+    declared.write_text(arities.with_used(irdl.read_text(), path.read_text()))
     done = subprocess.run(
-        [mlir_opt, f"--irdl-file={irdl}", "--split-input-file", "-"],
+        [mlir_opt, f"--irdl-file={declared}", "--split-input-file", "-"],
         input=f"\n{SEPARATOR}\n".join(expected),
         capture_output=True,
         text=True,
