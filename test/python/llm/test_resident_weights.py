@@ -15,6 +15,8 @@ from relax_mlir.llm.checkpoint import open_checkpoint
 from relax_mlir.llm.decoder import Settings, parameter_kinds
 from relax_mlir.llm.parameters import File, Memory, load_parameters
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 BYTES = {"f32": 4, "bf16": 2, "q8_0": 34 / 32, "q4_0": 18 / 32, "q4_1": 20 / 32}
 TIED = replace(CONFIG, vocab_size=1000, hidden_size=128, num_heads=8, tie_embeddings=True)
 LARGE = replace(CONFIG, num_layers=6, hidden_size=384, intermediate_size=1536, num_heads=24)

@@ -8,6 +8,8 @@ import pytest
 from relax_mlir.compiler import compile
 from relax_mlir.executable import Executable
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 PROGRAMS = Path(__file__).with_name("fused_programs.mlir")
 
 
