@@ -152,13 +152,13 @@ def _write_memory(value: ir.Value, out: ir.Value) -> None:
 
 
 def _part_new_tensors(module: ir.Module) -> None:
-    """Gives each use of a new tensor one of its own.
+    """Gives each use of a new tensor, or of a cast of one, one of its own.
 
     Nothing that is there can be overwritten, so bufferization would have two uses share memory.
     """
-    for op in list(_walk(module.operation)):
-        if op.name != "tensor.empty":
-            continue
+    new = [op for op in _walk(module.operation) if op.name == "tensor.empty"]
+    uses = [use.owner.operation for op in new for use in op.results[0].uses]
+    for op in [*(user for user in uses if user.name == "tensor.cast"), *new]:
         for use in list(op.results[0].uses)[1:]:
             with ir.InsertionPoint(op):
                 use.owner.operation.operands[use.operand_number] = op.clone().operation.results[0]

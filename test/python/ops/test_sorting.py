@@ -182,3 +182,13 @@ def test_topk_of_special_floats(route: str) -> None:
             graph.TopkOp, spec("f32", "n"), k=(6,), axis=0, largest=largest, route=route
         )
         _check(program(x), x, 0, largest, 6)
+
+
+@pytest.mark.parametrize("dtype", ["i64", "ui64", "f64"])
+def test_known_lengths(dtype: str) -> None:
+    """Memory of keys and positions is not shared, though it is of one type and size."""
+    program = Program(graph.SortOp, spec(dtype, 3, 32), axis=1, descending=False, route="O2")
+    x = numbers((3, 32), dtype)
+    values, order = program(x)
+    np.testing.assert_array_equal(values, np.sort(x, 1))
+    np.testing.assert_array_equal(order, np.argsort(x, 1, kind="stable"))
