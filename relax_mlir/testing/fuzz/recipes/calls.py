@@ -49,10 +49,10 @@ def call(b: Builder, op: Any) -> None:
             )
         for _ in range(b.random.randint(1, 3)):
             step(inner, _INNER)
-        results = [inner.values[-1]]
+        results = [_last_of_known_dims(inner)]
         updated = [v for v in inner.values[1:] if v.ir.type == inner.values[0].ir.type]
         if updated and b.chance(0.5):
-            results = [updated[-1], inner.values[-1]]
+            results = [updated[-1], results[0]]
         func.ReturnOp([value.ir for value in results])
     _finish(made, inner, [value.ir for value in results])
     if len(results) > 1:
@@ -64,6 +64,15 @@ def call(b: Builder, op: Any) -> None:
     if b.chance(0.4):
         made.attributes["graph.noinline"] = ir.UnitAttr.get()
     _call(b, op, made, inner, operands, bound, results)
+
+
+def _last_of_known_dims(inner: Builder) -> Value:
+    """A late value whose dims follow from those of arguments, as the caller has to know them."""
+    types = [argument.type for argument in inner.entry.arguments]
+    annotations = [a for a in map(graph.annotation_of, types) if isinstance(a, graph.TensorType)]
+    dims = [dim for annotation in annotations for dim in annotation.dims or () if dim is not None]
+    bound = {name for dim in dims for name in dim.symbols}
+    return [v for v in inner.values if {n for dim in v.dims for n in dim.symbols} <= bound][-1]
 
 
 def _finish(made: func.FuncOp, inner: Builder, results: list[ir.Value]) -> None:

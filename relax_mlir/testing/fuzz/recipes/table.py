@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from relax_mlir.dialects.graph import ShapeError
+
 from ..builder import Builder
 
 Recipe = Callable[[Builder, Any], None]
@@ -24,7 +26,10 @@ def recipe(family: str, *ops: Any) -> Callable[[Made], Made]:
 
 
 def step(b: Builder, weights: Mapping[str, int]) -> None:
-    """Adds an op of a random family."""
+    """Adds an op of a random family, unless a rule finds it wrong for all sizes."""
     family = b.random.choices(list(weights), list(weights.values()))[0]
     op, function = b.random.choice(list(FAMILIES[family].items()))
-    function(b, op)
+    try:
+        function(b, op)
+    except ShapeError:
+        b.used.append("(refused by a rule)")
