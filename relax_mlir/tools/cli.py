@@ -28,6 +28,7 @@ EXTRA_OF = {
     "llama_cpp": "bench",
     "lsprotocol": "lsp",
     "onnx": "onnx",
+    "torch": "torch",
     "pygls": "lsp",
 }
 """Optional packages, and the extra that installs each."""

@@ -1,0 +1,126 @@
+"""A node of an exported program, as the functions that import operators see it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from relax_mlir.bindings import ir
+from relax_mlir.decompositions.emit import astype, element_of, reshape, scalar, symbol
+from relax_mlir.dialects import graph
+from relax_mlir.dialects.graph import TensorType
+from relax_mlir.errors import ModelError
+from relax_mlir.symbolic import Expr
+
+from ..elements import mlir_element
+from .types import ELEMENTS, element_name
+
+if TYPE_CHECKING:
+    from .importer import Importer
+
+
+class Call:
+    """What a node is to compute: `value` has the types of the results, which PyTorch inferred."""
+
+    def __init__(self, importer: "Importer", value: Any) -> None:
+        self.importer = importer
+        self.value = value
+
+    @property
+    def element(self) -> ir.Type:
+        """The element type of the first result."""
+        return self.type_of(self.first.dtype)
+
+    @property
+    def first(self) -> torch.Tensor:
+        """The first result, as PyTorch describes it."""
+        value = self.value[0] if isinstance(self.value, list | tuple) else self.value
+        assert isinstance(value, torch.Tensor)
+        return value
+
+    @property
+    def dims(self) -> list[Expr]:
+        """The dims of the first result."""
+        return self.exprs(self.first.shape)
+
+    @staticmethod
+    def type_of(dtype: torch.dtype | None) -> ir.Type:
+        """The element type for one of PyTorch's."""
+        return mlir_element(element_name(torch.float32 if dtype is None else dtype))
+
+    def expr(self, size: Any) -> Expr:
+        """A size as an expression."""
+        return self.importer.symbols.expr(size)
+
+    def exprs(self, sizes: Sequence[Any]) -> list[Expr]:
+        """Sizes as expressions."""
+        return [self.expr(size) for size in sizes]
+
+    def integer(self, size: Any, what: str) -> int:
+        """A size that has to be known."""
+        value = self.expr(size).value
+        if value is None:
+            raise ModelError(f"has {what} of {size}, which has to be known")
+        return value
+
+    def integers(self, sizes: Sequence[Any], what: str) -> list[int]:
+        """Sizes that have to be known."""
+        return [self.integer(size, what) for size in sizes]
+
+    def tensor(self, value: Any, element: ir.Type | None = None) -> ir.Value:
+        """An operand as a tensor of an element type: a scalar as a constant."""
+        if isinstance(value, ir.Value):
+            return value if element is None else astype_of(value, element)
+        element = element or self.element
+        if isinstance(value, Expr) and value.value is None:
+            return reshape(symbol(value, element), [])
+        if isinstance(value, Expr):
+            value = value.value
+        if isinstance(value, bool | int | float):
+            return scalar(value, element)
+        raise ModelError(f"has an operand of type {type(value).__name__}, which is not supported")
+
+    def common(self, *values: Any) -> list[ir.Value]:
+        """Operands of a comparison, in the type in which PyTorch compares them."""
+        dtype = self.common_dtype(values)
+        return [self.tensor(value, self.type_of(dtype)) for value in values]
+
+    def common_dtype(self, values: Sequence[Any]) -> torch.dtype:
+        """The type that PyTorch's promotion gives operands."""
+        samples = [self._sample(value) for value in values]
+        result = samples[0]
+        for other in samples[1:]:
+            result = torch.empty(0, dtype=torch.result_type(result, other))
+            dims = max(_rank(each) for each in samples)
+            result = torch.empty([0] * dims if dims else [], dtype=result.dtype)
+        return (
+            result.dtype if isinstance(result, torch.Tensor) else torch.result_type(result, result)
+        )
+
+    def _sample(self, value: Any) -> Any:
+        if isinstance(value, ir.Value):
+            annotation = TensorType.of(value)
+            name = str(annotation.element)
+            dtype = next(own for own, its in ELEMENTS.items() if its == name)
+            return torch.empty([0] * len(annotation.dims or ()), dtype=dtype)
+        return 1 if isinstance(value, Expr) else value
+
+    def axis(self, axis: int, rank: int) -> int:
+        """An axis from the front; a scalar has one."""
+        return axis % max(rank, 1)
+
+    def rank(self, value: ir.Value) -> int:
+        """The rank of a tensor."""
+        return _rank(self._sample(value))
+
+
+def astype_of(value: ir.Value, element: ir.Type) -> ir.Value:
+    """The elements in another type; what is not 0 is true."""
+    own = element_of(value)
+    if str(element) == "i1" and str(own) != "i1":
+        return graph.NotEqualOp.build(value, scalar(0, own)).operation.results[0]
+    return astype(value, element)
+
+
+def _rank(sample: Any) -> int:
+    return sample.dim() if isinstance(sample, torch.Tensor) else 0

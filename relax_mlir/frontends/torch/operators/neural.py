@@ -1,0 +1,313 @@
+"""Convolutions, normalizations, softmax, attention, images."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from relax_mlir import decompositions as d
+from relax_mlir.bindings import ir
+from relax_mlir.decompositions.emit import (
+    add,
+    dims_of,
+    element_of,
+    emit,
+    expand_dims,
+    reduce,
+    reshape,
+    widen,
+)
+from relax_mlir.dialects import graph
+from relax_mlir.errors import ModelError
+
+from ..call import Call
+from ..registry import operator
+
+
+def spread(values: Any, count: int) -> list[Any]:
+    """A value for each spatial dim."""
+    if isinstance(values, int):
+        return [values] * count
+    return list(values) * count if len(values) == 1 else list(values)
+
+
+@operator("convolution")
+def convolution(
+    call: Call,
+    x: ir.Value,
+    weight: ir.Value,
+    bias: ir.Value | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+) -> ir.Value:
+    """A convolution, or a transposed one."""
+    count = call.rank(weight) - 2
+    pads = call.integers(spread(padding, count), "padding")
+    settings: dict[str, Any] = {
+        "strides": call.integers(spread(stride, count), "strides"),
+        "padding": [*pads, *pads],
+        "dilation": call.integers(spread(dilation, count), "dilation"),
+        "groups": groups,
+    }
+    alone = call.rank(x) == count + 1
+    x = expand_dims(x, [0]) if alone else x
+    if transposed:
+        more = call.integers(spread(output_padding, count), "output padding")
+        result = d.conv_transpose(x, weight, bias, output_padding=more, **settings)
+    else:
+        result = d.conv(x, weight, bias, **settings)
+    return emit(graph.SqueezeOp, result, axes=[0]) if alone else result
+
+
+@operator("conv1d", "conv2d", "conv3d")
+def conv(
+    call: Call,
+    x: ir.Value,
+    weight: ir.Value,
+    bias: ir.Value | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> ir.Value:
+    """A convolution."""
+    return convolution(call, x, weight, bias, stride, padding, dilation, False, 0, groups)
+
+
+@operator("conv1d.padding", "conv2d.padding", "conv3d.padding")
+def conv_padding(
+    call: Call,
+    x: ir.Value,
+    weight: ir.Value,
+    bias: ir.Value | None = None,
+    stride: Any = 1,
+    padding: str = "valid",
+    dilation: Any = 1,
+    groups: int = 1,
+) -> ir.Value:
+    """A convolution of as many windows as elements, or of those within."""
+    count = call.rank(weight) - 2
+    dilated = call.integers(spread(dilation, count), "dilation")
+    low, high = [0] * count, [0] * count
+    if padding == "same":
+        sizes = call.integers(dims_of(weight)[2:], "windows")
+        totals = [(size - 1) * step for size, step in zip(sizes, dilated, strict=True)]
+        low = [total // 2 for total in totals]
+        high = [total - less for total, less in zip(totals, low, strict=True)]
+    strides = call.integers(spread(stride, count), "strides")
+    settings: dict[str, Any] = {"strides": strides, "dilation": dilated, "groups": groups}
+    return d.conv(x, weight, bias, padding=[*low, *high], **settings)
+
+
+@operator("layer_norm")
+def layer_norm(
+    call: Call,
+    x: ir.Value,
+    shape: Sequence[Any],
+    weight: ir.Value | None = None,
+    bias: ir.Value | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> ir.Value:
+    """By mean and variance of the last axes."""
+    return d.layer_norm(x, weight, bias, epsilon=eps, axis=-len(shape))
+
+
+@operator("native_layer_norm")
+def native_layer_norm(
+    call: Call,
+    x: ir.Value,
+    shape: Sequence[Any],
+    weight: ir.Value | None,
+    bias: ir.Value | None,
+    eps: float,
+) -> Sequence[ir.Value]:
+    """The same, and the mean and the reciprocal of the deviation."""
+    axes, widened = list(range(call.rank(x) - len(shape), call.rank(x))), widen(x)
+    mean = reduce(graph.MeanOp, widened, axes, True)
+    variance = emit(graph.VarianceOp, widened, axes=axes, keepdims=True, correction=0)
+    y = d.layer_norm(x, weight, bias, epsilon=eps, axis=-len(shape))
+    return y, mean, emit(graph.RsqrtOp, add(variance, eps))
+
+
+@operator("rms_norm")
+def rms_norm(
+    call: Call,
+    x: ir.Value,
+    shape: Sequence[Any],
+    weight: ir.Value | None = None,
+    eps: float | None = None,
+) -> ir.Value:
+    """By the root of the mean of squares of the last axes."""
+    least = {"f16": 0.0009765625, "bf16": 0.0078125, "f64": 2.220446049250313e-16}
+    epsilon = least.get(str(element_of(x)), 1.1920928955078125e-07) if eps is None else eps
+    return d.rms_norm(x, weight, epsilon=epsilon, axis=-len(shape))
+
+
+@operator("group_norm")
+def group_norm(
+    call: Call,
+    x: ir.Value,
+    groups: int,
+    weight: ir.Value | None = None,
+    bias: ir.Value | None = None,
+    eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> ir.Value:
+    """By mean and variance of groups of channels."""
+    return d.group_norm(x, groups, weight, bias, epsilon=eps)
+
+
+@operator("native_group_norm")
+def native_group_norm(
+    call: Call,
+    x: ir.Value,
+    weight: ir.Value | None,
+    bias: ir.Value | None,
+    n: Any,
+    c: Any,
+    hw: Any,
+    groups: int,
+    eps: float,
+) -> Sequence[ir.Value | None]:
+    """The same; statistics are for gradients alone."""
+    return d.group_norm(x, groups, weight, bias, epsilon=eps), None, None
+
+
+@operator("batch_norm")
+def batch_norm(
+    call: Call,
+    x: ir.Value,
+    weight: ir.Value | None,
+    bias: ir.Value | None,
+    mean: ir.Value | None,
+    variance: ir.Value | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> ir.Value:
+    """By running means and variances."""
+    if training or mean is None or variance is None:
+        raise ModelError("is in training, which is not supported; call model.eval() first")
+    return d.batch_norm(x, weight, bias, mean, variance, epsilon=eps)
+
+
+@operator("_native_batch_norm_legit_no_training")
+def native_batch_norm(
+    call: Call,
+    x: ir.Value,
+    weight: ir.Value | None,
+    bias: ir.Value | None,
+    mean: ir.Value,
+    variance: ir.Value,
+    momentum: float,
+    eps: float,
+) -> Sequence[ir.Value | None]:
+    """The same; statistics are for gradients alone."""
+    return d.batch_norm(x, weight, bias, mean, variance, epsilon=eps), None, None
+
+
+@operator("_softmax", "softmax.int")
+def softmax(call: Call, x: ir.Value, dim: int, *args: Any, **options: Any) -> ir.Value:
+    """The softmax along an axis."""
+    x = call.tensor(x, call.element)
+    if not call.rank(x):
+        return reshape(emit(graph.SoftmaxOp, reshape(x, [1]), axis=0), [])
+    return emit(graph.SoftmaxOp, x, axis=call.axis(dim, call.rank(x)))
+
+
+@operator("_log_softmax", "log_softmax.int")
+def log_softmax(call: Call, x: ir.Value, dim: int, *args: Any, **options: Any) -> ir.Value:
+    """Its logarithm."""
+    x = call.tensor(x, call.element)
+    if not call.rank(x):
+        return reshape(emit(graph.LogSoftmaxOp, reshape(x, [1]), axis=0), [])
+    return emit(graph.LogSoftmaxOp, x, axis=call.axis(dim, call.rank(x)))
+
+
+@operator("scaled_dot_product_attention")
+def attention(
+    call: Call,
+    query: ir.Value,
+    key: ir.Value,
+    value: ir.Value,
+    mask: ir.Value | None = None,
+    dropout: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> ir.Value:
+    """Scaled dot-product attention of [..., n, d]."""
+    if dropout:
+        raise ModelError("has dropout, which is not supported; call model.eval() first")
+    operands = [query, key, value]
+    dims = dims_of(query)
+    if len(dims) == 3:
+        operands = [expand_dims(each, [1]) for each in operands]
+        mask = expand_dims(mask, [1]) if mask is not None and call.rank(mask) == 3 else mask
+    elif len(dims) != 4:
+        raise ModelError(f"has queries of rank {len(dims)}, which is not supported")
+    size = dims[-1].value
+    scale = scale if scale is not None else None if size else 1 / math.sqrt(1)
+    result = d.attention(*operands, mask=mask, causal=is_causal, scale=scale)[0]
+    return reshape(result, call.dims)
+
+
+def _resized(
+    call: Call, x: ir.Value, scales: Any, mode: str, coordinates: str, nearest: str
+) -> ir.Value:
+    count = call.rank(x) - 2
+    sizes, axes = call.dims[2:], list(range(2, call.rank(x)))
+    if mode == "nearest" or scales is None:
+        return d.resize(x, axes, sizes=sizes, mode=mode, coordinates=coordinates, nearest=nearest)
+    factors = [float(each) for each in spread(scales, count)]
+    resized = d.resize(x, axes, scales=factors, mode=mode, coordinates=coordinates)
+    return d.emit.with_dims(resized, call.dims)
+
+
+@operator("upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec")
+def upsample_nearest(call: Call, x: ir.Value, size: Any, scales: Any) -> ir.Value:
+    """The nearest element."""
+    return _resized(call, x, scales, "nearest", "asymmetric", "floor")
+
+
+@operator("upsample_linear1d.vec", "upsample_bilinear2d.vec", "upsample_trilinear3d.vec")
+def upsample_linear(
+    call: Call, x: ir.Value, size: Any, align_corners: bool, scales: Any
+) -> ir.Value:
+    """Between neighbours."""
+    coordinates = "align_corners" if align_corners else "half_pixel"
+    return _resized(call, x, None if align_corners else scales, "linear", coordinates, "floor")
+
+
+@operator("upsample_bicubic2d.vec")
+def upsample_cubic(
+    call: Call, x: ir.Value, size: Any, align_corners: bool, scales: Any
+) -> ir.Value:
+    """Between four neighbours."""
+    coordinates = "align_corners" if align_corners else "half_pixel"
+    return _resized(call, x, None if align_corners else scales, "cubic", coordinates, "floor")
+
+
+@operator("grid_sampler_2d", "grid_sampler_3d", "grid_sampler")
+def grid_sample(
+    call: Call, x: ir.Value, grid: ir.Value, mode: int, padding: int, align_corners: bool
+) -> ir.Value:
+    """Elements at coordinates."""
+    return d.grid_sample(
+        x,
+        grid,
+        mode=("linear", "nearest", "cubic")[mode],
+        padding=("zeros", "border", "reflection")[padding],
+        align_corners=align_corners,
+    )
+
+
+@operator("glu")
+def glu(call: Call, x: ir.Value, dim: int = -1) -> ir.Value:
+    """One half, times the sigmoid of the other."""
+    return d.glu(x, call.axis(dim, call.rank(x)))

@@ -1,0 +1,295 @@
+"""Shapes and order of elements."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from relax_mlir import decompositions as d
+from relax_mlir.bindings import ir
+from relax_mlir.decompositions.emit import (
+    broadcast_to,
+    concat,
+    dims_of,
+    emit,
+    expand_dims,
+    permute,
+    reshape,
+    symbol,
+)
+from relax_mlir.dialects import graph
+from relax_mlir.errors import ModelError
+from relax_mlir.symbolic import Expr, const, maximum, minimum
+
+from ..call import Call
+from ..registry import operator
+
+END = (1 << 31) - 1
+
+
+@operator("view", "reshape", "_unsafe_view", "view_copy", "_reshape_copy", "flatten.using_ints")
+def view(call: Call, x: ir.Value, *args: Any) -> ir.Value:
+    """Other dims."""
+    return reshape(x, call.dims)
+
+
+@operator("permute")
+def permute_(call: Call, x: ir.Value, dims: Sequence[int]) -> ir.Value:
+    """Axes in another order."""
+    return permute(x, [call.axis(axis, call.rank(x)) for axis in dims])
+
+
+@operator("transpose.int")
+def transpose(call: Call, x: ir.Value, first: int, second: int) -> ir.Value:
+    """Two axes exchanged."""
+    order = list(range(call.rank(x)))
+    if order:
+        i, j = call.axis(first, len(order)), call.axis(second, len(order))
+        order[i], order[j] = order[j], order[i]
+    return permute(x, order)
+
+
+@operator("t", "numpy_T")
+def t(call: Call, x: ir.Value) -> ir.Value:
+    """A matrix, transposed."""
+    return permute(x, list(reversed(range(call.rank(x)))))
+
+
+@operator("squeeze", "squeeze.dim", "squeeze.dims", "unsqueeze", "expand_as", "unflatten.int")
+def squeeze(call: Call, x: ir.Value, *args: Any) -> ir.Value:
+    """With or without dims of extent 1."""
+    return reshape(x, call.dims)
+
+
+@operator("expand", "broadcast_to", "expand_copy")
+def expand(call: Call, x: ir.Value, sizes: Any, implicit: bool = False) -> ir.Value:
+    """Repeated along dims of extent 1."""
+    return broadcast_to(x, call.dims)
+
+
+@operator("cat", "concat")
+def cat(call: Call, tensors: Sequence[ir.Value], dim: int = 0) -> ir.Value:
+    """Tensors in a row along an axis."""
+    own = [each for each in tensors if dims_of(each) != (const(0),)] or list(tensors[:1])
+    own = [call.tensor(each, call.element) for each in own]
+    return concat(own, call.axis(dim, call.rank(own[0])))
+
+
+@operator("stack")
+def stack(call: Call, tensors: Sequence[ir.Value], dim: int = 0) -> ir.Value:
+    """Tensors along an axis of their own."""
+    axis = call.axis(dim, call.rank(tensors[0]) + 1)
+    own = [call.tensor(expand_dims(each, [axis]), call.element) for each in tensors]
+    return concat(own, axis)
+
+
+def bounded(call: Call, index: Any, extent: Expr, default: Expr) -> Expr:
+    """An index from the front, within an axis."""
+    if index is None:
+        return default
+    expr = call.expr(index)
+    if expr.value is not None:
+        if expr.value >= END:
+            return extent
+        if expr.value < 0:
+            expr = extent + expr
+    return maximum(minimum(expr, extent), 0)
+
+
+def sliced(x: ir.Value, axis: int, begin: Expr, end: Expr, step: int = 1) -> ir.Value:
+    """A part along an axis."""
+    return emit(graph.StridedSliceOp, x, axes=[axis], begin=[begin], end=[end], strides=[step])
+
+
+@operator("slice.Tensor", "slice_copy.Tensor")
+def slice_(
+    call: Call, x: ir.Value, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> ir.Value:
+    """A part along an axis."""
+    axis = call.axis(dim, call.rank(x))
+    extent = dims_of(x)[axis]
+    begin = bounded(call, start, extent, const(0))
+    stop = maximum(bounded(call, end, extent, extent), begin)
+    if (begin, stop, step) == (const(0), extent, 1):
+        return x
+    return graph_cast(call, sliced(x, axis, begin, stop, step))
+
+
+def graph_cast(call: Call, value: ir.Value) -> ir.Value:
+    """A tensor with the dims that PyTorch inferred, asserted where ours differ in writing."""
+    return d.emit.with_dims(value, call.dims)
+
+
+@operator("select.int", "select_copy.int")
+def select(call: Call, x: ir.Value, dim: int, index: Any) -> ir.Value:
+    """A slice of an axis, without the axis."""
+    axis = call.axis(dim, call.rank(x))
+    extent, at = dims_of(x)[axis], call.expr(index)
+    if at.value is not None and at.value < 0:
+        at = extent + at
+    part = sliced(x, axis, at, at + 1)
+    return emit(graph.SqueezeOp, part, axes=[axis])
+
+
+@operator("split_with_sizes", "split.Tensor", "split_with_sizes_copy", "split_copy.Tensor", "chunk")
+def split(call: Call, x: ir.Value, sizes: Any, dim: int = 0) -> Sequence[ir.Value]:
+    """Parts along an axis."""
+    axis = call.axis(dim, call.rank(x))
+    own = [call.exprs(part.shape)[axis] for part in call.value]
+    if len(own) == 1:
+        return [x]
+    return list(graph.SplitOp.build(x, sizes=own, axis=axis).operation.results)
+
+
+@operator("unbind.int", "unbind_copy.int")
+def unbind(call: Call, x: ir.Value, dim: int = 0) -> Sequence[ir.Value]:
+    """All slices of an axis."""
+    axis = call.axis(dim, call.rank(x))
+    parts = [sliced(x, axis, const(i), const(i + 1)) for i in range(len(call.value))]
+    return [emit(graph.SqueezeOp, part, axes=[axis]) for part in parts]
+
+
+@operator("flip")
+def flip(call: Call, x: ir.Value, dims: Sequence[int]) -> ir.Value:
+    """Axes in reverse."""
+    axes = sorted({call.axis(axis, call.rank(x)) for axis in dims})
+    return emit(graph.FlipOp, x, axes=axes) if axes and call.rank(x) else x
+
+
+@operator("roll")
+def roll(call: Call, x: ir.Value, shifts: Any, dims: Sequence[int] = ()) -> ir.Value:
+    """Elements shifted around."""
+    shifts = call.integers(shifts, "shifts")
+    if dims:
+        axes = [call.axis(axis, call.rank(x)) for axis in dims]
+        return emit(graph.RollOp, x, shifts=shifts, axes=axes)
+    line = d.reshape(x, [-1])
+    return reshape(emit(graph.RollOp, line, shifts=shifts, axes=[0]), dims_of(x))
+
+
+@operator("repeat", "tile")
+def repeat(call: Call, x: ir.Value, repeats: Sequence[Any]) -> ir.Value:
+    """The tensor several times along each axis."""
+    counts = call.exprs(repeats)
+    x = expand_dims(x, range(len(counts) - call.rank(x))) if len(counts) > call.rank(x) else x
+    counts = [const(1)] * (call.rank(x) - len(counts)) + counts
+    return emit(graph.TileOp, x, repeats=counts) if counts else x
+
+
+@operator("repeat_interleave.self_int")
+def repeat_interleave(
+    call: Call, x: ir.Value, repeats: Any, dim: int | None = None, output_size: Any = None
+) -> ir.Value:
+    """Each slice several times."""
+    x = d.reshape(x, [-1]) if dim is None else x
+    axis = call.axis(dim or 0, call.rank(x))
+    return emit(graph.RepeatOp, x, repeats=[call.expr(repeats)], axis=axis)
+
+
+@operator("constant_pad_nd")
+def constant_pad(call: Call, x: ir.Value, pads: Sequence[Any], value: Any = 0) -> ir.Value:
+    """With a value around; negative counts take elements away."""
+    return padded(call, x, pads, "constant", value)
+
+
+@operator("pad")
+def pad(
+    call: Call, x: ir.Value, pads: Sequence[Any], mode: str = "constant", value: Any = None
+) -> ir.Value:
+    """With elements around."""
+    modes = {"constant": "constant", "replicate": "edge", "reflect": "reflect", "circular": "wrap"}
+    return padded(call, x, pads, modes[mode], value or 0)
+
+
+@operator("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
+def reflection_pad(call: Call, x: ir.Value, pads: Sequence[Any]) -> ir.Value:
+    """Mirrored at the borders."""
+    return padded(call, x, pads, "reflect", 0)
+
+
+@operator("replication_pad1d", "replication_pad2d", "replication_pad3d")
+def replication_pad(call: Call, x: ir.Value, pads: Sequence[Any]) -> ir.Value:
+    """With the elements of the borders around."""
+    return padded(call, x, pads, "edge", 0)
+
+
+def padded(call: Call, x: ir.Value, pads: Sequence[Any], mode: str, value: Any) -> ir.Value:
+    """A tensor with elements around; the pads begin with the last axis."""
+    rank = call.rank(x)
+    low, high = [const(0)] * rank, [const(0)] * rank
+    for i in range(len(pads) // 2):
+        low[rank - 1 - i], high[rank - 1 - i] = call.exprs(pads[2 * i : 2 * i + 2])
+    for axis in range(rank):
+        begin, end = maximum(low[axis] * -1, 0), maximum(high[axis] * -1, 0)
+        if begin != 0 or end != 0:
+            x = sliced(x, axis, begin, dims_of(x)[axis] - end)
+    low, high = ([maximum(each, 0) for each in ends] for ends in (low, high))
+    if all(each == 0 for each in (*low, *high)):
+        return graph_cast(call, x)
+    operands = [x]
+    if mode == "constant":
+        operands.append(call.tensor(value, d.emit.element_of(x)))
+    widths = {"low": low, "high": high, "interior": [0] * rank}
+    return emit(graph.PadOp, *operands, mode=mode, **widths)
+
+
+@operator("pixel_shuffle")
+def pixel_shuffle(call: Call, x: ir.Value, factor: int) -> ir.Value:
+    """Channels as pixels."""
+    return d.depth_to_space(x, factor, "CRD")
+
+
+@operator("pixel_unshuffle")
+def pixel_unshuffle(call: Call, x: ir.Value, factor: int) -> ir.Value:
+    """Pixels as channels, in the order of `pixel_shuffle`."""
+    n, c, h, w = dims_of(x)
+    split = reshape(x, [n, c, h // factor, factor, w // factor, factor])
+    return reshape(permute(split, [0, 1, 3, 5, 2, 4]), call.dims)
+
+
+@operator("as_strided")
+def as_strided(
+    call: Call, x: ir.Value, sizes: Sequence[Any], strides: Sequence[Any], offset: Any = 0
+) -> ir.Value:
+    """Elements by offsets."""
+    return d.as_strided(x, call.exprs(sizes), call.exprs(strides), call.expr(offset or 0))
+
+
+@operator("diagonal")
+def diagonal(call: Call, x: ir.Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> ir.Value:
+    """Diagonals of matrices, as the last axis."""
+    rank = call.rank(x)
+    first, second = call.axis(dim1, rank), call.axis(dim2, rank)
+    rest = [i for i in range(rank) if i not in (first, second)]
+    x = permute(x, [first, second, *rest])
+    dims = dims_of(x)
+    count = call.dims[-1]
+    i64 = ir.IntegerType.get_signless(64)
+    line = reshape(x, [dims[0] * dims[1], *dims[2:]])
+    down, right = max(-offset, 0), max(offset, 0)
+    at = d.emit.arange(0, count, 1, i64)
+    step = reshape(symbol(dims[1] + 1, i64), [])
+    start = reshape(symbol(dims[1] * down + right, i64), [])
+    index = d.emit.add(d.emit.multiply(at, step), start)
+    taken = emit(graph.TakeOp, line, index, axis=0)
+    return permute(taken, [*range(1, rank - 1), 0])
+
+
+@operator("unfold")
+def unfold(call: Call, x: ir.Value, dim: int, size: Any, step: Any) -> ir.Value:
+    """Windows of an axis, as a last axis."""
+    rank = call.rank(x)
+    if not rank:
+        raise ModelError("has windows of a scalar, which is not supported")
+    axis = call.axis(dim, rank)
+    i64 = ir.IntegerType.get_signless(64)
+    count, length = call.dims[axis], call.expr(size)
+    starts = d.emit.arange(0, count, call.integer(step, "a step"), i64)
+    index = d.emit.add(expand_dims(starts, [1]), expand_dims(d.emit.arange(0, length, 1, i64), [0]))
+    taken = emit(graph.TakeOp, x, index, axis=axis)
+    order = [*range(axis + 1), *range(axis + 2, rank + 1), axis + 1]
+    return permute(taken, order)
+
+
+@operator("meshgrid", "meshgrid.indexing")
+def meshgrid(call: Call, tensors: Sequence[ir.Value], indexing: str = "ij") -> Sequence[ir.Value]:
+    """Coordinates of a grid."""
+    return d.meshgrid(*tensors, indexing=indexing)

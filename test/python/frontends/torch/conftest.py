@@ -1,0 +1,5 @@
+"""The tests of the importer need PyTorch."""
+
+import pytest
+
+pytest.importorskip("torch")

@@ -1,0 +1,129 @@
+"""Operators of exported programs give what PyTorch gives, also at sizes of no example."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.export import Dim
+
+import relax_mlir
+from relax_mlir.frontends.torch import from_exported_program
+
+GROUPS = {
+    "elementwise": lambda x, y, i: (
+        x.abs().sqrt(), x.exp() + 1, x - 2 * y, torch.rsub(x, y, alpha=3), x / (y * y + 1),
+        x.clamp(-0.5, 0.5), x.clamp(min=y), torch.where(x > y, x, 0.5), x.pow(2), (x * x) ** 1.5,
+        x.masked_fill(x < 0, -1), F.gelu(x), F.silu(x), F.elu(x), F.softplus(x), F.hardswish(x),
+        F.mish(x), F.leaky_relu(x), torch.erf(x), torch.sign(x), x.round(), torch.atan2(x, y),
+        torch.fmod(x, y), torch.remainder(x, y), torch.div(x, y, rounding_mode="floor"),
+        torch.nan_to_num(x / 0), torch.maximum(x, y), x.isfinite(), x.logical_not(), x.exp2(),
+    ),
+    "integers": lambda x, y, i: (
+        i + 1, i // 3, i % 3, i * x, i / 2, i.float() - 0.5, i == 2, i & 3, i << 1, ~i, i > x, -i,
+        torch.div(i - 3, 2, rounding_mode="trunc"), i.to(torch.uint8), (i > 1) | (i == 0), i ** 2,
+    ),
+    "reductions": lambda x, y, i: (
+        x.sum(), x.sum(0), x.mean((0, 1), keepdim=True), x.amax(1), x.max(1)[0], x.max(1)[1],
+        x.argmin(0), x.argmax(), x.var(1), x.std(1, correction=0), x.logsumexp(1), x.cumsum(0),
+        x.norm(dim=1), x.prod(1), (x > 0).any(1), (x > -9).all(), i.sum(), x.softmax(1),
+        x.log_softmax(0), F.layer_norm(x, (6,)), F.normalize(x), i.cumsum(1), x.norm(1, dim=0),
+    ),
+    "shapes": lambda x, y, i: (
+        x.t(), x.reshape(-1), x.view(x.shape[0], 2, 3), x.unsqueeze(1), x[:, None].squeeze(1),
+        x.expand(2, -1, -1), torch.cat([x, y], 0), torch.stack([x, y], -1), x[:, 1:5:2], x[:, -2:],
+        x[0], *x.split(4, 1), *x.chunk(3, 1), x.flip(0), x.roll(2, 1), x.repeat(2, 1), x[:, :0],
+        F.pad(x, (1, 2)), F.pad(x, (-1, 1), value=3), x.repeat_interleave(2, 1), x.flatten(),
+        x.unfold(1, 3, 2), x.tril(), x.triu(1), torch.zeros_like(x), x.new_ones(x.shape[0]),
+        torch.arange(x.shape[0]), torch.full((x.shape[0], 2), 1.5), *x.unbind(1)[:2],
+    ),
+    "indices": lambda x, y, i: (
+        x.gather(1, i % 6), x.index_select(1, i[0] % 6), x[:, i[0] % 6], x[i[:, 0] % 2],
+        x[i % 2, i % 6], x.scatter(1, i % 6, 9.0), x.scatter_add(1, i % 6, y),
+        F.embedding(i % 2, x),
+        x.sort(1)[0], x.argsort(1), x.topk(2, 1)[0], x.topk(2, 1, largest=False)[1],
+        F.one_hot(i % 5, 5), x.index_put((i[:, 0] % 2,), y), x.index_add(0, i[:, 0] % 2, y),
+        x.select_scatter(y[:, 0], 1, 2), x.slice_scatter(y[:, :2], 1, 0, 2), x[x > 0], x.nonzero(),
+    ),
+    "products": lambda x, y, i: (
+        x @ y.t(), torch.einsum("ij,kj->ik", x, y), F.linear(x, y[:2]),
+        x[:, None] @ y[:, :, None],
+        F.linear(x, torch.ones(3, 6), torch.ones(3)), torch.addmm(x[:1], x, torch.ones(6, 6)),
+    ),
+}  # fmt: skip
+
+
+class Model(torch.nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *values):
+        return self.function(*values)
+
+
+def compared(model, example, dims, others):
+    """Compares a module, exported for an example, with PyTorch at other sizes."""
+    with torch.no_grad():
+        program = torch.export.export(model.eval(), example, dynamic_shapes={"values": dims})
+        main = relax_mlir.compile(from_exported_program(program), opt_level=1)["main"]
+        for values in (example, *others):
+            got = main(*[value.numpy() for value in values])
+            wanted = model(*values)
+            got, wanted = (r if isinstance(r, tuple) else (r,) for r in (got, wanted))
+            for position, (a, b) in enumerate(zip(got, wanted, strict=True)):
+                b = b.numpy()
+                assert (a.shape, a.dtype) == (b.shape, b.dtype), position
+                np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5, err_msg=str(position))
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_operators(name):
+    def values(n):
+        return torch.randn(n, 6), torch.randn(n, 6), torch.randint(0, 7, (n, 6))
+
+    n = Dim("n", min=2)
+    dims = ({0: n}, {0: n}, {0: n})
+    compared(Model(GROUPS[name]), values(4), dims, [values(3), values(9)])
+
+
+def images(x):
+    """Operators of images."""
+    weight = torch.linspace(-1, 1, 4 * 3 * 3 * 3).reshape(4, 3, 3, 3)
+    y = F.conv2d(x, weight, stride=2, padding=1)
+    return (
+        y,
+        F.conv_transpose2d(y, weight, stride=2),
+        F.max_pool2d(x, 3, 2, 1),
+        F.avg_pool2d(x, 2),
+        F.adaptive_avg_pool2d(x, 1),
+        F.interpolate(x, scale_factor=2),
+        F.interpolate(x, scale_factor=2, mode="bilinear"),
+        F.pixel_shuffle(y, 2),
+        F.group_norm(y, 2),
+        F.batch_norm(x, torch.ones(3), torch.full((3,), 2.0)),
+        F.pad(x, (1, 1, 2, 2), mode="reflect"),
+        F.conv1d(x.flatten(2), weight[:, :, 0], padding="same"),
+    )
+
+
+def test_images():
+    b, h = Dim("b"), Dim("h", min=4)
+    dims = ({0: b, 2: 2 * h},)
+    others = [(torch.randn(1, 3, 8, 10),), (torch.randn(3, 3, 14, 10),)]
+    compared(Model(images), (torch.randn(2, 3, 12, 10),), dims, others)
+
+
+def test_attention():
+    def function(q, k, mask):
+        plain = F.scaled_dot_product_attention(q, k, k)
+        masked = F.scaled_dot_product_attention(q, k, k, mask)
+        return plain, masked, F.scaled_dot_product_attention(q, q, q, is_causal=True)
+
+    def values(n, m):
+        return torch.randn(2, 4, n, 8), torch.randn(2, 4, m, 8), torch.rand(n, m) > 0.3
+
+    n, m = Dim("n"), Dim("m")
+    dims = ({2: n}, {2: m}, {0: n, 1: m})
+    compared(Model(function), values(3, 5), dims, [values(6, 4), values(2, 9)])

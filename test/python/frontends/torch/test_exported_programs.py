@@ -1,0 +1,86 @@
+"""Exported programs: names, facts, parameters, sizes of data, and what is refused."""
+
+import numpy as np
+import pytest
+import torch
+from torch.export import Dim, export
+
+import relax_mlir
+from relax_mlir.errors import ExecutionError, ModelError
+from relax_mlir.frontends.torch import from_exported_program
+
+
+class Encoder(torch.nn.Module):
+    """Two layers, a buffer, and a parameter that is used twice."""
+
+    def __init__(self):
+        super().__init__()
+        layer = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+        self.layers = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.table = torch.nn.Embedding(20, 16)
+        self.register_buffer("scale", torch.tensor(4.0))
+
+    def forward(self, ids):
+        x = self.layers(self.table(ids) * self.scale)
+        return x @ self.table.weight.t()
+
+
+def test_an_encoder():
+    torch.manual_seed(0)
+    model = Encoder().eval()
+    ids = torch.randint(0, 20, (2, 5))
+    program = export(model, (ids,), dynamic_shapes=({0: Dim("b", max=16), 1: Dim("n")},))
+    imported = from_exported_program(program)
+    assert imported.inputs == ("ids",)
+    assert "table.weight" in imported.parameters
+    main = relax_mlir.compile(imported)["main"]
+    for shape in ((2, 5), (3, 9), (1, 2)):
+        ids = torch.randint(0, 20, shape)
+        with torch.no_grad():
+            np.testing.assert_allclose(main(ids.numpy()), model(ids), rtol=1e-4, atol=1e-4)
+    with pytest.raises(ExecutionError, match="<= 16"):
+        main(np.zeros((17, 2), np.int64))
+
+
+def test_symbols_have_names():
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return x.reshape(-1, x.shape[2])
+
+    program = export(Model(), (torch.ones(2, 3, 4),), dynamic_shapes=({0: Dim("b"), 1: Dim("n")},))
+    names = [str(s) for s in program.range_constraints]
+    text = str(from_exported_program(program, symbols=dict(zip(names, ("b", "n")))).module)
+    assert '#graph.shape<["b*n", 4]>' in text
+
+
+def test_sizes_of_data():
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return torch.nonzero(x) * 2, x[x > 0].sum()
+
+    program = export(Model(), (torch.ones(5),), dynamic_shapes=({0: Dim("n")},))
+    main = relax_mlir.compile(from_exported_program(program))["main"]
+    x = torch.tensor([0.0, 3.0, -1.0, 0.0])
+    for a, b in zip(main(x.numpy()), Model()(x), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_what_is_not_supported():
+    class Unknown(torch.nn.Module):
+        def forward(self, x):
+            return torch.special.bessel_j0(x), torch.linalg.eigvals(x)
+
+    with pytest.raises(ModelError, match=r"not supported: aten::special_bessel_j0 \(node "):
+        from_exported_program(export(Unknown(), (torch.ones(2, 2),)))
+
+    class Changes(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", torch.zeros(1))
+
+        def forward(self, x):
+            self.count.add_(1)
+            return x + self.count
+
+    with pytest.raises(ModelError, match="changes 'count', which is not supported"):
+        from_exported_program(export(Changes(), (torch.ones(2),)))
