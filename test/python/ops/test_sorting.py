@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from harness import FLOATS, INTEGERS, NUMPY, Program, integers, numbers, spec, wide
+from harness import FLOATS, INTEGERS, NUMPY, UNSIGNED, Program, integers, numbers, spec, wide
 
 import relax_mlir
 from relax_mlir.dialects import graph
@@ -70,11 +70,11 @@ def _hard_line(dtype: str, n: int) -> np.ndarray:
         special = [np.nan, 0, -0.0, np.inf, -np.nan, -np.inf]
     else:
         limits = np.iinfo(NUMPY[dtype])
-        x = generator.integers(limits.min, limits.max, n, endpoint=True)
-        special = [limits.min, limits.max, 0, -1]
+        x = generator.integers(limits.min, limits.max, n, NUMPY[dtype], endpoint=True)
+        special = [limits.min, limits.max, 0, 1]
     with np.errstate(over="ignore"):
         x = x.astype(NUMPY[dtype])
-    x[::5] = np.resize(np.array(special).astype(NUMPY[dtype]), len(x[::5]))
+    x[::5] = np.resize(np.array(special, NUMPY[dtype]), len(x[::5]))
     return x
 
 
@@ -92,7 +92,7 @@ func.func @{name}(%x: {x}) -> ({y}, {i}) {{
 }}"""
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [*DTYPES, *UNSIGNED])
 def test_compiled_sort_of_long_lines(dtype: str) -> None:
     """Around the lengths at which lines are sorted in another way, from all memory layouts."""
     one, two = '"n"', '"m", "n"'
