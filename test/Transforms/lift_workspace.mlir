@@ -23,7 +23,7 @@ func.func @main(%x: !x, %y: !y) -> (!x, !y) {
 }
 
 // CHECK: func private @twice(%arg0: memref<?xf32>, %arg1: memref<?xf32>, %arg2: memref<?xf32>, %arg3: index) {{.*}}tir.num_outs=2 : i64
-// CHECK-NOT:   memref.alloc(
+// CHECK-NOT:   memref.alloc(%
 // CHECK:       memref.alloc() : memref<64xf32>
 func.func private @twice(%x: memref<?xf32>, %y: memref<?xf32>, %more: index {tir.sym = "p"})
     attributes {tir.prim_func, tir.num_outs = 1 : i64, tir.scheduled} {
