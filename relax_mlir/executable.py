@@ -40,6 +40,7 @@ from relax_mlir.runtime.interface import (
 from relax_mlir.runtime.interrupts import POLL, take_raised
 from relax_mlir.runtime.libraries import architecture, find_function, is_truncated
 from relax_mlir.runtime.nesting import Nesting, Tree
+from relax_mlir.runtime.objects import KIND, described, holding, new_handle
 from relax_mlir.runtime.overlaps import Span, first_overlap, overlap_with, span
 from relax_mlir.runtime.results import FreshResult, Plan
 from relax_mlir.runtime.signature import Argument, Result, arguments_of, results_of
@@ -249,7 +250,13 @@ class Function:
             _trees(signature.get("argument_tree"), len(self.arguments)),
             _trees(signature.get("result_tree"), len(self.results)),
         )
-        self._is_nested = not self.nesting.is_flat
+        libraries = executable._metadata.get("libraries", ())
+        self._bound = _bound_class(
+            not self.nesting.is_flat,
+            any(each.kind == KIND for each in self.arguments)
+            or any(each.kind == KIND for each in self.results)
+            or any(library.get("has_objects") for library in libraries),
+        )
         entry = getattr(executable._library, f"rx_fn_{name}")
         self._entry = ctypes.cast(entry, ctypes.c_void_p).value
 
@@ -276,13 +283,12 @@ class Function:
             ExecutionError: a wrong count of values, a value that is not an array, or arrays that
                 share memory which the call writes to; the message names the argument or result.
         """
-        if self._is_nested:
-            return _NestedCall(self, arrays, results)
-        return BoundCall(self, arrays, results)
+        return self._bound(self, arrays, results)
 
     def flat(self, *leaves: Any) -> tuple[Any, ...]:
         """Runs the function once; elements of tuples are passed and returned one by one."""
-        return sequence_of(BoundCall(self, leaves, None).run(), len(self.results))
+        bound = _ObjectCall if issubclass(self._bound, _ObjectCall) else BoundCall
+        return sequence_of(bound(self, leaves, None).run(), len(self.results))
 
     def _plan(self, *lent: int) -> Plan:
         """The plan of a call with buffers for the results `lent`."""
@@ -456,6 +462,52 @@ class BoundCall:
         raise (OutOfMemoryError if status == OUT_OF_MEMORY else ExecutionError)(text)
 
 
+class _ObjectCall(BoundCall):
+    """A call that takes, makes or returns objects, which it owns while it runs."""
+
+    def __init__(
+        self, function: Function, arrays: Sequence[Any], results: Sequence[Any] | None
+    ) -> None:
+        self._passed: dict[int, Any] = {}
+        self._handles: dict[int, int] = {}
+        super().__init__(function, arrays, results)
+        self._returned = [i for i, each in enumerate(function.results) if each.kind == KIND]
+
+    def _describe_argument(self, index: int, tensor: DLTensor, array: Any) -> Referent:
+        if self._function.arguments[index].kind != KIND:
+            return super()._describe_argument(index, tensor, array)
+        self._handles[index] = handle = new_handle()
+        self._passed[handle] = array
+        return super()._describe_argument(index, tensor, described(handle))
+
+    def _describe_buffer(self, index: int, buffer: Any) -> Referent:
+        if self._function.results[index].kind == KIND:
+            raise ExecutionError(f"result {index}: is an object, for which there is no buffer")
+        return super()._describe_buffer(index, buffer)
+
+    def set(self, index: int, array: Any) -> None:
+        """Replaces an argument of later runs."""
+        before = self._handles.get(index)
+        try:
+            super().set(index, array)
+        except BaseException:
+            if before is not None and self._handles[index] != before:
+                del self._passed[self._handles[index]]
+                self._handles[index] = before
+            raise
+        if before is not None:
+            del self._passed[before]
+
+    def run(self, threads: int | None = None) -> Any:
+        """Runs the call; objects that it made and does not return are released."""
+        count = len(self._function.results)
+        with holding(self._passed) as live:
+            values = list(sequence_of(super().run(threads), count))
+            for index in self._returned:
+                values[index] = live.get(int(values[index]))
+        return values[0] if count == 1 else tuple(values) or None
+
+
 class _NestedCall(BoundCall):
     """A call of a function whose arguments or results are tuples for its users."""
 
@@ -492,3 +544,14 @@ class _NestedCall(BoundCall):
         """Runs the call; tuples are returned as the function's users know them."""
         values = super().run(threads)
         return self._nesting.nested_results(sequence_of(values, len(self._function.results)))
+
+
+class _NestedObjectCall(_NestedCall, _ObjectCall):
+    """Both."""
+
+
+def _bound_class(is_nested: bool, has_objects: bool) -> type[BoundCall]:
+    """The calls of a function: whether users know tuples, and whether there may be objects."""
+    if has_objects:
+        return _NestedObjectCall if is_nested else _ObjectCall
+    return _NestedCall if is_nested else BoundCall

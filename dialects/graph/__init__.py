@@ -56,7 +56,14 @@ from .data_dependent import (
     UniqueOp,
 )
 from .datatype import AstypeOp
-from .dialect import Graph, ObjectType, ShapeAttr, ShapeValueType, StorageType
+from .dialect import (
+    Graph,
+    HostObjectType,
+    ObjectType,
+    ShapeAttr,
+    ShapeValueType,
+    StorageType,
+)
 from .elementwise import BinaryOp, CompareOp, UnaryOp
 from .gather import GatherElementsOp, GatherNdOp, IndexTensorOp
 from .index import DynamicSliceOp, StridedSliceOp, TakeOp
@@ -266,6 +273,7 @@ __all__ = [
     "GraphOp",
     "GreaterEqualOp",
     "GreaterOp",
+    "HostObjectType",
     "HypotOp",
     "IndexPutOp",
     "IndexTensorOp",

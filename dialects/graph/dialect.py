@@ -26,5 +26,9 @@ class ObjectType(Graph.Type, name="object"):
     """Any value at all: the coarsest annotation (paper Table 1, `Object`)."""
 
 
+class HostObjectType(Graph.Type, name="host_object"):
+    """An object of the host program, which only functions of its own can look into."""
+
+
 class StorageType(Graph.Type, name="storage"):
     """A block of bytes that tensors are placed in (paper §4.3)."""

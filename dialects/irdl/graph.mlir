@@ -7,6 +7,9 @@ module {
     irdl.type @object {
       irdl.parameters()
     }
+    irdl.type @host_object {
+      irdl.parameters()
+    }
     irdl.type @storage {
       irdl.parameters()
     }

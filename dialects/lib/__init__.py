@@ -2,5 +2,24 @@
 
 from .conventions import DLPACK, RULES
 from .dialect import FunctionOp, Lib
+from .handed import (
+    HOST_OPERANDS,
+    HOST_RESULTS,
+    TEXTS,
+    check_declaration,
+    handles_of,
+    texts_of,
+)
 
-__all__ = ["DLPACK", "RULES", "FunctionOp", "Lib"]
+__all__ = [
+    "DLPACK",
+    "HOST_OPERANDS",
+    "HOST_RESULTS",
+    "RULES",
+    "TEXTS",
+    "FunctionOp",
+    "Lib",
+    "check_declaration",
+    "handles_of",
+    "texts_of",
+]

@@ -18,6 +18,8 @@ FACTS = "graph.facts"
 NUM_INPUTS = "graph.num_inputs"
 NO_LIFT = "graph.no_lift"
 """On a parameter: nothing is computed from it before the function is called."""
+HOST_OBJECT, HOST_OBJECT_RESULTS = "graph.host_object", "graph.host_results"
+"""On an argument, and on a function: what users pass and get as objects, which are handles here."""
 NOINLINE = "graph.noinline"
 """On a private function: it is called, not copied into its callers."""
 PRIMITIVE = "graph.primitive"
@@ -99,6 +101,19 @@ def inout_arguments(function: func.FuncOp) -> dict[int, int]:
     each = map(ir.DictAttr, ir.ArrayAttr(function.attributes["arg_attrs"]))
     results = [(i, attributes[INOUT]) for i, attributes in enumerate(each) if INOUT in attributes]
     return {ir.IntegerAttr(result).value: index for index, result in results}
+
+
+def is_host_object(function: func.FuncOp, index: int) -> bool:
+    """Whether users pass an object for an argument."""
+    return argument_attribute(function, index, HOST_OBJECT) is not None
+
+
+def host_object_results(function: func.FuncOp) -> list[int]:
+    """The results that users get as objects."""
+    attributes = function.attributes
+    if HOST_OBJECT_RESULTS not in attributes:
+        return []
+    return list(ir.DenseI64ArrayAttr(attributes[HOST_OBJECT_RESULTS]))
 
 
 def lifted_parameters(function: func.FuncOp) -> list[ir.Value]:

@@ -13,6 +13,7 @@ from relax_mlir.analysis.functions import (
     CODEGEN,
     COMPOSITE,
     FACTS,
+    HOST_OBJECT_RESULTS,
     INOUT,
     MADE_BY,
     MADE_FROM,
@@ -23,7 +24,7 @@ from relax_mlir.analysis.trees import ARGUMENT_TREE, RESULT_TREE, leaves_of, rea
 from relax_mlir.bindings import arities, ext, func, ir
 from relax_mlir.dialects.graph import GraphOp, RequireOp, ShapeAttr, ShapeError
 from relax_mlir.dialects.graph.op import FlagAttr, IntsAttr
-from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.dialects.lib import HOST_OPERANDS, HOST_RESULTS, FunctionOp, check_declaration
 from relax_mlir.dialects.tir import FUNCTION, NUM_OUTS, PATTERNS
 from relax_mlir.dialects.tir.prim_func import PATTERN, SCHEDULE_HINT, SYMBOL
 from relax_mlir.symbolic import Facts, SymbolicError, parse
@@ -41,6 +42,9 @@ OP_ATTRIBUTES: dict[str, Kind] = {
     CAPTURED: (ir.ArrayAttr, "an array"),
     CODEGEN: STRING,
     COMPOSITE: STRING,
+    HOST_OBJECT_RESULTS: (ir.DenseI64ArrayAttr, "an array of integers"),
+    HOST_OPERANDS: (ir.DenseI64ArrayAttr, "an array of integers"),
+    HOST_RESULTS: (ir.DenseI64ArrayAttr, "an array of integers"),
     NUM_INPUTS: INTEGER,
     NUM_OUTS: INTEGER,
     SCHEDULE_HINT: STRING,
@@ -89,6 +93,8 @@ def check_attributes(op: ir.Operation) -> None:
     view = op.opview
     if isinstance(view, GraphOp | FunctionOp):
         _check_declared(view, attributes)
+    if isinstance(view, FunctionOp):
+        check_declaration(view)
     if isinstance(view, func.FuncOp):
         _check_function(attributes)
     if isinstance(view, RequireOp):

@@ -45,7 +45,7 @@ def _call_library(host: HostFunction, op: CallDpsOp, library: FunctionOp) -> Non
     convention, out = library.convention.value, host.out
     function = out.load(out.address(slot_name(op.callee_name)), out.pointer)
     if convention == DLPACK:
-        dlpack.call_dlpack(host, op, function)
+        dlpack.call_dlpack(host, op, library, function)
         return
     if convention not in CONVENTIONS:
         known = ", ".join([DLPACK, *CONVENTIONS])

@@ -10,7 +10,9 @@ from relax_mlir.analysis.functions import (
     argument_attribute,
     argument_name,
     facts_of,
+    host_object_results,
     inout_arguments,
+    is_host_object,
     is_public,
 )
 from relax_mlir.analysis.recursion import Recursion
@@ -22,8 +24,9 @@ from relax_mlir.dialects.graph import (
     TensorType,
     shape_value_dims,
 )
-from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.dialects.lib import HOST_OPERANDS, FunctionOp
 from relax_mlir.rewriting import walk_ops
+from relax_mlir.runtime.objects import KIND
 from relax_mlir.target import Target
 
 from .library import slot_name
@@ -58,11 +61,12 @@ def _function(function: func.FuncOp, sites: Sequence[Site]) -> dict:
     aliased = set(inout.values())
     arguments = []
     for index, argument in enumerate(function.arguments):
-        described = _value(argument.type)
+        described = _value(argument.type, is_host_object(function, index))
         described |= {"name": argument_name(function, index), "inout": index in aliased}
         arguments.append(described | _origin(function, index))
+    objects = host_object_results(function)
     results = [
-        {**_value(type_), "alias": inout.get(index)}
+        {**_value(type_, index in objects), "alias": inout.get(index)}
         for index, type_ in enumerate(function.type.results)
     ]
     return {
@@ -87,13 +91,14 @@ def _origin(function: func.FuncOp, index: int) -> dict:
     return {"made": {"by": by, "from": list(ir.DenseI64ArrayAttr(sources))}}
 
 
-def _value(type_: ir.Type) -> dict:
+def _value(type_: ir.Type, is_object: bool) -> dict:
     if isinstance(type_, ShapeValueType):
         return {"kind": "shape", "dtype": "i64", "dims": _dims(shape_value_dims(type_))}
     if scalar_type(type_) is not None:
         return {"kind": "scalar", "dtype": str(type_), "dims": []}
     tensor = TensorType.of(type_)
-    return {"kind": "tensor", "dtype": str(tensor.element), "dims": _dims(tensor.dims)}
+    kind = KIND if is_object else "tensor"
+    return {"kind": kind, "dtype": str(tensor.element), "dims": _dims(tensor.dims)}
 
 
 def _dims(dims) -> list | None:
@@ -107,5 +112,6 @@ def _library(library: FunctionOp) -> dict:
         "function": library.sym_name.value,
         "slot": slot_name(library.sym_name.value),
         "c_symbol": library.c_symbol.value,
+        "has_objects": HOST_OPERANDS in library.attributes,
         "providers": [provider.value for provider in library.libraries],
     }

@@ -1,12 +1,12 @@
 """The calling conventions of library functions, in NumPy."""
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from relax_mlir.dialects.lib import FunctionOp
-from relax_mlir.runtime.callees import FUNCTION
+from relax_mlir.dialects.lib import FunctionOp, handles_of, texts_of
+from relax_mlir.runtime.callees import FUNCTION, OPAQUE
 from relax_mlir.runtime.interface import INTERRUPTED
 from relax_mlir.runtime.interrupts import take_raised
 from relax_mlir.runtime.libraries import find_function
@@ -22,26 +22,42 @@ class Raised(Exception):
 
 
 def call_dlpack(
-    declared: FunctionOp, ins: Sequence[np.ndarray], outs: Sequence[np.ndarray]
+    declared: FunctionOp,
+    ins: Sequence[np.ndarray],
+    outs: Sequence[np.ndarray],
+    handles: Collection[int] = (),
 ) -> None:
-    """Has a function of this process fill arrays; raises Raised, or ValueError."""
+    """Has a function of this process fill arrays; raises Raised, or ValueError.
+
+    `handles` are the operands and results, in that order, that stand for objects.
+    """
+    name = declared.sym_name.value
     providers = [provider.value for provider in declared.libraries]
     try:
         function = FUNCTION(find_function(declared.c_symbol.value, providers))
     except LookupError as error:
-        raise ValueError(f"library function '{declared.sym_name.value}': {error}") from None
-    tensors = (DLTensor * (len(ins) + len(outs)))()
+        raise ValueError(f"library function '{name}': {error}") from None
+    texts = [np.frombuffer(text.encode(), np.uint8) for text in texts_of(declared)]
     # Copies: NumPy's scalars have no address, and others share memory.
-    copies = [np.array(array, order="C") for array in (*ins, *outs)]
+    copies = [np.array(array, order="C") for array in (*ins, *texts, *outs)]
+    count = len(ins) + len(texts)
+    tensors = (DLTensor * len(copies))()
     referents = [describe(*each, Slot("")) for each in zip(tensors, copies, strict=True)]
-    results = ctypes.byref(tensors, len(ins) * ctypes.sizeof(DLTensor))
-    status = function(tensors, len(ins), ctypes.cast(results, ctypes.POINTER(DLTensor)), len(outs))
+    for index in (*handles_of(declared, len(ins)), *handles):
+        array = copies[index + len(texts) * (index >= len(ins))]
+        if (array.dtype, array.shape) != (np.int64, ()):
+            raise ValueError(f"hands {array.dtype}{list(array.shape)} to '{name}' as an object")
+        tensors[index + len(texts) * (index >= len(ins))].code = OPAQUE
+    for tensor in tensors[len(ins) : count]:
+        tensor.code = OPAQUE
+    results = ctypes.byref(tensors, count * ctypes.sizeof(DLTensor))
+    status = function(tensors, count, ctypes.cast(results, ctypes.POINTER(DLTensor)), len(outs))
     del referents
     if status == INTERRUPTED:
         raise Raised(take_raised())
     if status:
-        raise ValueError(f"'{declared.sym_name.value}' failed with status {status}")
-    for out, copy in zip(outs, copies[len(ins) :], strict=True):
+        raise ValueError(f"'{name}' failed with status {status}")
+    for out, copy in zip(outs, copies[count:], strict=True):
         out[...] = copy
 
 

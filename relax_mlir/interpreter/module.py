@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from relax_mlir.analysis.functions import argument_name, graph_functions, is_public
+from relax_mlir.analysis.functions import (
+    argument_name,
+    graph_functions,
+    host_object_results,
+    is_host_object,
+    is_public,
+)
 from relax_mlir.analysis.malformed import malformed
 from relax_mlir.analysis.symbols import symbols_of
 from relax_mlir.analysis.trees import ARGUMENT_TREE, RESULT_TREE, trees_on
@@ -17,6 +23,7 @@ from relax_mlir.diagnostics import compile_error
 from relax_mlir.dialects.graph import (
     Annotation,
     Dim,
+    HostObjectType,
     ShapeValueType,
     TensorType,
     annotation_of,
@@ -29,6 +36,7 @@ from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import Argument, Result
 from relax_mlir.runtime.calls import buffers_of, check_count, thread_count
 from relax_mlir.runtime.nesting import Nesting
+from relax_mlir.runtime.objects import KIND, described, holding, new_handle
 from relax_mlir.runtime.overlaps import Span, first_overlap
 from relax_mlir.runtime.results import number
 from relax_mlir.runtime.tensors import (
@@ -106,16 +114,23 @@ class Function:
         aliases = _aliases(inputs, results, signature.inout)
         written = set(aliases.values())
         leaves = [
-            (argument_name(function, index) + suffix, annotation_of(leaf))
+            (
+                argument_name(function, index) + suffix,
+                HostObjectType.get() if is_host_object(function, index) else annotation_of(leaf),
+            )
             for index, type_ in enumerate(inputs)
             for suffix, leaf in zip(leaf_suffixes(type_), leaf_types(type_), strict=True)
         ]
+        objects = host_object_results(function)
         self.arguments = tuple(
             Argument(name, *_described(annotation), index in written)
             for index, (name, annotation) in enumerate(leaves)
         )
         self.results = tuple(
-            Result(*_described(annotation_of(leaf)), aliases.get(index))
+            Result(
+                *_described(HostObjectType.get() if index in objects else annotation_of(leaf)),
+                aliases.get(index),
+            )
             for index, leaf in enumerate(leaf for t in results for leaf in leaf_types(t))
         )
         self.facts = tuple(map(str, signature.facts))
@@ -157,10 +172,16 @@ class Call:
         check_count(function.name, "argument", len(arrays), len(function.arguments))
         self._buffers = buffers_of(results, len(function.results))
         check_count(function.name, "result", len(self._buffers), len(function.results))
+        self._objects: dict[int, Any] = {}
         self._arguments = [
-            _read(array, argument, _label(function, index))
+            self._handle(array)
+            if argument.kind == KIND
+            else _read(array, argument, _label(function, index))
             for index, (array, argument) in enumerate(zip(arrays, function.arguments, strict=True))
         ]
+        for index, (buffer, result) in enumerate(zip(self._buffers, function.results, strict=True)):
+            if buffer is not None and result.kind == KIND:
+                raise ExecutionError(f"result {index}: is an object, for which there is no buffer")
         self._targets = {
             index: _read(buffer, Argument("", *_of(result), True), f"result {index}")
             for index, (buffer, result) in enumerate(
@@ -169,6 +190,11 @@ class Call:
             if buffer is not None
         }
         self._check_overlaps()
+
+    def _handle(self, value: Any) -> np.ndarray:
+        handle = new_handle()
+        self._objects[handle] = value
+        return described(handle)
 
     def _check_overlaps(self) -> None:
         """Refuses arrays that overlap if one is written to, as compiled functions do."""
@@ -210,6 +236,13 @@ class Call:
 
     def leaves(self) -> tuple[Any, ...]:
         """Runs the call; returns the results, elements of tuples one by one."""
+        with holding(self._objects) as live:
+            return tuple(
+                live.get(int(value)) if result.kind == KIND else value
+                for result, value in zip(self.function.results, self._run(), strict=True)
+            )
+
+    def _run(self) -> tuple[Any, ...]:
         function = self.function
         signature, code = function._signature, function.module._code
         passed = function._own.nested_arguments(self._arguments)
@@ -302,6 +335,8 @@ def _described(annotation: Annotation) -> tuple[str, str, Any]:
     """Kind, element type and dims, for `Argument`."""
     if isinstance(annotation, ShapeValueType):
         return "shape", "i64", _dims(shape_value_dims(annotation))
+    if isinstance(annotation, HostObjectType):
+        return KIND, "i64", ()
     if isinstance(annotation, TensorType):
         return "tensor", str(annotation.element), _dims(annotation.dims)
     if isinstance(annotation, ir.IntegerType | ir.IndexType | ir.FloatType):

@@ -24,7 +24,9 @@ from relax_mlir.passes.timing import Timing
 from relax_mlir.symbolic import SymbolicError
 
 Batch = tuple[Element, ...]
-VERIFY, FLATTEN = "relax-verify", "relax-flatten-tuples"
+VERIFY = "relax-verify"
+PREPARE = ("relax-flatten-tuples", "relax-lower-host-objects")
+"""What runs before the first pass that does not take tuples and objects of the host program."""
 
 
 class _Failed(Exception):
@@ -128,9 +130,9 @@ class Runner:
     def _run_pass(self, pass_: Pass, op: ir.Operation) -> None:
         if not self._is_flat and not pass_.takes_tuples:
             self._is_flat = True
-            flattens = find_pass(FLATTEN)
-            assert flattens is not None
-            self._run_pass(flattens(), op)
+            for prepares in map(find_pass, PREPARE):
+                assert prepares is not None
+                self._run_pass(prepares(), op)
         if pass_.needs_verified and not self._verified:
             checks = find_pass(VERIFY)
             assert checks is not None

@@ -10,6 +10,7 @@ import numpy as np
 from relax_mlir.errors import ExecutionError, UsageError
 from relax_mlir.runtime.interface import INTERRUPTED
 from relax_mlir.runtime.interrupts import give_up
+from relax_mlir.runtime.objects import objects
 from relax_mlir.runtime.tensors import (
     BFLOAT,
     BOOL,
@@ -26,6 +27,9 @@ from relax_mlir.runtime.tensors import (
 
 PYTHON = "python"
 """The provider of these functions in `lib.function`."""
+
+OPAQUE = 3
+"""The type code of a handle of 64 bits, and of the bytes of a text."""
 
 _Callee = TypeVar("_Callee", bound=Callable[..., Any])
 
@@ -51,9 +55,10 @@ def register_function(name: str, function: _Callee, *, writes: bool = False) -> 
         %y = "graph.call_dps_library"(%x) {callee = @mine, ...} : (!x) -> !y
 
     It is called with one array for each operand, which it must neither change nor keep, and returns
-    an array or a number, several as a sequence, or None, as the call declares results. It is looked
-    up at each call, so that a later function of the name takes the place of an earlier one. What it
-    raises ends the call, and is raised there.
+    an array or a number, several as a sequence, or None, as the call declares results. Operands and
+    results that are `!graph.host_object` are any objects; a `str` for each of `lib.texts` follows
+    the operands. It is looked up at each call, so that a later function of the name takes the place
+    of an earlier one. What it raises ends the call, and is raised there.
 
     A function that `writes` is called with one more array for each result, which it fills, or, of
     `graph.call_library_inplace`, changes in place; what it returns is ignored.
@@ -106,10 +111,13 @@ def _call(name: str, args: Sequence[DLTensor], results: Sequence[DLTensor]) -> N
             f"no Python function is called '{name}'; relax_mlir.register_function names one"
         )
     if registered.writes:
-        registered.function(*map(_read_only, args), *map(_array, results))
+        if any(map(_is_handle, results)):
+            raise ExecutionError(f"'{name}' is to return an object, but writes its results")
+        registered.function(*map(_operand, args), *map(_array, results))
         return
-    returned = registered.function(*map(_read_only, args))
-    if len(results) == 1 and not isinstance(returned, tuple | list):
+    returned = registered.function(*map(_operand, args))
+    is_object = len(results) == 1 and _is_handle(results[0])
+    if is_object or (len(results) == 1 and not isinstance(returned, tuple | list)):
         returned = (returned,)
     values = () if returned is None else returned
     if not isinstance(values, tuple | list) or len(values) != len(results):
@@ -124,6 +132,9 @@ def _call(name: str, args: Sequence[DLTensor], results: Sequence[DLTensor]) -> N
 
 def _fill(result: DLTensor, value: Any) -> None:
     """Copies a value to the memory of a result; raises TensorError if it is another kind."""
+    if _is_handle(result):
+        ctypes.c_int64.from_address(result.data).value = objects().add(value)
+        return
     found, element = DLTensor(), _element(result)
     referent = describe(found, value, Slot(element))
     wanted, actual = _text(result), _text(found)
@@ -160,6 +171,19 @@ def _array(tensor: DLTensor) -> np.ndarray:
     count = int(np.prod(shape, dtype=object)) * dtype.itemsize
     memory = (ctypes.c_char * count).from_address(tensor.data)
     return np.frombuffer(memoryview(memory), dtype).reshape(shape)
+
+
+def _operand(tensor: DLTensor) -> Any:
+    """What the function is called with: an array, an object, or a text."""
+    if _is_handle(tensor):
+        return objects().get(ctypes.c_int64.from_address(tensor.data).value)
+    if tensor.code == OPAQUE:
+        return ctypes.string_at(tensor.data, tensor.shape[0]).decode()
+    return _read_only(tensor)
+
+
+def _is_handle(tensor: DLTensor) -> bool:
+    return tensor.code == OPAQUE and tensor.bits == 64
 
 
 def _read_only(tensor: DLTensor) -> np.ndarray:

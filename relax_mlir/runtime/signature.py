@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from relax_mlir.runtime.objects import KIND
 from relax_mlir.runtime.tensors import MAX_RANK, Slot
 
 Dims = tuple[int | str | None, ...] | None
@@ -13,9 +14,9 @@ Dims = tuple[int | str | None, ...] | None
 class Argument:
     """An argument of a compiled function.
 
-    `kind` is "tensor", "shape" or "scalar", `dtype` MLIR's element type, `dims` integers and
-    expressions over symbols, None for one that is unknown (all None: any rank). An `inout`
-    argument is updated in place.
+    `kind` is "tensor", "shape", "scalar" or "host_object", `dtype` MLIR's element type, `dims`
+    integers and expressions over symbols, None for one that is unknown (all None: any rank). An
+    `inout` argument is updated in place.
     """
 
     name: str
@@ -71,6 +72,8 @@ def results_of(signature: Mapping[str, Any]) -> tuple[Result, ...]:
 
 def _described(value: Argument | Result) -> str:
     """How a signature shows what is passed: a scalar as its type, others with dims."""
+    if value.kind == KIND:
+        return "object"
     kind = "shape" if value.kind == "shape" else value.dtype
     return kind if value.kind == "scalar" else f"{kind}{_brackets(value.dims)}"
 

@@ -63,6 +63,7 @@ from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Facts, SymbolicError, parse
 
 from .flatten_tuples import FlattenTuples, has_tuples
+from .lower_host_objects import LowerHostObjects, may_have_objects
 from .resolve_closures import check_maker
 
 Report = Callable[[ir.OpView, str], None]
@@ -76,9 +77,10 @@ class Verify(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Emits an error for each violated rule of the module."""
-        if has_tuples(op):
+        if has_tuples(op) or may_have_objects(op, functions_by_name(op).values()):
             copy = op.clone()
             FlattenTuples().run(copy)
+            LowerHostObjects().run(copy)
             self._check(copy)
         else:
             self._check(op)

@@ -27,6 +27,7 @@ from relax_mlir.dialects.graph import (
     CallTirInplaceOp,
     CallTirOp,
     CopyOp,
+    HostObjectType,
     InplaceCall,
     InvokeClosureOp,
     KeepOp,
@@ -246,8 +247,12 @@ def call_library(frame: Frame, op: LibraryCall, *operands: np.ndarray) -> list[n
     declared = frame.code.libraries[op.callee_name]
     if declared.convention.value != DLPACK:
         return _call_library(frame.code, op.callee_name, operands)
-    outs = [_fresh(frame, TensorType.of(out)) for out in op.outs]
-    library.call_dlpack(declared, operands, outs)
+    is_object = [isinstance(value.type, HostObjectType) for value in (*op.ins, *op.outs)]
+    outs = [
+        np.zeros((), np.int64) if is_handle else _fresh(frame, TensorType.of(out))
+        for out, is_handle in zip(op.outs, is_object[len(op.ins) :], strict=True)
+    ]
+    library.call_dlpack(declared, operands, outs, np.flatnonzero(is_object).tolist())
     return outs
 
 

@@ -76,12 +76,22 @@ def _noted(x: np.ndarray) -> np.ndarray:
     return x
 
 
+def _boxed(x: np.ndarray) -> list[np.ndarray]:
+    return [x.copy()]
+
+
+def _unboxed(box: list[np.ndarray]) -> np.ndarray:
+    return box[0]
+
+
 FUNCTIONS: dict[str, tuple[Any, bool]] = {
     "flipped": (_flipped, False),
     "both": (_both, False),
     "filled": (_filled, True),
     "updated": (_updated, True),
     "noted": (_noted, False),
+    "boxed": (_boxed, False),
+    "unboxed": (_unboxed, False),
 }
 """Functions, and whether they write to their last arguments."""
 for _name, (_function, _writes) in FUNCTIONS.items():

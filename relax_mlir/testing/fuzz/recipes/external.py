@@ -63,8 +63,13 @@ def call_library_inplace(b: Builder, op: Any) -> None:
 
 @recipe("external", graph.CallLibraryOp)
 def call_library(b: Builder, op: Any) -> None:
-    """A function that notes what it is called with."""
+    """A function that notes what it is called with; or two, that pass an object on."""
     value = _passed(b, exact=True)
+    if b.chance(0.4):
+        boxed = op.build(_declared(b, "boxed"), [value.ir], [graph.HostObjectType.get()])
+        built = op.build(_declared(b, "unboxed"), boxed.outs, [value.annotation])
+        b.results_of(built, value.exact, value.bound)
+        return
     built = op.build(_declared(b, "noted"), [value.ir], [value.annotation])
     b.results_of(built, value.exact, value.bound)
 
