@@ -47,6 +47,7 @@ RANKS = [
     {
         "frontends",
         "frontends.onnx.backend",
+        "frontends.torch.dynamo",
         "machine",
         "profile",
         "llm",

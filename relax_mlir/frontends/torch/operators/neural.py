@@ -257,6 +257,21 @@ def attention(
     return reshape(result, call.dims)
 
 
+@operator("_scaled_dot_product_flash_attention_for_cpu")
+def flash_attention(
+    call: Call,
+    query: ir.Value,
+    key: ir.Value,
+    value: ir.Value,
+    dropout: float = 0.0,
+    is_causal: bool = False,
+    attn_mask: ir.Value | None = None,
+    scale: float | None = None,
+) -> Sequence[ir.Value | None]:
+    """The same; the sums of exponentials are for gradients alone."""
+    return attention(call, query, key, value, attn_mask, dropout, is_causal, scale), None
+
+
 def _resized(
     call: Call, x: ir.Value, scales: Any, mode: str, coordinates: str, nearest: str
 ) -> ir.Value:

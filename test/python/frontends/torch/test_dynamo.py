@@ -1,0 +1,61 @@
+"""`torch.compile` with the backend "relax": one compilation for all sizes, PyTorch for the rest."""
+
+import warnings
+
+import pytest
+import torch
+from torch._dynamo.utils import counters
+
+from relax_mlir.frontends.torch.dynamo import relax
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+
+
+def layers():
+    return torch.nn.Sequential(
+        torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.LayerNorm(16), torch.nn.Linear(16, 4)
+    ).eval()
+
+
+def test_one_compilation_for_all_sizes():
+    model = layers()
+    counters.clear()
+    compiled = torch.compile(model, backend=relax, dynamic=True)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # no graph is left to PyTorch
+        for n in (3, 5, 9):
+            x = torch.randn(n, 8)
+            torch.testing.assert_close(compiled(x), model(x))
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_gradients_are_of_pytorch():
+    model = layers()
+    x = torch.randn(3, 8, requires_grad=True)
+    torch.compile(model, backend=relax)(x).sum().backward()
+    found = x.grad.clone()
+    x.grad = None
+    model(x).sum().backward()
+    torch.testing.assert_close(found, x.grad)
+
+
+def test_sizes_are_results():
+    def function(x):
+        return x * 2, x.shape[0] + 1
+
+    compiled = torch.compile(function, backend=relax, dynamic=True)
+    with torch.no_grad():
+        for n in (3, 6):
+            doubled, size = compiled(torch.ones(n))
+            assert (doubled.sum(), size) == (2 * n, n + 1)
+
+
+def test_what_is_not_supported_is_run_by_pytorch():
+    compiled = torch.compile(lambda x: torch.special.bessel_j0(x) + 1, backend=relax)
+    x = torch.rand(4)
+    with torch.no_grad(), pytest.warns(UserWarning, match="bessel_j0"):
+        torch.testing.assert_close(compiled(x), torch.special.bessel_j0(x) + 1)
