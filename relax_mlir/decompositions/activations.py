@@ -170,7 +170,7 @@ def quick_gelu(x: ir.Value) -> ir.Value:
 def shrink(x: ir.Value, threshold: float = 0.5, bias: float = 0) -> ir.Value:
     """`bias` nearer to 0, where |x| is above the threshold, else 0. Source: ONNX `Shrink`."""
     above, below = greater(x, threshold), less(x, -threshold)
-    nearer = where(above, subtract(x, bias), multiply(x, 0))
+    nearer = where(above, subtract(x, bias), 0)
     return where(below, add(x, bias), nearer)
 
 

@@ -21,7 +21,7 @@ from relax_mlir.decompositions.emit import (
 from relax_mlir.decompositions.emit import concat as emit_concat
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
-from relax_mlir.symbolic import Expr, const, maximum, minimum, product
+from relax_mlir.symbolic import Expr, Fact, const, maximum, minimum, product
 
 from ...elements import mlir_element
 from ...known import Known, known
@@ -90,12 +90,16 @@ def transpose(node: Node) -> ir.Value:
 
 @operator("Squeeze")
 def squeeze(node: Node) -> ir.Value:
-    """Without dims of extent 1: those that are named, or known to be 1."""
+    """Without dims of extent 1: those that are named, or known to be 1; no other may be 1."""
     axes = node.attribute("axes") if node.version < 13 else None
     if node.version >= 13 and node.value(1) is not None:
         axes = node.integers(1, "axes")
     if axes is None:
-        axes = [i for i, dim in enumerate(node.dims(0)) if dim == 1]
+        dims = node.dims(0)
+        axes = [i for i, dim in enumerate(dims) if dim == 1]
+        for dim in dims:
+            if dim.value is None:
+                graph.RequireOp.build([Fact(dim, "!=", const(1))], "squeeze")
     axes = [normalized(axis, node.rank()) for axis in axes]
     return emit(graph.SqueezeOp, node.tensor(0), axes=axes) if axes else node.tensor(0)
 

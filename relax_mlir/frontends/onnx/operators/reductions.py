@@ -3,17 +3,22 @@
 from collections.abc import Callable, Sequence
 
 from relax_mlir.bindings import ir
+from relax_mlir.decompositions import truncated_divide
 from relax_mlir.decompositions.emit import (
     astype,
+    dims_of,
     element_of,
     emit,
+    is_integer,
     multiply,
     reduce,
+    reshape,
     subtract,
     symbol,
 )
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
+from relax_mlir.symbolic import product
 
 from ..node import Node, normalized
 from ..registry import operator
@@ -50,6 +55,24 @@ REDUCTIONS: dict[str, Reduction] = {
 }
 
 
+FRACTIONS = ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean")
+
+
+def _whole(op: str, x: ir.Value, axes: Sequence[int], keep: bool) -> ir.Value:
+    """What a reduction of integers to a fraction is, rounded to 0."""
+    i64, f64 = ir.IntegerType.get_signless(64), ir.F64Type.get()
+    integers = astype(x, i64)
+    if op == "ReduceMean":
+        count = symbol(product([dims_of(x)[axis] for axis in axes]), i64)
+        return truncated_divide(_sum(integers, axes, keep), reshape(count, []))
+    if op == "ReduceLogSumExp":
+        return REDUCTIONS[op](astype(integers, f64), axes, keep)
+    if op == "ReduceL2":
+        integers = multiply(integers, integers)
+    total = astype(_sum(integers, axes, keep), f64)
+    return emit(graph.LogOp, total) if op == "ReduceLogSum" else _root(total)
+
+
 def _root(x: ir.Value) -> ir.Value:
     return emit(graph.SqrtOp, x)
 
@@ -67,11 +90,16 @@ def reduction(node: Node) -> object:
     elif not axes:
         axes = list(range(node.rank()))
     axes = [normalized(axis, node.rank()) for axis in axes]
+    if node.op == "ReduceMean":
+        node.dims(0)
     x = node.tensor(0)
-    if not axes and node.op != "ReduceLogSumExp":
-        return REDUCTIONS[node.op](x, axes, True)
-    if not axes:
+    if not axes and node.op == "ReduceLogSumExp":
         return x
+    if node.op in FRACTIONS and is_integer(element_of(x)):
+        keep = not axes or bool(node.attribute("keepdims", 1))
+        return astype(_whole(node.op, x, axes, keep), element_of(x))
+    if not axes:
+        return REDUCTIONS[node.op](x, axes, True)
     return REDUCTIONS[node.op](x, axes, bool(node.attribute("keepdims", 1)))
 
 

@@ -109,3 +109,12 @@ def test_two_paths_through_windows_agree():
     np.testing.assert_allclose(main(x), most + x.reshape(2, 1, 5, 2).mean(-1), rtol=1e-6)
     with pytest.raises(ExecutionError, match=r"node 2 \(Add\): broadcast requires"):
         main(np.zeros((2, 1, 9), np.float32))
+
+
+def test_squeeze_of_dims_that_may_be_one():
+    """Without axes, dims that are not known stay: that they are not 1 is checked."""
+    main = relax_mlir.compile(from_onnx(model([node("Squeeze", "x", "y")], {"x": ["n", 1]}, ["y"])))
+    for n in (0, 2, 5):
+        assert main["main"](np.zeros((n, 1), np.float32)).shape == (n,)
+    with pytest.raises(ExecutionError, match=r"node 0 \(Squeeze\): .*requires n != 1"):
+        main["main"](np.zeros((1, 1), np.float32))
