@@ -42,7 +42,7 @@ from relax_mlir.runtime.libraries import architecture, find_function, is_truncat
 from relax_mlir.runtime.nesting import Nesting, Tree
 from relax_mlir.runtime.objects import KIND, described, holding, new_handle
 from relax_mlir.runtime.overlaps import Span, first_overlap, overlap_with, span
-from relax_mlir.runtime.results import FreshResult, Plan
+from relax_mlir.runtime.results import FreshResult, Plan, absent
 from relax_mlir.runtime.signature import Argument, Result, arguments_of, results_of
 from relax_mlir.runtime.tensors import DLTensor, Referent, Slot, TensorError, describe
 from relax_mlir.target import lacking
@@ -245,10 +245,15 @@ class Function:
         self._updates = any(argument.inout for argument in self.arguments)
         self.facts = tuple(signature["facts"])
         # The tuples that users pass and get, of the arguments and results in order.
-        self.nesting = Nesting(
+        self.nesting = Nesting.of_optional(
             name,
             _trees(signature.get("argument_tree"), len(self.arguments)),
             _trees(signature.get("result_tree"), len(self.results)),
+            {
+                index: absent(self.arguments[index])
+                for index, described in enumerate(signature["arguments"])
+                if described.get("optional")
+            },
         )
         libraries = executable._metadata.get("libraries", ())
         self._bound = _bound_class(

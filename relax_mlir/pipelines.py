@@ -35,6 +35,7 @@ class Step:
 STEPS = (
     Step("relax-flatten-tuples", "values are no tuples"),
     Step("relax-lower-host-objects", "values are no objects of the host program"),
+    Step("relax-lower-optional-arguments", "arguments tell which optional ones are there"),
     Step("relax-resolve-closures", "values are no functions"),
     Step("relax-bind-params", "arguments with a known value are constants"),
     Step("relax-infer-shapes", "every annotation is as precise as the rules can make it"),

@@ -111,7 +111,7 @@ from .scatter import (
     SliceScatterOp,
 )
 from .search import ArgmaxOp, ArgminOp, FirstNonzeroOp, SearchsortedOp
-from .shapes import MakeShapeOp, MatchCastOp, RequireOp, ShapeOfOp, TensorToShapeOp
+from .shapes import IsPresentOp, MakeShapeOp, MatchCastOp, RequireOp, ShapeOfOp, TensorToShapeOp
 from .slots import InferredSlotOp, SlotOp
 from .sorting import ArgsortRowsOp, SortOp, TopkOp
 from .statistical import (
@@ -282,6 +282,7 @@ __all__ = [
     "InplaceCall",
     "IntsAttr",
     "InvokeClosureOp",
+    "IsPresentOp",
     "IsfiniteOp",
     "IsinfOp",
     "IsnanOp",

@@ -96,6 +96,37 @@ class ShapeOfOp(InferredOp, name="shape_of", traits=[ext.Pure]):
         return shape_value_type(input.dims)
 
 
+class IsPresentOp(GraphOp, name="is_present", traits=[ext.Pure]):
+    """Whether a caller has passed an optional argument, which Python leaves out as None.
+
+        func.func @main(%x: !x, %w: !w {graph.optional}) -> !x {
+          %0 = "graph.is_present"(%w) : (!w) -> i1
+          %1 = scf.if %0 -> !x { ... reads %w ... } else { ... }
+
+    Only the first region of an `scf.if` of this op itself reads such an argument; symbols that no
+    other argument binds are in scope there alone.
+
+    C1  the operand is an argument of an exported function that is marked `graph.optional`
+    C2  the result is an i1
+
+    Source: ONNX `OptionalHasElement`.
+    """
+
+    result: ext.Result[Any]
+    input: ext.Operand[Any]
+
+    @classmethod
+    def build(cls, value: ir.Value) -> "IsPresentOp":
+        """Creates the op at the insertion point."""
+        return ir.Operation.create(
+            cls.OPERATION_NAME, results=[ir.IntegerType.get_signless(1)], operands=[value]
+        ).opview
+
+    def check(self) -> None:
+        """Raises ShapeError: of optional arguments, none is left when rules are checked."""
+        raise ShapeError("expects an argument of an exported function, marked 'graph.optional'")
+
+
 class TensorToShapeOp(InferredOp, name="tensor_to_shape"):
     """Returns the elements of a tensor as a shape value, whose dims a match_cast can name.
 

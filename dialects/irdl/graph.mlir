@@ -1646,6 +1646,12 @@ module {
       %1 = irdl.any
       irdl.results(result: %1)
     }
+    irdl.operation @is_present {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.any
+      irdl.results(result: %1)
+    }
     irdl.operation @tensor_to_shape {
       %0 = irdl.any
       irdl.operands(input: %0)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from relax_mlir.analysis.functions import (
     MADE_BY,
     MADE_FROM,
+    OPTIONAL,
+    PRESENCE,
     argument_attribute,
     argument_name,
     facts_of,
@@ -63,6 +65,9 @@ def _function(function: func.FuncOp, sites: Sequence[Site]) -> dict:
     for index, argument in enumerate(function.arguments):
         described = _value(argument.type, is_host_object(function, index))
         described |= {"name": argument_name(function, index), "inout": index in aliased}
+        for key, name in (("optional", OPTIONAL), ("presence", PRESENCE)):
+            if argument_attribute(function, index, name) is not None:
+                described[key] = True
         arguments.append(described | _origin(function, index))
     objects = host_object_results(function)
     results = [

@@ -25,6 +25,13 @@ from relax_mlir.errors import ExecutionError
 from relax_mlir.symbolic import Expr, Fact, parse, solve_by_symbols
 
 
+class Absent:
+    """What an optional argument is that the caller has left out."""
+
+
+ABSENT = Absent()
+
+
 class Symbols(dict[str, int]):
     """The value of each symbol, and, for messages, the dim that bound it."""
 
@@ -175,6 +182,8 @@ class Signature:
     def _dims(self, arguments: Sequence[Any]) -> Iterable[BoundDim]:
         named = zip(self.annotations, arguments, self.names, strict=True)
         for index, (annotation, argument, name) in enumerate(named):
+            if argument is ABSENT:
+                continue
             if index in self._carried:
                 yield BoundDim(self._carried[index], argument, name, name)
             else:

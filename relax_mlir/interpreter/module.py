@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from relax_mlir.analysis.functions import (
+    OPTIONAL,
+    PRESENCE,
+    argument_attribute,
     argument_name,
     graph_functions,
     host_object_results,
@@ -38,7 +41,7 @@ from relax_mlir.runtime.calls import buffers_of, check_count, thread_count
 from relax_mlir.runtime.nesting import Nesting
 from relax_mlir.runtime.objects import KIND, described, holding, new_handle
 from relax_mlir.runtime.overlaps import Span, first_overlap
-from relax_mlir.runtime.results import number
+from relax_mlir.runtime.results import absent, number
 from relax_mlir.runtime.tensors import (
     DLTensor,
     TensorError,
@@ -48,7 +51,7 @@ from relax_mlir.runtime.tensors import (
     type_code,
 )
 
-from .binding import Signature
+from .binding import ABSENT, Signature
 from .depth import on_large_stack
 from .elements import UnknownElement, stored_dtype
 from .frame import Code, Frame
@@ -105,12 +108,6 @@ class Function:
         inputs, results = list(function.type.inputs), list(function.type.results)
         # The tuples of the function itself, and those of its users, which it may have no more.
         self._own = Nesting(self.name, trees_of(inputs), trees_of(results))
-        arguments_tree, results_tree = (trees_on(function, n) for n in (ARGUMENT_TREE, RESULT_TREE))
-        self.nesting = Nesting(
-            self.name,
-            self._own.arguments if arguments_tree is None else arguments_tree,
-            self._own.results if results_tree is None else results_tree,
-        )
         aliases = _aliases(inputs, results, signature.inout)
         written = set(aliases.values())
         leaves = [
@@ -132,6 +129,23 @@ class Function:
                 aliases.get(index),
             )
             for index, leaf in enumerate(leaf for t in results for leaf in leaf_types(t))
+        )
+        # Arguments that may be left out: by themselves, or, after a pass, with an argument more.
+        optional, presence = (
+            {i for i in range(len(inputs)) if argument_attribute(function, i, name) is not None}
+            for name in (OPTIONAL, PRESENCE)
+        )
+        self.optional = (
+            {i for i in optional if i + 1 not in presence}
+            if self._own.is_flat
+            else {sum(len(leaf_types(type_)) for type_ in inputs[:i]) for i in optional}
+        )
+        arguments_tree, results_tree = (trees_on(function, n) for n in (ARGUMENT_TREE, RESULT_TREE))
+        self.nesting = Nesting.of_optional(
+            self.name,
+            self._own.arguments if arguments_tree is None else arguments_tree,
+            self._own.results if results_tree is None else results_tree,
+            {i: absent(self.arguments[i]) for i in optional if i + 1 in presence},
         )
         self.facts = tuple(map(str, signature.facts))
         self.symbols = tuple(symbols_of([annotation for _, annotation in leaves]))
@@ -173,9 +187,11 @@ class Call:
         self._buffers = buffers_of(results, len(function.results))
         check_count(function.name, "result", len(self._buffers), len(function.results))
         self._objects: dict[int, Any] = {}
-        self._arguments = [
+        self._arguments: list[Any] = [
             self._handle(array)
             if argument.kind == KIND
+            else ABSENT
+            if array is None and index in function.optional
             else _read(array, argument, _label(function, index))
             for index, (array, argument) in enumerate(zip(arrays, function.arguments, strict=True))
         ]
@@ -205,7 +221,7 @@ class Call:
             for index, (array, argument) in enumerate(
                 zip(self._arguments, function.arguments, strict=True)
             )
-            if argument.kind == "tensor"
+            if argument.kind == "tensor" and array is not ABSENT
         ]
         for index, target in self._targets.items():
             alias = function.results[index].alias

@@ -25,8 +25,8 @@ from relax_mlir.symbolic import SymbolicError
 
 Batch = tuple[Element, ...]
 VERIFY = "relax-verify"
-PREPARE = ("relax-flatten-tuples", "relax-lower-host-objects")
-"""What runs before the first pass that does not take tuples and objects of the host program."""
+PREPARE = ("flatten-tuples", "lower-host-objects", "lower-optional-arguments")
+"""What runs before the first pass that does not take what these leave none of."""
 
 
 class _Failed(Exception):
@@ -130,7 +130,7 @@ class Runner:
     def _run_pass(self, pass_: Pass, op: ir.Operation) -> None:
         if not self._is_flat and not pass_.takes_tuples:
             self._is_flat = True
-            for prepares in map(find_pass, PREPARE):
+            for prepares in [find_pass(f"relax-{name}") for name in PREPARE]:
                 assert prepares is not None
                 self._run_pass(prepares(), op)
         if pass_.needs_verified and not self._verified:

@@ -2,11 +2,12 @@
 
     arguments [0, [1, [2, 3]]]      f(x, (a, (b, c)))  is  f(x, a, b, c)
 
-A leaf of a tree is the index of an argument or result, all in order; a list is a tuple.
+A leaf of a tree is the index of an argument or result, all in order; a list is a tuple. An argument
+that may be left out is one leaf, but two arguments: the tensor, and whether it is there.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from relax_mlir.errors import ExecutionError
@@ -17,16 +18,31 @@ Tree: TypeAlias = "int | list[Tree]"
 
 @dataclass(frozen=True)
 class Nesting:
-    """The trees of the arguments and the results of the function `name`."""
+    """The trees of the arguments and the results of the function `name`.
+
+    `absent` has the arguments that may be left out, and what is passed in their place then.
+    """
 
     name: str
     arguments: Sequence[Tree]
     results: Sequence[Tree]
+    absent: Mapping[int, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def of_optional(
+        name: str, arguments: Sequence[Tree], results: Sequence[Tree], absent: Mapping[int, Any]
+    ) -> "Nesting":
+        """Of trees that have a leaf for whether each optional argument is there."""
+        flags = {index + 1 for index in absent}
+        kept = [tree for tree in arguments if isinstance(tree, list) or tree not in flags]
+        return Nesting(name, kept, results, absent)
 
     @property
     def is_flat(self) -> bool:
-        """Whether there is no tuple."""
-        return all(isinstance(tree, int) for tree in (*self.arguments, *self.results))
+        """Whether there is no tuple, and no argument may be left out."""
+        return not self.absent and all(
+            isinstance(tree, int) for tree in (*self.arguments, *self.results)
+        )
 
     def flat_arguments(self, values: Sequence[Any]) -> list[Any]:
         """The arguments one by one; raises ExecutionError where a tuple is expected."""
@@ -34,14 +50,20 @@ class Nesting:
         return [
             leaf
             for index, (tree, value) in enumerate(zip(self.arguments, values, strict=True))
-            for leaf in _leaves(tree, value, f"argument {index}", has_default=False)
+            for leaf in self._leaves_of_argument(tree, value, index)
         ]
 
     def flat_argument(self, index: int, value: Any) -> dict[int, Any]:
         """One argument as those that it consists of, by index."""
         tree = self.arguments[index]
-        leaves = _leaves(tree, value, f"argument {index}", has_default=False)
-        return dict(zip(_indices(tree), leaves, strict=True))
+        leaves = self._leaves_of_argument(tree, value, index)
+        more = [tree + 1] if isinstance(tree, int) and tree in self.absent else []
+        return dict(zip([*_indices(tree), *more], leaves, strict=True))
+
+    def _leaves_of_argument(self, tree: Tree, value: Any, index: int) -> Iterator[Any]:
+        if isinstance(tree, int) and tree in self.absent:
+            return iter((self.absent[tree], False) if value is None else (value, True))
+        return _leaves(tree, value, f"argument {index}", has_default=False)
 
     def flat_buffers(self, results: Any) -> Any:
         """Buffers one by one; None stands for all those of a tuple."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from relax_mlir.runtime.signature import Result
+from relax_mlir.runtime.signature import Argument, Result
 from relax_mlir.runtime.tensors import FLOAT8, packed_dtype
 
 
@@ -108,6 +108,11 @@ class Plan:
         for (index, fresh), owner in zip(self.fresh, owners, strict=True):
             values[index] = fresh.value(owner)
         return values[0] if len(values) == 1 else tuple(values) or None
+
+
+def absent(argument: Argument) -> np.ndarray:
+    """What is passed for an optional argument that is left out: an array without elements."""
+    return np.zeros((0,) * len(argument.dims or ()), _typestr(argument.dtype))
 
 
 def _typestr(element: str) -> str:

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from relax_mlir.analysis.functions import INOUT, NAME, NUM_INPUTS, VALUE, is_public
+from relax_mlir.analysis.functions import INOUT, NAME, NUM_INPUTS, OPTIONAL, VALUE, is_public
 from relax_mlir.analysis.signatures import functions_by_name
 from relax_mlir.analysis.symbols import bound_symbols, symbols_of
 from relax_mlir.analysis.trees import ARGUMENT_TREE, RESULT_TREE, tree_attribute
@@ -286,8 +286,9 @@ def _flattened_entries(function: func.FuncOp, entries: list[ir.DictAttr]) -> lis
                 text = f"has argument {index} updated as result {old.value}, which it cannot be"
                 raise PassFailure(function, text)
             begin = first[old.value]
-        if isinstance(type_, ir.TupleType) and VALUE in attributes:
-            raise PassFailure(function, f"has argument {index}, a tuple, with '{VALUE}'")
+        for name in (VALUE, OPTIONAL):
+            if isinstance(type_, ir.TupleType) and name in attributes:
+                raise PassFailure(function, f"has argument {index}, a tuple, with '{name}'")
         for offset, name in enumerate(leaf_suffixes(type_)):
             own = dict(attributes)
             if NAME in own:

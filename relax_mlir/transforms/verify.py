@@ -64,6 +64,7 @@ from relax_mlir.symbolic import Facts, SymbolicError, parse
 
 from .flatten_tuples import FlattenTuples, has_tuples
 from .lower_host_objects import LowerHostObjects, may_have_objects
+from .lower_optional_arguments import LowerOptionalArguments, unlowered
 from .resolve_closures import check_maker
 
 Report = Callable[[ir.OpView, str], None]
@@ -77,10 +78,11 @@ class Verify(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Emits an error for each violated rule of the module."""
-        if has_tuples(op) or may_have_objects(op, functions_by_name(op).values()):
+        functions = functions_by_name(op).values()
+        if has_tuples(op) or may_have_objects(op, functions) or any(map(unlowered, functions)):
             copy = op.clone()
-            FlattenTuples().run(copy)
-            LowerHostObjects().run(copy)
+            for prepares in (FlattenTuples(), LowerHostObjects(), LowerOptionalArguments()):
+                prepares.run(copy)
             self._check(copy)
         else:
             self._check(op)

@@ -30,6 +30,7 @@ from relax_mlir.dialects.graph import (
     HostObjectType,
     InplaceCall,
     InvokeClosureOp,
+    IsPresentOp,
     KeepOp,
     LibraryCall,
     MakeClosureOp,
@@ -52,7 +53,7 @@ from relax_mlir.dialects.lib import DLPACK
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.errors import ExecutionError
 from relax_mlir.interpreter import library
-from relax_mlir.interpreter.binding import BoundDim, bind
+from relax_mlir.interpreter.binding import ABSENT, Absent, BoundDim, bind
 from relax_mlir.interpreter.depth import MOST_CALLS
 from relax_mlir.interpreter.elements import GARBAGE, garbage, stored_dtype
 from relax_mlir.interpreter.elements import stored as read
@@ -240,6 +241,11 @@ def _outputs(
         for out, index in zip(op.outs, op.inplace, strict=True)
     ]
     return [[x for index, x in enumerate(operands) if index not in op.inplace], outs]
+
+
+def is_present(frame: Frame, op: IsPresentOp, x: np.ndarray | Absent) -> bool:
+    """Whether the caller has passed an argument."""
+    return x is not ABSENT
 
 
 def call_library(frame: Frame, op: LibraryCall, *operands: np.ndarray) -> list[np.ndarray]:

@@ -48,6 +48,22 @@ func.func @require_c1() {
   return
 }
 
+func.func @is_present_c1(%x: tensor<4xf32>) {
+  // expected-error @below {{'graph.is_present' op expects an argument of an exported function, marked 'graph.optional'}}
+  %0 = "graph.is_present"(%x) : (tensor<4xf32>) -> i1
+  return
+}
+
+// -----
+
+func.func @is_present_c2(%x: tensor<4xf32> {graph.optional}) -> i32 {
+  // expected-error @below {{'graph.is_present' op has a result of 'i32', but tells an 'i1'}}
+  %0 = "graph.is_present"(%x) : (tensor<4xf32>) -> i32
+  return %0 : i32
+}
+
+// -----
+
 func.func @tensor_to_shape_c1(%x: tensor<?xi64>) {
   // expected-error @below {{'graph.tensor_to_shape' op expects a tensor of one constant dim, but got 'tensor<? x i64>'}}
   %0 = "graph.tensor_to_shape"(%x) : (tensor<?xi64>) -> !graph.shape_value<["?"]>
