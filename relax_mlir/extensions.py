@@ -25,6 +25,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -47,16 +48,63 @@ def load(name: str) -> str:
         raise UsageError(f"cannot load '{name}': no such file")
     try:
         return module if module in sys.modules else _import(name, module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # one that exits would end us, with its own status
         if isinstance(error, ModuleNotFoundError) and error.name == module:
             raise UsageError(f"cannot load '{name}': no such module, and no .py file") from None
         raise UsageError(f"cannot load '{name}': {_described(error, name)}") from error
 
 
-def installed(group: str, name: str) -> str | None:
-    """The module that an installed package declares for a name, as an entry point of a group."""
-    declared = importlib.metadata.entry_points(group=f"{_OWN}.{group}")
-    return next((entry.module for entry in declared if entry.name == name), None)
+@dataclass(frozen=True)
+class Declared:
+    """What an installed package declares for a name, as an entry point of a group."""
+
+    name: str
+    value: str
+    package: str
+
+    def load(self) -> str:
+        """Imports the module; returns its name. Raises UsageError that names the package."""
+        module = self.value.partition(":")[0].strip()
+        if not all(part.isidentifier() for part in module.split(".")):
+            raise self.error("that is no name of a module")
+        try:
+            return module if module in sys.modules else _import("", module)
+        except (Exception, SystemExit) as error:
+            raise self.error(_described(error, module)) from error
+
+    def error(self, why: str) -> UsageError:
+        """That the declaration is of no use."""
+        return UsageError(
+            f"cannot load '{self.name}', which the installed package '{self.package}' declares as"
+            f" '{self.value}': {why}"
+        )
+
+
+def installed(group: str, name: str) -> Declared | None:
+    """What an installed package declares for a name, None if none does.
+
+    Raises UsageError if the entry points of a package cannot be read.
+    """
+    try:
+        declared = importlib.metadata.entry_points(group=f"{_OWN}.{group}")
+    except Exception as error:
+        raise UsageError(
+            f"cannot read the entry points of {_unreadable()}: {type(error).__name__}: {error}"
+        ) from error
+    entry = next((each for each in declared if each.name == name), None)
+    if entry is None:
+        return None
+    return Declared(name, entry.value, entry.dist.name if entry.dist else "?")
+
+
+def _unreadable() -> str:
+    """The installed package whose entry points cannot be read."""
+    for package in importlib.metadata.distributions():
+        try:
+            _ = package.entry_points
+        except Exception:
+            return f"the installed package '{package.name}'"
+    return "installed packages"
 
 
 def _import(name: str, module: str) -> str:
@@ -75,7 +123,7 @@ def _import(name: str, module: str) -> str:
     return module
 
 
-def _described(error: Exception, name: str) -> str:
+def _described(error: BaseException, name: str) -> str:
     """The error and the last line of the file that led to it."""
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {error.msg}"

@@ -8,7 +8,7 @@ None for no match; a pattern that returns None must not have built an op.
     rewrite_greedily(module, join_chain)
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias, TypeVar, get_type_hints, overload
 
 from relax_mlir.bindings import ir
@@ -79,6 +79,13 @@ def safe_erase(op: ir.Operation | ir.OpView) -> None:
     if not is_unused(op):
         raise ValueError(f"cannot erase '{op.operation.name}': its results are still used")
     op.operation.erase()
+
+
+def erase_unused_makers(values: Iterable[ir.Value]) -> None:
+    """Erases the ops that make values, in this order, if nothing uses them; a value may recur."""
+    for value in dict.fromkeys(values):
+        if not isinstance(value.owner, ir.Block) and is_unused(value.owner):
+            safe_erase(value.owner)
 
 
 def replace(op: ir.Operation | ir.OpView, replacement: Replacement) -> None:

@@ -14,7 +14,8 @@ class AstypeOp(InferredOp, name="astype", traits=[ext.Pure]):
 
     Floats become integers by truncation, numbers become `i1` by comparison with 0. A float
     outside of the integer's range gives the nearest integer of it, NaN gives 0. What is beyond the
-    greatest float of 8 bits, infinity included, becomes that; others become infinite.
+    greatest float of 8 bits, infinity included, becomes that; others become infinite. A conversion
+    to the same type changes nothing.
 
     C1  the new element type is a float, an integer or `i1`
 

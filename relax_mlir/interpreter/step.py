@@ -37,6 +37,7 @@ from .elements import (
     widen,
 )
 from .lookup import find, parameters
+from .small_floats import FORMATS
 
 if TYPE_CHECKING:
     from .frame import Frame
@@ -60,6 +61,8 @@ class Step:
             if match is None:
                 self._refuse("is unknown to the interpreter")
             self.function, read = match
+            if operator is not None and _moves_small_floats(operator):
+                read = stored
             if operator is not None:
                 self.facts = _assumptions(operator)
             self.needs_frame, names = parameters(self.function)
@@ -132,6 +135,12 @@ def element_of(value: ir.Value) -> str:
     """The name of the type of a value, or of its elements."""
     type_ = value.type
     return str(type_.element_type if isinstance(type_, ir.ShapedType) else type_)
+
+
+def _moves_small_floats(op: GraphOp) -> bool:
+    """Whether results are among the operand's floats of 8 bits: as codes, infinities stay."""
+    kinds = {element_of(value) for value in op.operation.operands}
+    return any(element_of(value) in kinds & FORMATS.keys() for value in op.operation.results)
 
 
 def _assumptions(op: GraphOp) -> list[Fact]:

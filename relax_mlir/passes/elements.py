@@ -69,12 +69,18 @@ def load_passes(source: str) -> list[str]:
     not exist, or has no pass and registers nothing else, such as patterns.
     """
     loaded = load(source)
-    groups = [classes for name, classes in Pass.by_module.items() if is_part(name, of=loaded)]
-    classes = [cls for each in groups for cls in each]
-    if not classes and not has_contributed(loaded):
+    names = _register(loaded)
+    if not names and not has_contributed(loaded):
         raise UsageError(f"cannot load passes from '{source}': no class in it is a Pass")
-    _loaded.update({cls.name(): cls for cls in classes})
     parse.cache_clear()
+    return names
+
+
+def _register(module: str) -> list[str]:
+    """Makes the passes of an imported module or package known; returns their names."""
+    groups = [classes for name, classes in Pass.by_module.items() if is_part(name, of=module)]
+    classes = [cls for each in groups for cls in each]
+    _loaded.update({cls.name(): cls for cls in classes})
     return [cls.name() for cls in classes]
 
 
@@ -100,10 +106,13 @@ def find_pass(name: str) -> type[Pass] | None:
 
 def _installed_pass(name: str) -> type[Pass] | None:
     """A pass that an installed package declares, imported; None if none does."""
-    module = installed("passes", name)
-    if module is not None:
-        load_passes(module)
-    return _loaded.get(name)
+    declared = installed("passes", name)
+    if declared is None:
+        return None
+    _register(declared.load())
+    if name not in _loaded:
+        raise declared.error("no class in it is a Pass of that name")
+    return _loaded[name]
 
 
 class _Parser:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from relax_mlir.errors import UsageError
-from relax_mlir.extensions import contribute, installed, load
+from relax_mlir.extensions import contribute, installed
 from relax_mlir.passes.names import among
 
 from .matching import Match
@@ -40,9 +40,9 @@ _TABLE: dict[str, NamedPattern] = {}
 
 def load_patterns(codegen: str) -> None:
     """Imports what an installed package declares for a library's name, if one does."""
-    module = installed("patterns", codegen)
-    if module is not None:
-        load(module)
+    declared = installed("patterns", codegen)
+    if declared is not None:
+        declared.load()
 
 
 def register_pattern(name: str, pattern: Pattern | str, check: Check | None = None) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from relax_mlir.interpreter.elements import exact, round_to
 
 EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
-"""The machine epsilon of each type."""
+"""The machine epsilon of each type; floats of 8 bits are compared as integers are."""
 NORMAL = {"f64": 2.0**-1022, "f32": 2.0**-126, "f16": 2.0**-14, "bf16": 2.0**-126}
 """The smallest normal number of each type."""
 ULPS = 16
@@ -46,22 +46,23 @@ class Expected:
             both = (other == values) | (np.isnan(other) & np.isnan(values))
             distance = np.where(both, 0, np.where(np.isfinite(distance), distance, np.inf))
             movement = np.maximum(movement, distance)
-        return Expected(value, element, np.maximum(movement, _typical(movement, values)))
+        return Expected(value, element, np.maximum(movement, _typical(movement, values, element)))
 
     def difference(
         self, got: np.ndarray, coarsest: str | None = None, ulps: int = ULPS
     ) -> str | None:
         """How a result differs from this one, as the end of a sentence; None if it does not.
 
-        Integers must be equal, unless they moved in a trial. `coarsest` is the narrowest type of
-        the computation, by default the result's; `ulps` is the tolerance in its ulps.
+        Integers and floats of 8 bits must be equal, unless they moved in a trial. `coarsest` is
+        the narrowest type of the computation, by default the result's; `ulps` is the tolerance in
+        its ulps.
         """
         if got.shape != self.value.shape or got.dtype != self.value.dtype:
             want = f"{self.value.dtype.name}{list(self.value.shape)}"
             return f"is {got.dtype.name}{list(got.shape)}, but was {want}"
         actual, wanted = exact(got, self.element), exact(self.value, self.element)
         same = (actual == wanted) | (np.isnan(actual) & np.isnan(wanted))
-        if wanted.dtype.kind == "f":
+        if self.element in EPSILON:
             unit = ulps * EPSILON[coarsest or self.element]
             magnitude = np.abs(wanted[np.isfinite(wanted)])
             with np.errstate(invalid="ignore", over="ignore"):
@@ -69,7 +70,7 @@ class Expected:
                 allowed = unit * (np.abs(wanted) + least)
                 near = np.abs(actual - wanted) <= allowed + SENSITIVITY * self.movement
             same |= near & np.isfinite(wanted)
-        same |= np.isinf(self.movement) | ((wanted.dtype.kind != "f") & (self.movement > 0))
+        same |= np.isinf(self.movement) | ((self.element not in EPSILON) & (self.movement > 0))
         if same.all():
             return None
         at = tuple(int(index) for index in np.argwhere(~same)[0])
@@ -78,10 +79,10 @@ class Expected:
         return f"at {list(at)} is {_formatted(actual[at])}, but was {_formatted(wanted[at])}{more}"
 
 
-def _typical(movement: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The median of relative movements, times each element; 0 for integers."""
+def _typical(movement: np.ndarray, values: np.ndarray, element: str) -> np.ndarray:
+    """The median of relative movements, times each element; 0 where elements must be equal."""
     chosen = np.isfinite(movement) & np.isfinite(values) & (values != 0)
-    if values.dtype.kind != "f" or not chosen.any():
+    if element not in EPSILON or not chosen.any():
         return np.zeros(values.shape)
     with np.errstate(over="ignore", invalid="ignore"):
         median = np.median(movement[chosen] / np.abs(values[chosen].astype(np.float64)))

@@ -59,7 +59,7 @@ from relax_mlir.host.dtypes import byte_width
 from relax_mlir.host.exports import exported_symbols
 from relax_mlir.legalize import legalization_of
 from relax_mlir.passes import Pass, Pipeline
-from relax_mlir.rewriting import is_unused, safe_erase, walk_ops
+from relax_mlir.rewriting import erase_unused_makers, is_unused, safe_erase, walk_ops
 from relax_mlir.target import Target, lacking, native
 
 FREE = (
@@ -173,9 +173,7 @@ class _Expressions:
         for op in reversed(self.operators):
             if is_unused(op):
                 safe_erase(op)
-        for known in self.constants:
-            if is_unused(known.owner):
-                safe_erase(known.owner)
+        erase_unused_makers(self.constants)
 
     def _needed(self) -> list[GraphOp]:
         """The operators that compute the stored values, in order."""

@@ -34,7 +34,7 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
 from relax_mlir.passes import Pass
-from relax_mlir.rewriting import SymbolNames, is_unused, safe_erase
+from relax_mlir.rewriting import SymbolNames, erase_unused_makers, safe_erase
 
 MAX_NAME = 60
 
@@ -122,9 +122,7 @@ class _Outliner:
             old.replace_all_uses_with(new)
         for member in reversed(members):
             safe_erase(member.call)
-        for value in constants:
-            if is_unused(value.owner):
-                safe_erase(value.owner)
+        erase_unused_makers(constants)
 
     def _name(self, members: Sequence[Node]) -> str:
         """`fused_` and the callees' names, without duplicates and numeric suffixes."""

@@ -47,7 +47,7 @@ from relax_mlir.legalize.kernel import KernelBuilder, dim, empty, index
 from relax_mlir.legalize.signs import make_signless
 from relax_mlir.passes import Pass, PassFailure, run_upstream
 from relax_mlir.program.decoded import reads_decoded
-from relax_mlir.rewriting import defining_op, is_unused, safe_erase, walk_ops
+from relax_mlir.rewriting import defining_op, erase_unused_makers, safe_erase, walk_ops
 from relax_mlir.symbolic import Expr, as_expr
 
 PLACEHOLDER = "__fused"
@@ -187,9 +187,7 @@ def _restore_outputs(kernel: PrimFunc) -> None:
         if defining_op(old, tensor.EmptyOp) is not None and plain_type(out.type) == old.type:
             with ir.InsertionPoint(loops), loops.location:
                 loops.operation.operands[position] = cast(out, old.type)
-            for dead in (old, *old.owner.operands):
-                if not isinstance(dead.owner, ir.Block) and is_unused(dead.owner):
-                    safe_erase(dead.owner)
+            erase_unused_makers([old, *old.owner.operands])
 
 
 def merge(function: func.FuncOp, kernels: dict[str, PrimFunc]) -> Merged:
@@ -432,11 +430,7 @@ def _replace_call(call: CallOp, merged: Merged) -> None:
     for old, value in zip(call.outs, new.outs, strict=True):
         old.replace_all_uses_with(value)
     safe_erase(call)
-    for value in shapes:
-        if not isinstance(value.owner, ir.Block):
-            maker = value.owner.opview
-            if isinstance(maker, MakeShapeOp) and is_unused(maker):
-                safe_erase(maker)
+    erase_unused_makers(v for v in shapes if defining_op(v, MakeShapeOp) is not None)
 
 
 def erase_unused(module: ir.Operation) -> None:

@@ -190,3 +190,17 @@ func.func @negative_single(%x: tensor<7xf32>) -> tensor<7xf32> {
   %0 = "graph.exp"(%x) : (tensor<7xf32>) -> tensor<7xf32>
   return %0 : tensor<7xf32>
 }
+
+// -----
+
+// Both extents of the detached output are one value, whose maker goes once.
+// CHECK-LABEL: func.func @square
+// CHECK:       func.func private @fused_take_tile(%{{.*}}, %{{.*}}, %[[OUT:.*]]: tensor<?x?xi1
+// CHECK:         %[[PLAIN:.*]] = tensor.cast %[[OUT]]
+// CHECK:         linalg.generic
+// CHECK-SAME:      outs(%[[PLAIN]]
+func.func @square(%x: tensor<?x?xi1, #graph.shape<["n", "m"]>>, %i: tensor<?xi64, #graph.shape<["m"]>>) -> tensor<?x?xi1, #graph.shape<["m", "m"]>> {
+  %0 = "graph.take"(%x, %i) {axis = 0 : i64} : (tensor<?x?xi1, #graph.shape<["n", "m"]>>, tensor<?xi64, #graph.shape<["m"]>>) -> tensor<?x?xi1, #graph.shape<["m", "m"]>>
+  %1 = "graph.tile"(%0) {repeats = #graph.shape<[1, 1]>} : (tensor<?x?xi1, #graph.shape<["m", "m"]>>) -> tensor<?x?xi1, #graph.shape<["m", "m"]>>
+  return %1 : tensor<?x?xi1, #graph.shape<["m", "m"]>>
+}

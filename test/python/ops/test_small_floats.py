@@ -9,7 +9,8 @@ from harness import NUMPY, spec, wide
 import relax_mlir
 from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
-from relax_mlir.decompositions.emit import add, less
+from relax_mlir.decompositions.emit import add, emit, less
+from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import ShapeError
 
 TYPES = {
@@ -117,6 +118,22 @@ def test_element_types(level: int) -> None:
             beyond = ~np.isnan(x) & ~np.isfinite(wide(meant))
             wanted = np.where(beyond, np.copysign(largest, wide(x)), wide(meant))
             np.testing.assert_array_equal(wide(module[f"{kind}_{dtype}"](x)), wanted)
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_what_moves_elements_keeps_infinities(level: int) -> None:
+    """Only a conversion from another type makes them the greatest number."""
+    text = module_of({
+        "same": (lambda x: emit(graph.AstypeOp, x, dtype=ir.Type.parse("f8E5M2")),
+                 [spec("f8E5M2", "n")]),
+        "put": (lambda x, at, y: emit(graph.ScatterElementsOp, x, at, y, axis=0, reduction="none"),
+                [spec("f8E5M2", "n"), spec("i64", "n"), spec("f8E5M2", "n")]),
+    })  # fmt: skip
+    module = relax_mlir.compile(text, opt_level=level) if level else relax_mlir.interpret(text)
+    codes = np.arange(256, dtype=np.uint8).view(NUMPY["f8E5M2"])
+    np.testing.assert_array_equal(wide(module["same"](codes)), wide(codes))
+    found = module["put"](np.zeros_like(codes), np.arange(256)[::-1].copy(), codes)
+    np.testing.assert_array_equal(wide(found), wide(codes)[::-1])
 
 
 def test_quantised_to_float8() -> None:

@@ -1,5 +1,6 @@
 """Patterns, libraries and passes that an installed package declares."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +74,30 @@ def test_names_are_found(installed: Path, element: str, shows: str, monkeypatch)
     ]
     done = subprocess.run(command, input=MODULE, capture_output=True, text=True, check=True)
     assert shows in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("entries", "code", "message"),
+    [
+        (ENTRIES, "import sys; sys.exit(0)", "declares as 'own_extension': SystemExit: 0"),
+        (ENTRIES, "1 / 0", "declares as 'own_extension': ZeroDivisionError"),
+        (ENTRIES, "", "declares as 'own_extension': no class in it is a Pass of that name"),
+        ("[relax_mlir.passes]\nown-nothing = no:", "", "'no:': ModuleNotFoundError: No module"),
+        ("[relax_mlir.passes]\nown-nothing = !", "", "'!': that is no name of a module"),
+        ("[relax_mlir.passes]\nown-nothing = a.", "", "'a.': that is no name of a module"),
+        ("\udcff", "", "cannot read the entry points of the installed package 'own-extension'"),
+    ],
+)
+def test_what_a_package_declares_may_be_broken(
+    installed: Path, entries: str, code: str, message: str, monkeypatch
+) -> None:
+    info = installed / "own_extension-1.0.dist-info"
+    (info / "entry_points.txt").write_text(entries, errors="surrogateescape")
+    (installed / "own_extension.py").write_text(code)
+    monkeypatch.syspath_prepend(str(installed))
+    monkeypatch.delitem(sys.modules, "own_extension", raising=False)
+    with pytest.raises(UsageError, match=re.escape(message)):
+        Pipeline.parse("own-nothing")
 
 
 def test_others_are_not_found() -> None:

@@ -87,6 +87,17 @@ def test_integers_are_the_same_or_had_moved() -> None:
     assert expected(x, x).difference(both) == "at [0] is 9, but was 3, and 1 more elements"
 
 
+def test_floats_of_8_bits_are_the_same_or_had_moved() -> None:
+    codes = np.array([0x38, 0x7B, 0x7C], np.uint8)  # 0.5, the greatest number, infinity
+    want, other = Expected.of(codes, "f8E5M2", [codes]), np.array([0x39, 0x7B, 0x7C], np.uint8)
+    assert want.difference(codes, "f32") is None
+    assert want.difference(other, "f32") == "at [0] is 0.625, but was 0.5"
+    assert Expected.of(codes, "f8E5M2", [other]).difference(other, "f32") is None
+    assert want.difference(codes[[0, 2, 2]]) == "at [1] is inf, but was 57344"
+    kept = perturbed(codes, "f8E5M2", np.random.default_rng(0), 0.1)
+    np.testing.assert_array_equal(kept, codes)
+
+
 def test_moved_arguments_are_near() -> None:
     random = np.random.default_rng(0)
     x = random.standard_normal(1000).astype(np.float32)
