@@ -103,12 +103,14 @@ def adam(
     first = add(multiply(widen(mean), alpha), multiply(slope, 1 - alpha))
     second = add(multiply(widen(squares), beta), multiply(multiply(slope, slope), 1 - beta))
     rate, count = _one(rate, own), _one(step, own)
+    is_later = greater(count, 0)
+    count = where(is_later, count, 1)  # at 0 the roots below have no slope
     rests = [
         subtract(1, emit(graph.PowerOp, scalar(base, element_of(own)), count))
         for base in (beta, alpha)
     ]
     later = divide(multiply(rate, emit(graph.SqrtOp, rests[0])), rests[1])
-    rate = where(greater(count, 0), later, rate)
+    rate = where(is_later, later, rate)
     by = divide(multiply(rate, first), add(emit(graph.SqrtOp, second), epsilon))
     new = multiply(subtract(own, by), 1 - norm_after)
     return _as(x, new), _as(mean, first), _as(squares, second)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from relax_mlir.analysis.functions import is_public
 from relax_mlir.bindings import func, ir
+from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
 
 from .batch import Work
@@ -26,7 +27,7 @@ def read(path: Path) -> tuple[str, str]:
 def public_name(text: str) -> str:
     """The name of the public function of a module."""
     with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(text)
+        module = parse_module(text)
         (name,) = [
             op.name.value
             for op in module.body.operations

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from relax_mlir.analysis.functions import INOUT, is_public
 from relax_mlir.bindings import func, ir
+from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
 from relax_mlir.rewriting import is_unused, safe_erase
 
@@ -29,7 +30,7 @@ def shrink(text: str, fails: Fails) -> str:
 def _changed(text: str, change: Callable[[func.FuncOp, int], bool], index: int) -> str | None:
     """The module after change `index`; None past the last one, unchanged if it is invalid."""
     with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(text)
+        module = parse_module(text)
         (main,) = [op for op in module.body.operations if _is_main(op)]
         if not change(main, index):
             return None

@@ -103,7 +103,7 @@ def single_passes() -> list[str]:
 
 def _advanced(text: str, passes: Sequence[str]) -> ir.Module | None:
     """The module after some passes; None if one refuses it."""
-    module = ir.Module.parse(text)
+    module = parse_module(text)
     try:
         Pipeline.parse(f"builtin.module({','.join(passes)})").run(module)
     except CompileError:
@@ -116,7 +116,7 @@ def _damaged(module: str | ir.Module, random: Random) -> str | bytes:
     if isinstance(module, str):
         if choice < 0.5:
             return words.damage(module, random)
-        module = ir.Module.parse(module)
+        module = parse_module(module)
     if choice < 0.1:
         buffer = io.BytesIO()
         module.operation.write_bytecode(buffer)

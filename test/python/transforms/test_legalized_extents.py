@@ -7,6 +7,7 @@ import pytest
 
 from relax_mlir.bindings import ir
 from relax_mlir.compiler import compile
+from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.graph import DataDependentOp, GraphOp, TensorType, annotation_of
 from relax_mlir.errors import CompileError, ExecutionError
@@ -64,7 +65,7 @@ def operators() -> Iterator[GraphOp]:
     """One operator for each way it is called in the test files, as shapes are inferred."""
     seen = set()
     for text in (text for folder in FOLDERS for text in corpus(ROOT / "test" / folder)):
-        module = ir.Module.parse(text)
+        module = parse_module(text)
         try:
             Pipeline.parse("builtin.module(relax-infer-shapes)").run(module)
         except CompileError:
@@ -85,7 +86,7 @@ def _ranks(op: GraphOp) -> list[int]:
 def failure(text: str) -> tuple[bool, str]:
     """Whether the module is valid, and what is wrong with it after legalisation."""
     try:
-        module = ir.Module.parse(text)
+        module = parse_module(text)
         Pipeline.parse("builtin.module()").run(module, verify=True)
     except (ir.MLIRError, CompileError):
         return False, ""
