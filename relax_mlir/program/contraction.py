@@ -216,7 +216,7 @@ def _assign(
     in_pairs |= pairs is not None
     if in_pairs and len(columns) != 2:
         return None
-    rows = _row_loops(stage, lhs, [loop for loop in result_loops if loop in lhs_own], result_loops)
+    rows = row_loops(stage, lhs, [loop for loop in result_loops if loop in lhs_own], result_loops)
     roles = {*rows, *columns, *reduced}
     batch = tuple(loop for loop in range(len(stage.reduces)) if loop not in roles)
     plain = {*rows, *columns, k_loops[0]}
@@ -274,7 +274,7 @@ def _is_bf16(factor: Factor) -> bool:
     return widened is not None and isinstance(widened.operands[0].type, ir.BF16Type)
 
 
-def _row_loops(
+def row_loops(
     stage: Stage, lhs: Factor, loops: list[int], result_loops: list[int]
 ) -> tuple[int, ...]:
     """The last row loop, and those directly outside of it both in A and in C, if there are any."""
@@ -326,31 +326,35 @@ def constant_of(tensor: Tensor) -> float | None:
     return scalar.value if isinstance(scalar, ir.FloatAttr | ir.IntegerAttr) else None
 
 
+def sides_of(stage: Stage) -> tuple[ir.Value, ir.Value] | None:
+    """The factors a, b of a body that yields accumulator + a * b, or None."""
+    block, is_float = stage.body, isinstance(stage.results[0].element, FLOATS)
+    sum_, product_ = (arith.AddFOp, arith.MulFOp) if is_float else (arith.AddIOp, arith.MulIOp)
+    accumulator = block.arguments[len(stage.reads)]
+    total = defining_op(block.operations[len(block.operations) - 1].operands[0], sum_)
+    others = [x for x in total.operands if x != accumulator] if total is not None else []
+    product = defining_op(others[0], product_) if len(others) == 1 else None
+    return (product.operands[0], product.operands[1]) if product is not None else None
+
+
 def factors_of(stage: Stage) -> dict[int, ir.Value] | None:
     """The factors of the body's sum of products, by the read that they depend on."""
     block, element = stage.body, stage.results[0].element
     if not is_numeric(element):
         return None
-    is_float = isinstance(element, FLOATS)
-    sum_, product_ = (arith.AddFOp, arith.MulFOp) if is_float else (arith.AddIOp, arith.MulIOp)
-    accumulator = block.arguments[2]
-    total = defining_op(block.operations[len(block.operations) - 1].operands[0], sum_)
-    if total is None:
-        return None
-    others = [operand for operand in total.operands if operand != accumulator]
-    product = defining_op(others[0], product_) if len(others) == 1 else None
-    if product is None:
+    sides = sides_of(stage)
+    if sides is None:
         return None
     factors: dict[int, ir.Value] = {}
-    for operand in product.operands:
-        reads = _block_arguments(operand, block)
+    for operand in sides:
+        reads = block_arguments(operand, block)
         if reads is None or len(reads) != 1:
             return None
         factors[reads.pop()] = operand
     return factors if sorted(factors) == [0, 1] else None
 
 
-def _block_arguments(value: ir.Value, block: ir.Block) -> set[int] | None:
+def block_arguments(value: ir.Value, block: ir.Block) -> set[int] | None:
     """The block arguments that a value depends on; None unless by arithmetic."""
     if isinstance(value.owner, ir.Block):
         return {ir.BlockArgument(value).arg_number} if value.owner == block else None
@@ -360,7 +364,7 @@ def _block_arguments(value: ir.Value, block: ir.Block) -> set[int] | None:
         return set() if name == "arith.constant" else None
     result: set[int] = set()
     for operand in op.operands:
-        inner = _block_arguments(operand, block)
+        inner = block_arguments(operand, block)
         if inner is None:
             return None
         result |= inner

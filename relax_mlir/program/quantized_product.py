@@ -15,7 +15,7 @@ from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.graph.quantized import Scheme
 from relax_mlir.rewriting import defining_op
 
-from .contraction import constant_of, loop_of, loops_of
+from .contraction import constant_of, loop_of, loops_of, sides_of
 from .decoders import Decoder, find_decoder
 from .program import Argument, Computed, Program, Reshape, Stage, Tensor
 
@@ -62,7 +62,7 @@ def match_decoded(stage: Stage) -> QuantizedProduct | None:
     if len(stage.inits) != 1 or stage.block is None or constant_of(stage.inits[0].tensor) != 0:
         return None
     matcher = _Matcher(stage)
-    sides = matcher.product()
+    sides = sides_of(stage)
     if sides is None:
         return None
     for left, right in (sides, sides[::-1]):
@@ -77,15 +77,6 @@ class _Matcher:
     """Reads the body of a contraction."""
 
     stage: Stage
-
-    def product(self) -> tuple[ir.Value, ir.Value] | None:
-        """The factors a, b of a body that yields total + a * b."""
-        block = self.stage.body
-        total = defining_op(block.operations[len(block.operations) - 1].operands[0], arith.AddFOp)
-        accumulator = block.arguments[len(self.stage.reads)]
-        terms = [x for x in total.operands if x != accumulator] if total else []
-        product = defining_op(terms[0], arith.MulFOp) if len(terms) == 1 else None
-        return tuple(product.operands) if product else None
 
     def _argument(self, value: ir.Value) -> int | None:
         """The read that a scalar is."""

@@ -2,10 +2,11 @@
 // RUN: relax-opt %s --pass-pipeline='relax-annotate-pattern' | FileCheck %s --check-prefix=PATTERN
 // RUN: relax-opt %s --pass-pipeline='relax-annotate-pattern,relax-fuse-ops' --check-equivalent-after-each --pretty | FileCheck %s --check-prefix=FUSED
 // RUN: relax-opt %s --pass-pipeline='relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,symbol-dce' --check-equivalent-after-each --pretty | FileCheck %s --check-prefix=MERGED
+// RUN: relax-opt %s --pass-pipeline='relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,symbol-dce,relax-schedule' | FileCheck %s --check-prefix=KERNEL
 
 // Weights of 4 bits are decoded by a tensor program that no operator stands for. Its pattern follows
-// from its loops, so that the product fuses with it (paper Figure 9). One kernel is left where a
-// schedule of products decodes such numbers as it reads them, as it does f16 here, and those of
+// from its loops, so that the product fuses with it (paper Figure 9). One kernel is left: products
+// compute their right side panel by panel, once for all rows, as they read f16 here, and numbers of
 // `graph.dequantize` (test/Integration/quantized_weights.mlir).
 
 !x = tensor<?x16xf32, #graph.shape<["n", 16]>>
@@ -70,11 +71,12 @@ func.func private @mm(%x: !x, %w: tensor<16x8xf32>, %y: !y) -> !y attributes {ti
 // FUSED-NEXT:    graph.call_tir @decode_q4(
 // FUSED-NEXT:    graph.call_tir @mm(
 
-// Merged, numbers of 4 bits in an order that no schedule of a product supports are decoded once, in
-// front of it: otherwise each block of rows would decode them again.
 // MERGED-LABEL: func @main(
-// MERGED-NEXT:    %0 = graph.call_tir @decode_q4(%arg1, %arg2) : tensor<16 x 8 x f32>
-// MERGED-NEXT:    %1 = graph.call_tir @fused_decode_q4_mm(%arg0, %0) : tensor<n x 8 x f32>
+// MERGED-NEXT:    %0 = graph.call_tir @fused_decode_q4_mm(%arg1, %arg2, %arg0) : tensor<n x 8 x f32>
+// MERGED-NEXT:    return %0
+
+// KERNEL:       func.func private @fused_decode_q4_mm
+// KERNEL-SAME:    tir.schedule = "computed_matmul"
 func.func @main(%x: !x, %bits: tensor<8x8xi8>, %scale: tensor<8xf32>) -> !y {
   %0 = "graph.call_tir"(%bits, %scale) {callee = @decode_q4, sym_args = #graph.shape<[]>, operandSegmentSizes = #two, resultSegmentSizes = #one_out} : (tensor<8x8xi8>, tensor<8xf32>) -> tensor<16x8xf32>
   %1 = "graph.call_tir"(%x, %0) {callee = @mm, sym_args = #graph.shape<[]>, operandSegmentSizes = #two, resultSegmentSizes = #one_out} : (!x, tensor<16x8xf32>) -> !y
@@ -100,6 +102,9 @@ func.func private @decode_f16(%w: tensor<16x8xf16>, %out: tensor<16x8xf32>) -> t
 // MERGED-LABEL: func @half(
 // MERGED-NEXT:    %0 = graph.call_tir @fused_decode_f16_mm(%arg1, %arg0) : tensor<n x 8 x f32>
 // MERGED-NEXT:    return %0
+// MERGED:       func private @fused_decode_q4_mm(
+// MERGED-NOT:     tensor<16 x 8 x f32>
+// MERGED:         return
 // MERGED:       func private @fused_decode_f16_mm(
 // MERGED-NOT:     tensor<16 x 8 x f32>
 // MERGED:         return

@@ -6,13 +6,13 @@ of the divisor; other results are vectors.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relax_mlir.analysis.affine import operands_of
 from relax_mlir.bindings import arith, ir, scf
 
 from . import loops
-from .lanes import Lane, Ramp, Uniform, Varying, splat, to_vector, value_of
+from .lanes import Lane, Ramp, Repeated, Runs, Uniform, Varying, iota, splat, to_vector, value_of
 from .loops import Index
 
 
@@ -29,6 +29,9 @@ class Part:
 
 
 IndexLane = Lane | Part
+
+_NARROW = 1 << 30
+"""Divisors up to this one are divided by in 32 bits."""
 
 
 def evaluate(
@@ -92,6 +95,8 @@ def plus(a: Lane, b: Lane, lanes: int) -> Lane:
 
 def times(a: Lane, b: Uniform, lanes: int) -> Lane:
     """a * b of indices."""
+    if constant_of(b.value) == 1:
+        return a
     result = scale(a, b.value)
     if result is not None:
         return result
@@ -194,11 +199,14 @@ def _known_of_loop(x: ir.Value, op: ir.OpView) -> _Known:
 
 
 def add(a: Lane, b: Lane) -> Lane | None:
-    """a + b of integers as a Ramp or Uniform, or None."""
+    """a + b of integers as a Ramp, Uniform or Repeated, or None."""
     if isinstance(a, Uniform) and isinstance(b, Uniform):
         return Uniform(_add(a.value, b.value))
     if isinstance(a, Uniform):
         a, b = b, a
+    if isinstance(a, Repeated | Runs) and isinstance(b, Uniform):
+        shift = splat(loops.value(b.value), ir.VectorType(a.value.type).shape[0])
+        return replace(a, value=arith.addi(a.value, shift), base=_add(a.base, b.value))
     if not isinstance(a, Ramp) or isinstance(b, Varying):
         return None
     other = b.value if isinstance(b, Uniform) else b.base
@@ -231,19 +239,49 @@ def scale(a: Lane, factor: Index | None) -> Lane | None:
 
 
 def split(a: Lane, by: Index, lanes: int, remainder: bool) -> Lane | None:
-    """a // by or a % by, if `a` is a Ramp whose lanes cross no multiple of `by`; else None."""
+    """a // by or a % by of a Ramp of consecutive integers, for a constant `by`; else None."""
     divisor = constant_of(by)
-    if not isinstance(a, Ramp) or divisor is None or not a.nonnegative:
+    if not isinstance(a, Ramp) or divisor is None or divisor <= 0 or not a.nonnegative:
+        return None
+    if not (isinstance(a.step, int) and a.step == 1):
         return None
     # base and the multiples of divisor are multiples of the gcd: none is between two lanes.
-    in_one_block = divisor > 0 and lanes <= math.gcd(a.align, divisor)
-    if not (in_one_block and isinstance(a.step, int) and a.step == 1):
-        return None
+    if lanes > math.gcd(a.align, divisor):
+        return _split_lanes(a, divisor, lanes, remainder)
     kind = arith.RemUIOp if remainder else arith.DivUIOp
     base = kind(a.base, _like(divisor, a.base)).result
     if not remainder:
         return Uniform(base)
     return Ramp(base, a.step, math.gcd(a.align, divisor), True)
+
+
+def _split_lanes(a: Ramp, divisor: int, lanes: int, remainder: bool) -> Lane | None:
+    """The same, if lanes cross multiples of the divisor: without vectors of 64-bit divisions."""
+    base = a.base
+    if lanes % divisor == 0 and a.align % divisor == 0:
+        if remainder:
+            return Varying(_constants([i % divisor for i in range(lanes)], base.type))
+        first = arith.divui(base, _like(divisor, base))
+        steps = _constants([i // divisor for i in range(lanes)], base.type)
+        return Repeated(arith.addi(splat(first, lanes), steps), first, divisor)
+    if not isinstance(base.type, ir.IndexType) or divisor > _NARROW:
+        return None
+    narrow, kind = ir.IntegerType.get_signless(32), ir.VectorType.get([lanes], base.type)
+    phase = arith.remui(base, _like(divisor, base))
+    sums = arith.addi(splat(arith.index_castui(narrow, phase), lanes), iota(lanes, narrow))
+    by = _constants([divisor] * lanes, narrow)
+    if remainder:
+        return Varying(arith.index_castui(kind, arith.remui(sums, by)))
+    first = arith.divui(base, _like(divisor, base))
+    steps = arith.index_castui(kind, arith.divui(sums, by))
+    return Runs(arith.addi(splat(first, lanes), steps), first, phase, divisor)
+
+
+def _constants(values: Sequence[int], element: ir.Type) -> ir.Value:
+    """A constant vector of integers or indices."""
+    kind = ir.VectorType.get([len(values)], element)
+    elements = ir.DenseElementsAttr.get([ir.IntegerAttr.get(element, x) for x in values], kind)
+    return arith.constant(kind, elements)
 
 
 def _add(a: Index, b: Index) -> Index:

@@ -8,7 +8,7 @@
 Operations on uniform values stay scalar; index arithmetic stays a `Ramp` if possible.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import affine, arith, ir, linalg, tensor
@@ -68,13 +68,17 @@ def emit_values(
     extract: Extract | None = None,
     captured: Mapping[ir.Value, ir.Value] | None = None,
     mask: ir.Value | None = None,
+    only: Container[ir.OpView] | None = None,
 ) -> Callable[[ir.Value], Lane]:
-    """Like `emit_body`, but returns a function from the block's scalars to their lane values."""
+    """Like `emit_body`, but returns a function from the block's scalars to their lane values.
+
+    `only` are the operations that are emitted, if not all.
+    """
     emitter = _Emitter(lanes, indices, extract, captured or {}, mask)
     for argument, operand in zip(block.arguments, operands, strict=True):
         emitter.values[argument] = as_lane(operand)
     for op in block.operations:
-        if not isinstance(op, linalg.YieldOp):
+        if not isinstance(op, linalg.YieldOp) and (only is None or op in only):
             emitter.emit(op)
     return emitter.read
 
@@ -205,4 +209,5 @@ def _cast(lane: Lane, element: ir.Type) -> Lane | None:
     if not isinstance(lane, Ramp) or not isinstance(lane.step, int):
         return None
     base = arith.IndexCastOp(element, lane.base).result
-    return Ramp(base, lane.step, lane.align, lane.nonnegative)
+    may_wrap = isinstance(element, ir.IntegerType) and element.width < 32
+    return Ramp(base, lane.step, lane.align, lane.nonnegative and not may_wrap)

@@ -1,10 +1,22 @@
-"""Strided loads as contiguous loads and deinterleaving shuffles, instead of gathers."""
+"""Strided and repeated loads as contiguous loads and shuffles, instead of gathers."""
 
 from collections.abc import Sequence
+from functools import reduce
 
-from relax_mlir.bindings import ir, vector
+from relax_mlir.bindings import arith, ir, memref, vector
 
-from .loops import Index, add, constant_mask, load
+from .lanes import iota
+from .loops import (
+    Index,
+    add,
+    broadcast,
+    constant_mask,
+    floor_div,
+    load,
+    minimum,
+    sub,
+    value,
+)
 
 
 def load_strided(line: ir.Value, at: Index, step: int, lanes: int) -> ir.Value:
@@ -33,6 +45,32 @@ def load_every(
             keep = vector.shuffle(mask, constant_mask(lanes, False), sources)
         parts.append(load(line, add(at, begin), lanes, keep))
     return deinterleave(parts, begins)
+
+
+def load_repeated(
+    line: ir.Value, at: Index, times: int, lanes: int, mask: ir.Value | None = None
+) -> ir.Value:
+    """The elements from `at` on, each in `times` lanes; those of no lane of `mask` are not read."""
+    count, keep = lanes // times, mask
+    if mask is not None:
+        parts = [[i * times + j for i in range(count)] for j in range(times)]
+        masks = [vector.shuffle(mask, mask, part) for part in parts]
+        keep = reduce(arith.ori, masks)
+    loaded = load(line, at, count, keep)
+    return vector.shuffle(loaded, loaded, [i // times for i in range(lanes)])
+
+
+def load_runs(line: ir.Value, at: Index, phase: ir.Value, length: int, lanes: int) -> ir.Value:
+    """Lane i is the element `at + (phase + i) // length`; elements of no lane are not read."""
+    narrow = ir.IntegerType.get_signless(32)
+    last = floor_div(add(phase, lanes - 1), length)
+    result = broadcast(memref.load(line, [value(at)]), lanes)
+    for run in range(1, (length + lanes - 2) // length + 1):
+        element = memref.load(line, [value(add(at, minimum(run, last)))])
+        begin = arith.index_cast(narrow, sub(run * length, phase))
+        own = arith.cmpi(arith.CmpIPredicate.sge, iota(lanes, narrow), broadcast(begin, lanes))
+        result = arith.select(own, broadcast(element, lanes), result)
+    return result
 
 
 def deinterleave(vectors: Sequence[ir.Value], begins: Sequence[int] = ()) -> ir.Value:

@@ -3,11 +3,12 @@
 A point is one iteration of all enclosing loops: each index is a scalar, or runs along the lanes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import arith, ir, memref, tensor
+from relax_mlir.program.body_part import BodyPart
 from relax_mlir.program.program import (
     Computed,
     Empty,
@@ -266,15 +267,35 @@ class Evaluator:
                 self.operand(init, indices, point) if stage.uses_init(n) else _undefined(init)
                 for n, init in enumerate(stage.inits)
             ]
+        return self._emit(stage, indices, point, [*operands, *accumulators], None)
+
+    def scalar(self, needed: BodyPart, indices: Sequence[IndexLane], point: Point) -> Lane:
+        """Emits the part of a stage's block that one of its scalars needs."""
+        stage = needed.stage
+        operands = [
+            self.operand(read, indices, point) if n in needed.reads else _undefined(read)
+            for n, read in enumerate([*stage.reads, *stage.inits])
+        ]
+        return self._emit(stage, indices, point, operands, needed.operations)(needed.value)
+
+    def _emit(
+        self,
+        stage: Stage,
+        indices: Sequence[IndexLane],
+        point: Point,
+        operands: Sequence[Lane],
+        only: Container[ir.OpView] | None,
+    ) -> Callable[[ir.Value], Lane]:
+        """Emits the operations `only` of a stage's block, or all of them."""
 
         def extract(op: tensor.ExtractOp, at: list[Lane]) -> Lane:
             source = self.kernel.placement.program.tensors[op.operands[0]]
             return self.read(source, at, point)
 
         return emit_values(
-            stage.body, [*operands, *accumulators], point.lanes,
+            stage.body, operands, point.lanes,
             indices=[resolve(index, point.lanes) for index in indices] if stage.uses_index else (),
-            extract=extract, captured=self.kernel.scalars, mask=point.mask,
+            extract=extract, captured=self.kernel.scalars, mask=point.mask, only=only,
         )  # fmt: skip
 
     def operand(self, operand: Operand, indices: Sequence[IndexLane], point: Point) -> Lane:

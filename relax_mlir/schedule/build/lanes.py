@@ -3,6 +3,7 @@
     Uniform(x)          every lane is x                                x: scalar value, or an int
     Ramp(base, step)    lane i is base + i * step                      indices and integers
     Varying(v)          lane i is v[i]                                 v: vector<lanes x T>
+    Repeated, Runs      a Varying of few elements next to each other   of packed elements
 
 The first two make loads at ramps contiguous, and work that all lanes share scalar.
 """
@@ -39,6 +40,23 @@ class Varying:
     """A vector, one element a lane."""
 
     value: ir.Value
+
+
+@dataclass(frozen=True)
+class Repeated(Varying):
+    """Lane i is `base + i // times`; `times` divides the lanes."""
+
+    base: Index
+    times: int
+
+
+@dataclass(frozen=True)
+class Runs(Varying):
+    """Lane i is `base + (phase + i) // length`, with a phase from 0 to `length - 1`."""
+
+    base: Index
+    phase: ir.Value
+    length: int
 
 
 Lane = Uniform | Ramp | Varying

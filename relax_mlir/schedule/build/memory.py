@@ -11,12 +11,26 @@ from relax_mlir.bindings import arith, ir, memref, vector
 
 from . import loops
 from .affine import IndexLane, Part, plus, resolve, times
-from .deinterleave import load_every
-from .lanes import Lane, Ramp, Uniform, Varying, scalar, splat, to_vector, vector_type
+from .deinterleave import load_every, load_repeated, load_runs
+from .lanes import (
+    Lane,
+    Ramp,
+    Repeated,
+    Runs,
+    Uniform,
+    Varying,
+    scalar,
+    splat,
+    to_vector,
+    vector_type,
+)
 from .loops import Index
 
 _SHUFFLED_STEPS = (2, 3, 4)
 """Distances of elements at which vectors and shuffles are faster than a gather."""
+
+_MOST_RUNS = 4
+"""So many runs of equal elements are selected faster than gathered."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +147,11 @@ def load(
         result = Varying(loops.load(view.base, offset.base, lanes, mask))
     elif isinstance(offset, Ramp) and offset.step in _SHUFFLED_STEPS:
         result = Varying(load_every(view.base, offset.base, offset.step, lanes, mask))
+    elif isinstance(offset, Repeated):
+        result = Varying(load_repeated(view.base, offset.base, offset.times, lanes, mask))
+    elif isinstance(offset, Runs) and mask is None and lanes <= _MOST_RUNS * offset.length:
+        run = (offset.base, offset.phase, offset.length)
+        result = Varying(load_runs(view.base, *run, lanes))
     else:
         base, steps = _scattered(offset, lanes)
         on = mask if mask is not None else loops.constant_mask(lanes, True)

@@ -19,7 +19,7 @@ from .isa.instructions import tell_instructions, vectors_of
 from .isa.int8_groups import Int8Groups
 from .isa.multiply_add import has_pairs
 from .isa.peak_kernels import CpuPeaks
-from .product import matmul
+from .product import computed_matmul, matmul
 from .quantized import quantized_matmul
 
 _OF_CPUS: tuple[tuple[str, Callable[[PrimFunc, Cpu, bool], bool]], ...] = (
@@ -28,6 +28,7 @@ _OF_CPUS: tuple[tuple[str, Callable[[PrimFunc, Cpu, bool], bool]], ...] = (
     ("convolution", convolution.schedule),
     ("pooling", pooling.schedule),
     ("attention", attention.schedule),
+    ("computed_matmul", computed_matmul.schedule),
 )
 _OF_ALL: tuple[tuple[str, Callable[[PrimFunc, Vectors, bool], bool]], ...] = (
     ("row_reduction", row_reduction.schedule),

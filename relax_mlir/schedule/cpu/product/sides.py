@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from relax_mlir.analysis.affine import dims_of
 from relax_mlir.bindings import arith, ir
 from relax_mlir.program.access import root_of
+from relax_mlir.program.computed_product import ComputedProduct
 from relax_mlir.program.contraction import Contraction, Factor, Summed
 from relax_mlir.program.program import (
     Argument,
@@ -136,7 +137,7 @@ def _check_slices(kernel: Kernel, axis: int | None) -> None:
 def matrix_of(
     kernel: Kernel,
     blocking: Blocking,
-    contraction: Contraction,
+    contraction: Contraction | ComputedProduct,
     factor: Factor,
     rows: Sequence[int],
     shape: Sequence[Index],
@@ -156,7 +157,7 @@ def matrix_of(
         row = view.strides[position]
     along_k = [i for i, e in enumerate(factor.indices) if contraction.depth in dims_of(e)]
     depth = view.strides[along_k[0]]
-    if contraction.packed and factor is contraction.rhs:
+    if isinstance(contraction, Contraction) and contraction.packed and factor is contraction.rhs:
         row, depth = view.strides[0], view.strides[1]
     elif not any(isinstance(stride, int) and stride == 1 for stride in (row, depth)):
         raise Refusal("neither rows nor depth of a side are contiguous in memory")
